@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/value.h"
+
+namespace sluice {
+
+struct ColumnInfo {
+  std::string name;
+  DataType type = DataType::kText;
+  std::string
+      database_type;  // as the database spells it: "integer", "character varying(8)", "REAL"
+};
+
+struct Schema {
+  std::vector<ColumnInfo> columns;
+
+  // Index of `name`: exact match first, else the only case-insensitive match; nullopt otherwise.
+  std::optional<size_t> Find(std::string_view name) const;
+  std::vector<std::string> Names() const;
+};
+
+// A columnar batch of rows on its way from a database to the feature transform (or back).
+// Only the first `rows` entries of every vector are meaningful: readers keep the vectors sized to
+// their capacity and overwrite them, so that the hot path neither allocates nor clears.
+// Not thread-safe.
+struct RowBatch {
+  struct Column {
+    DataType type = DataType::kText;
+    std::vector<uint8_t> null;    // 1 where the cell is NULL
+    std::vector<int64_t> int64s;  // kInt64, kTimestamp, kBool (0 or 1)
+    std::vector<double> doubles;  // kDouble
+    std::vector<std::string_view>
+        texts;  // kText, kBytes; points into `arena` or the reader's buffer
+
+    Value ValueAt(size_t row) const;
+    // kBool, kInt64, kDouble, kTimestamp as a double. The cell must not be NULL.
+    double NumberAt(size_t row) const;
+  };
+
+  size_t rows = 0;
+  std::vector<Column> columns;
+  std::vector<char> arena;  // bytes of the texts; valid until the reader's next call
+
+  // Makes one column per schema column, each with room for `capacity` rows; rows = 0.
+  void Reset(const Schema& schema, size_t capacity);
+};
+
+}  // namespace sluice

@@ -1,0 +1,174 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/check.h"
+
+namespace sluice {
+
+// Same numbers as grpc::StatusCode, so that crossing an RPC border is a cast.
+enum class Code : int {
+  kOk = 0,
+  kCancelled = 1,
+  kUnknown = 2,
+  kInvalidArgument = 3,  // the statement is wrong
+  kDeadlineExceeded = 4,
+  kNotFound = 5,  // the statement names something that does not exist
+  kAlreadyExists = 6,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,  // retryable by the user: disk, memory, connections
+  kFailedPrecondition = 9,
+  kAborted = 10,  // lost a race; retryable
+  kUnimplemented = 12,
+  kInternal = 13,     // a bug of ours
+  kUnavailable = 14,  // the environment: a database or a process cannot be reached; retryable
+};
+
+// Half-open byte range in the text that the user sent. Invalid (no place) by default.
+struct Span {
+  int64_t begin = -1;
+  int64_t end = -1;
+  bool valid() const { return begin >= 0; }
+  bool operator==(const Span&) const = default;
+};
+
+// One error as a user sees it: what is wrong, where, and what would be right.
+struct Diagnostic {
+  Code code = Code::kUnknown;
+  std::string sqlstate;  // five characters; never empty once inside a Status
+  std::string message;
+  Span span;
+  std::string detail;
+  std::string hint;
+};
+
+// OK, or one or more Diagnostics (a binder reports every error of a statement at once).
+// Cheap to copy; immutable after construction except through the && builders below.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;  // OK
+  Status(Code code, std::string message);
+
+  bool ok() const { return diagnostics_ == nullptr; }
+  Code code() const;                                   // of the first diagnostic
+  const std::string& message() const;                  // of the first diagnostic
+  const std::string& sqlstate() const;                 // of the first diagnostic
+  const std::vector<Diagnostic>& diagnostics() const;  // empty when OK
+
+  // Builders; they change the last diagnostic. Require !ok().
+  Status At(Span span) &&;
+  Status SqlState(std::string_view sqlstate) &&;
+  Status Detail(std::string detail) &&;
+  Status Hint(std::string hint) &&;
+  // Puts `context: ` before every message.
+  Status Because(std::string_view context) &&;
+
+  // Appends the diagnostics of `other` (nothing when it is OK).
+  void Add(const Status& other);
+
+  // One line per diagnostic: "ERROR 42703: no column 'clss' (did you mean 'class'?)".
+  std::string ToString() const;
+
+ private:
+  Diagnostic& Last();
+  std::shared_ptr<std::vector<Diagnostic>> diagnostics_;
+};
+
+inline Status OkStatus() {
+  return Status();
+}
+Status InvalidArgument(std::string message);     // 22023
+Status SyntaxError(std::string message);         // 42601
+Status NotFound(std::string message);            // 42704
+Status ColumnNotFound(std::string message);      // 42703
+Status TableNotFound(std::string message);       // 42P01
+Status AlreadyExists(std::string message);       // 42710
+Status FailedPrecondition(std::string message);  // 55000
+Status Unimplemented(std::string message);       // 0A000
+Status Cancelled(std::string message);           // 57014
+Status ResourceExhausted(std::string message);   // 53000
+Status Unavailable(std::string message);         // 08006
+Status Internal(std::string message);            // XX000
+
+// The message with line, column and a caret under the place, as psql shows it:
+//   ERROR 42703: no column 'clss'
+//   LINE 2: LABEL clss INTO m
+//                 ^
+//   HINT: did you mean 'class'?
+// One such block per diagnostic. `text` is what the spans point into.
+std::string RenderWithCaret(const Status& status, std::string_view text);
+
+// 1-based line and column (in characters, UTF-8) of a byte offset in `text`.
+struct LineColumn {
+  int line = 1;
+  int column = 1;
+};
+LineColumn FindLineColumn(std::string_view text, int64_t offset);
+
+// The candidate nearest to `name` (case-insensitive edit distance), or nullopt when none is near.
+std::optional<std::string> NearestName(std::string_view name,
+                                       const std::vector<std::string>& candidates);
+
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}        // NOLINT: implicit by design
+  Result(Status status) : state_(std::move(status)) {  // NOLINT: implicit by design
+    SLUICE_CHECK(!std::get<Status>(state_).ok(), "a Result needs a value or an error");
+  }
+  bool ok() const { return std::holds_alternative<T>(state_); }
+  Status status() const { return ok() ? Status() : std::get<Status>(state_); }
+  T& value() & {
+    CheckOk();
+    return std::get<T>(state_);
+  }
+  const T& value() const& {
+    CheckOk();
+    return std::get<T>(state_);
+  }
+  T&& value() && {
+    CheckOk();
+    return std::get<T>(std::move(state_));
+  }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+ private:
+  void CheckOk() const {
+    if (!ok()) {
+      CheckFailed(__FILE__, __LINE__, "Result::ok()", std::get<Status>(state_).ToString());
+    }
+  }
+  std::variant<T, Status> state_;
+};
+
+}  // namespace sluice
+
+#define RETURN_IF_ERROR(expression)                \
+  do {                                             \
+    ::sluice::Status status_of_it_ = (expression); \
+    if (!status_of_it_.ok()) {                     \
+      return status_of_it_;                        \
+    }                                              \
+  } while (false)
+
+#define SLUICE_CONCAT_INNER(a, b) a##b
+#define SLUICE_CONCAT(a, b) SLUICE_CONCAT_INNER(a, b)
+#define ASSIGN_OR_RETURN(declaration, expression) \
+  ASSIGN_OR_RETURN_IMPL(SLUICE_CONCAT(result_, __LINE__), declaration, expression)
+#define ASSIGN_OR_RETURN_IMPL(result, declaration, expression) \
+  auto result = (expression);                                  \
+  if (!result.ok()) {                                          \
+    return result.status();                                    \
+  }                                                            \
+  declaration = std::move(result).value()

@@ -1,0 +1,201 @@
+#!/usr/bin/python3
+"""How good the models are, on real tables, beside scikit-learn and XGBoost on the same rows, and
+whether SQLite and PostgreSQL give the same figures.
+
+Reads the tables of a folder laid out as: census/adult.{data,test}, iris|housing|titanic/{train,test}.csv.
+Usage: quality_bench.py FOLDER [--sqlite-only] [--only census|iris|housing|titanic]
+"""
+import argparse
+import csv
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import postgres
+
+SLUICE = os.environ.get("SLUICE", os.path.join(HERE, "../build/release/server/sluice"))
+CENSUS = ("age workclass fnlwgt education education_num marital_status occupation relationship race "
+          "sex capital_gain capital_loss hours_per_week native_country income").split()
+CENSUS_NUMBERS = {"age", "fnlwgt", "education_num", "capital_gain", "capital_loss", "hours_per_week"}
+
+
+def read_census(path):
+    rows = []
+    with open(path) as lines:
+        for line in lines:
+            cells = [cell.strip().rstrip(".") for cell in line.split(",")]
+            if len(cells) == len(CENSUS):
+                rows.append([None if cell == "?" else int(cell) if name in CENSUS_NUMBERS else cell
+                             for name, cell in zip(CENSUS, cells)])
+    return CENSUS, ["INTEGER" if n in CENSUS_NUMBERS else "TEXT" for n in CENSUS], rows
+
+
+def read_csv(path):
+    with open(path) as lines:
+        reader = csv.reader(lines)
+        names = next(reader)
+        rows = [[float(cell) for cell in row] for row in reader if row]
+    types = ["INTEGER" if all(row[i].is_integer() for row in rows) else "DOUBLE PRECISION"
+             for i in range(len(names))]
+    rows = [[int(c) if t == "INTEGER" else c for c, t in zip(row, types)] for row in rows]
+    return names, types, rows
+
+
+def tables(folder):
+    yield "census_train", read_census(f"{folder}/census/adult.data")
+    yield "census_test", read_census(f"{folder}/census/adult.test")
+    yield "iris_train", read_csv(f"{folder}/iris/train.csv")
+    yield "iris_test", read_csv(f"{folder}/iris/test.csv")
+    names, types, rows = read_csv(f"{folder}/housing/train.csv")
+    yield "housing_train", (names, types, rows[:400])
+    yield "housing_test", (names, types, rows[400:] + read_csv(f"{folder}/housing/test.csv")[2])
+    names, types, rows = read_csv(f"{folder}/titanic/train.csv")
+    yield "titanic_train", (names, types, rows[:700])
+    yield "titanic_test", (names, types, rows[700:])
+
+
+def load(url, folder):
+    if url.startswith("sqlite:"):
+        database = sqlite3.connect(url[len("sqlite:"):])
+        mark = "?"
+    else:
+        import psycopg2
+        database = psycopg2.connect(url)
+        mark = "%s"
+    cursor = database.cursor()
+    for name, (columns, types, rows) in tables(folder):
+        cursor.execute(f"CREATE TABLE {name} ({', '.join(f'{c} {t}' for c, t in zip(columns, types))})")
+        one = "(" + ", ".join([mark] * len(columns)) + ")"
+        for begin in range(0, len(rows), 500):
+            part = rows[begin:begin + 500]
+            if mark == "?":
+                cursor.executemany(f"INSERT INTO {name} VALUES {one}", part)
+            else:
+                cursor.execute(f"INSERT INTO {name} VALUES " + ", ".join([one] * len(part)),
+                               [cell for row in part for cell in row])
+    database.commit()
+    database.close()
+
+
+def run(url, sql):
+    done = subprocess.run([SLUICE, "sql", "--source", url, "--format", "json", "-c", sql],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{sql}\n{done.stderr}")
+    return [json.loads(line) for line in done.stdout.splitlines() if line.strip()]
+
+
+# name, train statement after the select, metric, goal (absolute; None: the peer's figure), peer
+JOBS = [
+    ("census", "TO TRAIN LinearClassifier LABEL income", "auc", 0.904, "logistic"),
+    ("census", "TO TRAIN DNNClassifier WITH model.hidden_units=[64,32], train.epoch=5 LABEL income",
+     "auc", 0.910, "mlp"),
+    ("census", "TO TRAIN DNNLinearCombinedClassifier WITH model.dnn_hidden_units=[64,32], train.epoch=5 "
+     "LABEL income", "auc", 0.910, None),
+    ("census", "TO TRAIN xgboost.gbtree WITH train.num_boost_round=100, max_depth=6, eta=0.1 LABEL income",
+     "auc", 0.926, "xgboost"),
+    ("census", "LABEL income", "auc", 0.92, None),
+    ("iris", "TO TRAIN DNNClassifier WITH model.hidden_units=[10,20], train.epoch=100 LABEL class",
+     "accuracy", None, "mlp"),
+    ("iris", "TO TRAIN LinearClassifier LABEL class", "accuracy", None, "logistic"),
+    ("iris", "TO TRAIN xgboost.gbtree WITH train.num_boost_round=20 LABEL class", "accuracy", None,
+     "xgboost"),
+    ("housing", "TO TRAIN LinearRegressor LABEL medv", "rmse", None, "ridge"),
+    ("housing", "TO TRAIN DNNRegressor WITH model.hidden_units=[64,32], train.epoch=200 LABEL medv",
+     "rmse", None, "mlp"),
+    ("housing", "TO TRAIN xgboost.gbtree WITH train.num_boost_round=100, max_depth=6, eta=0.1 LABEL medv",
+     "rmse", None, "xgboost"),
+    ("titanic", "TO TRAIN LinearClassifier LABEL survived", "auc", None, "logistic"),
+    ("titanic", "TO TRAIN DNNClassifier WITH model.hidden_units=[64,32], train.epoch=20 LABEL survived",
+     "auc", None, "mlp"),
+    ("titanic", "TO TRAIN xgboost.gbtree WITH train.num_boost_round=50, max_depth=4, eta=0.1 LABEL survived",
+     "auc", None, "xgboost"),
+]
+
+
+def peer_figure(kind, data, metric, folder):
+    import numpy as np
+    import pandas as pd
+    import xgboost
+    from sklearn.compose import ColumnTransformer
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.metrics import accuracy_score, mean_squared_error, roc_auc_score
+    from sklearn.neural_network import MLPClassifier, MLPRegressor
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    found = dict(tables(folder))
+    names, _, train = found[f"{data}_train"]
+    train = pd.DataFrame(train, columns=names)
+    test = pd.DataFrame(found[f"{data}_test"][2], columns=names)
+    label = {"census": "income", "iris": "class", "housing": "medv", "titanic": "survived"}[data]
+    y, yt = train.pop(label), test.pop(label)
+    if data == "census":
+        y, yt = (y == ">50K").astype(int), (yt == ">50K").astype(int)
+    texts = [c for c in train.columns if train[c].dtype == object]
+    numbers = [c for c in train.columns if c not in texts]
+    train[texts], test[texts] = train[texts].fillna("?"), test[texts].fillna("?")
+    prepare = ColumnTransformer([("n", StandardScaler(), numbers),
+                                 ("t", OneHotEncoder(handle_unknown="ignore"), texts)])
+    regression = metric == "rmse"
+    rounds, depth = {"iris": (20, 6), "titanic": (50, 4)}.get(data, (100, 6))
+    eta = 0.3 if data == "iris" else 0.1
+    model = {
+        "logistic": lambda: LogisticRegression(max_iter=2000),
+        "ridge": lambda: Ridge(alpha=1e-3),
+        "mlp": lambda: (MLPRegressor if regression else MLPClassifier)(
+            (10, 20) if data == "iris" else (64, 32), learning_rate_init=1e-3,
+            batch_size=256 if data == "census" else 32, random_state=1,
+            max_iter={"census": 5, "iris": 100, "housing": 200, "titanic": 20}[data]),
+        "xgboost": lambda: (xgboost.XGBRegressor if regression else xgboost.XGBClassifier)(
+            n_estimators=rounds, max_depth=depth, learning_rate=eta, tree_method="hist"),
+    }[kind]()
+    import warnings
+    warnings.simplefilter("ignore")
+    fitted = make_pipeline(prepare, model).fit(train, y)
+    if metric == "rmse":
+        return float(np.sqrt(mean_squared_error(yt, fitted.predict(test))))
+    if metric == "accuracy":
+        return float(accuracy_score(yt, fitted.predict(test)))
+    return float(roc_auc_score(yt, fitted.predict_proba(test)[:, 1]))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder")
+    parser.add_argument("--sqlite-only", action="store_true")
+    parser.add_argument("--only")
+    options = parser.parse_args()
+    scratch = tempfile.mkdtemp()
+    urls = {"sqlite": f"sqlite:{scratch}/quality.db"}
+    if not options.sqlite_only:
+        host, port = postgres.start()
+        urls["postgresql"] = f"postgresql://postgres@{host}:{port}/postgres"
+    for url in urls.values():
+        load(url, options.folder)
+    print(f"{'table':8} {'model':34} {'metric':9} " + " ".join(f"{n:>11}" for n in urls) +
+          f" {'peer':>9} {'goal':>7}  verdict")
+    for number, (data, clause, metric, goal, peer) in enumerate(JOBS):
+        if options.only and data != options.only:
+            continue
+        figures = []
+        for url in urls.values():
+            run(url, f"SELECT * FROM {data}_train {clause} INTO quality_{number}")
+            row = run(url, f"SELECT * FROM {data}_test TO EVALUATE quality_{number}")[0]
+            figures.append(row[metric])
+        theirs = peer_figure(peer, data, metric, options.folder) if peer else None
+        bar = goal if goal is not None else theirs
+        good = figures[0] <= bar if metric == "rmse" else figures[0] >= bar
+        same = all(f == figures[0] for f in figures)
+        words = clause.split()
+        shown = words[2] if words[0] == "TO" else "(chosen)"
+        print(f"{data:8} {shown:34} {metric:9} " + " ".join(f"{f:11.6f}" for f in figures) +
+              f" {theirs if theirs is not None else float('nan'):9.4f} {bar:7.4f}  "
+              f"{'reached' if good else 'BELOW'}{'' if same else ', databases differ'}", flush=True)
+
+
+main()

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <string_view>
+
+#include "catalog/sql_session.h"
+
+namespace sluice::catalog {
+
+// The tables in which models and jobs live: schema `sluice` in PostgreSQL, a prefix in SQLite.
+// Thread-safe.
+class CatalogTables {
+ public:
+  explicit CatalogTables(SqlDatabase& database) : database_(database) {}
+
+  SqlDatabase& database() { return database_; }
+  // Puts the real names into a statement: "{models}" becomes sluice.models or sluice_models.
+  std::string Resolve(std::string_view sql) const;
+  // False while nothing has been stored yet. Creates nothing.
+  Result<bool> Exist(SqlSession& session);
+  // Makes the tables when they do not exist, in a transaction of its own; safe when several
+  // processes do it at the same moment.
+  Status Create(SqlSession& session);
+
+ private:
+  SqlDatabase& database_;
+  std::atomic<bool> exist_ = false;
+};
+
+}  // namespace sluice::catalog

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+
+namespace sluice::catalog {
+
+// A bounded number of connections, kept open between uses. Connection has `bool Reusable()`: what
+// is not is closed instead of kept. Thread-safe; outlives its leases.
+template <typename Connection>
+class ConnectionPool {
+ public:
+  using Open = std::function<Result<std::unique_ptr<Connection>>()>;
+
+  // A process holds one connection for each reader, the snapshot, the writer, and one for each
+  // statement that runs at the moment; PostgreSQL's own default limit is 100 for everybody.
+  static constexpr size_t kMaxConnections = 32;
+  static constexpr std::chrono::seconds kMaxWait{30};
+
+  explicit ConnectionPool(Open open) : open_(std::move(open)) {}
+
+  // Gives its connection back when destroyed.
+  class Lease {
+   public:
+    Lease() = default;
+    Lease(ConnectionPool* pool, std::unique_ptr<Connection> connection)
+        : pool_(pool), connection_(std::move(connection)) {}
+    Lease(Lease&& other) noexcept
+        : pool_(std::exchange(other.pool_, nullptr)), connection_(std::move(other.connection_)) {}
+    Lease& operator=(Lease&& other) noexcept {
+      if (this != &other) {
+        Release();
+        pool_ = std::exchange(other.pool_, nullptr);
+        connection_ = std::move(other.connection_);
+      }
+      return *this;
+    }
+    ~Lease() { Release(); }
+
+    Connection& operator*() const { return *connection_; }
+    Connection* operator->() const { return connection_.get(); }
+    explicit operator bool() const { return connection_ != nullptr; }
+    // Closes the connection instead of keeping it for others.
+    void Discard() {
+      connection_.reset();
+      Release();
+    }
+
+   private:
+    void Release() {
+      if (ConnectionPool* pool = std::exchange(pool_, nullptr)) {
+        pool->GiveBack(std::move(connection_));
+      }
+    }
+    ConnectionPool* pool_ = nullptr;
+    std::unique_ptr<Connection> connection_;
+  };
+
+  Result<Lease> Take() {
+    {
+      MutexLock lock(mutex_);
+      const auto deadline = std::chrono::steady_clock::now() + kMaxWait;
+      while (used_ >= kMaxConnections) {
+        if (freed_.wait_until(lock.native(), deadline) == std::cv_status::timeout) {
+          return ResourceExhausted(
+                     fmt::format("all {} database connections of this process are in use",
+                                 kMaxConnections))
+              .SqlState("53300");
+        }
+      }
+      ++used_;
+      while (!idle_.empty()) {
+        std::unique_ptr<Connection> connection = std::move(idle_.back());
+        idle_.pop_back();
+        if (connection->Reusable()) {
+          return Lease(this, std::move(connection));
+        }
+      }
+    }
+    Result<std::unique_ptr<Connection>> opened = open_();
+    if (!opened.ok()) {
+      GiveBack(nullptr);
+      return opened.status();
+    }
+    return Lease(this, std::move(opened).value());
+  }
+
+ private:
+  void GiveBack(std::unique_ptr<Connection> connection) {
+    if (connection != nullptr && !connection->Reusable()) {
+      connection.reset();
+    }
+    {
+      MutexLock lock(mutex_);
+      --used_;
+      if (connection != nullptr) {
+        idle_.push_back(std::move(connection));
+      }
+    }
+    freed_.notify_one();
+  }
+
+  Open open_;
+  Mutex mutex_;
+  std::condition_variable freed_;
+  std::vector<std::unique_ptr<Connection>> idle_ GUARDED_BY(mutex_);
+  size_t used_ GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace sluice::catalog

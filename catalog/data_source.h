@@ -1,0 +1,173 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/row_batch.h"
+#include "base/status.h"
+
+// The door to a database: everything that the rest of the house knows about one. PostgreSQL and
+// SQLite stand behind it; nothing outside catalog/ knows which.
+namespace sluice::catalog {
+
+class DatasetSpec;
+class ShardRange;
+class ModelStore;
+class JobStore;
+
+// Statistics of one column of a SELECT, from pg_stats, a sample, or (small tables) every row.
+struct ColumnStatistics {
+  bool exact = false;  // computed over every row
+  double null_fraction = 0;
+  double distinct = 0;     // estimated number of distinct values, NULL not counted
+  bool has_range = false;  // numeric, boolean and timestamp columns
+  double min = 0, max = 0, mean = 0, standard_deviation = 0;
+  // Most common values, most frequent first, with their fraction of all rows; complete when
+  // `all_values` is set.
+  std::vector<std::pair<std::string, double>> common_values;
+  bool all_values = false;
+  double average_length = 0;  // bytes, text only
+};
+
+struct SelectStatistics {
+  int64_t rows = 0;  // estimated unless exact_rows
+  bool exact_rows = false;
+  std::vector<ColumnStatistics> columns;
+  // The rows that were looked at (at most `sample_rows` of StatisticsOptions), for format
+  // inference.
+  std::vector<std::vector<Value>> sample;
+};
+
+struct StatisticsOptions {
+  int64_t exact_below_rows = 100'000;  // at most so many rows: read them all
+  int64_t sample_rows = 1'000;         // kept in SelectStatistics::sample
+  int64_t common_values = 1'000;       // per column at most
+};
+
+// What a Dataset of this SELECT would look like; costs no scan and changes nothing.
+struct CutEstimate {
+  std::string method;  // "ctid ranges", "rowid ranges", "staged", "whole"
+  int64_t estimated_rows = 0;
+  int64_t shards = 1;
+};
+
+struct DatasetOptions {
+  int64_t rows_per_shard = 10'000;
+  bool many_processes =
+      false;  // other processes will read it: stage where a snapshot cannot be shared
+};
+
+// Reads one shard. Not thread-safe; belongs to one thread.
+class RowStream {
+ public:
+  virtual ~RowStream() = default;
+  // Fills `batch` with up to `max_rows` rows in the shard's fixed order; rows == 0 is the end.
+  // Texts stay valid until the next call.
+  virtual Status Next(size_t max_rows, RowBatch* batch) = 0;
+};
+
+// One connection that reads shards of one dataset, one after another. Not thread-safe.
+class ShardReader {
+ public:
+  virtual ~ShardReader() = default;
+  // Only the columns listed (indexes into the dataset's columns) are asked of the database; the
+  // batches have exactly those, in that order. The stream must be gone before the next call.
+  virtual Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
+                                                  const std::vector<size_t>& columns) = 0;
+};
+
+// Keeps the snapshot (and the staging table) of a dataset alive; releases them when destroyed.
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual const DatasetSpec& spec() const = 0;
+  // Rows of the snapshot, counted by the database.
+  virtual Result<int64_t> CountRows() = 0;
+};
+
+// Writes a result table. Rows go to a staging table; Commit swaps it in under the final name in one
+// transaction; a writer that is destroyed without Commit leaves nothing behind.
+// Thread-safe: several threads may write different parts.
+class TableWriter {
+ public:
+  virtual ~TableWriter() = default;
+  // `batch` has the columns of the schema the writer was made with.
+  virtual Status Write(const RowBatch& batch) = 0;
+  virtual Status Commit() = 0;
+};
+
+// Receives the rows of a plain statement.
+class RowReceiver {
+ public:
+  virtual ~RowReceiver() = default;
+  virtual Status Header(const Schema& schema) = 0;  // once, before rows; not called without rows
+  virtual Status Rows(const RowBatch& batch) = 0;
+};
+
+struct ExecuteResult {
+  int64_t rows_affected = -1;  // -1: the statement does not count rows
+  std::string tag;             // "INSERT 0 3", "CREATE TABLE" ...
+};
+
+// Thread-safe: every call but Execute takes a connection of its own from a bounded pool.
+class DataSource {
+ public:
+  virtual ~DataSource() = default;
+
+  // "postgresql" or "sqlite".
+  virtual std::string_view dialect() const = 0;
+  // The URL it was opened with, without the password.
+  virtual const std::string& url() const = 0;
+  // A secret that another process needs beside the URL to open the same source ("" when none); it
+  // travels only through inherited descriptors and Kubernetes Secrets.
+  virtual std::string secret() const = 0;
+
+  // Runs a statement as it is; all of them on one connection, one after another, so that BEGIN, SET
+  // and temporary tables last until the next. `stop` cancels it within a second.
+  virtual Result<ExecuteResult> Execute(std::string_view sql, RowReceiver* receiver,
+                                        std::stop_token stop) = 0;
+
+  // The columns of a SELECT, without running it. Errors carry the database's SQLSTATE and, where it
+  // names a position, a span relative to `select`.
+  virtual Result<Schema> Describe(std::string_view select) = 0;
+  // Tables a SELECT reads from, as the database names them ("public.t"); for `the result table is
+  // also the source`.
+  virtual Result<std::vector<std::string>> SourceTables(std::string_view select) = 0;
+  virtual Result<SelectStatistics> Statistics(std::string_view select, const Schema& schema,
+                                              const StatisticsOptions& options) = 0;
+  virtual Result<CutEstimate> EstimateCut(std::string_view select,
+                                          const DatasetOptions& options) = 0;
+
+  virtual Result<std::unique_ptr<Dataset>> OpenDataset(std::string_view select,
+                                                       const DatasetOptions& options) = 0;
+  // A reader of a dataset that this or another process opened.
+  virtual Result<std::unique_ptr<ShardReader>> OpenReader(const DatasetSpec& spec) = 0;
+
+  // [schema.]table as the database resolves it ("public.t"), or nullopt if there is none.
+  virtual Result<std::optional<std::string>> ResolveTable(std::string_view table) = 0;
+  virtual Result<std::unique_ptr<TableWriter>> CreateTable(std::string_view table,
+                                                           const Schema& schema) = 0;
+  // Appends rows to an existing or new table right away (sample data, tests); not atomic.
+  virtual Status AppendRows(std::string_view table, const Schema& schema,
+                            const RowBatch& batch) = 0;
+
+  // Models and jobs live beside the data; both belong to this source.
+  virtual ModelStore& models() = 0;
+  virtual JobStore& jobs() = 0;
+};
+
+// sqlite:PATH | postgresql://user[:password]@host:port/database. sqlite::memory: is a new, empty
+// database that only this process can read, and that goes with the source. `secret` is the password
+// when the URL has none; otherwise libpq's own ways (PGPASSWORD, ~/.pgpass) apply. Connects once,
+// so that a wrong host or password is told now; messages never repeat the password. SQLite files
+// are created.
+Result<std::unique_ptr<DataSource>> OpenDataSource(std::string_view url,
+                                                   std::string_view secret = "");
+
+}  // namespace sluice::catalog

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sluice::catalog {
+
+enum class JobState : int { kRunning = 1, kSucceeded = 2, kFailed = 3, kCancelled = 4 };
+std::string_view JobStateName(JobState state);
+
+struct Job {
+  int64_t id = 0;
+  JobState state = JobState::kRunning;
+  std::string kind;  // "train", "predict", "evaluate"
+  std::string statement;
+  std::string model;
+  std::string user;
+  int64_t started_micros = 0;
+  int64_t finished_micros = 0;  // 0 while it runs
+  int64_t rows_read = 0, rows_trained = 0, rows_retried = 0, rows_skipped = 0;
+  std::string error;
+};
+
+struct JobEvent {
+  int64_t micros = 0;
+  std::string kind;  // "worker_started", "worker_lost", "task_requeued", "epoch_done" ...
+  std::string detail;
+};
+
+struct JobMetric {
+  int64_t micros = 0;
+  int64_t step = 0;
+  std::string name;
+  double value = 0;
+};
+
+// Tables sluice.jobs, sluice.job_events, sluice.job_metrics. Thread-safe.
+class JobStore {
+ public:
+  virtual ~JobStore() = default;
+  virtual Result<int64_t> Create(const Job& job) = 0;
+  virtual Status Update(const Job& job) = 0;
+  virtual Result<Job> Find(int64_t id) = 0;
+  virtual Result<std::vector<Job>> List() = 0;  // newest first
+  virtual Status AddEvents(int64_t job, const std::vector<JobEvent>& events) = 0;
+  virtual Status AddMetrics(int64_t job, const std::vector<JobMetric>& metrics) = 0;
+  virtual Result<std::vector<JobEvent>> Events(int64_t job) = 0;
+  virtual Result<std::vector<JobMetric>> Metrics(int64_t job) = 0;
+  // CANCEL JOB from anywhere: the process that runs the job polls for it.
+  virtual Status RequestCancel(int64_t id) = 0;
+  virtual Result<bool> CancelRequested(int64_t id) = 0;
+};
+
+}  // namespace sluice::catalog

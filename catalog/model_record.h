@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/value.h"
+#include "catalog/model_store.h"
+
+// How a model version is written into the columns of model_versions.
+namespace sluice::catalog {
+
+std::string Sha256Hex(std::string_view bytes);
+
+// A JSON object in the order given; what JSON cannot hold as a number is held as text.
+std::string MetricsToJson(const std::vector<std::pair<std::string, double>>& metrics);
+std::vector<std::pair<std::string, double>> MetricsFromJson(const std::string& json);
+
+// Cells in the order schema_name, name, version, live, type, statement, plan, metrics, job,
+// rows_trained, lineage, weights_sha256, weights_bytes, created_micros.
+ModelVersion VersionFromRow(const std::vector<Value>& row);
+
+}  // namespace sluice::catalog

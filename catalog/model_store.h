@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sluice::catalog {
+
+// One version of a model, without its weights.
+struct ModelVersion {
+  std::string schema;  // "" = the source's default
+  std::string name;
+  int64_t version = 0;    // 1, 2, ...
+  bool live = false;      // what `m` without a version means
+  std::string type;       // "DNNClassifier", "xgboost.gbtree"
+  std::string statement;  // the SQL that made it
+  std::string plan;       // serialised plan::TrainPlan: features, model, seed
+  std::vector<std::pair<std::string, double>> metrics;
+  int64_t job = 0;
+  int64_t rows = 0;            // rows trained, all epochs
+  std::string lineage;         // JSON: snapshot, seed, skipped ranges, library versions
+  std::string weights_sha256;  // hex
+  int64_t weights_bytes = 0;
+  int64_t created_micros = 0;  // wall clock
+};
+
+// Tables sluice.models, sluice.model_versions, sluice.model_chunks (on SQLite: sluice_models ...).
+// They are made on first use. Thread-safe.
+class ModelStore {
+ public:
+  virtual ~ModelStore() = default;
+
+  // Stores `weights` in chunks and the version row, and makes it live, in one transaction: all of
+  // it or nothing. `model.version`, `live`, `created_micros` and the checksum are filled in and
+  // returned. `must_be_new`: an existing model of that name is AlreadyExists.
+  virtual Result<ModelVersion> Put(ModelVersion model, std::string_view weights,
+                                   bool must_be_new) = 0;
+  // The live version, or the one asked for. NotFound names the nearest model.
+  virtual Result<ModelVersion> Find(std::string_view schema, std::string_view name,
+                                    std::optional<int64_t> version) = 0;
+  // The weights, checked against their checksum.
+  virtual Result<std::string> LoadWeights(const ModelVersion& model) = 0;
+  virtual Result<std::vector<ModelVersion>> List() = 0;  // live versions, without plans
+  virtual Result<std::vector<ModelVersion>> Versions(std::string_view schema,
+                                                     std::string_view name) = 0;
+  virtual Status Promote(std::string_view schema, std::string_view name, int64_t version) = 0;
+  virtual Status Rollback(std::string_view schema,
+                          std::string_view name) = 0;  // the one before live
+  virtual Status Drop(std::string_view schema, std::string_view name,
+                      std::optional<int64_t> version) = 0;
+};
+
+}  // namespace sluice::catalog

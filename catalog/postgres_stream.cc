@@ -1,0 +1,243 @@
+#include <endian.h>
+#include <fmt/core.h>
+
+#include <cstring>
+#include <utility>
+
+#include "base/log.h"
+#include "catalog/postgres_database_internal.h"
+#include "catalog/postgres_wire_internal.h"
+
+namespace sluice::catalog {
+namespace {
+
+Status BadCell(const ColumnInfo& column, int64_t row_number) {
+  return Internal(fmt::format("column '{}' ({}): the cell of row {} is not in the format asked for",
+                              column.name, column.database_type, row_number));
+}
+
+// Reads the answers to one Parse/Bind/Execute/Sync from the socket of an idle libpq connection.
+class WireRowStream final : public RowStream {
+ public:
+  WireRowStream(PostgresConnection& connection, std::string_view sql, Schema schema)
+      : connection_(connection),
+        sql_(sql),
+        schema_(std::move(schema)),
+        reader_(PQsocket(connection.handle())) {
+    for (const ColumnInfo& column : schema_.columns) {
+      formats_.push_back(StreamFormat(column));
+    }
+  }
+
+  Status Start() { return SendAll(PQsocket(connection_.handle()), QueryMessages(sql_, formats_)); }
+
+  ~WireRowStream() override {
+    if (at_end_) {
+      return;
+    }
+    // The rest is not wanted; libpq may only be used again after ReadyForQuery.
+    connection_.Cancel();
+    WireReader::Message message;
+    while (!at_end_) {
+      reader_.Forget();
+      const Status read = reader_.Read(&message);
+      if (!read.ok()) {
+        log::Debug("abandoned stream error=\"{}\"", read.message());
+        return;
+      }
+      at_end_ = message.type == 'Z';
+    }
+    connection_.FailedOnWire();
+  }
+
+  Status Next(size_t max_rows, RowBatch* batch) override {
+    batch->Reset(schema_, max_rows);
+    reader_.Forget();
+    const char* base = reader_.base();
+    WireReader::Message message;
+    while (!at_end_ && batch->rows < max_rows) {
+      Status read = reader_.Read(&message);
+      if (!read.ok()) {
+        at_end_ = true;  // nothing more can come
+        return read;
+      }
+      if (reader_.base() != base) {
+        MoveTexts(base, reader_.base(), batch);
+        base = reader_.base();
+      }
+      if (message.type == 'D') [[likely]] {
+        RETURN_IF_ERROR(Decode(message, batch));
+      } else if (message.type == 'Z') {
+        at_end_ = true;
+      } else if (message.type == 'E') {
+        error_ = ErrorFromWire(message, sql_);
+        connection_.FailedOnWire();
+      }
+      // Anything else (ParseComplete, BindComplete, CommandComplete, notices, settings) needs no
+      // answer.
+    }
+    return error_;
+  }
+
+ private:
+  Status Decode(const WireReader::Message& message, RowBatch* batch) {
+    const size_t row = batch->rows;
+    char* at = message.body;
+    const char* const end = message.body + message.size;
+    uint16_t count = 0;
+    if (message.size >= sizeof(count)) {
+      std::memcpy(&count, at, sizeof(count));
+      at += sizeof(count);
+    }
+    if (be16toh(count) != formats_.size()) [[unlikely]] {
+      return Internal(
+          fmt::format("PostgreSQL sent {} columns; expected {}", be16toh(count), formats_.size()));
+    }
+    for (size_t i = 0; i < formats_.size(); ++i) {
+      uint32_t network = 0;
+      if (end - at < static_cast<std::ptrdiff_t>(sizeof(network))) [[unlikely]] {
+        return Internal("PostgreSQL sent a row that is cut off");
+      }
+      std::memcpy(&network, at, sizeof(network));
+      at += sizeof(network);
+      RowBatch::Column& column = batch->columns[i];
+      const auto size = static_cast<int32_t>(be32toh(network));
+      if (size < 0) {
+        column.null[row] = 1;
+        continue;
+      }
+      if (end - at < size) [[unlikely]] {
+        return Internal("PostgreSQL sent a row that is cut off");
+      }
+      column.null[row] = 0;
+      if (formats_[i] == CellFormat::kText) {
+        column.texts[row] = std::string_view(at, static_cast<size_t>(size));
+      } else if (!DecodeCell(formats_[i], at, static_cast<size_t>(size), row, &column))
+          [[unlikely]] {
+        return BadCell(schema_.columns[i], row_number_ + 1);
+      }
+      at += size;
+    }
+    ++batch->rows;
+    ++row_number_;
+    return OkStatus();
+  }
+
+  // The buffer grew in the middle of a batch: the views move with it.
+  static void MoveTexts(const char* from, const char* to, RowBatch* batch) {
+    for (RowBatch::Column& column : batch->columns) {
+      if (column.type != DataType::kText && column.type != DataType::kBytes) {
+        continue;
+      }
+      for (size_t row = 0; row < batch->rows; ++row) {
+        if (column.null[row] == 0) {
+          std::string_view& text = column.texts[row];
+          text = std::string_view(to + (text.data() - from), text.size());
+        }
+      }
+    }
+  }
+
+  PostgresConnection& connection_;
+  const std::string sql_;
+  const Schema schema_;
+  std::vector<CellFormat> formats_;
+  WireReader reader_;
+  int64_t row_number_ = 0;
+  Status error_;
+  bool at_end_ = false;
+};
+
+// libpq has one result format for all columns, so everything is text.
+class LibpqRowStream final : public RowStream {
+ public:
+  LibpqRowStream(PostgresConnection& connection, std::string_view sql, Schema schema)
+      : connection_(connection), sql_(sql), schema_(std::move(schema)) {}
+
+  Status Start() {
+    PGconn* handle = connection_.handle();
+    if (PQsendQueryParams(handle, sql_.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 0 ||
+        PQsetSingleRowMode(handle) == 0) {
+      return connection_.ErrorOf(nullptr, sql_);
+    }
+    return OkStatus();
+  }
+
+  ~LibpqRowStream() override {
+    if (!at_end_) {
+      connection_.Cancel();
+      connection_.Drain().ok();  // that it was cancelled is no news
+    }
+  }
+
+  Status Next(size_t max_rows, RowBatch* batch) override {
+    batch->Reset(schema_, max_rows);
+    held_.clear();
+    while (!at_end_ && batch->rows < max_rows) {
+      PostgresResult result(PQgetResult(connection_.handle()));
+      if (result == nullptr) {
+        at_end_ = true;
+        break;
+      }
+      const ExecStatusType status = PQresultStatus(result.get());
+      if (status == PGRES_SINGLE_TUPLE) {
+        RETURN_IF_ERROR(Decode(result.get(), batch));
+        held_.push_back(std::move(result));
+      } else if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+        error_ = connection_.ErrorOf(result.get(), sql_);
+      }
+    }
+    return error_;
+  }
+
+ private:
+  Status Decode(const PGresult* result, RowBatch* batch) {
+    const size_t row = batch->rows;
+    for (size_t i = 0; i < schema_.columns.size(); ++i) {
+      RowBatch::Column& column = batch->columns[i];
+      const int field = static_cast<int>(i);
+      column.null[row] = static_cast<uint8_t>(PQgetisnull(result, 0, field));
+      if (column.null[row] == 0 &&
+          !DecodeCell(TextFormat(column.type), PQgetvalue(result, 0, field),
+                      static_cast<size_t>(PQgetlength(result, 0, field)), row, &column)) {
+        return BadCell(schema_.columns[i], static_cast<int64_t>(row) + 1);
+      }
+    }
+    ++batch->rows;
+    return OkStatus();
+  }
+
+  PostgresConnection& connection_;
+  const std::string sql_;
+  const Schema schema_;
+  std::vector<PostgresResult> held_;  // the texts of the batch lie in them
+  Status error_;
+  bool at_end_ = false;
+};
+
+template <typename Stream>
+Result<std::unique_ptr<RowStream>> Started(std::unique_ptr<Stream> stream) {
+  RETURN_IF_ERROR(stream->Start());
+  return std::unique_ptr<RowStream>(std::move(stream));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RowStream>> OpenPostgresStream(PostgresConnection& connection,
+                                                      std::string_view sql, Schema schema) {
+  PGconn* handle = connection.handle();
+  if (PQstatus(handle) != CONNECTION_OK) {
+    return connection.ConnectionLost();
+  }
+  if (PQsslInUse(handle) != 0 || PQgssEncInUse(handle) != 0) {
+    return OpenLibpqStream(connection, sql, std::move(schema));
+  }
+  return Started(std::make_unique<WireRowStream>(connection, sql, std::move(schema)));
+}
+
+Result<std::unique_ptr<RowStream>> OpenLibpqStream(PostgresConnection& connection,
+                                                   std::string_view sql, Schema schema) {
+  return Started(std::make_unique<LibpqRowStream>(connection, sql, std::move(schema)));
+}
+
+}  // namespace sluice::catalog

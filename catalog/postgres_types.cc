@@ -1,0 +1,296 @@
+#include <endian.h>
+#include <fmt/core.h>
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "catalog/postgres_types_internal.h"
+#include "catalog/timestamp_text.h"
+
+namespace sluice::catalog {
+namespace {
+
+// Object identifiers of built-in types never change (pg_type.dat).
+enum BuiltInOid : Oid {
+  kBoolOid = 16,
+  kByteaOid = 17,
+  kInt8Oid = 20,
+  kInt2Oid = 21,
+  kInt4Oid = 23,
+  kOidOid = 26,
+  kFloat4Oid = 700,
+  kFloat8Oid = 701,
+  kDateOid = 1082,
+  kTimestampOid = 1114,
+  kTimestamptzOid = 1184,
+  kNumericOid = 1700,
+};
+
+constexpr int64_t kMicrosTo2000 = 946'684'800'000'000;
+constexpr int64_t kMicrosPerDay = 86'400'000'000;
+
+template <typename Integer>
+Integer FromNetwork(const char* data) {
+  Integer number = 0;
+  std::memcpy(&number, data, sizeof(number));
+  if constexpr (sizeof(Integer) == 8) {
+    return static_cast<Integer>(be64toh(static_cast<uint64_t>(number)));
+  } else {
+    return static_cast<Integer>(be32toh(static_cast<uint32_t>(number)));
+  }
+}
+
+bool ParseInteger(const char* data, size_t size, int64_t* number) {
+  // Written out: this is the hottest loop of reading, and the server never sends spaces or '+'.
+  const bool negative = size > 0 && data[0] == '-';
+  size_t i = negative ? 1 : 0;
+  constexpr size_t kDigitsThatFit = 18;
+  if (i == size || size - i > kDigitsThatFit) {
+    const auto parsed = std::from_chars(data, data + size, *number);
+    return parsed.ec == std::errc() && parsed.ptr == data + size;
+  }
+  int64_t value = 0;
+  for (; i < size; ++i) {
+    const auto digit = static_cast<unsigned char>(data[i] - '0');
+    if (digit > 9) {
+      return false;
+    }
+    value = value * 10 + digit;
+  }
+  *number = negative ? -value : value;
+  return true;
+}
+
+bool ParseDouble(const char* data, size_t size, double* number) {
+  const std::string_view text(data, size);
+  if (text == "NaN") {
+    *number = std::nan("");
+    return true;
+  }
+  if (text == "Infinity" || text == "-Infinity") {
+    *number = text.front() == '-' ? -HUGE_VAL : HUGE_VAL;
+    return true;
+  }
+  const auto parsed = std::from_chars(data, data + size, *number);
+  if (parsed.ec == std::errc::result_out_of_range) {  // a numeric beyond double's range
+    *number = std::strtod(std::string(text).c_str(), nullptr);
+    return true;
+  }
+  return parsed.ec == std::errc() && parsed.ptr == data + size;
+}
+
+bool ParseBool(std::string_view text, int64_t* flag) {
+  *flag = text == "t" || text == "true" ? 1 : 0;
+  return *flag == 1 || text == "f" || text == "false";
+}
+
+int HexDigit(char c) {
+  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+// "\x0aff", decoded over itself.
+bool DecodeHex(char* data, size_t size, std::string_view* bytes) {
+  if (size < 2 || data[0] != '\\' || data[1] != 'x' || size % 2 != 0) {
+    return false;
+  }
+  const size_t count = (size - 2) / 2;
+  for (size_t i = 0; i < count; ++i) {
+    const int high = HexDigit(data[2 + 2 * i]);
+    const int low = HexDigit(data[3 + 2 * i]);
+    if (high < 0 || low < 0) {
+      return false;
+    }
+    data[i] = static_cast<char>(high * 16 + low);
+  }
+  *bytes = std::string_view(data, count);
+  return true;
+}
+
+int64_t TimestampFromPostgres(int64_t micros) {
+  return micros == INT64_MAX || micros == INT64_MIN ? micros : micros + kMicrosTo2000;
+}
+
+int64_t DateFromPostgres(int32_t days) {
+  if (days == INT32_MAX || days == INT32_MIN) {
+    return days > 0 ? kTimestampInfinity : kTimestampMinusInfinity;
+  }
+  return days * kMicrosPerDay + kMicrosTo2000;
+}
+
+}  // namespace
+
+DataType TypeOfOid(Oid oid) {
+  switch (oid) {
+    case kBoolOid:
+      return DataType::kBool;
+    case kInt2Oid:
+    case kInt4Oid:
+    case kInt8Oid:
+    case kOidOid:
+      return DataType::kInt64;
+    case kFloat4Oid:
+    case kFloat8Oid:
+    case kNumericOid:
+      return DataType::kDouble;
+    case kDateOid:
+    case kTimestampOid:
+    case kTimestamptzOid:
+      return DataType::kTimestamp;
+    case kByteaOid:
+      return DataType::kBytes;
+    default:
+      return DataType::kText;
+  }
+}
+
+std::string_view PostgresTypeName(DataType type) {
+  switch (type) {
+    case DataType::kBool:
+      return "boolean";
+    case DataType::kInt64:
+      return "bigint";
+    case DataType::kDouble:
+      return "double precision";
+    case DataType::kText:
+      return "text";
+    case DataType::kTimestamp:
+      return "timestamp";
+    case DataType::kBytes:
+      return "bytea";
+  }
+  return "text";
+}
+
+CellFormat StreamFormat(const ColumnInfo& column) {
+  switch (column.type) {
+    case DataType::kDouble:
+      return column.database_type == "double precision" ? CellFormat::kFloat8Binary
+                                                        : CellFormat::kDoubleText;
+    case DataType::kTimestamp:
+      return column.database_type == "date" ? CellFormat::kDateBinary
+                                            : CellFormat::kTimestampBinary;
+    case DataType::kBytes:
+      return CellFormat::kBytesBinary;
+    case DataType::kBool:
+    case DataType::kInt64:
+    case DataType::kText:
+      break;
+  }
+  return TextFormat(column.type);
+}
+
+CellFormat TextFormat(DataType type) {
+  switch (type) {
+    case DataType::kBool:
+      return CellFormat::kBoolText;
+    case DataType::kInt64:
+      return CellFormat::kIntegerText;
+    case DataType::kDouble:
+      return CellFormat::kDoubleText;
+    case DataType::kTimestamp:
+      return CellFormat::kTimestampText;
+    case DataType::kBytes:
+      return CellFormat::kBytesText;
+    case DataType::kText:
+      break;
+  }
+  return CellFormat::kText;
+}
+
+bool DecodeCell(CellFormat format, char* data, size_t size, size_t row, RowBatch::Column* column) {
+  switch (format) {
+    case CellFormat::kText:
+    case CellFormat::kBytesBinary:
+      column->texts[row] = std::string_view(data, size);
+      return true;
+    case CellFormat::kIntegerText:
+      return ParseInteger(data, size, &column->int64s[row]);
+    case CellFormat::kBoolText:
+      return ParseBool(std::string_view(data, size), &column->int64s[row]);
+    case CellFormat::kDoubleText:
+      return ParseDouble(data, size, &column->doubles[row]);
+    case CellFormat::kTimestampText: {
+      const auto micros = ParseTimestamp(std::string_view(data, size));
+      column->int64s[row] = micros.value_or(0);
+      return micros.has_value();
+    }
+    case CellFormat::kBytesText:
+      return DecodeHex(data, size, &column->texts[row]);
+    case CellFormat::kFloat8Binary:
+      column->doubles[row] =
+          size == sizeof(double) ? std::bit_cast<double>(FromNetwork<int64_t>(data)) : 0;
+      return size == sizeof(double);
+    case CellFormat::kTimestampBinary:
+      column->int64s[row] =
+          size == sizeof(int64_t) ? TimestampFromPostgres(FromNetwork<int64_t>(data)) : 0;
+      return size == sizeof(int64_t);
+    case CellFormat::kDateBinary:
+      column->int64s[row] =
+          size == sizeof(int32_t) ? DateFromPostgres(FromNetwork<int32_t>(data)) : 0;
+      return size == sizeof(int32_t);
+  }
+  return false;
+}
+
+Value CellFromText(const PGresult* result, int row, int column) {
+  if (PQgetisnull(result, row, column) != 0) {
+    return std::monostate{};
+  }
+  const DataType type = TypeOfOid(PQftype(result, column));
+  std::string text(PostgresText(result, row, column));
+  RowBatch::Column cell;
+  cell.type = type;
+  cell.null.resize(1);
+  cell.int64s.resize(1);
+  cell.doubles.resize(1);
+  cell.texts.resize(1);
+  if (DecodeCell(TextFormat(type), text.data(), text.size(), 0, &cell)) {
+    return cell.ValueAt(0);
+  }
+  return text;
+}
+
+Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::string_view select) {
+  if (select.find('\0') != std::string_view::npos) {
+    return SyntaxError("a statement cannot hold a NULL byte");
+  }
+  PGconn* handle = connection.handle();
+  const PostgresResult prepared(PQprepare(handle, "", std::string(select).c_str(), 0, nullptr));
+  if (PQresultStatus(prepared.get()) != PGRES_COMMAND_OK) {
+    return connection.ErrorOf(prepared.get(), select);
+  }
+  const PostgresResult described(PQdescribePrepared(handle, ""));
+  if (PQresultStatus(described.get()) != PGRES_COMMAND_OK) {
+    return connection.ErrorOf(described.get(), select);
+  }
+  if (PQnparams(described.get()) > 0) {
+    return InvalidArgument("the SELECT has parameters ($1) without values").SqlState("42P02");
+  }
+  const int count = PQnfields(described.get());
+  if (count == 0) {
+    return InvalidArgument("expected a SELECT: this statement returns no columns");
+  }
+  Schema schema;
+  std::string types;
+  for (int i = 0; i < count; ++i) {
+    ColumnInfo& column = schema.columns.emplace_back();
+    column.name = PQfname(described.get(), i);
+    column.type = TypeOfOid(PQftype(described.get(), i));
+    types += fmt::format("{}({}, {}, {})", i == 0 ? "" : ", ", i, PQftype(described.get(), i),
+                         PQfmod(described.get(), i));
+  }
+  ASSIGN_OR_RETURN(
+      const PostgresResult names,
+      connection.Ask(fmt::format("SELECT format_type(t::oid, m) FROM (VALUES {}) AS v(i, t, m)"
+                                 " ORDER BY i",
+                                 types)));
+  for (int i = 0; i < count; ++i) {
+    schema.columns[static_cast<size_t>(i)].database_type = PostgresText(names.get(), i, 0);
+  }
+  return schema;
+}
+
+}  // namespace sluice::catalog

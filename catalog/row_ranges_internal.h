@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/row_batch.h"
+#include "catalog/dataset.pb.h"
+
+namespace sluice::catalog {
+
+// Tables of at most so many rows are cut after every rows_per_shard-th row, which takes a scan of
+// their row addresses (some 10 ms); larger ones by estimates. So a small table has the same shards,
+// and trains the same model, in every database.
+inline constexpr int64_t kExactCutRows = 200'000;
+
+// How many rows lie before a key of the cut, known at a few keys and linear between them.
+class RowDensity {
+ public:
+  // Keys ascend; `rows` is how many rows the estimate puts between the last key and this one.
+  void Start(int64_t key) { points_ = {{key, 0.0}}; }
+  void Add(int64_t key, double rows);
+  double rows() const { return points_.empty() ? 0 : points_.back().second; }
+  int64_t first_key() const { return points_.front().first; }
+  int64_t last_key() const { return points_.back().first; }
+  // The key before which about `rows` rows lie.
+  int64_t KeyAfter(double rows) const;
+
+ private:
+  std::vector<std::pair<int64_t, double>> points_;
+};
+
+// Ranges of about rows_per_shard rows each that cover all keys.
+std::vector<ShardRange> CutEvenly(const RowDensity& density, int64_t rows_per_shard);
+// `count` short ranges, evenly spread over the rows, of about rows / count rows each; disjoint, and
+// everything when there are not more rows than that.
+std::vector<std::pair<int64_t, int64_t>> SpreadRanges(const RowDensity& density, int64_t count,
+                                                      int64_t rows);
+// Ranges from the keys of every rows_per_shard-th row (the first one included) up to `end`.
+std::vector<ShardRange> CutAtKeys(const std::vector<int64_t>& keys, int64_t end, int64_t rows,
+                                  int64_t rows_per_shard);
+
+// Puts a range into DatasetSpec.shard_select: the last {begin} and {end}, so that the user's own
+// text, which stands before them, may hold such words.
+std::string WithBounds(std::string_view shard_select, std::string_view begin, std::string_view end);
+
+// "c0, c1, c2": what the columns of a dataset are called inside our own statements, where the
+// user's names may repeat or be empty.
+std::string NumberedColumns(size_t count);
+// "c4, c2" for the columns asked for.
+std::string ChosenColumns(const std::vector<size_t>& columns);
+
+Schema SchemaOf(const DatasetSpec& spec);
+void PutSchema(const Schema& schema, DatasetSpec* spec);
+
+// Something nobody else has, for names of staging tables.
+std::string RandomSuffix();
+
+}  // namespace sluice::catalog

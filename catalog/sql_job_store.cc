@@ -1,0 +1,253 @@
+#include "catalog/sql_job_store.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "catalog/catalog_tables.h"
+
+namespace sluice::catalog {
+namespace {
+
+// SHOW JOBS is for people; older jobs are found by number or by SQL on the table.
+constexpr int kMaxListed = 1'000;
+// Rows in one INSERT: few round trips, and far below both databases' limit of parameters.
+constexpr size_t kRowsPerInsert = 200;
+
+constexpr std::string_view kJobColumns =
+    "state, kind, statement, model, username, started_micros, finished_micros, rows_read,"
+    " rows_trained, rows_retried, rows_skipped, error";
+
+JobState StateFromName(std::string_view name) {
+  for (const JobState state :
+       {JobState::kRunning, JobState::kSucceeded, JobState::kFailed, JobState::kCancelled}) {
+    if (JobStateName(state) == name) {
+      return state;
+    }
+  }
+  return JobState::kFailed;
+}
+
+std::vector<SqlParameter> JobParameters(const Job& job) {
+  return {std::string(JobStateName(job.state)),
+          job.kind,
+          job.statement,
+          job.model,
+          job.user,
+          job.started_micros,
+          job.finished_micros,
+          job.rows_read,
+          job.rows_trained,
+          job.rows_retried,
+          job.rows_skipped,
+          job.error};
+}
+
+Job JobFromRow(const std::vector<Value>& row) {
+  Job job;
+  job.id = IntegerCell(row.at(0));
+  job.state = StateFromName(TextCell(row.at(1)));
+  job.kind = TextCell(row.at(2));
+  job.statement = TextCell(row.at(3));
+  job.model = TextCell(row.at(4));
+  job.user = TextCell(row.at(5));
+  job.started_micros = IntegerCell(row.at(6));
+  job.finished_micros = IntegerCell(row.at(7));
+  job.rows_read = IntegerCell(row.at(8));
+  job.rows_trained = IntegerCell(row.at(9));
+  job.rows_retried = IntegerCell(row.at(10));
+  job.rows_skipped = IntegerCell(row.at(11));
+  job.error = TextCell(row.at(12));
+  return job;
+}
+
+class SqlJobStore final : public JobStore {
+ public:
+  explicit SqlJobStore(CatalogTables& tables) : tables_(tables) {}
+
+  Result<int64_t> Create(const Job& job) override {
+    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    RETURN_IF_ERROR(tables_.Create(*session));
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        session->Query(tables_.Resolve(fmt::format("INSERT INTO {{jobs}} ({}) VALUES ($1, $2, $3,"
+                                                   " $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+                                                   " RETURNING id",
+                                                   kJobColumns)),
+                       JobParameters(job)));
+    return IntegerCell(rows.at(0).at(0));
+  }
+
+  Status Update(const Job& job) override {
+    std::vector<SqlParameter> parameters = JobParameters(job);
+    parameters.emplace_back(job.id);
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        Ask("UPDATE {jobs} SET state = $1, kind = $2, statement = $3, model = $4, username = $5,"
+            " started_micros = $6, finished_micros = $7, rows_read = $8, rows_trained = $9,"
+            " rows_retried = $10, rows_skipped = $11, error = $12 WHERE id = $13 RETURNING id",
+            parameters));
+    return rows.empty() ? NoJob(job.id) : OkStatus();
+  }
+
+  Result<Job> Find(int64_t id) override {
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        Ask(fmt::format("SELECT id, {} FROM {{jobs}} WHERE id = $1", kJobColumns), {id}));
+    if (rows.empty()) {
+      return NoJob(id);
+    }
+    return JobFromRow(rows[0]);
+  }
+
+  Result<std::vector<Job>> List() override {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask(fmt::format("SELECT id, {} FROM {{jobs}} ORDER BY id DESC LIMIT {}",
+                                     kJobColumns, kMaxListed),
+                         {}));
+    std::vector<Job> jobs;
+    jobs.reserve(rows.size());
+    for (const std::vector<Value>& row : rows) {
+      jobs.push_back(JobFromRow(row));
+    }
+    return jobs;
+  }
+
+  Status AddEvents(int64_t job, const std::vector<JobEvent>& events) override {
+    std::vector<std::vector<SqlParameter>> rows;
+    rows.reserve(events.size());
+    for (const JobEvent& event : events) {
+      rows.push_back({job, event.micros, event.kind, event.detail});
+    }
+    return Insert("{job_events} (job_id, micros, kind, detail)", rows);
+  }
+
+  Status AddMetrics(int64_t job, const std::vector<JobMetric>& metrics) override {
+    std::vector<std::vector<SqlParameter>> rows;
+    rows.reserve(metrics.size());
+    for (const JobMetric& metric : metrics) {
+      rows.push_back({job, metric.micros, metric.step, metric.name, metric.value});
+    }
+    return Insert("{job_metrics} (job_id, micros, step, name, value)", rows);
+  }
+
+  Result<std::vector<JobEvent>> Events(int64_t job) override {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask("SELECT micros, kind, detail FROM {job_events} WHERE job_id = $1"
+                         " ORDER BY position",
+                         {job}));
+    std::vector<JobEvent> events;
+    events.reserve(rows.size());
+    for (const std::vector<Value>& row : rows) {
+      events.push_back({IntegerCell(row[0]), TextCell(row[1]), TextCell(row[2])});
+    }
+    return events;
+  }
+
+  Result<std::vector<JobMetric>> Metrics(int64_t job) override {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask("SELECT micros, step, name, value FROM {job_metrics} WHERE job_id = $1"
+                         " ORDER BY position",
+                         {job}));
+    std::vector<JobMetric> metrics;
+    metrics.reserve(rows.size());
+    for (const std::vector<Value>& row : rows) {
+      metrics.push_back(
+          {IntegerCell(row[0]), IntegerCell(row[1]), TextCell(row[2]),
+           IsNull(row[3]) ? std::nan("") : DoubleCell(row[3])});  // SQLite stores NaN as NULL
+    }
+    return metrics;
+  }
+
+  Status RequestCancel(int64_t id) override {
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        Ask("UPDATE {jobs} SET cancel_requested = true WHERE id = $1 RETURNING state", {id}));
+    if (rows.empty()) {
+      return NoJob(id);
+    }
+    const std::string state = TextCell(rows[0][0]);
+    if (StateFromName(state) != JobState::kRunning) {
+      return Status(Code::kFailedPrecondition,
+                    fmt::format("job {} is not running any more: it is {}", id, state));
+    }
+    return OkStatus();
+  }
+
+  Result<bool> CancelRequested(int64_t id) override {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask("SELECT cancel_requested FROM {jobs} WHERE id = $1", {id}));
+    if (rows.empty()) {
+      return NoJob(id);
+    }
+    return IntegerCell(rows[0][0]) != 0;
+  }
+
+ private:
+  // No rows while the tables do not exist.
+  Result<SqlRows> Ask(std::string_view sql, const std::vector<SqlParameter>& parameters) {
+    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
+    if (!exist) {
+      return SqlRows{};
+    }
+    return session->Query(tables_.Resolve(sql), parameters);
+  }
+
+  static Status NoJob(int64_t id) {
+    return NotFound(fmt::format("there is no job {}", id)).Hint("SHOW JOBS lists them");
+  }
+
+  // All rows in one transaction.
+  Status Insert(std::string_view into, const std::vector<std::vector<SqlParameter>>& rows) {
+    if (rows.empty()) {
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    RETURN_IF_ERROR(tables_.Create(*session));
+    ASSIGN_OR_RETURN(const auto transaction,
+                     SqlTransaction::Begin(*session, tables_.database().dialect(), true));
+    for (size_t begin = 0; begin < rows.size(); begin += kRowsPerInsert) {
+      const size_t end = std::min(rows.size(), begin + kRowsPerInsert);
+      std::string values;
+      std::vector<SqlParameter> parameters;
+      for (size_t row = begin; row < end; ++row) {
+        values += values.empty() ? "(" : ", (";
+        for (size_t i = 0; i < rows[row].size(); ++i) {
+          parameters.push_back(rows[row][i]);
+          values += fmt::format("{}${}", i == 0 ? "" : ", ", parameters.size());
+        }
+        values += ")";
+      }
+      const std::string sql = fmt::format("INSERT INTO {} VALUES {}", into, values);
+      RETURN_IF_ERROR(session->Query(tables_.Resolve(sql), parameters).status());
+    }
+    return transaction->Commit();
+  }
+
+  CatalogTables& tables_;
+};
+
+}  // namespace
+
+std::string_view JobStateName(JobState state) {
+  switch (state) {
+    case JobState::kRunning:
+      return "RUNNING";
+    case JobState::kSucceeded:
+      return "SUCCEEDED";
+    case JobState::kFailed:
+      return "FAILED";
+    case JobState::kCancelled:
+      return "CANCELLED";
+  }
+  return "UNKNOWN";
+}
+
+std::unique_ptr<JobStore> MakeJobStore(CatalogTables& tables) {
+  return std::make_unique<SqlJobStore>(tables);
+}
+
+}  // namespace sluice::catalog

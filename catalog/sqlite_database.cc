@@ -1,0 +1,216 @@
+#include <fmt/core.h>
+
+#include <atomic>
+#include <chrono>
+#include <utility>
+
+#include "base/log.h"
+#include "catalog/sqlite_database_internal.h"
+
+namespace sluice::catalog {
+namespace {
+
+// Beginning a few transactions takes microseconds; a database that commits in between so often
+// makes us hold its write lock for that moment instead.
+constexpr int kOptimisticTries = 20;
+// One for the job's reader, one for what looks at the data meanwhile; more are added on demand.
+constexpr size_t kFirstReaders = 2;
+constexpr std::chrono::seconds kMaxReaderWait{30};
+
+// A transaction begins to see the database with its first read.
+Status BeginRead(SqliteConnection& connection) {
+  RETURN_IF_ERROR(connection.Run("BEGIN"));
+  return connection.QueryInteger("SELECT count(*) FROM sqlite_schema").status();
+}
+
+void EndRead(SqliteConnection& connection) {
+  if (!connection.Reusable()) {
+    const Status ended = connection.Run("ROLLBACK");
+    if (!ended.ok()) {
+      log::Debug("rollback failed error=\"{}\"", ended.message());
+    }
+  }
+}
+
+Result<int64_t> DataVersion(SqliteConnection& connection) {
+  return connection.QueryInteger("PRAGMA data_version");
+}
+
+// A pooled connection as the stores see it.
+class PooledSession final : public SqlSession {
+ public:
+  explicit PooledSession(SqlitePool::Lease connection) : connection_(std::move(connection)) {}
+  Result<SqlRows> Query(std::string_view sql,
+                        const std::vector<SqlParameter>& parameters) override {
+    return connection_->Query(sql, parameters);
+  }
+
+ private:
+  SqlitePool::Lease connection_;
+};
+
+// What has a meaning in a URI must not have one in a path.
+std::string UriPath(std::string_view path) {
+  std::string uri;
+  for (const char c : path) {
+    if (c == '%' || c == '?' || c == '#') {
+      uri += fmt::format("%{:02x}", static_cast<unsigned>(c));
+    } else {
+      uri += c;
+    }
+  }
+  return uri;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<SqliteSnapshot>> SqliteSnapshot::Open(SqlitePool& pool) {
+  ASSIGN_OR_RETURN(SqlitePool::Lease watcher, pool.Take());
+  std::shared_ptr<SqliteSnapshot> snapshot(new SqliteSnapshot(pool, std::move(watcher)));
+  std::vector<SqlitePool::Lease> readers;
+  for (size_t i = 0; i < kFirstReaders; ++i) {
+    ASSIGN_OR_RETURN(SqlitePool::Lease reader, pool.Take());
+    readers.push_back(std::move(reader));
+  }
+  MutexLock lock(snapshot->mutex_);
+  SqliteConnection& watching = *snapshot->watcher_;
+  for (int attempt = 0; attempt < kOptimisticTries; ++attempt) {
+    ASSIGN_OR_RETURN(snapshot->version_, DataVersion(watching));
+    for (SqlitePool::Lease& reader : readers) {
+      RETURN_IF_ERROR(BeginRead(*reader));
+    }
+    ASSIGN_OR_RETURN(const int64_t now, DataVersion(watching));
+    if (now == snapshot->version_) {
+      snapshot->free_ = std::move(readers);
+      return snapshot;
+    }
+    for (SqlitePool::Lease& reader : readers) {
+      EndRead(*reader);
+    }
+  }
+  return Status(Code::kAborted, "the SQLite database changes too often to take a snapshot of it")
+      .SqlState("55P03")
+      .Hint("try again while fewer transactions commit");
+}
+
+Result<SqlitePool::Lease> SqliteSnapshot::TryAdd() {
+  ASSIGN_OR_RETURN(SqlitePool::Lease reader, pool_.Take());
+  RETURN_IF_ERROR(BeginRead(*reader));
+  const Result<int64_t> now = DataVersion(*watcher_);
+  if (now.ok() && *now == version_) {
+    return reader;
+  }
+  EndRead(*reader);
+  if (!now.ok()) {
+    return now.status();
+  }
+  return SqlitePool::Lease();
+}
+
+Result<SqlitePool::Lease> SqliteSnapshot::Take() {
+  const auto deadline = std::chrono::steady_clock::now() + kMaxReaderWait;
+  MutexLock lock(mutex_);
+  while (true) {
+    if (closed_) {
+      return Status(Code::kFailedPrecondition, "the dataset was closed");
+    }
+    if (!free_.empty()) {
+      SqlitePool::Lease reader = std::move(free_.back());
+      free_.pop_back();
+      return reader;
+    }
+    ASSIGN_OR_RETURN(SqlitePool::Lease added, TryAdd());
+    if (added) {
+      return added;
+    }
+    if (returned_.wait_until(lock.native(), deadline) == std::cv_status::timeout) {
+      return ResourceExhausted(
+          "all readers of the dataset are in use, and the database has changed since it was "
+          "opened, so that no other can see the same rows");
+    }
+  }
+}
+
+void SqliteSnapshot::GiveBack(SqlitePool::Lease reader) {
+  {
+    MutexLock lock(mutex_);
+    if (!closed_) {
+      free_.push_back(std::move(reader));
+      returned_.notify_one();
+      return;
+    }
+  }
+  EndRead(*reader);
+}
+
+void SqliteSnapshot::Close() {
+  std::vector<SqlitePool::Lease> readers;
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+    readers = std::move(free_);
+    watcher_ = SqlitePool::Lease();
+  }
+  for (SqlitePool::Lease& reader : readers) {
+    EndRead(*reader);
+  }
+  returned_.notify_all();
+}
+
+SqliteDatabase::SqliteDatabase(SqliteLocation location)
+    : location_(std::move(location)),
+      writers_([this] {
+        return SqliteConnection::Open(location_, SqliteConnection::Access::kReadWrite);
+      }),
+      // An in-memory database is never read under a snapshot, and memdb knows no read-only handle.
+      readers_([this] {
+        return SqliteConnection::Open(location_, location_.in_memory()
+                                                     ? SqliteConnection::Access::kReadWrite
+                                                     : SqliteConnection::Access::kReadOnly);
+      }) {}
+
+Result<std::unique_ptr<SqlSession>> SqliteDatabase::TakeSession() {
+  ASSIGN_OR_RETURN(SqlitePool::Lease connection, writers_.Take());
+  return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
+}
+
+std::string SqliteDatabase::AddSnapshot(std::shared_ptr<SqliteSnapshot> snapshot) {
+  MutexLock lock(mutex_);
+  std::string name = fmt::format("in-process:{}", next_snapshot_++);
+  snapshots_.emplace(name, std::move(snapshot));
+  return name;
+}
+
+std::shared_ptr<SqliteSnapshot> SqliteDatabase::FindSnapshot(const std::string& name) {
+  MutexLock lock(mutex_);
+  const auto found = snapshots_.find(name);
+  return found == snapshots_.end() ? nullptr : found->second;
+}
+
+void SqliteDatabase::RemoveSnapshot(const std::string& name) {
+  MutexLock lock(mutex_);
+  snapshots_.erase(name);
+}
+
+SqliteLocation LocateSqlite(std::string_view path) {
+  if (path == ":memory:") {
+    static std::atomic<int64_t> next{1};
+    return {fmt::format("file:/sluice-{}?vfs=memdb", next++), ""};
+  }
+  return {fmt::format("file:{}", UriPath(path)), std::string(path)};
+}
+
+SqliteLocation LocateBeside(const SqliteLocation& location, std::string_view suffix) {
+  if (location.in_memory()) {
+    const std::string_view name(location.uri.data(), location.uri.find('?'));
+    return {fmt::format("{}.{}?vfs=memdb", name, suffix), ""};
+  }
+  return LocateSqlite(fmt::format("{}.{}", location.path, suffix));
+}
+
+SqliteLocation Immutable(const SqliteLocation& location) {
+  return location.in_memory() ? location
+                              : SqliteLocation{location.uri + "?immutable=1", location.path};
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.h"
+#include "catalog/connection_pool.h"
+#include "catalog/data_source.h"
+#include "catalog/sqlite_connection_internal.h"
+
+namespace sluice::catalog {
+
+using SqlitePool = ConnectionPool<SqliteConnection>;
+
+// Read-only connections that all see one and the same state of the database, each inside a read
+// transaction of its own. In WAL mode they hinder no writer. Thread-safe.
+//
+// How they come to see the same state: SQLite's PRAGMA data_version changes for a connection
+// whenever another one has committed. Readers begin their transactions between two looks at it from
+// a connection of ours; when both looks agree, nothing was committed in between. More readers can
+// join as long as the number is still the same.
+class SqliteSnapshot {
+ public:
+  static Result<std::shared_ptr<SqliteSnapshot>> Open(SqlitePool& readers);
+
+  // A reader for the caller alone; waits a while when all are taken and none can be added.
+  Result<SqlitePool::Lease> Take();
+  void GiveBack(SqlitePool::Lease reader);
+  // Ends the transactions of the readers that nobody uses, and of the others when they come back.
+  void Close();
+
+ private:
+  SqliteSnapshot(SqlitePool& pool, SqlitePool::Lease watcher)
+      : pool_(pool), watcher_(std::move(watcher)) {}
+  // Begins `count` read transactions at one state; false when somebody committed meanwhile.
+  Result<bool> TryBegin(std::vector<SqlitePool::Lease>* readers);
+  // One more reader of the same state; an empty lease when the database has moved on.
+  Result<SqlitePool::Lease> TryAdd() REQUIRES(mutex_);
+
+  SqlitePool& pool_;
+  Mutex mutex_;
+  std::condition_variable returned_;
+  SqlitePool::Lease watcher_ GUARDED_BY(mutex_);
+  int64_t version_ GUARDED_BY(mutex_) = 0;
+  std::vector<SqlitePool::Lease> free_ GUARDED_BY(mutex_);
+  bool closed_ GUARDED_BY(mutex_) = false;
+};
+
+// The database that a SQLite data source stands for: its connections and its open snapshots.
+// Thread-safe.
+class SqliteDatabase final : public SqlDatabase {
+ public:
+  explicit SqliteDatabase(SqliteLocation location);
+
+  const SqliteLocation& location() const { return location_; }
+  SqlitePool& writers() { return writers_; }
+  SqlitePool& readers() { return readers_; }
+
+  Dialect dialect() const override { return Dialect::kSqlite; }
+  Result<std::unique_ptr<SqlSession>> TakeSession() override;
+
+  // Snapshots are found again by the name in DatasetSpec.snapshot.
+  std::string AddSnapshot(std::shared_ptr<SqliteSnapshot> snapshot);
+  std::shared_ptr<SqliteSnapshot> FindSnapshot(const std::string& name);
+  void RemoveSnapshot(const std::string& name);
+
+ private:
+  SqliteLocation location_;
+  SqlitePool writers_;
+  SqlitePool readers_;
+  Mutex mutex_;
+  int64_t next_snapshot_ GUARDED_BY(mutex_) = 1;
+  std::map<std::string, std::shared_ptr<SqliteSnapshot>> snapshots_ GUARDED_BY(mutex_);
+};
+
+// Where "PATH" or ":memory:" lies. Every call for ":memory:" is a new, empty database.
+SqliteLocation LocateSqlite(std::string_view path);
+// A file beside the database, or a second in-memory database.
+SqliteLocation LocateBeside(const SqliteLocation& location, std::string_view suffix);
+// The same place, opened without locks because nobody will write to it any more.
+SqliteLocation Immutable(const SqliteLocation& location);
+
+// The rows of `sql`, whose columns are those of `schema`. `connection` outlives the stream.
+Result<std::unique_ptr<RowStream>> OpenSqliteStream(SqliteConnection& connection,
+                                                    std::string_view sql, Schema schema);
+
+Result<std::unique_ptr<Dataset>> OpenSqliteDataset(SqliteDatabase& database, std::string_view url,
+                                                   std::string_view select,
+                                                   const DatasetOptions& options);
+Result<CutEstimate> EstimateSqliteCut(SqliteDatabase& database, std::string_view select,
+                                      const DatasetOptions& options);
+Result<std::unique_ptr<ShardReader>> OpenSqliteReader(SqliteDatabase& database,
+                                                      const DatasetSpec& spec);
+Result<SelectStatistics> SqliteStatistics(SqliteDatabase& database, std::string_view select,
+                                          const Schema& schema, const StatisticsOptions& options);
+Result<std::unique_ptr<TableWriter>> CreateSqliteTable(SqliteDatabase& database,
+                                                       std::string_view table,
+                                                       const Schema& schema);
+Status AppendSqliteRows(SqliteDatabase& database, std::string_view table, const Schema& schema,
+                        const RowBatch& batch);
+// Runs one statement on `connection`.
+Result<ExecuteResult> ExecuteOnSqlite(SqliteConnection& connection, std::string_view sql,
+                                      RowReceiver* receiver, std::stop_token stop);
+
+}  // namespace sluice::catalog

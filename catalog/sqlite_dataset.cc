@@ -1,0 +1,241 @@
+#include <fmt/core.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "base/log.h"
+#include "catalog/row_ranges_internal.h"
+#include "catalog/sqlite_cut_internal.h"
+#include "catalog/sqlite_database_internal.h"
+#include "catalog/sqlite_types_internal.h"
+
+namespace sluice::catalog {
+namespace {
+
+constexpr std::string_view kStageTable = "rows";
+
+void RemoveStageFiles(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove(path, error);
+  if (error) {
+    log::Warn("cannot remove staging file path={} error=\"{}\"", path, error.message());
+  }
+  std::filesystem::remove(path + "-journal", error);
+}
+
+// Staging files of processes that are gone: "<database>.stage-<process>-<random>".
+void RemoveStaleStages(const SqliteLocation& location) {
+  const std::filesystem::path database(location.path);
+  const std::filesystem::path folder =
+      database.has_parent_path() ? database.parent_path() : std::filesystem::path(".");
+  const std::string prefix = database.filename().string() + ".stage-";
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix)) {
+      continue;
+    }
+    pid_t owner = 0;
+    const char* begin = name.data() + prefix.size();
+    const auto parsed = std::from_chars(begin, name.data() + name.size(), owner);
+    if (parsed.ec == std::errc() && owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) {
+      RemoveStageFiles(entry.path().string());
+    }
+  }
+}
+
+// A dataset that reads the database itself, under a snapshot.
+class SnapshotDataset final : public Dataset {
+ public:
+  SnapshotDataset(SqliteDatabase& database, std::shared_ptr<SqliteSnapshot> snapshot,
+                  DatasetSpec spec)
+      : database_(database), snapshot_(std::move(snapshot)), spec_(std::move(spec)) {
+    spec_.set_snapshot(database_.AddSnapshot(snapshot_));
+  }
+  ~SnapshotDataset() override {
+    database_.RemoveSnapshot(spec_.snapshot());
+    snapshot_->Close();
+  }
+  const DatasetSpec& spec() const override { return spec_; }
+  Result<int64_t> CountRows() override {
+    ASSIGN_OR_RETURN(SqlitePool::Lease reader, snapshot_->Take());
+    Result<int64_t> rows =
+        reader->QueryInteger(fmt::format("SELECT count(*) FROM (\n{}\n)", spec_.select()));
+    snapshot_->GiveBack(std::move(reader));
+    return rows;
+  }
+
+ private:
+  SqliteDatabase& database_;
+  std::shared_ptr<SqliteSnapshot> snapshot_;
+  DatasetSpec spec_;
+};
+
+// A dataset whose rows were copied to a staging database, which goes with it.
+class StagedDataset final : public Dataset {
+ public:
+  // `keeper` keeps an in-memory stage alive; a file needs none.
+  StagedDataset(SqliteLocation stage, std::unique_ptr<SqliteConnection> keeper, DatasetSpec spec)
+      : stage_(std::move(stage)), keeper_(std::move(keeper)), spec_(std::move(spec)) {}
+  ~StagedDataset() override {
+    keeper_.reset();
+    if (!stage_.in_memory()) {
+      RemoveStageFiles(stage_.path);
+    }
+  }
+  const DatasetSpec& spec() const override { return spec_; }
+  Result<int64_t> CountRows() override { return spec_.estimated_rows(); }
+
+ private:
+  SqliteLocation stage_;
+  std::unique_ptr<SqliteConnection> keeper_;
+  DatasetSpec spec_;
+};
+
+// Copies the rows of `select`, as one statement and so from one state of the database, into a table
+// without declared types, which keeps every cell as it is. Returns how many.
+Result<int64_t> FillStage(SqliteConnection& connection, const SqliteLocation& stage,
+                          std::string_view select, size_t columns) {
+  RETURN_IF_ERROR(
+      connection
+          .Query(fmt::format("ATTACH {} AS stage", QuoteText(stage.uri, Dialect::kSqlite)), {})
+          .status());
+  // The copy is worth nothing after a crash.
+  RETURN_IF_ERROR(connection.Run("PRAGMA stage.journal_mode = OFF"));
+  RETURN_IF_ERROR(connection.Run("PRAGMA stage.synchronous = OFF"));
+  RETURN_IF_ERROR(connection.Run(
+      fmt::format("CREATE TABLE stage.{} ({})", kStageTable, NumberedColumns(columns))));
+  RETURN_IF_ERROR(connection.Run(fmt::format("INSERT INTO stage.{}\n{}", kStageTable, select)));
+  return sqlite3_changes64(connection.handle());
+}
+
+std::vector<ShardRange> CutStage(int64_t rows, int64_t rows_per_shard) {
+  std::vector<int64_t> keys;
+  for (int64_t key = 1; key <= rows; key += rows_per_shard) {
+    keys.push_back(key);
+  }
+  return CutAtKeys(keys, rows + 1, rows, rows_per_shard);
+}
+
+Result<std::unique_ptr<Dataset>> OpenStaged(SqliteDatabase& database, DatasetSpec spec,
+                                            const DatasetOptions& options) {
+  const SqliteLocation& main = database.location();
+  if (main.in_memory() && options.many_processes) {
+    return Status(Code::kFailedPrecondition,
+                  "an in-memory SQLite database cannot be read by other processes")
+        .Hint("use sqlite:PATH, or engine.strategy = 'local'");
+  }
+  if (!main.in_memory()) {
+    RemoveStaleStages(main);
+  }
+  const std::string suffix = fmt::format("stage-{}-{}", getpid(), RandomSuffix());
+  const SqliteLocation stage = LocateBeside(main, suffix);
+  ASSIGN_OR_RETURN(auto connection,
+                   SqliteConnection::Open(main, SqliteConnection::Access::kReadWrite));
+  const Result<int64_t> rows =
+      FillStage(*connection, stage, spec.select(), static_cast<size_t>(spec.columns_size()));
+  if (!rows.ok()) {
+    connection.reset();
+    if (!stage.in_memory()) {
+      RemoveStageFiles(stage.path);
+    }
+    return rows.status().Because("cannot stage the rows of the select");
+  }
+  if (!stage.in_memory()) {
+    connection.reset();
+  }
+  const std::string all = fmt::format("SELECT * FROM {}", kStageTable);
+  spec.set_select(all);
+  spec.set_shard_select(all + " WHERE rowid >= {begin} AND rowid < {end}");
+  spec.set_cut(DatasetSpec::ROWID);
+  spec.set_staging_table(suffix);
+  spec.set_estimated_rows(*rows);
+  spec.set_fingerprint(fmt::format("staged {} rows", *rows));
+  for (ShardRange& shard : CutStage(*rows, options.rows_per_shard)) {
+    *spec.add_shards() = std::move(shard);
+  }
+  return std::unique_ptr<Dataset>(new StagedDataset(stage, std::move(connection), std::move(spec)));
+}
+
+// nullptr when the SELECT cannot be cut.
+Result<std::unique_ptr<Dataset>> OpenCut(SqliteDatabase& database, DatasetSpec spec,
+                                         const DatasetOptions& options) {
+  ASSIGN_OR_RETURN(const auto snapshot, SqliteSnapshot::Open(database.readers()));
+  ASSIGN_OR_RETURN(SqlitePool::Lease reader, snapshot->Take());
+  ASSIGN_OR_RETURN(const auto cut,
+                   FindRowidCut(*reader, spec.select(), static_cast<size_t>(spec.columns_size())));
+  if (!cut.has_value()) {
+    snapshot->GiveBack(std::move(reader));
+    snapshot->Close();
+    return std::unique_ptr<Dataset>();
+  }
+  ASSIGN_OR_RETURN(std::vector<ShardRange> shards,
+                   CutRowids(*reader, *cut, options.rows_per_shard));
+  snapshot->GiveBack(std::move(reader));
+  int64_t rows = 0;
+  for (ShardRange& shard : shards) {
+    rows += shard.estimated_rows();
+    *spec.add_shards() = std::move(shard);
+  }
+  spec.set_shard_select(cut->shard_select);
+  spec.set_cut(DatasetSpec::ROWID);
+  spec.set_estimated_rows(rows);
+  spec.set_fingerprint("read transactions of one process");
+  return std::unique_ptr<Dataset>(new SnapshotDataset(database, snapshot, std::move(spec)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Dataset>> OpenSqliteDataset(SqliteDatabase& database, std::string_view url,
+                                                   std::string_view select,
+                                                   const DatasetOptions& options) {
+  if (options.rows_per_shard <= 0) {
+    return InvalidArgument(
+        fmt::format("rows_per_shard is {}; expected at least 1", options.rows_per_shard));
+  }
+  DatasetSpec spec;
+  spec.set_source_url(std::string(url));
+  spec.set_select(std::string(TrimStatement(select, Dialect::kSqlite)));
+  bool readers_hinder_writers = true;
+  {
+    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database.writers().Take());
+    ASSIGN_OR_RETURN(const Schema schema, DescribeSqliteSelect(*connection, spec.select()));
+    PutSchema(schema, &spec);
+    ASSIGN_OR_RETURN(const bool wal, connection->IsWriteAheadLog());
+    // A file that cannot be written has no writers, and maybe no room for a stage beside it.
+    readers_hinder_writers = !wal && sqlite3_db_readonly(connection->handle(), "main") == 0;
+  }
+  if (!options.many_processes && !readers_hinder_writers) {
+    ASSIGN_OR_RETURN(auto dataset, OpenCut(database, spec, options));
+    if (dataset != nullptr) {
+      return dataset;
+    }
+  }
+  return OpenStaged(database, std::move(spec), options);
+}
+
+Result<CutEstimate> EstimateSqliteCut(SqliteDatabase& database, std::string_view select,
+                                      const DatasetOptions& options) {
+  ASSIGN_OR_RETURN(SqlitePool::Lease connection, database.writers().Take());
+  const std::string_view trimmed = TrimStatement(select, Dialect::kSqlite);
+  ASSIGN_OR_RETURN(const Schema schema, DescribeSqliteSelect(*connection, trimmed));
+  ASSIGN_OR_RETURN(const auto cut, FindRowidCut(*connection, trimmed, schema.columns.size()));
+  CutEstimate estimate;
+  ASSIGN_OR_RETURN(const bool wal, connection->IsWriteAheadLog());
+  estimate.method = cut.has_value() && wal && !options.many_processes ? "rowid ranges" : "staged";
+  if (cut.has_value()) {
+    ASSIGN_OR_RETURN(const auto density, ProbeRowids(*connection, *cut));
+    estimate.estimated_rows = density.has_value() ? std::llround(density->rows()) : 0;
+    const int64_t rows_per_shard = std::max<int64_t>(options.rows_per_shard, 1);
+    estimate.shards =
+        std::max<int64_t>(1, (estimate.estimated_rows + rows_per_shard - 1) / rows_per_shard);
+  }
+  return estimate;
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,149 @@
+#include "catalog/sqlite_source.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/mutex.h"
+#include "catalog/catalog_tables.h"
+#include "catalog/dataset.pb.h"
+#include "catalog/sql_job_store.h"
+#include "catalog/sql_model_store.h"
+#include "catalog/sqlite_database_internal.h"
+#include "catalog/sqlite_types_internal.h"
+
+namespace sluice::catalog {
+namespace {
+
+// SQLite calls this for everything that a statement touches while it is prepared.
+int NoteTable(void* tables, int action, const char* table, const char* /*column*/,
+              const char* schema, const char* /*trigger*/) {
+  if (action == SQLITE_READ && table != nullptr && schema != nullptr && *table != '\0') {
+    static_cast<std::set<std::string>*>(tables)->insert(fmt::format("{}.{}", schema, table));
+  }
+  return SQLITE_OK;
+}
+
+class SqliteSource final : public DataSource {
+ public:
+  explicit SqliteSource(const SourceUrl& url)
+      : url_(url.text),
+        database_(LocateSqlite(url.path)),
+        tables_(database_),
+        models_(MakeModelStore(tables_)),
+        jobs_(MakeJobStore(tables_)) {}
+
+  Status Connect() {
+    MutexLock lock(session_mutex_);
+    ASSIGN_OR_RETURN(session_, database_.writers().Take());
+    return OkStatus();
+  }
+
+  std::string_view dialect() const override { return "sqlite"; }
+  const std::string& url() const override { return url_; }
+  std::string secret() const override { return ""; }
+
+  Result<ExecuteResult> Execute(std::string_view sql, RowReceiver* receiver,
+                                std::stop_token stop) override {
+    // One connection for all statements, so that BEGIN; ...; COMMIT works.
+    MutexLock lock(session_mutex_);
+    return ExecuteOnSqlite(*session_, sql, receiver, std::move(stop));
+  }
+
+  Result<Schema> Describe(std::string_view select) override {
+    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.writers().Take());
+    return WithNearestName(*connection, DescribeSqliteSelect(*connection, select));
+  }
+
+  Result<std::vector<std::string>> SourceTables(std::string_view select) override {
+    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.writers().Take());
+    std::set<std::string> tables;
+    sqlite3_set_authorizer(connection->handle(), NoteTable, &tables);
+    const Status prepared = connection->Prepare(select).status();
+    sqlite3_set_authorizer(connection->handle(), nullptr, nullptr);
+    RETURN_IF_ERROR(prepared);
+    return std::vector<std::string>(tables.begin(), tables.end());
+  }
+
+  Result<SelectStatistics> Statistics(std::string_view select, const Schema& schema,
+                                      const StatisticsOptions& options) override {
+    return SqliteStatistics(database_, select, schema, options);
+  }
+  Result<CutEstimate> EstimateCut(std::string_view select, const DatasetOptions& options) override {
+    return EstimateSqliteCut(database_, select, options);
+  }
+  Result<std::unique_ptr<Dataset>> OpenDataset(std::string_view select,
+                                               const DatasetOptions& options) override {
+    return OpenSqliteDataset(database_, url_, select, options);
+  }
+  Result<std::unique_ptr<ShardReader>> OpenReader(const DatasetSpec& spec) override {
+    return OpenSqliteReader(database_, spec);
+  }
+
+  Result<std::optional<std::string>> ResolveTable(std::string_view table) override {
+    ASSIGN_OR_RETURN(const TableName name, ParseTableName(table, Dialect::kSqlite));
+    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.writers().Take());
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     connection->Query("SELECT schema, name FROM pragma_table_list"
+                                       " WHERE lower(name) = lower($1)"
+                                       " AND ($2 = '' OR lower(schema) = lower($2))"
+                                       " ORDER BY schema <> 'main' LIMIT 1",
+                                       {name.name, name.schema}));
+    if (rows.empty()) {
+      return std::optional<std::string>();
+    }
+    return std::optional<std::string>(
+        fmt::format("{}.{}", TextCell(rows[0][0]), TextCell(rows[0][1])));
+  }
+
+  Result<std::unique_ptr<TableWriter>> CreateTable(std::string_view table,
+                                                   const Schema& schema) override {
+    return CreateSqliteTable(database_, table, schema);
+  }
+  Status AppendRows(std::string_view table, const Schema& schema, const RowBatch& batch) override {
+    return AppendSqliteRows(database_, table, schema, batch);
+  }
+
+  ModelStore& models() override { return *models_; }
+  JobStore& jobs() override { return *jobs_; }
+
+ private:
+  // SQLite names what is missing; the nearest name that exists helps more.
+  Result<Schema> WithNearestName(SqliteConnection& connection, Result<Schema> described) {
+    if (described.ok() || described.status().sqlstate() != "42P01") {
+      return described;
+    }
+    const std::string& message = described.status().message();
+    const std::string missing = message.substr(message.rfind(' ') + 1);
+    ASSIGN_OR_RETURN(const SqlRows rows, connection.Query("SELECT name FROM pragma_table_list"
+                                                          " WHERE name NOT LIKE 'sqlite_%'",
+                                                          {}));
+    std::vector<std::string> names;
+    for (const std::vector<Value>& row : rows) {
+      names.push_back(TextCell(row[0]));
+    }
+    const auto near = NearestName(missing, names);
+    return near.has_value() ? described.status().Hint(fmt::format("did you mean '{}'?", *near))
+                            : described.status();
+  }
+
+  const std::string url_;
+  SqliteDatabase database_;
+  CatalogTables tables_;
+  std::unique_ptr<ModelStore> models_;
+  std::unique_ptr<JobStore> jobs_;
+  Mutex session_mutex_;
+  SqlitePool::Lease session_ GUARDED_BY(session_mutex_);
+};
+
+}  // namespace
+
+Result<std::unique_ptr<DataSource>> OpenSqlite(const SourceUrl& url) {
+  auto source = std::make_unique<SqliteSource>(url);
+  RETURN_IF_ERROR(source->Connect());
+  return std::unique_ptr<DataSource>(std::move(source));
+}
+
+}  // namespace sluice::catalog

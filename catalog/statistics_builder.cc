@@ -1,0 +1,187 @@
+#include "catalog/statistics_builder.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace sluice::catalog {
+namespace {
+
+// Duj1 of Haas and Stokes, as ANALYZE in PostgreSQL: n rows sampled of N, d distinct values among
+// them, f1 of which occurred once.
+double EstimateDistinct(double sampled, double total, double distinct, double once) {
+  if (once == 0 || sampled >= total) {
+    return distinct;  // every value was seen again: there are hardly any others
+  }
+  const double estimate = sampled * distinct / (sampled - once + once * sampled / total);
+  return std::clamp(estimate, distinct, total);
+}
+
+}  // namespace
+
+int64_t ExactRowLimit(const Schema& schema, const StatisticsOptions& options) {
+  constexpr int64_t kFewest = 1'000;
+  const auto columns = static_cast<int64_t>(std::max<size_t>(schema.columns.size(), 1));
+  return std::min(options.exact_below_rows, std::max(kFewest, kStatisticsCells / columns));
+}
+
+StatisticsBuilder::StatisticsBuilder(const Schema& schema, const StatisticsOptions& options)
+    : options_(options), columns_(schema.columns.size()) {
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    columns_[i].type = schema.columns[i].type;
+  }
+}
+
+void StatisticsBuilder::Add(const RowBatch& batch) {
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    AddColumn(batch.columns[i], batch.rows, &columns_[i]);
+  }
+  AddToSample(batch);
+  rows_ += static_cast<int64_t>(batch.rows);
+}
+
+// Whenever there are too many rows, every second one goes: so the sample is spread evenly over all
+// rows without knowing how many will come.
+void StatisticsBuilder::AddToSample(const RowBatch& batch) {
+  const auto limit = static_cast<size_t>(std::max<int64_t>(options_.sample_rows, 1));
+  for (size_t row = 0; row < batch.rows; ++row) {
+    if ((rows_ + static_cast<int64_t>(row)) % sample_stride_ != 0) {
+      continue;
+    }
+    if (sample_.size() == limit) {
+      sample_stride_ *= 2;
+      for (size_t i = 0; 2 * i < sample_.size(); ++i) {
+        std::swap(sample_[i], sample_[2 * i]);
+      }
+      sample_.resize((sample_.size() + 1) / 2);
+      if ((rows_ + static_cast<int64_t>(row)) % sample_stride_ != 0) {
+        continue;
+      }
+    }
+    std::vector<Value>& cells = sample_.emplace_back();
+    cells.reserve(columns_.size());
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      cells.push_back(batch.columns[i].ValueAt(row));
+    }
+  }
+}
+
+void StatisticsBuilder::AddColumn(const RowBatch::Column& column, size_t rows,
+                                  ColumnCounts* counts) {
+  for (size_t row = 0; row < rows; ++row) {
+    if (column.null[row] != 0) {
+      ++counts->nulls;
+      continue;
+    }
+    switch (counts->type) {
+      case DataType::kText:
+      case DataType::kBytes: {
+        const std::string_view text = column.texts[row];
+        counts->text_bytes += static_cast<double>(text.size());
+        const auto found = counts->texts.find(text);
+        if (found != counts->texts.end()) {
+          ++found->second;
+        } else {
+          counts->texts.emplace(text, 1);
+        }
+        break;
+      }
+      case DataType::kDouble: {
+        const double number = column.doubles[row] == 0 ? 0.0 : column.doubles[row];  // not -0
+        ++counts->integers[std::bit_cast<int64_t>(std::isnan(number) ? std::nan("") : number)];
+        AddNumber(number, counts);
+        break;
+      }
+      case DataType::kBool:
+      case DataType::kInt64:
+      case DataType::kTimestamp:
+        ++counts->integers[column.int64s[row]];
+        AddNumber(static_cast<double>(column.int64s[row]), counts);
+        break;
+    }
+  }
+}
+
+// Welford's update: exact enough for any magnitude, and the same for the same order of rows.
+void StatisticsBuilder::AddNumber(double number, ColumnCounts* counts) {
+  if (!std::isfinite(number)) {
+    return;
+  }
+  if (counts->finite == 0) {
+    counts->min = number;
+    counts->max = number;
+  }
+  ++counts->finite;
+  counts->min = std::min(counts->min, number);
+  counts->max = std::max(counts->max, number);
+  const double delta = number - counts->mean;
+  counts->mean += delta / static_cast<double>(counts->finite);
+  counts->squares += delta * (number - counts->mean);
+}
+
+SelectStatistics StatisticsBuilder::Finish(int64_t total_rows, bool exact) const {
+  SelectStatistics statistics;
+  statistics.rows = exact ? rows_ : std::max(total_rows, rows_);
+  statistics.exact_rows = exact;
+  statistics.sample = sample_;
+  for (const ColumnCounts& counts : columns_) {
+    statistics.columns.push_back(FinishColumn(counts, statistics.rows, exact));
+  }
+  return statistics;
+}
+
+ColumnStatistics StatisticsBuilder::FinishColumn(const ColumnCounts& counts, int64_t total_rows,
+                                                 bool exact) const {
+  ColumnStatistics statistics;
+  statistics.exact = exact;
+  if (rows_ == 0) {
+    return statistics;
+  }
+  const auto sampled = static_cast<double>(rows_);
+  const double present = sampled - static_cast<double>(counts.nulls);
+  statistics.null_fraction = static_cast<double>(counts.nulls) / sampled;
+  statistics.has_range = counts.finite > 0;
+  if (statistics.has_range) {
+    statistics.min = counts.min;
+    statistics.max = counts.max;
+    statistics.mean = counts.mean;
+    statistics.standard_deviation = std::sqrt(counts.squares / static_cast<double>(counts.finite));
+  }
+  statistics.average_length = present > 0 ? counts.text_bytes / present : 0;
+
+  std::vector<std::pair<int64_t, std::string>> values;
+  values.reserve(counts.texts.size() + counts.integers.size());
+  for (const auto& [text, count] : counts.texts) {
+    values.emplace_back(count, text);
+  }
+  for (const auto& [bits, count] : counts.integers) {
+    Value value = bits;
+    if (counts.type == DataType::kDouble) {
+      value = std::bit_cast<double>(bits);
+    } else if (counts.type == DataType::kBool) {
+      value = bits != 0;
+    }
+    values.emplace_back(count, FormatValue(value, counts.type));
+  }
+  const double distinct = static_cast<double>(values.size());
+  const double once = static_cast<double>(std::count_if(
+      values.begin(), values.end(), [](const auto& value) { return value.first == 1; }));
+  statistics.distinct =
+      exact ? distinct
+            : EstimateDistinct(present, static_cast<double>(total_rows) * (present / sampled),
+                               distinct, once);
+  const auto kept = static_cast<size_t>(std::max<int64_t>(options_.common_values, 0));
+  statistics.all_values = exact && values.size() <= kept;
+  const size_t count = std::min(kept, values.size());
+  std::partial_sort(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count),
+                    values.end(), [](const auto& a, const auto& b) {
+                      return a.first != b.first ? a.first > b.first : a.second < b.second;
+                    });
+  for (size_t i = 0; i < count; ++i) {
+    statistics.common_values.emplace_back(std::move(values[i].second),
+                                          static_cast<double>(values[i].first) / sampled);
+  }
+  return statistics;
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/row_batch.h"
+#include "catalog/data_source.h"
+
+namespace sluice::catalog {
+
+// Cells that statistics look at, at most: so a very wide SELECT is described by fewer rows instead
+// of more time.
+inline constexpr int64_t kStatisticsCells = 4'000'000;
+// Rows of a sample of a large table, and into how many places of the table they are spread.
+inline constexpr int64_t kStatisticsSampleRows = 20'000;
+inline constexpr int64_t kStatisticsSampleRanges = 128;
+
+// At most so many rows are all read: exact_below_rows, or fewer when there are many columns.
+// Depends on nothing that differs between databases.
+int64_t ExactRowLimit(const Schema& schema, const StatisticsOptions& options);
+
+// Turns rows into SelectStatistics. The same rows in the same order give the same numbers, bit for
+// bit, whichever database they came from. Not thread-safe.
+class StatisticsBuilder {
+ public:
+  StatisticsBuilder(const Schema& schema, const StatisticsOptions& options);
+
+  void Add(const RowBatch& batch);
+  int64_t rows() const { return rows_; }
+  // `total_rows`: how many rows the SELECT has; `exact`: those that were added are all of them.
+  SelectStatistics Finish(int64_t total_rows, bool exact) const;
+
+ private:
+  struct TextHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  struct ColumnCounts {
+    DataType type = DataType::kText;
+    int64_t nulls = 0;
+    int64_t finite = 0;  // numbers that are neither NaN nor infinite
+    double min = 0, max = 0, mean = 0, squares = 0;
+    double text_bytes = 0;
+    std::unordered_map<std::string, int64_t, TextHash, std::equal_to<>> texts;
+    std::unordered_map<int64_t, int64_t> integers;  // doubles by their bits
+  };
+  void AddToSample(const RowBatch& batch);
+  static void AddColumn(const RowBatch::Column& column, size_t rows, ColumnCounts* counts);
+  static void AddNumber(double number, ColumnCounts* counts);
+  ColumnStatistics FinishColumn(const ColumnCounts& counts, int64_t total_rows, bool exact) const;
+
+  const StatisticsOptions options_;
+  std::vector<ColumnCounts> columns_;
+  std::vector<std::vector<Value>> sample_;
+  int64_t sample_stride_ = 1;  // every so manieth row is kept
+  int64_t rows_ = 0;
+};
+
+}  // namespace sluice::catalog

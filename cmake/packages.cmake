@@ -1,0 +1,17 @@
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(gRPC CONFIG REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(fmt REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(CLI11 REQUIRED)
+find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
+pkg_check_modules(LIBPQ REQUIRED IMPORTED_TARGET libpq)
+pkg_check_modules(LIBEDIT REQUIRED IMPORTED_TARGET libedit)
+
+# These two come without a package file.
+find_library(PG_QUERY_LIBRARY pg_query REQUIRED)
+find_library(XGBOOST_LIBRARY xgboost REQUIRED)
+find_path(XGBOOST_INCLUDE_DIR xgboost/c_api.h REQUIRED)

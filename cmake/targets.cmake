@@ -1,0 +1,49 @@
+# The standard headers and fmt, compiled once and used by every house library.
+if(SLUICE_PCH)
+  file(WRITE ${PROJECT_BINARY_DIR}/pch.cc "")
+  add_library(pch OBJECT ${PROJECT_BINARY_DIR}/pch.cc)
+  target_link_libraries(pch PRIVATE sluice_flags fmt::fmt)
+  target_precompile_headers(pch PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pch.h)
+endif()
+
+# sluice_library(name SOURCES a.cc ... [DEPS public house targets] [PRIVATE_DEPS libraries])
+function(sluice_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC sluice_flags ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+  if(SLUICE_PCH AND NOT name STREQUAL "base")  # spdlog's definitions in base would not match
+    target_precompile_headers(${name} REUSE_FROM pch)
+  endif()
+endfunction()
+
+# sluice_proto(name file.proto [GRPC] [DEPS other proto targets]): a library of the generated code.
+# Its headers are included by their path from the root: "planner/plan.pb.h".
+function(sluice_proto name proto)
+  cmake_parse_arguments(ARG "GRPC" "" "DEPS" ${ARGN})
+  set(generated ${PROJECT_BINARY_DIR}/generated)
+  file(MAKE_DIRECTORY ${generated})
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}
+             OUTPUT_VARIABLE folder)
+  cmake_path(GET proto STEM stem)
+  set(stem ${folder}/${stem})
+  set(outputs ${generated}/${stem}.pb.cc ${generated}/${stem}.pb.h)
+  set(plugin)
+  if(ARG_GRPC)
+    list(APPEND outputs ${generated}/${stem}.grpc.pb.cc ${generated}/${stem}.grpc.pb.h)
+    set(plugin --grpc_out=${generated} --plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN})
+  endif()
+  add_custom_command(
+    OUTPUT ${outputs}
+    COMMAND protobuf::protoc -I ${PROJECT_SOURCE_DIR} --cpp_out=${generated} ${plugin}
+            ${PROJECT_SOURCE_DIR}/${folder}/${proto}
+    DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/${proto}
+    COMMENT "Generating ${stem}.pb"
+    VERBATIM)
+  add_library(${name} STATIC ${outputs})
+  target_include_directories(${name} SYSTEM PUBLIC ${generated})
+  target_compile_options(${name} PRIVATE -w -pthread)
+  target_link_libraries(${name} PUBLIC protobuf::libprotobuf ${ARG_DEPS})
+  if(ARG_GRPC)
+    target_link_libraries(${name} PUBLIC gRPC::grpc++)
+  endif()
+endfunction()

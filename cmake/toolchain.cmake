@@ -1,0 +1,23 @@
+# ccache and lld where they are installed; every warning is an error.
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+find_program(LLD_PROGRAM NAMES ld.lld)
+if(LLD_PROGRAM)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+add_library(sluice_flags INTERFACE)
+target_include_directories(sluice_flags INTERFACE ${PROJECT_SOURCE_DIR})
+# -pthread everywhere: gRPC brings it, and a precompiled header must have the same flags as its users.
+target_compile_options(sluice_flags INTERFACE
+  -pthread -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast
+  -Woverloaded-virtual -Wimplicit-fallthrough -Wunused-result -Werror
+  # Off: what GCC 12 reports wrongly of std::string and std::vector once it inlines them (PR 105329,
+  # 105651, 107852).
+  $<$<CXX_COMPILER_ID:GNU>:-Wduplicated-cond -Wlogical-op -Wno-restrict -Wno-stringop-overflow
+                           -Wno-stringop-overread -Wno-array-bounds -Wno-maybe-uninitialized>
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+target_link_options(sluice_flags INTERFACE -pthread)

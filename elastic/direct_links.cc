@@ -1,0 +1,81 @@
+#include "elastic/direct_links.h"
+
+namespace sluice::elastic {
+
+Result<MasterLink::Answer> DirectMasterLink::Take(bool waiting) {
+  // The one worker of the job never waits: what it waits for can only come from itself.
+  Result<Answer> answer = host_.Take(worker_, waiting, held_.ids(), 0);
+  held_.Took(answer);
+  host_.Pump();
+  return answer;
+}
+
+Result<bool> DirectMasterLink::Report(const TaskReport& report) {
+  Result<bool> mine = host_.Report(worker_, report);
+  held_.Reported(report, mine);
+  host_.Pump();
+  return mine;
+}
+
+Status DirectMasterLink::Fail(const Task& task, const Status& cause) {
+  const Status status = host_.Fail(worker_, task.id, cause);
+  held_.Drop(task.id);
+  host_.Pump();
+  return status;
+}
+
+void DirectMasterLink::Leave() {
+  host_.Leave(worker_);
+  host_.Pump();
+}
+
+DirectParameterLink::DirectParameterLink(ParameterShard& shard, const models::Network& network)
+    : shard_(shard), dense_(shard.LiveDense()) {
+  for (const models::EmbeddingTable& table : network.tables()) {
+    dimensions_.push_back(table.dimension);
+  }
+  pull_.tables.resize(dimensions_.size());
+  target_.tables.resize(dimensions_.size());
+  push_.tables.resize(dimensions_.size());
+}
+
+Status DirectParameterLink::Pull(const BatchIdentity& batch, bool evaluation,
+                                 models::ParameterView* view) {
+  view->dense = dense_;
+  pull_.batch = batch;
+  pull_.evaluation = evaluation;
+  for (size_t t = 0; t < dimensions_.size(); ++t) {
+    models::RowSet& rows = view->tables[t];
+    rows.values.resize(rows.ids.size() * dimensions_[t]);
+    pull_.tables[t] = rows.ids;
+    target_.tables[t] = rows.values.data();
+  }
+  ASSIGN_OR_RETURN(version_, shard_.Pull(pull_, target_, 0));
+  return Status();
+}
+
+Status DirectParameterLink::Push(const BatchIdentity& batch, double weight,
+                                 const models::ParameterView& view,
+                                 const models::Gradient& gradient) {
+  push_.batch = batch;
+  push_.version = version_;
+  push_.weight = weight;
+  push_.end = false;
+  push_.dense.assign(gradient.dense.begin(), gradient.dense.end());
+  for (size_t t = 0; t < dimensions_.size(); ++t) {
+    push_.tables[t] = {view.tables[t].ids, gradient.tables[t]};
+  }
+  return shard_.Push(push_);
+}
+
+Status DirectParameterLink::PushEnd(const BatchIdentity& batch) {
+  push_.batch = batch;
+  push_.end = true;
+  return shard_.Push(push_);
+}
+
+Result<int64_t> DirectParameterLink::AppliedBatches(uint32_t epoch, int64_t shard) {
+  return shard_.AppliedBatches(epoch, shard);
+}
+
+}  // namespace sluice::elastic

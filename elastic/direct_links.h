@@ -1,0 +1,48 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "elastic/links.h"
+#include "elastic/master_host.h"
+
+namespace sluice::elastic {
+
+// The master in the same process and thread: calls, and what follows from them is done at once.
+class DirectMasterLink final : public MasterLink {
+ public:
+  DirectMasterLink(MasterHost& host, Incarnation worker) : host_(host), worker_(worker) {}
+  Result<Answer> Take(bool waiting) override;
+  Result<bool> Report(const TaskReport& report) override;
+  Status Fail(const Task& task, const Status& cause) override;
+  void Leave() override;
+
+ private:
+  MasterHost& host_;
+  const Incarnation worker_;
+  HeldTasks held_;
+};
+
+// The parameter shard in the same process: no copies of dense tensors, no messages. With one worker
+// the live values may be read in place, as nobody writes between its pull and its push.
+class DirectParameterLink final : public ParameterLink {
+ public:
+  DirectParameterLink(ParameterShard& shard, const models::Network& network);
+  Status Pull(const BatchIdentity& batch, bool evaluation, models::ParameterView* view) override;
+  Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,
+              const models::Gradient& gradient) override;
+  Status PushEnd(const BatchIdentity& batch) override;
+  Result<int64_t> AppliedBatches(uint32_t epoch, int64_t shard) override;
+
+ private:
+  ParameterShard& shard_;
+  std::vector<uint32_t> dimensions_;
+  const std::vector<const float*> dense_;
+  int64_t version_ = 0;
+  PullRequest pull_;
+  PullTarget target_;
+  PushRequest push_;
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "models/model.h"
+#include "models/optimizer.h"
+
+namespace sluice::elastic {
+
+// The rows of one embedding table that exist here. A row is weights and optimizer slots side by
+// side in a slab; ids are found by open addressing. Not thread-safe.
+class EmbeddingSlab {
+ public:
+  EmbeddingSlab(const models::EmbeddingTable& table, const models::Optimizer& optimizer,
+                uint64_t seed);
+  EmbeddingSlab(EmbeddingSlab&&) noexcept = default;
+
+  // Copies the weights of the rows to `values` (ids.size() x dimension). A row that does not exist
+  // has its initial value, which depends on (seed, table, id) alone; reading creates nothing.
+  void Read(std::span<const int64_t> ids, float* values) const;
+  // One optimizer step for each row (ids are distinct); rows that do not exist are created.
+  void Update(std::span<const int64_t> ids, const float* gradients, float rate_scale);
+  void Write(std::span<const int64_t> ids, const float* values);  // fresh slots
+  // Row ids in ascending order with their weights.
+  models::NetworkWeights::Table Export() const;
+
+  size_t rows() const { return ids_.size(); }
+  uint32_t dimension() const { return table_.dimension; }
+  size_t bytes() const;
+
+ private:
+  static constexpr uint32_t kEmpty = 0xFFFFFFFF;
+  // Rows per block of the slab: a table grows block by block and never moves what it has.
+  static constexpr size_t kRowsPerBlock = 4096;
+
+  uint32_t Find(int64_t id) const;
+  uint32_t FindOrCreate(int64_t id);
+  void Grow();
+  size_t Bucket(int64_t id) const;
+  float* Row(uint32_t index) const {
+    return blocks_[index / kRowsPerBlock].get() + (index % kRowsPerBlock) * stride_;
+  }
+
+  models::EmbeddingTable table_;
+  const models::Optimizer& optimizer_;
+  const uint64_t seed_;
+  const size_t stride_;
+  std::vector<std::unique_ptr<float[]>> blocks_;
+  std::vector<int64_t> ids_;       // by row
+  std::vector<uint32_t> updates_;  // by row: steps so far, for bias correction
+  std::vector<uint32_t> index_;    // bucket -> row
+  size_t mask_ = 0;
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sluice::elastic {
+
+enum class Role { kMaster, kWorker, kParameterServer };
+std::string_view RoleName(
+    Role role);  // "master", "worker", "ps": also the subcommands of the binary
+
+struct Resources {
+  double cpu = 1;
+  int64_t memory_bytes = 0;
+};
+
+// One process to start. `config` (a serialised elastic.ProcessConfig: plan, addresses, incarnation)
+// and `secret` travel through an inherited descriptor or a mounted Secret, never through argv.
+struct ProcessSpec {
+  Role role = Role::kWorker;
+  std::string name;  // "job7-worker-3": unique in the fleet
+  std::string config;
+  std::string secret;
+  Resources resources;
+  int priority = 0;
+};
+
+enum class ExitClass {
+  kOk,         // 0
+  kPreempted,  // 137, 143, stopped by the fleet
+  kOutOfMemory,
+  kApplication,    // 1, 2, 134, 139
+  kConfiguration,  // 126, 127, cannot be started
+  kHardware,
+};
+ExitClass ClassifyExit(int exit_code, bool out_of_memory);
+
+struct FleetEvent {
+  enum class Kind { kStarted, kExited };
+  Kind kind = Kind::kStarted;
+  std::string name;
+  Role role = Role::kWorker;
+  int exit_code = 0;  // as Kubernetes maps it: SIGKILL 137, SIGTERM 143
+  ExitClass exit_class = ExitClass::kOk;
+  std::string message;  // last lines of the process's standard error
+};
+
+// What launches, stops and watches the processes of a job: local processes or pods. Thread-safe.
+class Fleet {
+ public:
+  using Watcher =
+      std::function<void(const FleetEvent&)>;  // called from a thread of the fleet's own
+  virtual ~Fleet() = default;                  // stops every process it still has
+  virtual Status Launch(const ProcessSpec& spec) = 0;
+  // SIGTERM (or pod deletion), SIGKILL after the grace. Returns at once; the exit is an event.
+  virtual Status Stop(const std::string& name, double grace_seconds) = 0;
+  virtual void Watch(Watcher watcher) = 0;  // once, before the first Launch
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,286 @@
+#include <fmt/core.h>
+
+#include <sys/random.h>
+
+#include <condition_variable>
+#include <map>
+
+#include "base/log.h"
+#include "base/mutex.h"
+#include "catalog/data_source.h"
+#include "catalog/dataset.pb.h"
+#include "elastic/elastic.pb.h"
+#include "elastic/fleet.h"
+#include "elastic/grpc_links.h"
+#include "elastic/job.h"
+#include "elastic/job_options_internal.h"
+#include "elastic/master_service.h"
+#include "models/model.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::elastic {
+namespace {
+
+constexpr char kListenHost[] = "127.0.0.1";
+// What is left of a job's processes when it is over gets so long before it is killed: a cancelled
+// statement has to end within a second.
+constexpr double kStopGraceSeconds = 0.8;
+// A process that hangs is not asked.
+constexpr double kHungGraceSeconds = 0;
+// Killed processes end at once; a fleet that does not say so is not waited for.
+constexpr auto kStopWait = std::chrono::seconds(10);
+
+Result<std::string> MakeToken() {
+  unsigned char bytes[16];
+  if (getrandom(bytes, sizeof(bytes), 0) != static_cast<ssize_t>(sizeof(bytes))) {
+    return Internal("the system has no random numbers");
+  }
+  std::string token;
+  for (unsigned char byte : bytes) {
+    token += fmt::format("{:02x}", byte);
+  }
+  return token;
+}
+
+std::string HowItEnded(const FleetEvent& event) {
+  std::string text = event.message;
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
+    text.pop_back();
+  }
+  const std::string code = fmt::format("exit code {}", event.exit_code);
+  return text.empty() ? code : fmt::format("{}: {}", code, text);
+}
+
+// The processes that a job has started, as the fleet's events tell. Shared with the watcher, which
+// may outlive the job. Thread-safe.
+class Roster {
+ public:
+  explicit Roster(MasterHost* host) : host_(host) {}
+
+  void Add(const std::string& name) {
+    const MutexLock lock(mutex_);
+    running_[name] = true;
+  }
+  void Remove(const std::string& name) {
+    const MutexLock lock(mutex_);
+    running_.erase(name);
+    gone_.notify_all();
+  }
+  void OnEvent(const FleetEvent& event) {
+    if (event.kind != FleetEvent::Kind::kExited) {
+      return;
+    }
+    const MutexLock lock(mutex_);
+    if (host_ != nullptr && running_.contains(event.name)) {
+      if (event.role == Role::kParameterServer) {
+        host_->Abort(Unavailable(fmt::format("parameter server {} was lost ({})", event.name,
+                                             HowItEnded(event)))
+                         .Hint("run the statement again; the version in use is untouched"));
+      } else {
+        FleetEvent told = event;
+        told.message = HowItEnded(event);
+        host_->OnExit(told);
+      }
+    }
+    running_.erase(event.name);
+    gone_.notify_all();
+  }
+  // Stops what still runs and waits until it is gone. No event reaches the host afterwards.
+  void StopAll(Fleet& fleet) {
+    std::vector<std::string> names;
+    {
+      const MutexLock lock(mutex_);
+      host_ = nullptr;
+      for (const auto& [name, running] : running_) {
+        names.push_back(name);
+      }
+    }
+    for (const std::string& name : names) {
+      const Status status = fleet.Stop(name, kStopGraceSeconds);
+      if (!status.ok()) {
+        log::Debug("stopping {}: {}", name, status.message());
+        Remove(name);
+      }
+    }
+    MutexLock lock(mutex_);
+    const auto until = std::chrono::steady_clock::now() + kStopWait;
+    while (!running_.empty()) {
+      if (gone_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+        log::Error("{} processes of the job do not end", running_.size());
+        return;
+      }
+    }
+  }
+
+ private:
+  Mutex mutex_;
+  std::condition_variable gone_;
+  MasterHost* host_ GUARDED_BY(mutex_);
+  std::map<std::string, bool> running_ GUARDED_BY(mutex_);
+};
+
+// One job on a fleet: what its master wants done, done.
+class FleetJob {
+ public:
+  FleetJob(const plan::TrainPlan& plan, catalog::DataSource& source, Fleet& fleet,
+           const models::Network& network)
+      : plan_(plan), source_(source), fleet_(fleet), network_(network) {}
+  ~FleetJob() {
+    if (roster_ != nullptr) {
+      roster_->StopAll(fleet_);
+    }
+  }
+
+  Result<TrainOutcome> Run(const Master::Options& options, const catalog::DatasetSpec& dataset,
+                           const catalog::DatasetSpec* validation,
+                           const models::NetworkWeights* base, const ProgressCallback& progress,
+                           const EventCallback& events, const std::stop_token& stop) {
+    job_name_ = options.job_name;
+    ASSIGN_OR_RETURN(token_, MakeToken());
+    MasterHost host(
+        options, [this](const Master::Action& action) { return Act(action); }, progress, events);
+    host_ = &host;
+    servers_ = std::max<uint32_t>(1, plan_.strategy().parameter_servers());
+    ASSIGN_OR_RETURN(master_, MasterServer::Start(kListenHost, token_, servers_, host));
+    FillConfig(dataset, validation);
+    roster_ = std::make_shared<Roster>(&host);
+    fleet_.Watch([roster = roster_](const FleetEvent& event) { roster->OnEvent(event); });
+    Result<TrainOutcome> outcome = RunOn(host, base, stop);
+    // Before the host goes: workers' last calls and the fleet's events arrive in it.
+    roster_->StopAll(fleet_);
+    master_.reset();
+    return outcome;
+  }
+
+ private:
+  Result<TrainOutcome> RunOn(MasterHost& host, const models::NetworkWeights* base,
+                             const std::stop_token& stop) {
+    RETURN_IF_ERROR(StartServers(base));
+    host.Start();
+    host.Run(stop);
+    RETURN_IF_ERROR(host.result());
+    TrainOutcome outcome = host.Outcome();
+    ASSIGN_OR_RETURN(outcome.weights,
+                     CollectWeights(master_->ParameterServers(), token_, network_));
+    return outcome;
+  }
+
+  void FillConfig(const catalog::DatasetSpec& dataset, const catalog::DatasetSpec* validation) {
+    config_.set_job(job_name_);
+    config_.set_token(token_);
+    config_.set_master_address(master_->address());
+    config_.set_listen_host(kListenHost);
+    *config_.mutable_plan() = plan_;
+    config_.set_servers(servers_);
+    worker_config_ = config_;
+    worker_config_.set_source_url(source_.url());
+    *worker_config_.mutable_dataset() = dataset;
+    if (validation != nullptr) {
+      *worker_config_.mutable_validation() = *validation;
+    }
+  }
+
+  Status StartServers(const models::NetworkWeights* base) {
+    if (base != nullptr) {
+      config_.set_base_weights(models::SaveWeights(*base));
+    }
+    for (uint32_t index = 0; index < servers_; ++index) {
+      ProcessSpec spec;
+      spec.role = Role::kParameterServer;
+      spec.name = fmt::format("{}-ps-{}", job_name_, index);
+      config_.set_name(spec.name);
+      config_.set_server_index(index);
+      spec.config = config_.SerializeAsString();
+      RETURN_IF_ERROR(Launch(spec));
+    }
+    config_.clear_base_weights();
+    return Status();
+  }
+
+  Status Launch(ProcessSpec& spec) {
+    spec.resources.cpu = plan_.strategy().cpu();
+    spec.resources.memory_bytes = plan_.strategy().memory_bytes();
+    spec.priority = plan_.strategy().priority();
+    roster_->Add(spec.name);
+    Status status = fleet_.Launch(spec);
+    if (!status.ok()) {
+      roster_->Remove(spec.name);
+    }
+    return status;
+  }
+
+  // A fleet that has no room now has some later: the master waits and asks again.
+  Status StartWorker(ProcessSpec& spec) {
+    const Status status = Launch(spec);
+    if (status.code() != Code::kResourceExhausted && status.code() != Code::kUnavailable) {
+      return status;
+    }
+    FleetEvent event;
+    event.name = spec.name;
+    event.exit_class = ExitClass::kPreempted;
+    event.message = status.message();
+    host_->OnExit(event);
+    return Status();
+  }
+
+  Status Act(const Master::Action& action) {
+    switch (action.kind) {
+      case Master::Action::Kind::kStartWorker: {
+        ProcessSpec spec;
+        spec.role = Role::kWorker;
+        spec.name = action.name;
+        worker_config_.set_name(action.name);
+        worker_config_.set_incarnation(action.incarnation);
+        spec.config = worker_config_.SerializeAsString();
+        spec.secret = source_.secret();
+        return StartWorker(spec);
+      }
+      case Master::Action::Kind::kStopWorker: {
+        const Status status = fleet_.Stop(action.name, kHungGraceSeconds);
+        if (!status.ok()) {
+          log::Debug("a worker that was given up is gone already: {}", status.message());
+        }
+        return Status();
+      }
+      case Master::Action::Kind::kKeepWeights:
+        return KeepWeights(master_->ParameterServers(), token_);
+    }
+    return Status();
+  }
+
+  const plan::TrainPlan& plan_;
+  catalog::DataSource& source_;
+  Fleet& fleet_;
+  const models::Network& network_;
+  MasterHost* host_ = nullptr;
+  std::string job_name_;
+  std::string token_;
+  uint32_t servers_ = 1;
+  ProcessConfig config_, worker_config_;
+  std::unique_ptr<MasterServer> master_;
+  std::shared_ptr<Roster> roster_;
+};
+
+}  // namespace
+
+Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSource& source,
+                                  Fleet& fleet, const std::string& job_name,
+                                  const catalog::DatasetSpec& dataset,
+                                  const catalog::DatasetSpec* validation,
+                                  const models::NetworkWeights* base,
+                                  const ProgressCallback& progress, const EventCallback& events,
+                                  std::stop_token stop) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
+                   models::Network::Make(plan.model()));
+  if (base != nullptr) {
+    RETURN_IF_ERROR(models::CheckShape(*base, *network));
+  }
+  ASSIGN_OR_RETURN(Master::Options options, MasterOptionsOf(plan, *network, dataset, validation));
+  options.job_name = job_name;
+  const plan::Strategy& strategy = plan.strategy();
+  options.workers = std::max<uint32_t>(1, std::max(strategy.workers(), strategy.min_workers()));
+  FleetJob job(plan, source, fleet, *network);
+  return job.Run(options, dataset, validation, base, progress, events, stop);
+}
+
+}  // namespace sluice::elastic

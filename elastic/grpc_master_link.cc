@@ -1,0 +1,132 @@
+// First: gRPC brings macros that have the names of ours.
+#include "elastic/grpc_links.h"
+
+#include "base/log.h"
+#include "elastic/elastic.grpc.pb.h"
+#include "elastic/wire_internal.h"
+
+namespace sluice::elastic {
+namespace {
+
+class Remote final : public RemoteMaster {
+ public:
+  Remote(const std::string& address, std::string token, Incarnation worker, std::stop_token stop)
+      : token_(std::move(token)),
+        worker_(worker),
+        stop_(std::move(stop)),
+        stub_(MasterService::NewStub(OpenChannel(address))) {}
+
+  Result<Answer> Take(bool waiting) override {
+    TakeRequest request;
+    request.set_incarnation(worker_);
+    request.set_waiting(waiting);
+    request.mutable_held()->Add(held_.ids().begin(), held_.ids().end());
+    TakeReply reply;
+    RETURN_IF_ERROR(
+        Call([&](grpc::ClientContext* context) { return stub_->Take(context, request, &reply); }));
+    Answer answer;
+    if (reply.kind() == TakeReply::FINISHED) {
+      answer.kind = Answer::Kind::kFinished;
+    } else if (reply.kind() == TakeReply::TASK) {
+      answer.kind = Answer::Kind::kTask;
+      answer.task = FromProto(reply.task());
+    }
+    held_.Took(answer);
+    return answer;
+  }
+
+  Result<bool> Report(const TaskReport& report) override {
+    ReportRequest request;
+    request.set_incarnation(worker_);
+    request.set_task(report.task);
+    request.set_done(report.done);
+    request.set_end_of_shard(report.end_of_shard);
+    request.set_next_batch(report.next_batch);
+    request.set_rows(report.rows);
+    request.set_rows_read(report.rows_read);
+    request.set_rows_retried(report.rows_retried);
+    request.set_loss(report.loss);
+    request.set_weight(report.weight);
+    request.set_metrics(report.metrics);
+    ReportReply reply;
+    RETURN_IF_ERROR(Call(
+        [&](grpc::ClientContext* context) { return stub_->Report(context, request, &reply); }));
+    held_.Reported(report, reply.mine());
+    return reply.mine();
+  }
+
+  Status Fail(const Task& task, const Status& cause) override {
+    FailRequest request;
+    request.set_incarnation(worker_);
+    request.set_task(task.id);
+    ToProto(cause, request.mutable_cause());
+    FailReply reply;
+    held_.Drop(task.id);
+    return Call(
+        [&](grpc::ClientContext* context) { return stub_->Fail(context, request, &reply); });
+  }
+
+  void Leave() override {
+    // Once: a process that leaves is in a hurry, and the master notices its end anyway.
+    grpc::ClientContext context;
+    Prepare(&context, token_);
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
+    LeaveRequest request;
+    request.set_incarnation(worker_);
+    LeaveReply reply;
+    const grpc::Status status = stub_->Leave(&context, request, &reply);
+    if (!status.ok()) {
+      log::Debug("leaving without a word: {}", status.error_message());
+    }
+  }
+
+  Result<std::vector<std::string>> Join() override {
+    JoinRequest request;
+    request.set_incarnation(worker_);
+    JoinReply reply;
+    RETURN_IF_ERROR(
+        Call([&](grpc::ClientContext* context) { return stub_->Join(context, request, &reply); }));
+    return std::vector<std::string>(reply.parameter_servers().begin(),
+                                    reply.parameter_servers().end());
+  }
+
+  Result<bool> Heartbeat() override {
+    HeartbeatRequest request;
+    request.set_incarnation(worker_);
+    HeartbeatReply reply;
+    RETURN_IF_ERROR(Call(
+        [&](grpc::ClientContext* context) { return stub_->Heartbeat(context, request, &reply); }));
+    return reply.finished();
+  }
+
+  Status Register(const std::string& name, uint32_t index, const std::string& address) override {
+    RegisterRequest request;
+    request.set_name(name);
+    request.set_index(index);
+    request.set_address(address);
+    RegisterReply reply;
+    return Call(
+        [&](grpc::ClientContext* context) { return stub_->Register(context, request, &reply); });
+  }
+
+ private:
+  Status Call(const std::function<grpc::Status(grpc::ClientContext*)>& call) const {
+    return CallWithRetry(token_, "the master", stop_, call);
+  }
+
+  const std::string token_;
+  const Incarnation worker_;
+  const std::stop_token stop_;
+  const std::unique_ptr<MasterService::Stub> stub_;
+  HeldTasks held_;
+};
+
+}  // namespace
+
+std::unique_ptr<RemoteMaster> RemoteMaster::Connect(const std::string& address,
+                                                    const std::string& token, Incarnation worker,
+                                                    std::stop_token stop) {
+  return std::make_unique<Remote>(address, token, worker, std::move(stop));
+}
+
+}  // namespace sluice::elastic

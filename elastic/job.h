@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "models/model.h"
+
+namespace sluice::catalog {
+class DataSource;
+class Dataset;
+class DatasetSpec;
+}  // namespace sluice::catalog
+
+namespace sluice::plan {
+class TrainPlan;
+}
+
+namespace sluice::elastic {
+
+class Fleet;
+
+struct Progress {
+  int64_t rows_done = 0;   // training rows committed, all epochs
+  int64_t rows_total = 0;  // estimated rows x epochs
+  double rows_per_second = 0;
+  uint32_t epoch = 0;  // current, from 1
+  uint32_t epochs = 0;
+  double loss = 0;  // mean over the rows of the last second or so
+  std::vector<std::pair<std::string, double>> metrics;  // last evaluation
+  int workers = 0;
+  double seconds_left = 0;
+};
+
+// At most once a second while a job runs, and once at each epoch's end; from one thread at a time.
+using ProgressCallback = std::function<void(const Progress&)>;
+
+struct EventCallback {
+  std::function<void(const std::string& kind, const std::string& detail)> on_event;
+};
+
+struct TrainOutcome {
+  models::NetworkWeights weights;
+  std::vector<std::pair<std::string, double>>
+      metrics;                 // on the validation rows; empty without a split
+  double loss = 0;             // mean training loss of the last epoch
+  uint32_t epochs = 0;         // really run (early stopping)
+  int64_t rows_per_epoch = 0;  // training rows; validation rows not counted
+  int64_t validation_rows = 0;
+  int64_t rows_trained = 0;  // rows_per_epoch x epochs, by the ledger
+  int64_t rows_read = 0, rows_retried = 0, rows_skipped = 0;
+};
+
+// Trains a network in this process: master, one worker and the parameter shard as direct calls.
+Result<TrainOutcome> TrainInProcess(const plan::TrainPlan& plan, catalog::DataSource& source,
+                                    const catalog::DatasetSpec& dataset,
+                                    const catalog::DatasetSpec* validation,
+                                    const models::NetworkWeights* base,
+                                    const ProgressCallback& progress, const EventCallback& events,
+                                    std::stop_token stop);
+
+// Runs the job's master in this process and its workers and parameter servers on `fleet`.
+// Returns when every row has been trained `epochs` times by the ledger, or with the first error.
+Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSource& source,
+                                  Fleet& fleet, const std::string& job_name,
+                                  const catalog::DatasetSpec& dataset,
+                                  const catalog::DatasetSpec* validation,
+                                  const models::NetworkWeights* base,
+                                  const ProgressCallback& progress, const EventCallback& events,
+                                  std::stop_token stop);
+
+// The life of a worker and of a parameter server process: returns the exit code.
+// `config` and `secret` are what ProcessSpec carried.
+int RunWorkerProcess(const std::string& config, const std::string& secret, std::stop_token stop);
+int RunParameterServerProcess(const std::string& config, std::stop_token stop);
+
+}  // namespace sluice::elastic

@@ -1,0 +1,80 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "catalog/dataset.pb.h"
+#include "elastic/job_options_internal.h"
+#include "models/metric.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::elastic {
+namespace {
+
+// A worker reports ten times a second while it computes; reading a slow shard takes longer. A dead
+// process is noticed by its exit, so this is for the hung ones only.
+constexpr double kLeaseSeconds = 10;
+// Without an end by epochs: as many as the step limit needs.
+constexpr uint32_t kUnlimitedEpochs = 1U << 30;
+
+Status CheckMetric(const plan::TrainPlan& plan, models::Task task) {
+  const std::string& metric = plan.early_stopping().metric();
+  if (plan.early_stopping().patience() == 0 || metric.empty()) {
+    return Status();
+  }
+  const std::vector<std::string> names = models::Metrics::Names(task);
+  if (std::find(names.begin(), names.end(), metric) != names.end() || metric == "loss") {
+    return Status();
+  }
+  Status status = InvalidArgument(fmt::format("there is no metric '{}' to stop by", metric));
+  const std::optional<std::string> nearest = NearestName(metric, names);
+  if (nearest.has_value()) {
+    return std::move(status).Hint(fmt::format("did you mean '{}'?", *nearest));
+  }
+  return status;
+}
+
+}  // namespace
+
+bool IsSynchronous(const plan::TrainPlan& plan) {
+  return plan.strategy().mode() == plan::Strategy::SYNCHRONOUS &&
+         plan.strategy().micro_batches() > 1;
+}
+
+Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const models::Network& network,
+                                        const catalog::DatasetSpec& dataset,
+                                        const catalog::DatasetSpec* validation) {
+  if (plan.strategy().kind() == plan::Strategy::ALL_REDUCE) {
+    return Unimplemented("all-reduce is not built yet")
+        .Hint("leave engine.strategy out, or use parameter servers");
+  }
+  if (plan.strategy().mode() == plan::Strategy::BOUNDED_STALENESS) {
+    return Unimplemented("bounded staleness is not built yet")
+        .Hint("the asynchronous mode divides the learning rate by the staleness");
+  }
+  if (plan.epochs() == 0 && plan.max_steps() == 0) {
+    return InvalidArgument("a training needs at least one epoch or a number of steps");
+  }
+  Master::Options options;
+  options.queue.shards = dataset.shards_size();
+  options.queue.epochs = plan.epochs() > 0 ? plan.epochs() : kUnlimitedEpochs;
+  options.queue.seed = plan.seed();
+  options.queue.shuffle = plan.shuffle();
+  options.queue.lanes = IsSynchronous(plan) ? plan.strategy().micro_batches() : 0;
+  options.queue.max_batches = plan.max_steps();
+  options.queue.lease_seconds = kLeaseSeconds;
+  options.silence_seconds = kLeaseSeconds;
+  options.task = TaskOfModel(plan.model());
+  options.outputs = network.outputs();
+  RETURN_IF_ERROR(CheckMetric(plan, options.task));
+  options.patience = plan.early_stopping().patience();
+  options.metric = plan.early_stopping().metric();
+  options.estimated_rows = std::max(dataset.estimated_rows(), plan.estimated_rows());
+  if (plan.model().features().label().kind() != models::LabelPlan::VECTOR) {
+    const bool splits = plan.split().kind() != plan::Split::NONE;
+    options.evaluation_shards =
+        validation != nullptr ? validation->shards_size() : (splits ? dataset.shards_size() : 0);
+  }
+  return options;
+}
+
+}  // namespace sluice::elastic

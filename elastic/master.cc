@@ -1,0 +1,405 @@
+#include "elastic/master.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "base/log.h"
+
+namespace sluice::elastic {
+namespace {
+
+// The first replacements start at once; when they keep dying, each waits longer than the last.
+constexpr int kStartsAtOnce = 4;
+constexpr double kFirstWaitSeconds = 0.1;
+constexpr double kLongestWaitSeconds = 5;
+// How much the newest second counts in the rate that is shown.
+constexpr double kRateWeight = 0.5;
+// Shorter than this says nothing about a rate.
+constexpr double kRateSeconds = 0.2;
+
+// Mistakes that every worker would make again: the job ends with the first one's text.
+bool IsFinal(Code code) {
+  switch (code) {
+    case Code::kInvalidArgument:
+    case Code::kNotFound:
+    case Code::kAlreadyExists:
+    case Code::kPermissionDenied:
+    case Code::kFailedPrecondition:
+    case Code::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Master::Master(const Options& options, TimePoint now)
+    : options_(options),
+      queue_(options.queue),
+      members_(options.silence_seconds),
+      evaluation_(options.evaluation_shards, options.task, options.outputs,
+                  options.queue.lease_seconds),
+      described_at_(now) {
+  if (options_.queue.shards == 0) {
+    Abort(InvalidArgument("there are no rows to train on").SqlState("02000"));
+  }
+}
+
+void Master::AddEvent(std::string kind, std::string detail) {
+  events_.push_back({std::move(kind), std::move(detail)});
+}
+
+void Master::Start(TimePoint now) {
+  fleet_ = true;
+  for (uint32_t i = 0; i < options_.workers; ++i) {
+    StartWorker(now);
+  }
+}
+
+void Master::StartWorker(TimePoint now) {
+  Action action;
+  action.name = fmt::format("{}-worker-{}", options_.job_name, ++started_);
+  action.incarnation = members_.Expect(action.name, now);
+  actions_.push_back(action);
+}
+
+Status Master::CheckMember(Incarnation worker, TimePoint now) {
+  const auto found = members_.workers().find(worker);
+  const bool first = found != members_.workers().end() && !found->second.joined;
+  if (!members_.Contact(worker, now)) {
+    return Status(Code::kAborted,
+                  fmt::format("incarnation {} has been given up by the master", worker));
+  }
+  if (first) {
+    AddEvent("worker_started", found->second.name);
+  }
+  queue_.Renew(worker, now);
+  evaluation_.Renew(worker, now);
+  return Status();
+}
+
+Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
+                                        const std::vector<int64_t>& held, TimePoint now) {
+  using Answer = MasterLink::Answer;
+  if (finished()) {
+    members_.Contact(worker, now);
+    return Answer{Answer::Kind::kFinished, {}};
+  }
+  RETURN_IF_ERROR(CheckMember(worker, now));
+  queue_.ReleaseOthers(worker, held);
+  evaluation_.Release(worker, held);
+  std::optional<Task> task;
+  if (phase_ == Phase::kTraining) {
+    const auto sharers = static_cast<int64_t>(std::max<size_t>(1, members_.joined()));
+    const auto holds = static_cast<int64_t>(held.size());
+    const int64_t lanes = options_.queue.lanes;
+    // Asynchronous: one shard is trained, one is read; but nobody reads ahead what another worker
+    // could begin at once. Synchronous: an equal share of the round's lanes.
+    const bool fair = lanes > 0 ? holds < (lanes + sharers - 1) / sharers
+                                : holds < 2 && queue_.ready() >= sharers;
+    if (waiting || fair) {
+      task = queue_.Take(worker, now);
+    }
+  } else if (phase_ == Phase::kEvaluating && waiting) {
+    task = evaluation_.Take(worker, next_evaluation_task_, now);
+    next_evaluation_task_ -= task.has_value() ? 1 : 0;
+  }
+  if (!task.has_value()) {
+    return Answer{};
+  }
+  return Answer{Answer::Kind::kTask, *std::move(task)};
+}
+
+Result<bool> Master::Report(Incarnation worker, const TaskReport& report, TimePoint now) {
+  if (finished()) {
+    return false;
+  }
+  RETURN_IF_ERROR(CheckMember(worker, now));
+  if (report.task < 0) {
+    ASSIGN_OR_RETURN(const bool counted, evaluation_.Report(worker, report));
+    Advance(now);
+    return counted;
+  }
+  const int64_t rows = queue_.totals().rows;
+  Result<TaskQueue::Answer> answer = queue_.Report(worker, report, now);
+  if (!answer.ok()) {
+    Abort(answer.status());
+    return answer.status();
+  }
+  if (queue_.totals().rows > rows && members_.Committed(worker)) {
+    failed_starts_ = 0;
+    preempted_starts_ = 0;
+  }
+  Advance(now);
+  return *answer != TaskQueue::Answer::kRejected;
+}
+
+Status Master::Fail(Incarnation worker, int64_t task, const Status& cause, TimePoint now) {
+  if (finished()) {
+    return Status();
+  }
+  RETURN_IF_ERROR(CheckMember(worker, now));
+  if (IsFinal(cause.code()) || task < 0) {
+    Abort(cause);
+    return Status();
+  }
+  const std::optional<Task> released = queue_.Release(worker, task);
+  if (!released.has_value()) {
+    return Status();
+  }
+  AddEvent("task_failed", fmt::format("shard {}: {}", released->shard, cause.message()));
+  if (queue_.ChargeFailure(worker, released->shard)) {
+    Status status = cause;
+    Abort(std::move(status).Because(
+        fmt::format("shard {} failed on several workers", released->shard)));
+  }
+  return Status();
+}
+
+void Master::Leave(Incarnation worker, TimePoint now) {
+  if (!finished() && members_.Contact(worker, now)) {
+    for (const Task& task : queue_.ReleaseAll(worker)) {
+      AddEvent("task_requeued",
+               fmt::format("shard {} from batch {}", task.shard, task.first_batch));
+    }
+    evaluation_.Release(worker);
+  }
+}
+
+Result<bool> Master::Heartbeat(Incarnation worker, TimePoint now) {
+  if (finished()) {
+    return true;
+  }
+  RETURN_IF_ERROR(CheckMember(worker, now));
+  return false;
+}
+
+void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now) {
+  const std::optional<Membership::Worker> lost = members_.Remove(worker);
+  if (!lost.has_value()) {
+    return;
+  }
+  AddEvent("worker_lost", fmt::format("{}: {}", lost->name, why));
+  for (const Task& task : queue_.ReleaseAll(worker)) {
+    AddEvent("task_requeued", fmt::format("shard {} from batch {}", task.shard, task.first_batch));
+  }
+  evaluation_.Release(worker);
+  if (fleet_ && !finished()) {
+    Replace(how, why, now);
+  }
+}
+
+void Master::Replace(ExitClass how, const std::string& why, TimePoint now) {
+  ++(how == ExitClass::kPreempted ? preempted_starts_ : failed_starts_);
+  if (failed_starts_ > kFailedStarts || preempted_starts_ > kPreemptedStarts) {
+    const std::string text = fmt::format(
+        "{} workers in a row were lost before they had trained a batch; the last one: {}",
+        failed_starts_ + preempted_starts_, why);
+    if (members_.size() + later_starts_.size() == 0) {
+      Abort(Unavailable(text));
+    } else {
+      AddEvent("worker_not_replaced", text);
+    }
+    return;
+  }
+  const int waits = failed_starts_ + preempted_starts_ - kStartsAtOnce;
+  if (waits <= 0) {
+    StartWorker(now);
+    return;
+  }
+  const double seconds = std::min(kLongestWaitSeconds, kFirstWaitSeconds * std::ldexp(1, waits));
+  later_starts_.push_back(
+      now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds)));
+}
+
+void Master::OnExit(const std::string& name, ExitClass exit_class, const std::string& message,
+                    TimePoint now) {
+  const std::optional<Incarnation> worker = members_.Find(name);
+  if (!worker.has_value() || finished()) {
+    return;
+  }
+  if (exit_class == ExitClass::kConfiguration) {
+    Abort(Status(Code::kFailedPrecondition,
+                 fmt::format("worker {} cannot be started: {}", name, message)));
+    return;
+  }
+  if (exit_class == ExitClass::kApplication) {
+    // It crashed in its own code: every shard that it was training is under suspicion.
+    for (const Task& task : queue_.ReleaseAll(*worker)) {
+      AddEvent("task_requeued",
+               fmt::format("shard {} from batch {}", task.shard, task.first_batch));
+      if (queue_.ChargeFailure(*worker, task.shard)) {
+        Abort(Status(
+            Code::kInternal,
+            fmt::format("shard {} crashes every worker that trains it: {}", task.shard, message)));
+        return;
+      }
+    }
+  }
+  GiveUp(*worker, exit_class, message.empty() ? "the process ended" : message, now);
+}
+
+void Master::Tick(TimePoint now) {
+  if (finished()) {
+    return;
+  }
+  for (const Membership::Worker& silent : members_.Silent(now)) {
+    if (fleet_) {
+      actions_.push_back({Action::Kind::kStopWorker, silent.name, silent.incarnation});
+    }
+    GiveUp(silent.incarnation, ExitClass::kPreempted,
+           fmt::format("no sign of life for {} seconds", options_.silence_seconds), now);
+  }
+  for (const Task& task : queue_.ExpireLeases(now)) {
+    AddEvent("task_requeued", fmt::format("shard {} from batch {}: the lease ran out", task.shard,
+                                          task.first_batch));
+  }
+  evaluation_.ExpireLeases(now);
+  const auto due = std::partition(later_starts_.begin(), later_starts_.end(),
+                                  [now](TimePoint when) { return when > now; });
+  for (auto start = due; start != later_starts_.end(); ++start) {
+    StartWorker(now);
+  }
+  later_starts_.erase(due, later_starts_.end());
+}
+
+void Master::Abort(const Status& cause) {
+  if (!finished()) {
+    phase_ = Phase::kFailed;
+    result_ = cause;
+  }
+}
+
+void Master::Advance(TimePoint now) {
+  if (phase_ == Phase::kTraining && queue_.EpochDone()) {
+    const TaskQueue::Totals& totals = queue_.totals();
+    const double weight = totals.weight - epoch_start_.weight;
+    epoch_loss_ = weight > 0 ? (totals.loss - epoch_start_.loss) / weight : 0;
+    epoch_start_ = totals;
+    AddEvent("epoch_done", fmt::format("epoch {}: {} rows, loss {:.6g}", queue_.epoch(),
+                                       queue_.rows_per_epoch().back(), epoch_loss_));
+    if (options_.evaluation_shards > 0) {
+      phase_ = Phase::kEvaluating;
+      evaluation_.Start(queue_.epoch());
+      return;
+    }
+    EndEpoch(now);
+  } else if (phase_ == Phase::kEvaluating && evaluation_.Done()) {
+    metrics_ = evaluation_.metrics().Values();
+    validation_rows_ = evaluation_.rows();
+    std::string text = fmt::format("epoch {}: {} rows", queue_.epoch(), validation_rows_);
+    for (const auto& [name, value] : metrics_) {
+      text += fmt::format(", {} {:.6g}", name, value);
+    }
+    AddEvent("evaluation_done", text);
+    EndEpoch(now);
+  }
+}
+
+bool Master::Improved() {
+  double value = epoch_loss_;
+  bool higher_is_better = false;
+  for (const auto& [name, metric] : metrics_) {
+    if (name == options_.metric) {
+      value = metric;
+      higher_is_better = models::Metrics::HigherIsBetter(name);
+    }
+  }
+  if (std::isnan(value)) {
+    return false;
+  }
+  if (!std::isnan(best_) && (higher_is_better ? value <= best_ : value >= best_)) {
+    return false;
+  }
+  best_ = value;
+  return true;
+}
+
+void Master::EndEpoch(TimePoint now) {
+  epoch_ends_.push_back(Describe(now));
+  epoch_ends_.back().loss = epoch_loss_;
+  if (options_.patience > 0 && (Improved() || best_epoch_ == 0)) {
+    best_epoch_ = queue_.epoch();
+    best_metrics_ = metrics_;
+    phase_ = Phase::kKeeping;  // the parameter servers hold on to these weights first
+    actions_.push_back({Action::Kind::kKeepWeights, "", 0});
+    return;
+  }
+  AfterEpoch();
+}
+
+void Master::OnWeightsKept(TimePoint) {
+  if (phase_ == Phase::kKeeping) {
+    AfterEpoch();
+  }
+}
+
+void Master::AfterEpoch() {
+  const bool patience_over =
+      options_.patience > 0 && queue_.epoch() - best_epoch_ >= options_.patience;
+  if (patience_over) {
+    AddEvent("early_stop", fmt::format("no improvement since epoch {}", best_epoch_));
+  }
+  if (patience_over || queue_.LastEpoch() || queue_.BudgetSpent()) {
+    Finish();
+    return;
+  }
+  phase_ = Phase::kTraining;
+  queue_.StartNextEpoch();
+}
+
+void Master::Finish() {
+  result_ = queue_.CheckLedger();
+  if (result_.ok() && queue_.totals().rows == 0) {
+    result_ = InvalidArgument("there are no rows to train on").SqlState("02000");
+  }
+  phase_ = result_.ok() ? Phase::kSucceeded : Phase::kFailed;
+}
+
+Progress Master::Describe(TimePoint now) {
+  const TaskQueue::Totals& totals = queue_.totals();
+  const double seconds = SecondsBetween(described_at_, now);
+  if (seconds >= kRateSeconds || (seconds > 0 && rate_ == 0)) {
+    const double rate = static_cast<double>(totals.rows - described_.rows) / seconds;
+    rate_ = rate_ == 0 ? rate : rate_ + kRateWeight * (rate - rate_);
+    if (totals.weight > described_.weight) {
+      loss_ = (totals.loss - described_.loss) / (totals.weight - described_.weight);
+    }
+    described_at_ = now;
+    described_ = totals;
+  }
+  Progress progress;
+  progress.rows_done = totals.rows;
+  const int64_t known = queue_.epoch() > 1 ? queue_.rows_per_epoch().front() : 0;
+  progress.rows_total =
+      std::max(totals.rows, (known > 0 ? known : options_.estimated_rows) * options_.queue.epochs);
+  progress.rows_per_second = rate_;
+  progress.epoch = queue_.epoch();
+  progress.epochs = options_.queue.epochs;
+  progress.loss = loss_;
+  progress.metrics = metrics_;
+  progress.workers = static_cast<int>(members_.joined());
+  if (rate_ > 0) {
+    progress.seconds_left = static_cast<double>(progress.rows_total - progress.rows_done) / rate_;
+  }
+  return progress;
+}
+
+TrainOutcome Master::Outcome() const {
+  TrainOutcome outcome;
+  outcome.metrics = best_epoch_ > 0 ? best_metrics_ : metrics_;
+  outcome.loss = epoch_loss_;
+  outcome.epochs = queue_.epoch();
+  outcome.rows_per_epoch = queue_.RowsOfSnapshot();
+  outcome.validation_rows = validation_rows_;
+  outcome.rows_trained = queue_.totals().rows;
+  outcome.rows_read = queue_.totals().rows_read;
+  outcome.rows_retried = queue_.totals().rows_retried;
+  return outcome;
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,135 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "elastic/evaluation.h"
+#include "elastic/fleet.h"
+#include "elastic/job.h"
+#include "elastic/links.h"
+#include "elastic/membership.h"
+#include "elastic/task_queue.h"
+
+namespace sluice::elastic {
+
+// The master's mind: what happens in a job, and what has to be done about it. Events go in,
+// actions come out; it starts nothing, waits for nothing, and reads no clock. Not thread-safe.
+class Master {
+ public:
+  struct Options {
+    TaskQueue::Options queue;
+    int64_t evaluation_shards = 0;  // 0: nothing to evaluate on
+    models::Task task = models::Task::kBinary;
+    size_t outputs = 1;
+    uint32_t patience = 0;  // epochs without improvement before the job stops; 0: off
+    std::string metric;     // that must improve; empty: the training loss
+    int64_t estimated_rows = 0;
+    std::string job_name;
+    uint32_t workers = 1;
+    // Who says nothing for so long is lost, and another process is started in its place.
+    double silence_seconds = 10;
+  };
+  // So many processes may start and fail in a row before one of them has trained a batch: then no
+  // more are started, and the job fails when it has no other worker. Preemption is normal life and
+  // gets more patience; it ends too, so that a process that is killed at every start (a memory
+  // limit) does not start for ever.
+  static constexpr int kFailedStarts = 8;
+  static constexpr int kPreemptedStarts = 64;
+
+  Master(const Options& options, TimePoint now);
+
+  struct Action {
+    enum class Kind { kStartWorker, kStopWorker, kKeepWeights };
+    Kind kind = Kind::kStartWorker;
+    std::string name;
+    Incarnation incarnation = 0;
+  };
+  struct Event {
+    std::string kind;
+    std::string detail;
+  };
+  std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
+  std::vector<Event> TakeEvents() { return std::exchange(events_, {}); }
+
+  // A worker that someone else starts.
+  Incarnation Expect(const std::string& name, TimePoint now) { return members_.Expect(name, now); }
+  // Starts the workers of the job (in one go), and others for those that are lost.
+  void Start(TimePoint now);
+  // What workers say. An error: the incarnation is given up (Aborted). `held`: the tasks that the
+  // worker has; any other lease in its name was lost on the way to it and goes back.
+  Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
+                                  const std::vector<int64_t>& held, TimePoint now);
+  Result<bool> Report(Incarnation worker, const TaskReport& report, TimePoint now);
+  Status Fail(Incarnation worker, int64_t task, const Status& cause, TimePoint now);
+  void Leave(Incarnation worker, TimePoint now);
+  // A worker that computes or reads for long is alive all the same. True: the job is over.
+  Result<bool> Heartbeat(Incarnation worker, TimePoint now);
+  // What the fleet says.
+  void OnExit(const std::string& name, ExitClass exit_class, const std::string& message,
+              TimePoint now);
+  void OnWeightsKept(TimePoint now);
+  void Tick(TimePoint now);
+  void Abort(const Status& cause);  // cancelled, or a parameter server is gone
+
+  // The job is over: `result` says how.
+  bool finished() const { return phase_ == Phase::kSucceeded || phase_ == Phase::kFailed; }
+  const Status& result() const { return result_; }
+  Progress Describe(TimePoint now);
+  // One for each epoch that has ended since the last call.
+  std::vector<Progress> TakeEpochEnds() { return std::exchange(epoch_ends_, {}); }
+  // Of a job that succeeded: everything but the weights.
+  TrainOutcome Outcome() const;
+  size_t workers() const { return members_.size(); }
+
+ private:
+  enum class Phase { kTraining, kEvaluating, kKeeping, kSucceeded, kFailed };
+
+  Status CheckMember(Incarnation worker, TimePoint now);
+  void GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now);
+  void Replace(ExitClass how, const std::string& why, TimePoint now);
+  void StartWorker(TimePoint now);
+  void Advance(TimePoint now);
+  void EndEpoch(TimePoint now);
+  void AfterEpoch();
+  void Finish();
+  bool Improved();
+  void AddEvent(std::string kind, std::string detail);
+
+  const Options options_;
+  Phase phase_ = Phase::kTraining;
+  Status result_;
+  TaskQueue queue_;
+  Membership members_;
+  EvaluationRound evaluation_;
+  int64_t next_evaluation_task_ = -1;  // downwards: training tasks count upwards
+  std::vector<Action> actions_;
+  std::vector<Event> events_;
+  std::vector<Progress> epoch_ends_;
+  bool fleet_ = false;  // Start was called: lost workers are replaced
+  int started_ = 0;
+  int failed_starts_ = 0;  // since the last time that a new worker got anywhere
+  int preempted_starts_ = 0;
+  std::vector<TimePoint> later_starts_;  // replacements that wait
+
+  TaskQueue::Totals epoch_start_;
+  double epoch_loss_ = 0;
+  std::vector<std::pair<std::string, double>> metrics_;
+  int64_t validation_rows_ = 0;
+  double best_ = std::numeric_limits<double>::quiet_NaN();
+  uint32_t best_epoch_ = 0;
+  std::vector<std::pair<std::string, double>> best_metrics_;
+
+  // Rate and loss over the last reports to the user.
+  TimePoint described_at_;
+  TaskQueue::Totals described_;
+  double rate_ = 0;
+  double loss_ = 0;
+};
+
+}  // namespace sluice::elastic

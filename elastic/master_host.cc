@@ -1,0 +1,165 @@
+#include "elastic/master_host.h"
+
+#include <chrono>
+
+namespace sluice::elastic {
+namespace {
+
+// A person looks at it: more often is noise, and the job's tables would fill up.
+constexpr double kProgressSeconds = 1.0;
+// Silence and leases are looked at so often; everything else wakes the thread at once.
+constexpr auto kTick = std::chrono::milliseconds(100);
+
+}  // namespace
+
+MasterHost::MasterHost(const Master::Options& options, Handler handler,
+                       const ProgressCallback& progress, const EventCallback& events)
+    : handler_(std::move(handler)),
+      progress_(progress),
+      events_(events),
+      last_progress_(clock_.Now()),
+      master_(options, clock_.Now()) {}
+
+template <typename Function>
+auto MasterHost::With(const Function& function) {
+  const MutexLock lock(mutex_);
+  ++changes_;
+  changed_.notify_all();
+  return function(master_, clock_.Now());
+}
+
+Incarnation MasterHost::Expect(const std::string& name) {
+  return With([&](Master& master, TimePoint now) { return master.Expect(name, now); });
+}
+
+void MasterHost::Start() {
+  With([](Master& master, TimePoint now) {
+    master.Start(now);
+    return 0;
+  });
+}
+
+Result<MasterLink::Answer> MasterHost::Take(Incarnation worker, bool waiting,
+                                            const std::vector<int64_t>& held, double wait_seconds) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
+  MutexLock lock(mutex_);
+  for (;;) {
+    ASSIGN_OR_RETURN(MasterLink::Answer answer, master_.Take(worker, waiting, held, clock_.Now()));
+    if (!waiting || answer.kind != MasterLink::Answer::Kind::kNothing) {
+      return answer;
+    }
+    const uint64_t seen = changes_;
+    while (changes_ == seen) {
+      if (changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+        return answer;
+      }
+    }
+  }
+}
+
+Result<bool> MasterHost::Report(Incarnation worker, const TaskReport& report) {
+  return With([&](Master& master, TimePoint now) { return master.Report(worker, report, now); });
+}
+
+Status MasterHost::Fail(Incarnation worker, int64_t task, const Status& cause) {
+  return With([&](Master& master, TimePoint now) { return master.Fail(worker, task, cause, now); });
+}
+
+void MasterHost::Leave(Incarnation worker) {
+  With([&](Master& master, TimePoint now) {
+    master.Leave(worker, now);
+    return 0;
+  });
+}
+
+Result<bool> MasterHost::Heartbeat(Incarnation worker) {
+  const MutexLock lock(mutex_);
+  return master_.Heartbeat(worker, clock_.Now());
+}
+
+void MasterHost::OnExit(const FleetEvent& event) {
+  With([&](Master& master, TimePoint now) {
+    master.OnExit(event.name, event.exit_class, event.message, now);
+    return 0;
+  });
+}
+
+void MasterHost::Abort(const Status& cause) {
+  With([&](Master& master, TimePoint) {
+    master.Abort(cause);
+    return 0;
+  });
+}
+
+void MasterHost::Pump() {
+  std::vector<Master::Action> actions;
+  std::vector<Master::Event> events;
+  std::vector<Progress> progress;
+  const TimePoint now = clock_.Now();
+  {
+    const MutexLock lock(mutex_);
+    actions = master_.TakeActions();
+    events = master_.TakeEvents();
+    progress = master_.TakeEpochEnds();
+    if (progress.empty() && !master_.finished() &&
+        SecondsBetween(last_progress_, now) >= kProgressSeconds) {
+      progress.push_back(master_.Describe(now));
+    }
+  }
+  if (events_.on_event) {
+    for (const Master::Event& event : events) {
+      events_.on_event(event.kind, event.detail);
+    }
+  }
+  if (!progress.empty()) {
+    last_progress_ = now;
+  }
+  if (progress_) {
+    for (const Progress& one : progress) {
+      progress_(one);
+    }
+  }
+  for (const Master::Action& action : actions) {
+    const Status status = handler_(action);
+    With([&](Master& master, TimePoint then) {
+      if (!status.ok()) {
+        master.Abort(status);
+      } else if (action.kind == Master::Action::Kind::kKeepWeights) {
+        master.OnWeightsKept(then);
+      }
+      return 0;
+    });
+  }
+}
+
+void MasterHost::Run(std::stop_token stop) {
+  const std::stop_callback wake(stop, [this] { Abort(Cancelled("the training was cancelled")); });
+  uint64_t seen = 0;
+  while (!finished()) {
+    Pump();
+    MutexLock lock(mutex_);
+    if (changes_ == seen) {
+      changed_.wait_for(lock.native(), kTick);
+    }
+    seen = changes_;
+    master_.Tick(clock_.Now());
+  }
+  Pump();
+}
+
+bool MasterHost::finished() const {
+  const MutexLock lock(mutex_);
+  return master_.finished();
+}
+
+Status MasterHost::result() const {
+  const MutexLock lock(mutex_);
+  return master_.result();
+}
+
+TrainOutcome MasterHost::Outcome() const {
+  const MutexLock lock(mutex_);
+  return master_.Outcome();
+}
+
+}  // namespace sluice::elastic

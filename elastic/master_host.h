@@ -1,0 +1,61 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <stop_token>
+#include <string>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/status.h"
+#include "elastic/job.h"
+#include "elastic/master.h"
+
+namespace sluice::elastic {
+
+// A Master that many threads may talk to. What it wants done is done by one thread, the job's own,
+// in Pump. Thread-safe except for Pump.
+class MasterHost {
+ public:
+  // Does one action; an error ends the job.
+  using Handler = std::function<Status(const Master::Action&)>;
+  MasterHost(const Master::Options& options, Handler handler, const ProgressCallback& progress,
+             const EventCallback& events);
+
+  Incarnation Expect(const std::string& name);
+  void Start();
+  // Waits up to `wait_seconds` for a task when there is none and the worker has nothing to do.
+  Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
+                                  const std::vector<int64_t>& held, double wait_seconds);
+  Result<bool> Report(Incarnation worker, const TaskReport& report);
+  Status Fail(Incarnation worker, int64_t task, const Status& cause);
+  void Leave(Incarnation worker);
+  Result<bool> Heartbeat(Incarnation worker);  // true: the job is over
+  void OnExit(const FleetEvent& event);
+  void Abort(const Status& cause);
+
+  // Does what the master wants done, passes events and progress on. The job's thread only.
+  void Pump();
+  // Pumps until the job is over, cancelled by `stop`.
+  void Run(std::stop_token stop);
+  bool finished() const;
+  Status result() const;
+  TrainOutcome Outcome() const;
+
+ private:
+  template <typename Function>
+  auto With(const Function& function);
+
+  SteadyClock clock_;
+  const Handler handler_;
+  const ProgressCallback& progress_;
+  const EventCallback& events_;
+  TimePoint last_progress_;
+
+  mutable Mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t changes_ GUARDED_BY(mutex_) = 0;
+  Master master_ GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::elastic

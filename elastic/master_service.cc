@@ -1,0 +1,198 @@
+#include "elastic/master_service.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <condition_variable>
+
+#include "base/mutex.h"
+#include "elastic/elastic.grpc.pb.h"
+#include "elastic/wire_internal.h"
+
+namespace sluice::elastic {
+namespace {
+
+// How long a call for a task or for the servers' addresses may wait in the master: shorter than any
+// deadline, long enough to make asking rare.
+constexpr double kTakeWaitSeconds = 0.2;
+constexpr auto kJoinWait = std::chrono::milliseconds(500);
+constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
+
+class Service final : public MasterService::Service {
+ public:
+  Service(std::string token, uint32_t servers, MasterHost& host)
+      : token_(std::move(token)), host_(host), addresses_(servers) {}
+
+  grpc::Status Join(grpc::ServerContext* context, const JoinRequest*, JoinReply* reply) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    MutexLock lock(mutex_);
+    const auto until = std::chrono::steady_clock::now() + kJoinWait;
+    while (!AllRegistered()) {
+      if (registered_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+        return grpc::Status::OK;
+      }
+    }
+    for (const std::string& address : addresses_) {
+      reply->add_parameter_servers(address);
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Register(grpc::ServerContext* context, const RegisterRequest* request,
+                        RegisterReply*) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    const MutexLock lock(mutex_);
+    if (request->index() >= addresses_.size()) {
+      return ToGrpc(InvalidArgument(
+          fmt::format("parameter server {} of {}", request->index(), addresses_.size())));
+    }
+    addresses_[request->index()] = request->address();
+    registered_.notify_all();
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Take(grpc::ServerContext* context, const TakeRequest* request,
+                    TakeReply* reply) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    const Result<MasterLink::Answer> answer =
+        host_.Take(request->incarnation(), request->waiting(),
+                   {request->held().begin(), request->held().end()}, kTakeWaitSeconds);
+    if (!answer.ok()) {
+      return ToGrpc(answer.status());
+    }
+    switch (answer->kind) {
+      case MasterLink::Answer::Kind::kNothing:
+        reply->set_kind(TakeReply::NOTHING);
+        break;
+      case MasterLink::Answer::Kind::kFinished:
+        reply->set_kind(TakeReply::FINISHED);
+        break;
+      case MasterLink::Answer::Kind::kTask:
+        reply->set_kind(TakeReply::TASK);
+        ToProto(answer->task, reply->mutable_task());
+        break;
+    }
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Report(grpc::ServerContext* context, const ReportRequest* request,
+                      ReportReply* reply) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    TaskReport report;
+    report.task = request->task();
+    report.done = request->done();
+    report.end_of_shard = request->end_of_shard();
+    report.next_batch = request->next_batch();
+    report.rows = request->rows();
+    report.rows_read = request->rows_read();
+    report.rows_retried = request->rows_retried();
+    report.loss = request->loss();
+    report.weight = request->weight();
+    report.metrics = request->metrics();
+    const Result<bool> mine = host_.Report(request->incarnation(), report);
+    if (mine.ok()) {
+      reply->set_mine(*mine);
+    }
+    return ToGrpc(mine.status());
+  }
+
+  grpc::Status Fail(grpc::ServerContext* context, const FailRequest* request, FailReply*) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    Status cause = FromProto(request->cause());
+    if (cause.ok()) {
+      cause = Internal("a worker failed and did not say why");
+    }
+    return ToGrpc(host_.Fail(request->incarnation(), request->task(), cause));
+  }
+
+  grpc::Status Leave(grpc::ServerContext* context, const LeaveRequest* request,
+                     LeaveReply*) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (allowed.ok()) {
+      host_.Leave(request->incarnation());
+    }
+    return allowed;
+  }
+
+  grpc::Status Heartbeat(grpc::ServerContext* context, const HeartbeatRequest* request,
+                         HeartbeatReply* reply) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    const Result<bool> finished = host_.Heartbeat(request->incarnation());
+    if (finished.ok()) {
+      reply->set_finished(*finished);
+    }
+    return ToGrpc(finished.status());
+  }
+
+  std::vector<std::string> Addresses() const {
+    const MutexLock lock(mutex_);
+    return AllRegistered() ? addresses_ : std::vector<std::string>();
+  }
+
+ private:
+  bool AllRegistered() const REQUIRES(mutex_) {
+    return std::none_of(addresses_.begin(), addresses_.end(),
+                        [](const std::string& address) { return address.empty(); });
+  }
+
+  const std::string token_;
+  MasterHost& host_;
+  mutable Mutex mutex_;
+  std::condition_variable registered_;
+  std::vector<std::string> addresses_ GUARDED_BY(mutex_);
+};
+
+class Server final : public MasterServer {
+ public:
+  Server(std::string host, const std::string& token, uint32_t servers, MasterHost& master)
+      : host_(std::move(host)), service_(token, servers, master) {
+    server_ = StartServer(host_, &service_, &port_);
+  }
+  ~Server() override {
+    if (server_ != nullptr) {
+      server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+      server_->Wait();
+    }
+  }
+  bool listening() const { return server_ != nullptr && port_ != 0; }
+  std::string address() const override { return fmt::format("{}:{}", host_, port_); }
+  std::vector<std::string> ParameterServers() const override { return service_.Addresses(); }
+
+ private:
+  const std::string host_;
+  int port_ = 0;
+  Service service_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<MasterServer>> MasterServer::Start(const std::string& host,
+                                                          const std::string& token,
+                                                          uint32_t servers, MasterHost& master) {
+  auto server = std::make_unique<Server>(host, token, servers, master);
+  if (!server->listening()) {
+    return ResourceExhausted(fmt::format("the master cannot listen on {}", host));
+  }
+  return std::unique_ptr<MasterServer>(std::move(server));
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,176 @@
+#include "elastic/process.h"
+
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+#include "base/log.h"
+#include "catalog/data_source.h"
+#include "elastic/elastic.pb.h"
+#include "elastic/grpc_links.h"
+#include "elastic/job.h"
+#include "elastic/job_options_internal.h"
+#include "elastic/parameter_service.h"
+#include "elastic/worker.h"
+
+namespace sluice::elastic {
+namespace {
+
+constexpr auto kHeartbeat = std::chrono::seconds(1);
+// Exit codes, as ClassifyExit reads them.
+constexpr int kOk = 0;
+constexpr int kApplicationError = 1;
+constexpr int kConfigurationError = 126;
+constexpr int kPreempted = 143;
+
+Result<ProcessConfig> ParseConfig(const std::string& bytes) {
+  ProcessConfig config;
+  if (!config.ParseFromString(bytes)) {
+    return InvalidArgument("the configuration that this process inherited is damaged");
+  }
+  return config;
+}
+
+// Tells the master once a second that this process lives, whatever it is busy with. Requests the
+// stop when the master says that it is over, or does not answer any more.
+class Heartbeat {
+ public:
+  Heartbeat(RemoteMaster& master, std::stop_source& stop)
+      : thread_([this, &master, &stop](const std::stop_token& done) { Beat(master, stop, done); }) {
+  }
+
+ private:
+  void Beat(RemoteMaster& master, std::stop_source& stop, const std::stop_token& done) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!wake_.wait_for(lock, done, kHeartbeat, [&] { return done.stop_requested(); })) {
+      const Result<bool> finished = master.Heartbeat();
+      if (done.stop_requested()) {
+        return;
+      }
+      if (!finished.ok()) {
+        log::Warn("leaving the job: {}", finished.status().message());
+      }
+      if (!finished.ok() || *finished) {
+        stop.request_stop();
+        return;
+      }
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::jthread thread_;
+};
+
+// The whole base is in memory only until the server has taken its part.
+Result<std::unique_ptr<ParameterShard>> MakeShard(const ProcessConfig& config,
+                                                  const models::Network& network,
+                                                  const ParameterShard::Options& options) {
+  if (config.base_weights().empty()) {
+    return ParameterShard::Make(config.plan().model(), network, options, nullptr);
+  }
+  ASSIGN_OR_RETURN(const models::NetworkWeights base, models::LoadWeights(config.base_weights()));
+  return ParameterShard::Make(config.plan().model(), network, options, &base);
+}
+
+Result<std::vector<std::string>> JoinJob(RemoteMaster& master, const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    ASSIGN_OR_RETURN(std::vector<std::string> addresses, master.Join());
+    if (!addresses.empty()) {
+      return addresses;
+    }
+  }
+  return Cancelled("stopped before the parameter servers were there");
+}
+
+Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMaster& master,
+            const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> addresses, JoinJob(master, stop));
+  ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
+                   models::Network::Make(config.plan().model()));
+  const std::unique_ptr<ParameterLink> parameters =
+      ConnectParameters(addresses, config.token(), *network, stop);
+  const Worker::Job job{config.plan(), source, config.dataset(),
+                        config.has_validation() ? &config.validation() : nullptr};
+  ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker, Worker::Make(job, master, *parameters));
+  return worker->Run(stop);
+}
+
+int ExitCode(const Status& status) {
+  if (status.ok()) {
+    return kOk;
+  }
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  // Stopped or cut off: nobody's fault, and nothing is charged for it.
+  const bool preempted = status.code() == Code::kCancelled || status.code() == Code::kUnavailable ||
+                         status.code() == Code::kAborted;
+  return preempted ? kPreempted : kApplicationError;
+}
+
+}  // namespace
+
+Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::stop_token stop) {
+  ASSIGN_OR_RETURN(const ProcessConfig config, ParseConfig(bytes));
+  std::stop_source either;
+  const std::stop_callback forward(stop, [&either] { either.request_stop(); });
+  const std::unique_ptr<RemoteMaster> master = RemoteMaster::Connect(
+      config.master_address(), config.token(), config.incarnation(), either.get_token());
+  const Heartbeat heartbeat(*master, either);
+  Status status = Work(config, source, *master, either.get_token());
+  const bool final = status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound ||
+                     status.code() == Code::kUnimplemented;
+  if (final) {
+    // Said again for errors from before the first task; the master ends once.
+    const Status told = master->Fail(Task(), status);
+    if (!told.ok()) {
+      log::Warn("the master does not hear why a worker ends: {}", told.message());
+    }
+  }
+  return status;
+}
+
+Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
+  ASSIGN_OR_RETURN(const ProcessConfig config, ParseConfig(bytes));
+  ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
+                   models::Network::Make(config.plan().model()));
+  ParameterShard::Options options;
+  options.placement = {config.server_index(), config.servers()};
+  options.synchronous = IsSynchronous(config.plan());
+  ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
+                   MakeShard(config, *network, options));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ParameterServer> server,
+                   ParameterServer::Start(config.listen_host(), config.token(), *network,
+                                          options.placement, *shard));
+  const std::unique_ptr<RemoteMaster> master =
+      RemoteMaster::Connect(config.master_address(), config.token(), 0, stop);
+  RETURN_IF_ERROR(master->Register(config.name(), config.server_index(), server->address()));
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock<std::mutex> lock(mutex);
+  stopped.wait(lock, stop, [&stop] { return stop.stop_requested(); });
+  return Cancelled("the parameter server was stopped");
+}
+
+int RunWorkerProcess(const std::string& config, const std::string& secret, std::stop_token stop) {
+  const Result<ProcessConfig> parsed = ParseConfig(config);
+  if (!parsed.ok()) {
+    std::fprintf(stderr, "%s\n", parsed.status().ToString().c_str());
+    return kConfigurationError;
+  }
+  const Result<std::unique_ptr<catalog::DataSource>> source =
+      catalog::OpenDataSource(parsed->source_url(), secret);
+  if (!source.ok()) {
+    // The master was reached by this very URL: most likely the database has no connection left, or
+    // restarts. The master starts another process, so often and no more.
+    std::fprintf(stderr, "%s\n", source.status().ToString().c_str());
+    return kApplicationError;
+  }
+  return ExitCode(RunWorker(config, **source, std::move(stop)));
+}
+
+int RunParameterServerProcess(const std::string& config, std::stop_token stop) {
+  return ExitCode(RunParameterServer(config, std::move(stop)));
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+#include "base/status.h"
+
+namespace sluice::catalog {
+class DataSource;
+}
+
+namespace sluice::elastic {
+
+// What a worker process does once it has its database: joins the job that `config` (a serialised
+// ProcessConfig) names and works until it is over. Cancelled: stopped, or given up by the master.
+Status RunWorker(const std::string& config, catalog::DataSource& source, std::stop_token stop);
+
+// What a parameter server process does: serves its part until `stop`, or until the job is over.
+Status RunParameterServer(const std::string& config, std::stop_token stop);
+
+}  // namespace sluice::elastic

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace sluice::elastic {
+
+// One number per started process; a restarted worker gets a new one. 0 is nobody.
+using Incarnation = uint64_t;
+
+// What a worker is asked to do. Epochs count from 1, batches of a shard from 0.
+struct Task {
+  enum class Kind { kTrain, kEvaluate };
+  static constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
+
+  int64_t id = 0;
+  Kind kind = Kind::kTrain;
+  uint32_t epoch = 1;
+
+  // kTrain: the batches [first_batch, last_batch) of one shard, as far as the shard has them.
+  int64_t shard = 0;
+  int64_t first_batch = 0;
+  int64_t last_batch = kToTheEnd;
+  uint32_t attempt = 1;  // grows with every lease of this shard in this epoch: fences the old ones
+  // Synchronous mode: position of the shard among the `lanes` of its round. 0 lanes: asynchronous.
+  int64_t round = 0;
+  uint32_t lane = 0;
+  uint32_t lanes = 0;
+
+  std::vector<int64_t> shards;  // kEvaluate
+};
+
+// What a worker says about a task. Sums count from the start of the task, so that a report that
+// arrives twice or late changes nothing.
+struct TaskReport {
+  int64_t task = 0;
+  bool done = false;
+  bool end_of_shard = false;  // done because the shard has no more batches (not: last_batch)
+  int64_t next_batch = 0;     // every batch before it has been applied on every parameter server
+  int64_t rows = 0;           // training rows of the batches [first_batch, next_batch)
+  int64_t rows_read = 0;      // from the database
+  int64_t rows_retried = 0;   // found applied already, by a worker that did not live to report it
+  double loss = 0;            // weighted sum, and the sum of the weights
+  double weight = 0;
+  std::string metrics;  // kEvaluate: models::Metrics, serialised
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,174 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "elastic/wire_internal.h"
+
+namespace sluice::elastic {
+namespace {
+
+constexpr auto kFirstWait = std::chrono::milliseconds(20);
+constexpr auto kLongestWait = std::chrono::milliseconds(1000);
+
+}  // namespace
+
+void ToProto(const Status& status, StatusProto* proto) {
+  for (const Diagnostic& diagnostic : status.diagnostics()) {
+    DiagnosticProto* one = proto->add_diagnostics();
+    one->set_code(static_cast<int>(diagnostic.code));
+    one->set_sqlstate(diagnostic.sqlstate);
+    one->set_message(diagnostic.message);
+    one->set_detail(diagnostic.detail);
+    one->set_hint(diagnostic.hint);
+  }
+}
+
+Status FromProto(const StatusProto& proto) {
+  Status status;
+  for (const DiagnosticProto& one : proto.diagnostics()) {
+    Status single(static_cast<Code>(one.code()), one.message());
+    if (!one.sqlstate().empty()) {
+      single = std::move(single).SqlState(one.sqlstate());
+    }
+    if (!one.detail().empty()) {
+      single = std::move(single).Detail(one.detail());
+    }
+    if (!one.hint().empty()) {
+      single = std::move(single).Hint(one.hint());
+    }
+    status.Add(single);
+  }
+  return status;
+}
+
+grpc::Status ToGrpc(const Status& status) {
+  if (status.ok()) {
+    return grpc::Status::OK;
+  }
+  StatusProto details;
+  ToProto(status, &details);
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), status.message(),
+                      details.SerializeAsString());
+}
+
+Status FromGrpc(const grpc::Status& status, const std::string& context) {
+  if (status.ok()) {
+    return Status();
+  }
+  StatusProto details;
+  if (!status.error_details().empty() && details.ParseFromString(status.error_details()) &&
+      details.diagnostics_size() > 0) {
+    return FromProto(details);
+  }
+  return Status(static_cast<Code>(status.error_code()),
+                fmt::format("{}: {}", context, status.error_message()));
+}
+
+void ToProto(const Task& task, TaskProto* proto) {
+  proto->set_id(task.id);
+  proto->set_evaluate(task.kind == Task::Kind::kEvaluate);
+  proto->set_epoch(task.epoch);
+  proto->set_shard(task.shard);
+  proto->set_first_batch(task.first_batch);
+  proto->set_last_batch(task.last_batch);
+  proto->set_attempt(task.attempt);
+  proto->set_round(task.round);
+  proto->set_lane(task.lane);
+  proto->set_lanes(task.lanes);
+  proto->mutable_shards()->Add(task.shards.begin(), task.shards.end());
+}
+
+Task FromProto(const TaskProto& proto) {
+  Task task;
+  task.id = proto.id();
+  task.kind = proto.evaluate() ? Task::Kind::kEvaluate : Task::Kind::kTrain;
+  task.epoch = proto.epoch();
+  task.shard = proto.shard();
+  task.first_batch = proto.first_batch();
+  task.last_batch = proto.last_batch();
+  task.attempt = proto.attempt();
+  task.round = proto.round();
+  task.lane = proto.lane();
+  task.lanes = proto.lanes();
+  task.shards.assign(proto.shards().begin(), proto.shards().end());
+  return task;
+}
+
+void ToProto(const BatchIdentity& batch, BatchProto* proto) {
+  proto->set_epoch(batch.epoch);
+  proto->set_shard(batch.shard);
+  proto->set_batch(batch.batch);
+  proto->set_attempt(batch.attempt);
+  proto->set_round(batch.round);
+  proto->set_lane(batch.lane);
+  proto->set_lanes(batch.lanes);
+}
+
+BatchIdentity FromProto(const BatchProto& proto) {
+  return {proto.epoch(), proto.shard(), proto.batch(), proto.attempt(),
+          proto.round(), proto.lane(),  proto.lanes()};
+}
+
+std::unique_ptr<grpc::Server> StartServer(const std::string& host, grpc::Service* service,
+                                          int* port) {
+  grpc::ServerBuilder builder;
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  builder.AddListeningPort(host + ":0", grpc::InsecureServerCredentials(), port);
+  builder.RegisterService(service);
+  return builder.BuildAndStart();
+}
+
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  // Each link has a connection of its own: processes on one machine share nothing else either.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& token) {
+  const auto found = context.client_metadata().find(kTokenKey);
+  if (found == context.client_metadata().end() ||
+      std::string_view(found->second.data(), found->second.size()) != token) {
+    return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "this process belongs to another job");
+  }
+  return grpc::Status::OK;
+}
+
+void Prepare(grpc::ClientContext* context, const std::string& token) {
+  context->AddMetadata(kTokenKey, token);
+  context->set_deadline(std::chrono::system_clock::now() + kCallDeadline);
+}
+
+Status CallWithRetry(const std::string& token, const std::string& context_name,
+                     const std::stop_token& stop,
+                     const std::function<grpc::Status(grpc::ClientContext*)>& call) {
+  const auto give_up =
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(kRetrySeconds);
+  auto wait = kFirstWait;
+  for (;;) {
+    grpc::ClientContext context;
+    Prepare(&context, token);
+    const grpc::Status status = call(&context);
+    const bool unreachable = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                             status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+    if (!unreachable || stop.stop_requested() ||
+        std::chrono::steady_clock::now() + wait > give_up) {
+      if (unreachable) {
+        return Unavailable(
+            fmt::format("{} cannot be reached: {}", context_name, status.error_message()));
+      }
+      return FromGrpc(status, context_name);
+    }
+    std::this_thread::sleep_for(wait);
+    wait = std::min<std::chrono::milliseconds>(wait * 2, kLongestWait);
+  }
+}
+
+}  // namespace sluice::elastic

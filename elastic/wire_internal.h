@@ -1,0 +1,70 @@
+#pragma once
+
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+
+#include "base/status.h"
+#include "elastic/parameter_shard.h"
+#include "elastic/task.h"
+
+// After ours: gRPC brings macros that have the names of those in base/mutex.h.
+#include <grpcpp/grpcpp.h>
+
+#include "elastic/elastic.pb.h"
+
+// How the engine's words travel. Included by the gRPC shells only.
+namespace sluice::elastic {
+
+// The largest message: a server's slice of the dense tensors both ways. Larger models need more
+// servers.
+inline constexpr int kMaxMessageBytes = 1 << 29;
+// A process that does not answer so long is treated as not reachable.
+inline constexpr auto kCallDeadline = std::chrono::seconds(20);
+// How long a call is repeated while the other side cannot be reached.
+inline constexpr double kRetrySeconds = 30;
+inline constexpr char kTokenKey[] = "x-sluice-token";
+
+grpc::Status ToGrpc(const Status& status);
+Status FromGrpc(const grpc::Status& status, const std::string& context);
+void ToProto(const Status& status, StatusProto* proto);
+Status FromProto(const StatusProto& proto);
+
+void ToProto(const Task& task, TaskProto* proto);
+Task FromProto(const TaskProto& proto);
+void ToProto(const BatchIdentity& batch, BatchProto* proto);
+BatchIdentity FromProto(const BatchProto& proto);
+
+template <typename Number>
+std::string Pack(std::span<const Number> numbers) {
+  return std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+}
+// Copies, as bytes of a message are aligned to nothing. Fails when they are not whole numbers.
+template <typename Number>
+Status Unpack(const std::string& bytes, std::vector<Number>* numbers) {
+  if (bytes.size() % sizeof(Number) != 0) {
+    return InvalidArgument("a message with half a number in it");
+  }
+  numbers->resize(bytes.size() / sizeof(Number));
+  if (!bytes.empty()) {
+    std::memcpy(numbers->data(), bytes.data(), bytes.size());
+  }
+  return Status();
+}
+
+std::unique_ptr<grpc::Server> StartServer(const std::string& host, grpc::Service* service,
+                                          int* port);
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
+// Refuses a caller without the job's token.
+grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& token);
+void Prepare(grpc::ClientContext* context, const std::string& token);
+
+// Repeats `call` while the other side cannot be reached, until `stop`.
+Status CallWithRetry(const std::string& token, const std::string& context_name,
+                     const std::stop_token& stop,
+                     const std::function<grpc::Status(grpc::ClientContext*)>& call);
+
+}  // namespace sluice::elastic

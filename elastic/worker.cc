@@ -1,0 +1,246 @@
+#include "elastic/worker.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "elastic/evaluation.h"
+#include "elastic/shard_order.h"
+#include "elastic/worker_lease_internal.h"
+#include "models/metric.h"
+#include "models/model.pb.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::elastic {
+namespace {
+
+// Progress reaches the master so often: it bounds what is computed again when a worker dies, and
+// renews the lease long before it ends.
+constexpr double kReportSeconds = 0.1;
+// Rows predicted at a time in an evaluation.
+constexpr size_t kEvaluationRows = 4096;
+// Rows read between two looks at the stop request.
+constexpr size_t kLoadRows = 4096;
+
+}  // namespace
+
+Worker::Worker(const Job& job, MasterLink& master, ParameterLink& parameters)
+    : job_(job), master_(master), parameters_(parameters) {}
+
+Worker::~Worker() = default;
+
+Result<std::unique_ptr<Worker>> Worker::Make(const Job& job, MasterLink& master,
+                                             ParameterLink& parameters) {
+  std::unique_ptr<Worker> worker(new Worker(job, master, parameters));
+  ASSIGN_OR_RETURN(worker->network_, models::Network::Make(job.plan.model()));
+  RETURN_IF_ERROR(worker->MakeLoaders());
+  const plan::Strategy& strategy = job.plan.strategy();
+  worker->synchronous_ =
+      strategy.mode() == plan::Strategy::SYNCHRONOUS && strategy.micro_batches() > 1;
+  // Synchronous: the lanes of a step share the batch that the user asked for.
+  const uint32_t lanes = worker->synchronous_ ? strategy.micro_batches() : 1;
+  const uint32_t batch_size = std::max<uint32_t>(1, job.plan.batch_size());
+  worker->batch_rows_ = (batch_size + lanes - 1) / lanes;
+  return worker;
+}
+
+Status Worker::MakeLoaders() {
+  ASSIGN_OR_RETURN(const SplitRule split, SplitRule::Make(job_.plan.split()));
+  ShardLoader::Options options;
+  options.keep_rows = job_.plan.epochs() > 1;
+  ASSIGN_OR_RETURN(
+      loader_, ShardLoader::Make(job_.source, job_.dataset, network_->transform(), split, options));
+  if (job_.validation == nullptr) {
+    return Status();
+  }
+  options.all_validation = true;
+  ASSIGN_OR_RETURN(validation_loader_, ShardLoader::Make(job_.source, *job_.validation,
+                                                         network_->transform(), split, options));
+  return Status();
+}
+
+Status Worker::Run(std::stop_token stop) {
+  stop_ = std::move(stop);
+  Status status = Work();
+  if (!status.ok()) {
+    master_.Leave();
+  }
+  next_.reset();
+  lanes_.clear();
+  if (loader_->loading()) {
+    loader_->Abandon();
+  }
+  return status;
+}
+
+Status Worker::Work() {
+  while (!finished_) {
+    RETURN_IF_ERROR(Stopped());
+    RETURN_IF_ERROR(synchronous_ ? WorkInLockstep() : WorkAsynchronously());
+  }
+  return Status();
+}
+
+Status Worker::Stopped() {
+  return stop_.stop_requested() ? Cancelled("the training was stopped") : Status();
+}
+
+Status Worker::FailTask(const Task& task, const Status& cause) {
+  // A stop and a lost connection are nobody's mistake: the task goes back uncharged.
+  if (cause.code() != Code::kCancelled && cause.code() != Code::kUnavailable) {
+    const Status told = master_.Fail(task, cause);
+    if (!told.ok()) {
+      log::Warn("the master does not hear of a failed task: {}", told.message());
+    }
+  }
+  return cause;
+}
+
+Result<std::unique_ptr<Worker::Lease>> Worker::TakeAndLoad(bool waiting) {
+  ASSIGN_OR_RETURN(MasterLink::Answer answer, master_.Take(waiting));
+  if (answer.kind == MasterLink::Answer::Kind::kFinished) {
+    finished_ = true;
+  }
+  if (answer.kind != MasterLink::Answer::Kind::kTask) {
+    return std::unique_ptr<Lease>();
+  }
+  if (answer.task.kind == Task::Kind::kEvaluate) {
+    RETURN_IF_ERROR(Evaluate(answer.task));
+    return std::unique_ptr<Lease>();
+  }
+  auto lease = std::make_unique<Lease>();
+  lease->task = std::move(answer.task);
+  RETURN_IF_ERROR(Load(lease.get()));
+  return lease;
+}
+
+Status Worker::Load(Lease* lease) {
+  lease->rows_read_before = loader_->rows_read();
+  Status status = loader_->Start(lease->task.shard);
+  while (status.ok()) {
+    status = Stopped();
+    if (!status.ok()) {
+      break;
+    }
+    Result<bool> complete = loader_->Pump(kLoadRows);
+    status = complete.status();
+    if (status.ok() && *complete) {
+      lease->rows = loader_->Finish();
+      return Begin(lease);
+    }
+  }
+  loader_->Abandon();
+  return FailTask(lease->task, status);
+}
+
+// The rows are there: fixes the order of the batches, and finds where to go on when an earlier
+// holder of this shard got further than it could report.
+Status Worker::Begin(Lease* lease) {
+  const Task& task = lease->task;
+  const size_t rows = lease->rows->train.rows;
+  lease->order = RowOrder(rows, job_.plan.seed(), task.epoch, task.shard, job_.plan.shuffle());
+  lease->batches = static_cast<int64_t>((rows + batch_rows_ - 1) / batch_rows_);
+  lease->next = task.first_batch;
+  lease->report.task = task.id;
+  lease->report.rows_read = loader_->rows_read() - lease->rows_read_before;
+  if (task.attempt > 1 && !synchronous_) {
+    ASSIGN_OR_RETURN(const int64_t applied, parameters_.AppliedBatches(task.epoch, task.shard));
+    while (lease->next < std::min(applied, lease->end())) {
+      Count(lease, {});
+    }
+    lease->report.rows_retried = lease->report.rows;
+  }
+  lease->report.next_batch = lease->next;
+  return Status();
+}
+
+void Worker::Count(Lease* lease, const models::LossSum& loss) {
+  const int64_t begin = lease->next * static_cast<int64_t>(batch_rows_);
+  const int64_t end = std::min<int64_t>(begin + static_cast<int64_t>(batch_rows_),
+                                        static_cast<int64_t>(lease->order.size()));
+  lease->report.rows += end - begin;
+  lease->report.loss += loss.loss;
+  lease->report.weight += loss.weight;
+  lease->report.next_batch = ++lease->next;
+}
+
+BatchIdentity Worker::Identity(const Lease& lease, int64_t batch) const {
+  const Task& task = lease.task;
+  return {task.epoch, task.shard, batch, task.attempt, task.round, task.lane, task.lanes};
+}
+
+void Worker::GatherBatch(const Lease& lease, int64_t batch, models::FeatureBatch* out) const {
+  const size_t begin = static_cast<size_t>(batch) * batch_rows_;
+  const size_t count = std::min(batch_rows_, lease.order.size() - begin);
+  GatherRows(lease.rows->train, std::span(lease.order).subspan(begin, count), out);
+}
+
+uint64_t Worker::StepSeed(const Lease& lease, int64_t batch) const {
+  return MixSeeds(lease.task.epoch, static_cast<uint64_t>(lease.task.shard),
+                  static_cast<uint64_t>(batch));
+}
+
+bool Worker::TimeToReport() {
+  const TimePoint now = clock_.Now();
+  if (SecondsBetween(last_report_, now) < kReportSeconds) {
+    return false;
+  }
+  last_report_ = now;
+  return true;
+}
+
+Result<bool> Worker::Report(Lease* lease, bool done) {
+  lease->report.done = done;
+  lease->report.end_of_shard = done && lease->next >= lease->batches;
+  return master_.Report(lease->report);
+}
+
+Status Worker::Evaluate(const Task& task) {
+  const bool own_select = validation_loader_ != nullptr;
+  ShardLoader& loader = own_select ? *validation_loader_ : *loader_;
+  models::Metrics metrics(TaskOfModel(job_.plan.model()), network_->outputs());
+  TaskReport report;
+  report.task = task.id;
+  report.done = true;
+  const int64_t read_before = loader.rows_read();
+  for (int64_t shard : task.shards) {
+    RETURN_IF_ERROR(Stopped());
+    Result<std::shared_ptr<const ShardRows>> rows = loader.Validation(shard);
+    if (!rows.ok()) {
+      return FailTask(task, rows.status());
+    }
+    const Status status = EvaluateRows((*rows)->validation, &metrics);
+    if (!status.ok()) {
+      return FailTask(task, status);
+    }
+    report.rows += static_cast<int64_t>((*rows)->validation.rows);
+  }
+  report.rows_read = loader.rows_read() - read_before;
+  report.metrics = metrics.Serialize();
+  return master_.Report(report).status();
+}
+
+Status Worker::EvaluateRows(const models::FeatureBatch& rows, models::Metrics* metrics) {
+  const models::LabelPlan& label = job_.plan.model().features().label();
+  std::vector<uint32_t> places;
+  std::vector<float> predictions;
+  for (size_t begin = 0; begin < rows.rows; begin += kEvaluationRows) {
+    RETURN_IF_ERROR(Stopped());
+    places.clear();
+    for (size_t row = begin; row < std::min(rows.rows, begin + kEvaluationRows); ++row) {
+      places.push_back(static_cast<uint32_t>(row));
+    }
+    GatherRows(rows, places, &batch_);
+    network_->CollectIds(batch_, &view_);
+    RETURN_IF_ERROR(parameters_.Pull({}, true, &view_));
+    network_->Predict(batch_, view_, &predictions);
+    if (label.kind() == models::LabelPlan::NUMBER) {
+      for (float& value : batch_.labels) {
+        value = static_cast<float>(value * label.scale() + label.mean());
+      }
+    }
+    metrics->Add(predictions, batch_.labels, batch_.weights);
+  }
+  return Status();
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,165 @@
+#include "executor/child_process.h"
+
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <stop_token>
+#include <thread>
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "elastic/job.h"
+#include "executor/executor.h"
+
+namespace sluice::executor {
+namespace {
+
+// Both are a few kilobytes, plans with large vocabularies a few megabytes; base weights travel in
+// the configuration of a parameter server.
+constexpr uint64_t kMaxInheritedBytes = uint64_t{4} << 30;
+// A message is progress or an outcome with its metrics.
+constexpr size_t kMaxMessageBytes = 64U << 20;
+// A preempted process has to be gone within two seconds, whatever call it is stuck in.
+constexpr double kStopSeconds = 1.5;
+constexpr int kPreempted = 143;
+constexpr int kConfigurationError = 126;
+
+Status ReadAll(int descriptor, void* into, size_t bytes) {
+  char* out = static_cast<char*>(into);
+  while (bytes > 0) {
+    const ssize_t got = read(descriptor, out, bytes);
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got <= 0) {
+      return FailedPrecondition("the configuration that this process should inherit is missing")
+          .Hint("`sluice master`, `worker` and `ps` are started by a fleet, not by hand");
+    }
+    out += got;
+    bytes -= static_cast<size_t>(got);
+  }
+  return Status();
+}
+
+Result<std::string> ReadPrefixed(int descriptor) {
+  uint64_t length = 0;
+  RETURN_IF_ERROR(ReadAll(descriptor, &length, sizeof(length)));
+  if (length > kMaxInheritedBytes) {
+    return InvalidArgument(
+        fmt::format("an inherited configuration of {} bytes is not ours", length));
+  }
+  std::string text(length, '\0');
+  RETURN_IF_ERROR(ReadAll(descriptor, text.data(), length));
+  return text;
+}
+
+Status WriteAll(int descriptor, const void* from, size_t bytes) {
+  const char* next = static_cast<const char*>(from);
+  while (bytes > 0) {
+    const ssize_t put = write(descriptor, next, bytes);
+    if (put < 0 && errno == EINTR) {
+      continue;
+    }
+    if (put <= 0) {
+      return Unavailable(fmt::format("the launcher does not listen: {}", std::strerror(errno)));
+    }
+    next += put;
+    bytes -= static_cast<size_t>(put);
+  }
+  return Status();
+}
+
+// Waits for a signal in a thread of its own, so that no handler runs anywhere.
+class SignalThread {
+ public:
+  SignalThread() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    thread_ = std::jthread([this](const std::stop_token& done) { Wait(done); });
+  }
+  std::stop_token token() const { return stop_.get_token(); }
+
+ private:
+  void Wait(const std::stop_token& done) {
+    constexpr timespec kLook{0, 50'000'000};
+    double waited = 0;
+    while (!done.stop_requested()) {
+      if (sigtimedwait(&signals_, nullptr, &kLook) > 0) {
+        stop_.request_stop();
+      }
+      if (stop_.stop_requested()) {
+        waited += 0.05;
+      }
+      if (waited > kStopSeconds) {
+        _exit(kPreempted);  // stuck in a call that does not hear of the stop
+      }
+    }
+  }
+
+  sigset_t signals_{};
+  std::stop_source stop_;
+  std::jthread thread_;
+};
+
+// A master ends its fleet in good order, the others have nothing to lose. The parent may have died
+// before the kernel was told.
+void DieWithParent(elastic::Role role, pid_t parent) {
+  const int signal = role == elastic::Role::kMaster ? SIGTERM : SIGKILL;
+  if (prctl(PR_SET_PDEATHSIG, signal) != 0) {
+    log::Warn("a process will not die with its parent: {}", std::strerror(errno));
+  }
+  if (getppid() != parent) {
+    raise(signal);
+  }
+}
+
+}  // namespace
+
+Result<InheritedConfig> ReadInheritedConfig() {
+  InheritedConfig inherited;
+  ASSIGN_OR_RETURN(inherited.config, ReadPrefixed(kConfigDescriptor));
+  ASSIGN_OR_RETURN(inherited.secret, ReadPrefixed(kConfigDescriptor));
+  close(kConfigDescriptor);
+  return inherited;
+}
+
+Status SendToLauncher(std::string_view bytes) {
+  if (bytes.size() > kMaxMessageBytes) {
+    return ResourceExhausted(fmt::format("a message of {} bytes for the launcher; {} are allowed",
+                                         bytes.size(), kMaxMessageBytes));
+  }
+  const uint64_t length = bytes.size();
+  RETURN_IF_ERROR(WriteAll(kMessageDescriptor, &length, sizeof(length)));
+  return WriteAll(kMessageDescriptor, bytes.data(), bytes.size());
+}
+
+int RunChildProcess(elastic::Role role) {
+  const pid_t parent = getppid();
+  const SignalThread signals;
+  signal(SIGPIPE, SIG_IGN);
+  DieWithParent(role, parent);
+  Result<InheritedConfig> inherited = ReadInheritedConfig();
+  if (!inherited.ok()) {
+    std::fprintf(stderr, "%s\n", inherited.status().ToString().c_str());
+    return kConfigurationError;
+  }
+  switch (role) {
+    case elastic::Role::kMaster:
+      return RunMasterProcess(inherited->config, inherited->secret, signals.token());
+    case elastic::Role::kWorker:
+      return elastic::RunWorkerProcess(inherited->config, inherited->secret, signals.token());
+    case elastic::Role::kParameterServer:
+      return elastic::RunParameterServerProcess(inherited->config, signals.token());
+  }
+  return kConfigurationError;
+}
+
+}  // namespace sluice::executor

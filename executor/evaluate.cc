@@ -1,0 +1,120 @@
+#include "executor/evaluate.h"
+
+#include <fmt/core.h>
+
+
+#include "catalog/data_source.h"
+#include "executor/dataset_scan.h"
+#include "executor/executor.h"
+#include "executor/job_record.h"
+#include "executor/result_rows.h"
+#include "executor/scorer.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+// Positions of the model's columns in the scan; the label may go by another name here than in
+// training.
+Result<std::vector<size_t>> FindColumns(const DatasetScan& scan, const Scorer& scorer,
+                                        const std::string& trained_label,
+                                        const std::string& label) {
+  std::vector<size_t> columns;
+  for (const std::string& name : scorer.transform().ColumnNames(/*with_label=*/true)) {
+    ASSIGN_OR_RETURN(const size_t column, scan.Column(name == trained_label ? label : name));
+    columns.push_back(column);
+  }
+  return columns;
+}
+
+Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
+                                  const models::ModelSpec& spec, DatasetScan& scan,
+                                  JobRecord& job) {
+  const std::string& trained_label = spec.features().label().column();
+  const std::string& label = plan.label().empty() ? trained_label : plan.label();
+  ASSIGN_OR_RETURN(const std::vector<size_t> columns,
+                   FindColumns(scan, scorer, trained_label, label));
+  models::Metrics metrics(TaskOf(spec), scorer.outputs());
+  models::FeatureBatch batch;
+  std::vector<float> scores;
+  int64_t rows = 0;
+  const auto visit = [&](RowBatch& input, int64_t, int64_t) -> Status {
+    RETURN_IF_ERROR(scorer.transform().Apply(input, /*with_label=*/true, &batch));
+    RETURN_IF_ERROR(scorer.Score(batch, &scores));
+    RestoreLabelScale(spec.features().label(), &batch.labels);
+    metrics.Add(scores, batch.labels, batch.weights, batch.groups);
+    rows += static_cast<int64_t>(input.rows);
+    return OkStatus();
+  };
+  RETURN_IF_ERROR(scan.ForEach(columns, visit, job.stop_token()));
+  if (rows == 0) {
+    return InvalidArgument("no rows to evaluate: the select is empty").SqlState("02000");
+  }
+  job.job().rows_read = rows;
+  return metrics;
+}
+
+// loss first, as SQLFlow does; then the metrics asked for, or all of the task.
+ResultRows MetricRow(const models::Metrics& metrics, models::Task task,
+                     const plan::EvaluatePlan& plan) {
+  Schema schema;
+  std::vector<Value> row;
+  const auto add = [&](const std::string& name, double value) {
+    schema.columns.push_back({name, DataType::kDouble, ""});
+    row.emplace_back(value);
+  };
+  if (task != models::Task::kRanking) {
+    add("loss", metrics.Value(task == models::Task::kRegression ? "mse" : "log_loss"));
+  }
+  for (const std::string& name : plan.metrics()) {
+    add(name, metrics.Value(name));
+  }
+  if (plan.metrics().empty()) {
+    for (const auto& [name, value] : metrics.Values()) {
+      add(name, value);
+    }
+  }
+  ResultRows rows(std::move(schema));
+  rows.Add(std::move(row));
+  return rows;
+}
+
+Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& job,
+                   ResultSink& sink) {
+  ASSIGN_OR_RETURN(
+      const catalog::ModelVersion version,
+      context.source.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
+  plan::TrainPlan trained;
+  if (!trained.ParseFromString(version.plan)) {
+    return Internal(fmt::format("the stored plan of model {} cannot be read", version.name));
+  }
+  ASSIGN_OR_RETURN(const auto scorer, Scorer::Load(context.source, version));
+  ASSIGN_OR_RETURN(const auto scan,
+                   DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));
+  ASSIGN_OR_RETURN(const models::Metrics metrics,
+                   ScoreRows(plan, *scorer, trained.model(), *scan, job));
+  const ResultRows rows = MetricRow(metrics, TaskOf(trained.model()), plan);
+  if (!plan.table().empty()) {
+    ASSIGN_OR_RETURN(const auto writer, context.source.CreateTable(plan.table(), rows.schema()));
+    RETURN_IF_ERROR(writer->Write(rows.ToBatch()));
+    RETURN_IF_ERROR(writer->Commit());
+  }
+  return rows.SendTo(sink);
+}
+
+}  // namespace
+
+Status ExecuteEvaluate(const plan::EvaluatePlan& plan, Context& context, ResultSink& sink) {
+  catalog::Job description;
+  description.kind = "evaluate";
+  description.statement = context.statement;
+  description.model = plan.model_name();
+  description.user = context.user;
+  ASSIGN_OR_RETURN(const auto job,
+                   JobRecord::Start(context.source.jobs(), description, context.stop));
+  RETURN_IF_ERROR(job->Finish(RunEvaluate(plan, context, *job, sink)));
+  sink.Done(fmt::format("EVALUATE {}", job->job().rows_read));
+  return OkStatus();
+}
+
+}  // namespace sluice::executor

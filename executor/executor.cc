@@ -1,0 +1,27 @@
+#include "executor/executor.h"
+
+#include "executor/evaluate.h"
+#include "executor/model_report.h"
+#include "executor/predict.h"
+#include "executor/train.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+
+Status Execute(const plan::Plan& plan, Context& context, ResultSink& sink) {
+  switch (plan.kind_case()) {
+    case plan::Plan::kTrain:
+      return ExecuteTrain(plan.train(), context, sink);
+    case plan::Plan::kPredict:
+      return ExecutePredict(plan.predict(), context, sink);
+    case plan::Plan::kEvaluate:
+      return ExecuteEvaluate(plan.evaluate(), context, sink);
+    case plan::Plan::kReport:
+      return ExecuteModelReport(plan.report(), context, sink);
+    case plan::Plan::KIND_NOT_SET:
+      break;
+  }
+  return Internal("an empty plan cannot run");
+}
+
+}  // namespace sluice::executor

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+
+#include "base/row_batch.h"
+#include "base/status.h"
+#include "elastic/job.h"
+
+namespace sluice::catalog {
+class DataSource;
+}
+
+namespace sluice::plan {
+class Plan;
+}
+
+namespace sluice::executor {
+
+// Where a statement's answer goes; each door implements it. Called from one thread at a time.
+class ResultSink {
+ public:
+  virtual ~ResultSink() = default;
+  virtual Status Header(const Schema& schema) = 0;  // before rows, once per row set
+  virtual Status Rows(const RowBatch& batch) = 0;
+  virtual void Notice(const std::string& message) = 0;  // one line for a person
+  virtual void Progress(const elastic::Progress& progress) = 0;
+  virtual void Done(const std::string& tag) = 0;  // "TRAIN", "PREDICT 16281", "INSERT 0 3"
+};
+
+struct Context {
+  catalog::DataSource& source;
+  std::string user;
+  std::string statement;  // for the job row
+  std::stop_token stop;   // Ctrl-C, CancelRequest, a client that went away
+  // Path of the binary that a local fleet starts; empty: /proc/self/exe.
+  std::string binary;
+};
+
+// Runs a plan: creates the job row, does the work, commits model or table at the end or leaves
+// nothing behind. Errors are the plan's own; a cancelled statement is Cancelled (57014).
+Status Execute(const plan::Plan& plan, Context& context, ResultSink& sink);
+
+// The life of `sluice master`: runs a train plan on a fleet of local processes for the gateway that
+// launched it. `config` and `secret` are what ProcessSpec carried. Returns the exit code.
+int RunMasterProcess(const std::string& config, const std::string& secret, std::stop_token stop);
+
+}  // namespace sluice::executor

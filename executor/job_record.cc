@@ -1,0 +1,101 @@
+#include "executor/job_record.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+namespace sluice::executor {
+namespace {
+
+// CANCEL JOB takes under a second: half of it may pass before the job hears of it.
+constexpr auto kCancelPollInterval = std::chrono::milliseconds(400);
+
+}  // namespace
+
+Result<std::unique_ptr<JobRecord>> JobRecord::Start(catalog::JobStore& jobs, catalog::Job job,
+                                                    std::stop_token outer) {
+  job.started_micros = WallMicros();
+  job.state = catalog::JobState::kRunning;
+  ASSIGN_OR_RETURN(job.id, jobs.Create(job));
+  return Adopt(jobs, std::move(job), std::move(outer));
+}
+
+std::unique_ptr<JobRecord> JobRecord::Adopt(catalog::JobStore& jobs, catalog::Job job,
+                                            std::stop_token outer) {
+  return std::unique_ptr<JobRecord>(new JobRecord(jobs, std::move(job), std::move(outer)));
+}
+
+JobRecord::JobRecord(catalog::JobStore& jobs, catalog::Job job, std::stop_token outer)
+    : jobs_(jobs),
+      job_(std::move(job)),
+      outer_callback_(std::move(outer), std::function<void()>([this] { stop_.request_stop(); })),
+      watcher_([this](std::stop_token self) { WatchForCancel(std::move(self)); }) {}
+
+JobRecord::~JobRecord() {
+  if (!finished_) {
+    const Status status = Finish(Internal("the statement ended without finishing its job"));
+    log::Error("job={} ended unfinished: {}", job_.id, status.ToString());
+  }
+}
+
+void JobRecord::WatchForCancel(std::stop_token self) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock<std::mutex> lock(mutex);
+  while (!self.stop_requested() && !stop_.stop_requested()) {
+    wake.wait_for(lock, self, kCancelPollInterval, [] { return false; });
+    if (self.stop_requested()) {
+      return;
+    }
+    const Result<bool> requested = jobs_.CancelRequested(job_.id);
+    if (!requested.ok()) {
+      log::Warn("job={} cannot look for CANCEL JOB: {}", job_.id, requested.status().ToString());
+    } else if (*requested) {
+      stop_.request_stop();
+    }
+  }
+}
+
+void JobRecord::Event(const std::string& kind, const std::string& detail) {
+  const Status status = jobs_.AddEvents(job_.id, {{WallMicros(), kind, detail}});
+  if (!status.ok()) {  // events are for people; the job itself goes on
+    log::Warn("job={} event {} not recorded: {}", job_.id, kind, status.ToString());
+  }
+}
+
+void JobRecord::Metric(int64_t step, const std::string& name, double value) {
+  const Status status = jobs_.AddMetrics(job_.id, {{WallMicros(), step, name, value}});
+  if (!status.ok()) {
+    log::Warn("job={} metric {} not recorded: {}", job_.id, name, status.ToString());
+  }
+}
+
+void JobRecord::Leave() {
+  finished_ = true;
+  watcher_.request_stop();
+}
+
+Status JobRecord::Finish(const Status& outcome) {
+  Leave();
+  job_.finished_micros = WallMicros();
+  if (outcome.ok()) {
+    job_.state = catalog::JobState::kSucceeded;
+  } else {
+    job_.state = outcome.code() == Code::kCancelled ? catalog::JobState::kCancelled
+                                                    : catalog::JobState::kFailed;
+    job_.error = outcome.ToString();
+  }
+  const Status recorded = jobs_.Update(job_);
+  if (outcome.ok()) {
+    return recorded;
+  }
+  if (!recorded.ok()) {
+    log::Error("job={} end not recorded: {}", job_.id, recorded.ToString());
+  }
+  return outcome;
+}
+
+}  // namespace sluice::executor

@@ -1,0 +1,38 @@
+#include "executor/model_report.h"
+
+#include <algorithm>
+
+#include "catalog/data_source.h"
+#include "executor/executor.h"
+#include "executor/result_rows.h"
+#include "executor/scorer.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+
+Status ExecuteModelReport(const plan::ModelReportPlan& plan, Context& context, ResultSink& sink) {
+  ASSIGN_OR_RETURN(
+      const catalog::ModelVersion version,
+      context.source.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
+  ASSIGN_OR_RETURN(const auto scorer, Scorer::Load(context.source, version));
+  ASSIGN_OR_RETURN(auto importance, scorer->FeatureImportance());
+  std::stable_sort(importance.begin(), importance.end(),
+                   [](const auto& a, const auto& b) { return a.gain > b.gain; });
+  // Column names as SQLFlow's XGBoostExplainer writes them.
+  ResultRows rows(Schema{{{"feature", DataType::kText, ""},
+                          {"fscore", DataType::kDouble, ""},
+                          {"gain", DataType::kDouble, ""}}});
+  for (const auto& feature : importance) {
+    rows.Add({feature.feature, feature.splits, feature.gain});
+  }
+  if (!plan.table().empty()) {
+    ASSIGN_OR_RETURN(const auto writer, context.source.CreateTable(plan.table(), rows.schema()));
+    RETURN_IF_ERROR(writer->Write(rows.ToBatch()));
+    RETURN_IF_ERROR(writer->Commit());
+  }
+  RETURN_IF_ERROR(rows.SendTo(sink));
+  sink.Done("EXPLAIN");
+  return OkStatus();
+}
+
+}  // namespace sluice::executor

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "base/status.h"
+
+namespace sluice::plan {
+class ModelReportPlan;
+}
+
+namespace sluice::executor {
+
+struct Context;
+class ResultSink;
+
+// TO EXPLAIN model: (feature, fscore, gain) rows, most gain first; into a table where one is named.
+Status ExecuteModelReport(const plan::ModelReportPlan& plan, Context& context, ResultSink& sink);
+
+}  // namespace sluice::executor

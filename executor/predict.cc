@@ -1,0 +1,154 @@
+#include "executor/predict.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "catalog/data_source.h"
+#include "executor/dataset_scan.h"
+#include "executor/executor.h"
+#include "executor/job_record.h"
+#include "executor/prediction_columns.h"
+#include "executor/result_rows.h"
+#include "executor/scorer.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+// The columns that a scan has to read: the model's inputs first, then what is passed through.
+struct ScanColumns {
+  std::vector<size_t> columns;       // positions in the dataset
+  size_t inputs = 0;                 // the first `inputs` of them feed the model
+  std::vector<size_t> pass_through;  // positions in `columns`
+  Schema output;                     // pass-through columns, then the prediction's
+};
+
+Result<ScanColumns> FindColumns(const DatasetScan& scan, const Scorer& scorer,
+                                const plan::PredictPlan& plan,
+                                const PredictionColumns& predictions) {
+  ScanColumns found;
+  for (const std::string& name : scorer.transform().ColumnNames(/*with_label=*/false)) {
+    ASSIGN_OR_RETURN(const size_t column, scan.Column(name));
+    found.columns.push_back(column);
+  }
+  found.inputs = found.columns.size();
+  for (const catalog::ColumnDescription& description : plan.pass_through()) {
+    ASSIGN_OR_RETURN(const size_t column, scan.Column(description.name()));
+    auto at = std::find(found.columns.begin(), found.columns.end(), column);
+    if (at == found.columns.end()) {
+      at = found.columns.insert(found.columns.end(), column);
+    }
+    found.pass_through.push_back(static_cast<size_t>(at - found.columns.begin()));
+    found.output.columns.push_back(scan.schema().columns[column]);
+  }
+  for (const ColumnInfo& column : predictions.columns()) {
+    found.output.columns.push_back(column);
+  }
+  return found;
+}
+
+// Copies the meaningful rows of a column; texts keep pointing where they pointed.
+void CopyColumn(const RowBatch::Column& from, size_t rows, RowBatch::Column* to) {
+  const auto copy = [rows](const auto& source, auto* target) {
+    if (!source.empty()) {
+      std::copy_n(source.begin(), rows, target->begin());
+    }
+  };
+  copy(from.null, &to->null);
+  copy(from.int64s, &to->int64s);
+  copy(from.doubles, &to->doubles);
+  copy(from.texts, &to->texts);
+}
+
+// Scores batch after batch and hands the finished rows to `emit`.
+Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const ScanColumns& columns,
+                          PredictionColumns& predictions, std::stop_token stop,
+                          const std::function<Status(const RowBatch&)>& emit) {
+  RowBatch model_input;
+  RowBatch output;
+  output.Reset(columns.output, DatasetScan::kRowsPerBatch);
+  models::FeatureBatch features;
+  std::vector<float> scores;
+  int64_t rows = 0;
+  const auto visit = [&](RowBatch& input, int64_t, int64_t) -> Status {
+    for (size_t c = 0; c < columns.pass_through.size(); ++c) {
+      CopyColumn(input.columns[columns.pass_through[c]], input.rows, &output.columns[c]);
+    }
+    // The transform wants exactly its own columns: lend it the first ones.
+    model_input.rows = input.rows;
+    model_input.columns.assign(
+        std::make_move_iterator(input.columns.begin()),
+        std::make_move_iterator(input.columns.begin() +
+                                static_cast<std::ptrdiff_t>(columns.inputs)));
+    const Status applied = scorer.transform().Apply(model_input, /*with_label=*/false, &features);
+    std::move(model_input.columns.begin(), model_input.columns.end(), input.columns.begin());
+    RETURN_IF_ERROR(applied);
+    RETURN_IF_ERROR(scorer.Score(features, &scores));
+    predictions.Fill(scores, input.rows, &output, columns.pass_through.size());
+    output.rows = input.rows;
+    rows += static_cast<int64_t>(input.rows);
+    return emit(output);
+  };
+  RETURN_IF_ERROR(scan.ForEach(columns.columns, visit, std::move(stop)));
+  return rows;
+}
+
+Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& job,
+                  ResultSink& sink) {
+  const TimePoint started = SteadyClock().Now();
+  ASSIGN_OR_RETURN(
+      const catalog::ModelVersion version,
+      context.source.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
+  plan::TrainPlan trained;
+  if (!trained.ParseFromString(version.plan)) {
+    return Internal(fmt::format("the stored plan of model {} cannot be read", version.name));
+  }
+  ASSIGN_OR_RETURN(const auto scorer, Scorer::Load(context.source, version));
+  ASSIGN_OR_RETURN(
+      PredictionColumns predictions,
+      PredictionColumns::Make(plan, trained.model().features().label(), scorer->outputs()));
+  ASSIGN_OR_RETURN(const auto scan,
+                   DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));
+  ASSIGN_OR_RETURN(const ScanColumns columns, FindColumns(*scan, *scorer, plan, predictions));
+
+  if (plan.table().empty()) {
+    RETURN_IF_ERROR(sink.Header(columns.output));
+    ASSIGN_OR_RETURN(job.job().rows_read,
+                     ScoreRows(*scan, *scorer, columns, predictions, job.stop_token(),
+                               [&](const RowBatch& rows) { return sink.Rows(rows); }));
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const auto writer, context.source.CreateTable(plan.table(), columns.output));
+  ASSIGN_OR_RETURN(job.job().rows_read,
+                   ScoreRows(*scan, *scorer, columns, predictions, job.stop_token(),
+                             [&](const RowBatch& rows) { return writer->Write(rows); }));
+  RETURN_IF_ERROR(writer->Commit());
+
+  ResultRows answer(Schema{{{"table", DataType::kText, ""},
+                            {"model", DataType::kText, ""},
+                            {"version", DataType::kInt64, ""},
+                            {"rows", DataType::kInt64, ""},
+                            {"seconds", DataType::kDouble, ""}}});
+  answer.Add({plan.table(), plan.model_name(), version.version, job.job().rows_read,
+              SecondsBetween(started, SteadyClock().Now())});
+  return answer.SendTo(sink);
+}
+
+}  // namespace
+
+Status ExecutePredict(const plan::PredictPlan& plan, Context& context, ResultSink& sink) {
+  catalog::Job description;
+  description.kind = "predict";
+  description.statement = context.statement;
+  description.model = plan.model_name();
+  description.user = context.user;
+  ASSIGN_OR_RETURN(const auto job,
+                   JobRecord::Start(context.source.jobs(), description, context.stop));
+  RETURN_IF_ERROR(job->Finish(RunPredict(plan, context, *job, sink)));
+  sink.Done(fmt::format("PREDICT {}", job->job().rows_read));
+  return OkStatus();
+}
+
+}  // namespace sluice::executor

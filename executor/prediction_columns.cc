@@ -1,0 +1,125 @@
+#include "executor/prediction_columns.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+// Classes are stored as text; a boolean is "t" or "f" there.
+int64_t ClassAsInteger(const std::string& text) {
+  if (text == "t") {
+    return 1;
+  }
+  int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+double ClassAsNumber(const std::string& text) {
+  double value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+Result<PredictionColumns> PredictionColumns::Make(const plan::PredictPlan& plan,
+                                                  const models::LabelPlan& label, size_t outputs) {
+  PredictionColumns result;
+  result.outputs_ = outputs;
+  result.classifier_ = label.kind() == models::LabelPlan::CLASS;
+  const auto type = static_cast<DataType>(plan.prediction_type());
+  result.columns_.push_back({plan.column(), type, ""});
+  for (const std::string& name : label.classes()) {
+    result.classes_.push_back(name);
+    result.class_integers_.push_back(ClassAsInteger(name));
+    result.class_numbers_.push_back(ClassAsNumber(name));
+  }
+  if (result.classifier_ && label.classes_size() < 2) {
+    return Internal("a classifier without classes was stored");
+  }
+  for (const std::string& extra : plan.extra_outputs()) {
+    if (!result.classifier_) {
+      return InvalidArgument(fmt::format("predict.extra_outputs '{}' needs a classifier", extra));
+    }
+    if (extra == "probability") {
+      result.columns_.push_back({extra, DataType::kDouble, ""});
+    } else if (extra == "probabilities") {
+      result.columns_.push_back({extra, DataType::kText, ""});
+    } else {
+      return InvalidArgument(fmt::format("unknown predict.extra_outputs '{}'", extra))
+          .Hint("allowed: probability, probabilities");
+    }
+  }
+  return result;
+}
+
+size_t PredictionColumns::PredictedClass(const float* scores) const {
+  if (outputs_ == 1) {
+    return scores[0] >= 0.5F ? 1 : 0;
+  }
+  return static_cast<size_t>(std::max_element(scores, scores + outputs_) - scores);
+}
+
+void PredictionColumns::FillLabel(const float* scores, size_t row, RowBatch::Column* column) {
+  if (!classifier_) {
+    const double value = static_cast<double>(scores[0]);
+    if (column->type == DataType::kText) {
+      texts_.push_back(FormatDouble(value));
+      column->texts[row] = texts_.back();
+    } else if (column->type == DataType::kDouble) {
+      column->doubles[row] = value;
+    } else {
+      column->int64s[row] = std::llround(value);
+    }
+    return;
+  }
+  const size_t predicted = PredictedClass(scores);
+  if (column->type == DataType::kDouble) {
+    column->doubles[row] = class_numbers_[predicted];
+  } else if (column->type == DataType::kInt64 || column->type == DataType::kBool) {
+    column->int64s[row] = class_integers_[predicted];
+  } else {
+    column->texts[row] = classes_[predicted];
+  }
+}
+
+void PredictionColumns::Fill(const std::vector<float>& scores, size_t rows, RowBatch* batch,
+                             size_t first) {
+  texts_.clear();
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    std::fill_n(batch->columns[first + c].null.begin(), rows, uint8_t{0});
+  }
+  for (size_t row = 0; row < rows; ++row) {
+    const float* row_scores = scores.data() + row * outputs_;
+    FillLabel(row_scores, row, &batch->columns[first]);
+    for (size_t c = 1; c < columns_.size(); ++c) {
+      RowBatch::Column& column = batch->columns[first + c];
+      if (columns_[c].type == DataType::kDouble) {  // probability of the predicted class
+        const double positive = static_cast<double>(row_scores[0]);
+        column.doubles[row] = outputs_ == 1
+                                  ? std::max(positive, 1 - positive)
+                                  : static_cast<double>(row_scores[PredictedClass(row_scores)]);
+        continue;
+      }
+      std::string text;
+      if (outputs_ == 1) {
+        text = fmt::format("{},{}", 1 - row_scores[0], row_scores[0]);
+      } else {
+        for (size_t k = 0; k < outputs_; ++k) {
+          text += fmt::format("{}{}", k == 0 ? "" : ",", row_scores[k]);
+        }
+      }
+      texts_.push_back(std::move(text));
+      column.texts[row] = texts_.back();
+    }
+  }
+}
+
+}  // namespace sluice::executor

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "catalog/model_store.h"
+#include "models/feature_transform.h"
+#include "models/metric.h"
+
+namespace sluice::catalog {
+class DataSource;
+}
+
+namespace sluice::plan {
+class TrainPlan;
+}
+
+namespace sluice::models {
+class LabelPlan;
+class ModelSpec;
+}  // namespace sluice::models
+
+namespace sluice::executor {
+
+// A stored model, loaded and ready to score rows, whatever its family. Not thread-safe.
+class Scorer {
+ public:
+  // Loads the weights and checks them against their checksum and the model's shape.
+  static Result<std::unique_ptr<Scorer>> Load(catalog::DataSource& source,
+                                              const catalog::ModelVersion& version);
+  virtual ~Scorer() = default;
+
+  virtual const models::FeatureTransform& transform() const = 0;
+  virtual size_t outputs() const = 0;
+  // rows x outputs: probabilities of classifiers (one column when binary: that of class 1), numbers
+  // in the label's own scale otherwise.
+  virtual Status Score(const models::FeatureBatch& batch, std::vector<float>* scores) = 0;
+  // Text report of what the model learnt from: (feature, splits, gain) for trees; 0A000 otherwise.
+  struct Importance {
+    std::string feature;
+    double splits = 0;
+    double gain = 0;
+  };
+  virtual Result<std::vector<Importance>> FeatureImportance() const = 0;
+};
+
+// What the label of a model asks of metrics and predictions.
+models::Task TaskOf(const models::ModelSpec& spec);
+// The label in its own scale: FeatureBatch::labels of a regressor are standardised.
+void RestoreLabelScale(const models::LabelPlan& label, std::vector<float>* labels);
+
+}  // namespace sluice::executor

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// What the texts of a column hold. Pure functions: the planner votes over a sample with them.
+namespace sluice::models {
+
+// A number as any cell writes one: blanks around it, a sign, decimals, an exponent, "nan", "inf".
+// nullopt for anything else (the empty text included).
+std::optional<double> ParseNumber(std::string_view text);
+std::optional<int64_t> ParseInteger(std::string_view text);
+// ISO 8601 "2014-04-01", "2014-04-01 12:30[:45[.123456]]" with ' ' or 'T' between, and an optional
+// zone (Z, +02, -05:30); micros since 1970-01-01 UTC.
+std::optional<int64_t> ParseTimestamp(std::string_view text);
+std::string_view TrimBlanks(std::string_view text);
+
+enum class CellKind {
+  kBlank,   // empty, or blanks only
+  kPlain,   // any other text
+  kNumber,  // "100", "1e5"
+  kTimestamp,
+  kCsv,       // "1,2,3": at least two numbers without exponents
+  kKeyValue,  // "1:0.5 3:2" or "1:0.5,3:2": index:number pairs
+};
+
+struct CellFormat {
+  CellKind kind = CellKind::kPlain;
+  size_t elements = 0;     // kCsv: numbers; kKeyValue: pairs
+  bool indices = false;    // kNumber, kCsv, kKeyValue: all (keys) are integers >= 0
+  int64_t max_index = -1;  // the largest of them, where `indices`
+  char delimiter = ',';    // kKeyValue: ' ' or ','
+};
+
+CellFormat InferFormat(std::string_view cell);
+
+// With the delimiters given, keys may be words and values may be left out: "k:1.0,b:3.3", "k".
+bool IsKeyValue(std::string_view cell, std::string_view delimiter,
+                std::string_view key_value_delimiter);
+
+enum class ColumnFormatKind {
+  kText,
+  kNumber,
+  kTimestamp,
+  kDenseCsv,   // every cell has `width` numbers
+  kSparseCsv,  // cells list indices; width = max index + 1
+  kKeyValue,   // width = max index + 1
+};
+
+struct ColumnFormat {
+  ColumnFormatKind kind = ColumnFormatKind::kText;
+  std::string delimiter;            // "," or "" for blanks
+  std::string key_value_delimiter;  // ":" for kKeyValue
+  int64_t width = 0;
+  bool integers = false;  // kDenseCsv: every number is an integer >= 0
+  int64_t max_index = -1;
+};
+
+// Votes over the cells of one column. One cell that fits no tensor makes the column text: a format
+// that only most rows have would stop the training at the first row that lacks it. Blank cells do
+// not vote. A column where no cell has two pairs is text, not key:value (times such as 12:30).
+class FormatVote {
+ public:
+  void Add(std::string_view cell);
+  ColumnFormat Decide() const;
+  size_t cells() const { return cells_; }  // that voted
+
+ private:
+  size_t cells_ = 0, numbers_ = 0, timestamps_ = 0, csvs_ = 0, key_values_ = 0;
+  size_t fewest_elements_ = SIZE_MAX, most_elements_ = 0;
+  bool indices_ = true;
+  int64_t max_index_ = -1;
+  bool by_blanks_ = false, by_commas_ = false;
+};
+
+}  // namespace sluice::models

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/row_batch.h"
+#include "base/status.h"
+
+namespace sluice::models {
+
+class FeaturePlan;
+
+// The ids of one categorical feature for every row of a batch.
+struct IdSlot {
+  std::vector<uint32_t> ids;
+  std::vector<uint32_t> ends;  // empty: exactly one id per row; else ids of row r are
+                               // [ends[r-1], ends[r]) with ends[-1] = 0
+  std::vector<float> weights;  // empty: every id weighs 1; else one per id
+  size_t Begin(size_t row) const { return ends.empty() ? row : (row == 0 ? 0 : ends[row - 1]); }
+  size_t End(size_t row) const { return ends.empty() ? row + 1 : ends[row]; }
+};
+
+// What models see of rows. Plain numbers; the same for training and prediction.
+struct FeatureBatch {
+  size_t rows = 0;
+  size_t dense_width = 0;
+  std::vector<float> dense;     // rows x dense_width, row-major; standardised, never NaN
+                                // (raw, NaN = missing, from a transform made for trees)
+  std::vector<IdSlot> slots;    // one per CATEGORY feature, in the plan's order
+  std::vector<float> labels;    // rows x label width: class id, number (scaled), or vector; empty
+                                // when the batch has no label
+  std::vector<float> weights;   // empty: every row weighs 1
+  std::vector<int64_t> groups;  // ranking: query id per row; empty otherwise
+  std::vector<IdSlot> scratch;  // of FeatureTransform::Apply, kept to be reused
+
+  // Rows [begin, end) as a batch of their own.
+  FeatureBatch Slice(size_t begin, size_t end) const;
+  void Append(const FeatureBatch& other);
+  void Clear();
+  size_t Bytes() const;
+};
+
+// Where a dense feature of the plan lives in FeatureBatch::dense.
+struct DenseColumn {
+  size_t feature = 0;  // position in FeaturePlan.features
+  size_t offset = 0;
+  size_t width = 1;  // with the NULL indicator as the last one, if there is one
+  bool in_wide = true;
+  bool in_deep = true;
+};
+
+// Where a categorical feature's ids live, and how large their table is.
+struct SlotColumn {
+  size_t feature = 0;
+  uint32_t buckets = 0;
+  bool embedding = false;  // else indicator
+  uint32_t dimension = 0;
+  std::string combiner;
+  std::string initializer;
+  bool in_wide = true;
+  bool in_deep = true;
+};
+
+// Applies a FeaturePlan to rows. One code for training and for prediction. Immutable after Make;
+// Apply is thread-safe (scratch space lives in `out`).
+class FeatureTransform {
+ public:
+  enum class Target {
+    kNetwork,  // standardise, NULL -> 0 and indicator
+    kTrees,    // raw numbers, NULL -> NaN
+  };
+
+  // Fails when the plan is inconsistent (a proto from elsewhere): never crashes on one.
+  static Result<std::unique_ptr<FeatureTransform>> Make(const FeaturePlan& plan, Target target);
+  virtual ~FeatureTransform() = default;
+
+  // The columns that Apply wants in its RowBatch, by position: the plan's inputs, then the label,
+  // weight and group columns that are asked for. `with_label` false: prediction.
+  virtual std::vector<std::string> ColumnNames(bool with_label) const = 0;
+
+  // `batch` has exactly ColumnNames(with_label), in that order, with any numeric type where the
+  // plan says numeric (a text cell that should be a number is an error that names column and row).
+  // NaN and infinity in a number count as NULL; a NULL label, a label outside the classes, a NaN
+  // label is an error that names the column and the value. `out` is overwritten.
+  virtual Status Apply(const RowBatch& batch, bool with_label, FeatureBatch* out) const = 0;
+
+  virtual const std::vector<DenseColumn>& dense_columns() const = 0;
+  virtual const std::vector<SlotColumn>& slots() const = 0;
+  virtual size_t dense_width() const = 0;
+  virtual size_t label_width() const = 0;
+};
+
+// The hash behind HASH and CROSS: 64 bits, the same on every machine. Source: wyhash-style mixing.
+uint64_t HashText(std::string_view text);
+uint64_t HashInteger(uint64_t value);
+
+}  // namespace sluice::models

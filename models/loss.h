@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "models/model.h"
+
+namespace sluice::models {
+
+class LabelPlan;
+class ModelSpec;
+
+// What training minimises, and how a network's outputs become predictions. Not thread-safe
+// (scratch space inside).
+class Loss {
+ public:
+  enum class Kind {
+    kLogistic,
+    kHinge,
+    kSquaredHinge,  // two classes: labels 0 and 1, one output
+    kSoftmax,       // labels are class ids, one output per class
+    kSquared,
+    kAbsolute,
+    kHuber,
+    kLogCosh,
+    kPoisson,  // numbers; Poisson learns log(y / mean), the others (y - mean) / scale
+  };
+
+  // ModelSpec.loss, in our names or Keras's, any case; "" = by the label. Fails when the loss does
+  // not fit the label.
+  static Result<Loss> Make(const ModelSpec& spec);
+
+  Kind kind() const { return kind_; }
+  size_t outputs() const { return outputs_; }
+
+  // `logits` and `labels` are rows x outputs (softmax: one label per row), `weights` is rows or
+  // nullptr. Writes the gradient of the weighted mean loss, unless `gradient` is nullptr.
+  LossSum Compute(size_t rows, const float* logits, const float* labels, const float* weights,
+                  float* gradient);
+  // In place: probabilities, or numbers in the label's own scale.
+  void ToPredictions(size_t rows, float* logits) const;
+
+ private:
+  Loss() = default;
+  void ComputeLogistic(size_t rows, const float* logits, const float* labels, float* gradient);
+  void ComputeSoftmax(size_t rows, const float* logits, const float* labels, float* gradient);
+  void ComputeEach(size_t n, const float* logits, const float* labels, float* gradient);
+
+  Kind kind_ = Kind::kSquared;
+  size_t outputs_ = 1;
+  float delta_ = 1;              // Huber, in units of the label's scale
+  double mean_ = 0, scale_ = 1;  // (y - mean) / scale is what the batches hold
+  double poisson_unit_ = 1;
+  std::vector<float> losses_;  // one per logit; softmax: one per row
+  std::vector<float> exponents_;
+};
+
+}  // namespace sluice::models

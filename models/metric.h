@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sluice::models {
+
+enum class Task { kBinary, kMulticlass, kRegression, kRanking };
+
+// Every metric of a task, accumulated batch by batch, mergeable across shards in any order, with
+// memory that does not depend on the rows. AUC and PR-AUC are exact while there are few distinct
+// scores, then from a histogram that refines where scores are (error <= 1e-4).
+// binary: auc, pr_auc, log_loss, accuracy, precision, recall, f1, calibration (mean score / base
+// rate); multiclass: accuracy, log_loss, macro precision/recall/f1, auc (macro one-vs-rest, up to
+// 100 classes); regression: rmse, mae, r2, mse, mape (percent, over labels that are not 0);
+// ranking: ndcg (gain 2^label - 1; 1 for a query without a relevant row).
+// Not thread-safe.
+class Metrics {
+ public:
+  Metrics(Task task, size_t outputs);
+  ~Metrics();
+  Metrics(Metrics&&) noexcept;
+  Metrics& operator=(Metrics&&) noexcept;
+
+  // predictions: rows x outputs as from Network::Predict; labels: rows (class ids or numbers, in
+  // the label's own scale), or rows x outputs for vector labels; weights: rows, or empty; groups:
+  // the query of every row for ranking (empty: all rows are one query). Rows of one query stand
+  // together, also across calls.
+  void Add(std::span<const float> predictions, std::span<const float> labels,
+           std::span<const float> weights, std::span<const int64_t> groups = {});
+  void Merge(const Metrics& other);
+  std::string Serialize() const;
+  static Result<Metrics> Deserialize(std::string_view bytes);
+
+  // The standard metrics of the task in a stable order; NaN where undefined (AUC of one class).
+  std::vector<std::pair<std::string, double>> Values() const;
+  // One of Names(task), also those that Values leaves out; NaN for any other name.
+  double Value(std::string_view canonical_name) const;
+  double rows() const;
+
+  // SQLFlow's spellings ("Accuracy", "AUC", "accuracy_score") to ours; empty when unknown.
+  static std::string CanonicalName(std::string_view name);
+  // What may be asked for: the metrics of Values first.
+  static std::vector<std::string> Names(Task task);
+  static bool HigherIsBetter(std::string_view canonical_name);
+
+ private:
+  struct State;
+  explicit Metrics(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace sluice::models

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "models/feature_transform.h"
+
+namespace sluice::models {
+
+class ModelSpec;
+class OptimizerSpec;
+
+// A dense parameter tensor, row-major. Its initial values come from (seed, name, index) alone.
+struct DenseTensor {
+  std::string name;
+  std::vector<int64_t> shape;
+  bool wide = false;        // updated by the wide optimizer
+  std::string initializer;  // "zeros", "glorot_uniform", "he_normal"
+  size_t size() const;
+};
+
+// A table of rows, created when first touched; one row per id.
+struct EmbeddingTable {
+  std::string name;
+  int64_t rows = 0;  // ids are [0, rows)
+  uint32_t dimension = 0;
+  bool wide = false;
+  std::string initializer;
+};
+
+// The rows of one table that a batch touches: each distinct id once.
+struct RowSet {
+  std::vector<int64_t> ids;         // distinct, in order of first occurrence
+  std::vector<float> values;        // ids.size() x dimension
+  std::vector<uint32_t> positions;  // for every occurrence, in slot order: index into ids
+};
+
+// The parameters as one step sees them. Pointers stay valid for the call.
+struct ParameterView {
+  std::vector<const float*> dense;  // one per Network::dense(), row-major
+  std::vector<RowSet> tables;       // one per Network::tables(): filled by CollectIds, then pulled
+};
+
+struct Gradient {
+  std::vector<std::vector<float>> dense;  // as Network::dense()
+  // as ParameterView::tables: values of duplicates already summed
+  std::vector<std::vector<float>> tables;
+};
+
+// Sum over rows of weight x loss, and of the weights.
+struct LossSum {
+  double loss = 0;
+  double weight = 0;
+};
+
+// Linear, deep, and wide-and-deep networks as pure functions of (batch, parameters): it owns no
+// parameters, so the same object serves a local run, a worker of many, and prediction.
+// Not thread-safe (scratch buffers inside); one per thread.
+class Network {
+ public:
+  static Result<std::unique_ptr<Network>> Make(const ModelSpec& spec);
+  virtual ~Network() = default;
+
+  virtual const FeatureTransform& transform() const = 0;
+  virtual const std::vector<DenseTensor>& dense() const = 0;
+  virtual const std::vector<EmbeddingTable>& tables() const = 0;
+  virtual size_t outputs() const = 0;  // 1 for binary and regression, classes otherwise
+  virtual int64_t parameter_count() const = 0;
+
+  // Fills view->tables[t].ids and positions with what `batch` needs.
+  virtual void CollectIds(const FeatureBatch& batch, ParameterView* view) = 0;
+  // Mean loss over the batch and its gradient. `step` seeds dropout: (seed, step) alone decides.
+  virtual LossSum Step(const FeatureBatch& batch, const ParameterView& view, uint64_t step,
+                       Gradient* gradient) = 0;
+  // rows x outputs: probabilities for classifiers, numbers in the label's own scale for regressors.
+  virtual LossSum Predict(const FeatureBatch& batch, const ParameterView& view,
+                          std::vector<float>* predictions) = 0;
+};
+
+// Initial value i of a parameter, from a counter-based generator: (seed, name, i) alone decides,
+// not who asks first, when, or on how many servers. fan_in and fan_out are for glorot and he.
+void InitializeDense(const DenseTensor& tensor, uint64_t seed, std::span<float> values);
+void InitializeRow(const EmbeddingTable& table, uint64_t seed, int64_t id, std::span<float> values);
+
+// A trained network as bytes, and back: dense tensors and the rows of tables that exist.
+struct NetworkWeights {
+  std::vector<std::vector<float>> dense;
+  struct Table {
+    std::vector<int64_t> ids;  // ascending
+    std::vector<float> values;
+  };
+  std::vector<Table> tables;
+};
+std::string SaveWeights(const NetworkWeights& weights);
+Result<NetworkWeights> LoadWeights(std::string_view bytes);
+// Fails when the weights do not have the network's shape.
+Status CheckShape(const NetworkWeights& weights, const Network& network);
+
+}  // namespace sluice::models

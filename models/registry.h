@@ -1,0 +1,63 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace sluice::models {
+
+enum class AttributeType { kFlag, kInteger, kNumber, kText, kIntegerList, kNumberList, kTextList };
+std::string_view AttributeTypeName(AttributeType type);  // "integer", "list of integers" ...
+
+using AttributeDefault =
+    std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<double>>;
+
+// One attribute, declared once: the binder validates with it, DESCRIBE MODEL TYPE prints it, the
+// reference page is made of it.
+struct AttributeSpec {
+  std::string name;  // "model.hidden_units", "eta", "train.epoch"
+  AttributeType type = AttributeType::kText;
+  AttributeDefault default_value;  // monostate: none
+  bool required = false;
+  std::optional<double> min, max;  // inclusive
+  // kText: closed set, any case; empty = any. An entry "ndcg@n" takes any number after the '@'.
+  std::vector<std::string> allowed;
+  std::vector<std::string> aliases;  // n_estimators for train.num_boost_round
+  std::string doc;                   // one line
+};
+
+enum class ModelFamily { kLinear, kDeep, kWideDeep, kTrees };
+enum class ModelTask { kClassification, kRegression, kRanking, kByObjective };
+
+struct ModelType {
+  std::string name;                  // "DNNClassifier", "xgboost.gbtree"
+  std::vector<std::string> aliases;  // "sqlflow_models.DNNClassifier", "XGBClassifier"
+  ModelFamily family = ModelFamily::kLinear;
+  ModelTask task = ModelTask::kClassification;
+  std::string doc;
+  std::vector<AttributeSpec>
+      attributes;                 // its own and the common ones (train.*, engine.*, split.*)
+  std::string default_optimizer;  // of the deep part; wide parts use Ftrl
+  std::string default_objective;  // trees
+};
+
+const std::vector<ModelType>& ModelTypes();
+// By name or alias, any case; nullptr when unknown.
+const ModelType* FindModelType(std::string_view name);
+const AttributeSpec* FindAttribute(const ModelType& type, std::string_view name);
+// Attributes of statements other than train ("predict", "evaluate", "explain"): predict.*,
+// evaluate's validation.metrics, explain's summary.*; empty for any other kind.
+const std::vector<AttributeSpec>& StatementAttributes(std::string_view statement_kind);
+
+// What to say about an attribute that `type` does not have: the same name under its right prefix
+// ("hidden_units" -> "did you mean 'model.hidden_units'?"), where the thing lives instead
+// ("booster"), or the nearest name; "" when there is nothing to say.
+std::string UnknownAttributeHint(const ModelType& type, std::string_view name);
+
+// The spelling in `spec.allowed` that `text` means ("adam" -> "Adam", "NDCG@10" -> "ndcg@10");
+// `text` itself when the set is open; nullopt when it is outside a closed set.
+std::optional<std::string> CanonicalChoice(const AttributeSpec& spec, std::string_view text);
+
+}  // namespace sluice::models

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "models/byte_stream_internal.h"
+
+namespace sluice::models {
+
+// Weights of positive and negative rows by score in [0, 1]. Bins are leading bits of the score's
+// floating-point form (of 1 - score in the upper half), so they are fine wherever the scores are,
+// near 0 and 1 too. Every distinct score has its own bin until there are more than `most_bins`;
+// then neighbours are joined pairwise, as often as needed. The result depends on the set of scores
+// alone, not on the order of Add and Merge.
+class ScoreHistogram {
+ public:
+  explicit ScoreHistogram(size_t most_bins);
+
+  void Add(float score, bool positive, double weight);
+  void Merge(const ScoreHistogram& other);
+
+  double Auc() const;               // NaN unless both classes occur
+  double AveragePrecision() const;  // NaN without positives
+  size_t bins() const { return size_; }
+
+  void Serialize(ByteWriter* out) const;
+  // False when the bytes are not a histogram.
+  bool Deserialize(ByteReader* in);
+
+ private:
+  static constexpr uint32_t kEmpty = UINT32_MAX;
+  struct Bin {
+    uint32_t key = kEmpty;
+    double positive = 0;
+    double negative = 0;
+  };
+
+  static uint32_t KeyOf(float score);
+  void Put(const Bin& bin);
+  void Rebuild(size_t slots, unsigned shift);
+  std::vector<Bin> Sorted() const;
+
+  size_t most_bins_;
+  unsigned shift_ = 0;  // low bits left off every key
+  size_t size_ = 0;
+  std::vector<Bin> slots_;  // open addressing, at most half full
+};
+
+}  // namespace sluice::models

@@ -1,0 +1,217 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+
+// What a script says, before anything is known about the database. Every node carries its span:
+// byte offsets into the text that was handed to Parse. Plain values, freely copied.
+namespace sluice::parser {
+
+// A name as written, without its quotes; dots, slashes and colons stay inside ("iris.train",
+// "a/b:v0.2/Model", "reg:squarederror"). `parts` is the text cut at unquoted dots.
+struct Name {
+  std::string text;
+  std::vector<std::string> parts;
+  bool quoted = false;
+  Span span;
+};
+
+// [schema.]name[:version]; SQLFlow's "host:port/name:tag" stays whole in `name`.
+struct ModelName {
+  std::string schema;  // "" when not given
+  std::string name;
+  std::optional<int64_t> version;
+  Span span;
+};
+
+// The database's own SELECT inside an extended statement: text as written, without trailing blanks.
+struct Select {
+  std::string text;
+  Span span;
+};
+
+// Expressions of COLUMN clauses, attribute values and optimize clauses.
+struct Expression {
+  enum class Kind {
+    kStar,    // *
+    kName,    // text = the name
+    kNumber,  // text = as written, without sign
+    kString,  // text = unescaped content
+    kList,    // [args...]
+    kCall,    // text(args...)
+    kUnary,   // text = "-" | "+" | "NOT"; one arg
+    kBinary,  // text = operator, upper case for AND/OR; two args
+    kParen,   // (arg)
+  };
+  Kind kind = Kind::kName;
+  std::string text;
+  std::vector<Expression> args;
+  Span span;
+};
+
+// The value of an attribute, typed as written: null, true/false (any case), integers, other
+// numbers, strings and bare words, lists of these.
+struct AttributeValue {
+  struct Word {  // an unquoted identifier: Adam, reg:squarederror
+    std::string text;
+    bool operator==(const Word&) const = default;
+  };
+  using List = std::vector<AttributeValue>;
+  std::variant<std::monostate, bool, int64_t, double, std::string, Word, List> value;
+  Span span;
+};
+
+struct Attribute {
+  Name name;  // "model.hidden_units"
+  AttributeValue value;
+  Span span;
+};
+
+// COLUMN a, b FOR target; target.text is "" without FOR.
+struct ColumnClause {
+  std::vector<Expression> columns;
+  std::optional<Name> target;
+  Span span;
+};
+
+// TO TRAIN, the short LABEL form (no model_type), and CREATE MODEL.
+struct TrainStatement {
+  Select select;
+  std::optional<Name> model_type;  // nullopt: the planner chooses
+  std::vector<Attribute> attributes;
+  std::vector<ColumnClause> columns;
+  std::optional<Name> label;
+  std::optional<ModelName> base_model;  // USING
+  ModelName into;
+  // CREATE [OR REPLACE] MODEL. Without OR REPLACE an existing model is an error.
+  bool create_form = false;
+  bool or_replace = false;
+  Span span;
+};
+
+struct PredictStatement {
+  Select select;
+  // "table.column" or "schema.table.column"; a single part names only the column of a streamed
+  // result; nullopt streams under the label's own name.
+  std::optional<Name> target;
+  std::vector<Attribute> attributes;
+  ModelName model;
+  Span span;
+};
+
+struct EvaluateStatement {
+  Select select;
+  ModelName model;
+  std::vector<Attribute> attributes;
+  std::optional<Name> label;
+  std::optional<Name> into;
+  Span span;
+};
+
+// TO EXPLAIN model: why did it predict so? (EXPLAIN <statement> is ExplainPlanStatement.)
+struct ModelReportStatement {
+  Select select;
+  ModelName model;
+  std::vector<Attribute> attributes;
+  std::optional<Name> explainer;
+  std::optional<Name> into;
+  Span span;
+};
+
+struct RunStatement {
+  Select select;
+  Name image;
+  std::vector<std::string> command;
+  std::vector<Name> into;
+  Span span;
+};
+
+struct OptimizeStatement {
+  struct Constraint {
+    Expression expression;
+    std::optional<Name> group_by;
+    Span span;
+  };
+  Select select;
+  bool maximize = false;
+  Expression objective;
+  std::vector<Constraint> constraints;
+  std::vector<Attribute> attributes;
+  std::optional<Name> solver;
+  Name into;
+  Span span;
+};
+
+struct ShowStatement {
+  enum class What { kModels, kModel, kTrain, kModelTypes, kJobs, kJob };
+  What what = What::kModels;
+  std::optional<ModelName> model;  // kModel, kTrain
+  int64_t job = 0;                 // kJob
+  Span span;
+};
+
+struct DescribeStatement {
+  std::optional<ModelName> model;  // DESCRIBE MODEL m
+  std::optional<Name> model_type;  // DESCRIBE MODEL TYPE t
+  Span span;
+};
+
+struct DropModelStatement {
+  ModelName model;
+  bool if_exists = false;
+  Span span;
+};
+
+struct AlterModelStatement {
+  ModelName model;
+  std::optional<int64_t> promote;  // nullopt: ROLLBACK
+  Span span;
+};
+
+struct JobStatement {
+  enum class Action { kCancel, kWait };
+  Action action = Action::kCancel;
+  int64_t job = 0;
+  Span span;
+};
+
+// SET sluice.name = value; any other SET belongs to the database.
+struct SetStatement {
+  Name name;
+  AttributeValue value;
+  Span span;
+};
+
+// Anything that the data source understands itself; passed through untouched.
+struct PlainStatement {
+  std::string text;  // without the final ';'
+  bool returns_rows =
+      false;  // starts with SELECT, WITH, VALUES, TABLE, SHOW, EXPLAIN, DESCRIBE, PRAGMA ...
+  Span span;
+};
+
+using ExtendedStatement =
+    std::variant<TrainStatement, PredictStatement, EvaluateStatement, ModelReportStatement,
+                 RunStatement, OptimizeStatement, ShowStatement, DescribeStatement,
+                 DropModelStatement, AlterModelStatement, JobStatement, SetStatement>;
+
+// EXPLAIN [(FORMAT JSON)] <extended statement>: nothing runs.
+struct ExplainPlanStatement {
+  ExtendedStatement statement;
+  bool json = false;
+  Span span;
+};
+
+using Statement = std::variant<PlainStatement, TrainStatement, PredictStatement, EvaluateStatement,
+                               ModelReportStatement, RunStatement, OptimizeStatement, ShowStatement,
+                               DescribeStatement, DropModelStatement, AlterModelStatement,
+                               JobStatement, SetStatement, ExplainPlanStatement>;
+
+}  // namespace sluice::parser

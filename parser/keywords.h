@@ -1,0 +1,38 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace sluice::parser {
+
+inline char UpperAscii(char c) {
+  return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+}
+
+// Whether `text` is the keyword `upper_case`, in any case.
+inline bool SameWord(std::string_view text, std::string_view upper_case) {
+  return std::equal(text.begin(), text.end(), upper_case.begin(), upper_case.end(),
+                    [](char a, char b) { return UpperAscii(a) == b; });
+}
+
+template <size_t kSize>
+bool IsOneOf(std::string_view text, const std::array<std::string_view, kSize>& upper_case) {
+  return std::any_of(upper_case.begin(), upper_case.end(),
+                     [text](std::string_view word) { return SameWord(text, word); });
+}
+
+// What may stand between TO and the rest of an extended statement.
+inline constexpr std::array<std::string_view, 7> kVerbs = {
+    "TRAIN", "PREDICT", "EVALUATE", "EXPLAIN", "RUN", "MAXIMIZE", "MINIMIZE"};
+
+// Not names inside our clauses unless quoted: each of them could also go on with the statement.
+inline constexpr std::array<std::string_view, 18> kReserved = {
+    "SELECT", "FROM", "WHERE", "WITH", "COLUMN", "LABEL", "USING",      "INTO", "FOR",
+    "AS",     "TO",   "GROUP", "BY",   "CMD",    "AND",   "CONSTRAINT", "OR",   "NOT"};
+
+inline bool IsReserved(std::string_view text) {
+  return IsOneOf(text, kReserved);
+}
+
+}  // namespace sluice::parser

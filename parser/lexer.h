@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "base/status.h"
+#include "parser/token.h"
+
+namespace sluice::parser {
+
+// Cuts a script into tokens. The database's own text and our clauses are spelled by different
+// rules (in a clause `reg:squarederror` is one name and "it's" a string), so that the caller says
+// for every token by whose rules it is read. Every token costs time linear in its length.
+// Copyable; not thread-safe. The script must outlive it and its tokens.
+class Lexer {
+ public:
+  explicit Lexer(std::string_view script) : script_(script) {}
+
+  // The next token by PostgreSQL's rules, and SQLite's where PostgreSQL has no use for the
+  // character: `name` and [name] are quoted names. `previous` tells [name] from a subscript.
+  Result<Token> NextSql(const Token& previous);
+
+  // The next token of a clause. With `narrow` a name ends at - / and : (an expression such as
+  // price-cost); otherwise these join names, as in SQLFlow.
+  Result<Token> NextClause(bool narrow);
+
+  // Past white space between statements, and past the byte order marks that joined files leave
+  // there; not past comments.
+  void SkipToStatement();
+
+  size_t position() const { return position_; }
+  void Seek(size_t position) { position_ = position; }
+
+  // Whether a spelling was met since ForgetForeign that PostgreSQL reads differently.
+  bool met_foreign() const { return met_foreign_; }
+  void ForgetForeign() { met_foreign_ = false; }
+
+ private:
+  char At(size_t index) const { return index < script_.size() ? script_[index] : '\0'; }
+  bool LooksAt(std::string_view text) const {
+    return script_.substr(position_, text.size()) == text;
+  }
+  Token Make(Token::Kind kind, size_t end);
+  Status Unterminated(std::string_view what, std::string_view close) const;
+
+  void SkipSpace();
+  Status SkipBlanks(bool clause);
+  Status SkipBlockComment();
+  Result<Token> DollarQuoted();
+  Result<Token> Bracketed(const Token& previous);
+  Result<Token> Backquoted();
+  // One quoted token; `doubled` and `backslash` say which escapes keep it open.
+  Result<Token> Quoted(Token::Kind kind, size_t open, bool doubled, bool backslash);
+  Result<Token> EscapeString(size_t open);
+  Result<Token> ClauseNumber();
+  Result<Token> ClauseName(bool narrow);
+
+  std::string_view script_;
+  size_t position_ = 0;
+  bool met_foreign_ = false;
+  // Once one of these has no end, no later one has: spares looking for it again.
+  bool no_backquote_ahead_ = false;
+  bool no_bracket_ahead_ = false;
+  int unnested_comments_ = 0;
+};
+
+// True for what may begin, or go on with, a name in a clause.
+bool IsNameStart(char c);
+bool IsNameCharacter(char c);
+
+}  // namespace sluice::parser

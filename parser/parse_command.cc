@@ -1,0 +1,128 @@
+#include <utility>
+
+#include "parser/cursor.h"
+#include "parser/expression.h"
+#include "parser/parse_statement.h"
+
+// Statements without a query: models, jobs, settings.
+namespace sluice::parser {
+namespace {
+
+Result<ExtendedStatement> ParseShow(Cursor& cursor) {
+  using What = ShowStatement::What;
+  ShowStatement statement;
+  if (cursor.TryWord("MODELS")) {
+    statement.what = What::kModels;
+  } else if (cursor.TryWord("JOBS")) {
+    statement.what = What::kJobs;
+  } else if (cursor.TryWord("JOB")) {
+    statement.what = What::kJob;
+    ASSIGN_OR_RETURN(statement.job, cursor.TakeInteger("the job's number"));
+  } else if (cursor.TryWord("TRAIN")) {
+    statement.what = What::kTrain;
+    ASSIGN_OR_RETURN(statement.model, cursor.TakeModelName());
+  } else if (cursor.TryWord("MODEL")) {
+    if (cursor.TryWord("TYPES")) {
+      statement.what = What::kModelTypes;
+    } else {
+      statement.what = What::kModel;
+      ASSIGN_OR_RETURN(statement.model, cursor.TakeModelName());
+    }
+  } else {
+    return cursor.Unexpected("MODELS, MODEL, MODEL TYPES, TRAIN, JOBS or JOB",
+                             {"MODELS", "MODEL", "TRAIN", "JOBS", "JOB"});
+  }
+  return ExtendedStatement(std::move(statement));
+}
+
+Result<ExtendedStatement> ParseDescribe(Cursor& cursor) {
+  DescribeStatement statement;
+  RETURN_IF_ERROR(cursor.ExpectWord("MODEL"));
+  const bool type = cursor.AtWord("TYPE") && cursor.Peek(1).kind != Token::Kind::kEnd;
+  if (type) {
+    cursor.Take();
+    ASSIGN_OR_RETURN(statement.model_type, cursor.TakeName("a model type"));
+  } else {
+    ASSIGN_OR_RETURN(statement.model, cursor.TakeModelName());
+  }
+  return ExtendedStatement(std::move(statement));
+}
+
+Result<ExtendedStatement> ParseDrop(Cursor& cursor) {
+  DropModelStatement statement;
+  RETURN_IF_ERROR(cursor.ExpectWord("MODEL"));
+  if (cursor.AtWord("IF") && cursor.Peek(1).kind == Token::Kind::kWord) {
+    cursor.Take();
+    RETURN_IF_ERROR(cursor.ExpectWord("EXISTS"));
+    statement.if_exists = true;
+  }
+  ASSIGN_OR_RETURN(statement.model, cursor.TakeModelName());
+  return ExtendedStatement(std::move(statement));
+}
+
+Result<ExtendedStatement> ParseAlter(Cursor& cursor) {
+  AlterModelStatement statement;
+  RETURN_IF_ERROR(cursor.ExpectWord("MODEL"));
+  ASSIGN_OR_RETURN(statement.model, cursor.TakeModelName());
+  if (cursor.TryWord("PROMOTE")) {
+    ASSIGN_OR_RETURN(statement.promote, cursor.TakeInteger("the version's number"));
+  } else if (!cursor.TryWord("ROLLBACK")) {
+    return cursor.Unexpected("PROMOTE and a version, or ROLLBACK", {"PROMOTE", "ROLLBACK"});
+  }
+  return ExtendedStatement(std::move(statement));
+}
+
+Result<ExtendedStatement> ParseJob(Cursor& cursor, JobStatement::Action action) {
+  JobStatement statement;
+  statement.action = action;
+  RETURN_IF_ERROR(cursor.ExpectWord("JOB"));
+  ASSIGN_OR_RETURN(statement.job, cursor.TakeInteger("the job's number"));
+  return ExtendedStatement(std::move(statement));
+}
+
+Result<ExtendedStatement> ParseSet(Cursor& cursor) {
+  SetStatement statement;
+  if (cursor.AtWord("SESSION")) {
+    cursor.Take();
+  }
+  ASSIGN_OR_RETURN(statement.name, cursor.TakeName("a setting's name"));
+  if (!cursor.TrySymbol("=") && !cursor.TryWord("TO")) {
+    return cursor.Unexpected("'=' or TO");
+  }
+  ASSIGN_OR_RETURN(statement.value, ParseValue(cursor));
+  return ExtendedStatement(std::move(statement));
+}
+
+Result<ExtendedStatement> ParseByFirstWord(Cursor& cursor) {
+  const Token& first = cursor.Take();
+  if (first.IsWord("SHOW")) {
+    return ParseShow(cursor);
+  }
+  if (first.IsWord("DESCRIBE") || first.IsWord("DESC")) {
+    return ParseDescribe(cursor);
+  }
+  if (first.IsWord("DROP")) {
+    return ParseDrop(cursor);
+  }
+  if (first.IsWord("ALTER")) {
+    return ParseAlter(cursor);
+  }
+  if (first.IsWord("CANCEL")) {
+    return ParseJob(cursor, JobStatement::Action::kCancel);
+  }
+  if (first.IsWord("WAIT")) {
+    return ParseJob(cursor, JobStatement::Action::kWait);
+  }
+  return ParseSet(cursor);
+}
+
+}  // namespace
+
+Result<ExtendedStatement> ParseCommandPiece(const Piece& piece) {
+  Cursor cursor(piece.tokens);
+  ASSIGN_OR_RETURN(ExtendedStatement statement, ParseByFirstWord(cursor));
+  RETURN_IF_ERROR(cursor.ExpectEnd());
+  return statement;
+}
+
+}  // namespace sluice::parser

@@ -1,0 +1,121 @@
+#include "parser/parser.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "parser/parse_statement.h"
+#include "parser/splitter.h"
+
+namespace sluice::parser {
+namespace {
+
+// Length of the UTF-8 sequence at `at`, 0 when it is none.
+size_t Utf8Length(std::string_view text, size_t at) {
+  const auto byte = [text](size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const auto continues = [&byte](size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
+  const unsigned first = byte(at);
+  const unsigned second = byte(at + 1);
+  if (first < 0x80U) {
+    return 1;
+  }
+  if (first >= 0xC2U && first <= 0xDFU) {
+    return continues(at + 1) ? 2 : 0;
+  }
+  if (first >= 0xE0U && first <= 0xEFU) {
+    const bool overlong = first == 0xE0U && second < 0xA0U;
+    const bool surrogate = first == 0xEDU && second >= 0xA0U;
+    return continues(at + 1) && continues(at + 2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (first >= 0xF0U && first <= 0xF4U) {
+    const bool overlong = first == 0xF0U && second < 0x90U;
+    const bool too_large = first == 0xF4U && second >= 0x90U;
+    return continues(at + 1) && continues(at + 2) && continues(at + 3) && !overlong && !too_large
+               ? 4
+               : 0;
+  }
+  return 0;
+}
+
+// Databases, plans and messages are UTF-8 without NUL; what is not stops at the door.
+Status CheckText(std::string_view script) {
+  constexpr std::string_view kNotInRepertoire = "22021";
+  if (script.size() > kMaxScriptBytes) {
+    return SyntaxError(fmt::format("the script has {} bytes, the limit is {}", script.size(),
+                                   kMaxScriptBytes))
+        .SqlState("54000")
+        .Hint("load data by COPY or .import, and split the script");
+  }
+  for (size_t at = 0; at < script.size();) {
+    const Span span = {static_cast<int64_t>(at), static_cast<int64_t>(at + 1)};
+    if (script[at] == '\0') {
+      return SyntaxError("the script contains a NUL byte").SqlState(kNotInRepertoire).At(span);
+    }
+    const size_t length = Utf8Length(script, at);
+    if (length == 0) {
+      return SyntaxError(
+                 fmt::format("byte 0x{:02X} is not UTF-8", static_cast<unsigned char>(script[at])))
+          .SqlState(kNotInRepertoire)
+          .At(span)
+          .Hint("save the script as UTF-8");
+    }
+    at += length;
+  }
+  return OkStatus();
+}
+
+Statement MakePlain(std::string_view script, const Piece& piece) {
+  PlainStatement plain;
+  plain.text = MakeSelect(script, piece.span).text;
+  plain.returns_rows = piece.returns_rows;
+  plain.span = piece.span;
+  return plain;
+}
+
+Result<ExtendedStatement> ParseExtended(std::string_view script, const Piece& piece) {
+  switch (piece.kind) {
+    case Piece::Kind::kQuery:
+      return ParseQueryPiece(script, piece);
+    case Piece::Kind::kCommand:
+      return ParseCommandPiece(piece);
+    default:
+      return ParseCreateModelPiece(script, piece);
+  }
+}
+
+Result<Statement> ParsePiece(std::string_view script, const Piece& piece) {
+  if (piece.kind == Piece::Kind::kPlain) {
+    return MakePlain(script, piece);
+  }
+  ASSIGN_OR_RETURN(ExtendedStatement extended, ParseExtended(script, piece));
+  const Span body = {piece.body_begin, piece.span.end};
+  std::visit([body](auto& statement) { statement.span = body; }, extended);
+  if (piece.explain) {
+    ExplainPlanStatement plan;
+    plan.statement = std::move(extended);
+    plan.json = piece.explain_json;
+    plan.span = piece.span;
+    return Statement(std::move(plan));
+  }
+  return std::visit([](auto&& statement) { return Statement(std::move(statement)); },
+                    std::move(extended));
+}
+
+}  // namespace
+
+Result<std::vector<Statement>> Parse(std::string_view script) {
+  RETURN_IF_ERROR(CheckText(script));
+  const SplitScript split = Split(script);
+  std::vector<Statement> statements;
+  statements.reserve(split.pieces.size());
+  for (const Piece& piece : split.pieces) {
+    ASSIGN_OR_RETURN(Statement statement, ParsePiece(script, piece));
+    statements.push_back(std::move(statement));
+  }
+  RETURN_IF_ERROR(split.error);  // behind every piece
+  return statements;
+}
+
+}  // namespace sluice::parser

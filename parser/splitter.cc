@@ -1,0 +1,135 @@
+#include "parser/splitter.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "parser/lexer.h"
+#include "parser/postgres_scanner.h"
+#include "parser/statement_reader.h"
+
+namespace sluice::parser {
+namespace {
+
+size_t Offset(int64_t offset) {
+  return static_cast<size_t>(offset);
+}
+
+void TrimEnd(std::string_view script, Span& span) {
+  constexpr std::string_view kBlanks = " \t\n\v\f\r";
+  const std::string_view text = script.substr(0, Offset(span.end));
+  span.end = static_cast<int64_t>(text.find_last_not_of(kBlanks)) + 1;
+}
+
+// The next statement of the lexer's script; nullopt at its end. Comments alone are no statement.
+Result<std::optional<Piece>> Next(std::string_view script, Lexer& lexer, int& open_bodies) {
+  while (true) {
+    lexer.SkipToStatement();
+    const size_t text_begin = lexer.position();
+    ASSIGN_OR_RETURN(const Token first, lexer.NextSql(Token()));
+    if (first.kind == Token::Kind::kEnd) {
+      return std::optional<Piece>();
+    }
+    if (!first.IsSymbol(";")) {
+      ASSIGN_OR_RETURN(Piece piece, StatementReader(lexer, open_bodies).Read(text_begin, first));
+      if (piece.kind == Piece::Kind::kPlain) {
+        TrimEnd(script, piece.span);
+      }
+      return std::optional<Piece>(std::move(piece));
+    }
+  }
+}
+
+bool Overlap(const Span& left, const Span& right) {
+  return left.begin < right.end && right.begin < left.end;
+}
+
+// The plain statement at `cut`; nullopt when our lexer finds another kind of statement there.
+std::optional<Piece> ReadCut(std::string_view script, const Span& cut) {
+  const std::string_view text = script.substr(0, Offset(cut.end));
+  Lexer lexer(text);
+  lexer.Seek(Offset(cut.begin));
+  int open_bodies = 0;
+  Result<std::optional<Piece>> piece = Next(text, lexer, open_bodies);
+  if (!piece.ok() || !piece.value() || piece.value()->kind != Piece::Kind::kPlain) {
+    return std::nullopt;
+  }
+  piece.value()->span.end = cut.end;
+  return std::move(piece).value();
+}
+
+// Consecutive plain pieces as libpg_query's scanner cuts them. They stay as they are where it
+// cannot read the text, and where it leaves statements out: it knows none that begin with DESCRIBE
+// or PRAGMA.
+std::vector<Piece> CutPlainSql(std::string_view script, std::vector<Piece> ours) {
+  const Span run = {ours.front().span.begin, ours.back().span.end};
+  std::optional<std::vector<Span>> cuts =
+      SplitByPostgres(script.substr(Offset(run.begin), Offset(run.end - run.begin)));
+  if (!cuts) {
+    return ours;
+  }
+  std::vector<Piece> merged;
+  auto next = ours.begin();
+  for (Span& cut : *cuts) {
+    cut.begin += run.begin;
+    cut.end += run.begin;
+    TrimEnd(script, cut);
+    while (next != ours.end() && next->span.end <= cut.begin) {
+      merged.push_back(*next++);
+    }
+    if (next != ours.end() && next->span.end == cut.end) {
+      merged.push_back(*next++);
+      continue;
+    }
+    std::optional<Piece> theirs = ReadCut(script, cut);
+    if (!theirs) {
+      return ours;
+    }
+    merged.push_back(*std::move(theirs));
+    while (next != ours.end() && Overlap(next->span, cut)) {
+      ++next;
+    }
+  }
+  merged.insert(merged.end(), next, ours.end());
+  return merged;
+}
+
+}  // namespace
+
+SplitScript Split(std::string_view script) {
+  SplitScript split;
+  std::vector<Piece> pieces;
+  Lexer lexer(script);
+  int open_bodies = 0;
+  while (true) {
+    Result<std::optional<Piece>> piece = Next(script, lexer, open_bodies);
+    if (!piece.ok()) {
+      split.error = piece.status();
+      break;
+    }
+    if (!piece.value()) {
+      break;
+    }
+    pieces.push_back(*std::move(piece).value());
+  }
+  std::vector<Piece> run;
+  const auto flush = [&run, &split, script] {
+    if (!run.empty()) {
+      std::vector<Piece> cut = CutPlainSql(script, std::exchange(run, {}));
+      std::move(cut.begin(), cut.end(), std::back_inserter(split.pieces));
+    }
+  };
+  for (Piece& piece : pieces) {
+    if (piece.kind == Piece::Kind::kPlain && !piece.foreign) {
+      run.push_back(std::move(piece));
+    } else {
+      flush();
+      split.pieces.push_back(std::move(piece));
+    }
+  }
+  flush();
+  return split;
+}
+
+}  // namespace sluice::parser

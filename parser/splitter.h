@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "parser/token.h"
+
+namespace sluice::parser {
+
+// One statement of a script, cut out but not yet read.
+struct Piece {
+  enum class Kind {
+    kPlain,        // the database's
+    kQuery,        // a query of the database with our clauses behind it
+    kCommand,      // SHOW MODELS and the like
+    kCreateModel,  // clauses, AS, a query of the database
+  };
+  Kind kind = Kind::kPlain;
+  Span span;   // without comments around it, but for a plain statement's, which may be hints to it
+  Span query;  // kQuery, kCreateModel
+  std::vector<Token> tokens;  // of our clauses; the last one is kEnd
+  bool explain = false;       // EXPLAIN stands before it
+  bool explain_json = false;
+  int64_t body_begin = 0;     // behind EXPLAIN and its options
+  bool returns_rows = false;  // kPlain
+  // Holds a spelling that libpg_query's scanner does not know (a quoted name of SQLite, the body
+  // of a trigger), so that its opinion of the statement's end does not count.
+  bool foreign = false;
+};
+
+struct SplitScript {
+  std::vector<Piece> pieces;  // up to the error, if there is one
+  Status error;
+};
+
+// Cuts a script at its semicolons. What is plain SQL is cut where libpg_query's scanner says; our
+// clauses, which it cannot read, and SQLite's spellings by our own lexer. Linear in the script.
+SplitScript Split(std::string_view script);
+
+}  // namespace sluice::parser

@@ -1,0 +1,341 @@
+#include "parser/statement_reader.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "parser/statement_shape.h"
+
+namespace sluice::parser {
+namespace {
+
+using Kind = Token::Kind;
+
+// CREATE TRIGGER ... BEGIN without its END costs a second look at the rest of the script.
+constexpr int kMaxOpenBodies = 8;
+
+// Where the words of a statement tell what it is: CREATE OR REPLACE MODEL is the longest.
+constexpr size_t kHeadTokens = 4;
+
+bool IsEnd(const Token& token) {
+  return token.kind == Kind::kEnd || token.IsSymbol(";");
+}
+
+// What may follow TRAIN type or LABEL target; behind an alias all of it would be wrong.
+bool GoesOnAsClause(const Token& next) {
+  return next.IsWord("WITH") || next.IsWord("COLUMN") || next.IsWord("INTO") ||
+         next.IsWord("USING") || next.IsWord("LABEL") || next.IsWord("TRAIN") || next.IsWord("TO");
+}
+
+// "INOT" for INTO: a clause is meant, although the database would only see a syntax error.
+bool IsNearClauseKeyword(const Token& next) {
+  return next.kind == Kind::kWord &&
+         NearestName(next.text, {"WITH", "COLUMN", "INTO", "USING"}).has_value();
+}
+
+}  // namespace
+
+Status StatementReader::ReadExplain(const Token& first) {
+  piece_.explain = true;
+  Token token = first;
+  explain_options_ = first.span;
+  body_begin_ = lexer_.position();
+  ASSIGN_OR_RETURN(token, lexer_.NextSql(token));
+  std::vector<Token> options;
+  if (token.IsSymbol("(")) {
+    while (!token.IsSymbol(")") && !IsEnd(token)) {
+      options.push_back(token);
+      ASSIGN_OR_RETURN(token, lexer_.NextSql(token));
+    }
+    explain_options_ = {options.front().span.begin, token.span.end};
+    const bool format = options.size() == 3 && options[1].IsWord("FORMAT") &&
+                        (options[2].IsWord("JSON") || options[2].IsWord("TEXT"));
+    plain_explain_ = format && !IsEnd(token);
+    piece_.explain_json = plain_explain_ && options[2].IsWord("JSON");
+    body_begin_ = lexer_.position();
+    return OkStatus();
+  }
+  while (token.IsWord("ANALYZE") || token.IsWord("VERBOSE") || token.IsWord("QUERY") ||
+         token.IsWord("PLAN")) {
+    plain_explain_ = false;
+    explain_options_ = token.span;
+    body_begin_ = lexer_.position();
+    ASSIGN_OR_RETURN(token, lexer_.NextSql(token));
+  }
+  lexer_.Seek(body_begin_);
+  return OkStatus();
+}
+
+Status StatementReader::RequirePlainExplain() const {
+  if (plain_explain_) {
+    return OkStatus();
+  }
+  return SyntaxError("this statement is explained by EXPLAIN or EXPLAIN (FORMAT JSON) only")
+      .At(explain_options_)
+      .Hint("other options of EXPLAIN belong to the database's own statements");
+}
+
+// Whether head_ begins a statement of ours that contains no query.
+Result<bool> StatementReader::ReadCommand() {
+  const Token& first = head_[0];
+  const Token& second = head_[1];
+  if (first.IsWord("SHOW")) {
+    return second.kind == Kind::kWord && IsOneOf(second.text, kModelNouns);
+  }
+  if (first.IsWord("DESCRIBE") || first.IsWord("DESC")) {
+    return second.IsWord("MODEL") && !IsEnd(head_[2]);
+  }
+  if (first.IsWord("DROP") || first.IsWord("ALTER")) {
+    return second.IsWord("MODEL");
+  }
+  if (first.IsWord("SET")) {
+    const size_t name = second.IsWord("SESSION") || second.IsWord("LOCAL") ? 2 : 1;
+    const bool ours =
+        head_[name].IsWord("SLUICE") && name + 1 < head_.size() && head_[name + 1].IsSymbol(".");
+    if (ours && second.IsWord("LOCAL")) {
+      return SyntaxError("SET LOCAL does not know Sluice's settings")
+          .At(second.span)
+          .Hint("they hold for the session: SET sluice.name = value");
+    }
+    return ours;
+  }
+  return first.IsWord("CANCEL") || first.IsWord("WAIT");
+}
+
+Result<Token> StatementReader::ReadClauses(bool stop_at_as) {
+  // In the expressions of MAXIMIZE and MINIMIZE a - b needs no blanks.
+  bool optimize = false;
+  bool narrow = false;
+  int depth = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(Token token, lexer_.NextClause(narrow));
+    if (IsEnd(token) || (stop_at_as && depth == 0 && token.IsWord("AS"))) {
+      const int64_t end = piece_.tokens.empty() ? token.span.begin : piece_.tokens.back().span.end;
+      piece_.span.end = end;
+      piece_.tokens.push_back({Kind::kEnd, {}, {end, end}});
+      return token;
+    }
+    if (token.IsWord("MAXIMIZE") || token.IsWord("MINIMIZE")) {
+      optimize = true;
+      narrow = true;
+    } else if (optimize && depth == 0) {
+      if (token.IsWord("WITH") || token.IsWord("USING") || token.IsWord("INTO")) {
+        narrow = false;
+      } else if (token.IsWord("CONSTRAINT")) {
+        narrow = true;
+      }
+    }
+    if (token.IsSymbol("(") || token.IsSymbol("[")) {
+      ++depth;
+    } else if (token.IsSymbol(")") || token.IsSymbol("]")) {
+      depth = std::max(0, depth - 1);
+    }
+    piece_.tokens.push_back(token);
+  }
+}
+
+Result<Piece> StatementReader::ReadCreateModel() {
+  piece_.kind = Piece::Kind::kCreateModel;
+  lexer_.Seek(static_cast<size_t>(head_.front().span.begin));
+  ASSIGN_OR_RETURN(const Token as, ReadClauses(true));
+  if (!as.IsWord("AS")) {
+    return std::move(piece_);  // the parser says what is missing
+  }
+  piece_.span.end = as.span.end;
+  Token previous = as;
+  int depth = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(Token token, lexer_.NextSql(previous));
+    if (token.kind == Kind::kEnd || (token.IsSymbol(";") && depth == 0)) {
+      break;
+    }
+    ASSIGN_OR_RETURN(const bool clause, AtClause(token, previous, depth));
+    if (clause) {
+      return SyntaxError("the query of CREATE MODEL takes no further clauses")
+          .At(token.span)
+          .Hint("label, model type and attributes stand in OPTIONS (name = value, ...)");
+    }
+    depth += token.IsSymbol("(") ? 1 : 0;
+    depth = token.IsSymbol(")") ? std::max(0, depth - 1) : depth;
+    if (!piece_.query.valid()) {
+      piece_.query = token.span;
+    }
+    piece_.query.end = token.span.end;
+    piece_.span.end = token.span.end;
+    previous = token;
+  }
+  return std::move(piece_);
+}
+
+// TO TRAIN and its kin.
+Result<bool> StatementReader::AtVerb(const Token& to) {
+  const size_t back = lexer_.position();
+  ASSIGN_OR_RETURN(const Token verb, lexer_.NextSql(to));
+  lexer_.Seek(back);
+  if (verb.kind != Kind::kWord) {
+    return false;
+  }
+  if (IsOneOf(verb.text, kVerbs)) {
+    return true;
+  }
+  const std::vector<std::string> verbs(kVerbs.begin(), kVerbs.end());
+  const std::optional<std::string> near = NearestName(verb.text, verbs);
+  if (!near || IsOneOf(verb.text, kIntervalFields)) {
+    return false;
+  }
+  return SyntaxError(fmt::format("unknown verb '{}' after TO", verb.text))
+      .At(verb.span)
+      .Hint(fmt::format("did you mean {}?", *near));
+}
+
+// TRAIN type and LABEL target without TO, told from aliases by what follows them.
+Result<bool> StatementReader::AtShortForm(const Token& keyword) {
+  const size_t back = lexer_.position();
+  const Result<Token> name = lexer_.NextClause(false);
+  const Result<Token> next = name.ok() ? lexer_.NextClause(false) : name;
+  lexer_.Seek(back);
+  if (!next.ok()) {  // if it is not the database's either, the next step reports it
+    return false;
+  }
+  const Token& token = name.value();
+  const bool train = keyword.IsWord("TRAIN");
+  const bool names = token.kind == Kind::kQuoted || (!train && token.kind == Kind::kString) ||
+                     (token.kind == Kind::kWord && !IsOneOf(token.text, kFollowAlias));
+  if (!names) {
+    return false;
+  }
+  if (train || keyword.IsWord("LABEL")) {
+    return IsEnd(next.value()) || GoesOnAsClause(next.value()) ||
+           IsNearClauseKeyword(next.value()) || (train && token.IsWord("LABEL"));
+  }
+  if (!GoesOnAsClause(next.value())) {
+    return false;
+  }
+  return SyntaxError(fmt::format("unknown clause '{}'", keyword.text))
+      .At(keyword.span)
+      .Hint("did you mean LABEL?");
+}
+
+Result<bool> StatementReader::AtClause(const Token& token, const Token& previous, int depth) {
+  if (depth > 0 || token.kind != Kind::kWord || previous.IsSymbol(".")) {
+    return false;
+  }
+  if (token.IsWord("TO")) {
+    return AtVerb(token);
+  }
+  if (!EndsOperand(previous)) {
+    return false;
+  }
+  if (token.IsWord("TRAIN") ||
+      (UpperAscii(token.text.front()) == 'L' && NearestName(token.text, {"LABEL"}).has_value())) {
+    return AtShortForm(token);
+  }
+  if (token.IsWord("SHOW")) {
+    const size_t back = lexer_.position();
+    ASSIGN_OR_RETURN(const Token noun, lexer_.NextSql(token));
+    lexer_.Seek(back);
+    if (noun.kind == Kind::kWord && IsOneOf(noun.text, kModelNouns)) {
+      return SyntaxError(fmt::format("SHOW {} cannot follow a query", noun.text))
+          .At(token.span)
+          .Hint("it is a statement of its own: end the query with ';'");
+    }
+  }
+  return false;
+}
+
+Result<Piece> StatementReader::ReadQueryOrPlain(size_t text_begin, bool follow_bodies) {
+  const Token& first = head_.front();
+  const bool query = IsOneOf(first.text, kQueryStarts) || first.IsSymbol("(");
+  const bool takes_to = first.kind == Kind::kWord && IsOneOf(first.text, kTakeTo);
+  const bool reports_rows = piece_.explain;
+  BodyTracker body(follow_bodies && open_bodies_ < kMaxOpenBodies ? head_ : std::vector<Token>());
+  RowsTracker rows;
+  lexer_.Seek(body_begin_);
+  Token previous;
+  int depth = 0;
+  int64_t end = 0;
+  bool unbalanced = false;  // libpg_query's scanner takes all that follows such a ')' along
+  while (true) {
+    ASSIGN_OR_RETURN(Token token, lexer_.NextSql(previous));
+    end = token.span.begin;
+    if (token.kind == Kind::kEnd && body.inside()) {
+      ++open_bodies_;
+      return ReadQueryOrPlain(text_begin, false);
+    }
+    if (token.kind == Kind::kEnd || (token.IsSymbol(";") && depth == 0 && !body.inside())) {
+      break;
+    }
+    if (!takes_to) {
+      ASSIGN_OR_RETURN(const bool clause, AtClause(token, previous, depth));
+      if (clause && (query || token.IsWord("TO"))) {
+        if (!query) {
+          return SyntaxError("a TO clause must follow a query, and this statement has none")
+              .At(token.span)
+              .Hint("begin with SELECT: SELECT ... TO TRAIN type LABEL target INTO model");
+        }
+        RETURN_IF_ERROR(RequirePlainExplain());
+        piece_.kind = Piece::Kind::kQuery;
+        piece_.query = {first.span.begin, previous.span.end};
+        lexer_.Seek(static_cast<size_t>(token.span.begin));
+        RETURN_IF_ERROR(ReadClauses(false).status());
+        return std::move(piece_);
+      }
+    }
+    rows.See(token, previous, depth);
+    if (token.IsSymbol("(")) {
+      rows.SeeParenthesis();
+      ++depth;
+    } else if (token.IsSymbol(")")) {
+      unbalanced = unbalanced || depth == 0;
+      depth = std::max(0, depth - 1);
+    }
+    body.See(token, previous);
+    previous = token;
+  }
+  piece_.kind = Piece::Kind::kPlain;
+  piece_.span = {static_cast<int64_t>(text_begin), end};
+  piece_.explain = false;
+  piece_.explain_json = false;
+  piece_.returns_rows = reports_rows || rows.rows();
+  piece_.foreign = lexer_.met_foreign() || body.met() || unbalanced;
+  return std::move(piece_);
+}
+
+Result<Piece> StatementReader::Read(size_t text_begin, const Token& first) {
+  lexer_.ForgetForeign();
+  piece_.span = first.span;
+  body_begin_ = static_cast<size_t>(first.span.begin);
+  if (first.IsWord("EXPLAIN")) {
+    RETURN_IF_ERROR(ReadExplain(first));
+  } else {
+    lexer_.Seek(body_begin_);
+  }
+  Token token;
+  while (head_.size() < kHeadTokens) {
+    if (!IsEnd(token) || head_.empty()) {
+      ASSIGN_OR_RETURN(token, lexer_.NextSql(token));
+    }
+    head_.push_back(token);  // a short statement's end is repeated
+  }
+  piece_.body_begin = head_.front().span.begin;
+  const size_t replace = head_[1].IsWord("OR") && head_[2].IsWord("REPLACE") ? 3 : 1;
+  const bool create_model = head_[0].IsWord("CREATE") && head_[replace].IsWord("MODEL");
+  ASSIGN_OR_RETURN(const bool command, ReadCommand());
+  if (create_model || command) {
+    RETURN_IF_ERROR(RequirePlainExplain());
+  }
+  if (create_model) {
+    return ReadCreateModel();
+  }
+  if (command) {
+    piece_.kind = Piece::Kind::kCommand;
+    lexer_.Seek(static_cast<size_t>(head_.front().span.begin));
+    RETURN_IF_ERROR(ReadClauses(false).status());
+    return std::move(piece_);
+  }
+  return ReadQueryOrPlain(text_begin, true);
+}
+
+}  // namespace sluice::parser

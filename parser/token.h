@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string_view>
+
+#include "base/status.h"
+
+namespace sluice::parser {
+
+// A piece of the script; `text` points into it, quotes included.
+struct Token {
+  enum class Kind {
+    kEnd,     // the end of the script; the parser also ends a statement's tokens with it
+    kWord,    // an unquoted name or keyword
+    kQuoted,  // "...", `...` or, in the database's text, [...]
+    kString,  // '...', and in the database's text also E'...' and $tag$...$tag$
+    kNumber,
+    kSymbol,  // an operator or a punctuation mark, ';' too
+  };
+  Kind kind = Kind::kEnd;
+  std::string_view text;
+  Span span;
+
+  bool IsSymbol(std::string_view symbol) const { return kind == Kind::kSymbol && text == symbol; }
+  bool IsWord(std::string_view upper_case) const;  // in any case
+};
+
+}  // namespace sluice::parser

@@ -1,0 +1,91 @@
+#include <fmt/core.h>
+
+#include "parser/printer.h"
+#include "planner/attributes.h"
+#include "planner/error_list.h"
+#include "planner/metric_list.h"
+#include "planner/plan_use_internal.h"
+#include "planner/stored_model_internal.h"
+
+namespace sluice::planner {
+namespace {
+
+// The statement's label, else the model's own; it must be selected, with a type the model knows.
+Status FindLabel(const parser::EvaluateStatement& statement, const BoundSelect& select,
+                 const models::LabelPlan& learnt, std::string* label) {
+  const std::string name = statement.label ? statement.label->text : learnt.column();
+  const Span span = statement.label ? statement.label->span : statement.span;
+  std::optional<size_t> index = select.columns.Find(name);
+  if (!index && statement.label && statement.label->parts.size() > 1) {
+    index = select.columns.Find(statement.label->parts.back());
+  }
+  if (!index) {
+    Status missing = select.columns.Missing(name, span);
+    if (!statement.label) {
+      return std::move(missing).Hint(
+          fmt::format("the model learnt '{}': select it, or name another column with LABEL", name));
+    }
+    return missing;
+  }
+  const ColumnInfo& column = select.schema.columns[*index];
+  if (learnt.kind() == models::LabelPlan::NUMBER && !IsNumeric(column.type) &&
+      static_cast<DataType>(learnt.type()) != column.type && !column.database_type.empty()) {
+    return InvalidArgument(fmt::format("label '{}' is {}, and the model predicts a number",
+                                       column.name, column.database_type))
+        .SqlState("42804")
+        .At(span);
+  }
+  *label = column.name;
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
+                                catalog::DataSource& source) {
+  ErrorList errors;
+  AttributeSet attributes;
+  errors.Add(AttributeSet::Bind(models::StatementAttributes("evaluate"), "evaluate", statement.span,
+                                statement.attributes, &attributes));
+  const Result<BoundSelect> select = BindSelect(statement.select, source);
+  errors.Add(select.status());
+  const Result<StoredModel> model = FindStoredModel(statement.model, source);
+  errors.Add(model.status());
+
+  plan::Plan result;
+  plan::EvaluatePlan* plan = result.mutable_evaluate();
+  plan->set_statement(parser::Print(parser::Statement(statement)));
+  plan->set_table(statement.into ? JoinNameParts(*statement.into, statement.into->parts.size())
+                                 : "");
+  if (select.ok() && statement.into) {
+    errors.Add(CheckResultTable(plan->table(), statement.into->span, *select, source));
+  }
+  if (select.ok() && model.ok()) {
+    const models::FeaturePlan& features = model->plan.model().features();
+    errors.Add(RequireInputs(features, *select, "evaluate"));
+    errors.Add(FindLabel(statement, *select, features.label(), plan->mutable_label()));
+  }
+  if (model.ok()) {
+    plan->set_model_schema(model->version.schema);
+    plan->set_model_name(model->version.name);
+    plan->set_model_version(model->version.version);
+    if (const auto list = attributes.Text("validation.metrics")) {
+      const auto metrics =
+          ReadMetrics(*list, TaskOf(model->plan.model()), attributes.SpanOf("validation.metrics"));
+      errors.Add(metrics.status());
+      if (metrics.ok()) {
+        plan->mutable_metrics()->Add(metrics->begin(), metrics->end());
+      }
+    }
+  }
+  if (select.ok()) {
+    plan->set_select(select->text);
+    errors.Add(EstimateRows(select->text, source, plan));
+  }
+  if (!errors.empty()) {
+    return errors.Take();
+  }
+  return result;
+}
+
+}  // namespace sluice::planner

@@ -1,0 +1,144 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "catalog/data_source.h"
+#include "parser/printer.h"
+#include "planner/attributes.h"
+#include "planner/choose.h"
+#include "planner/error_list.h"
+#include "planner/metric_list.h"
+#include "planner/plan_use_internal.h"
+#include "planner/stored_model_internal.h"
+
+namespace sluice::planner {
+namespace {
+
+// Where the rows go and what the prediction is called.
+struct Target {
+  std::string table;
+  std::string column;
+};
+
+Target TargetOf(const parser::PredictStatement& statement, const models::LabelPlan& label) {
+  if (!statement.target || statement.target->parts.empty()) {
+    return {"", label.column()};
+  }
+  const parser::Name& name = *statement.target;
+  return {JoinNameParts(name, name.parts.size() - 1), name.parts.back()};
+}
+
+bool SameName(std::string_view a, std::string_view b) {
+  Schema one;
+  one.columns.push_back({std::string(a), DataType::kText, ""});
+  return one.Find(b).has_value();
+}
+
+Status FillExtraOutputs(const AttributeSet& attributes, const models::ModelSpec& model,
+                        plan::PredictPlan* plan) {
+  const std::optional<std::string> list = attributes.Text("predict.extra_outputs");
+  if (!list) {
+    return OkStatus();
+  }
+  const Span span = attributes.SpanOf("predict.extra_outputs");
+  std::vector<std::string> known;
+  if (model.features().label().kind() == models::LabelPlan::CLASS) {
+    known = {"probability", "probabilities"};
+  }
+  ErrorList errors;
+  for (const std::string& output : SplitList(*list)) {
+    if (std::find(known.begin(), known.end(), output) == known.end()) {
+      const auto nearest = NearestName(output, known);
+      errors.Add(InvalidArgument(
+                     fmt::format("predict.extra_outputs: this model has no output '{}'", output))
+                     .At(span)
+                     .Hint(nearest         ? fmt::format("did you mean '{}'?", *nearest)
+                           : known.empty() ? std::string("only classifiers have any")
+                                           : fmt::format("it has {}", fmt::join(known, ", "))));
+      continue;
+    }
+    for (const catalog::ColumnDescription& column : plan->pass_through()) {
+      if (SameName(column.name(), output)) {
+        errors.Add(
+            InvalidArgument(fmt::format("the result would have two columns named '{}'", output))
+                .At(span)
+                .Hint("give the selected one another name with AS"));
+      }
+    }
+    plan->add_extra_outputs(output);
+  }
+  return errors.Take();
+}
+
+// Every selected column but the training label and the one that the prediction replaces.
+void FillPassThrough(const BoundSelect& select, const models::LabelPlan& label,
+                     plan::PredictPlan* plan) {
+  for (const ColumnInfo& column : select.schema.columns) {
+    if (SameName(column.name, label.column()) || SameName(column.name, plan->column())) {
+      continue;
+    }
+    catalog::ColumnDescription* description = plan->add_pass_through();
+    description->set_name(column.name);
+    description->set_type(static_cast<int32_t>(column.type));
+    description->set_database_type(column.database_type);
+  }
+}
+
+// Classes keep the label's type (the selected one's, if the label is selected); numbers are double.
+DataType PredictionType(const BoundSelect& select, const models::LabelPlan& label) {
+  if (label.kind() == models::LabelPlan::VECTOR) {
+    return DataType::kText;
+  }
+  if (label.kind() != models::LabelPlan::CLASS) {
+    return DataType::kDouble;
+  }
+  const auto selected = select.columns.Find(label.column());
+  const auto learnt = static_cast<DataType>(label.type());
+  return selected ? select.schema.columns[*selected].type : learnt;
+}
+
+}  // namespace
+
+Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
+                               catalog::DataSource& source) {
+  ErrorList errors;
+  AttributeSet attributes;
+  errors.Add(AttributeSet::Bind(models::StatementAttributes("predict"), "predict", statement.span,
+                                statement.attributes, &attributes));
+  const Result<BoundSelect> select = BindSelect(statement.select, source);
+  errors.Add(select.status());
+  const Result<StoredModel> model = FindStoredModel(statement.model, source);
+  errors.Add(model.status());
+  if (select.ok() && model.ok()) {
+    errors.Add(RequireInputs(model->plan.model().features(), *select, "predict"));
+  }
+  if (!model.ok() || !select.ok()) {
+    return errors.Take();
+  }
+
+  plan::Plan result;
+  plan::PredictPlan* plan = result.mutable_predict();
+  const models::LabelPlan& label = model->plan.model().features().label();
+  const Target target = TargetOf(statement, label);
+  if (!target.table.empty()) {
+    errors.Add(CheckResultTable(target.table, statement.target->span, *select, source));
+  }
+  plan->set_statement(parser::Print(parser::Statement(statement)));
+  plan->set_select(select->text);
+  plan->set_model_schema(model->version.schema);
+  plan->set_model_name(model->version.name);
+  plan->set_model_version(model->version.version);
+  plan->set_table(target.table);
+  plan->set_column(target.column);
+  FillPassThrough(*select, label, plan);
+  plan->set_prediction_type(static_cast<int32_t>(PredictionType(*select, label)));
+  errors.Add(FillExtraOutputs(attributes, model->plan.model(), plan));
+  errors.Add(EstimateRows(select->text, source, plan));
+  if (!errors.empty()) {
+    return errors.Take();
+  }
+  return result;
+}
+
+}  // namespace sluice::planner

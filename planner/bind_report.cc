@@ -1,0 +1,89 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "models/registry.h"
+#include "parser/printer.h"
+#include "planner/attributes.h"
+#include "planner/error_list.h"
+#include "planner/plan_use_internal.h"
+#include "planner/stored_model_internal.h"
+
+namespace sluice::planner {
+namespace {
+
+constexpr std::string_view kTreeExplainer = "TreeExplainer";
+constexpr std::string_view kImportanceExplainer = "XGBoostExplainer";
+
+Result<std::string> ExplainerOf(const parser::ModelReportStatement& statement,
+                                const models::ModelSpec& model) {
+  const models::ModelType* type = models::FindModelType(model.type());
+  if (type == nullptr || type->family != models::ModelFamily::kTrees) {
+    return Unimplemented(fmt::format("TO EXPLAIN of a {} is not built yet", model.type()))
+        .At(statement.model.span)
+        .Hint("boosted trees are explained: TO TRAIN xgboost.gbtree");
+  }
+  if (!statement.explainer) {
+    return std::string(kImportanceExplainer);
+  }
+  const std::vector<std::string> known = {std::string(kTreeExplainer),
+                                          std::string(kImportanceExplainer)};
+  if (std::find(known.begin(), known.end(), statement.explainer->text) != known.end()) {
+    return statement.explainer->text;
+  }
+  const auto nearest = NearestName(statement.explainer->text, known);
+  return NotFound(fmt::format("unknown explainer '{}'", statement.explainer->text))
+      .At(statement.explainer->span)
+      .Hint(nearest ? fmt::format("did you mean {}?", *nearest)
+                    : fmt::format("there are {} and {}", known[0], known[1]));
+}
+
+}  // namespace
+
+Result<plan::Plan> PlanReport(const parser::ModelReportStatement& statement,
+                              catalog::DataSource& source) {
+  ErrorList errors;
+  AttributeSet attributes;
+  errors.Add(AttributeSet::Bind(models::StatementAttributes("explain"), "explain", statement.span,
+                                statement.attributes, &attributes));
+  const Result<BoundSelect> select = BindSelect(statement.select, source);
+  errors.Add(select.status());
+  const Result<StoredModel> model = FindStoredModel(statement.model, source);
+  errors.Add(model.status());
+
+  plan::Plan result;
+  plan::ModelReportPlan* plan = result.mutable_report();
+  plan->set_statement(parser::Print(parser::Statement(statement)));
+  plan->set_table(statement.into ? JoinNameParts(*statement.into, statement.into->parts.size())
+                                 : "");
+  if (select.ok()) {
+    plan->set_select(select->text);
+    if (statement.into) {
+      errors.Add(CheckResultTable(plan->table(), statement.into->span, *select, source));
+    }
+    if (const auto label = attributes.Text("label_col"); label && !select->columns.Find(*label)) {
+      errors.Add(select->columns.Missing(*label, attributes.SpanOf("label_col")));
+    }
+  }
+  if (model.ok()) {
+    plan->set_model_schema(model->version.schema);
+    plan->set_model_name(model->version.name);
+    plan->set_model_version(model->version.version);
+    plan->set_label(
+        attributes.Text("label_col").value_or(model->plan.model().features().label().column()));
+    const Result<std::string> explainer = ExplainerOf(statement, model->plan.model());
+    errors.Add(explainer.status());
+    if (explainer.ok()) {
+      plan->set_explainer(*explainer);
+    }
+    if (select.ok()) {
+      errors.Add(RequireInputs(model->plan.model().features(), *select, "explain"));
+    }
+  }
+  if (!errors.empty()) {
+    return errors.Take();
+  }
+  return result;
+}
+
+}  // namespace sluice::planner

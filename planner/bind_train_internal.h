@@ -1,0 +1,38 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "catalog/data_source.h"
+#include "models/model.pb.h"
+#include "planner/attributes.h"
+#include "planner/bind_select.h"
+#include "planner/derive.h"
+#include "planner/planner.h"
+#include "planner/stored_model_internal.h"
+
+// A bound TO TRAIN; only .cc files of this folder include this.
+namespace sluice::planner {
+
+// Everything that the statement names, found; everything that the data says, derived. What the user
+// left open is chosen later (plan_train.cc).
+struct BoundTrain {
+  BoundSelect select;
+  catalog::SelectStatistics statistics;
+  const models::ModelType* type = nullptr;
+  std::string chosen_because;  // short form only
+  AttributeSet attributes;
+  models::FeaturePlan features;  // with the label
+  std::vector<std::string> notes;
+  bool must_be_new = false;
+  std::optional<StoredModel> base;
+};
+
+// Reports every error of the statement at once.
+Result<BoundTrain> BindTrain(const parser::TrainStatement& statement, catalog::DataSource& source);
+
+Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, BoundTrain bound,
+                             catalog::DataSource& source, const Options& options);
+
+}  // namespace sluice::planner

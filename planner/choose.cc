@@ -1,0 +1,329 @@
+#include "planner/choose.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include "catalog/data_source.h"
+#include "planner/column_spec.h"
+#include "planner/grouped_number.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::planner {
+namespace {
+
+// XGBoost holds a byte per value: five million rows of twenty columns are 100 MB.
+constexpr int64_t kMostTreeRows = 5'000'000;
+// A text column with so many values is no longer split well by trees, which see hashes of them.
+constexpr double kHugeVocabulary = 50'000;
+constexpr int64_t kHugeVocabularyRows = 1'000'000;
+
+// Small tables are gone over until about so many rows have been trained: with batch 256 and Adam
+// the census network's AUC is best after five epochs of its 32,560 rows.
+constexpr int64_t kWantedRows = 160'000;
+constexpr int64_t kMostEpochs = 200;
+
+// Rows below which none is set aside: a hundred validation rows tell little, and are missed.
+constexpr int64_t kFewestSplitRows = 1'000;
+constexpr int64_t kSmallTableRows = 10'000;
+constexpr double kSmallTableFraction = 0.1;
+constexpr double kFraction = 0.05;
+// Enough for an AUC to three digits; more would only cost time and memory.
+constexpr double kMostValidationRows = 20'000;
+
+constexpr int64_t kRowsPerShard = 10'000;
+constexpr int64_t kMostRowsPerShard = 50'000;
+constexpr int64_t kShardsPerWorker = 8;  // so that the last one of a slow worker is short
+// Parameters that one server can exchange without being the bottleneck.
+constexpr int64_t kParametersPerServer = 16'000'000;
+
+bool KnowsAll(const models::ModelType& type, const std::vector<parser::Attribute>& attributes) {
+  return std::all_of(attributes.begin(), attributes.end(), [&](const parser::Attribute& attribute) {
+    return models::FindAttribute(type, attribute.name.text) != nullptr;
+  });
+}
+
+bool AsksForNetwork(const parser::TrainStatement& statement) {
+  for (const parser::ColumnClause& clause : statement.columns) {
+    for (const parser::Expression& column : clause.columns) {
+      const Result<ColumnSpec> spec = ReadColumn(column);
+      if (spec.ok() &&
+          (spec->kind == ColumnSpec::Kind::kEmbedding || spec->kind == ColumnSpec::Kind::kCross)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+const models::ModelType* Type(const char* name) {
+  const models::ModelType* type = models::FindModelType(name);
+  SLUICE_CHECK(type != nullptr, fmt::format("the registry has no {}", name));
+  return type;
+}
+
+// Whether anything asks for processes beside the gateway's own.
+bool AsksForFleet(const AttributeSet& attributes) {
+  const std::string strategy = attributes.Text("engine.strategy").value_or("auto");
+  return strategy == "parameter_server" || attributes.Given("engine.num_ps") ||
+         attributes.Given("engine.min_workers") || attributes.Given("engine.max_workers") ||
+         attributes.Integer("engine.num_workers").value_or(1) > 1;
+}
+
+uint32_t Unsigned(int64_t value) {
+  return static_cast<uint32_t>(value);
+}
+
+Status Conflict(const AttributeSet& attributes, std::string_view at, std::string message) {
+  return InvalidArgument(std::move(message)).At(attributes.SpanOf(at));
+}
+
+// The fleet's bounds from what is given, checked against each other.
+Status ReadWorkers(const AttributeSet& attributes, const Options& options,
+                   plan::Strategy* strategy) {
+  const std::optional<int64_t> asked = attributes.Integer("engine.num_workers");
+  const std::optional<int64_t> least = attributes.Integer("engine.min_workers");
+  const std::optional<int64_t> most = attributes.Integer("engine.max_workers");
+  const int64_t max =
+      most.value_or(std::max({asked.value_or(0), least.value_or(0),
+                              asked ? 1 : static_cast<int64_t>(options.local_cpus)}));
+  const int64_t min = least.value_or(1);
+  if (max < min) {
+    return Conflict(
+        attributes, "engine.max_workers",
+        fmt::format("engine.max_workers is {}, less than engine.min_workers, {}", max, min));
+  }
+  if (asked && (*asked < min || *asked > max)) {
+    return Conflict(attributes, "engine.num_workers",
+                    fmt::format("engine.num_workers must lie between engine.min_workers, {}, and "
+                                "engine.max_workers, {}; it is {}",
+                                min, max, *asked));
+  }
+  const int64_t start =
+      asked.value_or(std::clamp(std::min<int64_t>(max, options.local_cpus), min, max));
+  strategy->set_min_workers(Unsigned(min));
+  strategy->set_max_workers(Unsigned(max));
+  strategy->set_workers(Unsigned(start));
+  return OkStatus();
+}
+
+void OneWorker(plan::Strategy* strategy) {
+  strategy->set_kind(plan::Strategy::LOCAL);
+  strategy->set_min_workers(1);
+  strategy->set_max_workers(1);
+  strategy->set_workers(1);
+  strategy->set_micro_batches(1);
+}
+
+Status ReadMode(const AttributeSet& attributes, plan::Strategy* strategy) {
+  const bool synchronous = attributes.Flag("engine.sync").value_or(false);
+  const std::optional<int64_t> staleness = attributes.Integer("engine.staleness");
+  if (synchronous && staleness.value_or(0) > 0) {
+    return Conflict(attributes, "engine.staleness",
+                    "engine.staleness and engine.sync exclude each other")
+        .Hint("a synchronous step waits for all workers: its staleness is 0");
+  }
+  strategy->set_micro_batches(1);
+  if (synchronous) {
+    uint32_t leaves = 1;
+    while (leaves < strategy->max_workers()) {
+      leaves *= 2;
+    }
+    strategy->set_mode(plan::Strategy::SYNCHRONOUS);
+    strategy->set_micro_batches(leaves);
+  } else if (staleness) {
+    strategy->set_mode(plan::Strategy::BOUNDED_STALENESS);
+    strategy->set_staleness(Unsigned(*staleness));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+ModelChoice ChooseModelType(const parser::TrainStatement& statement, const std::string& label,
+                            bool classification, double label_values,
+                            const catalog::SelectStatistics& statistics) {
+  const models::ModelType* trees = Type("xgboost.gbtree");
+  const models::ModelType* deep = Type(classification ? "DNNClassifier" : "DNNRegressor");
+  const models::ModelType* wide_deep =
+      Type(classification ? "DNNLinearCombinedClassifier" : "DNNLinearCombinedRegressor");
+  double vocabulary = 0;
+  for (const catalog::ColumnStatistics& column : statistics.columns) {
+    if (!column.has_range) {
+      vocabulary = std::max(vocabulary, column.distinct);
+    }
+  }
+  const std::string shape = fmt::format(
+      "{} rows, {} columns, {}", GroupDigits(statistics.rows), statistics.columns.size() - 1,
+      classification ? fmt::format("{} classes of {}", static_cast<int64_t>(label_values), label)
+                     : fmt::format("{} is a number", label));
+  const auto chosen = [&](const models::ModelType* type, std::string_view why,
+                          std::string_view other) {
+    return ModelChoice{
+        type, fmt::format("{} was chosen: {}{}; another: TO TRAIN {} LABEL {} INTO ...", type->name,
+                          shape, why, other, label)};
+  };
+  const std::string with_units = fmt::format("{} WITH model.hidden_units=[64, 32]", deep->name);
+  if (AsksForNetwork(statement) ||
+      (!KnowsAll(*trees, statement.attributes) && KnowsAll(*deep, statement.attributes))) {
+    return chosen(deep, ", and it asks for what only networks have", trees->name);
+  }
+  if (!KnowsAll(*trees, statement.attributes) && KnowsAll(*wide_deep, statement.attributes)) {
+    return chosen(wide_deep, ", and it asks for what only networks have", trees->name);
+  }
+  if (statistics.rows > kMostTreeRows ||
+      (statistics.rows > kHugeVocabularyRows && vocabulary > kHugeVocabulary)) {
+    return chosen(wide_deep, ", more than trees hold in memory well", trees->name);
+  }
+  return chosen(trees, "", with_units);
+}
+
+Schedule ChooseSchedule(int64_t rows) {
+  Schedule schedule;
+  schedule.batch_size = rows < 2'000 ? 32 : rows < 10'000 ? 128 : 256;
+  schedule.epochs = Unsigned(
+      std::clamp((kWantedRows + rows - 1) / std::max<int64_t>(rows, 1), int64_t{1}, kMostEpochs));
+  return schedule;
+}
+
+Status ChooseSplit(const AttributeSet& attributes, int64_t rows, const std::string& group_column,
+                   uint64_t seed, plan::Split* split) {
+  split->set_seed(
+      static_cast<uint64_t>(attributes.Integer("split.seed").value_or(static_cast<int64_t>(seed))));
+  const std::string kind = attributes.Text("split.kind").value_or("auto");
+  const std::optional<double> asked = attributes.Number("split.fraction");
+  const double small = rows < kSmallTableRows ? kSmallTableFraction : kFraction;
+  const double chosen =
+      std::min(small, kMostValidationRows / static_cast<double>(std::max<int64_t>(rows, 1)));
+  split->set_fraction(asked.value_or(chosen));
+  if (const auto select = attributes.Text("validation.select")) {
+    if (kind != "auto") {
+      return Conflict(attributes, "split.kind",
+                      "split.kind and validation.select both say what the validation rows are")
+          .Hint("leave one of them out");
+    }
+    split->set_kind(plan::Split::SELECT);
+    split->set_select(*select);
+    split->set_fraction(0);
+    return OkStatus();
+  }
+  const std::optional<std::string> column = attributes.Text("split.column");
+  const bool by_column = kind == "hash" || kind == "time" || kind == "column";
+  if (by_column && !column) {
+    return Conflict(attributes, "split.kind",
+                    fmt::format("split.kind='{}' needs the attribute split.column", kind));
+  }
+  if (column && !by_column) {
+    return Conflict(
+        attributes, "split.column",
+        fmt::format("split.column is for split.kind hash, time or column, not {}", kind));
+  }
+  split->set_column(column.value_or(""));
+  if (kind == "hash") {
+    split->set_kind(plan::Split::HASH);
+  } else if (kind == "time") {
+    split->set_kind(plan::Split::TIME);
+  } else if (kind == "column") {
+    split->set_kind(plan::Split::COLUMN);
+    split->set_fraction(0);
+  } else if (kind == "none" || (asked && *asked <= 0) ||
+             (kind == "auto" && !asked && rows < kFewestSplitRows)) {
+    split->set_kind(plan::Split::NONE);
+    split->set_fraction(0);
+  } else if (!group_column.empty()) {
+    split->set_kind(plan::Split::HASH);  // the rows of one query stay together
+    split->set_column(group_column);
+  } else {
+    split->set_kind(plan::Split::RANDOM);
+  }
+  return OkStatus();
+}
+
+Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Options& options,
+                      plan::Strategy* strategy, std::vector<std::string>* notes) {
+  const std::string asked = attributes.Text("engine.strategy").value_or("auto");
+  strategy->set_priority(static_cast<int32_t>(attributes.Integer("engine.priority").value_or(0)));
+  strategy->set_cpu(attributes.Number("engine.cpu").value_or(1));
+  if (const auto memory = attributes.Text("engine.memory")) {
+    ASSIGN_OR_RETURN(const int64_t bytes, ReadBytes(*memory, attributes.SpanOf("engine.memory")));
+    strategy->set_memory_bytes(bytes);
+  }
+  if (asked == "allreduce") {
+    return Unimplemented("engine.strategy='allreduce' is not built yet")
+        .At(attributes.SpanOf("engine.strategy"))
+        .Hint("engine.strategy='parameter_server', engine.sync=true trains the same model");
+  }
+  RETURN_IF_ERROR(ReadWorkers(attributes, options, strategy));
+  if (work.trees) {
+    if (AsksForFleet(attributes)) {
+      notes->push_back("boosted trees are trained by one worker, whatever engine.* asks for");
+    }
+    OneWorker(strategy);
+    strategy->set_reason("boosted trees train in one process");
+    return OkStatus();
+  }
+  const double cost = static_cast<double>(work.rows) * static_cast<double>(work.columns) *
+                      static_cast<double>(work.epochs);
+  const bool large = cost > static_cast<double>(options.in_process_work);
+  if (asked == "local" || (!AsksForFleet(attributes) && !large)) {
+    if (asked == "local" && attributes.Integer("engine.num_workers").value_or(1) > 1) {
+      return Conflict(attributes, "engine.num_workers",
+                      "engine.strategy='local' trains in one process, with one worker");
+    }
+    OneWorker(strategy);
+    strategy->set_reason(asked == "local" ? "engine.strategy asks for it"
+                                          : "small enough for one process");
+    return OkStatus();
+  }
+  strategy->set_kind(plan::Strategy::PARAMETER_SERVER);
+  RETURN_IF_ERROR(ReadMode(attributes, strategy));
+  const int64_t servers = work.parameters > kParametersPerServer ? 2 : 1;
+  strategy->set_parameter_servers(
+      Unsigned(std::max<int64_t>(attributes.Integer("engine.num_ps").value_or(servers), 1)));
+  strategy->set_reason(AsksForFleet(attributes) ? "engine.* asks for processes"
+                                                : "too much work for one process");
+  return OkStatus();
+}
+
+int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, uint32_t workers, bool local) {
+  int64_t wanted = kRowsPerShard;
+  if (local) {
+    wanted = std::clamp(rows / 32, kRowsPerShard, kMostRowsPerShard);
+  } else {
+    wanted = std::min(kRowsPerShard,
+                      rows / (static_cast<int64_t>(std::max(workers, 1U)) * kShardsPerWorker));
+  }
+  const auto batch = static_cast<int64_t>(batch_size);
+  return std::max(wanted / batch, int64_t{1}) * batch;
+}
+
+Result<int64_t> ReadBytes(const std::string& text, Span span) {
+  double amount = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), amount);
+  std::string unit(end, text.data() + text.size());
+  std::transform(unit.begin(), unit.end(), unit.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  unit.erase(std::remove(unit.begin(), unit.end(), ' '), unit.end());
+  constexpr std::string_view kUnits = "KMGT";
+  double scale = 0;
+  if (unit.empty() || unit == "B") {
+    scale = 1;
+  } else if (const size_t power = kUnits.find(unit[0]); power != std::string_view::npos) {
+    const std::string rest = unit.substr(1);
+    if (rest.empty() || rest == "B" || rest == "I" || rest == "IB") {
+      scale = std::pow(1024.0, static_cast<double>(power + 1));
+    }
+  }
+  constexpr double kMost = 1e15;
+  if (error != std::errc() || scale == 0 || !(amount > 0) || amount * scale > kMost) {
+    return InvalidArgument(fmt::format("attribute engine.memory must be a size, not '{}'", text))
+        .At(span)
+        .Hint("write '512MB' or '2GB'");
+  }
+  return static_cast<int64_t>(amount * scale);
+}
+
+}  // namespace sluice::planner

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "models/registry.h"
+#include "parser/ast.h"
+#include "planner/attributes.h"
+#include "planner/planner.h"
+
+namespace sluice::catalog {
+struct SelectStatistics;
+}
+
+namespace sluice::plan {
+class Split;
+class Strategy;
+}  // namespace sluice::plan
+
+namespace sluice::planner {
+
+// What the user left open, decided by the size and the shape of the data. Pure functions.
+
+struct ModelChoice {
+  const models::ModelType* type = nullptr;
+  std::string because;  // one line for the user: what, why, and how to choose another
+};
+
+// The short form's model type. Trees win on tables of up to some millions of rows; a table with
+// more, or columns with huge vocabularies, is for a wide-and-deep network, which learns as it
+// streams. Attributes and column functions that only networks have decide for one too.
+ModelChoice ChooseModelType(const parser::TrainStatement& statement, const std::string& label,
+                            bool classification, double label_values,
+                            const catalog::SelectStatistics& statistics);
+
+struct Schedule {
+  uint32_t epochs = 1;
+  uint32_t batch_size = 1;
+};
+Schedule ChooseSchedule(int64_t rows);
+
+// How validation rows are set aside where the attributes do not say: none of a table so small that
+// they would be missed, else a share that does not grow with the table.
+Status ChooseSplit(const AttributeSet& attributes, int64_t rows, const std::string& group_column,
+                   uint64_t seed, plan::Split* split);
+
+struct Work {
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t epochs = 1;
+  int64_t parameters = 0;
+  bool trees = false;
+};
+Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Options& options,
+                      plan::Strategy* strategy, std::vector<std::string>* notes);
+
+// Whole batches, large enough to be worth a query, small enough to hand out fairly.
+int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, uint32_t workers, bool local);
+
+// "512MB", "2GB", "1.5Gi" in bytes.
+Result<int64_t> ReadBytes(const std::string& text, Span span);
+
+}  // namespace sluice::planner

@@ -1,0 +1,52 @@
+#include "planner/column_index.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "planner/letter_case.h"
+
+namespace sluice::planner {
+namespace {
+
+// Columns that a message lists when no name is near.
+constexpr size_t kMostListed = 12;
+
+}  // namespace
+
+ColumnIndex::ColumnIndex(const Schema& schema) : names_(schema.Names()) {
+  for (size_t i = 0; i < names_.size(); ++i) {
+    exact_.emplace(names_[i], i);
+    const auto [found, fresh] = any_case_.emplace(LowerCase(names_[i]), i);
+    if (!fresh) {
+      found->second = kAmbiguous;
+    }
+  }
+}
+
+std::optional<size_t> ColumnIndex::Find(std::string_view name) const {
+  const auto exact = exact_.find(std::string(name));
+  if (exact != exact_.end()) {
+    return exact->second;
+  }
+  const auto any_case = any_case_.find(LowerCase(name));
+  if (any_case == any_case_.end() || any_case->second == kAmbiguous) {
+    return std::nullopt;
+  }
+  return any_case->second;
+}
+
+Status ColumnIndex::Missing(std::string_view name, Span span) const {
+  Status status = ColumnNotFound(fmt::format("no column '{}' in the SELECT", name)).At(span);
+  if (const std::optional<std::string> nearest = NearestName(name, names_)) {
+    return std::move(status).Hint(fmt::format("did you mean '{}'?", *nearest));
+  }
+  const size_t listed = std::min(names_.size(), kMostListed);
+  const auto end = names_.begin() + static_cast<std::ptrdiff_t>(listed);
+  return std::move(status).Hint(fmt::format("its columns are {}{}",
+                                            fmt::join(names_.begin(), end, ", "),
+                                            listed < names_.size() ? ", ..." : ""));
+}
+
+}  // namespace sluice::planner

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "parser/ast.h"
+
+namespace sluice::planner {
+
+// One COLUMN expression, typed and checked as far as that is possible before anything is known
+// about the data: what the user wants of a column. A tree: EMBEDDING holds a category, a category
+// holds a column.
+struct ColumnSpec {
+  enum class Kind {
+    kStar,                // *
+    kName,                // a plain column
+    kDense,               // DENSE(name, shape, delimiter): a tensor in a text cell
+    kSparse,              // SPARSE(name, shape, delimiter, type, key-value delimiter, type)
+    kBucket,              // BUCKET(column, boundaries | n)
+    kCategoryId,          // CATEGORY_ID(column, buckets)
+    kSequenceCategoryId,  // SEQ_CATEGORY_ID(column, buckets)
+    kCategoryHash,        // CATEGORY_HASH(column, buckets)
+    kVocabulary,          // VOCABULARY(column [, size])
+    kWeighted,            // WEIGHTED_CATEGORY(category over key:value)
+    kCross,               // CROSS([columns], buckets)
+    kEmbedding,           // EMBEDDING(category, dimension [, combiner [, initializer]])
+    kIndicator,           // INDICATOR(category)
+    kNormalize,           // NORMALIZE(column): to [0, 1]
+    kStandardize,         // STANDARDIZE(column): mean 0, deviation 1
+    kLogarithm,           // LOG(column): sign(x) * log1p(|x|), then standardised
+  };
+  enum class ElementType { kInteger, kNumber, kText };
+
+  Kind kind = Kind::kName;
+
+  // kName, kDense, kSparse. A quoted name is a pattern: a regular expression that has to match the
+  // whole name of a selected column, in any case.
+  std::string name;
+  bool pattern = false;
+
+  // kDense, kSparse; empty shape: taken from the data.
+  std::vector<int64_t> shape;
+  std::string delimiter;
+  std::string key_value_delimiter;
+  ElementType element = ElementType::kNumber;
+  bool weighted_elements = false;  // a type was given for the weights of key:value
+
+  std::vector<double> boundaries;  // kBucket
+  // Size of the category; 0 = not given (VOCABULARY, EMBEDDING of a plain name: from the data).
+  int64_t buckets = 0;
+
+  uint32_t dimension = 0;  // kEmbedding
+  std::string combiner;
+  std::string initializer;
+
+  std::vector<ColumnSpec> inner;  // what it is applied to; kCross: its members
+  Span span;
+};
+
+// The function's name as it is written: "CATEGORY_ID"; "" for kStar and kName.
+std::string_view ColumnFunctionName(ColumnSpec::Kind kind);
+
+// The column that a spec reads in the end; kCross has several, kStar none: not for those.
+const ColumnSpec& InnermostColumn(const ColumnSpec& spec);
+
+// Reads one expression of a COLUMN clause. Errors quote the call and say what it should look like.
+Result<ColumnSpec> ReadColumn(const parser::Expression& expression);
+
+}  // namespace sluice::planner

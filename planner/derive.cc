@@ -1,0 +1,265 @@
+#include "planner/derive.h"
+
+#include <fmt/core.h>
+
+#include <regex>
+#include <utility>
+
+#include "planner/derive_internal.h"
+#include "planner/letter_case.h"
+
+namespace sluice::planner {
+namespace {
+
+using Kind = ColumnSpec::Kind;
+
+// Longest pattern and longest name it is tried on: both come from users.
+constexpr size_t kLongestPattern = 1000;
+
+const ColumnSpec* CrossIn(const ColumnSpec& spec) {
+  if (spec.kind == Kind::kCross) {
+    return &spec;
+  }
+  const bool wraps = spec.kind == Kind::kEmbedding || spec.kind == Kind::kIndicator;
+  return wraps && spec.inner[0].kind == Kind::kCross ? &spec.inner[0] : nullptr;
+}
+
+// Trees have no use for these, as in SQLFlow.
+Status CheckTrees(const ColumnSpec& spec) {
+  if (spec.kind == Kind::kEmbedding || spec.kind == Kind::kCross ||
+      spec.kind == Kind::kSequenceCategoryId || spec.kind == Kind::kWeighted) {
+    return InvalidArgument(
+               fmt::format("{} is not supported in XGBoost models", ColumnFunctionName(spec.kind)))
+        .At(spec.span)
+        .Hint("they take columns, BUCKET, CATEGORY_ID, CATEGORY_HASH, VOCABULARY and INDICATOR");
+  }
+  for (const ColumnSpec& inner : spec.inner) {
+    RETURN_IF_ERROR(CheckTrees(inner));
+  }
+  return OkStatus();
+}
+
+// The columns that each request is about.
+class Resolver {
+ public:
+  explicit Resolver(const DeriveInput& input) : input_(input) {}
+
+  // Columns of a name or pattern; a pattern passes over what is no feature.
+  Result<std::vector<size_t>> Columns(const ColumnSpec& column) const;
+
+ private:
+  Result<std::vector<size_t>> Matches(const ColumnSpec& pattern) const;
+
+  const DeriveInput& input_;
+};
+
+Result<std::vector<size_t>> Resolver::Matches(const ColumnSpec& pattern) const {
+  const auto no_match = [&] {
+    return ColumnNotFound(
+               fmt::format("'{}' in COLUMN does not match any selected column", pattern.name))
+        .At(pattern.span)
+        .Hint("a quoted name is a regular expression for whole names, in any case");
+  };
+  if (pattern.name.size() > kLongestPattern) {
+    return no_match();
+  }
+  std::vector<size_t> found;
+  try {  // std::regex speaks in exceptions
+    auto flags = std::regex::ECMAScript | std::regex::icase;
+#ifdef __GLIBCXX__
+    flags |= std::regex_constants::__polynomial;  // no pattern may cost exponential time
+#endif
+    const std::regex expression(pattern.name, flags);
+    for (size_t i = 0; i < input_.schema.columns.size(); ++i) {
+      const std::string& name = input_.schema.columns[i].name;
+      if (input_.excluded[i].empty() && name.size() <= kLongestPattern &&
+          std::regex_match(name, expression)) {
+        found.push_back(i);
+      }
+    }
+  } catch (const std::regex_error&) {
+    return InvalidArgument(fmt::format("'{}' in COLUMN is not a regular expression", pattern.name))
+        .At(pattern.span)
+        .Hint("a quoted name is one; write a plain name without quotes");
+  }
+  if (found.empty()) {
+    return no_match();
+  }
+  return found;
+}
+
+Result<std::vector<size_t>> Resolver::Columns(const ColumnSpec& column) const {
+  const std::optional<size_t> index = input_.index.Find(column.name);
+  if (!index) {
+    return column.pattern
+               ? Matches(column)
+               : Result<std::vector<size_t>>(input_.index.Missing(column.name, column.span));
+  }
+  const std::string& instead = input_.excluded[*index];
+  if (!instead.empty()) {
+    return InvalidArgument(fmt::format("column '{}' is {}; it cannot be a feature too",
+                                       input_.schema.columns[*index].name, instead))
+        .At(column.span);
+  }
+  return std::vector<size_t>{*index};
+}
+
+models::Feature::Part PartOf(FeaturePart part) {
+  switch (part) {
+    case FeaturePart::kWide:
+      return models::Feature::WIDE;
+    case FeaturePart::kDeep:
+      return models::Feature::DEEP;
+    case FeaturePart::kBoth:
+      break;
+  }
+  return models::Feature::BOTH;
+}
+
+// What is asked for, by column; crosses apart.
+struct Requests {
+  std::vector<std::vector<const RequestedColumn*>> by_column;
+  struct Cross {
+    const RequestedColumn* request;
+    const ColumnSpec* cross;
+    std::vector<size_t> columns;
+  };
+  std::vector<Cross> crosses;
+  std::vector<const RequestedColumn*> stars;
+};
+
+Status ResolveCross(const RequestedColumn& request, const ColumnSpec& cross,
+                    const Resolver& resolver, Requests* requests) {
+  Requests::Cross resolved{&request, &cross, {}};
+  for (const ColumnSpec& member : cross.inner) {
+    const ColumnSpec& column = InnermostColumn(member);
+    ASSIGN_OR_RETURN(const std::vector<size_t> columns, resolver.Columns(column));
+    if (columns.size() != 1) {
+      return InvalidArgument(
+                 fmt::format("'{}' in CROSS matches {} columns", column.name, columns.size()))
+          .At(column.span)
+          .Hint("name each column");
+    }
+    resolved.columns.push_back(columns[0]);
+  }
+  requests->crosses.push_back(std::move(resolved));
+  return OkStatus();
+}
+
+Status Resolve(const DeriveInput& input, Requests* requests) {
+  const Resolver resolver(input);
+  requests->by_column.resize(input.schema.columns.size());
+  ErrorList errors;
+  for (const RequestedColumn& request : input.requested) {
+    if (errors.full()) {
+      break;
+    }
+    if (input.family == models::ModelFamily::kTrees) {
+      const Status supported = CheckTrees(request.spec);
+      if (!supported.ok()) {
+        errors.Add(supported);
+        continue;
+      }
+    }
+    if (request.spec.kind == Kind::kStar) {
+      requests->stars.push_back(&request);
+      continue;
+    }
+    if (const ColumnSpec* cross = CrossIn(request.spec)) {
+      errors.Add(ResolveCross(request, *cross, resolver, requests));
+      continue;
+    }
+    const Result<std::vector<size_t>> columns = resolver.Columns(InnermostColumn(request.spec));
+    if (!columns.ok()) {
+      errors.Add(columns.status());
+      continue;
+    }
+    for (const size_t column : *columns) {
+      requests->by_column[column].push_back(&request);
+    }
+  }
+  return errors.Take();
+}
+
+}  // namespace
+
+ColumnFacts FeatureMaker::FactsOf(size_t column) const {
+  ColumnFacts facts{
+      column, input_.schema.columns[column], input_.statistics.columns[column], {}, false};
+  if (facts.is_text()) {
+    std::vector<std::string> cells;
+    cells.reserve(input_.statistics.sample.size());
+    for (const std::vector<Value>& row : input_.statistics.sample) {
+      if (const auto* text = std::get_if<std::string>(&row[column])) {
+        cells.push_back(*text);
+        facts.has_blank = facts.has_blank || models::TrimBlanks(*text).empty();
+      }
+    }
+    facts.shape = InspectText(cells);
+  }
+  return facts;
+}
+
+models::Feature* FeatureMaker::Add(const std::string& name, const std::vector<size_t>& columns,
+                                   FeaturePart part) {
+  inputs_.resize(input_.schema.columns.size());
+  models::Feature* feature = plan_.add_features();
+  std::string own = name;
+  for (int i = 2; !names_.insert(LowerCase(own)).second; ++i) {
+    own = fmt::format("{}_{}", name, i);
+  }
+  feature->set_name(own);
+  feature->set_part(PartOf(part));
+  for (const size_t column : columns) {
+    if (!inputs_[column]) {
+      inputs_[column] = static_cast<uint32_t>(plan_.inputs_size());
+      models::InputColumn* input = plan_.add_inputs();
+      input->set_name(input_.schema.columns[column].name);
+      input->set_type(static_cast<int32_t>(input_.schema.columns[column].type));
+    }
+    feature->add_inputs(*inputs_[column]);
+  }
+  return feature;
+}
+
+Status DeriveFeatures(const DeriveInput& input, models::FeaturePlan* plan,
+                      std::vector<std::string>* notes) {
+  SLUICE_CHECK(input.statistics.columns.size() == input.schema.columns.size() &&
+                   input.excluded.size() == input.schema.columns.size(),
+               "statistics of other columns than the schema's");
+  Requests requests;
+  ErrorList errors;
+  errors.Add(Resolve(input, &requests));
+  FeatureMaker maker(input, plan, notes);
+  for (size_t i = 0; i < input.schema.columns.size(); ++i) {
+    if (!input.excluded[i].empty()) {
+      continue;
+    }
+    std::vector<const RequestedColumn*> wanted = requests.by_column[i];
+    if (wanted.empty() && input.only_requested) {
+      wanted = requests.stars;
+      if (wanted.empty()) {
+        continue;
+      }
+    }
+    const ColumnFacts column = maker.FactsOf(i);
+    if (wanted.empty()) {
+      errors.Add(maker.AddDerived(column, FeaturePart::kBoth, Span()));
+    }
+    for (const RequestedColumn* request : wanted) {
+      errors.Add(maker.AddRequested(request->spec, column, request->part));
+    }
+  }
+  for (const Requests::Cross& cross : requests.crosses) {
+    const ColumnSpec* embedding =
+        cross.cross == &cross.request->spec ? nullptr : &cross.request->spec;
+    errors.Add(maker.AddCross(*cross.cross, embedding, cross.columns, cross.request->part));
+  }
+  if (errors.empty() && plan->features_size() == 0) {
+    return InvalidArgument("the SELECT leaves no column that could be a feature")
+        .Hint("select more than the label");
+  }
+  return errors.Take();
+}
+
+}  // namespace sluice::planner

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "catalog/data_source.h"
+#include "models/model.pb.h"
+#include "planner/derive.h"
+#include "planner/error_list.h"
+#include "planner/text_shape.h"
+
+// The derivation's shared state; only derive*.cc include this.
+namespace sluice::planner {
+
+// One column with what the statistics say about it.
+struct ColumnFacts {
+  size_t index = 0;
+  const ColumnInfo& info;
+  const catalog::ColumnStatistics& statistics;
+  TextShape shape;         // of text columns
+  bool has_blank = false;  // text: a cell of the sample is empty
+
+  const std::string& name() const { return info.name; }
+  bool is_text() const { return info.type == DataType::kText; }
+  bool is_number() const {
+    return IsNumeric(info.type) ||
+           (is_text() && shape.format.kind == models::ColumnFormatKind::kNumber);
+  }
+  // A blank cell among numbers is a missing one.
+  bool has_null() const { return statistics.null_fraction > 0 || has_blank; }
+};
+
+// Where numbers lie: finite, with a deviation that may be divided by.
+struct NumberFacts {
+  double mean = 0;
+  double deviation = 1;
+  double min = 0;
+  double max = 1;
+};
+
+class FeatureMaker {
+ public:
+  FeatureMaker(const DeriveInput& input, models::FeaturePlan* plan, std::vector<std::string>* notes)
+      : input_(input), plan_(*plan), notes_(*notes) {}
+
+  ColumnFacts FactsOf(size_t column) const;
+
+  // A feature as nobody asked for it: by the column's type and statistics (derive_default.cc).
+  Status AddDerived(const ColumnFacts& column, FeaturePart part, Span span);
+  // A feature as one COLUMN expression asks for it (derive_requested.cc).
+  Status AddRequested(const ColumnSpec& spec, const ColumnFacts& column, FeaturePart part);
+  Status AddCross(const ColumnSpec& spec, const ColumnSpec* embedding,
+                  const std::vector<size_t>& columns, FeaturePart part);
+
+ private:
+  // A feature under a name of its own, reading `columns`; valid until the next one is added.
+  models::Feature* Add(const std::string& name, const std::vector<size_t>& columns,
+                       FeaturePart part);
+  void Note(std::string note) { notes_.push_back(std::move(note)); }
+  bool trees() const { return input_.family == models::ModelFamily::kTrees; }
+
+  // derive_default.cc
+  void AddNumber(const ColumnFacts& column, FeaturePart part);
+  void AddTextCategory(const ColumnFacts& column, FeaturePart part);
+  void AddTimestamp(const ColumnFacts& column, FeaturePart part);
+  void AddShapedText(const ColumnFacts& column, FeaturePart part);
+  // INDICATOR or EMBEDDING, whichever suits the model.
+  void Represent(models::Feature* feature, const char* combiner) const;
+
+  // derive_requested.cc
+  Status Wrong(const ColumnSpec& spec, const ColumnFacts& column, std::string_view what,
+               std::string hint) const;
+  Status AddTensor(const ColumnSpec& spec, const ColumnFacts& column, FeaturePart part);
+  Status AddScaledNumber(const ColumnSpec& spec, const ColumnFacts& column, FeaturePart part);
+  Status AddCategory(const ColumnSpec& spec, const ColumnFacts& column, FeaturePart part);
+  Result<models::TensorFormat> FormatOf(const ColumnSpec& tensor, const ColumnFacts& column) const;
+
+  // derive_category.cc
+  Status FillCategory(const ColumnSpec& category, const ColumnFacts& column,
+                      models::Feature* feature);
+  Status FillPlainCategory(const ColumnSpec& spec, const ColumnFacts& column,
+                           models::Feature* feature);
+  Status FillBuckets(const ColumnSpec& spec, const ColumnFacts& column,
+                     models::Categorizer* categorizer) const;
+  Result<models::Categorizer> MemberOf(const ColumnSpec& member, const ColumnFacts& column);
+
+  NumberFacts NumbersOf(const ColumnFacts& column, bool logarithm) const;
+  std::vector<double> SampleNumbers(const ColumnFacts& column) const;  // finite, ascending
+
+  const DeriveInput& input_;
+  models::FeaturePlan& plan_;
+  std::vector<std::string>& notes_;
+  std::vector<std::optional<uint32_t>> inputs_;  // by column: position in plan.inputs
+  std::unordered_set<std::string> names_;
+};
+
+// Categorizers; every one gives NULL a bucket of its own, and unseen values one where there are
+// any.
+void FillVocabulary(std::vector<std::string> vocabulary, models::Categorizer* categorizer);
+void FillIdentity(uint32_t ids, models::Categorizer* categorizer);
+void FillHash(uint32_t hashes, models::Categorizer* categorizer);
+// For cells that hold several ids: NULL gives none.
+void WithoutNullBucket(models::Categorizer* categorizer);
+
+// The column's values as far as the statistics know them, most frequent first, at most `limit`;
+// `covered` tells how much of the rows they make up.
+std::vector<std::string> KnownValues(const ColumnFacts& column, size_t limit, double* covered);
+// Hash buckets for so many distinct values: a power of two, about twice as many.
+uint32_t HashBuckets(double distinct);
+uint32_t EmbeddingDimension(uint32_t buckets);
+
+}  // namespace sluice::planner

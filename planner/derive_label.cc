@@ -1,0 +1,199 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "catalog/data_source.h"
+#include "models/model.pb.h"
+#include "planner/derive.h"
+#include "planner/text_shape.h"
+
+namespace sluice::planner {
+namespace {
+
+using catalog::ColumnStatistics;
+
+// Whole numbers with at most so many distinct values look like classes to the short form.
+constexpr double kFewClasses = 20;
+// A label that differs in more than this share of the rows is a number or an identifier.
+constexpr double kMostDistinctShare = 0.5;
+constexpr double kMostDistinctAlways = 20;
+
+std::optional<double> AllNumbers(const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    const std::optional<double> number = models::ParseNumber(text);
+    if (!number || !std::isfinite(*number)) {
+      return std::nullopt;
+    }
+  }
+  return 0;
+}
+
+std::vector<std::string> InClassOrder(std::vector<std::string> classes) {
+  if (AllNumbers(classes)) {
+    std::sort(classes.begin(), classes.end(), [](const std::string& a, const std::string& b) {
+      const double x = *models::ParseNumber(a);
+      const double y = *models::ParseNumber(b);
+      return x != y ? x < y : a < b;
+    });
+  } else {
+    std::sort(classes.begin(), classes.end());
+  }
+  return classes;
+}
+
+std::vector<std::string> CommonValues(const ColumnStatistics& statistics) {
+  std::vector<std::string> values;
+  for (const auto& [value, fraction] : statistics.common_values) {
+    values.push_back(value);
+  }
+  return values;
+}
+
+Status Constant(const LabelInput& input, const std::string& value) {
+  return InvalidArgument(fmt::format("label '{}' is {} in every row: there is nothing to learn",
+                                     input.column.name, value))
+      .At(input.span)
+      .Hint("the SELECT must hold rows of at least two classes");
+}
+
+Status CheckNotContinuous(const LabelInput& input, size_t classes) {
+  const std::string name = input.column.name;
+  if (classes > kMostClasses) {
+    return InvalidArgument(fmt::format("label '{}' has more than {} different values, too many "
+                                       "classes for {}",
+                                       name, kMostClasses, input.model_type))
+        .At(input.span)
+        .Hint(IsNumeric(input.column.type) ? "numbers are learnt by DNNRegressor or XGBRegressor"
+                                           : "group the values in the SELECT");
+  }
+  const auto count = static_cast<double>(classes);
+  const bool fractions = input.column.type == DataType::kDouble && input.statistics.has_range &&
+                         std::any_of(input.statistics.common_values.begin(),
+                                     input.statistics.common_values.end(), [](const auto& value) {
+                                       const std::optional<double> number =
+                                           models::ParseNumber(value.first);
+                                       return number && *number != std::floor(*number);
+                                     });
+  const bool nearly_all =
+      count > kMostDistinctShare * static_cast<double>(input.rows) && input.rows > 0;
+  if (count > kMostDistinctAlways && (fractions || nearly_all)) {
+    return InvalidArgument(
+               fmt::format("label '{}' has {} different values in {} rows: a number, not a class",
+                           name, classes, input.rows))
+        .At(input.span)
+        .Hint("numbers are learnt by DNNRegressor, LinearRegressor or XGBRegressor");
+  }
+  return OkStatus();
+}
+
+Status DeriveClasses(const LabelInput& input, models::LabelPlan* plan) {
+  std::vector<std::string> classes =
+      input.classes_known ? input.classes : CommonValues(input.statistics);
+  RETURN_IF_ERROR(CheckNotContinuous(input, classes.size()));
+  if (classes.size() < 2) {
+    return Constant(input, classes.empty() ? "NULL" : fmt::format("'{}'", classes[0]));
+  }
+  plan->set_kind(models::LabelPlan::CLASS);
+  for (std::string& name : InClassOrder(std::move(classes))) {
+    *plan->add_classes() = std::move(name);
+  }
+  return OkStatus();
+}
+
+void SetScale(double mean, double deviation, LabelUse use, models::LabelPlan* plan) {
+  const bool scaled = use == LabelUse::kScaledNumber && std::isfinite(mean) &&
+                      std::isfinite(deviation) && deviation > 0;
+  plan->set_mean(scaled ? mean : 0);
+  plan->set_scale(scaled ? deviation : 1);
+}
+
+Status DeriveTextNumber(const LabelInput& input, models::LabelPlan* plan) {
+  const TextShape shape = InspectText(input.sample);
+  if (shape.format.kind == models::ColumnFormatKind::kNumber) {
+    plan->set_kind(models::LabelPlan::NUMBER);
+    SetScale(shape.mean, shape.deviation, input.use, plan);
+    return OkStatus();
+  }
+  if (shape.format.kind == models::ColumnFormatKind::kDenseCsv) {
+    plan->set_kind(models::LabelPlan::VECTOR);
+    plan->set_width(static_cast<uint32_t>(shape.format.width));
+    SetScale(0, 1, LabelUse::kNumber, plan);
+    return OkStatus();
+  }
+  const std::string example = input.sample.empty() ? "" : fmt::format(" ('{}')", input.sample[0]);
+  return InvalidArgument(fmt::format("label '{}' is text{}, and {} learns a number",
+                                     input.column.name, example, input.model_type))
+      .At(input.span)
+      .Hint("text is learnt by a classifier: DNNClassifier, LinearClassifier, XGBClassifier");
+}
+
+}  // namespace
+
+bool NeedsClassQuery(const ColumnStatistics& statistics) {
+  const bool several = statistics.common_values.size() >= 2;
+  return !(statistics.all_values && (statistics.exact || several));
+}
+
+bool LooksLikeClasses(const ColumnInfo& column, const ColumnStatistics& statistics, int64_t rows) {
+  if (column.type == DataType::kBool) {
+    return true;
+  }
+  if (column.type == DataType::kText) {
+    std::vector<std::string> values = CommonValues(statistics);
+    const bool numbers = AllNumbers(values).has_value();
+    return !numbers || statistics.distinct <= kFewClasses;
+  }
+  if (statistics.distinct <= 2) {
+    return true;
+  }
+  return column.type == DataType::kInt64 && statistics.distinct <= kFewClasses &&
+         statistics.distinct <= kMostDistinctShare * static_cast<double>(rows);
+}
+
+Status DeriveLabel(const LabelInput& input, models::LabelPlan* plan) {
+  const ColumnStatistics& statistics = input.statistics;
+  plan->set_column(input.column.name);
+  plan->set_type(static_cast<int32_t>(input.column.type));
+  plan->set_scale(1);
+  const bool exact = statistics.exact;
+  if (input.rows > 0 && exact && statistics.null_fraction >= 1) {
+    return InvalidArgument(fmt::format("label '{}' is NULL in every row", input.column.name))
+        .At(input.span);
+  }
+  if (exact && statistics.null_fraction > 0) {
+    return InvalidArgument(fmt::format("label '{}' is NULL in {:.0f} of {} rows", input.column.name,
+                                       statistics.null_fraction * static_cast<double>(input.rows),
+                                       input.rows))
+        .At(input.span)
+        .Hint(fmt::format("leave these rows out: WHERE {} IS NOT NULL", input.column.name));
+  }
+  if (input.column.type == DataType::kBytes) {
+    return InvalidArgument(fmt::format("label '{}' is {}, which is neither a class nor a number",
+                                       input.column.name, input.column.database_type))
+        .At(input.span);
+  }
+  if (input.use == LabelUse::kClasses) {
+    return DeriveClasses(input, plan);
+  }
+  if (input.column.type == DataType::kText) {
+    return DeriveTextNumber(input, plan);
+  }
+  if (input.column.type == DataType::kTimestamp) {
+    return InvalidArgument(fmt::format("label '{}' is a timestamp, and {} learns a number",
+                                       input.column.name, input.model_type))
+        .At(input.span)
+        .Hint("select a number made of it, such as extract(epoch FROM ...)");
+  }
+  if (exact && statistics.distinct <= 1) {
+    return Constant(input, statistics.common_values.empty() ? FormatDouble(statistics.mean)
+                                                            : statistics.common_values[0].first);
+  }
+  plan->set_kind(models::LabelPlan::NUMBER);
+  SetScale(statistics.mean, statistics.standard_deviation, input.use, plan);
+  return OkStatus();
+}
+
+}  // namespace sluice::planner

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "base/status.h"
+
+namespace sluice::planner {
+
+// Collects the errors of a statement, all of them up to a limit: who has a thousand mistakes made
+// one, and neither reading nor making the rest (nearest names cost time) would help.
+class ErrorList {
+ public:
+  static constexpr int kMostErrors = 50;
+
+  void Add(const Status& status) {
+    if (status.ok()) {
+      return;
+    }
+    if (full()) {
+      more_ = true;
+      return;
+    }
+    status_.Add(status);
+    ++count_;
+  }
+  // Loops that make one error per element stop here.
+  bool full() const { return count_ >= kMostErrors; }
+  bool empty() const { return count_ == 0; }
+  Status Take() {
+    if (full() || more_) {
+      status_.Add(InvalidArgument("there may be more errors: these are the first"));
+    }
+    return std::move(status_);
+  }
+
+ private:
+  Status status_;
+  int count_ = 0;
+  bool more_ = false;
+};
+
+}  // namespace sluice::planner

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/model.pb.h"
+#include "planner/plan.pb.h"
+
+// Phrases that the text and the JSON of EXPLAIN share; only explain*.cc include this.
+namespace sluice::planner {
+
+struct FeatureLine {
+  std::string name;
+  std::string reads;  // "age (bigint)"
+  std::string how;    // "numeric, standardised (38.58 +- 13.64)"
+};
+FeatureLine DescribeFeature(const models::Feature& feature, const models::FeaturePlan& plan);
+
+// "9 values: Private, Self-emp-not-inc, ..., 1 more"
+std::string DescribeValues(const google::protobuf::RepeatedPtrField<std::string>& values,
+                           std::string_view noun);
+std::string DescribeLabel(const models::LabelPlan& label);
+std::string DescribeAttribute(const models::Attribute& attribute);
+std::string DescribeOptimizer(const models::OptimizerSpec& optimizer);
+std::string DescribeSplit(const plan::Split& split);
+std::string DescribeStrategy(const plan::Strategy& strategy);
+bool IsTrees(const models::ModelSpec& model);
+std::string ModelNameOf(const std::string& schema, const std::string& name, int64_t version);
+
+}  // namespace sluice::planner

@@ -1,0 +1,296 @@
+#include <rapidjson/prettywriter.h>
+#include <rapidjson/stringbuffer.h>
+
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "base/value.h"
+#include "planner/explain.h"
+#include "planner/explain_internal.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::planner {
+namespace {
+
+class Writer {
+ public:
+  Writer() { writer_.SetIndent(' ', 2); }
+
+  void Open() { writer_.StartObject(); }
+  void Open(std::string_view key) {
+    Key(key);
+    writer_.StartObject();
+  }
+  void Close() { writer_.EndObject(); }
+  void OpenList(std::string_view key) {
+    Key(key);
+    writer_.StartArray();
+  }
+  void CloseList() { writer_.EndArray(); }
+  void Item(const std::string& text) { Text(text); }
+  void Item(double number) { Number(number); }
+
+  void Put(std::string_view key, const std::string& text) {
+    Key(key);
+    Text(text);
+  }
+  void Put(std::string_view key, std::string_view text) { Put(key, std::string(text)); }
+  void Put(std::string_view key, const char* text) { Put(key, std::string(text)); }
+  void Put(std::string_view key, int64_t number) {
+    Key(key);
+    writer_.Int64(number);
+  }
+  void Put(std::string_view key, uint32_t number) { Put(key, int64_t{number}); }
+  void Put(std::string_view key, int32_t number) { Put(key, int64_t{number}); }
+  void Put(std::string_view key, uint64_t number) {
+    Key(key);
+    writer_.Uint64(number);
+  }
+  void Put(std::string_view key, double number) {
+    Key(key);
+    Number(number);
+  }
+  void Put(std::string_view key, bool flag) {
+    Key(key);
+    writer_.Bool(flag);
+  }
+  std::string Take() { return buffer_.GetString(); }
+
+ private:
+  void Key(std::string_view key) {
+    writer_.Key(key.data(), static_cast<rapidjson::SizeType>(key.size()));
+  }
+  void Text(const std::string& text) {
+    writer_.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+  }
+  void Number(double number) {
+    if (std::isfinite(number)) {
+      writer_.Double(number);
+    } else {
+      writer_.Null();  // JSON has no infinity
+    }
+  }
+
+  rapidjson::StringBuffer buffer_;
+  rapidjson::PrettyWriter<rapidjson::StringBuffer> writer_{buffer_};
+};
+
+void PutAttribute(const models::Attribute& attribute, Writer* json) {
+  const std::string& name = attribute.name();
+  switch (attribute.value_case()) {
+    case models::Attribute::kFlag:
+      json->Put(name, attribute.flag());
+      break;
+    case models::Attribute::kInteger:
+      json->Put(name, attribute.integer());
+      break;
+    case models::Attribute::kNumber:
+      json->Put(name, attribute.number());
+      break;
+    case models::Attribute::kText:
+      json->Put(name, attribute.text());
+      break;
+    case models::Attribute::kNumbers:
+      json->OpenList(name);
+      for (const double number : attribute.numbers().values()) {
+        json->Item(number);
+      }
+      json->CloseList();
+      break;
+    case models::Attribute::kTexts:
+      json->OpenList(name);
+      for (const std::string& text : attribute.texts().values()) {
+        json->Item(text);
+      }
+      json->CloseList();
+      break;
+    default:
+      break;
+  }
+}
+
+void PutFeatures(const models::FeaturePlan& plan, Writer* json) {
+  json->OpenList("features");
+  for (const models::Feature& feature : plan.features()) {
+    json->Open();
+    json->Put("name", feature.name());
+    json->OpenList("columns");
+    for (const uint32_t input : feature.inputs()) {
+      json->Item(plan.inputs(static_cast<int>(input)).name());
+    }
+    json->CloseList();
+    json->Put("kind", models::Feature::Kind_Name(feature.kind()));
+    json->Put("part", models::Feature::Part_Name(feature.part()));
+    json->Put("how", DescribeFeature(feature, plan).how);
+    if (feature.kind() == models::Feature::CATEGORY) {
+      json->Put("representation", models::Feature::Representation_Name(feature.representation()));
+      json->Put("buckets", feature.categorizer().buckets());
+      json->Put("vocabulary", feature.categorizer().vocabulary_size());
+      json->Put("dimension", feature.dimension());
+    } else {
+      json->Put("offset", feature.offset());
+      json->Put("scale", feature.scale());
+    }
+    json->Close();
+  }
+  json->CloseList();
+}
+
+void PutOptimizer(std::string_view key, const models::OptimizerSpec& optimizer, Writer* json) {
+  json->Open(key);
+  json->Put("name", optimizer.name());
+  for (const models::Attribute& argument : optimizer.arguments()) {
+    PutAttribute(argument, json);
+  }
+  json->Close();
+}
+
+void PutTexts(std::string_view key, const google::protobuf::RepeatedPtrField<std::string>& texts,
+              Writer* json) {
+  json->OpenList(key);
+  for (const std::string& text : texts) {
+    json->Item(text);
+  }
+  json->CloseList();
+}
+
+void PutLabel(const models::LabelPlan& label, Writer* json) {
+  json->Open("label");
+  json->Put("column", label.column());
+  json->Put("kind", models::LabelPlan::Kind_Name(label.kind()));
+  PutTexts("classes", label.classes(), json);
+  json->Put("mean", label.mean());
+  json->Put("scale", label.scale());
+  json->Close();
+}
+
+void PutModel(const plan::TrainPlan& plan, Writer* json) {
+  const models::ModelSpec& model = plan.model();
+  json->Open("model");
+  json->Put("type", model.type());
+  json->Put("parameters", plan.parameter_count());
+  json->Open("attributes");
+  for (const models::Attribute& attribute : model.attributes()) {
+    PutAttribute(attribute, json);
+  }
+  json->Close();
+  if (!IsTrees(model)) {
+    json->Put("loss", model.loss());
+    PutOptimizer("deep_optimizer", model.deep_optimizer(), json);
+    PutOptimizer("wide_optimizer", model.wide_optimizer(), json);
+  }
+  json->Close();
+}
+
+void PutStrategy(const plan::Strategy& strategy, Writer* json) {
+  json->Open("strategy");
+  json->Put("kind", plan::Strategy::Kind_Name(strategy.kind()));
+  json->Put("mode", plan::Strategy::Mode_Name(strategy.mode()));
+  json->Put("workers", strategy.workers());
+  json->Put("min_workers", strategy.min_workers());
+  json->Put("max_workers", strategy.max_workers());
+  json->Put("parameter_servers", strategy.parameter_servers());
+  json->Put("micro_batches", strategy.micro_batches());
+  json->Put("reason", strategy.reason());
+  json->Close();
+}
+
+void PutTrain(const plan::TrainPlan& plan, Writer* json) {
+  json->Put("statement", plan.statement());
+  json->Put("model_name", ModelNameOf(plan.into_schema(), plan.into_name(), 0));
+  json->Put("choice", plan.chosen_because());
+  json->Put("rows", plan.estimated_rows());
+  json->Put("rows_exact", plan.exact_rows());
+  json->Put("cut", plan.cut_method());
+  json->Put("shards", plan.estimated_shards());
+  json->Put("rows_per_shard", plan.rows_per_shard());
+  json->Open("split");
+  json->Put("kind", plan::Split::Kind_Name(plan.split().kind()));
+  json->Put("fraction", plan.split().fraction());
+  json->Put("column", plan.split().column());
+  json->Put("select", plan.split().select());
+  json->Close();
+  PutLabel(plan.model().features().label(), json);
+  json->Put("weight_column", plan.model().features().weight_column());
+  json->Put("group_column", plan.model().features().group_column());
+  PutFeatures(plan.model().features(), json);
+  PutModel(plan, json);
+  json->Put("epochs", plan.epochs());
+  json->Put("batch_size", plan.batch_size());
+  json->Put("early_stopping", plan.early_stopping().patience());
+  PutTexts("metrics", plan.metrics(), json);
+  PutStrategy(plan.strategy(), json);
+  json->Put("memory_bytes", plan.estimated_memory_bytes());
+  json->Put("seed", plan.seed());
+  PutTexts("notes", plan.notes(), json);
+}
+
+void PutPredict(const plan::PredictPlan& plan, Writer* json) {
+  json->Put("statement", plan.statement());
+  json->Put("model_name",
+            ModelNameOf(plan.model_schema(), plan.model_name(), plan.model_version()));
+  json->Put("rows", plan.estimated_rows());
+  json->Put("table", plan.table());
+  json->Put("column", plan.column());
+  json->Put("type", DataTypeName(static_cast<DataType>(plan.prediction_type())));
+  json->OpenList("pass_through");
+  for (const catalog::ColumnDescription& column : plan.pass_through()) {
+    json->Item(column.name());
+  }
+  json->CloseList();
+  PutTexts("extra_outputs", plan.extra_outputs(), json);
+}
+
+void PutEvaluate(const plan::EvaluatePlan& plan, Writer* json) {
+  json->Put("statement", plan.statement());
+  json->Put("model_name",
+            ModelNameOf(plan.model_schema(), plan.model_name(), plan.model_version()));
+  json->Put("rows", plan.estimated_rows());
+  json->Put("label", plan.label());
+  PutTexts("metrics", plan.metrics(), json);
+  json->Put("table", plan.table());
+}
+
+void PutReport(const plan::ModelReportPlan& plan, Writer* json) {
+  json->Put("statement", plan.statement());
+  json->Put("model_name",
+            ModelNameOf(plan.model_schema(), plan.model_name(), plan.model_version()));
+  json->Put("explainer", plan.explainer());
+  json->Put("table", plan.table());
+}
+
+}  // namespace
+
+std::string ExplainJson(const plan::Plan& plan) {
+  Writer json;
+  json.Open();
+  switch (plan.kind_case()) {
+    case plan::Plan::kTrain:
+      json.Open("train");
+      PutTrain(plan.train(), &json);
+      json.Close();
+      break;
+    case plan::Plan::kPredict:
+      json.Open("predict");
+      PutPredict(plan.predict(), &json);
+      json.Close();
+      break;
+    case plan::Plan::kEvaluate:
+      json.Open("evaluate");
+      PutEvaluate(plan.evaluate(), &json);
+      json.Close();
+      break;
+    case plan::Plan::kReport:
+      json.Open("explain");
+      PutReport(plan.report(), &json);
+      json.Close();
+      break;
+    default:
+      break;
+  }
+  json.Close();
+  return json.Take();
+}
+
+}  // namespace sluice::planner

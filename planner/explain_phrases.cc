@@ -1,0 +1,217 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/value.h"
+#include "models/registry.h"
+#include "planner/explain_internal.h"
+#include "planner/grouped_number.h"
+
+namespace sluice::planner {
+namespace {
+
+using models::Categorizer;
+using models::Feature;
+
+constexpr int kShownValues = 5;
+constexpr size_t kShownBytes = 40;  // of one value: a class may be a whole document
+
+std::string Shorten(const std::string& value) {
+  if (value.size() <= kShownBytes) {
+    return value.empty() ? "''" : value;
+  }
+  size_t cut = kShownBytes;
+  while (cut > 0 && (static_cast<unsigned char>(value[cut]) & 0xC0U) == 0x80U) {
+    --cut;  // not inside a UTF-8 character
+  }
+  return value.substr(0, cut) + "...";
+}
+
+std::string DescribeNumeric(const Feature& feature) {
+  std::string how =
+      feature.kind() == Feature::TENSOR
+          ? fmt::format(
+                "tensor of {} numbers from {}", feature.width(),
+                feature.format().kind() == models::TensorFormat::KEY_VALUE ? "key:value" : "CSV")
+          : "numeric";
+  if (feature.logarithm()) {
+    how += ", logarithm";
+  }
+  if (feature.offset() != 0 || feature.scale() != 1) {
+    how += fmt::format(", (x - {:.6g}) / {:.6g}", feature.offset(), 1 / feature.scale());
+  }
+  return feature.null_indicator() ? how + ", NULL indicator" : how;
+}
+
+std::string DescribeCategorizer(const Categorizer& categorizer) {
+  switch (categorizer.kind()) {
+    case Categorizer::VOCABULARY:
+      return DescribeValues(categorizer.vocabulary(), "values");
+    case Categorizer::IDENTITY:
+      return fmt::format("{} ids", GroupDigits(categorizer.buckets()));
+    case Categorizer::HASH:
+      return fmt::format("hashed into {} buckets", GroupDigits(categorizer.buckets()));
+    case Categorizer::BUCKET: {
+      const int count = categorizer.boundaries_size();
+      std::vector<std::string> shown;
+      for (int i = 0; i < std::min(count, kShownValues); ++i) {
+        shown.push_back(FormatDouble(categorizer.boundaries(i)));
+      }
+      return fmt::format("{} buckets cut at {}{}", count + 1, fmt::join(shown, ", "),
+                         count > kShownValues ? ", ..." : "");
+    }
+    case Categorizer::CROSS:
+      return fmt::format("crossed into {} buckets", GroupDigits(categorizer.buckets()));
+    case Categorizer::TIME_PART:
+      return fmt::format("{} of the time", categorizer.time_part());
+    default:
+      return "category";
+  }
+}
+
+std::string DescribeCategory(const Feature& feature) {
+  std::string how = DescribeCategorizer(feature.categorizer());
+  if (feature.format().kind() != models::TensorFormat::NONE) {
+    how += feature.weighted() ? ", several per row with weights" : ", several per row";
+  }
+  if (feature.representation() == Feature::EMBEDDING) {
+    return how + fmt::format("; embedding {}", feature.dimension());
+  }
+  return how + "; indicator";
+}
+
+std::string_view PartName(Feature::Part part) {
+  return part == Feature::WIDE ? "wide part: " : part == Feature::DEEP ? "deep part: " : "";
+}
+
+}  // namespace
+
+std::string DescribeValues(const google::protobuf::RepeatedPtrField<std::string>& values,
+                           std::string_view noun) {
+  std::vector<std::string> shown;
+  for (int i = 0; i < std::min(values.size(), kShownValues); ++i) {
+    shown.push_back(Shorten(values[i]));
+  }
+  const int rest = values.size() - static_cast<int>(shown.size());
+  return fmt::format("{} {}: {}{}", GroupDigits(values.size()), noun, fmt::join(shown, ", "),
+                     rest > 0 ? fmt::format(", ... {} more", GroupDigits(rest)) : "");
+}
+
+FeatureLine DescribeFeature(const Feature& feature, const models::FeaturePlan& plan) {
+  FeatureLine line;
+  line.name = feature.name();
+  std::vector<std::string> inputs;
+  for (const uint32_t input : feature.inputs()) {
+    const models::InputColumn& column = plan.inputs(static_cast<int>(input));
+    const std::string_view type = DataTypeName(static_cast<DataType>(column.type()));
+    inputs.push_back(column.name() == feature.name() ? std::string(type)
+                                                     : fmt::format("{} {}", column.name(), type));
+  }
+  line.reads = fmt::format("{}", fmt::join(inputs, ", "));
+  line.how = fmt::format(
+      "{}{}", PartName(feature.part()),
+      feature.kind() == Feature::CATEGORY ? DescribeCategory(feature) : DescribeNumeric(feature));
+  return line;
+}
+
+std::string DescribeLabel(const models::LabelPlan& label) {
+  const std::string_view type = DataTypeName(static_cast<DataType>(label.type()));
+  switch (label.kind()) {
+    case models::LabelPlan::CLASS:
+      return fmt::format("{} ({}), {}", label.column(), type,
+                         DescribeValues(label.classes(), "classes"));
+    case models::LabelPlan::VECTOR:
+      return fmt::format("{} ({}), a vector of {} numbers", label.column(), type, label.width());
+    case models::LabelPlan::NUMBER:
+      return label.scale() != 1 || label.mean() != 0
+                 ? fmt::format("{} ({}), a number, learnt as (y - {:.6g}) / {:.6g}", label.column(),
+                               type, label.mean(), label.scale())
+                 : fmt::format("{} ({}), a number", label.column(), type);
+    default:
+      return "none";
+  }
+}
+
+std::string DescribeAttribute(const models::Attribute& attribute) {
+  switch (attribute.value_case()) {
+    case models::Attribute::kFlag:
+      return attribute.flag() ? "true" : "false";
+    case models::Attribute::kInteger:
+      return fmt::format("{}", attribute.integer());
+    case models::Attribute::kNumber:
+      return FormatDouble(attribute.number());
+    case models::Attribute::kText:
+      return attribute.text();
+    case models::Attribute::kNumbers: {
+      std::vector<std::string> numbers;
+      for (const double number : attribute.numbers().values()) {
+        numbers.push_back(FormatDouble(number));
+      }
+      return fmt::format("[{}]", fmt::join(numbers, ", "));
+    }
+    case models::Attribute::kTexts:
+      return fmt::format("[{}]", fmt::join(attribute.texts().values(), ", "));
+    default:
+      return "";
+  }
+}
+
+std::string DescribeOptimizer(const models::OptimizerSpec& optimizer) {
+  std::vector<std::string> arguments;
+  for (const models::Attribute& argument : optimizer.arguments()) {
+    arguments.push_back(fmt::format("{}={}", argument.name(), DescribeAttribute(argument)));
+  }
+  return fmt::format("{}({})", optimizer.name(), fmt::join(arguments, ", "));
+}
+
+std::string DescribeSplit(const plan::Split& split) {
+  const std::string share = fmt::format("{:.3g}%", split.fraction() * 100);
+  switch (split.kind()) {
+    case plan::Split::NONE:
+      return "none";
+    case plan::Split::RANDOM:
+      return fmt::format("{} of the rows at random (seed {})", share, split.seed());
+    case plan::Split::HASH:
+      return fmt::format("{} of the rows by hash of {} (seed {})", share, split.column(),
+                         split.seed());
+    case plan::Split::TIME:
+      return fmt::format("the latest {} of the rows by {}", share, split.column());
+    case plan::Split::COLUMN:
+      return fmt::format("rows where {} is true", split.column());
+    case plan::Split::SELECT:
+      return "the rows of " + split.select();
+    default:
+      return "";
+  }
+}
+
+std::string DescribeStrategy(const plan::Strategy& strategy) {
+  if (strategy.kind() == plan::Strategy::LOCAL) {
+    return "in this process";
+  }
+  std::string text =
+      fmt::format("{} workers ({} to {}), {} parameter server{}", strategy.workers(),
+                  strategy.min_workers(), strategy.max_workers(), strategy.parameter_servers(),
+                  strategy.parameter_servers() == 1 ? "" : "s");
+  switch (strategy.mode()) {
+    case plan::Strategy::SYNCHRONOUS:
+      return text + fmt::format(", synchronous, {} micro-batches a step", strategy.micro_batches());
+    case plan::Strategy::BOUNDED_STALENESS:
+      return text + fmt::format(", staleness at most {}", strategy.staleness());
+    default:
+      return text + ", asynchronous";
+  }
+}
+
+bool IsTrees(const models::ModelSpec& model) {
+  const models::ModelType* type = models::FindModelType(model.type());
+  return type != nullptr && type->family == models::ModelFamily::kTrees;
+}
+
+std::string ModelNameOf(const std::string& schema, const std::string& name, int64_t version) {
+  return fmt::format("{}{}{}{}", schema, schema.empty() ? "" : ".", name,
+                     version > 0 ? fmt::format(":{}", version) : "");
+}
+
+}  // namespace sluice::planner

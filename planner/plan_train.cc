@@ -1,0 +1,210 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/model.h"
+#include "parser/printer.h"
+#include "planner/bind_train_internal.h"
+#include "planner/choose.h"
+#include "planner/error_list.h"
+#include "planner/metric_list.h"
+#include "planner/model_spec_internal.h"
+
+namespace sluice::planner {
+namespace {
+
+// One process with its libraries, and what a stream of rows keeps in flight.
+constexpr int64_t kProcessBytes = 64 << 20;
+constexpr int64_t kStreamBytes = 8 << 20;
+// Adam's two moments beside each weight, and the gradient.
+constexpr int64_t kFloatsPerParameter = 4;
+
+Status FillTimeThreshold(const BoundTrain& bound, plan::Split* split) {
+  const Span span = bound.attributes.SpanOf("split.column");
+  const std::optional<size_t> index = bound.select.columns.Find(split->column());
+  SLUICE_CHECK(index.has_value(), "the binder has found split.column");
+  std::vector<double> times;
+  for (const std::vector<Value>& row : bound.statistics.sample) {
+    if (const auto* integer = std::get_if<int64_t>(&row[*index])) {
+      times.push_back(static_cast<double>(*integer));
+    } else if (const auto* number = std::get_if<double>(&row[*index]);
+               number != nullptr && std::isfinite(*number)) {
+      times.push_back(*number);
+    }
+  }
+  if (times.empty()) {
+    return InvalidArgument(
+               fmt::format("split.column '{}' holds neither times nor numbers", split->column()))
+        .At(span);
+  }
+  std::sort(times.begin(), times.end());
+  const auto at = static_cast<size_t>(static_cast<double>(times.size()) * (1 - split->fraction()));
+  split->set_threshold(times[std::min(at, times.size() - 1)]);
+  return OkStatus();
+}
+
+// The columns of a split must be named as the SELECT spells them.
+void SpellSplitColumn(const BoundTrain& bound, plan::Split* split) {
+  if (const auto index = bound.select.columns.Find(split->column())) {
+    split->set_column(bound.select.schema.columns[*index].name);
+  }
+}
+
+void FillSchedule(const BoundTrain& bound, plan::TrainPlan* plan) {
+  const AttributeSet& attributes = bound.attributes;
+  if (bound.type->family == models::ModelFamily::kTrees) {
+    plan->set_epochs(1);
+    plan->set_batch_size(static_cast<uint32_t>(ChooseSchedule(bound.statistics.rows).batch_size));
+    return;
+  }
+  const Schedule chosen = ChooseSchedule(bound.statistics.rows);
+  plan->set_epochs(
+      static_cast<uint32_t>(attributes.Integer("train.epoch").value_or(chosen.epochs)));
+  plan->set_batch_size(
+      static_cast<uint32_t>(attributes.Integer("train.batch_size").value_or(chosen.batch_size)));
+  plan->set_max_steps(attributes.Integer("train.max_steps").value_or(0));
+  plan->set_shuffle(attributes.Flag("train.shuffle").value_or(true));
+}
+
+void FillEarlyStopping(plan::TrainPlan* plan, const AttributeSet& attributes) {
+  const bool trees = attributes.Declared("train.num_boost_round");
+  const models::Attribute* chosen =
+      FindIn(plan->model().attributes(), "train.early_stopping_rounds");
+  const int64_t patience = trees && chosen != nullptr
+                               ? chosen->integer()
+                               : attributes.Integer("train.early_stopping_rounds").value_or(0);
+  if (patience == 0) {
+    return;
+  }
+  if (plan->split().kind() == plan::Split::NONE) {
+    if (trees) {
+      SetAttribute("train.early_stopping_rounds", int64_t{0},
+                   plan->mutable_model()->mutable_attributes());
+    }
+    plan->add_notes("no early stopping: there are no validation rows");
+    return;
+  }
+  plan->mutable_early_stopping()->set_patience(static_cast<uint32_t>(patience));
+  const models::Task task = TaskOf(plan->model());
+  plan->mutable_early_stopping()->set_metric(
+      task == models::Task::kBinary || task == models::Task::kMulticlass ? "log_loss" : "rmse");
+}
+
+void EstimateMemory(const BoundTrain& bound, plan::TrainPlan* plan) {
+  const int64_t columns = plan->model().features().features_size();
+  if (bound.type->family == models::ModelFamily::kTrees) {
+    // libxgboost: a byte per value, and gradients, predictions and positions per row.
+    constexpr int64_t kBytesPerRow = 24;
+    plan->set_estimated_memory_bytes(kProcessBytes + kStreamBytes +
+                                     bound.statistics.rows * (columns + kBytesPerRow));
+    return;
+  }
+  constexpr int64_t kBytesPerValue = 16;  // the value, its id, and their copies in a batch
+  plan->set_estimated_memory_bytes(kProcessBytes + kStreamBytes +
+                                   plan->parameter_count() * kFloatsPerParameter *
+                                       static_cast<int64_t>(sizeof(float)) +
+                                   int64_t{plan->batch_size()} * columns * kBytesPerValue);
+}
+
+Status FillModel(const BoundTrain& bound, const Options& options, plan::TrainPlan* plan) {
+  const auto seed = static_cast<uint64_t>(
+      bound.attributes.Integer("engine.seed").value_or(static_cast<int64_t>(options.default_seed)));
+  plan->set_seed(seed);
+  models::ModelSpec* model = plan->mutable_model();
+  model->set_type(bound.type->name);
+  *model->mutable_features() = bound.features;
+  model->set_seed(seed);
+  if (bound.type->family == models::ModelFamily::kTrees) {
+    return FillTreeSpec(bound, model);
+  }
+  RETURN_IF_ERROR(FillNetworkSpec(bound, model));
+  const Result<std::unique_ptr<models::Network>> network = models::Network::Make(*model);
+  if (!network.ok()) {
+    const Span span = bound.attributes.Given("model.loss") ? bound.attributes.SpanOf("model.loss")
+                                                           : bound.select.span;
+    return network.status().diagnostics().front().span.valid() ? network.status()
+                                                               : network.status().At(span);
+  }
+  plan->set_parameter_count((*network)->parameter_count());
+  return OkStatus();
+}
+
+void FillNames(const parser::TrainStatement& statement, const BoundTrain& bound,
+               plan::TrainPlan* plan) {
+  plan->set_statement(parser::Print(parser::Statement(statement)));
+  plan->set_select(bound.select.text);
+  plan->set_into_schema(statement.into.schema);
+  plan->set_into_name(statement.into.name);
+  plan->set_must_be_new(bound.must_be_new);
+  plan->set_chosen_because(bound.chosen_because);
+  plan->mutable_notes()->Add(bound.notes.begin(), bound.notes.end());
+  if (bound.base) {
+    plan->set_has_base(true);
+    plan->set_base_schema(bound.base->version.schema);
+    plan->set_base_name(bound.base->version.name);
+    plan->set_base_version(bound.base->version.version);
+  }
+}
+
+Status FillDecisions(const BoundTrain& bound, const Options& options, plan::TrainPlan* plan) {
+  ErrorList errors;
+  plan::Split* split = plan->mutable_split();
+  const Status split_status = ChooseSplit(bound.attributes, bound.statistics.rows,
+                                          bound.features.group_column(), plan->seed(), split);
+  errors.Add(split_status);
+  SpellSplitColumn(bound, split);
+  if (split_status.ok() && split->kind() == plan::Split::TIME) {
+    errors.Add(FillTimeThreshold(bound, split));
+  }
+  FillSchedule(bound, plan);
+  FillEarlyStopping(plan, bound.attributes);
+  if (const auto metrics = bound.attributes.Text("validation.metrics")) {
+    const auto names =
+        ReadMetrics(*metrics, TaskOf(plan->model()), bound.attributes.SpanOf("validation.metrics"));
+    errors.Add(names.status());
+    if (names.ok()) {
+      plan->mutable_metrics()->Add(names->begin(), names->end());
+    }
+  }
+  Work work;
+  work.rows = bound.statistics.rows;
+  work.columns = plan->model().features().features_size();
+  work.epochs = plan->epochs();
+  work.parameters = plan->parameter_count();
+  work.trees = bound.type->family == models::ModelFamily::kTrees;
+  std::vector<std::string> notes;
+  errors.Add(ChooseStrategy(bound.attributes, work, options, plan->mutable_strategy(), &notes));
+  plan->mutable_notes()->Add(notes.begin(), notes.end());
+  return errors.Take();
+}
+
+}  // namespace
+
+Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, BoundTrain bound,
+                             catalog::DataSource& source, const Options& options) {
+  plan::Plan result;
+  plan::TrainPlan* plan = result.mutable_train();
+  FillNames(statement, bound, plan);
+  Status errors = FillModel(bound, options, plan);
+  errors.Add(FillDecisions(bound, options, plan));
+  if (!errors.ok()) {
+    return errors;
+  }
+  const plan::Strategy& strategy = plan->strategy();
+  const bool local = strategy.kind() == plan::Strategy::LOCAL;
+  plan->set_estimated_rows(bound.statistics.rows);
+  plan->set_exact_rows(bound.statistics.exact_rows);
+  plan->set_rows_per_shard(
+      ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(), strategy.workers(), local));
+  catalog::DatasetOptions dataset;
+  dataset.rows_per_shard = plan->rows_per_shard();
+  dataset.many_processes = !local;
+  ASSIGN_OR_RETURN(const catalog::CutEstimate cut, source.EstimateCut(bound.select.text, dataset));
+  plan->set_estimated_shards(cut.shards);
+  plan->set_cut_method(cut.method);
+  EstimateMemory(bound, plan);
+  return result;
+}
+
+}  // namespace sluice::planner

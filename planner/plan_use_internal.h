@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "catalog/data_source.h"
+#include "parser/ast.h"
+#include "planner/plan.pb.h"
+
+// Plans of statements that use a model; only .cc files of this folder include this.
+namespace sluice::planner {
+
+Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
+                               catalog::DataSource& source);
+Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
+                                catalog::DataSource& source);
+Result<plan::Plan> PlanReport(const parser::ModelReportStatement& statement,
+                              catalog::DataSource& source);
+
+// Rows of one query while a model is applied: it has no batches to align with.
+inline constexpr int64_t kRowsPerUseShard = 20'000;
+
+template <typename UsePlan>
+Status EstimateRows(const std::string& select, catalog::DataSource& source, UsePlan* plan) {
+  catalog::DatasetOptions options;
+  options.rows_per_shard = kRowsPerUseShard;
+  ASSIGN_OR_RETURN(const catalog::CutEstimate cut, source.EstimateCut(select, options));
+  plan->set_rows_per_shard(options.rows_per_shard);
+  plan->set_estimated_rows(cut.estimated_rows);
+  return OkStatus();
+}
+
+}  // namespace sluice::planner

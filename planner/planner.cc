@@ -1,0 +1,57 @@
+#include "planner/planner.h"
+
+#include <fmt/core.h>
+
+#include "planner/bind_optimize.h"
+#include "planner/bind_train_internal.h"
+#include "planner/plan_use_internal.h"
+
+namespace sluice::planner {
+namespace {
+
+// One overload per verb; what has no plan says so.
+struct Planner {
+  catalog::DataSource& source;
+  const Options& options;
+
+  Result<plan::Plan> operator()(const parser::TrainStatement& statement) const {
+    ASSIGN_OR_RETURN(BoundTrain bound, BindTrain(statement, source));
+    return PlanTrain(statement, std::move(bound), source, options);
+  }
+  Result<plan::Plan> operator()(const parser::PredictStatement& statement) const {
+    return PlanPredict(statement, source);
+  }
+  Result<plan::Plan> operator()(const parser::EvaluateStatement& statement) const {
+    return PlanEvaluate(statement, source);
+  }
+  Result<plan::Plan> operator()(const parser::ModelReportStatement& statement) const {
+    return PlanReport(statement, source);
+  }
+  Result<plan::Plan> operator()(const parser::RunStatement& statement) const {
+    return Unimplemented("TO RUN is not built yet")
+        .At(statement.span)
+        .Hint("run the program beside Sluice, on the same tables");
+  }
+  Result<plan::Plan> operator()(const parser::OptimizeStatement& statement) const {
+    RETURN_IF_ERROR(BindOptimize(statement).status());
+    return Unimplemented(
+               fmt::format("TO {} is not built yet", statement.maximize ? "MAXIMIZE" : "MINIMIZE"))
+        .At(statement.span)
+        .Hint("the statement itself is correct");
+  }
+  template <typename Other>
+  Result<plan::Plan> operator()(const Other& statement) const {
+    return InvalidArgument("this statement has no plan: it is answered at once")
+        .At(statement.span)
+        .Hint("EXPLAIN is for TRAIN, PREDICT, EVALUATE and EXPLAIN model");
+  }
+};
+
+}  // namespace
+
+Result<plan::Plan> MakePlan(const parser::ExtendedStatement& statement, catalog::DataSource& source,
+                            const Options& options) {
+  return std::visit(Planner{source, options}, statement);
+}
+
+}  // namespace sluice::planner

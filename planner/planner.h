@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "parser/ast.h"
+
+namespace sluice::catalog {
+class DataSource;
+}
+
+namespace sluice::plan {
+class Plan;
+}
+
+namespace sluice::planner {
+
+// What a session and its machine say about every plan.
+struct Options {
+  int local_cpus = 2;
+  // Rows x columns x epochs below which a training stays inside the gateway's process.
+  int64_t in_process_work = 2'000'000'000;
+  uint64_t default_seed = 1;
+};
+
+// Statement + catalog -> Plan: names resolved, attributes typed, features derived from statistics,
+// model, split, strategy and fleet chosen where the user is silent. Every error that can be known
+// is reported at once, each with its span in the script. Reads the catalog, changes nothing. Only
+// train, predict, evaluate and model-report statements have plans; what is parsed but not built
+// answers 0A000 with a hint. Thread-safe.
+Result<plan::Plan> MakePlan(const parser::ExtendedStatement& statement, catalog::DataSource& source,
+                            const Options& options);
+
+}  // namespace sluice::planner

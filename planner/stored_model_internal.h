@@ -1,0 +1,33 @@
+#pragma once
+
+#include "base/status.h"
+#include "catalog/model_store.h"
+#include "models/metric.h"
+#include "parser/ast.h"
+#include "planner/bind_select.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::catalog {
+class DataSource;
+}
+
+// Models that a statement uses; only .cc files of this folder include this.
+namespace sluice::planner {
+
+struct StoredModel {
+  catalog::ModelVersion version;
+  plan::TrainPlan plan;  // what it was made of
+};
+
+// The live version of a model, or the one that is named. NotFound (42704) names the nearest.
+Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::DataSource& source);
+
+// The SELECT must have every column that the model's features read, with types they can read.
+// `statement` is "predict", "evaluate" ...
+Status RequireInputs(const models::FeaturePlan& features, const BoundSelect& select,
+                     std::string_view statement);
+
+// What kind of answer the model gives.
+models::Task TaskOf(const models::ModelSpec& model);
+
+}  // namespace sluice::planner

@@ -1,0 +1,65 @@
+#include "planner/text_shape.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+namespace sluice::planner {
+
+std::vector<double> NumbersOfCell(const std::string& cell, const std::string& delimiter) {
+  const std::string_view separator = delimiter.empty() ? std::string_view(" ") : delimiter;
+  std::vector<double> numbers;
+  std::string_view rest = cell;
+  while (!rest.empty()) {
+    const size_t end = rest.find(separator);
+    const std::optional<double> number = models::ParseNumber(rest.substr(0, end));
+    if (number && std::isfinite(*number)) {
+      numbers.push_back(*number);
+    }
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + separator.size());
+  }
+  return numbers;
+}
+
+TextShape InspectText(const std::vector<std::string>& cells) {
+  models::FormatVote vote;
+  for (const std::string& cell : cells) {
+    vote.Add(cell);
+  }
+  TextShape shape;
+  shape.format = vote.Decide();
+  const bool is_number = shape.format.kind == models::ColumnFormatKind::kNumber;
+  if (!is_number && shape.format.kind != models::ColumnFormatKind::kDenseCsv) {
+    return shape;
+  }
+  std::vector<double> numbers;
+  for (const std::string& cell : cells) {
+    if (!is_number) {
+      const std::vector<double> own = NumbersOfCell(cell, shape.format.delimiter);
+      numbers.insert(numbers.end(), own.begin(), own.end());
+    } else if (const auto number = models::ParseNumber(cell); number && std::isfinite(*number)) {
+      numbers.push_back(*number);
+    }
+  }
+  if (numbers.empty()) {
+    return shape;
+  }
+  const auto count = static_cast<double>(numbers.size());
+  double sum = 0;
+  for (const double number : numbers) {
+    sum += number;
+  }
+  shape.mean = sum / count;
+  double squares = 0;
+  for (const double number : numbers) {
+    squares += (number - shape.mean) * (number - shape.mean);
+  }
+  shape.deviation = std::sqrt(squares / count);
+  const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
+  shape.min = *least;
+  shape.max = *most;
+  return shape;
+}
+
+}  // namespace sluice::planner

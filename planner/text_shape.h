@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/cell_format.h"
+
+namespace sluice::planner {
+
+// What the cells of a text column are really made of, told from a sample of them.
+struct TextShape {
+  models::ColumnFormat format;
+  // Of all numbers in the cells (kNumber, kDenseCsv).
+  double mean = 0;
+  double deviation = 0;
+  double min = 0;
+  double max = 0;
+};
+
+TextShape InspectText(const std::vector<std::string>& cells);
+
+// The finite numbers of one cell that lists them.
+std::vector<double> NumbersOfCell(const std::string& cell, const std::string& delimiter);
+
+}  // namespace sluice::planner

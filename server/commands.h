@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "server/config.h"
+
+// What the subcommands of `sluice` do. Each returns the exit code of the process.
+namespace sluice::server {
+
+struct SqlOptions {
+  std::string gateway;               // HOST:PORT; "": config.source in this process
+  std::string gateway_ca;            // PEM file: talk TLS to the gateway
+  std::vector<std::string> scripts;  // -c and the contents of -f, in their order
+  bool from_input = false;           // nothing was given: read standard input
+  std::string format = "table";
+};
+int RunSql(const Config& config, const SqlOptions& options);
+
+// Gateway until SIGINT or SIGTERM.
+int RunServe(const Config& config);
+
+struct SampleOptions {
+  std::string kind;  // "census", "clicks"
+  int64_t rows = 0;
+  std::string into;  // URL
+  std::string table;
+  uint64_t seed = 1;
+  bool replace = false;
+};
+int RunSample(const SampleOptions& options);
+
+// The command-line form of a statement: it is printed, then run.
+int RunStatementCommand(const Config& config, const std::string& statement,
+                        const std::string& format);
+
+// Reads a file whole ("-": standard input).
+Result<std::string> ReadScript(const std::string& path);
+
+}  // namespace sluice::server

@@ -1,0 +1,164 @@
+#include "server/config.h"
+
+#include <fmt/core.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+
+namespace sluice::server {
+namespace {
+
+constexpr int64_t kMostStatements = 1'000;  // each holds a thread and a database connection
+
+struct Key {
+  const char* name;
+  std::string Config::*text;  // nullptr: max_statements, the only number
+};
+constexpr Key kKeys[] = {
+    {"source", &Config::source},     {"grpc", &Config::grpc},
+    {"tls_cert", &Config::tls_cert}, {"tls_key", &Config::tls_key},
+    {"max_statements", nullptr},     {"log_level", &Config::log_level},
+    {"user", &Config::user},         {"history_file", &Config::history_file},
+};
+
+std::string_view Trim(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) {
+    return {};
+  }
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+Status SetKey(Config& config, std::string_view name, const std::string& value,
+              std::string_view where) {
+  std::vector<std::string> names;
+  for (const Key& key : kKeys) {
+    names.emplace_back(key.name);
+    if (name != key.name) {
+      continue;
+    }
+    if (key.text != nullptr) {
+      config.*key.text = value;
+      return OkStatus();
+    }
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc() || end != value.data() + value.size() || number < 1 ||
+        number > kMostStatements) {
+      return InvalidArgument(fmt::format("{}: {} must be an integer from 1 to {}, not '{}'", where,
+                                         name, kMostStatements, value));
+    }
+    config.max_statements = number;
+    return OkStatus();
+  }
+  Status unknown = InvalidArgument(fmt::format("{}: no setting '{}'", where, name));
+  if (const auto nearest = NearestName(name, names)) {
+    return std::move(unknown).Hint(fmt::format("did you mean '{}'?", *nearest));
+  }
+  return unknown;
+}
+
+Status ReadFile(const std::string& path, Config& config) {
+  std::ifstream file(path);
+  if (!file) {
+    return NotFound(fmt::format("cannot read the configuration file {}", path));
+  }
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    const std::string_view text = Trim(line);
+    if (text.empty() || text.front() == '#') {
+      continue;
+    }
+    const std::string where = fmt::format("{}:{}", path, number);
+    const size_t equals = text.find('=');
+    if (equals == std::string_view::npos) {
+      return InvalidArgument(fmt::format("{}: expected 'key = value', not '{}'", where, text));
+    }
+    RETURN_IF_ERROR(SetKey(config, Trim(text.substr(0, equals)),
+                           std::string(Trim(text.substr(equals + 1))), where));
+  }
+  return OkStatus();
+}
+
+const char* Environment(const std::string& name) {
+  return std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): before any thread
+}
+
+// $USER, or where that is not set (containers) the name of the process's user.
+std::string LoginName() {
+  if (const char* user = Environment("USER")) {
+    return user;
+  }
+  std::array<char, 4096> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  return found == nullptr ? "" : found->pw_name;
+}
+
+Status Check(const Config& config) {
+  static const std::vector<std::string> levels = {"debug", "info", "warn", "error", "off"};
+  if (std::find(levels.begin(), levels.end(), config.log_level) == levels.end()) {
+    return InvalidArgument(fmt::format(
+        "log_level must be debug, info, warn, error or off, not '{}'", config.log_level));
+  }
+  if (config.tls_cert.empty() != config.tls_key.empty()) {
+    return InvalidArgument("tls_cert and tls_key belong together: give both or none");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags) {
+  Config config;
+  config.user = LoginName();
+  if (const char* home = Environment("HOME")) {
+    config.history_file = std::string(home) + "/.sluice_history";
+  }
+  const char* named_file = Environment("SLUICE_CONFIG");
+  const std::string path = file.empty() && named_file != nullptr ? named_file : file;
+  if (!path.empty()) {
+    RETURN_IF_ERROR(ReadFile(path, config));
+  }
+  for (const Key& key : kKeys) {
+    std::string variable = "SLUICE_";
+    for (const char* c = key.name; *c != '\0'; ++c) {
+      variable += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
+    }
+    if (const char* value = Environment(variable)) {
+      RETURN_IF_ERROR(SetKey(config, key.name, value, "environment variable " + variable));
+    }
+  }
+  for (const auto& [key, value] : flags) {
+    RETURN_IF_ERROR(SetKey(config, key, value, "command line"));
+  }
+  RETURN_IF_ERROR(Check(config));
+  return config;
+}
+
+std::string PrintConfig(const Config& config) {
+  std::string text;
+  for (const Key& key : kKeys) {
+    std::string value =
+        key.text != nullptr ? config.*key.text : fmt::format("{}", config.max_statements);
+    const size_t scheme = value.find("://");
+    const size_t at = value.rfind('@');
+    if (key.text == &Config::source && scheme != std::string::npos && at != std::string::npos) {
+      const size_t colon = value.find(':', scheme + 3);
+      if (colon < at) {
+        value.erase(colon, at - colon);
+      }
+    }
+    text += fmt::format("{} = {}\n", key.name, value);
+  }
+  return text;
+}
+
+}  // namespace sluice::server

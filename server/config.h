@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sluice::server {
+
+// What a process of sluice is told from outside. Order: default < file < environment < flag.
+struct Config {
+  // Data source: sqlite:PATH or postgresql://user@host:port/database.
+  std::string source;
+  // Where `serve` listens for gRPC; port 0 takes a free one.
+  std::string grpc = "127.0.0.1:50051";
+  // PEM files; both or none. Without them gRPC is not encrypted.
+  std::string tls_cert;
+  std::string tls_key;
+  // Scripts that a gateway runs at the same time; each holds a thread and database connections.
+  int64_t max_statements = 32;
+  // Lowest level of log lines on standard error: debug, info, warn, error, off.
+  std::string log_level = "warn";
+  // Who the jobs of a shell belong to.
+  std::string user;
+  // Statements typed at the prompt; "" keeps none.
+  std::string history_file;
+};
+
+using ConfigValues = std::vector<std::pair<std::string, std::string>>;
+
+// `file` "": no file, and then $SLUICE_CONFIG. `flags` are key and value as on the command line. An
+// unknown key or a value out of range is an error that names where it stood. SLUICE_<KEY> is the
+// environment's spelling of a key.
+Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags);
+
+// "key = value" lines, as LoadConfig reads them; a password in `source` is left out.
+std::string PrintConfig(const Config& config);
+
+}  // namespace sluice::server

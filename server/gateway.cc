@@ -1,0 +1,128 @@
+#include "server/gateway.h"
+
+// Before gRPC's headers: Abseil may define the annotation macros of base/mutex.h once more, but not
+// the other way round.
+#include "server/gateway_scripts.h"
+
+#include <fmt/core.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
+
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "parser/parser.h"
+#include "server/gateway_services_internal.h"
+
+namespace sluice::server {
+namespace {
+
+// Beyond the scripts: job calls, health checks, and the threads that gRPC polls with. gRPC refuses
+// calls at its limit without a word, so our own readable refusal has to come first.
+constexpr int kSpareThreads = 16;
+// A script of parser::kMaxScriptBytes and what surrounds it.
+constexpr int kMaxRequestBytes = static_cast<int>(parser::kMaxScriptBytes) + (1 << 20);
+// Notices a client that vanished without closing its connection (a pulled cable).
+constexpr int kKeepaliveMs = 10'000;
+constexpr int kKeepaliveTimeoutMs = 5'000;
+// Clients may ping an idle connection so often.
+constexpr int kLeastPingIntervalMs = 5'000;
+// For running calls to tell their clients that they were cancelled.
+constexpr std::chrono::seconds kShutdownGrace(2);
+
+Result<std::string> ReadPem(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    return NotFound(fmt::format("cannot read {}", path)).Hint("a PEM file is expected there");
+  }
+  return text.str();
+}
+
+Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Config& config) {
+  if (config.tls_cert.empty()) {
+    return grpc::InsecureServerCredentials();
+  }
+  ASSIGN_OR_RETURN(std::string certificate, ReadPem(config.tls_cert));
+  ASSIGN_OR_RETURN(std::string key, ReadPem(config.tls_key));
+  grpc::SslServerCredentialsOptions options;
+  options.pem_key_cert_pairs.push_back({std::move(key), std::move(certificate)});
+  return grpc::SslServerCredentials(options);
+}
+
+class GrpcGateway final : public Gateway {
+ public:
+  GrpcGateway(std::unique_ptr<SourcePool> sources, const Config& config)
+      : scripts_(std::move(sources), config.user, config.max_statements),
+        gateway_service_(MakeGatewayService(scripts_)),
+        sqlflow_service_(MakeSqlflowService(scripts_)) {}
+
+  ~GrpcGateway() override { Shutdown(); }
+
+  Status Listen(const Config& config) {
+    ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials,
+                     MakeCredentials(config));
+    const size_t colon = config.grpc.rfind(':');
+    if (colon == std::string::npos || colon + 1 == config.grpc.size()) {
+      return InvalidArgument(fmt::format("grpc must be HOST:PORT, not '{}'", config.grpc));
+    }
+    grpc::ResourceQuota quota("gateway");
+    quota.SetMaxThreads(static_cast<int>(config.max_statements) + kSpareThreads);
+    int port = 0;
+    grpc::ServerBuilder builder;
+    builder.SetResourceQuota(quota);
+    builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+    builder.SetMaxSendMessageSize(-1);  // a cell may be as long as the database allows
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                               kLeastPingIntervalMs);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a taken port is an error
+    builder.AddListeningPort(config.grpc, credentials, &port);
+    builder.RegisterService(gateway_service_.get());
+    builder.RegisterService(sqlflow_service_.get());
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr || port == 0) {
+      server_.reset();
+      return Unavailable(fmt::format("cannot listen on {}", config.grpc))
+          .Hint("is the port taken, or the certificate not a PEM file?");
+    }
+    address_ = fmt::format("{}:{}", config.grpc.substr(0, colon), port);
+    return OkStatus();
+  }
+
+  const std::string& address() const override { return address_; }
+
+  void Shutdown() override {
+    scripts_.Shutdown();
+    if (server_ != nullptr) {
+      server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
+      server_->Wait();
+      server_.reset();
+    }
+  }
+
+ private:
+  GatewayScripts scripts_;
+  const std::unique_ptr<grpc::Service> gateway_service_;
+  const std::unique_ptr<grpc::Service> sqlflow_service_;
+  std::unique_ptr<grpc::Server> server_;
+  std::string address_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
+  ASSIGN_OR_RETURN(std::unique_ptr<SourcePool> sources, SourcePool::Open(config.source));
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  auto gateway = std::make_unique<GrpcGateway>(std::move(sources), config);
+  RETURN_IF_ERROR(gateway->Listen(config));
+  return std::unique_ptr<Gateway>(std::move(gateway));
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,148 @@
+#include "server/gateway_client.h"
+
+#include <fmt/core.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "executor/executor.h"
+#include "server/gateway.grpc.pb.h"
+#include "server/gateway_wire_internal.h"
+
+namespace sluice::server {
+namespace {
+
+constexpr std::chrono::seconds kConnectDeadline(5);
+// A training may take days; what notices a dead gateway is the keepalive.
+constexpr std::chrono::hours kScriptDeadline(24 * 30);
+constexpr int kKeepaliveMs = 10'000;
+constexpr int kKeepaliveTimeoutMs = 5'000;
+
+Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const std::string& ca_file) {
+  if (ca_file.empty()) {
+    return grpc::InsecureChannelCredentials();
+  }
+  std::ifstream file(ca_file, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    return NotFound(fmt::format("cannot read the certificate {}", ca_file));
+  }
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = text.str();
+  return grpc::SslCredentials(options);
+}
+
+Status FromGrpc(const grpc::Status& status) {
+  if (status.ok()) {
+    return OkStatus();
+  }
+  return Status(static_cast<Code>(status.error_code()), status.error_message());
+}
+
+class GrpcGatewayClient final : public GatewayClient {
+ public:
+  GrpcGatewayClient(std::unique_ptr<v1::Gateway::Stub> stub, std::string user)
+      : stub_(std::move(stub)), user_(std::move(user)) {}
+
+  Status CheckVersion(const std::string& address) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kConnectDeadline);
+    v1::GetVersionResponse response;
+    const grpc::Status status = stub_->GetVersion(&context, {}, &response);
+    if (!status.ok()) {
+      return Unavailable(
+                 fmt::format("cannot reach a gateway at {}: {}", address, status.error_message()))
+          .SqlState("08001")
+          .Hint("start one: sluice serve --source URL --grpc HOST:PORT");
+    }
+    return OkStatus();
+  }
+
+  Status Run(const std::string& script, std::stop_token stop, executor::ResultSink& sink) override {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kScriptDeadline);
+    const std::stop_callback<std::function<void()>> cancel(stop, [&] { context.TryCancel(); });
+    v1::RunRequest request;
+    request.set_script(script);
+    request.set_user(user_);
+    for (const std::string& setting : settings_) {
+      request.add_settings(setting);
+    }
+    const auto reader = stub_->Run(&context, request);
+    Status failure;
+    v1::RunUpdate update;
+    while (reader->Read(&update)) {
+      if (failure.ok()) {
+        failure = Apply(update, sink);
+        if (!failure.ok() && update.update_case() != v1::RunUpdate::kError) {
+          context.TryCancel();  // the rows cannot be shown: the gateway need not go on
+        }
+      }
+    }
+    const grpc::Status status = reader->Finish();
+    if (stop.stop_requested()) {
+      return Cancelled("cancelled");
+    }
+    return failure.ok() ? FromGrpc(status) : failure;
+  }
+
+ private:
+  Status Apply(const v1::RunUpdate& update, executor::ResultSink& sink) {
+    switch (update.update_case()) {
+      case v1::RunUpdate::kHeader: {
+        ASSIGN_OR_RETURN(schema_, HeaderFromWire(update.header()));
+        return sink.Header(schema_);
+      }
+      case v1::RunUpdate::kRows: {
+        RowBatch batch;
+        RETURN_IF_ERROR(RowsFromWire(update.rows(), schema_, &batch));
+        return sink.Rows(batch);
+      }
+      case v1::RunUpdate::kNotice:
+        sink.Notice(update.notice());
+        return OkStatus();
+      case v1::RunUpdate::kProgress:
+        sink.Progress(ProgressFromWire(update.progress()));
+        return OkStatus();
+      case v1::RunUpdate::kStatementDone:
+        sink.Done(update.statement_done().tag());
+        return OkStatus();
+      case v1::RunUpdate::kSettingChanged:
+        settings_.push_back(update.setting_changed());
+        return OkStatus();
+      case v1::RunUpdate::kError:
+        return ErrorFromWire(update.error());
+      case v1::RunUpdate::UPDATE_NOT_SET:
+        break;  // an update that a newer gateway knows
+    }
+    return OkStatus();
+  }
+
+  const std::unique_ptr<v1::Gateway::Stub> stub_;
+  const std::string user_;
+  std::vector<std::string> settings_;
+  Schema schema_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<GatewayClient>> GatewayClient::Connect(const GatewayClientOptions& options) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
+                   MakeCredentials(options.ca_file));
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  const std::shared_ptr<grpc::Channel> channel =
+      grpc::CreateCustomChannel(options.address, credentials, arguments);
+  auto client = std::make_unique<GrpcGatewayClient>(v1::Gateway::NewStub(channel), options.user);
+  RETURN_IF_ERROR(client->CheckVersion(options.address));
+  return std::unique_ptr<GatewayClient>(std::move(client));
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,208 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "server/gateway_wire_internal.h"
+
+namespace sluice::server {
+namespace {
+
+// gRPC's own default limit for a message is 4 MB, and a client sees its first rows earlier.
+constexpr size_t kMessageBytes = 1 << 20;
+
+bool HoldsTexts(DataType type) {
+  return type == DataType::kText || type == DataType::kBytes;
+}
+
+size_t RowBytes(const RowBatch& batch, size_t row) {
+  constexpr size_t kNumberBytes = 8;
+  size_t bytes = 0;
+  for (const RowBatch::Column& column : batch.columns) {
+    bytes += kNumberBytes;
+    if (HoldsTexts(column.type) && column.null[row] == 0) {
+      bytes += column.texts[row].size();
+    }
+  }
+  return bytes;
+}
+
+void ColumnToWire(const RowBatch::Column& column, size_t begin, size_t end, v1::Column* wire) {
+  const auto first = column.null.begin() + static_cast<ptrdiff_t>(begin);
+  const auto last = column.null.begin() + static_cast<ptrdiff_t>(end);
+  if (std::any_of(first, last, [](uint8_t null) { return null != 0; })) {
+    wire->mutable_null()->assign(first, last);
+  }
+  // A NULL cell of a RowBatch holds whatever was there before: send nothing of it.
+  for (size_t r = begin; r < end; ++r) {
+    const bool null = column.null[r] != 0;
+    if (column.type == DataType::kDouble) {
+      wire->add_doubles(null ? 0 : column.doubles[r]);
+    } else if (HoldsTexts(column.type)) {
+      const std::string_view text = null ? std::string_view() : column.texts[r];
+      wire->add_texts(text.data(), text.size());
+    } else {
+      wire->add_integers(null ? 0 : column.int64s[r]);
+    }
+  }
+}
+
+Status Malformed(std::string_view what) {
+  return Unavailable(fmt::format("the gateway sent {}", what));
+}
+
+}  // namespace
+
+v1::Header HeaderToWire(const Schema& schema) {
+  v1::Header header;
+  for (const ColumnInfo& column : schema.columns) {
+    v1::ColumnDescription* wire = header.add_columns();
+    wire->set_name(column.name);
+    wire->set_type(static_cast<v1::ColumnType>(column.type));  // the same numbers
+    wire->set_database_type(column.database_type);
+  }
+  return header;
+}
+
+Result<Schema> HeaderFromWire(const v1::Header& header) {
+  Schema schema;
+  for (const v1::ColumnDescription& column : header.columns()) {
+    if (column.type() < v1::BOOLEAN || column.type() > v1::BYTES) {
+      return Malformed("a column of an unknown type");
+    }
+    schema.columns.push_back(
+        {column.name(), static_cast<DataType>(column.type()), column.database_type()});
+  }
+  return schema;
+}
+
+Status RowsToWire(const RowBatch& batch, const std::function<Status(const v1::Rows&)>& send) {
+  for (size_t begin = 0; begin < batch.rows;) {
+    size_t end = begin;
+    for (size_t bytes = 0; end < batch.rows && bytes < kMessageBytes; ++end) {
+      bytes += RowBytes(batch, end);
+    }
+    v1::Rows rows;
+    rows.set_count(static_cast<int64_t>(end - begin));
+    for (const RowBatch::Column& column : batch.columns) {
+      ColumnToWire(column, begin, end, rows.add_columns());
+    }
+    RETURN_IF_ERROR(send(rows));
+    begin = end;
+  }
+  return OkStatus();
+}
+
+Status RowsFromWire(const v1::Rows& rows, const Schema& schema, RowBatch* batch) {
+  if (rows.count() < 0 || static_cast<size_t>(rows.columns_size()) != schema.columns.size()) {
+    return Malformed("rows that do not fit their header");
+  }
+  const auto count = static_cast<size_t>(rows.count());
+  for (int c = 0; c < rows.columns_size(); ++c) {
+    const v1::Column& wire = rows.columns(c);
+    const DataType type = schema.columns[static_cast<size_t>(c)].type;
+    const int size = type == DataType::kDouble ? wire.doubles_size()
+                     : HoldsTexts(type)        ? wire.texts_size()
+                                               : wire.integers_size();
+    if (static_cast<size_t>(size) != count ||
+        (!wire.null().empty() && wire.null().size() != count)) {
+      return Malformed("rows that do not fit their header");
+    }
+  }
+  batch->Reset(schema, count);
+  batch->rows = count;
+  for (size_t c = 0; c < batch->columns.size(); ++c) {
+    const v1::Column& wire = rows.columns(static_cast<int>(c));
+    RowBatch::Column& column = batch->columns[c];
+    std::fill(column.null.begin(), column.null.end(), uint8_t{0});
+    std::copy(wire.null().begin(), wire.null().end(), column.null.begin());
+    std::copy(wire.integers().begin(), wire.integers().end(), column.int64s.begin());
+    std::copy(wire.doubles().begin(), wire.doubles().end(), column.doubles.begin());
+    std::copy(wire.texts().begin(), wire.texts().end(), column.texts.begin());
+  }
+  return OkStatus();
+}
+
+v1::Progress ProgressToWire(const elastic::Progress& progress) {
+  v1::Progress wire;
+  wire.set_rows_done(progress.rows_done);
+  wire.set_rows_total(progress.rows_total);
+  wire.set_rows_per_second(progress.rows_per_second);
+  wire.set_epoch(progress.epoch);
+  wire.set_epochs(progress.epochs);
+  wire.set_loss(progress.loss);
+  for (const auto& [name, value] : progress.metrics) {
+    v1::Metric* metric = wire.add_metrics();
+    metric->set_name(name);
+    metric->set_value(value);
+  }
+  wire.set_workers(progress.workers);
+  wire.set_seconds_left(progress.seconds_left);
+  return wire;
+}
+
+elastic::Progress ProgressFromWire(const v1::Progress& wire) {
+  elastic::Progress progress;
+  progress.rows_done = wire.rows_done();
+  progress.rows_total = wire.rows_total();
+  progress.rows_per_second = wire.rows_per_second();
+  progress.epoch = wire.epoch();
+  progress.epochs = wire.epochs();
+  progress.loss = wire.loss();
+  for (const v1::Metric& metric : wire.metrics()) {
+    progress.metrics.emplace_back(metric.name(), metric.value());
+  }
+  progress.workers = wire.workers();
+  progress.seconds_left = wire.seconds_left();
+  return progress;
+}
+
+v1::Error ErrorToWire(const Status& status, std::string_view script) {
+  v1::Error error;
+  for (const Diagnostic& diagnostic : status.diagnostics()) {
+    v1::Diagnostic* wire = error.add_diagnostics();
+    wire->set_sqlstate(diagnostic.sqlstate);
+    wire->set_message(diagnostic.message);
+    wire->set_detail(diagnostic.detail);
+    wire->set_hint(diagnostic.hint);
+    wire->set_code(static_cast<int>(diagnostic.code));
+    wire->set_span_begin(diagnostic.span.begin);
+    wire->set_span_end(diagnostic.span.end);
+    if (diagnostic.span.valid()) {
+      const LineColumn place = FindLineColumn(script, diagnostic.span.begin);
+      wire->set_line(place.line);
+      wire->set_column(place.column);
+    }
+  }
+  return error;
+}
+
+Status ErrorFromWire(const v1::Error& error) {
+  Status status;
+  for (const v1::Diagnostic& wire : error.diagnostics()) {
+    const Code code = wire.code() > 0 ? static_cast<Code>(wire.code()) : Code::kUnknown;
+    status.Add(Status(code, wire.message())
+                   .SqlState(wire.sqlstate())
+                   .Detail(wire.detail())
+                   .Hint(wire.hint())
+                   .At({wire.span_begin(), wire.span_end()}));
+  }
+  return status.ok() ? Malformed("an error without a text") : status;
+}
+
+void JobToWire(const catalog::Job& job, v1::Job* wire) {
+  wire->set_id(job.id);
+  wire->set_state(std::string(catalog::JobStateName(job.state)));
+  wire->set_kind(job.kind);
+  wire->set_statement(job.statement);
+  wire->set_model(job.model);
+  wire->set_user(job.user);
+  wire->set_started_micros(job.started_micros);
+  wire->set_finished_micros(job.finished_micros);
+  wire->set_rows_read(job.rows_read);
+  wire->set_rows_trained(job.rows_trained);
+  wire->set_rows_retried(job.rows_retried);
+  wire->set_rows_skipped(job.rows_skipped);
+  wire->set_error(job.error);
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,154 @@
+#include "server/job_statements.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "base/clock.h"
+#include "catalog/data_source.h"
+#include "catalog/job_store.h"
+#include "executor/executor.h"
+#include "executor/result_rows.h"
+#include "server/session.h"
+
+namespace sluice::server {
+namespace {
+
+// How often WAIT JOB looks at the job's row, which another process may be writing.
+constexpr std::chrono::milliseconds kWaitStep(200);
+
+Result<catalog::Job> FindJob(int64_t id, Span span, Session& session) {
+  auto job = session.source().jobs().Find(id);
+  if (!job.ok()) {
+    Status status = job.status();
+    return std::move(status).At(span);
+  }
+  return job;
+}
+
+double SecondsOf(const catalog::Job& job) {
+  const int64_t end = job.finished_micros != 0 ? job.finished_micros : WallMicros();
+  return static_cast<double>(end - job.started_micros) / 1e6;
+}
+
+Value TimeOrNull(int64_t micros) {
+  return micros == 0 ? Value() : Value(FormatTimestamp(micros));
+}
+
+// Sleeps for one step; false when the session was cancelled.
+bool WaitOneStep(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock<std::mutex> lock(mutex);
+  wake.wait_for(lock, stop, kWaitStep, [] { return false; });
+  return !stop.stop_requested();
+}
+
+Status OutcomeOf(const catalog::Job& job, Span span) {
+  if (job.state == catalog::JobState::kCancelled) {
+    return Cancelled(fmt::format("job {} was cancelled", job.id)).At(span);
+  }
+  if (job.state == catalog::JobState::kFailed) {
+    return Status(Code::kFailedPrecondition, fmt::format("job {} failed: {}", job.id, job.error))
+        .At(span);
+  }
+  return OkStatus();
+}
+
+Status WaitForJob(const parser::JobStatement& statement, Session& session,
+                  executor::ResultSink& sink) {
+  size_t shown_events = 0;
+  for (;;) {
+    ASSIGN_OR_RETURN(const catalog::Job job, FindJob(statement.job, statement.span, session));
+    if (job.state != catalog::JobState::kRunning) {
+      RETURN_IF_ERROR(OutcomeOf(job, statement.span));
+      RETURN_IF_ERROR(ShowJob(job.id, statement.span, session, sink));
+      sink.Done("WAIT JOB");
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events,
+                     session.source().jobs().Events(statement.job));
+    for (; shown_events < events.size(); ++shown_events) {
+      const catalog::JobEvent& event = events[shown_events];
+      sink.Notice(fmt::format("{} {} {}", FormatTimestamp(event.micros), event.kind, event.detail));
+    }
+    if (!WaitOneStep(session.stop())) {
+      return Cancelled("cancelled while waiting; the job goes on").At(statement.span);
+    }
+  }
+}
+
+Status CancelJob(const parser::JobStatement& statement, Session& session,
+                 executor::ResultSink& sink) {
+  ASSIGN_OR_RETURN(const catalog::Job job, FindJob(statement.job, statement.span, session));
+  if (job.state != catalog::JobState::kRunning) {
+    return Status(Code::kFailedPrecondition, fmt::format("job {} has ended already: {}", job.id,
+                                                         catalog::JobStateName(job.state)))
+        .At(statement.span);
+  }
+  RETURN_IF_ERROR(session.source().jobs().RequestCancel(job.id));
+  sink.Notice(fmt::format("job {} was asked to stop", job.id));
+  sink.Done("CANCEL JOB");
+  return OkStatus();
+}
+
+}  // namespace
+
+Status ShowJobs(Session& session, executor::ResultSink& sink) {
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, session.source().jobs().List());
+  executor::ResultRows rows(Schema{{{"job", DataType::kInt64, "bigint"},
+                                    {"state", DataType::kText, "text"},
+                                    {"kind", DataType::kText, "text"},
+                                    {"model", DataType::kText, "text"},
+                                    {"user", DataType::kText, "text"},
+                                    {"rows", DataType::kInt64, "bigint"},
+                                    {"started", DataType::kTimestamp, "timestamp"},
+                                    {"seconds", DataType::kDouble, "double precision"}}});
+  for (const catalog::Job& job : jobs) {
+    rows.Add({job.id, std::string(catalog::JobStateName(job.state)), job.kind, job.model, job.user,
+              std::max(job.rows_trained, job.rows_read), job.started_micros, SecondsOf(job)});
+  }
+  return rows.SendTo(sink);
+}
+
+Status ShowJob(int64_t id, Span span, Session& session, executor::ResultSink& sink) {
+  ASSIGN_OR_RETURN(const catalog::Job job, FindJob(id, span, session));
+  ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, session.source().jobs().Events(id));
+  executor::ResultRows rows(Schema{{{"section", DataType::kText, "text"},
+                                    {"name", DataType::kText, "text"},
+                                    {"value", DataType::kText, "text"}}});
+  const auto number = [](int64_t value) { return Value(fmt::format("{}", value)); };
+  rows.Add({"job", "number", number(job.id)});
+  rows.Add({"job", "state", std::string(catalog::JobStateName(job.state))});
+  rows.Add({"job", "kind", job.kind});
+  rows.Add({"job", "model", job.model});
+  rows.Add({"job", "user", job.user});
+  rows.Add({"job", "statement", job.statement});
+  rows.Add({"job", "started", TimeOrNull(job.started_micros)});
+  rows.Add({"job", "finished", TimeOrNull(job.finished_micros)});
+  rows.Add({"job", "seconds", fmt::format("{:.3f}", SecondsOf(job))});
+  if (!job.error.empty()) {
+    rows.Add({"job", "error", job.error});
+  }
+  rows.Add({"rows", "read", number(job.rows_read)});
+  rows.Add({"rows", "trained", number(job.rows_trained)});
+  rows.Add({"rows", "retried", number(job.rows_retried)});
+  rows.Add({"rows", "skipped", number(job.rows_skipped)});
+  for (const catalog::JobEvent& event : events) {
+    rows.Add(
+        {"event", event.kind, fmt::format("{} {}", FormatTimestamp(event.micros), event.detail)});
+  }
+  return rows.SendTo(sink);
+}
+
+Status RunJobStatement(const parser::JobStatement& statement, Session& session,
+                       executor::ResultSink& sink) {
+  return statement.action == parser::JobStatement::Action::kWait
+             ? WaitForJob(statement, session, sink)
+             : CancelJob(statement, session, sink);
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,265 @@
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "base/log.h"
+#include "executor/child_process.h"
+#include "server/commands.h"
+#include "server/shell.h"
+#include "server/signals.h"
+#include "server/statement_form.h"
+#include "server/version.h"
+
+// The command line. Each Add... describes one subcommand and, when it was the one given, leaves
+// what it has to do in `run`.
+namespace sluice::server {
+namespace {
+
+// What several subcommands share; `values` go over configuration file and environment.
+struct CommonFlags {
+  std::string config_file;
+  ConfigValues values;
+};
+
+// Everything that the command line can say; CLI11 fills it in, `run` is the subcommand given.
+struct CommandLine {
+  CommonFlags common;
+  SqlOptions sql;
+  bool print_config = false;
+  SampleOptions sample;
+  TrainForm train;
+  PredictForm predict;
+  EvaluateForm evaluate;
+  std::string format = "table";  // of train, predict and evaluate
+  std::function<int()> run;
+  std::optional<elastic::Role> fleet_role;  // in place of `run`
+};
+
+void AddConfigFlag(CLI::App& command, const char* flag, const char* key, const char* doc,
+                   CommonFlags& common) {
+  command.add_option_function<std::string>(
+      flag, [&common, key](const std::string& value) { common.values.emplace_back(key, value); },
+      doc);
+}
+
+void AddCommon(CLI::App& command, CommonFlags& common) {
+  command.add_option("--config", common.config_file, "file of 'key = value' lines");
+  AddConfigFlag(command, "--source,-d,--datasource", "source",
+                "sqlite:PATH or postgresql://user@host:port/database", common);
+  AddConfigFlag(command, "--log-level", "log_level", "debug, info, warn (default), error or off",
+                common);
+  AddConfigFlag(command, "--user", "user", "whose jobs they are (default: $USER)", common);
+}
+
+void AddFormat(CLI::App& command, std::string& format) {
+  command.add_option("--format", format, "how rows are printed")
+      ->check(CLI::IsMember({"table", "csv", "json"}))
+      ->capture_default_str();
+}
+
+// Loads the configuration, starts the log, and goes on with it.
+int WithConfig(const CommonFlags& common, const std::function<int(const Config&)>& command) {
+  const auto config = LoadConfig(common.config_file, common.values);
+  if (!config.ok()) {
+    fmt::print(stderr, "{}", RenderWithCaret(config.status(), ""));
+    return kExitUsage;
+  }
+  log::Level level = log::Level::kWarn;
+  level = config->log_level == "debug"   ? log::Level::kDebug
+          : config->log_level == "info"  ? log::Level::kInfo
+          : config->log_level == "error" ? log::Level::kError
+          : config->log_level == "off"   ? log::Level::kOff
+                                         : level;
+  log::Start("sluice", level);
+  return command(*config);
+}
+
+// -c and -f in the order in which they stood.
+Status CollectScripts(const CLI::App& command, SqlOptions& options) {
+  std::map<const CLI::Option*, size_t> taken;
+  for (const CLI::Option* option : command.parse_order()) {
+    const size_t next = taken[option]++;
+    if (option->get_name() == "--command") {
+      options.scripts.push_back(option->results().at(next));
+    } else if (option->get_name() == "--file") {
+      ASSIGN_OR_RETURN(std::string script, ReadScript(option->results().at(next)));
+      options.scripts.push_back(std::move(script));
+    }
+  }
+  options.from_input = options.scripts.empty();
+  return OkStatus();
+}
+
+void AddSql(CLI::App& app, CommandLine& line) {
+  CLI::App* sql = app.add_subcommand("sql", "Shell and batch: run statements");
+  AddCommon(*sql, line.common);
+  sql->add_option("--gateway", line.sql.gateway, "HOST:PORT of a running gateway");
+  sql->add_option("--gateway-ca", line.sql.gateway_ca, "PEM file: talk TLS to the gateway");
+  sql->add_option("-c,-e,--command", "run these statements (may be repeated)")->take_all();
+  sql->add_option("-f,--file", "run this file; - is standard input (may be repeated)")->take_all();
+  AddFormat(*sql, line.sql.format);
+  sql->callback([sql, &line] {
+    line.run = [sql, &line] {
+      const Status status = CollectScripts(*sql, line.sql);
+      if (!status.ok()) {
+        fmt::print(stderr, "{}", RenderWithCaret(status, ""));
+        return kExitUsage;
+      }
+      return WithConfig(line.common,
+                        [&line](const Config& config) { return RunSql(config, line.sql); });
+    };
+  });
+}
+
+void AddServe(CLI::App& app, CommandLine& line) {
+  CLI::App* serve = app.add_subcommand("serve", "Gateway: statements over gRPC");
+  AddCommon(*serve, line.common);
+  AddConfigFlag(*serve, "--grpc", "grpc", "HOST:PORT to listen on (127.0.0.1:50051; port 0: any)",
+                line.common);
+  AddConfigFlag(*serve, "--tls-cert", "tls_cert", "PEM file", line.common);
+  AddConfigFlag(*serve, "--tls-key", "tls_key", "PEM file", line.common);
+  AddConfigFlag(*serve, "--max-statements", "max_statements", "scripts at the same time (32)",
+                line.common);
+  serve->add_flag("--print-config", line.print_config, "print the resulting configuration and end");
+  serve->callback([&line] {
+    line.run = [&line] {
+      return WithConfig(line.common, [&line](const Config& config) {
+        if (line.print_config) {
+          fmt::print("{}", PrintConfig(config));
+          return kExitOk;
+        }
+        return RunServe(config);
+      });
+    };
+  });
+}
+
+void AddSample(CLI::App& app, CommandLine& line) {
+  CLI::App* sample = app.add_subcommand("sample", "Make a table of sample data of any size");
+  sample->add_option("kind", line.sample.kind, "what kind of data")
+      ->check(CLI::IsMember({"census", "clicks"}))
+      ->required();
+  sample->add_option("--rows", line.sample.rows, "how many")
+      ->check(CLI::PositiveNumber)
+      ->required();
+  sample->add_option("--into", line.sample.into, "data source: sqlite:PATH or postgresql://...")
+      ->required();
+  sample->add_option("--table", line.sample.table, "name of the table (default: the kind)");
+  sample->add_option("--seed", line.sample.seed, "the same seed makes the same rows")
+      ->capture_default_str();
+  sample->add_flag("--replace", line.sample.replace, "drop an existing table of that name first");
+  sample->callback([&line] { line.run = [&line] { return RunSample(line.sample); }; });
+}
+
+// Runs a statement that was made of flags.
+int RunForm(const CommonFlags& common, const Result<std::string>& statement,
+            const std::string& format) {
+  if (!statement.ok()) {
+    fmt::print(stderr, "{}", RenderWithCaret(statement.status(), ""));
+    return kExitUsage;
+  }
+  return WithConfig(common, [&](const Config& config) {
+    return RunStatementCommand(config, *statement, format);
+  });
+}
+
+void AddTrain(CLI::App& app, CommandLine& line) {
+  CLI::App* train = app.add_subcommand("train", "Command-line form of TO TRAIN");
+  AddCommon(*train, line.common);
+  AddFormat(*train, line.format);
+  train->add_option("--model_def", line.train.model_def, "model type (default: chosen for you)");
+  train->add_option("--model_params", line.train.model_params,
+                    "\"hidden_units=[64,32]; n_classes=3\"");
+  train->add_option("--training_data", line.train.training_data, "table or SELECT")->required();
+  train->add_option("--validation_data", line.train.validation_data, "table or SELECT");
+  train->add_option("--label", line.train.label, "column to learn")->required();
+  train->add_option("--output", line.train.output, "model to make")->required();
+  train->add_option("--base", line.train.base, "model to continue from");
+  train->add_option("--num_epochs", line.train.num_epochs, "passes over the data");
+  train->add_option("--minibatch_size", line.train.minibatch_size, "rows in a step");
+  train->add_option("--max_step", line.train.max_step, "steps at most");
+  train->add_option("--num_workers", line.train.num_workers, "worker processes");
+  train->add_option("--num_ps_pods", line.train.num_ps_pods, "parameter server processes");
+  train->callback([&line] {
+    line.run = [&line] {
+      return RunForm(line.common, TrainStatementText(line.train), line.format);
+    };
+  });
+}
+
+void AddPredict(CLI::App& app, CommandLine& line) {
+  CLI::App* predict = app.add_subcommand("predict", "Command-line form of TO PREDICT");
+  AddCommon(*predict, line.common);
+  AddFormat(*predict, line.format);
+  predict->add_option("--model", line.predict.model, "model to use")->required();
+  predict->add_option("--prediction_data", line.predict.prediction_data, "table or SELECT")
+      ->required();
+  predict->add_option("--output", line.predict.output, "table.column (default: rows are printed)");
+  predict->callback([&line] {
+    line.run = [&line] {
+      return RunForm(line.common, PredictStatementText(line.predict), line.format);
+    };
+  });
+}
+
+void AddEvaluate(CLI::App& app, CommandLine& line) {
+  CLI::App* evaluate = app.add_subcommand("evaluate", "Command-line form of TO EVALUATE");
+  AddCommon(*evaluate, line.common);
+  AddFormat(*evaluate, line.format);
+  evaluate->add_option("--model", line.evaluate.model, "model to evaluate")->required();
+  evaluate->add_option("--validation_data", line.evaluate.validation_data, "table or SELECT")
+      ->required();
+  evaluate->add_option("--label", line.evaluate.label,
+                       "column to compare with (default: the model's)");
+  evaluate->add_option("--output", line.evaluate.output, "table for the metrics");
+  evaluate->callback([&line] {
+    line.run = [&line] {
+      return RunForm(line.common, EvaluateStatementText(line.evaluate), line.format);
+    };
+  });
+}
+
+// A fleet starts these; their configuration comes through an inherited descriptor.
+void AddFleetProcesses(CLI::App& app, CommandLine& line) {
+  for (const elastic::Role role :
+       {elastic::Role::kMaster, elastic::Role::kWorker, elastic::Role::kParameterServer}) {
+    app.add_subcommand(std::string(elastic::RoleName(role)),
+                       "Part of a running job; a fleet starts it")
+        ->callback([role, &line] { line.fleet_role = role; });
+  }
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("sluice: SELECT ... LABEL column INTO model trains a model");
+  app.set_version_flag("--version", kVersion);
+  app.require_subcommand(1);
+  CommandLine line;
+  AddSql(app, line);
+  AddServe(app, line);
+  AddSample(app, line);
+  AddTrain(app, line);
+  AddPredict(app, line);
+  AddEvaluate(app, line);
+  AddFleetProcesses(app, line);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  if (line.fleet_role) {
+    return executor::RunChildProcess(*line.fleet_role);
+  }
+  BlockSignals();
+  return line.run();
+}
+
+}  // namespace
+}  // namespace sluice::server
+
+int main(int argc, char** argv) {
+  return sluice::server::Main(argc, argv);
+}

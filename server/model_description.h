@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sluice::catalog {
+struct ModelVersion;
+}
+namespace sluice::plan {
+class TrainPlan;
+}
+
+namespace sluice::server {
+
+// One row of DESCRIBE MODEL: section "model", "feature", "attribute", "metric" or "lineage".
+struct DescriptionLine {
+  std::string section;
+  std::string name;
+  std::string value;
+};
+
+// Everything that is stored about a version, for a reader. Pure.
+std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& version,
+                                             const plan::TrainPlan& plan);
+
+}  // namespace sluice::server

@@ -1,0 +1,206 @@
+#include "server/output.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "server/table_output.h"
+
+namespace sluice::server {
+namespace {
+
+// A write per line would be a system call per row.
+constexpr size_t kFlushBytes = 64 << 10;
+
+class BufferedPrinter : public RowPrinter {
+ public:
+  explicit BufferedPrinter(Write write) : write_(std::move(write)) {}
+  Status Finish() override { return Flush(); }
+
+ protected:
+  Status FlushWhenFull() { return text_.size() < kFlushBytes ? OkStatus() : Flush(); }
+  Status Flush() {
+    std::string text;
+    text.swap(text_);
+    return text.empty() ? OkStatus() : write_(text);
+  }
+  std::string text_;
+
+ private:
+  Write write_;
+};
+
+class CsvPrinter final : public BufferedPrinter {
+ public:
+  using BufferedPrinter::BufferedPrinter;
+
+  Status Header(const Schema& schema) override {
+    for (size_t c = 0; c < schema.columns.size(); ++c) {
+      text_ += c == 0 ? "" : ",";
+      AppendField(schema.columns[c].name);
+    }
+    text_ += '\n';
+    return OkStatus();
+  }
+
+  Status Rows(const RowBatch& batch) override {
+    for (size_t r = 0; r < batch.rows; ++r) {
+      for (size_t c = 0; c < batch.columns.size(); ++c) {
+        text_ += c == 0 ? "" : ",";
+        const RowBatch::Column& column = batch.columns[c];
+        if (column.null[r] == 0) {
+          AppendField(CellText(column, r));
+        }
+      }
+      text_ += '\n';
+      RETURN_IF_ERROR(FlushWhenFull());
+    }
+    return OkStatus();
+  }
+
+ private:
+  void AppendField(std::string_view field) {
+    if (!field.empty() && field.find_first_of(",\"\r\n") == std::string_view::npos) {
+      text_ += field;
+      return;
+    }
+    text_ += '"';
+    for (const char c : field) {
+      text_ += c;
+      if (c == '"') {
+        text_ += c;
+      }
+    }
+    text_ += '"';
+  }
+};
+
+// Length of the well-formed UTF-8 character at text[i], 0 if there is none.
+size_t CharacterLength(std::string_view text, size_t i) {
+  const auto byte = [&](size_t k) { return static_cast<unsigned char>(text[k]); };
+  const unsigned char lead = byte(i);
+  const size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  if (length == 0 || lead > 0xF4 || i + length > text.size()) {
+    return 0;
+  }
+  for (size_t k = 1; k < length; ++k) {
+    if ((byte(i + k) & 0xC0U) != 0x80U) {
+      return 0;
+    }
+  }
+  // Over-long forms, surrogates and what lies past U+10FFFF.
+  if ((lead == 0xE0 && byte(i + 1) < 0xA0) || (lead == 0xED && byte(i + 1) > 0x9F) ||
+      (lead == 0xF0 && byte(i + 1) < 0x90) || (lead == 0xF4 && byte(i + 1) > 0x8F)) {
+    return 0;
+  }
+  return length;
+}
+
+void AppendJsonText(std::string_view text, std::string& json) {
+  json += '"';
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = CharacterLength(text, i);
+    if (length == 0) {  // JSON is UTF-8: a stray byte becomes the replacement character
+      json += "\xEF\xBF\xBD";
+      ++i;
+      continue;
+    }
+    const char c = text[i];
+    if (c == '"' || c == '\\') {
+      json += '\\';
+      json += c;
+    } else if (c == '\n') {
+      json += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      json += fmt::format("\\u{:04x}", c);
+    } else {
+      json += text.substr(i, length);
+    }
+    i += length;
+  }
+  json += '"';
+}
+
+class JsonPrinter final : public BufferedPrinter {
+ public:
+  using BufferedPrinter::BufferedPrinter;
+
+  Status Header(const Schema& schema) override {
+    keys_.clear();
+    for (const ColumnInfo& column : schema.columns) {
+      std::string key;
+      AppendJsonText(column.name, key);
+      keys_.push_back(key + ": ");
+    }
+    return OkStatus();
+  }
+
+  Status Rows(const RowBatch& batch) override {
+    for (size_t r = 0; r < batch.rows; ++r) {
+      text_ += '{';
+      for (size_t c = 0; c < batch.columns.size(); ++c) {
+        text_ += c == 0 ? "" : ", ";
+        text_ += keys_[c];
+        AppendCell(batch.columns[c], r);
+      }
+      text_ += "}\n";
+      RETURN_IF_ERROR(FlushWhenFull());
+    }
+    return OkStatus();
+  }
+
+ private:
+  void AppendCell(const RowBatch::Column& column, size_t row) {
+    if (column.null[row] != 0) {
+      text_ += "null";
+    } else if (column.type == DataType::kBool) {
+      text_ += column.int64s[row] != 0 ? "true" : "false";
+    } else if (column.type == DataType::kInt64 ||
+               (column.type == DataType::kDouble && std::isfinite(column.doubles[row]))) {
+      text_ += CellText(column, row);
+    } else {
+      AppendJsonText(CellText(column, row), text_);
+    }
+  }
+  std::vector<std::string> keys_;
+};
+
+}  // namespace
+
+std::optional<OutputFormat> ParseOutputFormat(std::string_view name) {
+  if (name == "table") {
+    return OutputFormat::kTable;
+  }
+  if (name == "csv") {
+    return OutputFormat::kCsv;
+  }
+  if (name == "json") {
+    return OutputFormat::kJson;
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<RowPrinter> RowPrinter::Make(OutputFormat format, Write write) {
+  switch (format) {
+    case OutputFormat::kCsv:
+      return std::make_unique<CsvPrinter>(std::move(write));
+    case OutputFormat::kJson:
+      return std::make_unique<JsonPrinter>(std::move(write));
+    case OutputFormat::kTable:
+      break;
+  }
+  return std::make_unique<TablePrinter>(std::move(write));
+}
+
+std::string CellText(const RowBatch::Column& column, size_t row) {
+  if (column.type == DataType::kBytes && column.null[row] == 0) {
+    std::string text = "\\x";
+    for (const char byte : column.texts[row]) {
+      text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    }
+    return text;
+  }
+  return FormatValue(column.ValueAt(row), column.type);
+}
+
+}  // namespace sluice::server

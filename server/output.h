@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/row_batch.h"
+#include "base/status.h"
+
+namespace sluice::server {
+
+enum class OutputFormat {
+  kTable,  // aligned columns, numbers to the right, NULL empty, "(3 rows)" below
+  kCsv,    // RFC 4180 with a header; NULL is empty, an empty text is ""
+  kJson,   // one object per line; numbers unquoted, NULL null, NaN and infinities as text
+};
+
+// "table", "csv", "json"; nullopt for anything else.
+std::optional<OutputFormat> ParseOutputFormat(std::string_view name);
+
+// Prints row sets. Not thread-safe.
+class RowPrinter {
+ public:
+  using Write = std::function<Status(std::string_view text)>;
+
+  static std::unique_ptr<RowPrinter> Make(OutputFormat format, Write write);
+  virtual ~RowPrinter() = default;
+  virtual Status Header(const Schema& schema) = 0;
+  virtual Status Rows(const RowBatch& batch) = 0;
+  // Ends the row set and prints what is still held back.
+  virtual Status Finish() = 0;
+};
+
+// A cell as CSV and table show it: FormatValue, bytes as \x and hexadecimal digits.
+std::string CellText(const RowBatch::Column& column, size_t row);
+
+}  // namespace sluice::server

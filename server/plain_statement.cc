@@ -1,0 +1,49 @@
+#include "server/plain_statement.h"
+
+#include "catalog/data_source.h"
+#include "executor/executor.h"
+#include "server/session.h"
+
+namespace sluice::server {
+namespace {
+
+class SinkReceiver final : public catalog::RowReceiver {
+ public:
+  explicit SinkReceiver(executor::ResultSink& sink) : sink_(sink) {}
+  Status Header(const Schema& schema) override { return sink_.Header(schema); }
+  Status Rows(const RowBatch& batch) override { return sink_.Rows(batch); }
+
+ private:
+  executor::ResultSink& sink_;
+};
+
+// Places move by where the statement begins in the script; an error without one (SQLite often has
+// none) points to its statement.
+Status PlaceInScript(const Status& status, Span statement) {
+  Status placed;
+  for (const Diagnostic& diagnostic : status.diagnostics()) {
+    const Span& span = diagnostic.span;
+    placed.Add(Status(diagnostic.code, diagnostic.message)
+                   .SqlState(diagnostic.sqlstate)
+                   .Detail(diagnostic.detail)
+                   .Hint(diagnostic.hint)
+                   .At(span.valid() ? Span{span.begin + statement.begin, span.end + statement.begin}
+                                    : statement));
+  }
+  return placed;
+}
+
+}  // namespace
+
+Status RunPlain(const parser::PlainStatement& statement, Session& session,
+                executor::ResultSink& sink) {
+  SinkReceiver receiver(sink);
+  const auto executed = session.source().Execute(statement.text, &receiver, session.stop());
+  if (!executed.ok()) {
+    return PlaceInScript(executed.status(), statement.span);
+  }
+  sink.Done(executed->tag);
+  return OkStatus();
+}
+
+}  // namespace sluice::server

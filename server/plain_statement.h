@@ -1,0 +1,19 @@
+#pragma once
+
+#include "base/status.h"
+#include "parser/ast.h"
+
+namespace sluice::executor {
+class ResultSink;
+}
+
+namespace sluice::server {
+
+class Session;
+
+// Hands a statement to the database as it is and its rows to the sink. Places in errors are moved
+// from the statement's text to the script's.
+Status RunPlain(const parser::PlainStatement& statement, Session& session,
+                executor::ResultSink& sink);
+
+}  // namespace sluice::server

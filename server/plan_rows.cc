@@ -1,0 +1,28 @@
+#include "server/plan_rows.h"
+
+#include "executor/executor.h"
+#include "executor/result_rows.h"
+#include "planner/explain.h"
+#include "planner/plan.pb.h"
+#include "planner/planner.h"
+#include "server/session.h"
+
+namespace sluice::server {
+
+Status ExplainPlan(const parser::ExplainPlanStatement& statement, Session& session,
+                   executor::ResultSink& sink) {
+  ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(statement.statement, session.source(),
+                                                            session.planner_options()));
+  const std::string text = statement.json ? planner::ExplainJson(plan) : planner::ExplainText(plan);
+  executor::ResultRows rows(Schema{{{"plan", DataType::kText, "text"}}});
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t newline = std::min(text.find('\n', begin), text.size());
+    rows.Add({text.substr(begin, newline - begin)});
+    begin = newline + 1;
+  }
+  RETURN_IF_ERROR(rows.SendTo(sink));
+  sink.Done("EXPLAIN");
+  return OkStatus();
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "parser/ast.h"
+#include "planner/planner.h"
+
+namespace sluice::catalog {
+class DataSource;
+}
+
+namespace sluice::server {
+
+// One client: who it is, which database it talks to, what it has SET. Belongs to one thread; only
+// its stop token is shared.
+class Session {
+ public:
+  Session(catalog::DataSource& source, std::string user);
+
+  catalog::DataSource& source() { return source_; }
+  const std::string& user() const { return user_; }
+  const planner::Options& planner_options() const { return planner_options_; }
+
+  // SET sluice.name = value: an unknown name is told with the nearest one, a wrong value with what
+  // is allowed.
+  Status Set(const parser::Name& name, const parser::AttributeValue& value);
+
+  // What cancels the running script (Ctrl-C, a client that went away). Set by the door before each
+  // script.
+  void set_stop(std::stop_token stop) { stop_ = std::move(stop); }
+  const std::stop_token& stop() const { return stop_; }
+
+ private:
+  catalog::DataSource& source_;
+  const std::string user_;
+  planner::Options planner_options_;
+  std::stop_token stop_;
+};
+
+// A session variable, declared once: SET validates with it, the reference prints it.
+struct SettingSpec {
+  std::string name;  // "sluice.seed"
+  int64_t min = 0, max = 0;
+  std::string doc;
+  void (*apply)(int64_t value, planner::Options& options) = nullptr;
+};
+const std::vector<SettingSpec>& Settings();
+
+}  // namespace sluice::server

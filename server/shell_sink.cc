@@ -1,0 +1,89 @@
+#include "server/shell_sink.h"
+
+#include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace sluice::server {
+
+ShellSink::ShellSink(OutputFormat format, std::FILE* out, std::FILE* err, size_t err_columns)
+    : out_(out),
+      err_(err),
+      bar_(
+          [err](std::string_view text) {
+            std::fwrite(text.data(), 1, text.size(), err);
+            std::fflush(err);
+          },
+          clock_, err_columns),
+      printer_(RowPrinter::Make(format, [this](std::string_view text) { return Print(text); })) {}
+
+Status ShellSink::Header(const Schema& schema) {
+  RETURN_IF_ERROR(EndRowSet());
+  row_set_open_ = true;
+  row_set_shown_ = true;
+  return printer_->Header(schema);
+}
+
+Status ShellSink::Rows(const RowBatch& batch) {
+  return printer_->Rows(batch);
+}
+
+void ShellSink::Notice(const std::string& message) {
+  bar_.Clear();
+  fmt::print(err_, "{}\n", message);
+}
+
+void ShellSink::Progress(const elastic::Progress& progress) {
+  bar_.Update(progress);
+}
+
+void ShellSink::Done(const std::string& tag) {
+  bar_.Clear();
+  // An error of `out` is kept in output_status_ and told by Finish.
+  const bool printed = EndRowSet().ok();
+  if (printed && !row_set_shown_ && !tag.empty()) {
+    fmt::print(err_, "{}\n", tag);
+  }
+  row_set_shown_ = false;
+}
+
+Status ShellSink::Finish() {
+  bar_.Clear();
+  RETURN_IF_ERROR(EndRowSet());
+  std::fflush(out_);
+  std::fflush(err_);
+  return output_status_;
+}
+
+Status ShellSink::Print(std::string_view text) {
+  bar_.Clear();
+  errno = 0;
+  if (output_status_.ok() &&
+      (std::fwrite(text.data(), 1, text.size(), out_) != text.size() || std::fflush(out_) != 0)) {
+    output_status_ =
+        Status(Code::kUnavailable, fmt::format("cannot write the rows: {}", std::strerror(errno)));
+  }
+  return output_status_;
+}
+
+Status ShellSink::EndRowSet() {
+  if (!row_set_open_) {
+    return output_status_;
+  }
+  row_set_open_ = false;
+  return printer_->Finish();
+}
+
+size_t TerminalColumns(int descriptor) {
+  constexpr size_t kUnknownWidth = 80;
+  winsize size{};
+  if (isatty(descriptor) == 0) {
+    return 0;
+  }
+  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUnknownWidth;
+}
+
+}  // namespace sluice::server

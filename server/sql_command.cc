@@ -1,0 +1,119 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "catalog/data_source.h"
+#include "server/commands.h"
+#include "server/gateway_client.h"
+#include "server/session.h"
+#include "server/shell.h"
+#include "server/signals.h"
+#include "server/statement.h"
+#include "server/version.h"
+
+namespace sluice::server {
+namespace {
+
+int Fail(const Status& status, int exit_code) {
+  fmt::print(stderr, "{}", RenderWithCaret(status, ""));
+  return exit_code;
+}
+
+int RunShell(const SqlOptions& options, const Config& config, const ScriptRunner& runner,
+             const std::string& where, Interrupts& interrupts) {
+  ShellOptions shell;
+  shell.format = ParseOutputFormat(options.format).value_or(OutputFormat::kTable);
+  shell.history_file = config.history_file;
+  shell.greeting = fmt::format("sluice {} on {}", kVersion, where);
+  std::vector<std::string> scripts = options.scripts;
+  if (options.from_input) {
+    if (isatty(STDIN_FILENO) != 0) {
+      return RunInteractive(runner, shell, interrupts);
+    }
+    auto script = ReadScript("-");
+    if (!script.ok()) {
+      return Fail(script.status(), kExitUsage);
+    }
+    scripts.push_back(std::move(*script));
+  }
+  return RunScripts(scripts, runner, shell, interrupts);
+}
+
+int RunOnGateway(const Config& config, const SqlOptions& options, Interrupts& interrupts) {
+  GatewayClientOptions client_options;
+  client_options.address = options.gateway;
+  client_options.ca_file = options.gateway_ca;
+  client_options.user = config.user;
+  auto client = GatewayClient::Connect(client_options);
+  if (!client.ok()) {
+    return Fail(client.status(), kExitStatementFailed);
+  }
+  const ScriptRunner runner = [&client](const std::string& script, std::stop_token stop,
+                                        executor::ResultSink& sink) {
+    return (*client)->Run(script, stop, sink);
+  };
+  return RunShell(options, config, runner, "gateway " + options.gateway, interrupts);
+}
+
+int RunOnSource(const Config& config, const SqlOptions& options, Interrupts& interrupts) {
+  auto source = catalog::OpenDataSource(config.source);
+  if (!source.ok()) {
+    return Fail(source.status(), kExitStatementFailed);
+  }
+  Session session(**source, config.user);
+  const ScriptRunner runner = [&session](const std::string& script, std::stop_token stop,
+                                         executor::ResultSink& sink) {
+    session.set_stop(std::move(stop));
+    return RunScript(script, session, sink);
+  };
+  return RunShell(options, config, runner, (*source)->url(), interrupts);
+}
+
+}  // namespace
+
+Result<std::string> ReadScript(const std::string& path) {
+  std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
+  if (file == nullptr) {
+    return NotFound(fmt::format("cannot read the script {}: {}", path, std::strerror(errno)));
+  }
+  std::string text;
+  char buffer[1 << 16];
+  size_t size = 0;
+  while ((size = std::fread(buffer, 1, sizeof buffer, file)) > 0) {
+    text.append(buffer, size);
+  }
+  const bool failed = std::ferror(file) != 0;
+  if (file != stdin) {
+    std::fclose(file);
+  }
+  if (failed) {  // a folder, for one
+    return Unavailable(fmt::format("cannot read the script {}: {}", path, std::strerror(errno)));
+  }
+  return text;
+}
+
+int RunSql(const Config& config, const SqlOptions& options) {
+  if (options.gateway.empty() && config.source.empty()) {
+    fmt::print(stderr,
+               "sluice: where to? Give --source sqlite:my.db (or postgresql://user@host/database), "
+               "or --gateway HOST:PORT\n");
+    return kExitUsage;
+  }
+  Interrupts interrupts;
+  return options.gateway.empty() ? RunOnSource(config, options, interrupts)
+                                 : RunOnGateway(config, options, interrupts);
+}
+
+int RunStatementCommand(const Config& config, const std::string& statement,
+                        const std::string& format) {
+  fmt::print(stderr, "{};\n", statement);
+  SqlOptions options;
+  options.scripts = {statement};
+  options.format = format;
+  return RunSql(config, options);
+}
+
+}  // namespace sluice::server

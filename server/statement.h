@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "base/status.h"
+#include "parser/ast.h"
+
+namespace sluice::executor {
+class ResultSink;
+}
+
+namespace sluice::server {
+
+class Session;
+
+// What a door may want to hear around each statement, beside its rows.
+struct StatementObserver {
+  std::function<void(const parser::Statement& statement)> starts;
+  std::function<void(std::string_view sql, double seconds)> ends;  // only when it succeeded
+};
+
+// The whole route: parses the script, then plans and runs its statements one after another; the
+// plan of a statement is made when the ones before it have run. Stops at the first error, whose
+// spans point into `script`, and when session.stop() asks for it (57014).
+Status RunScript(std::string_view script, Session& session, executor::ResultSink& sink,
+                 const StatementObserver& observer = {});
+
+}  // namespace sluice::server

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace sluice::server {
+
+// Collects what is typed line by line until a statement is complete: a ';' outside strings, quoted
+// names, dollar quotes and comments, with nothing but blanks and comments after it. Each byte is
+// looked at once. Not thread-safe.
+class StatementBuffer {
+ public:
+  // `line` without its newline.
+  void Add(std::string_view line);
+  bool complete() const { return complete_ && state_ == State::kText; }
+  // Nothing typed yet but blanks and comments.
+  bool blank() const { return blank_; }
+  // Everything typed so far, for the next statement to begin afresh.
+  std::string Take();
+
+ private:
+  enum class State { kText, kQuote, kDollar, kBlockComment };
+  // Each takes the position in the line and returns the next one.
+  size_t AddText(std::string_view line, size_t at);
+  size_t AddQuoted(std::string_view line, size_t at);
+  size_t AddComment(std::string_view line, size_t at);
+
+  std::string text_;
+  State state_ = State::kText;
+  char quote_ = 0;          // kQuote: ' or " or `
+  std::string dollar_tag_;  // kDollar: "$tag$"
+  int comment_depth_ = 0;   // kBlockComment: they nest
+  bool complete_ = false;
+  bool blank_ = true;
+};
+
+}  // namespace sluice::server

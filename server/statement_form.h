@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+
+// The command-line form of train, predict and evaluate, for those who come from
+// `elasticdl train --model_def ... --training_data ... --output ...`: flags become a statement,
+// which is printed and run like any other.
+namespace sluice::server {
+
+struct TrainForm {
+  std::string model_def;        // model type; "": chosen for you
+  std::string model_params;     // "hidden_units=[64,32]; n_classes=3"
+  std::string training_data;    // table or SELECT
+  std::string validation_data;  // table or SELECT; "": split by the plan
+  std::string label;
+  std::string output;  // model
+  std::optional<int64_t> num_epochs;
+  std::optional<int64_t> minibatch_size;
+  std::optional<int64_t> num_workers;
+  std::optional<int64_t> num_ps_pods;
+  std::optional<int64_t> max_step;
+  std::string base;  // model to continue from
+};
+Result<std::string> TrainStatementText(const TrainForm& form);
+
+struct PredictForm {
+  std::string model;
+  std::string prediction_data;  // table or SELECT
+  std::string output;           // table.column; "": rows on standard output
+};
+Result<std::string> PredictStatementText(const PredictForm& form);
+
+struct EvaluateForm {
+  std::string model;
+  std::string validation_data;  // table or SELECT
+  std::string label;            // "": the model's own
+  std::string output;           // table; "": rows on standard output
+};
+Result<std::string> EvaluateStatementText(const EvaluateForm& form);
+
+}  // namespace sluice::server

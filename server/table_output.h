@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/output.h"
+
+namespace sluice::server {
+
+// Aligned columns for people. Widths come from the first page of rows; later pages may widen them.
+class TablePrinter final : public RowPrinter {
+ public:
+  explicit TablePrinter(Write write);
+  Status Header(const Schema& schema) override;
+  Status Rows(const RowBatch& batch) override;
+  Status Finish() override;
+
+ private:
+  Status PrintPage();
+  void AppendLine(const std::vector<std::string>& cells, bool centred, std::string& text) const;
+
+  Write write_;
+  Schema schema_;
+  std::vector<size_t> widths_;
+  std::vector<std::vector<std::string>> page_;
+  size_t rows_ = 0;
+  bool header_printed_ = false;
+};
+
+// Columns that `text` takes on a terminal (East Asian wide characters take two).
+size_t DisplayWidth(std::string_view text);
+// What a terminal may be shown: line breaks, tabs and control characters as \n, \t, \x1b.
+std::string Printable(std::string_view text);
+
+}  // namespace sluice::server

@@ -1,0 +1,20 @@
+-- Models have versions. A new training of the same name makes a new one, which is live at once.
+
+SELECT age, hours, married, income FROM employee
+TO TRAIN LinearClassifier LABEL income INTO pay;
+
+SELECT age, hours, married, education, income FROM employee
+TO TRAIN LinearClassifier LABEL income INTO pay;
+
+SHOW MODEL pay;
+
+-- Back to the first one.
+ALTER MODEL pay ROLLBACK;
+
+SHOW MODELS;
+
+SHOW TRAIN pay;
+
+DROP MODEL pay;
+
+SHOW MODELS;

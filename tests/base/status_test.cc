@@ -1,0 +1,114 @@
+#include "base/status.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice {
+namespace {
+
+TEST(Status, OkHasNoDiagnostics) {
+  const Status status;
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(status.code(), Code::kOk);
+  EXPECT_TRUE(status.diagnostics().empty());
+  EXPECT_EQ(status.sqlstate(), "00000");
+}
+
+TEST(Status, EveryErrorHasASqlState) {
+  EXPECT_EQ(SyntaxError("x").sqlstate(), "42601");
+  EXPECT_EQ(ColumnNotFound("x").sqlstate(), "42703");
+  EXPECT_EQ(TableNotFound("x").sqlstate(), "42P01");
+  EXPECT_EQ(NotFound("x").sqlstate(), "42704");
+  EXPECT_EQ(InvalidArgument("x").sqlstate(), "22023");
+  EXPECT_EQ(Unimplemented("x").sqlstate(), "0A000");
+  EXPECT_EQ(Cancelled("x").sqlstate(), "57014");
+  EXPECT_EQ(Internal("x").sqlstate(), "XX000");
+}
+
+TEST(Status, AddKeepsEveryErrorInOrder) {
+  Status all;
+  all.Add(ColumnNotFound("first"));
+  all.Add(OkStatus());
+  all.Add(InvalidArgument("second"));
+  ASSERT_EQ(all.diagnostics().size(), 2U);
+  EXPECT_EQ(all.message(), "first");
+  EXPECT_EQ(all.diagnostics()[1].message, "second");
+}
+
+TEST(Status, ACopyIsNotChangedByABuilder) {
+  const Status original = InvalidArgument("wrong");
+  Status copy = original;
+  copy = std::move(copy).Hint("do this");
+  EXPECT_EQ(original.diagnostics()[0].hint, "");
+  EXPECT_EQ(copy.diagnostics()[0].hint, "do this");
+}
+
+TEST(Status, BecausePrefixesEveryMessage) {
+  Status all = InvalidArgument("a");
+  all.Add(InvalidArgument("b"));
+  all = std::move(all).Because("binding");
+  EXPECT_EQ(all.diagnostics()[0].message, "binding: a");
+  EXPECT_EQ(all.diagnostics()[1].message, "binding: b");
+}
+
+Result<int> Half(int number) {
+  if (number % 2 != 0) {
+    return InvalidArgument("odd");
+  }
+  return number / 2;
+}
+
+Result<int> Quarter(int number) {
+  ASSIGN_OR_RETURN(const int half, Half(number));
+  return Half(half);
+}
+
+TEST(Result, CarriesAValueOrAnError) {
+  EXPECT_EQ(*Quarter(8), 2);
+  EXPECT_EQ(Quarter(6).status().message(), "odd");
+  EXPECT_FALSE(Quarter(3).ok());
+}
+
+TEST(RenderWithCaret, PointsAtTheColumnUnderMultibyteText) {
+  const std::string sql = "SELECT *\nFROM t LABEL \u6807\u7b7e clss";
+  const auto at = static_cast<int64_t>(sql.find("clss"));
+  const Status status =
+      ColumnNotFound("no column 'clss'").At({at, at + 4}).Hint("did you mean 'class'?");
+  EXPECT_EQ(RenderWithCaret(status, sql),
+            "ERROR 42703: no column 'clss'\n"
+            "LINE 2:17: FROM t LABEL \u6807\u7b7e clss\n"
+            "                           ^\n"
+            "HINT: did you mean 'class'?\n");
+}
+
+TEST(RenderWithCaret, AVeryLongLineIsCutAroundThePlace) {
+  const std::string sql = std::string(1'000'000, 'x') + "!" + std::string(1'000'000, 'y');
+  const std::string text = RenderWithCaret(SyntaxError("odd").At({1'000'000, 1'000'001}), sql);
+  EXPECT_LT(text.size(), 500U);
+  const size_t line = text.find("LINE");
+  const size_t next = text.find('\n', line) + 1;
+  EXPECT_EQ(text[line + (text.find('^') - next)], '!');
+}
+
+TEST(RenderWithCaret, ASpanPastTheEndDoesNotCrash) {
+  EXPECT_EQ(RenderWithCaret(SyntaxError("odd").At({99, 100}), "short"), "ERROR 42601: odd\n");
+  EXPECT_NE(RenderWithCaret(SyntaxError("end").At({5, 5}), "short").find("^"), std::string::npos);
+}
+
+TEST(FindLineColumn, CountsCharactersNotBytes) {
+  const std::string text = "a\n\u00e9\u00e9b";
+  const LineColumn place = FindLineColumn(text, static_cast<int64_t>(text.find('b')));
+  EXPECT_EQ(place.line, 2);
+  EXPECT_EQ(place.column, 3);
+}
+
+TEST(NearestName, FindsTyposPrefixesAndNothingFar) {
+  const std::vector<std::string> names = {"model.hidden_units", "train.epoch", "class"};
+  EXPECT_EQ(NearestName("clss", names), "class");
+  EXPECT_EQ(NearestName("hidden_units", names), "model.hidden_units");
+  EXPECT_EQ(NearestName("TRAIN.EPOCHS", names), "train.epoch");
+  EXPECT_EQ(NearestName("zzzzzzzz", names), std::nullopt);
+  EXPECT_EQ(NearestName(std::string(100'000, 'a'), names), std::nullopt);
+}
+
+}  // namespace
+}  // namespace sluice

@@ -1,0 +1,264 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <thread>
+
+#include "catalog/job_store.h"
+#include "catalog/model_store.h"
+#include "tests/catalog/both_databases.h"
+
+namespace sluice::catalog {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class StoresTest : public BothDatabases {
+ protected:
+  static ModelVersion Model(const std::string& name) {
+    ModelVersion model;
+    model.name = name;
+    model.type = "DNNClassifier";
+    model.statement = "SELECT 'it''s' ...";
+    model.plan = std::string("\x00\x01plan\xff", 7);
+    model.metrics = {{"auc", 0.91234567890123456}, {"accuracy", 1}, {"loss", std::nan("")}};
+    model.rows = 1234;
+    model.lineage = R"({"seed": 7})";
+    return model;
+  }
+
+  bool HasTables() {
+    return !Select(postgres() ? "SELECT 1 FROM pg_namespace WHERE nspname = 'sluice'"
+                              : "SELECT 1 FROM sqlite_schema WHERE name LIKE 'sluice%'")
+                .empty();
+  }
+  std::string Table(const std::string& name) { return (postgres() ? "sluice." : "sluice_") + name; }
+};
+
+TEST_P(StoresTest, ReadingCreatesNothing) {
+  EXPECT_THAT(source().models().List().value(), IsEmpty());
+  const auto model = source().models().Find("", "m", std::nullopt);
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.status().sqlstate(), "42704");
+  EXPECT_EQ(model.status().message(), "there is no model 'm'");
+  EXPECT_EQ(source().models().Drop("", "m", std::nullopt).code(), Code::kNotFound);
+  EXPECT_EQ(source().models().Versions("", "m").status().code(), Code::kNotFound);
+  EXPECT_THAT(source().jobs().List().value(), IsEmpty());
+  EXPECT_EQ(source().jobs().Find(1).status().code(), Code::kNotFound);
+  EXPECT_EQ(source().jobs().RequestCancel(1).code(), Code::kNotFound);
+  EXPECT_FALSE(HasTables());
+}
+
+TEST_P(StoresTest, AModelComesBackAsItWasStored) {
+  std::string weights(3'500'000, '\0');
+  for (size_t i = 0; i < weights.size(); ++i) {
+    weights[i] = static_cast<char>(i * 31 + i / 1000);
+  }
+  const auto put = source().models().Put(Model("m"), weights, true);
+  ASSERT_TRUE(put.ok()) << put.status().ToString();
+  EXPECT_EQ(put->version, 1);
+  EXPECT_TRUE(put->live);
+  EXPECT_GT(put->created_micros, 0);
+  EXPECT_THAT(put->weights_sha256, SizeIs(64));
+
+  const auto found = source().models().Find("", "m", std::nullopt);
+  ASSERT_TRUE(found.ok()) << found.status().ToString();
+  EXPECT_EQ(found->plan, Model("m").plan);
+  EXPECT_EQ(found->statement, Model("m").statement);
+  EXPECT_EQ(found->lineage, Model("m").lineage);
+  EXPECT_EQ(found->rows, 1234);
+  EXPECT_EQ(found->weights_bytes, 3'500'000);
+  ASSERT_THAT(found->metrics, SizeIs(3));
+  EXPECT_EQ(found->metrics[0], Model("m").metrics[0]);
+  EXPECT_EQ(found->metrics[1], Model("m").metrics[1]);
+  EXPECT_TRUE(std::isnan(found->metrics[2].second));
+  const auto loaded = source().models().LoadWeights(*found);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
+  EXPECT_EQ(*loaded, weights);
+  EXPECT_EQ(Select("SELECT count(*) FROM " + Table("model_chunks"))[0][0], "4");
+}
+
+TEST_P(StoresTest, AModelWithoutWeightsIsFine) {
+  ASSERT_TRUE(source().models().Put(Model("m"), "", false).ok());
+  const auto found = source().models().Find("", "m", 1);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(source().models().LoadWeights(*found).value(), "");
+}
+
+TEST_P(StoresTest, DamagedWeightsAreNoticed) {
+  ASSERT_TRUE(source().models().Put(Model("m"), "some weights", true).ok());
+  const auto model = source().models().Find("", "m", std::nullopt);
+  ASSERT_TRUE(model.ok());
+  Run("UPDATE " + Table("model_chunks") +
+      " SET bytes = " + (postgres() ? "'some weightz'::bytea" : "x'736f6d65'"));
+  const auto damaged = source().models().LoadWeights(*model);
+  ASSERT_FALSE(damaged.ok());
+  EXPECT_THAT(damaged.status().message(), HasSubstr("model 'm:1' are damaged"));
+  Run("DELETE FROM " + Table("model_chunks"));
+  EXPECT_FALSE(source().models().LoadWeights(*model).ok());
+}
+
+TEST_P(StoresTest, VersionsPromoteRollbackDrop) {
+  ModelStore& models = source().models();
+  for (int i = 1; i <= 3; ++i) {
+    const auto put = models.Put(Model("m"), "w" + std::to_string(i), false);
+    ASSERT_TRUE(put.ok());
+    EXPECT_EQ(put->version, i);
+  }
+  const auto live = [&] { return models.Find("", "m", std::nullopt).value().version; };
+  EXPECT_EQ(live(), 3);
+  EXPECT_TRUE(models.Promote("", "m", 1).ok());
+  EXPECT_EQ(live(), 1);
+  const Status before = models.Rollback("", "m");
+  EXPECT_EQ(before.code(), Code::kFailedPrecondition);
+  EXPECT_TRUE(models.Promote("", "m", 3).ok());
+  EXPECT_TRUE(models.Rollback("", "m").ok());
+  EXPECT_EQ(live(), 2);
+  EXPECT_EQ(models.LoadWeights(models.Find("", "m", std::nullopt).value()).value(), "w2");
+
+  const Status missing = models.Promote("", "m", 9);
+  EXPECT_EQ(missing.code(), Code::kNotFound);
+  EXPECT_EQ(missing.diagnostics()[0].hint, "its versions are 1, 2, 3");
+
+  EXPECT_TRUE(models.Drop("", "m", 2).ok());
+  EXPECT_EQ(live(), 3);  // the newest takes its place
+  EXPECT_THAT(models.Versions("", "m").value(), SizeIs(2));
+  EXPECT_TRUE(models.Drop("", "m", 3).ok());
+  EXPECT_EQ(models.Put(Model("m"), "w4", false).value().version, 4);  // numbers are not used twice
+  EXPECT_TRUE(models.Drop("", "m", std::nullopt).ok());
+  EXPECT_EQ(models.Find("", "m", std::nullopt).status().code(), Code::kNotFound);
+  EXPECT_EQ(Select("SELECT count(*) FROM " + Table("model_chunks"))[0][0], "0");
+  EXPECT_EQ(models.Put(Model("m"), "w", true).value().version, 1);
+}
+
+TEST_P(StoresTest, AnExistingModelCanBeRefused) {
+  ASSERT_TRUE(source().models().Put(Model("m"), "w", true).ok());
+  const auto again = source().models().Put(Model("m"), "w", true);
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.status().sqlstate(), "42710");
+  EXPECT_THAT(source().models().Versions("", "m").value(), SizeIs(1));
+}
+
+TEST_P(StoresTest, TheNearestModelIsNamed) {
+  ASSERT_TRUE(source().models().Put(Model("census_dnn"), "w", true).ok());
+  ModelVersion other = Model("m");
+  other.schema = "lab";
+  ASSERT_TRUE(source().models().Put(other, "w", true).ok());
+  const auto near = source().models().Find("", "census_dn", std::nullopt);
+  ASSERT_FALSE(near.ok());
+  EXPECT_EQ(near.status().diagnostics()[0].hint, "did you mean 'census_dnn'?");
+  EXPECT_TRUE(source().models().Find("lab", "m", std::nullopt).ok());
+  EXPECT_FALSE(source().models().Find("", "m", std::nullopt).ok());
+  const auto list = source().models().List().value();
+  ASSERT_THAT(list, SizeIs(2));
+  EXPECT_EQ(list[0].name, "census_dnn");
+  EXPECT_EQ(list[0].plan, "");
+}
+
+TEST_P(StoresTest, AFailedPutLeavesNothing) {
+  if (!postgres()) {
+    GTEST_SKIP() << "SQLite takes any text as JSON";
+  }
+  ModelVersion model = Model("m");
+  model.lineage = "not json";
+  EXPECT_FALSE(source().models().Put(model, "w", true).ok());
+  EXPECT_FALSE(source().models().Find("", "m", std::nullopt).ok());
+  EXPECT_EQ(Select("SELECT count(*) FROM sluice.models")[0][0], "0");
+}
+
+TEST_P(StoresTest, ConcurrentPutsMakeVersions) {
+  std::vector<std::jthread> threads;
+  std::atomic<int> stored{0};
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const auto other = OpenDataSource(url());
+      ASSERT_TRUE(other.ok());
+      for (int k = 0; k < 3; ++k) {
+        const auto put = (*other)->models().Put(Model("m"), "w", false);
+        EXPECT_TRUE(put.ok()) << put.status().ToString();
+        stored += put.ok() ? 1 : 0;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(stored, 12);
+  const auto versions = source().models().Versions("", "m").value();
+  ASSERT_THAT(versions, SizeIs(12));
+  int live = 0;
+  for (size_t i = 0; i < versions.size(); ++i) {
+    EXPECT_EQ(versions[i].version, static_cast<int64_t>(i) + 1);
+    live += versions[i].live ? 1 : 0;
+  }
+  EXPECT_EQ(live, 1);
+}
+
+TEST_P(StoresTest, JobsAreRows) {
+  JobStore& jobs = source().jobs();
+  Job job;
+  job.kind = "train";
+  job.statement = "SELECT 1";
+  job.model = "m";
+  job.user = "somebody";
+  job.started_micros = 1'700'000'000'000'000;
+  const auto id = jobs.Create(job);
+  ASSERT_TRUE(id.ok()) << id.status().ToString();
+  job.id = *id;
+  const auto second = jobs.Create(job);
+  ASSERT_TRUE(second.ok());
+  EXPECT_GT(*second, *id);
+
+  EXPECT_FALSE(jobs.CancelRequested(*id).value());
+  ASSERT_TRUE(jobs.RequestCancel(*id).ok());
+  EXPECT_TRUE(jobs.CancelRequested(*id).value());
+  EXPECT_FALSE(jobs.CancelRequested(*second).value());
+
+  job.state = JobState::kCancelled;
+  job.rows_trained = 17;
+  job.error = "cancelled";
+  job.finished_micros = 1'700'000'001'000'000;
+  ASSERT_TRUE(jobs.Update(job).ok());
+  const auto found = jobs.Find(*id);
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->state, JobState::kCancelled);
+  EXPECT_EQ(found->rows_trained, 17);
+  EXPECT_EQ(found->finished_micros, 1'700'000'001'000'000);
+  EXPECT_TRUE(jobs.CancelRequested(*id).value());  // an update does not take the request back
+  EXPECT_EQ(jobs.RequestCancel(*id).code(), Code::kFailedPrecondition);
+
+  const auto list = jobs.List().value();
+  ASSERT_THAT(list, SizeIs(2));
+  EXPECT_EQ(list[0].id, *second);
+  EXPECT_THAT(Select("SELECT started FROM " + Table("jobs"))[0][0],
+              HasSubstr("2023-11-14 22:13:20"));
+
+  job.id = 999;
+  EXPECT_EQ(jobs.Update(job).code(), Code::kNotFound);
+}
+
+TEST_P(StoresTest, EventsAndMetricsKeepTheirOrder) {
+  JobStore& jobs = source().jobs();
+  std::vector<JobEvent> events;
+  std::vector<JobMetric> metrics;
+  for (int i = 0; i < 450; ++i) {
+    events.push_back({1000 - i, "kind", std::to_string(i)});
+    metrics.push_back({i, i * 10, "loss", i == 7 ? std::nan("") : i / 2.0});
+  }
+  ASSERT_TRUE(jobs.AddEvents(5, events).ok());
+  ASSERT_TRUE(jobs.AddEvents(6, {{1, "other", "job"}}).ok());
+  ASSERT_TRUE(jobs.AddMetrics(5, metrics).ok());
+  const auto read_events = jobs.Events(5).value();
+  ASSERT_THAT(read_events, SizeIs(450));
+  EXPECT_EQ(read_events[449].detail, "449");
+  EXPECT_EQ(read_events[449].micros, 551);
+  const auto read_metrics = jobs.Metrics(5).value();
+  ASSERT_THAT(read_metrics, SizeIs(450));
+  EXPECT_EQ(read_metrics[3].step, 30);
+  EXPECT_EQ(read_metrics[3].value, 1.5);
+  EXPECT_TRUE(std::isnan(read_metrics[7].value));
+}
+
+ON_BOTH_DATABASES(StoresTest);
+
+}  // namespace
+}  // namespace sluice::catalog

@@ -1,0 +1,221 @@
+#include <gtest/gtest.h>
+
+#include "catalog/dataset.pb.h"
+#include "elastic/job.h"
+#include "tests/elastic/small_job.h"
+#include "tests/elastic/thread_fleet.h"
+
+namespace sluice::elastic {
+namespace {
+
+struct FleetRun {
+  Result<TrainOutcome> outcome = Internal("not run");
+  std::vector<std::pair<std::string, std::string>> events;
+  std::vector<std::string> launched;
+
+  int Count(const std::string& kind) const {
+    int count = 0;
+    for (const auto& [name, detail] : events) {
+      count += name == kind ? 1 : 0;
+    }
+    return count;
+  }
+};
+
+plan::TrainPlan FleetPlan(uint32_t workers, uint32_t servers, uint32_t epochs) {
+  plan::TrainPlan plan = SmallPlan(epochs, 64);
+  plan.mutable_strategy()->set_kind(plan::Strategy::PARAMETER_SERVER);
+  plan.mutable_strategy()->set_workers(workers);
+  plan.mutable_strategy()->set_parameter_servers(servers);
+  return plan;
+}
+
+// `disturb` sees every event while the job runs.
+FleetRun TrainWith(
+    const plan::TrainPlan& plan, testing::MemorySource& source, int64_t rows_per_shard,
+    const models::NetworkWeights* base = nullptr,
+    const std::function<void(ThreadFleet&, const std::string&, const std::string&)>& disturb = {}) {
+  ThreadFleet fleet(source);
+  FleetRun run;
+  EventCallback events;
+  events.on_event = [&](const std::string& kind, const std::string& detail) {
+    run.events.emplace_back(kind, detail);
+    if (disturb) {
+      disturb(fleet, kind, detail);
+    }
+  };
+  run.outcome = TrainOnFleet(plan, source, fleet, "job1", source.Spec(rows_per_shard), nullptr,
+                             base, {}, events, {});
+  run.launched = fleet.launched();
+  return run;
+}
+
+std::string Bits(const FleetRun& run) {
+  return models::SaveWeights(run.outcome.value().weights);
+}
+
+TEST(TrainOnFleet, TwoWorkersTwoServersTrainEveryRow) {
+  const auto source = SmallSource(10'000);
+  const FleetRun run = TrainWith(FleetPlan(2, 2, 2), *source, 700);
+  ASSERT_TRUE(run.outcome.ok()) << run.outcome.status().ToString();
+  EXPECT_EQ(run.outcome->rows_per_epoch + run.outcome->validation_rows, 10'000);
+  EXPECT_EQ(run.outcome->rows_trained, 2 * run.outcome->rows_per_epoch);
+  EXPECT_GT(MetricOf(*run.outcome, "auc"), 0.87);
+  EXPECT_EQ(run.launched.size(), 4U);
+}
+
+// With one worker a push and the next pull follow each other as in one process, however many
+// servers hold the parameters.
+TEST(TrainOnFleet, OneWorkerHasTheBitsOfARunInProcess) {
+  const auto source = SmallSource(5'000);
+  const plan::TrainPlan plan = FleetPlan(1, 1, 2);
+  const Result<TrainOutcome> local =
+      TrainInProcess(plan, *source, source->Spec(700), nullptr, nullptr, {}, {}, {});
+  ASSERT_TRUE(local.ok()) << local.status().ToString();
+  const FleetRun one = TrainWith(plan, *source, 700);
+  const FleetRun three = TrainWith(FleetPlan(1, 3, 2), *source, 700);
+  ASSERT_TRUE(one.outcome.ok()) << one.outcome.status().ToString();
+  ASSERT_TRUE(three.outcome.ok()) << three.outcome.status().ToString();
+  EXPECT_EQ(Bits(one), models::SaveWeights(local->weights));
+  EXPECT_EQ(Bits(three), models::SaveWeights(local->weights));
+}
+
+// G4: the model is a function of data, statement and seed, not of who computes.
+TEST(TrainOnFleet, SynchronousModelDoesNotDependOnTheFleet) {
+  const auto source = SmallSource(6'000);
+  const auto plan_for = [](uint32_t workers, uint32_t servers) {
+    plan::TrainPlan plan = FleetPlan(workers, servers, 2);
+    plan.mutable_strategy()->set_mode(plan::Strategy::SYNCHRONOUS);
+    plan.mutable_strategy()->set_micro_batches(4);
+    return plan;
+  };
+  const Result<TrainOutcome> local =
+      TrainInProcess(plan_for(1, 1), *source, source->Spec(500), nullptr, nullptr, {}, {}, {});
+  ASSERT_TRUE(local.ok()) << local.status().ToString();
+  EXPECT_EQ(local->rows_trained, 2 * local->rows_per_epoch);
+  for (const auto& [workers, servers] : {std::pair{1U, 1U}, {2U, 1U}, {3U, 2U}, {8U, 2U}}) {
+    const FleetRun run = TrainWith(plan_for(workers, servers), *source, 500);
+    ASSERT_TRUE(run.outcome.ok()) << run.outcome.status().ToString();
+    EXPECT_EQ(Bits(run), models::SaveWeights(local->weights))
+        << workers << " workers, " << servers << " servers";
+    EXPECT_EQ(run.outcome->rows_trained, local->rows_trained);
+  }
+}
+
+TEST(TrainOnFleet, SynchronousModelSurvivesALostWorkerBitByBit) {
+  const auto source = SmallSource(6'000);
+  plan::TrainPlan plan = FleetPlan(2, 2, 3);
+  plan.mutable_strategy()->set_mode(plan::Strategy::SYNCHRONOUS);
+  plan.mutable_strategy()->set_micro_batches(4);
+  const FleetRun undisturbed = TrainWith(plan, *source, 500);
+  const FleetRun disturbed =
+      TrainWith(plan, *source, 500, nullptr,
+                [](ThreadFleet& fleet, const std::string& kind, const std::string&) {
+                  if (kind == "epoch_done") {
+                    (void)fleet.Stop(fleet.launched().back(), 0);
+                  }
+                });
+  ASSERT_TRUE(undisturbed.outcome.ok()) << undisturbed.outcome.status().ToString();
+  ASSERT_TRUE(disturbed.outcome.ok()) << disturbed.outcome.status().ToString();
+  EXPECT_GE(disturbed.Count("worker_lost"), 1);
+  EXPECT_EQ(Bits(disturbed), Bits(undisturbed));
+}
+
+TEST(TrainOnFleet, LostWorkersAreReplacedAndNothingIsLost) {
+  const auto source = SmallSource(20'000);
+  const FleetRun run =
+      TrainWith(FleetPlan(2, 1, 4), *source, 1'000, nullptr,
+                [](ThreadFleet& fleet, const std::string& kind, const std::string& who) {
+                  if (kind == "worker_started" && fleet.launched().size() < 8) {
+                    (void)fleet.Stop(who, 0);
+                  }
+                });
+  ASSERT_TRUE(run.outcome.ok()) << run.outcome.status().ToString();
+  EXPECT_GE(run.Count("worker_lost"), 4);
+  EXPECT_EQ(run.outcome->rows_trained, 4 * run.outcome->rows_per_epoch);
+  EXPECT_EQ(run.outcome->rows_per_epoch + run.outcome->validation_rows, 20'000);
+}
+
+TEST(TrainOnFleet, ContinuesFromABase) {
+  const auto source = SmallSource(4'000);
+  const FleetRun first = TrainWith(FleetPlan(1, 2, 1), *source, 500);
+  ASSERT_TRUE(first.outcome.ok());
+  plan::TrainPlan still = FleetPlan(1, 2, 1);
+  still.mutable_model()->mutable_deep_optimizer()->mutable_arguments(0)->set_number(1e-12);
+  const FleetRun second = TrainWith(still, *source, 500, &first.outcome->weights);
+  ASSERT_TRUE(second.outcome.ok()) << second.outcome.status().ToString();
+  const std::vector<float>& before = first.outcome->weights.dense[0];
+  const std::vector<float>& after = second.outcome->weights.dense[0];
+  ASSERT_EQ(before.size(), after.size());
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_NEAR(before[i], after[i], 1e-5F);
+  }
+}
+
+TEST(TrainOnFleet, EarlyStoppingKeepsTheBestOnEveryServer) {
+  const auto source = SmallSource(4'000);
+  plan::TrainPlan plan = FleetPlan(1, 2, 60);
+  plan.mutable_model()->mutable_deep_optimizer()->mutable_arguments(0)->set_number(0.3);
+  plan.mutable_early_stopping()->set_patience(2);
+  plan.mutable_early_stopping()->set_metric("log_loss");
+  const Result<TrainOutcome> local =
+      TrainInProcess(plan, *source, source->Spec(500), nullptr, nullptr, {}, {}, {});
+  const FleetRun run = TrainWith(plan, *source, 500);
+  ASSERT_TRUE(run.outcome.ok()) << run.outcome.status().ToString();
+  EXPECT_EQ(run.outcome->epochs, local->epochs);
+  EXPECT_EQ(Bits(run), models::SaveWeights(local->weights));
+}
+
+TEST(TrainOnFleet, BadDataEndsTheJobWithTheWorkersText) {  // E12
+  std::vector<std::vector<double>> rows = SmallRows(3'000);
+  rows[1'500][3] = 17;
+  testing::MemorySource source({"a", "b", "c", "y"}, rows);
+  const FleetRun run = TrainWith(FleetPlan(2, 1, 1), source, 500);
+  ASSERT_FALSE(run.outcome.ok());
+  EXPECT_NE(run.outcome.status().message().find("'y'"), std::string::npos)
+      << run.outcome.status().ToString();
+  EXPECT_LE(run.launched.size(), 3U) << "a mistake in the data is not tried again";
+}
+
+TEST(TrainOnFleet, LostParameterServerIsAClearError) {
+  const auto source = SmallSource(20'000);
+  const FleetRun run =
+      TrainWith(FleetPlan(2, 2, 50), *source, 500, nullptr,
+                [](ThreadFleet& fleet, const std::string& kind, const std::string&) {
+                  if (kind == "epoch_done") {
+                    (void)fleet.Stop("job1-ps-1", 0);
+                  }
+                });
+  ASSERT_FALSE(run.outcome.ok());
+  EXPECT_EQ(run.outcome.status().code(), Code::kUnavailable);
+  EXPECT_NE(run.outcome.status().message().find("job1-ps-1"), std::string::npos);
+}
+
+TEST(TrainOnFleet, CancelEndsEverything) {
+  const auto source = SmallSource(20'000);
+  ThreadFleet fleet(*source);
+  std::stop_source stop;
+  EventCallback events;
+  events.on_event = [&](const std::string& kind, const std::string&) {
+    if (kind == "epoch_done") {
+      stop.request_stop();
+    }
+  };
+  const Result<TrainOutcome> outcome =
+      TrainOnFleet(FleetPlan(2, 1, 1'000'000), *source, fleet, "job1", source->Spec(1'000), nullptr,
+                   nullptr, {}, events, stop.get_token());
+  EXPECT_EQ(outcome.status().code(), Code::kCancelled);
+}
+
+TEST(TrainOnFleet, WhatIsNotBuiltSaysSo) {
+  const auto source = SmallSource(1'000);
+  plan::TrainPlan plan = FleetPlan(1, 1, 1);
+  plan.mutable_strategy()->set_kind(plan::Strategy::ALL_REDUCE);
+  EXPECT_EQ(TrainWith(plan, *source, 500).outcome.status().code(), Code::kUnimplemented);
+  plan.mutable_strategy()->set_kind(plan::Strategy::PARAMETER_SERVER);
+  plan.mutable_strategy()->set_mode(plan::Strategy::BOUNDED_STALENESS);
+  EXPECT_EQ(TrainWith(plan, *source, 500).outcome.status().code(), Code::kUnimplemented);
+}
+
+}  // namespace
+}  // namespace sluice::elastic

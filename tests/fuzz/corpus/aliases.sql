@@ -1,0 +1,1 @@
+SELECT a label FROM t; SELECT label x INTO y FROM t; SELECT * FROM label x; SELECT * FROM t train LEFT JOIN u ON 1; SELECT a label, b train FROM t

@@ -1,0 +1,1 @@
+SELECT `a;b`, `c--d` FROM `t` TO TRAIN `x` LABEL `y z` INTO `m`; SELECT 1 ` 2

@@ -1,0 +1,1 @@
+SELECT [a;b], x[1], ARRAY[1,2], ARRAY['a;b'] FROM [t's] TO EVALUATE m; SELECT [a; SELECT 2

@@ -1,0 +1,2 @@
+/* /* nested; */ */ SELECT 1 /* /* */; SELECT 2; /*/ */ SELECT --;
+3

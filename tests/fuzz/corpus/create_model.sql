@@ -1,0 +1,1 @@
+CREATE OR REPLACE MODEL s.m TRANSFORM (a, LOG(b)) OPTIONS (model_type='x.y', label=z, a=[1]) AS WITH q AS (SELECT 1) SELECT * FROM q

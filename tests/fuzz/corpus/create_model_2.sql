@@ -1,0 +1,1 @@
+CREATE MODEL "a b"."c":3 AS SELECT ';' /* AS */

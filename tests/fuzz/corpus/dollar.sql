@@ -1,0 +1,1 @@
+DO $x$ begin; 'it''s' end $x$; SELECT $1, $$;$$, a$b$c; SELECT $a TO EVALUATE m

@@ -1,0 +1,1 @@
+SELECT E'\';', e'\\', U&'\0041;', B'1', N'x', "a""b;"; SELECT name'x;'

@@ -1,0 +1,1 @@
+SELECT * FROM t TO EVALUATE m WITH validation.metrics="MAE,MSE" LABEL class INTO r; SELECT 1 TO EVALUATE m

@@ -1,0 +1,1 @@
+SELECT a ? 'b', a @> '{}'::jsonb, a->>'c' FROM t WHERE x ? 'y' LABEL z INTO m

@@ -1,0 +1,1 @@
+SELECT * FROM t TO TRAIN x WITH limit=1, group=2, a.label=3 LABEL "label" INTO "into"

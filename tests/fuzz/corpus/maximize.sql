@@ -1,0 +1,1 @@
+SELECT * FROM w TO MAXIMIZE SUM((price-materials_cost - other)*product) CONSTRAINT SUM(f * p) <= 100 GROUP BY plants, NOT a = b OR c > - -1 WITH variables="p" USING glpk INTO r

@@ -1,0 +1,1 @@
+SELECT * FROM w TO MINIMIZE "a b" / `c-d` * 'x' CONSTRAINT x <= 3, (y >= [1]) WITH a=b INTO r

@@ -1,0 +1,1 @@
+SELECT * FROM t LABLE y INTO m

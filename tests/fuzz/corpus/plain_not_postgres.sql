@@ -1,0 +1,1 @@
+DESCRIBE a; PRAGMA b; SELECT 1; USE c; .tables

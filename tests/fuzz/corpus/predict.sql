@@ -1,0 +1,1 @@
+SELECT * FROM t TO PREDICT a.b.c WITH predict.extra_outputs="a,b" USING host:50055/my_model:v0.1;

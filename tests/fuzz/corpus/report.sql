@@ -1,0 +1,1 @@
+SELECT * FROM t TO EXPLAIN m WITH summary.sort=True USING TreeExplainer INTO db.t

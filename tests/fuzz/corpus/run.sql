@@ -1,0 +1,1 @@
+SELECT * FROM t TO RUN a/b:1.0 CMD "slide", '--param_a=value_a' INTO o1, o2

@@ -1,0 +1,1 @@
+SELECT * FROM employee LABEL income INTO my_model;

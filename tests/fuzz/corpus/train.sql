@@ -1,0 +1,1 @@
+SELECT * FROM t TO TRAIN DNNClassifier WITH model.n_classes=3, model.hidden_units=[10,20] COLUMN a,b LABEL c INTO m;

@@ -1,0 +1,1 @@
+SELECT * FROM t TO TRAIN W COLUMN *, EMBEDDING(CROSS([a, DENSE(b, 1)], 64), 128, 'sqrtn') FOR linear COLUMN `x y`, BUCKET(c,[-1,.5]) FOR deep LABEL "l" USING a.b:3 INTO m

@@ -1,0 +1,1 @@
+SELECT 1 a INTO m TRAIN x INTO m USING n LABEL y WITH a=b, c='d'

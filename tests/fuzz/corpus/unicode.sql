@@ -1,0 +1,1 @@
+SELECT * FROM 表 TO TRAIN a WITH b="é中文" COLUMN 标签, `ü x` LABEL 标签 INTO é; SELECT 1　TO EVALUATE m

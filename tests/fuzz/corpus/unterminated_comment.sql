@@ -1,0 +1,1 @@
+SELECT 1; SELECT * FROM t TO TRAIN a /* unterminated WITH b=1

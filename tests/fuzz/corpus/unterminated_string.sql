@@ -1,0 +1,1 @@
+SELECT * FROM t TO TRAIN a WITH b='x" LABEL c INTO m;

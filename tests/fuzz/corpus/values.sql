@@ -1,0 +1,1 @@
+SELECT 1 TO TRAIN e WITH a=-1, b=+.5, c=1., d=1e-7, e=[1,[true,null,'x'],[]], f=007, g=(1+2)*3/4%5, h=reg:squarederror, i="it's", j='it''s \' \\ \n \d', k=-9223372036854775808, l=-0.0 INTO m

@@ -1,0 +1,1 @@
+VALUES (1,2),(3,4) LABEL column1 INTO m; TABLE t LABEL y INTO m; (SELECT 1) LABEL y INTO m

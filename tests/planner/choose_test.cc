@@ -1,0 +1,131 @@
+#include "planner/choose.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "catalog/data_source.h"
+#include "fake_source.h"
+#include "models/model.pb.h"
+#include "parser/parser.h"
+#include "planner/grouped_number.h"
+#include "planner/metric_list.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::planner {
+namespace {
+
+class Choose : public ::testing::Test {
+ protected:
+  Choose() { source_.tables["t"] = SmallCensus(400); }
+
+  plan::TrainPlan Train(const std::string& clauses, int64_t claimed_rows = 0) {
+    source_.tables["t"].claimed_rows = claimed_rows;
+    auto parsed = parser::Parse("SELECT * FROM t " + clauses);
+    EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
+    Options options;
+    options.local_cpus = 2;
+    auto plan = MakePlan(std::get<parser::TrainStatement>(parsed->at(0)), source_, options);
+    EXPECT_TRUE(plan.ok()) << plan.status().ToString();
+    return plan.ok() ? plan->train() : plan::TrainPlan();
+  }
+
+  FakeSource source_;
+};
+
+TEST_F(Choose, ShortFormTakesTreesNetworksForHugeTables) {
+  const plan::TrainPlan trees = Train("LABEL income INTO m");
+  EXPECT_EQ(trees.model().type(), "xgboost.gbtree");
+  EXPECT_NE(trees.chosen_because().find("2 classes of income"), std::string::npos);
+  EXPECT_EQ(trees.early_stopping().patience(), 0U);  // 400 rows: none to validate on
+  EXPECT_EQ(Train("LABEL income INTO m", 20'000).early_stopping().patience(), 10U);
+  EXPECT_EQ(Train("LABEL income INTO m", 100'000'000).model().type(),
+            "DNNLinearCombinedClassifier");
+  EXPECT_EQ(Train("LABEL hours INTO m").model().features().label().kind(),
+            models::LabelPlan::NUMBER);
+}
+
+TEST_F(Choose, ShortFormFollowsAttributesThatOnlyNetworksHave) {
+  EXPECT_EQ(Train("LABEL income WITH model.hidden_units=[8] INTO m").model().type(),
+            "DNNClassifier");
+  EXPECT_EQ(Train("LABEL income COLUMN EMBEDDING(workclass, 4) INTO m").model().type(),
+            "DNNClassifier");
+}
+
+TEST_F(Choose, SplitsByTheTablesSize) {
+  const std::string train = "TO TRAIN LinearClassifier LABEL income INTO m";
+  EXPECT_EQ(Train(train, 150).split().kind(), plan::Split::NONE);
+  EXPECT_EQ(Train(train, 5'000).split().fraction(), 0.1);
+  EXPECT_EQ(Train(train, 32'561).split().fraction(), 0.05);
+  EXPECT_EQ(Train(train, 10'000'000).split().fraction(), 0.002);  // 20,000 rows
+  EXPECT_EQ(
+      Train("TO TRAIN LinearClassifier WITH split.kind=none LABEL income INTO m").split().kind(),
+      plan::Split::NONE);
+  EXPECT_EQ(Train("TO TRAIN LinearClassifier WITH split.kind=time, split.column=age, "
+                  "split.fraction=0.25 LABEL income INTO m")
+                .split()
+                .threshold(),
+            50);  // ages run evenly from 20 to 59
+}
+
+TEST_F(Choose, SmallTablesAreGoneOverMoreOften) {
+  EXPECT_EQ(ChooseSchedule(110).epochs, 200U);
+  EXPECT_EQ(ChooseSchedule(110).batch_size, 32U);
+  EXPECT_EQ(ChooseSchedule(32'561).epochs, 5U);
+  EXPECT_EQ(ChooseSchedule(32'561).batch_size, 256U);
+  EXPECT_EQ(ChooseSchedule(1'000'000).epochs, 1U);
+  EXPECT_EQ(ChooseSchedule(0).epochs, 200U);
+}
+
+TEST_F(Choose, FleetsWhereTheyAreAskedForOrNeeded) {
+  const std::string head = "TO TRAIN DNNClassifier WITH model.hidden_units=[4]";
+  const std::string tail = " LABEL income INTO m";
+  EXPECT_EQ(Train(head + tail).strategy().kind(), plan::Strategy::LOCAL);
+  EXPECT_EQ(Train(head + tail, 2'000'000'000).strategy().kind(), plan::Strategy::PARAMETER_SERVER);
+  const plan::Strategy asked = Train(head + ", engine.num_workers=4" + tail).strategy();
+  EXPECT_EQ(asked.kind(), plan::Strategy::PARAMETER_SERVER);
+  EXPECT_EQ(asked.mode(), plan::Strategy::ASYNCHRONOUS);
+  EXPECT_EQ(asked.workers(), 4U);
+  EXPECT_EQ(asked.parameter_servers(), 1U);
+  const plan::Strategy synchronous =
+      Train(head + ", engine.sync=true, engine.min_workers=2, engine.max_workers=5" + tail)
+          .strategy();
+  EXPECT_EQ(synchronous.mode(), plan::Strategy::SYNCHRONOUS);
+  EXPECT_EQ(synchronous.micro_batches(), 8U);
+  EXPECT_EQ(synchronous.workers(), 2U);  // as many as there are processors
+  EXPECT_EQ(Train(head + ", engine.strategy=local" + tail, 2'000'000'000).strategy().kind(),
+            plan::Strategy::LOCAL);
+}
+
+TEST_F(Choose, TreesTrainInOneProcess) {
+  const plan::TrainPlan plan =
+      Train("TO TRAIN xgboost.gbtree WITH train.num_workers=8 LABEL income INTO m");
+  EXPECT_EQ(plan.strategy().kind(), plan::Strategy::LOCAL);
+  EXPECT_EQ(plan.strategy().workers(), 1U);
+  EXPECT_EQ(plan.notes_size(), 1);
+}
+
+TEST_F(Choose, ShardsAreWholeBatches) {
+  EXPECT_EQ(ChooseRowsPerShard(1'000'000, 256, 4, false) % 256, 0);
+  EXPECT_LE(ChooseRowsPerShard(1'000'000, 256, 4, false), 10'000);
+  EXPECT_EQ(ChooseRowsPerShard(100, 256, 4, false), 256);
+  EXPECT_EQ(ChooseRowsPerShard(6'400, 100, 4, false), 200);
+}
+
+TEST_F(Choose, Sizes) {
+  EXPECT_EQ(*ReadBytes("512MB", Span()), 512LL << 20);
+  EXPECT_EQ(*ReadBytes("1.5 Gi", Span()), 3LL << 29);
+  EXPECT_FALSE(ReadBytes("-1GB", Span()).ok());
+  EXPECT_FALSE(ReadBytes("2XB", Span()).ok());
+  EXPECT_EQ(GroupDigits(1234567), "1,234,567");
+  EXPECT_EQ(GroupDigits(-999), "-999");
+  EXPECT_EQ(FormatBytes(1536), "1.5 KB");
+}
+
+TEST_F(Choose, MetricLists) {
+  EXPECT_EQ(*ReadMetrics(" AUC , accuracy_score,AUC", models::Task::kBinary, Span()),
+            (std::vector<std::string>{"auc", "accuracy"}));
+}
+
+}  // namespace
+}  // namespace sluice::planner

@@ -1,0 +1,333 @@
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+// The binary itself, as a person or a script starts it.
+namespace sluice::server {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string ReadAll(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class ShellTest : public ::testing::Test {
+ protected:
+  struct Outcome {
+    int exit_code = -1;
+    std::string out;
+    std::string err;
+  };
+
+  void SetUp() override {
+    std::string folder = (fs::temp_directory_path() / "sluice_shell_XXXXXX").string();
+    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    source_ = "sqlite:" + folder + "/test.db";
+  }
+  void TearDown() override {
+    std::error_code error;
+    fs::remove_all(folder_, error);
+  }
+
+  pid_t Start(std::vector<std::string> arguments, const std::string& input = "") {
+    std::ofstream(folder_ / "in", std::ios::binary) << input;
+    const pid_t child = fork();
+    if (child == 0) {
+      FILE* unused = freopen((folder_ / "in").c_str(), "r", stdin);
+      unused = freopen((folder_ / "out").c_str(), "w", stdout);
+      unused = freopen((folder_ / "err").c_str(), "w", stderr);
+      static_cast<void>(unused);
+      Execute(std::move(arguments));
+    }
+    return child;
+  }
+  [[noreturn]] void Execute(std::vector<std::string> arguments) const {
+    setenv("HOME", folder_.c_str(), 1);
+    arguments.insert(arguments.begin(), SLUICE_BINARY);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) {
+      argv.push_back(argument.data());
+    }
+    argv.push_back(nullptr);
+    execv(argv[0], argv.data());
+    _exit(127);
+  }
+  Outcome Wait(pid_t child) const {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+            ReadAll(folder_ / "out"), ReadAll(folder_ / "err")};
+  }
+  Outcome Run(std::vector<std::string> arguments, const std::string& input = "") {
+    return Wait(Start(std::move(arguments), input));
+  }
+  Outcome Sql(std::vector<std::string> arguments, const std::string& input = "") {
+    arguments.insert(arguments.begin(), {"sql", "--source", source_});
+    return Run(std::move(arguments), input);
+  }
+
+  fs::path folder_;
+  std::string source_;
+};
+
+TEST_F(ShellTest, RowsGoToStandardOutputTheRestToStandardError) {
+  const Outcome outcome =
+      Sql({"--format", "csv", "-c", "CREATE TABLE t(n INTEGER); INSERT INTO t VALUES (1), (2)",
+           "-c", "SELECT * FROM t"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "n\n1\n2\n");
+  EXPECT_NE(outcome.err.find("INSERT 0 2\n"), std::string::npos) << outcome.err;
+}
+
+TEST_F(ShellTest, TableIsTheDefaultFormat) {
+  EXPECT_EQ(Sql({"-c", "SELECT 1 AS n, 'a' AS s"}).out, " n | s\n---+---\n 1 | a\n(1 row)\n\n");
+  EXPECT_EQ(Sql({"--format", "json", "-c", "SELECT 1 AS n, NULL AS s"}).out,
+            "{\"n\": 1, \"s\": null}\n");
+}
+
+TEST_F(ShellTest, TheFirstErrorEndsTheScriptWithExitCodeOne) {
+  const Outcome outcome = Sql(
+      {"--format", "csv", "-c", "SELECT 1 AS a;\nSELECT * FROM nowhere;", "-c", "SELECT 2 AS b"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.out, "a\n1\n");
+  EXPECT_NE(outcome.err.find("ERROR 42P01"), std::string::npos) << outcome.err;
+}
+
+TEST_F(ShellTest, WrongUsageIsExitCodeTwo) {
+  EXPECT_EQ(Run({"sql", "-c", "SELECT 1"}).exit_code, 2);
+  EXPECT_EQ(Run({"sql", "--sauce", "x"}).exit_code, 2);
+  EXPECT_EQ(Run({}).exit_code, 2);
+  EXPECT_EQ(Run({"--version"}).exit_code, 0);
+  EXPECT_EQ(Run({"sql", "--help"}).exit_code, 0);
+  EXPECT_EQ(Sql({"-f", "/nowhere/at/all.sql"}).exit_code, 2);
+  EXPECT_EQ(Sql({"--format", "xml", "-c", "SELECT 1"}).exit_code, 2);
+}
+
+TEST_F(ShellTest, ASourceThatCannotBeOpenedIsExitCodeOne) {
+  const Outcome outcome = Run({"sql", "--source", "database://in?imagination", "-c", ";"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("ERROR"), std::string::npos);
+}
+
+// J19, and a script of comments and empty statements.
+TEST_F(ShellTest, ReadsScriptsFromStandardInputWithoutAFinalSemicolon) {
+  const Outcome outcome = Sql({"--format", "csv"},
+                              "-- 1. don't stop here;\n;; ;\nSELECT 'a;b' AS s;\n"
+                              "/* ; */ SELECT 2 AS n\n");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "s\na;b\nn\n2\n");
+  EXPECT_EQ(Sql({}, "-- nothing\n").exit_code, 0);
+}
+
+TEST_F(ShellTest, CommandsAndFilesRunInTheOrderInWhichTheyStand) {
+  std::ofstream(folder_ / "two.sql") << "SELECT 2 AS n;";
+  const Outcome outcome = Sql({"--format", "csv", "-c", "SELECT 1 AS n", "-f",
+                               (folder_ / "two.sql").string(), "-c", "SELECT 3 AS n", "-f", "-"},
+                              "SELECT 4 AS n");
+  EXPECT_EQ(outcome.out, "n\n1\nn\n2\nn\n3\nn\n4\n");
+}
+
+TEST_F(ShellTest, ANulByteIsToldWithItsPlace) {
+  const Outcome outcome = Sql({}, std::string("SELECT 1\0;", 10));
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("LINE 1:9"), std::string::npos) << outcome.err;
+}
+
+TEST_F(ShellTest, CtrlCCancelsTheRunningStatement) {
+  const pid_t child =
+      Start({"sql", "--source", source_, "-c", "CREATE TABLE begun(n INTEGER);", "-c",
+             "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 1e12) "
+             "SELECT count(*) FROM c;",
+             "-c", "CREATE TABLE not_begun(n INTEGER);"});
+  while (ReadAll(folder_ / "err").find("CREATE TABLE") == std::string::npos) {
+    ASSERT_EQ(waitpid(child, nullptr, WNOHANG), 0) << ReadAll(folder_ / "err");
+    usleep(10'000);
+  }
+  kill(child, SIGINT);
+  const Outcome outcome = Wait(child);
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("57014"), std::string::npos) << outcome.err;
+  EXPECT_EQ(Sql({"--format", "csv", "-c",
+                 "SELECT count(*) AS n FROM sqlite_master WHERE name = 'not_begun'"})
+                .out,
+            "n\n0\n");
+}
+
+TEST_F(ShellTest, AClosedPipeEndsIt) {
+  const Outcome outcome = Run({"sql", "--source", source_, "-c", "SELECT 1"}, "");
+  EXPECT_EQ(outcome.exit_code, 0);
+  const std::string command = std::string(SLUICE_BINARY) + " sql --source " + source_ +
+                              " -c 'WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM "
+                              "c WHERE n < 1000000) SELECT n FROM c' 2>" +
+                              (folder_ / "err").string() + " | head -n 1 >" +
+                              (folder_ / "out").string();
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_NE(ReadAll(folder_ / "err").find("cannot write the rows"), std::string::npos);
+}
+
+TEST_F(ShellTest, CommandLineFormsPrintAndRunTheirStatement) {
+  const Outcome outcome = Run({"predict", "--source", source_, "--model", "m", "--prediction_data",
+                               "t", "--output", "p.y"});
+  EXPECT_EQ(outcome.exit_code, 1) << "there is no table t";
+  EXPECT_NE(outcome.err.find("SELECT * FROM \"t\""), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("TO PREDICT p.y"), std::string::npos) << outcome.err;
+  EXPECT_EQ(Run({"train", "--source", source_, "--label", "y"}).exit_code, 2);
+}
+
+TEST_F(ShellTest, SampleMakesATableOnce) {
+  const std::vector<std::string> arguments = {"sample", "census", "--rows",  "100",
+                                              "--into", source_,  "--table", "people"};
+  const Outcome first = Run(arguments);
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_NE(first.out.find("100 rows in table people"), std::string::npos) << first.out;
+  EXPECT_NE(first.out.find("AUC"), std::string::npos);
+  const Outcome second = Run(arguments);
+  EXPECT_EQ(second.exit_code, 1);
+  EXPECT_NE(second.err.find("--replace"), std::string::npos) << second.err;
+  std::vector<std::string> replacing = arguments;
+  replacing.push_back("--replace");
+  EXPECT_EQ(Run(replacing).exit_code, 0);
+  EXPECT_EQ(Sql({"--format", "csv", "-c", "SELECT count(*) AS n FROM people"}).out, "n\n100\n");
+}
+
+TEST_F(ShellTest, ServesUntilItIsToldToStop) {
+  const pid_t gateway = Start({"serve", "--source", source_, "--grpc", "127.0.0.1:0"});
+  std::string ready;
+  while (ready.find('\n') == std::string::npos) {
+    ASSERT_EQ(waitpid(gateway, nullptr, WNOHANG), 0) << ReadAll(folder_ / "err");
+    usleep(10'000);
+    ready = ReadAll(folder_ / "out");
+  }
+  ASSERT_TRUE(ready.starts_with("gRPC on 127.0.0.1:")) << ready;
+  const std::string address = ready.substr(8, ready.size() - 9);
+  fs::rename(folder_ / "out", folder_ / "gateway_out");  // the client writes its own
+  fs::rename(folder_ / "err", folder_ / "gateway_err");
+  const Outcome outcome = Run({"sql", "--gateway", address, "--format", "csv", "-c",
+                               "SET sluice.seed = 3", "-c", "SELECT 6 * 7 AS n"});
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "n\n42\n");
+  EXPECT_EQ(Run({"sql", "--gateway", address, "-c", "SELECT * FROM nowhere"}).exit_code, 1);
+  kill(gateway, SIGTERM);
+  int status = 0;
+  waitpid(gateway, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(Run({"sql", "--gateway", address, "-c", "SELECT 1"}).exit_code, 1) << "nobody is there";
+}
+
+// A terminal: what a person types and sees.
+class TerminalTest : public ShellTest {
+ protected:
+  void Open() {
+    child_ = forkpty(&terminal_, nullptr, nullptr, nullptr);
+    if (child_ == 0) {
+      setenv("TERM", "dumb", 1);
+      Execute({"sql", "--source", source_});
+    }
+  }
+  void Type(const std::string& text) {
+    ASSERT_EQ(write(terminal_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  // Reads until `text` has been shown; false when the shell ends or says nothing for long.
+  bool WaitFor(const std::string& text) {
+    for (;;) {
+      const size_t at = shown_.find(text);
+      if (at != std::string::npos) {
+        shown_.erase(0, at + text.size());
+        return true;
+      }
+      pollfd ready{terminal_, POLLIN, 0};
+      char buffer[4096];
+      if (poll(&ready, 1, 20'000) != 1) {
+        return false;
+      }
+      const ssize_t size = read(terminal_, buffer, sizeof buffer);
+      if (size <= 0) {
+        return false;
+      }
+      shown_.append(buffer, static_cast<size_t>(size));
+    }
+  }
+  int ExitCode() {
+    int status = 0;
+    waitpid(child_, &status, 0);
+    close(terminal_);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  // A Ctrl-D that comes between the prompt and the editor's raw mode is the terminal's, not ours,
+  // and is gone: it is typed until it is heard.
+  int ExitCodeAfterCtrlD() {
+    for (int attempt = 0; attempt < 200; ++attempt) {
+      static_cast<void>(!write(terminal_, "\x04", 1));
+      usleep(100'000);
+      int status = 0;
+      if (waitpid(child_, &status, WNOHANG) == child_) {
+        close(terminal_);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+      }
+    }
+    return -1;
+  }
+  int terminal_ = -1;
+  pid_t child_ = -1;
+  std::string shown_;
+};
+
+TEST_F(TerminalTest, ReadsStatementsOverSeveralLinesAndGoesOnAfterErrors) {
+  Open();
+  ASSERT_TRUE(WaitFor("sluice> ")) << shown_;
+  Type("SELECT 'one\n");
+  ASSERT_TRUE(WaitFor("   ...> ")) << shown_;
+  Type("; two' AS s;\n");
+  ASSERT_TRUE(WaitFor("one\\n; two")) << shown_;
+  ASSERT_TRUE(WaitFor("sluice> ")) << shown_;
+  Type("SELECT * FROM nowhere;\n");
+  ASSERT_TRUE(WaitFor("ERROR 42P01")) << shown_;
+  ASSERT_TRUE(WaitFor("sluice> ")) << shown_;
+  Type("exit\n");
+  EXPECT_EQ(ExitCode(), 0);
+  const std::string history = ReadAll(folder_ / ".sluice_history");
+  EXPECT_NE(history.find("nowhere"), std::string::npos) << history;
+}
+
+TEST_F(TerminalTest, CtrlCClearsTheLineAndStopsStatements) {
+  Open();
+  ASSERT_TRUE(WaitFor("sluice> ")) << shown_;
+  Type("SELECT half");
+  Type("\x03");
+  ASSERT_TRUE(WaitFor("sluice> ")) << shown_;
+  Type("SELECT 40 + 2 AS whole;\n");
+  ASSERT_TRUE(WaitFor("42")) << shown_;
+  ASSERT_TRUE(WaitFor("sluice> ")) << shown_;
+  Type(
+      "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 1e12) "
+      "SELECT count(*) FROM c;\n");
+  ASSERT_TRUE(WaitFor("FROM c;")) << shown_;
+  usleep(300'000);  // so that it runs; if it does not yet, Ctrl-C is one at the prompt
+  Type("\x03");
+  ASSERT_TRUE(WaitFor("57014")) << shown_;
+  ASSERT_TRUE(WaitFor("sluice> ")) << shown_;
+  Type("exit\n");
+  EXPECT_EQ(ExitCode(), 0);
+}
+
+TEST_F(TerminalTest, CtrlDEndsTheShell) {
+  Open();
+  ASSERT_TRUE(WaitFor("sluice> ")) << shown_;
+  EXPECT_EQ(ExitCodeAfterCtrlD(), 0);
+}
+
+}  // namespace
+}  // namespace sluice::server

@@ -1,0 +1,290 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/value.h"
+#include "parser/ast.h"
+
+namespace sluice::parser {
+
+// A statement as a tree of lines, with its spans or without: without them, two statements are equal
+// where their trees are. Strings are shown in Go's manner: "a\"b".
+class AstDump {
+ public:
+  explicit AstDump(bool spans) : spans_(spans) {}
+
+  std::string Of(const Statement& statement) {
+    std::visit([this](const auto& node) { Visit(node); }, statement);
+    return std::move(text_);
+  }
+
+  static std::string Quote(std::string_view text) {
+    std::string quoted = "\"";
+    for (const char c : text) {
+      if (c == '\n') {
+        quoted += "\\n";
+        continue;
+      }
+      if (c == '"' || c == '\\') {
+        quoted += '\\';
+      }
+      quoted += c;
+    }
+    return quoted + '"';
+  }
+
+  // "3", "1.5", "'text'", "Word(Adam)", "[1, 2]"
+  static std::string ValueText(const AttributeValue& value) {
+    if (const auto* list = std::get_if<AttributeValue::List>(&value.value)) {
+      std::string text;
+      for (const AttributeValue& item : *list) {
+        text += (text.empty() ? "" : ", ") + ValueText(item);
+      }
+      return "[" + text + "]";
+    }
+    if (const auto* word = std::get_if<AttributeValue::Word>(&value.value)) {
+      return "Word(" + word->text + ")";
+    }
+    if (const auto* text = std::get_if<std::string>(&value.value)) {
+      return Quote(*text);
+    }
+    if (const auto* real = std::get_if<double>(&value.value)) {
+      return "double(" + FormatDouble(*real) + ")";
+    }
+    if (const auto* integer = std::get_if<int64_t>(&value.value)) {
+      return fmt::format("{}", *integer);
+    }
+    if (const auto* flag = std::get_if<bool>(&value.value)) {
+      return *flag ? "true" : "false";
+    }
+    return "null";
+  }
+
+ private:
+  void Line(std::string_view label, Span span, const std::string& text = "") {
+    this->text_.append(static_cast<size_t>(2 * indent_), ' ');
+    this->text_ += label;
+    if (spans_) {
+      this->text_ += fmt::format(" [{},{})", span.begin, span.end);
+    }
+    this->text_ += (text.empty() ? "" : " ") + text + "\n";
+  }
+  void Flag(std::string_view label) {
+    text_.append(static_cast<size_t>(2 * indent_), ' ');
+    text_ += label;
+    text_ += '\n';
+  }
+  template <typename Body>
+  void Indented(Body body) {
+    ++indent_;
+    body();
+    --indent_;
+  }
+
+  void One(std::string_view label, const Name& name) {
+    std::string parts;
+    for (const std::string& part : name.parts) {
+      parts += (parts.empty() ? "" : ".") + (name.quoted ? Quote(part) : part);
+    }
+    Line(label, name.span, parts + (name.text.empty() ? " (empty)" : ""));
+  }
+  void One(std::string_view label, const ModelName& model) {
+    std::string text = model.schema.empty() ? "" : "schema=" + Quote(model.schema) + " ";
+    text += "name=" + Quote(model.name);
+    text += model.version ? fmt::format(" version={}", *model.version) : "";
+    Line(label, model.span, text);
+  }
+  void One(std::string_view label, const Select& select) {
+    Line(label, select.span, Quote(select.text));
+  }
+  template <typename Node>
+  void One(std::string_view label, const std::optional<Node>& node) {
+    if (node) {
+      One(label, *node);
+    }
+  }
+  void One(std::string_view label, const std::vector<Attribute>& attributes) {
+    for (const Attribute& attribute : attributes) {
+      Line(label, attribute.span);
+      Indented([&] {
+        One("name", attribute.name);
+        One("value", attribute.value);
+      });
+    }
+  }
+  void One(std::string_view label, const AttributeValue& value) {
+    const auto* list = std::get_if<AttributeValue::List>(&value.value);
+    if (list == nullptr) {
+      Line(label, value.span, ValueText(value));
+      return;
+    }
+    Line(label, value.span, "list");
+    Indented([&] {
+      for (const AttributeValue& item : *list) {
+        One("item", item);
+      }
+    });
+  }
+  void One(std::string_view label, const Expression& expression) {
+    constexpr std::string_view kKinds[] = {"star", "name",  "number", "string", "list",
+                                           "call", "unary", "binary", "paren"};
+    std::string text(kKinds[static_cast<int>(expression.kind)]);
+    text += expression.text.empty() ? "" : " " + Quote(expression.text);
+    Line(label, expression.span, text);
+    Indented([&] {
+      for (const Expression& argument : expression.args) {
+        One("arg", argument);
+      }
+    });
+  }
+  void One(std::string_view label, const std::vector<ColumnClause>& clauses) {
+    for (const ColumnClause& clause : clauses) {
+      Line(label, clause.span);
+      Indented([&] {
+        for (const Expression& column : clause.columns) {
+          One("column", column);
+        }
+        One("for", clause.target);
+      });
+    }
+  }
+
+  void Visit(const PlainStatement& plain) {
+    Line("Plain", plain.span, Quote(plain.text));
+    Indented([&] { Flag(plain.returns_rows ? "returns rows" : "returns no rows"); });
+  }
+  void Visit(const TrainStatement& train) {
+    Line("Train", train.span);
+    Indented([&] {
+      if (train.create_form) {
+        Flag(train.or_replace ? "create or replace" : "create");
+      }
+      One("select", train.select);
+      One("model_type", train.model_type);
+      One("attribute", train.attributes);
+      One("columns", train.columns);
+      One("label", train.label);
+      One("using", train.base_model);
+      One("into", train.into);
+    });
+  }
+  void Visit(const PredictStatement& predict) {
+    Line("Predict", predict.span);
+    Indented([&] {
+      One("select", predict.select);
+      One("target", predict.target);
+      One("attribute", predict.attributes);
+      One("model", predict.model);
+    });
+  }
+  void Visit(const EvaluateStatement& evaluate) {
+    Line("Evaluate", evaluate.span);
+    Indented([&] {
+      One("select", evaluate.select);
+      One("model", evaluate.model);
+      One("attribute", evaluate.attributes);
+      One("label", evaluate.label);
+      One("into", evaluate.into);
+    });
+  }
+  void Visit(const ModelReportStatement& report) {
+    Line("ModelReport", report.span);
+    Indented([&] {
+      One("select", report.select);
+      One("model", report.model);
+      One("attribute", report.attributes);
+      One("explainer", report.explainer);
+      One("into", report.into);
+    });
+  }
+  void Visit(const RunStatement& run) {
+    Line("Run", run.span);
+    Indented([&] {
+      One("select", run.select);
+      One("image", run.image);
+      for (const std::string& word : run.command) {
+        Flag("command " + Quote(word));
+      }
+      for (const Name& table : run.into) {
+        One("into", table);
+      }
+    });
+  }
+  void Visit(const OptimizeStatement& optimize) {
+    Line(optimize.maximize ? "Maximize" : "Minimize", optimize.span);
+    Indented([&] {
+      One("select", optimize.select);
+      One("objective", optimize.objective);
+      for (const OptimizeStatement::Constraint& constraint : optimize.constraints) {
+        Line("constraint", constraint.span);
+        Indented([&] {
+          One("expression", constraint.expression);
+          One("group_by", constraint.group_by);
+        });
+      }
+      One("attribute", optimize.attributes);
+      One("solver", optimize.solver);
+      One("into", optimize.into);
+    });
+  }
+  void Visit(const ShowStatement& show) {
+    constexpr std::string_view kWhats[] = {"models",      "model", "train",
+                                           "model types", "jobs",  "job"};
+    Line("Show", show.span, std::string(kWhats[static_cast<int>(show.what)]));
+    Indented([&] {
+      One("model", show.model);
+      if (show.what == ShowStatement::What::kJob) {
+        Flag(fmt::format("job {}", show.job));
+      }
+    });
+  }
+  void Visit(const DescribeStatement& describe) {
+    Line("Describe", describe.span);
+    Indented([&] {
+      One("model", describe.model);
+      One("model_type", describe.model_type);
+    });
+  }
+  void Visit(const DropModelStatement& drop) {
+    Line("DropModel", drop.span, drop.if_exists ? "if exists" : "");
+    Indented([&] { One("model", drop.model); });
+  }
+  void Visit(const AlterModelStatement& alter) {
+    Line("AlterModel", alter.span,
+         alter.promote ? fmt::format("promote {}", *alter.promote) : "rollback");
+    Indented([&] { One("model", alter.model); });
+  }
+  void Visit(const JobStatement& job) {
+    const bool cancel = job.action == JobStatement::Action::kCancel;
+    Line(cancel ? "CancelJob" : "WaitJob", job.span, fmt::format("{}", job.job));
+  }
+  void Visit(const SetStatement& set) {
+    Line("Set", set.span);
+    Indented([&] {
+      One("name", set.name);
+      One("value", set.value);
+    });
+  }
+  void Visit(const ExplainPlanStatement& plan) {
+    Line("ExplainPlan", plan.span, plan.json ? "json" : "text");
+    Indented([&] { std::visit([this](const auto& node) { Visit(node); }, plan.statement); });
+  }
+
+  bool spans_;
+  int indent_ = 0;
+  std::string text_;
+};
+
+inline std::string Dump(const Statement& statement, bool spans) {
+  return AstDump(spans).Of(statement);
+}
+
+inline bool EqualIgnoringSpans(const Statement& left, const Statement& right) {
+  return Dump(left, false) == Dump(right, false);
+}
+
+}  // namespace sluice::parser
