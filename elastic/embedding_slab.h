@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "models/model.h"
 #include "models/optimizer.h"
 
@@ -25,6 +28,9 @@ class EmbeddingSlab {
   // One optimizer step for each row (ids are distinct); rows that do not exist are created.
   void Update(std::span<const int64_t> ids, const float* gradients, float rate_scale);
   void Write(std::span<const int64_t> ids, const float* values);  // fresh slots
+  // Every row with its slots and update count, appended to `out`; and from the front of `in`.
+  void SaveState(std::string* out) const;
+  Status LoadState(std::string_view* in);
   // Row ids in ascending order with their weights.
   models::NetworkWeights::Table Export() const;
 

@@ -27,6 +27,8 @@ constexpr char kListenHost[] = "127.0.0.1";
 constexpr double kStopGraceSeconds = 0.8;
 // A process that hangs is not asked.
 constexpr double kHungGraceSeconds = 0;
+// The first step of an all-reduce job waits so long for workers that start slowly.
+constexpr double kGatherSeconds = 2;
 // Killed processes end at once; a fleet that does not say so is not waited for.
 constexpr auto kStopWait = std::chrono::seconds(10);
 
@@ -140,9 +142,13 @@ class FleetJob {
     MasterHost host(
         options, [this](const Master::Action& action) { return Act(action); }, progress, events);
     host_ = &host;
-    servers_ = std::max<uint32_t>(1, plan_.strategy().parameter_servers());
+    all_reduce_ = plan_.strategy().kind() == plan::Strategy::ALL_REDUCE;
+    servers_ = all_reduce_ ? 0 : std::max<uint32_t>(1, plan_.strategy().parameter_servers());
     ASSIGN_OR_RETURN(master_, MasterServer::Start(kListenHost, token_, servers_, host));
     FillConfig(dataset, validation);
+    if (all_reduce_ && base != nullptr) {
+      worker_config_.set_base_weights(models::SaveWeights(*base));
+    }
     roster_ = std::make_shared<Roster>(&host);
     fleet_.Watch([roster = roster_](const FleetEvent& event) { roster->OnEvent(event); });
     Result<TrainOutcome> outcome = RunOn(host, base, stop);
@@ -155,11 +161,17 @@ class FleetJob {
  private:
   Result<TrainOutcome> RunOn(MasterHost& host, const models::NetworkWeights* base,
                              const std::stop_token& stop) {
-    RETURN_IF_ERROR(StartServers(base));
+    if (!all_reduce_) {
+      RETURN_IF_ERROR(StartServers(base));
+    }
     host.Start();
     host.Run(stop);
     RETURN_IF_ERROR(host.result());
     TrainOutcome outcome = host.Outcome();
+    if (all_reduce_) {
+      outcome.weights = host.TakeWeights();
+      return outcome;
+    }
     ASSIGN_OR_RETURN(outcome.weights,
                      CollectWeights(master_->ParameterServers(), token_, network_));
     return outcome;
@@ -255,6 +267,7 @@ class FleetJob {
   MasterHost* host_ = nullptr;
   std::string job_name_;
   std::string token_;
+  bool all_reduce_ = false;
   uint32_t servers_ = 1;
   ProcessConfig config_, worker_config_;
   std::unique_ptr<MasterServer> master_;
@@ -279,6 +292,13 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
   options.job_name = job_name;
   const plan::Strategy& strategy = plan.strategy();
   options.workers = std::max<uint32_t>(1, std::max(strategy.workers(), strategy.min_workers()));
+  if (strategy.kind() == plan::Strategy::ALL_REDUCE) {
+    Rendezvous::Options& meetings = options.all_reduce.emplace();
+    meetings.min_members = std::max<uint32_t>(1, strategy.min_workers());
+    meetings.max_members = std::max(options.workers, strategy.max_workers());
+    meetings.expected_members = options.workers;
+    meetings.gather_seconds = kGatherSeconds;
+  }
   FleetJob job(plan, source, fleet, *network);
   return job.Run(options, dataset, validation, base, progress, events, stop);
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <unordered_map>
 
+#include "elastic/parameter_tensor_internal.h"
 #include "elastic/shard_order.h"
 #include "models/model.pb.h"
 
@@ -50,14 +51,6 @@ uint32_t Placement::ServerOf(size_t table, int64_t id, uint32_t servers) {
   return servers == 1 ? 0
                       : static_cast<uint32_t>(MixSeeds(table, static_cast<uint64_t>(id)) % servers);
 }
-
-// A server's slice of a dense tensor: values, then the optimizer's slots.
-struct ParameterShard::Tensor {
-  std::string name;
-  const models::Optimizer* optimizer = nullptr;
-  size_t size = 0;
-  std::vector<float> values;
-};
 
 ParameterShard::ParameterShard(const models::Network& network, const Options& options,
                                uint64_t seed)

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -95,6 +96,14 @@ class ParameterShard {
 
   // The live dense values, for a worker in the same thread that is the only one to push.
   std::vector<const float*> LiveDense() const;
+
+  // All-reduce: the closed step's mean gradient, on a replica that holds everything. Errors as of
+  // Push.
+  Status ApplyStep(const PushRequest& sum);
+  // Everything that the next steps depend on, and the kept weights: values, slots, versions. For a
+  // process of the same binary and model; loading keeps LiveDense's pointers.
+  std::string SaveState() const;
+  Status LoadState(std::string_view state);
 
   int64_t AppliedBatches(uint32_t epoch, int64_t shard) const;
   int64_t version() const;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "catalog/data_source.h"
+#include "elastic/direct_links.h"
 #include "elastic/elastic.pb.h"
 #include "elastic/grpc_links.h"
 #include "elastic/job.h"
@@ -86,13 +87,21 @@ Result<std::vector<std::string>> JoinJob(RemoteMaster& master, const std::stop_t
 
 Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMaster& master,
             const std::stop_token& stop) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> addresses, JoinJob(master, stop));
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(config.plan().model()));
-  const std::unique_ptr<ParameterLink> parameters =
-      ConnectParameters(addresses, config.token(), *network, stop);
   const Worker::Job job{config.plan(), source, config.dataset(),
                         config.has_validation() ? &config.validation() : nullptr};
+  if (config.plan().strategy().kind() == plan::Strategy::ALL_REDUCE) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard, MakeShard(config, *network, {}));
+    DirectParameterLink parameters(*shard, *network);
+    const Worker::Replica replica{master, *shard, config.listen_host(), config.token()};
+    ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker,
+                     Worker::Make(job, master, parameters, &replica));
+    return worker->Run(stop);
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> addresses, JoinJob(master, stop));
+  const std::unique_ptr<ParameterLink> parameters =
+      ConnectParameters(addresses, config.token(), *network, stop);
   ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker, Worker::Make(job, master, *parameters));
   return worker->Run(stop);
 }
