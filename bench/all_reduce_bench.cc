@@ -159,9 +159,8 @@ std::pair<double, double> Additions(size_t count, size_t size) {
   for (int run = 0; run < 4 * kTurns; ++run) {
     tree.push_back(Seconds([&] {
       std::vector<std::optional<std::span<float>>> slots(parts.begin(), parts.end());
-      AddAlongTree(std::span(slots), [](std::span<float>* left, std::span<float> right) {
-        AddTo(*left, right);
-      });
+      AddAlongTree(std::span(slots),
+                   [](std::span<float>* left, std::span<float> right) { AddTo(*left, right); });
     }));
     plain.push_back(Seconds([&] {
       for (size_t i = 1; i < size; ++i) {
@@ -184,9 +183,9 @@ int Main(size_t mebibytes, size_t size) {
     remote.push_back(Listener::Open(Listener::Kind::kTcp, "127.0.0.1").value());
   }
   const size_t runs = kTurns * kRunsPerTurn;
-  auto* seconds = static_cast<double*>(mmap(nullptr, kCases * runs * sizeof(double),
-                                            PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-                                            -1, 0));
+  auto* seconds =
+      static_cast<double*>(mmap(nullptr, kCases * runs * sizeof(double), PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   std::vector<pid_t> members;
   for (size_t rank = 0; rank < size; ++rank) {
     members.push_back(fork());
@@ -219,9 +218,10 @@ int Main(size_t mebibytes, size_t size) {
   line("tree, unix sockets", median[kUnix]);
   line("tree, TCP", median[kTcp]);
   line("tree, two nodes per member", median[kUneven]);
-  fmt::print("  additions along the tree {:.2f} ms, one after another {:.2f} ms: {:+.1f} % of a "
-             "step (limit 10 %)\n",
-             tree * 1e3, plain * 1e3, (tree - plain) / median[kUnix] * 100);
+  fmt::print(
+      "  additions along the tree {:.2f} ms, one after another {:.2f} ms: {:+.1f} % of a "
+      "step (limit 10 %)\n",
+      tree * 1e3, plain * 1e3, (tree - plain) / median[kUnix] * 100);
   return 0;
 }
 

@@ -296,9 +296,9 @@ Status AllReduce::Combine(uint32_t lanes, std::vector<Sums::Node>* mine, StepSum
   const auto [begin, end] = Slice(mesh_.rank());
   std::vector<std::optional<Part>> parts(lanes);
   for (size_t node = 0; node < mine->size(); ++node) {
-    parts[(*mine)[node].begin] = Part{
-        std::span((*mine)[node].sum->dense).subspan(begin, end - begin),
-        &outbound_[mesh_.rank()][node]};
+    parts[(*mine)[node].begin] =
+        Part{std::span((*mine)[node].sum->dense).subspan(begin, end - begin),
+             &outbound_[mesh_.rank()][node]};
   }
   for (size_t peer = 0; peer < mesh_.size(); ++peer) {
     Inbound& in = *inbound_[peer];
@@ -334,8 +334,8 @@ Status AllReduce::Combine(uint32_t lanes, std::vector<Sums::Node>* mine, StepSum
 
 Status AllReduce::Gather(int64_t step, StepSum* sum) {
   const auto [own_begin, own_end] = Slice(mesh_.rank());
-  const Header header{mesh_.world(), step, kGather, 1, 0, 1, 0,
-                      static_cast<uint32_t>(dimensions_.size())};
+  const Header header{
+      mesh_.world(), step, kGather, 1, 0, 1, 0, static_cast<uint32_t>(dimensions_.size())};
   const uint32_t node = 0;
   std::vector<uint64_t> counts;
   for (const RowGradients& table : sum->gradient.tables) {

@@ -74,7 +74,7 @@ class AllReduce {
   Mesh& mesh_;
   const size_t dense_size_;
   const std::vector<uint32_t> dimensions_;
-  std::vector<std::unique_ptr<Inbound>> inbound_;        // by rank; the own one is not used
+  std::vector<std::unique_ptr<Inbound>> inbound_;  // by rank; the own one is not used
   std::vector<std::vector<std::vector<RowGradients>>> outbound_;  // rank, node, table
 };
 

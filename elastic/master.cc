@@ -107,7 +107,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     if (waiting || fair) {
       task = queue_.Take(worker, now);
     }
-  } else if (phase_ == Phase::kEvaluating && waiting) {
+  } else if (phase_ == Phase::kEvaluating && (waiting || rendezvous_.has_value())) {
     task = evaluation_.Take(worker, next_evaluation_task_, now);
     next_evaluation_task_ -= task.has_value() ? 1 : 0;
   }

@@ -82,7 +82,7 @@ class Master {
   // All-reduce (master_world.cc): the workers' meetings. Errors as of Take.
   Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now);
   Result<bool> ReportStep(Incarnation worker, int64_t world, int64_t closed,
-                        const RoundPosition& position, TimePoint now);
+                          const RoundPosition& position, TimePoint now);
   // The first to arrive counts, and ends the job.
   Status Deliver(Incarnation worker, models::NetworkWeights weights);
   models::NetworkWeights TakeWeights() { return std::move(weights_); }

@@ -80,7 +80,7 @@ Result<WorldAnswer> MasterHost::Meet(Incarnation worker, const WorldArrival& arr
 }
 
 Result<bool> MasterHost::ReportStep(Incarnation worker, int64_t world, int64_t closed,
-                                  const RoundPosition& position) {
+                                    const RoundPosition& position) {
   return With([&](Master& master, TimePoint now) {
     return master.ReportStep(worker, world, closed, position, now);
   });

@@ -33,7 +33,7 @@ class MasterHost {
   // All-reduce. Waits up to `wait_seconds` for the meeting to open.
   Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, double wait_seconds);
   Result<bool> ReportStep(Incarnation worker, int64_t world, int64_t closed,
-                        const RoundPosition& position);
+                          const RoundPosition& position);
   Status Deliver(Incarnation worker, models::NetworkWeights weights);
   Result<bool> Heartbeat(Incarnation worker);  // true: the job is over
   void OnExit(const FleetEvent& event);

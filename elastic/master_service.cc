@@ -156,13 +156,13 @@ class Service final : public MasterService::Service {
   }
 
   grpc::Status ReportStep(grpc::ServerContext* context, const ReportStepRequest* request,
-                        ReportStepReply* reply) override {
+                          ReportStepReply* reply) override {
     const grpc::Status allowed = CheckToken(*context, token_);
     if (!allowed.ok()) {
       return allowed;
     }
     const Result<bool> meet = host_.ReportStep(request->incarnation(), request->world(),
-                                             request->closed(), FromProto(request->position()));
+                                               request->closed(), FromProto(request->position()));
     if (meet.ok()) {
       reply->set_meet(*meet);
     }
@@ -183,8 +183,7 @@ class Service final : public MasterService::Service {
     }
     // A stream that was cut off does not load.
     Result<models::NetworkWeights> weights = models::LoadWeights(bytes);
-    return ToGrpc(weights.ok() ? host_.Deliver(worker, *std::move(weights))
-                               : weights.status());
+    return ToGrpc(weights.ok() ? host_.Deliver(worker, *std::move(weights)) : weights.status());
   }
 
   std::vector<std::string> Addresses() const {

@@ -11,8 +11,7 @@
 namespace sluice::elastic {
 
 bool RoundPosition::Over() const {
-  return std::all_of(lanes.begin(), lanes.end(),
-                     [](const TaskReport& lane) { return lane.done; });
+  return std::all_of(lanes.begin(), lanes.end(), [](const TaskReport& lane) { return lane.done; });
 }
 
 Result<WorldAnswer> Master::Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now) {
@@ -126,8 +125,7 @@ WorldAnswer Master::AnswerTo(Incarnation worker) const {
       break;
     case Phase::kExporting:
       // The oldest; when it dies, the next meeting has another one.
-      answer.work =
-          answer.rank == 0 ? WorldAnswer::Work::kExport : WorldAnswer::Work::kWait;
+      answer.work = answer.rank == 0 ? WorldAnswer::Work::kExport : WorldAnswer::Work::kWait;
       break;
     default:
       break;
@@ -136,7 +134,7 @@ WorldAnswer Master::AnswerTo(Incarnation worker) const {
 }
 
 Result<bool> Master::ReportStep(Incarnation worker, int64_t world, int64_t closed,
-                              const RoundPosition& position, TimePoint now) {
+                                const RoundPosition& position, TimePoint now) {
   if (finished()) {
     return true;
   }
@@ -163,8 +161,8 @@ bool Master::ChargeLanes(Incarnation worker, int64_t task, const std::string& wh
   if (!rank.has_value()) {
     return false;
   }
-  const auto [begin, end] = LanesOf(static_cast<uint32_t>(round_.size()), *rank,
-                                    rendezvous_->world().members.size());
+  const auto [begin, end] =
+      LanesOf(static_cast<uint32_t>(round_.size()), *rank, rendezvous_->world().members.size());
   bool give_up = false;
   for (uint32_t lane = begin; lane < end; ++lane) {
     if (task == 0 || round_[lane].id == task) {

@@ -193,8 +193,8 @@ Status Mesh::AcceptYounger(const Listener& listener, std::vector<Socket>* pulses
     const bool came = Wait(listener.descriptor(), POLLIN,
                            std::min(until, std::chrono::steady_clock::now() + kHelloWait));
     if (!came && std::chrono::steady_clock::now() >= until) {
-      return Unavailable(fmt::format("world {} did not come together in {} seconds",
-                                     options_.world, options_.open_seconds));
+      return Unavailable(fmt::format("world {} did not come together in {} seconds", options_.world,
+                                     options_.open_seconds));
     }
     Socket socket = listener.Accept();
     Hello hello;
@@ -204,8 +204,8 @@ Status Mesh::AcceptYounger(const Listener& listener, std::vector<Socket>* pulses
       continue;
     }
     if (hello.world > options_.world) {
-      return Unavailable(fmt::format("world {} is over: there is world {}", options_.world,
-                                     hello.world));
+      return Unavailable(
+          fmt::format("world {} is over: there is world {}", options_.world, hello.world));
     }
     // Of an older world: left over from an attempt that failed.
     if (hello.world < options_.world || hello.rank <= options_.rank || hello.rank >= size()) {

@@ -78,8 +78,8 @@ class Rendezvous {
  private:
   struct Worker {
     Member member;
-    int64_t tried = 0;   // the last world that it tried to enter
-    bool here = false;   // at the meeting place
+    int64_t tried = 0;  // the last world that it tried to enter
+    bool here = false;  // at the meeting place
     // It has closed no more steps than these, as far as is known; while it is in the world: any.
     int64_t may_have = kNoState;
     bool failed = false;

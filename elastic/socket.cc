@@ -135,8 +135,8 @@ Result<Socket> ConnectTo(const std::string& text) {
     const size_t colon = text.rfind(':');
     uint16_t port = 0;
     std::from_chars(text.data() + colon + 1, text.data() + text.size(), port);
-    RETURN_IF_ERROR(TcpAddress(text.substr(kTcpPrefix.size(), colon - kTcpPrefix.size()), port,
-                               &address));
+    RETURN_IF_ERROR(
+        TcpAddress(text.substr(kTcpPrefix.size(), colon - kTcpPrefix.size()), port, &address));
   } else if (text.starts_with(kUnixPrefix) && text.size() < sizeof(address.local.sun_path)) {
     length = UnixAddress(std::string_view(text).substr(kUnixPrefix.size()), &address);
   } else {

@@ -30,8 +30,7 @@ Worker::Worker(const Job& job, MasterLink& master, ParameterLink& parameters)
 Worker::~Worker() = default;
 
 Result<std::unique_ptr<Worker>> Worker::Make(const Job& job, MasterLink& master,
-                                             ParameterLink& parameters,
-                                             const Replica* replica) {
+                                             ParameterLink& parameters, const Replica* replica) {
   std::unique_ptr<Worker> worker(new Worker(job, master, parameters));
   ASSIGN_OR_RETURN(worker->network_, models::Network::Make(job.plan.model()));
   RETURN_IF_ERROR(worker->MakeLoaders());

@@ -121,7 +121,7 @@ class Worker {
   std::unique_ptr<Lease> next_;  // asynchronous: read while the current one is trained
   size_t load_credit_ = 0;       // rows of next_ that training has earned
   std::vector<std::unique_ptr<Lease>> lanes_;  // synchronous
-  std::unique_ptr<World> world_;                // all-reduce
+  std::unique_ptr<World> world_;               // all-reduce
 
   models::FeatureBatch batch_, next_batch_;
   models::ParameterView view_, next_view_;

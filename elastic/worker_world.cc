@@ -72,8 +72,7 @@ Status Worker::EnterWorld(const WorldAnswer& answer) {
       return world.Leave(mesh.status());
     }
     world.mesh = *std::move(mesh);
-    world.all_reduce =
-        std::make_unique<AllReduce>(*world.mesh, world.dense_size, world.dimensions);
+    world.all_reduce = std::make_unique<AllReduce>(*world.mesh, world.dense_size, world.dimensions);
     const Status shared = ShareState(answer.world);
     if (!shared.ok()) {
       return world.Leave(shared);
@@ -138,7 +137,8 @@ Status Worker::ShareState(const Rendezvous::World& formed) {
 
 Status Worker::EvaluateAll() {
   for (;;) {
-    ASSIGN_OR_RETURN(const MasterLink::Answer answer, master_.Take(true));
+    // Nothing left: the others may have the last tasks, so wait for them at the meeting.
+    ASSIGN_OR_RETURN(const MasterLink::Answer answer, master_.Take(false));
     finished_ = answer.kind == MasterLink::Answer::Kind::kFinished;
     if (answer.kind != MasterLink::Answer::Kind::kTask) {
       return Status();
@@ -194,8 +194,8 @@ Status Worker::TrainRound(const WorldAnswer& answer) {
       return world.Leave(added);
     }
     if (world.mesh->rank() == 0 && TimeToReport()) {
-      ASSIGN_OR_RETURN(world.meet, world.replica.link.ReportStep(world.entered, world.closed,
-                                                               position));
+      ASSIGN_OR_RETURN(world.meet,
+                       world.replica.link.ReportStep(world.entered, world.closed, position));
     }
     RETURN_IF_ERROR(CloseStep(lanes));
   } while (!position.Over() && !world.sum.reconvene);
@@ -343,9 +343,9 @@ struct LaneLine {
 }  // namespace
 
 std::string Worker::World::SaveState() const {
-  const std::array<int64_t, 6> head = {closed,         best,          position.epoch,
-                                       position.round, position.step,
-                                       static_cast<int64_t>(position.lanes.size())};
+  const std::array<int64_t, 6> head = {closed,         best,
+                                       position.epoch, position.round,
+                                       position.step,  static_cast<int64_t>(position.lanes.size())};
   std::string state(reinterpret_cast<const char*>(head.data()), sizeof(head));
   for (const TaskReport& lane : position.lanes) {
     const LaneLine line{lane.task, lane.next_batch, lane.rows, lane.rows_read,

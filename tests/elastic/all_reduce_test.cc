@@ -123,8 +123,8 @@ std::map<int64_t, std::vector<float>> ById(const RowGradients& rows, uint32_t di
 
 void ExpectSameBits(const FlatGradient& sum, const LaneGradient& expected) {
   ASSERT_EQ(sum.dense.size(), expected.dense[0].size());
-  EXPECT_EQ(0, std::memcmp(sum.dense.data(), expected.dense[0].data(),
-                           sum.dense.size() * sizeof(float)));
+  EXPECT_EQ(
+      0, std::memcmp(sum.dense.data(), expected.dense[0].data(), sum.dense.size() * sizeof(float)));
   for (size_t t = 0; t < kDimensions.size(); ++t) {
     EXPECT_EQ(ById(sum.tables[t], kDimensions[t]), ById(expected.tables[t], kDimensions[t]));
   }

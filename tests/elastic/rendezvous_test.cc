@@ -20,8 +20,8 @@ class RendezvousTest : public ::testing::Test {
   void Use(const Rendezvous::Options& options) { meeting_ = std::make_unique<Rendezvous>(options); }
 
   void Come(Incarnation worker, int64_t closed, int64_t world, bool failed = false) {
-    meeting_->Arrive({worker, "unix:" + std::to_string(worker), closed,
-                      meeting_->world().beginning, known_[worker], world, failed},
+    meeting_->Arrive({worker, "unix:" + std::to_string(worker), closed, meeting_->world().beginning,
+                      known_[worker], world, failed},
                      now_);
   }
   // What came of the last meeting reaches everybody.
