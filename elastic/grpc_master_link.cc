@@ -99,6 +99,7 @@ class Remote final : public RemoteMaster {
     request.set_meeting(arrival.at.meeting);
     request.set_world(arrival.at.world);
     request.set_failed(arrival.at.failed);
+    request.set_silent(arrival.at.silent);
     ToProto(arrival.position, request.mutable_position());
     MeetReply reply;
     RETURN_IF_ERROR(

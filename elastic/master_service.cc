@@ -146,6 +146,7 @@ class Service final : public MasterService::Service {
     arrival.at.meeting = request->meeting();
     arrival.at.world = request->world();
     arrival.at.failed = request->failed();
+    arrival.at.silent = request->silent();
     arrival.position = FromProto(request->position());
     const Result<WorldAnswer> answer =
         host_.Meet(request->incarnation(), arrival, kMeetWaitSeconds);

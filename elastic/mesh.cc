@@ -222,10 +222,9 @@ Status Mesh::Interrupted() const {
   if (stop_.stop_requested()) {
     return Cancelled("the training was stopped");
   }
-  const int silent = pulse_ != nullptr ? pulse_->silent() : -1;
-  return silent < 0 ? Status()
-                    : Unavailable(fmt::format("worker {} of world {} says nothing", silent,
-                                              options_.world));
+  return silent() < 0 ? Status()
+                      : Unavailable(fmt::format("worker {} of world {} says nothing", silent(),
+                                                options_.world));
 }
 
 Status Mesh::Exchange(std::vector<Traffic>* traffic) {

@@ -23,8 +23,9 @@ class Mesh {
     size_t rank = 0;
     std::vector<std::string> addresses;  // by rank; the own one is not used
     std::string token;                   // of the job; strangers are turned away
-    double open_seconds = 1;
-    double silence_seconds = 0.8;
+    // Shorter than the silence: who still waits for others has no pulse yet.
+    double open_seconds = 0.6;
+    double silence_seconds = 0.7;
   };
   // Connects to the older members and waits for the younger ones. Unavailable: somebody did not
   // come in time, or this world is over already; Cancelled: `stop`.
@@ -43,6 +44,8 @@ class Mesh {
   // for silence_seconds; then some of it may have arrived. Cancelled: `stop`.
   Status Exchange(std::vector<Traffic>* traffic);
 
+  // The rank of a peer that has been silent for too long; -1: none.
+  int silent() const { return pulse_ != nullptr ? pulse_->silent() : -1; }
   size_t rank() const { return options_.rank; }
   size_t size() const { return options_.addresses.size(); }
   int64_t world() const { return options_.world; }

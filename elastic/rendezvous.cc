@@ -20,8 +20,9 @@ void Rendezvous::Arrive(const Arrival& arrival, TimePoint now) {
   if (!first_here_.has_value()) {
     first_here_ = now;
   }
-  if (arrival.failed && arrival.world == world_.id && !first_failure_.has_value()) {
-    first_failure_ = now;
+  if (arrival.failed && arrival.world == world_.id) {
+    first_failure_ = first_failure_.value_or(now);
+    silent_.insert(arrival.silent);
   }
 }
 
@@ -44,12 +45,13 @@ bool Rendezvous::MayGo(Incarnation incarnation) const {
 }
 
 // Members that are still at work are waited for, unless a collective has failed: then they know of
-// it as soon as the others do, and who does not come is hung.
+// it when they next talk to the others, and who is silent or does not come is hung.
 bool Rendezvous::WaitsForMembers(TimePoint now) {
   bool waits = false;
   for (const Member& member : world_.members) {
     const auto found = workers_.find(member.incarnation);
-    waits = waits || (found != workers_.end() && !found->second.here);
+    waits = waits || (found != workers_.end() && !found->second.here &&
+                      !silent_.contains(member.incarnation));
   }
   return waits && (!first_failure_.has_value() ||
                    SecondsBetween(*first_failure_, now) < options_.regroup_seconds);
@@ -170,6 +172,7 @@ void Rendezvous::Form(const std::vector<Incarnation>& chosen) {
     worker.failed = worker.failed && !chosen_one;
   }
   first_failure_.reset();
+  silent_.clear();
 }
 
 }  // namespace sluice::elastic

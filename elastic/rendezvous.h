@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,9 @@ class Rendezvous {
     // The first world waits for so many, but no longer than so many seconds.
     uint32_t expected_members = 1;
     double gather_seconds = 30;
-    // After a failed collective a member that does not come for so long is left behind. It may
-    // come back like a newcomer.
-    double regroup_seconds = 0.5;
+    // After a failed collective a member that does not come for so long is left behind (it may be
+    // computing), at once when another one has found it silent. It may come back like a newcomer.
+    double regroup_seconds = 3;
   };
   struct Member {
     Incarnation incarnation = 0;
@@ -53,10 +54,11 @@ class Rendezvous {
     Incarnation incarnation = 0;
     std::string address;
     int64_t closed = kNoState;
-    int64_t beginning = 0;  // that its parameters belong to
-    int64_t meeting = 0;    // the last one whose outcome it knows
-    int64_t world = 0;      // the last world that it tried to enter
-    bool failed = false;    // and could not, or left in the middle of a step
+    int64_t beginning = 0;   // that its parameters belong to
+    int64_t meeting = 0;     // the last one whose outcome it knows
+    int64_t world = 0;       // the last world that it tried to enter
+    bool failed = false;     // and could not, or left in the middle of a step
+    Incarnation silent = 0;  // the member that was found silent; 0: none
   };
   // The worker has come to the meeting place and waits. Repeating it changes nothing.
   void Arrive(const Arrival& arrival, TimePoint now);
@@ -97,6 +99,7 @@ class Rendezvous {
   std::map<Incarnation, Worker> workers_;  // in order of age
   std::optional<TimePoint> first_here_;    // before the first world
   std::optional<TimePoint> first_failure_;
+  std::set<Incarnation> silent_;  // members of the world
 };
 
 }  // namespace sluice::elastic

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/log.h"
 #include "elastic/worker_lease_internal.h"
@@ -64,7 +63,9 @@ Status Worker::EnterWorld(const WorldAnswer& answer) {
     options.world = answer.world.id;
     options.rank = answer.rank;
     options.token = world.replica.token;
+    world.members.clear();
     for (const Rendezvous::Member& member : answer.world.members) {
+      world.members.push_back(member.incarnation);
       options.addresses.push_back(member.address);
     }
     Result<std::unique_ptr<Mesh>> mesh = Mesh::Open(options, world.listener, stop_);
@@ -79,6 +80,7 @@ Status Worker::EnterWorld(const WorldAnswer& answer) {
     }
   }
   world.failed = false;
+  world.silent = 0;
   world.meet = false;
   if (answer.best >= 0 && world.best != answer.best) {
     if (world.closed != answer.best) {
@@ -284,6 +286,7 @@ WorldArrival Worker::World::Arrival() const {
   arrival.at.meeting = meeting;
   arrival.at.world = entered;
   arrival.at.failed = failed;
+  arrival.at.silent = silent;
   arrival.position = position;
   return arrival;
 }
@@ -325,67 +328,12 @@ Status Worker::World::Leave(const Status& status) {
     return status;
   }
   log::Debug("leaving world {}: {}", entered, status.message());
+  if (mesh != nullptr && mesh->silent() >= 0) {
+    silent = members[static_cast<size_t>(mesh->silent())];
+  }
   all_reduce.reset();
   mesh.reset();
   failed = true;
-  return Status();
-}
-
-namespace {
-
-// A lane's line of the ledger as it travels.
-struct LaneLine {
-  int64_t task, next_batch, rows, rows_read;
-  double loss, weight;
-  int64_t done, end_of_shard;
-};
-
-}  // namespace
-
-std::string Worker::World::SaveState() const {
-  const std::array<int64_t, 6> head = {closed,         best,
-                                       position.epoch, position.round,
-                                       position.step,  static_cast<int64_t>(position.lanes.size())};
-  std::string state(reinterpret_cast<const char*>(head.data()), sizeof(head));
-  for (const TaskReport& lane : position.lanes) {
-    const LaneLine line{lane.task, lane.next_batch, lane.rows, lane.rows_read,
-                        lane.loss, lane.weight,     lane.done, lane.end_of_shard};
-    state.append(reinterpret_cast<const char*>(&line), sizeof(line));
-  }
-  return state + replica.shard.SaveState();
-}
-
-Status Worker::World::LoadState(std::string_view state) {
-  std::array<int64_t, 6> head;
-  if (state.size() < sizeof(head)) {
-    return Internal("the state of the world is cut off");
-  }
-  std::copy_n(state.data(), sizeof(head), reinterpret_cast<char*>(head.data()));
-  state.remove_prefix(sizeof(head));
-  if (state.size() / sizeof(LaneLine) < static_cast<size_t>(head[5])) {
-    return Internal("the state of the world is cut off");
-  }
-  RoundPosition sent{static_cast<uint32_t>(head[2]), head[3], head[4], {}};
-  for (int64_t lane = 0; lane < head[5]; ++lane) {
-    LaneLine line;
-    std::copy_n(state.data(), sizeof(line), reinterpret_cast<char*>(&line));
-    state.remove_prefix(sizeof(line));
-    TaskReport report;
-    report.task = line.task;
-    report.next_batch = line.next_batch;
-    report.rows = line.rows;
-    report.rows_read = line.rows_read;
-    report.loss = line.loss;
-    report.weight = line.weight;
-    report.done = line.done != 0;
-    report.end_of_shard = line.end_of_shard != 0;
-    sent.lanes.push_back(report);
-  }
-  // From here on an error leaves half a state: it is final.
-  RETURN_IF_ERROR(replica.shard.LoadState(state));
-  position = std::move(sent);
-  closed = head[0];
-  best = head[1];
   return Status();
 }
 

@@ -26,9 +26,11 @@ struct Worker::World {
 
   std::unique_ptr<Mesh> mesh;  // none: not in a world
   std::unique_ptr<AllReduce> all_reduce;
-  int64_t meeting = 0;  // the last one whose outcome is known
-  int64_t entered = 0;  // the last world that was tried
-  bool failed = false;  // and was left in the middle
+  int64_t meeting = 0;               // the last one whose outcome is known
+  int64_t entered = 0;               // the last world that was tried
+  bool failed = false;               // and was left in the middle
+  Incarnation silent = 0;            // because of this member
+  std::vector<Incarnation> members;  // of the world, by rank
   int64_t beginning = 0;
   int64_t closed = Rendezvous::kNoState;
   int64_t best = -1;  // closed steps of the weights that are kept
