@@ -110,6 +110,67 @@ BatchIdentity FromProto(const BatchProto& proto) {
           proto.round(), proto.lane(),  proto.lanes()};
 }
 
+void ToProto(const PartitionMap& map, PartitionMapProto* proto) {
+  proto->set_version(map.version);
+  for (const auto& [server, address] : map.servers) {
+    proto->add_servers(server);
+    proto->add_addresses(address);
+  }
+  proto->mutable_primary()->Add(map.primary.begin(), map.primary.end());
+  proto->mutable_backup()->Add(map.backup.begin(), map.backup.end());
+}
+
+PartitionMap FromProto(const PartitionMapProto& proto) {
+  PartitionMap map;
+  map.version = proto.version();
+  for (int i = 0; i < std::min(proto.servers_size(), proto.addresses_size()); ++i) {
+    map.servers.emplace(proto.servers(i), proto.addresses(i));
+  }
+  map.primary.assign(proto.primary().begin(), proto.primary().end());
+  map.backup.assign(proto.backup().begin(), proto.backup().end());
+  return map;
+}
+
+Status Unpack(const PushProto& proto, const PartitionLayout& layout,
+              std::span<const uint32_t> partitions, UnpackedPush* push) {
+  push->partitions.assign(partitions.begin(), partitions.end());
+  PushRequest& request = push->request;
+  request.partitions = push->partitions;
+  request.batch = FromProto(proto.batch());
+  request.weight = proto.weight();
+  request.end = proto.end();
+  if (request.end) {
+    return Status();
+  }
+  RETURN_IF_ERROR(Unpack(proto.versions(), &push->versions));
+  request.versions = push->versions;
+  RETURN_IF_ERROR(Unpack(proto.dense(), &push->dense));
+  size_t begin = 0;
+  for (uint32_t partition : partitions) {
+    for (const PartitionLayout::Chunk& chunk : layout.chunks(partition)) {
+      if (chunk.size() > push->dense.size() - begin) {
+        return InvalidArgument(fmt::format("a push of {} dense numbers to a server that has more",
+                                           push->dense.size()));
+      }
+      request.dense.push_back(std::span(push->dense).subspan(begin, chunk.size()));
+      begin += chunk.size();
+    }
+  }
+  if (begin != push->dense.size()) {
+    return InvalidArgument(fmt::format("a push of {} dense numbers to a server that has {}",
+                                       push->dense.size(), begin));
+  }
+  const auto tables = static_cast<size_t>(proto.tables_size());
+  push->ids.resize(tables);
+  push->values.resize(tables);
+  for (size_t t = 0; t < tables; ++t) {
+    RETURN_IF_ERROR(Unpack(proto.tables(static_cast<int>(t)).ids(), &push->ids[t]));
+    RETURN_IF_ERROR(Unpack(proto.tables(static_cast<int>(t)).values(), &push->values[t]));
+    request.tables.push_back({push->ids[t], push->values[t]});
+  }
+  return Status();
+}
+
 std::unique_ptr<grpc::Server> StartServer(const std::string& host, grpc::Service* service,
                                           int* port) {
   grpc::ServerBuilder builder;

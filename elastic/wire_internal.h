@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "elastic/parameter_shard.h"
+#include "elastic/partition_map.h"
 #include "elastic/task.h"
 
 // After ours: gRPC brings macros that have the names of those in base/mutex.h.
@@ -38,6 +39,9 @@ Task FromProto(const TaskProto& proto);
 void ToProto(const BatchIdentity& batch, BatchProto* proto);
 BatchIdentity FromProto(const BatchProto& proto);
 
+void ToProto(const PartitionMap& map, PartitionMapProto* proto);
+PartitionMap FromProto(const PartitionMapProto& proto);
+
 template <typename Number>
 std::string Pack(std::span<const Number> numbers) {
   return std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
@@ -54,6 +58,19 @@ Status Unpack(const std::string& bytes, std::vector<Number>* numbers) {
   }
   return Status();
 }
+
+// A push as it came, and where its numbers lie.
+struct UnpackedPush {
+  std::vector<uint32_t> partitions;
+  std::vector<int64_t> versions;
+  std::vector<float> dense;
+  std::vector<std::vector<int64_t>> ids;
+  std::vector<std::vector<float>> values;
+  PushRequest request;
+};
+// `partitions`: what the push is about.
+Status Unpack(const PushProto& proto, const PartitionLayout& layout,
+              std::span<const uint32_t> partitions, UnpackedPush* push);
 
 std::unique_ptr<grpc::Server> StartServer(const std::string& host, grpc::Service* service,
                                           int* port);
