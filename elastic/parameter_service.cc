@@ -37,7 +37,8 @@ class Service final : public ParameterService::Service {
       status = NotFound("another map");
     }
     if (status.ok() && request->has_push()) {
-      status = Push(*role, request->push());
+      // gRPC made the message for this call alone.
+      status = Push(*role, const_cast<ExchangeRequest*>(request)->mutable_push());
     }
     if (status.ok() && request->has_pull()) {
       status = Pull(*role, request->pull(), reply);
@@ -150,7 +151,8 @@ class Service final : public ParameterService::Service {
     if (!allowed.ok()) {
       return allowed;
     }
-    const Result<bool> taken = replication_.Receive(*request);
+    // gRPC made the message for this call alone.
+    const Result<bool> taken = replication_.Receive(const_cast<ReplicateRequest*>(request));
     if (taken.ok()) {
       reply->set_refused(!*taken);
     }
@@ -163,23 +165,15 @@ class Service final : public ParameterService::Service {
   }
 
  private:
-  Status Push(const Replication::Role& role, const PushProto& proto) {
+  // Takes the push out of the message: it is shipped as it came, without a copy.
+  Status Push(const Replication::Role& role, PushProto* proto) {
+    auto entry = std::make_shared<ReplicaEntry>();
+    entry->mutable_partitions()->Add(role.partitions.begin(), role.partitions.end());
+    entry->mutable_push()->Swap(proto);
     UnpackedPush push;
-    RETURN_IF_ERROR(Unpack(proto, shard_.rules().layout, role.partitions, &push));
+    RETURN_IF_ERROR(Unpack(entry->push(), shard_.rules().layout, role.partitions, &push));
     push.request.map_version = role.map_version;
-    const auto make_entry = [&] {
-      auto entry = std::make_shared<ReplicaEntry>();
-      entry->mutable_partitions()->Add(role.partitions.begin(), role.partitions.end());
-      *entry->mutable_push() = proto;
-      return entry;
-    };
-    // Copied before the lock where that is known to be needed.
-    std::shared_ptr<ReplicaEntry> entry = replication_.HasFollowers() ? make_entry() : nullptr;
-    return shard_.Push(push.request, [&] {
-      if (replication_.HasFollowers()) {
-        replication_.Ship(entry != nullptr ? std::move(entry) : make_entry());
-      }
-    });
+    return shard_.Push(push.request, [&] { replication_.Ship(entry); });
   }
 
   Status Pull(const Replication::Role& role, const PullProto& proto, ExchangeReply* reply) {
@@ -195,36 +189,28 @@ class Service final : public ParameterService::Service {
     pull.batch = FromProto(proto.batch());
     pull.evaluation = proto.evaluation();
     PullTarget target;
-    std::vector<int64_t> versions(role.partitions.size());
-    target.versions = versions;
-    std::vector<std::vector<int64_t>> ids(tables);
-    std::vector<std::vector<float>> values(tables);
+    target.versions = {Room<int64_t>(role.partitions.size(), reply->mutable_versions()),
+                       role.partitions.size()};
     for (size_t t = 0; t < tables; ++t) {
-      RETURN_IF_ERROR(Unpack(proto.tables(static_cast<int>(t)), &ids[t]));
-      values[t].resize(ids[t].size() * rules.dimensions[t]);
-      pull.tables.emplace_back(ids[t]);
-      target.tables.push_back(values[t].data());
+      ASSIGN_OR_RETURN(const std::span<const int64_t> ids,
+                       View<int64_t>(proto.tables(static_cast<int>(t))));
+      pull.tables.push_back(ids);
+      target.tables.push_back(Room<float>(ids.size() * rules.dimensions[t], reply->add_tables()));
     }
-    std::vector<float> dense(role.dense_size);
-    size_t begin = 0;
+    float* dense = Room<float>(role.dense_size, reply->mutable_dense());
     for (uint32_t partition : role.partitions) {
       for (const PartitionLayout::Chunk& chunk : rules.layout.chunks(partition)) {
-        target.dense.push_back(dense.data() + begin);
-        begin += chunk.size();
+        target.dense.push_back(dense);
+        dense += chunk.size();
       }
     }
     const Status status = shard_.Pull(pull, target, kStepWaitSeconds);
     if (status.code() == Code::kDeadlineExceeded) {
+      reply->Clear();
       reply->set_not_open(true);
       return Status();
     }
-    RETURN_IF_ERROR(status);
-    reply->set_versions(Pack<int64_t>(versions));
-    reply->set_dense(Pack<float>(dense));
-    for (const std::vector<float>& table : values) {
-      reply->add_tables(Pack<float>(table));
-    }
-    return Status();
+    return status;
   }
 
   const std::string token_;

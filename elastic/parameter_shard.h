@@ -111,11 +111,12 @@ class ParameterShard {
  private:
   // Where each partition's part of a request begins.
   struct Cuts;
-  Result<Cuts> CutPush(const PushRequest& request) const;
+  // `trusted`: its numbers have been looked at elsewhere.
+  Result<Cuts> CutPush(const PushRequest& request, bool trusted) const;
   explicit ParameterShard(ParameterRules rules);
 
   Status CheckIds(size_t table, std::span<const int64_t> ids) const;
-  Status CheckPush(const PushRequest& request) const;
+  Status CheckPush(const PushRequest& request, bool trusted) const;
   Status CutRows(std::span<const uint32_t> partitions, size_t table, std::span<const int64_t> ids,
                  Cuts* cuts) const;
   Status CheckMap(uint64_t map_version) const REQUIRES(mutex_);

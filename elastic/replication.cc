@@ -98,11 +98,6 @@ void Replication::Ship(std::shared_ptr<ReplicaEntry> entry) {
   }
 }
 
-bool Replication::HasFollowers() const {
-  const MutexLock lock(mutex_);
-  return !followers_.empty();
-}
-
 bool Replication::Arrived(const Follower& follower, uint64_t sequence) const {
   return follower.queue.empty() || follower.queue.front()->sequence() > sequence;
 }
@@ -298,10 +293,11 @@ Status Replication::Fill(uint32_t partition, ServerId server, const std::string&
 
 // ---- What others ship to this server.
 
-Result<bool> Replication::Receive(const ReplicateRequest& request) {
+Result<bool> Replication::Receive(ReplicateRequest* message) {
   auto inbound = std::make_unique<Inbound>();
+  inbound->request.Swap(message);
+  const ReplicateRequest& request = inbound->request;
   inbound->from = request.server();
-  inbound->request = request;
   inbound->bytes = request.ByteSizeLong();
   MutexLock lock(mutex_);
   const auto until = std::chrono::steady_clock::now() + kPatience;

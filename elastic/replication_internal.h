@@ -43,9 +43,8 @@ class Replication {
   };
   std::shared_ptr<const Role> role() const;
 
-  // Followers come while the shard is locked or serves nothing.
-  bool HasFollowers() const;
-  // Called under the shard's lock, in the order in which things happen.
+  // Called under the shard's lock, in the order in which things happen. Followers come while the
+  // shard is locked or serves nothing.
   void Ship(std::shared_ptr<ReplicaEntry> entry);
   // Waits until everything that has been shipped has arrived with all followers. NotFound: this
   // server has been given up.
@@ -57,8 +56,9 @@ class Replication {
   void Release(const PartitionMap& map);
   Status Fill(uint32_t partition, ServerId server, const std::string& address);
 
-  // What another server ships. True: taken, and kept until it is applied. False: refused.
-  Result<bool> Receive(const ReplicateRequest& request);
+  // What another server ships. True: taken (the message is empty), and kept until it is applied.
+  // False: refused.
+  Result<bool> Receive(ReplicateRequest* request);
 
   void Close();
 

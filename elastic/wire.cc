@@ -142,31 +142,28 @@ Status Unpack(const PushProto& proto, const PartitionLayout& layout,
   if (request.end) {
     return Status();
   }
-  RETURN_IF_ERROR(Unpack(proto.versions(), &push->versions));
-  request.versions = push->versions;
-  RETURN_IF_ERROR(Unpack(proto.dense(), &push->dense));
+  ASSIGN_OR_RETURN(request.versions, View<int64_t>(proto.versions()));
+  ASSIGN_OR_RETURN(const std::span<const float> dense, View<float>(proto.dense()));
   size_t begin = 0;
   for (uint32_t partition : partitions) {
     for (const PartitionLayout::Chunk& chunk : layout.chunks(partition)) {
-      if (chunk.size() > push->dense.size() - begin) {
-        return InvalidArgument(fmt::format("a push of {} dense numbers to a server that has more",
-                                           push->dense.size()));
+      if (chunk.size() > dense.size() - begin) {
+        return InvalidArgument(
+            fmt::format("a push of {} dense numbers to a server that has more", dense.size()));
       }
-      request.dense.push_back(std::span(push->dense).subspan(begin, chunk.size()));
+      request.dense.push_back(dense.subspan(begin, chunk.size()));
       begin += chunk.size();
     }
   }
-  if (begin != push->dense.size()) {
-    return InvalidArgument(fmt::format("a push of {} dense numbers to a server that has {}",
-                                       push->dense.size(), begin));
+  if (begin != dense.size()) {
+    return InvalidArgument(
+        fmt::format("a push of {} dense numbers to a server that has {}", dense.size(), begin));
   }
-  const auto tables = static_cast<size_t>(proto.tables_size());
-  push->ids.resize(tables);
-  push->values.resize(tables);
-  for (size_t t = 0; t < tables; ++t) {
-    RETURN_IF_ERROR(Unpack(proto.tables(static_cast<int>(t)).ids(), &push->ids[t]));
-    RETURN_IF_ERROR(Unpack(proto.tables(static_cast<int>(t)).values(), &push->values[t]));
-    request.tables.push_back({push->ids[t], push->values[t]});
+  for (const RowsProto& table : proto.tables()) {
+    RowSpan rows;
+    ASSIGN_OR_RETURN(rows.ids, View<int64_t>(table.ids()));
+    ASSIGN_OR_RETURN(rows.values, View<float>(table.values()));
+    request.tables.push_back(rows);
   }
   return Status();
 }

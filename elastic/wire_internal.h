@@ -59,13 +59,25 @@ Status Unpack(const std::string& bytes, std::vector<Number>* numbers) {
   return Status();
 }
 
-// A push as it came, and where its numbers lie.
+// The numbers where they lie: a string's bytes are aligned for any number.
+template <typename Number>
+Result<std::span<const Number>> View(const std::string& bytes) {
+  if (bytes.size() % sizeof(Number) != 0 ||
+      reinterpret_cast<uintptr_t>(bytes.data()) % alignof(Number) != 0) {
+    return InvalidArgument("a message with half a number in it");
+  }
+  return std::span(reinterpret_cast<const Number*>(bytes.data()), bytes.size() / sizeof(Number));
+}
+// Room for so many numbers in a message.
+template <typename Number>
+Number* Room(size_t count, std::string* bytes) {
+  bytes->resize(count * sizeof(Number));
+  return reinterpret_cast<Number*>(bytes->data());
+}
+
+// A push whose numbers lie in the message, which must outlive it.
 struct UnpackedPush {
   std::vector<uint32_t> partitions;
-  std::vector<int64_t> versions;
-  std::vector<float> dense;
-  std::vector<std::vector<int64_t>> ids;
-  std::vector<std::vector<float>> values;
   PushRequest request;
 };
 // `partitions`: what the push is about.
