@@ -14,7 +14,7 @@
 #include <sstream>
 
 #include "elastic/crc32c.h"
-#include "elastic/elastic.pb.h"
+#include "elastic/wire_internal.h"
 #include "models/model.pb.h"
 
 namespace sluice::elastic {
@@ -90,11 +90,7 @@ std::string Encode(const CheckpointManifest& manifest) {
   proto.set_servers(manifest.servers);
   proto.set_queue_state(manifest.queue_state);
   for (const CheckpointManifest::File& file : manifest.files) {
-    CheckpointFileProto* one = proto.add_files();
-    one->set_partition(file.partition);
-    one->set_name(file.name);
-    one->set_bytes(file.bytes);
-    one->set_crc(file.crc);
+    ToProto(file, proto.add_files());
   }
   std::string bytes = proto.SerializeAsString();
   const uint32_t crc = Crc32c(bytes);
@@ -121,7 +117,7 @@ Result<CheckpointManifest> Decode(std::string_view bytes) {
                               proto.queue_state(),
                               {}};
   for (const CheckpointFileProto& file : proto.files()) {
-    manifest.files.push_back({file.partition(), file.name(), file.bytes(), file.crc()});
+    manifest.files.push_back(FromProto(file));
   }
   return manifest;
 }

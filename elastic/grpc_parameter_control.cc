@@ -10,7 +10,7 @@
 namespace sluice::elastic {
 namespace {
 
-// A model is exported once; it may be large.
+// A model is exported, and a checkpoint written, as a whole; it may be large.
 constexpr auto kExportDeadline = std::chrono::minutes(10);
 
 InstallRequest::Phase ToProto(ParameterControl::Phase phase) {
@@ -45,11 +45,17 @@ Status CallOnce(
 
 }  // namespace
 
-Status ParameterControl::Install(const std::string& address, const PartitionMap& map,
-                                 Phase phase) const {
+Status ParameterControl::Install(const std::string& address, const PartitionMap& map, Phase phase,
+                                 const CheckpointDirectory::Found* restore) const {
   InstallRequest request;
   ToProto(map, request.mutable_map());
   request.set_phase(ToProto(phase));
+  if (restore != nullptr) {
+    request.set_restore_from(restore->path);
+    for (const CheckpointManifest::File& file : restore->manifest.files) {
+      ToProto(file, request.add_files());
+    }
+  }
   return CallOnce(token_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
     InstallReply reply;
     return stub->Install(context, request, &reply);
@@ -66,6 +72,32 @@ Status ParameterControl::Fill(const std::string& address, uint32_t partition, Se
     FillReply reply;
     return stub->Fill(context, request, &reply);
   });
+}
+
+Status ParameterControl::Snapshot(const std::string& address,
+                                  const std::vector<uint32_t>& partitions) const {
+  SnapshotRequest request;
+  request.mutable_partitions()->Add(partitions.begin(), partitions.end());
+  return CallOnce(token_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
+    SnapshotReply reply;
+    return stub->Snapshot(context, request, &reply);
+  });
+}
+
+Result<std::vector<CheckpointManifest::File>> ParameterControl::Write(
+    const std::string& address, const std::string& directory) const {
+  WriteRequest request;
+  request.set_directory(directory);
+  WriteReply reply;
+  RETURN_IF_ERROR(CallOnce(token_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
+    context->set_deadline(std::chrono::system_clock::now() + kExportDeadline);
+    return stub->Write(context, request, &reply);
+  }));
+  std::vector<CheckpointManifest::File> files;
+  for (const CheckpointFileProto& file : reply.files()) {
+    files.push_back(FromProto(file));
+  }
+  return files;
 }
 
 Status ParameterControl::Keep(const PartitionMap& map) const {

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
+#include "elastic/checkpoint.h"
 #include "elastic/partition_map.h"
 #include "models/model.h"
 
@@ -18,7 +20,14 @@ class ParameterControl {
       : token_(std::move(token)), stop_(std::move(stop)) {}
 
   enum class Phase { kFreeze, kAdopt, kCreate, kRelease };  // elastic.proto, InstallRequest
-  Status Install(const std::string& address, const PartitionMap& map, Phase phase) const;
+  // `restore`: kCreate from this checkpoint.
+  Status Install(const std::string& address, const PartitionMap& map, Phase phase,
+                 const CheckpointDirectory::Found* restore = nullptr) const;
+  // Between kFreeze and kAdopt: the server remembers these partitions as they are; then it writes
+  // them, while it serves, and forgets them.
+  Status Snapshot(const std::string& address, const std::vector<uint32_t>& partitions) const;
+  Result<std::vector<CheckpointManifest::File>> Write(const std::string& address,
+                                                      const std::string& directory) const;
   // Gives `to` a copy of a partition, from its primary at `address`.
   Status Fill(const std::string& address, uint32_t partition, ServerId to,
               const std::string& to_address) const;

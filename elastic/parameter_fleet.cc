@@ -172,7 +172,11 @@ Result<bool> ParameterFleet::Step() {
     return true;
   }
   ASSIGN_OR_RETURN(const bool started, StartMissing());
-  return started ? started : Rebalance();
+  if (started) {
+    return true;
+  }
+  ASSIGN_OR_RETURN(const bool moved, Rebalance());
+  return moved ? moved : CheckpointIfDue();
 }
 
 Status ParameterFleet::TakeOver(const std::set<ServerId>& lost) {
@@ -291,7 +295,8 @@ Result<bool> ParameterFleet::Move(const PartitionMap& now, const PartitionMap& n
   return true;
 }
 
-Status ParameterFleet::Install(const PartitionMap& wanted, ParameterControl::Phase phase) {
+Status ParameterFleet::Install(const PartitionMap& wanted, ParameterControl::Phase phase,
+                               const std::function<Status()>& frozen) {
   PartitionMap map = wanted;
   // A version that some servers may have seen in a try that failed is not used for another map.
   map.version = std::max(map.version, version_ + 1);
@@ -308,8 +313,12 @@ Status ParameterFleet::Install(const PartitionMap& wanted, ParameterControl::Pha
   for (const auto& [id, address] : all) {
     RETURN_IF_ERROR(control_.Install(address, map, ParameterControl::Phase::kFreeze));
   }
+  if (frozen) {
+    RETURN_IF_ERROR(frozen());
+  }
+  const bool restores = phase == ParameterControl::Phase::kCreate && options_.restore.has_value();
   for (const auto& [id, address] : map.servers) {
-    RETURN_IF_ERROR(control_.Install(address, map, phase));
+    RETURN_IF_ERROR(control_.Install(address, map, phase, restores ? &*options_.restore : nullptr));
   }
   {
     const MutexLock lock(mutex_);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -31,14 +32,22 @@ class ParameterFleet {
     bool replicas = false;
     std::string token;
     double silence_seconds = 5;  // a server that says nothing for so long is given up
+    // What the manifests of checkpoints tell; to continue from one, its `partitions`.
+    std::optional<CheckpointDirectory> checkpoints;
+    std::string model;  // DescribeModel
+    bool synchronous = false;
+    std::optional<CheckpointDirectory::Found> restore;
   };
-  // Called from the fleet's own thread; must not call back into it.
+  // Called from the fleet's own thread, without a lock.
   struct Hooks {
     std::function<Status(ServerId)> start;  // a process that will register
     std::function<void(ServerId)> stop;
     std::function<void(const PartitionMap&)> publish;
     std::function<void(const std::string& kind, const std::string& detail)> on_event;
     std::function<void(const Status&)> fail;  // the job cannot go on
+    // The queue's position, to go with the parameters: called while no server takes a push, so that
+    // nothing is committed by it that the parameters do not have.
+    std::function<std::string()> queue_state;
   };
   ParameterFleet(const Options& options, Hooks hooks);
   ~ParameterFleet();
@@ -50,6 +59,11 @@ class ParameterFleet {
   void OnLost(ServerId server, const std::string& why);
   // Moves all partitions to so many servers, started or stopped as needed, while training goes on.
   void SetServers(uint32_t servers);
+  // Writes a checkpoint beside the training. Servers stand still while they copy what they have in
+  // memory (parameters, slots, windows and the queue's position are one cut); they write while they
+  // serve. The event is "checkpoint_written" or "checkpoint_failed"; the job goes on either way.
+  // One that is asked for while another is under way follows it.
+  void RequestCheckpoint();
   // No server is replaced any more.
   void Stop();
 
@@ -74,13 +88,19 @@ class ParameterFleet {
   Result<bool> Rebalance();
   // Copies what `next` needs, then installs it. False: a server was lost meanwhile.
   Result<bool> Move(const PartitionMap& now, const PartitionMap& next);
-  Status Install(const PartitionMap& map, ParameterControl::Phase phase);
+  // `frozen` is called when no server serves.
+  Status Install(const PartitionMap& map, ParameterControl::Phase phase,
+                 const std::function<Status()>& frozen = {});
+  // parameter_fleet_checkpoint.cc
+  Result<bool> CheckpointIfDue();
+  Status TakeCut(const CheckpointDirectory::Draft& draft);
+  Status SnapshotAll(const PartitionMap& map) const;
   Status StartServers(size_t count);
   std::map<ServerId, std::string> Registered() const REQUIRES(mutex_);
   // Waits for a map that is newer.
   Status AwaitMap(uint64_t newer_than);
 
-  const Options options_;
+  Options options_;
   const Hooks hooks_;
   SteadyClock clock_;
   std::stop_source stop_;
@@ -90,6 +110,7 @@ class ParameterFleet {
   std::condition_variable changed_;
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
   uint32_t wanted_ GUARDED_BY(mutex_);
+  uint64_t checkpoints_wanted_ GUARDED_BY(mutex_) = 0;
   ServerId next_ GUARDED_BY(mutex_) = 0;
   int failed_starts_ GUARDED_BY(mutex_) = 0;               // since the last registration
   std::map<ServerId, Server> servers_ GUARDED_BY(mutex_);  // alive, as far as is known
@@ -98,6 +119,7 @@ class ParameterFleet {
   // The thread's own.
   uint64_t version_ = 0;  // the last that was tried
   bool over_ = false;     // partitions are lost
+  uint64_t checkpoints_written_ = 0;
   std::jthread thread_;
 };
 

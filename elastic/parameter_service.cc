@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "elastic/elastic.grpc.pb.h"
 #include "elastic/replication_internal.h"
@@ -129,7 +130,7 @@ class Service final : public ParameterService::Service {
         return ToGrpc(replication_.Freeze(map));
       case InstallRequest::ADOPT:
       case InstallRequest::CREATE:
-        return ToGrpc(replication_.Adopt(map, request->phase() == InstallRequest::CREATE));
+        return ToGrpc(Adopt(map, *request));
       case InstallRequest::RELEASE:
         replication_.Release(map);
         return grpc::Status::OK;
@@ -159,12 +160,74 @@ class Service final : public ParameterService::Service {
     return ToGrpc(taken.status());
   }
 
+  grpc::Status Snapshot(grpc::ServerContext* context, const SnapshotRequest* request,
+                        SnapshotReply*) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    std::map<uint32_t, std::string> snapshot;
+    for (uint32_t partition : request->partitions()) {
+      Result<std::string> bytes = shard_.Save(partition);
+      if (!bytes.ok()) {
+        return ToGrpc(bytes.status());
+      }
+      snapshot.emplace(partition, std::move(*bytes));
+    }
+    const MutexLock lock(mutex_);
+    snapshot_ = std::move(snapshot);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Write(grpc::ServerContext* context, const WriteRequest* request,
+                     WriteReply* reply) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    std::map<uint32_t, std::string> snapshot;
+    {
+      const MutexLock lock(mutex_);
+      snapshot.swap(snapshot_);
+    }
+    for (const auto& [partition, bytes] : snapshot) {
+      const Result<CheckpointManifest::File> file =
+          CheckpointDirectory::WritePartition(request->directory(), partition, bytes);
+      if (!file.ok()) {
+        return ToGrpc(file.status());
+      }
+      ToProto(*file, reply->add_files());
+    }
+    return grpc::Status::OK;
+  }
+
   void Close() {
     shard_.Close();
     replication_.Close();
   }
 
  private:
+  Status Adopt(const PartitionMap& map, const InstallRequest& request) {
+    if (request.phase() != InstallRequest::CREATE) {
+      return replication_.Adopt(map, nullptr, false);
+    }
+    if (request.restore_from().empty()) {
+      return replication_.Adopt(
+          map, [this](uint32_t partition) { return replication_.CreateFresh(partition); }, false);
+    }
+    const auto restore = [&](uint32_t partition) -> Status {
+      for (const CheckpointFileProto& file : request.files()) {
+        if (file.partition() == partition) {
+          ASSIGN_OR_RETURN(const std::string bytes, CheckpointDirectory::ReadPartition(
+                                                        request.restore_from(), FromProto(file)));
+          return shard_.Load(partition, bytes);
+        }
+      }
+      return Internal(fmt::format("partition {} is not in the checkpoint", partition));
+    };
+    return replication_.Adopt(map, restore, true);
+  }
+
   // Takes the push out of the message: it is shipped as it came, without a copy.
   Status Push(const Replication::Role& role, PushProto* proto) {
     auto entry = std::make_shared<ReplicaEntry>();
@@ -216,6 +279,8 @@ class Service final : public ParameterService::Service {
   const std::string token_;
   ParameterShard& shard_;
   Replication replication_;
+  Mutex mutex_;
+  std::map<uint32_t, std::string> snapshot_ GUARDED_BY(mutex_);
 };
 
 class Server final : public ParameterServer {

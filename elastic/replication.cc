@@ -216,7 +216,7 @@ Status Replication::WaitApplied() {
   return broken_;
 }
 
-Status Replication::Adopt(const PartitionMap& map, bool create) {
+Status Replication::Adopt(const PartitionMap& map, const Create& create, bool anew) {
   if (map.version < role()->map_version) {
     return Status(Code::kAborted, "an order of an older map");
   }
@@ -243,15 +243,20 @@ Status Replication::Adopt(const PartitionMap& map, bool create) {
   dropped.clear();
   for (uint32_t p = 0; p < map.primary.size(); ++p) {
     const bool mine = map.primary[p] == self_ || map.backup[p] == self_;
-    if (!mine || shard_.Holds(p)) {
+    if (!mine || (shard_.Holds(p) && !anew)) {
       continue;
     }
     if (!create) {
       return Internal(fmt::format("partition {} was never copied to this server", p));
     }
-    shard_.Create(p, base_.get());
+    RETURN_IF_ERROR(create(p));
   }
   SetRole(map.version, map.PrimariesOf(self_));
+  return Status();
+}
+
+Status Replication::CreateFresh(uint32_t partition) {
+  shard_.Create(partition, base_.get());
   return Status();
 }
 

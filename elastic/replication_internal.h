@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -52,7 +53,11 @@ class Replication {
 
   // The master's orders (elastic.proto, InstallRequest).
   Status Freeze(const PartitionMap& map);
-  Status Adopt(const PartitionMap& map, bool create);
+  // `create` makes a partition that is to be held and is not, or any at all (`anew`): null in all
+  // but a job's first map.
+  using Create = std::function<Status(uint32_t partition)>;
+  Status Adopt(const PartitionMap& map, const Create& create, bool anew);
+  Status CreateFresh(uint32_t partition);
   void Release(const PartitionMap& map);
   Status Fill(uint32_t partition, ServerId server, const std::string& address);
 

@@ -131,6 +131,17 @@ PartitionMap FromProto(const PartitionMapProto& proto) {
   return map;
 }
 
+void ToProto(const CheckpointManifest::File& file, CheckpointFileProto* proto) {
+  proto->set_partition(file.partition);
+  proto->set_name(file.name);
+  proto->set_bytes(file.bytes);
+  proto->set_crc(file.crc);
+}
+
+CheckpointManifest::File FromProto(const CheckpointFileProto& proto) {
+  return {proto.partition(), proto.name(), proto.bytes(), proto.crc()};
+}
+
 Status Unpack(const PushProto& proto, const PartitionLayout& layout,
               std::span<const uint32_t> partitions, UnpackedPush* push) {
   push->partitions.assign(partitions.begin(), partitions.end());

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "elastic/checkpoint.h"
 #include "elastic/parameter_shard.h"
 #include "elastic/partition_map.h"
 #include "elastic/task.h"
@@ -41,6 +42,9 @@ BatchIdentity FromProto(const BatchProto& proto);
 
 void ToProto(const PartitionMap& map, PartitionMapProto* proto);
 PartitionMap FromProto(const PartitionMapProto& proto);
+
+void ToProto(const CheckpointManifest::File& file, CheckpointFileProto* proto);
+CheckpointManifest::File FromProto(const CheckpointFileProto& proto);
 
 template <typename Number>
 std::string Pack(std::span<const Number> numbers) {
