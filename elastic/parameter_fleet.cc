@@ -147,6 +147,9 @@ void ParameterFleet::Work(const std::stop_token& stop) {
         if (!stop.stop_requested()) {
           hooks_.fail(did.status());
         }
+        const MutexLock lock(mutex_);
+        failed_ = did.status();
+        changed_.notify_all();
         return;
       }
       MutexLock lock(mutex_);
@@ -339,6 +342,7 @@ Status ParameterFleet::AwaitMap(uint64_t newer_than) {
   MutexLock lock(mutex_);
   const auto until = std::chrono::steady_clock::now() + kPatience;
   while (map_.version <= newer_than) {
+    RETURN_IF_ERROR(failed_);
     if (stop_.stop_requested() ||
         changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
       return Unavailable("the parameter servers do not come back");

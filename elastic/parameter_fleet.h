@@ -116,6 +116,7 @@ class ParameterFleet {
   std::map<ServerId, Server> servers_ GUARDED_BY(mutex_);  // alive, as far as is known
   std::map<ServerId, std::string> why_lost_ GUARDED_BY(mutex_);
   PartitionMap map_ GUARDED_BY(mutex_);  // that workers are shown
+  Status failed_ GUARDED_BY(mutex_);     // there will be no other map
   // The thread's own.
   uint64_t version_ = 0;  // the last that was tried
   bool over_ = false;     // partitions are lost
