@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -99,13 +100,22 @@ class FleetTraining : public ::testing::Test {
     JobHandle handle;
     EventCallback events;
     int epoch = 0;
+    std::chrono::steady_clock::time_point killed;
     events.on_event = [&](const std::string& kind, const std::string& detail) {
       events_.push_back(kind + " " + detail);
+      if (kind == "server_lost") {
+        // From the signal to the new map; for who looks, as no test can promise it.
+        RecordProperty("takeover_milliseconds",
+                       std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                          std::chrono::steady_clock::now() - killed)
+                                          .count()));
+      }
       if (kind != "epoch_done") {
         return;
       }
       const Result<int> pid = fleet_->ProcessId("job1-ps-" + std::to_string(epoch));
       if (epoch < victims && pid.ok()) {
+        killed = std::chrono::steady_clock::now();
         kill(*pid, signal);
       }
       ++epoch;
