@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "elastic/parameter_shard.h"
+#include "elastic/shard_order.h"
 
 namespace sluice::elastic {
 namespace {
@@ -189,7 +189,7 @@ Status AllReduce::Run(int64_t step, uint32_t lanes, std::vector<Sums::Node>* min
 
 // Rows go to the member that their id hashes to.
 void AllReduce::SplitRows(const std::vector<Sums::Node>& mine) {
-  const auto members = static_cast<uint32_t>(mesh_.size());
+  const uint64_t members = mesh_.size();
   for (std::vector<std::vector<RowGradients>>& nodes : outbound_) {
     nodes.resize(mine.size());
     for (std::vector<RowGradients>& tables : nodes) {
@@ -204,7 +204,8 @@ void AllReduce::SplitRows(const std::vector<Sums::Node>& mine) {
     for (size_t t = 0; t < dimensions_.size(); ++t) {
       const RowGradients& rows = mine[node].sum->tables[t];
       for (size_t i = 0; i < rows.ids.size(); ++i) {
-        const uint32_t owner = Placement::ServerOf(t, rows.ids[i], members);
+        const auto id = static_cast<uint64_t>(rows.ids[i]);
+        const uint64_t owner = members == 1 ? 0 : MixSeeds(t, id) % members;
         RowGradients& to = outbound_[owner][node][t];
         const float* from = rows.values.data() + i * dimensions_[t];
         to.ids.push_back(rows.ids[i]);

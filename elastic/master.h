@@ -59,6 +59,7 @@ class Master {
     std::string detail;
   };
   std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
+  void AddEvent(std::string kind, std::string detail);  // of others, for the user
   std::vector<Event> TakeEvents() { return std::exchange(events_, {}); }
 
   // A worker that someone else starts.
@@ -114,7 +115,6 @@ class Master {
   void AfterEpoch();
   void Finish();
   bool Improved();
-  void AddEvent(std::string kind, std::string detail);
   // master_world.cc
   void Commit(const RoundPosition& position, TimePoint now);
   void OpenMeeting(TimePoint now);

@@ -38,6 +38,7 @@ class MasterHost {
   Result<bool> Heartbeat(Incarnation worker);  // true: the job is over
   void OnExit(const FleetEvent& event);
   void Abort(const Status& cause);
+  void AddEvent(const std::string& kind, const std::string& detail);
 
   // Does what the master wants done, passes events and progress on. The job's thread only.
   void Pump();

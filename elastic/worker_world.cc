@@ -8,6 +8,12 @@
 
 // The all-reduce worker: meets the others, enters a world with them, trains a round with them.
 namespace sluice::elastic {
+namespace {
+
+// A replica is a shard of one partition, which has no place in any map.
+constexpr uint64_t kReplicaMap = 0;
+
+}  // namespace
 
 Status Worker::JoinWorld(const Replica& replica) {
   ASSIGN_OR_RETURN(Listener listener,
@@ -44,7 +50,7 @@ Status Worker::WorkInWorld() {
     case WorldAnswer::Work::kEvaluate:
       return EvaluateAll();
     case WorldAnswer::Work::kExport:
-      return world.replica.link.Deliver(world.replica.shard.Export());
+      return DeliverWeights();
     default:
       return Status();
   }
@@ -87,7 +93,7 @@ Status Worker::EnterWorld(const WorldAnswer& answer) {
       return Internal(fmt::format("the weights of step {} are gone: this is step {}", answer.best,
                                   world.closed));
     }
-    world.replica.shard.KeepBest();
+    RETURN_IF_ERROR(world.replica.shard.KeepBest(kReplicaMap));
     world.best = answer.best;
   }
   return Status();
@@ -127,7 +133,7 @@ Status Worker::ShareState(const Rendezvous::World& formed) {
         continue;
       }
       if (state.empty()) {
-        state = world.SaveState();
+        ASSIGN_OR_RETURN(state, world.SaveState());
         size = state.size();
       }
       traffic[peer].out = {std::as_bytes(std::span(&size, 1)), std::as_bytes(std::span(state))};
@@ -135,6 +141,12 @@ Status Worker::ShareState(const Rendezvous::World& formed) {
   }
   RETURN_IF_ERROR(world.mesh->Exchange(&traffic));
   return receives ? world.LoadState(state) : Status();
+}
+
+Status Worker::DeliverWeights() {
+  ASSIGN_OR_RETURN(const models::NetworkWeights weights,
+                   world_->replica.shard.ExportAll(*network_));
+  return world_->replica.link.Deliver(weights);
 }
 
 Status Worker::EvaluateAll() {
@@ -245,7 +257,11 @@ Status Worker::CloseStep(const std::vector<Task>& lanes) {
   const bool gradient = std::any_of(world.sum.lanes.begin(), world.sum.lanes.end(),
                                     [](const LaneNote& note) { return note.gradient != 0; });
   if (gradient) {
+    const uint32_t partition = 0;
+    const int64_t version = world.closed;
     PushRequest sum;
+    sum.partitions = std::span(&partition, 1);
+    sum.versions = std::span(&version, 1);
     sum.batch = {lanes[0].epoch, lanes[0].shard, position.step};
     size_t at = 0;
     for (size_t size : world.tensors) {

@@ -50,7 +50,7 @@ struct Worker::World {
   // are answered.
   Status Leave(const Status& status);
   // Parameters and position as bytes, for a worker that joins.
-  std::string SaveState() const;
+  Result<std::string> SaveState() const;
   Status LoadState(std::string_view state);
 };
 

@@ -16,7 +16,7 @@ struct LaneLine {
 
 }  // namespace
 
-std::string Worker::World::SaveState() const {
+Result<std::string> Worker::World::SaveState() const {
   const std::array<int64_t, 6> head = {closed,         best,
                                        position.epoch, position.round,
                                        position.step,  static_cast<int64_t>(position.lanes.size())};
@@ -26,7 +26,8 @@ std::string Worker::World::SaveState() const {
                         lane.loss, lane.weight,     lane.done, lane.end_of_shard};
     state.append(reinterpret_cast<const char*>(&line), sizeof(line));
   }
-  return state + replica.shard.SaveState();
+  ASSIGN_OR_RETURN(const std::string parameters, replica.shard.Save(0));
+  return state + parameters;
 }
 
 Status Worker::World::LoadState(std::string_view state) {
@@ -55,8 +56,7 @@ Status Worker::World::LoadState(std::string_view state) {
     report.end_of_shard = line.end_of_shard != 0;
     sent.lanes.push_back(report);
   }
-  // From here on an error leaves half a state: it is final.
-  RETURN_IF_ERROR(replica.shard.LoadState(state));
+  RETURN_IF_ERROR(replica.shard.Load(0, state));
   position = std::move(sent);
   closed = head[0];
   best = head[1];
