@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <sys/random.h>
-
 #include <condition_variable>
 #include <map>
 
@@ -25,22 +23,12 @@ constexpr char kListenHost[] = "127.0.0.1";
 // What is left of a job's processes when it is over gets so long before it is killed: a cancelled
 // statement has to end within a second.
 constexpr double kStopGraceSeconds = 0.8;
+// A worker that has to leave hands its work back, and is gone after this.
+constexpr double kDrainGraceSeconds = 1.8;
 // A process that hangs is not asked.
 constexpr double kHungGraceSeconds = 0;
 // Killed processes end at once; a fleet that does not say so is not waited for.
 constexpr auto kStopWait = std::chrono::seconds(10);
-
-Result<std::string> MakeToken() {
-  unsigned char bytes[16];
-  if (getrandom(bytes, sizeof(bytes), 0) != static_cast<ssize_t>(sizeof(bytes))) {
-    return Internal("the system has no random numbers");
-  }
-  std::string token;
-  for (unsigned char byte : bytes) {
-    token += fmt::format("{:02x}", byte);
-  }
-  return token;
-}
 
 std::string HowItEnded(const FleetEvent& event) {
   std::string text = event.message;
@@ -67,10 +55,13 @@ class Roster {
     gone_.notify_all();
   }
   void OnEvent(const FleetEvent& event) {
+    const MutexLock lock(mutex_);
+    if (event.kind == FleetEvent::Kind::kGranted && host_ != nullptr) {
+      host_->Scale(event.workers);
+    }
     if (event.kind != FleetEvent::Kind::kExited) {
       return;
     }
-    const MutexLock lock(mutex_);
     if (host_ != nullptr && running_.contains(event.name)) {
       if (event.role == Role::kParameterServer) {
         host_->Abort(Unavailable(fmt::format("parameter server {} was lost ({})", event.name,
@@ -123,8 +114,8 @@ class Roster {
 class FleetJob {
  public:
   FleetJob(const plan::TrainPlan& plan, catalog::DataSource& source, Fleet& fleet,
-           const models::Network& network)
-      : plan_(plan), source_(source), fleet_(fleet), network_(network) {}
+           const models::Network& network, MasterSeat seat)
+      : plan_(plan), source_(source), fleet_(fleet), network_(network), seat_(std::move(seat)) {}
   ~FleetJob() {
     if (roster_ != nullptr) {
       roster_->StopAll(fleet_);
@@ -135,13 +126,14 @@ class FleetJob {
                            const catalog::DatasetSpec* validation,
                            const models::NetworkWeights* base, const ProgressCallback& progress,
                            const EventCallback& events, const std::stop_token& stop) {
-    job_name_ = options.job_name;
-    ASSIGN_OR_RETURN(token_, MakeToken());
+    if (seat_.token.empty()) {
+      ASSIGN_OR_RETURN(seat_.token, MakeJobToken());
+    }
     MasterHost host(
         options, [this](const Master::Action& action) { return Act(action); }, progress, events);
     host_ = &host;
     servers_ = std::max<uint32_t>(1, plan_.strategy().parameter_servers());
-    ASSIGN_OR_RETURN(master_, MasterServer::Start(kListenHost, token_, servers_, host));
+    ASSIGN_OR_RETURN(master_, MasterServer::Start(seat_, servers_, host));
     FillConfig(dataset, validation);
     roster_ = std::make_shared<Roster>(&host);
     fleet_.Watch([roster = roster_](const FleetEvent& event) { roster->OnEvent(event); });
@@ -160,14 +152,13 @@ class FleetJob {
     host.Run(stop);
     RETURN_IF_ERROR(host.result());
     TrainOutcome outcome = host.Outcome();
-    ASSIGN_OR_RETURN(outcome.weights,
-                     CollectWeights(master_->ParameterServers(), token_, network_));
+    ASSIGN_OR_RETURN(outcome.weights, CollectWeights(master_->ParameterServers(), seat_, network_));
     return outcome;
   }
 
   void FillConfig(const catalog::DatasetSpec& dataset, const catalog::DatasetSpec* validation) {
-    config_.set_job(job_name_);
-    config_.set_token(token_);
+    config_.set_job(seat_.job_name);
+    config_.set_token(seat_.token);
     config_.set_master_address(master_->address());
     config_.set_listen_host(kListenHost);
     *config_.mutable_plan() = plan_;
@@ -187,7 +178,8 @@ class FleetJob {
     for (uint32_t index = 0; index < servers_; ++index) {
       ProcessSpec spec;
       spec.role = Role::kParameterServer;
-      spec.name = fmt::format("{}-ps-{}", job_name_, index);
+      spec.server_index = index;
+      spec.name = fmt::format("{}-ps-{}", seat_.job_name, index);
       config_.set_name(spec.name);
       config_.set_server_index(index);
       spec.config = config_.SerializeAsString();
@@ -229,21 +221,25 @@ class FleetJob {
         ProcessSpec spec;
         spec.role = Role::kWorker;
         spec.name = action.name;
+        spec.incarnation = action.incarnation;
         worker_config_.set_name(action.name);
         worker_config_.set_incarnation(action.incarnation);
         spec.config = worker_config_.SerializeAsString();
         spec.secret = source_.secret();
         return StartWorker(spec);
       }
+      case Master::Action::Kind::kDrainWorker:
       case Master::Action::Kind::kStopWorker: {
-        const Status status = fleet_.Stop(action.name, kHungGraceSeconds);
+        const bool drained = action.kind == Master::Action::Kind::kDrainWorker;
+        const Status status =
+            fleet_.Stop(action.name, drained ? kDrainGraceSeconds : kHungGraceSeconds);
         if (!status.ok()) {
           log::Debug("a worker that was given up is gone already: {}", status.message());
         }
         return Status();
       }
       case Master::Action::Kind::kKeepWeights:
-        return KeepWeights(master_->ParameterServers(), token_);
+        return KeepWeights(master_->ParameterServers(), seat_);
     }
     return Status();
   }
@@ -252,9 +248,8 @@ class FleetJob {
   catalog::DataSource& source_;
   Fleet& fleet_;
   const models::Network& network_;
+  MasterSeat seat_;
   MasterHost* host_ = nullptr;
-  std::string job_name_;
-  std::string token_;
   uint32_t servers_ = 1;
   ProcessConfig config_, worker_config_;
   std::unique_ptr<MasterServer> master_;
@@ -264,7 +259,7 @@ class FleetJob {
 }  // namespace
 
 Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                  Fleet& fleet, const std::string& job_name,
+                                  Fleet& fleet, const MasterSeat& seat,
                                   const catalog::DatasetSpec& dataset,
                                   const catalog::DatasetSpec* validation,
                                   const models::NetworkWeights* base,
@@ -276,10 +271,12 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
     RETURN_IF_ERROR(models::CheckShape(*base, *network));
   }
   ASSIGN_OR_RETURN(Master::Options options, MasterOptionsOf(plan, *network, dataset, validation));
-  options.job_name = job_name;
+  options.job_name = seat.job_name;
   const plan::Strategy& strategy = plan.strategy();
-  options.workers = std::max<uint32_t>(1, std::max(strategy.workers(), strategy.min_workers()));
-  FleetJob job(plan, source, fleet, *network);
+  options.workers = seat.workers > 0 ? seat.workers
+                                     : std::max<uint32_t>(
+                                           1, std::max(strategy.workers(), strategy.min_workers()));
+  FleetJob job(plan, source, fleet, *network, seat);
   return job.Run(options, dataset, validation, base, progress, events, stop);
 }
 

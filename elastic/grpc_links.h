@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "elastic/links.h"
+#include "elastic/seat.h"
 
 namespace sluice::elastic {
 
@@ -29,10 +30,10 @@ std::unique_ptr<ParameterLink> ConnectParameters(const std::vector<std::string>&
                                                  const models::Network& network,
                                                  std::stop_token stop);
 
-// The master's calls to the parameter servers.
-Status KeepWeights(const std::vector<std::string>& addresses, const std::string& token);
+// The master's calls to the parameter servers, which refuse those of an earlier term.
+Status KeepWeights(const std::vector<std::string>& addresses, const MasterSeat& seat);
 Result<models::NetworkWeights> CollectWeights(const std::vector<std::string>& addresses,
-                                              const std::string& token,
+                                              const MasterSeat& seat,
                                               const models::Network& network);
 // Puts the servers' parts together: slices end to end, rows in the order of their ids.
 Result<models::NetworkWeights> MergeParts(const std::vector<models::NetworkWeights>& parts,

@@ -295,26 +295,29 @@ std::unique_ptr<ParameterLink> ConnectParameters(const std::vector<std::string>&
   return std::make_unique<Remote>(addresses, token, network, std::move(stop));
 }
 
-Status KeepWeights(const std::vector<std::string>& addresses, const std::string& token) {
+Status KeepWeights(const std::vector<std::string>& addresses, const MasterSeat& seat) {
   for (const std::string& address : addresses) {
     const auto stub = ParameterService::NewStub(OpenChannel(address));
     KeepReply reply;
-    RETURN_IF_ERROR(CallWithRetry(
-        token, fmt::format("parameter server at {}", address), {},
-        [&](grpc::ClientContext* context) { return stub->Keep(context, KeepRequest(), &reply); }));
+    RETURN_IF_ERROR(CallWithRetry(seat.token, fmt::format("parameter server at {}", address), {},
+                                  [&](grpc::ClientContext* context) {
+                                    context->AddMetadata(kTermKey, fmt::format("{}", seat.term));
+                                    return stub->Keep(context, KeepRequest(), &reply);
+                                  }));
   }
   return Status();
 }
 
 Result<models::NetworkWeights> CollectWeights(const std::vector<std::string>& addresses,
-                                              const std::string& token,
+                                              const MasterSeat& seat,
                                               const models::Network& network) {
   std::vector<models::NetworkWeights> parts;
   for (const std::string& address : addresses) {
     const auto stub = ParameterService::NewStub(OpenChannel(address));
     std::string bytes;
-    RETURN_IF_ERROR(CallWithRetry(token, fmt::format("parameter server at {}", address), {},
+    RETURN_IF_ERROR(CallWithRetry(seat.token, fmt::format("parameter server at {}", address), {},
                                   [&](grpc::ClientContext* context) {
+                                    context->AddMetadata(kTermKey, fmt::format("{}", seat.term));
                                     context->set_deadline(std::chrono::system_clock::now() +
                                                           kExportDeadline);
                                     bytes.clear();

@@ -20,11 +20,11 @@ constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
 class Service final : public MasterService::Service {
  public:
-  Service(std::string token, uint32_t servers, MasterHost& host)
-      : token_(std::move(token)), host_(host), addresses_(servers) {}
+  Service(const MasterSeat& seat, uint32_t servers, MasterHost& host)
+      : token_(seat.token), term_(seat.term), host_(host), addresses_(servers) {}
 
   grpc::Status Join(grpc::ServerContext* context, const JoinRequest*, JoinReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -43,7 +43,7 @@ class Service final : public MasterService::Service {
 
   grpc::Status Register(grpc::ServerContext* context, const RegisterRequest* request,
                         RegisterReply*) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -59,7 +59,7 @@ class Service final : public MasterService::Service {
 
   grpc::Status Take(grpc::ServerContext* context, const TakeRequest* request,
                     TakeReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -86,7 +86,7 @@ class Service final : public MasterService::Service {
 
   grpc::Status Report(grpc::ServerContext* context, const ReportRequest* request,
                       ReportReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -109,7 +109,7 @@ class Service final : public MasterService::Service {
   }
 
   grpc::Status Fail(grpc::ServerContext* context, const FailRequest* request, FailReply*) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -122,7 +122,7 @@ class Service final : public MasterService::Service {
 
   grpc::Status Leave(grpc::ServerContext* context, const LeaveRequest* request,
                      LeaveReply*) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (allowed.ok()) {
       host_.Leave(request->incarnation());
     }
@@ -131,7 +131,7 @@ class Service final : public MasterService::Service {
 
   grpc::Status Heartbeat(grpc::ServerContext* context, const HeartbeatRequest* request,
                          HeartbeatReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -153,7 +153,26 @@ class Service final : public MasterService::Service {
                         [](const std::string& address) { return address.empty(); });
   }
 
+  // A stranger is refused; and a caller that knows of a later master ends this one.
+  grpc::Status Admit(grpc::ServerContext* context) {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    const uint64_t latest = TermOf(context->client_metadata());
+    if (latest > term_) {
+      const Status succeeded(
+          Code::kAborted,
+          fmt::format("this master, of term {}, has been succeeded by term {}", term_, latest));
+      host_.Abort(succeeded);
+      return grpc::Status(grpc::StatusCode::UNAVAILABLE, succeeded.message());
+    }
+    context->AddInitialMetadata(kTermKey, fmt::format("{}", term_));
+    return grpc::Status::OK;
+  }
+
   const std::string token_;
+  const uint64_t term_;
   MasterHost& host_;
   mutable Mutex mutex_;
   std::condition_variable registered_;
@@ -162,8 +181,8 @@ class Service final : public MasterService::Service {
 
 class Server final : public MasterServer {
  public:
-  Server(std::string host, const std::string& token, uint32_t servers, MasterHost& master)
-      : host_(std::move(host)), service_(token, servers, master) {
+  Server(const MasterSeat& seat, uint32_t servers, MasterHost& master)
+      : host_(seat.address), service_(seat, servers, master) {
     server_ = StartServer(host_, &service_, &port_);
   }
   ~Server() override {
@@ -173,7 +192,9 @@ class Server final : public MasterServer {
     }
   }
   bool listening() const { return server_ != nullptr && port_ != 0; }
-  std::string address() const override { return fmt::format("{}:{}", host_, port_); }
+  std::string address() const override {
+    return host_.starts_with("unix") ? host_ : fmt::format("{}:{}", host_, port_);
+  }
   std::vector<std::string> ParameterServers() const override { return service_.Addresses(); }
 
  private:
@@ -185,12 +206,11 @@ class Server final : public MasterServer {
 
 }  // namespace
 
-Result<std::unique_ptr<MasterServer>> MasterServer::Start(const std::string& host,
-                                                          const std::string& token,
-                                                          uint32_t servers, MasterHost& master) {
-  auto server = std::make_unique<Server>(host, token, servers, master);
+Result<std::unique_ptr<MasterServer>> MasterServer::Start(const MasterSeat& seat, uint32_t servers,
+                                                          MasterHost& master) {
+  auto server = std::make_unique<Server>(seat, servers, master);
   if (!server->listening()) {
-    return ResourceExhausted(fmt::format("the master cannot listen on {}", host));
+    return ResourceExhausted(fmt::format("the master cannot listen on {}", seat.address));
   }
   return std::unique_ptr<MasterServer>(std::move(server));
 }

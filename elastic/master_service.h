@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "elastic/master_host.h"
+#include "elastic/seat.h"
 
 namespace sluice::elastic {
 
@@ -13,9 +14,8 @@ namespace sluice::elastic {
 // translates; what happens is decided by the host.
 class MasterServer {
  public:
-  // Listens on a free port of `host` at once.
-  static Result<std::unique_ptr<MasterServer>> Start(const std::string& host,
-                                                     const std::string& token, uint32_t servers,
+  // Listens where the seat says, at once.
+  static Result<std::unique_ptr<MasterServer>> Start(const MasterSeat& seat, uint32_t servers,
                                                      MasterHost& master);
   virtual ~MasterServer() = default;  // ends calls that still wait
   virtual std::string address() const = 0;

@@ -57,7 +57,7 @@ class Service final : public ParameterService::Service {
   }
 
   grpc::Status Keep(grpc::ServerContext* context, const KeepRequest*, KeepReply*) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = CheckMaster(*context);
     if (allowed.ok()) {
       shard_.KeepBest();
     }
@@ -66,7 +66,7 @@ class Service final : public ParameterService::Service {
 
   grpc::Status Export(grpc::ServerContext* context, const ExportRequest*,
                       grpc::ServerWriter<ExportChunk>* writer) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = CheckMaster(*context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -82,6 +82,15 @@ class Service final : public ParameterService::Service {
   }
 
  private:
+  // The calls of a master that has been succeeded are refused.
+  grpc::Status CheckMaster(const grpc::ServerContext& context) {
+    const grpc::Status allowed = CheckToken(context, token_);
+    if (allowed.ok() && !fence_.Admit(TermOf(context.client_metadata()))) {
+      return grpc::Status(grpc::StatusCode::ABORTED, "this master has been succeeded by another");
+    }
+    return allowed;
+  }
+
   Status Push(const PushProto& proto) {
     PushRequest push;
     push.batch = FromProto(proto.batch());
@@ -151,6 +160,7 @@ class Service final : public ParameterService::Service {
   }
 
   const std::string token_;
+  TermFence fence_;
   ParameterShard& shard_;
   std::vector<size_t> sizes_;
   size_t dense_size_ = 0;

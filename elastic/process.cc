@@ -144,11 +144,13 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
                                           options.placement, *shard));
   const std::unique_ptr<RemoteMaster> master =
       RemoteMaster::Connect(config.master_address(), config.token(), 0, stop);
-  RETURN_IF_ERROR(master->Register(config.name(), config.server_index(), server->address()));
+  // Again and again: a master that follows another one does not know where the servers are.
   std::mutex mutex;
   std::condition_variable_any stopped;
   std::unique_lock<std::mutex> lock(mutex);
-  stopped.wait(lock, stop, [&stop] { return stop.stop_requested(); });
+  do {
+    RETURN_IF_ERROR(master->Register(config.name(), config.server_index(), server->address()));
+  } while (!stopped.wait_for(lock, stop, kHeartbeat, [&stop] { return stop.stop_requested(); }));
   return Cancelled("the parameter server was stopped");
 }
 

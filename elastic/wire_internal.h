@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <span>
 #include <stop_token>
@@ -9,6 +10,7 @@
 
 #include "base/status.h"
 #include "elastic/parameter_shard.h"
+#include "elastic/seat.h"
 #include "elastic/task.h"
 
 // After ours: gRPC brings macros that have the names of those in base/mutex.h.
@@ -27,6 +29,8 @@ inline constexpr auto kCallDeadline = std::chrono::seconds(20);
 // How long a call is repeated while the other side cannot be reached.
 inline constexpr double kRetrySeconds = 30;
 inline constexpr char kTokenKey[] = "x-sluice-token";
+// The term of the master that speaks, or the latest that the caller has heard of.
+inline constexpr char kTermKey[] = "x-sluice-term";
 
 grpc::Status ToGrpc(const Status& status);
 Status FromGrpc(const grpc::Status& status, const std::string& context);
@@ -55,16 +59,21 @@ Status Unpack(const std::string& bytes, std::vector<Number>* numbers) {
   return Status();
 }
 
+// `host`: any free port of it; or a whole "unix...:" address.
 std::unique_ptr<grpc::Server> StartServer(const std::string& host, grpc::Service* service,
                                           int* port);
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
 // Refuses a caller without the job's token.
 grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& token);
 void Prepare(grpc::ClientContext* context, const std::string& token);
+// The term that a call or an answer carries; 0: none.
+uint64_t TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata);
 
-// Repeats `call` while the other side cannot be reached, until `stop`.
+// Repeats `call` while the other side cannot be reached, until `stop`. `fence`, of calls to a
+// master: the call tells the latest term, and an answer with an earlier one counts as no answer.
 Status CallWithRetry(const std::string& token, const std::string& context_name,
                      const std::stop_token& stop,
-                     const std::function<grpc::Status(grpc::ClientContext*)>& call);
+                     const std::function<grpc::Status(grpc::ClientContext*)>& call,
+                     TermFence* fence = nullptr);
 
 }  // namespace sluice::elastic
