@@ -68,18 +68,7 @@ class Plan {
   const std::vector<std::pair<size_t, int>>& puts() const { return puts_; }
   uint32_t running(size_t job) const { return static_cast<uint32_t>(running_[job].size()); }
 
-  Capacity Request(size_t job) const {
-    Capacity request = state_.jobs[job].worker;
-    int64_t largest = 0;
-    for (const ClusterNode& node : state_.nodes) {
-      largest = std::max(largest, node.capacity.memory_bytes);
-    }
-    const double grown = static_cast<double>(request.memory_bytes) *
-                         std::pow(kMemoryGrowth, state_.jobs[job].out_of_memory);
-    request.memory_bytes = std::max(
-        request.memory_bytes, static_cast<int64_t>(std::min(grown, static_cast<double>(largest))));
-    return request;
-  }
+  Capacity Request(size_t job) const { return RequestOf(state_.jobs[job], state_.nodes); }
 
  private:
   static size_t Node(const ClusterProcess& process) { return static_cast<size_t>(process.node); }
@@ -296,6 +285,19 @@ Capacity& Capacity::operator-=(const Capacity& other) {
 Capacity operator*(const Capacity& one, double times) {
   return {one.cpu * times, static_cast<int64_t>(static_cast<double>(one.memory_bytes) * times),
           one.gpu * times};
+}
+
+Capacity RequestOf(const ClusterJob& job, const std::vector<ClusterNode>& nodes) {
+  int64_t largest = 0;
+  for (const ClusterNode& node : nodes) {
+    largest = std::max(largest, node.capacity.memory_bytes);
+  }
+  Capacity request = job.worker;
+  const double grown =
+      static_cast<double>(request.memory_bytes) * std::pow(kMemoryGrowth, job.out_of_memory);
+  request.memory_bytes = std::max(
+      request.memory_bytes, static_cast<int64_t>(std::min(grown, static_cast<double>(largest))));
+  return request;
 }
 
 double Fulfilment(uint32_t min, uint32_t max, uint32_t workers) {

@@ -110,6 +110,10 @@ struct ScalingDecision {
 ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& options,
                           const AutoscalerHistory& history, TimePoint now);
 
+// What a worker of the job asks for now: more memory after others ran out of it, but not more than
+// the largest node has.
+Capacity RequestOf(const ClusterJob& job, const std::vector<ClusterNode>& nodes);
+
 // 0 at `min`, 1 at `max` (and when there is nothing between them).
 double Fulfilment(uint32_t min, uint32_t max, uint32_t workers);
 

@@ -12,6 +12,7 @@
 #include <stop_token>
 #include <thread>
 
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -121,12 +122,13 @@ void ExitOutOfMemory() {
 
 // A master ends its fleet in good order, the others have nothing to lose. The parent may have died
 // before the kernel was told.
-void DieWithParent(elastic::Role role, pid_t parent) {
+void DieWithParent(elastic::Role role) {
   const int signal = role == elastic::Role::kMaster ? SIGTERM : SIGKILL;
   if (prctl(PR_SET_PDEATHSIG, signal) != 0) {
     log::Warn("a process will not die with its parent: {}", std::strerror(errno));
   }
-  if (getppid() != parent) {
+  pollfd launcher{kLauncherDescriptor, POLLRDHUP, 0};
+  if (poll(&launcher, 1, 0) > 0 && (launcher.revents & (POLLHUP | POLLRDHUP)) != 0) {
     raise(signal);
   }
 }
@@ -179,11 +181,10 @@ void StopReceiving() {
 }
 
 int RunChildProcess(elastic::Role role) {
-  const pid_t parent = getppid();
   std::set_new_handler(ExitOutOfMemory);
   const SignalThread signals;
   signal(SIGPIPE, SIG_IGN);
-  DieWithParent(role, parent);
+  DieWithParent(role);
   Result<InheritedConfig> inherited = ReadInheritedConfig();
   if (!inherited.ok()) {
     std::fprintf(stderr, "%s\n", inherited.status().ToString().c_str());

@@ -64,6 +64,7 @@ class LocalCluster {
   struct Owner {
     std::shared_ptr<const Listener> listener;
     int64_t job = 0;
+    int64_t memory_bytes = 0;  // of a worker, as the arbiter said
   };
   Owner OwnerOf(const std::string& name) EXCLUDES(mutex_);
   void Forget(const std::string& name) EXCLUDES(mutex_);

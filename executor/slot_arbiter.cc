@@ -55,7 +55,6 @@ Result<int64_t> SlotArbiter::Enter(const Request& request, OnGrant on_grant) {
   job.request = request;
   job.on_grant = std::move(on_grant);
   job.arrival = clock_.Now();
-  job.worker_memory = request.memory_bytes;
   jobs_[next_] = std::move(job);
   Changed();
   if (!thread_.joinable()) {
@@ -70,18 +69,25 @@ void SlotArbiter::Leave(int64_t job) {
   Changed();
 }
 
-void SlotArbiter::WorkerStarted(int64_t job) {
+int64_t SlotArbiter::WorkerStarted(int64_t job) {
   const MutexLock lock(mutex_);
-  ++jobs_.at(job).live;
+  Job& known = jobs_.at(job);
+  const int64_t memory = elastic::RequestOf(Describe(known), Nodes()).memory_bytes;
+  known.live.insert(memory);
   Changed();
+  return memory;
 }
 
-void SlotArbiter::WorkerEnded(int64_t job, bool out_of_memory) {
+void SlotArbiter::WorkerEnded(int64_t job, int64_t memory_bytes, bool out_of_memory) {
   const MutexLock lock(mutex_);
   const auto found = jobs_.find(job);
   if (found != jobs_.end()) {
-    --found->second.live;
-    found->second.out_of_memory += out_of_memory ? 1 : 0;
+    Job& known = found->second;
+    const auto one = known.live.find(memory_bytes);
+    if (one != known.live.end()) {
+      known.live.erase(one);
+    }
+    known.out_of_memory += out_of_memory ? 1 : 0;
     Changed();
   }
 }
@@ -98,11 +104,6 @@ void SlotArbiter::Report(int64_t job, uint32_t workers, double rows_per_second, 
     rate->second += first ? 0 : kNewRateWeight * (rows_per_second - rate->second);
     Changed();
   }
-}
-
-int64_t SlotArbiter::WorkerMemory(int64_t job) const {
-  const MutexLock lock(mutex_);
-  return jobs_.at(job).worker_memory;
 }
 
 void SlotArbiter::Changed() {
@@ -124,36 +125,50 @@ void SlotArbiter::Run(const std::stop_token& stop) {
   }
 }
 
+std::vector<elastic::ClusterNode> SlotArbiter::Nodes() const {
+  return {{"this machine", {options_.slots, options_.memory_bytes, 0}, false}};
+}
+
+elastic::ClusterJob SlotArbiter::Describe(const Job& job) {
+  elastic::ClusterJob one;
+  one.name = job.request.name;
+  one.min = job.request.min;
+  one.max = job.request.max;
+  one.priority = job.request.priority;
+  one.arrival = job.arrival;
+  one.worker = {job.request.cpu, job.request.memory_bytes, 0};
+  one.out_of_memory = job.out_of_memory;
+  one.throughput.assign(job.rates.begin(), job.rates.end());
+  one.rows_left = job.rows_left;
+  return one;
+}
+
 // The machine as a cluster of one node. A worker that was granted and does not run yet holds its
 // place; one that runs beyond its job's grant is on its way out.
 elastic::ClusterState SlotArbiter::Describe() const {
   elastic::ClusterState state;
-  state.nodes.push_back({"this machine", {options_.slots, options_.memory_bytes, 0}, false});
+  state.nodes = Nodes();
   for (const auto& [id, job] : jobs_) {
     const int index = static_cast<int>(state.jobs.size());
-    elastic::ClusterJob one;
-    one.name = fmt::format("{}", id);
-    one.min = job.request.min;
-    one.max = job.request.max;
-    one.priority = job.request.priority;
-    one.arrival = job.arrival;
-    one.worker = {job.request.cpu, job.request.memory_bytes, 0};
-    one.out_of_memory = job.out_of_memory;
-    one.throughput.assign(job.rates.begin(), job.rates.end());
-    one.rows_left = job.rows_left;
-    state.jobs.push_back(std::move(one));
+    state.jobs.push_back(Describe(job));
     elastic::ClusterProcess servers;
     servers.job = index;
     servers.node = job.started ? 0 : elastic::ClusterProcess::kNone;
     servers.request.memory_bytes = job.request.memory_bytes * job.request.servers;
     state.processes.push_back(servers);
-    for (uint32_t i = 0; i < std::max(job.live, job.grant.workers); ++i) {
-      elastic::ClusterProcess worker;
-      worker.job = index;
-      worker.node = 0;
-      worker.worker = true;
-      worker.terminating = i >= job.grant.workers;
-      worker.request = {job.request.cpu, job.worker_memory, 0};
+    elastic::ClusterProcess worker;
+    worker.job = index;
+    worker.node = 0;
+    worker.worker = true;
+    worker.request = elastic::RequestOf(state.jobs.back(), state.nodes);
+    uint32_t count = 0;
+    for (const int64_t memory : job.live) {
+      elastic::ClusterProcess live = worker;
+      live.request.memory_bytes = memory;
+      live.terminating = ++count > job.grant.workers;
+      state.processes.push_back(live);
+    }
+    for (; count < job.grant.workers; ++count) {
       state.processes.push_back(worker);
     }
   }
@@ -178,7 +193,6 @@ void SlotArbiter::Decide() {
       grant.workers = 0;  // it begins with its smallest number, when there is room for that
     }
     job.started = job.started || grant.workers > 0;
-    job.worker_memory = target.worker.memory_bytes;
     if (grant.workers != job.grant.workers || grant.wanted != job.grant.wanted) {
       job.grant = grant;
       job.on_grant(grant);

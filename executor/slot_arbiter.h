@@ -5,8 +5,10 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -46,12 +48,11 @@ class SlotArbiter {
   // workers; its first grant is that number at least.
   Result<int64_t> Enter(const Request& request, OnGrant on_grant);
   void Leave(int64_t job);
-  void WorkerStarted(int64_t job);
-  void WorkerEnded(int64_t job, bool out_of_memory);
+  // Answers the bytes that the worker may use: more than was asked for after others ran out of it;
+  // 0: no limit. WorkerEnded takes them back.
+  int64_t WorkerStarted(int64_t job);
+  void WorkerEnded(int64_t job, int64_t memory_bytes, bool out_of_memory);
   void Report(int64_t job, uint32_t workers, double rows_per_second, double rows_left);
-
-  // What a worker that starts now may use; more than was asked for after others ran out of it.
-  int64_t WorkerMemory(int64_t job) const;
 
  private:
   struct Job {
@@ -59,15 +60,16 @@ class SlotArbiter {
     OnGrant on_grant;
     TimePoint arrival{};
     Grant grant;
-    bool started = false;  // its servers hold their memory
-    uint32_t live = 0;     // workers that run
+    bool started = false;         // its servers hold their memory
+    std::multiset<int64_t> live;  // workers that run, by the memory that they may use
     int out_of_memory = 0;
-    int64_t worker_memory = 0;
     uint32_t last_reported = 0;  // workers of the last report
     std::map<uint32_t, double> rates;
     std::optional<double> rows_left;
   };
 
+  std::vector<elastic::ClusterNode> Nodes() const;
+  static elastic::ClusterJob Describe(const Job& job);
   elastic::ClusterState Describe() const REQUIRES(mutex_);
   void Decide() REQUIRES(mutex_);
   void Run(const std::stop_token& stop);

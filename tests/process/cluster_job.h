@@ -106,9 +106,8 @@ class ClusterJobs : public ::testing::Test {
     return children;
   }
   static int ChildrenOf(int pid) { return static_cast<int>(Children().count(pid)); }
-  // Waits, generously.
-  static bool Eventually(const std::function<bool()>& holds) {
-    for (int i = 0; i < 3'000; ++i) {
+  static bool Eventually(const std::function<bool()>& holds, double seconds = 30) {
+    for (int i = 0; i < 100 * seconds; ++i) {
       if (holds()) {
         return true;
       }

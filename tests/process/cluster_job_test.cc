@@ -101,14 +101,17 @@ TEST_F(ClusterJobs, WhenTheGatewayDiesEverythingDies) {
   }));
   kill(gateway, SIGKILL);
   waitpid(gateway, nullptr, 0);
-  EXPECT_TRUE(Eventually([&] {
-    for (const auto& [parent, pid] : Children()) {
-      if (std::find(processes.begin(), processes.end(), pid) != processes.end()) {
-        return false;
-      }
-    }
-    return true;
-  }));
+  // Well before they would give up because nobody answers.
+  EXPECT_TRUE(Eventually(
+      [&] {
+        for (const auto& [parent, pid] : Children()) {
+          if (std::find(processes.begin(), processes.end(), pid) != processes.end()) {
+            return false;
+          }
+        }
+        return true;
+      },
+      10));
 }
 
 }  // namespace
