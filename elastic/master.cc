@@ -55,7 +55,7 @@ void Master::AddEvent(std::string kind, std::string detail) {
 
 void Master::Start(TimePoint now) {
   fleet_ = true;
-  Scale(options_.workers, now);
+  Scale(wanted_.value_or(options_.workers), now);
 }
 
 void Master::StartWorker(TimePoint now) {
@@ -190,7 +190,7 @@ void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, T
     AddEvent("task_requeued", fmt::format("shard {} from batch {}", task.shard, task.first_batch));
   }
   evaluation_.Release(worker);
-  if (fleet_ && !finished() && !drained && Staying() < wanted_) {
+  if (fleet_ && !finished() && !drained && Staying() < wanted_.value_or(0)) {
     Replace(how, why, now);
   }
 }

@@ -117,8 +117,8 @@ class Master {
   std::vector<Action> actions_;
   std::vector<Event> events_;
   std::vector<Progress> epoch_ends_;
-  bool fleet_ = false;  // Start was called: lost workers are replaced
-  size_t wanted_ = 0;   // workers
+  bool fleet_ = false;              // Start was called: lost workers are replaced
+  std::optional<uint32_t> wanted_;  // workers
   std::set<Incarnation> drained_;
   int started_ = 0;
   int failed_starts_ = 0;  // since the last time that a new worker got anywhere

@@ -15,13 +15,16 @@ void Master::Scale(uint32_t workers, TimePoint now) {
     return;
   }
   wanted_ = workers;
-  while (Staying() > wanted_ && !later_starts_.empty()) {
+  if (!fleet_) {
+    return;  // Start begins with so many
+  }
+  while (Staying() > workers && !later_starts_.empty()) {
     later_starts_.pop_back();
   }
-  if (Staying() > wanted_) {
-    Drain(Staying() - wanted_);
+  if (Staying() > workers) {
+    Drain(Staying() - workers);
   }
-  while (Staying() < wanted_) {
+  while (Staying() < workers) {
     StartWorker(now);
   }
 }

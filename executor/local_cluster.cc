@@ -26,7 +26,8 @@ Result<LocalFleet*> LocalCluster::Fleet() {
       }
       if (event.kind == elastic::FleetEvent::Kind::kExited) {
         if (event.role == elastic::Role::kWorker) {
-          arbiter_.WorkerEnded(owner.job, event.exit_class == elastic::ExitClass::kOutOfMemory);
+          arbiter_.WorkerEnded(owner.job, owner.memory_bytes,
+                               event.exit_class == elastic::ExitClass::kOutOfMemory);
         }
         Forget(event.name);
       }
@@ -61,24 +62,26 @@ Result<int> LocalCluster::ProcessId(const std::string& name) {
 }
 
 Status LocalCluster::Share::Launch(const elastic::ProcessSpec& spec) {
+  Owner owner{listener_, job_, 0};
+  elastic::ProcessSpec granted = spec;
+  const bool worker = spec.role == elastic::Role::kWorker;
+  if (worker) {
+    owner.memory_bytes = cluster_.arbiter_.WorkerStarted(job_);
+    granted.resources.memory_bytes = owner.memory_bytes;
+  }
+  bool fresh = false;
   {
     const MutexLock lock(cluster_.mutex_);
-    if (!cluster_.owners_.emplace(spec.name, Owner{listener_, job_}).second) {
-      return AlreadyExists(fmt::format("a process named '{}' runs already", spec.name));
-    }
+    fresh = cluster_.owners_.emplace(spec.name, owner).second;
   }
-  const bool worker = spec.role == elastic::Role::kWorker;
-  elastic::ProcessSpec granted = spec;
-  if (worker) {
-    granted.resources.memory_bytes = cluster_.arbiter_.WorkerMemory(job_);
-    cluster_.arbiter_.WorkerStarted(job_);
-  }
-  Status status = cluster_.fleet_->Launch(granted);
-  if (!status.ok()) {
+  const Status status =
+      fresh ? cluster_.fleet_->Launch(granted)
+            : AlreadyExists(fmt::format("a process named '{}' runs already", spec.name));
+  if (fresh && !status.ok()) {
     cluster_.Forget(spec.name);
-    if (worker) {
-      cluster_.arbiter_.WorkerEnded(job_, false);
-    }
+  }
+  if (worker && !status.ok()) {
+    cluster_.arbiter_.WorkerEnded(job_, owner.memory_bytes, false);
   }
   return status;
 }

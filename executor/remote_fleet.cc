@@ -57,8 +57,15 @@ Status RemoteFleet::Stop(const std::string& name, double grace_seconds) {
 }
 
 void RemoteFleet::Watch(Watcher watcher) {
-  const MutexLock lock(mutex_);
-  watcher_ = std::move(watcher);
+  std::optional<elastic::FleetEvent> granted;
+  {
+    const MutexLock lock(mutex_);
+    watcher_ = watcher;
+    granted = granted_;
+  }
+  if (granted) {  // while nobody watched
+    watcher(*granted);
+  }
 }
 
 void RemoteFleet::Receive(const std::string& bytes) {
@@ -85,6 +92,8 @@ void RemoteFleet::Emit(const elastic::FleetEvent& event) {
     const MutexLock lock(mutex_);
     if (event.kind == elastic::FleetEvent::Kind::kExited) {
       running_.erase(event.name);
+    } else if (event.kind == elastic::FleetEvent::Kind::kGranted) {
+      granted_ = event;
     }
     watcher = watcher_;
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <future>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -31,6 +32,7 @@ class RemoteFleet final : public elastic::Fleet {
 
   Mutex mutex_;
   Watcher watcher_ GUARDED_BY(mutex_);
+  std::optional<elastic::FleetEvent> granted_ GUARDED_BY(mutex_);  // the last, for the watcher
   bool gone_ GUARDED_BY(mutex_) = false;
   uint64_t next_launch_ GUARDED_BY(mutex_) = 1;
   std::map<uint64_t, std::promise<Status>> launches_ GUARDED_BY(mutex_);

@@ -237,11 +237,11 @@ class MasterKeeper {
     }
     if (event.kind == elastic::FleetEvent::Kind::kExited) {
       living_.erase(event.name);
-      RecordWorkers();
     }
     GatewayMessage message;
     *message.mutable_event() = ToMessage(event);
     Tell(message);
+    RecordWorkers();
   }
 
   void OnProgress(const elastic::Progress& progress) {
@@ -285,12 +285,12 @@ class MasterKeeper {
     const Status status = share_->Launch(spec);
     if (status.ok()) {
       living_[spec.name] = {spec.role, spec.name, spec.incarnation, spec.server_index};
-      RecordWorkers();
     }
     GatewayMessage message;
     message.mutable_launched()->set_id(launch.id());
     ToMessage(status, message.mutable_launched()->mutable_error());
     Tell(message);
+    RecordWorkers();
   }
 
   void Tell(const GatewayMessage& message) {

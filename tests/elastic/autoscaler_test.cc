@@ -277,6 +277,9 @@ TEST(Autoscaler, A12_WhatEndsIsNotShrunkForTwice) {
   cluster.Run(0, 10);
   cluster.Run(ClusterProcess::kNone, 3, ClusterProcess::kNone, false);
   EXPECT_EQ(cluster.Decide().victims.size(), 3U);
+  for (ClusterProcess& process : cluster.state.processes) {
+    process.cost = process.terminating ? 100 : 0;  // were they to stay, these would be the ones
+  }
   for (int i = 0; i < 5; ++i) {
     const ScalingDecision decision = cluster.Decide();
     EXPECT_TRUE(decision.victims.empty());
@@ -285,6 +288,20 @@ TEST(Autoscaler, A12_WhatEndsIsNotShrunkForTwice) {
   }
   cluster.Settle();
   EXPECT_EQ(cluster.Decide().puts.size(), 3U);
+}
+
+TEST(Autoscaler, A12_WhatEndsIsPlannedForAndNotUsedBeforeItIsGone) {
+  Cluster cluster;
+  cluster.options.hysteresis_seconds = 0;
+  cluster.Job(1, 10);
+  cluster.Run(0, 6);
+  cluster.Run(ClusterProcess::kNone, 4, 0, false);
+  cluster.state.processes.back().terminating = true;
+  const ScalingDecision decision = cluster.Decide();
+  EXPECT_EQ(decision.targets[0].workers, 7U);
+  EXPECT_TRUE(decision.starts.empty());
+  cluster.Settle();
+  EXPECT_EQ(cluster.Decide().starts.size(), 1U);
 }
 
 TEST(Autoscaler, A13_MoreMemoryAfterOutOfMemoryAndNothingNewOnASuspectNode) {

@@ -61,6 +61,18 @@ TEST_F(MasterScaling, GrowsByTheDifference) {
   EXPECT_THAT(started_, IsEmpty());
 }
 
+TEST_F(MasterScaling, AGrantThatComesBeforeTheStartCounts) {
+  Master::Options options;
+  options.queue.shards = 8;
+  options.queue.epochs = 1;
+  options.workers = 3;
+  Master master(options, At(0));
+  master.Scale(2, At(0));
+  EXPECT_THAT(master.TakeActions(), IsEmpty());
+  master.Start(At(0));
+  EXPECT_EQ(master.TakeActions().size(), 2U);
+}
+
 TEST_F(MasterScaling, K16_DrainedWorkersGetNoTasksAndAreNotReplaced) {
   const Task kept = Take("job7-worker-1")->task;
   const Task task = Take("job7-worker-2")->task;

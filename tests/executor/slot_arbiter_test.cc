@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace sluice::executor {
 namespace {
@@ -44,18 +45,24 @@ class SlotArbiterTest : public ::testing::Test {
                                     [&] { return grants_[name].workers == workers; }))
           << name << " has " << grants_[name].workers;
     }
-    for (; live_[job] < workers; ++live_[job]) {
-      arbiter_.WorkerStarted(job);
+    std::vector<int64_t>& live = live_[job];
+    while (live.size() < workers) {
+      live.push_back(arbiter_.WorkerStarted(job));
     }
-    for (; live_[job] > workers; --live_[job]) {
-      arbiter_.WorkerEnded(job, false);
+    while (live.size() > workers) {
+      End(job, false);
     }
+  }
+
+  void End(int64_t job, bool out_of_memory) {
+    arbiter_.WorkerEnded(job, live_[job].back(), out_of_memory);
+    live_[job].pop_back();
   }
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, SlotArbiter::Grant> grants_;
-  std::map<int64_t, uint32_t> live_;
+  std::map<int64_t, std::vector<int64_t>> live_;  // bytes of each worker
   SlotArbiter arbiter_{Machine()};
 };
 
@@ -81,14 +88,14 @@ TEST_F(SlotArbiterTest, NothingIsGrantedTwice) {
     EXPECT_EQ(grants_["high"].workers, 0U);  // those of the other still run
   }
   for (int i = 0; i < 3; ++i) {
-    arbiter_.WorkerEnded(low, false);
+    End(low, false);
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   {
     const std::lock_guard lock(mutex_);
     EXPECT_EQ(grants_["high"].workers, 0U);  // it begins with all that it needs, or not at all
   }
-  arbiter_.WorkerEnded(low, false);
+  End(low, false);
   std::unique_lock lock(mutex_);
   EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(30),
                                 [&] { return grants_["high"].workers == 4; }));
@@ -97,11 +104,10 @@ TEST_F(SlotArbiterTest, NothingIsGrantedTwice) {
 TEST_F(SlotArbiterTest, MemoryGrowsAfterWorkersRanOutOfIt) {
   const int64_t job = Enter("job", 1, 4, 0, int64_t{2} << 30);
   Reach(job, "job", 4);
-  EXPECT_EQ(arbiter_.WorkerMemory(job), int64_t{2} << 30);
-  arbiter_.WorkerEnded(job, true);
-  --live_[job];
-  Reach(job, "job", 2);  // of 3 GiB each, in 8
-  EXPECT_EQ(arbiter_.WorkerMemory(job), int64_t{3} << 30);
+  End(job, true);
+  Reach(job, "job", 3);  // three of 2 GiB leave no room for one of 3
+  End(job, false);
+  EXPECT_EQ(arbiter_.WorkerStarted(job), int64_t{3} << 30);
 }
 
 }  // namespace
