@@ -25,8 +25,7 @@ namespace sluice::server {
 class Session {
  public:
   // `cluster`: where its trainings start processes; null: nowhere.
-  Session(catalog::DataSource& source, std::string user,
-          executor::LocalCluster* cluster = nullptr);
+  Session(catalog::DataSource& source, std::string user, executor::LocalCluster* cluster = nullptr);
 
   catalog::DataSource& source() { return source_; }
   const std::string& user() const { return user_; }
