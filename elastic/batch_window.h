@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <vector>
 
 namespace sluice::elastic {
 
@@ -22,6 +23,16 @@ class BatchWindow {
   void Applied(uint32_t epoch, int64_t shard, int64_t batch);
   // Batches [0, n) of the shard are applied.
   int64_t AppliedBatches(uint32_t epoch, int64_t shard) const;
+
+  // What is remembered, shards in ascending order.
+  struct Shard {
+    int64_t shard = 0;
+    int64_t next = 0;  // batches [0, next) are applied
+    uint32_t attempt = 0;
+  };
+  uint32_t epoch() const { return epoch_; }
+  std::vector<Shard> Save() const;
+  void Restore(uint32_t epoch, const std::vector<Shard>& shards);
 
  private:
   struct Window {

@@ -56,6 +56,7 @@ class Master {
     std::string detail;
   };
   std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
+  void AddEvent(std::string kind, std::string detail);  // of others, for the user
   std::vector<Event> TakeEvents() { return std::exchange(events_, {}); }
 
   // A worker that someone else starts.
@@ -105,7 +106,6 @@ class Master {
   void AfterEpoch();
   void Finish();
   bool Improved();
-  void AddEvent(std::string kind, std::string detail);
 
   const Options options_;
   Phase phase_ = Phase::kTraining;

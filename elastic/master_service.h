@@ -1,11 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/status.h"
 #include "elastic/master_host.h"
+#include "elastic/partition_map.h"
 #include "elastic/seat.h"
 
 namespace sluice::elastic {
@@ -14,13 +15,15 @@ namespace sluice::elastic {
 // translates; what happens is decided by the host.
 class MasterServer {
  public:
+  // A parameter server says that it is there. False: it has been given up. Thread-safe.
+  using Registered = std::function<bool(ServerId server, const std::string& address)>;
   // Listens where the seat says, at once.
-  static Result<std::unique_ptr<MasterServer>> Start(const MasterSeat& seat, uint32_t servers,
-                                                     MasterHost& master);
+  static Result<std::unique_ptr<MasterServer>> Start(const MasterSeat& seat, MasterHost& master,
+                                                     Registered registered);
   virtual ~MasterServer() = default;  // ends calls that still wait
   virtual std::string address() const = 0;
-  // Addresses of the parameter servers by index; empty until all have registered.
-  virtual std::vector<std::string> ParameterServers() const = 0;
+  // Shows workers this map from now on.
+  virtual void Publish(const PartitionMap& map) = 0;
 };
 
 }  // namespace sluice::elastic

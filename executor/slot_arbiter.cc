@@ -56,6 +56,7 @@ Result<int64_t> SlotArbiter::Enter(const Request& request, OnGrant on_grant) {
   job.on_grant = std::move(on_grant);
   job.arrival = clock_.Now();
   jobs_[next_] = std::move(job);
+  ForgetRates();
   Changed();
   if (!thread_.joinable()) {
     thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
@@ -66,6 +67,7 @@ Result<int64_t> SlotArbiter::Enter(const Request& request, OnGrant on_grant) {
 void SlotArbiter::Leave(int64_t job) {
   const MutexLock lock(mutex_);
   jobs_.erase(job);
+  ForgetRates();
   Changed();
 }
 
@@ -103,6 +105,12 @@ void SlotArbiter::Report(int64_t job, uint32_t workers, double rows_per_second, 
     const auto [rate, first] = known.rates.emplace(workers, rows_per_second);
     rate->second += first ? 0 : kNewRateWeight * (rows_per_second - rate->second);
     Changed();
+  }
+}
+
+void SlotArbiter::ForgetRates() {
+  for (auto& [id, job] : jobs_) {
+    job.rates.clear();
   }
 }
 

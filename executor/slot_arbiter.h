@@ -74,6 +74,9 @@ class SlotArbiter {
   void Decide() REQUIRES(mutex_);
   void Run(const std::stop_token& stop);
   void Changed() REQUIRES(mutex_);
+  // What was measured beside other jobs than now says little: a job would stay small for ever that
+  // once had to share the machine.
+  void ForgetRates() REQUIRES(mutex_);
 
   const Options options_;
   const SteadyClock clock_;
