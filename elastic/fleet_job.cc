@@ -197,9 +197,10 @@ class FleetJob {
     return Status();
   }
 
-  Status Launch(ProcessSpec& spec) {
+  Status Launch(ProcessSpec& spec, double memory_factor = 1) {
     spec.resources.cpu = plan_.strategy().cpu();
-    spec.resources.memory_bytes = plan_.strategy().memory_bytes();
+    spec.resources.memory_bytes = static_cast<int64_t>(
+        static_cast<double>(plan_.strategy().memory_bytes()) * memory_factor);
     spec.priority = plan_.strategy().priority();
     roster_->Add(spec.name);
     Status status = fleet_.Launch(spec);
@@ -210,8 +211,8 @@ class FleetJob {
   }
 
   // A fleet that has no room now has some later: the master waits and asks again.
-  Status StartWorker(ProcessSpec& spec) {
-    const Status status = Launch(spec);
+  Status StartWorker(ProcessSpec& spec, double memory_factor) {
+    const Status status = Launch(spec, memory_factor);
     if (status.code() != Code::kResourceExhausted && status.code() != Code::kUnavailable) {
       return status;
     }
@@ -233,7 +234,7 @@ class FleetJob {
         worker_config_.set_incarnation(action.incarnation);
         spec.config = worker_config_.SerializeAsString();
         spec.secret = source_.secret();
-        return StartWorker(spec);
+        return StartWorker(spec, action.memory_factor);
       }
       case Master::Action::Kind::kStopWorker: {
         const Status status = fleet_.Stop(action.name, kHungGraceSeconds);

@@ -35,13 +35,16 @@ class Remote final : public RemoteMaster {
     return answer;
   }
 
-  Result<bool> Report(const TaskReport& report) override {
+  Result<Standing> Report(const TaskReport& report) override {
     ReportRequest request;
     request.set_incarnation(worker_);
     request.set_task(report.task);
     request.set_done(report.done);
     request.set_end_of_shard(report.end_of_shard);
     request.set_next_batch(report.next_batch);
+    request.set_batches(report.batches);
+    request.set_shard_rows(report.shard_rows);
+    request.set_checksum(report.checksum);
     request.set_rows(report.rows);
     request.set_rows_read(report.rows_read);
     request.set_rows_retried(report.rows_retried);
@@ -51,8 +54,9 @@ class Remote final : public RemoteMaster {
     ReportReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Report(context, request, &reply); }));
-    held_.Reported(report, reply.mine());
-    return reply.mine();
+    const Standing standing{reply.mine(), reply.last_batch()};
+    held_.Reported(report, standing);
+    return standing;
   }
 
   Status Fail(const Task& task, const Status& cause) override {
@@ -65,6 +69,8 @@ class Remote final : public RemoteMaster {
     return Call(
         [&](grpc::ClientContext* context) { return stub_->Fail(context, request, &reply); });
   }
+
+  void Abandon(int64_t task) override { held_.Drop(task); }
 
   void Leave() override {
     // Once: a process that leaves is in a hurry, and the master notices its end anyway.

@@ -64,6 +64,7 @@ void Master::StartWorker(TimePoint now) {
   Action action;
   action.name = fmt::format("{}-worker-{}", options_.job_name, ++started_);
   action.incarnation = members_.Expect(action.name, now);
+  action.memory_factor = std::pow(kMemoryFactor, memory_raises_);
   actions_.push_back(action);
 }
 
@@ -77,9 +78,18 @@ Status Master::CheckMember(Incarnation worker, TimePoint now) {
   if (first) {
     AddEvent("worker_started", found->second.name);
   }
+  return Status();
+}
+
+void Master::Renew(Incarnation worker, TimePoint now) {
   queue_.Renew(worker, now);
   evaluation_.Renew(worker, now);
-  return Status();
+}
+
+void Master::Requeue(const std::vector<Task>& tasks) {
+  for (const Task& task : tasks) {
+    AddEvent("task_requeued", fmt::format("shard {} from batch {}", task.shard, task.first_batch));
+  }
 }
 
 Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
@@ -90,6 +100,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     return Answer{Answer::Kind::kFinished, {}};
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
+  Renew(worker, now);
   queue_.ReleaseOthers(worker, held);
   evaluation_.Release(worker, held);
   std::optional<Task> task;
@@ -100,10 +111,18 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     // Asynchronous: one shard is trained, one is read; but nobody reads ahead what another worker
     // could begin at once. Synchronous: an equal share of the round's lanes.
     const bool fair = lanes > 0 ? holds < (lanes + sharers - 1) / sharers
-                                : holds < 2 && queue_.ready() >= sharers;
+                                : holds < 2 && queue_.ready() >= sharers && !queue_.Suspects(held);
     if (waiting || fair) {
       task = queue_.Take(worker, now);
     }
+    if (!task.has_value() && waiting) {
+      task = queue_.Help(worker, now);
+      if (task.has_value()) {
+        AddEvent("task_shared",
+                 fmt::format("shard {} from batch {}", task->shard, task->first_batch));
+      }
+    }
+    Advance(now);  // the last shards may have been given up
   } else if (phase_ == Phase::kEvaluating && waiting) {
     task = evaluation_.Take(worker, next_evaluation_task_, now);
     next_evaluation_task_ -= task.has_value() ? 1 : 0;
@@ -114,15 +133,16 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
   return Answer{Answer::Kind::kTask, *std::move(task)};
 }
 
-Result<bool> Master::Report(Incarnation worker, const TaskReport& report, TimePoint now) {
+Result<Standing> Master::Report(Incarnation worker, const TaskReport& report, TimePoint now) {
   if (finished()) {
-    return false;
+    return Standing{.mine = false};
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
+  Renew(worker, now);
   if (report.task < 0) {
     ASSIGN_OR_RETURN(const bool counted, evaluation_.Report(worker, report));
     Advance(now);
-    return counted;
+    return Standing{.mine = counted};
   }
   const int64_t rows = queue_.totals().rows;
   Result<TaskQueue::Answer> answer = queue_.Report(worker, report, now);
@@ -134,8 +154,9 @@ Result<bool> Master::Report(Incarnation worker, const TaskReport& report, TimePo
     failed_starts_ = 0;
     preempted_starts_ = 0;
   }
+  const Standing standing{*answer != TaskQueue::Answer::kRejected, queue_.LastBatch(report.task)};
   Advance(now);
-  return *answer != TaskQueue::Answer::kRejected;
+  return standing;
 }
 
 Status Master::Fail(Incarnation worker, int64_t task, const Status& cause, TimePoint now) {
@@ -152,20 +173,34 @@ Status Master::Fail(Incarnation worker, int64_t task, const Status& cause, TimeP
     return Status();
   }
   AddEvent("task_failed", fmt::format("shard {}: {}", released->shard, cause.message()));
-  if (queue_.ChargeFailure(worker, released->shard)) {
-    Status status = cause;
-    Abort(std::move(status).Because(
-        fmt::format("shard {} failed on several workers", released->shard)));
-  }
+  Status status = cause;
+  Charge(
+      worker, released->shard,
+      std::move(status).Because(fmt::format("shard {} failed on several workers", released->shard)),
+      now);
   return Status();
+}
+
+bool Master::Charge(Incarnation worker, int64_t shard, const Status& cause, TimePoint now) {
+  if (!queue_.ChargeFailure(worker, shard)) {
+    return false;
+  }
+  if (!options_.skip_poison || options_.queue.lanes > 0) {
+    Abort(cause);
+    return true;
+  }
+  for (const Ledger::Skipped& skipped : queue_.Skip(shard, now)) {
+    AddEvent("shard_skipped",
+             fmt::format("shard {} from batch {} in epoch {} and all of it later: {}", shard,
+                         skipped.first_batch, skipped.epoch, cause.message()));
+  }
+  Advance(now);
+  return finished();
 }
 
 void Master::Leave(Incarnation worker, TimePoint now) {
   if (!finished() && members_.Contact(worker, now)) {
-    for (const Task& task : queue_.ReleaseAll(worker)) {
-      AddEvent("task_requeued",
-               fmt::format("shard {} from batch {}", task.shard, task.first_batch));
-    }
+    Requeue(queue_.ReleaseAll(worker));
     evaluation_.Release(worker);
   }
 }
@@ -175,6 +210,7 @@ Result<bool> Master::Heartbeat(Incarnation worker, TimePoint now) {
     return true;
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
+  evaluation_.Renew(worker, now);  // it says nothing before its end
   return false;
 }
 
@@ -184,9 +220,7 @@ void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, T
     return;
   }
   AddEvent("worker_lost", fmt::format("{}: {}", lost->name, why));
-  for (const Task& task : queue_.ReleaseAll(worker)) {
-    AddEvent("task_requeued", fmt::format("shard {} from batch {}", task.shard, task.first_batch));
-  }
+  Requeue(queue_.ReleaseAll(worker));
   evaluation_.Release(worker);
   if (fleet_ && !finished()) {
     Replace(how, why, now);
@@ -229,16 +263,21 @@ void Master::OnExit(const std::string& name, ExitClass exit_class, const std::st
   }
   if (exit_class == ExitClass::kApplication) {
     // It crashed in its own code: every shard that it was training is under suspicion.
-    for (const Task& task : queue_.ReleaseAll(*worker)) {
-      AddEvent("task_requeued",
-               fmt::format("shard {} from batch {}", task.shard, task.first_batch));
-      if (queue_.ChargeFailure(*worker, task.shard)) {
-        Abort(Status(
-            Code::kInternal,
-            fmt::format("shard {} crashes every worker that trains it: {}", task.shard, message)));
+    const std::vector<Task> tasks = queue_.ReleaseAll(*worker);
+    Requeue(tasks);
+    for (const Task& task : tasks) {
+      const std::string text =
+          fmt::format("shard {} crashes every worker that trains it: {}", task.shard, message);
+      if (Charge(*worker, task.shard, Status(Code::kInternal, text), now)) {
         return;
       }
     }
+  }
+  if (exit_class == ExitClass::kOutOfMemory && memory_raises_ < kMemoryRaises) {
+    ++memory_raises_;
+    AddEvent("memory_raised",
+             fmt::format("{} ran out of memory: the next worker gets {:.2f} times what was asked",
+                         name, std::pow(kMemoryFactor, memory_raises_)));
   }
   GiveUp(*worker, exit_class, message.empty() ? "the process ended" : message, now);
 }
@@ -352,8 +391,29 @@ void Master::AfterEpoch() {
   queue_.StartNextEpoch();
 }
 
+// What was trained and evaluated, against what the database says there is.
+Status Master::CheckSnapshot() const {
+  const bool all_known = queue_.ledger().skipped().empty() && !queue_.BudgetSpent() &&
+                         (!options_.splits || options_.evaluation_shards > 0);
+  if (options_.snapshot_rows < 0 || !all_known) {
+    return Status();
+  }
+  const int64_t rows = queue_.RowsOfSnapshot() + (options_.splits ? validation_rows_ : 0);
+  if (rows == options_.snapshot_rows) {
+    return Status();
+  }
+  return Status(Code::kAborted,
+                fmt::format("{} rows were trained or evaluated; the snapshot has {}: the source "
+                            "changed while the job ran",
+                            rows, options_.snapshot_rows))
+      .SqlState("40001");
+}
+
 void Master::Finish() {
   result_ = queue_.CheckLedger();
+  if (result_.ok()) {
+    result_ = CheckSnapshot();
+  }
   if (result_.ok() && queue_.totals().rows == 0) {
     result_ = InvalidArgument("there are no rows to train on").SqlState("02000");
   }
@@ -399,6 +459,7 @@ TrainOutcome Master::Outcome() const {
   outcome.rows_trained = queue_.totals().rows;
   outcome.rows_read = queue_.totals().rows_read;
   outcome.rows_retried = queue_.totals().rows_retried;
+  outcome.rows_skipped = queue_.ledger().rows_skipped();
   return outcome;
 }
 

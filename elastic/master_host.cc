@@ -57,7 +57,7 @@ Result<MasterLink::Answer> MasterHost::Take(Incarnation worker, bool waiting,
   }
 }
 
-Result<bool> MasterHost::Report(Incarnation worker, const TaskReport& report) {
+Result<Standing> MasterHost::Report(Incarnation worker, const TaskReport& report) {
   return With([&](Master& master, TimePoint now) { return master.Report(worker, report, now); });
 }
 

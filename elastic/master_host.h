@@ -27,7 +27,7 @@ class MasterHost {
   // Waits up to `wait_seconds` for a task when there is none and the worker has nothing to do.
   Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
                                   const std::vector<int64_t>& held, double wait_seconds);
-  Result<bool> Report(Incarnation worker, const TaskReport& report);
+  Result<Standing> Report(Incarnation worker, const TaskReport& report);
   Status Fail(Incarnation worker, int64_t task, const Status& cause);
   void Leave(Incarnation worker);
   Result<bool> Heartbeat(Incarnation worker);  // true: the job is over

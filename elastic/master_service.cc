@@ -95,17 +95,21 @@ class Service final : public MasterService::Service {
     report.done = request->done();
     report.end_of_shard = request->end_of_shard();
     report.next_batch = request->next_batch();
+    report.batches = request->batches();
+    report.shard_rows = request->shard_rows();
+    report.checksum = request->checksum();
     report.rows = request->rows();
     report.rows_read = request->rows_read();
     report.rows_retried = request->rows_retried();
     report.loss = request->loss();
     report.weight = request->weight();
     report.metrics = request->metrics();
-    const Result<bool> mine = host_.Report(request->incarnation(), report);
-    if (mine.ok()) {
-      reply->set_mine(*mine);
+    const Result<Standing> standing = host_.Report(request->incarnation(), report);
+    if (standing.ok()) {
+      reply->set_mine(standing->mine);
+      reply->set_last_batch(standing->last_batch);
     }
-    return ToGrpc(mine.status());
+    return ToGrpc(standing.status());
   }
 
   grpc::Status Fail(grpc::ServerContext* context, const FailRequest* request, FailReply*) override {

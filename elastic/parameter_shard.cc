@@ -184,7 +184,7 @@ Status ParameterShard::Push(const PushRequest& request) {
     return PushLane(request);
   }
   const BatchIdentity& batch = request.batch;
-  switch (window_.Check(batch.epoch, batch.shard, batch.batch, batch.attempt)) {
+  switch (window_.Check(batch.epoch, batch.shard, batch.batch, batch.attempt, batch.range)) {
     case BatchWindow::Verdict::kApplied:
       return Status();
     case BatchWindow::Verdict::kFenced:

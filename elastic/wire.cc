@@ -76,6 +76,7 @@ void ToProto(const Task& task, TaskProto* proto) {
   proto->set_round(task.round);
   proto->set_lane(task.lane);
   proto->set_lanes(task.lanes);
+  proto->set_range(task.range);
   proto->mutable_shards()->Add(task.shards.begin(), task.shards.end());
 }
 
@@ -91,6 +92,7 @@ Task FromProto(const TaskProto& proto) {
   task.round = proto.round();
   task.lane = proto.lane();
   task.lanes = proto.lanes();
+  task.range = proto.range();
   task.shards.assign(proto.shards().begin(), proto.shards().end());
   return task;
 }
@@ -103,11 +105,12 @@ void ToProto(const BatchIdentity& batch, BatchProto* proto) {
   proto->set_round(batch.round);
   proto->set_lane(batch.lane);
   proto->set_lanes(batch.lanes);
+  proto->set_range(batch.range);
 }
 
 BatchIdentity FromProto(const BatchProto& proto) {
   return {proto.epoch(), proto.shard(), proto.batch(), proto.attempt(),
-          proto.round(), proto.lane(),  proto.lanes()};
+          proto.round(), proto.lane(),  proto.lanes(), proto.range()};
 }
 
 std::unique_ptr<grpc::Server> StartServer(const std::string& host, grpc::Service* service,

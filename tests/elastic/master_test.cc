@@ -133,12 +133,12 @@ TEST_F(MasterTest, AWorkerThatWasGivenUpIsNotHeardAnyMore) {  // S12, S21
   ASSERT_EQ(stopped_.size(), 1U);
   EXPECT_EQ(stopped_[0].name, started_[0].name);
   EXPECT_EQ(started_.size(), 3U);
-  const Result<bool> late = master_->Report(sleeper, Done(task), At(13));
+  const Result<Standing> late = master_->Report(sleeper, Done(task), At(13));
   EXPECT_EQ(late.status().code(), Code::kAborted);
   EXPECT_EQ(master_->Take(sleeper, true, {}, At(13)).status().code(), Code::kAborted);
 }
 
-TEST_F(MasterTest, HeartbeatsKeepALeaseAlive) {
+TEST_F(MasterTest, HeartbeatsKeepAWorkerThoughItsLeaseRunsOut) {
   Start();
   const Incarnation worker = started_[0].incarnation;
   const Task task = *Take(worker);
@@ -146,7 +146,7 @@ TEST_F(MasterTest, HeartbeatsKeepALeaseAlive) {
     ASSERT_TRUE(master_->Heartbeat(worker, At(now)).ok());
     master_->Tick(At(now));
   }
-  EXPECT_TRUE(*master_->Report(worker, Done(task), At(60)));
+  EXPECT_TRUE(master_->Report(worker, Done(task), At(60))->mine);
 }
 
 TEST_F(MasterTest, MistakesInTheStatementEndTheJobAtOnce) {  // E12
@@ -218,7 +218,7 @@ TEST_F(MasterTest, AJobGoesOnWithTheWorkersThatWork) {
   EXPECT_FALSE(master_->finished());
   EXPECT_GE(Count("worker_not_replaced"), 1);
   EXPECT_EQ(started_.size(), 2 + static_cast<size_t>(Master::kFailedStarts));
-  EXPECT_TRUE(*master_->Report(started_[0].incarnation, Done(task), At(9)));
+  EXPECT_TRUE(master_->Report(started_[0].incarnation, Done(task), At(9))->mine);
 }
 
 TEST_F(MasterTest, AWorkerThatEndsInPeaceTooEarlyLosesNothing) {  // W2
@@ -291,9 +291,9 @@ TEST_F(MasterTest, EvaluationCountsEachShardOnceWhoeverDies) {  // E2, M8
     report.done = true;
     report.rows = static_cast<int64_t>(task->shards.size());
     report.metrics = metrics.Serialize();
-    EXPECT_TRUE(*master_->Report(worker, report, At(1)));
+    EXPECT_TRUE(master_->Report(worker, report, At(1))->mine);
     if (!master_->finished()) {
-      EXPECT_FALSE(*master_->Report(worker, report, At(1))) << "counted once";
+      EXPECT_FALSE(master_->Report(worker, report, At(1))->mine) << "counted once";
     }
     shards += static_cast<int64_t>(task->shards.size());
     last = task;
