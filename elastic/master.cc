@@ -415,7 +415,12 @@ void Master::Finish() {
     result_ = CheckSnapshot();
   }
   if (result_.ok() && queue_.totals().rows == 0) {
-    result_ = InvalidArgument("there are no rows to train on").SqlState("02000");
+    const bool given_up = !queue_.ledger().skipped().empty();
+    result_ = given_up
+                  ? Internal(fmt::format("code fails on every shard; the first that was given up is "
+                                         "shard {}",
+                                         queue_.ledger().skipped().front().shard))
+                  : InvalidArgument("there are no rows to train on").SqlState("02000");
   }
   phase_ = result_.ok() ? Phase::kSucceeded : Phase::kFailed;
 }

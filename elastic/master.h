@@ -112,6 +112,7 @@ class Master {
   // Of a job that succeeded: everything but the weights.
   TrainOutcome Outcome() const;
   size_t workers() const { return members_.size(); }
+  const TaskQueue& queue() const { return queue_; }
 
  private:
   enum class Phase { kTraining, kEvaluating, kKeeping, kSucceeded, kFailed };
