@@ -155,6 +155,7 @@ class FleetJob {
  private:
   Result<TrainOutcome> RunOn(MasterHost& host, const models::NetworkWeights* base,
                              const std::stop_token& stop) {
+    RETURN_IF_ERROR(host.result());  // without rows nothing is started
     RETURN_IF_ERROR(StartServers(base));
     host.Start();
     host.Run(stop);
@@ -199,8 +200,8 @@ class FleetJob {
 
   Status Launch(ProcessSpec& spec, double memory_factor = 1) {
     spec.resources.cpu = plan_.strategy().cpu();
-    spec.resources.memory_bytes = static_cast<int64_t>(
-        static_cast<double>(plan_.strategy().memory_bytes()) * memory_factor);
+    spec.resources.memory_bytes =
+        static_cast<int64_t>(static_cast<double>(plan_.strategy().memory_bytes()) * memory_factor);
     spec.priority = plan_.strategy().priority();
     roster_->Add(spec.name);
     Status status = fleet_.Launch(spec);
@@ -216,11 +217,7 @@ class FleetJob {
     if (status.code() != Code::kResourceExhausted && status.code() != Code::kUnavailable) {
       return status;
     }
-    FleetEvent event;
-    event.name = spec.name;
-    event.exit_class = ExitClass::kPreempted;
-    event.message = status.message();
-    host_->OnExit(event);
+    host_->OnNotStarted(spec.name, status.message());
     return Status();
   }
 

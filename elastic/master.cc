@@ -15,6 +15,8 @@ namespace {
 constexpr int kStartsAtOnce = 4;
 constexpr double kFirstWaitSeconds = 0.1;
 constexpr double kLongestWaitSeconds = 5;
+// A fleet without room is asked again so often.
+constexpr double kRoomSeconds = 1;
 // How much the newest second counts in the rate that is shown.
 constexpr double kRateWeight = 0.5;
 // Shorter than this says nothing about a rate.
@@ -55,7 +57,7 @@ void Master::AddEvent(std::string kind, std::string detail) {
 
 void Master::Start(TimePoint now) {
   fleet_ = true;
-  for (uint32_t i = 0; i < options_.workers; ++i) {
+  for (uint32_t i = 0; i < options_.workers && !finished(); ++i) {
     StartWorker(now);
   }
 }
@@ -77,6 +79,7 @@ Status Master::CheckMember(Incarnation worker, TimePoint now) {
   }
   if (first) {
     AddEvent("worker_started", found->second.name);
+    waits_for_room_ = false;
   }
   return Status();
 }
@@ -223,11 +226,35 @@ void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, T
   Requeue(queue_.ReleaseAll(worker));
   evaluation_.Release(worker);
   if (fleet_ && !finished()) {
-    Replace(how, why, now);
+    if (members_.joined() == 0) {
+      AddEvent("degraded", "no worker is left; the job goes on when there is one");
+    }
+    Replace(how, why, lost->committed, now);
   }
 }
 
-void Master::Replace(ExitClass how, const std::string& why, TimePoint now) {
+void Master::OnNotStarted(const std::string& name, const std::string& why, TimePoint now) {
+  const std::optional<Incarnation> worker = members_.Find(name);
+  if (!worker.has_value() || finished()) {
+    return;
+  }
+  members_.Remove(*worker);
+  if (!std::exchange(waits_for_room_, true)) {
+    AddEvent("worker_waits", fmt::format("{}: {}", name, why));
+  }
+  StartLater(kRoomSeconds, now);
+}
+
+void Master::StartLater(double seconds, TimePoint now) {
+  later_starts_.push_back(
+      now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds)));
+}
+
+void Master::Replace(ExitClass how, const std::string& why, bool had_trained, TimePoint now) {
+  if (had_trained) {
+    StartWorker(now);  // it says nothing about the chances of the next; however many at once
+    return;
+  }
   ++(how == ExitClass::kPreempted ? preempted_starts_ : failed_starts_);
   if (failed_starts_ > kFailedStarts || preempted_starts_ > kPreemptedStarts) {
     const std::string text = fmt::format(
@@ -240,14 +267,14 @@ void Master::Replace(ExitClass how, const std::string& why, TimePoint now) {
     }
     return;
   }
-  const int waits = failed_starts_ + preempted_starts_ - kStartsAtOnce;
+  const int waits = failed_starts_ + preempted_starts_ -
+                    std::max(kStartsAtOnce, static_cast<int>(options_.workers));
   if (waits <= 0) {
     StartWorker(now);
     return;
   }
   const double seconds = std::min(kLongestWaitSeconds, kFirstWaitSeconds * std::ldexp(1, waits));
-  later_starts_.push_back(
-      now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds)));
+  StartLater(seconds, now);
 }
 
 void Master::OnExit(const std::string& name, ExitClass exit_class, const std::string& message,
@@ -416,11 +443,11 @@ void Master::Finish() {
   }
   if (result_.ok() && queue_.totals().rows == 0) {
     const bool given_up = !queue_.ledger().skipped().empty();
-    result_ = given_up
-                  ? Internal(fmt::format("code fails on every shard; the first that was given up is "
-                                         "shard {}",
-                                         queue_.ledger().skipped().front().shard))
-                  : InvalidArgument("there are no rows to train on").SqlState("02000");
+    result_ =
+        given_up ? Internal(fmt::format("code fails on every shard; the first that was given up is "
+                                        "shard {}",
+                                        queue_.ledger().skipped().front().shard))
+                 : InvalidArgument("there are no rows to train on").SqlState("02000");
   }
   phase_ = result_.ok() ? Phase::kSucceeded : Phase::kFailed;
 }

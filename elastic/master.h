@@ -99,6 +99,8 @@ class Master {
   // What the fleet says.
   void OnExit(const std::string& name, ExitClass exit_class, const std::string& message,
               TimePoint now);
+  // The fleet has no room for it now: nobody's failure, asked for again every second.
+  void OnNotStarted(const std::string& name, const std::string& why, TimePoint now);
   void OnWeightsKept(TimePoint now);
   void Tick(TimePoint now);
   void Abort(const Status& cause);  // cancelled, or a parameter server is gone
@@ -129,7 +131,8 @@ class Master {
   // Code failed on the shard. True: the job is over.
   bool Charge(Incarnation worker, int64_t shard, const Status& cause, TimePoint now);
   void GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now);
-  void Replace(ExitClass how, const std::string& why, TimePoint now);
+  void Replace(ExitClass how, const std::string& why, bool had_trained, TimePoint now);
+  void StartLater(double seconds, TimePoint now);
   void StartWorker(TimePoint now);
   void Advance(TimePoint now);
   void EndEpoch(TimePoint now);
@@ -154,6 +157,7 @@ class Master {
   int failed_starts_ = 0;  // since the last time that a new worker got anywhere
   int preempted_starts_ = 0;
   int memory_raises_ = 0;
+  bool waits_for_room_ = false;          // told already
   std::vector<TimePoint> later_starts_;  // replacements that wait
 
   TaskQueue::Totals epoch_start_;

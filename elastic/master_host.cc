@@ -84,6 +84,13 @@ void MasterHost::OnExit(const FleetEvent& event) {
   });
 }
 
+void MasterHost::OnNotStarted(const std::string& name, const std::string& why) {
+  With([&](Master& master, TimePoint now) {
+    master.OnNotStarted(name, why, now);
+    return 0;
+  });
+}
+
 void MasterHost::Abort(const Status& cause) {
   With([&](Master& master, TimePoint) {
     master.Abort(cause);

@@ -32,6 +32,7 @@ class MasterHost {
   void Leave(Incarnation worker);
   Result<bool> Heartbeat(Incarnation worker);  // true: the job is over
   void OnExit(const FleetEvent& event);
+  void OnNotStarted(const std::string& name, const std::string& why);
   void Abort(const Status& cause);
 
   // Does what the master wants done, passes events and progress on. The job's thread only.

@@ -116,7 +116,7 @@ void Master::RestoreMind(const MasterSave& save, TimePoint now) {
   started_ = save.started();
   std::vector<Membership::Worker> members;
   for (const MemberState& one : save.members()) {
-    members.push_back({one.name(), one.incarnation(), true, false, now});
+    members.push_back({one.name(), one.incarnation(), true, true, now});
   }
   members_.Restore(save.next_incarnation(), members);
   result_ = save.error_code() == 0 ? Status()

@@ -170,7 +170,8 @@ void ModelWorker::Evaluate(const Task& task, const Then& then) {
   const auto self = shared_from_this();
   Sleep(kReadSeconds * slowness_, [self, task, then] {
     models::Metrics metrics(models::Task::kRegression, 1);
-    const std::vector<float> predictions(task.shards.size(), 1.0F), labels(task.shards.size(), 3.0F);
+    const std::vector<float> predictions(task.shards.size(), 1.0F),
+        labels(task.shards.size(), 3.0F);
     metrics.Add(predictions, labels, {});
     TaskReport report;
     report.task = task.id;
@@ -217,7 +218,8 @@ ModelWorker::Lease ModelWorker::MakeLease(const Task& task) const {
 
 void ModelWorker::Count(Lease* lease, double loss) {
   const int64_t shard = lease->task.shard;
-  const int64_t rows = job_.RowsBefore(shard, lease->next + 1) - job_.RowsBefore(shard, lease->next);
+  const int64_t rows =
+      job_.RowsBefore(shard, lease->next + 1) - job_.RowsBefore(shard, lease->next);
   lease->report.rows += rows;
   lease->report.loss += loss * static_cast<double>(rows);
   lease->report.weight += static_cast<double>(rows);
@@ -347,8 +349,8 @@ void ModelWorker::Lockstep() {
     });
     return;
   }
-  const auto first = std::min_element(lanes_.begin(), lanes_.end(),
-                                      [](const Lease& a, const Lease& b) { return a.next < b.next; });
+  const auto first = std::min_element(
+      lanes_.begin(), lanes_.end(), [](const Lease& a, const Lease& b) { return a.next < b.next; });
   StepLane(static_cast<size_t>(first - lanes_.begin()), 0);
 }
 

@@ -127,9 +127,8 @@ void Simulation::MakeServers() {
   plan_->model = &ModelOf(servers_.size() * static_cast<size_t>(plan_->total_batches));
   for (size_t i = 0; i < servers_.size(); ++i) {
     const Placement placement{static_cast<uint32_t>(i), static_cast<uint32_t>(servers_.size())};
-    Result<std::unique_ptr<ParameterShard>> shard =
-        ParameterShard::Make(plan_->model->spec, *plan_->model->network,
-                             {placement, options_.queue.lanes > 0}, nullptr);
+    Result<std::unique_ptr<ParameterShard>> shard = ParameterShard::Make(
+        plan_->model->spec, *plan_->model->network, {placement, options_.queue.lanes > 0}, nullptr);
     SLUICE_CHECK(shard.ok(), "the simulated servers can be made");
     servers_[i].shard = std::move(*shard);
   }
@@ -188,8 +187,8 @@ void Simulation::SawTask(const Task& task, Incarnation owner) {
                           task.last_batch == Task::kToTheEnd ? -1 : task.last_batch, task.attempt));
   const QueueState& state = master_->queue().state();
   const auto lease = state.leases().find(task.id);
-  const bool race = lease != state.leases().end() &&
-                    state.ranges().at(lease->second.key).holders.size() > 1;
+  const bool race =
+      lease != state.leases().end() && state.ranges().at(lease->second.key).holders.size() > 1;
   outcome_.shared += race || task.range > 0 ? 1 : 0;
   if (!owned_.insert({task.epoch, task.shard, task.range, task.attempt}).second && !race) {
     Break(fmt::format("I3: shard {} from batch {} was handed out twice as attempt {}", task.shard,
@@ -372,8 +371,7 @@ std::vector<double> Simulation::ExpectedWeights() const {
         for (int64_t at = begin; at < std::min(begin + lanes, queue.shards); ++at) {
           const int64_t shard = order.At(at);
           if (step < BatchesOf(shard) && shard != poisoned_) {
-            places.push_back(
-                static_cast<size_t>(first_place_[static_cast<size_t>(shard)] + step));
+            places.push_back(static_cast<size_t>(first_place_[static_cast<size_t>(shard)] + step));
           }
         }
         for (size_t place : places) {

@@ -32,7 +32,8 @@ struct Outcome {
 //
 //   I1 every row is trained exactly once in every epoch, by the ledger
 //   I2 every gradient is applied exactly once on every server in every epoch, by the weights
-//   I3 no range has two owners at the same attempt unless they race by intent, and no server applies
+//   I3 no range has two owners at the same attempt unless they race by intent, and no server
+//   applies
 //      a push of an older attempt after it has seen a newer one
 //   I5 the job ends, and its result is true: all of the above, or the poisoned shard by its name
 class Simulation {
