@@ -66,6 +66,8 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
   options.queue.max_batches = plan.max_steps();
   options.queue.lease_seconds = kLeaseSeconds;
   options.silence_seconds = kSilenceSeconds;
+  options.skip_poison = plan.strategy().skip_poison();
+  options.splits = validation == nullptr && plan.split().kind() != plan::Split::NONE;
   options.task = TaskOfModel(plan.model());
   options.outputs = network.outputs();
   RETURN_IF_ERROR(CheckMetric(plan, options.task));

@@ -9,6 +9,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "elastic/job.h"
+#include "elastic/journal.h"
 #include "elastic/master.h"
 
 namespace sluice::elastic {
@@ -21,6 +22,11 @@ class MasterHost {
   using Handler = std::function<Status(const Master::Action&)>;
   MasterHost(const Master::Options& options, Handler handler, const ProgressCallback& progress,
              const EventCallback& events);
+  // `master`: a new one, or one that took over (Master::TakeOver). What it decides is in `journal`,
+  // under `term`, before any of its actions is done; a journal that cannot be written, or that
+  // belongs to a later term, ends this master. The journal must outlive it.
+  MasterHost(Master master, JournalStore* journal, int64_t term, Handler handler,
+             const ProgressCallback& progress, const EventCallback& events);
 
   Incarnation Expect(const std::string& name);
   void Start();
@@ -48,6 +54,8 @@ class MasterHost {
   auto With(const Function& function);
 
   SteadyClock clock_;
+  JournalStore* const journal_ = nullptr;  // nullptr: nothing outlives this process
+  const int64_t term_ = 0;
   const Handler handler_;
   const ProgressCallback& progress_;
   const EventCallback& events_;
