@@ -98,6 +98,10 @@ class StatementRun {
         Finish(result.get());
         return OkStatus();
       case PGRES_COPY_IN:
+        // Not by a cancel request: one that arrives before the server has begun to listen for data
+        // makes it answer our end of the data with a second "ready", which the next statement hears.
+        connection_.Drain().ok();  // that it was given up is no news
+        finished_ = true;
         return FromReceiver(Unimplemented("COPY FROM STDIN is not supported here")
                                 .Hint("COPY FROM a file of the server, or INSERT"));
       case PGRES_COPY_OUT:

@@ -103,6 +103,8 @@ void Binder::BindType() {
                       .At(statement_.model_type->span)
                       .Hint(nearest ? fmt::format("did you mean '{}'?", *nearest)
                                     : "SHOW MODEL TYPES lists what there is"));
+      // The rest is held against the type that was probably meant.
+      bound_.type = nearest ? models::FindModelType(*nearest) : nullptr;
     }
   }
   if (!bound_.base) {

@@ -28,6 +28,13 @@ constexpr int64_t kMostEpochs = 200;
 
 // Rows below which none is set aside: a hundred validation rows tell little, and are missed.
 constexpr int64_t kFewestSplitRows = 1'000;
+// A network of so few rows is trained for about so many steps, which is what suits 32,560 rows too:
+// after 200 epochs it knows housing's 400 rows by heart (RMSE 8.9, after 40 epochs 5.8).
+constexpr int64_t kWantedSteps = 500;
+// A linear model of so few rows is cheap to bring to its optimum: steps over all rows at once.
+constexpr uint32_t kExactEpochs = 2'000;
+// Where validation rows can say when to stop, and a network may need fewer epochs than it is given.
+constexpr uint32_t kPatience = 10;
 constexpr int64_t kSmallTableRows = 10'000;
 constexpr double kSmallTableFraction = 0.1;
 constexpr double kFraction = 0.05;
@@ -188,11 +195,25 @@ ModelChoice ChooseModelType(const parser::TrainStatement& statement, const std::
   return chosen(trees, "", with_units);
 }
 
-Schedule ChooseSchedule(int64_t rows) {
+Schedule ChooseSchedule(models::ModelFamily family, int64_t rows, bool epochs_open) {
+  const bool linear = family == models::ModelFamily::kLinear;
+  const bool trees = family == models::ModelFamily::kTrees;
+  const int64_t some_rows = std::max<int64_t>(rows, 1);
   Schedule schedule;
   schedule.batch_size = rows < 2'000 ? 32 : rows < 10'000 ? 128 : 256;
-  schedule.epochs = Unsigned(
-      std::clamp((kWantedRows + rows - 1) / std::max<int64_t>(rows, 1), int64_t{1}, kMostEpochs));
+  int64_t epochs = (kWantedRows + some_rows - 1) / some_rows;
+  if (rows < kFewestSplitRows && linear && epochs_open) {
+    schedule.batch_size = Unsigned(some_rows);
+    schedule.epochs = kExactEpochs;
+    return schedule;
+  }
+  if (rows < kFewestSplitRows && !linear) {
+    epochs = kWantedSteps * schedule.batch_size / some_rows;
+  }
+  schedule.epochs = Unsigned(std::clamp(epochs, int64_t{1}, kMostEpochs));
+  if (rows >= kFewestSplitRows && rows < kSmallTableRows && !linear && !trees && epochs_open) {
+    schedule.patience = kPatience;
+  }
   return schedule;
 }
 

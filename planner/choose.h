@@ -38,8 +38,10 @@ ModelChoice ChooseModelType(const parser::TrainStatement& statement, const std::
 struct Schedule {
   uint32_t epochs = 1;
   uint32_t batch_size = 1;
+  uint32_t patience = 0;  // epochs without improvement on the validation rows; 0: no early stopping
 };
-Schedule ChooseSchedule(int64_t rows);
+// `epochs_open`: the statement does not say how long to train.
+Schedule ChooseSchedule(models::ModelFamily family, int64_t rows, bool epochs_open);
 
 // How validation rows are set aside where the attributes do not say: none of a table so small that
 // they would be missed, else a share that does not grow with the table.

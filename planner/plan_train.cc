@@ -51,14 +51,20 @@ void SpellSplitColumn(const BoundTrain& bound, plan::Split* split) {
   }
 }
 
+Schedule ChosenSchedule(const BoundTrain& bound) {
+  const AttributeSet& attributes = bound.attributes;
+  const bool epochs_open = !attributes.Given("train.epoch") && !attributes.Given("train.max_steps");
+  return ChooseSchedule(bound.type->family, bound.statistics.rows, epochs_open);
+}
+
 void FillSchedule(const BoundTrain& bound, plan::TrainPlan* plan) {
   const AttributeSet& attributes = bound.attributes;
   if (bound.type->family == models::ModelFamily::kTrees) {
     plan->set_epochs(1);
-    plan->set_batch_size(static_cast<uint32_t>(ChooseSchedule(bound.statistics.rows).batch_size));
+    plan->set_batch_size(ChosenSchedule(bound).batch_size);
     return;
   }
-  const Schedule chosen = ChooseSchedule(bound.statistics.rows);
+  const Schedule chosen = ChosenSchedule(bound);
   plan->set_epochs(
       static_cast<uint32_t>(attributes.Integer("train.epoch").value_or(chosen.epochs)));
   plan->set_batch_size(
@@ -67,13 +73,15 @@ void FillSchedule(const BoundTrain& bound, plan::TrainPlan* plan) {
   plan->set_shuffle(attributes.Flag("train.shuffle").value_or(true));
 }
 
-void FillEarlyStopping(plan::TrainPlan* plan, const AttributeSet& attributes) {
+void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
+  const AttributeSet& attributes = bound.attributes;
   const bool trees = attributes.Declared("train.num_boost_round");
   const models::Attribute* chosen =
       FindIn(plan->model().attributes(), "train.early_stopping_rounds");
-  const int64_t patience = trees && chosen != nullptr
-                               ? chosen->integer()
-                               : attributes.Integer("train.early_stopping_rounds").value_or(0);
+  const int64_t patience = trees && chosen != nullptr ? chosen->integer()
+                           : attributes.Given("train.early_stopping_rounds")
+                               ? attributes.Integer("train.early_stopping_rounds").value_or(0)
+                               : int64_t{ChosenSchedule(bound).patience};
   if (patience == 0) {
     return;
   }
@@ -82,7 +90,9 @@ void FillEarlyStopping(plan::TrainPlan* plan, const AttributeSet& attributes) {
       SetAttribute("train.early_stopping_rounds", int64_t{0},
                    plan->mutable_model()->mutable_attributes());
     }
-    plan->add_notes("no early stopping: there are no validation rows");
+    if (trees || attributes.Given("train.early_stopping_rounds")) {
+      plan->add_notes("no early stopping: there are no validation rows");
+    }
     return;
   }
   plan->mutable_early_stopping()->set_patience(static_cast<uint32_t>(patience));
@@ -158,7 +168,7 @@ Status FillDecisions(const BoundTrain& bound, const Options& options, plan::Trai
     errors.Add(FillTimeThreshold(bound, split));
   }
   FillSchedule(bound, plan);
-  FillEarlyStopping(plan, bound.attributes);
+  FillEarlyStopping(bound, plan);
   if (const auto metrics = bound.attributes.Text("validation.metrics")) {
     const auto names =
         ReadMetrics(*metrics, TaskOf(plan->model()), bound.attributes.SpanOf("validation.metrics"));

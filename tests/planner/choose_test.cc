@@ -69,12 +69,39 @@ TEST_F(Choose, SplitsByTheTablesSize) {
 }
 
 TEST_F(Choose, SmallTablesAreGoneOverMoreOften) {
-  EXPECT_EQ(ChooseSchedule(110).epochs, 200U);
-  EXPECT_EQ(ChooseSchedule(110).batch_size, 32U);
-  EXPECT_EQ(ChooseSchedule(32'561).epochs, 5U);
-  EXPECT_EQ(ChooseSchedule(32'561).batch_size, 256U);
-  EXPECT_EQ(ChooseSchedule(1'000'000).epochs, 1U);
-  EXPECT_EQ(ChooseSchedule(0).epochs, 200U);
+  const auto schedule = [](int64_t rows) {
+    return ChooseSchedule(models::ModelFamily::kDeep, rows, true);
+  };
+  EXPECT_EQ(schedule(110).epochs, 145U);
+  EXPECT_EQ(schedule(110).batch_size, 32U);
+  EXPECT_EQ(schedule(400).epochs, 40U);
+  EXPECT_EQ(schedule(2'000).epochs, 80U);
+  EXPECT_EQ(schedule(32'561).epochs, 5U);
+  EXPECT_EQ(schedule(32'561).batch_size, 256U);
+  EXPECT_EQ(schedule(1'000'000).epochs, 1U);
+  EXPECT_EQ(schedule(0).epochs, 200U);
+}
+
+TEST_F(Choose, NetworksStopWhereValidationRowsSay) {
+  const std::string head = "TO TRAIN DNNClassifier WITH model.hidden_units=[4]";
+  const std::string tail = " LABEL income INTO m";
+  EXPECT_GT(Train(head + tail, 2'000).early_stopping().patience(), 0U);
+  EXPECT_EQ(Train(head + ", train.epoch=7" + tail, 2'000).early_stopping().patience(), 0U);
+  EXPECT_EQ(Train(head + tail, 400).early_stopping().patience(), 0U);
+  EXPECT_EQ(Train(head + tail, 32'561).early_stopping().patience(), 0U);
+  const plan::TrainPlan all = Train(head + ", split.kind='none'" + tail, 2'000);
+  EXPECT_EQ(all.early_stopping().patience(), 0U);
+  EXPECT_EQ(all.notes_size(), 0);
+}
+
+TEST_F(Choose, SmallLinearModelsGoToTheirOptimum) {
+  const plan::TrainPlan open = Train("TO TRAIN LinearClassifier LABEL income INTO m", 400);
+  EXPECT_EQ(open.batch_size(), 400U);
+  EXPECT_EQ(open.epochs(), 2'000U);
+  const plan::TrainPlan told =
+      Train("TO TRAIN LinearClassifier WITH train.epoch=10 LABEL income INTO m", 400);
+  EXPECT_EQ(told.batch_size(), 32U);
+  EXPECT_EQ(told.epochs(), 10U);
 }
 
 TEST_F(Choose, FleetsWhereTheyAreAskedForOrNeeded) {

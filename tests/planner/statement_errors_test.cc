@@ -101,9 +101,18 @@ TEST_F(StatementErrors, TheDatabasesOwnErrorPointsIntoTheScript) {
 }
 
 TEST_F(StatementErrors, UnknownModelType) {
-  EXPECT_THAT(Errors("SELECT * FROM t TO TRAIN DNNClasifier LABEL income INTO m"),
-              ElementsAre("42704 unknown model type 'DNNClasifier' @DNNClasifier [did you mean "
-                          "'DNNClassifier'?]"));
+  EXPECT_THAT(Errors("SELECT * FROM t TO TRAIN LinearClasifier LABEL income INTO m"),
+              ElementsAre("42704 unknown model type 'LinearClasifier' @LinearClasifier [did you "
+                          "mean 'LinearClassifier'?]"));
+}
+
+TEST_F(StatementErrors, TheRestIsHeldAgainstTheTypeThatWasProbablyMeant) {
+  EXPECT_THAT(Errors("SELECT * FROM t TO TRAIN DNNClasifier WITH train.epochs=3 COLUMN nosuch "
+                     "LABEL income INTO m"),
+              ElementsAre(HasSubstr("unknown model type 'DNNClasifier'"),
+                          HasSubstr("unsupported attribute train.epochs"),
+                          HasSubstr("needs the attribute model.hidden_units"),
+                          HasSubstr("no column 'nosuch'")));
 }
 
 TEST_F(StatementErrors, AllOfThemAtOnce) {
