@@ -7,8 +7,8 @@
 namespace sluice::catalog {
 namespace {
 
-constexpr std::string_view kTables[] = {"models", "model_versions", "model_chunks",
-                                        "jobs",   "job_events",     "job_metrics",
+constexpr std::string_view kTables[] = {"models",    "model_versions", "model_chunks",
+                                        "jobs",      "job_events",     "job_metrics",
                                         "job_terms", "job_journal"};
 
 // {id}, {bytes}, {json}, {real} and {stamp:column} are spelled differently by the two databases.

@@ -135,9 +135,9 @@ class SqlJobStore final : public JobStore {
   }
 
   Result<std::vector<std::string>> Journal(int64_t job) override {
-    ASSIGN_OR_RETURN(const SqlRows rows,
-                     Ask("SELECT entry FROM {job_journal} WHERE job_id = $1 ORDER BY position",
-                         {job}));
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        Ask("SELECT entry FROM {job_journal} WHERE job_id = $1 ORDER BY position", {job}));
     std::vector<std::string> entries;
     entries.reserve(rows.size());
     for (const std::vector<Value>& row : rows) {

@@ -13,7 +13,7 @@
 namespace sluice::elastic::simulation {
 namespace {
 
-constexpr double kLongestSeconds = 3600;
+constexpr double kLongestSeconds = 900;
 constexpr double kPumpSeconds = 0.05;
 constexpr int64_t kMostBatches = 8;  // of a shard
 constexpr int64_t kBatchRows = 10;
