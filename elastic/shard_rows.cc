@@ -283,15 +283,15 @@ Status ShardLoader::Add(size_t first_row) {
 }
 
 void ShardLoader::Keep() {
-  if (options_.checksum) {
-    rows_->checksum = ChecksumOf(rows_->train) + ChecksumOf(rows_->validation);
-  }
   const size_t bytes = rows_->train.Bytes() + rows_->validation.Bytes();
   if (options_.keep_rows && !keep_all_.has_value() && rows_->rows_read > 0) {
     const double bytes_per_row = static_cast<double>(bytes) / static_cast<double>(rows_->rows_read);
     const double rows = static_cast<double>(
         std::max<int64_t>(spec_.estimated_rows(), rows_->rows_read * spec_.shards_size()));
     keep_all_ = bytes_per_row * rows <= kKeptBytes;
+  }
+  if (options_.checksum || (options_.keep_rows && !keep_all_.value_or(false))) {
+    rows_->checksum = ChecksumOf(rows_->train) + ChecksumOf(rows_->validation);
   }
   if (keep_all_.value_or(false)) {
     kept_[shard_] = rows_;

@@ -38,7 +38,7 @@ struct ShardRows {
   models::FeatureBatch validation;
   int64_t rows_read = 0;
   // Sum over the rows of a hash of what models see of each: the same in whatever order they come.
-  // 0 unless Options::checksum.
+  // 0 where nobody will read the shard again.
   uint64_t checksum = 0;
 };
 
@@ -53,7 +53,7 @@ class ShardLoader {
   struct Options {
     bool all_validation = false;  // a dataset of validation rows only
     bool keep_rows = false;       // later epochs will ask for the same shards
-    bool checksum = false;        // the shards may be read again, here or by other processes
+    bool checksum = false;        // other processes may read the same shards
   };
   // `transform` and `source` must outlive it.
   static Result<std::unique_ptr<ShardLoader>> Make(catalog::DataSource& source,

@@ -47,7 +47,7 @@ Status Worker::MakeLoaders() {
   ASSIGN_OR_RETURN(const SplitRule split, SplitRule::Make(job_.plan.split()));
   ShardLoader::Options options;
   options.keep_rows = job_.plan.epochs() > 1;
-  options.checksum = options.keep_rows || job_.plan.strategy().kind() != plan::Strategy::LOCAL;
+  options.checksum = job_.plan.strategy().kind() != plan::Strategy::LOCAL;
   ASSIGN_OR_RETURN(
       loader_, ShardLoader::Make(job_.source, job_.dataset, network_->transform(), split, options));
   if (job_.validation == nullptr) {
