@@ -37,6 +37,10 @@ DirectParameterLink::DirectParameterLink(ParameterShard& shard, const models::Ne
   pull_.tables.resize(dimensions_.size());
   target_.tables.resize(dimensions_.size());
   push_.tables.resize(dimensions_.size());
+  pull_.partitions = std::span(&partition_, 1);
+  push_.partitions = std::span(&partition_, 1);
+  push_.versions = std::span(&version_, 1);
+  target_.versions = std::span(&version_, 1);
 }
 
 Status DirectParameterLink::Pull(const BatchIdentity& batch, bool evaluation,
@@ -50,15 +54,13 @@ Status DirectParameterLink::Pull(const BatchIdentity& batch, bool evaluation,
     pull_.tables[t] = rows.ids;
     target_.tables[t] = rows.values.data();
   }
-  ASSIGN_OR_RETURN(version_, shard_.Pull(pull_, target_, 0));
-  return Status();
+  return shard_.Pull(pull_, target_, 0);
 }
 
 Status DirectParameterLink::Push(const BatchIdentity& batch, double weight,
                                  const models::ParameterView& view,
                                  const models::Gradient& gradient) {
   push_.batch = batch;
-  push_.version = version_;
   push_.weight = weight;
   push_.end = false;
   push_.dense.assign(gradient.dense.begin(), gradient.dense.end());
@@ -75,7 +77,7 @@ Status DirectParameterLink::PushEnd(const BatchIdentity& batch) {
 }
 
 Result<int64_t> DirectParameterLink::AppliedBatches(uint32_t epoch, int64_t shard) {
-  return shard_.AppliedBatches(epoch, shard);
+  return shard_.AppliedBatches(0, epoch, shard);
 }
 
 }  // namespace sluice::elastic

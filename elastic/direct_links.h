@@ -40,6 +40,7 @@ class DirectParameterLink final : public ParameterLink {
   ParameterShard& shard_;
   std::vector<uint32_t> dimensions_;
   const std::vector<const float*> dense_;
+  const uint32_t partition_ = 0;  // the only one
   int64_t version_ = 0;
   PullRequest pull_;
   PullTarget target_;

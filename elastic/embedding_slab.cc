@@ -1,5 +1,7 @@
 #include "elastic/embedding_slab.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -7,19 +9,20 @@ namespace sluice::elastic {
 namespace {
 
 constexpr size_t kFirstBuckets = 1024;
-// Tables with so few ids get a bucket for each: the id is its own hash and no probe ever fails.
+// Tables with so few ids get a bucket for each.
 constexpr int64_t kDirectRows = 1 << 16;
 
 }  // namespace
 
 EmbeddingSlab::EmbeddingSlab(const models::EmbeddingTable& table,
-                             const models::Optimizer& optimizer, uint64_t seed)
+                             const models::Optimizer& optimizer, uint64_t seed, uint32_t parts)
     : table_(table),
       optimizer_(optimizer),
       seed_(seed),
-      stride_(table.dimension * (1 + optimizer.slot_count())) {
+      stride_(table.dimension * (1 + optimizer.slot_count())),
+      direct_(parts == 1 && table.rows > 0 && table.rows <= kDirectRows) {
   size_t buckets = kFirstBuckets;
-  while (table.rows <= kDirectRows && buckets < static_cast<size_t>(table.rows)) {
+  while (direct_ && buckets < static_cast<size_t>(table.rows)) {
     buckets *= 2;
   }
   index_.assign(buckets, kEmpty);
@@ -28,7 +31,7 @@ EmbeddingSlab::EmbeddingSlab(const models::EmbeddingTable& table,
 
 size_t EmbeddingSlab::Bucket(int64_t id) const {
   const uint64_t key = static_cast<uint64_t>(id);
-  if (table_.rows <= kDirectRows) {
+  if (direct_) {
     return key & mask_;
   }
   return static_cast<size_t>((key * 0x9E3779B97F4A7C15ULL) >> 20) & mask_;
@@ -62,7 +65,7 @@ uint32_t EmbeddingSlab::FindOrCreate(int64_t id) {
   }
   // Half full at most: probes stay short. A direct table has a bucket for each id and is never
   // full.
-  if (table_.rows > kDirectRows && (ids_.size() + 1) * 2 > index_.size()) {
+  if (!direct_ && (ids_.size() + 1) * 2 > index_.size()) {
     Grow();
   }
   const uint32_t row = static_cast<uint32_t>(ids_.size());
@@ -128,6 +131,41 @@ models::NetworkWeights::Table EmbeddingSlab::Export() const {
     table.values.insert(table.values.end(), Row(row), Row(row) + table_.dimension);
   }
   return table;
+}
+
+EmbeddingSlab::Rows EmbeddingSlab::Save() const {
+  Rows rows{ids_, {}, updates_};
+  rows.values.reserve(ids_.size() * stride_);
+  for (uint32_t row = 0; row < ids_.size(); ++row) {
+    rows.values.insert(rows.values.end(), Row(row), Row(row) + stride_);
+  }
+  return rows;
+}
+
+Status EmbeddingSlab::Restore(const Rows& rows) {
+  if (rows.values.size() != rows.ids.size() * stride_ || rows.updates.size() != rows.ids.size()) {
+    return InvalidArgument(fmt::format("the rows of table '{}' have another shape", table_.name));
+  }
+  EmbeddingSlab fresh(table_, optimizer_, seed_, direct_ ? 1 : 2);
+  for (size_t i = 0; i < rows.ids.size(); ++i) {
+    const int64_t id = rows.ids[i];
+    if (direct_ && (id < 0 || id >= table_.rows)) {
+      return InvalidArgument(
+          fmt::format("table '{}' has no row {}: it has {} rows", table_.name, id, table_.rows));
+    }
+    const uint32_t row = fresh.FindOrCreate(id);
+    if (row != i) {
+      return InvalidArgument(fmt::format("row {} of table '{}' comes twice", id, table_.name));
+    }
+    std::copy_n(rows.values.data() + i * stride_, stride_, fresh.Row(row));
+    fresh.updates_[row] = rows.updates[i];
+  }
+  blocks_.swap(fresh.blocks_);
+  ids_.swap(fresh.ids_);
+  updates_.swap(fresh.updates_);
+  index_.swap(fresh.index_);
+  std::swap(mask_, fresh.mask_);
+  return Status();
 }
 
 size_t EmbeddingSlab::bytes() const {

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/status.h"
 #include "models/model.h"
 #include "models/optimizer.h"
 
@@ -15,8 +16,9 @@ namespace sluice::elastic {
 // side in a slab; ids are found by open addressing. Not thread-safe.
 class EmbeddingSlab {
  public:
+  // `parts`: one of so many slabs that share the table's ids.
   EmbeddingSlab(const models::EmbeddingTable& table, const models::Optimizer& optimizer,
-                uint64_t seed);
+                uint64_t seed, uint32_t parts = 1);
   EmbeddingSlab(EmbeddingSlab&&) noexcept = default;
 
   // Copies the weights of the rows to `values` (ids.size() x dimension). A row that does not exist
@@ -28,14 +30,26 @@ class EmbeddingSlab {
   // Row ids in ascending order with their weights.
   models::NetworkWeights::Table Export() const;
 
+  // The rows as they are, in the order of their creation: weights and slots side by side, and the
+  // number of steps that each has seen. Restore fails, changing nothing, when the sizes do not fit
+  // or an id comes twice.
+  struct Rows {
+    std::vector<int64_t> ids;
+    std::vector<float> values;  // ids.size() x stride()
+    std::vector<uint32_t> updates;
+  };
+  Rows Save() const;
+  Status Restore(const Rows& rows);
+
   size_t rows() const { return ids_.size(); }
+  size_t stride() const { return stride_; }
   uint32_t dimension() const { return table_.dimension; }
   size_t bytes() const;
 
  private:
   static constexpr uint32_t kEmpty = 0xFFFFFFFF;
   // Rows per block of the slab: a table grows block by block and never moves what it has.
-  static constexpr size_t kRowsPerBlock = 4096;
+  static constexpr size_t kRowsPerBlock = 256;
 
   uint32_t Find(int64_t id) const;
   uint32_t FindOrCreate(int64_t id);
@@ -49,6 +63,7 @@ class EmbeddingSlab {
   const models::Optimizer& optimizer_;
   const uint64_t seed_;
   const size_t stride_;
+  const bool direct_;  // a bucket for each id: the id is its own hash and no probe ever fails
   std::vector<std::unique_ptr<float[]>> blocks_;
   std::vector<int64_t> ids_;       // by row
   std::vector<uint32_t> updates_;  // by row: steps so far, for bias correction

@@ -13,14 +13,20 @@
 #include "elastic/fleet.h"
 #include "elastic/grpc_links.h"
 #include "elastic/job.h"
+#include "elastic/job_handle.h"
 #include "elastic/job_options_internal.h"
 #include "elastic/master_service.h"
+#include "elastic/parameter_fleet.h"
 #include "models/model.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::elastic {
 namespace {
 
+// More than servers can be wanted, few enough that each costs nothing: what a server has is even to
+// a tenth up to nine servers.
+constexpr uint32_t kPartitions = 64;
+constexpr uint32_t kPartitionsPerServer = 4;
 constexpr char kListenHost[] = "127.0.0.1";
 // What is left of a job's processes when it is over gets so long before it is killed: a cancelled
 // statement has to end within a second.
@@ -55,11 +61,11 @@ std::string HowItEnded(const FleetEvent& event) {
 // may outlive the job. Thread-safe.
 class Roster {
  public:
-  explicit Roster(MasterHost* host) : host_(host) {}
+  Roster(MasterHost* host, ParameterFleet* parameters) : host_(host), parameters_(parameters) {}
 
-  void Add(const std::string& name) {
+  void Add(const std::string& name, ServerId server = kNoServer) {
     const MutexLock lock(mutex_);
-    running_[name] = true;
+    running_[name] = server;
   }
   void Remove(const std::string& name) {
     const MutexLock lock(mutex_);
@@ -71,11 +77,11 @@ class Roster {
       return;
     }
     const MutexLock lock(mutex_);
-    if (host_ != nullptr && running_.contains(event.name)) {
+    const auto found = running_.find(event.name);
+    if (host_ != nullptr && found != running_.end()) {
       if (event.role == Role::kParameterServer) {
-        host_->Abort(Unavailable(fmt::format("parameter server {} was lost ({})", event.name,
-                                             HowItEnded(event)))
-                         .Hint("run the statement again; the version in use is untouched"));
+        parameters_->OnLost(found->second, fmt::format("parameter server {} was lost ({})",
+                                                       event.name, HowItEnded(event)));
       } else {
         FleetEvent told = event;
         told.message = HowItEnded(event);
@@ -91,7 +97,7 @@ class Roster {
     {
       const MutexLock lock(mutex_);
       host_ = nullptr;
-      for (const auto& [name, running] : running_) {
+      for (const auto& [name, server] : running_) {
         names.push_back(name);
       }
     }
@@ -115,8 +121,9 @@ class Roster {
  private:
   Mutex mutex_;
   std::condition_variable gone_;
-  MasterHost* host_ GUARDED_BY(mutex_);
-  std::map<std::string, bool> running_ GUARDED_BY(mutex_);
+  MasterHost* host_ GUARDED_BY(mutex_);  // null: nobody wants to know any more
+  ParameterFleet* parameters_ GUARDED_BY(mutex_);
+  std::map<std::string, ServerId> running_ GUARDED_BY(mutex_);  // kNoServer: a worker
 };
 
 // One job on a fleet: what its master wants done, done.
@@ -127,6 +134,7 @@ class FleetJob {
       : plan_(plan), source_(source), fleet_(fleet), network_(network) {}
   ~FleetJob() {
     if (roster_ != nullptr) {
+      parameters_->Stop();
       roster_->StopAll(fleet_);
     }
   }
@@ -134,46 +142,78 @@ class FleetJob {
   Result<TrainOutcome> Run(const Master::Options& options, const catalog::DatasetSpec& dataset,
                            const catalog::DatasetSpec* validation,
                            const models::NetworkWeights* base, const ProgressCallback& progress,
-                           const EventCallback& events, const std::stop_token& stop) {
+                           const EventCallback& events, const std::stop_token& stop,
+                           JobHandle* handle) {
     job_name_ = options.job_name;
     ASSIGN_OR_RETURN(token_, MakeToken());
     MasterHost host(
         options, [this](const Master::Action& action) { return Act(action); }, progress, events);
     host_ = &host;
-    servers_ = std::max<uint32_t>(1, plan_.strategy().parameter_servers());
-    ASSIGN_OR_RETURN(master_, MasterServer::Start(kListenHost, token_, servers_, host));
-    FillConfig(dataset, validation);
-    roster_ = std::make_shared<Roster>(&host);
+    MakeParameters(host);
+    ASSIGN_OR_RETURN(master_,
+                     MasterServer::Start(kListenHost, token_, host,
+                                         [this](ServerId server, const std::string& address) {
+                                           return parameters_->OnRegistered(server, address);
+                                         }));
+    FillConfig(dataset, validation, base);
+    roster_ = std::make_shared<Roster>(&host, parameters_.get());
     fleet_.Watch([roster = roster_](const FleetEvent& event) { roster->OnEvent(event); });
-    Result<TrainOutcome> outcome = RunOn(host, base, stop);
+    JobHandle unused;
+    JobHandle& door = handle != nullptr ? *handle : unused;
+    door.Attach(parameters_.get());
+    Result<TrainOutcome> outcome = RunOn(host, stop);
+    door.Attach(nullptr);
     // Before the host goes: workers' last calls and the fleet's events arrive in it.
+    parameters_->Stop();
     roster_->StopAll(fleet_);
     master_.reset();
     return outcome;
   }
 
  private:
-  Result<TrainOutcome> RunOn(MasterHost& host, const models::NetworkWeights* base,
-                             const std::stop_token& stop) {
+  Result<TrainOutcome> RunOn(MasterHost& host, const std::stop_token& stop) {
     RETURN_IF_ERROR(host.result());  // without rows nothing is started
-    RETURN_IF_ERROR(StartServers(base));
+    parameters_->Start();
     host.Start();
     host.Run(stop);
     RETURN_IF_ERROR(host.result());
     TrainOutcome outcome = host.Outcome();
-    ASSIGN_OR_RETURN(outcome.weights,
-                     CollectWeights(master_->ParameterServers(), token_, network_));
+    ASSIGN_OR_RETURN(outcome.weights, parameters_->Collect(network_));
     return outcome;
   }
 
-  void FillConfig(const catalog::DatasetSpec& dataset, const catalog::DatasetSpec* validation) {
+  void MakeParameters(MasterHost& host) {
+    ParameterFleet::Options options;
+    options.servers = std::max<uint32_t>(1, plan_.strategy().parameter_servers());
+    options.partitions = std::max(kPartitions, options.servers * kPartitionsPerServer);
+    options.replicas = plan_.strategy().replicas() > 0;
+    options.token = token_;
+    config_.set_partitions(options.partitions);
+    ParameterFleet::Hooks hooks;
+    hooks.start = [this](ServerId server) { return StartServer(server); };
+    hooks.stop = [this](ServerId server) { StopServer(server); };
+    hooks.publish = [this](const PartitionMap& map) {
+      master_->Publish(map);
+      config_.clear_base_weights();  // servers that come later get theirs from others
+    };
+    hooks.on_event = [&host](const std::string& kind, const std::string& detail) {
+      host.AddEvent(kind, detail);
+    };
+    hooks.fail = [&host](const Status& cause) { host.Abort(cause); };
+    parameters_ = std::make_unique<ParameterFleet>(options, std::move(hooks));
+  }
+
+  void FillConfig(const catalog::DatasetSpec& dataset, const catalog::DatasetSpec* validation,
+                  const models::NetworkWeights* base) {
     config_.set_job(job_name_);
     config_.set_token(token_);
     config_.set_master_address(master_->address());
     config_.set_listen_host(kListenHost);
     *config_.mutable_plan() = plan_;
-    config_.set_servers(servers_);
     worker_config_ = config_;
+    if (base != nullptr) {
+      config_.set_base_weights(models::SaveWeights(*base));
+    }
     worker_config_.set_source_url(source_.url());
     *worker_config_.mutable_dataset() = dataset;
     if (validation != nullptr) {
@@ -181,29 +221,34 @@ class FleetJob {
     }
   }
 
-  Status StartServers(const models::NetworkWeights* base) {
-    if (base != nullptr) {
-      config_.set_base_weights(models::SaveWeights(*base));
-    }
-    for (uint32_t index = 0; index < servers_; ++index) {
-      ProcessSpec spec;
-      spec.role = Role::kParameterServer;
-      spec.name = fmt::format("{}-ps-{}", job_name_, index);
-      config_.set_name(spec.name);
-      config_.set_server_index(index);
-      spec.config = config_.SerializeAsString();
-      RETURN_IF_ERROR(Launch(spec));
-    }
-    config_.clear_base_weights();
-    return Status();
+  std::string ServerName(ServerId server) const {
+    return fmt::format("{}-ps-{}", job_name_, server);
   }
 
-  Status Launch(ProcessSpec& spec, double memory_factor = 1) {
+  // In the thread of the parameter fleet, as everything that touches config_ from here on.
+  Status StartServer(ServerId server) {
+    ProcessSpec spec;
+    spec.role = Role::kParameterServer;
+    spec.name = ServerName(server);
+    config_.set_name(spec.name);
+    config_.set_server_id(server);
+    spec.config = config_.SerializeAsString();
+    return Launch(spec, server);
+  }
+
+  void StopServer(ServerId server) {
+    const Status status = fleet_.Stop(ServerName(server), kHungGraceSeconds);
+    if (!status.ok()) {
+      log::Debug("a parameter server that is not needed is gone already: {}", status.message());
+    }
+  }
+
+  Status Launch(ProcessSpec& spec, ServerId server, double memory_factor = 1) {
     spec.resources.cpu = plan_.strategy().cpu();
     spec.resources.memory_bytes =
         static_cast<int64_t>(static_cast<double>(plan_.strategy().memory_bytes()) * memory_factor);
     spec.priority = plan_.strategy().priority();
-    roster_->Add(spec.name);
+    roster_->Add(spec.name, server);
     Status status = fleet_.Launch(spec);
     if (!status.ok()) {
       roster_->Remove(spec.name);
@@ -213,7 +258,7 @@ class FleetJob {
 
   // A fleet that has no room now has some later: the master waits and asks again.
   Status StartWorker(ProcessSpec& spec, double memory_factor) {
-    const Status status = Launch(spec, memory_factor);
+    const Status status = Launch(spec, kNoServer, memory_factor);
     if (status.code() != Code::kResourceExhausted && status.code() != Code::kUnavailable) {
       return status;
     }
@@ -241,7 +286,7 @@ class FleetJob {
         return Status();
       }
       case Master::Action::Kind::kKeepWeights:
-        return KeepWeights(master_->ParameterServers(), token_);
+        return parameters_->Keep();
     }
     return Status();
   }
@@ -253,8 +298,8 @@ class FleetJob {
   MasterHost* host_ = nullptr;
   std::string job_name_;
   std::string token_;
-  uint32_t servers_ = 1;
   ProcessConfig config_, worker_config_;
+  std::unique_ptr<ParameterFleet> parameters_;
   std::unique_ptr<MasterServer> master_;
   std::shared_ptr<Roster> roster_;
 };
@@ -267,7 +312,7 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
                                   const catalog::DatasetSpec* validation,
                                   const models::NetworkWeights* base,
                                   const ProgressCallback& progress, const EventCallback& events,
-                                  std::stop_token stop) {
+                                  std::stop_token stop, JobHandle* handle) {
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(plan.model()));
   if (base != nullptr) {
@@ -278,7 +323,7 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
   const plan::Strategy& strategy = plan.strategy();
   options.workers = std::max<uint32_t>(1, std::max(strategy.workers(), strategy.min_workers()));
   FleetJob job(plan, source, fleet, *network);
-  return job.Run(options, dataset, validation, base, progress, events, stop);
+  return job.Run(options, dataset, validation, base, progress, events, stop, handle);
 }
 
 }  // namespace sluice::elastic

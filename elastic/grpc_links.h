@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "elastic/links.h"
+#include "elastic/partition_map.h"
 
 namespace sluice::elastic {
 
@@ -16,26 +18,24 @@ class RemoteMaster : public MasterLink {
  public:
   static std::unique_ptr<RemoteMaster> Connect(const std::string& address, const std::string& token,
                                                Incarnation worker, std::stop_token stop);
-  // The parameter servers' addresses, once all have registered; empty: ask again.
-  virtual Result<std::vector<std::string>> Join() = 0;
+  // The map of the partitions. The master waits a little for one that is newer than `newer_than`;
+  // version 0: the servers are not there yet, ask again.
+  virtual Result<PartitionMap> Map(uint64_t newer_than) = 0;
   // Thread-safe. True: the job is over.
   virtual Result<bool> Heartbeat() = 0;
-  // Of a parameter server.
-  virtual Status Register(const std::string& name, uint32_t index, const std::string& address) = 0;
+  // Of a parameter server: it is there, and still is. False: it has been given up.
+  virtual Result<bool> Register(const std::string& name, ServerId server,
+                                const std::string& address) = 0;
 };
 
-std::unique_ptr<ParameterLink> ConnectParameters(const std::vector<std::string>& addresses,
+// Where a link gets the newest map from, as RemoteMaster::Map.
+using MapSource = std::function<Result<PartitionMap>(uint64_t newer_than)>;
+
+// Follows the map: what a server refuses, or one that is gone did not answer, is sent again to
+// whoever has the partitions now.
+std::unique_ptr<ParameterLink> ConnectParameters(const PartitionMap& map, MapSource newer_map,
                                                  const std::string& token,
                                                  const models::Network& network,
                                                  std::stop_token stop);
-
-// The master's calls to the parameter servers.
-Status KeepWeights(const std::vector<std::string>& addresses, const std::string& token);
-Result<models::NetworkWeights> CollectWeights(const std::vector<std::string>& addresses,
-                                              const std::string& token,
-                                              const models::Network& network);
-// Puts the servers' parts together: slices end to end, rows in the order of their ids.
-Result<models::NetworkWeights> MergeParts(const std::vector<models::NetworkWeights>& parts,
-                                          const models::Network& network);
 
 }  // namespace sluice::elastic

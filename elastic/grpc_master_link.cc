@@ -86,14 +86,13 @@ class Remote final : public RemoteMaster {
     }
   }
 
-  Result<std::vector<std::string>> Join() override {
-    JoinRequest request;
-    request.set_incarnation(worker_);
-    JoinReply reply;
+  Result<PartitionMap> Map(uint64_t newer_than) override {
+    MapRequest request;
+    request.set_newer_than(newer_than);
+    MapReply reply;
     RETURN_IF_ERROR(
-        Call([&](grpc::ClientContext* context) { return stub_->Join(context, request, &reply); }));
-    return std::vector<std::string>(reply.parameter_servers().begin(),
-                                    reply.parameter_servers().end());
+        Call([&](grpc::ClientContext* context) { return stub_->Map(context, request, &reply); }));
+    return FromProto(reply.map());
   }
 
   Result<bool> Heartbeat() override {
@@ -105,14 +104,16 @@ class Remote final : public RemoteMaster {
     return reply.finished();
   }
 
-  Status Register(const std::string& name, uint32_t index, const std::string& address) override {
+  Result<bool> Register(const std::string& name, ServerId server,
+                        const std::string& address) override {
     RegisterRequest request;
     request.set_name(name);
-    request.set_index(index);
+    request.set_server(server);
     request.set_address(address);
     RegisterReply reply;
-    return Call(
-        [&](grpc::ClientContext* context) { return stub_->Register(context, request, &reply); });
+    RETURN_IF_ERROR(Call(
+        [&](grpc::ClientContext* context) { return stub_->Register(context, request, &reply); }));
+    return !reply.given_up();
   }
 
  private:

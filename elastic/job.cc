@@ -30,7 +30,7 @@ Result<TrainOutcome> TrainInProcess(const plan::TrainPlan& plan, catalog::DataSo
       options,
       [&](const Master::Action& action) {
         if (action.kind == Master::Action::Kind::kKeepWeights) {
-          shard->KeepBest();
+          return shard->KeepBest(0);
         }
         return Status();
       },
@@ -42,7 +42,7 @@ Result<TrainOutcome> TrainInProcess(const plan::TrainPlan& plan, catalog::DataSo
   RETURN_IF_ERROR(worker->Run(stop));
   RETURN_IF_ERROR(host.result());
   TrainOutcome outcome = host.Outcome();
-  outcome.weights = shard->Export();
+  ASSIGN_OR_RETURN(outcome.weights, shard->ExportAll(*network));
   return outcome;
 }
 

@@ -23,6 +23,7 @@ class TrainPlan;
 namespace sluice::elastic {
 
 class Fleet;
+class JobHandle;
 
 struct Progress {
   int64_t rows_done = 0;   // training rows committed, all epochs
@@ -65,13 +66,14 @@ Result<TrainOutcome> TrainInProcess(const plan::TrainPlan& plan, catalog::DataSo
 
 // Runs the job's master in this process and its workers and parameter servers on `fleet`.
 // Returns when every row has been trained `epochs` times by the ledger, or with the first error.
+// `handle` works while it runs.
 Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSource& source,
                                   Fleet& fleet, const std::string& job_name,
                                   const catalog::DatasetSpec& dataset,
                                   const catalog::DatasetSpec* validation,
                                   const models::NetworkWeights* base,
                                   const ProgressCallback& progress, const EventCallback& events,
-                                  std::stop_token stop);
+                                  std::stop_token stop, JobHandle* handle = nullptr);
 
 // The life of a worker and of a parameter server process: returns the exit code.
 // `config` and `secret` are what ProcessSpec carried.

@@ -80,6 +80,7 @@ class Master {
     std::string detail;
   };
   std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
+  void AddEvent(std::string kind, std::string detail);  // of others, for the user
   std::vector<Event> TakeEvents() { return std::exchange(events_, {}); }
 
   // A worker that someone else starts.
@@ -140,7 +141,6 @@ class Master {
   void Finish();
   Status CheckSnapshot() const;
   bool Improved();
-  void AddEvent(std::string kind, std::string detail);
 
   const Options options_;
   Phase phase_ = Phase::kTraining;

@@ -108,6 +108,13 @@ void MasterHost::Abort(const Status& cause) {
   });
 }
 
+void MasterHost::AddEvent(const std::string& kind, const std::string& detail) {
+  With([&](Master& master, TimePoint) {
+    master.AddEvent(kind, detail);
+    return 0;
+  });
+}
+
 void MasterHost::Pump() {
   std::vector<Master::Action> actions;
   std::vector<Master::Event> events;

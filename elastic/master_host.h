@@ -40,6 +40,7 @@ class MasterHost {
   void OnExit(const FleetEvent& event);
   void OnNotStarted(const std::string& name, const std::string& why);
   void Abort(const Status& cause);
+  void AddEvent(const std::string& kind, const std::string& detail);
 
   // Does what the master wants done, passes events and progress on. The job's thread only.
   void Pump();

@@ -12,49 +12,41 @@
 namespace sluice::elastic {
 namespace {
 
-// How long a call for a task or for the servers' addresses may wait in the master: shorter than any
+// How long a call for a task or for a newer map may wait in the master: shorter than any
 // deadline, long enough to make asking rare.
 constexpr double kTakeWaitSeconds = 0.2;
-constexpr auto kJoinWait = std::chrono::milliseconds(500);
+constexpr auto kMapWait = std::chrono::milliseconds(200);
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
 class Service final : public MasterService::Service {
  public:
-  Service(std::string token, uint32_t servers, MasterHost& host)
-      : token_(std::move(token)), host_(host), addresses_(servers) {}
+  Service(std::string token, MasterHost& host, MasterServer::Registered registered)
+      : token_(std::move(token)), host_(host), registered_(std::move(registered)) {}
 
-  grpc::Status Join(grpc::ServerContext* context, const JoinRequest*, JoinReply* reply) override {
+  grpc::Status Map(grpc::ServerContext* context, const MapRequest* request,
+                   MapReply* reply) override {
     const grpc::Status allowed = CheckToken(*context, token_);
     if (!allowed.ok()) {
       return allowed;
     }
     MutexLock lock(mutex_);
-    const auto until = std::chrono::steady_clock::now() + kJoinWait;
-    while (!AllRegistered()) {
-      if (registered_.wait_until(lock.native(), until) == std::cv_status::timeout) {
-        return grpc::Status::OK;
+    const auto until = std::chrono::steady_clock::now() + kMapWait;
+    while (map_.version <= request->newer_than()) {
+      if (published_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+        break;
       }
     }
-    for (const std::string& address : addresses_) {
-      reply->add_parameter_servers(address);
-    }
+    ToProto(map_, reply->mutable_map());
     return grpc::Status::OK;
   }
 
   grpc::Status Register(grpc::ServerContext* context, const RegisterRequest* request,
-                        RegisterReply*) override {
+                        RegisterReply* reply) override {
     const grpc::Status allowed = CheckToken(*context, token_);
-    if (!allowed.ok()) {
-      return allowed;
+    if (allowed.ok()) {
+      reply->set_given_up(!registered_(request->server(), request->address()));
     }
-    const MutexLock lock(mutex_);
-    if (request->index() >= addresses_.size()) {
-      return ToGrpc(InvalidArgument(
-          fmt::format("parameter server {} of {}", request->index(), addresses_.size())));
-    }
-    addresses_[request->index()] = request->address();
-    registered_.notify_all();
-    return grpc::Status::OK;
+    return allowed;
   }
 
   grpc::Status Take(grpc::ServerContext* context, const TakeRequest* request,
@@ -146,28 +138,25 @@ class Service final : public MasterService::Service {
     return ToGrpc(finished.status());
   }
 
-  std::vector<std::string> Addresses() const {
+  void Publish(const PartitionMap& map) {
     const MutexLock lock(mutex_);
-    return AllRegistered() ? addresses_ : std::vector<std::string>();
+    map_ = map;
+    published_.notify_all();
   }
 
  private:
-  bool AllRegistered() const REQUIRES(mutex_) {
-    return std::none_of(addresses_.begin(), addresses_.end(),
-                        [](const std::string& address) { return address.empty(); });
-  }
-
   const std::string token_;
   MasterHost& host_;
-  mutable Mutex mutex_;
-  std::condition_variable registered_;
-  std::vector<std::string> addresses_ GUARDED_BY(mutex_);
+  const MasterServer::Registered registered_;
+  Mutex mutex_;
+  std::condition_variable published_;
+  PartitionMap map_ GUARDED_BY(mutex_);
 };
 
 class Server final : public MasterServer {
  public:
-  Server(std::string host, const std::string& token, uint32_t servers, MasterHost& master)
-      : host_(std::move(host)), service_(token, servers, master) {
+  Server(std::string host, const std::string& token, MasterHost& master, Registered registered)
+      : host_(std::move(host)), service_(token, master, std::move(registered)) {
     server_ = StartServer(host_, &service_, &port_);
   }
   ~Server() override {
@@ -178,7 +167,7 @@ class Server final : public MasterServer {
   }
   bool listening() const { return server_ != nullptr && port_ != 0; }
   std::string address() const override { return fmt::format("{}:{}", host_, port_); }
-  std::vector<std::string> ParameterServers() const override { return service_.Addresses(); }
+  void Publish(const PartitionMap& map) override { service_.Publish(map); }
 
  private:
   const std::string host_;
@@ -191,8 +180,9 @@ class Server final : public MasterServer {
 
 Result<std::unique_ptr<MasterServer>> MasterServer::Start(const std::string& host,
                                                           const std::string& token,
-                                                          uint32_t servers, MasterHost& master) {
-  auto server = std::make_unique<Server>(host, token, servers, master);
+                                                          MasterHost& master,
+                                                          Registered registered) {
+  auto server = std::make_unique<Server>(host, token, master, std::move(registered));
   if (!server->listening()) {
     return ResourceExhausted(fmt::format("the master cannot listen on {}", host));
   }

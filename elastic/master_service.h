@@ -1,11 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/status.h"
 #include "elastic/master_host.h"
+#include "elastic/partition_map.h"
 
 namespace sluice::elastic {
 
@@ -13,14 +14,16 @@ namespace sluice::elastic {
 // translates; what happens is decided by the host.
 class MasterServer {
  public:
+  // A parameter server says that it is there. False: it has been given up. Thread-safe.
+  using Registered = std::function<bool(ServerId server, const std::string& address)>;
   // Listens on a free port of `host` at once.
   static Result<std::unique_ptr<MasterServer>> Start(const std::string& host,
-                                                     const std::string& token, uint32_t servers,
-                                                     MasterHost& master);
+                                                     const std::string& token, MasterHost& master,
+                                                     Registered registered);
   virtual ~MasterServer() = default;  // ends calls that still wait
   virtual std::string address() const = 0;
-  // Addresses of the parameter servers by index; empty until all have registered.
-  virtual std::vector<std::string> ParameterServers() const = 0;
+  // Shows workers this map from now on.
+  virtual void Publish(const PartitionMap& map) = 0;
 };
 
 }  // namespace sluice::elastic

@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "elastic/elastic.grpc.pb.h"
+#include "elastic/replication_internal.h"
 #include "elastic/wire_internal.h"
 
 namespace sluice::elastic {
@@ -19,18 +21,10 @@ constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
 class Service final : public ParameterService::Service {
  public:
-  Service(std::string token, const models::Network& network, const Placement& placement,
-          ParameterShard& shard)
-      : token_(std::move(token)), shard_(shard) {
-    for (const models::DenseTensor& tensor : network.dense()) {
-      const auto [begin, end] = placement.Slice(tensor.size());
-      sizes_.push_back(end - begin);
-      dense_size_ += end - begin;
-    }
-    for (const models::EmbeddingTable& table : network.tables()) {
-      dimensions_.push_back(table.dimension);
-    }
-  }
+  Service(ParameterServer::Options options, ParameterShard& shard)
+      : token_(options.token),
+        shard_(shard),
+        replication_({options.self, options.token, std::move(options.base)}, shard) {}
 
   grpc::Status Exchange(grpc::ServerContext* context, const ExchangeRequest* request,
                         ExchangeReply* reply) override {
@@ -38,39 +32,77 @@ class Service final : public ParameterService::Service {
     if (!allowed.ok()) {
       return allowed;
     }
-    if (request->has_push()) {
-      const Status pushed = Push(request->push());
-      if (!pushed.ok()) {
-        return ToGrpc(pushed);
-      }
+    const std::shared_ptr<const Replication::Role> role = replication_.role();
+    Status status;
+    if (role->map_version != request->map_version()) {
+      status = NotFound("another map");
     }
-    return request->has_pull() ? ToGrpc(Pull(request->pull(), reply)) : grpc::Status::OK;
+    if (status.ok() && request->has_push()) {
+      // gRPC made the message for this call alone.
+      status = Push(*role, const_cast<ExchangeRequest*>(request)->mutable_push());
+    }
+    if (status.ok() && request->has_pull()) {
+      status = Pull(*role, request->pull(), reply);
+    }
+    if (status.ok() && request->has_push()) {
+      // Last: while the followers get the push, the pull is answered.
+      status = replication_.WaitShipped();
+    }
+    if (status.code() == Code::kNotFound) {
+      reply->Clear();
+      reply->set_wrong_owner(true);
+      reply->set_map_version(role->map_version);
+      return grpc::Status::OK;
+    }
+    return ToGrpc(status);
   }
 
   grpc::Status Applied(grpc::ServerContext* context, const AppliedRequest* request,
                        AppliedReply* reply) override {
     const grpc::Status allowed = CheckToken(*context, token_);
-    if (allowed.ok()) {
-      reply->set_batches(shard_.AppliedBatches(request->epoch(), request->shard()));
+    if (!allowed.ok()) {
+      return allowed;
     }
-    return allowed;
+    const Result<int64_t> batches =
+        shard_.AppliedBatches(request->map_version(), request->epoch(), request->shard());
+    if (batches.status().code() == Code::kNotFound) {
+      reply->set_wrong_owner(true);
+      return grpc::Status::OK;
+    }
+    if (batches.ok()) {
+      reply->set_batches(*batches);
+    }
+    return ToGrpc(batches.status());
   }
 
-  grpc::Status Keep(grpc::ServerContext* context, const KeepRequest*, KeepReply*) override {
+  grpc::Status Keep(grpc::ServerContext* context, const KeepRequest* request, KeepReply*) override {
     const grpc::Status allowed = CheckToken(*context, token_);
-    if (allowed.ok()) {
-      shard_.KeepBest();
+    if (!allowed.ok()) {
+      return allowed;
     }
-    return allowed;
+    auto entry = std::make_shared<ReplicaEntry>();
+    entry->set_keep(true);
+    const std::vector<uint32_t>& partitions = replication_.role()->partitions;
+    entry->mutable_partitions()->Add(partitions.begin(), partitions.end());
+    Status status = shard_.KeepBest(request->map_version(), [&] { replication_.Ship(entry); });
+    if (status.ok()) {
+      status = replication_.WaitShipped();
+    }
+    return ToGrpc(status);
   }
 
-  grpc::Status Export(grpc::ServerContext* context, const ExportRequest*,
+  grpc::Status Export(grpc::ServerContext* context, const ExportRequest* request,
                       grpc::ServerWriter<ExportChunk>* writer) override {
     const grpc::Status allowed = CheckToken(*context, token_);
     if (!allowed.ok()) {
       return allowed;
     }
-    const std::string bytes = models::SaveWeights(shard_.Export());
+    const Result<models::NetworkWeights> weights =
+        shard_.Export(request->map_version(), request->partition());
+    if (!weights.ok()) {
+      return ToGrpc(weights.status());
+    }
+    const std::string bytes = models::SaveWeights(*weights);
     ExportChunk chunk;
     for (size_t begin = 0; begin < bytes.size(); begin += kExportChunkBytes) {
       chunk.set_weights(bytes.substr(begin, kExportChunkBytes));
@@ -81,91 +113,184 @@ class Service final : public ParameterService::Service {
     return grpc::Status::OK;
   }
 
- private:
-  Status Push(const PushProto& proto) {
-    PushRequest push;
-    push.batch = FromProto(proto.batch());
-    push.version = proto.version();
-    push.weight = proto.weight();
-    push.end = proto.end();
-    if (push.end) {
-      return shard_.Push(push);
+  grpc::Status Install(grpc::ServerContext* context, const InstallRequest* request,
+                       InstallReply*) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
     }
-    std::vector<float> dense;
-    RETURN_IF_ERROR(Unpack(proto.dense(), &dense));
-    if (dense.size() != dense_size_) {
-      return InvalidArgument(fmt::format("a push of {} dense numbers to a server that holds {}",
-                                         dense.size(), dense_size_));
+    const PartitionMap map = FromProto(request->map());
+    const size_t partitions = shard_.rules().layout.partitions();
+    if (map.primary.size() != partitions || map.backup.size() != partitions) {
+      return ToGrpc(InvalidArgument(
+          fmt::format("a map of {} partitions; the job has {}", map.primary.size(), partitions)));
     }
-    size_t begin = 0;
-    for (size_t size : sizes_) {
-      push.dense.push_back(std::span(dense).subspan(begin, size));
-      begin += size;
+    switch (request->phase()) {
+      case InstallRequest::FREEZE:
+        return ToGrpc(replication_.Freeze(map));
+      case InstallRequest::ADOPT:
+      case InstallRequest::CREATE:
+        return ToGrpc(Adopt(map, *request));
+      case InstallRequest::RELEASE:
+        replication_.Release(map);
+        return grpc::Status::OK;
+      default:
+        return ToGrpc(InvalidArgument("an order that this server does not know"));
     }
-    const auto tables = static_cast<size_t>(proto.tables_size());
-    std::vector<std::vector<int64_t>> ids(tables);
-    std::vector<std::vector<float>> values(tables);
-    for (size_t t = 0; t < tables; ++t) {
-      RETURN_IF_ERROR(Unpack(proto.tables(static_cast<int>(t)).ids(), &ids[t]));
-      RETURN_IF_ERROR(Unpack(proto.tables(static_cast<int>(t)).values(), &values[t]));
-      push.tables.push_back({ids[t], values[t]});
-    }
-    return shard_.Push(push);
   }
 
-  Status Pull(const PullProto& proto, ExchangeReply* reply) {
-    if (static_cast<size_t>(proto.tables_size()) != dimensions_.size()) {
-      return InvalidArgument(fmt::format("a pull names {} tables; the model has {}",
-                                         proto.tables_size(), dimensions_.size()));
+  grpc::Status Fill(grpc::ServerContext* context, const FillRequest* request, FillReply*) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    return allowed.ok() ? ToGrpc(replication_.Fill(request->partition(), request->server(),
+                                                   request->address()))
+                        : allowed;
+  }
+
+  grpc::Status Replicate(grpc::ServerContext* context, const ReplicateRequest* request,
+                         ReplicateReply* reply) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    // gRPC made the message for this call alone.
+    const Result<bool> taken = replication_.Receive(const_cast<ReplicateRequest*>(request));
+    if (taken.ok()) {
+      reply->set_refused(!*taken);
+    }
+    return ToGrpc(taken.status());
+  }
+
+  grpc::Status Snapshot(grpc::ServerContext* context, const SnapshotRequest* request,
+                        SnapshotReply*) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    std::map<uint32_t, std::string> snapshot;
+    for (uint32_t partition : request->partitions()) {
+      Result<std::string> bytes = shard_.Save(partition);
+      if (!bytes.ok()) {
+        return ToGrpc(bytes.status());
+      }
+      snapshot.emplace(partition, std::move(*bytes));
+    }
+    const MutexLock lock(mutex_);
+    snapshot_ = std::move(snapshot);
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Write(grpc::ServerContext* context, const WriteRequest* request,
+                     WriteReply* reply) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    std::map<uint32_t, std::string> snapshot;
+    {
+      const MutexLock lock(mutex_);
+      snapshot.swap(snapshot_);
+    }
+    for (const auto& [partition, bytes] : snapshot) {
+      const Result<CheckpointManifest::File> file =
+          CheckpointDirectory::WritePartition(request->directory(), partition, bytes);
+      if (!file.ok()) {
+        return ToGrpc(file.status());
+      }
+      ToProto(*file, reply->add_files());
+    }
+    return grpc::Status::OK;
+  }
+
+  void Close() {
+    shard_.Close();
+    replication_.Close();
+  }
+
+ private:
+  Status Adopt(const PartitionMap& map, const InstallRequest& request) {
+    if (request.phase() != InstallRequest::CREATE) {
+      return replication_.Adopt(map, nullptr, false);
+    }
+    if (request.restore_from().empty()) {
+      return replication_.Adopt(
+          map, [this](uint32_t partition) { return replication_.CreateFresh(partition); }, false);
+    }
+    const auto restore = [&](uint32_t partition) -> Status {
+      for (const CheckpointFileProto& file : request.files()) {
+        if (file.partition() == partition) {
+          ASSIGN_OR_RETURN(const std::string bytes, CheckpointDirectory::ReadPartition(
+                                                        request.restore_from(), FromProto(file)));
+          return shard_.Load(partition, bytes);
+        }
+      }
+      return Internal(fmt::format("partition {} is not in the checkpoint", partition));
+    };
+    return replication_.Adopt(map, restore, true);
+  }
+
+  // Takes the push out of the message: it is shipped as it came, without a copy.
+  Status Push(const Replication::Role& role, PushProto* proto) {
+    auto entry = std::make_shared<ReplicaEntry>();
+    entry->mutable_partitions()->Add(role.partitions.begin(), role.partitions.end());
+    entry->mutable_push()->Swap(proto);
+    UnpackedPush push;
+    RETURN_IF_ERROR(Unpack(entry->push(), shard_.rules().layout, role.partitions, &push));
+    push.request.map_version = role.map_version;
+    return shard_.Push(push.request, [&] { replication_.Ship(entry); });
+  }
+
+  Status Pull(const Replication::Role& role, const PullProto& proto, ExchangeReply* reply) {
+    const ParameterRules& rules = shard_.rules();
+    const size_t tables = rules.tables.size();
+    if (static_cast<size_t>(proto.tables_size()) != tables) {
+      return InvalidArgument(
+          fmt::format("a pull names {} tables; the model has {}", proto.tables_size(), tables));
     }
     PullRequest pull;
+    pull.map_version = role.map_version;
+    pull.partitions = role.partitions;
     pull.batch = FromProto(proto.batch());
     pull.evaluation = proto.evaluation();
     PullTarget target;
-    std::vector<std::vector<int64_t>> ids(dimensions_.size());
-    std::vector<std::vector<float>> values(dimensions_.size());
-    for (size_t t = 0; t < dimensions_.size(); ++t) {
-      RETURN_IF_ERROR(Unpack(proto.tables(static_cast<int>(t)), &ids[t]));
-      values[t].resize(ids[t].size() * dimensions_[t]);
-      pull.tables.emplace_back(ids[t]);
-      target.tables.push_back(values[t].data());
+    target.versions = {Room<int64_t>(role.partitions.size(), reply->mutable_versions()),
+                       role.partitions.size()};
+    for (size_t t = 0; t < tables; ++t) {
+      ASSIGN_OR_RETURN(const std::span<const int64_t> ids,
+                       View<int64_t>(proto.tables(static_cast<int>(t))));
+      pull.tables.push_back(ids);
+      target.tables.push_back(Room<float>(ids.size() * rules.dimensions[t], reply->add_tables()));
     }
-    std::vector<float> dense(dense_size_);
-    size_t begin = 0;
-    for (size_t size : sizes_) {
-      target.dense.push_back(dense.data() + begin);
-      begin += size;
+    float* dense = Room<float>(role.dense_size, reply->mutable_dense());
+    for (uint32_t partition : role.partitions) {
+      for (const PartitionLayout::Chunk& chunk : rules.layout.chunks(partition)) {
+        target.dense.push_back(dense);
+        dense += chunk.size();
+      }
     }
-    const Result<int64_t> version = shard_.Pull(pull, target, kStepWaitSeconds);
-    if (version.status().code() == Code::kDeadlineExceeded) {
+    const Status status = shard_.Pull(pull, target, kStepWaitSeconds);
+    if (status.code() == Code::kDeadlineExceeded) {
+      reply->Clear();
       reply->set_not_open(true);
       return Status();
     }
-    RETURN_IF_ERROR(version.status());
-    reply->set_version(*version);
-    reply->set_dense(Pack<float>(dense));
-    for (const std::vector<float>& table : values) {
-      reply->add_tables(Pack<float>(table));
-    }
-    return Status();
+    return status;
   }
 
   const std::string token_;
   ParameterShard& shard_;
-  std::vector<size_t> sizes_;
-  size_t dense_size_ = 0;
-  std::vector<uint32_t> dimensions_;
+  Replication replication_;
+  Mutex mutex_;
+  std::map<uint32_t, std::string> snapshot_ GUARDED_BY(mutex_);
 };
 
 class Server final : public ParameterServer {
  public:
-  Server(std::string host, const std::string& token, const models::Network& network,
-         const Placement& placement, ParameterShard& shard)
-      : host_(std::move(host)), shard_(shard), service_(token, network, placement, shard) {
+  Server(Options options, ParameterShard& shard)
+      : host_(options.host), service_(std::move(options), shard) {
     server_ = StartServer(host_, &service_, &port_);
   }
   ~Server() override {
-    shard_.Close();
+    service_.Close();
     if (server_ != nullptr) {
       server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
       server_->Wait();
@@ -177,19 +302,16 @@ class Server final : public ParameterServer {
  private:
   const std::string host_;
   int port_ = 0;
-  ParameterShard& shard_;
   Service service_;
   std::unique_ptr<grpc::Server> server_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<ParameterServer>> ParameterServer::Start(const std::string& host,
-                                                                const std::string& token,
-                                                                const models::Network& network,
-                                                                const Placement& placement,
+Result<std::unique_ptr<ParameterServer>> ParameterServer::Start(Options options,
                                                                 ParameterShard& shard) {
-  auto server = std::make_unique<Server>(host, token, network, placement, shard);
+  const std::string host = options.host;
+  auto server = std::make_unique<Server>(std::move(options), shard);
   if (!server->listening()) {
     return ResourceExhausted(fmt::format("a parameter server cannot listen on {}", host));
   }

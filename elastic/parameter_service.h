@@ -5,18 +5,21 @@
 
 #include "base/status.h"
 #include "elastic/parameter_shard.h"
+#include "elastic/partition_map.h"
 
 namespace sluice::elastic {
 
-// A parameter server's gRPC door.
+// A parameter server's gRPC door. It serves nothing until the master installs a map.
 class ParameterServer {
  public:
-  // Listens on a free port of `host` at once. `shard` must outlive it.
-  static Result<std::unique_ptr<ParameterServer>> Start(const std::string& host,
-                                                        const std::string& token,
-                                                        const models::Network& network,
-                                                        const Placement& placement,
-                                                        ParameterShard& shard);
+  struct Options {
+    std::string host;  // listens on a free port of it, at once
+    std::string token;
+    ServerId self = 0;
+    std::unique_ptr<models::NetworkWeights> base;  // to continue from
+  };
+  // `shard` must outlive it.
+  static Result<std::unique_ptr<ParameterServer>> Start(Options options, ParameterShard& shard);
   virtual ~ParameterServer() = default;
   virtual std::string address() const = 0;
 };

@@ -5,9 +5,8 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <unordered_map>
+#include <numeric>
 
-#include "elastic/shard_order.h"
 #include "models/model.pb.h"
 
 namespace sluice::elastic {
@@ -32,38 +31,17 @@ Status NotFinite(const std::string& name, const BatchIdentity& batch) {
       .Hint("a smaller learning rate or batch size usually helps");
 }
 
-std::vector<uint32_t> Dimensions(const models::Network& network) {
-  std::vector<uint32_t> dimensions;
-  for (const models::EmbeddingTable& table : network.tables()) {
-    dimensions.push_back(table.dimension);
-  }
-  return dimensions;
-}
-
 }  // namespace
 
-std::pair<size_t, size_t> Placement::Slice(size_t size) const {
-  return {size * index / count, size * (index + 1) / count};
-}
-
-uint32_t Placement::ServerOf(size_t table, int64_t id, uint32_t servers) {
-  return servers == 1 ? 0
-                      : static_cast<uint32_t>(MixSeeds(table, static_cast<uint64_t>(id)) % servers);
-}
-
-// A server's slice of a dense tensor: values, then the optimizer's slots.
-struct ParameterShard::Tensor {
-  std::string name;
-  const models::Optimizer* optimizer = nullptr;
-  size_t size = 0;
-  std::vector<float> values;
+// Of partition i of the request: chunks [dense[i], dense[i + 1]), and of table t the rows
+// [rows[t][i], rows[t][i + 1]).
+struct ParameterShard::Cuts {
+  std::vector<size_t> dense;
+  std::vector<std::vector<size_t>> rows;
 };
 
-ParameterShard::ParameterShard(const models::Network& network, const Options& options,
-                               uint64_t seed)
-    : options_(options), seed_(seed), descriptions_(network.tables()), step_(Dimensions(network)) {}
-
-ParameterShard::~ParameterShard() = default;
+ParameterShard::ParameterShard(ParameterRules rules)
+    : rules_(std::move(rules)), partitions_(rules_.layout.partitions()) {}
 
 Result<std::unique_ptr<ParameterShard>> ParameterShard::Make(const models::ModelSpec& spec,
                                                              const models::Network& network,
@@ -72,57 +50,24 @@ Result<std::unique_ptr<ParameterShard>> ParameterShard::Make(const models::Model
   if (base != nullptr) {
     RETURN_IF_ERROR(models::CheckShape(*base, network));
   }
-  std::unique_ptr<ParameterShard> shard(new ParameterShard(network, options, spec.seed()));
-  ASSIGN_OR_RETURN(shard->deep_optimizer_, models::Optimizer::Make(spec.deep_optimizer()));
-  ASSIGN_OR_RETURN(shard->wide_optimizer_, models::Optimizer::Make(spec.wide_optimizer()));
-  const MutexLock lock(shard->mutex_);
-  std::vector<float> whole;
-  for (size_t i = 0; i < network.dense().size(); ++i) {
-    const models::DenseTensor& description = network.dense()[i];
-    whole.resize(description.size());
-    if (base != nullptr) {
-      whole = base->dense[i];
-    } else {
-      models::InitializeDense(description, spec.seed(), whole);
+  ASSIGN_OR_RETURN(ParameterRules rules,
+                   ParameterRules::Make(spec, network, options.partitions, options.synchronous));
+  std::unique_ptr<ParameterShard> shard(new ParameterShard(std::move(rules)));
+  if (!options.empty) {
+    std::vector<uint32_t> all(options.partitions);
+    std::iota(all.begin(), all.end(), 0);
+    for (uint32_t partition : all) {
+      shard->Create(partition, base);
     }
-    const auto [begin, end] = options.placement.Slice(whole.size());
-    Tensor tensor;
-    tensor.name = description.name;
-    tensor.size = end - begin;
-    tensor.optimizer =
-        description.wide ? shard->wide_optimizer_.get() : shard->deep_optimizer_.get();
-    tensor.values.assign(tensor.size * (1 + tensor.optimizer->slot_count()), 0.0F);
-    std::copy(whole.begin() + static_cast<std::ptrdiff_t>(begin),
-              whole.begin() + static_cast<std::ptrdiff_t>(end), tensor.values.begin());
-    const std::span<float> slots = std::span(tensor.values).subspan(tensor.size);
-    tensor.optimizer->InitializeSlots(slots, tensor.size);
-    if (base != nullptr) {
-      tensor.optimizer->Adopt(tensor.values.data(), slots, tensor.size);
-    }
-    shard->tensors_.push_back(std::move(tensor));
-  }
-  for (size_t t = 0; t < network.tables().size(); ++t) {
-    const models::EmbeddingTable& table = network.tables()[t];
-    shard->slabs_.emplace_back(
-        table, table.wide ? *shard->wide_optimizer_ : *shard->deep_optimizer_, spec.seed());
-    if (base == nullptr) {
-      continue;
-    }
-    for (size_t row = 0; row < base->tables[t].ids.size(); ++row) {
-      const int64_t id = base->tables[t].ids[row];
-      if (Placement::ServerOf(t, id, options.placement.count) == options.placement.index) {
-        shard->slabs_.back().Write(std::span(&id, 1),
-                                   base->tables[t].values.data() + row * table.dimension);
-      }
-    }
+    shard->Serve(0, std::move(all));
   }
   return shard;
 }
 
 Status ParameterShard::CheckIds(size_t table, std::span<const int64_t> ids) const {
-  const models::EmbeddingTable& description = descriptions_[table];
+  const models::EmbeddingTable& description = rules_.tables[table];
   for (int64_t id : ids) {
-    if (id < 0 || id >= description.rows) {
+    if (description.rows > 0 && (id < 0 || id >= description.rows)) {
       return InvalidArgument(fmt::format("table '{}' has no row {}: it has {} rows",
                                          description.name, id, description.rows));
     }
@@ -130,270 +75,347 @@ Status ParameterShard::CheckIds(size_t table, std::span<const int64_t> ids) cons
   return Status();
 }
 
-Status ParameterShard::CheckShape(const PushRequest& request) const NO_THREAD_SAFETY_ANALYSIS {
-  // Sizes and names never change after Make, so no lock is needed to read them.
-  if (request.dense.size() != tensors_.size() || request.tables.size() != descriptions_.size()) {
-    return InvalidArgument(fmt::format(
-        "a push has {} tensors and {} tables; the model has {} and {}", request.dense.size(),
-        request.tables.size(), tensors_.size(), descriptions_.size()));
-  }
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    if (request.dense[i].size() != tensors_[i].size) {
-      return InvalidArgument(fmt::format("the gradient of '{}' has {} elements; expected {}",
-                                         tensors_[i].name, request.dense[i].size(),
-                                         tensors_[i].size));
+Status ParameterShard::CutRows(std::span<const uint32_t> partitions, size_t table,
+                               std::span<const int64_t> ids, Cuts* cuts) const {
+  cuts->rows.resize(rules_.tables.size());
+  std::vector<size_t>& rows = cuts->rows[table];
+  rows.assign(partitions.size() + 1, ids.size());
+  rows[0] = 0;
+  size_t row = 0;
+  if (rules_.layout.partitions() > 1) {
+    for (size_t i = 0; i < partitions.size(); ++i) {
+      rows[i] = row;
+      while (row < ids.size() && rules_.layout.PartitionOf(table, ids[row]) == partitions[i]) {
+        ++row;
+      }
     }
-    if (!AllFinite(request.dense[i])) {
-      return NotFinite(tensors_[i].name, request.batch);
+    if (row != ids.size()) {
+      return InvalidArgument(fmt::format("row {} of table '{}' is not in its partition's place",
+                                         ids[row], rules_.tables[table].name));
     }
   }
-  for (size_t t = 0; t < descriptions_.size(); ++t) {
-    const PushRequest::Rows& rows = request.tables[t];
-    if (rows.values.size() != rows.ids.size() * descriptions_[t].dimension) {
+  return CheckIds(table, ids);
+}
+
+Status ParameterShard::CheckPush(const PushRequest& request, bool trusted) const {
+  size_t chunk = 0;
+  for (uint32_t partition : request.partitions) {
+    for (const PartitionLayout::Chunk& expected : rules_.layout.chunks(partition)) {
+      const std::string& name = rules_.tensors[expected.tensor].name;
+      const size_t size = chunk < request.dense.size() ? request.dense[chunk].size() : 0;
+      if (chunk >= request.dense.size() || size != expected.size()) {
+        return InvalidArgument(fmt::format("the gradient of '{}' has {} elements; expected {}",
+                                           name, size, expected.size()));
+      }
+      if (!trusted && !AllFinite(request.dense[chunk])) {
+        return NotFinite(name, request.batch);
+      }
+      ++chunk;
+    }
+  }
+  if (chunk != request.dense.size() || request.tables.size() != rules_.tables.size() ||
+      request.versions.size() != request.partitions.size()) {
+    return InvalidArgument(
+        fmt::format("a push has {} chunks, {} tables and {} versions; the server has {}, {} and {}",
+                    request.dense.size(), request.tables.size(), request.versions.size(), chunk,
+                    rules_.tables.size(), request.partitions.size()));
+  }
+  for (size_t t = 0; t < rules_.tables.size(); ++t) {
+    const RowSpan& rows = request.tables[t];
+    if (rows.values.size() != rows.ids.size() * rules_.dimensions[t]) {
       return InvalidArgument(fmt::format("the gradient of table '{}' has {} numbers for {} rows",
-                                         descriptions_[t].name, rows.values.size(),
+                                         rules_.tables[t].name, rows.values.size(),
                                          rows.ids.size()));
     }
-    RETURN_IF_ERROR(CheckIds(t, rows.ids));
-    if (!AllFinite(rows.values)) {
-      return NotFinite(descriptions_[t].name, request.batch);
+    if (!trusted && !AllFinite(rows.values)) {
+      return NotFinite(rules_.tables[t].name, request.batch);
     }
   }
   return Status();
 }
 
-void ParameterShard::Apply(const std::vector<std::span<const float>>& dense,
-                           const std::vector<PushRequest::Rows>& tables, float rate_scale) {
-  ++version_;
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    Tensor& tensor = tensors_[i];
-    tensor.optimizer->Update(tensor.values.data(), tensor.values.data() + tensor.size,
-                             dense[i].data(), tensor.size, version_, rate_scale);
-  }
-  for (size_t t = 0; t < slabs_.size(); ++t) {
-    slabs_[t].Update(tables[t].ids, tables[t].values.data(), rate_scale);
-  }
+Status ParameterShard::CheckMap(uint64_t map_version) const {
+  return map_version == map_version_
+             ? Status()
+             : NotFound(fmt::format("this server goes by version {} of the map, not {}",
+                                    map_version_, map_version));
 }
 
-Status ParameterShard::Push(const PushRequest& request) {
-  if (!request.end) {
-    RETURN_IF_ERROR(CheckShape(request));
+Status ParameterShard::Apply(const PushRequest& request, const Cuts& cuts,
+                             const std::function<bool(uint32_t)>& mine) {
+  const size_t count = request.partitions.size();
+  const auto held = [&](size_t i) {
+    const uint32_t partition = request.partitions[i];
+    return !mine || mine(partition) ? partitions_[partition].get() : nullptr;
+  };
+  std::vector<uint8_t> is_new(count, 1);
+  if (!rules_.synchronous) {
+    for (size_t i = 0; i < count; ++i) {
+      if (Partition* partition = held(i)) {
+        ASSIGN_OR_RETURN(const bool is, partition->IsNew(request.batch));
+        is_new[i] = is ? 1 : 0;
+      }
+    }
+  }
+  bool closed = false;
+  std::vector<RowSpan> rows(rules_.tables.size());
+  for (size_t i = 0; i < count; ++i) {
+    Partition* partition = held(i);
+    if (partition == nullptr || is_new[i] == 0) {
+      continue;
+    }
+    std::span<const std::span<const float>> dense;
+    if (!request.end) {
+      dense = std::span(request.dense).subspan(cuts.dense[i], cuts.dense[i + 1] - cuts.dense[i]);
+      for (size_t t = 0; t < rows.size(); ++t) {
+        const size_t begin = cuts.rows[t][i], size = cuts.rows[t][i + 1] - begin;
+        const size_t dimension = rules_.dimensions[t];
+        rows[t] = {request.tables[t].ids.subspan(begin, size),
+                   request.tables[t].values.subspan(begin * dimension, size * dimension)};
+      }
+    }
+    if (rules_.synchronous) {
+      ASSIGN_OR_RETURN(const bool one, partition->PushLane(request.batch, request.weight,
+                                                           request.end, dense, rows));
+      closed = closed || one;
+    } else {
+      partition->Apply(request.batch, request.versions[i], dense, rows);
+    }
+  }
+  if (closed) {
+    step_closed_.notify_all();
+  }
+  return Status();
+}
+
+Result<ParameterShard::Cuts> ParameterShard::CutPush(const PushRequest& request,
+                                                     bool trusted) const {
+  Cuts cuts;
+  if (request.end) {
+    return cuts;
+  }
+  RETURN_IF_ERROR(CheckPush(request, trusted));
+  cuts.dense.push_back(0);
+  for (uint32_t partition : request.partitions) {
+    cuts.dense.push_back(cuts.dense.back() + rules_.layout.chunks(partition).size());
+  }
+  for (size_t t = 0; t < request.tables.size(); ++t) {
+    RETURN_IF_ERROR(CutRows(request.partitions, t, request.tables[t].ids, &cuts));
+  }
+  return cuts;
+}
+
+Status ParameterShard::Push(const PushRequest& request, const std::function<void()>& applied) {
+  ASSIGN_OR_RETURN(const Cuts cuts, CutPush(request, false));
+  if (rules_.synchronous && request.batch.lane >= request.batch.lanes) {
+    return InvalidArgument(
+        fmt::format("lane {} of {} lanes", request.batch.lane, request.batch.lanes));
   }
   const MutexLock lock(mutex_);
-  if (options_.synchronous) {
-    return PushLane(request);
-  }
-  const BatchIdentity& batch = request.batch;
-  switch (window_.Check(batch.epoch, batch.shard, batch.batch, batch.attempt, batch.range)) {
-    case BatchWindow::Verdict::kApplied:
-      return Status();
-    case BatchWindow::Verdict::kFenced:
-      return Status(Code::kAborted,
-                    fmt::format("shard {} belongs to another worker now", batch.shard));
-    case BatchWindow::Verdict::kGap:
-      return FailedPrecondition(fmt::format("batch {} of shard {} comes before batch {}",
-                                            batch.batch, batch.shard,
-                                            window_.AppliedBatches(batch.epoch, batch.shard)));
-    case BatchWindow::Verdict::kNew:
-      break;
-  }
-  const int64_t staleness = std::max<int64_t>(1, version_ - request.version);
-  Apply(request.dense, request.tables, 1.0F / static_cast<float>(staleness));
-  window_.Applied(batch.epoch, batch.shard, batch.batch);
-  return Status();
-}
-
-Status ParameterShard::PushLane(const PushRequest& request) {
-  const BatchIdentity& batch = request.batch;
-  if (batch.lane >= batch.lanes) {
-    return InvalidArgument(fmt::format("lane {} of {} lanes", batch.lane, batch.lanes));
-  }
-  const auto place = std::tie(batch.epoch, batch.round);
-  const auto open = std::tie(position_.epoch, position_.round);
-  if (place < open || (place == open && (position_.over || batch.batch < position_.step))) {
-    return Status();  // closed with this contribution in it
-  }
-  if (place > open) {
-    if (!position_.over || batch.batch != 0) {
-      return Internal(fmt::format("round {} of epoch {} begins before round {} has ended",
-                                  batch.round, batch.epoch, position_.round));
-    }
-    position_ = {batch.epoch, batch.round, 0, false};
-    step_.StartRound(batch.lanes);
-  }
-  // A lane that ends says so when it has pushed its last gradient: the step of that one may be
-  // open.
-  const int64_t latest = position_.step + (request.end ? 1 : 0);
-  if (batch.lanes != step_.lanes() || batch.batch > latest) {
-    return Internal(fmt::format("step {} of lane {} of {} is ahead of the open step {}",
-                                batch.batch, batch.lane, batch.lanes, position_.step));
-  }
-  if (request.end) {
-    step_.End(batch.lane);
-  } else if (!step_.Has(batch.lane)) {
-    LaneGradient gradient;
-    gradient.weight = request.weight;
-    for (const std::span<const float>& tensor : request.dense) {
-      gradient.dense.emplace_back(tensor.begin(), tensor.end());
-    }
-    for (const PushRequest::Rows& rows : request.tables) {
-      gradient.tables.push_back(
-          {{rows.ids.begin(), rows.ids.end()}, {rows.values.begin(), rows.values.end()}});
-    }
-    step_.Add(batch.lane, std::move(gradient));
-  }
-  while (!position_.over && step_.Complete()) {
-    CloseStep();
+  RETURN_IF_ERROR(CheckMap(request.map_version));
+  RETURN_IF_ERROR(Apply(request, cuts, {}));
+  if (applied) {
+    applied();
   }
   return Status();
 }
 
-void ParameterShard::CloseStep() {
-  if (step_.RoundOver()) {
-    position_.over = true;
-  } else {
-    const LaneGradient sum = step_.Close();
-    dense_before_.resize(tensors_.size());
-    rows_before_.resize(slabs_.size());
-    std::vector<std::span<const float>> dense;
-    std::vector<PushRequest::Rows> tables;
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      dense_before_[i].assign(
-          tensors_[i].values.begin(),
-          tensors_[i].values.begin() + static_cast<std::ptrdiff_t>(tensors_[i].size));
-      dense.emplace_back(sum.dense[i]);
-    }
-    for (size_t t = 0; t < slabs_.size(); ++t) {
-      rows_before_[t].ids = sum.tables[t].ids;
-      rows_before_[t].values.resize(sum.tables[t].values.size());
-      slabs_[t].Read(sum.tables[t].ids, rows_before_[t].values.data());
-      tables.push_back({sum.tables[t].ids, sum.tables[t].values});
-    }
-    Apply(dense, tables, 1.0F);
-    ++position_.step;
+Status ParameterShard::PushReplica(const PushRequest& request,
+                                   const std::function<bool(uint32_t)>& mine) {
+  ASSIGN_OR_RETURN(const Cuts cuts, CutPush(request, true));
+  const MutexLock lock(mutex_);
+  return Apply(request, cuts, mine);
+}
+
+Status ParameterShard::ApplyStep(const PushRequest& sum) {
+  SLUICE_CHECK(rules_.layout.partitions() == 1, "a replica that holds everything is not cut");
+  RETURN_IF_ERROR(CutPush(sum, false).status());
+  const MutexLock lock(mutex_);
+  partitions_[0]->ApplyStep(sum.dense, sum.tables);
+  return Status();
+}
+
+Status ParameterShard::Pull(const PullRequest& request, const PullTarget& target,
+                            double wait_seconds) {
+  if (request.tables.size() != rules_.tables.size()) {
+    return InvalidArgument(fmt::format("a pull names {} tables; the model has {}",
+                                       request.tables.size(), rules_.tables.size()));
   }
+  Cuts cuts;
+  for (size_t t = 0; t < rules_.tables.size(); ++t) {
+    RETURN_IF_ERROR(CutRows(request.partitions, t, request.tables[t], &cuts));
+  }
+  MutexLock lock(mutex_);
+  RETURN_IF_ERROR(CheckMap(request.map_version));
+  const bool steps = rules_.synchronous && !request.evaluation;
+  const auto ready = [&]() NO_THREAD_SAFETY_ANALYSIS {  // called with the lock
+    return std::none_of(request.partitions.begin(), request.partitions.end(), [&](uint32_t p) {
+      return partitions_[p]->StepReady(request.batch) == Partition::Ready::kNotYet;
+    });
+  };
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
+  while (steps && !closed_ && !ready()) {
+    if (step_closed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+      return Status(Code::kDeadlineExceeded, fmt::format("step {} of round {} is not open yet",
+                                                         request.batch.batch, request.batch.round));
+    }
+    RETURN_IF_ERROR(CheckMap(request.map_version));
+  }
+  if (closed_) {
+    return Cancelled("the parameter server is stopping");
+  }
+  std::vector<std::span<const int64_t>> ids(rules_.tables.size());
+  std::vector<float*> rows(rules_.tables.size());
+  std::span<float* const> dense(target.dense);
+  for (size_t i = 0; i < request.partitions.size(); ++i) {
+    const Partition& partition = *partitions_[request.partitions[i]];
+    for (size_t t = 0; t < ids.size(); ++t) {
+      const size_t begin = cuts.rows[t][i];
+      ids[t] = request.tables[t].subspan(begin, cuts.rows[t][i + 1] - begin);
+      rows[t] = target.tables[t] + begin * rules_.dimensions[t];
+    }
+    const size_t chunks = dense.empty() ? 0 : partition.chunks().size();
+    target.versions[i] =
+        partition.Read(steps ? partition.StepReady(request.batch) : Partition::Ready::kNow,
+                       dense.first(chunks), ids, rows);
+    dense = dense.subspan(chunks);
+  }
+  return Status();
+}
+
+void ParameterShard::Serve(uint64_t map_version, std::vector<uint32_t> partitions) {
+  const MutexLock lock(mutex_);
+  for (uint32_t partition : partitions) {
+    SLUICE_CHECK(partitions_[partition] != nullptr, "what is served must be held");
+  }
+  map_version_ = map_version;
+  served_ = std::move(partitions);
   step_closed_.notify_all();
 }
 
-ParameterShard::Ready ParameterShard::StepReady(const BatchIdentity& batch) const {
-  const auto place = std::tie(batch.epoch, batch.round);
-  const auto open = std::tie(position_.epoch, position_.round);
-  if (place > open) {
-    return position_.over && batch.batch == 0 ? Ready::kNow : Ready::kNotYet;
-  }
-  if (place == open && batch.batch + 1 == position_.step) {
-    return Ready::kBefore;
-  }
-  // Values for a step that has closed long ago are asked for by a worker that is about to find out
-  // that its push is a repetition: any values do.
-  return place < open || batch.batch <= position_.step ? Ready::kNow : Ready::kNotYet;
+void ParameterShard::Create(uint32_t partition, const models::NetworkWeights* base) {
+  auto fresh = std::make_unique<Partition>(rules_, partition);
+  fresh->Initialize(base);
+  const MutexLock lock(mutex_);
+  partitions_[partition] = std::move(fresh);
 }
 
-void ParameterShard::ReadBefore(const PullRequest& request, const PullTarget& target) const {
-  for (size_t i = 0; i < target.dense.size(); ++i) {
-    std::copy(dense_before_[i].begin(), dense_before_[i].end(), target.dense[i]);
-  }
-  for (size_t t = 0; t < slabs_.size(); ++t) {
-    const size_t dimension = descriptions_[t].dimension;
-    slabs_[t].Read(request.tables[t], target.tables[t]);
-    std::unordered_map<int64_t, const float*> before;
-    for (size_t i = 0; i < rows_before_[t].ids.size(); ++i) {
-      before.emplace(rows_before_[t].ids[i], rows_before_[t].values.data() + i * dimension);
-    }
-    for (size_t i = 0; i < request.tables[t].size(); ++i) {
-      const auto found = before.find(request.tables[t][i]);
-      if (found != before.end()) {
-        std::copy_n(found->second, dimension, target.tables[t] + i * dimension);
-      }
-    }
-  }
+void ParameterShard::Drop(uint32_t partition) {
+  const MutexLock lock(mutex_);
+  partitions_[partition].reset();
 }
 
-Result<int64_t> ParameterShard::Pull(const PullRequest& request, const PullTarget& target,
-                                     double wait_seconds) {
-  if (request.tables.size() != descriptions_.size()) {
-    return InvalidArgument(fmt::format("a pull names {} tables; the model has {}",
-                                       request.tables.size(), descriptions_.size()));
+bool ParameterShard::Holds(uint32_t partition) const {
+  const MutexLock lock(mutex_);
+  return partitions_[partition] != nullptr;
+}
+
+Result<std::string> ParameterShard::Save(uint32_t partition, const Saved& saved) const {
+  const MutexLock lock(mutex_);
+  if (partition >= partitions_.size() || partitions_[partition] == nullptr) {
+    return NotFound(fmt::format("partition {} is not on this server", partition));
   }
-  for (size_t t = 0; t < descriptions_.size(); ++t) {
-    RETURN_IF_ERROR(CheckIds(t, request.tables[t]));
+  std::string bytes = partitions_[partition]->Save();
+  if (saved) {
+    saved(bytes);
   }
-  MutexLock lock(mutex_);
-  if (options_.synchronous && !request.evaluation) {
-    const auto until =
-        std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
-    while (!closed_ && StepReady(request.batch) == Ready::kNotYet) {
-      if (step_closed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
-        return Status(Code::kDeadlineExceeded,
-                      fmt::format("step {} of round {} is not open yet", request.batch.batch,
-                                  request.batch.round));
-      }
-    }
-    if (closed_) {
-      return Cancelled("the parameter server is stopping");
-    }
-    if (StepReady(request.batch) == Ready::kBefore) {
-      ReadBefore(request, target);
-      return version_ - 1;
-    }
+  return bytes;
+}
+
+Status ParameterShard::Load(uint32_t partition, std::string_view bytes) {
+  if (partition >= rules_.layout.partitions()) {
+    return InvalidArgument(
+        fmt::format("partition {} of {}", partition, rules_.layout.partitions()));
   }
-  for (size_t i = 0; i < target.dense.size(); ++i) {
-    std::copy_n(tensors_[i].values.begin(), tensors_[i].size, target.dense[i]);
+  const MutexLock lock(mutex_);
+  if (partitions_[partition] != nullptr) {
+    return partitions_[partition]->Load(bytes);
   }
-  for (size_t t = 0; t < slabs_.size(); ++t) {
-    slabs_[t].Read(request.tables[t], target.tables[t]);
-  }
-  return version_;
+  auto fresh = std::make_unique<Partition>(rules_, partition);
+  RETURN_IF_ERROR(fresh->Load(bytes));
+  partitions_[partition] = std::move(fresh);
+  return Status();
 }
 
 std::vector<const float*> ParameterShard::LiveDense() const {
+  SLUICE_CHECK(rules_.layout.partitions() == 1, "tensors of several partitions are in pieces");
   const MutexLock lock(mutex_);
   std::vector<const float*> dense;
-  for (const Tensor& tensor : tensors_) {
-    dense.push_back(tensor.values.data());
+  for (size_t chunk = 0; chunk < partitions_[0]->chunks().size(); ++chunk) {
+    dense.push_back(partitions_[0]->values(chunk));
   }
   return dense;
 }
 
-int64_t ParameterShard::AppliedBatches(uint32_t epoch, int64_t shard) const {
+Result<int64_t> ParameterShard::AppliedBatches(uint64_t map_version, uint32_t epoch,
+                                               int64_t shard) const {
   const MutexLock lock(mutex_);
-  return window_.AppliedBatches(epoch, shard);
+  RETURN_IF_ERROR(CheckMap(map_version));
+  int64_t everywhere = std::numeric_limits<int64_t>::max();
+  for (uint32_t partition : served_) {
+    everywhere = std::min(everywhere, partitions_[partition]->AppliedBatches(epoch, shard));
+  }
+  return everywhere;
 }
 
-int64_t ParameterShard::version() const {
+int64_t ParameterShard::version(uint32_t partition) const {
   const MutexLock lock(mutex_);
-  return version_;
+  return partitions_[partition] == nullptr ? 0 : partitions_[partition]->version();
 }
 
 int64_t ParameterShard::rows() const {
   const MutexLock lock(mutex_);
   int64_t rows = 0;
-  for (const EmbeddingSlab& slab : slabs_) {
-    rows += static_cast<int64_t>(slab.rows());
+  for (const std::unique_ptr<Partition>& partition : partitions_) {
+    rows += partition == nullptr ? 0 : partition->rows();
   }
   return rows;
 }
 
-models::NetworkWeights ParameterShard::ExportLive() const {
-  models::NetworkWeights weights;
-  for (const Tensor& tensor : tensors_) {
-    weights.dense.emplace_back(tensor.values.begin(),
-                               tensor.values.begin() + static_cast<std::ptrdiff_t>(tensor.size));
+Status ParameterShard::KeepBest(uint64_t map_version, const std::function<void()>& kept) {
+  const MutexLock lock(mutex_);
+  RETURN_IF_ERROR(CheckMap(map_version));
+  for (uint32_t partition : served_) {
+    partitions_[partition]->KeepBest();
   }
-  for (const EmbeddingSlab& slab : slabs_) {
-    weights.tables.push_back(slab.Export());
+  if (kept) {
+    kept();
   }
-  return weights;
+  return Status();
 }
 
-void ParameterShard::KeepBest() {
+void ParameterShard::KeepBestReplica(std::span<const uint32_t> partitions) {
   const MutexLock lock(mutex_);
-  best_ = std::make_unique<models::NetworkWeights>(ExportLive());
+  for (uint32_t partition : partitions) {
+    if (partitions_[partition] != nullptr) {
+      partitions_[partition]->KeepBest();
+    }
+  }
 }
 
-models::NetworkWeights ParameterShard::Export() const {
+Result<models::NetworkWeights> ParameterShard::Export(uint64_t map_version,
+                                                      uint32_t partition) const {
   const MutexLock lock(mutex_);
-  return best_ != nullptr ? *best_ : ExportLive();
+  RETURN_IF_ERROR(CheckMap(map_version));
+  if (std::find(served_.begin(), served_.end(), partition) == served_.end()) {
+    return NotFound(fmt::format("partition {} is not served here", partition));
+  }
+  return partitions_[partition]->Export();
+}
+
+Result<models::NetworkWeights> ParameterShard::ExportAll(const models::Network& network) const {
+  std::vector<models::NetworkWeights> parts;
+  const MutexLock lock(mutex_);
+  for (const std::unique_ptr<Partition>& partition : partitions_) {
+    if (partition == nullptr) {
+      return FailedPrecondition("this server does not hold every partition");
+    }
+    parts.push_back(partition->Export());
+  }
+  if (parts.size() == 1) {
+    return std::move(parts.front());
+  }
+  return MergePartitions(parts, rules_.layout, network);
 }
 
 void ParameterShard::Close() {

@@ -2,63 +2,35 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "elastic/batch_window.h"
-#include "elastic/embedding_slab.h"
-#include "elastic/synchronous_step.h"
-#include "models/model.h"
-#include "models/optimizer.h"
-
-namespace sluice::models {
-class ModelSpec;
-}
+#include "elastic/parameter_rules.h"
+#include "elastic/partition.h"
 
 namespace sluice::elastic {
 
-// Which part of the parameters a server holds: of every dense tensor an even slice, of every table
-// the rows that hash to it. With one server: everything.
-struct Placement {
-  uint32_t index = 0;
-  uint32_t count = 1;
-
-  // The half-open range of a dense tensor's elements.
-  std::pair<size_t, size_t> Slice(size_t size) const;
-  static uint32_t ServerOf(size_t table, int64_t id, uint32_t servers);
-};
-
-// Names a batch: its rows are the same for whoever computes it.
-struct BatchIdentity {
-  uint32_t epoch = 1;
-  int64_t shard = 0;
-  int64_t batch = 0;  // in synchronous mode also the step of the round
-  uint32_t attempt = 1;
-  int64_t round = 0;
-  uint32_t lane = 0;
-  uint32_t lanes = 0;  // 0: asynchronous
-  int64_t range = 0;   // first batch of the range of the shard that the lease is of
-};
-
+// What concerns several partitions comes partition after partition, in ascending order: chunks as
+// each partition has them, rows grouped by partition.
 struct PushRequest {
+  uint64_t map_version = 0;
+  std::span<const uint32_t> partitions;
+  std::span<const int64_t> versions;  // by partition: what the gradient was computed from
   BatchIdentity batch;
-  int64_t version = 0;  // that the gradient was computed from
-  double weight = 0;    // sum of the batch's row weights
-  bool end = false;     // synchronous: the lane has no such batch; there is no gradient
-  std::vector<std::span<const float>> dense;
-  struct Rows {
-    std::span<const int64_t> ids;
-    std::span<const float> values;
-  };
-  std::vector<Rows> tables;
+  double weight = 0;  // sum of the batch's row weights
+  bool end = false;   // synchronous: the lane has no such batch; there is no gradient
+  std::vector<std::span<const float>> dense;  // by chunk
+  std::vector<RowSpan> tables;
 };
 
 struct PullRequest {
+  uint64_t map_version = 0;
+  std::span<const uint32_t> partitions;
   BatchIdentity batch;      // synchronous: the step that the values are for
   bool evaluation = false;  // whatever there is, now
   std::vector<std::span<const int64_t>> tables;
@@ -66,90 +38,99 @@ struct PullRequest {
 
 // Where pulled values go. Empty `dense`: not wanted.
 struct PullTarget {
-  std::vector<float*> dense;
+  std::span<int64_t> versions;  // by partition
+  std::vector<float*> dense;    // by chunk
   std::vector<float*> tables;
 };
 
-// One parameter server's parameters and the rules by which they change. Thread-safe: a gradient is
-// applied as a whole or not at all, and a pull sees all of one or nothing of it.
+// The partitions that one server holds, under one lock. It serves some of them, by a map that has a
+// version: a request that goes by another version is NotFound, and changes nothing. Thread-safe: a
+// gradient is applied as a whole or not at all, and a pull sees all of one or nothing of it.
 class ParameterShard {
  public:
   struct Options {
-    Placement placement;
+    uint32_t partitions = 1;  // of the job
     bool synchronous = false;
+    bool empty = false;  // partitions come by Create and Load; else all are there and served
   };
-  // `base`: values to continue from (whole tensors and tables; each server takes its part).
+  // `base`: values to continue from.
   static Result<std::unique_ptr<ParameterShard>> Make(const models::ModelSpec& spec,
                                                       const models::Network& network,
                                                       const Options& options,
                                                       const models::NetworkWeights* base);
-  ~ParameterShard();
 
-  // Applies the batch, or finds that it has been applied before: OK both times. Errors: Aborted
-  // (the lease belongs to someone else now), InvalidArgument (unknown row, other shape, a gradient
-  // that is not finite); then nothing has changed.
-  Status Push(const PushRequest& request);
+  // Applies the batch, or finds that it has been applied before: OK both times. Errors: NotFound
+  // (the map), Aborted (the lease belongs to someone else now), InvalidArgument (unknown row, other
+  // shape, a gradient that is not finite); then nothing has changed. `applied` is called in the
+  // order in which pushes change the parameters, under the lock.
+  Status Push(const PushRequest& request, const std::function<void()>& applied = {});
 
-  // Fills the target; answers the version of what it has read. In synchronous mode waits up to
-  // `wait_seconds` for the step before to close, then answers DeadlineExceeded.
-  Result<int64_t> Pull(const PullRequest& request, const PullTarget& target, double wait_seconds);
+  // The closed step's mean gradient, added up elsewhere (all-reduce), on a replica that holds
+  // everything. Errors as of Push.
+  Status ApplyStep(const PushRequest& sum);
 
-  // The live dense values, for a worker in the same thread that is the only one to push.
+  // Fills the target. In synchronous mode waits up to `wait_seconds` for the step before to close,
+  // then answers DeadlineExceeded.
+  Status Pull(const PullRequest& request, const PullTarget& target, double wait_seconds);
+
+  // A copy of a push that another server applied, to those of its partitions that `mine` tells.
+  Status PushReplica(const PushRequest& request, const std::function<bool(uint32_t)>& mine);
+
+  // Placement. What is served must be held.
+  void Serve(uint64_t map_version, std::vector<uint32_t> partitions);
+  void Create(uint32_t partition, const models::NetworkWeights* base);
+  void Drop(uint32_t partition);
+  bool Holds(uint32_t partition) const;
+  // The bytes of a partition; `saved` gets them under the lock, so that it knows which pushes they
+  // have in them.
+  using Saved = std::function<void(const std::string& bytes)>;
+  Result<std::string> Save(uint32_t partition, const Saved& saved = {}) const;
+  // A partition that is held keeps its place in memory.
+  Status Load(uint32_t partition, std::string_view bytes);
+
+  // The live dense values of a shard of one partition, for a worker in the same thread that is the
+  // only one to push.
   std::vector<const float*> LiveDense() const;
 
-  int64_t AppliedBatches(uint32_t epoch, int64_t shard) const;
-  int64_t version() const;
-  int64_t rows() const;  // of all tables
+  // Of the partitions that are served; NotFound when the map is another.
+  Result<int64_t> AppliedBatches(uint64_t map_version, uint32_t epoch, int64_t shard) const;
+  int64_t version(uint32_t partition = 0) const;
+  int64_t rows() const;  // of all tables and partitions
 
-  // The best weights so far are kept beside the live ones (early stopping goes back to them).
-  void KeepBest();
-  // This server's part; the kept ones where there are any.
-  models::NetworkWeights Export() const;
+  // Of the partitions that are served; `kept` is called under the lock, like `applied`.
+  Status KeepBest(uint64_t map_version, const std::function<void()>& kept = {});
+  void KeepBestReplica(std::span<const uint32_t> partitions);
+  Result<models::NetworkWeights> Export(uint64_t map_version, uint32_t partition) const;
+  // Of a shard that holds all partitions.
+  Result<models::NetworkWeights> ExportAll(const models::Network& network) const;
   // Wakes every waiting Pull, which then answers Cancelled.
   void Close();
 
+  const ParameterRules& rules() const { return rules_; }
+
  private:
-  struct Tensor;
-  struct Position {  // of the open step
-    uint32_t epoch = 0;
-    int64_t round = 0;
-    int64_t step = 0;
-    bool over = true;  // the round has ended; the next push opens another
-  };
-  ParameterShard(const models::Network& network, const Options& options, uint64_t seed);
+  // Where each partition's part of a request begins.
+  struct Cuts;
+  // `trusted`: its numbers have been looked at elsewhere.
+  Result<Cuts> CutPush(const PushRequest& request, bool trusted) const;
+  explicit ParameterShard(ParameterRules rules);
 
-  Status CheckShape(const PushRequest& request) const;
   Status CheckIds(size_t table, std::span<const int64_t> ids) const;
-  Status PushLane(const PushRequest& request) REQUIRES(mutex_);
-  void Apply(const std::vector<std::span<const float>>& dense,
-             const std::vector<PushRequest::Rows>& tables, float rate_scale) REQUIRES(mutex_);
-  void CloseStep() REQUIRES(mutex_);
-  enum class Ready { kNow, kBefore, kNotYet };
-  Ready StepReady(const BatchIdentity& batch) const REQUIRES(mutex_);
-  void ReadBefore(const PullRequest& request, const PullTarget& target) const REQUIRES(mutex_);
-  models::NetworkWeights ExportLive() const REQUIRES(mutex_);
+  Status CheckPush(const PushRequest& request, bool trusted) const;
+  Status CutRows(std::span<const uint32_t> partitions, size_t table, std::span<const int64_t> ids,
+                 Cuts* cuts) const;
+  Status CheckMap(uint64_t map_version) const REQUIRES(mutex_);
+  Status Apply(const PushRequest& request, const Cuts& cuts,
+               const std::function<bool(uint32_t)>& mine) REQUIRES(mutex_);
 
-  const Options options_;
-  const uint64_t seed_;
-  std::unique_ptr<models::Optimizer> deep_optimizer_;
-  std::unique_ptr<models::Optimizer> wide_optimizer_;
-  std::vector<models::EmbeddingTable> descriptions_;
+  const ParameterRules rules_;
 
   mutable Mutex mutex_;
   std::condition_variable step_closed_;
-  std::vector<Tensor> tensors_ GUARDED_BY(mutex_);
-  std::vector<EmbeddingSlab> slabs_ GUARDED_BY(mutex_);
-  BatchWindow window_ GUARDED_BY(mutex_);
-  int64_t version_ GUARDED_BY(mutex_) = 0;
+  std::vector<std::unique_ptr<Partition>> partitions_ GUARDED_BY(mutex_);  // null: not here
+  std::vector<uint32_t> served_ GUARDED_BY(mutex_);
+  uint64_t map_version_ GUARDED_BY(mutex_) = 0;
   bool closed_ GUARDED_BY(mutex_) = false;
-  std::unique_ptr<models::NetworkWeights> best_ GUARDED_BY(mutex_);
-
-  // Synchronous mode. Servers close a step one after another, so a worker that takes over a lane
-  // may need the values from before the last step of a server that is ahead: they are kept.
-  SynchronousStep step_ GUARDED_BY(mutex_);
-  Position position_ GUARDED_BY(mutex_);
-  std::vector<std::vector<float>> dense_before_ GUARDED_BY(mutex_);
-  std::vector<RowGradients> rows_before_ GUARDED_BY(mutex_);  // values, not gradients
 };
 
 }  // namespace sluice::elastic

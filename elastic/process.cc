@@ -63,22 +63,11 @@ class Heartbeat {
   std::jthread thread_;
 };
 
-// The whole base is in memory only until the server has taken its part.
-Result<std::unique_ptr<ParameterShard>> MakeShard(const ProcessConfig& config,
-                                                  const models::Network& network,
-                                                  const ParameterShard::Options& options) {
-  if (config.base_weights().empty()) {
-    return ParameterShard::Make(config.plan().model(), network, options, nullptr);
-  }
-  ASSIGN_OR_RETURN(const models::NetworkWeights base, models::LoadWeights(config.base_weights()));
-  return ParameterShard::Make(config.plan().model(), network, options, &base);
-}
-
-Result<std::vector<std::string>> JoinJob(RemoteMaster& master, const std::stop_token& stop) {
+Result<PartitionMap> FirstMap(RemoteMaster& master, const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    ASSIGN_OR_RETURN(std::vector<std::string> addresses, master.Join());
-    if (!addresses.empty()) {
-      return addresses;
+    ASSIGN_OR_RETURN(PartitionMap map, master.Map(0));
+    if (map.version > 0) {
+      return map;
     }
   }
   return Cancelled("stopped before the parameter servers were there");
@@ -86,11 +75,12 @@ Result<std::vector<std::string>> JoinJob(RemoteMaster& master, const std::stop_t
 
 Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMaster& master,
             const std::stop_token& stop) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> addresses, JoinJob(master, stop));
+  ASSIGN_OR_RETURN(const PartitionMap map, FirstMap(master, stop));
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(config.plan().model()));
-  const std::unique_ptr<ParameterLink> parameters =
-      ConnectParameters(addresses, config.token(), *network, stop);
+  const std::unique_ptr<ParameterLink> parameters = ConnectParameters(
+      map, [&master](uint64_t newer_than) { return master.Map(newer_than); }, config.token(),
+      *network, stop);
   const Worker::Job job{config.plan(), source, config.dataset(),
                         config.has_validation() ? &config.validation() : nullptr};
   ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker, Worker::Make(job, master, *parameters));
@@ -135,20 +125,31 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(config.plan().model()));
   ParameterShard::Options options;
-  options.placement = {config.server_index(), config.servers()};
+  options.partitions = config.partitions();
   options.synchronous = IsSynchronous(config.plan());
+  options.empty = true;
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
-                   MakeShard(config, *network, options));
+                   ParameterShard::Make(config.plan().model(), *network, options, nullptr));
+  ParameterServer::Options door{config.listen_host(), config.token(), config.server_id(), nullptr};
+  if (!config.base_weights().empty()) {
+    ASSIGN_OR_RETURN(models::NetworkWeights base, models::LoadWeights(config.base_weights()));
+    RETURN_IF_ERROR(models::CheckShape(base, *network));
+    door.base = std::make_unique<models::NetworkWeights>(std::move(base));
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterServer> server,
-                   ParameterServer::Start(config.listen_host(), config.token(), *network,
-                                          options.placement, *shard));
+                   ParameterServer::Start(std::move(door), *shard));
   const std::unique_ptr<RemoteMaster> master =
       RemoteMaster::Connect(config.master_address(), config.token(), 0, stop);
-  RETURN_IF_ERROR(master->Register(config.name(), config.server_index(), server->address()));
   std::mutex mutex;
   std::condition_variable_any stopped;
   std::unique_lock<std::mutex> lock(mutex);
-  stopped.wait(lock, stop, [&stop] { return stop.stop_requested(); });
+  do {
+    ASSIGN_OR_RETURN(const bool wanted,
+                     master->Register(config.name(), config.server_id(), server->address()));
+    if (!wanted) {
+      return Status(Code::kAborted, "the master has given this parameter server up");
+    }
+  } while (!stopped.wait_for(lock, stop, kHeartbeat, [&stop] { return stop.stop_requested(); }));
   return Cancelled("the parameter server was stopped");
 }
 

@@ -58,6 +58,13 @@ void SynchronousStep::StartRound(uint32_t lanes) {
   gradients_.assign(lanes, std::nullopt);
 }
 
+void SynchronousStep::Restore(std::vector<bool> ended,
+                              std::vector<std::optional<LaneGradient>> gradients) {
+  SLUICE_CHECK(ended.size() == gradients.size(), "a lane has a place in both");
+  ended_ = std::move(ended);
+  gradients_ = std::move(gradients);
+}
+
 bool SynchronousStep::Has(uint32_t lane) const {
   return ended_[lane] || gradients_[lane].has_value();
 }

@@ -41,10 +41,15 @@ class SynchronousStep {
   LaneGradient Close();
   uint32_t lanes() const { return static_cast<uint32_t>(ended_.size()); }
 
+  // The open step as it is, by lane.
+  const std::vector<bool>& ended() const { return ended_; }
+  const std::vector<std::optional<LaneGradient>>& gradients() const { return gradients_; }
+  void Restore(std::vector<bool> ended, std::vector<std::optional<LaneGradient>> gradients);
+
  private:
   void Merge(LaneGradient* left, const LaneGradient& right) const;
 
-  const std::vector<uint32_t> dimensions_;
+  std::vector<uint32_t> dimensions_;
   std::vector<bool> ended_;
   std::vector<std::optional<LaneGradient>> gradients_;
 };

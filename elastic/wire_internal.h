@@ -8,7 +8,9 @@
 #include <string>
 
 #include "base/status.h"
+#include "elastic/checkpoint.h"
 #include "elastic/parameter_shard.h"
+#include "elastic/partition_map.h"
 #include "elastic/task.h"
 
 // After ours: gRPC brings macros that have the names of those in base/mutex.h.
@@ -38,6 +40,12 @@ Task FromProto(const TaskProto& proto);
 void ToProto(const BatchIdentity& batch, BatchProto* proto);
 BatchIdentity FromProto(const BatchProto& proto);
 
+void ToProto(const PartitionMap& map, PartitionMapProto* proto);
+PartitionMap FromProto(const PartitionMapProto& proto);
+
+void ToProto(const CheckpointManifest::File& file, CheckpointFileProto* proto);
+CheckpointManifest::File FromProto(const CheckpointFileProto& proto);
+
 template <typename Number>
 std::string Pack(std::span<const Number> numbers) {
   return std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
@@ -54,6 +62,31 @@ Status Unpack(const std::string& bytes, std::vector<Number>* numbers) {
   }
   return Status();
 }
+
+// The numbers where they lie: a string's bytes are aligned for any number.
+template <typename Number>
+Result<std::span<const Number>> View(const std::string& bytes) {
+  if (bytes.size() % sizeof(Number) != 0 ||
+      reinterpret_cast<uintptr_t>(bytes.data()) % alignof(Number) != 0) {
+    return InvalidArgument("a message with half a number in it");
+  }
+  return std::span(reinterpret_cast<const Number*>(bytes.data()), bytes.size() / sizeof(Number));
+}
+// Room for so many numbers in a message.
+template <typename Number>
+Number* Room(size_t count, std::string* bytes) {
+  bytes->resize(count * sizeof(Number));
+  return reinterpret_cast<Number*>(bytes->data());
+}
+
+// A push whose numbers lie in the message, which must outlive it.
+struct UnpackedPush {
+  std::vector<uint32_t> partitions;
+  PushRequest request;
+};
+// `partitions`: what the push is about.
+Status Unpack(const PushProto& proto, const PartitionLayout& layout,
+              std::span<const uint32_t> partitions, UnpackedPush* push);
 
 std::unique_ptr<grpc::Server> StartServer(const std::string& host, grpc::Service* service,
                                           int* port);

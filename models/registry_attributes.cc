@@ -81,6 +81,9 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
   attributes->push_back(
       WithAliases(Integer("engine.num_ps", {}, Between(0, kMostWorkers), "parameter servers"),
                   {"train.num_ps"}));
+  attributes->push_back(Integer("engine.replicas", {}, Between(0, 1),
+                                "further copies of each parameter on another server, so that a "
+                                "lost one costs nothing; 1 with two servers or more"));
   attributes->push_back(Flag("engine.sync", {},
                              "true: every step waits for all workers, and the model does not "
                              "depend on their number"));

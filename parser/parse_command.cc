@@ -77,7 +77,7 @@ Result<ExtendedStatement> ParseJob(Cursor& cursor, JobStatement::Action action) 
   statement.action = action;
   RETURN_IF_ERROR(cursor.ExpectWord("JOB"));
   ASSIGN_OR_RETURN(statement.job, cursor.TakeInteger("the job's number"));
-  return ExtendedStatement(std::move(statement));
+  return ExtendedStatement(statement);
 }
 
 Result<ExtendedStatement> ParseSet(Cursor& cursor) {

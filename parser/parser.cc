@@ -99,8 +99,7 @@ Result<Statement> ParsePiece(std::string_view script, const Piece& piece) {
     plan.span = piece.span;
     return Statement(std::move(plan));
   }
-  return std::visit([](auto&& statement) { return Statement(std::move(statement)); },
-                    std::move(extended));
+  return std::visit([](auto& statement) { return Statement(std::move(statement)); }, extended);
 }
 
 }  // namespace

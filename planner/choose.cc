@@ -311,6 +311,9 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
   const int64_t servers = work.parameters > kParametersPerServer ? 2 : 1;
   strategy->set_parameter_servers(
       Unsigned(std::max<int64_t>(attributes.Integer("engine.num_ps").value_or(servers), 1)));
+  strategy->set_replicas(strategy->parameter_servers() > 1
+                             ? Unsigned(attributes.Integer("engine.replicas").value_or(1))
+                             : 0);
   strategy->set_reason(AsksForFleet(attributes) ? "engine.* asks for processes"
                                                 : "too much work for one process");
   return OkStatus();

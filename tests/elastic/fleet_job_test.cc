@@ -2,6 +2,7 @@
 
 #include "catalog/dataset.pb.h"
 #include "elastic/job.h"
+#include "elastic/job_handle.h"
 #include "tests/elastic/small_job.h"
 #include "tests/elastic/thread_fleet.h"
 
@@ -34,7 +35,8 @@ plan::TrainPlan FleetPlan(uint32_t workers, uint32_t servers, uint32_t epochs) {
 FleetRun TrainWith(
     const plan::TrainPlan& plan, testing::MemorySource& source, int64_t rows_per_shard,
     const models::NetworkWeights* base = nullptr,
-    const std::function<void(ThreadFleet&, const std::string&, const std::string&)>& disturb = {}) {
+    const std::function<void(ThreadFleet&, const std::string&, const std::string&)>& disturb = {},
+    JobHandle* handle = nullptr) {
   ThreadFleet fleet(source);
   FleetRun run;
   EventCallback events;
@@ -45,7 +47,7 @@ FleetRun TrainWith(
     }
   };
   run.outcome = TrainOnFleet(plan, source, fleet, "job1", source.Spec(rows_per_shard), nullptr,
-                             base, {}, events, {});
+                             base, {}, events, {}, handle);
   run.launched = fleet.launched();
   return run;
 }
@@ -111,8 +113,11 @@ TEST(TrainOnFleet, SynchronousModelSurvivesALostWorkerBitByBit) {
   const FleetRun disturbed =
       TrainWith(plan, *source, 500, nullptr,
                 [](ThreadFleet& fleet, const std::string& kind, const std::string&) {
-                  if (kind == "epoch_done") {
-                    (void)fleet.Stop(fleet.launched().back(), 0);
+                  for (const std::string& name : fleet.launched()) {
+                    if (kind == "epoch_done" && name.starts_with("job1-worker-")) {
+                      (void)fleet.Stop(name, 0);
+                      break;
+                    }
                   }
                 });
   ASSERT_TRUE(undisturbed.outcome.ok()) << undisturbed.outcome.status().ToString();
@@ -175,6 +180,75 @@ TEST(TrainOnFleet, BadDataEndsTheJobWithTheWorkersText) {  // E12
   EXPECT_NE(run.outcome.status().message().find("'y'"), std::string::npos)
       << run.outcome.status().ToString();
   EXPECT_LE(run.launched.size(), 3U) << "a mistake in the data is not tried again";
+}
+
+// G3: a lost server's backup goes on with what it has, another one is filled in its place.
+TEST(TrainOnFleet, P15_LostParameterServersAreReplacedBitByBit) {
+  const auto source = SmallSource(6'000);
+  plan::TrainPlan plan = FleetPlan(2, 2, 6);
+  plan.mutable_strategy()->set_replicas(1);
+  plan.mutable_strategy()->set_mode(plan::Strategy::SYNCHRONOUS);
+  plan.mutable_strategy()->set_micro_batches(4);
+  const FleetRun undisturbed = TrainWith(plan, *source, 500);
+  int lost = 0;
+  const FleetRun disturbed =
+      TrainWith(plan, *source, 500, nullptr,
+                [&](ThreadFleet& fleet, const std::string& kind, const std::string&) {
+                  if (kind == "epoch_done" && lost < 4) {
+                    (void)fleet.Stop("job1-ps-" + std::to_string(lost++), 0);
+                  }
+                });
+  ASSERT_TRUE(undisturbed.outcome.ok()) << undisturbed.outcome.status().ToString();
+  ASSERT_TRUE(disturbed.outcome.ok()) << disturbed.outcome.status().ToString();
+  EXPECT_GE(disturbed.Count("server_lost"), 1);
+  EXPECT_EQ(Bits(disturbed), Bits(undisturbed));
+}
+
+// Partitions move while training goes on: the model is the one of an undisturbed run.
+TEST(TrainOnFleet, P20_ServersComeAndGoWhileTrainingGoesOn) {
+  const auto source = SmallSource(6'000);
+  plan::TrainPlan plan = FleetPlan(2, 2, 8);
+  plan.mutable_strategy()->set_replicas(1);
+  plan.mutable_strategy()->set_mode(plan::Strategy::SYNCHRONOUS);
+  plan.mutable_strategy()->set_micro_batches(4);
+  const FleetRun undisturbed = TrainWith(plan, *source, 500);
+  JobHandle handle;
+  int epoch = 0;
+  const FleetRun run = TrainWith(
+      plan, *source, 500, nullptr,
+      [&](ThreadFleet&, const std::string& kind, const std::string&) {
+        if (kind == "epoch_done") {
+          ++epoch;
+          ASSERT_TRUE(handle.SetParameterServers(epoch < 3 ? 4 : 3).ok());
+        }
+      },
+      &handle);
+  ASSERT_TRUE(undisturbed.outcome.ok()) << undisturbed.outcome.status().ToString();
+  ASSERT_TRUE(run.outcome.ok()) << run.outcome.status().ToString();
+  EXPECT_GE(run.Count("partitions_moved"), 2);
+  EXPECT_EQ(run.Count("server_lost"), 0);
+  EXPECT_EQ(run.outcome->rows_trained, 8 * run.outcome->rows_per_epoch);
+  EXPECT_EQ(Bits(run), Bits(undisturbed));
+  EXPECT_EQ(handle.SetParameterServers(2).code(), Code::kFailedPrecondition);
+}
+
+TEST(TrainOnFleet, AsynchronousTrainingOutlivesItsServers) {
+  const auto source = SmallSource(20'000);
+  plan::TrainPlan plan = FleetPlan(2, 3, 4);
+  plan.mutable_strategy()->set_replicas(1);
+  int lost = 0;
+  const FleetRun run =
+      TrainWith(plan, *source, 500, nullptr,
+                [&](ThreadFleet& fleet, const std::string& kind, const std::string&) {
+                  if (kind == "epoch_done" && lost < 3) {
+                    (void)fleet.Stop("job1-ps-" + std::to_string(lost++), 0);
+                  }
+                });
+  ASSERT_TRUE(run.outcome.ok()) << run.outcome.status().ToString();
+  EXPECT_GE(run.Count("server_lost"), 1);
+  EXPECT_EQ(run.outcome->rows_trained, 4 * run.outcome->rows_per_epoch);
+  EXPECT_EQ(run.outcome->rows_per_epoch + run.outcome->validation_rows, 20'000);
+  EXPECT_GT(MetricOf(*run.outcome, "auc"), 0.87);
 }
 
 TEST(TrainOnFleet, LostParameterServerIsAClearError) {

@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <thread>
 
-#include "elastic/grpc_links.h"
 #include "tests/elastic/small_job.h"
 
 namespace sluice::elastic {
@@ -25,29 +26,44 @@ class ParameterShardTest : public ::testing::Test {
     optimizer.set_name(name);
     optimizer.mutable_arguments(0)->set_number(rate);
   }
-  std::unique_ptr<ParameterShard> Make(Placement placement = {}, bool synchronous = false) const {
-    return ParameterShard::Make(plan_.model(), *network_, {placement, synchronous}, nullptr)
+  std::unique_ptr<ParameterShard> Make(uint32_t partitions = 1, bool synchronous = false) const {
+    return ParameterShard::Make(plan_.model(), *network_, {partitions, synchronous, false}, nullptr)
         .value();
   }
 
   // A gradient of `value` everywhere, for the rows `ids` of the first table.
   struct Owned {
+    std::vector<uint32_t> partitions;
+    std::vector<int64_t> versions;
     std::vector<std::vector<float>> dense;
     std::vector<std::vector<int64_t>> ids;
     std::vector<std::vector<float>> values;
     PushRequest request;
   };
-  Owned Gradient(BatchIdentity batch, float value, std::vector<int64_t> ids,
-                 Placement placement = {}) const {
-    Owned owned;
-    for (const models::DenseTensor& tensor : network_->dense()) {
-      const auto [begin, end] = placement.Slice(tensor.size());
-      owned.dense.emplace_back(end - begin, value);
+  // `partitions`: those of a job of `of`; all when empty.
+  Owned Gradient(BatchIdentity batch, float value, const std::vector<int64_t>& ids,
+                 int64_t version = 0, uint32_t of = 1,
+                 std::vector<uint32_t> partitions = {}) const {
+    const PartitionLayout layout(*network_, of);
+    if (partitions.empty()) {
+      partitions.resize(of);
+      std::iota(partitions.begin(), partitions.end(), 0);
     }
+    Owned owned;
+    owned.partitions = std::move(partitions);
+    owned.versions.assign(owned.partitions.size(), version);
     owned.ids.resize(network_->tables().size());
     owned.values.resize(network_->tables().size());
-    owned.ids[0] = std::move(ids);
+    for (uint32_t partition : owned.partitions) {
+      for (const PartitionLayout::Chunk& chunk : layout.chunks(partition)) {
+        owned.dense.emplace_back(chunk.size(), value);
+      }
+      std::copy_if(ids.begin(), ids.end(), std::back_inserter(owned.ids[0]),
+                   [&](int64_t id) { return layout.PartitionOf(0, id) == partition; });
+    }
     owned.values[0].assign(owned.ids[0].size() * network_->tables()[0].dimension, value);
+    owned.request.partitions = owned.partitions;
+    owned.request.versions = owned.versions;
     owned.request.batch = batch;
     owned.request.weight = 1;
     for (const std::vector<float>& tensor : owned.dense) {
@@ -60,23 +76,30 @@ class ParameterShardTest : public ::testing::Test {
   }
   std::vector<float> Row(ParameterShard& shard, int64_t id, BatchIdentity step = {},
                          bool evaluation = true, int64_t* version = nullptr) const {
+    const uint32_t partition = shard.rules().layout.PartitionOf(0, id);
     std::vector<std::vector<int64_t>> ids(network_->tables().size());
     ids[0] = {id};
     std::vector<float> row(network_->tables()[0].dimension);
     PullRequest pull;
+    pull.partitions = std::span(&partition, 1);
     pull.batch = step;
     pull.evaluation = evaluation;
+    int64_t read = 0;
     PullTarget target;
+    target.versions = std::span(&read, 1);
     for (const std::vector<int64_t>& table : ids) {
       pull.tables.emplace_back(table);
       target.tables.push_back(row.data());
     }
-    const Result<int64_t> got = shard.Pull(pull, target, 0.01);
-    EXPECT_TRUE(got.ok()) << got.status().ToString();
-    if (version != nullptr && got.ok()) {
-      *version = *got;
+    const Status status = shard.Pull(pull, target, 0.01);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    if (version != nullptr) {
+      *version = read;
     }
     return row;
+  }
+  std::string Bits(const ParameterShard& shard) const {
+    return models::SaveWeights(shard.ExportAll(*network_).value());
   }
   static BatchIdentity Batch(int64_t shard, int64_t batch, uint32_t attempt = 1) {
     BatchIdentity identity;
@@ -99,7 +122,7 @@ class ParameterShardTest : public ::testing::Test {
   std::unique_ptr<models::Network> network_;
 };
 
-TEST_F(ParameterShardTest, SamePushIsAppliedOnce) {  // P6
+TEST_F(ParameterShardTest, P6_SamePushIsAppliedOnce) {
   const auto shard = Make();
   const std::vector<float> before = Row(*shard, 3);
   const Owned push = Gradient(Batch(0, 0), 1, {3});
@@ -107,7 +130,7 @@ TEST_F(ParameterShardTest, SamePushIsAppliedOnce) {  // P6
   ASSERT_TRUE(shard->Push(push.request).ok());
   EXPECT_EQ(shard->version(), 1);
   EXPECT_FLOAT_EQ(Row(*shard, 3)[0], before[0] - 0.1F);
-  EXPECT_EQ(shard->AppliedBatches(1, 0), 1);
+  EXPECT_EQ(shard->AppliedBatches(0, 1, 0).value(), 1);
 }
 
 TEST_F(ParameterShardTest, OldEpochsAreRepetitions) {
@@ -119,7 +142,7 @@ TEST_F(ParameterShardTest, OldEpochsAreRepetitions) {
   EXPECT_EQ(shard->version(), 1);
 }
 
-TEST_F(ParameterShardTest, PushesOfAnOlderLeaseAreRefused) {  // S12
+TEST_F(ParameterShardTest, S12_PushesOfAnOlderLeaseAreRefused) {
   const auto shard = Make();
   ASSERT_TRUE(shard->Push(Gradient(Batch(0, 0, 2), 1, {3}).request).ok());
   const Status zombie = shard->Push(Gradient(Batch(0, 1, 1), 1, {3}).request);
@@ -131,13 +154,13 @@ TEST_F(ParameterShardTest, ABatchCannotOvertakeAnother) {
   const auto shard = Make();
   ASSERT_TRUE(shard->Push(Gradient(Batch(0, 0), 1, {3}).request).ok());
   EXPECT_EQ(shard->Push(Gradient(Batch(0, 2), 1, {3}).request).code(), Code::kFailedPrecondition);
-  EXPECT_EQ(shard->AppliedBatches(1, 0), 1);
+  EXPECT_EQ(shard->AppliedBatches(0, 1, 0).value(), 1);
 }
 
-TEST_F(ParameterShardTest, RowsDoNotDependOnWhoAsksFirst) {  // P3
+TEST_F(ParameterShardTest, P3_RowsDoNotDependOnWhoAsksFirst) {
   const auto one = Make();
   const auto other = Make();
-  const auto third = Make({1, 2});
+  const auto third = Make(8);
   std::vector<std::vector<float>> forwards, backwards;
   for (int64_t id = 0; id < 50; ++id) {
     forwards.push_back(Row(*one, id));
@@ -153,7 +176,7 @@ TEST_F(ParameterShardTest, RowsDoNotDependOnWhoAsksFirst) {  // P3
   EXPECT_EQ(Row(*one, 7), forwards[7]);
 }
 
-TEST_F(ParameterShardTest, NoUpdateIsLostAmongThreads) {  // P4, P5
+TEST_F(ParameterShardTest, P4_P5_NoUpdateIsLostAmongThreads) {
   const auto shard = Make();
   const std::vector<float> before = Row(*shard, 3);
   constexpr int kThreads = 4, kPushes = 300;
@@ -161,8 +184,7 @@ TEST_F(ParameterShardTest, NoUpdateIsLostAmongThreads) {  // P4, P5
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < kPushes; ++i) {
-        Owned push = Gradient(Batch(t, i), 0.01F, {3, 4, t});
-        push.request.version = shard->version();
+        const Owned push = Gradient(Batch(t, i), 0.01F, {3, 4, t}, shard->version());
         ASSERT_TRUE(shard->Push(push.request).ok());
       }
     });
@@ -171,25 +193,22 @@ TEST_F(ParameterShardTest, NoUpdateIsLostAmongThreads) {  // P4, P5
   EXPECT_EQ(shard->version(), kThreads * kPushes);
   EXPECT_LT(Row(*shard, 4)[0], before[0]);
   for (int t = 0; t < kThreads; ++t) {
-    EXPECT_EQ(shard->AppliedBatches(1, t), kPushes);
+    EXPECT_EQ(shard->AppliedBatches(0, 1, t).value(), kPushes);
   }
 }
 
-TEST_F(ParameterShardTest, StaleGradientsCountLess) {  // P8
+TEST_F(ParameterShardTest, P8_StaleGradientsCountLess) {
   const auto shard = Make();
   for (int64_t batch = 0; batch < 10; ++batch) {
-    Owned push = Gradient(Batch(0, batch), 0, {});
-    push.request.version = batch;
-    ASSERT_TRUE(shard->Push(push.request).ok());
+    ASSERT_TRUE(shard->Push(Gradient(Batch(0, batch), 0, {}, batch).request).ok());
   }
   const std::vector<float> before = Row(*shard, 3);
-  Owned push = Gradient(Batch(1, 0), 1, {3});
-  push.request.version = 6;  // four versions ago
+  const Owned push = Gradient(Batch(1, 0), 1, {3}, 6);  // four versions ago
   ASSERT_TRUE(shard->Push(push.request).ok());
   EXPECT_NEAR(Row(*shard, 3)[0], before[0] - 0.1F / 4, 1e-6F);
 }
 
-TEST_F(ParameterShardTest, WrongPushesAreTypedErrorsAndChangeNothing) {  // P17
+TEST_F(ParameterShardTest, P17_WrongPushesAreTypedErrorsAndChangeNothing) {
   const auto shard = Make();
   Owned nan = Gradient(Batch(0, 0), std::nanf(""), {3});
   EXPECT_EQ(shard->Push(nan.request).sqlstate(), "22003");
@@ -210,7 +229,7 @@ TEST_F(ParameterShardTest, WrongPushesAreTypedErrorsAndChangeNothing) {  // P17
   ASSERT_TRUE(shard->Push(Gradient(Batch(0, 0), 1, {3}).request).ok());
 }
 
-TEST_F(ParameterShardTest, FreshRowsHaveFreshSlots) {  // P2
+TEST_F(ParameterShardTest, P2_FreshRowsHaveFreshSlots) {
   for (const char* optimizer : {"Adam", "Adagrad", "Ftrl"}) {
     SetOptimizer(optimizer, 0.01);
     const auto shard = Make();
@@ -221,33 +240,54 @@ TEST_F(ParameterShardTest, FreshRowsHaveFreshSlots) {  // P2
     for (int64_t batch = 0; batch < 5; ++batch) {
       ASSERT_TRUE(shard->Push(Gradient(Batch(0, batch), 0.5F, ids).request).ok());
     }
-    const models::NetworkWeights weights = shard->Export();
+    const models::NetworkWeights weights = shard->ExportAll(*network_).value();
     for (const float value : weights.tables[0].values) {
       EXPECT_TRUE(std::isfinite(value)) << optimizer;
     }
   }
 }
 
-TEST_F(ParameterShardTest, PartsOfServersMakeTheWhole) {
+TEST_F(ParameterShardTest, PartitionsMakeTheWhole) {
   const auto whole = Make();
-  std::vector<models::NetworkWeights> parts;
-  const Owned all = Gradient(Batch(0, 0), 1, {1, 5, 9, 20, 33});
-  ASSERT_TRUE(whole->Push(all.request).ok());
-  for (uint32_t server = 0; server < 3; ++server) {
-    const Placement placement{server, 3};
-    std::vector<int64_t> mine;
-    for (int64_t id : {1, 5, 9, 20, 33}) {
-      if (Placement::ServerOf(0, id, 3) == server) {
-        mine.push_back(id);
-      }
-    }
-    const auto part = Make(placement);
-    ASSERT_TRUE(part->Push(Gradient(Batch(0, 0), 1, mine, placement).request).ok());
-    parts.push_back(part->Export());
+  const auto cut = Make(8);
+  for (int64_t batch = 0; batch < 3; ++batch) {
+    const std::vector<int64_t> ids{1, 5, 9, 20, 33 + batch};
+    ASSERT_TRUE(whole->Push(Gradient(Batch(0, batch), 1, ids, batch).request).ok());
+    ASSERT_TRUE(cut->Push(Gradient(Batch(0, batch), 1, ids, batch, 8).request).ok());
   }
-  const Result<models::NetworkWeights> merged = MergeParts(parts, *network_);
-  ASSERT_TRUE(merged.ok()) << merged.status().ToString();
-  EXPECT_EQ(models::SaveWeights(*merged), models::SaveWeights(whole->Export()));
+  EXPECT_EQ(Bits(*cut), Bits(*whole));
+  Owned misplaced = Gradient(Batch(0, 3), 1, {1, 5, 9, 20}, 3, 8);
+  std::reverse(misplaced.ids[0].begin(), misplaced.ids[0].end());
+  EXPECT_EQ(cut->Push(misplaced.request).code(), Code::kInvalidArgument);
+}
+
+TEST_F(ParameterShardTest, ARequestByAnotherMapChangesNothing) {
+  const auto shard = Make(4);
+  shard->Serve(7, {0, 1, 2, 3});
+  Owned push = Gradient(Batch(0, 0), 1, {3}, 0, 4);
+  push.request.map_version = 6;
+  EXPECT_EQ(shard->Push(push.request).code(), Code::kNotFound);
+  EXPECT_EQ(shard->AppliedBatches(6, 1, 0).status().code(), Code::kNotFound);
+  EXPECT_EQ(shard->version(), 0);
+  push.request.map_version = 7;
+  EXPECT_TRUE(shard->Push(push.request).ok());
+}
+
+// What moves takes its windows along: a batch that reached some partitions and not others is
+// completed, and nothing is applied twice.
+TEST_F(ParameterShardTest, S13_AMovedPartitionRemembersItsBatches) {
+  const auto from = Make(4);
+  const auto to = Make(4);
+  ASSERT_TRUE(from->Push(Gradient(Batch(0, 0), 1, {1, 2, 3, 4}, 0, 4).request).ok());
+  for (uint32_t partition : {0U, 2U}) {
+    ASSERT_TRUE(to->Load(partition, from->Save(partition).value()).ok());
+  }
+  const Owned again = Gradient(Batch(0, 0), 1, {1, 2, 3, 4}, 0, 4);
+  ASSERT_TRUE(to->Push(again.request).ok());
+  EXPECT_EQ(Bits(*to), Bits(*from));
+  for (uint32_t partition = 0; partition < 4; ++partition) {
+    EXPECT_EQ(to->version(partition), 1);
+  }
 }
 
 TEST_F(ParameterShardTest, ContinuingForgetsNothing) {
@@ -257,10 +297,10 @@ TEST_F(ParameterShardTest, ContinuingForgetsNothing) {
     for (int64_t batch = 0; batch < 5; ++batch) {
       ASSERT_TRUE(first->Push(Gradient(Batch(0, batch), 0.5F, {3, 4}).request).ok());
     }
-    const models::NetworkWeights base = first->Export();
+    const models::NetworkWeights base = first->ExportAll(*network_).value();
     const auto second = ParameterShard::Make(plan_.model(), *network_, {}, &base).value();
     ASSERT_TRUE(second->Push(Gradient(Batch(0, 0), 0, {3, 4}).request).ok());
-    const models::NetworkWeights after = second->Export();
+    const models::NetworkWeights after = second->ExportAll(*network_).value();
     for (size_t i = 0; i < base.dense[0].size(); ++i) {
       EXPECT_NEAR(after.dense[0][i], base.dense[0][i], 1e-4F) << optimizer;
     }
@@ -274,17 +314,17 @@ TEST_F(ParameterShardTest, ContinuingForgetsNothing) {
 TEST_F(ParameterShardTest, KeptWeightsAreExported) {
   const auto shard = Make();
   ASSERT_TRUE(shard->Push(Gradient(Batch(0, 0), 1, {3}).request).ok());
-  shard->KeepBest();
-  const std::string best = models::SaveWeights(shard->Export());
+  ASSERT_TRUE(shard->KeepBest(0).ok());
+  const std::string best = Bits(*shard);
   ASSERT_TRUE(shard->Push(Gradient(Batch(0, 1), 1, {4}).request).ok());
-  EXPECT_EQ(models::SaveWeights(shard->Export()), best);
+  EXPECT_EQ(Bits(*shard), best);
 }
 
-TEST_F(ParameterShardTest, AStepClosesOverAllLanesInAnyOrder) {  // P9
+TEST_F(ParameterShardTest, P9_AStepClosesOverAllLanesInAnyOrder) {
   std::string bits;
   for (const std::vector<uint32_t>& order :
        {std::vector<uint32_t>{0, 1, 2, 3}, {3, 1, 0, 2}, {2, 3, 1, 0}}) {
-    const auto shard = Make({}, true);
+    const auto shard = Make(1, true);
     for (uint32_t lane : order) {
       EXPECT_EQ(shard->version(), 0);
       const float value = 0.1F * static_cast<float>(lane + 1);
@@ -293,23 +333,27 @@ TEST_F(ParameterShardTest, AStepClosesOverAllLanesInAnyOrder) {  // P9
       ASSERT_TRUE(shard->Push(push.request).ok()) << "a repetition is acknowledged";
     }
     EXPECT_EQ(shard->version(), 1);
-    const std::string now = models::SaveWeights(shard->Export());
+    const std::string now = Bits(*shard);
     EXPECT_TRUE(bits.empty() || bits == now);
     bits = now;
   }
 }
 
 TEST_F(ParameterShardTest, AStepWaitsForTheOneBefore) {
-  const auto shard = Make({}, true);
+  const auto shard = Make(1, true);
   ASSERT_TRUE(shard->Push(Gradient(Lane(0, 2, 0), 1, {3}).request).ok());
   std::vector<int64_t> ids{3};
   std::vector<float> row(network_->tables()[0].dimension);
+  const uint32_t partition = 0;
+  int64_t version = 0;
   PullRequest pull;
+  pull.partitions = std::span(&partition, 1);
   pull.batch = Lane(0, 2, 1);
   pull.tables.assign(network_->tables().size(), ids);
   PullTarget target;
+  target.versions = std::span(&version, 1);
   target.tables.assign(network_->tables().size(), row.data());
-  EXPECT_EQ(shard->Pull(pull, target, 0.001).status().code(), Code::kDeadlineExceeded);
+  EXPECT_EQ(shard->Pull(pull, target, 0.001).code(), Code::kDeadlineExceeded);
   ASSERT_TRUE(shard->Push(Gradient(Lane(1, 2, 0), 1, {3}).request).ok());
   EXPECT_TRUE(shard->Pull(pull, target, 0.001).ok());
 }
@@ -317,7 +361,7 @@ TEST_F(ParameterShardTest, AStepWaitsForTheOneBefore) {
 // A server that is one step ahead of another still has the values that a new holder of a lane
 // needs.
 TEST_F(ParameterShardTest, ValuesFromBeforeTheLastStepAreKept) {
-  const auto shard = Make({}, true);
+  const auto shard = Make(1, true);
   const std::vector<float> before = Row(*shard, 3, Lane(0, 2, 0), false);
   for (uint32_t lane : {0U, 1U}) {
     ASSERT_TRUE(shard->Push(Gradient(Lane(lane, 2, 0), 1, {3}).request).ok());
@@ -330,9 +374,11 @@ TEST_F(ParameterShardTest, ValuesFromBeforeTheLastStepAreKept) {
 }
 
 TEST_F(ParameterShardTest, LanesMayEndAtDifferentSteps) {  // R5
-  const auto shard = Make({}, true);
+  const auto shard = Make(1, true);
   const auto end = [&](uint32_t lane, int64_t step) {
+    const uint32_t partition = 0;
     PushRequest request;
+    request.partitions = std::span(&partition, 1);
     request.batch = Lane(lane, 2, step);
     request.end = true;
     return shard->Push(request);

@@ -1,14 +1,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <mutex>
 
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/job.h"
+#include "elastic/job_handle.h"
 #include "executor/local_fleet.h"
 #include "tests/elastic/small_job.h"
 
@@ -90,6 +93,39 @@ class FleetTraining : public ::testing::Test {
     return TrainOnFleet(plan, *source_, *fleet_, "job1", dataset_->spec(), nullptr, nullptr, {},
                         events, {});
   }
+  // At the end of each of the first epochs one server gets `signal`; then `at_epoch` is called.
+  Result<TrainOutcome> TrainWithLostServers(
+      const plan::TrainPlan& plan, int signal, int victims,
+      const std::function<void(JobHandle&, int)>& at_epoch = {}) {
+    JobHandle handle;
+    EventCallback events;
+    int epoch = 0;
+    std::chrono::steady_clock::time_point killed;
+    events.on_event = [&](const std::string& kind, const std::string& detail) {
+      events_.push_back(kind + " " + detail);
+      if (kind == "server_lost") {
+        // From the signal to the new map; for who looks, as no test can promise it.
+        RecordProperty("takeover_milliseconds",
+                       std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                          std::chrono::steady_clock::now() - killed)
+                                          .count()));
+      }
+      if (kind != "epoch_done") {
+        return;
+      }
+      const Result<int> pid = fleet_->ProcessId("job1-ps-" + std::to_string(epoch));
+      if (epoch < victims && pid.ok()) {
+        killed = std::chrono::steady_clock::now();
+        kill(*pid, signal);
+      }
+      ++epoch;
+      if (at_epoch) {
+        at_epoch(handle, epoch);
+      }
+    };
+    return TrainOnFleet(plan, *source_, *fleet_, "job1", dataset_->spec(), nullptr, nullptr, {},
+                        events, {}, &handle);
+  }
   int Count(const std::string& kind) const {
     int count = 0;
     for (const std::string& event : events_) {
@@ -162,6 +198,58 @@ TEST_F(FleetTraining, SynchronousBitsSurviveKills) {  // G4, S17
   ASSERT_TRUE(killed.ok()) << killed.status().ToString();
   EXPECT_GE(Count("worker_lost"), 3);
   EXPECT_EQ(models::SaveWeights(one->weights), models::SaveWeights(killed->weights));
+}
+
+TEST_F(FleetTraining, P15_KilledServersCostNothing) {
+  const Result<TrainOutcome> undisturbed = Train(Plan(1, 1, 4, true));
+  ASSERT_TRUE(undisturbed.ok()) << undisturbed.status().ToString();
+  plan::TrainPlan plan = Plan(2, 2, 4, true);
+  plan.mutable_strategy()->set_replicas(1);
+  const Result<TrainOutcome> killed = TrainWithLostServers(plan, SIGKILL, 3);
+  ASSERT_TRUE(killed.ok()) << killed.status().ToString();
+  EXPECT_GE(Count("server_lost"), 2);
+  EXPECT_EQ(killed->rows_trained, 4 * killed->rows_per_epoch);
+  EXPECT_EQ(models::SaveWeights(killed->weights), models::SaveWeights(undisturbed->weights));
+  EXPECT_EQ(ChildrenLeft(), 0);
+}
+
+TEST_F(FleetTraining, P7_AsynchronousTrainingOutlivesKilledServers) {
+  plan::TrainPlan plan = Plan(2, 3, 4, false);
+  plan.mutable_strategy()->set_replicas(1);
+  const Result<TrainOutcome> killed = TrainWithLostServers(plan, SIGKILL, 3);
+  ASSERT_TRUE(killed.ok()) << killed.status().ToString();
+  EXPECT_GE(Count("server_lost"), 2);
+  EXPECT_EQ(killed->rows_trained, 4 * killed->rows_per_epoch);
+  EXPECT_EQ(killed->rows_per_epoch + killed->validation_rows, kRows);
+  EXPECT_GT(MetricOf(*killed, "auc"), 0.88);
+}
+
+TEST_F(FleetTraining, AHungServerIsReplaced) {
+  const Result<TrainOutcome> undisturbed = Train(Plan(1, 1, 3, true));
+  ASSERT_TRUE(undisturbed.ok()) << undisturbed.status().ToString();
+  plan::TrainPlan plan = Plan(2, 2, 3, true);
+  plan.mutable_strategy()->set_replicas(1);
+  const Result<TrainOutcome> hung = TrainWithLostServers(plan, SIGSTOP, 1);
+  ASSERT_TRUE(hung.ok()) << hung.status().ToString();
+  EXPECT_EQ(Count("server_lost"), 1);
+  EXPECT_EQ(models::SaveWeights(hung->weights), models::SaveWeights(undisturbed->weights));
+  EXPECT_EQ(ChildrenLeft(), 0);
+}
+
+TEST_F(FleetTraining, P20_ServersComeAndGoWhileTrainingGoesOn) {
+  const Result<TrainOutcome> undisturbed = Train(Plan(1, 1, 5, true));
+  ASSERT_TRUE(undisturbed.ok()) << undisturbed.status().ToString();
+  plan::TrainPlan plan = Plan(2, 2, 5, true);
+  plan.mutable_strategy()->set_replicas(1);
+  const Result<TrainOutcome> moved =
+      TrainWithLostServers(plan, 0, 0, [](JobHandle& handle, int epoch) {
+        ASSERT_TRUE(handle.SetParameterServers(epoch < 3 ? 4 : 3).ok());
+      });
+  ASSERT_TRUE(moved.ok()) << moved.status().ToString();
+  EXPECT_GE(Count("partitions_moved"), 2);
+  EXPECT_EQ(moved->rows_trained, 5 * moved->rows_per_epoch);
+  EXPECT_EQ(models::SaveWeights(moved->weights), models::SaveWeights(undisturbed->weights));
+  EXPECT_EQ(ChildrenLeft(), 0);
 }
 
 TEST_F(FleetTraining, AKilledServerIsAClearErrorAndLeavesNothing) {

@@ -278,7 +278,7 @@ void ModelWorker::Begin(size_t server, int64_t applied) {
   if (lease.task.attempt > 1 && lease.task.range == 0 && server < job_.servers_.size()) {
     Call(false, [self, server, applied, task = lease.task]() -> Then {
       const int64_t there =
-          self->job_.servers_[server].shard->AppliedBatches(task.epoch, task.shard);
+          self->job_.servers_[server].shard->AppliedBatches(0, task.epoch, task.shard).value();
       return [=] { self->Begin(server + 1, std::min(applied, there)); };
     });
     return;

@@ -17,6 +17,8 @@ constexpr double kLongestSeconds = 900;
 constexpr double kPumpSeconds = 0.05;
 constexpr int64_t kMostBatches = 8;  // of a shard
 constexpr int64_t kBatchRows = 10;
+constexpr uint32_t kPartition[] = {0};
+constexpr int64_t kNeverStale[] = {int64_t{1} << 60};  // every gradient counts in full
 
 // A linear model with so many weights.
 models::ModelSpec LinearSpec(size_t weights) {
@@ -76,7 +78,6 @@ struct Simulation::Plan {
   std::vector<int64_t> batches, last_rows;  // by shard
   int64_t total_batches = 0, total_rows = 0;
   const Model* model = nullptr;
-  std::vector<std::vector<float>> gradient;
 };
 
 Simulation::Simulation(uint64_t seed) : world_(seed), plan_(std::make_unique<Plan>()) {}
@@ -124,28 +125,28 @@ int64_t Simulation::RowsBefore(int64_t shard, int64_t batch) const {
 
 void Simulation::MakeServers() {
   servers_.resize(static_cast<size_t>(1 + world_.Below(3)));
-  plan_->model = &ModelOf(servers_.size() * static_cast<size_t>(plan_->total_batches));
-  for (size_t i = 0; i < servers_.size(); ++i) {
-    const Placement placement{static_cast<uint32_t>(i), static_cast<uint32_t>(servers_.size())};
-    Result<std::unique_ptr<ParameterShard>> shard = ParameterShard::Make(
-        plan_->model->spec, *plan_->model->network, {placement, options_.queue.lanes > 0}, nullptr);
+  plan_->model = &ModelOf(static_cast<size_t>(plan_->total_batches));
+  ParameterShard::Options options;
+  options.synchronous = options_.queue.lanes > 0;
+  for (Server& server : servers_) {
+    // Each has a model of its own, and gets every gradient: all that counts is who gets what when.
+    Result<std::unique_ptr<ParameterShard>> shard =
+        ParameterShard::Make(plan_->model->spec, *plan_->model->network, options, nullptr);
     SLUICE_CHECK(shard.ok(), "the simulated servers can be made");
-    servers_[i].shard = std::move(*shard);
+    server.shard = std::move(*shard);
   }
 }
 
 Status Simulation::Push(size_t server, const BatchIdentity& batch, bool end) {
   Server& at = servers_[server];
-  const std::vector<models::DenseTensor>& tensors = plan_->model->network->dense();
-  const Placement placement{static_cast<uint32_t>(server), static_cast<uint32_t>(servers_.size())};
   std::vector<std::vector<float>> dense;
-  for (const models::DenseTensor& tensor : tensors) {
-    const auto [from, to] = placement.Slice(tensor.size());
-    dense.emplace_back(to - from, 0.0F);
+  for (const models::DenseTensor& tensor : plan_->model->network->dense()) {
+    dense.emplace_back(tensor.size(), 0.0F);
   }
   PushRequest request;
+  request.partitions = kPartition;
+  request.versions = kNeverStale;
   request.batch = batch;
-  request.version = int64_t{1} << 60;  // never stale: every gradient counts in full
   request.weight = 1;
   request.end = end;
   request.tables.resize(plan_->model->network->tables().size());
@@ -171,9 +172,13 @@ Status Simulation::Push(size_t server, const BatchIdentity& batch, bool end) {
 
 Status Simulation::Ready(size_t server, const BatchIdentity& batch) {
   PullRequest request;
+  request.partitions = kPartition;
   request.batch = batch;
   request.tables.resize(plan_->model->network->tables().size());
-  return servers_[server].shard->Pull(request, {}, 0).status();
+  int64_t version = 0;
+  PullTarget target;
+  target.versions = std::span(&version, 1);
+  return servers_[server].shard->Pull(request, target, 0);
 }
 
 void Simulation::SawTask(const Task& task, Incarnation owner) {
@@ -276,7 +281,7 @@ void Simulation::Act(const Master::Action& action) {
       return;
     case Master::Action::Kind::kKeepWeights:
       for (Server& server : servers_) {
-        server.shard->KeepBest();
+        SLUICE_CHECK(server.shard->KeepBest(0).ok(), "the map never changes");
       }
       master_->OnWeightsKept(MasterNow());
       return;
@@ -415,7 +420,8 @@ void Simulation::CheckEnd() {
   }
   const std::vector<double> expected = ExpectedWeights();
   for (size_t s = 0; s < servers_.size(); ++s) {
-    const std::vector<float> weights = servers_[s].shard->Export().dense[plan_->model->tensor];
+    const std::vector<float> weights =
+        servers_[s].shard->ExportAll(*plan_->model->network).value().dense[plan_->model->tensor];
     for (size_t i = 0; i < weights.size(); ++i) {
       if (std::abs(weights[i] - expected[i]) > 1e-4) {
         Break(fmt::format("I2: batch {} was applied {} times on server {}, not {}", i, -weights[i],

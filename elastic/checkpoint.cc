@@ -1,0 +1,297 @@
+#include "elastic/checkpoint.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "elastic/crc32c.h"
+#include "elastic/wire_internal.h"
+#include "models/model.pb.h"
+
+namespace sluice::elastic {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "checkpoint-";
+constexpr std::string_view kDraft = "draft-";
+constexpr char kManifest[] = "manifest";
+
+Status SystemError(const std::string& what, const std::string& path) {
+  const int error = errno;
+  const Code code = error == ENOSPC || error == EDQUOT ? Code::kResourceExhausted
+                    : error == EACCES                  ? Code::kPermissionDenied
+                                                       : Code::kUnavailable;
+  return Status(code, fmt::format("cannot {} '{}': {}", what, path, std::strerror(error)));
+}
+
+Status Sync(const std::string& path, int flags) {
+  const int descriptor = open(path.c_str(), flags);
+  if (descriptor < 0) {
+    return SystemError("open", path);
+  }
+  const int synced = fsync(descriptor);
+  const Status status = synced != 0 ? SystemError("sync", path) : Status();
+  close(descriptor);
+  return status;
+}
+
+Status WriteFile(const std::string& path, std::string_view bytes) {
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (descriptor < 0) {
+    return SystemError("create", path);
+  }
+  Status status;
+  while (!bytes.empty() && status.ok()) {
+    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
+    if (written >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(written));
+    } else if (errno != EINTR) {
+      status = SystemError("write", path);
+    }
+  }
+  if (status.ok() && fsync(descriptor) != 0) {
+    status = SystemError("sync", path);
+  }
+  if (close(descriptor) != 0 && status.ok()) {
+    status = SystemError("close", path);
+  }
+  return status;
+}
+
+Result<std::string> ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    return SystemError("open", path);
+  }
+  std::ostringstream bytes;
+  bytes << in.rdbuf();
+  if (in.bad()) {
+    return SystemError("read", path);
+  }
+  return std::move(bytes).str();
+}
+
+std::string Encode(const CheckpointManifest& manifest) {
+  CheckpointProto proto;
+  proto.set_cut(manifest.cut);
+  proto.set_model(manifest.model);
+  proto.set_partitions(manifest.partitions);
+  proto.set_synchronous(manifest.synchronous);
+  proto.set_servers(manifest.servers);
+  proto.set_queue_state(manifest.queue_state);
+  for (const CheckpointManifest::File& file : manifest.files) {
+    ToProto(file, proto.add_files());
+  }
+  std::string bytes = proto.SerializeAsString();
+  const uint32_t crc = Crc32c(bytes);
+  bytes.append(reinterpret_cast<const char*>(&crc), sizeof(crc));
+  return bytes;
+}
+
+Result<CheckpointManifest> Decode(std::string_view bytes) {
+  uint32_t crc = 0;
+  CheckpointProto proto;
+  if (bytes.size() < sizeof(crc)) {
+    return Internal("its manifest is cut off");
+  }
+  std::memcpy(&crc, bytes.data() + bytes.size() - sizeof(crc), sizeof(crc));
+  bytes.remove_suffix(sizeof(crc));
+  if (Crc32c(bytes) != crc || !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Internal("its manifest is damaged");
+  }
+  CheckpointManifest manifest{proto.cut(),
+                              proto.model(),
+                              proto.partitions(),
+                              proto.synchronous(),
+                              proto.servers(),
+                              proto.queue_state(),
+                              {}};
+  for (const CheckpointFileProto& file : proto.files()) {
+    manifest.files.push_back(FromProto(file));
+  }
+  return manifest;
+}
+
+// Every byte is read: what is said to be whole can be loaded.
+Result<CheckpointManifest> ReadWhole(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadFile(fmt::format("{}/{}", path, kManifest)));
+  ASSIGN_OR_RETURN(CheckpointManifest manifest, Decode(bytes));
+  std::set<uint32_t> partitions;
+  for (const CheckpointManifest::File& file : manifest.files) {
+    RETURN_IF_ERROR(CheckpointDirectory::ReadPartition(path, file).status());
+    partitions.insert(file.partition);
+  }
+  if (partitions.size() != manifest.partitions) {
+    return Internal(
+        fmt::format("it has {} of {} partitions", partitions.size(), manifest.partitions));
+  }
+  return manifest;
+}
+
+}  // namespace
+
+std::string DescribeModel(const models::ModelSpec& spec, const models::Network& network) {
+  std::string text = fmt::format("{} ({}, {})", spec.type(), spec.deep_optimizer().name(),
+                                 spec.wide_optimizer().name());
+  for (const models::DenseTensor& tensor : network.dense()) {
+    text += fmt::format("; {}", tensor.name);
+    for (int64_t size : tensor.shape) {
+      text += fmt::format(" {}", size);
+    }
+  }
+  for (const models::EmbeddingTable& table : network.tables()) {
+    text += fmt::format("; {} {} x {}", table.name, table.rows, table.dimension);
+  }
+  return text;
+}
+
+Result<CheckpointDirectory> CheckpointDirectory::Open(const std::string& path, uint32_t keep) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    fs::create_directories(path, error);
+    if (error) {
+      return FailedPrecondition(
+          fmt::format("cannot create the checkpoint directory '{}': {}", path, error.message()));
+    }
+  } else if (!fs::is_directory(path, error)) {
+    return FailedPrecondition(fmt::format("train.checkpoint_dir '{}' is not a directory", path));
+  }
+  CheckpointDirectory directory(path, keep);
+  bool others = false;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(kDraft)) {
+      fs::remove_all(entry.path(), error);  // of a process that died while it wrote
+    } else {
+      others = others || !name.starts_with(kPrefix);
+    }
+  }
+  if (error) {
+    return FailedPrecondition(
+        fmt::format("cannot read the checkpoint directory '{}': {}", path, error.message()));
+  }
+  if (others && directory.Cuts().empty()) {
+    return FailedPrecondition(
+               fmt::format("'{}' has files in it, and no checkpoints: it is not ours", path))
+        .Hint("train.checkpoint_dir names a directory for checkpoints alone");
+  }
+  return directory;
+}
+
+std::vector<uint64_t> CheckpointDirectory::Cuts() const {
+  std::vector<uint64_t> cuts;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path_, error)) {
+    const std::string name = entry.path().filename().string();
+    uint64_t cut = 0;
+    if (name.starts_with(kPrefix)) {
+      const char* end = name.data() + name.size();
+      const auto [rest, failed] = std::from_chars(name.data() + kPrefix.size(), end, cut);
+      if (failed == std::errc() && rest == end) {
+        cuts.push_back(cut);
+      }
+    }
+  }
+  std::sort(cuts.begin(), cuts.end());
+  return cuts;
+}
+
+std::string CheckpointDirectory::PathOf(uint64_t cut) const {
+  return fmt::format("{}/{}{}", path_, kPrefix, cut);
+}
+
+Result<CheckpointDirectory::Draft> CheckpointDirectory::Begin() {
+  const std::vector<uint64_t> cuts = Cuts();
+  Draft draft;
+  draft.cut = cuts.empty() ? 1 : cuts.back() + 1;
+  draft.path = fmt::format("{}/{}{}", path_, kDraft, draft.cut);
+  std::error_code error;
+  fs::remove_all(draft.path, error);
+  if (!fs::create_directory(draft.path, error)) {
+    return Unavailable(fmt::format("cannot create '{}': {}", draft.path, error.message()));
+  }
+  return draft;
+}
+
+Result<CheckpointManifest::File> CheckpointDirectory::WritePartition(const std::string& draft,
+                                                                     uint32_t partition,
+                                                                     std::string_view bytes) {
+  CheckpointManifest::File file{partition, fmt::format("partition-{}", partition), bytes.size(),
+                                Crc32c(bytes)};
+  RETURN_IF_ERROR(WriteFile(fmt::format("{}/{}", draft, file.name), bytes));
+  return file;
+}
+
+Status CheckpointDirectory::Commit(const Draft& draft, CheckpointManifest manifest) {
+  manifest.cut = draft.cut;
+  RETURN_IF_ERROR(WriteFile(fmt::format("{}/{}", draft.path, kManifest), Encode(manifest)));
+  RETURN_IF_ERROR(Sync(draft.path, O_RDONLY | O_DIRECTORY));
+  if (std::rename(draft.path.c_str(), PathOf(draft.cut).c_str()) != 0) {
+    return SystemError("rename", draft.path);
+  }
+  RETURN_IF_ERROR(Sync(path_, O_RDONLY | O_DIRECTORY));
+  return Prune();
+}
+
+Status CheckpointDirectory::Prune() const {
+  const std::vector<uint64_t> cuts = Cuts();
+  for (size_t i = 0; keep_ > 0 && i + keep_ < cuts.size(); ++i) {
+    // The manifest first: what is half removed is not taken for a checkpoint.
+    std::error_code error;
+    fs::remove(fmt::format("{}/{}", PathOf(cuts[i]), kManifest), error);
+    fs::remove_all(PathOf(cuts[i]), error);
+    if (error) {
+      return Unavailable(
+          fmt::format("cannot remove an old checkpoint in '{}': {}", path_, error.message()));
+    }
+  }
+  return Status();
+}
+
+Result<std::optional<CheckpointDirectory::Found>> CheckpointDirectory::Newest(
+    const std::string& model) const {
+  Found found;
+  const std::vector<uint64_t> cuts = Cuts();
+  for (auto cut = cuts.rbegin(); cut != cuts.rend(); ++cut) {
+    found.path = PathOf(*cut);
+    Result<CheckpointManifest> manifest = ReadWhole(found.path);
+    if (!manifest.ok()) {
+      found.damaged.push_back(fmt::format("{}: {}", found.path, manifest.status().message()));
+      continue;
+    }
+    if (manifest->model != model) {
+      return FailedPrecondition(fmt::format("'{}' is a checkpoint of another model", found.path))
+          .Detail(fmt::format("it is of {}; this is {}", manifest->model, model))
+          .Hint("train.checkpoint_dir must be empty or of the same model");
+    }
+    found.manifest = std::move(*manifest);
+    return std::optional<Found>(std::move(found));
+  }
+  if (cuts.empty()) {
+    return std::optional<Found>();
+  }
+  return Internal(fmt::format("every checkpoint in '{}' is damaged", path_))
+      .Detail(found.damaged.front());
+}
+
+Result<std::string> CheckpointDirectory::ReadPartition(const std::string& path,
+                                                       const CheckpointManifest::File& file) {
+  ASSIGN_OR_RETURN(std::string bytes, ReadFile(fmt::format("{}/{}", path, file.name)));
+  if (bytes.size() != file.bytes || Crc32c(bytes) != file.crc) {
+    return Internal(fmt::format("'{}/{}' is damaged: {} bytes, expected {}", path, file.name,
+                                bytes.size(), file.bytes));
+  }
+  return bytes;
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "elastic/checkpoint.h"
+#include "elastic/partition_map.h"
+#include "models/model.h"
+
+namespace sluice::elastic {
+
+// The master's calls to the parameter servers. Each waits until it is done; one that does not get
+// through in time is Unavailable.
+class ParameterControl {
+ public:
+  ParameterControl(std::string token, std::stop_token stop)
+      : token_(std::move(token)), stop_(std::move(stop)) {}
+
+  enum class Phase { kFreeze, kAdopt, kCreate, kRelease };  // elastic.proto, InstallRequest
+  // `restore`: kCreate from this checkpoint.
+  Status Install(const std::string& address, const PartitionMap& map, Phase phase,
+                 const CheckpointDirectory::Found* restore = nullptr) const;
+  // Between kFreeze and kAdopt: the server remembers these partitions as they are; then it writes
+  // them, while it serves, and forgets them.
+  Status Snapshot(const std::string& address, const std::vector<uint32_t>& partitions) const;
+  Result<std::vector<CheckpointManifest::File>> Write(const std::string& address,
+                                                      const std::string& directory) const;
+  // Gives `to` a copy of a partition, from its primary at `address`.
+  Status Fill(const std::string& address, uint32_t partition, ServerId to,
+              const std::string& to_address) const;
+  // Every primary keeps the weights that it has now as the best.
+  Status Keep(const PartitionMap& map) const;
+  // The weights of all partitions.
+  Result<models::NetworkWeights> Collect(const PartitionMap& map,
+                                         const models::Network& network) const;
+
+ private:
+  const std::string token_;
+  const std::stop_token stop_;
+};
+
+}  // namespace sluice::elastic

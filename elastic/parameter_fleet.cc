@@ -1,0 +1,377 @@
+#include "elastic/parameter_fleet.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/log.h"
+
+namespace sluice::elastic {
+namespace {
+
+// Something did not work that may in a moment: a server that dies is heard of a little later.
+constexpr auto kRetryWait = std::chrono::milliseconds(20);
+// Silence is looked at so often; everything else wakes the thread at once.
+constexpr auto kTick = std::chrono::milliseconds(200);
+// Servers that end before they have registered: so many in a row are not bad luck.
+constexpr int kFailedStarts = 8;
+// How long the end of an epoch, or of the job, waits for servers to be replaced.
+constexpr auto kPatience = std::chrono::seconds(30);
+
+}  // namespace
+
+ParameterFleet::ParameterFleet(const Options& options, Hooks hooks)
+    : options_(options),
+      hooks_(std::move(hooks)),
+      control_(options.token, stop_.get_token()),
+      wanted_(options.servers) {}
+
+ParameterFleet::~ParameterFleet() {
+  Stop();
+}
+
+void ParameterFleet::Start() {
+  thread_ = std::jthread([this](const std::stop_token& stop) { Work(stop); });
+}
+
+void ParameterFleet::Stop() {
+  {
+    const MutexLock lock(mutex_);
+    stop_.request_stop();
+    thread_.request_stop();
+    ++changes_;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+bool ParameterFleet::OnRegistered(ServerId server, const std::string& address) {
+  const MutexLock lock(mutex_);
+  const auto found = servers_.find(server);
+  if (found == servers_.end()) {
+    return false;
+  }
+  found->second.last_contact = clock_.Now();
+  if (found->second.address.empty()) {
+    found->second.address = address;
+    failed_starts_ = 0;
+    ++changes_;
+    changed_.notify_all();
+  }
+  return true;
+}
+
+void ParameterFleet::Forget(ServerId server, const std::string& why) {
+  const auto found = servers_.find(server);
+  if (found == servers_.end()) {
+    return;
+  }
+  failed_starts_ += found->second.address.empty() ? 1 : 0;
+  servers_.erase(found);
+  why_lost_[server] = why;
+  log::Info("parameter server {} was lost: {}", server, why);
+  ++changes_;
+  changed_.notify_all();
+}
+
+void ParameterFleet::OnLost(ServerId server, const std::string& why) {
+  const MutexLock lock(mutex_);
+  Forget(server, why);
+}
+
+void ParameterFleet::GiveUpSilent() {
+  std::vector<ServerId> silent;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [id, server] : servers_) {
+      // One that is still starting is watched by the fleet of processes, not by the clock.
+      if (!server.address.empty() &&
+          SecondsBetween(server.last_contact, clock_.Now()) >= options_.silence_seconds) {
+        silent.push_back(id);
+      }
+    }
+    for (ServerId id : silent) {
+      Forget(id, fmt::format("no sign of life for {} seconds", options_.silence_seconds));
+    }
+  }
+  for (ServerId id : silent) {
+    hooks_.stop(id);
+  }
+}
+
+void ParameterFleet::SetServers(uint32_t servers) {
+  const MutexLock lock(mutex_);
+  wanted_ = std::max<uint32_t>(1, servers);
+  ++changes_;
+  changed_.notify_all();
+}
+
+PartitionMap ParameterFleet::map() const {
+  const MutexLock lock(mutex_);
+  return map_;
+}
+
+std::map<ServerId, std::string> ParameterFleet::Registered() const {
+  std::map<ServerId, std::string> registered;
+  for (const auto& [id, server] : servers_) {
+    if (!server.address.empty()) {
+      registered.emplace(id, server.address);
+    }
+  }
+  return registered;
+}
+
+void ParameterFleet::Work(const std::stop_token& stop) {
+  uint64_t seen = 0;
+  while (!stop.stop_requested()) {
+    {
+      MutexLock lock(mutex_);
+      if (changes_ == seen) {
+        changed_.wait_for(lock.native(), kTick);
+      }
+      seen = changes_;
+    }
+    GiveUpSilent();
+    for (bool more = true; more && !stop.stop_requested();) {
+      const Result<bool> did = Step();
+      if (did.ok()) {
+        more = *did;
+        continue;
+      }
+      const Code code = did.status().code();
+      if (over_ ||
+          (code != Code::kUnavailable && code != Code::kCancelled && code != Code::kAborted)) {
+        if (!stop.stop_requested()) {
+          hooks_.fail(did.status());
+        }
+        const MutexLock lock(mutex_);
+        failed_ = did.status();
+        changed_.notify_all();
+        return;
+      }
+      MutexLock lock(mutex_);
+      changed_.wait_for(lock.native(), kRetryWait);
+    }
+  }
+}
+
+Result<bool> ParameterFleet::Step() {
+  std::set<ServerId> lost;
+  PartitionMap now;
+  {
+    const MutexLock lock(mutex_);
+    now = map_;
+    for (const auto& [id, address] : map_.servers) {
+      if (!servers_.contains(id)) {
+        lost.insert(id);
+      }
+    }
+  }
+  if (!lost.empty()) {
+    RETURN_IF_ERROR(TakeOver(lost));
+    return true;
+  }
+  ASSIGN_OR_RETURN(const bool started, StartMissing());
+  if (started) {
+    return true;
+  }
+  ASSIGN_OR_RETURN(const bool moved, Rebalance());
+  return moved ? moved : CheckpointIfDue();
+}
+
+Status ParameterFleet::TakeOver(const std::set<ServerId>& lost) {
+  std::vector<uint32_t> orphans;
+  PartitionMap next = WithoutServers(map(), lost, &orphans);
+  if (!orphans.empty()) {
+    over_ = true;
+    std::string how;
+    const MutexLock lock(mutex_);
+    for (ServerId id : lost) {
+      how += fmt::format("{}{}", how.empty() ? "" : "; ", why_lost_[id]);
+    }
+    return Unavailable(fmt::format("{}, and with it the only copy of {} of {} partitions", how,
+                                   orphans.size(), next.primary.size()))
+        .Hint(options_.replicas
+                  ? "run the statement again; the version in use is untouched"
+                  : "engine.num_ps=2 with engine.replicas=1 keeps a second copy; the version in "
+                    "use is untouched");
+  }
+  RETURN_IF_ERROR(Install(next, ParameterControl::Phase::kAdopt));
+  for (ServerId id : lost) {
+    hooks_.on_event("server_lost", fmt::format("{}: its partitions are served by others", id));
+  }
+  return Status();
+}
+
+Status ParameterFleet::StartServers(size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    ServerId id = 0;
+    {
+      const MutexLock lock(mutex_);
+      if (failed_starts_ > kFailedStarts) {
+        return FailedPrecondition("parameter servers end before they have begun");
+      }
+      id = next_++;
+      servers_[id] = {};
+    }
+    const Status status = hooks_.start(id);
+    if (!status.ok()) {
+      const MutexLock lock(mutex_);
+      servers_.erase(id);
+      return status.code() == Code::kResourceExhausted ? Unavailable(status.message()) : status;
+    }
+  }
+  return Status();
+}
+
+Result<bool> ParameterFleet::StartMissing() {
+  size_t missing = 0;
+  {
+    const MutexLock lock(mutex_);
+    missing = wanted_ > servers_.size() ? wanted_ - servers_.size() : 0;
+  }
+  RETURN_IF_ERROR(StartServers(missing));
+  return missing > 0;
+}
+
+// Everyone who is wanted is there: the first map, or a better one than that which is in use.
+Result<bool> ParameterFleet::Rebalance() {
+  std::map<ServerId, std::string> servers;
+  std::vector<ServerId> spare;
+  PartitionMap now;
+  {
+    const MutexLock lock(mutex_);
+    now = map_;
+    servers = Registered();
+    if (servers.size() < wanted_) {
+      return false;  // they are starting
+    }
+    while (servers.size() > wanted_) {
+      spare.push_back(servers.rbegin()->first);
+      servers.erase(std::prev(servers.end()));
+    }
+  }
+  if (now.version == 0) {
+    RETURN_IF_ERROR(Install(PlaceEvenly(servers, options_.partitions, options_.replicas),
+                            ParameterControl::Phase::kCreate));
+    return true;
+  }
+  PartitionMap next = Rebalanced(now, servers, options_.replicas);
+  next.version = now.version;
+  if (next != now) {
+    ++next.version;
+    ASSIGN_OR_RETURN(const bool moved, Move(now, next));
+    if (!moved) {
+      return true;  // first things first
+    }
+  }
+  for (ServerId id : spare) {
+    {
+      const MutexLock lock(mutex_);
+      servers_.erase(id);
+    }
+    hooks_.stop(id);
+  }
+  return next != now;
+}
+
+Result<bool> ParameterFleet::Move(const PartitionMap& now, const PartitionMap& next) {
+  const std::vector<PartitionCopy> copies = CopiesFor(now, next);
+  for (const PartitionCopy& copy : copies) {
+    {
+      const MutexLock lock(mutex_);
+      for (const auto& [id, address] : now.servers) {
+        if (!servers_.contains(id)) {
+          return false;
+        }
+      }
+    }
+    RETURN_IF_ERROR(control_.Fill(now.servers.at(copy.from), copy.partition, copy.to,
+                                  next.servers.at(copy.to)));
+  }
+  RETURN_IF_ERROR(Install(next, ParameterControl::Phase::kAdopt));
+  hooks_.on_event("partitions_moved",
+                  fmt::format("{} copies, {} servers", copies.size(), next.servers.size()));
+  return true;
+}
+
+Status ParameterFleet::Install(const PartitionMap& wanted, ParameterControl::Phase phase,
+                               const std::function<Status()>& frozen) {
+  PartitionMap map = wanted;
+  // A version that some servers may have seen in a try that failed is not used for another map.
+  map.version = std::max(map.version, version_ + 1);
+  version_ = map.version;
+  std::map<ServerId, std::string> all = map.servers;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [id, address] : map_.servers) {
+      if (servers_.contains(id)) {
+        all.emplace(id, address);  // that are to leave: they stop serving
+      }
+    }
+  }
+  for (const auto& [id, address] : all) {
+    RETURN_IF_ERROR(control_.Install(address, map, ParameterControl::Phase::kFreeze));
+  }
+  if (frozen) {
+    RETURN_IF_ERROR(frozen());
+  }
+  const bool restores = phase == ParameterControl::Phase::kCreate && options_.restore.has_value();
+  for (const auto& [id, address] : map.servers) {
+    RETURN_IF_ERROR(control_.Install(address, map, phase, restores ? &*options_.restore : nullptr));
+  }
+  {
+    const MutexLock lock(mutex_);
+    map_ = map;
+    changed_.notify_all();
+  }
+  hooks_.publish(map);
+  for (const auto& [id, address] : map.servers) {
+    const Status released = control_.Install(address, map, ParameterControl::Phase::kRelease);
+    if (!released.ok()) {
+      log::Debug("parameter server {} keeps what it does not need: {}", id, released.message());
+    }
+  }
+  return Status();
+}
+
+Status ParameterFleet::AwaitMap(uint64_t newer_than) {
+  MutexLock lock(mutex_);
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (map_.version <= newer_than) {
+    RETURN_IF_ERROR(failed_);
+    if (stop_.stop_requested() ||
+        changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+      return Unavailable("the parameter servers do not come back");
+    }
+  }
+  return Status();
+}
+
+Status ParameterFleet::Keep() {
+  for (;;) {
+    const PartitionMap now = map();
+    const Status status = control_.Keep(now);
+    if (status.code() != Code::kUnavailable && status.code() != Code::kNotFound) {
+      return status;
+    }
+    RETURN_IF_ERROR(AwaitMap(now.version));
+  }
+}
+
+Result<models::NetworkWeights> ParameterFleet::Collect(const models::Network& network) {
+  for (;;) {
+    const PartitionMap now = map();
+    Result<models::NetworkWeights> weights = control_.Collect(now, network);
+    if (weights.status().code() != Code::kUnavailable &&
+        weights.status().code() != Code::kNotFound) {
+      return weights;
+    }
+    RETURN_IF_ERROR(AwaitMap(now.version));
+  }
+}
+
+}  // namespace sluice::elastic

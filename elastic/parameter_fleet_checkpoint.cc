@@ -1,0 +1,94 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/log.h"
+#include "elastic/parameter_fleet.h"
+
+namespace sluice::elastic {
+
+void ParameterFleet::RequestCheckpoint() {
+  const MutexLock lock(mutex_);
+  ++checkpoints_wanted_;
+  ++changes_;
+  changed_.notify_all();
+}
+
+Result<bool> ParameterFleet::CheckpointIfDue() {
+  uint64_t wanted = 0;
+  {
+    const MutexLock lock(mutex_);
+    wanted = checkpoints_wanted_;
+    if (wanted == checkpoints_written_ || !options_.checkpoints.has_value() || map_.version == 0) {
+      return false;
+    }
+  }
+  const Result<CheckpointDirectory::Draft> draft = options_.checkpoints->Begin();
+  const Status status = draft.ok() ? TakeCut(*draft) : draft.status();
+  bool lost = false;
+  {
+    const MutexLock lock(mutex_);
+    lost = std::any_of(map_.servers.begin(), map_.servers.end(),
+                       [&](const auto& server) { return !servers_.contains(server.first); });
+  }
+  if (!status.ok() && lost) {
+    return status;  // again, when another has taken the lost one's place
+  }
+  checkpoints_written_ = wanted;
+  if (!status.ok()) {
+    log::Error("a checkpoint could not be written: {}", status.ToString());
+    hooks_.on_event("checkpoint_failed", status.message());
+    // Servers may stand still: the same map, once more, makes them go on.
+    RETURN_IF_ERROR(Install(map(), ParameterControl::Phase::kAdopt));
+  }
+  return true;
+}
+
+Status ParameterFleet::TakeCut(const CheckpointDirectory::Draft& draft) {
+  const PartitionMap now = map();
+  CheckpointManifest manifest;
+  manifest.model = options_.model;
+  manifest.partitions = options_.partitions;
+  manifest.synchronous = options_.synchronous;
+  manifest.servers = static_cast<uint32_t>(now.servers.size());
+  RETURN_IF_ERROR(Install(now, ParameterControl::Phase::kAdopt, [&] {
+    manifest.queue_state = hooks_.queue_state ? hooks_.queue_state() : std::string();
+    return SnapshotAll(now);
+  }));
+  uint64_t bytes = 0;
+  for (const auto& [id, address] : now.servers) {
+    ASSIGN_OR_RETURN(const std::vector<CheckpointManifest::File> files,
+                     control_.Write(address, draft.path));
+    for (const CheckpointManifest::File& file : files) {
+      bytes += file.bytes;
+      manifest.files.push_back(file);
+    }
+  }
+  if (manifest.files.size() != options_.partitions) {
+    return Unavailable(fmt::format("{} of {} partitions were written", manifest.files.size(),
+                                   options_.partitions));
+  }
+  RETURN_IF_ERROR(options_.checkpoints->Commit(draft, std::move(manifest)));
+  hooks_.on_event("checkpoint_written", fmt::format("{}: {} bytes", draft.cut, bytes));
+  return Status();
+}
+
+// At the same time on all servers: they stand still meanwhile.
+Status ParameterFleet::SnapshotAll(const PartitionMap& map) const {
+  std::vector<Status> statuses(map.servers.size());
+  {
+    std::vector<std::jthread> threads;
+    for (const auto& [id, address] : map.servers) {
+      threads.emplace_back([&, id = id, address = address, i = threads.size()] {
+        statuses[i] = control_.Snapshot(address, map.PrimariesOf(id));
+      });
+    }
+  }
+  for (const Status& status : statuses) {
+    RETURN_IF_ERROR(status);
+  }
+  return Status();
+}
+
+}  // namespace sluice::elastic

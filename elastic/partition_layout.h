@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "models/model.h"
+
+namespace sluice::elastic {
+
+// How a job's parameters are cut into virtual partitions: the units that are placed on servers,
+// replicated and moved. Fixed for the life of a job, the same for everyone, and independent of how
+// many servers there are. Immutable: thread-safe.
+class PartitionLayout {
+ public:
+  // A piece of a dense tensor: the elements [begin, end).
+  struct Chunk {
+    size_t tensor = 0;
+    size_t begin = 0;
+    size_t end = 0;
+    size_t size() const { return end - begin; }
+  };
+  // One partition holds everything, uncut. With several, tensors are cut into chunks of at most
+  // 1 MiB that are dealt to the partitions in turn: however large a tensor is, every partition gets
+  // an equal share of it.
+  PartitionLayout(const models::Network& network, uint32_t partitions);
+  PartitionLayout(const std::vector<size_t>& tensor_sizes, uint32_t partitions);
+
+  uint32_t partitions() const { return static_cast<uint32_t>(chunks_.size()); }
+  uint32_t PartitionOf(size_t table, int64_t id) const;
+  // In ascending order of (tensor, begin).
+  const std::vector<Chunk>& chunks(uint32_t partition) const { return chunks_[partition]; }
+  size_t dense_size(uint32_t partition) const { return dense_sizes_[partition]; }
+
+ private:
+  std::vector<std::vector<Chunk>> chunks_;
+  std::vector<size_t> dense_sizes_;
+};
+
+}  // namespace sluice::elastic

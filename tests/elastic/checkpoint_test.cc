@@ -1,0 +1,189 @@
+#include "elastic/checkpoint.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "elastic/parameter_shard.h"
+#include "planner/plan.pb.h"
+#include "tests/elastic/small_job.h"
+
+namespace sluice::elastic {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint32_t kPartitions = 4;
+
+class CheckpointTest : public ::testing::Test {
+ protected:
+  CheckpointTest()
+      : path_(fs::temp_directory_path() / ("sluice-checkpoint-test-" + std::to_string(getpid()))),
+        plan_(SmallPlan(1, 64)) {
+    fs::remove_all(path_);
+    network_ = models::Network::Make(plan_.model()).value();
+  }
+  ~CheckpointTest() override { fs::remove_all(path_); }
+
+  CheckpointDirectory Open(uint32_t keep = 3) const {
+    return CheckpointDirectory::Open(path_.string(), keep).value();
+  }
+  std::string Model() const { return DescribeModel(plan_.model(), *network_); }
+  std::unique_ptr<ParameterShard> Shard(bool empty = false) const {
+    return ParameterShard::Make(plan_.model(), *network_, {kPartitions, false, empty}, nullptr)
+        .value();
+  }
+  void Push(ParameterShard* shard, int64_t batch) const {
+    std::vector<uint32_t> partitions;
+    std::vector<int64_t> versions(kPartitions, batch);
+    std::vector<std::vector<float>> dense;
+    PushRequest push;
+    for (uint32_t p = 0; p < kPartitions; ++p) {
+      partitions.push_back(p);
+      for (const PartitionLayout::Chunk& chunk : shard->rules().layout.chunks(p)) {
+        dense.emplace_back(chunk.size(), 0.1F);
+      }
+    }
+    for (const std::vector<float>& chunk : dense) {
+      push.dense.emplace_back(chunk);
+    }
+    push.tables.resize(network_->tables().size());
+    push.partitions = partitions;
+    push.versions = versions;
+    push.batch.batch = batch;
+    ASSERT_TRUE(shard->Push(push).ok());
+  }
+  void Write(CheckpointDirectory* directory, const ParameterShard& shard,
+             const std::string& queue = "") const {
+    const CheckpointDirectory::Draft draft = directory->Begin().value();
+    CheckpointManifest manifest;
+    manifest.model = Model();
+    manifest.partitions = kPartitions;
+    manifest.queue_state = queue;
+    for (uint32_t p = 0; p < kPartitions; ++p) {
+      manifest.files.push_back(
+          CheckpointDirectory::WritePartition(draft.path, p, shard.Save(p).value()).value());
+    }
+    ASSERT_TRUE(directory->Commit(draft, manifest).ok());
+  }
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(path_)) {
+      names.push_back(entry.path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  fs::path path_;
+  plan::TrainPlan plan_;
+  std::unique_ptr<models::Network> network_;
+};
+
+TEST_F(CheckpointTest, P11_WhatOneWorldWroteAnotherLoads) {
+  const auto shard = Shard();
+  for (int64_t batch = 0; batch < 3; ++batch) {
+    Push(shard.get(), batch);
+  }
+  CheckpointDirectory directory = Open();
+  Write(&directory, *shard, "queue at 3");
+  const auto found = directory.Newest(Model()).value();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->manifest.queue_state, "queue at 3");
+  for (uint32_t servers : {1U, 2U, 5U}) {
+    std::vector<std::unique_ptr<ParameterShard>> world;
+    for (uint32_t s = 0; s < servers; ++s) {
+      world.push_back(Shard(true));
+    }
+    for (const CheckpointManifest::File& file : found->manifest.files) {
+      const std::string bytes = CheckpointDirectory::ReadPartition(found->path, file).value();
+      ParameterShard& holder = *world[file.partition % servers];
+      ASSERT_TRUE(holder.Load(file.partition, bytes).ok());
+      EXPECT_EQ(holder.Save(file.partition).value(), shard->Save(file.partition).value());
+    }
+  }
+}
+
+TEST_F(CheckpointTest, P12_ATornOrDamagedCheckpointIsPassedOver) {
+  const auto shard = Shard();
+  CheckpointDirectory directory = Open();
+  Push(shard.get(), 0);
+  Write(&directory, *shard, "old");
+  Push(shard.get(), 1);
+  Write(&directory, *shard, "new");
+  ASSERT_EQ(directory.Newest(Model()).value()->manifest.queue_state, "new");
+  // Every file of the newest, cut off or changed at every class of position.
+  for (const auto& entry : fs::directory_iterator(path_ / "checkpoint-2")) {
+    std::string good;
+    {
+      std::ifstream in(entry.path(), std::ios::binary);
+      good.assign(std::istreambuf_iterator<char>(in), {});
+    }
+    const auto write = [&](const std::string& bytes) {
+      std::ofstream(entry.path(), std::ios::binary | std::ios::trunc) << bytes;
+    };
+    const size_t step = std::max<size_t>(1, good.size() / 23);
+    for (size_t at = 0; at < good.size(); at += step) {
+      for (const bool cut : {true, false}) {
+        std::string bad = cut ? good.substr(0, at) : good;
+        if (!cut) {
+          bad[at] = static_cast<char>(bad[at] ^ 0x40);
+        }
+        write(bad);
+        const auto found = directory.Newest(Model());
+        ASSERT_TRUE(found.ok() && found->has_value()) << entry.path() << " " << at;
+        EXPECT_EQ((*found)->manifest.queue_state, "old") << entry.path() << " " << at;
+        EXPECT_EQ((*found)->damaged.size(), 1U);
+      }
+    }
+    write(good);
+    ASSERT_EQ(directory.Newest(Model()).value()->manifest.queue_state, "new");
+  }
+  // A process that dies while it writes leaves a draft, whatever is in it.
+  const CheckpointDirectory::Draft draft = directory.Begin().value();
+  ASSERT_TRUE(CheckpointDirectory::WritePartition(draft.path, 0, "half").ok());
+  EXPECT_EQ(directory.Newest(Model()).value()->manifest.queue_state, "new");
+  EXPECT_EQ(Open().Newest(Model()).value()->manifest.cut, 2U);
+  EXPECT_EQ(Names(), (std::vector<std::string>{"checkpoint-1", "checkpoint-2"}));
+}
+
+TEST_F(CheckpointTest, P13_TheNewestAreKept) {
+  const auto shard = Shard();
+  CheckpointDirectory three = Open(3);
+  for (int i = 0; i < 5; ++i) {
+    Write(&three, *shard);
+  }
+  EXPECT_EQ(Names(), (std::vector<std::string>{"checkpoint-3", "checkpoint-4", "checkpoint-5"}));
+  CheckpointDirectory all = Open(0);
+  for (int i = 0; i < 5; ++i) {
+    Write(&all, *shard);
+  }
+  EXPECT_EQ(Names().size(), 8U);
+}
+
+TEST_F(CheckpointTest, E9_WrongDirectoriesAreClearErrors) {
+  fs::create_directories(path_);
+  std::ofstream(path_ / "thesis.tex") << "do not touch";
+  const auto not_ours = CheckpointDirectory::Open(path_.string(), 3);
+  ASSERT_FALSE(not_ours.ok());
+  EXPECT_NE(not_ours.status().message().find("not ours"), std::string::npos);
+  EXPECT_FALSE(CheckpointDirectory::Open((path_ / "thesis.tex").string(), 3).ok());
+  fs::remove_all(path_);
+
+  CheckpointDirectory directory = Open();
+  EXPECT_FALSE(directory.Newest(Model()).value().has_value());
+  Write(&directory, *Shard());
+  const auto other = directory.Newest("LinearClassifier");
+  ASSERT_FALSE(other.ok());
+  EXPECT_NE(other.status().message().find("another model"), std::string::npos);
+  fs::resize_file(path_ / "checkpoint-1" / "partition-2", 5);
+  const auto damaged = directory.Newest(Model());
+  ASSERT_FALSE(damaged.ok());
+  EXPECT_NE(damaged.status().message().find("damaged"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice::elastic

@@ -1,0 +1,193 @@
+#include "elastic/parameter_fleet.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <numeric>
+#include <thread>
+
+#include "elastic/grpc_links.h"
+#include "elastic/parameter_service.h"
+#include "planner/plan.pb.h"
+#include "tests/elastic/small_job.h"
+
+namespace sluice::elastic {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint32_t kPartitions = 16;
+constexpr char kToken[] = "token";
+
+// A job's servers in this process, kept by a ParameterFleet.
+class World {
+ public:
+  World(const plan::TrainPlan& plan, const models::Network& network, uint32_t servers,
+        std::optional<CheckpointDirectory> checkpoints,
+        std::optional<CheckpointDirectory::Found> restore = std::nullopt)
+      : plan_(plan), network_(network) {
+    ParameterFleet::Options options;
+    options.servers = servers;
+    options.partitions = kPartitions;
+    options.replicas = true;
+    options.token = kToken;
+    options.silence_seconds = 1000;
+    options.checkpoints = std::move(checkpoints);
+    options.model = DescribeModel(plan.model(), network);
+    options.restore = std::move(restore);
+    ParameterFleet::Hooks hooks;
+    hooks.start = [this](ServerId id) {
+      Start(id);
+      return Status();
+    };
+    hooks.stop = [this](ServerId id) { Kill(id); };
+    hooks.publish = [](const PartitionMap&) {};
+    hooks.on_event = [this](const std::string& kind, const std::string& detail) {
+      const std::lock_guard lock(mutex_);
+      events_.push_back(kind);
+      details_.push_back(detail);
+    };
+    hooks.fail = [](const Status& cause) { ADD_FAILURE() << cause.ToString(); };
+    hooks.queue_state = [this] { return std::to_string(pushed_.load()); };
+    fleet_ = std::make_unique<ParameterFleet>(options, std::move(hooks));
+    fleet_->Start();
+    Await([this] { return fleet_->map().version > 0; });
+  }
+  ~World() {
+    fleet_->Stop();
+    const std::lock_guard lock(mutex_);
+    doors_.clear();
+  }
+
+  void Start(ServerId id) {
+    ParameterShard::Options options;
+    options.partitions = kPartitions;
+    options.empty = true;
+    auto shard = ParameterShard::Make(plan_.model(), network_, options, nullptr).value();
+    auto door = ParameterServer::Start({"127.0.0.1", kToken, id, nullptr}, *shard).value();
+    const std::string address = door->address();
+    {
+      const std::lock_guard lock(mutex_);
+      shards_[id] = std::move(shard);
+      doors_[id] = std::move(door);
+    }
+    EXPECT_TRUE(fleet_->OnRegistered(id, address));
+  }
+  void Kill(ServerId id) {
+    const std::lock_guard lock(mutex_);
+    doors_.erase(id);
+  }
+  void Await(const std::function<bool()>& what) const {
+    for (int i = 0; i < 3'000 && !what(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_TRUE(what());
+  }
+  bool Happened(const std::string& kind) const {
+    const std::lock_guard lock(mutex_);
+    return std::find(events_.begin(), events_.end(), kind) != events_.end();
+  }
+  std::unique_ptr<ParameterLink> Worker() const {
+    return ConnectParameters(fleet_->map(),
+                             [this](uint64_t) { return Result<PartitionMap>(fleet_->map()); },
+                             kToken, network_, {});
+  }
+  Status Push(ParameterLink& link, int64_t batch) {
+    models::ParameterView view;
+    view.tables.resize(network_.tables().size());
+    view.tables[0].ids.resize(25);
+    std::iota(view.tables[0].ids.begin(), view.tables[0].ids.end(), batch % 20);
+    BatchIdentity identity;
+    identity.batch = batch;
+    RETURN_IF_ERROR(link.Pull(identity, false, &view));
+    models::Gradient gradient;
+    for (const models::DenseTensor& tensor : network_.dense()) {
+      gradient.dense.emplace_back(tensor.size(), 0.01F);
+    }
+    for (const models::RowSet& rows : view.tables) {
+      gradient.tables.emplace_back(rows.values.size(), 0.1F);
+    }
+    RETURN_IF_ERROR(link.Push(identity, 1, view, gradient));
+    ++pushed_;
+    return Status();
+  }
+  std::string Bits() { return models::SaveWeights(fleet_->Collect(network_).value()); }
+  ParameterFleet& fleet() { return *fleet_; }
+
+ private:
+  const plan::TrainPlan& plan_;
+  const models::Network& network_;
+  mutable std::mutex mutex_;
+  std::vector<std::string> events_, details_;
+  std::map<ServerId, std::unique_ptr<ParameterShard>> shards_;
+  std::map<ServerId, std::unique_ptr<ParameterServer>> doors_;
+  std::atomic<int64_t> pushed_ = 0;
+  std::unique_ptr<ParameterFleet> fleet_;
+};
+
+class ParameterFleetTest : public ::testing::Test {
+ protected:
+  ParameterFleetTest()
+      : path_(fs::temp_directory_path() / ("sluice-fleet-test-" + std::to_string(getpid()))),
+        plan_(SmallPlan(1, 64)) {
+    fs::remove_all(path_);
+    network_ = models::Network::Make(plan_.model()).value();
+  }
+  ~ParameterFleetTest() override { fs::remove_all(path_); }
+  CheckpointDirectory Directory() const {
+    return CheckpointDirectory::Open(path_.string(), 2).value();
+  }
+
+  fs::path path_;
+  plan::TrainPlan plan_;
+  std::unique_ptr<models::Network> network_;
+};
+
+// Checkpoints are written while a worker pushes; what is restored from the last of them, on another
+// number of servers, is a state that the undisturbed run went through, and goes on to its end.
+TEST_F(ParameterFleetTest, P11_P14_ACutThroughRunningTrainingIsConsistent) {
+  constexpr int64_t kBatches = 150;
+  World world(plan_, *network_, 3, Directory());
+  const auto worker = world.Worker();
+  for (int64_t batch = 0; batch < kBatches; ++batch) {
+    if (batch == 20 || batch == 60) {
+      world.fleet().RequestCheckpoint();
+    }
+    ASSERT_TRUE(world.Push(*worker, batch).ok());
+  }
+  world.Await([&] { return world.Happened("checkpoint_written"); });
+  EXPECT_FALSE(world.Happened("checkpoint_failed"));
+  const auto found = Directory().Newest(DescribeModel(plan_.model(), *network_)).value();
+  ASSERT_TRUE(found.has_value());
+  const int64_t committed = std::stoll(found->manifest.queue_state);
+
+  World restored(plan_, *network_, 2, std::nullopt, *found);
+  const auto again = restored.Worker();
+  const int64_t applied = again->AppliedBatches(1, 0).value();
+  EXPECT_GE(applied, committed) << "what the queue counts is in the parameters";
+  EXPECT_LE(applied, committed + 1) << "one worker has one batch under way";
+  for (int64_t batch = applied; batch < kBatches; ++batch) {
+    ASSERT_TRUE(restored.Push(*again, batch).ok());
+  }
+  EXPECT_EQ(restored.Bits(), world.Bits());
+}
+
+TEST_F(ParameterFleetTest, ADiskThatTakesNothingDoesNotEndTheJob) {
+  World world(plan_, *network_, 2, Directory());
+  const auto worker = world.Worker();
+  ASSERT_TRUE(world.Push(*worker, 0).ok());
+  fs::remove_all(path_);
+  world.fleet().RequestCheckpoint();
+  world.Await([&] { return world.Happened("checkpoint_failed"); });
+  ASSERT_TRUE(world.Push(*worker, 1).ok());
+  fs::create_directories(path_);
+  world.fleet().RequestCheckpoint();
+  world.Await([&] { return world.Happened("checkpoint_written"); });
+  ASSERT_TRUE(world.Push(*worker, 2).ok());
+}
+
+}  // namespace
+}  // namespace sluice::elastic

@@ -1,0 +1,262 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "elastic/grpc_links.h"
+#include "elastic/parameter_control.h"
+#include "elastic/parameter_service.h"
+#include "models/model.h"
+#include "planner/plan.pb.h"
+#include "tests/elastic/small_job.h"
+
+namespace sluice::elastic {
+namespace {
+
+constexpr uint32_t kPartitions = 8;
+constexpr char kToken[] = "token";
+
+// Parameter servers behind real doors; the test is their master and their worker.
+class ReplicationTest : public ::testing::Test {
+ protected:
+  ReplicationTest() : plan_(SmallPlan(1, 64)), control_(kToken, {}) {
+    network_ = models::Network::Make(plan_.model()).value();
+  }
+  struct Server {
+    std::unique_ptr<ParameterShard> shard;
+    std::unique_ptr<ParameterServer> door;
+  };
+  void StartServer(ServerId id) {
+    Server& server = servers_[id];
+    ParameterShard::Options options;
+    options.partitions = kPartitions;
+    options.empty = true;
+    server.shard = ParameterShard::Make(plan_.model(), *network_, options, nullptr).value();
+    server.door = ParameterServer::Start({"127.0.0.1", kToken, id, nullptr}, *server.shard).value();
+  }
+  std::map<ServerId, std::string> Addresses() const {
+    std::map<ServerId, std::string> addresses;
+    for (const auto& [id, server] : servers_) {
+      addresses.emplace(id, server.door->address());
+    }
+    return addresses;
+  }
+  // The map as the master installs it, everywhere but at `deaf`.
+  void Install(const PartitionMap& map, ParameterControl::Phase phase, ServerId deaf = kNoServer) {
+    for (const auto& one : {ParameterControl::Phase::kFreeze, phase}) {
+      for (const auto& [id, address] : map.servers) {
+        if (id != deaf) {
+          const Status status = control_.Install(address, map, one);
+          ASSERT_TRUE(status.ok()) << status.ToString();
+        }
+      }
+    }
+    Show(map);
+  }
+  // To workers.
+  void Show(const PartitionMap& map) {
+    const std::lock_guard lock(mutex_);
+    map_ = map;
+  }
+  void Create(uint32_t count) {
+    for (ServerId id = 0; id < count; ++id) {
+      StartServer(id);
+    }
+    Install(PlaceEvenly(Addresses(), kPartitions, true), ParameterControl::Phase::kCreate);
+  }
+  std::unique_ptr<ParameterLink> Worker() {
+    return ConnectParameters(
+        map_,
+        [this](uint64_t) -> Result<PartitionMap> {
+          ++asked_;
+          if (when_asked_) {
+            std::exchange(when_asked_, nullptr)();
+          }
+          const std::lock_guard lock(mutex_);
+          return map_;
+        },
+        kToken, *network_, stop_.get_token());
+  }
+  Status PushBatch(ParameterLink& link, int64_t batch, int64_t shard = 0,
+                   const std::function<void()>& before_push = {}) {
+    models::ParameterView view;
+    view.tables.resize(network_->tables().size());
+    view.tables[0].ids.resize(20);
+    std::iota(view.tables[0].ids.begin(), view.tables[0].ids.end(), batch % 7);
+    BatchIdentity identity;
+    identity.shard = shard;
+    identity.batch = batch;
+    RETURN_IF_ERROR(link.Pull(identity, false, &view));
+    models::Gradient gradient;
+    for (const models::DenseTensor& tensor : network_->dense()) {
+      gradient.dense.emplace_back(tensor.size(), 0.1F / static_cast<float>(batch + 1));
+    }
+    for (size_t t = 0; t < view.tables.size(); ++t) {
+      gradient.tables.emplace_back(view.tables[t].values.size(), 0.2F);
+    }
+    if (before_push) {
+      before_push();
+    }
+    return link.Push(identity, 1, view, gradient);
+  }
+  // What a follower has taken it applies a little later.
+  void ExpectSame(ServerId one, ServerId other, uint32_t partition) {
+    const std::string bytes = servers_[one].shard->Save(partition).value();
+    for (int i = 0; i < 500; ++i) {
+      const Result<std::string> copy = servers_[other].shard->Save(partition);
+      if (copy.ok() && *copy == bytes) {
+        return;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ADD_FAILURE() << "partition " << partition << " on " << one << " and " << other;
+  }
+
+  plan::TrainPlan plan_;
+  std::unique_ptr<models::Network> network_;
+  ParameterControl control_;
+  std::map<ServerId, Server> servers_;
+  std::mutex mutex_;
+  PartitionMap map_;
+  std::stop_source stop_;
+  int asked_ = 0;
+  std::function<void()> when_asked_;
+};
+
+TEST_F(ReplicationTest, BackupsHaveTheBitsOfTheirPrimaries) {
+  Create(3);
+  const auto one = Worker();
+  const auto other = Worker();
+  for (int64_t batch = 0; batch < 30; ++batch) {
+    ASSERT_TRUE(PushBatch(*one, batch, 0).ok());
+    ASSERT_TRUE(PushBatch(*other, batch, 1).ok());
+  }
+  ASSERT_TRUE(control_.Keep(map_).ok());
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    ExpectSame(map_.primary[p], map_.backup[p], p);
+    EXPECT_EQ(servers_[map_.primary[p]].shard->version(p), 60);
+  }
+}
+
+// A push counts as done when losing one server cannot lose it: not before the backup has it, or the
+// master has said that there is none.
+TEST_F(ReplicationTest, APushIsAcknowledgedWhenTheBackupHasIt) {
+  StartServer(0);
+  StartServer(1);
+  PartitionMap map = PlaceEvenly(Addresses(), kPartitions, true);
+  map.primary.assign(kPartitions, 0);
+  map.backup.assign(kPartitions, 1);
+  Install(map, ParameterControl::Phase::kCreate);
+  servers_[1].door.reset();
+  std::atomic<bool> acknowledged = false;
+  std::jthread pusher([&] {
+    const auto worker = Worker();
+    const Status status = PushBatch(*worker, 0);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    acknowledged = true;
+  });
+  while (servers_[0].shard->version(0) == 0) {
+    std::this_thread::yield();
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_FALSE(acknowledged);
+  std::vector<uint32_t> orphans;
+  Install(WithoutServers(map, {1}, &orphans), ParameterControl::Phase::kAdopt);
+  pusher.join();
+  EXPECT_TRUE(acknowledged);
+  EXPECT_EQ(servers_[0].shard->version(0), 1);
+}
+
+// A server that was given up while it slept: its followers refuse what it ships, so that it cannot
+// acknowledge; the worker finds the new owner, and the batch counts once.
+TEST_F(ReplicationTest, AServerThatWasGivenUpAcknowledgesNothing) {
+  StartServer(0);
+  StartServer(1);
+  PartitionMap old = PlaceEvenly(Addresses(), kPartitions, true);
+  old.primary.assign(kPartitions, 0);
+  old.backup.assign(kPartitions, 1);
+  Install(old, ParameterControl::Phase::kCreate);
+  const auto worker = Worker();
+  ASSERT_TRUE(PushBatch(*worker, 0).ok());
+  std::vector<uint32_t> orphans;
+  const PartitionMap now = WithoutServers(old, {0}, &orphans);
+  Install(now, ParameterControl::Phase::kAdopt);  // server 0 does not hear of it
+  Show(old);                                      // nor does the worker, yet
+  when_asked_ = [&] {
+    EXPECT_EQ(servers_[1].shard->version(0), 1) << "taken from a server that was given up";
+    Show(now);
+  };
+  ASSERT_TRUE(PushBatch(*worker, 1).ok());
+  EXPECT_GE(asked_, 1);
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    EXPECT_EQ(servers_[1].shard->version(p), 2);
+  }
+}
+
+TEST_F(ReplicationTest, P7_ABatchThatReachedSomeServersIsCompletedOnce) {
+  Create(3);
+  const auto worker = Worker();
+  ASSERT_TRUE(PushBatch(*worker, 0).ok());
+  // Server 1 goes; others get the batch, and the master takes its time.
+  when_asked_ = [&] {
+    when_asked_ = [&] {
+      std::vector<uint32_t> orphans;
+      Install(WithoutServers(map_, {1}, &orphans), ParameterControl::Phase::kAdopt);
+      EXPECT_TRUE(orphans.empty());
+    };
+  };
+  ASSERT_TRUE(PushBatch(*worker, 1, 0, [&] { servers_[1].door.reset(); }).ok());
+  EXPECT_EQ(map_.version, 2U);
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    EXPECT_NE(map_.primary[p], 1U);
+    EXPECT_EQ(servers_[map_.primary[p]].shard->version(p), 2);
+  }
+}
+
+TEST_F(ReplicationTest, P20_AServerIsFilledWhileOthersPush) {
+  Create(2);
+  std::atomic<bool> done = false;
+  std::atomic<int64_t> pushed = 0;
+  std::jthread pusher([&] {
+    const auto worker = Worker();
+    for (int64_t batch = 0; !done; ++batch) {
+      const Status status = PushBatch(*worker, batch);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      ++pushed;
+    }
+  });
+  while (pushed < 5) {
+    std::this_thread::yield();
+  }
+  StartServer(2);
+  PartitionMap next = Rebalanced(map_, Addresses(), true);
+  const std::vector<PartitionCopy> copies = CopiesFor(map_, next);
+  EXPECT_FALSE(copies.empty());
+  for (const PartitionCopy& copy : copies) {
+    const Status status = control_.Fill(map_.servers.at(copy.from), copy.partition, copy.to,
+                                        next.servers.at(copy.to));
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  const int64_t before = pushed;
+  while (pushed < before + 5) {
+    std::this_thread::yield();
+  }
+  Install(next, ParameterControl::Phase::kAdopt);
+  const int64_t then = pushed;
+  while (pushed < then + 5) {
+    std::this_thread::yield();
+  }
+  done = true;
+  pusher.join();
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    EXPECT_EQ(servers_[next.primary[p]].shard->version(p), pushed);
+    ExpectSame(next.primary[p], next.backup[p], p);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::elastic
