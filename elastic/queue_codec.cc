@@ -137,6 +137,7 @@ void QueueCodec::Write(const QueueState& state, QueueSave* save) {
     one->set_attempt(range.attempt);
     one->set_batches(range.batches);
     one->set_shard_rows(range.shard_rows);
+    one->set_expiries(range.expiries);
     one->set_waiting(state.waiting_.contains(key));
   }
   for (int64_t task : Sorted(state.leases_)) {
@@ -200,8 +201,8 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
       return Damaged("a range of no shard");
     }
     const QueueState::Key key{one.position(), one.first()};
-    state.ranges_[key] = {one.last(),    one.next(),       one.rows(), one.attempt(),
-                          one.batches(), one.shard_rows(), {}};
+    state.ranges_[key] = {one.last(),    one.next(),       one.rows(),     one.attempt(),
+                          one.batches(), one.shard_rows(), one.expiries(), {}};
     if (one.waiting()) {
       state.waiting_.insert(key);
     }

@@ -83,6 +83,7 @@ Status QueueState::Apply(const QueueRecord& record, TimePoint now) {
       } else if (record.kind == Kind::kExpire && !lease->second.expired) {
         Grant(lease->second, -1);
         lease->second.expired = true;
+        ++ranges_.at(lease->second.key).expiries;
         WaitIfUnheld(lease->second.key);
       } else if (record.kind == Kind::kRevive && lease->second.expired) {
         lease->second.expired = false;
@@ -184,6 +185,7 @@ void QueueState::Commit(Lease* lease, Range* range, const TaskReport& report) {
     news.loss = (report.loss - said.loss) * share;
     news.weight = (report.weight - said.weight) * share;
     range->next = report.next_batch;
+    range->expiries = 0;
     range->rows = lease->rows_before + report.rows;
     batches_committed_ += options_.lanes == 0 ? batches : 0;
   }

@@ -52,6 +52,7 @@ class QueueState {
     uint32_t attempt = 0;  // of the last holder
     int64_t batches = 0;   // of the shard, and its rows: as a holder said; 0: nobody has read it
     int64_t shard_rows = 0;
+    uint32_t expiries = 0;         // leases that ran out in a row, nothing being committed
     std::vector<int64_t> holders;  // tasks; two when a straggler is raced
   };
   struct Lease {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/check.h"
@@ -12,6 +13,8 @@ namespace {
 
 // The tasks whose durations say what is usual.
 constexpr size_t kRememberedSeconds = 64;
+// A lease that nobody can use in time would go round for ever: it is doubled each time.
+constexpr uint32_t kMostDoublings = 16;
 
 }  // namespace
 
@@ -289,11 +292,16 @@ std::optional<Task> TaskQueue::Release(Incarnation owner, int64_t task) {
 std::vector<Task> TaskQueue::ExpireLeases(TimePoint now) {
   std::vector<int64_t> tasks;
   for (const auto& [owner, holder] : state_.holders()) {
-    if (holder.deadline > now) {
-      continue;
+    for (int64_t task : holder.tasks) {
+      const QueueState::Lease& lease = state_.leases().at(task);
+      const uint32_t expiries = state_.ranges().at(lease.key).expiries;
+      const double more =
+          state_.options().lease_seconds *
+          (std::ldexp(1.0, static_cast<int>(std::min(expiries, kMostDoublings))) - 1);
+      if (!lease.expired && SecondsBetween(holder.deadline, now) >= more) {
+        tasks.push_back(task);
+      }
     }
-    std::copy_if(holder.tasks.begin(), holder.tasks.end(), std::back_inserter(tasks),
-                 [&](int64_t task) { return !state_.leases().at(task).expired; });
   }
   return RequeueAll(std::move(tasks), QueueRecord::Kind::kExpire);
 }

@@ -62,7 +62,8 @@ class TaskQueue {
   std::vector<Task> ReleaseOthers(Incarnation owner, const std::vector<int64_t>& held);
   // One task handed back by its living owner.
   std::optional<Task> Release(Incarnation owner, int64_t task);
-  // Tasks whose lease has run out go back to the front.
+  // Tasks whose lease has run out go back to the front. The next lease of the same range is twice
+  // as long, until something of it is committed: no work is too slow to end.
   std::vector<Task> ExpireLeases(TimePoint now);
 
   // Code failed on the shard (a crash of the worker itself, not a loss of it). True when the shard

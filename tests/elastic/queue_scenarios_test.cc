@@ -155,6 +155,20 @@ TEST(QueueScenario, S10_S11_RepeatedAndStrangeReports) {
   EXPECT_EQ(queue.totals().rows, 30);
 }
 
+TEST(QueueScenario, S12_ALeaseThatIsTooShortForTheWorkGrows) {
+  TaskQueue queue(QueueOf(1));  // leases of ten seconds
+  double now = 0;
+  for (const double seconds : {10, 20, 40}) {
+    ASSERT_TRUE(queue.Take(1, At(now)).has_value());
+    EXPECT_TRUE(queue.ExpireLeases(At(now + seconds - 1)).empty());
+    now += seconds;
+    EXPECT_EQ(queue.ExpireLeases(At(now)).size(), 1U);
+  }
+  const Task task = *queue.Take(2, At(now));
+  ASSERT_TRUE(queue.Report(2, Trained(task, 1, 5), At(now + 70)).ok());
+  EXPECT_EQ(queue.ExpireLeases(At(now + 81)).size(), 1U) << "it moves: leases are short again";
+}
+
 // Three tasks took two seconds each; the fourth's holder says nothing.
 class Straggler : public ::testing::Test {
  protected:
