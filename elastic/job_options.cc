@@ -39,17 +39,14 @@ Status CheckMetric(const plan::TrainPlan& plan, models::Task task) {
 }  // namespace
 
 bool IsSynchronous(const plan::TrainPlan& plan) {
-  return plan.strategy().mode() == plan::Strategy::SYNCHRONOUS &&
-         plan.strategy().micro_batches() > 1;
+  return plan.strategy().kind() == plan::Strategy::ALL_REDUCE ||
+         (plan.strategy().mode() == plan::Strategy::SYNCHRONOUS &&
+          plan.strategy().micro_batches() > 1);
 }
 
 Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const models::Network& network,
                                         const catalog::DatasetSpec& dataset,
                                         const catalog::DatasetSpec* validation) {
-  if (plan.strategy().kind() == plan::Strategy::ALL_REDUCE) {
-    return Unimplemented("all-reduce is not built yet")
-        .Hint("leave engine.strategy out, or use parameter servers");
-  }
   if (plan.strategy().mode() == plan::Strategy::BOUNDED_STALENESS) {
     return Unimplemented("bounded staleness is not built yet")
         .Hint("the asynchronous mode divides the learning rate by the staleness");
@@ -62,7 +59,8 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
   options.queue.epochs = plan.epochs() > 0 ? plan.epochs() : kUnlimitedEpochs;
   options.queue.seed = plan.seed();
   options.queue.shuffle = plan.shuffle();
-  options.queue.lanes = IsSynchronous(plan) ? plan.strategy().micro_batches() : 0;
+  options.queue.lanes =
+      IsSynchronous(plan) ? std::max<uint32_t>(1, plan.strategy().micro_batches()) : 0;
   options.queue.max_batches = plan.max_steps();
   options.queue.lease_seconds = kLeaseSeconds;
   options.silence_seconds = kSilenceSeconds;

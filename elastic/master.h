@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +16,9 @@
 #include "elastic/job.h"
 #include "elastic/links.h"
 #include "elastic/membership.h"
+#include "elastic/rendezvous.h"
 #include "elastic/task_queue.h"
+#include "elastic/world.h"
 
 namespace sluice::elastic {
 
@@ -42,6 +45,7 @@ class Master {
     // Rows of the snapshot as the database counts them, without a validation select's; -1: unknown.
     int64_t snapshot_rows = -1;
     bool splits = false;  // the evaluation shards are those that are trained on
+    std::optional<Rendezvous::Options> all_reduce;  // the workers are each other's servers
   };
   // A worker that ran out of memory is replaced by one that may have more, so often.
   static constexpr int kMemoryRaises = 4;
@@ -103,6 +107,15 @@ class Master {
   // The fleet has no room for it now: nobody's failure, asked for again every second.
   void OnNotStarted(const std::string& name, const std::string& why, TimePoint now);
   void OnWeightsKept(TimePoint now);
+
+  // All-reduce (master_world.cc): the workers' meetings. Errors as of Take.
+  Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now);
+  Result<bool> ReportStep(Incarnation worker, int64_t world, int64_t closed,
+                          const RoundPosition& position, TimePoint now);
+  // The first to arrive counts, and ends the job.
+  Status Deliver(Incarnation worker, models::NetworkWeights weights);
+  models::NetworkWeights TakeWeights() { return std::move(weights_); }
+
   void Tick(TimePoint now);
   void Abort(const Status& cause);  // cancelled, or a parameter server is gone
 
@@ -118,7 +131,9 @@ class Master {
   const TaskQueue& queue() const { return queue_; }
 
  private:
-  enum class Phase { kTraining, kEvaluating, kKeeping, kSucceeded, kFailed };
+  // Holds the lanes of an all-reduce round: no worker's incarnation.
+  static constexpr Incarnation kEverybody = 0;
+  enum class Phase { kTraining, kEvaluating, kKeeping, kExporting, kSucceeded, kFailed };
 
   // master_journal.cc
   void SaveMind(MasterSave* save) const;
@@ -141,6 +156,12 @@ class Master {
   void Finish();
   Status CheckSnapshot() const;
   bool Improved();
+  // master_world.cc
+  void Commit(const RoundPosition& position, TimePoint now);
+  void OpenMeeting(TimePoint now);
+  void BeginAgain();
+  WorldAnswer AnswerTo(Incarnation worker) const;
+  bool ChargeLanes(Incarnation worker, int64_t task, const std::string& why);
 
   const Options options_;
   Phase phase_ = Phase::kTraining;
@@ -159,6 +180,13 @@ class Master {
   int memory_raises_ = 0;
   bool waits_for_room_ = false;          // told already
   std::vector<TimePoint> later_starts_;  // replacements that wait
+
+  // All-reduce. The round's lanes are leased to all members together.
+  std::optional<Rendezvous> rendezvous_;
+  std::vector<Task> round_;
+  std::map<Incarnation, RoundPosition> positions_;  // of those at the meeting
+  int64_t best_closed_ = -1;
+  models::NetworkWeights weights_;
 
   TaskQueue::Totals epoch_start_;
   double epoch_loss_ = 0;

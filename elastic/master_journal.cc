@@ -127,6 +127,11 @@ Result<std::unique_ptr<Master>> Master::TakeOver(const Options& options, int64_t
                                                  const std::vector<std::string>& journal,
                                                  const std::vector<std::string>& alive,
                                                  TimePoint now) {
+  if (options.all_reduce.has_value()) {
+    return Unimplemented(
+        "the meetings of all-reduce are not in the journal: the job ends with its "
+        "master");
+  }
   auto master = std::make_unique<Master>(options, now);
   RETURN_IF_ERROR(master->Replay(journal, now));
   master->Adopt(term, alive, now);

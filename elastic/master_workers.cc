@@ -42,6 +42,9 @@ void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, T
   AddEvent("worker_lost", fmt::format("{}: {}", lost->name, why));
   Requeue(queue_.ReleaseAll(worker));
   evaluation_.Release(worker);
+  if (rendezvous_.has_value()) {
+    rendezvous_->Remove(worker);
+  }
   if (fleet_ && !finished()) {
     if (members_.joined() == 0) {
       AddEvent("degraded", "no worker is left; the job goes on when there is one");
@@ -107,6 +110,11 @@ void Master::OnExit(const std::string& name, ExitClass exit_class, const std::st
   }
   if (exit_class == ExitClass::kApplication) {
     // It crashed in its own code: every shard that it was training is under suspicion.
+    if (rendezvous_.has_value() && ChargeLanes(*worker, 0, message)) {
+      Abort(Status(Code::kInternal,
+                   fmt::format("a shard crashes every worker that trains it: {}", message)));
+      return;
+    }
     const std::vector<Task> tasks = queue_.ReleaseAll(*worker);
     Requeue(tasks);
     for (const Task& task : tasks) {

@@ -284,9 +284,6 @@ TEST(TrainOnFleet, CancelEndsEverything) {
 TEST(TrainOnFleet, WhatIsNotBuiltSaysSo) {
   const auto source = SmallSource(1'000);
   plan::TrainPlan plan = FleetPlan(1, 1, 1);
-  plan.mutable_strategy()->set_kind(plan::Strategy::ALL_REDUCE);
-  EXPECT_EQ(TrainWith(plan, *source, 500).outcome.status().code(), Code::kUnimplemented);
-  plan.mutable_strategy()->set_kind(plan::Strategy::PARAMETER_SERVER);
   plan.mutable_strategy()->set_mode(plan::Strategy::BOUNDED_STALENESS);
   EXPECT_EQ(TrainWith(plan, *source, 500).outcome.status().code(), Code::kUnimplemented);
 }

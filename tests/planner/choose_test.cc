@@ -120,6 +120,12 @@ TEST_F(Choose, FleetsWhereTheyAreAskedForOrNeeded) {
   EXPECT_EQ(synchronous.mode(), plan::Strategy::SYNCHRONOUS);
   EXPECT_EQ(synchronous.micro_batches(), 8U);
   EXPECT_EQ(synchronous.workers(), 2U);  // as many as there are processors
+  const plan::Strategy all_reduce =
+      Train(head + ", engine.strategy=allreduce, engine.num_workers=3" + tail).strategy();
+  EXPECT_EQ(all_reduce.kind(), plan::Strategy::ALL_REDUCE);
+  EXPECT_EQ(all_reduce.mode(), plan::Strategy::SYNCHRONOUS);
+  EXPECT_EQ(all_reduce.micro_batches(), 4U);
+  EXPECT_EQ(all_reduce.parameter_servers(), 0U);
   EXPECT_EQ(Train(head + ", engine.strategy=local" + tail, 2'000'000'000).strategy().kind(),
             plan::Strategy::LOCAL);
 }
