@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "tests/simulation/simulation.h"
 
@@ -349,8 +350,11 @@ void ModelWorker::Lockstep() {
     });
     return;
   }
-  const auto first = std::min_element(
-      lanes_.begin(), lanes_.end(), [](const Lease& a, const Lease& b) { return a.next < b.next; });
+  const auto first =
+      std::min_element(lanes_.begin(), lanes_.end(), [](const auto& a, const auto& b) {
+        return std::tie(a.task.epoch, a.task.round, a.next) <
+               std::tie(b.task.epoch, b.task.round, b.next);
+      });
   StepLane(static_cast<size_t>(first - lanes_.begin()), 0);
 }
 
