@@ -14,7 +14,8 @@ class DirectMasterLink final : public MasterLink {
  public:
   DirectMasterLink(MasterHost& host, Incarnation worker) : host_(host), worker_(worker) {}
   Result<Answer> Take(bool waiting) override;
-  Result<bool> Report(const TaskReport& report) override;
+  Result<Standing> Report(const TaskReport& report) override;
+  void Abandon(int64_t task) override { held_.Drop(task); }
   Status Fail(const Task& task, const Status& cause) override;
   void Leave() override;
 

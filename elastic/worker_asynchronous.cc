@@ -89,9 +89,7 @@ Status Worker::TrainShard(Lease* lease) {
       pushed = parameters_.Push(identity, loss.weight, view_, gradient_);
     }
     if (pushed.code() == Code::kAborted) {
-      log::Info("shard {} of epoch {} went to another worker", lease->task.shard,
-                lease->task.epoch);
-      return Status();
+      return GaveWay(lease);
     }
     if (!pushed.ok()) {
       return FailTask(lease->task, pushed);
@@ -99,7 +97,7 @@ Status Worker::TrainShard(Lease* lease) {
     Count(lease, loss);
     if (TimeToReport()) {
       ASSIGN_OR_RETURN(const bool mine, Report(lease, false));
-      if (!mine) {
+      if (!mine || lease->report.done) {
         return Status();
       }
     }

@@ -276,6 +276,9 @@ TEST_F(StatementErrors, Fleets) {
               ElementsAre(HasSubstr("attribute engine.memory must be a size, not 'lots'")));
   EXPECT_THAT(Errors(head + "engine.sync=true, engine.staleness=3, engine.num_workers=2" + tail),
               ElementsAre(HasSubstr("exclude each other")));
+  EXPECT_THAT(
+      Errors(head + "engine.sync=true, engine.on_poison='skip', engine.num_workers=2" + tail),
+      ElementsAre(HasSubstr("exclude each other")));
 }
 
 TEST_F(StatementErrors, Splits) {
