@@ -270,6 +270,7 @@ void Simulation::Act(const Master::Action& action) {
     case Master::Action::Kind::kStartWorker:
       StartWorker(action.name, action.incarnation);
       return;
+    case Master::Action::Kind::kDrainWorker:  // it is gone at once: the harder way to leave
     case Master::Action::Kind::kStopWorker:
       world_.In(0.1, [this, name = action.name] {
         const auto found = workers_.find(name);
