@@ -19,6 +19,7 @@ EmbeddingSlab::EmbeddingSlab(const models::EmbeddingTable& table,
     : table_(table),
       optimizer_(optimizer),
       seed_(seed),
+      initializer_(table, seed),
       stride_(table.dimension * (1 + optimizer.slot_count())),
       direct_(parts == 1 && table.rows > 0 && table.rows <= kDirectRows) {
   size_t buckets = kFirstBuckets;
@@ -81,7 +82,7 @@ uint32_t EmbeddingSlab::FindOrCreate(int64_t id) {
   index_[bucket] = row;
   const size_t n = table_.dimension;
   float* values = Row(row);
-  models::InitializeRow(table_, seed_, id, std::span(values, n));
+  initializer_.Fill(id, std::span(values, n));
   optimizer_.InitializeSlots(std::span(values + n, stride_ - n), n);
   return row;
 }
@@ -93,7 +94,7 @@ void EmbeddingSlab::Read(std::span<const int64_t> ids, float* values) const {
     if (row != kEmpty) {
       std::copy_n(Row(row), n, values);
     } else {
-      models::InitializeRow(table_, seed_, id, std::span(values, n));
+      initializer_.Fill(id, std::span(values, n));
     }
     values += n;
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "models/initialize.h"
 #include "models/model.h"
 #include "models/optimizer.h"
 
@@ -62,6 +63,7 @@ class EmbeddingSlab {
   models::EmbeddingTable table_;
   const models::Optimizer& optimizer_;
   const uint64_t seed_;
+  const models::RowInitializer initializer_;
   const size_t stride_;
   const bool direct_;  // a bucket for each id: the id is its own hash and no probe ever fails
   std::vector<std::unique_ptr<float[]>> blocks_;

@@ -47,10 +47,6 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
     return Unimplemented("all-reduce is not built yet")
         .Hint("leave engine.strategy out, or use parameter servers");
   }
-  if (plan.strategy().mode() == plan::Strategy::BOUNDED_STALENESS) {
-    return Unimplemented("bounded staleness is not built yet")
-        .Hint("the asynchronous mode divides the learning rate by the staleness");
-  }
   if (plan.epochs() == 0 && plan.max_steps() == 0) {
     return InvalidArgument("a training needs at least one epoch or a number of steps");
   }
@@ -63,6 +59,9 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
   options.queue.max_batches = plan.max_steps();
   options.queue.lease_seconds = kLeaseSeconds;
   options.silence_seconds = kLeaseSeconds;
+  if (plan.strategy().mode() == plan::Strategy::BOUNDED_STALENESS) {
+    options.staleness = plan.strategy().staleness();
+  }
   options.task = TaskOfModel(plan.model());
   options.outputs = network.outputs();
   RETURN_IF_ERROR(CheckMetric(plan, options.task));

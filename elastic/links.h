@@ -30,6 +30,9 @@ class MasterLink {
   virtual Result<Answer> Take(bool waiting) = 0;
   // False: the task belongs to someone else now; drop it.
   virtual Result<bool> Report(const TaskReport& report) = 0;
+  // Bounded staleness: whether this worker, which has pushed so many batches since its start, may
+  // begin another. False, after a while: not yet, ask again.
+  virtual Result<bool> MayBegin(int64_t pushed) = 0;
   // The task cannot be done: code or data are wrong. Ends the job where that is final.
   virtual Status Fail(const Task& task, const Status& cause) = 0;
   // Hands everything back, before leaving.

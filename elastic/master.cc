@@ -43,6 +43,7 @@ Master::Master(const Options& options, TimePoint now)
       members_(options.silence_seconds),
       evaluation_(options.evaluation_shards, options.task, options.outputs,
                   options.queue.lease_seconds),
+      staleness_(options.staleness.value_or(0)),
       described_at_(now) {
   if (options_.queue.shards == 0) {
     Abort(InvalidArgument("there are no rows to train on").SqlState("02000"));
@@ -90,6 +91,9 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     return Answer{Answer::Kind::kFinished, {}};
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
+  if (waiting) {
+    staleness_.Rest(worker);
+  }
   queue_.ReleaseOthers(worker, held);
   evaluation_.Release(worker, held);
   std::optional<Task> task;
@@ -138,6 +142,14 @@ Result<bool> Master::Report(Incarnation worker, const TaskReport& report, TimePo
   return *answer != TaskQueue::Answer::kRejected;
 }
 
+Result<bool> Master::MayBegin(Incarnation worker, int64_t pushed, TimePoint now) {
+  if (finished() || !options_.staleness.has_value()) {
+    return true;
+  }
+  RETURN_IF_ERROR(CheckMember(worker, now));
+  return staleness_.MayBegin(worker, pushed);
+}
+
 Status Master::Fail(Incarnation worker, int64_t task, const Status& cause, TimePoint now) {
   if (finished()) {
     return Status();
@@ -161,6 +173,7 @@ Status Master::Fail(Incarnation worker, int64_t task, const Status& cause, TimeP
 }
 
 void Master::Leave(Incarnation worker, TimePoint now) {
+  staleness_.Rest(worker);
   if (!finished() && members_.Contact(worker, now)) {
     for (const Task& task : queue_.ReleaseAll(worker)) {
       AddEvent("task_requeued",
@@ -179,6 +192,7 @@ Result<bool> Master::Heartbeat(Incarnation worker, TimePoint now) {
 }
 
 void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now) {
+  staleness_.Rest(worker);
   const std::optional<Membership::Worker> lost = members_.Remove(worker);
   if (!lost.has_value()) {
     return;
@@ -353,6 +367,10 @@ void Master::AfterEpoch() {
 }
 
 void Master::Finish() {
+  if (options_.staleness.has_value()) {
+    AddEvent("staleness", fmt::format("a worker was at most {} batches ahead; the bound is {}",
+                                      staleness_.widest(), *options_.staleness));
+  }
   result_ = queue_.CheckLedger();
   if (result_.ok() && queue_.totals().rows == 0) {
     result_ = InvalidArgument("there are no rows to train on").SqlState("02000");

@@ -28,6 +28,8 @@ class MasterHost {
   Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
                                   const std::vector<int64_t>& held, double wait_seconds);
   Result<bool> Report(Incarnation worker, const TaskReport& report);
+  // Waits up to `wait_seconds` for the slowest worker.
+  Result<bool> MayBegin(Incarnation worker, int64_t pushed, double wait_seconds);
   Status Fail(Incarnation worker, int64_t task, const Status& cause);
   void Leave(Incarnation worker);
   Result<bool> Heartbeat(Incarnation worker);  // true: the job is over
@@ -46,6 +48,8 @@ class MasterHost {
  private:
   template <typename Function>
   auto With(const Function& function);
+  // Wakes those who wait for the slowest worker, which was there.
+  void NotifyIfMoved(int64_t slowest) REQUIRES(mutex_);
 
   SteadyClock clock_;
   const Handler handler_;

@@ -12,9 +12,10 @@
 namespace sluice::elastic {
 namespace {
 
-// How long a call for a task or for a newer map may wait in the master: shorter than any
+// How long a call for a task, a batch or a newer map may wait in the master: shorter than any
 // deadline, long enough to make asking rare.
 constexpr double kTakeWaitSeconds = 0.2;
+constexpr double kBeginWaitSeconds = 0.2;
 constexpr auto kMapWait = std::chrono::milliseconds(200);
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
@@ -98,6 +99,20 @@ class Service final : public MasterService::Service {
       reply->set_mine(*mine);
     }
     return ToGrpc(mine.status());
+  }
+
+  grpc::Status Begin(grpc::ServerContext* context, const BeginRequest* request,
+                     BeginReply* reply) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    const Result<bool> may =
+        host_.MayBegin(request->incarnation(), request->pushed(), kBeginWaitSeconds);
+    if (may.ok()) {
+      reply->set_may(*may);
+    }
+    return ToGrpc(may.status());
   }
 
   grpc::Status Fail(grpc::ServerContext* context, const FailRequest* request, FailReply*) override {

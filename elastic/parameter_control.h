@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -16,8 +17,13 @@ namespace sluice::elastic {
 // through in time is Unavailable.
 class ParameterControl {
  public:
-  ParameterControl(std::string token, std::stop_token stop)
-      : token_(std::move(token)), stop_(std::move(stop)) {}
+  // While a placement call waits, `hopeless` is asked now and then, in the caller's thread, whether
+  // to give it up: a server that hangs is given up long before a call's deadline.
+  using Hopeless = std::function<bool()>;
+  ParameterControl(std::string token, std::stop_token stop, Hopeless hopeless = {})
+      : token_(std::move(token)), stop_(std::move(stop)), hopeless_(std::move(hopeless)) {}
+
+  // Placement.
 
   enum class Phase { kFreeze, kAdopt, kCreate, kRelease };  // elastic.proto, InstallRequest
   // `restore`: kCreate from this checkpoint.
@@ -31,6 +37,7 @@ class ParameterControl {
   // Gives `to` a copy of a partition, from its primary at `address`.
   Status Fill(const std::string& address, uint32_t partition, ServerId to,
               const std::string& to_address) const;
+
   // Every primary keeps the weights that it has now as the best.
   Status Keep(const PartitionMap& map) const;
   // The weights of all partitions.
@@ -40,6 +47,7 @@ class ParameterControl {
  private:
   const std::string token_;
   const std::stop_token stop_;
+  const Hopeless hopeless_;
 };
 
 }  // namespace sluice::elastic

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <map>
 
 #include "elastic/elastic.grpc.pb.h"
@@ -33,8 +35,8 @@ class Service final : public ParameterService::Service {
       return allowed;
     }
     const std::shared_ptr<const Replication::Role> role = replication_.role();
-    Status status;
-    if (role->map_version != request->map_version()) {
+    Status status = CheckNotForgotten();
+    if (status.ok() && role->map_version != request->map_version()) {
       status = NotFound("another map");
     }
     if (status.ok() && request->has_push()) {
@@ -47,6 +49,9 @@ class Service final : public ParameterService::Service {
     if (status.ok() && request->has_push()) {
       // Last: while the followers get the push, the pull is answered.
       status = replication_.WaitShipped();
+    }
+    if (status.ok()) {
+      status = CheckNotForgotten();  // it may have slept anywhere
     }
     if (status.code() == Code::kNotFound) {
       reply->Clear();
@@ -72,7 +77,7 @@ class Service final : public ParameterService::Service {
     if (batches.ok()) {
       reply->set_batches(*batches);
     }
-    return ToGrpc(batches.status());
+    return ToGrpc(batches.ok() ? CheckNotForgotten() : batches.status());
   }
 
   grpc::Status Keep(grpc::ServerContext* context, const KeepRequest* request, KeepReply*) override {
@@ -201,12 +206,25 @@ class Service final : public ParameterService::Service {
     return grpc::Status::OK;
   }
 
+  void AnsweredByMaster(std::chrono::steady_clock::time_point asked) {
+    constexpr std::chrono::duration<double> kSilence(kServerSilenceSeconds);
+    const auto until = asked + std::chrono::duration_cast<std::chrono::nanoseconds>(kSilence);
+    trusted_until_.store(until.time_since_epoch().count());
+  }
+
   void Close() {
     shard_.Close();
     replication_.Close();
   }
 
  private:
+  Status CheckNotForgotten() const {
+    const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
+    return now <= trusted_until_.load()
+               ? Status()
+               : Unavailable("this parameter server has not heard of its master for too long");
+  }
+
   Status Adopt(const PartitionMap& map, const InstallRequest& request) {
     if (request.phase() != InstallRequest::CREATE) {
       return replication_.Adopt(map, nullptr, false);
@@ -279,6 +297,8 @@ class Service final : public ParameterService::Service {
   const std::string token_;
   ParameterShard& shard_;
   Replication replication_;
+  // Of the steady clock, in its own unit.
+  std::atomic<int64_t> trusted_until_ = std::numeric_limits<int64_t>::max();
   Mutex mutex_;
   std::map<uint32_t, std::string> snapshot_ GUARDED_BY(mutex_);
 };
@@ -298,6 +318,9 @@ class Server final : public ParameterServer {
   }
   bool listening() const { return server_ != nullptr && port_ != 0; }
   std::string address() const override { return fmt::format("{}:{}", host_, port_); }
+  void AnsweredByMaster(std::chrono::steady_clock::time_point asked) override {
+    service_.AnsweredByMaster(asked);
+  }
 
  private:
   const std::string host_;

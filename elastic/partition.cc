@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "models/initialize.h"
 #include "models/model.pb.h"
 
 namespace sluice::elastic {

@@ -144,11 +144,13 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   std::condition_variable_any stopped;
   std::unique_lock<std::mutex> lock(mutex);
   do {
+    const auto asked = std::chrono::steady_clock::now();
     ASSIGN_OR_RETURN(const bool wanted,
                      master->Register(config.name(), config.server_id(), server->address()));
     if (!wanted) {
       return Status(Code::kAborted, "the master has given this parameter server up");
     }
+    server->AnsweredByMaster(asked);
   } while (!stopped.wait_for(lock, stop, kHeartbeat, [&stop] { return stop.stop_requested(); }));
   return Cancelled("the parameter server was stopped");
 }
