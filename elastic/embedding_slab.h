@@ -55,6 +55,9 @@ class EmbeddingSlab {
   uint32_t Find(int64_t id) const;
   uint32_t FindOrCreate(int64_t id);
   void Grow();
+  // Asks the memory for what rows after ids[at] will need.
+  void FetchAhead(std::span<const int64_t> ids, size_t at) const;
+  void FetchRow(int64_t id) const;
   size_t Bucket(int64_t id) const;
   float* Row(uint32_t index) const {
     return blocks_[index / kRowsPerBlock].get() + (index % kRowsPerBlock) * stride_;

@@ -53,8 +53,8 @@ Status CallOnce(
 }
 
 using Done = std::function<void(grpc::Status)>;
-using Begin =
-    std::function<void(ParameterService::Stub::async*, grpc::ClientContext*, const Done&)>;
+using AsyncStub = std::remove_pointer_t<decltype(std::declval<ParameterService::Stub>().async())>;
+using Begin = std::function<void(AsyncStub*, grpc::ClientContext*, const Done&)>;
 
 // The same, given up when it is hopeless.
 Status CallWithHope(const std::string& token, const std::string& address,

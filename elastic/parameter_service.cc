@@ -8,6 +8,7 @@
 #include <map>
 
 #include "elastic/elastic.grpc.pb.h"
+#include "elastic/exchange_internal.h"
 #include "elastic/replication_internal.h"
 #include "elastic/wire_internal.h"
 
@@ -44,7 +45,8 @@ class Service final : public ParameterService::Service {
       status = Push(*role, const_cast<ExchangeRequest*>(request)->mutable_push());
     }
     if (status.ok() && request->has_pull()) {
-      status = Pull(*role, request->pull(), reply);
+      status = AnswerPull(request->pull(), role->map_version, role->partitions, kStepWaitSeconds,
+                          shard_, reply);
     }
     if (status.ok() && request->has_push()) {
       // Last: while the followers get the push, the pull is answered.
@@ -255,43 +257,6 @@ class Service final : public ParameterService::Service {
     RETURN_IF_ERROR(Unpack(entry->push(), shard_.rules().layout, role.partitions, &push));
     push.request.map_version = role.map_version;
     return shard_.Push(push.request, [&] { replication_.Ship(entry); });
-  }
-
-  Status Pull(const Replication::Role& role, const PullProto& proto, ExchangeReply* reply) {
-    const ParameterRules& rules = shard_.rules();
-    const size_t tables = rules.tables.size();
-    if (static_cast<size_t>(proto.tables_size()) != tables) {
-      return InvalidArgument(
-          fmt::format("a pull names {} tables; the model has {}", proto.tables_size(), tables));
-    }
-    PullRequest pull;
-    pull.map_version = role.map_version;
-    pull.partitions = role.partitions;
-    pull.batch = FromProto(proto.batch());
-    pull.evaluation = proto.evaluation();
-    PullTarget target;
-    target.versions = {Room<int64_t>(role.partitions.size(), reply->mutable_versions()),
-                       role.partitions.size()};
-    for (size_t t = 0; t < tables; ++t) {
-      ASSIGN_OR_RETURN(const std::span<const int64_t> ids,
-                       View<int64_t>(proto.tables(static_cast<int>(t))));
-      pull.tables.push_back(ids);
-      target.tables.push_back(Room<float>(ids.size() * rules.dimensions[t], reply->add_tables()));
-    }
-    float* dense = Room<float>(role.dense_size, reply->mutable_dense());
-    for (uint32_t partition : role.partitions) {
-      for (const PartitionLayout::Chunk& chunk : rules.layout.chunks(partition)) {
-        target.dense.push_back(dense);
-        dense += chunk.size();
-      }
-    }
-    const Status status = shard_.Pull(pull, target, kStepWaitSeconds);
-    if (status.code() == Code::kDeadlineExceeded) {
-      reply->Clear();
-      reply->set_not_open(true);
-      return Status();
-    }
-    return status;
   }
 
   const std::string token_;

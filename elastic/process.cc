@@ -80,7 +80,7 @@ Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMast
                    models::Network::Make(config.plan().model()));
   const std::unique_ptr<ParameterLink> parameters = ConnectParameters(
       map, [&master](uint64_t newer_than) { return master.Map(newer_than); }, config.token(),
-      *network, stop);
+      *network, config.plan().strategy().transport() == plan::Strategy::BFLOAT16, stop);
   const Worker::Job job{config.plan(), source, config.dataset(),
                         config.has_validation() ? &config.validation() : nullptr};
   ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker, Worker::Make(job, master, *parameters));

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "elastic/checkpoint.h"
-#include "elastic/parameter_shard.h"
+#include "elastic/parameter_rules.h"
 #include "elastic/partition_map.h"
 #include "elastic/task.h"
 
@@ -78,15 +78,6 @@ Number* Room(size_t count, std::string* bytes) {
   bytes->resize(count * sizeof(Number));
   return reinterpret_cast<Number*>(bytes->data());
 }
-
-// A push whose numbers lie in the message, which must outlive it.
-struct UnpackedPush {
-  std::vector<uint32_t> partitions;
-  PushRequest request;
-};
-// `partitions`: what the push is about.
-Status Unpack(const PushProto& proto, const PartitionLayout& layout,
-              std::span<const uint32_t> partitions, UnpackedPush* push);
 
 std::unique_ptr<grpc::Server> StartServer(const std::string& host, grpc::Service* service,
                                           int* port);

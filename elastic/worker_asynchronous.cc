@@ -93,8 +93,7 @@ Status Worker::PushAndPullNext(const Lease& lease, double weight) {
     RETURN_IF_ERROR(WaitForTheSlowest());
     RETURN_IF_ERROR(parameters_.Pull(next, false, &next_view_));
   } else {
-    RETURN_IF_ERROR(
-        parameters_.PushAndPull(identity, weight, view_, gradient_, next, &next_view_));
+    RETURN_IF_ERROR(parameters_.PushAndPull(identity, weight, view_, gradient_, next, &next_view_));
   }
   std::swap(batch_, next_batch_);
   std::swap(view_, next_view_);

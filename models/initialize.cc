@@ -61,21 +61,23 @@ inline float Log(float x) {
   const float m = std::bit_cast<float>((bits & kMantissa) + kRootHalf);
   const float s = (m - 1.0F) / (m + 1.0F);
   const float z = s * s;
-  const float series =
-      1.0F + z * (1.0F / 3 + z * (1.0F / 5 + z * (1.0F / 7 + z * (1.0F / 9))));
+  const float series = 1.0F + z * (1.0F / 3 + z * (1.0F / 5 + z * (1.0F / 7 + z * (1.0F / 9))));
   return exponent * std::numbers::ln2_v<float> + 2.0F * s * series;
 }
 
 // The Taylor series for |x| <= pi / 2, to a float's precision.
 inline float Sine(float x) {
   const float z = x * x;
-  return x * (1.0F + z * (-1.0F / 6 + z * (1.0F / 120 + z * (-1.0F / 5040 +
-                          z * (1.0F / 362880 + z * (-1.0F / 39916800))))));
+  return x * (1.0F + z * (-1.0F / 6 +
+                          z * (1.0F / 120 +
+                               z * (-1.0F / 5040 + z * (1.0F / 362880 + z * (-1.0F / 39916800))))));
 }
 inline float Cosine(float x) {
   const float z = x * x;
-  return 1.0F + z * (-1.0F / 2 + z * (1.0F / 24 + z * (-1.0F / 720 + z * (1.0F / 40320 +
-                     z * (-1.0F / 3628800 + z * (1.0F / 479001600))))));
+  return 1.0F + z * (-1.0F / 2 +
+                     z * (1.0F / 24 +
+                          z * (-1.0F / 720 + z * (1.0F / 40320 + z * (-1.0F / 3628800 +
+                                                                      z * (1.0F / 479001600))))));
 }
 
 void Uniform(uint64_t key, uint64_t first_pair, float limit, float* values) {

@@ -145,6 +145,9 @@ Status ReadMode(const AttributeSet& attributes, plan::Strategy* strategy) {
     strategy->set_mode(plan::Strategy::BOUNDED_STALENESS);
     strategy->set_staleness(Unsigned(*staleness));
   }
+  if (attributes.Text("engine.transport").value_or("float32") == "bf16") {
+    strategy->set_transport(plan::Strategy::BFLOAT16);
+  }
   return OkStatus();
 }
 

@@ -194,6 +194,9 @@ std::string DescribeStrategy(const plan::Strategy& strategy) {
       fmt::format("{} workers ({} to {}), {} parameter server{}", strategy.workers(),
                   strategy.min_workers(), strategy.max_workers(), strategy.parameter_servers(),
                   strategy.parameter_servers() == 1 ? "" : "s");
+  if (strategy.transport() == plan::Strategy::BFLOAT16) {
+    text += ", bf16 messages";
+  }
   switch (strategy.mode()) {
     case plan::Strategy::SYNCHRONOUS:
       return text + fmt::format(", synchronous, {} micro-batches a step", strategy.micro_batches());

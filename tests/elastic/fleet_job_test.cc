@@ -295,9 +295,10 @@ std::pair<int, int> Staleness(const FleetRun& run) {
   int ahead = -1, bound = -1;
   for (const auto& [kind, detail] : run.events) {
     if (kind == "staleness") {
-      EXPECT_EQ(std::sscanf(detail.c_str(), "a worker was at most %d batches ahead; the bound is %d",
-                            &ahead, &bound),
-                2);
+      EXPECT_EQ(
+          std::sscanf(detail.c_str(), "a worker was at most %d batches ahead; the bound is %d",
+                      &ahead, &bound),
+          2);
     }
   }
   return {bound, ahead};
@@ -316,6 +317,20 @@ TEST(TrainOnFleet, P8_BoundedStalenessKeepsWorkersTogether) {
     EXPECT_EQ(Staleness(run).first, bound);
     EXPECT_LE(Staleness(run).second, bound);
   }
+}
+
+TEST(TrainOnFleet, P19_Bfloat16MessagesTrainAsWell) {
+  const auto source = SmallSource(10'000);
+  plan::TrainPlan plan = FleetPlan(1, 2, 2);
+  const FleetRun whole = TrainWith(plan, *source, 1'000);
+  plan.mutable_strategy()->set_replicas(1);
+  plan.mutable_strategy()->set_transport(plan::Strategy::BFLOAT16);
+  const FleetRun half = TrainWith(plan, *source, 1'000);
+  ASSERT_TRUE(whole.outcome.ok()) << whole.outcome.status().ToString();
+  ASSERT_TRUE(half.outcome.ok()) << half.outcome.status().ToString();
+  EXPECT_NE(Bits(half), Bits(whole));
+  EXPECT_NEAR(MetricOf(*half.outcome, "auc"), MetricOf(*whole.outcome, "auc"), 0.005);
+  EXPECT_NEAR(half.outcome->loss, whole.outcome->loss, 0.01);
 }
 
 TEST(TrainOnFleet, P8_TheDeadAreNotWaitedFor) {

@@ -131,7 +131,7 @@ class World {
   std::unique_ptr<ParameterLink> Worker() const {
     return ConnectParameters(fleet_->map(),
                              [this](uint64_t) { return Result<PartitionMap>(fleet_->map()); },
-                             kToken, network_, {});
+                             kToken, network_, false, {});
   }
   Status Push(ParameterLink& link, int64_t batch) {
     models::ParameterView view;

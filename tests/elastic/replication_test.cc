@@ -79,7 +79,7 @@ class ReplicationTest : public ::testing::Test {
           const std::lock_guard lock(mutex_);
           return map_;
         },
-        kToken, *network_, stop_.get_token());
+        kToken, *network_, false, stop_.get_token());
   }
   Status PushBatch(ParameterLink& link, int64_t batch, int64_t shard = 0,
                    const std::function<void()>& before_push = {}) {
