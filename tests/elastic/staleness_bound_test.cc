@@ -11,6 +11,7 @@ TEST(StalenessBound, P8_TheFastWaitForTheSlow) {
   StalenessBound bound(3);
   EXPECT_TRUE(bound.MayBegin(kFast, 0));
   EXPECT_TRUE(bound.MayBegin(kSlow, 0));
+  EXPECT_TRUE(bound.MayBegin(kFast, 3));
   EXPECT_TRUE(bound.MayBegin(kSlow, 6));
   EXPECT_FALSE(bound.MayBegin(kFast, 10)) << "four ahead";
   EXPECT_TRUE(bound.MayBegin(kSlow, 7));
