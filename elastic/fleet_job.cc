@@ -33,6 +33,8 @@ constexpr char kListenHost[] = "127.0.0.1";
 constexpr double kStopGraceSeconds = 0.8;
 // A process that hangs is not asked.
 constexpr double kHungGraceSeconds = 0;
+// The first step of an all-reduce job waits so long for workers that start slowly.
+constexpr double kGatherSeconds = 2;
 // Killed processes end at once; a fleet that does not say so is not waited for.
 constexpr auto kStopWait = std::chrono::seconds(10);
 
@@ -160,7 +162,7 @@ class FleetJob {
     fleet_.Watch([roster = roster_](const FleetEvent& event) { roster->OnEvent(event); });
     JobHandle unused;
     JobHandle& door = handle != nullptr ? *handle : unused;
-    door.Attach(parameters_.get());
+    door.Attach(AllReduces() ? nullptr : parameters_.get());
     Result<TrainOutcome> outcome = RunOn(host, stop);
     door.Attach(nullptr);
     // Before the host goes: workers' last calls and the fleet's events arrive in it.
@@ -172,14 +174,23 @@ class FleetJob {
 
  private:
   Result<TrainOutcome> RunOn(MasterHost& host, const std::stop_token& stop) {
-    parameters_->Start();
+    if (!AllReduces()) {
+      parameters_->Start();
+    }
     host.Start();
     host.Run(stop);
     RETURN_IF_ERROR(host.result());
     TrainOutcome outcome = host.Outcome();
+    if (AllReduces()) {
+      outcome.weights = host.TakeWeights();
+      return outcome;
+    }
     ASSIGN_OR_RETURN(outcome.weights, parameters_->Collect(network_));
     return outcome;
   }
+
+  // The parameters live in the workers then: there are no servers.
+  bool AllReduces() const { return plan_.strategy().kind() == plan::Strategy::ALL_REDUCE; }
 
   void MakeParameters(MasterHost& host) {
     ParameterFleet::Options options;
@@ -211,7 +222,7 @@ class FleetJob {
     *config_.mutable_plan() = plan_;
     worker_config_ = config_;
     if (base != nullptr) {
-      config_.set_base_weights(models::SaveWeights(*base));
+      (AllReduces() ? worker_config_ : config_).set_base_weights(models::SaveWeights(*base));
     }
     worker_config_.set_source_url(source_.url());
     *worker_config_.mutable_dataset() = dataset;
@@ -324,6 +335,13 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
   options.job_name = job_name;
   const plan::Strategy& strategy = plan.strategy();
   options.workers = std::max<uint32_t>(1, std::max(strategy.workers(), strategy.min_workers()));
+  if (strategy.kind() == plan::Strategy::ALL_REDUCE) {
+    Rendezvous::Options& meetings = options.all_reduce.emplace();
+    meetings.min_members = std::max<uint32_t>(1, strategy.min_workers());
+    meetings.max_members = std::max(options.workers, strategy.max_workers());
+    meetings.expected_members = options.workers;
+    meetings.gather_seconds = kGatherSeconds;
+  }
   FleetJob job(plan, source, fleet, *network);
   return job.Run(options, dataset, validation, base, progress, events, stop, handle);
 }

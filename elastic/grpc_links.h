@@ -8,13 +8,14 @@
 
 #include "elastic/links.h"
 #include "elastic/partition_map.h"
+#include "elastic/world.h"
 
 namespace sluice::elastic {
 
 // A worker's links to processes of their own. Every call has a deadline; a call that does not get
 // through is repeated with the same identity, so that it counts once however often it arrives;
 // `stop` ends the repeating.
-class RemoteMaster : public MasterLink {
+class RemoteMaster : public MasterLink, public WorldLink {
  public:
   static std::unique_ptr<RemoteMaster> Connect(const std::string& address, const std::string& token,
                                                Incarnation worker, std::stop_token stop);

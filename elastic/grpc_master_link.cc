@@ -37,17 +37,8 @@ class Remote final : public RemoteMaster {
 
   Result<bool> Report(const TaskReport& report) override {
     ReportRequest request;
+    ToProto(report, &request);
     request.set_incarnation(worker_);
-    request.set_task(report.task);
-    request.set_done(report.done);
-    request.set_end_of_shard(report.end_of_shard);
-    request.set_next_batch(report.next_batch);
-    request.set_rows(report.rows);
-    request.set_rows_read(report.rows_read);
-    request.set_rows_retried(report.rows_retried);
-    request.set_loss(report.loss);
-    request.set_weight(report.weight);
-    request.set_metrics(report.metrics);
     ReportReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Report(context, request, &reply); }));
@@ -106,6 +97,53 @@ class Remote final : public RemoteMaster {
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Heartbeat(context, request, &reply); }));
     return reply.finished();
+  }
+
+  Result<WorldAnswer> Meet(const WorldArrival& arrival) override {
+    MeetRequest request;
+    request.set_incarnation(worker_);
+    request.set_address(arrival.at.address);
+    request.set_closed(arrival.at.closed);
+    request.set_beginning(arrival.at.beginning);
+    request.set_meeting(arrival.at.meeting);
+    request.set_world(arrival.at.world);
+    request.set_failed(arrival.at.failed);
+    request.set_silent(arrival.at.silent);
+    ToProto(arrival.position, request.mutable_position());
+    MeetReply reply;
+    RETURN_IF_ERROR(
+        Call([&](grpc::ClientContext* context) { return stub_->Meet(context, request, &reply); }));
+    return FromProto(reply);
+  }
+
+  Result<bool> ReportStep(int64_t world, int64_t closed, const RoundPosition& position) override {
+    ReportStepRequest request;
+    request.set_incarnation(worker_);
+    request.set_world(world);
+    request.set_closed(closed);
+    ToProto(position, request.mutable_position());
+    ReportStepReply reply;
+    RETURN_IF_ERROR(Call(
+        [&](grpc::ClientContext* context) { return stub_->ReportStep(context, request, &reply); }));
+    return reply.meet();
+  }
+
+  Status Deliver(const models::NetworkWeights& weights) override {
+    const std::string bytes = models::SaveWeights(weights);
+    return Call([&](grpc::ClientContext* context) {
+      DeliverReply reply;
+      DeliverChunk chunk;
+      chunk.set_incarnation(worker_);
+      const auto writer = stub_->Deliver(context, &reply);
+      for (size_t begin = 0; begin < bytes.size(); begin += kChunkBytes) {
+        chunk.set_weights(bytes.substr(begin, kChunkBytes));
+        if (!writer->Write(chunk)) {
+          break;
+        }
+      }
+      writer->WritesDone();
+      return writer->Finish();
+    });
   }
 
   Result<bool> Register(const std::string& name, ServerId server,

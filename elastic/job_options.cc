@@ -36,17 +36,14 @@ Status CheckMetric(const plan::TrainPlan& plan, models::Task task) {
 }  // namespace
 
 bool IsSynchronous(const plan::TrainPlan& plan) {
-  return plan.strategy().mode() == plan::Strategy::SYNCHRONOUS &&
-         plan.strategy().micro_batches() > 1;
+  return plan.strategy().kind() == plan::Strategy::ALL_REDUCE ||
+         (plan.strategy().mode() == plan::Strategy::SYNCHRONOUS &&
+          plan.strategy().micro_batches() > 1);
 }
 
 Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const models::Network& network,
                                         const catalog::DatasetSpec& dataset,
                                         const catalog::DatasetSpec* validation) {
-  if (plan.strategy().kind() == plan::Strategy::ALL_REDUCE) {
-    return Unimplemented("all-reduce is not built yet")
-        .Hint("leave engine.strategy out, or use parameter servers");
-  }
   if (plan.epochs() == 0 && plan.max_steps() == 0) {
     return InvalidArgument("a training needs at least one epoch or a number of steps");
   }
@@ -55,7 +52,8 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
   options.queue.epochs = plan.epochs() > 0 ? plan.epochs() : kUnlimitedEpochs;
   options.queue.seed = plan.seed();
   options.queue.shuffle = plan.shuffle();
-  options.queue.lanes = IsSynchronous(plan) ? plan.strategy().micro_batches() : 0;
+  options.queue.lanes =
+      IsSynchronous(plan) ? std::max<uint32_t>(1, plan.strategy().micro_batches()) : 0;
   options.queue.max_batches = plan.max_steps();
   options.queue.lease_seconds = kLeaseSeconds;
   options.silence_seconds = kLeaseSeconds;

@@ -45,6 +45,9 @@ Master::Master(const Options& options, TimePoint now)
                   options.queue.lease_seconds),
       staleness_(options.staleness.value_or(0)),
       described_at_(now) {
+  if (options_.all_reduce.has_value()) {
+    rendezvous_.emplace(*options_.all_reduce);
+  }
   if (options_.queue.shards == 0) {
     Abort(InvalidArgument("there are no rows to train on").SqlState("02000"));
   }
@@ -97,7 +100,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
   queue_.ReleaseOthers(worker, held);
   evaluation_.Release(worker, held);
   std::optional<Task> task;
-  if (phase_ == Phase::kTraining) {
+  if (phase_ == Phase::kTraining && !rendezvous_.has_value()) {
     const auto sharers = static_cast<int64_t>(std::max<size_t>(1, members_.joined()));
     const auto holds = static_cast<int64_t>(held.size());
     const int64_t lanes = options_.queue.lanes;
@@ -108,7 +111,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     if (waiting || fair) {
       task = queue_.Take(worker, now);
     }
-  } else if (phase_ == Phase::kEvaluating && waiting) {
+  } else if (phase_ == Phase::kEvaluating && (waiting || rendezvous_.has_value())) {
     task = evaluation_.Take(worker, next_evaluation_task_, now);
     next_evaluation_task_ -= task.has_value() ? 1 : 0;
   }
@@ -159,6 +162,12 @@ Status Master::Fail(Incarnation worker, int64_t task, const Status& cause, TimeP
     Abort(cause);
     return Status();
   }
+  if (rendezvous_.has_value()) {
+    if (ChargeLanes(worker, task, cause.message())) {
+      Abort(cause);
+    }
+    return Status();
+  }
   const std::optional<Task> released = queue_.Release(worker, task);
   if (!released.has_value()) {
     return Status();
@@ -180,6 +189,9 @@ void Master::Leave(Incarnation worker, TimePoint now) {
                fmt::format("shard {} from batch {}", task.shard, task.first_batch));
     }
     evaluation_.Release(worker);
+    if (rendezvous_.has_value()) {
+      rendezvous_->Remove(worker);
+    }
   }
 }
 
@@ -202,6 +214,9 @@ void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, T
     AddEvent("task_requeued", fmt::format("shard {} from batch {}", task.shard, task.first_batch));
   }
   evaluation_.Release(worker);
+  if (rendezvous_.has_value()) {
+    rendezvous_->Remove(worker);
+  }
   if (fleet_ && !finished()) {
     Replace(how, why, now);
   }
@@ -243,6 +258,11 @@ void Master::OnExit(const std::string& name, ExitClass exit_class, const std::st
   }
   if (exit_class == ExitClass::kApplication) {
     // It crashed in its own code: every shard that it was training is under suspicion.
+    if (rendezvous_.has_value() && ChargeLanes(*worker, 0, message)) {
+      Abort(Status(Code::kInternal,
+                   fmt::format("a shard crashes every worker that trains it: {}", message)));
+      return;
+    }
     for (const Task& task : queue_.ReleaseAll(*worker)) {
       AddEvent("task_requeued",
                fmt::format("shard {} from batch {}", task.shard, task.first_batch));
@@ -267,6 +287,9 @@ void Master::Tick(TimePoint now) {
     }
     GiveUp(silent.incarnation, ExitClass::kPreempted,
            fmt::format("no sign of life for {} seconds", options_.silence_seconds), now);
+  }
+  if (rendezvous_.has_value()) {
+    queue_.Renew(kEverybody, now);
   }
   for (const Task& task : queue_.ExpireLeases(now)) {
     AddEvent("task_requeued", fmt::format("shard {} from batch {}: the lease ran out", task.shard,
@@ -339,6 +362,11 @@ void Master::EndEpoch(TimePoint now) {
   if (options_.patience > 0 && (Improved() || best_epoch_ == 0)) {
     best_epoch_ = queue_.epoch();
     best_metrics_ = metrics_;
+    if (rendezvous_.has_value()) {
+      best_closed_ = rendezvous_->world().closed;  // the members keep them before they go on
+      AfterEpoch();
+      return;
+    }
     phase_ = Phase::kKeeping;  // the parameter servers hold on to these weights first
     actions_.push_back({Action::Kind::kKeepWeights, "", 0});
     return;
@@ -376,6 +404,9 @@ void Master::Finish() {
     result_ = InvalidArgument("there are no rows to train on").SqlState("02000");
   }
   phase_ = result_.ok() ? Phase::kSucceeded : Phase::kFailed;
+  if (result_.ok() && rendezvous_.has_value()) {
+    phase_ = Phase::kExporting;
+  }
 }
 
 Progress Master::Describe(TimePoint now) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,8 +15,10 @@
 #include "elastic/job.h"
 #include "elastic/links.h"
 #include "elastic/membership.h"
+#include "elastic/rendezvous.h"
 #include "elastic/staleness_bound.h"
 #include "elastic/task_queue.h"
+#include "elastic/world.h"
 
 namespace sluice::elastic {
 
@@ -37,6 +40,7 @@ class Master {
     std::optional<uint32_t> staleness;
     // Who says nothing for so long is lost, and another process is started in its place.
     double silence_seconds = 10;
+    std::optional<Rendezvous::Options> all_reduce;  // the workers are each other's servers
   };
   // So many processes may start and fail in a row before one of them has trained a batch: then no
   // more are started, and the job fails when it has no other worker. Preemption is normal life and
@@ -81,6 +85,15 @@ class Master {
   void OnExit(const std::string& name, ExitClass exit_class, const std::string& message,
               TimePoint now);
   void OnWeightsKept(TimePoint now);
+
+  // All-reduce (master_world.cc): the workers' meetings. Errors as of Take.
+  Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now);
+  Result<bool> ReportStep(Incarnation worker, int64_t world, int64_t closed,
+                          const RoundPosition& position, TimePoint now);
+  // The first to arrive counts, and ends the job.
+  Status Deliver(Incarnation worker, models::NetworkWeights weights);
+  models::NetworkWeights TakeWeights() { return std::move(weights_); }
+
   void Tick(TimePoint now);
   void Abort(const Status& cause);  // cancelled, or a parameter server is gone
 
@@ -96,7 +109,9 @@ class Master {
   const StalenessBound& staleness() const { return staleness_; }
 
  private:
-  enum class Phase { kTraining, kEvaluating, kKeeping, kSucceeded, kFailed };
+  // Holds the lanes of an all-reduce round: no worker's incarnation.
+  static constexpr Incarnation kEverybody = 0;
+  enum class Phase { kTraining, kEvaluating, kKeeping, kExporting, kSucceeded, kFailed };
 
   Status CheckMember(Incarnation worker, TimePoint now);
   void GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now);
@@ -107,6 +122,12 @@ class Master {
   void AfterEpoch();
   void Finish();
   bool Improved();
+  // master_world.cc
+  void Commit(const RoundPosition& position, TimePoint now);
+  void OpenMeeting(TimePoint now);
+  void BeginAgain();
+  WorldAnswer AnswerTo(Incarnation worker) const;
+  bool ChargeLanes(Incarnation worker, int64_t task, const std::string& why);
 
   const Options options_;
   Phase phase_ = Phase::kTraining;
@@ -124,6 +145,13 @@ class Master {
   int failed_starts_ = 0;  // since the last time that a new worker got anywhere
   int preempted_starts_ = 0;
   std::vector<TimePoint> later_starts_;  // replacements that wait
+
+  // All-reduce. The round's lanes are leased to all members together.
+  std::optional<Rendezvous> rendezvous_;
+  std::vector<Task> round_;
+  std::map<Incarnation, RoundPosition> positions_;  // of those at the meeting
+  int64_t best_closed_ = -1;
+  models::NetworkWeights weights_;
 
   TaskQueue::Totals epoch_start_;
   double epoch_loss_ = 0;

@@ -67,6 +67,44 @@ Result<MasterLink::Answer> MasterHost::Take(Incarnation worker, bool waiting,
   }
 }
 
+Result<WorldAnswer> MasterHost::Meet(Incarnation worker, const WorldArrival& arrival,
+                                     double wait_seconds) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
+  MutexLock lock(mutex_);
+  ++changes_;  // its coming may be what others wait for
+  changed_.notify_all();
+  for (;;) {
+    ASSIGN_OR_RETURN(WorldAnswer answer, master_.Meet(worker, arrival, clock_.Now()));
+    if (answer.work != WorldAnswer::Work::kWait || answer.world.id != 0) {
+      ++changes_;
+      changed_.notify_all();
+      return answer;
+    }
+    const uint64_t seen = changes_;
+    while (changes_ == seen) {
+      if (changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+        return answer;
+      }
+    }
+  }
+}
+
+Result<bool> MasterHost::ReportStep(Incarnation worker, int64_t world, int64_t closed,
+                                    const RoundPosition& position) {
+  return With([&](Master& master, TimePoint now) {
+    return master.ReportStep(worker, world, closed, position, now);
+  });
+}
+
+Status MasterHost::Deliver(Incarnation worker, models::NetworkWeights weights) {
+  return With(
+      [&](Master& master, TimePoint) { return master.Deliver(worker, std::move(weights)); });
+}
+
+models::NetworkWeights MasterHost::TakeWeights() {
+  return With([](Master& master, TimePoint) { return master.TakeWeights(); });
+}
+
 Result<bool> MasterHost::Report(Incarnation worker, const TaskReport& report) {
   return With([&](Master& master, TimePoint now) { return master.Report(worker, report, now); });
 }

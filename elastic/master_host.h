@@ -32,6 +32,11 @@ class MasterHost {
   Result<bool> MayBegin(Incarnation worker, int64_t pushed, double wait_seconds);
   Status Fail(Incarnation worker, int64_t task, const Status& cause);
   void Leave(Incarnation worker);
+  // All-reduce. Waits up to `wait_seconds` for the meeting to open.
+  Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, double wait_seconds);
+  Result<bool> ReportStep(Incarnation worker, int64_t world, int64_t closed,
+                          const RoundPosition& position);
+  Status Deliver(Incarnation worker, models::NetworkWeights weights);
   Result<bool> Heartbeat(Incarnation worker);  // true: the job is over
   void OnExit(const FleetEvent& event);
   void Abort(const Status& cause);
@@ -44,6 +49,7 @@ class MasterHost {
   bool finished() const;
   Status result() const;
   TrainOutcome Outcome() const;
+  models::NetworkWeights TakeWeights();  // all-reduce
 
  private:
   template <typename Function>

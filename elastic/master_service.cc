@@ -16,6 +16,8 @@ namespace {
 // deadline, long enough to make asking rare.
 constexpr double kTakeWaitSeconds = 0.2;
 constexpr double kBeginWaitSeconds = 0.2;
+// A meeting that leaves a hung member behind opens when somebody asks.
+constexpr double kMeetWaitSeconds = 0.1;
 constexpr auto kMapWait = std::chrono::milliseconds(200);
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
@@ -83,18 +85,7 @@ class Service final : public MasterService::Service {
     if (!allowed.ok()) {
       return allowed;
     }
-    TaskReport report;
-    report.task = request->task();
-    report.done = request->done();
-    report.end_of_shard = request->end_of_shard();
-    report.next_batch = request->next_batch();
-    report.rows = request->rows();
-    report.rows_read = request->rows_read();
-    report.rows_retried = request->rows_retried();
-    report.loss = request->loss();
-    report.weight = request->weight();
-    report.metrics = request->metrics();
-    const Result<bool> mine = host_.Report(request->incarnation(), report);
+    const Result<bool> mine = host_.Report(request->incarnation(), FromProto(*request));
     if (mine.ok()) {
       reply->set_mine(*mine);
     }
@@ -147,6 +138,60 @@ class Service final : public MasterService::Service {
       reply->set_finished(*finished);
     }
     return ToGrpc(finished.status());
+  }
+
+  grpc::Status Meet(grpc::ServerContext* context, const MeetRequest* request,
+                    MeetReply* reply) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    WorldArrival arrival;
+    arrival.at.address = request->address();
+    arrival.at.closed = request->closed();
+    arrival.at.beginning = request->beginning();
+    arrival.at.meeting = request->meeting();
+    arrival.at.world = request->world();
+    arrival.at.failed = request->failed();
+    arrival.at.silent = request->silent();
+    arrival.position = FromProto(request->position());
+    const Result<WorldAnswer> answer =
+        host_.Meet(request->incarnation(), arrival, kMeetWaitSeconds);
+    if (answer.ok()) {
+      ToProto(*answer, reply);
+    }
+    return ToGrpc(answer.status());
+  }
+
+  grpc::Status ReportStep(grpc::ServerContext* context, const ReportStepRequest* request,
+                          ReportStepReply* reply) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    const Result<bool> meet = host_.ReportStep(request->incarnation(), request->world(),
+                                               request->closed(), FromProto(request->position()));
+    if (meet.ok()) {
+      reply->set_meet(*meet);
+    }
+    return ToGrpc(meet.status());
+  }
+
+  grpc::Status Deliver(grpc::ServerContext* context, grpc::ServerReader<DeliverChunk>* reader,
+                       DeliverReply*) override {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    std::string bytes;
+    Incarnation worker = 0;
+    for (DeliverChunk chunk; reader->Read(&chunk);) {
+      worker = chunk.incarnation();
+      bytes += chunk.weights();
+    }
+    // A stream that was cut off does not load.
+    Result<models::NetworkWeights> weights = models::LoadWeights(bytes);
+    return ToGrpc(weights.ok() ? host_.Deliver(worker, *std::move(weights)) : weights.status());
   }
 
   void Publish(const PartitionMap& map) {

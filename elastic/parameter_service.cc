@@ -18,8 +18,6 @@ namespace {
 // A pull for a step that is not open yet waits so long in the server; then the worker looks whether
 // there are lanes without a holder.
 constexpr double kStepWaitSeconds = 0.05;
-// Export travels in pieces: no message is as large as a model may be.
-constexpr size_t kExportChunkBytes = 4U << 20;
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
 class Service final : public ParameterService::Service {
@@ -111,8 +109,8 @@ class Service final : public ParameterService::Service {
     }
     const std::string bytes = models::SaveWeights(*weights);
     ExportChunk chunk;
-    for (size_t begin = 0; begin < bytes.size(); begin += kExportChunkBytes) {
-      chunk.set_weights(bytes.substr(begin, kExportChunkBytes));
+    for (size_t begin = 0; begin < bytes.size(); begin += kChunkBytes) {
+      chunk.set_weights(bytes.substr(begin, kChunkBytes));
       if (!writer->Write(chunk)) {
         return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the reader of an export went away");
       }

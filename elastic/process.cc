@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "catalog/data_source.h"
+#include "elastic/direct_links.h"
 #include "elastic/elastic.pb.h"
 #include "elastic/grpc_links.h"
 #include "elastic/job.h"
@@ -73,16 +74,34 @@ Result<PartitionMap> FirstMap(RemoteMaster& master, const std::stop_token& stop)
   return Cancelled("stopped before the parameter servers were there");
 }
 
+// All-reduce: the parameters of the whole model, in this process.
+Result<std::unique_ptr<ParameterShard>> MakeReplica(const ProcessConfig& config,
+                                                    const models::Network& network) {
+  if (config.base_weights().empty()) {
+    return ParameterShard::Make(config.plan().model(), network, {}, nullptr);
+  }
+  ASSIGN_OR_RETURN(const models::NetworkWeights base, models::LoadWeights(config.base_weights()));
+  return ParameterShard::Make(config.plan().model(), network, {}, &base);
+}
+
 Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMaster& master,
             const std::stop_token& stop) {
-  ASSIGN_OR_RETURN(const PartitionMap map, FirstMap(master, stop));
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(config.plan().model()));
+  const Worker::Job job{config.plan(), source, config.dataset(),
+                        config.has_validation() ? &config.validation() : nullptr};
+  if (config.plan().strategy().kind() == plan::Strategy::ALL_REDUCE) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard, MakeReplica(config, *network));
+    DirectParameterLink parameters(*shard, *network);
+    const Worker::Replica replica{master, *shard, config.listen_host(), config.token()};
+    ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker,
+                     Worker::Make(job, master, parameters, &replica));
+    return worker->Run(stop);
+  }
+  ASSIGN_OR_RETURN(const PartitionMap map, FirstMap(master, stop));
   const std::unique_ptr<ParameterLink> parameters = ConnectParameters(
       map, [&master](uint64_t newer_than) { return master.Map(newer_than); }, config.token(),
       *network, config.plan().strategy().transport() == plan::Strategy::BFLOAT16, stop);
-  const Worker::Job job{config.plan(), source, config.dataset(),
-                        config.has_validation() ? &config.validation() : nullptr};
   ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker, Worker::Make(job, master, *parameters));
   return worker->Run(stop);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "elastic/lane_tree.h"
 
 namespace sluice::elastic {
 namespace {
@@ -27,6 +28,8 @@ void Scale(LaneGradient* gradient, float factor) {
   }
 }
 
+}  // namespace
+
 void MergeRows(RowGradients* left, const RowGradients& right, size_t dimension) {
   std::unordered_map<int64_t, size_t> places;
   places.reserve(left->ids.size() + right.ids.size());
@@ -47,8 +50,6 @@ void MergeRows(RowGradients* left, const RowGradients& right, size_t dimension) 
     }
   }
 }
-
-}  // namespace
 
 SynchronousStep::SynchronousStep(std::vector<uint32_t> dimensions)
     : dimensions_(std::move(dimensions)) {}
@@ -106,22 +107,8 @@ void SynchronousStep::Merge(LaneGradient* left, const LaneGradient& right) const
 
 LaneGradient SynchronousStep::Close() {
   SLUICE_CHECK(Complete() && !RoundOver(), "a step closes over every lane");
-  // Leaves are lanes; at each level a node takes its right neighbour. A lane that has ended is an
-  // empty leaf: its neighbour's sum goes up unchanged.
-  for (size_t stride = 1; stride < gradients_.size(); stride *= 2) {
-    for (size_t left = 0; left + stride < gradients_.size(); left += 2 * stride) {
-      std::optional<LaneGradient>& right = gradients_[left + stride];
-      if (!right.has_value()) {
-        continue;
-      }
-      if (gradients_[left].has_value()) {
-        Merge(&*gradients_[left], *right);
-      } else {
-        gradients_[left] = std::move(right);
-      }
-      right.reset();
-    }
-  }
+  AddAlongTree(std::span(gradients_),
+               [this](LaneGradient* left, const LaneGradient& right) { Merge(left, right); });
   LaneGradient sum = std::move(*gradients_[0]);
   gradients_.assign(gradients_.size(), std::nullopt);
   if (sum.weight > 0) {

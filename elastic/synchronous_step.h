@@ -14,6 +14,9 @@ struct RowGradients {
   std::vector<float> values;
 };
 
+// Adds the rows of `right`: rows that both have element by element, others after the last.
+void MergeRows(RowGradients* left, const RowGradients& right, size_t dimension);
+
 // One lane's contribution to a step.
 struct LaneGradient {
   double weight = 0;  // sum of the row weights of its batch

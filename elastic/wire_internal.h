@@ -12,6 +12,7 @@
 #include "elastic/parameter_rules.h"
 #include "elastic/partition_map.h"
 #include "elastic/task.h"
+#include "elastic/world.h"
 
 // After ours: gRPC brings macros that have the names of those in base/mutex.h.
 #include <grpcpp/grpcpp.h>
@@ -28,6 +29,8 @@ inline constexpr int kMaxMessageBytes = 1 << 29;
 inline constexpr auto kCallDeadline = std::chrono::seconds(20);
 // How long a call is repeated while the other side cannot be reached.
 inline constexpr double kRetrySeconds = 30;
+// Weights travel in pieces: no message is as large as a model may be.
+inline constexpr size_t kChunkBytes = 4U << 20;
 inline constexpr char kTokenKey[] = "x-sluice-token";
 
 grpc::Status ToGrpc(const Status& status);
@@ -37,6 +40,12 @@ Status FromProto(const StatusProto& proto);
 
 void ToProto(const Task& task, TaskProto* proto);
 Task FromProto(const TaskProto& proto);
+void ToProto(const TaskReport& report, ReportRequest* proto);
+TaskReport FromProto(const ReportRequest& proto);
+void ToProto(const RoundPosition& position, RoundPositionProto* proto);
+RoundPosition FromProto(const RoundPositionProto& proto);
+void ToProto(const WorldAnswer& answer, MeetReply* proto);
+WorldAnswer FromProto(const MeetReply& proto);
 void ToProto(const BatchIdentity& batch, BatchProto* proto);
 BatchIdentity FromProto(const BatchProto& proto);
 

@@ -6,6 +6,7 @@
 #include "elastic/evaluation.h"
 #include "elastic/shard_order.h"
 #include "elastic/worker_lease_internal.h"
+#include "elastic/worker_world_internal.h"
 #include "models/metric.h"
 #include "models/model.pb.h"
 #include "planner/plan.pb.h"
@@ -29,7 +30,7 @@ Worker::Worker(const Job& job, MasterLink& master, ParameterLink& parameters)
 Worker::~Worker() = default;
 
 Result<std::unique_ptr<Worker>> Worker::Make(const Job& job, MasterLink& master,
-                                             ParameterLink& parameters) {
+                                             ParameterLink& parameters, const Replica* replica) {
   std::unique_ptr<Worker> worker(new Worker(job, master, parameters));
   ASSIGN_OR_RETURN(worker->network_, models::Network::Make(job.plan.model()));
   RETURN_IF_ERROR(worker->MakeLoaders());
@@ -41,6 +42,9 @@ Result<std::unique_ptr<Worker>> Worker::Make(const Job& job, MasterLink& master,
   const uint32_t lanes = worker->synchronous_ ? strategy.micro_batches() : 1;
   const uint32_t batch_size = std::max<uint32_t>(1, job.plan.batch_size());
   worker->batch_rows_ = (batch_size + lanes - 1) / lanes;
+  if (replica != nullptr) {
+    RETURN_IF_ERROR(worker->JoinWorld(*replica));
+  }
   return worker;
 }
 
@@ -76,6 +80,10 @@ Status Worker::Run(std::stop_token stop) {
 Status Worker::Work() {
   while (!finished_) {
     RETURN_IF_ERROR(Stopped());
+    if (world_ != nullptr) {
+      RETURN_IF_ERROR(WorkInWorld());
+      continue;
+    }
     RETURN_IF_ERROR(synchronous_ ? WorkInLockstep() : WorkAsynchronously());
   }
   return Status();

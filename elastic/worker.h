@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "elastic/links.h"
 #include "elastic/shard_rows.h"
+#include "elastic/world.h"
 #include "models/model.h"
 
 namespace sluice::catalog {
@@ -39,9 +40,17 @@ class Worker {
     const catalog::DatasetSpec& dataset;
     const catalog::DatasetSpec* validation = nullptr;  // validation.select
   };
-  // Everything in `job` and both links must outlive the worker.
+  // All-reduce: the parameters live in the workers, which are each other's servers.
+  struct Replica {
+    WorldLink& link;
+    ParameterShard& shard;  // everything; `parameters` leads to it
+    std::string listen_host;
+    std::string token;
+  };
+  // Everything in `job`, the links and the shard must outlive the worker.
   static Result<std::unique_ptr<Worker>> Make(const Job& job, MasterLink& master,
-                                              ParameterLink& parameters);
+                                              ParameterLink& parameters,
+                                              const Replica* replica = nullptr);
   ~Worker();
 
   // Works until the master says that the job is over (OK), an error ends it, or `stop` is requested
@@ -68,6 +77,19 @@ class Worker {
   Status WorkInLockstep();
   Status FillLanes();
   Status StepLane(Lease* lease, bool* not_open);
+
+  // worker_world.cc
+  struct World;
+  Status JoinWorld(const Replica& replica);
+  Status WorkInWorld();
+  Status EnterWorld(const WorldAnswer& answer);
+  Status ShareState(const Rendezvous::World& formed);
+  Status DeliverWeights();
+  Status EvaluateAll();
+  Status LoadLanes(const std::vector<Task>& lanes, uint32_t begin, uint32_t end);
+  Status TrainRound(const WorldAnswer& answer);
+  Status StepLanes(uint32_t lanes);
+  Status CloseStep(const std::vector<Task>& lanes);
 
   // One task for a worker that has nothing else to do; a training task is answered as a lease,
   // complete with rows; evaluation tasks are done on the spot. nullptr: ask again.
@@ -105,6 +127,7 @@ class Worker {
   int64_t pushed_ = 0;       // batches; bounded staleness
   size_t load_credit_ = 0;       // rows of next_ that training has earned
   std::vector<std::unique_ptr<Lease>> lanes_;  // synchronous
+  std::unique_ptr<World> world_;               // all-reduce
 
   models::FeatureBatch batch_, next_batch_;
   models::ParameterView view_, next_view_;

@@ -75,8 +75,9 @@ const models::ModelType* Type(const char* name) {
 // Whether anything asks for processes beside the gateway's own.
 bool AsksForFleet(const AttributeSet& attributes) {
   const std::string strategy = attributes.Text("engine.strategy").value_or("auto");
-  return strategy == "parameter_server" || attributes.Given("engine.num_ps") ||
-         attributes.Given("engine.min_workers") || attributes.Given("engine.max_workers") ||
+  return strategy == "parameter_server" || strategy == "allreduce" ||
+         attributes.Given("engine.num_ps") || attributes.Given("engine.min_workers") ||
+         attributes.Given("engine.max_workers") ||
          attributes.Integer("engine.num_workers").value_or(1) > 1;
 }
 
@@ -125,6 +126,40 @@ void OneWorker(plan::Strategy* strategy) {
   strategy->set_micro_batches(1);
 }
 
+// A step has as many micro-batches as there may ever be workers, so that each has something to do.
+void MakeSynchronous(plan::Strategy* strategy) {
+  uint32_t leaves = 1;
+  while (leaves < strategy->max_workers()) {
+    leaves *= 2;
+  }
+  strategy->set_mode(plan::Strategy::SYNCHRONOUS);
+  strategy->set_micro_batches(leaves);
+}
+
+// All-reduce has synchronous steps and no servers.
+Status CheckAllReduce(const AttributeSet& attributes) {
+  for (const char* name : {"engine.num_ps", "engine.staleness"}) {
+    if (attributes.Integer(name).value_or(0) > 0) {
+      return Conflict(attributes, name,
+                      fmt::format("engine.strategy='allreduce' and {} exclude each other", name))
+          .Hint("engine.strategy='parameter_server' has servers and asynchronous workers");
+    }
+  }
+  if (attributes.Given("engine.sync") && !attributes.Flag("engine.sync").value_or(true)) {
+    return Conflict(attributes, "engine.sync",
+                    "engine.strategy='allreduce' and engine.sync=false exclude each other")
+        .Hint("an all-reduce closes each step over all workers");
+  }
+  if (attributes.Text("engine.transport").value_or("float32") == "bf16") {
+    return Conflict(attributes, "engine.transport",
+                    "engine.strategy='allreduce' and engine.transport='bf16' exclude each other")
+        .Hint(
+            "workers add gradients up as they are, so that the model does not depend on their "
+            "number");
+  }
+  return OkStatus();
+}
+
 Status ReadMode(const AttributeSet& attributes, plan::Strategy* strategy) {
   const bool synchronous = attributes.Flag("engine.sync").value_or(false);
   const std::optional<int64_t> staleness = attributes.Integer("engine.staleness");
@@ -135,12 +170,7 @@ Status ReadMode(const AttributeSet& attributes, plan::Strategy* strategy) {
   }
   strategy->set_micro_batches(1);
   if (synchronous) {
-    uint32_t leaves = 1;
-    while (leaves < strategy->max_workers()) {
-      leaves *= 2;
-    }
-    strategy->set_mode(plan::Strategy::SYNCHRONOUS);
-    strategy->set_micro_batches(leaves);
+    MakeSynchronous(strategy);
   } else if (staleness) {
     strategy->set_mode(plan::Strategy::BOUNDED_STALENESS);
     strategy->set_staleness(Unsigned(*staleness));
@@ -275,11 +305,6 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
     ASSIGN_OR_RETURN(const int64_t bytes, ReadBytes(*memory, attributes.SpanOf("engine.memory")));
     strategy->set_memory_bytes(bytes);
   }
-  if (asked == "allreduce") {
-    return Unimplemented("engine.strategy='allreduce' is not built yet")
-        .At(attributes.SpanOf("engine.strategy"))
-        .Hint("engine.strategy='parameter_server', engine.sync=true trains the same model");
-  }
   RETURN_IF_ERROR(ReadWorkers(attributes, options, strategy));
   if (work.trees) {
     if (AsksForFleet(attributes)) {
@@ -300,6 +325,13 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
     OneWorker(strategy);
     strategy->set_reason(asked == "local" ? "engine.strategy asks for it"
                                           : "small enough for one process");
+    return OkStatus();
+  }
+  if (asked == "allreduce") {
+    RETURN_IF_ERROR(CheckAllReduce(attributes));
+    strategy->set_kind(plan::Strategy::ALL_REDUCE);
+    MakeSynchronous(strategy);
+    strategy->set_reason("engine.strategy asks for it");
     return OkStatus();
   }
   strategy->set_kind(plan::Strategy::PARAMETER_SERVER);

@@ -190,10 +190,12 @@ std::string DescribeStrategy(const plan::Strategy& strategy) {
   if (strategy.kind() == plan::Strategy::LOCAL) {
     return "in this process";
   }
-  std::string text =
-      fmt::format("{} workers ({} to {}), {} parameter server{}", strategy.workers(),
-                  strategy.min_workers(), strategy.max_workers(), strategy.parameter_servers(),
-                  strategy.parameter_servers() == 1 ? "" : "s");
+  std::string text = fmt::format("{} workers ({} to {}), ", strategy.workers(),
+                                 strategy.min_workers(), strategy.max_workers());
+  text += strategy.kind() == plan::Strategy::ALL_REDUCE
+              ? "all-reduce"
+              : fmt::format("{} parameter server{}", strategy.parameter_servers(),
+                            strategy.parameter_servers() == 1 ? "" : "s");
   if (strategy.transport() == plan::Strategy::BFLOAT16) {
     text += ", bf16 messages";
   }

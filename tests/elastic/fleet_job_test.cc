@@ -283,13 +283,6 @@ TEST(TrainOnFleet, CancelEndsEverything) {
   EXPECT_EQ(outcome.status().code(), Code::kCancelled);
 }
 
-TEST(TrainOnFleet, WhatIsNotBuiltSaysSo) {
-  const auto source = SmallSource(1'000);
-  plan::TrainPlan plan = FleetPlan(1, 1, 1);
-  plan.mutable_strategy()->set_kind(plan::Strategy::ALL_REDUCE);
-  EXPECT_EQ(TrainWith(plan, *source, 500).outcome.status().code(), Code::kUnimplemented);
-}
-
 // The bound that the master's last event tells, and the most that any worker was ahead.
 std::pair<int, int> Staleness(const FleetRun& run) {
   int ahead = -1, bound = -1;

@@ -127,6 +127,12 @@ TEST_F(Choose, FleetsWhereTheyAreAskedForOrNeeded) {
   EXPECT_EQ(bounded.staleness(), 3U);
   EXPECT_EQ(bounded.transport(), plan::Strategy::BFLOAT16);
   EXPECT_EQ(asked.transport(), plan::Strategy::FLOAT32);
+  const plan::Strategy all_reduce =
+      Train(head + ", engine.strategy=allreduce, engine.num_workers=3" + tail).strategy();
+  EXPECT_EQ(all_reduce.kind(), plan::Strategy::ALL_REDUCE);
+  EXPECT_EQ(all_reduce.mode(), plan::Strategy::SYNCHRONOUS);
+  EXPECT_EQ(all_reduce.micro_batches(), 4U);
+  EXPECT_EQ(all_reduce.parameter_servers(), 0U);
   EXPECT_EQ(Train(head + ", engine.strategy=local" + tail, 2'000'000'000).strategy().kind(),
             plan::Strategy::LOCAL);
 }

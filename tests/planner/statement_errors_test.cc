@@ -268,12 +268,18 @@ TEST_F(StatementErrors, Fleets) {
               ElementsAre(HasSubstr("engine.max_workers is 2, less than engine.min_workers, 4")));
   EXPECT_THAT(Errors(head + "engine.num_workers=0" + tail),
               ElementsAre(HasSubstr("engine.num_workers must be from 1 to 1024, not 0 @0")));
-  EXPECT_THAT(Errors(head + "engine.strategy=allreduce" + tail),
-              ElementsAre(HasSubstr("0A000 engine.strategy='allreduce' is not built yet")));
+  EXPECT_THAT(Errors(head + "engine.strategy=allreduce, engine.num_ps=2" + tail),
+              ElementsAre(HasSubstr("allreduce' and engine.num_ps exclude each other")));
+  EXPECT_THAT(Errors(head + "engine.strategy=allreduce, engine.sync=false" + tail),
+              ElementsAre(HasSubstr("allreduce' and engine.sync=false exclude each other")));
   EXPECT_THAT(Errors(head + "engine.memory='lots', engine.num_workers=2" + tail),
               ElementsAre(HasSubstr("attribute engine.memory must be a size, not 'lots'")));
   EXPECT_THAT(Errors(head + "engine.sync=true, engine.staleness=3, engine.num_workers=2" + tail),
               ElementsAre(HasSubstr("exclude each other")));
+  EXPECT_THAT(
+      Errors(head + "engine.strategy=allreduce, engine.transport='bf16'" + tail),
+      ElementsAre(HasSubstr("engine.strategy='allreduce' and engine.transport='bf16' exclude "
+                            "each other")));
 }
 
 TEST_F(StatementErrors, Splits) {

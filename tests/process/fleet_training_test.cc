@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -8,6 +9,8 @@
 #include <fstream>
 #include <functional>
 #include <mutex>
+#include <optional>
+#include <random>
 #include <thread>
 
 #include "catalog/data_source.h"
@@ -21,6 +24,8 @@ namespace sluice::elastic {
 namespace {
 
 constexpr int64_t kRows = 60'000;
+// A second on a machine of its own.
+constexpr double kGenerousSeconds = 5;
 
 // Workers and parameter servers are processes of the real binary over a SQLite file; this process
 // is their master, and kills them.
@@ -78,11 +83,61 @@ class FleetTraining : public ::testing::Test {
     }
     return plan;
   }
+  plan::TrainPlan AllReducePlan(uint32_t workers, uint32_t epochs) {
+    plan::TrainPlan plan = Plan(workers, 0, epochs, true);
+    plan.mutable_strategy()->set_kind(plan::Strategy::ALL_REDUCE);
+    plan.mutable_strategy()->set_max_workers(workers);
+    return plan;
+  }
+  // What every synchronous training must give.
+  std::string BitsInProcess(const plan::TrainPlan& plan) {
+    plan::TrainPlan here = plan;
+    here.mutable_strategy()->set_kind(plan::Strategy::PARAMETER_SERVER);
+    const Result<TrainOutcome> outcome =
+        TrainInProcess(here, *source_, dataset_->spec(), nullptr, nullptr, {}, {}, {});
+    return models::SaveWeights(outcome.value().weights);
+  }
+  // Sends `signals` to workers at random moments, one each 50 to 250 ms, while a job runs.
+  std::jthread Disturb(std::vector<int> signals, uint64_t seed) {
+    return std::jthread([this, signals = std::move(signals), seed](const std::stop_token& stop) {
+      std::mt19937_64 random(seed);
+      for (size_t i = 0; i < signals.size() && !stop.stop_requested();) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50 + random() % 200));
+        std::vector<std::string> names;
+        {
+          const std::lock_guard lock(mutex_);
+          names = started_;
+        }
+        if (names.empty()) {
+          continue;
+        }
+        // The last ones started are the ones that live.
+        const size_t recent = std::min<size_t>(names.size(), 3);
+        const Result<int> pid = fleet_->ProcessId(names[names.size() - 1 - random() % recent]);
+        if (pid.ok() && kill(*pid, signals[i]) == 0) {
+          ++i;
+          ++sent_;
+          const std::lock_guard lock(mutex_);
+          disturbed_at_ = disturbed_at_.value_or(std::chrono::steady_clock::now());
+        }
+      }
+    });
+  }
   // Sends `signal` to each of the first `victims` workers that starts to work.
   Result<TrainOutcome> Train(const plan::TrainPlan& plan, int signal = 0, int victims = 0) {
     EventCallback events;
     events.on_event = [&](const std::string& kind, const std::string& detail) {
       events_.push_back(kind + " " + detail);
+      const std::lock_guard lock(mutex_);
+      if (kind == "worker_started") {
+        started_.push_back(detail);
+      }
+      if (kind == "world_formed" && disturbed_at_.has_value()) {
+        const std::chrono::duration<double> took =
+            std::chrono::steady_clock::now() - *disturbed_at_;
+        longest_recovery_ = std::max(longest_recovery_, took.count());
+        disturbed_at_.reset();
+      }
       if (kind == "worker_started" && victims > 0) {
         --victims;
         const Result<int> pid = fleet_->ProcessId(detail);
@@ -155,6 +210,12 @@ class FleetTraining : public ::testing::Test {
   std::unique_ptr<executor::LocalFleet> fleet_;
   std::vector<std::string> events_;
   std::vector<int> pids_;
+  std::mutex mutex_;
+  std::vector<std::string> started_;
+  std::atomic<int> sent_ = 0;
+  // From a disturbance to the next world that trains.
+  std::optional<std::chrono::steady_clock::time_point> disturbed_at_;
+  double longest_recovery_ = 0;
 };
 
 TEST_F(FleetTraining, WorkersAndServersAreProcesses) {
@@ -230,6 +291,67 @@ TEST_F(FleetTraining, P8_NobodyRunsAheadOfASleepingWorker) {
   EXPECT_EQ(outcome->rows_trained, 3 * outcome->rows_per_epoch);
   EXPECT_GT(MetricOf(*outcome, "auc"), 0.88);
   EXPECT_EQ(ChildrenLeft(), 0);
+}
+
+TEST_F(FleetTraining, AllReduceHasTheBitsOfServersWhateverTheNumberOfWorkers) {  // G4, R4
+  const std::string expected = BitsInProcess(AllReducePlan(1, 2));
+  const Result<TrainOutcome> servers = Train(Plan(2, 2, 2, true));
+  ASSERT_TRUE(servers.ok()) << servers.status().ToString();
+  EXPECT_EQ(models::SaveWeights(servers->weights), expected);
+  for (uint32_t workers : {1, 2, 3, 8}) {
+    const Result<TrainOutcome> outcome = Train(AllReducePlan(workers, 2));
+    ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+    EXPECT_EQ(models::SaveWeights(outcome->weights), expected) << workers << " workers";
+    EXPECT_EQ(outcome->rows_trained, servers->rows_trained);
+    EXPECT_EQ(ChildrenLeft(), 0);
+  }
+}
+
+TEST_F(FleetTraining, AllReduceBitsSurviveKillsAtRandomMoments) {  // R2, R5, R7
+  const plan::TrainPlan plan = AllReducePlan(3, 20);
+  const std::string expected = BitsInProcess(plan);
+  for (uint64_t seed : {1, 2}) {
+    events_.clear();
+    started_.clear();
+    sent_ = 0;
+    const std::jthread disturb = Disturb({SIGKILL, SIGTERM, SIGKILL, SIGKILL, SIGTERM}, seed);
+    const Result<TrainOutcome> outcome = Train(plan);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+    EXPECT_GE(sent_, 2) << "the job was over before it was disturbed";
+    EXPECT_EQ(models::SaveWeights(outcome->weights), expected) << "seed " << seed;
+    EXPECT_EQ(outcome->rows_trained, 20 * outcome->rows_per_epoch);
+    EXPECT_LT(longest_recovery_, kGenerousSeconds);
+    EXPECT_EQ(ChildrenLeft(), 0);
+  }
+  RecordProperty("longest_recovery_seconds", std::to_string(longest_recovery_));
+}
+
+TEST_F(FleetTraining, AllReduceLeavesAHungWorkerBehind) {  // R7
+  const plan::TrainPlan plan = AllReducePlan(3, 20);
+  const std::string expected = BitsInProcess(plan);
+  const std::jthread disturb = Disturb({SIGSTOP}, 3);
+  const Result<TrainOutcome> outcome = Train(plan);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+  EXPECT_EQ(sent_, 1);
+  EXPECT_GE(Count("world_formed"), 2);
+  EXPECT_LT(longest_recovery_, kGenerousSeconds);
+  RecordProperty("recovery_seconds", std::to_string(longest_recovery_));
+  EXPECT_EQ(models::SaveWeights(outcome->weights), expected);
+  EXPECT_EQ(ChildrenLeft(), 0);
+}
+
+TEST_F(FleetTraining, AllReduceWaitsForTheLeastNumberOfWorkers) {  // R6
+  plan::TrainPlan plan = AllReducePlan(2, 20);
+  plan.mutable_strategy()->set_min_workers(2);
+  const std::string expected = BitsInProcess(plan);
+  const std::jthread disturb = Disturb({SIGKILL, SIGKILL}, 4);
+  const Result<TrainOutcome> outcome = Train(plan);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+  EXPECT_GE(Count("worker_lost"), 1);
+  for (const std::string& event : events_) {
+    EXPECT_EQ(event.find("1 workers"), std::string::npos) << event;
+  }
+  EXPECT_EQ(models::SaveWeights(outcome->weights), expected);
 }
 
 TEST_F(FleetTraining, P15_KilledServersCostNothing) {

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+
+namespace sluice::elastic {
+
+// A stream socket that is closed when it goes. Non-blocking. One thread.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~Socket();
+  int descriptor() const { return descriptor_; }
+  bool open() const { return descriptor_ >= 0; }
+
+ private:
+  int descriptor_ = -1;
+};
+
+// Where the other members of a world reach this process: "unix:NAME" in the kernel's abstract
+// namespace (no file to clean up) or "tcp:HOST:PORT".
+class Listener {
+ public:
+  enum class Kind { kUnix, kTcp };
+  // `host`: a numeric address of this machine (kTcp).
+  static Result<Listener> Open(Kind kind, const std::string& host);
+  // Members that all listen on the loopback address are on one machine.
+  static Kind KindFor(const std::string& host);
+
+  const std::string& address() const { return address_; }
+  int descriptor() const { return socket_.descriptor(); }
+  // Not open when nobody is waiting.
+  Socket Accept() const;
+
+ private:
+  Socket socket_;
+  std::string address_;
+};
+
+// Connects to a Listener's address; the connection may still be in the making (poll for writing).
+Result<Socket> ConnectTo(const std::string& address);
+
+}  // namespace sluice::elastic

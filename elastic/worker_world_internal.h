@@ -1,0 +1,57 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "elastic/all_reduce.h"
+#include "elastic/mesh.h"
+#include "elastic/worker.h"
+#include "elastic/world.h"
+
+namespace sluice::elastic {
+
+// What a worker of an all-reduce job has beside its lanes: the world it is in, and where the
+// parameters are.
+struct Worker::World {
+  World(const Replica& replica_in, Listener listener_in)
+      : replica(replica_in), listener(std::move(listener_in)) {}
+
+  Replica replica;
+  Listener listener;
+  std::vector<size_t> tensors;  // their sizes
+  size_t dense_size = 0;
+  std::vector<uint32_t> dimensions;
+
+  std::unique_ptr<Mesh> mesh;  // none: not in a world
+  std::unique_ptr<AllReduce> all_reduce;
+  int64_t meeting = 0;               // the last one whose outcome is known
+  int64_t entered = 0;               // the last world that was tried
+  bool failed = false;               // and was left in the middle
+  Incarnation silent = 0;            // because of this member
+  std::vector<Incarnation> members;  // of the world, by rank
+  int64_t beginning = 0;
+  int64_t closed = Rendezvous::kNoState;
+  int64_t best = -1;  // closed steps of the weights that are kept
+  bool meet = false;  // rank 0: the others are to be told that somebody waits
+  RoundPosition position;
+
+  AllReduce::Sums sums;
+  std::vector<LaneNote> notes;
+  StepSum sum;
+  std::vector<std::vector<float>> spare;  // memory for gradients
+
+  WorldArrival Arrival() const;
+  FlatGradient Scaled(const models::Gradient& gradient, const models::ParameterView& view,
+                      double weight);
+  void KeepMemory();
+  // A failed collective: the world is left at once, so that the others notice too. Other errors
+  // are answered.
+  Status Leave(const Status& status);
+  // Parameters and position as bytes, for a worker that joins.
+  Result<std::string> SaveState() const;
+  Status LoadState(std::string_view state);
+};
+
+}  // namespace sluice::elastic

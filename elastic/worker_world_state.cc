@@ -1,0 +1,66 @@
+#include <algorithm>
+#include <array>
+
+#include "elastic/worker_world_internal.h"
+
+// What a worker that joins is sent: where the round is, its page of the ledger, the parameters.
+namespace sluice::elastic {
+namespace {
+
+// A lane's line of the ledger as it travels.
+struct LaneLine {
+  int64_t task, next_batch, rows, rows_read;
+  double loss, weight;
+  int64_t done, end_of_shard;
+};
+
+}  // namespace
+
+Result<std::string> Worker::World::SaveState() const {
+  const std::array<int64_t, 6> head = {closed,         best,
+                                       position.epoch, position.round,
+                                       position.step,  static_cast<int64_t>(position.lanes.size())};
+  std::string state(reinterpret_cast<const char*>(head.data()), sizeof(head));
+  for (const TaskReport& lane : position.lanes) {
+    const LaneLine line{lane.task, lane.next_batch, lane.rows, lane.rows_read,
+                        lane.loss, lane.weight,     lane.done, lane.end_of_shard};
+    state.append(reinterpret_cast<const char*>(&line), sizeof(line));
+  }
+  ASSIGN_OR_RETURN(const std::string parameters, replica.shard.Save(0));
+  return state + parameters;
+}
+
+Status Worker::World::LoadState(std::string_view state) {
+  std::array<int64_t, 6> head;
+  if (state.size() < sizeof(head)) {
+    return Internal("the state of the world is cut off");
+  }
+  std::copy_n(state.data(), sizeof(head), reinterpret_cast<char*>(head.data()));
+  state.remove_prefix(sizeof(head));
+  if (state.size() / sizeof(LaneLine) < static_cast<size_t>(head[5])) {
+    return Internal("the state of the world is cut off");
+  }
+  RoundPosition sent{static_cast<uint32_t>(head[2]), head[3], head[4], {}};
+  for (int64_t lane = 0; lane < head[5]; ++lane) {
+    LaneLine line;
+    std::copy_n(state.data(), sizeof(line), reinterpret_cast<char*>(&line));
+    state.remove_prefix(sizeof(line));
+    TaskReport report;
+    report.task = line.task;
+    report.next_batch = line.next_batch;
+    report.rows = line.rows;
+    report.rows_read = line.rows_read;
+    report.loss = line.loss;
+    report.weight = line.weight;
+    report.done = line.done != 0;
+    report.end_of_shard = line.end_of_shard != 0;
+    sent.lanes.push_back(report);
+  }
+  RETURN_IF_ERROR(replica.shard.Load(0, state));
+  position = std::move(sent);
+  closed = head[0];
+  best = head[1];
+  return Status();
+}
+
+}  // namespace sluice::elastic
