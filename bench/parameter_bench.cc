@@ -294,6 +294,7 @@ void PushesBesideCheckpoints(const Job& job) {
   std::map<ServerId, std::unique_ptr<ParameterServer>> doors;
   ParameterFleet* keeper = nullptr;
   std::atomic<int> written = 0;
+  std::atomic<bool> over = false;  // the last checkpoint may be cut off
   ParameterFleet::Options options;
   options.servers = 2;
   options.partitions = kPartitions;
@@ -311,7 +312,7 @@ void PushesBesideCheckpoints(const Job& job) {
   hooks.stop = [](ServerId) {};
   hooks.publish = [](const PartitionMap&) {};
   hooks.on_event = [&](const std::string& kind, const std::string& detail) {
-    SLUICE_CHECK(kind != "checkpoint_failed", detail);
+    SLUICE_CHECK(over || kind != "checkpoint_failed", detail);
     written += kind == "checkpoint_written" ? 1 : 0;
   };
   hooks.fail = [](const Status& cause) { SLUICE_CHECK(false, cause.ToString()); };
@@ -341,6 +342,7 @@ void PushesBesideCheckpoints(const Job& job) {
     std::sort(seconds.begin(), seconds.end());
     percentile[beside ? 1 : 0] = seconds[seconds.size() * 99 / 100];
   }
+  over = true;
   fleet.Stop();
   doors.clear();
   fs::remove_all(path);

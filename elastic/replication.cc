@@ -52,9 +52,6 @@ std::shared_ptr<const Replication::Role> Replication::role() const {
 void Replication::SetRole(uint64_t map_version, std::vector<uint32_t> partitions) {
   auto role = std::make_shared<Role>();
   role->map_version = map_version;
-  for (uint32_t partition : partitions) {
-    role->dense_size += shard_.rules().layout.dense_size(partition);
-  }
   role->partitions = partitions;
   shard_.Serve(map_version, std::move(partitions));
   const MutexLock lock(mutex_);

@@ -42,7 +42,6 @@ class Replication {
   struct Role {
     uint64_t map_version = 0;
     std::vector<uint32_t> partitions;  // served
-    size_t dense_size = 0;
   };
   std::shared_ptr<const Role> role() const;
 

@@ -79,7 +79,8 @@ class ExchangeTest : public ::testing::Test {
   }
   std::vector<float> DenseOfServer() const {
     std::vector<float> all;
-    for (const std::vector<float>& tensor : shard_->ExportAll(*network_).value().dense) {
+    const models::NetworkWeights weights = shard_->ExportAll(*network_).value();
+    for (const std::vector<float>& tensor : weights.dense) {
       all.insert(all.end(), tensor.begin(), tensor.end());
     }
     return all;
