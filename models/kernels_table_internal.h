@@ -18,7 +18,7 @@ const Kernels& BaselineKernels();
     .relu = Relu, .leaky_relu = LeakyRelu, .elu = Elu, .tanh = Tanh, .sigmoid = Sigmoid,      \
     .gelu = Gelu, .relu_gradient = ReluGradient, .leaky_relu_gradient = LeakyReluGradient,    \
     .elu_gradient = EluGradient, .tanh_gradient = TanhGradient,                               \
-    .sigmoid_gradient = SigmoidGradient, .gelu_gradient = GeluGradient, .logistic = Logistic, \
+    .sigmoid_gradient = SigmoidGradient, .gelu_gradient = GeluGradient, .logistic = Logistic, .uniforms = Uniforms, .normals = Normals, \
     .gather_rows = GatherAny<Copy>, .gather_add_rows = GatherAny<Accumulate>,                 \
     .scatter_add_rows = ScatterAny, .sgd = Sgd, .momentum = Momentum, .adagrad = Adagrad,     \
     .adam = Adam, .amsgrad = Amsgrad, .adamax = Adamax, .nadam = Nadam, .rmsprop = Rmsprop,   \
