@@ -43,11 +43,13 @@ Status FromCall(const grpc::Status& status, const std::string& address) {
 
 // One try: who calls knows better than this what to do when a server is gone.
 Status CallOnce(
-    const std::string& token, const std::string& address, const std::stop_token& stop,
+    const std::string& token, uint64_t term, const std::string& address,
+    const std::stop_token& stop,
     const std::function<grpc::Status(ParameterService::Stub*, grpc::ClientContext*)>& call) {
   const auto stub = ParameterService::NewStub(OpenChannel(address));
   grpc::ClientContext context;
   Prepare(&context, token);
+  context.AddMetadata(kTermKey, fmt::format("{}", term));
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   return FromCall(call(stub.get(), &context), address);
 }
@@ -57,12 +59,13 @@ using AsyncStub = std::remove_pointer_t<decltype(std::declval<ParameterService::
 using Begin = std::function<void(AsyncStub*, grpc::ClientContext*, const Done&)>;
 
 // The same, given up when it is hopeless.
-Status CallWithHope(const std::string& token, const std::string& address,
+Status CallWithHope(const std::string& token, uint64_t term, const std::string& address,
                     const std::stop_token& stop, const ParameterControl::Hopeless& hopeless,
                     std::chrono::seconds deadline, const Begin& begin) {
   const auto stub = ParameterService::NewStub(OpenChannel(address));
   grpc::ClientContext context;
   Prepare(&context, token);
+  context.AddMetadata(kTermKey, fmt::format("{}", term));
   context.set_deadline(std::chrono::system_clock::now() + deadline);
   const auto promise = std::make_shared<std::promise<grpc::Status>>();
   std::future<grpc::Status> answer = promise->get_future();
@@ -90,7 +93,7 @@ Status ParameterControl::Install(const std::string& address, const PartitionMap&
     }
   }
   InstallReply reply;
-  return CallWithHope(token_, address, stop_, hopeless_, kCallDeadline,
+  return CallWithHope(token_, term_, address, stop_, hopeless_, kCallDeadline,
                       [&](auto* stub, grpc::ClientContext* context, const Done& done) {
                         stub->Install(context, &request, &reply, done);
                       });
@@ -103,7 +106,7 @@ Status ParameterControl::Fill(const std::string& address, uint32_t partition, Se
   request.set_server(to);
   request.set_address(to_address);
   FillReply reply;
-  return CallWithHope(token_, address, stop_, hopeless_, kCallDeadline,
+  return CallWithHope(token_, term_, address, stop_, hopeless_, kCallDeadline,
                       [&](auto* stub, grpc::ClientContext* context, const Done& done) {
                         stub->Fill(context, &request, &reply, done);
                       });
@@ -114,7 +117,7 @@ Status ParameterControl::Snapshot(const std::string& address,
   SnapshotRequest request;
   request.mutable_partitions()->Add(partitions.begin(), partitions.end());
   SnapshotReply reply;
-  return CallWithHope(token_, address, stop_, hopeless_, kCallDeadline,
+  return CallWithHope(token_, term_, address, stop_, hopeless_, kCallDeadline,
                       [&](auto* stub, grpc::ClientContext* context, const Done& done) {
                         stub->Snapshot(context, &request, &reply, done);
                       });
@@ -125,7 +128,7 @@ Result<std::vector<CheckpointManifest::File>> ParameterControl::Write(
   WriteRequest request;
   request.set_directory(directory);
   WriteReply reply;
-  RETURN_IF_ERROR(CallWithHope(token_, address, stop_, hopeless_, kExportDeadline,
+  RETURN_IF_ERROR(CallWithHope(token_, term_, address, stop_, hopeless_, kExportDeadline,
                                [&](auto* stub, grpc::ClientContext* context, const Done& done) {
                                  stub->Write(context, &request, &reply, done);
                                }));
@@ -140,10 +143,11 @@ Status ParameterControl::Keep(const PartitionMap& map) const {
   KeepRequest request;
   request.set_map_version(map.version);
   for (const auto& [server, address] : map.servers) {
-    RETURN_IF_ERROR(CallOnce(token_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
-      KeepReply reply;
-      return stub->Keep(context, request, &reply);
-    }));
+    RETURN_IF_ERROR(
+        CallOnce(token_, term_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
+          KeepReply reply;
+          return stub->Keep(context, request, &reply);
+        }));
   }
   return Status();
 }
@@ -156,7 +160,7 @@ Result<models::NetworkWeights> ParameterControl::Collect(const PartitionMap& map
     request.set_map_version(map.version);
     request.set_partition(p);
     std::string bytes;
-    RETURN_IF_ERROR(CallOnce(token_, map.servers.at(map.primary[p]), stop_,
+    RETURN_IF_ERROR(CallOnce(token_, term_, map.servers.at(map.primary[p]), stop_,
                              [&](auto* stub, grpc::ClientContext* context) {
                                context->set_deadline(std::chrono::system_clock::now() +
                                                      kExportDeadline);

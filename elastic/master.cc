@@ -59,9 +59,7 @@ void Master::AddEvent(std::string kind, std::string detail) {
 
 void Master::Start(TimePoint now) {
   fleet_ = true;
-  for (uint32_t i = 0; i < options_.workers; ++i) {
-    StartWorker(now);
-  }
+  Scale(wanted_.value_or(options_.workers), now);
 }
 
 void Master::StartWorker(TimePoint now) {
@@ -99,6 +97,9 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
   }
   queue_.ReleaseOthers(worker, held);
   evaluation_.Release(worker, held);
+  if (drained_.contains(worker)) {
+    return Answer{};
+  }
   std::optional<Task> task;
   if (phase_ == Phase::kTraining && !rendezvous_.has_value()) {
     const auto sharers = static_cast<int64_t>(std::max<size_t>(1, members_.joined()));
@@ -209,7 +210,8 @@ void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, T
   if (!lost.has_value()) {
     return;
   }
-  AddEvent("worker_lost", fmt::format("{}: {}", lost->name, why));
+  const bool drained = drained_.erase(worker) > 0;
+  AddEvent(drained ? "worker_left" : "worker_lost", fmt::format("{}: {}", lost->name, why));
   for (const Task& task : queue_.ReleaseAll(worker)) {
     AddEvent("task_requeued", fmt::format("shard {} from batch {}", task.shard, task.first_batch));
   }
@@ -217,7 +219,7 @@ void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, T
   if (rendezvous_.has_value()) {
     rendezvous_->Remove(worker);
   }
-  if (fleet_ && !finished()) {
+  if (fleet_ && !finished() && !drained && Staying() < wanted_.value_or(0)) {
     Replace(how, why, now);
   }
 }

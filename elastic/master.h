@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,7 +53,7 @@ class Master {
   Master(const Options& options, TimePoint now);
 
   struct Action {
-    enum class Kind { kStartWorker, kStopWorker, kKeepWeights };
+    enum class Kind { kStartWorker, kStopWorker, kDrainWorker, kKeepWeights };
     Kind kind = Kind::kStartWorker;
     std::string name;
     Incarnation incarnation = 0;
@@ -69,6 +70,9 @@ class Master {
   Incarnation Expect(const std::string& name, TimePoint now) { return members_.Expect(name, now); }
   // Starts the workers of the job (in one go), and others for those that are lost.
   void Start(TimePoint now);
+  // From now on the job has so many workers: starts more, or drains some, which hand their tasks
+  // back and leave; that is no failure, and they are not replaced. With none the job waits.
+  void Scale(uint32_t workers, TimePoint now);
   // What workers say. An error: the incarnation is given up (Aborted). `held`: the tasks that the
   // worker has; any other lease in its name was lost on the way to it and goes back.
   Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
@@ -117,6 +121,8 @@ class Master {
   void GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now);
   void Replace(ExitClass how, const std::string& why, TimePoint now);
   void StartWorker(TimePoint now);
+  void Drain(size_t count);
+  size_t Staying() const;  // workers, without those that are drained, with those that start later
   void Advance(TimePoint now);
   void EndEpoch(TimePoint now);
   void AfterEpoch();
@@ -140,7 +146,9 @@ class Master {
   std::vector<Action> actions_;
   std::vector<Event> events_;
   std::vector<Progress> epoch_ends_;
-  bool fleet_ = false;  // Start was called: lost workers are replaced
+  bool fleet_ = false;              // Start was called: lost workers are replaced
+  std::optional<uint32_t> wanted_;  // workers
+  std::set<Incarnation> drained_;
   int started_ = 0;
   int failed_starts_ = 0;  // since the last time that a new worker got anywhere
   int preempted_starts_ = 0;

@@ -149,6 +149,13 @@ void MasterHost::OnExit(const FleetEvent& event) {
   });
 }
 
+void MasterHost::Scale(uint32_t workers) {
+  With([&](Master& master, TimePoint now) {
+    master.Scale(workers, now);
+    return 0;
+  });
+}
+
 void MasterHost::Abort(const Status& cause) {
   With([&](Master& master, TimePoint) {
     master.Abort(cause);

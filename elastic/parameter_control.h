@@ -17,11 +17,15 @@ namespace sluice::elastic {
 // through in time is Unavailable.
 class ParameterControl {
  public:
-  // While a placement call waits, `hopeless` is asked now and then, in the caller's thread, whether
-  // to give it up: a server that hangs is given up long before a call's deadline.
+  // `term`: of the master that calls; servers that know of a later one refuse (Aborted). While a
+  // placement call waits, `hopeless` is asked now and then, in the caller's thread, whether to give
+  // it up: a server that hangs is given up long before a call's deadline.
   using Hopeless = std::function<bool()>;
-  ParameterControl(std::string token, std::stop_token stop, Hopeless hopeless = {})
-      : token_(std::move(token)), stop_(std::move(stop)), hopeless_(std::move(hopeless)) {}
+  ParameterControl(std::string token, uint64_t term, std::stop_token stop, Hopeless hopeless = {})
+      : token_(std::move(token)),
+        term_(term),
+        stop_(std::move(stop)),
+        hopeless_(std::move(hopeless)) {}
 
   // Placement.
 
@@ -46,6 +50,7 @@ class ParameterControl {
 
  private:
   const std::string token_;
+  const uint64_t term_;
   const std::stop_token stop_;
   const Hopeless hopeless_;
 };
