@@ -7,8 +7,9 @@
 namespace sluice::catalog {
 namespace {
 
-constexpr std::string_view kTables[] = {"models", "model_versions", "model_chunks",
-                                        "jobs",   "job_events",     "job_metrics"};
+constexpr std::string_view kTables[] = {"models",    "model_versions", "model_chunks",
+                                        "jobs",      "job_events",     "job_metrics",
+                                        "job_terms", "job_journal"};
 
 // {id}, {bytes}, {json}, {real} and {stamp:column} are spelled differently by the two databases.
 // The generated time columns are for people and dashboards; the stores read the microseconds.
@@ -46,6 +47,13 @@ constexpr std::string_view kDefinitions[] = {
     ("CREATE INDEX IF NOT EXISTS {job_events:index} ON {job_events} (job_id)"),
 
     ("CREATE INDEX IF NOT EXISTS {job_metrics:index} ON {job_metrics} (job_id)"),
+
+    "CREATE TABLE IF NOT EXISTS {job_terms} (job_id bigint PRIMARY KEY, term bigint NOT NULL)",
+
+    ("CREATE TABLE IF NOT EXISTS {job_journal} (job_id bigint NOT NULL, position {id},"
+     " entry {bytes} NOT NULL)"),
+
+    "CREATE INDEX IF NOT EXISTS {job_journal:index} ON {job_journal} (job_id)",
 };
 
 // Any number; everybody who creates the tables takes the same lock.
@@ -67,7 +75,7 @@ std::string Definition(std::string_view definition, bool postgres) {
   ReplaceAll(&sql, "{json}", postgres ? "json" : "text");
   ReplaceAll(&sql, "{real}", postgres ? "double precision" : "real");
   ReplaceAll(&sql, "{models:bare}", postgres ? "sluice.models" : "sluice_models");
-  for (const std::string_view table : {"job_events", "job_metrics"}) {
+  for (const std::string_view table : {"job_events", "job_metrics", "job_journal"}) {
     // PostgreSQL puts an index into its table's schema.
     ReplaceAll(&sql, fmt::format("{{{}:index}}", table),
                postgres ? fmt::format("{}_by_job", table) : fmt::format("sluice_{}_by_job", table));
@@ -103,8 +111,8 @@ Result<bool> CatalogTables::Exist(SqlSession& session) {
   const std::string_view query =
       database_.dialect() == Dialect::kPostgres
           ? "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-            " WHERE n.nspname = 'sluice' AND c.relname = 'job_metrics'"
-          : "SELECT count(*) FROM sqlite_schema WHERE name = 'sluice_job_metrics'";
+            " WHERE n.nspname = 'sluice' AND c.relname = 'job_journal'"
+          : "SELECT count(*) FROM sqlite_schema WHERE name = 'sluice_job_journal'";
   ASSIGN_OR_RETURN(const SqlRows rows, session.Query(query, {}));
   if (IntegerCell(rows.at(0).at(0)) > 0) {
     exist_ = true;

@@ -46,7 +46,8 @@ struct JobWorkers {
 inline constexpr const char* kJobWorkersMetrics[] = {"workers_now", "workers_wanted", "workers_min",
                                                      "workers_max"};
 
-// Tables sluice.jobs, sluice.job_events, sluice.job_metrics. Thread-safe.
+// Tables sluice.jobs, sluice.job_events, sluice.job_metrics, sluice.job_terms, sluice.job_journal.
+// Thread-safe.
 class JobStore {
  public:
   virtual ~JobStore() = default;
@@ -58,6 +59,13 @@ class JobStore {
   virtual Status AddMetrics(int64_t job, const std::vector<JobMetric>& metrics) = 0;
   virtual Result<std::vector<JobEvent>> Events(int64_t job) = 0;
   virtual Result<std::vector<JobMetric>> Metrics(int64_t job) = 0;
+  // What a running job's master remembers beyond its life, in the order in which it was appended;
+  // gone when the job's state is not RUNNING any more. Each master of a job begins a term, a number
+  // above those before it; appends of older terms are Aborted from then on.
+  virtual Result<int64_t> BeginTerm(int64_t job) = 0;
+  virtual Status AppendJournal(int64_t job, int64_t term,
+                               const std::vector<std::string>& entries) = 0;
+  virtual Result<std::vector<std::string>> Journal(int64_t job) = 0;
   // CANCEL JOB from anywhere: the process that runs the job polls for it.
   virtual Status RequestCancel(int64_t id) = 0;
   virtual Result<bool> CancelRequested(int64_t id) = 0;

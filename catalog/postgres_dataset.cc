@@ -144,6 +144,7 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
     if (stage != nullptr) {
       spec.set_select("SELECT * FROM " + stage->table());
       spec.set_staging_table(stage->table());
+      spec.set_counted_rows(stage->rows());
       ASSIGN_OR_RETURN(plan, PlanPostgresSelect(*holder, spec.select(), schema.columns.size()));
       plan.rows = static_cast<double>(stage->rows());
       if (plan.cut.has_value()) {

@@ -89,7 +89,61 @@ class SqlJobStore final : public JobStore {
             " started_micros = $6, finished_micros = $7, rows_read = $8, rows_trained = $9,"
             " rows_retried = $10, rows_skipped = $11, error = $12 WHERE id = $13 RETURNING id",
             parameters));
-    return rows.empty() ? NoJob(job.id) : OkStatus();
+    if (rows.empty()) {
+      return NoJob(job.id);
+    }
+    return job.state == JobState::kRunning
+               ? OkStatus()
+               : Ask("DELETE FROM {job_journal} WHERE job_id = $1", {job.id}).status();
+  }
+
+  Result<int64_t> BeginTerm(int64_t job) override {
+    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    RETURN_IF_ERROR(tables_.Create(*session));
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        session->Query(tables_.Resolve("INSERT INTO {job_terms} AS t (job_id, term) VALUES ($1, 1)"
+                                       " ON CONFLICT (job_id) DO UPDATE SET term = t.term + 1"
+                                       " RETURNING term"),
+                       {job}));
+    return IntegerCell(rows.at(0).at(0));
+  }
+
+  Status AppendJournal(int64_t job, int64_t term,
+                       const std::vector<std::string>& entries) override {
+    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    ASSIGN_OR_RETURN(const auto transaction,
+                     SqlTransaction::Begin(*session, tables_.database().dialect(), true));
+    // Locks the row: a term that begins meanwhile waits, and then reads what is written here.
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        session->Query(tables_.Resolve("UPDATE {job_terms} SET term = term WHERE job_id = $1"
+                                       " AND term = $2 RETURNING term"),
+                       {job, term}));
+    if (rows.empty()) {
+      return Status(Code::kAborted,
+                    fmt::format("job {} has another master by now: term {} is over", job, term));
+    }
+    for (const std::string& entry : entries) {
+      RETURN_IF_ERROR(
+          session
+              ->Query(tables_.Resolve("INSERT INTO {job_journal} (job_id, entry) VALUES ($1, $2)"),
+                      {job, SqlBytes{entry}})
+              .status());
+    }
+    return transaction->Commit();
+  }
+
+  Result<std::vector<std::string>> Journal(int64_t job) override {
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        Ask("SELECT entry FROM {job_journal} WHERE job_id = $1 ORDER BY position", {job}));
+    std::vector<std::string> entries;
+    entries.reserve(rows.size());
+    for (const std::vector<Value>& row : rows) {
+      entries.push_back(TextCell(row[0]));
+    }
+    return entries;
   }
 
   Result<Job> Find(int64_t id) override {

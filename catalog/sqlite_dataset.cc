@@ -155,6 +155,7 @@ Result<std::unique_ptr<Dataset>> OpenStaged(SqliteDatabase& database, DatasetSpe
   spec.set_cut(DatasetSpec::ROWID);
   spec.set_staging_table(suffix);
   spec.set_estimated_rows(*rows);
+  spec.set_counted_rows(*rows);
   spec.set_fingerprint(fmt::format("staged {} rows", *rows));
   for (ShardRange& shard : CutStage(*rows, options.rows_per_shard)) {
     *spec.add_shards() = std::move(shard);

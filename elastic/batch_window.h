@@ -1,34 +1,42 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
 namespace sluice::elastic {
 
 // Which batches a parameter server has applied, so that each is applied once however often it is
-// pushed. Remembers the current epoch only: an epoch begins when every batch of the last one has
-// been applied everywhere, so an older push can only be a repetition. Not thread-safe.
+// pushed, and by whomever. A shard is one range of batches, in order, until a part of it is given
+// to another worker: then the part is a range of its own, named by its first batch, with holders of
+// its own. A server hears of it with the first push to the new range, the old holder perhaps later:
+// until then both may push the same batches, and each is applied once, from whoever comes first.
+// Remembers the current epoch only: an epoch begins when every batch of the last one has been
+// applied everywhere, so an older push can only be a repetition. Not thread-safe.
 class BatchWindow {
  public:
+  static constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
   enum class Verdict {
     kNew,      // apply it, then call Applied
     kApplied,  // acknowledge without applying
     kGap,      // a batch before it is missing: refuse
     kFenced,   // from a lease that has been given to another worker: refuse
   };
-  Verdict Check(uint32_t epoch, int64_t shard, int64_t batch, uint32_t attempt);
-  // After kNew: the batch has been applied. Batches of one shard come in order, one holder after
+  Verdict Check(uint32_t epoch, int64_t shard, int64_t batch, uint32_t attempt, int64_t range = 0);
+  // After kNew: the batch has been applied. Batches of one range come in order, one holder after
   // another, so a count is enough.
   void Applied(uint32_t epoch, int64_t shard, int64_t batch);
-  // Batches [0, n) of the shard are applied.
-  int64_t AppliedBatches(uint32_t epoch, int64_t shard) const;
+  // Batches [range, n) of the shard are applied. kAll of an epoch that is over.
+  int64_t AppliedBatches(uint32_t epoch, int64_t shard, int64_t range = 0) const;
 
-  // What is remembered, shards in ascending order.
+  // What is remembered, shards and ranges in ascending order.
   struct Shard {
     int64_t shard = 0;
-    int64_t next = 0;  // batches [0, next) are applied
+    int64_t next = 0;  // batches [range, next) are applied
     uint32_t attempt = 0;
+    int64_t range = 0;
   };
   uint32_t epoch() const { return epoch_; }
   std::vector<Shard> Save() const;
@@ -39,8 +47,12 @@ class BatchWindow {
     int64_t next = 0;
     uint32_t attempt = 0;
   };
+  using Ranges = std::map<int64_t, Window>;  // by first batch; most shards have one
+  static Window& RangeOf(Ranges* ranges, int64_t first);
+  static Window& Covering(Ranges* ranges, int64_t batch);
+
   uint32_t epoch_ = 0;
-  std::unordered_map<int64_t, Window> windows_;
+  std::unordered_map<int64_t, Ranges> shards_;
 };
 
 }  // namespace sluice::elastic

@@ -10,11 +10,11 @@ Result<MasterLink::Answer> DirectMasterLink::Take(bool waiting) {
   return answer;
 }
 
-Result<bool> DirectMasterLink::Report(const TaskReport& report) {
-  Result<bool> mine = host_.Report(worker_, report);
-  held_.Reported(report, mine);
+Result<Standing> DirectMasterLink::Report(const TaskReport& report) {
+  Result<Standing> standing = host_.Report(worker_, report);
+  held_.Reported(report, standing);
   host_.Pump();
-  return mine;
+  return standing;
 }
 
 Status DirectMasterLink::Fail(const Task& task, const Status& cause) {

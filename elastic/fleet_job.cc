@@ -165,6 +165,7 @@ class FleetJob {
 
  private:
   Result<TrainOutcome> RunOn(MasterHost& host, const std::stop_token& stop) {
+    RETURN_IF_ERROR(host.result());  // without rows nothing is started
     if (!AllReduces()) {
       parameters_->Start();
     }
@@ -246,9 +247,10 @@ class FleetJob {
     }
   }
 
-  Status Launch(ProcessSpec& spec, ServerId server = kNoServer) {
+  Status Launch(ProcessSpec& spec, ServerId server, double memory_factor = 1) {
     spec.resources.cpu = plan_.strategy().cpu();
-    spec.resources.memory_bytes = plan_.strategy().memory_bytes();
+    spec.resources.memory_bytes =
+        static_cast<int64_t>(static_cast<double>(plan_.strategy().memory_bytes()) * memory_factor);
     spec.priority = plan_.strategy().priority();
     roster_->Add(spec.name, server);
     Status status = fleet_.Launch(spec);
@@ -259,16 +261,12 @@ class FleetJob {
   }
 
   // A fleet that has no room now has some later: the master waits and asks again.
-  Status StartWorker(ProcessSpec& spec) {
-    const Status status = Launch(spec);
+  Status StartWorker(ProcessSpec& spec, double memory_factor) {
+    const Status status = Launch(spec, kNoServer, memory_factor);
     if (status.code() != Code::kResourceExhausted && status.code() != Code::kUnavailable) {
       return status;
     }
-    FleetEvent event;
-    event.name = spec.name;
-    event.exit_class = ExitClass::kPreempted;
-    event.message = status.message();
-    host_->OnExit(event);
+    host_->OnNotStarted(spec.name, status.message());
     return Status();
   }
 
@@ -283,7 +281,7 @@ class FleetJob {
         worker_config_.set_incarnation(action.incarnation);
         spec.config = worker_config_.SerializeAsString();
         spec.secret = source_.secret();
-        return StartWorker(spec);
+        return StartWorker(spec, action.memory_factor);
       }
       case Master::Action::Kind::kDrainWorker:
       case Master::Action::Kind::kStopWorker: {

@@ -35,15 +35,16 @@ class Remote final : public RemoteMaster {
     return answer;
   }
 
-  Result<bool> Report(const TaskReport& report) override {
+  Result<Standing> Report(const TaskReport& report) override {
     ReportRequest request;
     ToProto(report, &request);
     request.set_incarnation(worker_);
     ReportReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Report(context, request, &reply); }));
-    held_.Reported(report, reply.mine());
-    return reply.mine();
+    const Standing standing{reply.mine(), reply.last_batch()};
+    held_.Reported(report, standing);
+    return standing;
   }
 
   Result<bool> MayBegin(int64_t pushed) override {
@@ -66,6 +67,8 @@ class Remote final : public RemoteMaster {
     return Call(
         [&](grpc::ClientContext* context) { return stub_->Fail(context, request, &reply); });
   }
+
+  void Abandon(int64_t task) override { held_.Drop(task); }
 
   void Leave() override {
     // Once: a process that leaves is in a hurry, and the master notices its end anyway.

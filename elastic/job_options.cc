@@ -10,9 +10,12 @@
 namespace sluice::elastic {
 namespace {
 
-// A worker reports ten times a second while it computes; reading a slow shard takes longer. A dead
-// process is noticed by its exit, so this is for the hung ones only.
-constexpr double kLeaseSeconds = 10;
+// A worker reports ten times a second while it computes or reads; one batch of a huge model takes
+// longer. A lease that ends too early costs a little work, never a row.
+constexpr double kLeaseSeconds = 20;
+// Three heartbeats. A dead process is noticed by its exit, so this is for hung ones and for
+// machines that are cut off; one that only was slow is fenced and replaced.
+constexpr double kSilenceSeconds = 3;
 // Without an end by epochs: as many as the step limit needs.
 constexpr uint32_t kUnlimitedEpochs = 1U << 30;
 
@@ -56,7 +59,10 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
       IsSynchronous(plan) ? std::max<uint32_t>(1, plan.strategy().micro_batches()) : 0;
   options.queue.max_batches = plan.max_steps();
   options.queue.lease_seconds = kLeaseSeconds;
-  options.silence_seconds = kLeaseSeconds;
+  options.silence_seconds = kSilenceSeconds;
+  options.snapshot_rows = dataset.counted_rows() > 0 ? dataset.counted_rows() : -1;
+  options.skip_poison = plan.strategy().skip_poison();
+  options.splits = validation == nullptr && plan.split().kind() != plan::Split::NONE;
   if (plan.strategy().mode() == plan::Strategy::BOUNDED_STALENESS) {
     options.staleness = plan.strategy().staleness();
   }

@@ -28,13 +28,14 @@ class MasterLink {
   // `waiting`: the worker has nothing else to do, so the call may wait a while for a task. Else it
   // asks ahead, to read one shard while it trains on another.
   virtual Result<Answer> Take(bool waiting) = 0;
-  // False: the task belongs to someone else now; drop it.
-  virtual Result<bool> Report(const TaskReport& report) = 0;
+  virtual Result<Standing> Report(const TaskReport& report) = 0;
   // Bounded staleness: whether this worker, which has pushed so many batches since its start, may
   // begin another. False, after a while: not yet, ask again.
   virtual Result<bool> MayBegin(int64_t pushed) = 0;
   // The task cannot be done: code or data are wrong. Ends the job where that is final.
   virtual Status Fail(const Task& task, const Status& cause) = 0;
+  // The worker does not work on the task any more, and says so when it asks for the next.
+  virtual void Abandon(int64_t task) = 0;
   // Hands everything back, before leaving.
   virtual void Leave() = 0;
 };
@@ -48,8 +49,12 @@ class HeldTasks {
       ids_.push_back(answer->task.id);
     }
   }
-  void Reported(const TaskReport& report, const Result<bool>& mine) {
-    if (mine.ok() && (report.done || !*mine)) {
+  void Reported(const TaskReport& report, const Result<Standing>& standing) {
+    if (!standing.ok()) {
+      return;
+    }
+    const bool counted = report.next_batch <= standing->last_batch;
+    if (!standing->mine || (report.done && counted)) {
       Drop(report.task);
     }
   }

@@ -11,10 +11,6 @@
 namespace sluice::elastic {
 namespace {
 
-// The first replacements start at once; when they keep dying, each waits longer than the last.
-constexpr int kStartsAtOnce = 4;
-constexpr double kFirstWaitSeconds = 0.1;
-constexpr double kLongestWaitSeconds = 5;
 // How much the newest second counts in the rate that is shown.
 constexpr double kRateWeight = 0.5;
 // Shorter than this says nothing about a rate.
@@ -57,18 +53,6 @@ void Master::AddEvent(std::string kind, std::string detail) {
   events_.push_back({std::move(kind), std::move(detail)});
 }
 
-void Master::Start(TimePoint now) {
-  fleet_ = true;
-  Scale(wanted_.value_or(options_.workers), now);
-}
-
-void Master::StartWorker(TimePoint now) {
-  Action action;
-  action.name = fmt::format("{}-worker-{}", options_.job_name, ++started_);
-  action.incarnation = members_.Expect(action.name, now);
-  actions_.push_back(action);
-}
-
 Status Master::CheckMember(Incarnation worker, TimePoint now) {
   const auto found = members_.workers().find(worker);
   const bool first = found != members_.workers().end() && !found->second.joined;
@@ -78,10 +62,20 @@ Status Master::CheckMember(Incarnation worker, TimePoint now) {
   }
   if (first) {
     AddEvent("worker_started", found->second.name);
+    waits_for_room_ = false;
   }
+  return Status();
+}
+
+void Master::Renew(Incarnation worker, TimePoint now) {
   queue_.Renew(worker, now);
   evaluation_.Renew(worker, now);
-  return Status();
+}
+
+void Master::Requeue(const std::vector<Task>& tasks) {
+  for (const Task& task : tasks) {
+    AddEvent("task_requeued", fmt::format("shard {} from batch {}", task.shard, task.first_batch));
+  }
 }
 
 Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
@@ -92,6 +86,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     return Answer{Answer::Kind::kFinished, {}};
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
+  Renew(worker, now);
   if (waiting) {
     staleness_.Rest(worker);
   }
@@ -108,10 +103,18 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     // Asynchronous: one shard is trained, one is read; but nobody reads ahead what another worker
     // could begin at once. Synchronous: an equal share of the round's lanes.
     const bool fair = lanes > 0 ? holds < (lanes + sharers - 1) / sharers
-                                : holds < 2 && queue_.ready() >= sharers;
+                                : holds < 2 && queue_.ready() >= sharers && !queue_.Suspects(held);
     if (waiting || fair) {
       task = queue_.Take(worker, now);
     }
+    if (!task.has_value() && waiting) {
+      task = queue_.Help(worker, now);
+      if (task.has_value()) {
+        AddEvent("task_shared",
+                 fmt::format("shard {} from batch {}", task->shard, task->first_batch));
+      }
+    }
+    Advance(now);  // the last shards may have been given up
   } else if (phase_ == Phase::kEvaluating && (waiting || rendezvous_.has_value())) {
     task = evaluation_.Take(worker, next_evaluation_task_, now);
     next_evaluation_task_ -= task.has_value() ? 1 : 0;
@@ -122,15 +125,16 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
   return Answer{Answer::Kind::kTask, *std::move(task)};
 }
 
-Result<bool> Master::Report(Incarnation worker, const TaskReport& report, TimePoint now) {
+Result<Standing> Master::Report(Incarnation worker, const TaskReport& report, TimePoint now) {
   if (finished()) {
-    return false;
+    return Standing{.mine = false};
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
+  Renew(worker, now);
   if (report.task < 0) {
     ASSIGN_OR_RETURN(const bool counted, evaluation_.Report(worker, report));
     Advance(now);
-    return counted;
+    return Standing{.mine = counted};
   }
   const int64_t rows = queue_.totals().rows;
   Result<TaskQueue::Answer> answer = queue_.Report(worker, report, now);
@@ -142,8 +146,9 @@ Result<bool> Master::Report(Incarnation worker, const TaskReport& report, TimePo
     failed_starts_ = 0;
     preempted_starts_ = 0;
   }
+  const Standing standing{*answer != TaskQueue::Answer::kRejected, queue_.LastBatch(report.task)};
   Advance(now);
-  return *answer != TaskQueue::Answer::kRejected;
+  return standing;
 }
 
 Result<bool> Master::MayBegin(Incarnation worker, int64_t pushed, TimePoint now) {
@@ -151,6 +156,7 @@ Result<bool> Master::MayBegin(Incarnation worker, int64_t pushed, TimePoint now)
     return true;
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
+  Renew(worker, now);
   return staleness_.MayBegin(worker, pushed);
 }
 
@@ -174,21 +180,35 @@ Status Master::Fail(Incarnation worker, int64_t task, const Status& cause, TimeP
     return Status();
   }
   AddEvent("task_failed", fmt::format("shard {}: {}", released->shard, cause.message()));
-  if (queue_.ChargeFailure(worker, released->shard)) {
-    Status status = cause;
-    Abort(std::move(status).Because(
-        fmt::format("shard {} failed on several workers", released->shard)));
-  }
+  Status status = cause;
+  Charge(
+      worker, released->shard,
+      std::move(status).Because(fmt::format("shard {} failed on several workers", released->shard)),
+      now);
   return Status();
+}
+
+bool Master::Charge(Incarnation worker, int64_t shard, const Status& cause, TimePoint now) {
+  if (!queue_.ChargeFailure(worker, shard)) {
+    return false;
+  }
+  if (!options_.skip_poison || options_.queue.lanes > 0) {
+    Abort(cause);
+    return true;
+  }
+  for (const Ledger::Skipped& skipped : queue_.Skip(shard, now)) {
+    AddEvent("shard_skipped",
+             fmt::format("shard {} from batch {} in epoch {} and all of it later: {}", shard,
+                         skipped.first_batch, skipped.epoch, cause.message()));
+  }
+  Advance(now);
+  return finished();
 }
 
 void Master::Leave(Incarnation worker, TimePoint now) {
   staleness_.Rest(worker);
   if (!finished() && members_.Contact(worker, now)) {
-    for (const Task& task : queue_.ReleaseAll(worker)) {
-      AddEvent("task_requeued",
-               fmt::format("shard {} from batch {}", task.shard, task.first_batch));
-    }
+    Requeue(queue_.ReleaseAll(worker));
     evaluation_.Release(worker);
     if (rendezvous_.has_value()) {
       rendezvous_->Remove(worker);
@@ -201,82 +221,8 @@ Result<bool> Master::Heartbeat(Incarnation worker, TimePoint now) {
     return true;
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
+  evaluation_.Renew(worker, now);  // it says nothing before its end
   return false;
-}
-
-void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now) {
-  staleness_.Rest(worker);
-  const std::optional<Membership::Worker> lost = members_.Remove(worker);
-  if (!lost.has_value()) {
-    return;
-  }
-  const bool drained = drained_.erase(worker) > 0;
-  AddEvent(drained ? "worker_left" : "worker_lost", fmt::format("{}: {}", lost->name, why));
-  for (const Task& task : queue_.ReleaseAll(worker)) {
-    AddEvent("task_requeued", fmt::format("shard {} from batch {}", task.shard, task.first_batch));
-  }
-  evaluation_.Release(worker);
-  if (rendezvous_.has_value()) {
-    rendezvous_->Remove(worker);
-  }
-  if (fleet_ && !finished() && !drained && Staying() < wanted_.value_or(0)) {
-    Replace(how, why, now);
-  }
-}
-
-void Master::Replace(ExitClass how, const std::string& why, TimePoint now) {
-  ++(how == ExitClass::kPreempted ? preempted_starts_ : failed_starts_);
-  if (failed_starts_ > kFailedStarts || preempted_starts_ > kPreemptedStarts) {
-    const std::string text = fmt::format(
-        "{} workers in a row were lost before they had trained a batch; the last one: {}",
-        failed_starts_ + preempted_starts_, why);
-    if (members_.size() + later_starts_.size() == 0) {
-      Abort(Unavailable(text));
-    } else {
-      AddEvent("worker_not_replaced", text);
-    }
-    return;
-  }
-  const int waits = failed_starts_ + preempted_starts_ - kStartsAtOnce;
-  if (waits <= 0) {
-    StartWorker(now);
-    return;
-  }
-  const double seconds = std::min(kLongestWaitSeconds, kFirstWaitSeconds * std::ldexp(1, waits));
-  later_starts_.push_back(
-      now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds)));
-}
-
-void Master::OnExit(const std::string& name, ExitClass exit_class, const std::string& message,
-                    TimePoint now) {
-  const std::optional<Incarnation> worker = members_.Find(name);
-  if (!worker.has_value() || finished()) {
-    return;
-  }
-  if (exit_class == ExitClass::kConfiguration) {
-    Abort(Status(Code::kFailedPrecondition,
-                 fmt::format("worker {} cannot be started: {}", name, message)));
-    return;
-  }
-  if (exit_class == ExitClass::kApplication) {
-    // It crashed in its own code: every shard that it was training is under suspicion.
-    if (rendezvous_.has_value() && ChargeLanes(*worker, 0, message)) {
-      Abort(Status(Code::kInternal,
-                   fmt::format("a shard crashes every worker that trains it: {}", message)));
-      return;
-    }
-    for (const Task& task : queue_.ReleaseAll(*worker)) {
-      AddEvent("task_requeued",
-               fmt::format("shard {} from batch {}", task.shard, task.first_batch));
-      if (queue_.ChargeFailure(*worker, task.shard)) {
-        Abort(Status(
-            Code::kInternal,
-            fmt::format("shard {} crashes every worker that trains it: {}", task.shard, message)));
-        return;
-      }
-    }
-  }
-  GiveUp(*worker, exit_class, message.empty() ? "the process ended" : message, now);
 }
 
 void Master::Tick(TimePoint now) {
@@ -396,14 +342,40 @@ void Master::AfterEpoch() {
   queue_.StartNextEpoch();
 }
 
+// What was trained and evaluated, against what the database says there is.
+Status Master::CheckSnapshot() const {
+  const bool all_known = queue_.ledger().skipped().empty() && !queue_.BudgetSpent() &&
+                         (!options_.splits || options_.evaluation_shards > 0);
+  if (options_.snapshot_rows < 0 || !all_known) {
+    return Status();
+  }
+  const int64_t rows = queue_.RowsOfSnapshot() + (options_.splits ? validation_rows_ : 0);
+  if (rows == options_.snapshot_rows) {
+    return Status();
+  }
+  return Status(Code::kAborted,
+                fmt::format("{} rows were trained or evaluated; the snapshot has {}: the source "
+                            "changed while the job ran",
+                            rows, options_.snapshot_rows))
+      .SqlState("40001");
+}
+
 void Master::Finish() {
   if (options_.staleness.has_value()) {
     AddEvent("staleness", fmt::format("a worker was at most {} batches ahead; the bound is {}",
                                       staleness_.widest(), *options_.staleness));
   }
   result_ = queue_.CheckLedger();
+  if (result_.ok()) {
+    result_ = CheckSnapshot();
+  }
   if (result_.ok() && queue_.totals().rows == 0) {
-    result_ = InvalidArgument("there are no rows to train on").SqlState("02000");
+    const bool given_up = !queue_.ledger().skipped().empty();
+    result_ =
+        given_up ? Internal(fmt::format("code fails on every shard; the first that was given up is "
+                                        "shard {}",
+                                        queue_.ledger().skipped().front().shard))
+                 : InvalidArgument("there are no rows to train on").SqlState("02000");
   }
   phase_ = result_.ok() ? Phase::kSucceeded : Phase::kFailed;
   if (result_.ok() && rendezvous_.has_value()) {
@@ -450,6 +422,7 @@ TrainOutcome Master::Outcome() const {
   outcome.rows_trained = queue_.totals().rows;
   outcome.rows_read = queue_.totals().rows_read;
   outcome.rows_retried = queue_.totals().rows_retried;
+  outcome.rows_skipped = queue_.ledger().rows_skipped();
   return outcome;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,6 +24,8 @@
 
 namespace sluice::elastic {
 
+class MasterSave;
+
 // The master's mind: what happens in a job, and what has to be done about it. Events go in,
 // actions come out; it starts nothing, waits for nothing, and reads no clock. Not thread-safe.
 class Master {
@@ -41,8 +44,16 @@ class Master {
     std::optional<uint32_t> staleness;
     // Who says nothing for so long is lost, and another process is started in its place.
     double silence_seconds = 10;
+    // Give up a shard on which code fails again and again, and say so, instead of failing the job.
+    bool skip_poison = false;
+    // Rows of the snapshot as the database counts them, without a validation select's; -1: unknown.
+    int64_t snapshot_rows = -1;
+    bool splits = false;  // the evaluation shards are those that are trained on
     std::optional<Rendezvous::Options> all_reduce;  // the workers are each other's servers
   };
+  // A worker that ran out of memory is replaced by one that may have more, so often.
+  static constexpr int kMemoryRaises = 4;
+  static constexpr double kMemoryFactor = 1.5;
   // So many processes may start and fail in a row before one of them has trained a batch: then no
   // more are started, and the job fails when it has no other worker. Preemption is normal life and
   // gets more patience; it ends too, so that a process that is killed at every start (a memory
@@ -52,11 +63,25 @@ class Master {
 
   Master(const Options& options, TimePoint now);
 
+  // Another master goes on where the last one's journal ends. `term`: above that of every master
+  // before it. `alive`: the names of the worker processes that there are; they keep what they do,
+  // others are replaced, strangers stopped. What the journal lacks of the last moments is done
+  // again, which the parameter servers answer without applying it twice.
+  static Result<std::unique_ptr<Master>> TakeOver(const Options& options, int64_t term,
+                                                  const std::vector<std::string>& journal,
+                                                  const std::vector<std::string>& alive,
+                                                  TimePoint now);
+  // What has happened since the last call, as one entry for the journal; empty: nothing. Whoever
+  // runs this master stores it before doing any of the actions that were taken with it
+  // (Options::queue.journal).
+  std::string TakeJournal();
+
   struct Action {
     enum class Kind { kStartWorker, kStopWorker, kDrainWorker, kKeepWeights };
     Kind kind = Kind::kStartWorker;
     std::string name;
     Incarnation incarnation = 0;
+    double memory_factor = 1;  // kStartWorker: times what the statement asked for
   };
   struct Event {
     std::string kind;
@@ -77,17 +102,20 @@ class Master {
   // worker has; any other lease in its name was lost on the way to it and goes back.
   Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
                                   const std::vector<int64_t>& held, TimePoint now);
-  Result<bool> Report(Incarnation worker, const TaskReport& report, TimePoint now);
+  Result<Standing> Report(Incarnation worker, const TaskReport& report, TimePoint now);
   // Bounded staleness: whether the worker, which has pushed so many batches since its start, may
   // begin another now.
   Result<bool> MayBegin(Incarnation worker, int64_t pushed, TimePoint now);
   Status Fail(Incarnation worker, int64_t task, const Status& cause, TimePoint now);
   void Leave(Incarnation worker, TimePoint now);
-  // A worker that computes or reads for long is alive all the same. True: the job is over.
+  // A worker that computes or reads for long is alive all the same; its leases are renewed by what
+  // it does for them (Take, Report), not by this. True: the job is over.
   Result<bool> Heartbeat(Incarnation worker, TimePoint now);
   // What the fleet says.
   void OnExit(const std::string& name, ExitClass exit_class, const std::string& message,
               TimePoint now);
+  // The fleet has no room for it now: nobody's failure, asked for again every second.
+  void OnNotStarted(const std::string& name, const std::string& why, TimePoint now);
   void OnWeightsKept(TimePoint now);
 
   // All-reduce (master_world.cc): the workers' meetings. Errors as of Take.
@@ -110,6 +138,7 @@ class Master {
   // Of a job that succeeded: everything but the weights.
   TrainOutcome Outcome() const;
   size_t workers() const { return members_.size(); }
+  const TaskQueue& queue() const { return queue_; }
   const StalenessBound& staleness() const { return staleness_; }
 
  private:
@@ -117,9 +146,20 @@ class Master {
   static constexpr Incarnation kEverybody = 0;
   enum class Phase { kTraining, kEvaluating, kKeeping, kExporting, kSucceeded, kFailed };
 
+  // master_journal.cc
+  void SaveMind(MasterSave* save) const;
+  void RestoreMind(const MasterSave& save, TimePoint now);
+  Status Replay(const std::vector<std::string>& entries, TimePoint now);
+  void Adopt(int64_t term, const std::vector<std::string>& alive, TimePoint now);
+
   Status CheckMember(Incarnation worker, TimePoint now);
+  void Renew(Incarnation worker, TimePoint now);
+  void Requeue(const std::vector<Task>& tasks);
+  // Code failed on the shard. True: the job is over.
+  bool Charge(Incarnation worker, int64_t shard, const Status& cause, TimePoint now);
   void GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now);
-  void Replace(ExitClass how, const std::string& why, TimePoint now);
+  void Replace(ExitClass how, const std::string& why, bool had_trained, TimePoint now);
+  void StartLater(double seconds, TimePoint now);
   void StartWorker(TimePoint now);
   void Drain(size_t count);
   size_t Staying() const;  // workers, without those that are drained, with those that start later
@@ -127,6 +167,7 @@ class Master {
   void EndEpoch(TimePoint now);
   void AfterEpoch();
   void Finish();
+  Status CheckSnapshot() const;
   bool Improved();
   // master_world.cc
   void Commit(const RoundPosition& position, TimePoint now);
@@ -152,6 +193,8 @@ class Master {
   int started_ = 0;
   int failed_starts_ = 0;  // since the last time that a new worker got anywhere
   int preempted_starts_ = 0;
+  int memory_raises_ = 0;
+  bool waits_for_room_ = false;          // told already
   std::vector<TimePoint> later_starts_;  // replacements that wait
 
   // All-reduce. The round's lanes are leased to all members together.
@@ -168,6 +211,9 @@ class Master {
   double best_ = std::numeric_limits<double>::quiet_NaN();
   uint32_t best_epoch_ = 0;
   std::vector<std::pair<std::string, double>> best_metrics_;
+
+  std::string journaled_mind_;
+  int64_t unsaved_transitions_ = 0;
 
   // Rate and loss over the last reports to the user.
   TimePoint described_at_;

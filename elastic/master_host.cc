@@ -20,6 +20,16 @@ MasterHost::MasterHost(const Master::Options& options, Handler handler,
       last_progress_(clock_.Now()),
       master_(options, clock_.Now()) {}
 
+MasterHost::MasterHost(Master master, JournalStore* journal, int64_t term, Handler handler,
+                       const ProgressCallback& progress, const EventCallback& events)
+    : journal_(journal),
+      term_(term),
+      handler_(std::move(handler)),
+      progress_(progress),
+      events_(events),
+      last_progress_(clock_.Now()),
+      master_(std::move(master)) {}
+
 template <typename Function>
 auto MasterHost::With(const Function& function) {
   const MutexLock lock(mutex_);
@@ -105,7 +115,7 @@ models::NetworkWeights MasterHost::TakeWeights() {
   return With([](Master& master, TimePoint) { return master.TakeWeights(); });
 }
 
-Result<bool> MasterHost::Report(Incarnation worker, const TaskReport& report) {
+Result<Standing> MasterHost::Report(Incarnation worker, const TaskReport& report) {
   return With([&](Master& master, TimePoint now) { return master.Report(worker, report, now); });
 }
 
@@ -156,6 +166,13 @@ void MasterHost::Scale(uint32_t workers) {
   });
 }
 
+void MasterHost::OnNotStarted(const std::string& name, const std::string& why) {
+  With([&](Master& master, TimePoint now) {
+    master.OnNotStarted(name, why, now);
+    return 0;
+  });
+}
+
 void MasterHost::Abort(const Status& cause) {
   With([&](Master& master, TimePoint) {
     master.Abort(cause);
@@ -174,15 +191,25 @@ void MasterHost::Pump() {
   std::vector<Master::Action> actions;
   std::vector<Master::Event> events;
   std::vector<Progress> progress;
+  std::string entry;
   const TimePoint now = clock_.Now();
   {
     const MutexLock lock(mutex_);
+    entry = journal_ != nullptr ? master_.TakeJournal() : "";
     actions = master_.TakeActions();
     events = master_.TakeEvents();
     progress = master_.TakeEpochEnds();
     if (progress.empty() && !master_.finished() &&
         SecondsBetween(last_progress_, now) >= kProgressSeconds) {
       progress.push_back(master_.Describe(now));
+    }
+  }
+  if (!entry.empty()) {
+    // While this group is being written, the next one gathers.
+    const Status written = journal_->Append(term_, {entry});
+    if (!written.ok()) {
+      Abort(written);
+      return;
     }
   }
   if (events_.on_event) {

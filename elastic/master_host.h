@@ -9,6 +9,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "elastic/job.h"
+#include "elastic/journal.h"
 #include "elastic/master.h"
 
 namespace sluice::elastic {
@@ -21,13 +22,18 @@ class MasterHost {
   using Handler = std::function<Status(const Master::Action&)>;
   MasterHost(const Master::Options& options, Handler handler, const ProgressCallback& progress,
              const EventCallback& events);
+  // `master`: a new one, or one that took over (Master::TakeOver). What it decides is in `journal`,
+  // under `term`, before any of its actions is done; a journal that cannot be written, or that
+  // belongs to a later term, ends this master. The journal must outlive it.
+  MasterHost(Master master, JournalStore* journal, int64_t term, Handler handler,
+             const ProgressCallback& progress, const EventCallback& events);
 
   Incarnation Expect(const std::string& name);
   void Start();
   // Waits up to `wait_seconds` for a task when there is none and the worker has nothing to do.
   Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
                                   const std::vector<int64_t>& held, double wait_seconds);
-  Result<bool> Report(Incarnation worker, const TaskReport& report);
+  Result<Standing> Report(Incarnation worker, const TaskReport& report);
   // Waits up to `wait_seconds` for the slowest worker.
   Result<bool> MayBegin(Incarnation worker, int64_t pushed, double wait_seconds);
   Status Fail(Incarnation worker, int64_t task, const Status& cause);
@@ -40,6 +46,7 @@ class MasterHost {
   Result<bool> Heartbeat(Incarnation worker);  // true: the job is over
   void OnExit(const FleetEvent& event);
   void Scale(uint32_t workers);
+  void OnNotStarted(const std::string& name, const std::string& why);
   void Abort(const Status& cause);
   void AddEvent(const std::string& kind, const std::string& detail);
 
@@ -59,6 +66,8 @@ class MasterHost {
   void NotifyIfMoved(int64_t slowest) REQUIRES(mutex_);
 
   SteadyClock clock_;
+  JournalStore* const journal_ = nullptr;  // nullptr: nothing outlives this process
+  const int64_t term_ = 0;
   const Handler handler_;
   const ProgressCallback& progress_;
   const EventCallback& events_;

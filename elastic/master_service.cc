@@ -85,11 +85,12 @@ class Service final : public MasterService::Service {
     if (!allowed.ok()) {
       return allowed;
     }
-    const Result<bool> mine = host_.Report(request->incarnation(), FromProto(*request));
-    if (mine.ok()) {
-      reply->set_mine(*mine);
+    const Result<Standing> standing = host_.Report(request->incarnation(), FromProto(*request));
+    if (standing.ok()) {
+      reply->set_mine(standing->mine);
+      reply->set_last_batch(standing->last_batch);
     }
-    return ToGrpc(mine.status());
+    return ToGrpc(standing.status());
   }
 
   grpc::Status Begin(grpc::ServerContext* context, const BeginRequest* request,

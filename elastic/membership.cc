@@ -10,6 +10,14 @@ Incarnation Membership::Expect(const std::string& name, TimePoint now) {
   return incarnation;
 }
 
+void Membership::Restore(Incarnation next, const std::vector<Worker>& workers) {
+  next_ = next;
+  workers_.clear();
+  for (const Worker& worker : workers) {
+    workers_[worker.incarnation] = worker;
+  }
+}
+
 bool Membership::Contact(Incarnation incarnation, TimePoint now) {
   const auto found = workers_.find(incarnation);
   if (found == workers_.end()) {

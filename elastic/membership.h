@@ -38,6 +38,10 @@ class Membership {
   // Who has been silent for too long.
   std::vector<Worker> Silent(TimePoint now) const;
 
+  // For a master that goes on where another ended.
+  Incarnation next() const { return next_; }
+  void Restore(Incarnation next, const std::vector<Worker>& workers);
+
   size_t size() const { return workers_.size(); }
   size_t joined() const;
   const std::map<Incarnation, Worker>& workers() const { return workers_; }

@@ -87,7 +87,7 @@ void Partition::Update(std::span<const std::span<const float>> dense,
 }
 
 Result<bool> Partition::IsNew(const BatchIdentity& batch) {
-  switch (window_.Check(batch.epoch, batch.shard, batch.batch, batch.attempt)) {
+  switch (window_.Check(batch.epoch, batch.shard, batch.batch, batch.attempt, batch.range)) {
     case BatchWindow::Verdict::kApplied:
       return false;
     case BatchWindow::Verdict::kFenced:

@@ -77,16 +77,18 @@ void WriteWindow(const BatchWindow& window, WindowProto* proto) {
     proto->add_shards(shard.shard);
     proto->add_next(shard.next);
     proto->add_attempts(shard.attempt);
+    proto->add_ranges(shard.range);
   }
 }
 
 bool ReadWindow(const WindowProto& proto, BatchWindow* window) {
-  if (proto.shards_size() != proto.next_size() || proto.shards_size() != proto.attempts_size()) {
+  if (proto.shards_size() != proto.next_size() || proto.shards_size() != proto.attempts_size() ||
+      proto.shards_size() != proto.ranges_size()) {
     return false;
   }
   std::vector<BatchWindow::Shard> shards;
   for (int i = 0; i < proto.shards_size(); ++i) {
-    shards.push_back({proto.shards(i), proto.next(i), proto.attempts(i)});
+    shards.push_back({proto.shards(i), proto.next(i), proto.attempts(i), proto.ranges(i)});
   }
   window->Restore(proto.epoch(), shards);
   return true;

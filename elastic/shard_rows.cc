@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -82,6 +83,29 @@ void GatherRows(const models::FeatureBatch& from, std::span<const uint32_t> rows
       target.ends.push_back(static_cast<uint32_t>(target.ids.size()));
     }
   }
+}
+
+uint64_t ChecksumOf(const models::FeatureBatch& rows) {
+  constexpr uint64_t kOdd = 0x9E3779B97F4A7C15ULL;
+  const size_t label_width = rows.rows == 0 ? 0 : rows.labels.size() / rows.rows;
+  uint64_t sum = 0;
+  for (size_t row = 0; row < rows.rows; ++row) {
+    uint64_t hash = kOdd;
+    const auto add = [&hash](uint64_t word) { hash = std::rotl(hash ^ word, 29) * kOdd; };
+    for (size_t i = row * rows.dense_width; i < (row + 1) * rows.dense_width; ++i) {
+      add(std::bit_cast<uint32_t>(rows.dense[i]));
+    }
+    for (const models::IdSlot& slot : rows.slots) {
+      for (size_t i = slot.Begin(row); i < slot.End(row); ++i) {
+        add(slot.ids[i]);
+      }
+    }
+    for (size_t i = row * label_width; i < (row + 1) * label_width; ++i) {
+      add(std::bit_cast<uint32_t>(rows.labels[i]));
+    }
+    sum += hash ^ (hash >> 32);
+  }
+  return sum == 0 && rows.rows > 0 ? 1 : sum;
 }
 
 std::vector<uint32_t> RowOrder(size_t rows, uint64_t seed, uint32_t epoch, int64_t shard,
@@ -265,6 +289,9 @@ void ShardLoader::Keep() {
     const double rows = static_cast<double>(
         std::max<int64_t>(spec_.estimated_rows(), rows_->rows_read * spec_.shards_size()));
     keep_all_ = bytes_per_row * rows <= kKeptBytes;
+  }
+  if (options_.checksum || (options_.keep_rows && !keep_all_.value_or(false))) {
+    rows_->checksum = ChecksumOf(rows_->train) + ChecksumOf(rows_->validation);
   }
   if (keep_all_.value_or(false)) {
     kept_[shard_] = rows_;

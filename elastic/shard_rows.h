@@ -37,7 +37,13 @@ struct ShardRows {
   models::FeatureBatch train;
   models::FeatureBatch validation;
   int64_t rows_read = 0;
+  // Sum over the rows of a hash of what models see of each: the same in whatever order they come.
+  // 0 where nobody will read the shard again.
+  uint64_t checksum = 0;
 };
+
+// The sum of the rows' hashes; never 0 for a batch with rows.
+uint64_t ChecksumOf(const models::FeatureBatch& rows);
 
 // Loads shards of one dataset from its database, a piece at a time, so that one thread can train on
 // a shard while the next one streams in (a reader that sleeps slows the server down). What fits in
@@ -47,6 +53,7 @@ class ShardLoader {
   struct Options {
     bool all_validation = false;  // a dataset of validation rows only
     bool keep_rows = false;       // later epochs will ask for the same shards
+    bool checksum = false;        // other processes may read the same shards
   };
   // `transform` and `source` must outlive it.
   static Result<std::unique_ptr<ShardLoader>> Make(catalog::DataSource& source,

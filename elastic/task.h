@@ -23,7 +23,9 @@ struct Task {
   int64_t shard = 0;
   int64_t first_batch = 0;
   int64_t last_batch = kToTheEnd;
-  uint32_t attempt = 1;  // grows with every lease of this shard in this epoch: fences the old ones
+  // The range that the task belongs to, by its first batch: 0, or where it was split off.
+  int64_t range = 0;
+  uint32_t attempt = 1;  // grows with every new holder of this range in this epoch: fences the old
   // Synchronous mode: position of the shard among the `lanes` of its round. 0 lanes: asynchronous.
   int64_t round = 0;
   uint32_t lane = 0;
@@ -39,12 +41,23 @@ struct TaskReport {
   bool done = false;
   bool end_of_shard = false;  // done because the shard has no more batches (not: last_batch)
   int64_t next_batch = 0;     // every batch before it has been applied on every parameter server
+  int64_t batches = 0;        // of the whole shard; 0: not read yet
+  int64_t shard_rows = 0;     // training rows of the whole shard, where `batches` is known
+  uint64_t checksum = 0;      // of the shard's rows, whatever their order; 0: not computed
   int64_t rows = 0;           // training rows of the batches [first_batch, next_batch)
   int64_t rows_read = 0;      // from the database
   int64_t rows_retried = 0;   // found applied already, by a worker that did not live to report it
   double loss = 0;            // weighted sum, and the sum of the weights
   double weight = 0;
   std::string metrics;  // kEvaluate: models::Metrics, serialised
+};
+
+// What the master answers to a report.
+struct Standing {
+  bool mine = true;  // false: the task belongs to someone else now; drop it
+  // Where the task ends now: a part of it may have been given to a worker that had nothing to do. A
+  // report beyond it is not counted: it has to be cut and said again.
+  int64_t last_batch = Task::kToTheEnd;
 };
 
 }  // namespace sluice::elastic

@@ -77,6 +77,7 @@ void ToProto(const Task& task, TaskProto* proto) {
   proto->set_round(task.round);
   proto->set_lane(task.lane);
   proto->set_lanes(task.lanes);
+  proto->set_range(task.range);
   proto->mutable_shards()->Add(task.shards.begin(), task.shards.end());
 }
 
@@ -92,6 +93,7 @@ Task FromProto(const TaskProto& proto) {
   task.round = proto.round();
   task.lane = proto.lane();
   task.lanes = proto.lanes();
+  task.range = proto.range();
   task.shards.assign(proto.shards().begin(), proto.shards().end());
   return task;
 }
@@ -104,11 +106,12 @@ void ToProto(const BatchIdentity& batch, BatchProto* proto) {
   proto->set_round(batch.round);
   proto->set_lane(batch.lane);
   proto->set_lanes(batch.lanes);
+  proto->set_range(batch.range);
 }
 
 BatchIdentity FromProto(const BatchProto& proto) {
   return {proto.epoch(), proto.shard(), proto.batch(), proto.attempt(),
-          proto.round(), proto.lane(),  proto.lanes()};
+          proto.round(), proto.lane(),  proto.lanes(), proto.range()};
 }
 
 void ToProto(const PartitionMap& map, PartitionMapProto* proto) {

@@ -7,6 +7,9 @@ void ToProto(const TaskReport& report, ReportRequest* proto) {
   proto->set_done(report.done);
   proto->set_end_of_shard(report.end_of_shard);
   proto->set_next_batch(report.next_batch);
+  proto->set_batches(report.batches);
+  proto->set_shard_rows(report.shard_rows);
+  proto->set_checksum(report.checksum);
   proto->set_rows(report.rows);
   proto->set_rows_read(report.rows_read);
   proto->set_rows_retried(report.rows_retried);
@@ -21,6 +24,9 @@ TaskReport FromProto(const ReportRequest& proto) {
   report.done = proto.done();
   report.end_of_shard = proto.end_of_shard();
   report.next_batch = proto.next_batch();
+  report.batches = proto.batches();
+  report.shard_rows = proto.shard_rows();
+  report.checksum = proto.checksum();
   report.rows = proto.rows();
   report.rows_read = proto.rows_read();
   report.rows_retried = proto.rows_retried();

@@ -52,6 +52,7 @@ Status Worker::MakeLoaders() {
   ASSIGN_OR_RETURN(const SplitRule split, SplitRule::Make(job_.plan.split()));
   ShardLoader::Options options;
   options.keep_rows = job_.plan.epochs() > 1;
+  options.checksum = job_.plan.strategy().kind() != plan::Strategy::LOCAL;
   ASSIGN_OR_RETURN(
       loader_, ShardLoader::Make(job_.source, job_.dataset, network_->transform(), split, options));
   if (job_.validation == nullptr) {
@@ -119,11 +120,15 @@ Result<std::unique_ptr<Worker::Lease>> Worker::TakeAndLoad(bool waiting) {
   auto lease = std::make_unique<Lease>();
   lease->task = std::move(answer.task);
   RETURN_IF_ERROR(Load(lease.get()));
-  return lease;
+  return lease->rows == nullptr ? nullptr : std::move(lease);
 }
 
+// Without rows when the task has gone to someone else meanwhile.
 Status Worker::Load(Lease* lease) {
   lease->rows_read_before = loader_->rows_read();
+  lease->next = lease->task.first_batch;
+  lease->report.task = lease->task.id;
+  lease->report.next_batch = lease->next;
   Status status = loader_->Start(lease->task.shard);
   while (status.ok()) {
     status = Stopped();
@@ -135,6 +140,17 @@ Status Worker::Load(Lease* lease) {
     if (status.ok() && *complete) {
       lease->rows = loader_->Finish();
       return Begin(lease);
+    }
+    // In all-reduce the lanes are held by all together, and nobody reports on his own.
+    const bool own_lease = job_.plan.strategy().kind() != plan::Strategy::ALL_REDUCE;
+    if (status.ok() && own_lease && TimeToReport()) {
+      // Reading is progress, too: it renews the lease.
+      lease->report.rows_read = loader_->rows_read() - lease->rows_read_before;
+      ASSIGN_OR_RETURN(const bool mine, Report(lease, false));
+      if (!mine) {
+        loader_->Abandon();
+        return Status();
+      }
     }
   }
   loader_->Abandon();
@@ -151,7 +167,11 @@ Status Worker::Begin(Lease* lease) {
   lease->next = task.first_batch;
   lease->report.task = task.id;
   lease->report.rows_read = loader_->rows_read() - lease->rows_read_before;
-  if (task.attempt > 1 && !synchronous_) {
+  lease->report.batches = lease->batches;
+  lease->report.shard_rows = static_cast<int64_t>(rows);
+  lease->report.checksum = lease->rows->checksum;
+  // In a range that was split off, what an earlier holder could not report is found push by push.
+  if (task.attempt > 1 && task.range == 0 && !synchronous_) {
     ASSIGN_OR_RETURN(const int64_t applied, parameters_.AppliedBatches(task.epoch, task.shard));
     while (lease->next < std::min(applied, lease->end())) {
       Count(lease, {});
@@ -174,7 +194,8 @@ void Worker::Count(Lease* lease, const models::LossSum& loss) {
 
 BatchIdentity Worker::Identity(const Lease& lease, int64_t batch) const {
   const Task& task = lease.task;
-  return {task.epoch, task.shard, batch, task.attempt, task.round, task.lane, task.lanes};
+  return {task.epoch, task.shard, batch,      task.attempt,
+          task.round, task.lane,  task.lanes, task.range};
 }
 
 void Worker::GatherBatch(const Lease& lease, int64_t batch, models::FeatureBatch* out) const {
@@ -198,9 +219,43 @@ bool Worker::TimeToReport() {
 }
 
 Result<bool> Worker::Report(Lease* lease, bool done) {
-  lease->report.done = done;
-  lease->report.end_of_shard = done && lease->next >= lease->batches;
-  return master_.Report(lease->report);
+  for (;;) {
+    lease->report.done = done;
+    lease->report.end_of_shard = done && lease->next >= lease->batches;
+    ASSIGN_OR_RETURN(const Standing standing, master_.Report(lease->report));
+    if (!standing.mine || standing.last_batch >= lease->report.next_batch) {
+      lease->task.last_batch = std::min(lease->task.last_batch, standing.last_batch);
+      return standing.mine;
+    }
+    CutShort(lease, standing.last_batch);
+    done = true;
+  }
+}
+
+void Worker::CutShort(Lease* lease, int64_t last_batch) const {
+  const int64_t first = lease->task.first_batch;
+  const int64_t size = static_cast<int64_t>(batch_rows_);
+  TaskReport& report = lease->report;
+  const int64_t rows =
+      (last_batch - first) * size;  // none of them is the shard's last, short batch
+  const double share =
+      report.rows > 0 ? static_cast<double>(rows) / static_cast<double>(report.rows) : 0;
+  report.rows = rows;
+  report.rows_retried = std::min(report.rows_retried, rows);
+  report.loss *= share;
+  report.weight *= share;
+  report.next_batch = last_batch;
+  lease->task.last_batch = last_batch;
+  lease->next = last_batch;
+}
+
+Status Worker::GaveWay(Lease* lease) {
+  ASSIGN_OR_RETURN(const bool mine, Report(lease, lease->done()));
+  if (!mine || !lease->report.done) {
+    log::Info("shard {} of epoch {} went to another worker", lease->task.shard, lease->task.epoch);
+    master_.Abandon(lease->task.id);
+  }
+  return Status();
 }
 
 Status Worker::Evaluate(const Task& task) {

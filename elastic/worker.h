@@ -100,8 +100,12 @@ class Worker {
   void GatherBatch(const Lease& lease, int64_t batch, models::FeatureBatch* out) const;
   uint64_t StepSeed(const Lease& lease, int64_t batch) const;
   void Count(Lease* lease, const models::LossSum& loss);
-  // False: the task is someone else's now.
+  // False: the task is someone else's now. The task may have become shorter: then what lies beyond
+  // its new end is not reported, and it may be done.
   Result<bool> Report(Lease* lease, bool done);
+  // A server refused a push: the lease has moved on, wholly or from some batch on.
+  Status GaveWay(Lease* lease);
+  void CutShort(Lease* lease, int64_t last_batch) const;
   bool TimeToReport();
   // Tells the master why a task cannot be done, and returns why.
   Status FailTask(const Task& task, const Status& cause);

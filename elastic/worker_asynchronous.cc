@@ -118,9 +118,7 @@ Status Worker::TrainShard(Lease* lease) {
         network_->Step(batch_, view_, StepSeed(*lease, lease->next), &gradient_);
     const Status pushed = PushAndPullNext(*lease, loss.weight);
     if (pushed.code() == Code::kAborted) {
-      log::Info("shard {} of epoch {} went to another worker", lease->task.shard,
-                lease->task.epoch);
-      return Status();
+      return GaveWay(lease);
     }
     if (!pushed.ok()) {
       return FailTask(lease->task, pushed);
@@ -128,7 +126,7 @@ Status Worker::TrainShard(Lease* lease) {
     Count(lease, loss);
     if (TimeToReport()) {
       ASSIGN_OR_RETURN(const bool mine, Report(lease, false));
-      if (!mine) {
+      if (!mine || lease->report.done) {
         return Status();
       }
     }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 
 #include "elastic/worker_lease_internal.h"
 #include "planner/plan.pb.h"
@@ -16,8 +17,12 @@ Status Worker::WorkInLockstep() {
     lanes_.push_back(std::move(lease));
     RETURN_IF_ERROR(FillLanes());
   }
-  const auto first = std::min_element(
-      lanes_.begin(), lanes_.end(), [](const auto& a, const auto& b) { return a->next < b->next; });
+  // A lane of a later round, left from a master that did not live to write it down, comes last.
+  const auto first =
+      std::min_element(lanes_.begin(), lanes_.end(), [](const auto& a, const auto& b) {
+        return std::tie(a->task.epoch, a->task.round, a->next) <
+               std::tie(b->task.epoch, b->task.round, b->next);
+      });
   Lease* lease = first->get();
   bool not_open = false;
   const Status status = StepLane(lease, &not_open);

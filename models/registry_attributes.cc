@@ -97,6 +97,10 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
   attributes->push_back(Number("engine.cpu", {}, Between(0.1, 1024), "processors of one worker"));
   attributes->push_back(
       Text("engine.memory", {}, {}, "memory of one worker: 512MB, 2GB; estimated when not given"));
+  attributes->push_back(
+      Text("engine.on_poison", std::string("fail"), {"fail", "skip"},
+           "a shard on which code fails again and again, on several workers, fails the job, or is "
+           "skipped, counted and named (not with engine.sync)"));
   attributes->push_back(Integer("engine.seed", {}, AtLeast(0),
                                 "seed of everything random: initial weights, order, dropout"));
 }

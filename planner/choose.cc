@@ -168,6 +168,13 @@ Status ReadMode(const AttributeSet& attributes, plan::Strategy* strategy) {
                     "engine.staleness and engine.sync exclude each other")
         .Hint("a synchronous step waits for all workers: its staleness is 0");
   }
+  const bool skips = attributes.Text("engine.on_poison").value_or("fail") == "skip";
+  if (synchronous && skips) {
+    return Conflict(attributes, "engine.on_poison",
+                    "engine.on_poison='skip' and engine.sync exclude each other")
+        .Hint("a synchronous step closes over all of its lanes");
+  }
+  strategy->set_skip_poison(skips);
   strategy->set_micro_batches(1);
   if (synchronous) {
     MakeSynchronous(strategy);

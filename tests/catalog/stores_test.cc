@@ -193,6 +193,25 @@ TEST_P(StoresTest, ConcurrentPutsMakeVersions) {
   EXPECT_EQ(live, 1);
 }
 
+TEST_P(StoresTest, AJournalBelongsToTheNewestMasterAndGoesWithTheJob) {
+  JobStore& jobs = source().jobs();
+  Job job;
+  job.kind = "train";
+  job.id = jobs.Create(job).value();
+  EXPECT_THAT(jobs.Journal(job.id).value(), IsEmpty());
+  ASSERT_EQ(jobs.BeginTerm(job.id).value(), 1);
+  const std::string bytes("a\0b\xff", 4);
+  ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"first", bytes}).ok());
+  ASSERT_EQ(jobs.BeginTerm(job.id).value(), 2);
+  EXPECT_EQ(jobs.AppendJournal(job.id, 1, {"too late"}).code(), Code::kAborted);
+  ASSERT_TRUE(jobs.AppendJournal(job.id, 2, {"third"}).ok());
+  EXPECT_EQ(jobs.Journal(job.id).value(), (std::vector<std::string>{"first", bytes, "third"}));
+  ASSERT_EQ(jobs.BeginTerm(job.id + 1).value(), 1) << "each job has its own";
+  job.state = JobState::kSucceeded;
+  ASSERT_TRUE(jobs.Update(job).ok());
+  EXPECT_THAT(jobs.Journal(job.id).value(), IsEmpty());
+}
+
 TEST_P(StoresTest, JobsAreRows) {
   JobStore& jobs = source().jobs();
   Job job;

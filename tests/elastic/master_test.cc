@@ -1,82 +1,7 @@
-#include "elastic/master.h"
-
-#include <gtest/gtest.h>
+#include "tests/elastic/master_steps.h"
 
 namespace sluice::elastic {
 namespace {
-
-TimePoint At(double seconds) {
-  return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
-}
-
-class MasterTest : public ::testing::Test {
- protected:
-  MasterTest() {
-    options_.queue.shards = 4;
-    options_.queue.epochs = 2;
-    options_.queue.shuffle = false;
-    options_.job_name = "job7";
-    options_.workers = 2;
-  }
-  // A started master and the workers it asked for.
-  void Start() {
-    master_ = std::make_unique<Master>(options_, At(0));
-    master_->Start(At(0));
-    Collect();
-  }
-  void Collect() {
-    for (const Master::Action& action : master_->TakeActions()) {
-      (action.kind == Master::Action::Kind::kStartWorker  ? started_
-       : action.kind == Master::Action::Kind::kStopWorker ? stopped_
-                                                          : kept_)
-          .push_back(action);
-    }
-    for (const Master::Event& event : master_->TakeEvents()) {
-      events_.push_back(event);
-    }
-  }
-  int Count(const std::string& kind) const {
-    int count = 0;
-    for (const Master::Event& event : events_) {
-      count += event.kind == kind ? 1 : 0;
-    }
-    return count;
-  }
-  std::optional<Task> Take(Incarnation worker, double now = 1,
-                           const std::vector<int64_t>& held = {}) {
-    const Result<MasterLink::Answer> answer = master_->Take(worker, true, held, At(now));
-    if (!answer.ok() || answer->kind != MasterLink::Answer::Kind::kTask) {
-      return std::nullopt;
-    }
-    return answer->task;
-  }
-  static TaskReport Done(const Task& task) {
-    TaskReport report;
-    report.task = task.id;
-    report.done = report.end_of_shard = true;
-    report.next_batch = 4;
-    report.rows = 100 - 25 * task.first_batch;
-    report.loss = 50;
-    report.weight = 100;
-    return report;
-  }
-  void FinishEpoch(Incarnation worker) {
-    while (const std::optional<Task> task = Take(worker)) {
-      if (task->kind == Task::Kind::kEvaluate) {
-        return;
-      }
-      ASSERT_TRUE(master_->Report(worker, Done(*task), At(1)).ok());
-      if (master_->Describe(At(1)).epoch != task->epoch) {
-        return;
-      }
-    }
-  }
-
-  Master::Options options_;
-  std::unique_ptr<Master> master_;
-  std::vector<Master::Action> started_, stopped_, kept_;
-  std::vector<Master::Event> events_;
-};
 
 TEST_F(MasterTest, StartsItsWorkersTogether) {
   Start();
@@ -133,12 +58,12 @@ TEST_F(MasterTest, AWorkerThatWasGivenUpIsNotHeardAnyMore) {  // S12, S21
   ASSERT_EQ(stopped_.size(), 1U);
   EXPECT_EQ(stopped_[0].name, started_[0].name);
   EXPECT_EQ(started_.size(), 3U);
-  const Result<bool> late = master_->Report(sleeper, Done(task), At(13));
+  const Result<Standing> late = master_->Report(sleeper, Done(task), At(13));
   EXPECT_EQ(late.status().code(), Code::kAborted);
   EXPECT_EQ(master_->Take(sleeper, true, {}, At(13)).status().code(), Code::kAborted);
 }
 
-TEST_F(MasterTest, HeartbeatsKeepALeaseAlive) {
+TEST_F(MasterTest, HeartbeatsKeepAWorkerThoughItsLeaseRunsOut) {
   Start();
   const Incarnation worker = started_[0].incarnation;
   const Task task = *Take(worker);
@@ -146,7 +71,7 @@ TEST_F(MasterTest, HeartbeatsKeepALeaseAlive) {
     ASSERT_TRUE(master_->Heartbeat(worker, At(now)).ok());
     master_->Tick(At(now));
   }
-  EXPECT_TRUE(*master_->Report(worker, Done(task), At(60)));
+  EXPECT_TRUE(master_->Report(worker, Done(task), At(60))->mine);
 }
 
 TEST_F(MasterTest, MistakesInTheStatementEndTheJobAtOnce) {  // E12
@@ -218,7 +143,7 @@ TEST_F(MasterTest, AJobGoesOnWithTheWorkersThatWork) {
   EXPECT_FALSE(master_->finished());
   EXPECT_GE(Count("worker_not_replaced"), 1);
   EXPECT_EQ(started_.size(), 2 + static_cast<size_t>(Master::kFailedStarts));
-  EXPECT_TRUE(*master_->Report(started_[0].incarnation, Done(task), At(9)));
+  EXPECT_TRUE(master_->Report(started_[0].incarnation, Done(task), At(9))->mine);
 }
 
 TEST_F(MasterTest, AWorkerThatEndsInPeaceTooEarlyLosesNothing) {  // W2
@@ -291,9 +216,9 @@ TEST_F(MasterTest, EvaluationCountsEachShardOnceWhoeverDies) {  // E2, M8
     report.done = true;
     report.rows = static_cast<int64_t>(task->shards.size());
     report.metrics = metrics.Serialize();
-    EXPECT_TRUE(*master_->Report(worker, report, At(1)));
+    EXPECT_TRUE(master_->Report(worker, report, At(1))->mine);
     if (!master_->finished()) {
-      EXPECT_FALSE(*master_->Report(worker, report, At(1))) << "counted once";
+      EXPECT_FALSE(master_->Report(worker, report, At(1))->mine) << "counted once";
     }
     shards += static_cast<int64_t>(task->shards.size());
     last = task;

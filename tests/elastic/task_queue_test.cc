@@ -5,40 +5,13 @@
 #include <map>
 #include <set>
 
+#include "tests/elastic/queue_steps.h"
+
 namespace sluice::elastic {
 namespace {
 
-constexpr TimePoint kNow{0};
-
-TimePoint At(double seconds) {
-  return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
-}
-
-TaskQueue::Options Queue(int64_t shards, uint32_t epochs = 1) {
-  TaskQueue::Options options;
-  options.shards = shards;
-  options.epochs = epochs;
-  options.shuffle = false;
-  return options;
-}
-
-TaskReport Upto(const Task& task, int64_t batch, int64_t rows) {
-  TaskReport report;
-  report.task = task.id;
-  report.next_batch = batch;
-  report.rows = rows;
-  return report;
-}
-
-TaskReport Done(const Task& task, int64_t batch, int64_t rows) {
-  TaskReport report = Upto(task, batch, rows);
-  report.done = true;
-  report.end_of_shard = true;
-  return report;
-}
-
 TEST(TaskQueue, HandsOutShardsInOrder) {  // S1
-  TaskQueue queue(Queue(4));
+  TaskQueue queue(QueueOf(4));
   for (int64_t shard = 0; shard < 4; ++shard) {
     const std::optional<Task> task = queue.Take(1, kNow);
     ASSERT_TRUE(task.has_value());
@@ -49,7 +22,7 @@ TEST(TaskQueue, HandsOutShardsInOrder) {  // S1
 }
 
 TEST(TaskQueue, AnEpochEndsBeforeTheNextBegins) {  // S3
-  TaskQueue queue(Queue(2, 2));
+  TaskQueue queue(QueueOf(2, 2));
   const Task first = *queue.Take(1, kNow);
   const Task second = *queue.Take(2, kNow);
   ASSERT_EQ(*queue.Report(1, Done(first, 3, 30), kNow), TaskQueue::Answer::kAccepted);
@@ -63,7 +36,7 @@ TEST(TaskQueue, AnEpochEndsBeforeTheNextBegins) {  // S3
 }
 
 TEST(TaskQueue, LostWorkersTasksGoToTheFrontInTheirOrder) {  // S5, S6
-  TaskQueue queue(Queue(4));
+  TaskQueue queue(QueueOf(4));
   const Task first = *queue.Take(1, kNow);
   const Task second = *queue.Take(1, kNow);
   EXPECT_EQ(queue.ReleaseAll(1).size(), 2U);
@@ -75,7 +48,7 @@ TEST(TaskQueue, LostWorkersTasksGoToTheFrontInTheirOrder) {  // S5, S6
 }
 
 TEST(TaskQueue, LossesAreNeverCharged) {  // S7
-  TaskQueue queue(Queue(1));
+  TaskQueue queue(QueueOf(1));
   for (Incarnation worker = 1; worker <= 10; ++worker) {
     ASSERT_TRUE(queue.Take(worker, kNow).has_value());
     queue.ReleaseAll(worker);
@@ -87,7 +60,7 @@ TEST(TaskQueue, LossesAreNeverCharged) {  // S7
 }
 
 TEST(TaskQueue, PoisonShardIsGivenUpAfterTwoWorkersAndThreeFailures) {  // S8
-  TaskQueue queue(Queue(2));
+  TaskQueue queue(QueueOf(2));
   EXPECT_FALSE(queue.ChargeFailure(1, 0));
   EXPECT_FALSE(queue.ChargeFailure(1, 0));
   EXPECT_FALSE(queue.ChargeFailure(1, 0)) << "one worker alone may be the reason itself";
@@ -96,7 +69,7 @@ TEST(TaskQueue, PoisonShardIsGivenUpAfterTwoWorkersAndThreeFailures) {  // S8
 }
 
 TEST(TaskQueue, LateSuccessOfATaskThatWentToSomeoneElseIsRejected) {  // S9
-  TaskQueue queue(Queue(1));
+  TaskQueue queue(QueueOf(1));
   const Task first = *queue.Take(1, kNow);
   EXPECT_EQ(queue.ExpireLeases(At(100)).size(), 1U);
   const Task second = *queue.Take(2, At(100));
@@ -108,7 +81,7 @@ TEST(TaskQueue, LateSuccessOfATaskThatWentToSomeoneElseIsRejected) {  // S9
 }
 
 TEST(TaskQueue, LateSuccessIsAcceptedWhileNobodyElseHasTheTask) {  // S9
-  TaskQueue queue(Queue(1));
+  TaskQueue queue(QueueOf(1));
   const Task task = *queue.Take(1, kNow);
   ASSERT_TRUE(queue.Report(1, Upto(task, 3, 30), At(1)).ok());
   EXPECT_EQ(queue.ExpireLeases(At(100)).size(), 1U);
@@ -120,7 +93,7 @@ TEST(TaskQueue, LateSuccessIsAcceptedWhileNobodyElseHasTheTask) {  // S9
 }
 
 TEST(TaskQueue, RepeatedReportsChangeNothing) {  // S10
-  TaskQueue queue(Queue(2));
+  TaskQueue queue(QueueOf(2));
   const Task task = *queue.Take(1, kNow);
   EXPECT_EQ(*queue.Report(1, Upto(task, 2, 20), kNow), TaskQueue::Answer::kAccepted);
   EXPECT_EQ(*queue.Report(1, Upto(task, 2, 20), kNow), TaskQueue::Answer::kDuplicate);
@@ -131,7 +104,7 @@ TEST(TaskQueue, RepeatedReportsChangeNothing) {  // S10
 }
 
 TEST(TaskQueue, UnknownTasksAndStrangersAreRejected) {  // S11
-  TaskQueue queue(Queue(2));
+  TaskQueue queue(QueueOf(2));
   const Task task = *queue.Take(1, kNow);
   Task unknown = task;
   unknown.id = 99;
@@ -142,7 +115,7 @@ TEST(TaskQueue, UnknownTasksAndStrangersAreRejected) {  // S11
 }
 
 TEST(TaskQueue, ReportsAndHeartbeatsRenewTheLease) {  // S12
-  TaskQueue queue(Queue(2));
+  TaskQueue queue(QueueOf(2));
   const Task task = *queue.Take(1, kNow);
   ASSERT_TRUE(queue.Report(1, Upto(task, 1, 10), At(9)).ok());
   EXPECT_TRUE(queue.ExpireLeases(At(15)).empty());
@@ -152,7 +125,7 @@ TEST(TaskQueue, ReportsAndHeartbeatsRenewTheLease) {  // S12
 }
 
 TEST(TaskQueue, OnlyTheRestOfAShardIsDoneAgain) {  // S13
-  TaskQueue queue(Queue(1));
+  TaskQueue queue(QueueOf(1));
   const Task task = *queue.Take(1, kNow);
   ASSERT_TRUE(queue.Report(1, Upto(task, 5, 320), kNow).ok());
   queue.ReleaseAll(1);
@@ -164,7 +137,7 @@ TEST(TaskQueue, OnlyTheRestOfAShardIsDoneAgain) {  // S13
 }
 
 TEST(TaskQueue, AnswersThatGotLostAreHandedOutAgain) {
-  TaskQueue queue(Queue(2));
+  TaskQueue queue(QueueOf(2));
   const Task lost = *queue.Take(1, kNow);
   const Task held = *queue.Take(1, kNow);
   EXPECT_EQ(queue.ReleaseOthers(1, {held.id}).size(), 1U);
@@ -172,7 +145,7 @@ TEST(TaskQueue, AnswersThatGotLostAreHandedOutAgain) {
 }
 
 TEST(TaskQueue, AShardThatChangesItsRowsFailsTheJob) {  // S16
-  TaskQueue queue(Queue(1, 2));
+  TaskQueue queue(QueueOf(1, 2));
   ASSERT_TRUE(queue.Report(1, Done(*queue.Take(1, kNow), 3, 30), kNow).ok());
   queue.StartNextEpoch();
   const Result<TaskQueue::Answer> answer = queue.Report(1, Done(*queue.Take(1, kNow), 3, 29), kNow);
@@ -181,7 +154,7 @@ TEST(TaskQueue, AShardThatChangesItsRowsFailsTheJob) {  // S16
 }
 
 TEST(TaskQueue, BudgetOfBatchesIsExactForManyWorkers) {  // S4
-  TaskQueue::Options options = Queue(10, 5);
+  TaskQueue::Options options = QueueOf(10, 5);
   options.max_batches = 137;
   options.batches_per_task = 8;
   TaskQueue queue(options);
@@ -212,7 +185,7 @@ TEST(TaskQueue, BudgetOfBatchesIsExactForManyWorkers) {  // S4
 }
 
 TEST(TaskQueue, SynchronousRoundsFollowEachOther) {
-  TaskQueue::Options options = Queue(6);
+  TaskQueue::Options options = QueueOf(6);
   options.lanes = 4;
   TaskQueue queue(options);
   std::vector<Task> round;
@@ -242,7 +215,7 @@ TEST(TaskQueue, RandomDeathsLoseAndDoubleNothing) {
       state = state * 6364136223846793005ULL + 1442695040888963407ULL;
       return (state >> 33) % below;
     };
-    TaskQueue::Options options = Queue(static_cast<int64_t>(1 + random(12)), 2);
+    TaskQueue::Options options = QueueOf(static_cast<int64_t>(1 + random(12)), 2);
     options.shuffle = true;
     options.seed = seed;
     options.lanes = random(3) == 0 ? 4 : 0;

@@ -237,10 +237,12 @@ TEST_F(FleetTraining, KilledWorkersLoseAndDoubleNoRow) {  // S6, S7, S13
   EXPECT_EQ(ChildrenLeft(), 0);
 }
 
-TEST_F(FleetTraining, AHungWorkerIsReplaced) {  // S12
+// Another worker races its lanes when the step has waited for a second, and may be through before
+// the silence of three seconds gives the hung one up.
+TEST_F(FleetTraining, AHungWorkerDoesNotHoldTheJobUp) {  // S12, S19
   const Result<TrainOutcome> outcome = Train(Plan(2, 1, 2, true), SIGSTOP, 1);
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
-  EXPECT_EQ(Count("worker_lost"), 1);
+  EXPECT_GE(Count("worker_lost") + Count("task_shared"), 1);
   EXPECT_EQ(outcome->rows_trained, 2 * outcome->rows_per_epoch);
   EXPECT_EQ(ChildrenLeft(), 0);
 }

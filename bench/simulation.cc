@@ -1,0 +1,59 @@
+// Runs the engine's simulation over many seeds: simulation [--seeds N] [--from S] [--tell].
+// A seed that breaks an invariant is named; with --seeds 1 --tell its history is printed.
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/simulation/simulation.h"
+
+int main(int argc, char** argv) {
+  using namespace sluice::elastic::simulation;
+  uint64_t seeds = 1000, from = 1;
+  bool tell = false;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--tell") == 0) {
+      tell = true;
+    } else if (i + 1 < argc && std::strcmp(argv[i], "--seeds") == 0) {
+      seeds = std::strtoull(argv[++i], nullptr, 10);
+    } else if (i + 1 < argc && std::strcmp(argv[i], "--from") == 0) {
+      from = std::strtoull(argv[++i], nullptr, 10);
+    } else {
+      fmt::print(stderr, "simulation [--seeds N] [--from S] [--tell]\n");
+      return 2;
+    }
+  }
+  Outcome sum;
+  int64_t broken = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  for (uint64_t seed = from; seed < from + seeds; ++seed) {
+    std::function<void(const std::string&)> listener;
+    if (tell) {
+      listener = [](const std::string& line) { fmt::print("{}\n", line); };
+    }
+    const Outcome outcome = Simulation(seed).Run(listener);
+    if (!outcome.broken.empty()) {
+      ++broken;
+      fmt::print("seed {}: {}\n  replay: simulation --from {} --seeds 1 --tell\n", seed,
+                 outcome.broken, seed);
+    }
+    sum.events += outcome.events;
+    sum.seconds += outcome.seconds;
+    sum.kills += outcome.kills;
+    sum.pauses += outcome.pauses;
+    sum.cuts += outcome.cuts;
+    sum.takeovers += outcome.takeovers;
+    sum.torn += outcome.torn;
+    sum.shared += outcome.shared;
+    sum.skipped += outcome.skipped;
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  fmt::print(
+      "{} seeds, {} broken; {} events, {:.0f} virtual hours in {:.1f} s\n"
+      "{} kills, {} stops, {} cuts, {} takeovers ({} with a torn journal), {} tasks shared, {} "
+      "shards skipped\n",
+      seeds, broken, sum.events, sum.seconds / 3600, took.count(), sum.kills, sum.pauses, sum.cuts,
+      sum.takeovers, sum.torn, sum.shared, sum.skipped);
+  return broken == 0 ? 0 : 1;
+}

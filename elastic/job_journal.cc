@@ -1,0 +1,19 @@
+#include "elastic/job_journal.h"
+
+#include "catalog/job_store.h"
+
+namespace sluice::elastic {
+
+Result<int64_t> JobJournal::BeginTerm() {
+  return store_.BeginTerm(job_);
+}
+
+Status JobJournal::Append(int64_t term, const std::vector<std::string>& entries) {
+  return store_.AppendJournal(job_, term, entries);
+}
+
+Result<std::vector<std::string>> JobJournal::ReadAll() {
+  return store_.Journal(job_);
+}
+
+}  // namespace sluice::elastic

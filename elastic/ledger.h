@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sluice::elastic {
+
+// What has been trained, held against what there is: rows by epoch and by shard. Pure; not
+// thread-safe. 16 bytes a shard.
+class Ledger {
+ public:
+  struct Totals {
+    int64_t rows = 0;  // committed
+    int64_t rows_read = 0;
+    int64_t rows_retried = 0;
+    double loss = 0;  // weighted sum, and the sum of the weights
+    double weight = 0;
+  };
+  // Batches that were given up because code fails on them.
+  struct Skipped {
+    uint32_t epoch = 1;
+    int64_t shard = 0;
+    int64_t first_batch = 0;
+    int64_t last_batch = 0;
+    int64_t rows = -1;  // -1: nobody could read the shard to count them
+  };
+
+  explicit Ledger(int64_t shards);
+
+  void Add(const Totals& news);
+  void NextEpoch() {
+    rows_per_epoch_.push_back(0);
+    missing_per_epoch_.push_back(0);
+  }
+  // An error: the shard does not have the rows that it had before. `checksum` 0: not known.
+  Status CheckRows(int64_t shard, int64_t rows) const;
+  Status CheckChecksum(int64_t shard, uint64_t checksum) const;
+  void SawChecksum(int64_t shard, uint64_t checksum);
+  void ShardDone(int64_t shard, int64_t rows) { shard_rows_[static_cast<size_t>(shard)] = rows; }
+  // `committed`: rows of the shard that were trained in this epoch all the same.
+  void Skip(const Skipped& range, int64_t committed);
+
+  const Totals& totals() const { return totals_; }
+  const std::vector<int64_t>& rows_per_epoch() const { return rows_per_epoch_; }
+  const std::vector<Skipped>& skipped() const { return skipped_; }
+  int64_t rows_skipped() const;  // as far as they could be counted
+  // Training rows of the snapshot: known once an epoch is done.
+  int64_t RowsOfSnapshot() const;
+  int64_t ShardRows(int64_t shard) const { return shard_rows_[static_cast<size_t>(shard)]; }
+  // Fails unless every epoch had every row once, but for those that were skipped and named.
+  Status Check() const;
+  // Of all shards: does not depend on the order in which they were read. 0: not known.
+  uint64_t Checksum() const;
+
+ private:
+  friend class QueueCodec;
+  Totals totals_;
+  std::vector<int64_t> rows_per_epoch_;
+  // Rows that an epoch must lack: known rows of skipped shards, less what was trained of them.
+  std::vector<int64_t> missing_per_epoch_;
+  std::vector<int64_t> shard_rows_;  // -1: not known yet
+  std::vector<uint64_t> checksums_;  // empty until there is one; 0: not known
+  std::vector<Skipped> skipped_;
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,178 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "elastic/master.h"
+#include "elastic/queue_codec_internal.h"
+
+// What a Master remembers beyond its life.
+namespace sluice::elastic {
+namespace {
+
+// After so many transitions the whole state is written, so that a replay stays short.
+constexpr int64_t kTransitionsToSave = 100'000;
+
+template <typename Fields>
+void Put(const std::vector<std::pair<std::string, double>>& metrics, Fields* fields) {
+  for (const auto& [name, value] : metrics) {
+    MetricState* one = fields->Add();
+    one->set_name(name);
+    one->set_value(value);
+  }
+}
+
+template <typename Fields>
+std::vector<std::pair<std::string, double>> Get(const Fields& fields) {
+  std::vector<std::pair<std::string, double>> metrics;
+  for (const MetricState& one : fields) {
+    metrics.emplace_back(one.name(), one.value());
+  }
+  return metrics;
+}
+
+// Evaluation tasks count downwards from here in each term.
+constexpr int kEvaluationBitsOfATerm = 40;
+
+}  // namespace
+
+void Master::SaveMind(MasterSave* save) const {
+  save->set_phase(static_cast<uint32_t>(phase_));
+  QueueCodec::Write(epoch_start_, save->mutable_epoch_start());
+  save->set_epoch_loss(epoch_loss_);
+  Put(metrics_, save->mutable_metrics());
+  save->set_validation_rows(validation_rows_);
+  save->set_best(best_);
+  save->set_best_epoch(best_epoch_);
+  Put(best_metrics_, save->mutable_best_metrics());
+  save->set_started(started_);
+  save->set_next_incarnation(members_.next());
+  for (const auto& [incarnation, worker] : members_.workers()) {
+    MemberState* one = save->add_members();
+    one->set_name(worker.name);
+    one->set_incarnation(incarnation);
+  }
+  if (!result_.ok()) {
+    save->set_error_code(static_cast<int>(result_.code()));
+    save->set_error(result_.message());
+  }
+}
+
+std::string Master::TakeJournal() {
+  const std::vector<QueueRecord> transitions = queue_.TakeJournal();
+  JournalEntry entry;
+  MasterSave mind;
+  SaveMind(&mind);
+  std::string bytes = mind.SerializeAsString();
+  if (transitions.empty() && bytes == journaled_mind_) {
+    return "";
+  }
+  unsaved_transitions_ += static_cast<int64_t>(transitions.size());
+  if (journaled_mind_.empty() || unsaved_transitions_ > kTransitionsToSave) {
+    unsaved_transitions_ = 0;
+    QueueCodec::Write(queue_.state(), entry.mutable_everything());
+    journaled_mind_.clear();
+  } else {
+    for (const QueueRecord& transition : transitions) {
+      QueueCodec::Write(transition, entry.add_transitions());
+    }
+  }
+  if (bytes != journaled_mind_) {
+    *entry.mutable_mind() = mind;
+    journaled_mind_ = std::move(bytes);
+  }
+  return entry.SerializeAsString();
+}
+
+Status Master::Replay(const std::vector<std::string>& entries, TimePoint now) {
+  for (const std::string& bytes : entries) {
+    JournalEntry entry;
+    if (!entry.ParseFromString(bytes)) {
+      return Status(Code::kInternal, "an entry of the journal cannot be read");
+    }
+    if (entry.has_everything()) {
+      ASSIGN_OR_RETURN(QueueState state, QueueCodec::Read(options_.queue, entry.everything(), now));
+      queue_ = TaskQueue(std::move(state));
+    }
+    for (const QueueRecordState& transition : entry.transitions()) {
+      ASSIGN_OR_RETURN(const QueueRecord record, QueueCodec::Read(transition));
+      RETURN_IF_ERROR(queue_.Replay(record, now));
+    }
+    if (entry.has_mind()) {
+      RestoreMind(entry.mind(), now);
+    }
+  }
+  return Status();
+}
+
+void Master::RestoreMind(const MasterSave& save, TimePoint now) {
+  phase_ = static_cast<Phase>(save.phase());
+  epoch_start_ = QueueCodec::Read(save.epoch_start());
+  epoch_loss_ = save.epoch_loss();
+  metrics_ = Get(save.metrics());
+  validation_rows_ = save.validation_rows();
+  best_ = save.best();
+  best_epoch_ = save.best_epoch();
+  best_metrics_ = Get(save.best_metrics());
+  started_ = save.started();
+  std::vector<Membership::Worker> members;
+  for (const MemberState& one : save.members()) {
+    members.push_back({one.name(), one.incarnation(), true, true, now});
+  }
+  members_.Restore(save.next_incarnation(), members);
+  result_ = save.error_code() == 0 ? Status()
+                                   : Status(static_cast<Code>(save.error_code()), save.error());
+}
+
+Result<std::unique_ptr<Master>> Master::TakeOver(const Options& options, int64_t term,
+                                                 const std::vector<std::string>& journal,
+                                                 const std::vector<std::string>& alive,
+                                                 TimePoint now) {
+  if (options.all_reduce.has_value()) {
+    return Unimplemented(
+        "the meetings of all-reduce are not in the journal: the job ends with its "
+        "master");
+  }
+  auto master = std::make_unique<Master>(options, now);
+  RETURN_IF_ERROR(master->Replay(journal, now));
+  master->Adopt(term, alive, now);
+  return master;
+}
+
+void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoint now) {
+  AddEvent("master_started", fmt::format("term {}, epoch {}, {} of {} shards done", term,
+                                         queue_.epoch(), queue_.shards_done(), queue_.shards()));
+  std::vector<Incarnation> adopted;
+  for (const std::string& name : alive) {
+    if (const std::optional<Incarnation> known = members_.Find(name)) {
+      adopted.push_back(*known);
+    } else {
+      // Given up by the master before, or of a start that it did not live to write down.
+      actions_.push_back({Action::Kind::kStopWorker, name, 0});
+    }
+  }
+  const std::map<Incarnation, Membership::Worker> members = members_.workers();
+  queue_.TakeOver(term, adopted, now);
+  next_evaluation_task_ = -1 - (term << kEvaluationBitsOfATerm);
+  fleet_ = true;
+  described_at_ = now;
+  described_ = queue_.totals();
+  if (finished()) {
+    return;
+  }
+  if (phase_ == Phase::kEvaluating) {
+    evaluation_.Start(queue_.epoch());  // nobody has pushed meanwhile: the same weights
+  } else if (phase_ == Phase::kKeeping) {
+    actions_.push_back({Action::Kind::kKeepWeights, "", 0});
+  }
+  for (const auto& [incarnation, worker] : members) {
+    if (std::find(adopted.begin(), adopted.end(), incarnation) == adopted.end()) {
+      GiveUp(incarnation, ExitClass::kPreempted, "gone when the master was replaced", now);
+    }
+  }
+  while (members_.size() + later_starts_.size() < options_.workers) {
+    StartWorker(now);
+  }
+  Advance(now);
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,427 @@
+#include "tests/simulation/model_worker.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "tests/simulation/simulation.h"
+
+namespace sluice::elastic::simulation {
+namespace {
+
+constexpr double kCallTimeout = 0.5;
+constexpr double kRetrySeconds = 30;
+constexpr double kHeartbeat = 1;
+constexpr double kBatchSeconds = 0.05;
+constexpr double kReadSeconds = 0.2;
+constexpr double kNothingSeconds = 0.2;
+// Every third batch or so is followed by a report.
+constexpr double kReports = 0.3;
+
+}  // namespace
+
+bool ModelWorker::CutOff() const {
+  return job_.world_.now() < cut_off_until_;
+}
+
+void ModelWorker::Start() {
+  job_.world_.Tell(fmt::format("{} starts", name_));
+  Beat();
+  job_.options_.queue.lanes > 0 ? Lockstep() : Asynchronous();
+}
+
+void ModelWorker::Run(const Then& then) {
+  if (!alive_ || job_.finished_) {
+    return;
+  }
+  if (job_.world_.now() < paused_until_) {
+    job_.world_.At(paused_until_, [self = shared_from_this(), then] { self->Run(then); });
+    return;
+  }
+  then();
+}
+
+void ModelWorker::Sleep(double seconds, const Then& then) {
+  job_.world_.In(seconds, [self = shared_from_this(), then] { self->Run(then); });
+}
+
+void ModelWorker::Call(bool to_master, const Serve& serve) {
+  Attempt(to_master, serve, ++call_, job_.world_.now() + kRetrySeconds);
+}
+
+void ModelWorker::Attempt(bool to_master, const Serve& serve, uint64_t call, double give_up) {
+  World& world = job_.world_;
+  if (call != call_ || !alive_) {
+    return;
+  }
+  if (world.now() > give_up) {
+    Exit("the other side cannot be reached", false);
+    return;
+  }
+  const auto self = shared_from_this();
+  const int copies = world.Chance(job_.weather_.duplicate) ? 2 : 1;
+  for (int copy = 0; copy < copies; ++copy) {
+    if (world.Chance(job_.weather_.drop)) {
+      continue;
+    }
+    world.In(world.Exponential(job_.weather_.delay), [self, to_master, serve, call] {
+      if (to_master && (self->CutOff() || self->job_.master_ == nullptr)) {
+        return;
+      }
+      const Then answer = serve();
+      World& there = self->job_.world_;
+      if (answer == nullptr || there.Chance(self->job_.weather_.drop)) {
+        return;
+      }
+      there.In(there.Exponential(self->job_.weather_.delay), [self, call, answer] {
+        self->Run([self, call, answer] {
+          if (self->call_ == call) {
+            ++self->call_;  // other answers to it come too late
+            answer();
+          }
+        });
+      });
+    });
+  }
+  world.In(kCallTimeout, [self, to_master, serve, call, give_up] {
+    self->Run([=] { self->Attempt(to_master, serve, call, give_up); });
+  });
+}
+
+void ModelWorker::Exit(const std::string& why, bool ok) {
+  job_.world_.Tell(fmt::format("{} ends: {}", name_, why));
+  alive_ = false;
+  job_.OnWorkerGone(name_, ok ? ExitClass::kOk : ExitClass::kPreempted);
+}
+
+// A thread of its own in the real process: one message, no retry.
+void ModelWorker::Beat() {
+  World& world = job_.world_;
+  const auto self = shared_from_this();
+  if (!world.Chance(job_.weather_.drop)) {
+    world.In(world.Exponential(job_.weather_.delay), [self] {
+      if (self->job_.master_ == nullptr || self->CutOff() || !self->alive_) {
+        return;
+      }
+      if (!self->job_.master_->Heartbeat(self->incarnation_, self->job_.MasterNow()).ok()) {
+        self->Run([self] { self->Exit("given up by the master", false); });
+      }
+    });
+  }
+  Sleep(kHeartbeat, [self] { self->Beat(); });
+}
+
+void ModelWorker::Take(bool waiting, std::function<void(std::optional<Task>)> then) {
+  const auto self = shared_from_this();
+  Call(true, [self, waiting, held = held_, then]() -> Then {
+    Simulation& job = self->job_;
+    const Result<MasterLink::Answer> answer =
+        job.master_->Take(self->incarnation_, waiting, held, job.MasterNow());
+    if (!answer.ok()) {
+      return [self, text = answer.status().message()] { self->Exit(text, false); };
+    }
+    if (answer->kind == MasterLink::Answer::Kind::kFinished) {
+      return [self] { self->Exit("the job is over", true); };
+    }
+    if (answer->kind == MasterLink::Answer::Kind::kNothing) {
+      return [then] { then(std::nullopt); };
+    }
+    job.SawTask(answer->task, self->incarnation_);
+    return [self, then, task = answer->task] {
+      self->held_.push_back(task.id);
+      then(task);
+    };
+  });
+}
+
+void ModelWorker::Report(Lease* lease, bool done, std::function<void(bool)> then) {
+  const auto self = shared_from_this();
+  TaskReport& report = lease->report;
+  report.done = done;
+  report.end_of_shard = done && lease->next >= lease->batches;
+  Call(true, [self, report, lease, then]() -> Then {
+    const Result<Standing> standing =
+        self->job_.master_->Report(self->incarnation_, report, self->job_.MasterNow());
+    if (!standing.ok()) {
+      return [self, text = standing.status().message()] { self->Exit(text, false); };
+    }
+    return [self, lease, then, standing = *standing] {
+      TaskReport& said = lease->report;
+      const bool counted = standing.last_batch >= said.next_batch;
+      if (!standing.mine || counted) {
+        lease->task.last_batch = std::min(lease->task.last_batch, standing.last_batch);
+        if (!standing.mine || said.done) {
+          std::erase(self->held_, said.task);
+        }
+        then(standing.mine);
+        return;
+      }
+      const int64_t first = self->job_.RowsBefore(lease->task.shard, lease->task.first_batch);
+      said.rows = self->job_.RowsBefore(lease->task.shard, standing.last_batch) - first;
+      said.next_batch = standing.last_batch;
+      lease->task.last_batch = standing.last_batch;
+      lease->next = standing.last_batch;
+      self->Report(lease, true, then);
+    };
+  });
+}
+
+void ModelWorker::Evaluate(const Task& task, const Then& then) {
+  const auto self = shared_from_this();
+  Sleep(kReadSeconds * slowness_, [self, task, then] {
+    models::Metrics metrics(models::Task::kRegression, 1);
+    const std::vector<float> predictions(task.shards.size(), 1.0F),
+        labels(task.shards.size(), 3.0F);
+    metrics.Add(predictions, labels, {});
+    TaskReport report;
+    report.task = task.id;
+    report.done = true;
+    report.rows = static_cast<int64_t>(task.shards.size());
+    report.metrics = metrics.Serialize();
+    self->Call(true, [self, report, then]() -> Then {
+      const Result<Standing> standing =
+          self->job_.master_->Report(self->incarnation_, report, self->job_.MasterNow());
+      if (!standing.ok()) {
+        return [self] { self->Exit("given up by the master", false); };
+      }
+      return [self, report, then] {
+        std::erase(self->held_, report.task);
+        then();
+      };
+    });
+  });
+}
+
+// Code fails on the poisoned shard, whoever runs it.
+bool ModelWorker::Crashes(const Task& task) {
+  if (task.shard != job_.poisoned_) {
+    return false;
+  }
+  job_.world_.Tell(fmt::format("{} crashes on shard {}", name_, task.shard));
+  alive_ = false;
+  job_.OnWorkerGone(name_, ExitClass::kApplication);
+  return true;
+}
+
+ModelWorker::Lease ModelWorker::MakeLease(const Task& task) const {
+  Lease lease;
+  lease.task = task;
+  lease.batches = job_.BatchesOf(task.shard);
+  lease.next = task.first_batch;
+  lease.report.task = task.id;
+  lease.report.next_batch = task.first_batch;
+  lease.report.batches = lease.batches;
+  lease.report.shard_rows = job_.RowsOf(task.shard);
+  lease.report.checksum = static_cast<uint64_t>(task.shard) + 1;
+  return lease;
+}
+
+void ModelWorker::Count(Lease* lease, double loss) {
+  const int64_t shard = lease->task.shard;
+  const int64_t rows =
+      job_.RowsBefore(shard, lease->next + 1) - job_.RowsBefore(shard, lease->next);
+  lease->report.rows += rows;
+  lease->report.loss += loss * static_cast<double>(rows);
+  lease->report.weight += static_cast<double>(rows);
+  lease->report.next_batch = ++lease->next;
+}
+
+void ModelWorker::Push(Lease* lease, size_t server, bool end, std::function<void(Status)> then) {
+  if (server == job_.servers_.size()) {
+    then(Status());
+    return;
+  }
+  const Task& task = lease->task;
+  const BatchIdentity batch{task.epoch, task.shard, lease->next, task.attempt,
+                            task.round, task.lane,  task.lanes,  task.range};
+  const auto self = shared_from_this();
+  Call(false, [=]() -> Then {
+    const Status status = self->job_.Push(server, batch, end);
+    if (!status.ok()) {
+      return [then, status] { then(status); };
+    }
+    return [=] { self->Push(lease, server + 1, end, then); };
+  });
+}
+
+void ModelWorker::Asynchronous() {
+  const auto self = shared_from_this();
+  if (ahead_.has_value()) {
+    current_ = std::exchange(ahead_, std::nullopt);
+    Sleep(0, [self] { self->Begin(0, Task::kToTheEnd); });
+    return;
+  }
+  current_.reset();
+  Take(true, [self](std::optional<Task> task) {
+    if (!task.has_value()) {
+      self->Sleep(kNothingSeconds, [self] { self->Asynchronous(); });
+    } else if (task->kind == Task::Kind::kEvaluate) {
+      self->Evaluate(*task, [self] { self->Asynchronous(); });
+    } else {
+      self->current_ = self->MakeLease(*task);
+      self->Sleep(kReadSeconds * self->slowness_, [self] {
+        if (!self->Crashes(self->current_->task)) {
+          self->Begin(0, Task::kToTheEnd);
+        }
+      });
+    }
+  });
+}
+
+// Asks every server how far an earlier holder came, then whether there is a shard to read ahead.
+void ModelWorker::Begin(size_t server, int64_t applied) {
+  const auto self = shared_from_this();
+  Lease& lease = *current_;
+  if (Crashes(lease.task)) {
+    return;
+  }
+  if (lease.task.attempt > 1 && lease.task.range == 0 && server < job_.servers_.size()) {
+    Call(false, [self, server, applied, task = lease.task]() -> Then {
+      const int64_t there =
+          self->job_.servers_[server].shard->AppliedBatches(0, task.epoch, task.shard).value();
+      return [=] { self->Begin(server + 1, std::min(applied, there)); };
+    });
+    return;
+  }
+  if (lease.task.attempt > 1 && lease.task.range == 0) {
+    while (lease.next < std::min(applied, lease.end())) {
+      Count(&lease, 0);
+    }
+    lease.report.rows_retried = lease.report.rows;
+  }
+  Take(false, [self](std::optional<Task> task) {
+    if (task.has_value()) {
+      self->ahead_ = self->MakeLease(*task);
+    }
+    self->TrainBatch();
+  });
+}
+
+void ModelWorker::TrainBatch() {
+  const auto self = shared_from_this();
+  Lease* lease = &*current_;
+  const auto next = [self](bool mine) {
+    if (!mine || self->current_->report.done) {
+      self->Asynchronous();
+    } else {
+      self->TrainBatch();
+    }
+  };
+  if (lease->done()) {
+    Report(lease, true, next);
+    return;
+  }
+  Sleep(kBatchSeconds * slowness_, [self, lease, next] {
+    self->Push(lease, 0, false, [self, lease, next](const Status& status) {
+      if (status.code() == Code::kAborted) {
+        self->Report(lease, lease->done(), [self, lease](bool) {
+          std::erase(self->held_, lease->report.task);
+          self->Asynchronous();
+        });
+        return;
+      }
+      if (!status.ok()) {
+        self->job_.Break("a server refused a push: " + status.message());
+        return;
+      }
+      self->Count(lease, 1);
+      if (self->job_.world_.Chance(kReports)) {
+        self->Report(lease, false, next);
+      } else {
+        self->TrainBatch();
+      }
+    });
+  });
+}
+
+void ModelWorker::Lockstep() {
+  const auto self = shared_from_this();
+  if (lanes_.empty()) {
+    Take(true, [self](std::optional<Task> task) {
+      if (!task.has_value()) {
+        self->Sleep(kNothingSeconds, [self] { self->Lockstep(); });
+      } else if (task->kind == Task::Kind::kEvaluate) {
+        self->Evaluate(*task, [self] { self->Lockstep(); });
+      } else {
+        self->lanes_.push_back(self->MakeLease(*task));
+        self->FillLanes();
+      }
+    });
+    return;
+  }
+  const auto first =
+      std::min_element(lanes_.begin(), lanes_.end(), [](const auto& a, const auto& b) {
+        return std::tie(a.task.epoch, a.task.round, a.next) <
+               std::tie(b.task.epoch, b.task.round, b.next);
+      });
+  StepLane(static_cast<size_t>(first - lanes_.begin()), 0);
+}
+
+void ModelWorker::FillLanes() {
+  const auto self = shared_from_this();
+  Take(false, [self](std::optional<Task> task) {
+    if (task.has_value()) {
+      self->lanes_.push_back(self->MakeLease(*task));
+      self->FillLanes();
+    } else {
+      self->Sleep(kReadSeconds * self->slowness_, [self] { self->Lockstep(); });
+    }
+  });
+}
+
+void ModelWorker::StepLane(size_t lane, size_t server) {
+  const auto self = shared_from_this();
+  Lease* lease = &lanes_[lane];
+  const auto reported = [self, lane](bool mine) {
+    if (!mine || self->lanes_[lane].report.done) {
+      std::erase(self->held_, self->lanes_[lane].report.task);
+      self->lanes_.erase(self->lanes_.begin() + static_cast<std::ptrdiff_t>(lane));
+    }
+    self->Lockstep();
+  };
+  const bool end = lease->done();
+  if (!end && server < job_.servers_.size()) {
+    const Task& task = lease->task;
+    const BatchIdentity batch{task.epoch, task.shard, lease->next, task.attempt,
+                              task.round, task.lane,  task.lanes,  0};
+    Call(false, [self, lane, server, batch]() -> Then {
+      const Status ready = self->job_.Ready(server, batch);
+      if (ready.ok()) {
+        return [self, lane, server] { self->StepLane(lane, server + 1); };
+      }
+      // Some lane of this step has nobody: it may be waiting for this very worker.
+      return [self] {
+        self->Take(true, [self](std::optional<Task> more) {
+          if (more.has_value() && more->kind == Task::Kind::kEvaluate) {
+            self->Evaluate(*more, [self] { self->Lockstep(); });
+            return;
+          }
+          if (more.has_value()) {
+            self->lanes_.push_back(self->MakeLease(*more));
+          }
+          self->Sleep(kBatchSeconds, [self] { self->Lockstep(); });
+        });
+      };
+    });
+    return;
+  }
+  Sleep(kBatchSeconds * slowness_, [self, lease, end, reported] {
+    self->Push(lease, 0, end, [self, lease, end, reported](const Status& status) {
+      if (!status.ok()) {
+        self->job_.Break("a server refused a lane: " + status.message());
+      } else if (end) {
+        self->Report(lease, true, reported);
+      } else {
+        self->Count(lease, 1);
+        if (self->job_.world_.Chance(kReports)) {
+          self->Report(lease, false, reported);
+        } else {
+          self->Lockstep();
+        }
+      }
+    });
+  });
+}
+
+}  // namespace sluice::elastic::simulation

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "elastic/journal.h"
+#include "elastic/master.h"
+#include "elastic/parameter_shard.h"
+#include "tests/simulation/model_worker.h"
+#include "tests/simulation/world.h"
+
+namespace sluice::elastic::simulation {
+
+struct Outcome {
+  // Empty when the job ended as it should and every invariant held; else which one did not.
+  std::string broken;
+  // What happened, so that a run shows that it was worth something.
+  int64_t events = 0;
+  int64_t kills = 0, pauses = 0, cuts = 0, takeovers = 0, torn = 0, shared = 0, skipped = 0;
+  double seconds = 0;  // of virtual time
+};
+
+// One job under one seed's weather and faults: the real Master, TaskQueue, Membership,
+// EvaluationRound, journal and ParameterShards; model workers. Gradients are unit vectors, one for
+// each batch, and the optimizer is plain descent at rate 1: the weights count how often each batch
+// was applied on each server.
+//
+//   I1 every row is trained exactly once in every epoch, by the ledger
+//   I2 every gradient is applied exactly once on every server in every epoch, by the weights
+//   I3 no range has two owners at the same attempt unless they race by intent, and no server
+//   applies
+//      a push of an older attempt after it has seen a newer one
+//   I5 the job ends, and its result is true: all of the above, or the poisoned shard by its name
+class Simulation {
+ public:
+  explicit Simulation(uint64_t seed);
+  ~Simulation();
+  // `listener`: gets one line for everything that happens.
+  Outcome Run(std::function<void(const std::string&)> listener = {});
+
+ private:
+  friend class ModelWorker;
+  struct Plan;
+  struct Server {
+    std::unique_ptr<ParameterShard> shard;
+    std::map<std::tuple<uint32_t, int64_t, int64_t>, uint32_t> attempts;
+  };
+  void Draw();
+  void MakeServers();
+  void ScheduleFaults();
+  void Fault();
+
+  TimePoint MasterNow() const;
+  void StartMaster();
+  void CrashMaster();
+  void Pump();
+  void Act(const Master::Action& action);
+  void StartWorker(const std::string& name, Incarnation incarnation);
+  void OnWorkerGone(const std::string& name, ExitClass how);
+  ModelWorker* RandomWorker();
+
+  int64_t BatchesOf(int64_t shard) const;
+  int64_t RowsBefore(int64_t shard, int64_t batch) const;
+  int64_t RowsOf(int64_t shard) const { return RowsBefore(shard, BatchesOf(shard)); }
+  Status Push(size_t server, const BatchIdentity& batch, bool end);
+  Status Ready(size_t server, const BatchIdentity& batch);
+  void SawTask(const Task& task, Incarnation owner);
+  void Break(const std::string& what);
+  void CheckEnd();
+  std::vector<double> ExpectedWeights() const;
+
+  World world_;
+  std::unique_ptr<Plan> plan_;
+  Weather weather_;
+  Master::Options options_;
+  std::vector<Server> servers_;
+  std::vector<int64_t> first_place_;  // of a shard's batches among all batches
+  int64_t poisoned_ = -1;
+
+  std::unique_ptr<Master> master_;
+  double master_clock_ = 0;  // what its clock shows more than the world's
+  int64_t term_ = 0;
+  std::string journal_;  // as a file
+  std::map<std::string, std::shared_ptr<ModelWorker>> workers_;
+  std::set<std::tuple<uint32_t, int64_t, int64_t, uint32_t>> owned_;
+  bool finished_ = false;
+  bool tear_ = false;  // the next entry of the journal
+  Outcome outcome_;
+};
+
+}  // namespace sluice::elastic::simulation
