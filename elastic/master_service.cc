@@ -95,7 +95,7 @@ class Service final : public MasterService::Service {
 
   grpc::Status Begin(grpc::ServerContext* context, const BeginRequest* request,
                      BeginReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
