@@ -1,23 +1,31 @@
 // How fast parameters are pulled and pushed: rows of 16 floats with Adagrad, batches of 4,096 rows,
 // beside what a plain loop over the same bytes takes; then through gRPC on loopback, with and
-// without replicas. One run, one process.
+// without replicas, for workers that only exchange and for workers that train a small network;
+// what an exchange weighs; and what a checkpoint does to pushes. One run, one process.
 #include <fmt/core.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <numeric>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "elastic/checkpoint.h"
 #include "elastic/direct_links.h"
+#include "elastic/exchange_internal.h"
 #include "elastic/grpc_links.h"
 #include "elastic/parameter_control.h"
+#include "elastic/parameter_fleet.h"
 #include "elastic/parameter_service.h"
 #include "planner/plan.pb.h"
 #include "tests/elastic/small_job.h"
+#include "tests/elastic/thread_fleet.h"
 
 namespace sluice::elastic {
 namespace {
@@ -150,7 +158,8 @@ void InProcess(const Job& job) {
 }
 
 // Servers behind real doors, and workers that push to them at the same time.
-double ThroughGrpc(const Job& job, uint32_t servers, bool replicas, int workers) {
+double ThroughGrpc(const Job& job, uint32_t servers, bool replicas, int workers,
+                   bool bf16 = false) {
   std::vector<std::unique_ptr<ParameterShard>> shards;
   std::vector<std::unique_ptr<ParameterServer>> doors;
   std::map<ServerId, std::string> addresses;
@@ -170,7 +179,7 @@ double ThroughGrpc(const Job& job, uint32_t servers, bool replicas, int workers)
   }
   const auto connect = [&] {
     return ConnectParameters(map, [&map](uint64_t) { return Result<PartitionMap>(map); }, kToken,
-                             job.network(), {});
+                             job.network(), bf16, {});
   };
   const auto warm = connect();
   for (int i = 0; i < kBatches; ++i) {
@@ -192,6 +201,157 @@ double ThroughGrpc(const Job& job, uint32_t servers, bool replicas, int workers)
   return static_cast<double>(workers) * kBatches * kBatchRows / seconds;
 }
 
+// A whole job: two workers read rows from memory, and train a network of 64 and 32 units.
+double TrainedRows(bool replicas) {
+  constexpr int64_t kRows = 60'000;
+  constexpr uint32_t kEpochs = 4;
+  static const auto source = SmallSource(kRows);
+  plan::TrainPlan plan = SmallPlan(kEpochs, 512);
+  for (models::Attribute& attribute : *plan.mutable_model()->mutable_attributes()) {
+    if (attribute.name() == "model.hidden_units") {
+      attribute.mutable_numbers()->clear_values();
+      attribute.mutable_numbers()->add_values(64);
+      attribute.mutable_numbers()->add_values(32);
+    }
+  }
+  plan.mutable_strategy()->set_kind(plan::Strategy::PARAMETER_SERVER);
+  plan.mutable_strategy()->set_workers(2);
+  plan.mutable_strategy()->set_parameter_servers(2);
+  plan.mutable_strategy()->set_replicas(replicas ? 1 : 0);
+  ThreadFleet fleet(*source);
+  const auto begin = Clock::now();
+  const Result<TrainOutcome> outcome = TrainOnFleet(
+      plan, *source, fleet, "bench", source->Spec(5'000), nullptr, nullptr, {}, {}, {});
+  SLUICE_CHECK(outcome.ok(), outcome.status().ToString());
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return static_cast<double>(outcome->rows_trained) / seconds;
+}
+
+// In turns, so that what else the machine does falls on both.
+void WithReplicas(const char* what, double unit, const std::function<double(bool)>& rows) {
+  std::vector<double> ratios;
+  double with = 0, without = 0;
+  for (int round = 0; round < 5; ++round) {
+    const double plain = rows(false), replicated = rows(true);
+    ratios.push_back(replicated / plain);
+    with += replicated / 5;
+    without += plain / 5;
+  }
+  std::sort(ratios.begin(), ratios.end());
+  fmt::print("{}: {:6.2f} M rows/s\n", what, without / unit);
+  fmt::print("  with a replica        {:6.2f} M rows/s  ratio {:.2f} (median of 5), goal 0.70\n",
+             with / unit, ratios[2]);
+}
+
+// The bytes of one exchange with one server: a pull and a push of 4,096 rows, and of the pull again
+// when nothing has changed.
+void Weigh(const Job& job) {
+  double floats = 0;
+  for (const bool bf16 : {false, true}) {
+    const auto shard = job.Shard(1, false);
+    ExchangePacker packer(job.network(), 1, bf16);
+    ExchangePart part;
+    part.partitions = {0};
+    ExchangePart* const parts[] = {&part};
+    models::ParameterView view;
+    view.tables.resize(job.network().tables().size());
+    view.tables[0].ids = job.ids(0);
+    models::Gradient gradient;
+    for (const models::DenseTensor& tensor : job.network().dense()) {
+      gradient.dense.emplace_back(tensor.size(), 0.01F);
+    }
+    gradient.tables.resize(view.tables.size());
+    gradient.tables[0].assign(job.ids(0).size() * kDimension, 0.01F);
+    const BatchIdentity batch;
+    size_t dense[2] = {}, bytes = 0;
+    for (size_t& pulled : dense) {
+      packer.Pack({.pull = &batch, .wanted = &view}, parts);
+      part.reply.Clear();
+      Status status = AnswerPull(part.request.pull(), 0, part.partitions, 0, *shard, &part.reply);
+      bytes = part.request.ByteSizeLong() + part.reply.ByteSizeLong();
+      pulled = part.reply.dense().size();
+      if (status.ok()) {
+        status = packer.Take(parts, &view);
+      }
+      SLUICE_CHECK(status.ok(), status.message());
+    }
+    packer.Pack({.push = &batch, .view = &view, .gradient = &gradient}, parts);
+    bytes += part.request.ByteSizeLong();
+    floats = bf16 ? floats : static_cast<double>(bytes);
+    fmt::print(
+        "one exchange, {}  {:6.0f} kB  ratio {:.2f}; dense values {} bytes, again when "
+        "nothing has changed: {}\n",
+        bf16 ? "bf16   " : "float32", static_cast<double>(bytes) / 1e3,
+        static_cast<double>(bytes) / floats, dense[0], dense[1]);
+  }
+}
+
+// The 99th percentile of a push, without and with checkpoints that are written one after another.
+void PushesBesideCheckpoints(const Job& job) {
+  namespace fs = std::filesystem;
+  const fs::path path = fs::temp_directory_path() / fmt::format("sluice-bench-{}", getpid());
+  std::map<ServerId, std::unique_ptr<ParameterShard>> shards;
+  std::map<ServerId, std::unique_ptr<ParameterServer>> doors;
+  ParameterFleet* keeper = nullptr;
+  std::atomic<int> written = 0;
+  std::atomic<bool> over = false;  // the last checkpoint may be cut off
+  ParameterFleet::Options options;
+  options.servers = 2;
+  options.partitions = kPartitions;
+  options.token = kToken;
+  options.silence_seconds = 1e6;
+  options.checkpoints = CheckpointDirectory::Open(path.string(), 1).value();
+  options.model = DescribeModel(job.plan().model(), job.network());
+  ParameterFleet::Hooks hooks;
+  hooks.start = [&](ServerId id) {
+    shards[id] = job.Shard(kPartitions, true);
+    doors[id] = ParameterServer::Start({"127.0.0.1", kToken, id, nullptr}, *shards[id]).value();
+    (void)keeper->OnRegistered(id, doors[id]->address());
+    return Status();
+  };
+  hooks.stop = [](ServerId) {};
+  hooks.publish = [](const PartitionMap&) {};
+  hooks.on_event = [&](const std::string& kind, const std::string& detail) {
+    SLUICE_CHECK(over || kind != "checkpoint_failed", detail);
+    written += kind == "checkpoint_written" ? 1 : 0;
+  };
+  hooks.fail = [](const Status& cause) { SLUICE_CHECK(false, cause.ToString()); };
+  ParameterFleet fleet(options, std::move(hooks));
+  keeper = &fleet;
+  fleet.Start();
+  while (fleet.map().version == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const auto link =
+      ConnectParameters(fleet.map(), [&](uint64_t) { return Result<PartitionMap>(fleet.map()); },
+                        kToken, job.network(), false, {});
+  double percentile[2] = {};
+  int64_t batch = 0;
+  for (const bool beside : {false, true}) {
+    std::vector<double> seconds;
+    for (int i = 0; i < 3 * kBatches; ++i) {
+      if (beside && i % (kBatches / 2) == 0) {
+        fleet.RequestCheckpoint();
+      }
+      const auto begin = Clock::now();
+      job.Exchange(*link, job.ids(i), 0, batch++);
+      if (i >= kBatches) {
+        seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+      }
+    }
+    std::sort(seconds.begin(), seconds.end());
+    percentile[beside ? 1 : 0] = seconds[seconds.size() * 99 / 100];
+  }
+  over = true;
+  fleet.Stop();
+  doors.clear();
+  fs::remove_all(path);
+  fmt::print(
+      "p99 of an exchange      {:6.1f} ms; beside {} checkpoints {:.1f} ms, ratio {:.2f}, "
+      "goal 2.0\n",
+      percentile[0] * 1e3, written.load(), percentile[1] * 1e3, percentile[1] / percentile[0]);
+}
+
 void Run() {
   const Job job;
   std::jthread([&] {
@@ -200,21 +360,14 @@ void Run() {
   }).join();
   const double one = ThroughGrpc(job, 1, false, 1);
   fmt::print("gRPC, 1 server          {:6.2f} M rows/s  goal 1.5\n", one / 1e6);
-  // In turns, so that what else the machine does falls on both.
-  std::vector<double> ratios;
-  double with = 0, without = 0;
-  for (int round = 0; round < 5; ++round) {
-    const double plain = ThroughGrpc(job, 2, false, 2);
-    const double replicated = ThroughGrpc(job, 2, true, 2);
-    ratios.push_back(replicated / plain);
-    with += replicated / 5;
-    without += plain / 5;
-  }
-  std::sort(ratios.begin(), ratios.end());
-  fmt::print("gRPC, 2 servers         {:6.2f} M rows/s, 2 workers that only exchange\n",
-             without / 1e6);
-  fmt::print("  with a replica        {:6.2f} M rows/s  ratio {:.2f} (median of 5), goal 0.70\n",
-             with / 1e6, ratios[2]);
+  const double narrow = ThroughGrpc(job, 1, false, 1, true);
+  fmt::print("  bf16 messages         {:6.2f} M rows/s  ratio {:.2f}\n", narrow / 1e6,
+             narrow / one);
+  Weigh(job);
+  WithReplicas("2 servers, 2 workers that only exchange", 1e6,
+               [&](bool replicas) { return ThroughGrpc(job, 2, replicas, 2); });
+  WithReplicas("2 servers, 2 workers that train, 512 rows a batch", 1e6, TrainedRows);
+  PushesBesideCheckpoints(job);
 }
 
 }  // namespace

@@ -11,6 +11,21 @@ namespace {
 constexpr size_t kFirstBuckets = 1024;
 // Tables with so few ids get a bucket for each.
 constexpr int64_t kDirectRows = 1 << 16;
+// Smaller tables are in the processor's caches anyway.
+constexpr size_t kFarRows = 1 << 13;
+// Of a large table every row is a few misses: they are asked for so many rows ahead, first the
+// place in the index, then the row itself.
+constexpr size_t kIndexAhead = 16;
+constexpr size_t kRowAhead = 8;
+constexpr size_t kCacheLine = 64;
+
+inline void Prefetch(const void* at) {
+#if defined(__GNUC__)
+  __builtin_prefetch(at);
+#else
+  (void)at;
+#endif
+}
 
 }  // namespace
 
@@ -19,6 +34,7 @@ EmbeddingSlab::EmbeddingSlab(const models::EmbeddingTable& table,
     : table_(table),
       optimizer_(optimizer),
       seed_(seed),
+      initializer_(table, seed),
       stride_(table.dimension * (1 + optimizer.slot_count())),
       direct_(parts == 1 && table.rows > 0 && table.rows <= kDirectRows) {
   size_t buckets = kFirstBuckets;
@@ -81,19 +97,44 @@ uint32_t EmbeddingSlab::FindOrCreate(int64_t id) {
   index_[bucket] = row;
   const size_t n = table_.dimension;
   float* values = Row(row);
-  models::InitializeRow(table_, seed_, id, std::span(values, n));
+  initializer_.Fill(id, std::span(values, n));
   optimizer_.InitializeSlots(std::span(values + n, stride_ - n), n);
   return row;
 }
 
+void EmbeddingSlab::FetchRow(int64_t id) const {
+  const uint32_t row = index_[Bucket(id)];
+  if (row == kEmpty) {
+    return;
+  }
+  Prefetch(&ids_[row]);
+  const char* begin = reinterpret_cast<const char*>(Row(row));
+  for (size_t byte = 0; byte < stride_ * sizeof(float); byte += kCacheLine) {
+    Prefetch(begin + byte);
+  }
+}
+
+void EmbeddingSlab::FetchAhead(std::span<const int64_t> ids, size_t at) const {
+  if (ids_.size() < kFarRows) {
+    return;
+  }
+  if (at + kIndexAhead < ids.size()) {
+    Prefetch(&index_[Bucket(ids[at + kIndexAhead])]);
+  }
+  if (at + kRowAhead < ids.size()) {
+    FetchRow(ids[at + kRowAhead]);
+  }
+}
+
 void EmbeddingSlab::Read(std::span<const int64_t> ids, float* values) const {
   const size_t n = table_.dimension;
-  for (int64_t id : ids) {
-    const uint32_t row = Find(id);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    FetchAhead(ids, i);
+    const uint32_t row = Find(ids[i]);
     if (row != kEmpty) {
       std::copy_n(Row(row), n, values);
     } else {
-      models::InitializeRow(table_, seed_, id, std::span(values, n));
+      initializer_.Fill(ids[i], std::span(values, n));
     }
     values += n;
   }
@@ -101,8 +142,9 @@ void EmbeddingSlab::Read(std::span<const int64_t> ids, float* values) const {
 
 void EmbeddingSlab::Update(std::span<const int64_t> ids, const float* gradients, float rate_scale) {
   const size_t n = table_.dimension;
-  for (int64_t id : ids) {
-    const uint32_t row = FindOrCreate(id);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    FetchAhead(ids, i);
+    const uint32_t row = FindOrCreate(ids[i]);
     float* values = Row(row);
     optimizer_.Update(values, values + n, gradients, n, ++updates_[row], rate_scale);
     gradients += n;

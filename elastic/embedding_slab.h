@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "models/initialize.h"
 #include "models/model.h"
 #include "models/optimizer.h"
 
@@ -54,6 +55,9 @@ class EmbeddingSlab {
   uint32_t Find(int64_t id) const;
   uint32_t FindOrCreate(int64_t id);
   void Grow();
+  // Asks the memory for what rows after ids[at] will need.
+  void FetchAhead(std::span<const int64_t> ids, size_t at) const;
+  void FetchRow(int64_t id) const;
   size_t Bucket(int64_t id) const;
   float* Row(uint32_t index) const {
     return blocks_[index / kRowsPerBlock].get() + (index % kRowsPerBlock) * stride_;
@@ -62,6 +66,7 @@ class EmbeddingSlab {
   models::EmbeddingTable table_;
   const models::Optimizer& optimizer_;
   const uint64_t seed_;
+  const models::RowInitializer initializer_;
   const size_t stride_;
   const bool direct_;  // a bucket for each id: the id is its own hash and no probe ever fails
   std::vector<std::unique_ptr<float[]>> blocks_;

@@ -33,10 +33,10 @@ class RemoteMaster : public MasterLink, public WorldLink {
 using MapSource = std::function<Result<PartitionMap>(uint64_t newer_than)>;
 
 // Follows the map: what a server refuses, or one that is gone did not answer, is sent again to
-// whoever has the partitions now.
+// whoever has the partitions now. `bf16`: weights and gradients travel as bfloat16.
 std::unique_ptr<ParameterLink> ConnectParameters(const PartitionMap& map, MapSource newer_map,
                                                  const std::string& token,
-                                                 const models::Network& network,
+                                                 const models::Network& network, bool bf16,
                                                  std::stop_token stop);
 
 }  // namespace sluice::elastic

@@ -47,6 +47,16 @@ class Remote final : public RemoteMaster {
     return standing;
   }
 
+  Result<bool> MayBegin(int64_t pushed) override {
+    BeginRequest request;
+    request.set_incarnation(worker_);
+    request.set_pushed(pushed);
+    BeginReply reply;
+    RETURN_IF_ERROR(
+        Call([&](grpc::ClientContext* context) { return stub_->Begin(context, request, &reply); }));
+    return reply.may();
+  }
+
   Status Fail(const Task& task, const Status& cause) override {
     FailRequest request;
     request.set_incarnation(worker_);

@@ -3,6 +3,8 @@
 
 #include <fmt/core.h>
 
+#include <future>
+
 #include "elastic/elastic.grpc.pb.h"
 #include "elastic/partition.h"
 #include "elastic/wire_internal.h"
@@ -27,6 +29,18 @@ InstallRequest::Phase ToProto(ParameterControl::Phase phase) {
   return InstallRequest::RELEASE;
 }
 
+// So often a call that waits looks whether there is still hope.
+constexpr auto kLook = std::chrono::milliseconds(100);
+
+Status FromCall(const grpc::Status& status, const std::string& address) {
+  const std::string name = fmt::format("parameter server at {}", address);
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED ||
+      status.error_code() == grpc::StatusCode::CANCELLED) {
+    return Unavailable(fmt::format("{} does not answer", name));
+  }
+  return FromGrpc(status, name);
+}
+
 // One try: who calls knows better than this what to do when a server is gone.
 Status CallOnce(
     const std::string& token, uint64_t term, const std::string& address,
@@ -37,12 +51,32 @@ Status CallOnce(
   Prepare(&context, token);
   context.AddMetadata(kTermKey, fmt::format("{}", term));
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
-  const grpc::Status status = call(stub.get(), &context);
-  const std::string name = fmt::format("parameter server at {}", address);
-  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
-    return Unavailable(fmt::format("{} does not answer", name));
+  return FromCall(call(stub.get(), &context), address);
+}
+
+using Done = std::function<void(grpc::Status)>;
+using AsyncStub = std::remove_pointer_t<decltype(std::declval<ParameterService::Stub>().async())>;
+using Begin = std::function<void(AsyncStub*, grpc::ClientContext*, const Done&)>;
+
+// The same, given up when it is hopeless.
+Status CallWithHope(const std::string& token, uint64_t term, const std::string& address,
+                    const std::stop_token& stop, const ParameterControl::Hopeless& hopeless,
+                    std::chrono::seconds deadline, const Begin& begin) {
+  const auto stub = ParameterService::NewStub(OpenChannel(address));
+  grpc::ClientContext context;
+  Prepare(&context, token);
+  context.AddMetadata(kTermKey, fmt::format("{}", term));
+  context.set_deadline(std::chrono::system_clock::now() + deadline);
+  const auto promise = std::make_shared<std::promise<grpc::Status>>();
+  std::future<grpc::Status> answer = promise->get_future();
+  begin(stub->async(), &context,
+        [promise](grpc::Status status) { promise->set_value(std::move(status)); });
+  while (answer.wait_for(kLook) != std::future_status::ready) {
+    if (stop.stop_requested() || (hopeless && hopeless())) {
+      context.TryCancel();
+    }
   }
-  return FromGrpc(status, name);
+  return FromCall(answer.get(), address);
 }
 
 }  // namespace
@@ -58,10 +92,11 @@ Status ParameterControl::Install(const std::string& address, const PartitionMap&
       ToProto(file, request.add_files());
     }
   }
-  return CallOnce(token_, term_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
-    InstallReply reply;
-    return stub->Install(context, request, &reply);
-  });
+  InstallReply reply;
+  return CallWithHope(token_, term_, address, stop_, hopeless_, kCallDeadline,
+                      [&](auto* stub, grpc::ClientContext* context, const Done& done) {
+                        stub->Install(context, &request, &reply, done);
+                      });
 }
 
 Status ParameterControl::Fill(const std::string& address, uint32_t partition, ServerId to,
@@ -70,20 +105,22 @@ Status ParameterControl::Fill(const std::string& address, uint32_t partition, Se
   request.set_partition(partition);
   request.set_server(to);
   request.set_address(to_address);
-  return CallOnce(token_, term_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
-    FillReply reply;
-    return stub->Fill(context, request, &reply);
-  });
+  FillReply reply;
+  return CallWithHope(token_, term_, address, stop_, hopeless_, kCallDeadline,
+                      [&](auto* stub, grpc::ClientContext* context, const Done& done) {
+                        stub->Fill(context, &request, &reply, done);
+                      });
 }
 
 Status ParameterControl::Snapshot(const std::string& address,
                                   const std::vector<uint32_t>& partitions) const {
   SnapshotRequest request;
   request.mutable_partitions()->Add(partitions.begin(), partitions.end());
-  return CallOnce(token_, term_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
-    SnapshotReply reply;
-    return stub->Snapshot(context, request, &reply);
-  });
+  SnapshotReply reply;
+  return CallWithHope(token_, term_, address, stop_, hopeless_, kCallDeadline,
+                      [&](auto* stub, grpc::ClientContext* context, const Done& done) {
+                        stub->Snapshot(context, &request, &reply, done);
+                      });
 }
 
 Result<std::vector<CheckpointManifest::File>> ParameterControl::Write(
@@ -91,11 +128,10 @@ Result<std::vector<CheckpointManifest::File>> ParameterControl::Write(
   WriteRequest request;
   request.set_directory(directory);
   WriteReply reply;
-  RETURN_IF_ERROR(
-      CallOnce(token_, term_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
-        context->set_deadline(std::chrono::system_clock::now() + kExportDeadline);
-        return stub->Write(context, request, &reply);
-      }));
+  RETURN_IF_ERROR(CallWithHope(token_, term_, address, stop_, hopeless_, kExportDeadline,
+                               [&](auto* stub, grpc::ClientContext* context, const Done& done) {
+                                 stub->Write(context, &request, &reply, done);
+                               }));
   std::vector<CheckpointManifest::File> files;
   for (const CheckpointFileProto& file : reply.files()) {
     files.push_back(FromProto(file));

@@ -4,10 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <numeric>
 #include <thread>
 
 #include "elastic/elastic.grpc.pb.h"
+#include "elastic/exchange_internal.h"
 #include "elastic/wire_internal.h"
 
 namespace sluice::elastic {
@@ -17,25 +17,14 @@ constexpr auto kRetryWait = std::chrono::milliseconds(20);
 // While servers are waited for, the master is asked so often whether they are still the right ones.
 constexpr auto kMapCheck = std::chrono::milliseconds(500);
 
-// The rows of one table in the order of their partitions: places in the batch's list.
-struct RowOrder {
-  std::vector<uint32_t> places;
-  std::vector<size_t> begin;  // of each partition, and the end
-};
-
 class Remote final : public ParameterLink {
  public:
   Remote(const PartitionMap& map, MapSource newer_map, std::string token,
-         const models::Network& network, std::stop_token stop)
+         const models::Network& network, bool bf16, std::stop_token stop)
       : token_(std::move(token)),
-        network_(network),
         stop_(std::move(stop)),
         newer_map_(std::move(newer_map)),
-        layout_(network, static_cast<uint32_t>(map.primary.size())),
-        versions_(map.primary.size(), 0) {
-    for (const models::DenseTensor& tensor : network.dense()) {
-      dense_.emplace_back(tensor.size());
-    }
+        packer_(network, static_cast<uint32_t>(map.primary.size()), bf16) {
     Follow(map);
   }
 
@@ -77,7 +66,7 @@ class Remote final : public ParameterLink {
         server.status = server.stub->Applied(&context, request, &reply);
         again = again || Unreachable(server) || reply.wrong_owner();
         if (!server.status.ok() && !Unreachable(server)) {
-          return FromGrpc(server.status, server.name);
+          return FromGrpc(server.status, server.part.server);
         }
         everywhere = std::min(everywhere, reply.batches());
       }
@@ -90,24 +79,12 @@ class Remote final : public ParameterLink {
 
  private:
   struct Server {
-    std::string name;
-    std::vector<uint32_t> partitions;
+    ExchangePart part;
     std::unique_ptr<ParameterService::Stub> stub;
-    ExchangeRequest request;
-    ExchangeReply reply;
     bool answered = false;
     grpc::Status status;
   };
-  // What is exchanged, whoever has the partitions.
-  struct Work {
-    const BatchIdentity* push = nullptr;  // without a gradient: the end of a lane
-    double weight = 0;
-    const models::ParameterView* view = nullptr;
-    const models::Gradient* gradient = nullptr;
-    const BatchIdentity* pull = nullptr;
-    bool evaluation = false;
-    models::ParameterView* wanted = nullptr;
-  };
+  using Work = ExchangePacker::Work;
   using Clock = std::chrono::steady_clock;
 
   static Clock::time_point GiveUp() {
@@ -124,15 +101,20 @@ class Remote final : public ParameterLink {
     std::vector<Server> servers;
     for (const auto& [id, address] : map.servers) {
       Server server;
-      server.partitions = map.PrimariesOf(id);
-      if (server.partitions.empty()) {
+      server.part.partitions = map.PrimariesOf(id);
+      if (server.part.partitions.empty()) {
         continue;
       }
-      server.name = fmt::format("parameter server {} at {}", id, address);
+      server.part.server = fmt::format("parameter server {} at {}", id, address);
       server.stub = ParameterService::NewStub(OpenChannel(address));
       servers.push_back(std::move(server));
     }
     servers_.swap(servers);
+    parts_.clear();
+    for (Server& server : servers_) {
+      parts_.push_back(&server.part);
+    }
+    packer_.Forget();
     map_ = map;
   }
 
@@ -141,8 +123,8 @@ class Remote final : public ParameterLink {
     if (stop_.stop_requested() || Clock::now() > give_up) {
       for (const Server& server : servers_) {
         if (!server.answered) {
-          return Unavailable(
-              fmt::format("{} cannot be reached: {}", server.name, server.status.error_message()));
+          return Unavailable(fmt::format("{} cannot be reached: {}", server.part.server,
+                                         server.status.error_message()));
         }
       }
       return Unavailable("the parameter servers cannot be reached");
@@ -156,103 +138,11 @@ class Remote final : public ParameterLink {
     return false;
   }
 
-  RowOrder OrderRows(size_t table, const std::vector<int64_t>& ids) const {
-    RowOrder order;
-    const uint32_t partitions = layout_.partitions();
-    std::vector<uint32_t> partition_of(ids.size());
-    order.begin.assign(partitions + 1, 0);
-    for (size_t i = 0; i < ids.size(); ++i) {
-      partition_of[i] = layout_.PartitionOf(table, ids[i]);
-      ++order.begin[partition_of[i] + 1];
-    }
-    std::partial_sum(order.begin.begin(), order.begin.end(), order.begin.begin());
-    std::vector<size_t> next(order.begin.begin(), order.begin.end() - 1);
-    order.places.resize(ids.size());
-    for (size_t i = 0; i < ids.size(); ++i) {
-      order.places[next[partition_of[i]]++] = static_cast<uint32_t>(i);
-    }
-    return order;
-  }
-
-  template <typename Function>
-  static void EachPlace(const Server& server, const RowOrder& order, const Function& function) {
-    for (uint32_t partition : server.partitions) {
-      for (size_t i = order.begin[partition]; i < order.begin[partition + 1]; ++i) {
-        function(order.places[i]);
-      }
-    }
-  }
-
   void Build(const Work& work) {
+    packer_.Pack(work, parts_);
     for (Server& server : servers_) {
-      server.request.Clear();
-      server.request.set_map_version(map_.version);
+      server.part.request.set_map_version(map_.version);
       server.answered = false;
-      if (work.push != nullptr) {
-        AddPush(work, &server);
-      }
-      if (work.pull != nullptr) {
-        PullProto* pull = server.request.mutable_pull();
-        ToProto(*work.pull, pull->mutable_batch());
-        pull->set_evaluation(work.evaluation);
-      }
-    }
-    for (size_t t = 0; t < network_.tables().size(); ++t) {
-      if (work.gradient != nullptr) {
-        AddPushRows(work, t);
-      }
-      if (work.pull != nullptr) {
-        AddPullRows(*work.wanted, t);
-      }
-    }
-  }
-
-  void AddPush(const Work& work, Server* server) const {
-    PushProto* push = server->request.mutable_push();
-    ToProto(*work.push, push->mutable_batch());
-    push->set_weight(work.weight);
-    push->set_end(work.gradient == nullptr);
-    if (work.gradient == nullptr) {
-      return;
-    }
-    std::string* versions = push->mutable_versions();
-    std::string* dense = push->mutable_dense();
-    for (uint32_t partition : server->partitions) {
-      versions->append(reinterpret_cast<const char*>(&versions_[partition]), sizeof(int64_t));
-      for (const PartitionLayout::Chunk& chunk : layout_.chunks(partition)) {
-        dense->append(
-            reinterpret_cast<const char*>(work.gradient->dense[chunk.tensor].data() + chunk.begin),
-            chunk.size() * sizeof(float));
-      }
-    }
-  }
-
-  void AddPushRows(const Work& work, size_t table) {
-    const std::vector<int64_t>& ids = work.view->tables[table].ids;
-    const float* gradients = work.gradient->tables[table].data();
-    const size_t dimension = network_.tables()[table].dimension;
-    const RowOrder order = OrderRows(table, ids);
-    for (Server& server : servers_) {
-      RowsProto* rows = server.request.mutable_push()->add_tables();
-      std::string* to_ids = rows->mutable_ids();
-      std::string* to_values = rows->mutable_values();
-      EachPlace(server, order, [&](uint32_t place) {
-        to_ids->append(reinterpret_cast<const char*>(&ids[place]), sizeof(int64_t));
-        to_values->append(reinterpret_cast<const char*>(gradients + place * dimension),
-                          dimension * sizeof(float));
-      });
-    }
-  }
-
-  void AddPullRows(const models::ParameterView& view, size_t table) {
-    const std::vector<int64_t>& ids = view.tables[table].ids;
-    pulled_.resize(network_.tables().size());
-    pulled_[table] = OrderRows(table, ids);
-    for (Server& server : servers_) {
-      std::string* to = server.request.mutable_pull()->add_tables();
-      EachPlace(server, pulled_[table], [&](uint32_t place) {
-        to->append(reinterpret_cast<const char*>(&ids[place]), sizeof(int64_t));
-      });
     }
   }
 
@@ -266,9 +156,9 @@ class Remote final : public ParameterLink {
       bool again = false;
       for (Server& server : servers_) {
         if (!server.status.ok() && !Unreachable(server)) {
-          return FromGrpc(server.status, server.name);
+          return FromGrpc(server.status, server.part.server);
         }
-        server.answered = server.status.ok() && !server.reply.wrong_owner();
+        server.answered = server.status.ok() && !server.part.reply.wrong_owner();
         again = again || !server.answered;
       }
       if (!again) {
@@ -287,7 +177,7 @@ class Remote final : public ParameterLink {
       Server& server = servers_.front();
       grpc::ClientContext context;
       Prepare(&context, token_);
-      server.status = server.stub->Exchange(&context, server.request, &server.reply);
+      server.status = server.stub->Exchange(&context, server.part.request, &server.part.reply);
       return;
     }
     grpc::CompletionQueue queue;
@@ -299,8 +189,9 @@ class Remote final : public ParameterLink {
       }
       contexts.push_back(std::make_unique<grpc::ClientContext>());
       Prepare(contexts.back().get(), token_);
-      calls.push_back(server.stub->AsyncExchange(contexts.back().get(), server.request, &queue));
-      calls.back()->Finish(&server.reply, &server.status, &server);
+      calls.push_back(
+          server.stub->AsyncExchange(contexts.back().get(), server.part.request, &queue));
+      calls.back()->Finish(&server.part.reply, &server.status, &server);
     }
     void* tag = nullptr;
     bool ok = false;
@@ -325,87 +216,29 @@ class Remote final : public ParameterLink {
 
   Status TakeReplies(models::ParameterView* view) {
     for (const Server& server : servers_) {
-      if (server.reply.not_open()) {
+      if (server.part.reply.not_open()) {
         return Status(Code::kDeadlineExceeded, "the step is not open yet");
       }
     }
-    view->dense.clear();
-    for (const std::vector<float>& tensor : dense_) {
-      view->dense.push_back(tensor.data());
-    }
-    for (size_t t = 0; t < view->tables.size(); ++t) {
-      view->tables[t].values.resize(view->tables[t].ids.size() * network_.tables()[t].dimension);
-    }
-    for (const Server& server : servers_) {
-      RETURN_IF_ERROR(TakeDense(server));
-      for (size_t t = 0; t < view->tables.size(); ++t) {
-        RETURN_IF_ERROR(TakeRows(server, t, &view->tables[t].values));
-      }
-    }
-    return Status();
-  }
-
-  Status TakeDense(const Server& server) {
-    std::vector<int64_t> versions;
-    RETURN_IF_ERROR(Unpack(server.reply.versions(), &versions));
-    size_t dense_size = 0;
-    for (uint32_t partition : server.partitions) {
-      dense_size += layout_.dense_size(partition);
-    }
-    if (versions.size() != server.partitions.size() ||
-        server.reply.dense().size() != dense_size * sizeof(float)) {
-      return Internal(fmt::format("{} answers for other partitions than were asked", server.name));
-    }
-    const char* from = server.reply.dense().data();
-    for (size_t i = 0; i < versions.size(); ++i) {
-      const uint32_t partition = server.partitions[i];
-      versions_[partition] = versions[i];
-      for (const PartitionLayout::Chunk& chunk : layout_.chunks(partition)) {
-        if (chunk.size() > 0) {
-          std::memcpy(dense_[chunk.tensor].data() + chunk.begin, from,
-                      chunk.size() * sizeof(float));
-        }
-        from += chunk.size() * sizeof(float);
-      }
-    }
-    return Status();
-  }
-
-  Status TakeRows(const Server& server, size_t table, std::vector<float>* values) const {
-    const size_t bytes = network_.tables()[table].dimension * sizeof(float);
-    size_t count = 0;
-    EachPlace(server, pulled_[table], [&](uint32_t) { ++count; });
-    if (static_cast<size_t>(server.reply.tables_size()) <= table ||
-        server.reply.tables(static_cast<int>(table)).size() != count * bytes) {
-      return Internal(fmt::format("{} answers with other rows than were asked for", server.name));
-    }
-    const char* from = server.reply.tables(static_cast<int>(table)).data();
-    EachPlace(server, pulled_[table], [&](uint32_t place) {
-      std::memcpy(reinterpret_cast<char*>(values->data()) + place * bytes, from, bytes);
-      from += bytes;
-    });
-    return Status();
+    return packer_.Take(parts_, view);
   }
 
   const std::string token_;
-  const models::Network& network_;
   const std::stop_token stop_;
   const MapSource newer_map_;
-  const PartitionLayout layout_;
+  ExchangePacker packer_;
   PartitionMap map_;
   std::vector<Server> servers_;
-  std::vector<int64_t> versions_;  // by partition: of the values that were pulled last
-  std::vector<RowOrder> pulled_;   // by table
-  std::vector<std::vector<float>> dense_;
+  std::vector<ExchangePart*> parts_;  // the servers'
 };
 
 }  // namespace
 
 std::unique_ptr<ParameterLink> ConnectParameters(const PartitionMap& map, MapSource newer_map,
                                                  const std::string& token,
-                                                 const models::Network& network,
+                                                 const models::Network& network, bool bf16,
                                                  std::stop_token stop) {
-  return std::make_unique<Remote>(map, std::move(newer_map), token, network, std::move(stop));
+  return std::make_unique<Remote>(map, std::move(newer_map), token, network, bf16, std::move(stop));
 }
 
 }  // namespace sluice::elastic

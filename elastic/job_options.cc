@@ -47,10 +47,6 @@ bool IsSynchronous(const plan::TrainPlan& plan) {
 Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const models::Network& network,
                                         const catalog::DatasetSpec& dataset,
                                         const catalog::DatasetSpec* validation) {
-  if (plan.strategy().mode() == plan::Strategy::BOUNDED_STALENESS) {
-    return Unimplemented("bounded staleness is not built yet")
-        .Hint("the asynchronous mode divides the learning rate by the staleness");
-  }
   if (plan.epochs() == 0 && plan.max_steps() == 0) {
     return InvalidArgument("a training needs at least one epoch or a number of steps");
   }
@@ -67,6 +63,9 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
   options.snapshot_rows = dataset.counted_rows() > 0 ? dataset.counted_rows() : -1;
   options.skip_poison = plan.strategy().skip_poison();
   options.splits = validation == nullptr && plan.split().kind() != plan::Split::NONE;
+  if (plan.strategy().mode() == plan::Strategy::BOUNDED_STALENESS) {
+    options.staleness = plan.strategy().staleness();
+  }
   options.task = TaskOfModel(plan.model());
   options.outputs = network.outputs();
   RETURN_IF_ERROR(CheckMetric(plan, options.task));

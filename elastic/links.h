@@ -29,6 +29,9 @@ class MasterLink {
   // asks ahead, to read one shard while it trains on another.
   virtual Result<Answer> Take(bool waiting) = 0;
   virtual Result<Standing> Report(const TaskReport& report) = 0;
+  // Bounded staleness: whether this worker, which has pushed so many batches since its start, may
+  // begin another. False, after a while: not yet, ask again.
+  virtual Result<bool> MayBegin(int64_t pushed) = 0;
   // The task cannot be done: code or data are wrong. Ends the job where that is final.
   virtual Status Fail(const Task& task, const Status& cause) = 0;
   // The worker does not work on the task any more, and says so when it asks for the next.

@@ -39,6 +39,7 @@ Master::Master(const Options& options, TimePoint now)
       members_(options.silence_seconds),
       evaluation_(options.evaluation_shards, options.task, options.outputs,
                   options.queue.lease_seconds),
+      staleness_(options.staleness.value_or(0)),
       described_at_(now) {
   if (options_.all_reduce.has_value()) {
     rendezvous_.emplace(*options_.all_reduce);
@@ -86,6 +87,9 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
   Renew(worker, now);
+  if (waiting) {
+    staleness_.Rest(worker);
+  }
   queue_.ReleaseOthers(worker, held);
   evaluation_.Release(worker, held);
   if (drained_.contains(worker)) {
@@ -147,6 +151,15 @@ Result<Standing> Master::Report(Incarnation worker, const TaskReport& report, Ti
   return standing;
 }
 
+Result<bool> Master::MayBegin(Incarnation worker, int64_t pushed, TimePoint now) {
+  if (finished() || !options_.staleness.has_value()) {
+    return true;
+  }
+  RETURN_IF_ERROR(CheckMember(worker, now));
+  Renew(worker, now);
+  return staleness_.MayBegin(worker, pushed);
+}
+
 Status Master::Fail(Incarnation worker, int64_t task, const Status& cause, TimePoint now) {
   if (finished()) {
     return Status();
@@ -193,6 +206,7 @@ bool Master::Charge(Incarnation worker, int64_t shard, const Status& cause, Time
 }
 
 void Master::Leave(Incarnation worker, TimePoint now) {
+  staleness_.Rest(worker);
   if (!finished() && members_.Contact(worker, now)) {
     Requeue(queue_.ReleaseAll(worker));
     evaluation_.Release(worker);
@@ -347,6 +361,10 @@ Status Master::CheckSnapshot() const {
 }
 
 void Master::Finish() {
+  if (options_.staleness.has_value()) {
+    AddEvent("staleness", fmt::format("a worker was at most {} batches ahead; the bound is {}",
+                                      staleness_.widest(), *options_.staleness));
+  }
   result_ = queue_.CheckLedger();
   if (result_.ok()) {
     result_ = CheckSnapshot();

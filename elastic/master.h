@@ -18,6 +18,7 @@
 #include "elastic/links.h"
 #include "elastic/membership.h"
 #include "elastic/rendezvous.h"
+#include "elastic/staleness_bound.h"
 #include "elastic/task_queue.h"
 #include "elastic/world.h"
 
@@ -39,6 +40,8 @@ class Master {
     int64_t estimated_rows = 0;
     std::string job_name;
     uint32_t workers = 1;
+    // So many batches may lie between the fastest worker and the slowest; none: no bound.
+    std::optional<uint32_t> staleness;
     // Who says nothing for so long is lost, and another process is started in its place.
     double silence_seconds = 10;
     // Give up a shard on which code fails again and again, and say so, instead of failing the job.
@@ -100,6 +103,9 @@ class Master {
   Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
                                   const std::vector<int64_t>& held, TimePoint now);
   Result<Standing> Report(Incarnation worker, const TaskReport& report, TimePoint now);
+  // Bounded staleness: whether the worker, which has pushed so many batches since its start, may
+  // begin another now.
+  Result<bool> MayBegin(Incarnation worker, int64_t pushed, TimePoint now);
   Status Fail(Incarnation worker, int64_t task, const Status& cause, TimePoint now);
   void Leave(Incarnation worker, TimePoint now);
   // A worker that computes or reads for long is alive all the same; its leases are renewed by what
@@ -133,6 +139,7 @@ class Master {
   TrainOutcome Outcome() const;
   size_t workers() const { return members_.size(); }
   const TaskQueue& queue() const { return queue_; }
+  const StalenessBound& staleness() const { return staleness_; }
 
  private:
   // Holds the lanes of an all-reduce round: no worker's incarnation.
@@ -175,6 +182,7 @@ class Master {
   TaskQueue queue_;
   Membership members_;
   EvaluationRound evaluation_;
+  StalenessBound staleness_;
   int64_t next_evaluation_task_ = -1;  // downwards: training tasks count upwards
   std::vector<Action> actions_;
   std::vector<Event> events_;

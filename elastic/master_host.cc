@@ -49,13 +49,23 @@ void MasterHost::Start() {
   });
 }
 
+void MasterHost::NotifyIfMoved(int64_t slowest) {
+  if (master_.staleness().slowest() != slowest) {
+    ++changes_;
+    changed_.notify_all();
+  }
+}
+
 Result<MasterLink::Answer> MasterHost::Take(Incarnation worker, bool waiting,
                                             const std::vector<int64_t>& held, double wait_seconds) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
   MutexLock lock(mutex_);
   for (;;) {
-    ASSIGN_OR_RETURN(MasterLink::Answer answer, master_.Take(worker, waiting, held, clock_.Now()));
-    if (!waiting || answer.kind != MasterLink::Answer::Kind::kNothing) {
+    const int64_t slowest = master_.staleness().slowest();
+    Result<MasterLink::Answer> answer = master_.Take(worker, waiting, held, clock_.Now());
+    NotifyIfMoved(slowest);
+    RETURN_IF_ERROR(answer.status());
+    if (!waiting || answer->kind != MasterLink::Answer::Kind::kNothing) {
       return answer;
     }
     const uint64_t seen = changes_;
@@ -107,6 +117,23 @@ models::NetworkWeights MasterHost::TakeWeights() {
 
 Result<Standing> MasterHost::Report(Incarnation worker, const TaskReport& report) {
   return With([&](Master& master, TimePoint now) { return master.Report(worker, report, now); });
+}
+
+Result<bool> MasterHost::MayBegin(Incarnation worker, int64_t pushed, double wait_seconds) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
+  MutexLock lock(mutex_);
+  for (bool late = false;;) {
+    const int64_t slowest = master_.staleness().slowest();
+    ASSIGN_OR_RETURN(const bool may, master_.MayBegin(worker, pushed, clock_.Now()));
+    NotifyIfMoved(slowest);
+    if (may || late) {
+      return may;
+    }
+    const uint64_t seen = changes_;
+    while (changes_ == seen && !late) {
+      late = changed_.wait_until(lock.native(), until) == std::cv_status::timeout;
+    }
+  }
 }
 
 Status MasterHost::Fail(Incarnation worker, int64_t task, const Status& cause) {

@@ -34,6 +34,8 @@ class MasterHost {
   Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
                                   const std::vector<int64_t>& held, double wait_seconds);
   Result<Standing> Report(Incarnation worker, const TaskReport& report);
+  // Waits up to `wait_seconds` for the slowest worker.
+  Result<bool> MayBegin(Incarnation worker, int64_t pushed, double wait_seconds);
   Status Fail(Incarnation worker, int64_t task, const Status& cause);
   void Leave(Incarnation worker);
   // All-reduce. Waits up to `wait_seconds` for the meeting to open.
@@ -60,6 +62,8 @@ class MasterHost {
  private:
   template <typename Function>
   auto With(const Function& function);
+  // Wakes those who wait for the slowest worker, which was there.
+  void NotifyIfMoved(int64_t slowest) REQUIRES(mutex_);
 
   SteadyClock clock_;
   JournalStore* const journal_ = nullptr;  // nullptr: nothing outlives this process

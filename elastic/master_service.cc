@@ -12,9 +12,10 @@
 namespace sluice::elastic {
 namespace {
 
-// How long a call for a task or for a newer map may wait in the master: shorter than any
+// How long a call for a task, a batch or a newer map may wait in the master: shorter than any
 // deadline, long enough to make asking rare.
 constexpr double kTakeWaitSeconds = 0.2;
+constexpr double kBeginWaitSeconds = 0.2;
 // A meeting that leaves a hung member behind opens when somebody asks.
 constexpr double kMeetWaitSeconds = 0.1;
 constexpr auto kMapWait = std::chrono::milliseconds(200);
@@ -90,6 +91,20 @@ class Service final : public MasterService::Service {
       reply->set_last_batch(standing->last_batch);
     }
     return ToGrpc(standing.status());
+  }
+
+  grpc::Status Begin(grpc::ServerContext* context, const BeginRequest* request,
+                     BeginReply* reply) override {
+    const grpc::Status allowed = Admit(context);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    const Result<bool> may =
+        host_.MayBegin(request->incarnation(), request->pushed(), kBeginWaitSeconds);
+    if (may.ok()) {
+      reply->set_may(*may);
+    }
+    return ToGrpc(may.status());
   }
 
   grpc::Status Fail(grpc::ServerContext* context, const FailRequest* request, FailReply*) override {

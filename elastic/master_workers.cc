@@ -33,6 +33,7 @@ void Master::StartWorker(TimePoint now) {
 }
 
 void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now) {
+  staleness_.Rest(worker);
   const std::optional<Membership::Worker> lost = members_.Remove(worker);
   if (!lost.has_value()) {
     return;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -16,9 +17,17 @@ namespace sluice::elastic {
 // through in time is Unavailable.
 class ParameterControl {
  public:
-  // `term`: of the master that calls; servers that know of a later one refuse (Aborted).
-  ParameterControl(std::string token, uint64_t term, std::stop_token stop)
-      : token_(std::move(token)), term_(term), stop_(std::move(stop)) {}
+  // `term`: of the master that calls; servers that know of a later one refuse (Aborted). While a
+  // placement call waits, `hopeless` is asked now and then, in the caller's thread, whether to give
+  // it up: a server that hangs is given up long before a call's deadline.
+  using Hopeless = std::function<bool()>;
+  ParameterControl(std::string token, uint64_t term, std::stop_token stop, Hopeless hopeless = {})
+      : token_(std::move(token)),
+        term_(term),
+        stop_(std::move(stop)),
+        hopeless_(std::move(hopeless)) {}
+
+  // Placement.
 
   enum class Phase { kFreeze, kAdopt, kCreate, kRelease };  // elastic.proto, InstallRequest
   // `restore`: kCreate from this checkpoint.
@@ -32,6 +41,7 @@ class ParameterControl {
   // Gives `to` a copy of a partition, from its primary at `address`.
   Status Fill(const std::string& address, uint32_t partition, ServerId to,
               const std::string& to_address) const;
+
   // Every primary keeps the weights that it has now as the best.
   Status Keep(const PartitionMap& map) const;
   // The weights of all partitions.
@@ -42,6 +52,7 @@ class ParameterControl {
   const std::string token_;
   const uint64_t term_;
   const std::stop_token stop_;
+  const Hopeless hopeless_;
 };
 
 }  // namespace sluice::elastic

@@ -24,7 +24,7 @@ constexpr auto kPatience = std::chrono::seconds(30);
 ParameterFleet::ParameterFleet(const Options& options, Hooks hooks)
     : options_(options),
       hooks_(std::move(hooks)),
-      control_(options.token, options.term, stop_.get_token()),
+      control_(options.token, options.term, stop_.get_token(), [this] { return Interrupted(); }),
       wanted_(options.servers) {}
 
 ParameterFleet::~ParameterFleet() {
@@ -71,6 +71,7 @@ void ParameterFleet::Forget(ServerId server, const std::string& why) {
   }
   failed_starts_ += found->second.address.empty() ? 1 : 0;
   servers_.erase(found);
+  ++losses_;
   why_lost_[server] = why;
   log::Info("parameter server {} was lost: {}", server, why);
   ++changes_;
@@ -100,6 +101,12 @@ void ParameterFleet::GiveUpSilent() {
   for (ServerId id : silent) {
     hooks_.stop(id);
   }
+}
+
+bool ParameterFleet::Interrupted() {
+  GiveUpSilent();
+  const MutexLock lock(mutex_);
+  return losses_ != losses_seen_;
 }
 
 void ParameterFleet::SetServers(uint32_t servers) {
@@ -163,6 +170,7 @@ Result<bool> ParameterFleet::Step() {
   PartitionMap now;
   {
     const MutexLock lock(mutex_);
+    losses_seen_ = losses_;
     now = map_;
     for (const auto& [id, address] : map_.servers) {
       if (!servers_.contains(id)) {
@@ -172,6 +180,11 @@ Result<bool> ParameterFleet::Step() {
   }
   if (!lost.empty()) {
     RETURN_IF_ERROR(TakeOver(lost));
+    return true;
+  }
+  if (filling_) {
+    // A move was given up: pushes must not wait for those that were to have copies.
+    RETURN_IF_ERROR(Install(now, ParameterControl::Phase::kAdopt));
     return true;
   }
   ASSIGN_OR_RETURN(const bool started, StartMissing());
@@ -289,6 +302,7 @@ Result<bool> ParameterFleet::Move(const PartitionMap& now, const PartitionMap& n
         }
       }
     }
+    filling_ = true;
     RETURN_IF_ERROR(control_.Fill(now.servers.at(copy.from), copy.partition, copy.to,
                                   next.servers.at(copy.to)));
   }
@@ -328,6 +342,7 @@ Status ParameterFleet::Install(const PartitionMap& wanted, ParameterControl::Pha
     map_ = map;
     changed_.notify_all();
   }
+  filling_ = false;
   hooks_.publish(map);
   for (const auto& [id, address] : map.servers) {
     const Status released = control_.Install(address, map, ParameterControl::Phase::kRelease);

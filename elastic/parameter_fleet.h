@@ -32,7 +32,7 @@ class ParameterFleet {
     bool replicas = false;
     std::string token;
     uint64_t term = 1;  // of the master
-    double silence_seconds = 5;  // a server that says nothing for so long is given up
+    double silence_seconds = kServerSilenceSeconds;
     // What the manifests of checkpoints tell; to continue from one, its `partitions`.
     std::optional<CheckpointDirectory> checkpoints;
     std::string model;  // DescribeModel
@@ -80,6 +80,8 @@ class ParameterFleet {
     TimePoint last_contact{};
   };
   void GiveUpSilent();
+  // A server was lost since the last step began: there is something more urgent.
+  bool Interrupted();
   void Forget(ServerId server, const std::string& why) REQUIRES(mutex_);
   void Work(const std::stop_token& stop);
   // Does the next thing that is to be done. False: nothing is.
@@ -118,7 +120,10 @@ class ParameterFleet {
   std::map<ServerId, std::string> why_lost_ GUARDED_BY(mutex_);
   PartitionMap map_ GUARDED_BY(mutex_);  // that workers are shown
   Status failed_ GUARDED_BY(mutex_);     // there will be no other map
+  int losses_ GUARDED_BY(mutex_) = 0;
   // The thread's own.
+  int losses_seen_ = 0;
+  bool filling_ = false;  // servers may ship to one that the map does not have
   uint64_t version_ = 0;  // the last that was tried
   bool over_ = false;     // partitions are lost
   uint64_t checkpoints_written_ = 0;

@@ -3,9 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <map>
 
 #include "elastic/elastic.grpc.pb.h"
+#include "elastic/exchange_internal.h"
 #include "elastic/replication_internal.h"
 #include "elastic/wire_internal.h"
 
@@ -31,8 +34,8 @@ class Service final : public ParameterService::Service {
       return allowed;
     }
     const std::shared_ptr<const Replication::Role> role = replication_.role();
-    Status status;
-    if (role->map_version != request->map_version()) {
+    Status status = CheckNotForgotten();
+    if (status.ok() && role->map_version != request->map_version()) {
       status = NotFound("another map");
     }
     if (status.ok() && request->has_push()) {
@@ -40,11 +43,15 @@ class Service final : public ParameterService::Service {
       status = Push(*role, const_cast<ExchangeRequest*>(request)->mutable_push());
     }
     if (status.ok() && request->has_pull()) {
-      status = Pull(*role, request->pull(), reply);
+      status = AnswerPull(request->pull(), role->map_version, role->partitions, kStepWaitSeconds,
+                          shard_, reply);
     }
     if (status.ok() && request->has_push()) {
       // Last: while the followers get the push, the pull is answered.
       status = replication_.WaitShipped();
+    }
+    if (status.ok()) {
+      status = CheckNotForgotten();  // it may have slept anywhere
     }
     if (status.code() == Code::kNotFound) {
       reply->Clear();
@@ -70,7 +77,7 @@ class Service final : public ParameterService::Service {
     if (batches.ok()) {
       reply->set_batches(*batches);
     }
-    return ToGrpc(batches.status());
+    return ToGrpc(batches.ok() ? CheckNotForgotten() : batches.status());
   }
 
   grpc::Status Keep(grpc::ServerContext* context, const KeepRequest* request, KeepReply*) override {
@@ -199,12 +206,25 @@ class Service final : public ParameterService::Service {
     return grpc::Status::OK;
   }
 
+  void AnsweredByMaster(std::chrono::steady_clock::time_point asked) {
+    constexpr std::chrono::duration<double> kSilence(kServerSilenceSeconds);
+    const auto until = asked + std::chrono::duration_cast<std::chrono::nanoseconds>(kSilence);
+    trusted_until_.store(until.time_since_epoch().count());
+  }
+
   void Close() {
     shard_.Close();
     replication_.Close();
   }
 
  private:
+  Status CheckNotForgotten() const {
+    const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
+    return now <= trusted_until_.load()
+               ? Status()
+               : Unavailable("this parameter server has not heard of its master for too long");
+  }
+
   // The calls of a master that has been succeeded are refused.
   grpc::Status CheckMaster(const grpc::ServerContext& context) {
     const grpc::Status allowed = CheckToken(context, token_);
@@ -246,47 +266,12 @@ class Service final : public ParameterService::Service {
     return shard_.Push(push.request, [&] { replication_.Ship(entry); });
   }
 
-  Status Pull(const Replication::Role& role, const PullProto& proto, ExchangeReply* reply) {
-    const ParameterRules& rules = shard_.rules();
-    const size_t tables = rules.tables.size();
-    if (static_cast<size_t>(proto.tables_size()) != tables) {
-      return InvalidArgument(
-          fmt::format("a pull names {} tables; the model has {}", proto.tables_size(), tables));
-    }
-    PullRequest pull;
-    pull.map_version = role.map_version;
-    pull.partitions = role.partitions;
-    pull.batch = FromProto(proto.batch());
-    pull.evaluation = proto.evaluation();
-    PullTarget target;
-    target.versions = {Room<int64_t>(role.partitions.size(), reply->mutable_versions()),
-                       role.partitions.size()};
-    for (size_t t = 0; t < tables; ++t) {
-      ASSIGN_OR_RETURN(const std::span<const int64_t> ids,
-                       View<int64_t>(proto.tables(static_cast<int>(t))));
-      pull.tables.push_back(ids);
-      target.tables.push_back(Room<float>(ids.size() * rules.dimensions[t], reply->add_tables()));
-    }
-    float* dense = Room<float>(role.dense_size, reply->mutable_dense());
-    for (uint32_t partition : role.partitions) {
-      for (const PartitionLayout::Chunk& chunk : rules.layout.chunks(partition)) {
-        target.dense.push_back(dense);
-        dense += chunk.size();
-      }
-    }
-    const Status status = shard_.Pull(pull, target, kStepWaitSeconds);
-    if (status.code() == Code::kDeadlineExceeded) {
-      reply->Clear();
-      reply->set_not_open(true);
-      return Status();
-    }
-    return status;
-  }
-
   const std::string token_;
   TermFence fence_;
   ParameterShard& shard_;
   Replication replication_;
+  // Of the steady clock, in its own unit.
+  std::atomic<int64_t> trusted_until_ = std::numeric_limits<int64_t>::max();
   Mutex mutex_;
   std::map<uint32_t, std::string> snapshot_ GUARDED_BY(mutex_);
 };
@@ -306,6 +291,9 @@ class Server final : public ParameterServer {
   }
   bool listening() const { return server_ != nullptr && port_ != 0; }
   std::string address() const override { return fmt::format("{}:{}", host_, port_); }
+  void AnsweredByMaster(std::chrono::steady_clock::time_point asked) override {
+    service_.AnsweredByMaster(asked);
+  }
 
  private:
   const std::string host_;

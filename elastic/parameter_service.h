@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,10 @@ class ParameterServer {
   static Result<std::unique_ptr<ParameterServer>> Start(Options options, ParameterShard& shard);
   virtual ~ParameterServer() = default;
   virtual std::string address() const = 0;
+  // The master has answered what it was asked at `asked`. A server that has had no such answer for
+  // kServerSilenceSeconds may have been given up while it slept: it refuses, until the master says
+  // that it has not. One that was never answered has no master.
+  virtual void AnsweredByMaster(std::chrono::steady_clock::time_point asked) = 0;
 };
 
 }  // namespace sluice::elastic

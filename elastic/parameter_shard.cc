@@ -3,43 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <numeric>
 
 #include "models/model.pb.h"
 
 namespace sluice::elastic {
-namespace {
-
-// One pass over the bits: an exponent of all ones is an infinity or a NaN.
-bool AllFinite(std::span<const float> values) {
-  constexpr uint32_t kExponent = 0x7F800000;
-  uint32_t bad = 0;
-  for (float value : values) {
-    bad |= static_cast<uint32_t>((std::bit_cast<uint32_t>(value) & kExponent) == kExponent);
-  }
-  return bad == 0;
-}
-
-Status NotFinite(const std::string& name, const BatchIdentity& batch) {
-  return InvalidArgument(
-             fmt::format("the gradient of '{}' is not finite (epoch {}, shard {}, batch {}): the "
-                         "training diverged",
-                         name, batch.epoch, batch.shard, batch.batch))
-      .SqlState("22003")
-      .Hint("a smaller learning rate or batch size usually helps");
-}
-
-}  // namespace
-
-// Of partition i of the request: chunks [dense[i], dense[i + 1]), and of table t the rows
-// [rows[t][i], rows[t][i + 1]).
-struct ParameterShard::Cuts {
-  std::vector<size_t> dense;
-  std::vector<std::vector<size_t>> rows;
-};
-
 ParameterShard::ParameterShard(ParameterRules rules)
     : rules_(std::move(rules)), partitions_(rules_.layout.partitions()) {}
 
@@ -64,76 +33,6 @@ Result<std::unique_ptr<ParameterShard>> ParameterShard::Make(const models::Model
   return shard;
 }
 
-Status ParameterShard::CheckIds(size_t table, std::span<const int64_t> ids) const {
-  const models::EmbeddingTable& description = rules_.tables[table];
-  for (int64_t id : ids) {
-    if (description.rows > 0 && (id < 0 || id >= description.rows)) {
-      return InvalidArgument(fmt::format("table '{}' has no row {}: it has {} rows",
-                                         description.name, id, description.rows));
-    }
-  }
-  return Status();
-}
-
-Status ParameterShard::CutRows(std::span<const uint32_t> partitions, size_t table,
-                               std::span<const int64_t> ids, Cuts* cuts) const {
-  cuts->rows.resize(rules_.tables.size());
-  std::vector<size_t>& rows = cuts->rows[table];
-  rows.assign(partitions.size() + 1, ids.size());
-  rows[0] = 0;
-  size_t row = 0;
-  if (rules_.layout.partitions() > 1) {
-    for (size_t i = 0; i < partitions.size(); ++i) {
-      rows[i] = row;
-      while (row < ids.size() && rules_.layout.PartitionOf(table, ids[row]) == partitions[i]) {
-        ++row;
-      }
-    }
-    if (row != ids.size()) {
-      return InvalidArgument(fmt::format("row {} of table '{}' is not in its partition's place",
-                                         ids[row], rules_.tables[table].name));
-    }
-  }
-  return CheckIds(table, ids);
-}
-
-Status ParameterShard::CheckPush(const PushRequest& request, bool trusted) const {
-  size_t chunk = 0;
-  for (uint32_t partition : request.partitions) {
-    for (const PartitionLayout::Chunk& expected : rules_.layout.chunks(partition)) {
-      const std::string& name = rules_.tensors[expected.tensor].name;
-      const size_t size = chunk < request.dense.size() ? request.dense[chunk].size() : 0;
-      if (chunk >= request.dense.size() || size != expected.size()) {
-        return InvalidArgument(fmt::format("the gradient of '{}' has {} elements; expected {}",
-                                           name, size, expected.size()));
-      }
-      if (!trusted && !AllFinite(request.dense[chunk])) {
-        return NotFinite(name, request.batch);
-      }
-      ++chunk;
-    }
-  }
-  if (chunk != request.dense.size() || request.tables.size() != rules_.tables.size() ||
-      request.versions.size() != request.partitions.size()) {
-    return InvalidArgument(
-        fmt::format("a push has {} chunks, {} tables and {} versions; the server has {}, {} and {}",
-                    request.dense.size(), request.tables.size(), request.versions.size(), chunk,
-                    rules_.tables.size(), request.partitions.size()));
-  }
-  for (size_t t = 0; t < rules_.tables.size(); ++t) {
-    const RowSpan& rows = request.tables[t];
-    if (rows.values.size() != rows.ids.size() * rules_.dimensions[t]) {
-      return InvalidArgument(fmt::format("the gradient of table '{}' has {} numbers for {} rows",
-                                         rules_.tables[t].name, rows.values.size(),
-                                         rows.ids.size()));
-    }
-    if (!trusted && !AllFinite(rows.values)) {
-      return NotFinite(rules_.tables[t].name, request.batch);
-    }
-  }
-  return Status();
-}
-
 Status ParameterShard::CheckMap(uint64_t map_version) const {
   return map_version == map_version_
              ? Status()
@@ -141,7 +40,7 @@ Status ParameterShard::CheckMap(uint64_t map_version) const {
                                     map_version_, map_version));
 }
 
-Status ParameterShard::Apply(const PushRequest& request, const Cuts& cuts,
+Status ParameterShard::Apply(const PushRequest& request, const RequestCuts& cuts,
                              const std::function<bool(uint32_t)>& mine) {
   const size_t count = request.partitions.size();
   const auto held = [&](size_t i) {
@@ -188,25 +87,8 @@ Status ParameterShard::Apply(const PushRequest& request, const Cuts& cuts,
   return Status();
 }
 
-Result<ParameterShard::Cuts> ParameterShard::CutPush(const PushRequest& request,
-                                                     bool trusted) const {
-  Cuts cuts;
-  if (request.end) {
-    return cuts;
-  }
-  RETURN_IF_ERROR(CheckPush(request, trusted));
-  cuts.dense.push_back(0);
-  for (uint32_t partition : request.partitions) {
-    cuts.dense.push_back(cuts.dense.back() + rules_.layout.chunks(partition).size());
-  }
-  for (size_t t = 0; t < request.tables.size(); ++t) {
-    RETURN_IF_ERROR(CutRows(request.partitions, t, request.tables[t].ids, &cuts));
-  }
-  return cuts;
-}
-
 Status ParameterShard::Push(const PushRequest& request, const std::function<void()>& applied) {
-  ASSIGN_OR_RETURN(const Cuts cuts, CutPush(request, false));
+  ASSIGN_OR_RETURN(const RequestCuts cuts, CutPush(rules_, request, false));
   if (rules_.synchronous && request.batch.lane >= request.batch.lanes) {
     return InvalidArgument(
         fmt::format("lane {} of {} lanes", request.batch.lane, request.batch.lanes));
@@ -222,14 +104,14 @@ Status ParameterShard::Push(const PushRequest& request, const std::function<void
 
 Status ParameterShard::PushReplica(const PushRequest& request,
                                    const std::function<bool(uint32_t)>& mine) {
-  ASSIGN_OR_RETURN(const Cuts cuts, CutPush(request, true));
+  ASSIGN_OR_RETURN(const RequestCuts cuts, CutPush(rules_, request, true));
   const MutexLock lock(mutex_);
   return Apply(request, cuts, mine);
 }
 
 Status ParameterShard::ApplyStep(const PushRequest& sum) {
   SLUICE_CHECK(rules_.layout.partitions() == 1, "a replica that holds everything is not cut");
-  RETURN_IF_ERROR(CutPush(sum, false).status());
+  RETURN_IF_ERROR(CutPush(rules_, sum, false).status());
   const MutexLock lock(mutex_);
   partitions_[0]->ApplyStep(sum.dense, sum.tables);
   return Status();
@@ -237,14 +119,7 @@ Status ParameterShard::ApplyStep(const PushRequest& sum) {
 
 Status ParameterShard::Pull(const PullRequest& request, const PullTarget& target,
                             double wait_seconds) {
-  if (request.tables.size() != rules_.tables.size()) {
-    return InvalidArgument(fmt::format("a pull names {} tables; the model has {}",
-                                       request.tables.size(), rules_.tables.size()));
-  }
-  Cuts cuts;
-  for (size_t t = 0; t < rules_.tables.size(); ++t) {
-    RETURN_IF_ERROR(CutRows(request.partitions, t, request.tables[t], &cuts));
-  }
+  ASSIGN_OR_RETURN(const RequestCuts cuts, CutPull(rules_, request));
   MutexLock lock(mutex_);
   RETURN_IF_ERROR(CheckMap(request.map_version));
   const bool steps = rules_.synchronous && !request.evaluation;
@@ -274,10 +149,11 @@ Status ParameterShard::Pull(const PullRequest& request, const PullTarget& target
       ids[t] = request.tables[t].subspan(begin, cuts.rows[t][i + 1] - begin);
       rows[t] = target.tables[t] + begin * rules_.dimensions[t];
     }
+    const Partition::Ready which =
+        steps ? partition.StepReady(request.batch) : Partition::Ready::kNow;
     const size_t chunks = dense.empty() ? 0 : partition.chunks().size();
-    target.versions[i] =
-        partition.Read(steps ? partition.StepReady(request.batch) : Partition::Ready::kNow,
-                       dense.first(chunks), ids, rows);
+    const bool known = request.Knows(i, partition.VersionOf(which));
+    target.versions[i] = partition.Read(which, dense.first(known ? 0 : chunks), ids, rows);
     dense = dense.subspan(chunks);
   }
   return Status();

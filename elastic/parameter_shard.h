@@ -10,38 +10,10 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "elastic/parameter_rules.h"
+#include "elastic/parameter_request.h"
 #include "elastic/partition.h"
 
 namespace sluice::elastic {
-
-// What concerns several partitions comes partition after partition, in ascending order: chunks as
-// each partition has them, rows grouped by partition.
-struct PushRequest {
-  uint64_t map_version = 0;
-  std::span<const uint32_t> partitions;
-  std::span<const int64_t> versions;  // by partition: what the gradient was computed from
-  BatchIdentity batch;
-  double weight = 0;  // sum of the batch's row weights
-  bool end = false;   // synchronous: the lane has no such batch; there is no gradient
-  std::vector<std::span<const float>> dense;  // by chunk
-  std::vector<RowSpan> tables;
-};
-
-struct PullRequest {
-  uint64_t map_version = 0;
-  std::span<const uint32_t> partitions;
-  BatchIdentity batch;      // synchronous: the step that the values are for
-  bool evaluation = false;  // whatever there is, now
-  std::vector<std::span<const int64_t>> tables;
-};
-
-// Where pulled values go. Empty `dense`: not wanted.
-struct PullTarget {
-  std::span<int64_t> versions;  // by partition
-  std::vector<float*> dense;    // by chunk
-  std::vector<float*> tables;
-};
 
 // The partitions that one server holds, under one lock. It serves some of them, by a map that has a
 // version: a request that goes by another version is NotFound, and changes nothing. Thread-safe: a
@@ -109,18 +81,10 @@ class ParameterShard {
   const ParameterRules& rules() const { return rules_; }
 
  private:
-  // Where each partition's part of a request begins.
-  struct Cuts;
-  // `trusted`: its numbers have been looked at elsewhere.
-  Result<Cuts> CutPush(const PushRequest& request, bool trusted) const;
   explicit ParameterShard(ParameterRules rules);
 
-  Status CheckIds(size_t table, std::span<const int64_t> ids) const;
-  Status CheckPush(const PushRequest& request, bool trusted) const;
-  Status CutRows(std::span<const uint32_t> partitions, size_t table, std::span<const int64_t> ids,
-                 Cuts* cuts) const;
   Status CheckMap(uint64_t map_version) const REQUIRES(mutex_);
-  Status Apply(const PushRequest& request, const Cuts& cuts,
+  Status Apply(const PushRequest& request, const RequestCuts& cuts,
                const std::function<bool(uint32_t)>& mine) REQUIRES(mutex_);
 
   const ParameterRules rules_;

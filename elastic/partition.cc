@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "models/initialize.h"
 #include "models/model.pb.h"
 
 namespace sluice::elastic {
@@ -218,7 +219,7 @@ int64_t Partition::Read(Ready which, std::span<float* const> dense,
       }
     }
   }
-  return before ? version_ - 1 : version_;
+  return VersionOf(which);
 }
 
 int64_t Partition::rows() const {

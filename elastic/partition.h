@@ -51,6 +51,8 @@ class Partition {
   };
   Ready StepReady(const BatchIdentity& batch) const;
 
+  int64_t VersionOf(Ready which) const { return which == Ready::kBefore ? version_ - 1 : version_; }
+
   // Copies values out (`dense`: empty, or a place for each chunk; one row target for each table);
   // answers their version.
   int64_t Read(Ready which, std::span<float* const> dense,

@@ -8,6 +8,10 @@
 
 namespace sluice::elastic {
 
+// A parameter server that says nothing for so long is given up by the master; it knows that, and
+// acknowledges nothing that comes later.
+inline constexpr double kServerSilenceSeconds = 5;
+
 // One number for each parameter server process that is started in a job; never used again.
 using ServerId = uint32_t;
 inline constexpr ServerId kNoServer = 0xFFFFFFFF;

@@ -101,7 +101,7 @@ Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMast
   ASSIGN_OR_RETURN(const PartitionMap map, FirstMap(master, stop));
   const std::unique_ptr<ParameterLink> parameters = ConnectParameters(
       map, [&master](uint64_t newer_than) { return master.Map(newer_than); }, config.token(),
-      *network, stop);
+      *network, config.plan().strategy().transport() == plan::Strategy::BFLOAT16, stop);
   ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker, Worker::Make(job, master, *parameters));
   return worker->Run(stop);
 }
@@ -163,11 +163,13 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   std::condition_variable_any stopped;
   std::unique_lock<std::mutex> lock(mutex);
   do {
+    const auto asked = std::chrono::steady_clock::now();
     ASSIGN_OR_RETURN(const bool wanted,
                      master->Register(config.name(), config.server_id(), server->address()));
     if (!wanted) {
       return Status(Code::kAborted, "the master has given this parameter server up");
     }
+    server->AnsweredByMaster(asked);
   } while (!stopped.wait_for(lock, stop, kHeartbeat, [&stop] { return stop.stop_requested(); }));
   return Cancelled("the parameter server was stopped");
 }

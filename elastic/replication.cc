@@ -16,18 +16,7 @@ namespace {
 constexpr size_t kShipBytes = 32U << 20;
 constexpr size_t kPieceBytes = 4U << 20;
 constexpr auto kShipRetry = std::chrono::milliseconds(50);
-// A follower that applies more slowly than it is sent to holds the sender up beyond this.
-constexpr size_t kInboundBytes = 256U << 20;
-// For things that take milliseconds; a process that hangs is the master's business.
-constexpr auto kPatience = std::chrono::seconds(15);
-
 }  // namespace
-
-struct Replication::Inbound {
-  ServerId from = kNoServer;
-  ReplicateRequest request;
-  size_t bytes = 0;
-};
 
 Replication::Replication(Options options, ParameterShard& shard)
     : self_(options.self),
@@ -35,8 +24,7 @@ Replication::Replication(Options options, ParameterShard& shard)
       base_(std::move(options.base)),
       shard_(shard),
       role_(std::make_shared<Role>()),
-      sources_(shard.rules().layout.partitions(), kNoServer),
-      applier_([this](const std::stop_token& stop) { ApplyInbound(stop); }) {}
+      inbox_(shard) {}
 
 Replication::~Replication() {
   Close();
@@ -51,9 +39,9 @@ void Replication::Close() {
     for (const auto& [server, follower] : followers) {
       follower->sender.request_stop();
     }
-    applier_.request_stop();
     changed_.notify_all();
   }
+  inbox_.Close();
 }
 
 std::shared_ptr<const Replication::Role> Replication::role() const {
@@ -64,9 +52,6 @@ std::shared_ptr<const Replication::Role> Replication::role() const {
 void Replication::SetRole(uint64_t map_version, std::vector<uint32_t> partitions) {
   auto role = std::make_shared<Role>();
   role->map_version = map_version;
-  for (uint32_t partition : partitions) {
-    role->dense_size += shard_.rules().layout.dense_size(partition);
-  }
   role->partitions = partitions;
   shard_.Serve(map_version, std::move(partitions));
   const MutexLock lock(mutex_);
@@ -105,7 +90,7 @@ bool Replication::Arrived(const Follower& follower, uint64_t sequence) const {
 Status Replication::WaitShipped() {
   MutexLock lock(mutex_);
   const uint64_t sequence = sequence_;
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + kReplicaPatience;
   for (;;) {
     if (given_up_) {
       return NotFound("this parameter server has been given up");
@@ -144,7 +129,7 @@ void Replication::Send(ServerId server, const std::string& address, uint64_t str
         if (bytes > kShipBytes) {
           break;
         }
-        bytes += entry->state().size() + entry->push().dense().size();
+        bytes += entry->ByteSizeLong();
         entries.push_back(entry);
       }
       request.set_map_version(role_->map_version);
@@ -193,7 +178,7 @@ Status Replication::Freeze(const PartitionMap& map) {
   }
   SetRole(map.version, {});
   MutexLock lock(mutex_);
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto until = std::chrono::steady_clock::now() + kReplicaPatience;
   // What followers that are still there have not got yet was not acknowledged or is under way.
   while (!std::all_of(followers_.begin(), followers_.end(), [&](const auto& f) {
     return f.second->queue.empty() || !map.servers.contains(f.first);
@@ -205,29 +190,24 @@ Status Replication::Freeze(const PartitionMap& map) {
   return Status();
 }
 
-Status Replication::WaitApplied() {
-  MutexLock lock(mutex_);
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (!inbound_.empty() || applying_) {
-    if (closed_ || changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
-      return Unavailable("a replica does not come to the end of what it was sent");
-    }
-  }
-  return broken_;
-}
-
 Status Replication::Adopt(const PartitionMap& map, const Create& create, bool anew) {
   if (map.version < role()->map_version) {
     return Status(Code::kAborted, "an order of an older map");
   }
-  RETURN_IF_ERROR(WaitApplied());
+  {
+    // From here on servers that the map gives up are refused; what they got rid of before counts.
+    const MutexLock lock(mutex_);
+    map_ = map;
+  }
+  RETURN_IF_ERROR(inbox_.AwaitApplied());
+  std::vector<ServerId> sources;
+  for (uint32_t p = 0; p < map.primary.size(); ++p) {
+    sources.push_back(map.backup[p] == self_ ? map.primary[p] : kNoServer);
+  }
+  inbox_.SetSources(std::move(sources));
   std::vector<std::unique_ptr<Follower>> dropped;
   {
     const MutexLock lock(mutex_);
-    map_ = map;
-    for (uint32_t p = 0; p < map.primary.size(); ++p) {
-      sources_[p] = map.backup[p] == self_ ? map.primary[p] : kNoServer;
-    }
     for (auto follower = followers_.begin(); follower != followers_.end();) {
       follower->second->sender.request_stop();
       dropped.push_back(std::move(follower->second));
@@ -298,121 +278,20 @@ Status Replication::Fill(uint32_t partition, ServerId server, const std::string&
 
 // ---- What others ship to this server.
 
-Result<bool> Replication::Receive(ReplicateRequest* message) {
-  auto inbound = std::make_unique<Inbound>();
-  inbound->request.Swap(message);
-  const ReplicateRequest& request = inbound->request;
-  inbound->from = request.server();
-  inbound->bytes = request.ByteSizeLong();
-  MutexLock lock(mutex_);
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (inbound_bytes_ > kInboundBytes && !closed_) {
-    if (changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
-      return Unavailable("this replica is far behind");
-    }
-  }
-  RETURN_IF_ERROR(broken_);
-  if (closed_) {
-    return Unavailable("the parameter server is stopping");
-  }
-  if (request.map_version() < map_.version) {
-    for (const ReplicaEntry& entry : request.entries()) {
+Result<bool> Replication::Receive(ReplicateRequest* request) {
+  RETURN_IF_ERROR(inbox_.AwaitRoom());
+  const MutexLock lock(mutex_);
+  if (request->map_version() < map_.version) {
+    for (const ReplicaEntry& entry : request->entries()) {
       for (uint32_t partition : entry.partitions()) {
-        if (partition >= map_.primary.size() || map_.primary[partition] != request.server()) {
+        if (partition >= map_.primary.size() || map_.primary[partition] != request->server()) {
           return false;
         }
       }
     }
   }
-  inbound_bytes_ += inbound->bytes;
-  inbound_.push_back(std::move(inbound));
-  changed_.notify_all();
+  inbox_.Put(request);
   return true;
-}
-
-void Replication::ApplyInbound(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    std::unique_ptr<Inbound> next;
-    {
-      MutexLock lock(mutex_);
-      if (inbound_.empty()) {
-        if (stop.stop_requested()) {
-          return;
-        }
-        changed_.wait_for(lock.native(), std::chrono::seconds(1));
-        continue;
-      }
-      next = std::move(inbound_.front());
-      inbound_.pop_front();
-      applying_ = true;
-    }
-    Status status;
-    for (const ReplicaEntry& entry : next->request.entries()) {
-      bool news = false;
-      {
-        const MutexLock lock(mutex_);
-        news = IsNews(next->from, next->request.stream(), entry.sequence());
-      }
-      if (status.ok() && news) {
-        status = ApplyEntry(next->from, entry);
-      }
-    }
-    const MutexLock lock(mutex_);
-    if (!status.ok() && broken_.ok()) {
-      log::Error("a replica cannot follow server {}: {}", next->from, status.message());
-      broken_ = status;
-    }
-    inbound_bytes_ -= next->bytes;
-    applying_ = false;
-    changed_.notify_all();
-  }
-}
-
-bool Replication::IsNews(ServerId from, uint64_t stream, uint64_t sequence) {
-  std::pair<uint64_t, uint64_t>& seen = seen_[from];
-  if (std::pair(stream, sequence) <= seen) {
-    return false;
-  }
-  seen = {stream, sequence};
-  return true;
-}
-
-Status Replication::ApplyEntry(ServerId from, const ReplicaEntry& entry) {
-  const std::vector<uint32_t> partitions(entry.partitions().begin(), entry.partitions().end());
-  std::vector<uint8_t> mine(shard_.rules().layout.partitions(), 0);
-  for (uint32_t partition : partitions) {
-    if (partition >= mine.size()) {
-      return InvalidArgument(fmt::format("partition {} of {}", partition, mine.size()));
-    }
-    const MutexLock lock(mutex_);
-    mine[partition] = sources_[partition] == from ? 1 : 0;
-  }
-  if (!entry.state().empty() && !partitions.empty()) {
-    const uint32_t partition = partitions.front();
-    std::string& state = pieces_[partition];
-    if (entry.first_piece()) {
-      state.clear();
-    }
-    state += entry.state();
-    if (entry.last_piece()) {
-      const Status loaded = shard_.Load(partition, state);
-      pieces_.erase(partition);
-      RETURN_IF_ERROR(loaded);
-      const MutexLock lock(mutex_);
-      sources_[partition] = from;
-    }
-    return Status();
-  }
-  if (entry.keep()) {
-    std::vector<uint32_t> followed;
-    std::copy_if(partitions.begin(), partitions.end(), std::back_inserter(followed),
-                 [&](uint32_t partition) { return mine[partition] != 0; });
-    shard_.KeepBestReplica(followed);
-    return Status();
-  }
-  UnpackedPush push;
-  RETURN_IF_ERROR(Unpack(entry.push(), shard_.rules().layout, partitions, &push));
-  return shard_.PushReplica(push.request, [&](uint32_t partition) { return mine[partition] != 0; });
 }
 
 }  // namespace sluice::elastic

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -14,11 +15,12 @@
 #include "base/status.h"
 #include "elastic/parameter_shard.h"
 #include "elastic/partition_map.h"
+#include "elastic/replica_inbox_internal.h"
 
 namespace sluice::elastic {
 
-class ReplicaEntry;
-class ReplicateRequest;
+// For what takes milliseconds; a process that hangs is the master's business.
+inline constexpr auto kReplicaPatience = std::chrono::seconds(15);
 
 // A parameter server's place among the others: which partitions it serves, by which version of the
 // map; what it ships to the servers that follow it, and what it takes from those that it follows.
@@ -40,7 +42,6 @@ class Replication {
   struct Role {
     uint64_t map_version = 0;
     std::vector<uint32_t> partitions;  // served
-    size_t dense_size = 0;
   };
   std::shared_ptr<const Role> role() const;
 
@@ -72,18 +73,12 @@ class Replication {
     std::deque<std::shared_ptr<ReplicaEntry>> queue;  // not acknowledged
     std::jthread sender;
   };
-  struct Inbound;
 
   void Follow(ServerId server, const std::string& address) REQUIRES(mutex_);
   void Send(ServerId server, const std::string& address, uint64_t stream,
             const std::stop_token& stop);
   bool Arrived(const Follower& follower, uint64_t sequence) const;
   void SetRole(uint64_t map_version, std::vector<uint32_t> partitions);
-  void ApplyInbound(const std::stop_token& stop);
-  // What has not been seen on this stream, or a later one, before.
-  bool IsNews(ServerId from, uint64_t stream, uint64_t sequence) REQUIRES(mutex_);
-  Status ApplyEntry(ServerId from, const ReplicaEntry& entry);
-  Status WaitApplied();
 
   const ServerId self_;
   const std::string token_;
@@ -100,14 +95,7 @@ class Replication {
   uint64_t streams_ GUARDED_BY(mutex_) = 0;
   std::map<ServerId, std::unique_ptr<Follower>> followers_ GUARDED_BY(mutex_);
 
-  std::deque<std::unique_ptr<Inbound>> inbound_ GUARDED_BY(mutex_);
-  size_t inbound_bytes_ GUARDED_BY(mutex_) = 0;
-  bool applying_ GUARDED_BY(mutex_) = false;
-  Status broken_ GUARDED_BY(mutex_);                  // a replica that does not follow any more
-  std::vector<ServerId> sources_ GUARDED_BY(mutex_);  // by partition: whose pushes are applied
-  std::map<ServerId, std::pair<uint64_t, uint64_t>> seen_ GUARDED_BY(mutex_);  // stream, sequence
-  std::map<uint32_t, std::string> pieces_;  // of a state on its way; the applying thread's own
-  std::jthread applier_;                    // last: uses the rest
+  ReplicaInbox inbox_;
 };
 
 }  // namespace sluice::elastic

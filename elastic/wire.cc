@@ -146,43 +146,6 @@ CheckpointManifest::File FromProto(const CheckpointFileProto& proto) {
   return {proto.partition(), proto.name(), proto.bytes(), proto.crc()};
 }
 
-Status Unpack(const PushProto& proto, const PartitionLayout& layout,
-              std::span<const uint32_t> partitions, UnpackedPush* push) {
-  push->partitions.assign(partitions.begin(), partitions.end());
-  PushRequest& request = push->request;
-  request.partitions = push->partitions;
-  request.batch = FromProto(proto.batch());
-  request.weight = proto.weight();
-  request.end = proto.end();
-  if (request.end) {
-    return Status();
-  }
-  ASSIGN_OR_RETURN(request.versions, View<int64_t>(proto.versions()));
-  ASSIGN_OR_RETURN(const std::span<const float> dense, View<float>(proto.dense()));
-  size_t begin = 0;
-  for (uint32_t partition : partitions) {
-    for (const PartitionLayout::Chunk& chunk : layout.chunks(partition)) {
-      if (chunk.size() > dense.size() - begin) {
-        return InvalidArgument(
-            fmt::format("a push of {} dense numbers to a server that has more", dense.size()));
-      }
-      request.dense.push_back(dense.subspan(begin, chunk.size()));
-      begin += chunk.size();
-    }
-  }
-  if (begin != dense.size()) {
-    return InvalidArgument(
-        fmt::format("a push of {} dense numbers to a server that has {}", dense.size(), begin));
-  }
-  for (const RowsProto& table : proto.tables()) {
-    RowSpan rows;
-    ASSIGN_OR_RETURN(rows.ids, View<int64_t>(table.ids()));
-    ASSIGN_OR_RETURN(rows.values, View<float>(table.values()));
-    request.tables.push_back(rows);
-  }
-  return Status();
-}
-
 std::unique_ptr<grpc::Server> StartServer(const std::string& host, grpc::Service* service,
                                           int* port) {
   grpc::ServerBuilder builder;

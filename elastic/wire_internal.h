@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "elastic/checkpoint.h"
-#include "elastic/parameter_shard.h"
+#include "elastic/parameter_rules.h"
 #include "elastic/partition_map.h"
 #include "elastic/seat.h"
 #include "elastic/task.h"
@@ -91,15 +91,6 @@ Number* Room(size_t count, std::string* bytes) {
   bytes->resize(count * sizeof(Number));
   return reinterpret_cast<Number*>(bytes->data());
 }
-
-// A push whose numbers lie in the message, which must outlive it.
-struct UnpackedPush {
-  std::vector<uint32_t> partitions;
-  PushRequest request;
-};
-// `partitions`: what the push is about.
-Status Unpack(const PushProto& proto, const PartitionLayout& layout,
-              std::span<const uint32_t> partitions, UnpackedPush* push);
 
 // `host`: any free port of it; or a whole "unix...:" address.
 std::unique_ptr<grpc::Server> StartServer(const std::string& host, grpc::Service* service,

@@ -37,6 +37,7 @@ Result<std::unique_ptr<Worker>> Worker::Make(const Job& job, MasterLink& master,
   const plan::Strategy& strategy = job.plan.strategy();
   worker->synchronous_ =
       strategy.mode() == plan::Strategy::SYNCHRONOUS && strategy.micro_batches() > 1;
+  worker->bounded_ = strategy.mode() == plan::Strategy::BOUNDED_STALENESS;
   // Synchronous: the lanes of a step share the batch that the user asked for.
   const uint32_t lanes = worker->synchronous_ ? strategy.micro_batches() : 1;
   const uint32_t batch_size = std::max<uint32_t>(1, job.plan.batch_size());

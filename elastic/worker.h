@@ -69,6 +69,9 @@ class Worker {
   Status AskAhead();
   Status LoadAhead(size_t trained_rows);
   Status TrainShard(Lease* lease);
+  Status PushAndPullNext(const Lease& lease, double weight);
+  // Bounded staleness: waits until the slowest worker is near enough.
+  Status WaitForTheSlowest();
 
   // worker_synchronous.cc
   Status WorkInLockstep();
@@ -118,12 +121,14 @@ class Worker {
   std::unique_ptr<ShardLoader> validation_loader_;
   size_t batch_rows_ = 0;
   bool synchronous_ = false;
+  bool bounded_ = false;  // staleness
   bool finished_ = false;
   std::stop_token stop_;
   SteadyClock clock_;
   TimePoint last_report_{};
 
   std::unique_ptr<Lease> next_;  // asynchronous: read while the current one is trained
+  int64_t pushed_ = 0;       // batches; bounded staleness
   size_t load_credit_ = 0;       // rows of next_ that training has earned
   std::vector<std::unique_ptr<Lease>> lanes_;  // synchronous
   std::unique_ptr<World> world_;               // all-reduce

@@ -63,31 +63,60 @@ Status Worker::LoadAhead(size_t trained_rows) {
   return complete.ok() ? Status() : FailTask(next_->task, complete.status());
 }
 
+Status Worker::WaitForTheSlowest() {
+  while (bounded_) {
+    RETURN_IF_ERROR(Stopped());
+    ASSIGN_OR_RETURN(const bool may, master_.MayBegin(pushed_));
+    if (may) {
+      break;
+    }
+  }
+  return Status();
+}
+
+// Pushes the lease's next batch, and pulls for the one after it.
+Status Worker::PushAndPullNext(const Lease& lease, double weight) {
+  const int64_t batch = lease.next;
+  const BatchIdentity identity = Identity(lease, batch);
+  if (batch + 1 >= lease.end()) {
+    RETURN_IF_ERROR(parameters_.Push(identity, weight, view_, gradient_));
+    ++pushed_;
+    return Status();
+  }
+  GatherBatch(lease, batch + 1, &next_batch_);
+  network_->CollectIds(next_batch_, &next_view_);
+  const BatchIdentity next = Identity(lease, batch + 1);
+  if (bounded_) {
+    // In two: others may wait for this very push.
+    RETURN_IF_ERROR(parameters_.Push(identity, weight, view_, gradient_));
+    ++pushed_;
+    RETURN_IF_ERROR(WaitForTheSlowest());
+    RETURN_IF_ERROR(parameters_.Pull(next, false, &next_view_));
+  } else {
+    RETURN_IF_ERROR(parameters_.PushAndPull(identity, weight, view_, gradient_, next, &next_view_));
+  }
+  std::swap(batch_, next_batch_);
+  std::swap(view_, next_view_);
+  return Status();
+}
+
 Status Worker::TrainShard(Lease* lease) {
   if (!lease->done()) {
     GatherBatch(*lease, lease->next, &batch_);
     network_->CollectIds(batch_, &view_);
-    const Status pulled = parameters_.Pull(Identity(*lease, lease->next), false, &view_);
+    Status pulled = WaitForTheSlowest();
+    if (pulled.ok()) {
+      pulled = parameters_.Pull(Identity(*lease, lease->next), false, &view_);
+    }
     if (!pulled.ok()) {
       return FailTask(lease->task, pulled);
     }
   }
   while (!lease->done()) {
     RETURN_IF_ERROR(Stopped());
-    const int64_t batch = lease->next;
-    const models::LossSum loss = network_->Step(batch_, view_, StepSeed(*lease, batch), &gradient_);
-    const BatchIdentity identity = Identity(*lease, batch);
-    Status pushed;
-    if (batch + 1 < lease->end()) {
-      GatherBatch(*lease, batch + 1, &next_batch_);
-      network_->CollectIds(next_batch_, &next_view_);
-      pushed = parameters_.PushAndPull(identity, loss.weight, view_, gradient_,
-                                       Identity(*lease, batch + 1), &next_view_);
-      std::swap(batch_, next_batch_);
-      std::swap(view_, next_view_);
-    } else {
-      pushed = parameters_.Push(identity, loss.weight, view_, gradient_);
-    }
+    const models::LossSum loss =
+        network_->Step(batch_, view_, StepSeed(*lease, lease->next), &gradient_);
+    const Status pushed = PushAndPullNext(*lease, loss.weight);
     if (pushed.code() == Code::kAborted) {
       return GaveWay(lease);
     }

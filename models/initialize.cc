@@ -1,55 +1,24 @@
+#include "models/initialize.h"
+
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <numbers>
 
-#include "models/model.h"
+#include "models/kernels.h"
+#include "models/kernels_random_internal.h"
 
 namespace sluice::models {
 namespace {
 
-// SplitMix64's finaliser (Steele, Lea, Flood 2014): every bit of the input moves every bit of the
-// output, so that counters can be its input.
-uint64_t Mix(uint64_t x) {
-  x ^= x >> 30;
-  x *= 0xbf58476d1ce4e5b9u;
-  x ^= x >> 27;
-  x *= 0x94d049bb133111ebu;
-  x ^= x >> 31;
-  return x;
+uint64_t KeyOf(uint64_t seed, std::string_view name) {
+  uint64_t key = MixBits(seed + kCounterStep);
+  for (const char c : name) {
+    key = MixBits(key ^ static_cast<unsigned char>(c));
+  }
+  return key;
 }
-
-// A random sequence that is addressed, not walked: At(i) depends on (seed, name, i) alone.
-class Stream {
- public:
-  Stream(uint64_t seed, std::string_view name) : key_(Mix(seed + 0x9e3779b97f4a7c15u)) {
-    for (const char c : name) {
-      key_ = Mix(key_ ^ static_cast<unsigned char>(c));
-    }
-  }
-  uint64_t At(uint64_t index) const { return Mix(key_ + (index + 1) * 0x9e3779b97f4a7c15u); }
-
-  // [0, 1) with 53 bits.
-  double Uniform(uint64_t index) const { return static_cast<double>(At(index) >> 11) * 0x1.0p-53; }
-  // Box and Muller 1958: the values 2i and 2i + 1 are the two of one pair.
-  double Normal(uint64_t index) const {
-    const uint64_t pair = index & ~uint64_t{1};
-    const double radius = std::sqrt(-2.0 * std::log(1.0 - Uniform(pair)));
-    const double angle = 2.0 * std::numbers::pi * Uniform(pair + 1);
-    return radius * ((index & 1) == 0 ? std::cos(angle) : std::sin(angle));
-  }
-
- private:
-  uint64_t key_;
-};
-
-// What an initialiser's name comes down to.
-struct Distribution {
-  enum class Kind { kConstant, kUniform, kNormal };
-  Kind kind = Kind::kConstant;
-  double value = 0;  // the constant, the limit, the standard deviation
-};
 
 // "uniform:0.25" and "normal:0.1" carry their own parameter.
 double ParameterOr(std::string_view text, double otherwise) {
@@ -62,48 +31,6 @@ double ParameterOr(std::string_view text, double otherwise) {
   return value;
 }
 
-Distribution Named(std::string_view name, double fan_in, double fan_out, double default_stddev) {
-  using Kind = Distribution::Kind;
-  constexpr double kKerasLimit = 0.05;  // RandomUniform's default
-  const std::string_view base = name.substr(0, name.find(':'));
-  if (base == "zeros") {
-    return {Kind::kConstant, 0};
-  }
-  if (base == "ones") {
-    return {Kind::kConstant, 1};
-  }
-  if (base == "uniform") {
-    return {Kind::kUniform, ParameterOr(name, kKerasLimit)};
-  }
-  if (base == "glorot_uniform") {
-    return {Kind::kUniform, std::sqrt(6.0 / (fan_in + fan_out))};
-  }
-  if (base == "glorot_normal") {
-    return {Kind::kNormal, std::sqrt(2.0 / (fan_in + fan_out))};
-  }
-  if (base == "he_uniform") {
-    return {Kind::kUniform, std::sqrt(6.0 / fan_in)};
-  }
-  if (base == "he_normal") {
-    return {Kind::kNormal, std::sqrt(2.0 / fan_in)};
-  }
-  SLUICE_CHECK(base.empty() || base == "normal", fmt::format("no initialiser '{}'", name));
-  return {Kind::kNormal, ParameterOr(name, default_stddev)};
-}
-
-void Fill(const Stream& stream, const Distribution& distribution, uint64_t first,
-          std::span<float> values) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    double value = distribution.value;
-    if (distribution.kind == Distribution::Kind::kUniform) {
-      value *= 2.0 * stream.Uniform(first + i) - 1.0;
-    } else if (distribution.kind == Distribution::Kind::kNormal) {
-      value *= stream.Normal(first + i);
-    }
-    values[i] = static_cast<float>(value);
-  }
-}
-
 }  // namespace
 
 size_t DenseTensor::size() const {
@@ -114,28 +41,69 @@ size_t DenseTensor::size() const {
   return size;
 }
 
-void InitializeDense(const DenseTensor& tensor, uint64_t seed, std::span<float> values) {
-  SLUICE_CHECK(values.size() == tensor.size(), "a tensor is initialised as a whole");
-  const double fan_in = tensor.shape.empty() ? 1 : static_cast<double>(tensor.shape.front());
-  const double fan_out = tensor.shape.empty() ? 1 : static_cast<double>(tensor.shape.back());
-  constexpr double kKerasStddev = 0.05;  // RandomNormal's default
-  Fill(Stream(seed, tensor.name), Named(tensor.initializer, fan_in, fan_out, kKerasStddev), 0,
-       values);
+Initializer::Initializer(std::string_view name, uint64_t seed, std::string_view initializer,
+                         const Shape& shape)
+    : key_(KeyOf(seed, name)) {
+  constexpr double kKerasLimit = 0.05;  // RandomUniform's default
+  const std::string_view base = initializer.substr(0, initializer.find(':'));
+  double value = 0;
+  if (base == "zeros" || base == "ones") {
+    kind_ = Kind::kConstant;
+    value = base == "ones" ? 1 : 0;
+  } else if (base == "uniform") {
+    kind_ = Kind::kUniform;
+    value = ParameterOr(initializer, kKerasLimit);
+  } else if (base == "glorot_uniform") {
+    kind_ = Kind::kUniform;
+    value = std::sqrt(6.0 / (shape.fan_in + shape.fan_out));
+  } else if (base == "he_uniform") {
+    kind_ = Kind::kUniform;
+    value = std::sqrt(6.0 / shape.fan_in);
+  } else if (base == "glorot_normal") {
+    value = std::sqrt(2.0 / (shape.fan_in + shape.fan_out));
+  } else if (base == "he_normal") {
+    value = std::sqrt(2.0 / shape.fan_in);
+  } else {
+    SLUICE_CHECK(base.empty() || base == "normal", fmt::format("no initialiser '{}'", initializer));
+    value = ParameterOr(initializer, shape.stddev);
+  }
+  value_ = static_cast<float>(value);
 }
 
-void InitializeRow(const EmbeddingTable& table, uint64_t seed, int64_t id,
-                   std::span<float> values) {
-  SLUICE_CHECK(values.size() == table.dimension, "a row is initialised as a whole");
-  const double width = table.dimension;
-  const Distribution distribution =
-      Named(table.initializer, static_cast<double>(table.rows), width, 1.0 / std::sqrt(width));
-  if (distribution.kind == Distribution::Kind::kConstant) {
-    Fill(Stream(0, {}), distribution, 0, values);  // wide tables: no hash of the name per row
+void Initializer::Fill(uint64_t first_pair, std::span<float> values) const {
+  if (kind_ == Kind::kConstant) {
+    std::fill(values.begin(), values.end(), value_);
     return;
   }
-  // Rows start at even places, so that no Box-Muller pair belongs to two rows.
-  const uint64_t stride = (uint64_t{table.dimension} + 1) & ~uint64_t{1};
-  Fill(Stream(seed, table.name), distribution, static_cast<uint64_t>(id) * stride, values);
+  const Kernels& kernels = ActiveKernels();
+  const auto make = kind_ == Kind::kUniform ? kernels.uniforms : kernels.normals;
+  size_t i = 0;
+  for (; i + kInitialValues <= values.size(); i += kInitialValues) {
+    make(key_, first_pair + i / 2, value_, values.data() + i);
+  }
+  if (i < values.size()) {
+    float block[kInitialValues];
+    make(key_, first_pair + i / 2, value_, block);
+    std::copy_n(block, values.size() - i, values.data() + i);
+  }
 }
+
+void InitializeDense(const DenseTensor& tensor, uint64_t seed, std::span<float> values) {
+  SLUICE_CHECK(values.size() == tensor.size(), "a tensor is initialised as a whole");
+  constexpr double kKerasStddev = 0.05;  // RandomNormal's default
+  Initializer::Shape shape{.stddev = kKerasStddev};
+  if (!tensor.shape.empty()) {
+    shape.fan_in = static_cast<double>(tensor.shape.front());
+    shape.fan_out = static_cast<double>(tensor.shape.back());
+  }
+  Initializer(tensor.name, seed, tensor.initializer, shape).Fill(0, values);
+}
+
+RowInitializer::RowInitializer(const EmbeddingTable& table, uint64_t seed)
+    : values_(table.name, seed, table.initializer,
+              {.fan_in = static_cast<double>(table.rows),
+               .fan_out = static_cast<double>(table.dimension),
+               .stddev = 1.0 / std::sqrt(static_cast<double>(table.dimension))}),
+      pairs_((uint64_t{table.dimension} + 1) / 2) {}
 
 }  // namespace sluice::models

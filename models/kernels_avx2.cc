@@ -1,6 +1,7 @@
 #include "models/kernels_elementwise_internal.h"
 #include "models/kernels_gemm_internal.h"
 #include "models/kernels_optimizer_internal.h"
+#include "models/kernels_random_internal.h"
 #include "models/kernels_table_internal.h"
 
 namespace sluice::models {

@@ -82,11 +82,6 @@ class Network {
                           std::vector<float>* predictions) = 0;
 };
 
-// Initial value i of a parameter, from a counter-based generator: (seed, name, i) alone decides,
-// not who asks first, when, or on how many servers. fan_in and fan_out are for glorot and he.
-void InitializeDense(const DenseTensor& tensor, uint64_t seed, std::span<float> values);
-void InitializeRow(const EmbeddingTable& table, uint64_t seed, int64_t id, std::span<float> values);
-
 // A trained network as bytes, and back: dense tensors and the rows of tables that exist.
 struct NetworkWeights {
   std::vector<std::vector<float>> dense;

@@ -89,6 +89,9 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
                              "depend on their number"));
   attributes->push_back(Integer("engine.staleness", {}, Between(0, 1024),
                                 "steps by which the slowest worker may be behind the fastest"));
+  attributes->push_back(Text("engine.transport", std::string("float32"), {"float32", "bf16"},
+                             "how weights and gradients travel between processes: bf16 halves the "
+                             "messages and keeps 8 bits of precision on the way"));
   attributes->push_back(Integer("engine.priority", int64_t{0}, Between(-1000, 1000),
                                 "jobs of a higher priority get their processes first"));
   attributes->push_back(Number("engine.cpu", {}, Between(0.1, 1024), "processors of one worker"));

@@ -150,6 +150,13 @@ Status CheckAllReduce(const AttributeSet& attributes) {
                     "engine.strategy='allreduce' and engine.sync=false exclude each other")
         .Hint("an all-reduce closes each step over all workers");
   }
+  if (attributes.Text("engine.transport").value_or("float32") == "bf16") {
+    return Conflict(attributes, "engine.transport",
+                    "engine.strategy='allreduce' and engine.transport='bf16' exclude each other")
+        .Hint(
+            "workers add gradients up as they are, so that the model does not depend on their "
+            "number");
+  }
   return OkStatus();
 }
 
@@ -174,6 +181,9 @@ Status ReadMode(const AttributeSet& attributes, plan::Strategy* strategy) {
   } else if (staleness) {
     strategy->set_mode(plan::Strategy::BOUNDED_STALENESS);
     strategy->set_staleness(Unsigned(*staleness));
+  }
+  if (attributes.Text("engine.transport").value_or("float32") == "bf16") {
+    strategy->set_transport(plan::Strategy::BFLOAT16);
   }
   return OkStatus();
 }

@@ -196,6 +196,9 @@ std::string DescribeStrategy(const plan::Strategy& strategy) {
               ? "all-reduce"
               : fmt::format("{} parameter server{}", strategy.parameter_servers(),
                             strategy.parameter_servers() == 1 ? "" : "s");
+  if (strategy.transport() == plan::Strategy::BFLOAT16) {
+    text += ", bf16 messages";
+  }
   switch (strategy.mode()) {
     case plan::Strategy::SYNCHRONOUS:
       return text + fmt::format(", synchronous, {} micro-batches a step", strategy.micro_batches());

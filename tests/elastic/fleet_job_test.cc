@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cstdio>
+
 #include "catalog/dataset.pb.h"
 #include "elastic/job.h"
 #include "elastic/job_handle.h"
@@ -281,11 +283,64 @@ TEST(TrainOnFleet, CancelEndsEverything) {
   EXPECT_EQ(outcome.status().code(), Code::kCancelled);
 }
 
-TEST(TrainOnFleet, WhatIsNotBuiltSaysSo) {
-  const auto source = SmallSource(1'000);
-  plan::TrainPlan plan = FleetPlan(1, 1, 1);
+// The bound that the master's last event tells, and the most that any worker was ahead.
+std::pair<int, int> Staleness(const FleetRun& run) {
+  int ahead = -1, bound = -1;
+  for (const auto& [kind, detail] : run.events) {
+    if (kind == "staleness") {
+      EXPECT_EQ(
+          std::sscanf(detail.c_str(), "a worker was at most %d batches ahead; the bound is %d",
+                      &ahead, &bound),
+          2);
+    }
+  }
+  return {bound, ahead};
+}
+
+TEST(TrainOnFleet, P8_BoundedStalenessKeepsWorkersTogether) {
+  const auto source = SmallSource(20'000);
+  for (const int bound : {0, 3}) {
+    plan::TrainPlan plan = FleetPlan(3, 2, 2);
+    plan.mutable_strategy()->set_mode(plan::Strategy::BOUNDED_STALENESS);
+    plan.mutable_strategy()->set_staleness(static_cast<uint32_t>(bound));
+    const FleetRun run = TrainWith(plan, *source, 1'000);
+    ASSERT_TRUE(run.outcome.ok()) << run.outcome.status().ToString();
+    EXPECT_EQ(run.outcome->rows_trained, 2 * run.outcome->rows_per_epoch);
+    EXPECT_GT(MetricOf(*run.outcome, "auc"), 0.87);
+    EXPECT_EQ(Staleness(run).first, bound);
+    EXPECT_LE(Staleness(run).second, bound);
+  }
+}
+
+TEST(TrainOnFleet, P19_Bfloat16MessagesTrainAsWell) {
+  const auto source = SmallSource(10'000);
+  plan::TrainPlan plan = FleetPlan(1, 2, 2);
+  const FleetRun whole = TrainWith(plan, *source, 1'000);
+  plan.mutable_strategy()->set_replicas(1);
+  plan.mutable_strategy()->set_transport(plan::Strategy::BFLOAT16);
+  const FleetRun half = TrainWith(plan, *source, 1'000);
+  ASSERT_TRUE(whole.outcome.ok()) << whole.outcome.status().ToString();
+  ASSERT_TRUE(half.outcome.ok()) << half.outcome.status().ToString();
+  EXPECT_NE(Bits(half), Bits(whole));
+  EXPECT_NEAR(MetricOf(*half.outcome, "auc"), MetricOf(*whole.outcome, "auc"), 0.005);
+  EXPECT_NEAR(half.outcome->loss, whole.outcome->loss, 0.01);
+}
+
+TEST(TrainOnFleet, P8_TheDeadAreNotWaitedFor) {
+  const auto source = SmallSource(20'000);
+  plan::TrainPlan plan = FleetPlan(2, 1, 4);
   plan.mutable_strategy()->set_mode(plan::Strategy::BOUNDED_STALENESS);
-  EXPECT_EQ(TrainWith(plan, *source, 500).outcome.status().code(), Code::kUnimplemented);
+  plan.mutable_strategy()->set_staleness(1);
+  const FleetRun run =
+      TrainWith(plan, *source, 1'000, nullptr,
+                [](ThreadFleet& fleet, const std::string& kind, const std::string& who) {
+                  if (kind == "worker_started" && fleet.launched().size() < 6) {
+                    (void)fleet.Stop(who, 0);
+                  }
+                });
+  ASSERT_TRUE(run.outcome.ok()) << run.outcome.status().ToString();
+  EXPECT_GE(run.Count("worker_lost"), 2);
+  EXPECT_EQ(run.outcome->rows_trained, 4 * run.outcome->rows_per_epoch);
 }
 
 }  // namespace

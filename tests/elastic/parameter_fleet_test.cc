@@ -1,6 +1,8 @@
 #include "elastic/parameter_fleet.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,25 +24,52 @@ namespace fs = std::filesystem;
 constexpr uint32_t kPartitions = 16;
 constexpr char kToken[] = "token";
 
+// A port where connections are made, and nothing is ever said.
+class SilentListener {
+ public:
+  SilentListener() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in local{};
+    local.sin_family = AF_INET;
+    local.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(local);
+    auto* any = reinterpret_cast<sockaddr*>(&local);
+    EXPECT_EQ(bind(socket_, any, size), 0);
+    EXPECT_EQ(listen(socket_, 64), 0);
+    EXPECT_EQ(getsockname(socket_, any, &size), 0);
+    port_ = ntohs(local.sin_port);
+  }
+  ~SilentListener() { close(socket_); }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  const int socket_;
+  int port_ = 0;
+};
+
 // A job's servers in this process, kept by a ParameterFleet.
 class World {
  public:
   World(const plan::TrainPlan& plan, const models::Network& network, uint32_t servers,
         std::optional<CheckpointDirectory> checkpoints,
-        std::optional<CheckpointDirectory::Found> restore = std::nullopt)
+        std::optional<CheckpointDirectory::Found> restore = std::nullopt,
+        double silence_seconds = 1000)
       : plan_(plan), network_(network) {
     ParameterFleet::Options options;
     options.servers = servers;
     options.partitions = kPartitions;
     options.replicas = true;
     options.token = kToken;
-    options.silence_seconds = 1000;
+    options.silence_seconds = silence_seconds;
     options.checkpoints = std::move(checkpoints);
     options.model = DescribeModel(plan.model(), network);
     options.restore = std::move(restore);
     ParameterFleet::Hooks hooks;
     hooks.start = [this](ServerId id) {
-      Start(id);
+      if (id == deaf_) {
+        EXPECT_TRUE(fleet_->OnRegistered(id, silent_.address()));
+      } else {
+        Start(id);
+      }
       return Status();
     };
     hooks.stop = [this](ServerId id) { Kill(id); };
@@ -76,6 +105,15 @@ class World {
     }
     EXPECT_TRUE(fleet_->OnRegistered(id, address));
   }
+  // Server `id` will take connections and never answer; nor does it tell the fleet that it lives.
+  void StartDeaf(ServerId id) { deaf_ = id; }
+  // What servers do every second.
+  void Beat() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, door] : doors_) {
+      (void)fleet_->OnRegistered(id, door->address());
+    }
+  }
   void Kill(ServerId id) {
     const std::lock_guard lock(mutex_);
     doors_.erase(id);
@@ -93,7 +131,7 @@ class World {
   std::unique_ptr<ParameterLink> Worker() const {
     return ConnectParameters(fleet_->map(),
                              [this](uint64_t) { return Result<PartitionMap>(fleet_->map()); },
-                             kToken, network_, {});
+                             kToken, network_, false, {});
   }
   Status Push(ParameterLink& link, int64_t batch) {
     models::ParameterView view;
@@ -125,6 +163,8 @@ class World {
   std::map<ServerId, std::unique_ptr<ParameterShard>> shards_;
   std::map<ServerId, std::unique_ptr<ParameterServer>> doors_;
   std::atomic<int64_t> pushed_ = 0;
+  std::atomic<ServerId> deaf_ = kNoServer;
+  SilentListener silent_;
   std::unique_ptr<ParameterFleet> fleet_;
 };
 
@@ -160,6 +200,8 @@ TEST_F(ParameterFleetTest, P11_P14_ACutThroughRunningTrainingIsConsistent) {
   }
   world.Await([&] { return world.Happened("checkpoint_written"); });
   EXPECT_FALSE(world.Happened("checkpoint_failed"));
+  const std::string bits = world.Bits();
+  world.fleet().Stop();  // nobody writes where another looks: one opener for a directory
   const auto found = Directory().Newest(DescribeModel(plan_.model(), *network_)).value();
   ASSERT_TRUE(found.has_value());
   const int64_t committed = std::stoll(found->manifest.queue_state);
@@ -172,7 +214,35 @@ TEST_F(ParameterFleetTest, P11_P14_ACutThroughRunningTrainingIsConsistent) {
   for (int64_t batch = applied; batch < kBatches; ++batch) {
     ASSERT_TRUE(restored.Push(*again, batch).ok());
   }
-  EXPECT_EQ(restored.Bits(), world.Bits());
+  EXPECT_EQ(restored.Bits(), bits);
+}
+
+// A server that hangs while it is filled: it is given up after its silence, not after the deadlines
+// of calls; pushes do not wait for it any longer than that; another takes its place.
+TEST_F(ParameterFleetTest, AServerThatHangsWhileItIsFilledIsGivenUp) {
+  World world(plan_, *network_, 2, std::nullopt, std::nullopt, 1);
+  const std::jthread beats([&world](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      world.Beat();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+  const auto worker = world.Worker();
+  ASSERT_TRUE(world.Push(*worker, 0).ok());
+  world.StartDeaf(2);
+  world.fleet().SetServers(3);
+  int64_t batch = 1;
+  std::chrono::duration<double> longest(0);
+  world.Await([&] {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_TRUE(world.Push(*worker, batch++).ok());
+    longest =
+        std::max<std::chrono::duration<double>>(longest, std::chrono::steady_clock::now() - begin);
+    return world.fleet().map().servers.contains(3);
+  });
+  EXPECT_LT(longest.count(), 10) << "a call's own patience is 15 seconds, the silence 1";
+  EXPECT_FALSE(world.fleet().map().servers.contains(2));
+  ASSERT_TRUE(world.Push(*worker, batch).ok());
 }
 
 TEST_F(ParameterFleetTest, ADiskThatTakesNothingDoesNotEndTheJob) {

@@ -339,6 +339,45 @@ TEST_F(ParameterShardTest, P9_AStepClosesOverAllLanesInAnyOrder) {
   }
 }
 
+// Four workers, then three, then five, while a step is open; and the partition moves to another
+// server in the middle of one. Each worker pushes the lanes that it has, some of them again after
+// another: the steps close, with the bits of one worker that is never disturbed.
+TEST_F(ParameterShardTest, P10_AStepClosesOverWhoeverHoldsItsLanes) {
+  SetOptimizer("Adam", 0.01);
+  const auto push = [&](ParameterShard& shard, int64_t step, const std::vector<uint32_t>& lanes) {
+    for (uint32_t lane : lanes) {
+      const float value = 0.01F * static_cast<float>(step * 8 + lane + 1);
+      const Owned gradient = Gradient(Lane(lane, 8, step), value, {3, static_cast<int64_t>(lane)});
+      ASSERT_TRUE(shard.Push(gradient.request).ok());
+    }
+  };
+  const auto undisturbed = Make(1, true);
+  for (int64_t step = 0; step < 3; ++step) {
+    push(*undisturbed, step, {0, 1, 2, 3, 4, 5, 6, 7});
+  }
+  const auto first = Make(1, true);
+  for (const std::vector<uint32_t>& four : {std::vector<uint32_t>{0, 4}, {5}, {2, 6}, {3}}) {
+    push(*first, 0, four);  // the second died before lane 1, the last before lane 7
+  }
+  EXPECT_EQ(first->version(), 0);
+  push(*first, 0, {7, 3});  // by the three that are left, who know not what was pushed
+  push(*first, 0, {1, 5});
+  EXPECT_EQ(first->version(), 1);
+  for (const std::vector<uint32_t>& three : {std::vector<uint32_t>{0, 3}, {1, 4}}) {
+    push(*first, 1, three);
+  }
+  const auto second = Make(1, true);
+  ASSERT_TRUE(second->Load(0, first->Save(0).value()).ok());
+  for (const std::vector<uint32_t>& five :
+       {std::vector<uint32_t>{0, 5}, {1, 6}, {2, 7}, {3}, {4}}) {
+    push(*second, 1, five);
+  }
+  EXPECT_EQ(second->version(), 2);
+  push(*second, 2, {7, 6, 5, 4, 3, 2, 1, 0});
+  EXPECT_EQ(second->version(), 3);
+  EXPECT_EQ(Bits(*second), Bits(*undisturbed));
+}
+
 TEST_F(ParameterShardTest, AStepWaitsForTheOneBefore) {
   const auto shard = Make(1, true);
   ASSERT_TRUE(shard->Push(Gradient(Lane(0, 2, 0), 1, {3}).request).ok());

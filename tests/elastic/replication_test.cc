@@ -79,7 +79,7 @@ class ReplicationTest : public ::testing::Test {
           const std::lock_guard lock(mutex_);
           return map_;
         },
-        kToken, *network_, stop_.get_token());
+        kToken, *network_, false, stop_.get_token());
   }
   Status PushBatch(ParameterLink& link, int64_t batch, int64_t shard = 0,
                    const std::function<void()>& before_push = {}) {
@@ -195,6 +195,31 @@ TEST_F(ReplicationTest, AServerThatWasGivenUpAcknowledgesNothing) {
   for (uint32_t p = 0; p < kPartitions; ++p) {
     EXPECT_EQ(servers_[1].shard->version(p), 2);
   }
+}
+
+// Without replicas there is nobody who refuses for the master: the server itself does.
+TEST_F(ReplicationTest, AServerThatSleptTooLongAcknowledgesNothing) {
+  StartServer(0);
+  Install(PlaceEvenly(Addresses(), kPartitions, false), ParameterControl::Phase::kCreate);
+  const auto worker = Worker();
+  ASSERT_TRUE(PushBatch(*worker, 0).ok());
+  ParameterServer& server = *servers_[0].door;
+  const auto now = std::chrono::steady_clock::now();
+  const auto silence = std::chrono::seconds(static_cast<int>(kServerSilenceSeconds));
+  server.AnsweredByMaster(now - silence - std::chrono::seconds(1));
+  when_asked_ = [&] {
+    EXPECT_EQ(servers_[0].shard->version(0), 1) << "taken from a server that was given up";
+    server.AnsweredByMaster(std::chrono::steady_clock::now());
+  };
+  ASSERT_TRUE(PushBatch(*worker, 1).ok());
+  EXPECT_GE(asked_, 1);
+  EXPECT_EQ(servers_[0].shard->version(0), 2);
+  // It falls asleep between taking a push and acknowledging it.
+  when_asked_ = [&] { server.AnsweredByMaster(std::chrono::steady_clock::now()); };
+  asked_ = 0;
+  ASSERT_TRUE(PushBatch(*worker, 2, 0, [&] { server.AnsweredByMaster(now - 2 * silence); }).ok());
+  EXPECT_GE(asked_, 1);
+  EXPECT_EQ(servers_[0].shard->version(0), 3) << "once";
 }
 
 TEST_F(ReplicationTest, P7_ABatchThatReachedSomeServersIsCompletedOnce) {

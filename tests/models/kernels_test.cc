@@ -296,5 +296,20 @@ TEST(KernelSetsTest, TheActiveSetIsTheBestSupported) {
   EXPECT_EQ(&ActiveKernels(), SupportedKernels().sets[0]);
 }
 
+TEST(KernelSetsTest, InitialValuesAreTheSameBitsInEverySet) {
+  const KernelSets supported = SupportedKernels();
+  for (uint64_t pair = 0; pair < 50'000; pair += kInitialValues / 2) {
+    float expected[2 * kInitialValues];
+    supported.sets[0]->normals(17, pair, 0.25F, expected);
+    supported.sets[0]->uniforms(17, pair, 0.25F, expected + kInitialValues);
+    for (const Kernels* set : supported) {
+      float values[2 * kInitialValues];
+      set->normals(17, pair, 0.25F, values);
+      set->uniforms(17, pair, 0.25F, values + kInitialValues);
+      ASSERT_EQ(std::memcmp(values, expected, sizeof(values)), 0) << set->name << " at " << pair;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace sluice::models

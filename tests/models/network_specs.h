@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/value.h"
+#include "models/initialize.h"
 #include "models/model.h"
 #include "models/model.pb.h"
 #include "models/optimizer.h"
@@ -129,7 +130,7 @@ class ParameterStore {
     if (row.empty()) {
       const EmbeddingTable& own = network_->tables()[table];
       row.resize(own.dimension * (1 + optimizer_->slot_count()));
-      InitializeRow(own, seed_, id, std::span(row).subspan(0, own.dimension));
+      RowInitializer(own, seed_).Fill(id, std::span(row).subspan(0, own.dimension));
       optimizer_->InitializeSlots(std::span(row).subspan(own.dimension), own.dimension);
     }
     return row;

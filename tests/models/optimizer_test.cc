@@ -207,7 +207,7 @@ const std::vector<Case>& Cases() {
 
 class OptimizerTest : public testing::TestWithParam<Case> {};
 
-TEST_P(OptimizerTest, FollowsItsFormulaForAHundredSteps) {
+TEST_P(OptimizerTest, P1_FollowsItsFormulaForAHundredSteps) {
   const Case& test = GetParam();
   auto made = Optimizer::Make(Spec(test.name, test.arguments));
   ASSERT_TRUE(made.ok()) << made.status().ToString();

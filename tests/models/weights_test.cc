@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include "models/initialize.h"
 #include "models/model.h"
 #include "tests/models/network_specs.h"
 
@@ -116,7 +118,7 @@ TEST(InitializeTest, RowsAreNormalAndIndependentOfEachOther) {
   constexpr int kRows = 20000;
   float last = 0;
   for (int64_t id = 0; id < kRows; ++id) {
-    InitializeRow(table, 3, id, row);
+    RowInitializer(table, 3).Fill(id, row);
     for (const float value : row) {
       const double v = static_cast<double>(value) * std::sqrt(5.0);
       sum += v;
@@ -131,15 +133,73 @@ TEST(InitializeTest, RowsAreNormalAndIndependentOfEachOther) {
   EXPECT_NEAR(squares / n, 1, 0.02);
   EXPECT_NEAR(fourth / n, 3, 0.1) << "a normal distribution's fourth moment";
   EXPECT_NEAR(neighbours / kRows, 0, 0.03) << "the end of a row and the start of the next";
-  InitializeRow(table, 3, 17, row);
-  InitializeRow(table, 3, 17, again);
+  RowInitializer(table, 3).Fill(17, row);
+  RowInitializer(table, 3).Fill(17, again);
   EXPECT_EQ(row, again);
+}
+
+TEST(InitializeTest, ARowsValuesDoNotDependOnItsWidth) {
+  std::vector<float> wide(64), narrow(5);
+  const Initializer normal("t", 7, "normal", {.stddev = 1});
+  normal.Fill(1000, wide);
+  normal.Fill(1000, narrow);
+  EXPECT_EQ(narrow, std::vector<float>(wide.begin(), wide.begin() + 5));
+  normal.Fill(1003, narrow);
+  EXPECT_EQ(narrow, std::vector<float>(wide.begin() + 6, wide.begin() + 11));
+}
+
+// One million values: how they are spread, at the ends too.
+TEST(InitializeTest, NormalsAreNormal) {
+  std::vector<float> values(1'000'000);
+  Initializer("t", 11, "normal", {.stddev = 1}).Fill(0, values);
+  double sum = 0, squares = 0, cubes = 0, fourth = 0, pairs = 0;
+  int beyond_1 = 0, beyond_3 = 0, beyond_4 = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double v = static_cast<double>(values[i]);
+    ASSERT_LT(std::fabs(v), 6.8);
+    sum += v;
+    squares += v * v;
+    cubes += v * v * v;
+    fourth += v * v * v * v;
+    pairs += (i & 1) != 0 ? v * static_cast<double>(values[i - 1]) : 0;
+    beyond_1 += std::fabs(v) > 1 ? 1 : 0;
+    beyond_3 += std::fabs(v) > 3 ? 1 : 0;
+    beyond_4 += std::fabs(v) > 4 ? 1 : 0;
+  }
+  const double n = static_cast<double>(values.size());
+  EXPECT_NEAR(sum / n, 0, 0.005);
+  EXPECT_NEAR(squares / n, 1, 0.007);
+  EXPECT_NEAR(cubes / n, 0, 0.02);
+  EXPECT_NEAR(fourth / n, 3, 0.05);
+  EXPECT_NEAR(2 * pairs / n, 0, 0.007);
+  EXPECT_NEAR(beyond_1 / n, 0.317311, 0.0025);
+  EXPECT_NEAR(beyond_3 / n, 0.0026998, 0.00026);
+  EXPECT_NEAR(beyond_4 / n, 0.0000633, 0.00004);
+}
+
+TEST(InitializeTest, UniformsFillTheirRange) {
+  std::vector<float> values(1'000'000);
+  Initializer("t", 11, "uniform:0.5", {}).Fill(0, values);
+  double sum = 0, squares = 0;
+  float least = 0, most = 0;
+  for (const float value : values) {
+    least = std::min(least, value);
+    most = std::max(most, value);
+    sum += static_cast<double>(value);
+    squares += static_cast<double>(value) * static_cast<double>(value);
+  }
+  EXPECT_NEAR(sum / 1e6, 0, 0.0015);
+  EXPECT_NEAR(squares / 1e6, 0.25 / 3, 0.0005);
+  EXPECT_GE(least, -0.5F);
+  EXPECT_LE(most, 0.5F);
+  EXPECT_LT(least, -0.49999F);
+  EXPECT_GT(most, 0.49999F);
 }
 
 TEST(InitializeTest, NamedInitializers) {
   const auto row = [](const std::string& initializer) {
     std::vector<float> values(64);
-    InitializeRow({"t", 10, 64, false, initializer}, 1, 3, values);
+    RowInitializer({"t", 10, 64, false, initializer}, 1).Fill(3, values);
     return values;
   };
   EXPECT_EQ(row("zeros"), std::vector<float>(64, 0));

@@ -120,6 +120,13 @@ TEST_F(Choose, FleetsWhereTheyAreAskedForOrNeeded) {
   EXPECT_EQ(synchronous.mode(), plan::Strategy::SYNCHRONOUS);
   EXPECT_EQ(synchronous.micro_batches(), 8U);
   EXPECT_EQ(synchronous.workers(), 2U);  // as many as there are processors
+  const plan::Strategy bounded =
+      Train(head + ", engine.num_workers=4, engine.staleness=3, engine.transport='bf16'" + tail)
+          .strategy();
+  EXPECT_EQ(bounded.mode(), plan::Strategy::BOUNDED_STALENESS);
+  EXPECT_EQ(bounded.staleness(), 3U);
+  EXPECT_EQ(bounded.transport(), plan::Strategy::BFLOAT16);
+  EXPECT_EQ(asked.transport(), plan::Strategy::FLOAT32);
   const plan::Strategy all_reduce =
       Train(head + ", engine.strategy=allreduce, engine.num_workers=3" + tail).strategy();
   EXPECT_EQ(all_reduce.kind(), plan::Strategy::ALL_REDUCE);

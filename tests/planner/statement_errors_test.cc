@@ -277,6 +277,10 @@ TEST_F(StatementErrors, Fleets) {
   EXPECT_THAT(Errors(head + "engine.sync=true, engine.staleness=3, engine.num_workers=2" + tail),
               ElementsAre(HasSubstr("exclude each other")));
   EXPECT_THAT(
+      Errors(head + "engine.strategy=allreduce, engine.transport='bf16'" + tail),
+      ElementsAre(HasSubstr("engine.strategy='allreduce' and engine.transport='bf16' exclude "
+                            "each other")));
+  EXPECT_THAT(
       Errors(head + "engine.sync=true, engine.on_poison='skip', engine.num_workers=2" + tail),
       ElementsAre(HasSubstr("exclude each other")));
 }

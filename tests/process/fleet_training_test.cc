@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -260,6 +261,38 @@ TEST_F(FleetTraining, SynchronousBitsSurviveKills) {  // G4, S17
   ASSERT_TRUE(killed.ok()) << killed.status().ToString();
   EXPECT_GE(Count("worker_lost"), 3);
   EXPECT_EQ(models::SaveWeights(one->weights), models::SaveWeights(killed->weights));
+}
+
+// A worker that sleeps holds the others up: how far they went without it is told by the master.
+TEST_F(FleetTraining, P8_NobodyRunsAheadOfASleepingWorker) {
+  plan::TrainPlan plan = Plan(3, 1, 3, false);
+  plan.mutable_strategy()->set_mode(plan::Strategy::BOUNDED_STALENESS);
+  plan.mutable_strategy()->set_staleness(3);
+  std::jthread alarm;
+  EventCallback events;
+  std::string staleness;
+  events.on_event = [&](const std::string& kind, const std::string& detail) {
+    const Result<int> pid = fleet_->ProcessId("job1-worker-2");
+    if (kind == "epoch_done" && !alarm.joinable() && pid.ok()) {
+      kill(*pid, SIGSTOP);
+      alarm = std::jthread([pid = *pid] {
+        std::this_thread::sleep_for(std::chrono::seconds(2));
+        kill(pid, SIGCONT);
+      });
+    }
+    if (kind == "staleness") {
+      staleness = detail;
+    }
+  };
+  const Result<TrainOutcome> outcome = TrainOnFleet(
+      plan, *source_, *fleet_, "job1", dataset_->spec(), nullptr, nullptr, {}, events, {});
+  ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
+  int ahead = -1;
+  ASSERT_EQ(std::sscanf(staleness.c_str(), "a worker was at most %d batches", &ahead), 1);
+  EXPECT_LE(ahead, 3);
+  EXPECT_EQ(outcome->rows_trained, 3 * outcome->rows_per_epoch);
+  EXPECT_GT(MetricOf(*outcome, "auc"), 0.88);
+  EXPECT_EQ(ChildrenLeft(), 0);
 }
 
 TEST_F(FleetTraining, AllReduceHasTheBitsOfServersWhateverTheNumberOfWorkers) {  // G4, R4
