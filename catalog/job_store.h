@@ -38,6 +38,14 @@ struct JobMetric {
   double value = 0;
 };
 
+// How many workers a job on processes has; kept as metrics of these names, whenever one changes.
+struct JobWorkers {
+  int64_t now = 0, wanted = 0, min = 0, max = 0;
+  bool operator==(const JobWorkers&) const = default;
+};
+inline constexpr const char* kJobWorkersMetrics[] = {"workers_now", "workers_wanted", "workers_min",
+                                                     "workers_max"};
+
 // Tables sluice.jobs, sluice.job_events, sluice.job_metrics, sluice.job_terms, sluice.job_journal.
 // Thread-safe.
 class JobStore {

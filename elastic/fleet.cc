@@ -36,6 +36,8 @@ ExitClass ClassifyExit(int exit_code, bool out_of_memory) {
     case kTerminated:
     case kInterrupted:
       return ExitClass::kPreempted;
+    case kOutOfMemoryExit:
+      return ExitClass::kOutOfMemory;
     case kCannotExecute:
     case kNotFound:
       return ExitClass::kConfiguration;

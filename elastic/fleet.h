@@ -27,26 +27,33 @@ struct ProcessSpec {
   std::string secret;
   Resources resources;
   int priority = 0;
+  // What a later master of the job has to know of it: a worker's incarnation, a server's index.
+  uint64_t incarnation = 0;
+  uint32_t server_index = 0;
 };
 
 enum class ExitClass {
-  kOk,         // 0
-  kPreempted,  // 137, 143, stopped by the fleet
-  kOutOfMemory,
+  kOk,             // 0
+  kPreempted,      // 137, 143, stopped by the fleet
+  kOutOfMemory,    // 247, or the system says so
   kApplication,    // 1, 2, 134, 139
   kConfiguration,  // 126, 127, cannot be started
   kHardware,
 };
+// What a process of ours ends with when it gets no more memory.
+inline constexpr int kOutOfMemoryExit = 247;
 ExitClass ClassifyExit(int exit_code, bool out_of_memory);
 
 struct FleetEvent {
-  enum class Kind { kStarted, kExited };
+  // kGranted: from now on the job may have so many workers, neither more nor fewer.
+  enum class Kind { kStarted, kExited, kGranted };
   Kind kind = Kind::kStarted;
   std::string name;
   Role role = Role::kWorker;
   int exit_code = 0;  // as Kubernetes maps it: SIGKILL 137, SIGTERM 143
   ExitClass exit_class = ExitClass::kOk;
-  std::string message;  // last lines of the process's standard error
+  std::string message;   // last lines of the process's standard error
+  uint32_t workers = 0;  // of kGranted
 };
 
 // What launches, stops and watches the processes of a job: local processes or pods. Thread-safe.

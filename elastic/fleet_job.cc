@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <sys/random.h>
-
 #include <condition_variable>
 #include <map>
 
@@ -31,24 +29,14 @@ constexpr char kListenHost[] = "127.0.0.1";
 // What is left of a job's processes when it is over gets so long before it is killed: a cancelled
 // statement has to end within a second.
 constexpr double kStopGraceSeconds = 0.8;
+// A worker that has to leave hands its work back, and is gone after this.
+constexpr double kDrainGraceSeconds = 1.8;
 // A process that hangs is not asked.
 constexpr double kHungGraceSeconds = 0;
 // The first step of an all-reduce job waits so long for workers that start slowly.
 constexpr double kGatherSeconds = 2;
 // Killed processes end at once; a fleet that does not say so is not waited for.
 constexpr auto kStopWait = std::chrono::seconds(10);
-
-Result<std::string> MakeToken() {
-  unsigned char bytes[16];
-  if (getrandom(bytes, sizeof(bytes), 0) != static_cast<ssize_t>(sizeof(bytes))) {
-    return Internal("the system has no random numbers");
-  }
-  std::string token;
-  for (unsigned char byte : bytes) {
-    token += fmt::format("{:02x}", byte);
-  }
-  return token;
-}
 
 std::string HowItEnded(const FleetEvent& event) {
   std::string text = event.message;
@@ -75,10 +63,13 @@ class Roster {
     gone_.notify_all();
   }
   void OnEvent(const FleetEvent& event) {
+    const MutexLock lock(mutex_);
+    if (event.kind == FleetEvent::Kind::kGranted && host_ != nullptr) {
+      host_->Scale(event.workers);
+    }
     if (event.kind != FleetEvent::Kind::kExited) {
       return;
     }
-    const MutexLock lock(mutex_);
     const auto found = running_.find(event.name);
     if (host_ != nullptr && found != running_.end()) {
       if (event.role == Role::kParameterServer) {
@@ -132,8 +123,8 @@ class Roster {
 class FleetJob {
  public:
   FleetJob(const plan::TrainPlan& plan, catalog::DataSource& source, Fleet& fleet,
-           const models::Network& network)
-      : plan_(plan), source_(source), fleet_(fleet), network_(network) {}
+           const models::Network& network, MasterSeat seat)
+      : plan_(plan), source_(source), fleet_(fleet), network_(network), seat_(std::move(seat)) {}
   ~FleetJob() {
     if (roster_ != nullptr) {
       parameters_->Stop();
@@ -146,17 +137,17 @@ class FleetJob {
                            const models::NetworkWeights* base, const ProgressCallback& progress,
                            const EventCallback& events, const std::stop_token& stop,
                            JobHandle* handle) {
-    job_name_ = options.job_name;
-    ASSIGN_OR_RETURN(token_, MakeToken());
+    if (seat_.token.empty()) {
+      ASSIGN_OR_RETURN(seat_.token, MakeJobToken());
+    }
     MasterHost host(
         options, [this](const Master::Action& action) { return Act(action); }, progress, events);
     host_ = &host;
     MakeParameters(host);
-    ASSIGN_OR_RETURN(master_,
-                     MasterServer::Start(kListenHost, token_, host,
-                                         [this](ServerId server, const std::string& address) {
-                                           return parameters_->OnRegistered(server, address);
-                                         }));
+    ASSIGN_OR_RETURN(master_, MasterServer::Start(
+                                  seat_, host, [this](ServerId server, const std::string& address) {
+                                    return parameters_->OnRegistered(server, address);
+                                  }));
     FillConfig(dataset, validation, base);
     roster_ = std::make_shared<Roster>(&host, parameters_.get());
     fleet_.Watch([roster = roster_](const FleetEvent& event) { roster->OnEvent(event); });
@@ -198,7 +189,8 @@ class FleetJob {
     options.servers = std::max<uint32_t>(1, plan_.strategy().parameter_servers());
     options.partitions = std::max(kPartitions, options.servers * kPartitionsPerServer);
     options.replicas = plan_.strategy().replicas() > 0;
-    options.token = token_;
+    options.token = seat_.token;
+    options.term = seat_.term;
     config_.set_partitions(options.partitions);
     ParameterFleet::Hooks hooks;
     hooks.start = [this](ServerId server) { return StartServer(server); };
@@ -216,8 +208,8 @@ class FleetJob {
 
   void FillConfig(const catalog::DatasetSpec& dataset, const catalog::DatasetSpec* validation,
                   const models::NetworkWeights* base) {
-    config_.set_job(job_name_);
-    config_.set_token(token_);
+    config_.set_job(seat_.job_name);
+    config_.set_token(seat_.token);
     config_.set_master_address(master_->address());
     config_.set_listen_host(kListenHost);
     *config_.mutable_plan() = plan_;
@@ -233,7 +225,7 @@ class FleetJob {
   }
 
   std::string ServerName(ServerId server) const {
-    return fmt::format("{}-ps-{}", job_name_, server);
+    return fmt::format("{}-ps-{}", seat_.job_name, server);
   }
 
   // In the thread of the parameter fleet, as everything that touches config_ from here on.
@@ -241,6 +233,7 @@ class FleetJob {
     ProcessSpec spec;
     spec.role = Role::kParameterServer;
     spec.name = ServerName(server);
+    spec.server_index = server;
     config_.set_name(spec.name);
     config_.set_server_id(server);
     spec.config = config_.SerializeAsString();
@@ -283,14 +276,18 @@ class FleetJob {
         ProcessSpec spec;
         spec.role = Role::kWorker;
         spec.name = action.name;
+        spec.incarnation = action.incarnation;
         worker_config_.set_name(action.name);
         worker_config_.set_incarnation(action.incarnation);
         spec.config = worker_config_.SerializeAsString();
         spec.secret = source_.secret();
         return StartWorker(spec, action.memory_factor);
       }
+      case Master::Action::Kind::kDrainWorker:
       case Master::Action::Kind::kStopWorker: {
-        const Status status = fleet_.Stop(action.name, kHungGraceSeconds);
+        const bool drained = action.kind == Master::Action::Kind::kDrainWorker;
+        const Status status =
+            fleet_.Stop(action.name, drained ? kDrainGraceSeconds : kHungGraceSeconds);
         if (!status.ok()) {
           log::Debug("a worker that was given up is gone already: {}", status.message());
         }
@@ -306,9 +303,8 @@ class FleetJob {
   catalog::DataSource& source_;
   Fleet& fleet_;
   const models::Network& network_;
+  MasterSeat seat_;
   MasterHost* host_ = nullptr;
-  std::string job_name_;
-  std::string token_;
   ProcessConfig config_, worker_config_;
   std::unique_ptr<ParameterFleet> parameters_;
   std::unique_ptr<MasterServer> master_;
@@ -318,7 +314,7 @@ class FleetJob {
 }  // namespace
 
 Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                  Fleet& fleet, const std::string& job_name,
+                                  Fleet& fleet, const MasterSeat& seat,
                                   const catalog::DatasetSpec& dataset,
                                   const catalog::DatasetSpec* validation,
                                   const models::NetworkWeights* base,
@@ -330,9 +326,11 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
     RETURN_IF_ERROR(models::CheckShape(*base, *network));
   }
   ASSIGN_OR_RETURN(Master::Options options, MasterOptionsOf(plan, *network, dataset, validation));
-  options.job_name = job_name;
+  options.job_name = seat.job_name;
   const plan::Strategy& strategy = plan.strategy();
-  options.workers = std::max<uint32_t>(1, std::max(strategy.workers(), strategy.min_workers()));
+  options.workers = seat.workers > 0 ? seat.workers
+                                     : std::max<uint32_t>(
+                                           1, std::max(strategy.workers(), strategy.min_workers()));
   if (strategy.kind() == plan::Strategy::ALL_REDUCE) {
     Rendezvous::Options& meetings = options.all_reduce.emplace();
     meetings.min_members = std::max<uint32_t>(1, strategy.min_workers());
@@ -340,7 +338,7 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
     meetings.expected_members = options.workers;
     meetings.gather_seconds = kGatherSeconds;
   }
-  FleetJob job(plan, source, fleet, *network);
+  FleetJob job(plan, source, fleet, *network, seat);
   return job.Run(options, dataset, validation, base, progress, events, stop, handle);
 }
 

@@ -152,14 +152,15 @@ class Remote final : public RemoteMaster {
   }
 
  private:
-  Status Call(const std::function<grpc::Status(grpc::ClientContext*)>& call) const {
-    return CallWithRetry(token_, "the master", stop_, call);
+  Status Call(const std::function<grpc::Status(grpc::ClientContext*)>& call) {
+    return CallWithRetry(token_, "the master", stop_, call, &fence_);
   }
 
   const std::string token_;
   const Incarnation worker_;
   const std::stop_token stop_;
   const std::unique_ptr<MasterService::Stub> stub_;
+  TermFence fence_;
   HeldTasks held_;
 };
 

@@ -29,11 +29,13 @@ InstallRequest::Phase ToProto(ParameterControl::Phase phase) {
 
 // One try: who calls knows better than this what to do when a server is gone.
 Status CallOnce(
-    const std::string& token, const std::string& address, const std::stop_token& stop,
+    const std::string& token, uint64_t term, const std::string& address,
+    const std::stop_token& stop,
     const std::function<grpc::Status(ParameterService::Stub*, grpc::ClientContext*)>& call) {
   const auto stub = ParameterService::NewStub(OpenChannel(address));
   grpc::ClientContext context;
   Prepare(&context, token);
+  context.AddMetadata(kTermKey, fmt::format("{}", term));
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   const grpc::Status status = call(stub.get(), &context);
   const std::string name = fmt::format("parameter server at {}", address);
@@ -56,7 +58,7 @@ Status ParameterControl::Install(const std::string& address, const PartitionMap&
       ToProto(file, request.add_files());
     }
   }
-  return CallOnce(token_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
+  return CallOnce(token_, term_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
     InstallReply reply;
     return stub->Install(context, request, &reply);
   });
@@ -68,7 +70,7 @@ Status ParameterControl::Fill(const std::string& address, uint32_t partition, Se
   request.set_partition(partition);
   request.set_server(to);
   request.set_address(to_address);
-  return CallOnce(token_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
+  return CallOnce(token_, term_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
     FillReply reply;
     return stub->Fill(context, request, &reply);
   });
@@ -78,7 +80,7 @@ Status ParameterControl::Snapshot(const std::string& address,
                                   const std::vector<uint32_t>& partitions) const {
   SnapshotRequest request;
   request.mutable_partitions()->Add(partitions.begin(), partitions.end());
-  return CallOnce(token_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
+  return CallOnce(token_, term_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
     SnapshotReply reply;
     return stub->Snapshot(context, request, &reply);
   });
@@ -89,10 +91,11 @@ Result<std::vector<CheckpointManifest::File>> ParameterControl::Write(
   WriteRequest request;
   request.set_directory(directory);
   WriteReply reply;
-  RETURN_IF_ERROR(CallOnce(token_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
-    context->set_deadline(std::chrono::system_clock::now() + kExportDeadline);
-    return stub->Write(context, request, &reply);
-  }));
+  RETURN_IF_ERROR(
+      CallOnce(token_, term_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
+        context->set_deadline(std::chrono::system_clock::now() + kExportDeadline);
+        return stub->Write(context, request, &reply);
+      }));
   std::vector<CheckpointManifest::File> files;
   for (const CheckpointFileProto& file : reply.files()) {
     files.push_back(FromProto(file));
@@ -104,10 +107,11 @@ Status ParameterControl::Keep(const PartitionMap& map) const {
   KeepRequest request;
   request.set_map_version(map.version);
   for (const auto& [server, address] : map.servers) {
-    RETURN_IF_ERROR(CallOnce(token_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
-      KeepReply reply;
-      return stub->Keep(context, request, &reply);
-    }));
+    RETURN_IF_ERROR(
+        CallOnce(token_, term_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
+          KeepReply reply;
+          return stub->Keep(context, request, &reply);
+        }));
   }
   return Status();
 }
@@ -120,7 +124,7 @@ Result<models::NetworkWeights> ParameterControl::Collect(const PartitionMap& map
     request.set_map_version(map.version);
     request.set_partition(p);
     std::string bytes;
-    RETURN_IF_ERROR(CallOnce(token_, map.servers.at(map.primary[p]), stop_,
+    RETURN_IF_ERROR(CallOnce(token_, term_, map.servers.at(map.primary[p]), stop_,
                              [&](auto* stub, grpc::ClientContext* context) {
                                context->set_deadline(std::chrono::system_clock::now() +
                                                      kExportDeadline);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "elastic/seat.h"
 #include "models/model.h"
 
 namespace sluice::catalog {
@@ -66,9 +67,10 @@ Result<TrainOutcome> TrainInProcess(const plan::TrainPlan& plan, catalog::DataSo
 
 // Runs the job's master in this process and its workers and parameter servers on `fleet`.
 // Returns when every row has been trained `epochs` times by the ledger, or with the first error.
+// `seat` may be just the job's name.
 // `handle` works while it runs.
 Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                  Fleet& fleet, const std::string& job_name,
+                                  Fleet& fleet, const MasterSeat& seat,
                                   const catalog::DatasetSpec& dataset,
                                   const catalog::DatasetSpec* validation,
                                   const models::NetworkWeights* base,

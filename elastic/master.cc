@@ -88,6 +88,9 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
   Renew(worker, now);
   queue_.ReleaseOthers(worker, held);
   evaluation_.Release(worker, held);
+  if (drained_.contains(worker)) {
+    return Answer{};
+  }
   std::optional<Task> task;
   if (phase_ == Phase::kTraining && !rendezvous_.has_value()) {
     const auto sharers = static_cast<int64_t>(std::max<size_t>(1, members_.joined()));

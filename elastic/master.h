@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,7 +74,7 @@ class Master {
   std::string TakeJournal();
 
   struct Action {
-    enum class Kind { kStartWorker, kStopWorker, kKeepWeights };
+    enum class Kind { kStartWorker, kStopWorker, kDrainWorker, kKeepWeights };
     Kind kind = Kind::kStartWorker;
     std::string name;
     Incarnation incarnation = 0;
@@ -91,6 +92,9 @@ class Master {
   Incarnation Expect(const std::string& name, TimePoint now) { return members_.Expect(name, now); }
   // Starts the workers of the job (in one go), and others for those that are lost.
   void Start(TimePoint now);
+  // From now on the job has so many workers: starts more, or drains some, which hand their tasks
+  // back and leave; that is no failure, and they are not replaced. With none the job waits.
+  void Scale(uint32_t workers, TimePoint now);
   // What workers say. An error: the incarnation is given up (Aborted). `held`: the tasks that the
   // worker has; any other lease in its name was lost on the way to it and goes back.
   Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
@@ -150,6 +154,8 @@ class Master {
   void Replace(ExitClass how, const std::string& why, bool had_trained, TimePoint now);
   void StartLater(double seconds, TimePoint now);
   void StartWorker(TimePoint now);
+  void Drain(size_t count);
+  size_t Staying() const;  // workers, without those that are drained, with those that start later
   void Advance(TimePoint now);
   void EndEpoch(TimePoint now);
   void AfterEpoch();
@@ -173,7 +179,9 @@ class Master {
   std::vector<Action> actions_;
   std::vector<Event> events_;
   std::vector<Progress> epoch_ends_;
-  bool fleet_ = false;  // Start was called: lost workers are replaced
+  bool fleet_ = false;              // Start was called: lost workers are replaced
+  std::optional<uint32_t> wanted_;  // workers
+  std::set<Incarnation> drained_;
   int started_ = 0;
   int failed_starts_ = 0;  // since the last time that a new worker got anywhere
   int preempted_starts_ = 0;

@@ -132,6 +132,13 @@ void MasterHost::OnExit(const FleetEvent& event) {
   });
 }
 
+void MasterHost::Scale(uint32_t workers) {
+  With([&](Master& master, TimePoint now) {
+    master.Scale(workers, now);
+    return 0;
+  });
+}
+
 void MasterHost::OnNotStarted(const std::string& name, const std::string& why) {
   With([&](Master& master, TimePoint now) {
     master.OnNotStarted(name, why, now);

@@ -43,6 +43,7 @@ class MasterHost {
   Status Deliver(Incarnation worker, models::NetworkWeights weights);
   Result<bool> Heartbeat(Incarnation worker);  // true: the job is over
   void OnExit(const FleetEvent& event);
+  void Scale(uint32_t workers);
   void OnNotStarted(const std::string& name, const std::string& why);
   void Abort(const Status& cause);
   void AddEvent(const std::string& kind, const std::string& detail);

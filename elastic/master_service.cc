@@ -22,12 +22,12 @@ constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 
 class Service final : public MasterService::Service {
  public:
-  Service(std::string token, MasterHost& host, MasterServer::Registered registered)
-      : token_(std::move(token)), host_(host), registered_(std::move(registered)) {}
+  Service(const MasterSeat& seat, MasterHost& host, MasterServer::Registered registered)
+      : token_(seat.token), term_(seat.term), host_(host), registered_(std::move(registered)) {}
 
   grpc::Status Map(grpc::ServerContext* context, const MapRequest* request,
                    MapReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -44,7 +44,7 @@ class Service final : public MasterService::Service {
 
   grpc::Status Register(grpc::ServerContext* context, const RegisterRequest* request,
                         RegisterReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (allowed.ok()) {
       reply->set_given_up(!registered_(request->server(), request->address()));
     }
@@ -53,7 +53,7 @@ class Service final : public MasterService::Service {
 
   grpc::Status Take(grpc::ServerContext* context, const TakeRequest* request,
                     TakeReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -80,7 +80,7 @@ class Service final : public MasterService::Service {
 
   grpc::Status Report(grpc::ServerContext* context, const ReportRequest* request,
                       ReportReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -93,7 +93,7 @@ class Service final : public MasterService::Service {
   }
 
   grpc::Status Fail(grpc::ServerContext* context, const FailRequest* request, FailReply*) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -106,7 +106,7 @@ class Service final : public MasterService::Service {
 
   grpc::Status Leave(grpc::ServerContext* context, const LeaveRequest* request,
                      LeaveReply*) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (allowed.ok()) {
       host_.Leave(request->incarnation());
     }
@@ -115,7 +115,7 @@ class Service final : public MasterService::Service {
 
   grpc::Status Heartbeat(grpc::ServerContext* context, const HeartbeatRequest* request,
                          HeartbeatReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -128,7 +128,7 @@ class Service final : public MasterService::Service {
 
   grpc::Status Meet(grpc::ServerContext* context, const MeetRequest* request,
                     MeetReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -151,7 +151,7 @@ class Service final : public MasterService::Service {
 
   grpc::Status ReportStep(grpc::ServerContext* context, const ReportStepRequest* request,
                           ReportStepReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -165,7 +165,7 @@ class Service final : public MasterService::Service {
 
   grpc::Status Deliver(grpc::ServerContext* context, grpc::ServerReader<DeliverChunk>* reader,
                        DeliverReply*) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = Admit(context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -187,7 +187,26 @@ class Service final : public MasterService::Service {
   }
 
  private:
+  // A stranger is refused; and a caller that knows of a later master ends this one.
+  grpc::Status Admit(grpc::ServerContext* context) {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    const uint64_t latest = TermOf(context->client_metadata());
+    if (latest > term_) {
+      const Status succeeded(
+          Code::kAborted,
+          fmt::format("this master, of term {}, has been succeeded by term {}", term_, latest));
+      host_.Abort(succeeded);
+      return grpc::Status(grpc::StatusCode::UNAVAILABLE, succeeded.message());
+    }
+    context->AddInitialMetadata(kTermKey, fmt::format("{}", term_));
+    return grpc::Status::OK;
+  }
+
   const std::string token_;
+  const uint64_t term_;
   MasterHost& host_;
   const MasterServer::Registered registered_;
   Mutex mutex_;
@@ -197,8 +216,8 @@ class Service final : public MasterService::Service {
 
 class Server final : public MasterServer {
  public:
-  Server(std::string host, const std::string& token, MasterHost& master, Registered registered)
-      : host_(std::move(host)), service_(token, master, std::move(registered)) {
+  Server(const MasterSeat& seat, MasterHost& master, Registered registered)
+      : host_(seat.address), service_(seat, master, std::move(registered)) {
     server_ = StartServer(host_, &service_, &port_);
   }
   ~Server() override {
@@ -208,7 +227,9 @@ class Server final : public MasterServer {
     }
   }
   bool listening() const { return server_ != nullptr && port_ != 0; }
-  std::string address() const override { return fmt::format("{}:{}", host_, port_); }
+  std::string address() const override {
+    return host_.starts_with("unix") ? host_ : fmt::format("{}:{}", host_, port_);
+  }
   void Publish(const PartitionMap& map) override { service_.Publish(map); }
 
  private:
@@ -220,13 +241,12 @@ class Server final : public MasterServer {
 
 }  // namespace
 
-Result<std::unique_ptr<MasterServer>> MasterServer::Start(const std::string& host,
-                                                          const std::string& token,
+Result<std::unique_ptr<MasterServer>> MasterServer::Start(const MasterSeat& seat,
                                                           MasterHost& master,
                                                           Registered registered) {
-  auto server = std::make_unique<Server>(host, token, master, std::move(registered));
+  auto server = std::make_unique<Server>(seat, master, std::move(registered));
   if (!server->listening()) {
-    return ResourceExhausted(fmt::format("the master cannot listen on {}", host));
+    return ResourceExhausted(fmt::format("the master cannot listen on {}", seat.address));
   }
   return std::unique_ptr<MasterServer>(std::move(server));
 }

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "elastic/master_host.h"
 #include "elastic/partition_map.h"
+#include "elastic/seat.h"
 
 namespace sluice::elastic {
 
@@ -16,9 +17,8 @@ class MasterServer {
  public:
   // A parameter server says that it is there. False: it has been given up. Thread-safe.
   using Registered = std::function<bool(ServerId server, const std::string& address)>;
-  // Listens on a free port of `host` at once.
-  static Result<std::unique_ptr<MasterServer>> Start(const std::string& host,
-                                                     const std::string& token, MasterHost& master,
+  // Listens where the seat says, at once.
+  static Result<std::unique_ptr<MasterServer>> Start(const MasterSeat& seat, MasterHost& master,
                                                      Registered registered);
   virtual ~MasterServer() = default;  // ends calls that still wait
   virtual std::string address() const = 0;

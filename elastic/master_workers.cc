@@ -21,9 +21,7 @@ constexpr double kRoomSeconds = 1;
 
 void Master::Start(TimePoint now) {
   fleet_ = true;
-  for (uint32_t i = 0; i < options_.workers && !finished(); ++i) {
-    StartWorker(now);
-  }
+  Scale(wanted_.value_or(options_.workers), now);
 }
 
 void Master::StartWorker(TimePoint now) {
@@ -39,7 +37,8 @@ void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, T
   if (!lost.has_value()) {
     return;
   }
-  AddEvent("worker_lost", fmt::format("{}: {}", lost->name, why));
+  const bool drained = drained_.erase(worker) > 0;
+  AddEvent(drained ? "worker_left" : "worker_lost", fmt::format("{}: {}", lost->name, why));
   Requeue(queue_.ReleaseAll(worker));
   evaluation_.Release(worker);
   if (rendezvous_.has_value()) {
@@ -49,7 +48,9 @@ void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, T
     if (members_.joined() == 0) {
       AddEvent("degraded", "no worker is left; the job goes on when there is one");
     }
-    Replace(how, why, lost->committed, now);
+    if (!drained && Staying() < wanted_.value_or(0)) {
+      Replace(how, why, lost->committed, now);
+    }
   }
 }
 

@@ -16,8 +16,9 @@ namespace sluice::elastic {
 // through in time is Unavailable.
 class ParameterControl {
  public:
-  ParameterControl(std::string token, std::stop_token stop)
-      : token_(std::move(token)), stop_(std::move(stop)) {}
+  // `term`: of the master that calls; servers that know of a later one refuse (Aborted).
+  ParameterControl(std::string token, uint64_t term, std::stop_token stop)
+      : token_(std::move(token)), term_(term), stop_(std::move(stop)) {}
 
   enum class Phase { kFreeze, kAdopt, kCreate, kRelease };  // elastic.proto, InstallRequest
   // `restore`: kCreate from this checkpoint.
@@ -39,6 +40,7 @@ class ParameterControl {
 
  private:
   const std::string token_;
+  const uint64_t term_;
   const std::stop_token stop_;
 };
 

@@ -24,7 +24,7 @@ constexpr auto kPatience = std::chrono::seconds(30);
 ParameterFleet::ParameterFleet(const Options& options, Hooks hooks)
     : options_(options),
       hooks_(std::move(hooks)),
-      control_(options.token, stop_.get_token()),
+      control_(options.token, options.term, stop_.get_token()),
       wanted_(options.servers) {}
 
 ParameterFleet::~ParameterFleet() {

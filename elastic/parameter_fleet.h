@@ -31,6 +31,7 @@ class ParameterFleet {
     uint32_t partitions = 1;
     bool replicas = false;
     std::string token;
+    uint64_t term = 1;  // of the master
     double silence_seconds = 5;  // a server that says nothing for so long is given up
     // What the manifests of checkpoints tell; to continue from one, its `partitions`.
     std::optional<CheckpointDirectory> checkpoints;

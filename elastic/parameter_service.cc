@@ -74,7 +74,7 @@ class Service final : public ParameterService::Service {
   }
 
   grpc::Status Keep(grpc::ServerContext* context, const KeepRequest* request, KeepReply*) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = CheckMaster(*context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -91,7 +91,7 @@ class Service final : public ParameterService::Service {
 
   grpc::Status Export(grpc::ServerContext* context, const ExportRequest* request,
                       grpc::ServerWriter<ExportChunk>* writer) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = CheckMaster(*context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -113,7 +113,7 @@ class Service final : public ParameterService::Service {
 
   grpc::Status Install(grpc::ServerContext* context, const InstallRequest* request,
                        InstallReply*) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = CheckMaster(*context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -138,7 +138,7 @@ class Service final : public ParameterService::Service {
   }
 
   grpc::Status Fill(grpc::ServerContext* context, const FillRequest* request, FillReply*) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = CheckMaster(*context);
     return allowed.ok() ? ToGrpc(replication_.Fill(request->partition(), request->server(),
                                                    request->address()))
                         : allowed;
@@ -160,7 +160,7 @@ class Service final : public ParameterService::Service {
 
   grpc::Status Snapshot(grpc::ServerContext* context, const SnapshotRequest* request,
                         SnapshotReply*) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = CheckMaster(*context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -179,7 +179,7 @@ class Service final : public ParameterService::Service {
 
   grpc::Status Write(grpc::ServerContext* context, const WriteRequest* request,
                      WriteReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = CheckMaster(*context);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -205,6 +205,15 @@ class Service final : public ParameterService::Service {
   }
 
  private:
+  // The calls of a master that has been succeeded are refused.
+  grpc::Status CheckMaster(const grpc::ServerContext& context) {
+    const grpc::Status allowed = CheckToken(context, token_);
+    if (allowed.ok() && !fence_.Admit(TermOf(context.client_metadata()))) {
+      return grpc::Status(grpc::StatusCode::ABORTED, "this master has been succeeded by another");
+    }
+    return allowed;
+  }
+
   Status Adopt(const PartitionMap& map, const InstallRequest& request) {
     if (request.phase() != InstallRequest::CREATE) {
       return replication_.Adopt(map, nullptr, false);
@@ -275,6 +284,7 @@ class Service final : public ParameterService::Service {
   }
 
   const std::string token_;
+  TermFence fence_;
   ParameterShard& shard_;
   Replication replication_;
   Mutex mutex_;

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <thread>
 
 #include "elastic/wire_internal.h"
@@ -187,7 +188,8 @@ std::unique_ptr<grpc::Server> StartServer(const std::string& host, grpc::Service
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
-  builder.AddListeningPort(host + ":0", grpc::InsecureServerCredentials(), port);
+  const bool whole = host.starts_with("unix");
+  builder.AddListeningPort(whole ? host : host + ":0", grpc::InsecureServerCredentials(), port);
   builder.RegisterService(service);
   return builder.BuildAndStart();
 }
@@ -218,16 +220,34 @@ void Prepare(grpc::ClientContext* context, const std::string& token) {
   context->set_deadline(std::chrono::system_clock::now() + kCallDeadline);
 }
 
+uint64_t TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) {
+  const auto found = metadata.find(kTermKey);
+  uint64_t term = 0;
+  if (found != metadata.end()) {
+    const grpc::string_ref text = found->second;
+    std::from_chars(text.data(), text.data() + text.size(), term);
+  }
+  return term;
+}
+
 Status CallWithRetry(const std::string& token, const std::string& context_name,
                      const std::stop_token& stop,
-                     const std::function<grpc::Status(grpc::ClientContext*)>& call) {
+                     const std::function<grpc::Status(grpc::ClientContext*)>& call,
+                     TermFence* fence) {
   const auto give_up =
       std::chrono::steady_clock::now() + std::chrono::duration<double>(kRetrySeconds);
   auto wait = kFirstWait;
   for (;;) {
     grpc::ClientContext context;
     Prepare(&context, token);
-    const grpc::Status status = call(&context);
+    if (fence != nullptr) {
+      context.AddMetadata(kTermKey, fmt::format("{}", fence->latest()));
+    }
+    grpc::Status status = call(&context);
+    if (status.ok() && fence != nullptr &&
+        !fence->Admit(TermOf(context.GetServerInitialMetadata()))) {
+      status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "it has been succeeded by another");
+    }
     const bool unreachable = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                              status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
     if (!unreachable || stop.stop_requested() ||

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <span>
 #include <stop_token>
@@ -11,6 +12,7 @@
 #include "elastic/checkpoint.h"
 #include "elastic/parameter_shard.h"
 #include "elastic/partition_map.h"
+#include "elastic/seat.h"
 #include "elastic/task.h"
 #include "elastic/world.h"
 
@@ -32,6 +34,8 @@ inline constexpr double kRetrySeconds = 30;
 // Weights travel in pieces: no message is as large as a model may be.
 inline constexpr size_t kChunkBytes = 4U << 20;
 inline constexpr char kTokenKey[] = "x-sluice-token";
+// The term of the master that speaks, or the latest that the caller has heard of.
+inline constexpr char kTermKey[] = "x-sluice-term";
 
 grpc::Status ToGrpc(const Status& status);
 Status FromGrpc(const grpc::Status& status, const std::string& context);
@@ -97,16 +101,21 @@ struct UnpackedPush {
 Status Unpack(const PushProto& proto, const PartitionLayout& layout,
               std::span<const uint32_t> partitions, UnpackedPush* push);
 
+// `host`: any free port of it; or a whole "unix...:" address.
 std::unique_ptr<grpc::Server> StartServer(const std::string& host, grpc::Service* service,
                                           int* port);
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
 // Refuses a caller without the job's token.
 grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& token);
 void Prepare(grpc::ClientContext* context, const std::string& token);
+// The term that a call or an answer carries; 0: none.
+uint64_t TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata);
 
-// Repeats `call` while the other side cannot be reached, until `stop`.
+// Repeats `call` while the other side cannot be reached, until `stop`. `fence`, of calls to a
+// master: the call tells the latest term, and an answer with an earlier one counts as no answer.
 Status CallWithRetry(const std::string& token, const std::string& context_name,
                      const std::stop_token& stop,
-                     const std::function<grpc::Status(grpc::ClientContext*)>& call);
+                     const std::function<grpc::Status(grpc::ClientContext*)>& call,
+                     TermFence* fence = nullptr);
 
 }  // namespace sluice::elastic

@@ -7,15 +7,21 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <new>
+#include <optional>
 #include <stop_token>
 #include <thread>
 
+#include <poll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "elastic/job.h"
 #include "executor/executor.h"
+#include "executor/frames_internal.h"
 
 namespace sluice::executor {
 namespace {
@@ -23,8 +29,6 @@ namespace {
 // Both are a few kilobytes, plans with large vocabularies a few megabytes; base weights travel in
 // the configuration of a parameter server.
 constexpr uint64_t kMaxInheritedBytes = uint64_t{4} << 30;
-// A message is progress or an outcome with its metrics.
-constexpr size_t kMaxMessageBytes = 64U << 20;
 // A preempted process has to be gone within two seconds, whatever call it is stuck in.
 constexpr double kStopSeconds = 1.5;
 constexpr int kPreempted = 143;
@@ -109,14 +113,22 @@ class SignalThread {
   std::jthread thread_;
 };
 
+// The memory limit of a local process makes allocations fail: its exit says so.
+void ExitOutOfMemory() {
+  constexpr char kText[] = "out of memory\n";
+  [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kText, sizeof(kText) - 1);
+  _exit(elastic::kOutOfMemoryExit);
+}
+
 // A master ends its fleet in good order, the others have nothing to lose. The parent may have died
 // before the kernel was told.
-void DieWithParent(elastic::Role role, pid_t parent) {
+void DieWithParent(elastic::Role role) {
   const int signal = role == elastic::Role::kMaster ? SIGTERM : SIGKILL;
   if (prctl(PR_SET_PDEATHSIG, signal) != 0) {
     log::Warn("a process will not die with its parent: {}", std::strerror(errno));
   }
-  if (getppid() != parent) {
+  pollfd launcher{kLauncherDescriptor, POLLRDHUP, 0};
+  if (poll(&launcher, 1, 0) > 0 && (launcher.revents & (POLLHUP | POLLRDHUP)) != 0) {
     raise(signal);
   }
 }
@@ -132,20 +144,47 @@ Result<InheritedConfig> ReadInheritedConfig() {
 }
 
 Status SendToLauncher(std::string_view bytes) {
-  if (bytes.size() > kMaxMessageBytes) {
-    return ResourceExhausted(fmt::format("a message of {} bytes for the launcher; {} are allowed",
-                                         bytes.size(), kMaxMessageBytes));
+  static Mutex mutex;
+  ASSIGN_OR_RETURN(const std::string frame, Frame(bytes));
+  const MutexLock lock(mutex);
+  return WriteAll(kLauncherDescriptor, frame.data(), frame.size());
+}
+
+void ReceiveFromLauncher(const std::function<void(const std::string&)>& on_message) {
+  FrameReader reader;
+  char buffer[65536];
+  for (;;) {
+    const ssize_t got = read(kLauncherDescriptor, buffer, sizeof(buffer));
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got <= 0) {
+      return;
+    }
+    reader.Append(buffer, static_cast<size_t>(got));
+    for (;;) {
+      const Result<std::optional<std::string>> message = reader.Next();
+      if (!message.ok()) {
+        log::Error("the launcher is not heard any more: {}", message.status().message());
+        return;
+      }
+      if (!message->has_value()) {
+        break;
+      }
+      on_message(**message);
+    }
   }
-  const uint64_t length = bytes.size();
-  RETURN_IF_ERROR(WriteAll(kMessageDescriptor, &length, sizeof(length)));
-  return WriteAll(kMessageDescriptor, bytes.data(), bytes.size());
+}
+
+void StopReceiving() {
+  shutdown(kLauncherDescriptor, SHUT_RD);
 }
 
 int RunChildProcess(elastic::Role role) {
-  const pid_t parent = getppid();
+  std::set_new_handler(ExitOutOfMemory);
   const SignalThread signals;
   signal(SIGPIPE, SIG_IGN);
-  DieWithParent(role, parent);
+  DieWithParent(role);
   Result<InheritedConfig> inherited = ReadInheritedConfig();
   if (!inherited.ok()) {
     std::fprintf(stderr, "%s\n", inherited.status().ToString().c_str());

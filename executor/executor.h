@@ -18,6 +18,8 @@ class Plan;
 
 namespace sluice::executor {
 
+class LocalCluster;
+
 // Where a statement's answer goes; each door implements it. Called from one thread at a time.
 class ResultSink {
  public:
@@ -34,8 +36,8 @@ struct Context {
   std::string user;
   std::string statement;  // for the job row
   std::stop_token stop;   // Ctrl-C, CancelRequest, a client that went away
-  // Path of the binary that a local fleet starts; empty: /proc/self/exe.
-  std::string binary;
+  // Where trainings start processes; null: nowhere. Outlives the statement.
+  LocalCluster* cluster = nullptr;
 };
 
 // Runs a plan: creates the job row, does the work, commits model or table at the end or leaves

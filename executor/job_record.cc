@@ -73,6 +73,19 @@ void JobRecord::Metric(int64_t step, const std::string& name, double value) {
   }
 }
 
+void JobRecord::Workers(const catalog::JobWorkers& workers) {
+  const int64_t values[] = {workers.now, workers.wanted, workers.min, workers.max};
+  const int64_t now = WallMicros();
+  std::vector<catalog::JobMetric> metrics;
+  for (size_t i = 0; i < std::size(values); ++i) {
+    metrics.push_back({now, 0, catalog::kJobWorkersMetrics[i], static_cast<double>(values[i])});
+  }
+  const Status status = jobs_.AddMetrics(job_.id, metrics);
+  if (!status.ok()) {
+    log::Warn("job={} number of workers not recorded: {}", job_.id, status.ToString());
+  }
+}
+
 void JobRecord::Leave() {
   finished_ = true;
   watcher_.request_stop();

@@ -32,6 +32,7 @@ class JobRecord {
   catalog::Job& job() { return job_; }  // row counts for Finish; not while another thread finishes
 
   void Event(const std::string& kind, const std::string& detail);
+  void Workers(const catalog::JobWorkers& workers);
   void Metric(int64_t step, const std::string& name, double value);
   // Writes the final state: Succeeded, Cancelled (57014) or Failed with the error's text. Returns
   // `outcome`, or the catalog's own error where the job succeeded but could not be recorded.

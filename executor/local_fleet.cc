@@ -9,56 +9,16 @@
 #include <optional>
 #include <vector>
 
-#include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern "C" {  // glibc 2.36 forgot to say so itself
-#include <sys/pidfd.h>
-}
-
 #include "base/clock.h"
 #include "base/log.h"
-#include "executor/child_process.h"
-#include "executor/descriptor_internal.h"
-
-extern char** environ;  // NOLINT: POSIX declares it nowhere
+#include "executor/local_process_internal.h"
 
 namespace sluice::executor {
-namespace {
-
-// The last lines of a process's standard error: enough for a stack of errors, bounded whatever it
-// writes.
-constexpr size_t kErrorBytes = 4096;
-constexpr size_t kMaxMessageBytes = 64U << 20;  // as SendToLauncher allows
-
-// Configuration and secret in memory that only the child can reach; unlike a pipe it takes any size
-// at once.
-Result<Descriptor> MakeConfig(const elastic::ProcessSpec& spec) {
-  std::string bytes;
-  for (const std::string* part : {&spec.config, &spec.secret}) {
-    const uint64_t length = part->size();
-    bytes.append(reinterpret_cast<const char*>(&length), sizeof(length));
-    bytes.append(*part);
-  }
-  return MakeMemory("sluice-config", bytes);
-}
-
-}  // namespace
-
-struct LocalFleet::Process {
-  std::string name;
-  elastic::Role role = elastic::Role::kWorker;
-  pid_t pid = -1;
-  Descriptor pidfd, error, messages;
-  std::string last_error;
-  std::string unread;  // the beginning of a message
-  std::optional<TimePoint> kill_at;
-  bool stopped = false;  // by us: whatever its exit looks like, it is no failure
-};
 
 Result<std::unique_ptr<LocalFleet>> LocalFleet::Make(Options options) {
   if (options.binary.empty()) {
@@ -130,7 +90,7 @@ Status LocalFleet::Stop(const std::string& name, double grace_seconds) {
   if (found == processes_.end()) {
     return NotFound(fmt::format("no process '{}' in the fleet", name));
   }
-  Process& process = *found->second;
+  LocalProcess& process = *found->second;
   process.stopped = true;
   kill(process.pid, grace_seconds > 0 ? SIGTERM : SIGKILL);
   process.kill_at = SteadyClock().Now() + std::chrono::duration_cast<TimePoint>(
@@ -148,53 +108,20 @@ Result<int> LocalFleet::ProcessId(const std::string& name) const {
   return static_cast<int>(found->second->pid);
 }
 
-Result<std::unique_ptr<LocalFleet::Process>> LocalFleet::Spawn(
-    const elastic::ProcessSpec& spec) const {
-  auto process = std::make_unique<Process>();
-  process->name = spec.name;
-  process->role = spec.role;
-  ASSIGN_OR_RETURN(const Descriptor config, MakeConfig(spec));
-  ASSIGN_OR_RETURN(Pipe error, MakePipe());
-  ASSIGN_OR_RETURN(Pipe messages, MakePipe());
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, error.write.get(), STDERR_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, config.get(), kConfigDescriptor);
-  posix_spawn_file_actions_adddup2(&actions, messages.write.get(), kMessageDescriptor);
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  // A process group of its own: Ctrl-C at the shell reaches the gateway, which stops its fleet.
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
-  std::string role(elastic::RoleName(spec.role));
-  std::string program = options_.binary;
-  char* arguments[] = {program.data(), role.data(), nullptr};
-  const int failed =
-      posix_spawn(&process->pid, program.c_str(), &actions, &attributes, arguments, environ);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (failed != 0) {
-    return FailedPrecondition(fmt::format("process '{}' cannot be started from {}: {}", spec.name,
-                                          options_.binary, std::strerror(failed)));
+Status LocalFleet::Send(const std::string& name, std::string_view bytes) {
+  ASSIGN_OR_RETURN(const std::string frame, Frame(bytes));
+  const MutexLock lock(mutex_);
+  const auto found = processes_.find(name);
+  if (found == processes_.end()) {
+    return NotFound(fmt::format("no process '{}' in the fleet", name));
   }
-  process->pidfd = Descriptor(pidfd_open(process->pid, 0));
-  if (!process->pidfd.open()) {
-    const Status status = SystemError("watching a process of the fleet");
-    kill(process->pid, SIGKILL);
-    waitpid(process->pid, nullptr, 0);
-    return status;
-  }
-  process->error = std::move(error.read);
-  process->messages = std::move(messages.read);
-  return process;
+  found->second->unsent.append(frame);
+  Wake();
+  return Status();
 }
 
 void LocalFleet::Start(Order order) {
-  Result<std::unique_ptr<Process>> process = Spawn(order.spec);
+  Result<std::unique_ptr<LocalProcess>> process = LocalProcess::Spawn(options_.binary, order.spec);
   if (!process.ok()) {
     order.answer.set_value(process.status());
     return;
@@ -241,61 +168,22 @@ void LocalFleet::Emit(const elastic::FleetEvent& event) {
   }
 }
 
-void LocalFleet::ReadError(Process* process) const {
-  char buffer[4096];
-  for (;;) {
-    const ssize_t got = read(process->error.get(), buffer, sizeof(buffer));
-    if (got < 0 && errno == EAGAIN) {
-      return;
+void LocalFleet::ReadMessages(LocalProcess& process) const {
+  process.ReadMessages([this, &process](const std::string& bytes) {
+    if (options_.on_message) {
+      options_.on_message(process.name, bytes);
     }
-    if (got <= 0) {
-      process->error.Close();
-      return;
-    }
-    process->last_error.append(buffer, static_cast<size_t>(got));
-    if (process->last_error.size() > 2 * kErrorBytes) {
-      process->last_error.erase(0, process->last_error.size() - kErrorBytes);
-    }
-  }
+  });
 }
 
-void LocalFleet::ReadMessages(Process* process) const {
-  char buffer[65536];
-  for (;;) {
-    const ssize_t got = read(process->messages.get(), buffer, sizeof(buffer));
-    if (got < 0 && errno == EAGAIN) {
-      break;
-    }
-    if (got <= 0) {
-      process->messages.Close();
-      break;
-    }
-    process->unread.append(buffer, static_cast<size_t>(got));
-  }
-  std::string& unread = process->unread;
-  uint64_t length = 0;
-  while (unread.size() >= sizeof(length)) {
-    std::memcpy(&length, unread.data(), sizeof(length));
-    if (length > kMaxMessageBytes) {
-      log::Error("process {} sends a message of {} bytes: it is not heard any more", process->name,
-                 length);
-      process->messages.Close();
-      unread.clear();
-      return;
-    }
-    if (unread.size() < sizeof(length) + length) {
-      return;
-    }
-    if (options_.on_message) {
-      options_.on_message(process->name, unread.substr(sizeof(length), length));
-    }
-    unread.erase(0, sizeof(length) + length);
-  }
+void LocalFleet::WriteMessages(LocalProcess& process) {
+  const MutexLock lock(mutex_);
+  process.WriteMessages();
 }
 
 // The process has ended: collects what it said last, and how it ended.
 void LocalFleet::Reap(const std::string& name) {
-  std::unique_ptr<Process> process;
+  std::unique_ptr<LocalProcess> process;
   elastic::FleetEvent event;
   {
     const MutexLock lock(mutex_);
@@ -308,11 +196,11 @@ void LocalFleet::Reap(const std::string& name) {
     constexpr int kSignalBase = 128;
     event.exit_code = how.si_code == CLD_EXITED ? how.si_status : kSignalBase + how.si_status;
   }
-  if (process->messages.open()) {
-    ReadMessages(process.get());
+  if (process->channel.open()) {
+    ReadMessages(*process);
   }
   if (process->error.open()) {
-    ReadError(process.get());
+    process->ReadError();
   }
   event.kind = elastic::FleetEvent::Kind::kExited;
   event.name = name;
@@ -321,9 +209,6 @@ void LocalFleet::Reap(const std::string& name) {
                          ? elastic::ExitClass::kPreempted
                          : elastic::ClassifyExit(event.exit_code, false);
   event.message = std::move(process->last_error);
-  if (event.message.size() > kErrorBytes) {
-    event.message.erase(0, event.message.size() - kErrorBytes);
-  }
   Emit(event);
 }
 
@@ -356,7 +241,7 @@ void LocalFleet::KillOverdue() {
 void LocalFleet::Loop() {
   for (;;) {
     std::vector<pollfd> watched{{wake_, POLLIN, 0}};
-    std::vector<Process*> owners{nullptr};
+    std::vector<LocalProcess*> owners{nullptr};
     {
       const MutexLock lock(mutex_);
       if (stopping_ && processes_.empty() && orders_.empty()) {
@@ -364,9 +249,11 @@ void LocalFleet::Loop() {
       }
       for (const auto& [name, process] : processes_) {
         // Exit last: by then everything that it wrote has been read.
-        for (const Descriptor* one : {&process->error, &process->messages, &process->pidfd}) {
+        for (const Descriptor* one : {&process->error, &process->channel, &process->pidfd}) {
           if (one->open()) {
-            watched.push_back({one->get(), POLLIN, 0});
+            const bool sends = one == &process->channel && !process->unsent.empty();
+            watched.push_back(
+                {one->get(), static_cast<int16_t>(sends ? POLLIN | POLLOUT : POLLIN), 0});
             owners.push_back(process.get());
           }
         }
@@ -379,14 +266,19 @@ void LocalFleet::Loop() {
     while (read(wake_, &woken, sizeof(woken)) > 0) {
     }
     for (size_t i = 1; i < watched.size(); ++i) {
-      Process* process = owners[i];
+      LocalProcess* process = owners[i];
       if (watched[i].revents == 0 || process == nullptr) {
         continue;
       }
       if (watched[i].fd == process->error.get()) {
-        ReadError(process);
-      } else if (watched[i].fd == process->messages.get()) {
-        ReadMessages(process);
+        process->ReadError();
+      } else if (watched[i].fd == process->channel.get()) {
+        if ((watched[i].revents & POLLOUT) != 0) {
+          WriteMessages(*process);
+        }
+        if ((watched[i].revents & ~POLLOUT) != 0) {
+          ReadMessages(*process);
+        }
       } else {
         Reap(process->name);
       }

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/mutex.h"
@@ -13,6 +14,8 @@
 #include "elastic/fleet.h"
 
 namespace sluice::executor {
+
+struct LocalProcess;
 
 // Processes of our own binary on this machine as a fleet. One thread starts and watches them all
 // (pidfd and pipes, no signals, no polling); processes die with it. Thread-safe.
@@ -29,12 +32,13 @@ class LocalFleet final : public elastic::Fleet {
   Status Launch(const elastic::ProcessSpec& spec) override;
   Status Stop(const std::string& name, double grace_seconds) override;
   void Watch(Watcher watcher) override;
+  // Hands a message to a process (ReceiveFromLauncher). Returns at once; messages arrive in order.
+  Status Send(const std::string& name, std::string_view bytes);
 
   // For tests that kill real processes.
   Result<int> ProcessId(const std::string& name) const;
 
  private:
-  struct Process;
   struct Order {
     elastic::ProcessSpec spec;
     std::promise<Status> answer;
@@ -46,11 +50,10 @@ class LocalFleet final : public elastic::Fleet {
   void RunOrders() EXCLUDES(mutex_);
   void KillOverdue() EXCLUDES(mutex_);
   int PollTimeout() const EXCLUDES(mutex_);
-  Result<std::unique_ptr<Process>> Spawn(const elastic::ProcessSpec& spec) const;
   void Start(Order order) EXCLUDES(mutex_);
   void Reap(const std::string& name) EXCLUDES(mutex_);
-  void ReadError(Process* process) const;
-  void ReadMessages(Process* process) const;
+  void ReadMessages(LocalProcess& process) const;
+  void WriteMessages(LocalProcess& process) EXCLUDES(mutex_);
   void Emit(const elastic::FleetEvent& event);
 
   const Options options_;
@@ -61,7 +64,7 @@ class LocalFleet final : public elastic::Fleet {
   Watcher watcher_ GUARDED_BY(mutex_);
   std::deque<Order> orders_ GUARDED_BY(mutex_);
   // Entries are made and erased by the fleet's thread only.
-  std::map<std::string, std::unique_ptr<Process>> processes_ GUARDED_BY(mutex_);
+  std::map<std::string, std::unique_ptr<LocalProcess>> processes_ GUARDED_BY(mutex_);
 
   std::jthread thread_;
 };

@@ -89,7 +89,7 @@ struct Trained {
 };
 
 Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& source,
-                             const Datasets& datasets, JobRecord& job, elastic::Fleet* fleet,
+                             const Datasets& datasets, JobRecord& job, const TrainingFleet* fleet,
                              const elastic::ProgressCallback& progress) {
   models::NetworkWeights base;
   if (plan.has_base()) {
@@ -108,10 +108,10 @@ Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& s
   };
   Trained trained;
   if (fleet != nullptr) {
-    ASSIGN_OR_RETURN(trained.outcome,
-                     elastic::TrainOnFleet(plan, source, *fleet, fmt::format("job{}", job.id()),
-                                           datasets.train->spec(), validation, start, progress,
-                                           events, job.stop_token()));
+    ASSIGN_OR_RETURN(
+        trained.outcome,
+        elastic::TrainOnFleet(plan, source, fleet->fleet, fleet->seat, datasets.train->spec(),
+                              validation, start, progress, events, job.stop_token()));
   } else {
     ASSIGN_OR_RETURN(trained.outcome,
                      elastic::TrainInProcess(plan, source, datasets.train->spec(), validation,
@@ -122,7 +122,7 @@ Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& s
 }
 
 Result<Trained> Train(const plan::TrainPlan& plan, catalog::DataSource& source,
-                      const Datasets& datasets, JobRecord& job, elastic::Fleet* fleet,
+                      const Datasets& datasets, JobRecord& job, const TrainingFleet* fleet,
                       const elastic::ProgressCallback& progress) {
   if (!IsTrees(plan)) {
     return TrainNetwork(plan, source, datasets, job, fleet, progress);
@@ -170,7 +170,7 @@ Status SendReport(const TrainReport& report, ResultSink& sink) {
 }  // namespace
 
 Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                   JobRecord& job, elastic::Fleet* fleet,
+                                   JobRecord& job, const TrainingFleet* fleet,
                                    const elastic::ProgressCallback& progress) {
   const TimePoint started = SteadyClock().Now();
   ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, source));

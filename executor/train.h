@@ -36,10 +36,16 @@ struct TrainReport {
   std::vector<std::pair<std::string, double>> metrics;
 };
 
+// Where the processes of a job run, and where its master sits.
+struct TrainingFleet {
+  elastic::Fleet& fleet;
+  const elastic::MasterSeat& seat;
+};
+
 // Opens the dataset, trains (in this process, or on `fleet` when the plan asks for processes), and
 // commits the model version in one transaction. Nothing is left behind on an error.
 Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                   JobRecord& job, elastic::Fleet* fleet,
+                                   JobRecord& job, const TrainingFleet* fleet,
                                    const elastic::ProgressCallback& progress);
 
 // A train statement from plan to answer: makes the job, trains here or through a master process,

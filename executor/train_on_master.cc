@@ -2,273 +2,341 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
 #include <optional>
 
 #include "base/mutex.h"
 #include "catalog/data_source.h"
-#include "executor/child_process.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
-#include "executor/local_fleet.h"
-#include "executor/master.pb.h"
+#include "executor/local_cluster.h"
+#include "executor/master_wire_internal.h"
 
 namespace sluice::executor {
 namespace {
 
 // A master hands its fleet back within two seconds of SIGTERM; after this it is killed.
 constexpr double kMasterGraceSeconds = 4;
+// So many masters may be lost in a row without a row trained in between; the first is succeeded at
+// once, each next one after twice the wait. All of it is shorter than workers go on calling.
+constexpr int kLostMasters = 5;
+constexpr double kFirstWaitSeconds = 0.1;
 
-void WriteMetrics(const std::vector<std::pair<std::string, double>>& metrics,
-                  google::protobuf::RepeatedPtrField<MetricValue>* to) {
-  for (const auto& [name, value] : metrics) {
-    MetricValue* metric = to->Add();
-    metric->set_name(name);
-    metric->set_value(value);
-  }
-}
+// What has happened in the cluster and waits for the job's thread.
+struct Incident {
+  std::optional<elastic::FleetEvent> event;
+  std::string message;  // of the master
+  std::optional<SlotArbiter::Grant> grant;
+};
 
-std::vector<std::pair<std::string, double>> ReadMetrics(
-    const google::protobuf::RepeatedPtrField<MetricValue>& from) {
-  std::vector<std::pair<std::string, double>> metrics;
-  for (const MetricValue& metric : from) {
-    metrics.emplace_back(metric.name(), metric.value());
-  }
-  return metrics;
-}
-
-elastic::Progress FromMessage(const ProgressMessage& message) {
-  elastic::Progress progress;
-  progress.rows_done = message.rows_done();
-  progress.rows_total = message.rows_total();
-  progress.rows_per_second = message.rows_per_second();
-  progress.epoch = message.epoch();
-  progress.epochs = message.epochs();
-  progress.loss = message.loss();
-  progress.metrics = ReadMetrics(message.metrics());
-  progress.workers = message.workers();
-  progress.seconds_left = message.seconds_left();
-  return progress;
-}
-
-MasterMessage ToMessage(const elastic::Progress& progress) {
-  MasterMessage message;
-  ProgressMessage* to = message.mutable_progress();
-  to->set_rows_done(progress.rows_done);
-  to->set_rows_total(progress.rows_total);
-  to->set_rows_per_second(progress.rows_per_second);
-  to->set_epoch(progress.epoch);
-  to->set_epochs(progress.epochs);
-  to->set_loss(progress.loss);
-  WriteMetrics(progress.metrics, to->mutable_metrics());
-  to->set_workers(progress.workers);
-  to->set_seconds_left(progress.seconds_left);
-  return message;
-}
-
-MasterMessage ToMessage(const TrainReport& report, const catalog::Job& job) {
-  MasterMessage message;
-  OutcomeMessage* to = message.mutable_outcome();
-  to->set_schema(report.version.schema);
-  to->set_name(report.version.name);
-  to->set_version(report.version.version);
-  to->set_type(report.version.type);
-  to->set_loss(report.loss);
-  to->set_rows(report.rows);
-  to->set_epochs(report.epochs);
-  to->set_seconds(report.seconds);
-  WriteMetrics(report.metrics, to->mutable_metrics());
-  to->set_rows_read(job.rows_read);
-  to->set_rows_trained(job.rows_trained);
-  to->set_rows_retried(job.rows_retried);
-  to->set_rows_skipped(job.rows_skipped);
-  return message;
-}
-
-MasterMessage ToMessage(const Status& error) {
-  MasterMessage message;
-  for (const Diagnostic& diagnostic : error.diagnostics()) {
-    DiagnosticMessage* to = message.mutable_error()->add_diagnostics();
-    to->set_code(static_cast<int>(diagnostic.code));
-    to->set_sqlstate(diagnostic.sqlstate);
-    to->set_message(diagnostic.message);
-    to->set_detail(diagnostic.detail);
-    to->set_hint(diagnostic.hint);
-  }
-  return message;
-}
-
-Status FromMessage(const ErrorMessage& error) {
-  Status status;
-  for (const DiagnosticMessage& diagnostic : error.diagnostics()) {
-    status.Add(Status(static_cast<Code>(diagnostic.code()), diagnostic.message())
-                   .SqlState(diagnostic.sqlstate())
-                   .Detail(diagnostic.detail())
-                   .Hint(diagnostic.hint()));
-  }
-  return status;
-}
-
-TrainReport FromMessage(const OutcomeMessage& outcome, int64_t job) {
-  TrainReport report;
-  report.version.schema = outcome.schema();
-  report.version.name = outcome.name();
-  report.version.version = outcome.version();
-  report.version.type = outcome.type();
-  report.version.job = job;
-  report.loss = outcome.loss();
-  report.rows = outcome.rows();
-  report.epochs = outcome.epochs();
-  report.seconds = outcome.seconds();
-  report.metrics = ReadMetrics(outcome.metrics());
-  return report;
-}
-
-// What the gateway knows of the master that it started.
-class MasterWatch {
+class Inbox {
  public:
-  explicit MasterWatch(const elastic::ProgressCallback& progress) : progress_(progress) {}
-
-  void OnMessage(const std::string& bytes) {
-    MasterMessage message;
-    if (!message.ParseFromString(bytes)) {
-      return;  // a torn message: the exit says what happened
-    }
-    if (message.has_progress()) {
-      progress_(FromMessage(message.progress()));
-      return;
-    }
+  void Put(Incident incident) {
     const MutexLock lock(mutex_);
-    last_ = std::move(message);
+    incidents_.push_back(std::move(incident));
+    changed_.notify_all();
   }
-
-  void OnEvent(const elastic::FleetEvent& event) {
-    if (event.kind == elastic::FleetEvent::Kind::kExited) {
-      const MutexLock lock(mutex_);
-      exit_ = event;
-      changed_.notify_all();
-    }
-  }
-
-  // Until the master has exited; asks it to stop once `stop` is requested.
-  elastic::FleetEvent WaitForExit(std::stop_token stop, const std::function<void()>& ask_to_stop) {
-    bool asked = false;
+  // Nothing: `stop` was requested, or `until` has come, before anything happened.
+  std::optional<Incident> Take(const std::stop_token& stop,
+                               std::chrono::steady_clock::time_point until) {
     MutexLock lock(mutex_);
-    while (!exit_) {
-      if (stop.stop_requested() && !asked) {
-        asked = true;
-        lock.native().unlock();
-        ask_to_stop();
-        lock.native().lock();
-        continue;
-      }
-      if (asked) {
-        changed_.wait(lock.native());
-      } else {
-        changed_.wait(lock.native(), stop,
-                      [this]() NO_THREAD_SAFETY_ANALYSIS { return exit_.has_value(); });
-      }
+    const auto any = [this]() NO_THREAD_SAFETY_ANALYSIS { return !incidents_.empty(); };
+    changed_.wait_until(lock.native(), stop, until, any);
+    if (incidents_.empty()) {
+      return std::nullopt;
     }
-    return *exit_;
-  }
-
-  MasterMessage last() {
-    const MutexLock lock(mutex_);
-    return last_;
+    Incident incident = std::move(incidents_.front());
+    incidents_.pop_front();
+    return incident;
   }
 
  private:
-  const elastic::ProgressCallback& progress_;
   Mutex mutex_;
   std::condition_variable_any changed_;
-  MasterMessage last_ GUARDED_BY(mutex_);
-  std::optional<elastic::FleetEvent> exit_ GUARDED_BY(mutex_);
+  std::deque<Incident> incidents_ GUARDED_BY(mutex_);
 };
 
-Result<TrainReport> ReadOutcome(const MasterMessage& last, const elastic::FleetEvent& exit,
-                                JobRecord& job) {
-  if (last.has_error()) {
-    return FromMessage(last.error());
-  }
-  if (!last.has_outcome()) {
-    return Internal(fmt::format("the master process ended with exit code {} and no answer",
-                                exit.exit_code))
-        .Detail(exit.message);
-  }
-  const OutcomeMessage& outcome = last.outcome();
-  job.job().rows_read = outcome.rows_read();
-  job.job().rows_trained = outcome.rows_trained();
-  job.job().rows_retried = outcome.rows_retried();
-  job.job().rows_skipped = outcome.rows_skipped();
-  return FromMessage(outcome, job.id());
-}
+// The gateway's side of one job: keeps a master running until one has answered, does for it what it
+// wants of the cluster, and tells it what happens there. One thread.
+class MasterKeeper {
+ public:
+  MasterKeeper(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+               const elastic::ProgressCallback& progress)
+      : plan_(plan),
+        context_(context),
+        job_(job),
+        progress_(progress),
+        seat_(fmt::format("job{}", job.id())),
+        master_name_(seat_.job_name + "-master") {}
 
-// The master's own life, once its configuration is read.
-Status RunMaster(const MasterConfig& config, const std::string& secret, std::stop_token stop) {
-  ASSIGN_OR_RETURN(const auto source, catalog::OpenDataSource(config.source_url(), secret));
-  ASSIGN_OR_RETURN(catalog::Job description, source->jobs().Find(config.job()));
-  const auto job = JobRecord::Adopt(source->jobs(), std::move(description), std::move(stop));
-  ASSIGN_OR_RETURN(const auto fleet, LocalFleet::Make({config.binary(), nullptr}));
-  const auto progress = [](const elastic::Progress& now) {
-    static_cast<void>(SendToLauncher(ToMessage(now).SerializeAsString()));  // for people only
-  };
-  const Result<TrainReport> report =
-      TrainAndCommit(config.plan(), *source, *job, fleet.get(), progress);
-  RETURN_IF_ERROR(job->Finish(report.status()));
-  return SendToLauncher(ToMessage(*report, job->job()).SerializeAsString());
-}
+  Result<TrainReport> Run() {
+    ASSIGN_OR_RETURN(seat_.token, elastic::MakeJobToken());
+    // No file that could be left behind, and nobody can guess the name.
+    ASSIGN_OR_RETURN(const std::string secret_name, elastic::MakeJobToken());
+    seat_.address = fmt::format("unix-abstract:sluice-{}", secret_name);
+    ASSIGN_OR_RETURN(share_, context_.cluster->Open(Request(), Listen()));
+    RecordWorkers();
+    while (grant_.workers == 0) {  // until there is room
+      const std::optional<Incident> incident = inbox_->Take(job_.stop_token(), ForEver());
+      if (!incident.has_value()) {
+        return Cancelled("the training was cancelled before there was room for it");
+      }
+      Handle(*incident);
+    }
+    for (int lost = 0;; ++seat_.term) {
+      const int64_t rows = rows_done_;
+      RETURN_IF_ERROR(LaunchMaster());
+      const elastic::FleetEvent exit = Serve();
+      if (answer_.has_outcome() || answer_.has_error()) {
+        return ReadAnswer();
+      }
+      if (job_.stop_token().stop_requested()) {
+        return Cancelled("the training was cancelled");
+      }
+      lost = rows_done_ > rows ? 1 : lost + 1;
+      job_.Event("master_lost", fmt::format("term {}: exit code {}", seat_.term, exit.exit_code));
+      if (lost > kLostMasters || exit.exit_class == elastic::ExitClass::kConfiguration) {
+        return Internal(fmt::format("the master process ended with exit code {} and no answer{}",
+                                    exit.exit_code, lost > 1 ? ", as did those before it" : ""))
+            .Detail(exit.message);
+      }
+      Wait(lost == 1 ? 0 : std::ldexp(kFirstWaitSeconds, lost - 2));
+    }
+  }
+
+ private:
+  static std::chrono::steady_clock::time_point ForEver() {
+    return std::chrono::steady_clock::now() + std::chrono::hours(24 * 365);
+  }
+
+  SlotArbiter::Request Request() const {
+    const plan::Strategy& strategy = plan_.strategy();
+    SlotArbiter::Request request;
+    request.name = seat_.job_name;
+    request.min = strategy.min_workers();
+    request.max = strategy.max_workers();
+    request.priority = strategy.priority();
+    request.cpu = strategy.cpu();
+    request.memory_bytes = strategy.memory_bytes();
+    request.servers = std::max<uint32_t>(1, strategy.parameter_servers());
+    return request;
+  }
+
+  LocalCluster::Listener Listen() {
+    LocalCluster::Listener listener;
+    listener.on_event = [inbox = inbox_](const elastic::FleetEvent& event) {
+      inbox->Put({event, "", std::nullopt});
+    };
+    listener.on_message = [inbox = inbox_, master = master_name_](const std::string& name,
+                                                                  const std::string& bytes) {
+      if (name == master) {
+        inbox->Put({std::nullopt, bytes, std::nullopt});
+      }
+    };
+    listener.on_grant = [inbox = inbox_](const SlotArbiter::Grant& grant) {
+      inbox->Put({std::nullopt, "", grant});
+    };
+    return listener;
+  }
+
+  Status LaunchMaster() {
+    seat_.living.clear();
+    for (const auto& [name, process] : living_) {
+      seat_.living.push_back(process);
+    }
+    seat_.workers = std::max(grant_.workers, 1U);
+    MasterConfig config;
+    config.set_source_url(context_.source.url());
+    config.set_job(job_.id());
+    *config.mutable_plan() = plan_;
+    ToConfig(seat_, &config);
+    elastic::ProcessSpec spec;
+    spec.role = elastic::Role::kMaster;
+    spec.name = master_name_;
+    spec.config = config.SerializeAsString();
+    spec.secret = context_.source.secret();
+    spec.priority = plan_.strategy().priority();
+    RETURN_IF_ERROR(share_->Launch(spec));
+    if (seat_.term > 1) {
+      job_.Event("master_started",
+                 fmt::format("term {}: {} processes of the job live", seat_.term, living_.size()));
+    }
+    master_runs_ = true;
+    return Status();
+  }
+
+  // Until the master has exited.
+  elastic::FleetEvent Serve() {
+    bool asked_to_stop = false;
+    for (;;) {
+      const std::optional<Incident> incident =
+          inbox_->Take(asked_to_stop ? std::stop_token() : job_.stop_token(), ForEver());
+      if (!incident.has_value() && job_.stop_token().stop_requested() && !asked_to_stop) {
+        asked_to_stop = true;
+        // Not there any more: its exit is on the way.
+        static_cast<void>(share_->Stop(master_name_, kMasterGraceSeconds));
+      }
+      if (incident.has_value()) {
+        Handle(*incident);
+        if (!master_runs_ && incident->event.has_value()) {
+          return *incident->event;
+        }
+      }
+    }
+  }
+
+  // Lets time pass, but for what happens to the other processes.
+  void Wait(double seconds) {
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                               std::chrono::duration<double>(seconds));
+    while (const std::optional<Incident> incident = inbox_->Take(job_.stop_token(), until)) {
+      Handle(*incident);
+    }
+  }
+
+  void Handle(const Incident& incident) {
+    if (incident.event.has_value()) {
+      OnEvent(*incident.event);
+      return;
+    }
+    if (incident.grant.has_value()) {
+      OnGrant(*incident.grant);
+      return;
+    }
+    MasterMessage message;
+    if (!message.ParseFromString(incident.message)) {
+      return;  // of a master that died while it wrote: the exit says what happened
+    }
+    switch (message.kind_case()) {
+      case MasterMessage::kProgress:
+        OnProgress(FromMessage(message.progress()));
+        break;
+      case MasterMessage::kLaunch:
+        Launch(message.launch());
+        break;
+      case MasterMessage::kStop:
+        // Not there any more: its exit has been told, or is on the way.
+        static_cast<void>(share_->Stop(message.stop().name(), message.stop().grace_seconds()));
+        break;
+      default:
+        answer_ = std::move(message);
+    }
+  }
+
+  void OnEvent(const elastic::FleetEvent& event) {
+    if (event.name == master_name_) {
+      master_runs_ = event.kind != elastic::FleetEvent::Kind::kExited;
+      return;
+    }
+    if (event.kind == elastic::FleetEvent::Kind::kExited) {
+      living_.erase(event.name);
+    }
+    GatewayMessage message;
+    *message.mutable_event() = ToMessage(event);
+    Tell(message);
+    RecordWorkers();
+  }
+
+  void OnProgress(const elastic::Progress& progress) {
+    rows_done_ = std::max(rows_done_, progress.rows_done);
+    share_->Report(static_cast<uint32_t>(progress.workers), progress.rows_per_second,
+                   static_cast<double>(progress.rows_total - progress.rows_done));
+    progress_(progress);
+  }
+
+  void OnGrant(const SlotArbiter::Grant& grant) {
+    const bool changes = grant.workers != grant_.workers;
+    grant_ = grant;
+    RecordWorkers();
+    if (changes) {
+      elastic::FleetEvent event;
+      event.kind = elastic::FleetEvent::Kind::kGranted;
+      event.workers = grant.workers;
+      GatewayMessage message;
+      *message.mutable_event() = ToMessage(event);
+      Tell(message);
+    }
+  }
+
+  // For SHOW JOB, when it has changed.
+  void RecordWorkers() {
+    catalog::JobWorkers workers;
+    workers.now = std::count_if(living_.begin(), living_.end(), [](const auto& process) {
+      return process.second.role == elastic::Role::kWorker;
+    });
+    workers.wanted = grant_.wanted;
+    workers.min = plan_.strategy().min_workers();
+    workers.max = plan_.strategy().max_workers();
+    if (!recorded_ || !(workers == *recorded_)) {
+      job_.Workers(workers);
+      recorded_ = workers;
+    }
+  }
+
+  void Launch(const LaunchMessage& launch) {
+    const elastic::ProcessSpec spec = FromMessage(launch);
+    const Status status = share_->Launch(spec);
+    if (status.ok()) {
+      living_[spec.name] = {spec.role, spec.name, spec.incarnation, spec.server_index};
+    }
+    GatewayMessage message;
+    message.mutable_launched()->set_id(launch.id());
+    ToMessage(status, message.mutable_launched()->mutable_error());
+    Tell(message);
+    RecordWorkers();
+  }
+
+  void Tell(const GatewayMessage& message) {
+    if (master_runs_) {
+      // A master that has just died: the next one is told what is there.
+      static_cast<void>(share_->Send(master_name_, message.SerializeAsString()));
+    }
+  }
+
+  Result<TrainReport> ReadAnswer() {
+    if (answer_.has_error()) {
+      return FromMessage(answer_.error());
+    }
+    const OutcomeMessage& outcome = answer_.outcome();
+    job_.job().rows_read = outcome.rows_read();
+    job_.job().rows_trained = outcome.rows_trained();
+    job_.job().rows_retried = outcome.rows_retried();
+    job_.job().rows_skipped = outcome.rows_skipped();
+    return FromMessage(outcome, job_.id());
+  }
+
+  const plan::TrainPlan& plan_;
+  Context& context_;
+  JobRecord& job_;
+  const elastic::ProgressCallback& progress_;
+  elastic::MasterSeat seat_;
+  const std::string master_name_;
+  const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+  std::map<std::string, elastic::LivingProcess> living_;
+  SlotArbiter::Grant grant_;
+  std::optional<catalog::JobWorkers> recorded_;
+  bool master_runs_ = false;
+  int64_t rows_done_ = 0;
+  MasterMessage answer_;
+  std::unique_ptr<LocalCluster::Share> share_;  // last: what is left of the job ends first
+};
 
 }  // namespace
 
 Result<TrainReport> TrainOnMaster(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                                   const elastic::ProgressCallback& progress) {
-  MasterConfig config;
-  config.set_source_url(context.source.url());
-  config.set_job(job.id());
-  config.set_binary(context.binary);
-  *config.mutable_plan() = plan;
-
-  elastic::ProcessSpec spec;
-  spec.role = elastic::Role::kMaster;
-  spec.name = fmt::format("job{}-master", job.id());
-  spec.config = config.SerializeAsString();
-  spec.secret = context.source.secret();
-  spec.priority = plan.strategy().priority();
-
-  MasterWatch watch(progress);
-  ASSIGN_OR_RETURN(
-      const auto fleet,
-      LocalFleet::Make({context.binary, [&watch](const std::string&, const std::string& bytes) {
-                          watch.OnMessage(bytes);
-                        }}));
-  fleet->Watch([&watch](const elastic::FleetEvent& event) { watch.OnEvent(event); });
-  RETURN_IF_ERROR(fleet->Launch(spec));
-  Status stopped;
-  const elastic::FleetEvent exit = watch.WaitForExit(
-      job.stop_token(), [&] { stopped = fleet->Stop(spec.name, kMasterGraceSeconds); });
-  RETURN_IF_ERROR(stopped);
-  const MasterMessage last = watch.last();
-  if (job.stop_token().stop_requested() && !last.has_outcome()) {
-    return Cancelled("the training was cancelled");
+  if (context.cluster == nullptr) {
+    return FailedPrecondition("this session cannot start processes")
+        .Hint("engine.strategy='local' trains in the session's own process");
   }
-  return ReadOutcome(last, exit, job);
-}
-
-int RunMasterProcess(const std::string& config, const std::string& secret, std::stop_token stop) {
-  constexpr int kFailed = 1;
-  MasterConfig parsed;
-  Status status = parsed.ParseFromString(config)
-                      ? RunMaster(parsed, secret, std::move(stop))
-                      : Internal("the master's configuration is damaged");
-  if (status.ok()) {
-    return 0;
-  }
-  const Status sent = SendToLauncher(ToMessage(status).SerializeAsString());
-  if (!sent.ok()) {
-    status.Add(sent);
-  }
-  std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  return kFailed;
+  return MasterKeeper(plan, context, job, progress).Run();
 }
 
 }  // namespace sluice::executor

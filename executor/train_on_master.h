@@ -5,8 +5,10 @@
 
 namespace sluice::executor {
 
-// The gateway's side of a training on processes: starts `sluice master` with the plan, passes on
-// its progress, and returns what it committed. Stops it (and with it the whole fleet) on cancel.
+// The gateway's side of a training on processes: starts `sluice master` with the plan, does for it
+// what it wants of the context's cluster, passes on its progress, and returns what it committed. A
+// master that is lost is followed by another, which is told what processes of the job live. On
+// cancel, and at the end, all of them are ended.
 Result<TrainReport> TrainOnMaster(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                                   const elastic::ProgressCallback& progress);
 

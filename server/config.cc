@@ -15,16 +15,26 @@ namespace sluice::server {
 namespace {
 
 constexpr int64_t kMostStatements = 1'000;  // each holds a thread and a database connection
+constexpr int64_t kMostSlots = 1'024;       // larger numbers are typing errors
+constexpr int64_t kMostMebibytes = int64_t{1} << 30;
 
 struct Key {
   const char* name;
-  std::string Config::*text;  // nullptr: max_statements, the only number
+  std::string Config::*text = nullptr;
+  int64_t Config::*number = nullptr;  // where there is no text
+  int64_t least = 0, most = 0;
 };
 constexpr Key kKeys[] = {
-    {"source", &Config::source},     {"grpc", &Config::grpc},
-    {"tls_cert", &Config::tls_cert}, {"tls_key", &Config::tls_key},
-    {"max_statements", nullptr},     {"log_level", &Config::log_level},
-    {"user", &Config::user},         {"history_file", &Config::history_file},
+    {"source", &Config::source},
+    {"grpc", &Config::grpc},
+    {"tls_cert", &Config::tls_cert},
+    {"tls_key", &Config::tls_key},
+    {"max_statements", nullptr, &Config::max_statements, 1, kMostStatements},
+    {"slots", nullptr, &Config::slots, 0, kMostSlots},
+    {"memory_limit", nullptr, &Config::memory_limit, 0, kMostMebibytes},
+    {"log_level", &Config::log_level},
+    {"user", &Config::user},
+    {"history_file", &Config::history_file},
 };
 
 std::string_view Trim(std::string_view text) {
@@ -49,12 +59,12 @@ Status SetKey(Config& config, std::string_view name, const std::string& value,
     }
     int64_t number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc() || end != value.data() + value.size() || number < 1 ||
-        number > kMostStatements) {
-      return InvalidArgument(fmt::format("{}: {} must be an integer from 1 to {}, not '{}'", where,
-                                         name, kMostStatements, value));
+    if (error != std::errc() || end != value.data() + value.size() || number < key.least ||
+        number > key.most) {
+      return InvalidArgument(fmt::format("{}: {} must be an integer from {} to {}, not '{}'", where,
+                                         name, key.least, key.most, value));
     }
-    config.max_statements = number;
+    config.*key.number = number;
     return OkStatus();
   }
   Status unknown = InvalidArgument(fmt::format("{}: no setting '{}'", where, name));
@@ -143,11 +153,18 @@ Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags) {
   return config;
 }
 
+executor::LocalCluster::Options ClusterOptions(const Config& config) {
+  executor::LocalCluster::Options options;
+  options.slots.slots = static_cast<double>(config.slots);
+  options.slots.memory_bytes = config.memory_limit << 20;
+  return options;
+}
+
 std::string PrintConfig(const Config& config) {
   std::string text;
   for (const Key& key : kKeys) {
     std::string value =
-        key.text != nullptr ? config.*key.text : fmt::format("{}", config.max_statements);
+        key.text != nullptr ? config.*key.text : fmt::format("{}", config.*key.number);
     const size_t scheme = value.find("://");
     const size_t at = value.rfind('@');
     if (key.text == &Config::source && scheme != std::string::npos && at != std::string::npos) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "executor/local_cluster.h"
 
 namespace sluice::server {
 
@@ -21,6 +22,10 @@ struct Config {
   std::string tls_key;
   // Scripts that a gateway runs at the same time; each holds a thread and database connections.
   int64_t max_statements = 32;
+  // What the workers and parameter servers of all jobs may ask for together: processors
+  // (engine.cpu of each worker) and MiB (engine.memory of each process). 0: what the machine has.
+  int64_t slots = 0;
+  int64_t memory_limit = 0;
   // Lowest level of log lines on standard error: debug, info, warn, error, off.
   std::string log_level = "warn";
   // Who the jobs of a shell belong to.
@@ -35,6 +40,9 @@ using ConfigValues = std::vector<std::pair<std::string, std::string>>;
 // unknown key or a value out of range is an error that names where it stood. SLUICE_<KEY> is the
 // environment's spelling of a key.
 Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags);
+
+// The machine's share that its jobs may use.
+executor::LocalCluster::Options ClusterOptions(const Config& config);
 
 // "key = value" lines, as LoadConfig reads them; a password in `source` is left out.
 std::string PrintConfig(const Config& config);

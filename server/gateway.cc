@@ -57,7 +57,7 @@ Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Config& c
 class GrpcGateway final : public Gateway {
  public:
   GrpcGateway(std::unique_ptr<SourcePool> sources, const Config& config)
-      : scripts_(std::move(sources), config.user, config.max_statements),
+      : scripts_(std::move(sources), config),
         gateway_service_(MakeGatewayService(scripts_)),
         sqlflow_service_(MakeSqlflowService(scripts_)) {}
 

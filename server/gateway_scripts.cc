@@ -32,11 +32,11 @@ Status ApplySettings(const std::vector<std::string>& settings, Session& session)
 
 }  // namespace
 
-GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources, std::string user,
-                               int64_t max_scripts)
+GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources, const Config& config)
     : sources_(std::move(sources)),
-      user_(std::move(user)),
-      max_scripts_(static_cast<size_t>(max_scripts)),
+      user_(config.user),
+      cluster_(ClusterOptions(config)),
+      max_scripts_(static_cast<size_t>(config.max_statements)),
       watcher_([this](const std::stop_token& end) { WatchClients(end); }) {}
 
 GatewayScripts::~GatewayScripts() {
@@ -54,7 +54,7 @@ Status GatewayScripts::Run(const Script& script, IsGone is_gone, executor::Resul
 Status GatewayScripts::RunAdmitted(const Script& script, const std::stop_token& stop,
                                    executor::ResultSink& sink, const StatementObserver& observer) {
   ASSIGN_OR_RETURN(SourcePool::Lease source, sources_->Acquire());
-  Session session(*source, script.user.empty() ? user_ : script.user);
+  Session session(*source, script.user.empty() ? user_ : script.user, &cluster_);
   session.set_stop(stop);
   if (script.settings != nullptr) {
     RETURN_IF_ERROR(ApplySettings(*script.settings, session));

@@ -12,6 +12,8 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "executor/local_cluster.h"
+#include "server/config.h"
 #include "server/session.h"
 #include "server/source_pool.h"
 #include "server/statement.h"
@@ -26,7 +28,7 @@ namespace sluice::server {
 // client goes away or the gateway ends. Both services run through it. Thread-safe.
 class GatewayScripts {
  public:
-  GatewayScripts(std::unique_ptr<SourcePool> sources, std::string user, int64_t max_scripts);
+  GatewayScripts(std::unique_ptr<SourcePool> sources, const Config& config);
   ~GatewayScripts();
 
   SourcePool& sources() { return *sources_; }
@@ -59,6 +61,7 @@ class GatewayScripts {
 
   const std::unique_ptr<SourcePool> sources_;
   const std::string user_;
+  executor::LocalCluster cluster_;
   const size_t max_scripts_;
   Mutex mutex_;
   std::condition_variable_any script_began_;

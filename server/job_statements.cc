@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <iterator>
 #include <mutex>
+#include <optional>
 
 #include "base/clock.h"
 #include "catalog/data_source.h"
@@ -114,6 +116,38 @@ Status ShowJobs(Session& session, executor::ResultSink& sink) {
   return rows.SendTo(sink);
 }
 
+namespace {
+
+// The last that was recorded; nothing of a job without processes.
+std::optional<catalog::JobWorkers> LastWorkers(const std::vector<catalog::JobMetric>& metrics) {
+  catalog::JobWorkers workers;
+  int64_t* const values[] = {&workers.now, &workers.wanted, &workers.min, &workers.max};
+  bool any = false;
+  for (const catalog::JobMetric& metric : metrics) {
+    for (size_t i = 0; i < std::size(values); ++i) {
+      if (metric.name == catalog::kJobWorkersMetrics[i]) {
+        *values[i] = static_cast<int64_t>(metric.value);
+        any = true;
+      }
+    }
+  }
+  return any ? std::optional(workers) : std::nullopt;
+}
+
+// Whether it ever had a worker decides between one that has not begun and one that was pushed back.
+std::string ConditionOf(const catalog::JobWorkers& workers,
+                        const std::vector<catalog::JobMetric>& metrics) {
+  if (workers.now >= workers.min) {
+    return "Running";
+  }
+  const bool begun = std::any_of(metrics.begin(), metrics.end(), [](const auto& metric) {
+    return metric.name == catalog::kJobWorkersMetrics[0] && metric.value > 0;
+  });
+  return begun ? "Degraded" : "Waiting";
+}
+
+}  // namespace
+
 Status ShowJob(int64_t id, Span span, Session& session, executor::ResultSink& sink) {
   ASSIGN_OR_RETURN(const catalog::Job job, FindJob(id, span, session));
   ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, session.source().jobs().Events(id));
@@ -137,6 +171,16 @@ Status ShowJob(int64_t id, Span span, Session& session, executor::ResultSink& si
   rows.Add({"rows", "trained", number(job.rows_trained)});
   rows.Add({"rows", "retried", number(job.rows_retried)});
   rows.Add({"rows", "skipped", number(job.rows_skipped)});
+  ASSIGN_OR_RETURN(const std::vector<catalog::JobMetric> metrics,
+                   session.source().jobs().Metrics(id));
+  if (const std::optional<catalog::JobWorkers> workers = LastWorkers(metrics)) {
+    if (job.state == catalog::JobState::kRunning) {
+      rows.Add({"workers", "state", ConditionOf(*workers, metrics)});
+      rows.Add({"workers", "now", number(workers->now)});
+      rows.Add({"workers", "wanted", number(workers->wanted)});
+    }
+    rows.Add({"workers", "allowed", fmt::format("{}..{}", workers->min, workers->max)});
+  }
   for (const catalog::JobEvent& event : events) {
     rows.Add(
         {"event", event.kind, fmt::format("{} {}", FormatTimestamp(event.micros), event.detail)});

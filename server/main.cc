@@ -55,6 +55,13 @@ void AddCommon(CLI::App& command, CommonFlags& common) {
   AddConfigFlag(command, "--user", "user", "whose jobs they are (default: $USER)", common);
 }
 
+void AddFleetFlags(CLI::App& command, CommonFlags& common) {
+  AddConfigFlag(command, "--slots", "slots",
+                "processors that the workers of all jobs may take (0: the machine's)", common);
+  AddConfigFlag(command, "--memory-limit", "memory_limit",
+                "MiB that their processes may take (0: the machine's)", common);
+}
+
 void AddFormat(CLI::App& command, std::string& format) {
   command.add_option("--format", format, "how rows are printed")
       ->check(CLI::IsMember({"table", "csv", "json"}))
@@ -99,6 +106,7 @@ void AddSql(CLI::App& app, CommandLine& line) {
   AddCommon(*sql, line.common);
   sql->add_option("--gateway", line.sql.gateway, "HOST:PORT of a running gateway");
   sql->add_option("--gateway-ca", line.sql.gateway_ca, "PEM file: talk TLS to the gateway");
+  AddFleetFlags(*sql, line.common);
   sql->add_option("-c,-e,--command", "run these statements (may be repeated)")->take_all();
   sql->add_option("-f,--file", "run this file; - is standard input (may be repeated)")->take_all();
   AddFormat(*sql, line.sql.format);
@@ -124,6 +132,7 @@ void AddServe(CLI::App& app, CommandLine& line) {
   AddConfigFlag(*serve, "--tls-key", "tls_key", "PEM file", line.common);
   AddConfigFlag(*serve, "--max-statements", "max_statements", "scripts at the same time (32)",
                 line.common);
+  AddFleetFlags(*serve, line.common);
   serve->add_flag("--print-config", line.print_config, "print the resulting configuration and end");
   serve->callback([&line] {
     line.run = [&line] {

@@ -42,8 +42,8 @@ const std::vector<SettingSpec>& Settings() {
   return settings;
 }
 
-Session::Session(catalog::DataSource& source, std::string user)
-    : source_(source), user_(std::move(user)) {
+Session::Session(catalog::DataSource& source, std::string user, executor::LocalCluster* cluster)
+    : source_(source), user_(std::move(user)), cluster_(cluster) {
   const unsigned cpus = std::thread::hardware_concurrency();  // 0 when unknown
   if (cpus > 0) {
     planner_options_.local_cpus = static_cast<int>(cpus);

@@ -14,16 +14,22 @@ namespace sluice::catalog {
 class DataSource;
 }
 
+namespace sluice::executor {
+class LocalCluster;
+}
+
 namespace sluice::server {
 
 // One client: who it is, which database it talks to, what it has SET. Belongs to one thread; only
 // its stop token is shared.
 class Session {
  public:
-  Session(catalog::DataSource& source, std::string user);
+  // `cluster`: where its trainings start processes; null: nowhere.
+  Session(catalog::DataSource& source, std::string user, executor::LocalCluster* cluster = nullptr);
 
   catalog::DataSource& source() { return source_; }
   const std::string& user() const { return user_; }
+  executor::LocalCluster* cluster() const { return cluster_; }
   const planner::Options& planner_options() const { return planner_options_; }
 
   // SET sluice.name = value: an unknown name is told with the nearest one, a wrong value with what
@@ -38,6 +44,7 @@ class Session {
  private:
   catalog::DataSource& source_;
   const std::string user_;
+  executor::LocalCluster* const cluster_;
   planner::Options planner_options_;
   std::stop_token stop_;
 };

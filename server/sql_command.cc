@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "catalog/data_source.h"
+#include "executor/local_cluster.h"
 #include "server/commands.h"
 #include "server/gateway_client.h"
 #include "server/session.h"
@@ -63,7 +64,8 @@ int RunOnSource(const Config& config, const SqlOptions& options, Interrupts& int
   if (!source.ok()) {
     return Fail(source.status(), kExitStatementFailed);
   }
-  Session session(**source, config.user);
+  executor::LocalCluster cluster(ClusterOptions(config));
+  Session session(**source, config.user, &cluster);
   const ScriptRunner runner = [&session](const std::string& script, std::stop_token stop,
                                          executor::ResultSink& sink) {
     session.set_stop(std::move(stop));

@@ -43,7 +43,8 @@ Status PlanAndExecute(const parser::ExtendedStatement& statement, std::string_vi
   ASSIGN_OR_RETURN(const plan::Plan plan,
                    planner::MakePlan(statement, session.source(), session.planner_options()));
   log::Debug("planned seconds={:.6f}", SecondsBetween(begin, clock.Now()));
-  executor::Context context{session.source(), session.user(), std::string(sql), session.stop(), ""};
+  executor::Context context{session.source(), session.user(), std::string(sql), session.stop(),
+                            session.cluster()};
   return executor::Execute(plan, context, sink);
 }
 

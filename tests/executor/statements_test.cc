@@ -50,7 +50,7 @@ class StatementsTest : public testing::Test {
           },
           statement);
       ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(*extended, *source_, {}));
-      Context context{*source_, "tester", sql, stop_.get_token(), ""};
+      Context context{*source_, "tester", sql, stop_.get_token()};
       RETURN_IF_ERROR(Execute(plan, context, *sink));
     }
     return OkStatus();

@@ -122,6 +122,39 @@ TEST_F(LocalFleetTest, MessagesReachTheLauncherWhole) {
   EXPECT_THAT(messages_, ::testing::ElementsAre("talker:one", "talker:two", "talker:three"));
 }
 
+TEST_F(LocalFleetTest, MessagesReachTheProcessInOrder) {
+  ASSERT_TRUE(Launch("listener", "head -c 30 <&4 | tr -d '\\0' >&2").ok());
+  for (const char* text : {"a", "bc", "def"}) {
+    ASSERT_TRUE(fleet_->Send("listener", text).ok());
+  }
+  EXPECT_EQ(WaitForExit("listener").message, "\1a\2bc\3def");
+  EXPECT_EQ(fleet_->Send("nobody", "a").code(), Code::kNotFound);
+}
+
+// A process that does not listen costs the others nothing.
+TEST_F(LocalFleetTest, MessagesNobodyReadsDoNotBlock) {
+  ASSERT_TRUE(Launch("deaf", "exec sleep 1000").ok());
+  ASSERT_TRUE(fleet_->Send("deaf", std::string(8 << 20, 'x')).ok());
+  ASSERT_TRUE(Launch("good", "exit 0").ok());
+  EXPECT_EQ(WaitForExit("good").exit_class, ExitClass::kOk);
+}
+
+TEST_F(LocalFleetTest, ItsMemoryLimitIsOutOfMemory) {  // K22
+  const auto fleet = LocalFleet::Make({SLUICE_BINARY, nullptr}).value();
+  fleet->Watch([this](const FleetEvent& event) {
+    const std::lock_guard lock(mutex_);
+    events_.push_back(event);
+    changed_.notify_all();
+  });
+  elastic::ProcessSpec spec;
+  spec.name = "fat";
+  spec.config.assign(200 << 20, 'x');  // read into memory, whatever it is
+  spec.resources.memory_bytes = 100 << 20;
+  ASSERT_TRUE(fleet->Launch(spec).ok());
+  const FleetEvent exit = WaitForExit("fat");
+  EXPECT_EQ(exit.exit_class, ExitClass::kOutOfMemory) << exit.exit_code << exit.message;
+}
+
 TEST_F(LocalFleetTest, SecretsAreNotInTheCommandLineOrTheEnvironment) {
   ASSERT_TRUE(Launch("quiet", Say("ready") + "while :; do sleep 0.1; done", "s3cr3t-pa55").ok());
   WaitForMessages(1);

@@ -64,5 +64,15 @@ TEST_F(ConfigTest, PrintsWhatItLoadsButNoPassword) {
   EXPECT_EQ(loaded->max_statements, config.max_statements);
 }
 
+TEST_F(ConfigTest, SlotsAndMemoryOfTheCluster) {
+  const auto config = LoadConfig(Write("slots = 6\nmemory_limit = 2048\n"), {});
+  ASSERT_TRUE(config.ok()) << config.status().ToString();
+  const executor::LocalCluster::Options options = ClusterOptions(*config);
+  EXPECT_EQ(options.slots.slots, 6);
+  EXPECT_EQ(options.slots.memory_bytes, int64_t{2} << 30);
+  EXPECT_NE(LoadConfig("", {{"slots", "-1"}}).status().ToString().find("from 0 to 1024"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace sluice::server

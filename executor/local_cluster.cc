@@ -1,0 +1,128 @@
+#include "executor/local_cluster.h"
+
+#include <fmt/core.h>
+
+#include <vector>
+
+#include "base/log.h"
+
+namespace sluice::executor {
+
+Result<LocalFleet*> LocalCluster::Fleet() {
+  const MutexLock lock(mutex_);
+  if (fleet_ == nullptr) {
+    LocalFleet::Options options;
+    options.binary = options_.binary;
+    options.on_message = [this](const std::string& name, const std::string& bytes) {
+      if (const Owner owner = OwnerOf(name); owner.listener != nullptr) {
+        owner.listener->on_message(name, bytes);
+      }
+    };
+    ASSIGN_OR_RETURN(fleet_, LocalFleet::Make(std::move(options)));
+    fleet_->Watch([this](const elastic::FleetEvent& event) {
+      const Owner owner = OwnerOf(event.name);
+      if (owner.listener != nullptr) {
+        owner.listener->on_event(event);
+      }
+      if (event.kind == elastic::FleetEvent::Kind::kExited) {
+        if (event.role == elastic::Role::kWorker) {
+          arbiter_.WorkerEnded(owner.job, owner.memory_bytes,
+                               event.exit_class == elastic::ExitClass::kOutOfMemory);
+        }
+        Forget(event.name);
+      }
+    });
+  }
+  return fleet_.get();
+}
+
+LocalCluster::Owner LocalCluster::OwnerOf(const std::string& name) {
+  const MutexLock lock(mutex_);
+  const auto found = owners_.find(name);
+  return found == owners_.end() ? Owner() : found->second;
+}
+
+void LocalCluster::Forget(const std::string& name) {
+  const MutexLock lock(mutex_);
+  owners_.erase(name);
+  gone_.notify_all();
+}
+
+Result<std::unique_ptr<LocalCluster::Share>> LocalCluster::Open(const SlotArbiter::Request& request,
+                                                                Listener listener) {
+  RETURN_IF_ERROR(Fleet().status());
+  const auto shared = std::make_shared<const Listener>(std::move(listener));
+  ASSIGN_OR_RETURN(const int64_t job, arbiter_.Enter(request, shared->on_grant));
+  return std::make_unique<Share>(*this, job, shared);
+}
+
+Result<int> LocalCluster::ProcessId(const std::string& name) {
+  ASSIGN_OR_RETURN(const LocalFleet* fleet, Fleet());
+  return fleet->ProcessId(name);
+}
+
+Status LocalCluster::Share::Launch(const elastic::ProcessSpec& spec) {
+  Owner owner{listener_, job_, 0};
+  elastic::ProcessSpec granted = spec;
+  const bool worker = spec.role == elastic::Role::kWorker;
+  if (worker) {
+    owner.memory_bytes = cluster_.arbiter_.WorkerStarted(job_);
+    granted.resources.memory_bytes = owner.memory_bytes;
+  }
+  bool fresh = false;
+  {
+    const MutexLock lock(cluster_.mutex_);
+    fresh = cluster_.owners_.emplace(spec.name, owner).second;
+  }
+  const Status status =
+      fresh ? cluster_.fleet_->Launch(granted)
+            : AlreadyExists(fmt::format("a process named '{}' runs already", spec.name));
+  if (fresh && !status.ok()) {
+    cluster_.Forget(spec.name);
+  }
+  if (worker && !status.ok()) {
+    cluster_.arbiter_.WorkerEnded(job_, owner.memory_bytes, false);
+  }
+  return status;
+}
+
+void LocalCluster::Share::Report(uint32_t workers, double rows_per_second, double rows_left) {
+  cluster_.arbiter_.Report(job_, workers, rows_per_second, rows_left);
+}
+
+Status LocalCluster::Share::Stop(const std::string& name, double grace_seconds) {
+  return cluster_.fleet_->Stop(name, grace_seconds);
+}
+
+Status LocalCluster::Share::Send(const std::string& name, std::string_view bytes) {
+  return cluster_.fleet_->Send(name, bytes);
+}
+
+LocalCluster::Share::~Share() {
+  std::vector<std::string> left;
+  {
+    const MutexLock lock(cluster_.mutex_);
+    for (const auto& [name, owner] : cluster_.owners_) {
+      if (owner.listener == listener_) {
+        left.push_back(name);
+      }
+    }
+  }
+  for (const std::string& name : left) {
+    const Status status = cluster_.fleet_->Stop(name, 0);
+    if (!status.ok()) {
+      log::Debug("ending {}: {}", name, status.message());  // it has ended by itself just now
+    }
+  }
+  {
+    MutexLock lock(cluster_.mutex_);
+    for (const std::string& name : left) {
+      while (cluster_.owners_.contains(name) && cluster_.owners_.at(name).listener == listener_) {
+        cluster_.gone_.wait(lock.native());
+      }
+    }
+  }
+  cluster_.arbiter_.Leave(job_);
+}
+
+}  // namespace sluice::executor

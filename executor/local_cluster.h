@@ -1,0 +1,80 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "elastic/fleet.h"
+#include "executor/local_fleet.h"
+#include "executor/slot_arbiter.h"
+
+namespace sluice::executor {
+
+// This machine as a small cluster: the processes of all jobs of one gateway (or one shell). It
+// lives as long as they do; when it goes, its processes go. Starts nothing, not even a thread,
+// before the first job. Thread-safe.
+class LocalCluster {
+ public:
+  struct Options {
+    std::string binary;  // that is started for every role; empty: /proc/self/exe
+    SlotArbiter::Options slots;
+  };
+  explicit LocalCluster(Options options) : options_(std::move(options)), arbiter_(options_.slots) {}
+  ~LocalCluster() = default;  // no Share is left by then
+
+  // Called from the cluster's own threads, in the order in which things happen; must not block.
+  struct Listener {
+    std::function<void(const elastic::FleetEvent&)> on_event;
+    std::function<void(const std::string& name, const std::string& bytes)> on_message;
+    SlotArbiter::OnGrant on_grant;
+  };
+
+  // The processes of one job.
+  class Share {
+   public:
+    Share(LocalCluster& cluster, int64_t job, std::shared_ptr<const Listener> listener)
+        : cluster_(cluster), job_(job), listener_(std::move(listener)) {}
+    ~Share();  // kills what is left of the job, and waits until it is gone
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+    Status Launch(const elastic::ProcessSpec& spec);
+    Status Stop(const std::string& name, double grace_seconds);
+    Status Send(const std::string& name, std::string_view bytes);
+    // How the job goes with so many workers.
+    void Report(uint32_t workers, double rows_per_second, double rows_left);
+
+   private:
+    LocalCluster& cluster_;
+    const int64_t job_;  // the arbiter's number
+    const std::shared_ptr<const Listener> listener_;
+  };
+  // The job waits, without a process, until it is granted workers.
+  Result<std::unique_ptr<Share>> Open(const SlotArbiter::Request& request, Listener listener);
+
+  // For tests that kill real processes.
+  Result<int> ProcessId(const std::string& name);
+
+ private:
+  Result<LocalFleet*> Fleet() EXCLUDES(mutex_);
+  struct Owner {
+    std::shared_ptr<const Listener> listener;
+    int64_t job = 0;
+    int64_t memory_bytes = 0;  // of a worker, as the arbiter said
+  };
+  Owner OwnerOf(const std::string& name) EXCLUDES(mutex_);
+  void Forget(const std::string& name) EXCLUDES(mutex_);
+
+  const Options options_;
+  SlotArbiter arbiter_;
+  Mutex mutex_;
+  std::condition_variable gone_;
+  std::map<std::string, Owner> owners_ GUARDED_BY(mutex_);
+  std::unique_ptr<LocalFleet> fleet_;  // last: its thread uses the rest
+};
+
+}  // namespace sluice::executor

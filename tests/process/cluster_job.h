@@ -1,0 +1,123 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "catalog/data_source.h"
+#include "catalog/job_store.h"
+#include "executor/executor.h"
+#include "executor/local_cluster.h"
+#include "parser/parser.h"
+#include "planner/plan.pb.h"
+#include "planner/planner.h"
+#include "tests/support/recording_sink.h"
+
+namespace sluice::executor {
+
+// Statements whose trainings run as processes of the real binary, over a SQLite file.
+class ClusterJobs : public ::testing::Test {
+ protected:
+  static constexpr int64_t kRows = 60'000;
+
+  void SetUp() override {
+    std::string pattern = ::testing::TempDir() + "/sluice-cluster-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    source_ = Open();
+    const Status made =
+        source_
+            ->Execute(
+                "CREATE TABLE points AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT "
+                "i + 1 FROM n WHERE i < " +
+                    std::to_string(kRows) +
+                    ") SELECT i, (i * 7919 % 1000) / 500.0 - 1 AS a, (i * 104729 % 997) / "
+                    "500.0 - 1 AS b, ((i * 7919 % 1000) + (i * 104729 % 997) > 1000) AS y "
+                    "FROM n",
+                nullptr, {})
+            .status();
+    ASSERT_TRUE(made.ok()) << made.ToString();
+  }
+  void TearDown() override {
+    source_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  static LocalCluster::Options Machine(double slots) {
+    LocalCluster::Options options;
+    options.binary = SLUICE_BINARY;
+    options.slots.slots = slots;
+    return options;
+  }
+  std::unique_ptr<catalog::DataSource> Open() const {
+    return catalog::OpenDataSource(Url()).value();
+  }
+  std::string Url() const { return "sqlite:" + folder_.string() + "/test.db"; }
+
+  static std::string TrainText(const std::string& model, const std::string& attributes) {
+    return "SELECT a, b, y FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[8], " +
+           attributes + " LABEL y INTO " + model;
+  }
+  // Each call has a source of its own, as each script of a gateway has.
+  static Status Run(const std::string& sql, LocalCluster& cluster, catalog::DataSource& source,
+                    RecordingSink& sink, const std::stop_token& stop = {}) {
+    ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
+    const auto& train = std::get<parser::TrainStatement>(statements.at(0));
+    ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(train, source, {}));
+    Context context{source, "tester", sql, stop, &cluster};
+    return Execute(plan, context, sink);
+  }
+  std::vector<std::string> Events(int64_t job) const {
+    std::vector<std::string> lines;
+    const std::vector<catalog::JobEvent> events = source_->jobs().Events(job).value();
+    for (const catalog::JobEvent& event : events) {
+      lines.push_back(event.kind + " " + event.detail);
+    }
+    return lines;
+  }
+  int Count(int64_t job, const std::string& kind) const {
+    int count = 0;
+    for (const std::string& line : Events(job)) {
+      count += line.starts_with(kind + " ") ? 1 : 0;
+    }
+    return count;
+  }
+
+  // Processes by parent, zombies left out.
+  static std::multimap<int, int> Children() {
+    std::multimap<int, int> children;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      std::ifstream in(entry.path() / "stat");
+      std::string name, state;
+      int pid = 0, parent = 0;
+      if (in >> pid >> name >> state >> parent && state != "Z") {
+        children.emplace(parent, pid);
+      }
+    }
+    return children;
+  }
+  static int ChildrenOf(int pid) { return static_cast<int>(Children().count(pid)); }
+  static bool Eventually(const std::function<bool()>& holds, double seconds = 30) {
+    for (int i = 0; i < 100 * seconds; ++i) {
+      if (holds()) {
+        return true;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+
+  std::filesystem::path folder_;
+  std::unique_ptr<catalog::DataSource> source_;
+};
+
+}  // namespace sluice::executor

@@ -1,0 +1,118 @@
+#include "tests/process/cluster_job.h"
+
+#include <gmock/gmock.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <csignal>
+
+extern char** environ;  // NOLINT: POSIX declares it nowhere
+
+namespace sluice::executor {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+TEST_F(ClusterJobs, JobsShareOneClusterAndLeaveNothing) {
+  LocalCluster cluster(Machine(8));
+  Status first = Internal("not run");
+  std::thread other([&] {
+    const auto source = Open();
+    RecordingSink sink;
+    first = Run(TrainText("m1", "engine.num_workers=2, engine.num_ps=1"), cluster, *source, sink);
+  });
+  RecordingSink sink;
+  const Status second =
+      Run(TrainText("m2", "engine.num_workers=2, engine.num_ps=2"), cluster, *source_, sink);
+  other.join();
+  EXPECT_TRUE(first.ok()) << first.ToString();
+  EXPECT_TRUE(second.ok()) << second.ToString();
+  EXPECT_EQ(ChildrenOf(getpid()), 0);
+}
+
+// What a takeover needs of the processes' side: the master's death kills nobody else, another one
+// is started, is told who lives, and can be reached where the first one was.
+TEST_F(ClusterJobs, AKilledMasterIsFollowedAndItsProcessesLive) {
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  bool killed = false;
+  int children = 0;
+  sink.on_progress = [&] {
+    if (!killed && sink.progress.back().workers == 2) {
+      killed = true;
+      children = ChildrenOf(getpid());
+      kill(cluster.ProcessId("job1-master").value(), SIGKILL);
+    }
+  };
+  const Status status =
+      Run(TrainText("m", "train.epoch=200, engine.num_workers=2, engine.num_ps=1"), cluster,
+          *source_, sink);
+  EXPECT_EQ(children, 4);
+  EXPECT_THAT(status.ToString(), HasSubstr("3 of the job's processes were left for master 2"));
+  EXPECT_THAT(Events(1), Contains("master_lost term 1: exit code 137"));
+  EXPECT_THAT(Events(1), Contains("master_started term 2: 3 processes of the job live"));
+  EXPECT_EQ(source_->jobs().Find(1)->state, catalog::JobState::kFailed);
+  EXPECT_EQ(ChildrenOf(getpid()), 0);
+}
+
+TEST_F(ClusterJobs, MastersThatKeepDyingAreNotStartedForEver) {
+  const std::filesystem::path program = folder_ / "dies.sh";
+  std::ofstream(program) << "#!/bin/sh\necho 'no luck' >&2\nexit 1\n";
+  chmod(program.c_str(), S_IRWXU);
+  LocalCluster::Options machine = Machine(8);
+  machine.binary = program.string();
+  LocalCluster cluster(machine);
+  RecordingSink sink;
+  const Status status = Run(TrainText("m", "engine.num_workers=2"), cluster, *source_, sink);
+  EXPECT_THAT(status.ToString(), HasSubstr("exit code 1 and no answer, as did those before it"));
+  EXPECT_THAT(status.ToString(), HasSubstr("no luck"));
+  EXPECT_EQ(Count(1, "master_lost"), 6);
+}
+
+TEST_F(ClusterJobs, ACancelledJobEndsItsProcesses) {
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  std::stop_source stop;
+  sink.on_progress = [&] { stop.request_stop(); };
+  const Status status = Run(TrainText("m", "train.epoch=2000, engine.num_workers=2"), cluster,
+                            *source_, sink, stop.get_token());
+  EXPECT_EQ(status.code(), Code::kCancelled) << status.ToString();
+  EXPECT_EQ(ChildrenOf(getpid()), 0);
+}
+
+TEST_F(ClusterJobs, WhenTheGatewayDiesEverythingDies) {
+  std::string binary = SLUICE_BINARY, source = "--source=" + Url(),
+              sql = "--command=" + TrainText("m", "train.epoch=2000, engine.num_workers=2");
+  std::string command = "sql";
+  char* arguments[] = {binary.data(), command.data(), source.data(), sql.data(), nullptr};
+  pid_t gateway = 0;
+  ASSERT_EQ(posix_spawn(&gateway, binary.c_str(), nullptr, nullptr, arguments, environ), 0);
+  std::vector<int> processes;
+  EXPECT_TRUE(Eventually([&] {
+    processes.clear();
+    for (const auto& [parent, pid] : Children()) {
+      if (parent == gateway) {
+        processes.push_back(pid);
+      }
+    }
+    return processes.size() >= 4;  // master, server, workers: all are the gateway's own
+  }));
+  kill(gateway, SIGKILL);
+  waitpid(gateway, nullptr, 0);
+  // Well before they would give up because nobody answers.
+  EXPECT_TRUE(Eventually(
+      [&] {
+        for (const auto& [parent, pid] : Children()) {
+          if (std::find(processes.begin(), processes.end(), pid) != processes.end()) {
+            return false;
+          }
+        }
+        return true;
+      },
+      10));
+}
+
+}  // namespace
+}  // namespace sluice::executor
