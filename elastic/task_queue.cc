@@ -127,7 +127,9 @@ std::optional<Task> TaskQueue::Help(Incarnation owner, TimePoint now) {
   bool split = false;
   for (const auto& [id, lease] : state_.leases()) {
     const QueueState::Range& range = state_.ranges().at(lease.key);
-    if (lease.owner == owner || lease.expired || range.holders.size() > 1) {
+    // A shard on which code has failed is tried by one worker at a time.
+    const bool suspect = state_.failures().contains(lease.task.shard);
+    if (lease.owner == owner || lease.expired || suspect || range.holders.size() > 1) {
       continue;
     }
     const double elapsed = SecondsBetween(lease.since, now);

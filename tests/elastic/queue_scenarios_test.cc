@@ -192,6 +192,11 @@ TEST_F(Straggler, S12_AStoppedWorkersTaskIsIssuedAgain) {
   EXPECT_FALSE(queue_.Help(2, At(6)).has_value()) << "one copy is enough";
 }
 
+TEST_F(Straggler, S8_NobodyRacesATaskOnWhichCodeHasFailed) {
+  queue_.ChargeFailure(7, late_.shard);
+  EXPECT_FALSE(queue_.Help(1, At(6)).has_value());
+}
+
 TEST_F(Straggler, S19_TheFirstAtTheEndHasFinishedTheTaskOnce) {
   const Task copy = *queue_.Help(1, At(6));
   ASSERT_EQ(*queue_.Report(9, Trained(late_, 4, 10), At(7)), Answer::kAccepted);
