@@ -154,6 +154,7 @@ void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoin
   queue_.TakeOver(term, adopted, now);
   next_evaluation_task_ = -1 - (term << kEvaluationBitsOfATerm);
   fleet_ = true;
+  wanted_ = wanted_.value_or(options_.workers);  // until the fleet grants another number
   described_at_ = now;
   described_ = queue_.totals();
   if (finished()) {
@@ -169,9 +170,7 @@ void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoin
       GiveUp(incarnation, ExitClass::kPreempted, "gone when the master was replaced", now);
     }
   }
-  while (members_.size() + later_starts_.size() < options_.workers) {
-    StartWorker(now);
-  }
+  Scale(*wanted_, now);
   Advance(now);
 }
 
