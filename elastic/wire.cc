@@ -10,7 +10,8 @@ namespace sluice::elastic {
 namespace {
 
 constexpr auto kFirstWait = std::chrono::milliseconds(20);
-constexpr auto kLongestWait = std::chrono::milliseconds(1000);
+// Short: a job stands still until everybody has found its next master.
+constexpr auto kLongestWait = std::chrono::milliseconds(200);
 
 }  // namespace
 
@@ -165,7 +166,7 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
