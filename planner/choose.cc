@@ -42,7 +42,8 @@ constexpr double kFraction = 0.05;
 constexpr double kMostValidationRows = 20'000;
 
 constexpr int64_t kRowsPerShard = 10'000;
-constexpr int64_t kMostRowsPerShard = 50'000;
+// A process holds two shards: more would cost memory, and save nothing any more.
+constexpr int64_t kMostRowsPerShard = 32'000;
 constexpr int64_t kShardsPerWorker = 8;  // so that the last one of a slow worker is short
 // Parameters that one server can exchange without being the bottleneck.
 constexpr int64_t kParametersPerServer = 16'000'000;
