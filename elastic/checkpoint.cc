@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,6 +26,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "checkpoint-";
 constexpr std::string_view kDraft = "draft-";
 constexpr char kManifest[] = "manifest";
+constexpr char kLock[] = "lock";
 
 Status SystemError(const std::string& what, const std::string& path) {
   const int error = errno;
@@ -89,6 +91,10 @@ std::string Encode(const CheckpointManifest& manifest) {
   proto.set_synchronous(manifest.synchronous);
   proto.set_servers(manifest.servers);
   proto.set_queue_state(manifest.queue_state);
+  proto.set_steps(manifest.steps);
+  proto.set_epoch(manifest.epoch);
+  proto.set_plan(manifest.plan);
+  proto.set_data(manifest.data);
   for (const CheckpointManifest::File& file : manifest.files) {
     ToProto(file, proto.add_files());
   }
@@ -115,6 +121,10 @@ Result<CheckpointManifest> Decode(std::string_view bytes) {
                               proto.synchronous(),
                               proto.servers(),
                               proto.queue_state(),
+                              proto.steps(),
+                              proto.epoch(),
+                              proto.plan(),
+                              proto.data(),
                               {}};
   for (const CheckpointFileProto& file : proto.files()) {
     manifest.files.push_back(FromProto(file));
@@ -155,35 +165,64 @@ std::string DescribeModel(const models::ModelSpec& spec, const models::Network& 
   return text;
 }
 
+// Copies of a directory share it; it ends with the last of them.
+struct CheckpointDirectory::Opener {
+  ~Opener() {
+    if (lock >= 0) {
+      close(lock);
+    }
+  }
+  int lock = -1;
+  uint64_t last = 0;  // cut that was begun: a draft's name is never used again
+};
+
+CheckpointDirectory::CheckpointDirectory(std::string path, uint32_t keep)
+    : path_(std::move(path)), keep_(keep), opener_(std::make_shared<Opener>()) {}
+
 Result<CheckpointDirectory> CheckpointDirectory::Open(const std::string& path, uint32_t keep) {
   std::error_code error;
   if (!fs::exists(path, error)) {
     fs::create_directories(path, error);
     if (error) {
       return FailedPrecondition(
-          fmt::format("cannot create the checkpoint directory '{}': {}", path, error.message()));
+          fmt::format("cannot create the folder '{}': {}", path, error.message()));
     }
   } else if (!fs::is_directory(path, error)) {
-    return FailedPrecondition(fmt::format("train.checkpoint_dir '{}' is not a directory", path));
+    return FailedPrecondition(fmt::format("'{}' is not a folder", path));
   }
   CheckpointDirectory directory(path, keep);
+  // Looked at first: nothing is made, and nothing removed, in a folder that is somebody else's.
   bool others = false;
+  std::vector<fs::path> drafts;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(kDraft)) {
-      fs::remove_all(entry.path(), error);  // of a process that died while it wrote
+      drafts.push_back(entry.path());
     } else {
-      others = others || !name.starts_with(kPrefix);
+      others = others || (!name.starts_with(kPrefix) && name != kLock);
     }
   }
   if (error) {
     return FailedPrecondition(
-        fmt::format("cannot read the checkpoint directory '{}': {}", path, error.message()));
+        fmt::format("cannot read the folder '{}': {}", path, error.message()));
   }
   if (others && directory.Cuts().empty()) {
     return FailedPrecondition(
                fmt::format("'{}' has files in it, and no checkpoints: it is not ours", path))
-        .Hint("train.checkpoint_dir names a directory for checkpoints alone");
+        .Hint("name a folder that is for the checkpoints of one job alone");
+  }
+  const std::string lock = fmt::format("{}/{}", path, kLock);
+  directory.opener_->lock = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (directory.opener_->lock < 0) {
+    return FailedPrecondition(
+        fmt::format("cannot write into the folder '{}': {}", path, std::strerror(errno)));
+  }
+  if (flock(directory.opener_->lock, LOCK_EX | LOCK_NB) != 0) {
+    return FailedPrecondition(fmt::format("another job is writing checkpoints into '{}'", path))
+        .Hint("one job at a time has a folder; SHOW JOBS lists what runs");
+  }
+  for (const fs::path& draft : drafts) {
+    fs::remove_all(draft, error);  // of a process that died while it wrote
   }
   return directory;
 }
@@ -213,7 +252,8 @@ std::string CheckpointDirectory::PathOf(uint64_t cut) const {
 Result<CheckpointDirectory::Draft> CheckpointDirectory::Begin() {
   const std::vector<uint64_t> cuts = Cuts();
   Draft draft;
-  draft.cut = cuts.empty() ? 1 : cuts.back() + 1;
+  draft.cut = std::max(cuts.empty() ? 0 : cuts.back(), opener_->last) + 1;
+  opener_->last = draft.cut;
   draft.path = fmt::format("{}/{}{}", path_, kDraft, draft.cut);
   std::error_code error;
   fs::remove_all(draft.path, error);
@@ -243,45 +283,66 @@ Status CheckpointDirectory::Commit(const Draft& draft, CheckpointManifest manife
   return Prune();
 }
 
+Status CheckpointDirectory::Remove(uint64_t cut) const {
+  // Renamed first: what is half removed is not taken for a checkpoint.
+  const std::string old = fmt::format("{}/{}{}-old", path_, kDraft, cut);
+  std::error_code error;
+  fs::remove_all(old, error);
+  fs::rename(PathOf(cut), old, error);
+  if (!error) {
+    fs::remove_all(old, error);
+  }
+  return error ? Unavailable(fmt::format("cannot remove the checkpoint '{}': {}", PathOf(cut),
+                                         error.message()))
+               : Status();
+}
+
 Status CheckpointDirectory::Prune() const {
   const std::vector<uint64_t> cuts = Cuts();
   for (size_t i = 0; keep_ > 0 && i + keep_ < cuts.size(); ++i) {
-    // The manifest first: what is half removed is not taken for a checkpoint.
-    std::error_code error;
-    fs::remove(fmt::format("{}/{}", PathOf(cuts[i]), kManifest), error);
-    fs::remove_all(PathOf(cuts[i]), error);
-    if (error) {
-      return Unavailable(
-          fmt::format("cannot remove an old checkpoint in '{}': {}", path_, error.message()));
-    }
+    RETURN_IF_ERROR(Remove(cuts[i]));
   }
   return Status();
 }
 
-Result<std::optional<CheckpointDirectory::Found>> CheckpointDirectory::Newest(
-    const std::string& model) const {
+// The newest last: what is left after a crash in the middle can still be continued.
+Status CheckpointDirectory::Clear() const {
+  for (const uint64_t cut : Cuts()) {
+    RETURN_IF_ERROR(Remove(cut));
+  }
+  return Status();
+}
+
+Result<std::optional<CheckpointDirectory::Found>> CheckpointDirectory::Newest() const {
   Found found;
   const std::vector<uint64_t> cuts = Cuts();
   for (auto cut = cuts.rbegin(); cut != cuts.rend(); ++cut) {
     found.path = PathOf(*cut);
     Result<CheckpointManifest> manifest = ReadWhole(found.path);
-    if (!manifest.ok()) {
-      found.damaged.push_back(fmt::format("{}: {}", found.path, manifest.status().message()));
-      continue;
+    if (manifest.ok()) {
+      found.manifest = std::move(*manifest);
+      return std::optional<Found>(std::move(found));
     }
-    if (manifest->model != model) {
-      return FailedPrecondition(fmt::format("'{}' is a checkpoint of another model", found.path))
-          .Detail(fmt::format("it is of {}; this is {}", manifest->model, model))
-          .Hint("train.checkpoint_dir must be empty or of the same model");
-    }
-    found.manifest = std::move(*manifest);
-    return std::optional<Found>(std::move(found));
+    found.damaged.push_back(fmt::format("{}: {}", found.path, manifest.status().message()));
   }
   if (cuts.empty()) {
     return std::optional<Found>();
   }
   return Internal(fmt::format("every checkpoint in '{}' is damaged", path_))
-      .Detail(found.damaged.front());
+      .SqlState("XX001")
+      .Detail(found.damaged.front())
+      .Hint("empty the folder or name another: the training begins anew");
+}
+
+Result<std::optional<CheckpointDirectory::Found>> CheckpointDirectory::Newest(
+    const std::string& model) const {
+  ASSIGN_OR_RETURN(std::optional<Found> found, Newest());
+  if (found.has_value() && found->manifest.model != model) {
+    return FailedPrecondition(fmt::format("'{}' is a checkpoint of another model", found->path))
+        .Detail(fmt::format("it is of {}; this is {}", found->manifest.model, model))
+        .Hint("empty the folder or name another");
+  }
+  return found;
 }
 
 Result<std::string> CheckpointDirectory::ReadPartition(const std::string& path,
@@ -292,6 +353,13 @@ Result<std::string> CheckpointDirectory::ReadPartition(const std::string& path,
                                 bytes.size(), file.bytes));
   }
   return bytes;
+}
+
+std::string DescribeCheckpoint(const CheckpointDirectory& directory,
+                               const CheckpointDirectory::Draft& draft, int64_t steps,
+                               uint64_t bytes) {
+  return fmt::format("step {} in {} ({}{}, {} bytes)", steps, directory.path(), kPrefix, draft.cut,
+                     bytes);
 }
 
 }  // namespace sluice::elastic

@@ -11,10 +11,12 @@
 #include "elastic/fleet.h"
 #include "elastic/grpc_links.h"
 #include "elastic/job.h"
+#include "elastic/job_checkpoints.h"
 #include "elastic/job_handle.h"
 #include "elastic/job_options_internal.h"
 #include "elastic/master_service.h"
 #include "elastic/parameter_fleet.h"
+#include "elastic/wire_internal.h"
 #include "models/model.h"
 #include "planner/plan.pb.h"
 
@@ -35,6 +37,9 @@ constexpr double kDrainGraceSeconds = 1.8;
 constexpr double kHungGraceSeconds = 0;
 // The first step of an all-reduce job waits so long for workers that start slowly.
 constexpr double kGatherSeconds = 2;
+// A job that loses its parameters again and again before it has written another checkpoint has
+// something wrong with it.
+constexpr int kMostReturns = 5;
 // Killed processes end at once; a fleet that does not say so is not waited for.
 constexpr auto kStopWait = std::chrono::seconds(10);
 
@@ -123,8 +128,13 @@ class Roster {
 class FleetJob {
  public:
   FleetJob(const plan::TrainPlan& plan, catalog::DataSource& source, Fleet& fleet,
-           const models::Network& network, MasterSeat seat)
-      : plan_(plan), source_(source), fleet_(fleet), network_(network), seat_(std::move(seat)) {}
+           const models::Network& network, MasterSeat seat, JobCheckpoints* checkpoints)
+      : plan_(plan),
+        source_(source),
+        fleet_(fleet),
+        network_(network),
+        seat_(std::move(seat)),
+        checkpoints_(checkpoints) {}
   ~FleetJob() {
     if (roster_ != nullptr) {
       parameters_->Stop();
@@ -140,8 +150,11 @@ class FleetJob {
     if (seat_.token.empty()) {
       ASSIGN_OR_RETURN(seat_.token, MakeJobToken());
     }
+    ASSIGN_OR_RETURN(std::unique_ptr<Master> mind,
+                     MakeMaster(options, checkpoints_, SteadyClock().Now()));
     MasterHost host(
-        options, [this](const Master::Action& action) { return Act(action); }, progress, events);
+        std::move(*mind), nullptr, 0, [this](const Master::Action& action) { return Act(action); },
+        progress, events);
     host_ = &host;
     MakeParameters(host);
     ASSIGN_OR_RETURN(master_, MasterServer::Start(
@@ -158,10 +171,13 @@ class FleetJob {
     door.Attach(nullptr);
     // Before the host goes: workers' last calls and the fleet's events arrive in it.
     parameters_->Stop();
+    lost_parameters_ = AllReduces() ? host.parameters_lost() : parameters_->lost_partitions();
     roster_->StopAll(fleet_);
     master_.reset();
     return outcome;
   }
+  // It failed because the last copy of some parameters was lost.
+  bool lost_parameters() const { return lost_parameters_; }
 
  private:
   Result<TrainOutcome> RunOn(MasterHost& host, const std::stop_token& stop) {
@@ -191,6 +207,18 @@ class FleetJob {
     options.replicas = plan_.strategy().replicas() > 0;
     options.token = seat_.token;
     options.term = seat_.term;
+    if (checkpoints_ != nullptr && !AllReduces()) {
+      const CheckpointManifest about = checkpoints_->Manifest();
+      options.checkpoints = checkpoints_->directory();
+      options.model = about.model;
+      options.plan = about.plan;
+      options.data = about.data;
+      options.synchronous = IsSynchronous(plan_);
+      options.restore = checkpoints_->restore();
+      if (options.restore.has_value()) {
+        options.partitions = options.restore->manifest.partitions;
+      }
+    }
     config_.set_partitions(options.partitions);
     ParameterFleet::Hooks hooks;
     hooks.start = [this](ServerId server) { return StartServer(server); };
@@ -203,6 +231,8 @@ class FleetJob {
       host.AddEvent(kind, detail);
     };
     hooks.fail = [&host](const Status& cause) { host.Abort(cause); };
+    hooks.cut = [&host](CheckpointManifest* manifest) { return host.SaveCut(manifest); };
+    hooks.checkpoint_over = [&host] { host.OnCheckpoint(); };
     parameters_ = std::make_unique<ParameterFleet>(options, std::move(hooks));
   }
 
@@ -216,6 +246,10 @@ class FleetJob {
     worker_config_ = config_;
     if (base != nullptr) {
       (AllReduces() ? worker_config_ : config_).set_base_weights(models::SaveWeights(*base));
+    }
+    if (AllReduces() && checkpoints_ != nullptr && checkpoints_->restore().has_value()) {
+      worker_config_.set_restore_from(checkpoints_->restore()->path);
+      ToProto(checkpoints_->restore()->manifest.files.at(0), worker_config_.mutable_restore_file());
     }
     worker_config_.set_source_url(source_.url());
     *worker_config_.mutable_dataset() = dataset;
@@ -295,8 +329,52 @@ class FleetJob {
       }
       case Master::Action::Kind::kKeepWeights:
         return parameters_->Keep();
+      case Master::Action::Kind::kCheckpoint:
+        BeginCheckpoint();
+        return Status();
+      case Master::Action::Kind::kCommitCheckpoint:
+        CommitWorldCut();
+        return Status();
     }
     return Status();
+  }
+
+  // A checkpoint that cannot be written does not end the job.
+  void BeginCheckpoint() {
+    if (!AllReduces()) {
+      parameters_->RequestCheckpoint();
+      return;
+    }
+    CheckpointDirectory directory = checkpoints_->directory();
+    const Result<CheckpointDirectory::Draft> draft = directory.Begin();
+    if (draft.ok()) {
+      host_->OfferDraft(*draft);
+    } else {
+      host_->AddEvent("checkpoint_failed", draft.status().message());
+      host_->OnCheckpoint();
+    }
+  }
+
+  // All-reduce: the parameters are in the draft; the manifest makes it a checkpoint.
+  void CommitWorldCut() {
+    const std::optional<Master::WorldCut> cut = host_->TakeWorldCut();
+    if (!cut.has_value()) {
+      return;  // given up meanwhile
+    }
+    CheckpointManifest manifest = checkpoints_->Manifest();
+    manifest.partitions = 1;
+    manifest.synchronous = true;
+    manifest.queue_state = cut->manifest.queue_state;
+    manifest.steps = cut->manifest.steps;
+    manifest.epoch = cut->manifest.epoch;
+    manifest.files = cut->manifest.files;
+    CheckpointDirectory directory = checkpoints_->directory();
+    const Status committed = directory.Commit(cut->draft, manifest);
+    host_->AddEvent(committed.ok() ? "checkpoint_written" : "checkpoint_failed",
+                    committed.ok() ? DescribeCheckpoint(directory, cut->draft, manifest.steps,
+                                                        manifest.files[0].bytes)
+                                   : committed.message());
+    host_->OnCheckpoint();
   }
 
   const plan::TrainPlan& plan_;
@@ -304,12 +382,24 @@ class FleetJob {
   Fleet& fleet_;
   const models::Network& network_;
   MasterSeat seat_;
+  JobCheckpoints* const checkpoints_;  // null: none
+  bool lost_parameters_ = false;
   MasterHost* host_ = nullptr;
   ProcessConfig config_, worker_config_;
   std::unique_ptr<ParameterFleet> parameters_;
   std::unique_ptr<MasterServer> master_;
   std::shared_ptr<Roster> roster_;
 };
+
+uint64_t CutOf(const JobCheckpoints& checkpoints) {
+  return checkpoints.restore().has_value() ? checkpoints.restore()->manifest.cut : 0;
+}
+
+std::string DescribeReturn(const JobCheckpoints& checkpoints) {
+  return checkpoints.restore().has_value()
+             ? fmt::format("step {}", checkpoints.restore()->manifest.steps)
+             : "the beginning";
+}
 
 }  // namespace
 
@@ -319,7 +409,8 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
                                   const catalog::DatasetSpec* validation,
                                   const models::NetworkWeights* base,
                                   const ProgressCallback& progress, const EventCallback& events,
-                                  std::stop_token stop, JobHandle* handle) {
+                                  std::stop_token stop, JobHandle* handle,
+                                  JobCheckpoints* checkpoints) {
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(plan.model()));
   if (base != nullptr) {
@@ -338,8 +429,23 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
     meetings.expected_members = options.workers;
     meetings.gather_seconds = kGatherSeconds;
   }
-  FleetJob job(plan, source, fleet, *network, seat);
-  return job.Run(options, dataset, validation, base, progress, events, stop, handle);
+  options.checkpoint_steps = checkpoints != nullptr ? checkpoints->every_steps() : 0;
+  for (int returns = 0;; ++returns) {
+    FleetJob job(plan, source, fleet, *network, seat, checkpoints);
+    Result<TrainOutcome> outcome =
+        job.Run(options, dataset, validation, base, progress, events, stop, handle);
+    if (outcome.ok() || checkpoints == nullptr || !job.lost_parameters() || stop.stop_requested()) {
+      return outcome;
+    }
+    const uint64_t cut = CutOf(*checkpoints);
+    RETURN_IF_ERROR(checkpoints->GoBack());
+    returns = CutOf(*checkpoints) > cut ? 0 : returns;
+    if (returns == kMostReturns) {
+      return outcome;
+    }
+    events.on_event("rolled_back", fmt::format("to {}: {}", DescribeReturn(*checkpoints),
+                                               outcome.status().message()));
+  }
 }
 
 }  // namespace sluice::elastic

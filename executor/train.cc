@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
+#include "elastic/job_checkpoints.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/result_rows.h"
@@ -88,9 +89,25 @@ struct Trained {
   std::string weights;
 };
 
+// The snapshot to train on; a job with checkpoints also knows how many rows it has.
+Result<catalog::DatasetSpec> DataToTrainOn(const Datasets& datasets,
+                                           elastic::JobCheckpoints* checkpoints) {
+  catalog::DatasetSpec data = datasets.train->spec();
+  if (checkpoints == nullptr) {
+    return data;
+  }
+  if (data.counted_rows() == 0) {
+    ASSIGN_OR_RETURN(const int64_t rows, datasets.train->CountRows());
+    data.set_counted_rows(rows);
+  }
+  return checkpoints->DataToRun(
+      data, datasets.validation == nullptr ? nullptr : &datasets.validation->spec());
+}
+
 Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& source,
                              const Datasets& datasets, JobRecord& job, const TrainingFleet* fleet,
-                             const elastic::ProgressCallback& progress) {
+                             const elastic::ProgressCallback& progress,
+                             elastic::JobCheckpoints* checkpoints) {
   models::NetworkWeights base;
   if (plan.has_base()) {
     ASSIGN_OR_RETURN(const std::string bytes, LoadBase(plan, source));
@@ -106,16 +123,17 @@ Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& s
   events.on_event = [&job](const std::string& kind, const std::string& detail) {
     job.Event(kind, detail);
   };
+  ASSIGN_OR_RETURN(const catalog::DatasetSpec data, DataToTrainOn(datasets, checkpoints));
   Trained trained;
   if (fleet != nullptr) {
     ASSIGN_OR_RETURN(
         trained.outcome,
-        elastic::TrainOnFleet(plan, source, fleet->fleet, fleet->seat, datasets.train->spec(),
-                              validation, start, progress, events, job.stop_token()));
+        elastic::TrainOnFleet(plan, source, fleet->fleet, fleet->seat, data, validation, start,
+                              progress, events, job.stop_token(), nullptr, checkpoints));
   } else {
     ASSIGN_OR_RETURN(trained.outcome,
-                     elastic::TrainInProcess(plan, source, datasets.train->spec(), validation,
-                                             start, progress, events, job.stop_token()));
+                     elastic::TrainInProcess(plan, source, data, validation, start, progress,
+                                             events, job.stop_token(), checkpoints));
   }
   trained.weights = models::SaveWeights(trained.outcome.weights);
   return trained;
@@ -123,9 +141,10 @@ Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& s
 
 Result<Trained> Train(const plan::TrainPlan& plan, catalog::DataSource& source,
                       const Datasets& datasets, JobRecord& job, const TrainingFleet* fleet,
-                      const elastic::ProgressCallback& progress) {
+                      const elastic::ProgressCallback& progress,
+                      elastic::JobCheckpoints* checkpoints) {
   if (!IsTrees(plan)) {
-    return TrainNetwork(plan, source, datasets, job, fleet, progress);
+    return TrainNetwork(plan, source, datasets, job, fleet, progress, checkpoints);
   }
   std::string base;
   if (plan.has_base()) {
@@ -167,14 +186,43 @@ Status SendReport(const TrainReport& report, ResultSink& sink) {
   return rows.SendTo(sink);
 }
 
+// Before there is a job: says from where it goes on, or why it cannot.
+Status LookAtCheckpoints(const plan::TrainPlan& plan, ResultSink& sink) {
+  ASSIGN_OR_RETURN(const std::optional<elastic::JobCheckpoints> checkpoints,
+                   elastic::JobCheckpoints::Open(plan));
+  if (!checkpoints.has_value() || !checkpoints->restore().has_value()) {
+    return OkStatus();
+  }
+  for (const std::string& damaged : checkpoints->damaged()) {
+    sink.Notice(fmt::format("a damaged checkpoint is passed over: {}", damaged));
+  }
+  const elastic::CheckpointDirectory::Found& found = *checkpoints->restore();
+  sink.Notice(fmt::format("the training goes on from step {} in epoch {}: {}", found.manifest.steps,
+                          found.manifest.epoch, found.path));
+  return OkStatus();
+}
+
 }  // namespace
 
-Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
+Result<TrainReport> TrainAndCommit(const plan::TrainPlan& wanted, catalog::DataSource& source,
                                    JobRecord& job, const TrainingFleet* fleet,
                                    const elastic::ProgressCallback& progress) {
   const TimePoint started = SteadyClock().Now();
+  ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
+                   elastic::JobCheckpoints::Open(wanted));
+  const plan::TrainPlan plan = checkpoints.has_value() ? checkpoints->PlanToRun(wanted) : wanted;
   ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, source));
-  ASSIGN_OR_RETURN(const Trained trained, Train(plan, source, datasets, job, fleet, progress));
+  if (checkpoints.has_value()) {
+    for (const std::string& damaged : checkpoints->damaged()) {
+      job.Event("checkpoint_damaged", damaged);
+    }
+    // A master that takes over (its term is a later one) goes on by the journal instead.
+    if (fleet != nullptr && fleet->seat.term > 1) {
+      checkpoints->GoOn();
+    }
+  }
+  ASSIGN_OR_RETURN(const Trained trained, Train(plan, source, datasets, job, fleet, progress,
+                                                checkpoints ? &*checkpoints : nullptr));
   const elastic::TrainOutcome& outcome = trained.outcome;
   if (job.stop_token().stop_requested()) {  // cancelled at the very end: nothing is committed
     return Cancelled("the training was cancelled");
@@ -195,6 +243,13 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSou
   TrainReport report;
   ASSIGN_OR_RETURN(report.version,
                    source.models().Put(std::move(version), trained.weights, plan.must_be_new()));
+  if (checkpoints.has_value()) {
+    // The model is there: what is left behind costs the next run of the statement a moment.
+    const Status finished = checkpoints->Finish();
+    if (!finished.ok()) {
+      job.Event("checkpoint_failed", finished.message());
+    }
+  }
   report.loss = outcome.loss;
   report.rows = outcome.rows_per_epoch;
   report.epochs = outcome.epochs;
@@ -214,6 +269,7 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   if (!plan.chosen_because().empty()) {
     sink.Notice(plan.chosen_because());
   }
+  RETURN_IF_ERROR(LookAtCheckpoints(plan, sink));
   catalog::Job description;
   description.kind = "train";
   description.statement = context.statement;

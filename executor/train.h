@@ -43,7 +43,8 @@ struct TrainingFleet {
 };
 
 // Opens the dataset, trains (in this process, or on `fleet` when the plan asks for processes), and
-// commits the model version in one transaction. Nothing is left behind on an error.
+// commits the model version in one transaction. Nothing is left behind on an error but
+// checkpoints, where the plan asks for them: then the same plan goes on from the newest.
 Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
                                    JobRecord& job, const TrainingFleet* fleet,
                                    const elastic::ProgressCallback& progress);

@@ -80,7 +80,10 @@ class World {
       details_.push_back(detail);
     };
     hooks.fail = [](const Status& cause) { ADD_FAILURE() << cause.ToString(); };
-    hooks.queue_state = [this] { return std::to_string(pushed_.load()); };
+    hooks.cut = [this](CheckpointManifest* manifest) {
+      manifest->queue_state = std::to_string(pushed_.load());
+      return Status();
+    };
     fleet_ = std::make_unique<ParameterFleet>(options, std::move(hooks));
     fleet_->Start();
     Await([this] { return fleet_->map().version > 0; });
