@@ -47,6 +47,7 @@ Status Sync(const std::string& path, int flags) {
   return status;
 }
 
+// Not on the disk yet: Sync.
 Status WriteFile(const std::string& path, std::string_view bytes) {
   const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (descriptor < 0) {
@@ -60,9 +61,6 @@ Status WriteFile(const std::string& path, std::string_view bytes) {
     } else if (errno != EINTR) {
       status = SystemError("write", path);
     }
-  }
-  if (status.ok() && fsync(descriptor) != 0) {
-    status = SystemError("sync", path);
   }
   if (close(descriptor) != 0 && status.ok()) {
     status = SystemError("close", path);
@@ -266,15 +264,31 @@ Result<CheckpointDirectory::Draft> CheckpointDirectory::Begin() {
 Result<CheckpointManifest::File> CheckpointDirectory::WritePartition(const std::string& draft,
                                                                      uint32_t partition,
                                                                      std::string_view bytes) {
-  CheckpointManifest::File file{partition, fmt::format("partition-{}", partition), bytes.size(),
-                                Crc32c(bytes)};
-  RETURN_IF_ERROR(WriteFile(fmt::format("{}/{}", draft, file.name), bytes));
-  return file;
+  const Partitions one = {{partition, bytes}};
+  ASSIGN_OR_RETURN(const std::vector<CheckpointManifest::File> files, WritePartitions(draft, one));
+  return files[0];
+}
+
+// All are written before the first is waited for: the disk takes them together.
+Result<std::vector<CheckpointManifest::File>> CheckpointDirectory::WritePartitions(
+    const std::string& draft, const Partitions& partitions) {
+  std::vector<CheckpointManifest::File> files;
+  for (const auto& [partition, bytes] : partitions) {
+    files.push_back(
+        {partition, fmt::format("partition-{}", partition), bytes.size(), Crc32c(bytes)});
+    RETURN_IF_ERROR(WriteFile(fmt::format("{}/{}", draft, files.back().name), bytes));
+  }
+  for (const CheckpointManifest::File& file : files) {
+    RETURN_IF_ERROR(Sync(fmt::format("{}/{}", draft, file.name), O_RDONLY));
+  }
+  return files;
 }
 
 Status CheckpointDirectory::Commit(const Draft& draft, CheckpointManifest manifest) {
   manifest.cut = draft.cut;
-  RETURN_IF_ERROR(WriteFile(fmt::format("{}/{}", draft.path, kManifest), Encode(manifest)));
+  const std::string path = fmt::format("{}/{}", draft.path, kManifest);
+  RETURN_IF_ERROR(WriteFile(path, Encode(manifest)));
+  RETURN_IF_ERROR(Sync(path, O_RDONLY));
   RETURN_IF_ERROR(Sync(draft.path, O_RDONLY | O_DIRECTORY));
   if (std::rename(draft.path.c_str(), PathOf(draft.cut).c_str()) != 0) {
     return SystemError("rename", draft.path);

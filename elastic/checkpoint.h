@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -66,7 +67,10 @@ class CheckpointDirectory {
     std::string path;
   };
   Result<Draft> Begin();
-  // Writes one file of a draft: on the disk when this returns. Static: servers call it.
+  // Writes files of a draft: on the disk when this returns. Static: servers call it.
+  using Partitions = std::map<uint32_t, std::string_view>;
+  static Result<std::vector<CheckpointManifest::File>> WritePartitions(
+      const std::string& draft, const Partitions& partitions);
   static Result<CheckpointManifest::File> WritePartition(const std::string& draft,
                                                          uint32_t partition,
                                                          std::string_view bytes);

@@ -10,9 +10,9 @@
 namespace sluice::elastic {
 namespace {
 
-// Of the time at most a tenth goes into checkpoints, however often they are asked for: the next one
-// waits nine times as long as the last one took.
-constexpr double kPausePerSecond = 9;
+// However often they are asked for, checkpoints are being written at most half of the time: the
+// next one waits as long as the last one took.
+constexpr double kPausePerSecond = 1;
 // Names and incarnations of the new job's processes lie above any that the old job gave out after
 // the cut.
 constexpr uint64_t kIncarnationsOfAJob = uint64_t{1} << 32;
