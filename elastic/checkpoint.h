@@ -14,7 +14,7 @@
 namespace sluice::elastic {
 
 // What a checkpoint is: one consistent cut through a job. The parameters with their slots and
-// windows are in one file for each partition (Partition::Save), whoever holds it then, so that any
+// windows are there partition by partition (Partition::Save), whoever held it then, so that any
 // number of servers can load them.
 struct CheckpointManifest {
   uint64_t cut = 0;   // counts up within a directory
@@ -34,6 +34,7 @@ struct CheckpointManifest {
   struct File {
     uint32_t partition = 0;
     std::string name;
+    uint64_t offset = 0;  // in the file
     uint64_t bytes = 0;
     uint32_t crc = 0;  // CRC-32C
     bool operator==(const File&) const = default;
@@ -48,8 +49,8 @@ std::string DescribeModel(const models::ModelSpec& spec, const models::Network& 
 
 // A directory of checkpoints:
 //   checkpoint-<cut>/manifest            written last, with a CRC-32C of its own
-//   checkpoint-<cut>/partition-<p>
-//   lock                                 held by the one process that has it open
+//   checkpoint-<cut>/partition-<p>       one for each server: its partitions, the first of which is
+//   p lock                                 held by the one process that has it open
 // A checkpoint is written under another name and renamed when all of it is on the disk, so one that
 // has its name is whole, unless the disk has damaged it since. Copies are one opener. Pure but for
 // the file system; not thread-safe.

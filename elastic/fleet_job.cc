@@ -443,8 +443,10 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
     if (returns == kMostReturns) {
       return outcome;
     }
-    events.on_event("rolled_back", fmt::format("to {}: {}", DescribeReturn(*checkpoints),
-                                               outcome.status().message()));
+    if (events.on_event) {
+      events.on_event("rolled_back", fmt::format("to {}: {}", DescribeReturn(*checkpoints),
+                                                 outcome.status().message()));
+    }
   }
 }
 

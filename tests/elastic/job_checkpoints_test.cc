@@ -161,12 +161,14 @@ TEST_F(ResumedJob, P16_AsynchronousTrainsEveryRowOnce) {
   EXPECT_EQ(Count("resumed"), 1);
 }
 
-// With one worker also the asynchronous mode has one course.
+// With one worker and one server also the asynchronous mode has one course. (Of two servers one may
+// have applied the batch that was under way at the cut: its gradient is then another one for the
+// other. It counts once all the same.)
 TEST_F(ResumedJob, P16_AsynchronousWithOneWorkerHasTheSameBits) {
   const auto kind = plan::Strategy::PARAMETER_SERVER;
   const Result<TrainOutcome> undisturbed = Undisturbed(Plan(kind, 1));
-  Stopped(Plan(kind, 1, 2), 2);
-  ExpectSame(Run(Plan(kind, 1, 1)), undisturbed);
+  Stopped(Plan(kind, 1, 1), 2);
+  ExpectSame(Run(Plan(kind, 1, 3)), undisturbed);
 }
 
 TEST_F(ResumedJob, P16_BoundedStalenessTrainsEveryRowOnce) {
@@ -244,9 +246,9 @@ TEST_F(ResumedJob, P12_ADamagedNewestIsPassedOver) {
   Stopped(plan, 3);
   const std::vector<fs::path> before = Checkpoints();
   ASSERT_EQ(before.size(), 2U) << "keep";
-  fs::resize_file(before.back() / "partition-7", 10);
+  fs::resize_file(before.back() / "partition-0", 10);
   EXPECT_THAT(JobCheckpoints::Open(plan).value()->damaged(),
-              Contains(HasSubstr("partition-7' is damaged")));
+              Contains(HasSubstr("partition-0' is damaged")));
   ExpectSame(Run(plan), undisturbed);
 }
 
