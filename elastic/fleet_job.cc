@@ -330,51 +330,17 @@ class FleetJob {
       case Master::Action::Kind::kKeepWeights:
         return parameters_->Keep();
       case Master::Action::Kind::kCheckpoint:
-        BeginCheckpoint();
+        if (AllReduces()) {
+          OfferDraft(*checkpoints_, *host_);
+        } else {
+          parameters_->RequestCheckpoint();
+        }
         return Status();
       case Master::Action::Kind::kCommitCheckpoint:
-        CommitWorldCut();
+        CommitWorldCut(*checkpoints_, *host_);
         return Status();
     }
     return Status();
-  }
-
-  // A checkpoint that cannot be written does not end the job.
-  void BeginCheckpoint() {
-    if (!AllReduces()) {
-      parameters_->RequestCheckpoint();
-      return;
-    }
-    CheckpointDirectory directory = checkpoints_->directory();
-    const Result<CheckpointDirectory::Draft> draft = directory.Begin();
-    if (draft.ok()) {
-      host_->OfferDraft(*draft);
-    } else {
-      host_->AddEvent("checkpoint_failed", draft.status().message());
-      host_->OnCheckpoint();
-    }
-  }
-
-  // All-reduce: the parameters are in the draft; the manifest makes it a checkpoint.
-  void CommitWorldCut() {
-    const std::optional<Master::WorldCut> cut = host_->TakeWorldCut();
-    if (!cut.has_value()) {
-      return;  // given up meanwhile
-    }
-    CheckpointManifest manifest = checkpoints_->Manifest();
-    manifest.partitions = 1;
-    manifest.synchronous = true;
-    manifest.queue_state = cut->manifest.queue_state;
-    manifest.steps = cut->manifest.steps;
-    manifest.epoch = cut->manifest.epoch;
-    manifest.files = cut->manifest.files;
-    CheckpointDirectory directory = checkpoints_->directory();
-    const Status committed = directory.Commit(cut->draft, manifest);
-    host_->AddEvent(committed.ok() ? "checkpoint_written" : "checkpoint_failed",
-                    committed.ok() ? DescribeCheckpoint(directory, cut->draft, manifest.steps,
-                                                        manifest.files[0].bytes)
-                                   : committed.message());
-    host_->OnCheckpoint();
   }
 
   const plan::TrainPlan& plan_;
@@ -390,16 +356,6 @@ class FleetJob {
   std::unique_ptr<MasterServer> master_;
   std::shared_ptr<Roster> roster_;
 };
-
-uint64_t CutOf(const JobCheckpoints& checkpoints) {
-  return checkpoints.restore().has_value() ? checkpoints.restore()->manifest.cut : 0;
-}
-
-std::string DescribeReturn(const JobCheckpoints& checkpoints) {
-  return checkpoints.restore().has_value()
-             ? fmt::format("step {}", checkpoints.restore()->manifest.steps)
-             : "the beginning";
-}
 
 }  // namespace
 
@@ -437,14 +393,13 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
     if (outcome.ok() || checkpoints == nullptr || !job.lost_parameters() || stop.stop_requested()) {
       return outcome;
     }
-    const uint64_t cut = CutOf(*checkpoints);
-    RETURN_IF_ERROR(checkpoints->GoBack());
-    returns = CutOf(*checkpoints) > cut ? 0 : returns;
+    ASSIGN_OR_RETURN(const bool further, checkpoints->GoBack());
+    returns = further ? 0 : returns;
     if (returns == kMostReturns) {
       return outcome;
     }
     if (events.on_event) {
-      events.on_event("rolled_back", fmt::format("to {}: {}", DescribeReturn(*checkpoints),
+      events.on_event("rolled_back", fmt::format("to {}: {}", checkpoints->Beginning(),
                                                  outcome.status().message()));
     }
   }

@@ -187,9 +187,46 @@ CheckpointManifest JobCheckpoints::Manifest() const {
   return about_;
 }
 
-Status JobCheckpoints::GoBack() {
+Result<bool> JobCheckpoints::GoBack() {
+  const uint64_t last = restore_.has_value() ? restore_->manifest.cut : 0;
   ASSIGN_OR_RETURN(restore_, directory_.Newest());
-  return Status();
+  return restore_.has_value() && restore_->manifest.cut > last;
+}
+
+std::string JobCheckpoints::Beginning() const {
+  return restore_.has_value() ? fmt::format("step {}", restore_->manifest.steps) : "the beginning";
+}
+
+void OfferDraft(const JobCheckpoints& checkpoints, MasterHost& host) {
+  CheckpointDirectory directory = checkpoints.directory();
+  const Result<CheckpointDirectory::Draft> draft = directory.Begin();
+  if (draft.ok()) {
+    host.OfferDraft(*draft);
+  } else {
+    host.AddEvent("checkpoint_failed", draft.status().message());
+    host.OnCheckpoint();
+  }
+}
+
+void CommitWorldCut(const JobCheckpoints& checkpoints, MasterHost& host) {
+  const std::optional<Master::WorldCut> cut = host.TakeWorldCut();
+  if (!cut.has_value()) {
+    return;  // given up meanwhile
+  }
+  CheckpointManifest manifest = checkpoints.Manifest();
+  manifest.partitions = 1;
+  manifest.synchronous = true;
+  manifest.queue_state = cut->manifest.queue_state;
+  manifest.steps = cut->manifest.steps;
+  manifest.epoch = cut->manifest.epoch;
+  manifest.files = cut->manifest.files;
+  CheckpointDirectory directory = checkpoints.directory();
+  const Status committed = directory.Commit(cut->draft, manifest);
+  host.AddEvent(committed.ok() ? "checkpoint_written" : "checkpoint_failed",
+                committed.ok() ? DescribeCheckpoint(directory, cut->draft, manifest.steps,
+                                                    manifest.files[0].bytes)
+                               : committed.message());
+  host.OnCheckpoint();
 }
 
 Result<std::unique_ptr<Master>> MakeMaster(const Master::Options& options,

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "elastic/checkpoint.h"
 #include "elastic/master.h"
+#include "elastic/master_host.h"
 
 namespace sluice::catalog {
 class DatasetSpec;
@@ -46,8 +47,10 @@ class JobCheckpoints {
   // A manifest that says whose it is; the cut is the caller's.
   CheckpointManifest Manifest() const;
   // From now on the job goes on from the newest one; from its beginning where there is none. For a
-  // job that has lost its parameters.
-  Status GoBack();
+  // job that has lost its parameters. False: from where it went on the last time.
+  Result<bool> GoBack();
+  // "step 1200", "the beginning": what it goes on from.
+  std::string Beginning() const;
   // The master takes over where another was, by its journal: nothing is restored.
   void GoOn() { restore_.reset(); }
   // The model is in the catalog: nobody needs them any more.
@@ -64,6 +67,11 @@ class JobCheckpoints {
   Span place_;
   CheckpointManifest about_;
 };
+
+// All-reduce: asks for the parameters in a draft; then makes it a checkpoint. One that cannot be
+// written does not end the job.
+void OfferDraft(const JobCheckpoints& checkpoints, MasterHost& host);
+void CommitWorldCut(const JobCheckpoints& checkpoints, MasterHost& host);
 
 // A new master, or the one of the checkpoint.
 Result<std::unique_ptr<Master>> MakeMaster(const Master::Options& options,
