@@ -78,12 +78,13 @@ Status MarkLostJobs(catalog::JobStore& jobs) {
     }
     ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs.Events(job.id));
     const std::string checkpoint = LastCheckpoint(events);
-    const Status lost =
-        Unavailable("the process that ran the job was lost")
-            .Hint(checkpoint.empty()
-                      ? "run the statement again; engine.checkpoint_dir lets the "
-                        "next one go on where it was"
-                      : fmt::format("run it again: it continues from {}", checkpoint));
+    std::string hint = "run the statement again";
+    if (!checkpoint.empty()) {
+      hint = fmt::format("run it again: it continues from {}", checkpoint);
+    } else if (job.kind == "train") {
+      hint += "; with engine.checkpoint_dir it would continue where it was";
+    }
+    const Status lost = Unavailable("the process that ran the job was lost").Hint(hint);
     RETURN_IF_ERROR(jobs.Abandon(job.id, WallMicros(), lost.ToString()));
   }
   return OkStatus();
