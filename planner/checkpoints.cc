@@ -48,9 +48,6 @@ Status FillCheckpoints(const parser::TrainStatement& statement, const models::Mo
         .At(place)
         .Hint("leave engine.checkpoint_dir out, or train a network");
   }
-  if (directory->empty()) {
-    return InvalidArgument("engine.checkpoint_dir is empty; it names a folder").At(place);
-  }
   plan::Checkpoints* checkpoints = plan->mutable_checkpoints();
   checkpoints->set_directory(*directory);
   checkpoints->set_every_steps(attributes.Integer("train.save_checkpoints_steps").value_or(1));

@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -119,45 +118,7 @@ void EstimateMemory(const BoundTrain& bound, plan::TrainPlan* plan) {
                                    int64_t{plan->batch_size()} * columns * kBytesPerValue);
 }
 
-std::string ShapeOf(const models::DenseTensor& tensor) {
-  return fmt::format("{} {}", tensor.name, fmt::join(tensor.shape, " x "));
-}
-
-// What a training continues from must have the shape that it asks for.
-Status CheckBaseShape(const StoredModel& base, const models::Network& network, Span place) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> learnt,
-                   models::Network::Make(base.plan.model()));
-  std::string difference;
-  if (learnt->dense().size() != network.dense().size() ||
-      learnt->tables().size() != network.tables().size()) {
-    difference = fmt::format("it has {} tensors and {} tables; this statement asks for {} and {}",
-                             learnt->dense().size(), learnt->tables().size(),
-                             network.dense().size(), network.tables().size());
-  }
-  for (size_t i = 0; difference.empty() && i < network.dense().size(); ++i) {
-    if (learnt->dense()[i].shape != network.dense()[i].shape) {
-      difference = fmt::format("it has {}; this statement asks for {}", ShapeOf(learnt->dense()[i]),
-                               ShapeOf(network.dense()[i]));
-    }
-  }
-  for (size_t i = 0; difference.empty() && i < network.tables().size(); ++i) {
-    const models::EmbeddingTable& then = learnt->tables()[i];
-    const models::EmbeddingTable& now = network.tables()[i];
-    if (then.rows != now.rows || then.dimension != now.dimension) {
-      difference = fmt::format("table {} is {} x {}; this statement asks for {} x {}", then.name,
-                               then.rows, then.dimension, now.rows, now.dimension);
-    }
-  }
-  return difference.empty()
-             ? OkStatus()
-             : InvalidArgument("the model to continue from has another shape")
-                   .At(place)
-                   .Detail(difference)
-                   .Hint("leave the attributes that shape the network (model.*) out: it has them");
-}
-
-Status FillModel(const parser::TrainStatement& statement, const BoundTrain& bound,
-                 const Options& options, plan::TrainPlan* plan) {
+Status FillModel(const BoundTrain& bound, const Options& options, plan::TrainPlan* plan) {
   const auto seed = static_cast<uint64_t>(
       bound.attributes.Integer("engine.seed").value_or(static_cast<int64_t>(options.default_seed)));
   plan->set_seed(seed);
@@ -177,9 +138,7 @@ Status FillModel(const parser::TrainStatement& statement, const BoundTrain& boun
                                                                : network.status().At(span);
   }
   plan->set_parameter_count((*network)->parameter_count());
-  return bound.base && statement.base_model
-             ? CheckBaseShape(*bound.base, **network, statement.base_model->span)
-             : OkStatus();
+  return OkStatus();
 }
 
 void FillNames(const parser::TrainStatement& statement, const BoundTrain& bound,
@@ -238,7 +197,7 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, BoundTrain
   plan::Plan result;
   plan::TrainPlan* plan = result.mutable_train();
   FillNames(statement, bound, plan);
-  Status errors = FillModel(statement, bound, options, plan);
+  Status errors = FillModel(bound, options, plan);
   errors.Add(FillDecisions(bound, options, plan));
   errors.Add(FillCheckpoints(statement, *bound.type, bound.attributes, plan));
   if (!errors.ok()) {
