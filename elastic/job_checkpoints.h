@@ -51,8 +51,6 @@ class JobCheckpoints {
   Result<bool> GoBack();
   // "step 1200", "the beginning": what it goes on from.
   std::string Beginning() const;
-  // The master takes over where another was, by its journal: nothing is restored.
-  void GoOn() { restore_.reset(); }
   // The model is in the catalog: nobody needs them any more.
   Status Finish() { return directory_.Clear(); }
 

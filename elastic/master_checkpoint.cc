@@ -18,34 +18,6 @@ constexpr double kPausePerSecond = 1;
 constexpr uint64_t kIncarnationsOfAJob = uint64_t{1} << 32;
 constexpr int kEvaluationBitsOfATerm = 40;
 
-void Put(const Task& task, LaneTaskState* state) {
-  state->set_id(task.id);
-  state->set_epoch(task.epoch);
-  state->set_shard(task.shard);
-  state->set_first_batch(task.first_batch);
-  state->set_last_batch(task.last_batch);
-  state->set_range(task.range);
-  state->set_attempt(task.attempt);
-  state->set_round(task.round);
-  state->set_lane(task.lane);
-  state->set_lanes(task.lanes);
-}
-
-Task Get(const LaneTaskState& state) {
-  Task task;
-  task.id = state.id();
-  task.epoch = state.epoch();
-  task.shard = state.shard();
-  task.first_batch = state.first_batch();
-  task.last_batch = state.last_batch();
-  task.range = state.range();
-  task.attempt = state.attempt();
-  task.round = state.round();
-  task.lane = state.lane();
-  task.lanes = state.lanes();
-  return task;
-}
-
 }  // namespace
 
 void Master::CheckpointIfDue(TimePoint now) {
@@ -72,10 +44,6 @@ void Master::SaveCut(CheckpointManifest* manifest) const {
   CutSave save;
   QueueCodec::Write(queue_.state(), save.mutable_queue());
   SaveMind(save.mutable_mind());
-  for (const Task& task : round_) {
-    Put(task, save.add_round());
-  }
-  save.set_best_closed(best_closed_);
   manifest->queue_state = save.SerializeAsString();
   manifest->steps = queue_.steps();
   manifest->epoch = queue_.epoch();
@@ -93,10 +61,10 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   master->queue_ = TaskQueue(std::move(state));
   master->RestoreMind(save.mind(), now);
   master->members_.Restore(save.mind().next_incarnation() + kIncarnationsOfAJob, {});
-  for (const LaneTaskState& lane : save.round()) {
-    master->round_.push_back(Get(lane));
+  master->staleness_.Await({});
+  if (options.all_reduce.has_value()) {
+    master->rendezvous_.emplace(*options.all_reduce);  // the round stays, its members are gone
   }
-  master->best_closed_ = save.best_closed();
   // Tasks and attempts above those of the old job: servers refuse what is older, and tell how far
   // they are with what was handed out before. All members of a world hold its round together.
   const int64_t term = master->queue_.state().term() + 1;

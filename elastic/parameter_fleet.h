@@ -8,12 +8,14 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "elastic/parameter_control.h"
 #include "elastic/partition_map.h"
+#include "elastic/placement.h"
 
 namespace sluice::elastic {
 
@@ -39,6 +41,9 @@ class ParameterFleet {
     bool synchronous = false;
     std::string plan, data;  // CheckpointManifest's
     std::optional<CheckpointDirectory::Found> restore;
+    // Goes on from what an earlier master's fleet remembered, with the servers that live.
+    std::optional<Placement> placement;
+    std::vector<ServerId> living;
   };
   // Called from the fleet's own thread, without a lock.
   struct Hooks {
@@ -52,6 +57,9 @@ class ParameterFleet {
     std::function<Status(CheckpointManifest*)> cut;
     // The checkpoint that was asked for is on the disk, or will not be.
     std::function<void()> checkpoint_over;
+    // Keeps this beyond the master's life, before what follows from it is done. An error: another
+    // master has begun.
+    std::function<Status(const Placement&)> remember;
   };
   ParameterFleet(const Options& options, Hooks hooks);
   ~ParameterFleet();
@@ -105,6 +113,7 @@ class ParameterFleet {
   Status SnapshotAll(const PartitionMap& map) const;
   Status StartServers(size_t count);
   std::map<ServerId, std::string> Registered() const REQUIRES(mutex_);
+  Status Remember(const PartitionMap& map) EXCLUDES(mutex_);
   // Waits for a map that is newer.
   Status AwaitMap(uint64_t newer_than);
 
@@ -128,9 +137,10 @@ class ParameterFleet {
   int losses_ GUARDED_BY(mutex_) = 0;
   // The thread's own.
   int losses_seen_ = 0;
-  bool filling_ = false;  // servers may ship to one that the map does not have
-  uint64_t version_ = 0;  // the last that was tried
-  bool over_ = false;     // partitions are lost
+  std::vector<ServerId> strangers_;  // that the last master has given up
+  bool filling_ = false;             // servers may ship to one that the map does not have
+  uint64_t version_ = 0;             // the last that was tried
+  bool over_ = false;                // partitions are lost
   uint64_t checkpoints_written_ = 0;
   std::jthread thread_;
 };

@@ -13,6 +13,8 @@
 
 #include "base/mutex.h"
 #include "catalog/data_source.h"
+#include "catalog/dataset.pb.h"
+#include "elastic/job_checkpoints.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/local_cluster.h"
@@ -89,6 +91,9 @@ class MasterKeeper {
       }
       Handle(*incident);
     }
+    // Here, not in a master: they stay as they are through all masters of the job.
+    ASSIGN_OR_RETURN(datasets_, OpenDatasets(plan_, context_.source));
+    ASSIGN_OR_RETURN(data_, DataOf(plan_, datasets_));
     for (int lost = 0;; ++seat_.term) {
       const int64_t rows = rows_done_;
       RETURN_IF_ERROR(LaunchMaster());
@@ -102,8 +107,14 @@ class MasterKeeper {
       lost = rows_done_ > rows ? 1 : lost + 1;
       job_.Event("master_lost", fmt::format("term {}: exit code {}", seat_.term, exit.exit_code));
       if (lost > kLostMasters || exit.exit_class == elastic::ExitClass::kConfiguration) {
-        return Internal(fmt::format("the master process ended with exit code {} and no answer{}",
-                                    exit.exit_code, lost > 1 ? ", as did those before it" : ""))
+        return Internal(lost == 1 ? fmt::format("the master process ended with exit code {} and no "
+                                                "answer",
+                                                exit.exit_code)
+                                  : fmt::format("{} masters were lost one after the other, and "
+                                                "nothing was trained in between; the last one "
+                                                "ended with exit code {}",
+                                                lost, exit.exit_code))
+            .Hint("run the statement again; the version in use is untouched")
             .Detail(exit.message);
       }
       Wait(lost == 1 ? 0 : std::ldexp(kFirstWaitSeconds, lost - 2));
@@ -156,6 +167,10 @@ class MasterKeeper {
     config.set_job(job_.id());
     *config.mutable_plan() = plan_;
     ToConfig(seat_, &config);
+    *config.mutable_dataset() = data_;
+    if (datasets_.validation != nullptr) {
+      *config.mutable_validation() = datasets_.validation->spec();
+    }
     elastic::ProcessSpec spec;
     spec.role = elastic::Role::kMaster;
     spec.name = master_name_;
@@ -325,8 +340,16 @@ class MasterKeeper {
   bool master_runs_ = false;
   int64_t rows_done_ = 0;
   MasterMessage answer_;
+  Datasets datasets_;
+  catalog::DatasetSpec data_;
   std::unique_ptr<LocalCluster::Share> share_;  // last: what is left of the job ends first
 };
+
+Result<plan::TrainPlan> PlanOfCheckpoint(const plan::TrainPlan& plan) {
+  ASSIGN_OR_RETURN(const std::optional<elastic::JobCheckpoints> checkpoints,
+                   elastic::JobCheckpoints::Open(plan));
+  return checkpoints.has_value() ? checkpoints->PlanToRun(plan) : plan;
+}
 
 }  // namespace
 
@@ -336,7 +359,9 @@ Result<TrainReport> TrainOnMaster(const plan::TrainPlan& plan, Context& context,
     return FailedPrecondition("this session cannot start processes")
         .Hint("engine.strategy='local' trains in the session's own process");
   }
-  return MasterKeeper(plan, context, job, progress).Run();
+  // Another process opens them to write: here only the plan that they go on with is of interest.
+  ASSIGN_OR_RETURN(const plan::TrainPlan to_run, PlanOfCheckpoint(plan));
+  return MasterKeeper(to_run, context, job, progress).Run();
 }
 
 }  // namespace sluice::executor

@@ -91,7 +91,7 @@ class ResumedJob : public ::testing::Test {
                             saved);
     }
     return TrainOnFleet(plan, *source_, fleet, "job1", data, nullptr, nullptr, {}, events,
-                        stop.get_token(), nullptr, saved);
+                        stop.get_token(), nullptr, {}, saved);
   }
   Result<TrainOutcome> Undisturbed(plan::TrainPlan plan) {
     plan.clear_checkpoints();

@@ -57,6 +57,16 @@ class KilledGateway : public ClusterJobs {
       });
     }));
   }
+  static int MasterOf(pid_t gateway) {
+    for (const auto& [parent, pid] : Children()) {
+      std::ifstream in("/proc/" + std::to_string(pid) + "/cmdline");
+      const std::string line(std::istreambuf_iterator<char>(in), {});
+      if (parent == gateway && line.find("master") != std::string::npos) {
+        return pid;
+      }
+    }
+    return 0;
+  }
   size_t Written() const {
     size_t written = 0;
     std::error_code error;
@@ -137,6 +147,31 @@ TEST_F(KilledGateway, AllReduceResumedHasTheWeightsOfAnUndisturbedRun) {
       Run(TrainText("plain", "train.epoch=12, engine.seed=5, " + workers), cluster, *source_, sink)
           .ok());
   RunWithKills("killed", workers, 2);
+  EXPECT_EQ(Weights("killed"), Weights("plain"));
+}
+
+// A master that took over writes checkpoints like the first one.
+TEST_F(KilledGateway, ALostMasterThenEverythingLost) {
+  const std::string strategy =
+      "engine.num_workers=2, engine.max_workers=2, engine.sync=true, engine.num_ps=2";
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  ASSERT_TRUE(
+      Run(TrainText("plain", "train.epoch=12, engine.seed=5, " + strategy), cluster, *source_, sink)
+          .ok());
+  const std::string train = TrainText("killed", Saved(strategy));
+  const pid_t gateway = Start(train);
+  ASSERT_TRUE(Eventually([&] { return Count(2, "checkpoint_written") > 0; }, 60));
+  const int master = MasterOf(gateway);
+  ASSERT_GT(master, 0);
+  kill(master, SIGKILL);
+  ASSERT_TRUE(Eventually([&] { return Count(2, "master_took_over") > 0; }, 60));
+  const int written = Count(2, "checkpoint_written");
+  ASSERT_TRUE(Eventually([&] { return Count(2, "checkpoint_written") > written; }, 60));
+  KillAll(gateway);
+  const Status status = Run(train, cluster, *source_, sink);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_THAT(sink.notices, Contains(StartsWith("the training goes on from step ")));
   EXPECT_EQ(Weights("killed"), Weights("plain"));
 }
 
