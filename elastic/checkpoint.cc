@@ -258,7 +258,8 @@ Result<CheckpointDirectory::Draft> CheckpointDirectory::Begin() {
   Draft draft;
   draft.cut = std::max(cuts.empty() ? 0 : cuts.back(), opener_->last) + 1;
   opener_->last = draft.cut;
-  draft.path = fmt::format("{}/{}{}", path_, kDraft, draft.cut);
+  // Servers may still write for a master that died: never into the draft of the next one.
+  draft.path = fmt::format("{}/{}{}-{}", path_, kDraft, draft.cut, getpid());
   std::error_code error;
   fs::remove_all(draft.path, error);
   if (!fs::create_directory(draft.path, error)) {
