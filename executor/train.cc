@@ -287,6 +287,7 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& wanted, catalog::DataS
   }
   ASSIGN_OR_RETURN(catalog::ModelVersion version, Commit(plan, source, job, datasets.train->spec(),
                                                          trained.outcome, trained.weights));
+  Finish(checkpoints, job);
   return Report(std::move(version), trained.outcome, SecondsBetween(started, SteadyClock().Now()),
                 job);
 }
