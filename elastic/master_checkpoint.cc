@@ -13,8 +13,7 @@ namespace {
 // However often they are asked for, checkpoints are being written at most half of the time: the
 // next one waits as long as the last one took.
 constexpr double kPausePerSecond = 1;
-// Names and incarnations of the new job's processes lie above any that the old job gave out after
-// the cut.
+// Incarnations of the new job's workers lie above any that the old job gave out after the cut.
 constexpr uint64_t kIncarnationsOfAJob = uint64_t{1} << 32;
 constexpr int kEvaluationBitsOfATerm = 40;
 

@@ -318,9 +318,11 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
   };
   ASSIGN_OR_RETURN(
       const elastic::TrainOutcome outcome,
-      elastic::TrainOnFleet(plan, source, place.fleet, place.seat, place.dataset, place.validation,
+      elastic::TrainOnFleet(plan, source, place.fleet, place.seat, data, place.validation,
                             start.has_value() ? &*start : nullptr, progress, EventsOf(job),
-                            job.stop_token(), nullptr, succession));
+                            job.stop_token(), nullptr, succession,
+                            checkpoints.has_value() ? &*checkpoints : nullptr));
+  Finish(checkpoints, job);
   constexpr double kMicros = 1e6;
   const double seconds =
       static_cast<double>(version->created_micros - job.job().started_micros) / kMicros;
