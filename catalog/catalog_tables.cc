@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kTables[] = {"models",    "model_versions", "model_chunks",
                                         "jobs",      "job_events",     "job_metrics",
-                                        "job_terms", "job_journal"};
+                                        "job_terms", "job_journal",    "job_runners"};
 
 // {id}, {bytes}, {json}, {real} and {stamp:column} are spelled differently by the two databases.
 // The generated time columns are for people and dashboards; the stores read the microseconds.
@@ -54,6 +54,9 @@ constexpr std::string_view kDefinitions[] = {
      " entry {bytes} NOT NULL)"),
 
     "CREATE INDEX IF NOT EXISTS {job_journal:index} ON {job_journal} (job_id)",
+
+    ("CREATE TABLE IF NOT EXISTS {job_runners} (job_id bigint PRIMARY KEY, place text NOT NULL,"
+     " pid bigint NOT NULL, started bigint NOT NULL, seen_micros bigint NOT NULL)"),
 };
 
 // Any number; everybody who creates the tables takes the same lock.
@@ -111,8 +114,8 @@ Result<bool> CatalogTables::Exist(SqlSession& session) {
   const std::string_view query =
       database_.dialect() == Dialect::kPostgres
           ? "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-            " WHERE n.nspname = 'sluice' AND c.relname = 'job_journal'"
-          : "SELECT count(*) FROM sqlite_schema WHERE name = 'sluice_job_journal'";
+            " WHERE n.nspname = 'sluice' AND c.relname = 'job_runners'"
+          : "SELECT count(*) FROM sqlite_schema WHERE name = 'sluice_job_runners'";
   ASSIGN_OR_RETURN(const SqlRows rows, session.Query(query, {}));
   if (IntegerCell(rows.at(0).at(0)) > 0) {
     exist_ = true;

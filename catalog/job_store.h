@@ -12,6 +12,14 @@ namespace sluice::catalog {
 enum class JobState : int { kRunning = 1, kSucceeded = 2, kFailed = 3, kCancelled = 4 };
 std::string_view JobStateName(JobState state);
 
+// The process that runs a job, so that others can tell when it is gone.
+struct JobRunner {
+  std::string place;    // where its number means something: a boot of a machine, a container
+  int64_t pid = 0;      // 0: not known
+  int64_t started = 0;  // of the process, in the system's own unit: numbers are used again
+  int64_t seen_micros = 0;
+};
+
 struct Job {
   int64_t id = 0;
   JobState state = JobState::kRunning;
@@ -23,6 +31,7 @@ struct Job {
   int64_t finished_micros = 0;  // 0 while it runs
   int64_t rows_read = 0, rows_trained = 0, rows_retried = 0, rows_skipped = 0;
   std::string error;
+  JobRunner runner;  // written by Create, read by Running
 };
 
 struct JobEvent {
@@ -46,7 +55,8 @@ struct JobWorkers {
 inline constexpr const char* kJobWorkersMetrics[] = {"workers_now", "workers_wanted", "workers_min",
                                                      "workers_max"};
 
-// Tables sluice.jobs, sluice.job_events, sluice.job_metrics, sluice.job_terms, sluice.job_journal.
+// Tables sluice.jobs, sluice.job_events, sluice.job_metrics, sluice.job_terms, sluice.job_journal,
+// sluice.job_runners.
 // Thread-safe.
 class JobStore {
  public:
@@ -55,6 +65,12 @@ class JobStore {
   virtual Status Update(const Job& job) = 0;
   virtual Result<Job> Find(int64_t id) = 0;
   virtual Result<std::vector<Job>> List() = 0;  // newest first
+  // Jobs that have not ended as far as anybody has written down, with their runners.
+  virtual Result<std::vector<Job>> Running() = 0;
+  // The runner lives.
+  virtual Status Seen(int64_t job, int64_t micros) = 0;
+  // Fails a job whose runner is gone; one that has ended meanwhile stays as it is.
+  virtual Status Abandon(int64_t job, int64_t micros, const std::string& error) = 0;
   virtual Status AddEvents(int64_t job, const std::vector<JobEvent>& events) = 0;
   virtual Status AddMetrics(int64_t job, const std::vector<JobMetric>& metrics) = 0;
   virtual Result<std::vector<JobEvent>> Events(int64_t job) = 0;

@@ -70,6 +70,8 @@ class SqlJobStore final : public JobStore {
   Result<int64_t> Create(const Job& job) override {
     ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
     RETURN_IF_ERROR(tables_.Create(*session));
+    ASSIGN_OR_RETURN(const auto transaction,
+                     SqlTransaction::Begin(*session, tables_.database().dialect(), true));
     ASSIGN_OR_RETURN(
         const SqlRows rows,
         session->Query(tables_.Resolve(fmt::format("INSERT INTO {{jobs}} ({}) VALUES ($1, $2, $3,"
@@ -77,7 +79,18 @@ class SqlJobStore final : public JobStore {
                                                    " RETURNING id",
                                                    kJobColumns)),
                        JobParameters(job)));
-    return IntegerCell(rows.at(0).at(0));
+    const int64_t id = IntegerCell(rows.at(0).at(0));
+    if (job.runner.pid != 0) {
+      RETURN_IF_ERROR(session
+                          ->Query(tables_.Resolve("INSERT INTO {job_runners} (job_id, place, pid,"
+                                                  " started, seen_micros)"
+                                                  " VALUES ($1, $2, $3, $4, $5)"),
+                                  {id, job.runner.place, job.runner.pid, job.runner.started,
+                                   job.runner.seen_micros})
+                          .status());
+    }
+    RETURN_IF_ERROR(transaction->Commit());
+    return id;
   }
 
   Status Update(const Job& job) override {
@@ -92,9 +105,36 @@ class SqlJobStore final : public JobStore {
     if (rows.empty()) {
       return NoJob(job.id);
     }
-    return job.state == JobState::kRunning
-               ? OkStatus()
-               : Ask("DELETE FROM {job_journal} WHERE job_id = $1", {job.id}).status();
+    return job.state == JobState::kRunning ? OkStatus() : Forget(job.id);
+  }
+
+  Result<std::vector<Job>> Running() override {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask(fmt::format("SELECT id, {}, place, pid, started AS began, seen_micros FROM"
+                                     " (SELECT id, {} FROM {{jobs}} WHERE state = 'RUNNING') AS j"
+                                     " JOIN {{job_runners}} AS r ON r.job_id = j.id",
+                                     kJobColumns, kJobColumns),
+                         {}));
+    std::vector<Job> jobs;
+    for (const std::vector<Value>& row : rows) {
+      jobs.push_back(JobFromRow(row));
+      jobs.back().runner = {TextCell(row.at(13)), IntegerCell(row.at(14)), IntegerCell(row.at(15)),
+                            IntegerCell(row.at(16))};
+    }
+    return jobs;
+  }
+
+  Status Seen(int64_t job, int64_t micros) override {
+    return Ask("UPDATE {job_runners} SET seen_micros = $2 WHERE job_id = $1", {job, micros})
+        .status();
+  }
+
+  Status Abandon(int64_t job, int64_t micros, const std::string& error) override {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask("UPDATE {jobs} SET state = 'FAILED', finished_micros = $2, error = $3"
+                         " WHERE id = $1 AND state = 'RUNNING' RETURNING id",
+                         {job, micros, error}));
+    return rows.empty() ? OkStatus() : Forget(job);
   }
 
   Result<int64_t> BeginTerm(int64_t job) override {
@@ -253,6 +293,12 @@ class SqlJobStore final : public JobStore {
       return SqlRows{};
     }
     return session->Query(tables_.Resolve(sql), parameters);
+  }
+
+  // What only a running job needs.
+  Status Forget(int64_t job) {
+    RETURN_IF_ERROR(Ask("DELETE FROM {job_runners} WHERE job_id = $1", {job}).status());
+    return Ask("DELETE FROM {job_journal} WHERE job_id = $1", {job}).status();
   }
 
   static Status NoJob(int64_t id) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <span>
 #include <sstream>
 
 #include "elastic/crc32c.h"
@@ -25,6 +27,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "checkpoint-";
 constexpr std::string_view kDraft = "draft-";
 constexpr char kManifest[] = "manifest";
+constexpr char kLock[] = "lock";
 
 Status SystemError(const std::string& what, const std::string& path) {
   const int error = errno;
@@ -45,18 +48,21 @@ Status Sync(const std::string& path, int flags) {
   return status;
 }
 
-Status WriteFile(const std::string& path, std::string_view bytes) {
+// The pieces end to end; on the disk when this returns.
+Status WriteFile(const std::string& path, std::span<const std::string_view> pieces) {
   const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (descriptor < 0) {
     return SystemError("create", path);
   }
   Status status;
-  while (!bytes.empty() && status.ok()) {
-    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
-    if (written >= 0) {
-      bytes.remove_prefix(static_cast<size_t>(written));
-    } else if (errno != EINTR) {
-      status = SystemError("write", path);
+  for (std::string_view bytes : pieces) {
+    while (!bytes.empty() && status.ok()) {
+      const ssize_t written = write(descriptor, bytes.data(), bytes.size());
+      if (written >= 0) {
+        bytes.remove_prefix(static_cast<size_t>(written));
+      } else if (errno != EINTR) {
+        status = SystemError("write", path);
+      }
     }
   }
   if (status.ok() && fsync(descriptor) != 0) {
@@ -89,6 +95,10 @@ std::string Encode(const CheckpointManifest& manifest) {
   proto.set_synchronous(manifest.synchronous);
   proto.set_servers(manifest.servers);
   proto.set_queue_state(manifest.queue_state);
+  proto.set_steps(manifest.steps);
+  proto.set_epoch(manifest.epoch);
+  proto.set_plan(manifest.plan);
+  proto.set_data(manifest.data);
   for (const CheckpointManifest::File& file : manifest.files) {
     ToProto(file, proto.add_files());
   }
@@ -115,6 +125,10 @@ Result<CheckpointManifest> Decode(std::string_view bytes) {
                               proto.synchronous(),
                               proto.servers(),
                               proto.queue_state(),
+                              proto.steps(),
+                              proto.epoch(),
+                              proto.plan(),
+                              proto.data(),
                               {}};
   for (const CheckpointFileProto& file : proto.files()) {
     manifest.files.push_back(FromProto(file));
@@ -155,35 +169,64 @@ std::string DescribeModel(const models::ModelSpec& spec, const models::Network& 
   return text;
 }
 
+// Copies of a directory share it; it ends with the last of them.
+struct CheckpointDirectory::Opener {
+  ~Opener() {
+    if (lock >= 0) {
+      close(lock);
+    }
+  }
+  int lock = -1;
+  uint64_t last = 0;  // cut that was begun: a draft's name is never used again
+};
+
+CheckpointDirectory::CheckpointDirectory(std::string path, uint32_t keep)
+    : path_(std::move(path)), keep_(keep), opener_(std::make_shared<Opener>()) {}
+
 Result<CheckpointDirectory> CheckpointDirectory::Open(const std::string& path, uint32_t keep) {
   std::error_code error;
   if (!fs::exists(path, error)) {
     fs::create_directories(path, error);
     if (error) {
       return FailedPrecondition(
-          fmt::format("cannot create the checkpoint directory '{}': {}", path, error.message()));
+          fmt::format("cannot create the folder '{}': {}", path, error.message()));
     }
   } else if (!fs::is_directory(path, error)) {
-    return FailedPrecondition(fmt::format("train.checkpoint_dir '{}' is not a directory", path));
+    return FailedPrecondition(fmt::format("'{}' is not a folder", path));
   }
   CheckpointDirectory directory(path, keep);
+  // Looked at first: nothing is made, and nothing removed, in a folder that is somebody else's.
   bool others = false;
+  std::vector<fs::path> drafts;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(kDraft)) {
-      fs::remove_all(entry.path(), error);  // of a process that died while it wrote
+      drafts.push_back(entry.path());
     } else {
-      others = others || !name.starts_with(kPrefix);
+      others = others || (!name.starts_with(kPrefix) && name != kLock);
     }
   }
   if (error) {
     return FailedPrecondition(
-        fmt::format("cannot read the checkpoint directory '{}': {}", path, error.message()));
+        fmt::format("cannot read the folder '{}': {}", path, error.message()));
   }
   if (others && directory.Cuts().empty()) {
     return FailedPrecondition(
                fmt::format("'{}' has files in it, and no checkpoints: it is not ours", path))
-        .Hint("train.checkpoint_dir names a directory for checkpoints alone");
+        .Hint("name a folder that is for the checkpoints of one job alone");
+  }
+  const std::string lock = fmt::format("{}/{}", path, kLock);
+  directory.opener_->lock = open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (directory.opener_->lock < 0) {
+    return FailedPrecondition(
+        fmt::format("cannot write into the folder '{}': {}", path, std::strerror(errno)));
+  }
+  if (flock(directory.opener_->lock, LOCK_EX | LOCK_NB) != 0) {
+    return FailedPrecondition(fmt::format("another job is writing checkpoints into '{}'", path))
+        .Hint("one job at a time has a folder; SHOW JOBS lists what runs");
+  }
+  for (const fs::path& draft : drafts) {
+    fs::remove_all(draft, error);  // of a process that died while it wrote
   }
   return directory;
 }
@@ -213,8 +256,10 @@ std::string CheckpointDirectory::PathOf(uint64_t cut) const {
 Result<CheckpointDirectory::Draft> CheckpointDirectory::Begin() {
   const std::vector<uint64_t> cuts = Cuts();
   Draft draft;
-  draft.cut = cuts.empty() ? 1 : cuts.back() + 1;
-  draft.path = fmt::format("{}/{}{}", path_, kDraft, draft.cut);
+  draft.cut = std::max(cuts.empty() ? 0 : cuts.back(), opener_->last) + 1;
+  opener_->last = draft.cut;
+  // Servers may still write for a master that died: never into the draft of the next one.
+  draft.path = fmt::format("{}/{}{}-{}", path_, kDraft, draft.cut, getpid());
   std::error_code error;
   fs::remove_all(draft.path, error);
   if (!fs::create_directory(draft.path, error)) {
@@ -226,15 +271,36 @@ Result<CheckpointDirectory::Draft> CheckpointDirectory::Begin() {
 Result<CheckpointManifest::File> CheckpointDirectory::WritePartition(const std::string& draft,
                                                                      uint32_t partition,
                                                                      std::string_view bytes) {
-  CheckpointManifest::File file{partition, fmt::format("partition-{}", partition), bytes.size(),
-                                Crc32c(bytes)};
-  RETURN_IF_ERROR(WriteFile(fmt::format("{}/{}", draft, file.name), bytes));
-  return file;
+  const Partitions one = {{partition, bytes}};
+  ASSIGN_OR_RETURN(const std::vector<CheckpointManifest::File> files, WritePartitions(draft, one));
+  return files[0];
+}
+
+// In one file: a disk takes a file in some milliseconds, however small it is.
+Result<std::vector<CheckpointManifest::File>> CheckpointDirectory::WritePartitions(
+    const std::string& draft, const Partitions& partitions) {
+  std::vector<CheckpointManifest::File> files;
+  if (partitions.empty()) {
+    return files;
+  }
+  const std::string name = fmt::format("partition-{}", partitions.begin()->first);
+  std::vector<std::string_view> pieces;
+  uint64_t offset = 0;
+  for (const auto& [partition, bytes] : partitions) {
+    files.push_back({partition, name, offset, bytes.size(), Crc32c(bytes)});
+    pieces.push_back(bytes);
+    offset += bytes.size();
+  }
+  RETURN_IF_ERROR(WriteFile(fmt::format("{}/{}", draft, name), pieces));
+  return files;
 }
 
 Status CheckpointDirectory::Commit(const Draft& draft, CheckpointManifest manifest) {
   manifest.cut = draft.cut;
-  RETURN_IF_ERROR(WriteFile(fmt::format("{}/{}", draft.path, kManifest), Encode(manifest)));
+  const std::string path = fmt::format("{}/{}", draft.path, kManifest);
+  const std::string encoded = Encode(manifest);
+  const std::string_view piece = encoded;
+  RETURN_IF_ERROR(WriteFile(path, std::span(&piece, 1)));
   RETURN_IF_ERROR(Sync(draft.path, O_RDONLY | O_DIRECTORY));
   if (std::rename(draft.path.c_str(), PathOf(draft.cut).c_str()) != 0) {
     return SystemError("rename", draft.path);
@@ -243,55 +309,97 @@ Status CheckpointDirectory::Commit(const Draft& draft, CheckpointManifest manife
   return Prune();
 }
 
+Status CheckpointDirectory::Remove(uint64_t cut) const {
+  // Renamed first: what is half removed is not taken for a checkpoint.
+  const std::string old = fmt::format("{}/{}{}-old", path_, kDraft, cut);
+  std::error_code error;
+  fs::remove_all(old, error);
+  fs::rename(PathOf(cut), old, error);
+  if (!error) {
+    fs::remove_all(old, error);
+  }
+  return error ? Unavailable(fmt::format("cannot remove the checkpoint '{}': {}", PathOf(cut),
+                                         error.message()))
+               : Status();
+}
+
 Status CheckpointDirectory::Prune() const {
   const std::vector<uint64_t> cuts = Cuts();
   for (size_t i = 0; keep_ > 0 && i + keep_ < cuts.size(); ++i) {
-    // The manifest first: what is half removed is not taken for a checkpoint.
-    std::error_code error;
-    fs::remove(fmt::format("{}/{}", PathOf(cuts[i]), kManifest), error);
-    fs::remove_all(PathOf(cuts[i]), error);
-    if (error) {
-      return Unavailable(
-          fmt::format("cannot remove an old checkpoint in '{}': {}", path_, error.message()));
-    }
+    RETURN_IF_ERROR(Remove(cuts[i]));
   }
   return Status();
 }
 
-Result<std::optional<CheckpointDirectory::Found>> CheckpointDirectory::Newest(
-    const std::string& model) const {
+// The newest last: what is left after a crash in the middle can still be continued.
+Status CheckpointDirectory::Clear() const {
+  for (const uint64_t cut : Cuts()) {
+    RETURN_IF_ERROR(Remove(cut));
+  }
+  return Status();
+}
+
+Result<std::optional<CheckpointDirectory::Found>> CheckpointDirectory::Newest() const {
   Found found;
   const std::vector<uint64_t> cuts = Cuts();
   for (auto cut = cuts.rbegin(); cut != cuts.rend(); ++cut) {
     found.path = PathOf(*cut);
     Result<CheckpointManifest> manifest = ReadWhole(found.path);
-    if (!manifest.ok()) {
-      found.damaged.push_back(fmt::format("{}: {}", found.path, manifest.status().message()));
-      continue;
+    if (manifest.ok()) {
+      found.manifest = std::move(*manifest);
+      return std::optional<Found>(std::move(found));
     }
-    if (manifest->model != model) {
-      return FailedPrecondition(fmt::format("'{}' is a checkpoint of another model", found.path))
-          .Detail(fmt::format("it is of {}; this is {}", manifest->model, model))
-          .Hint("train.checkpoint_dir must be empty or of the same model");
-    }
-    found.manifest = std::move(*manifest);
-    return std::optional<Found>(std::move(found));
+    found.damaged.push_back(fmt::format("{}: {}", found.path, manifest.status().message()));
   }
   if (cuts.empty()) {
     return std::optional<Found>();
   }
   return Internal(fmt::format("every checkpoint in '{}' is damaged", path_))
-      .Detail(found.damaged.front());
+      .SqlState("XX001")
+      .Detail(found.damaged.front())
+      .Hint("empty the folder or name another: the training begins anew");
+}
+
+Result<std::optional<CheckpointDirectory::Found>> CheckpointDirectory::Newest(
+    const std::string& model) const {
+  ASSIGN_OR_RETURN(std::optional<Found> found, Newest());
+  if (found.has_value() && found->manifest.model != model) {
+    return FailedPrecondition(fmt::format("'{}' is a checkpoint of another model", found->path))
+        .Detail(fmt::format("it is of {}; this is {}", found->manifest.model, model))
+        .Hint("empty the folder or name another");
+  }
+  return found;
 }
 
 Result<std::string> CheckpointDirectory::ReadPartition(const std::string& path,
                                                        const CheckpointManifest::File& file) {
-  ASSIGN_OR_RETURN(std::string bytes, ReadFile(fmt::format("{}/{}", path, file.name)));
-  if (bytes.size() != file.bytes || Crc32c(bytes) != file.crc) {
-    return Internal(fmt::format("'{}/{}' is damaged: {} bytes, expected {}", path, file.name,
-                                bytes.size(), file.bytes));
+  const std::string name = fmt::format("{}/{}", path, file.name);
+  std::ifstream in(name, std::ios::binary);
+  if (!in) {
+    return SystemError("open", name);
+  }
+  std::error_code error;
+  const uint64_t size = fs::file_size(name, error);
+  std::string bytes;
+  if (!error && file.offset <= size && file.bytes <= size - file.offset) {
+    bytes.resize(file.bytes);
+    in.seekg(static_cast<std::streamoff>(file.offset));
+    in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+  if (!in || bytes.size() != file.bytes || Crc32c(bytes) != file.crc) {
+    return Internal(fmt::format("'{}' is damaged: partition {} is not the {} bytes that were "
+                                "written",
+                                name, file.partition, file.bytes))
+        .SqlState("XX001");
   }
   return bytes;
+}
+
+std::string DescribeCheckpoint(const CheckpointDirectory& directory,
+                               const CheckpointDirectory::Draft& draft, int64_t steps,
+                               uint64_t bytes) {
+  return fmt::format("step {} in {} ({}{}, {} bytes)", steps, directory.path(), kPrefix, draft.cut,
+                     bytes);
 }
 
 }  // namespace sluice::elastic

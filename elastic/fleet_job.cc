@@ -1,8 +1,5 @@
 #include <fmt/core.h>
 
-#include <condition_variable>
-#include <map>
-
 #include "base/log.h"
 #include "base/mutex.h"
 #include "catalog/data_source.h"
@@ -11,11 +8,14 @@
 #include "elastic/fleet.h"
 #include "elastic/grpc_links.h"
 #include "elastic/job.h"
+#include "elastic/job_checkpoints.h"
 #include "elastic/job_handle.h"
 #include "elastic/job_options_internal.h"
 #include "elastic/journal.h"
 #include "elastic/master_service.h"
 #include "elastic/parameter_fleet.h"
+#include "elastic/roster_internal.h"
+#include "elastic/wire_internal.h"
 #include "models/model.h"
 #include "planner/plan.pb.h"
 
@@ -27,110 +27,30 @@ namespace {
 constexpr uint32_t kPartitions = 64;
 constexpr uint32_t kPartitionsPerServer = 4;
 constexpr char kListenHost[] = "127.0.0.1";
-// What is left of a job's processes when it is over gets so long before it is killed: a cancelled
-// statement has to end within a second.
-constexpr double kStopGraceSeconds = 0.8;
 // A worker that has to leave hands its work back, and is gone after this.
 constexpr double kDrainGraceSeconds = 1.8;
 // A process that hangs is not asked.
 constexpr double kHungGraceSeconds = 0;
 // The first step of an all-reduce job waits so long for workers that start slowly.
 constexpr double kGatherSeconds = 2;
-// Killed processes end at once; a fleet that does not say so is not waited for.
-constexpr auto kStopWait = std::chrono::seconds(10);
-
-std::string HowItEnded(const FleetEvent& event) {
-  std::string text = event.message;
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
-    text.pop_back();
-  }
-  const std::string code = fmt::format("exit code {}", event.exit_code);
-  return text.empty() ? code : fmt::format("{}: {}", code, text);
-}
-
-// The processes that a job has started, as the fleet's events tell. Shared with the watcher, which
-// may outlive the job. Thread-safe.
-class Roster {
- public:
-  Roster(MasterHost* host, ParameterFleet* parameters) : host_(host), parameters_(parameters) {}
-
-  void Add(const std::string& name, ServerId server = kNoServer) {
-    const MutexLock lock(mutex_);
-    running_[name] = server;
-  }
-  void Remove(const std::string& name) {
-    const MutexLock lock(mutex_);
-    running_.erase(name);
-    gone_.notify_all();
-  }
-  void OnEvent(const FleetEvent& event) {
-    const MutexLock lock(mutex_);
-    if (event.kind == FleetEvent::Kind::kGranted && host_ != nullptr) {
-      host_->Scale(event.workers);
-    }
-    if (event.kind != FleetEvent::Kind::kExited) {
-      return;
-    }
-    const auto found = running_.find(event.name);
-    if (host_ != nullptr && found != running_.end()) {
-      if (event.role == Role::kParameterServer) {
-        parameters_->OnLost(found->second, fmt::format("parameter server {} was lost ({})",
-                                                       event.name, HowItEnded(event)));
-      } else {
-        FleetEvent told = event;
-        told.message = HowItEnded(event);
-        host_->OnExit(told);
-      }
-    }
-    running_.erase(event.name);
-    gone_.notify_all();
-  }
-  // Stops what still runs and waits until it is gone. No event reaches the host afterwards.
-  void StopAll(Fleet& fleet) {
-    std::vector<std::string> names;
-    {
-      const MutexLock lock(mutex_);
-      host_ = nullptr;
-      for (const auto& [name, server] : running_) {
-        names.push_back(name);
-      }
-    }
-    for (const std::string& name : names) {
-      const Status status = fleet.Stop(name, kStopGraceSeconds);
-      if (!status.ok()) {
-        log::Debug("stopping {}: {}", name, status.message());
-        Remove(name);
-      }
-    }
-    MutexLock lock(mutex_);
-    const auto until = std::chrono::steady_clock::now() + kStopWait;
-    while (!running_.empty()) {
-      if (gone_.wait_until(lock.native(), until) == std::cv_status::timeout) {
-        log::Error("{} processes of the job do not end", running_.size());
-        return;
-      }
-    }
-  }
-
- private:
-  Mutex mutex_;
-  std::condition_variable gone_;
-  MasterHost* host_ GUARDED_BY(mutex_);  // null: nobody wants to know any more
-  ParameterFleet* parameters_ GUARDED_BY(mutex_);
-  std::map<std::string, ServerId> running_ GUARDED_BY(mutex_);  // kNoServer: a worker
-};
+// A job that loses its parameters again and again before it has written another checkpoint has
+// something wrong with it.
+constexpr int kMostReturns = 5;
 
 // One job on a fleet: what its master wants done, done.
 class FleetJob {
  public:
   FleetJob(const plan::TrainPlan& plan, catalog::DataSource& source, Fleet& fleet,
-           const models::Network& network, MasterSeat seat, const Succession& succession)
+           const models::Network& network, MasterSeat seat, const Succession& succession,
+           JobCheckpoints* checkpoints, bool anew)
       : plan_(plan),
         source_(source),
         fleet_(fleet),
         network_(network),
         seat_(std::move(seat)),
-        succession_(succession) {}
+        succession_(succession),
+        checkpoints_(checkpoints),
+        anew_(anew) {}
   ~FleetJob() {
     if (roster_ != nullptr) {
       parameters_->Stop();
@@ -173,24 +93,27 @@ class FleetJob {
     door.Attach(nullptr);
     // Before the host goes: workers' last calls and the fleet's events arrive in it.
     parameters_->Stop();
+    lost_parameters_ = AllReduces() ? host.parameters_lost() : parameters_->lost_partitions();
     roster_->StopAll(fleet_);
     master_.reset();
     return outcome;
   }
+  // It failed because the last copy of some parameters was lost.
+  bool lost_parameters() const { return lost_parameters_; }
 
  private:
   // The job's first master, or one that goes on where the last one's journal ends.
   Result<Master> TakeSeat(Master::Options options) {
     const TimePoint now = SteadyClock().Now();
     if (succession_.journal == nullptr) {
-      return Master(options, now);
+      return Begin(options, now);
     }
     options.queue.journal = true;
     // Now: what a master before this one writes from here on is refused.
     ASSIGN_OR_RETURN(journal_term_, succession_.journal->BeginTerm());
     ASSIGN_OR_RETURN(const std::vector<std::string> entries, succession_.journal->ReadAll());
-    if (entries.empty()) {
-      return Master(options, now);  // nothing has been done by anyone
+    if (entries.empty() || anew_) {
+      return Begin(options, now);  // nothing has been done by anyone, or it was lost
     }
     std::vector<std::string> workers;
     for (const LivingProcess& process : seat_.living) {
@@ -201,6 +124,12 @@ class FleetJob {
     ASSIGN_OR_RETURN(
         const std::unique_ptr<Master> mind,
         Master::TakeOver(options, static_cast<int64_t>(seat_.term), entries, workers, now));
+    return std::move(*mind);
+  }
+
+  // From the checkpoint, where there is one.
+  Result<Master> Begin(const Master::Options& options, TimePoint now) const {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Master> mind, MakeMaster(options, checkpoints_, now));
     return std::move(*mind);
   }
 
@@ -238,6 +167,18 @@ class FleetJob {
     options.replicas = plan_.strategy().replicas() > 0;
     options.token = seat_.token;
     options.term = seat_.term;
+    if (checkpoints_ != nullptr && !AllReduces()) {
+      const CheckpointManifest about = checkpoints_->Manifest();
+      options.checkpoints = checkpoints_->directory();
+      options.model = about.model;
+      options.plan = about.plan;
+      options.data = about.data;
+      options.synchronous = IsSynchronous(plan_);
+      options.restore = checkpoints_->restore();
+      if (options.restore.has_value()) {
+        options.partitions = options.restore->manifest.partitions;
+      }
+    }
     if (placement.next > 0) {  // a master before this one has started servers
       options.placement = std::move(placement);
       for (const LivingProcess& process : seat_.living) {
@@ -259,6 +200,8 @@ class FleetJob {
       host.AddEvent(kind, detail);
     };
     hooks.fail = [&host](const Status& cause) { host.Abort(cause); };
+    hooks.cut = [&host](CheckpointManifest* manifest) { return host.SaveCut(manifest); };
+    hooks.checkpoint_over = [&host] { host.OnCheckpoint(); };
     parameters_ = std::make_unique<ParameterFleet>(options, std::move(hooks));
   }
 
@@ -272,6 +215,10 @@ class FleetJob {
     worker_config_ = config_;
     if (base != nullptr) {
       (AllReduces() ? worker_config_ : config_).set_base_weights(models::SaveWeights(*base));
+    }
+    if (AllReduces() && checkpoints_ != nullptr && checkpoints_->restore().has_value()) {
+      worker_config_.set_restore_from(checkpoints_->restore()->path);
+      ToProto(checkpoints_->restore()->manifest.files.at(0), worker_config_.mutable_restore_file());
     }
     worker_config_.set_source_url(source_.url());
     *worker_config_.mutable_dataset() = dataset;
@@ -351,6 +298,16 @@ class FleetJob {
       }
       case Master::Action::Kind::kKeepWeights:
         return parameters_->Keep();
+      case Master::Action::Kind::kCheckpoint:
+        if (AllReduces()) {
+          OfferDraft(*checkpoints_, *host_);
+        } else {
+          parameters_->RequestCheckpoint();
+        }
+        return Status();
+      case Master::Action::Kind::kCommitCheckpoint:
+        CommitWorldCut(*checkpoints_, *host_);
+        return Status();
     }
     return Status();
   }
@@ -361,7 +318,10 @@ class FleetJob {
   const models::Network& network_;
   MasterSeat seat_;
   const Succession& succession_;
+  JobCheckpoints* const checkpoints_;  // null: none
+  const bool anew_;                    // the journal tells of a life that is over
   int64_t journal_term_ = 1;
+  bool lost_parameters_ = false;
   MasterHost* host_ = nullptr;
   ProcessConfig config_, worker_config_;
   std::unique_ptr<ParameterFleet> parameters_;
@@ -378,7 +338,7 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
                                   const models::NetworkWeights* base,
                                   const ProgressCallback& progress, const EventCallback& events,
                                   std::stop_token stop, JobHandle* handle,
-                                  const Succession& succession) {
+                                  const Succession& succession, JobCheckpoints* checkpoints) {
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(plan.model()));
   if (base != nullptr) {
@@ -397,8 +357,28 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
     meetings.expected_members = options.workers;
     meetings.gather_seconds = kGatherSeconds;
   }
-  FleetJob job(plan, source, fleet, *network, seat, succession);
-  return job.Run(options, dataset, validation, base, progress, events, stop, handle);
+  options.checkpoint_steps = checkpoints != nullptr ? checkpoints->every_steps() : 0;
+  MasterSeat place = seat;
+  bool anew = false;
+  for (int returns = 0;; ++returns) {
+    FleetJob job(plan, source, fleet, *network, place, succession, checkpoints, anew);
+    Result<TrainOutcome> outcome =
+        job.Run(options, dataset, validation, base, progress, events, stop, handle);
+    if (outcome.ok() || checkpoints == nullptr || !job.lost_parameters() || stop.stop_requested()) {
+      return outcome;
+    }
+    ASSIGN_OR_RETURN(const bool further, checkpoints->GoBack());
+    returns = further ? 0 : returns;
+    if (returns == kMostReturns) {
+      return outcome;
+    }
+    anew = true;  // of the processes nobody is left
+    place.living.clear();
+    if (events.on_event) {
+      events.on_event("rolled_back", fmt::format("to {}: {}", checkpoints->Beginning(),
+                                                 outcome.status().message()));
+    }
+  }
 }
 
 }  // namespace sluice::elastic

@@ -119,7 +119,8 @@ class Remote final : public RemoteMaster {
     return FromProto(reply);
   }
 
-  Result<bool> ReportStep(int64_t world, int64_t closed, const RoundPosition& position) override {
+  Result<StepAnswer> ReportStep(int64_t world, int64_t closed,
+                                const RoundPosition& position) override {
     ReportStepRequest request;
     request.set_incarnation(worker_);
     request.set_world(world);
@@ -128,7 +129,21 @@ class Remote final : public RemoteMaster {
     ReportStepReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->ReportStep(context, request, &reply); }));
-    return reply.meet();
+    return StepAnswer{reply.meet(), reply.draft()};
+  }
+
+  Status Written(const std::string& draft, const Result<CheckpointManifest::File>& file) override {
+    WrittenRequest request;
+    request.set_incarnation(worker_);
+    request.set_draft(draft);
+    if (file.ok()) {
+      ToProto(*file, request.mutable_file());
+    } else {
+      ToProto(file.status(), request.mutable_failed());
+    }
+    WrittenReply reply;
+    return Call(
+        [&](grpc::ClientContext* context) { return stub_->Written(context, request, &reply); });
   }
 
   Status Deliver(const models::NetworkWeights& weights) override {

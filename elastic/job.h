@@ -24,6 +24,7 @@ class TrainPlan;
 namespace sluice::elastic {
 
 class Fleet;
+class JobCheckpoints;
 class JobHandle;
 class JournalStore;
 
@@ -59,12 +60,13 @@ struct TrainOutcome {
 };
 
 // Trains a network in this process: master, one worker and the parameter shard as direct calls.
+// `checkpoints`: written while it runs, and where it goes on from; null: none.
 Result<TrainOutcome> TrainInProcess(const plan::TrainPlan& plan, catalog::DataSource& source,
                                     const catalog::DatasetSpec& dataset,
                                     const catalog::DatasetSpec* validation,
                                     const models::NetworkWeights* base,
                                     const ProgressCallback& progress, const EventCallback& events,
-                                    std::stop_token stop);
+                                    std::stop_token stop, JobCheckpoints* checkpoints = nullptr);
 
 // What a job needs to outlive its masters.
 struct Succession {
@@ -82,15 +84,14 @@ struct Succession {
 // Runs the job's master in this process and its workers and parameter servers on `fleet`.
 // Returns when every row has been trained `epochs` times by the ledger, or with the first error.
 // `seat` may be just the job's name.
-// `handle` works while it runs.
-Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                  Fleet& fleet, const MasterSeat& seat,
-                                  const catalog::DatasetSpec& dataset,
-                                  const catalog::DatasetSpec* validation,
-                                  const models::NetworkWeights* base,
-                                  const ProgressCallback& progress, const EventCallback& events,
-                                  std::stop_token stop, JobHandle* handle = nullptr,
-                                  const Succession& succession = {});
+// `handle` works while it runs. With `checkpoints`, a job that has lost its parameters goes back to
+// the newest one, with all its processes, and on from there.
+Result<TrainOutcome> TrainOnFleet(
+    const plan::TrainPlan& plan, catalog::DataSource& source, Fleet& fleet, const MasterSeat& seat,
+    const catalog::DatasetSpec& dataset, const catalog::DatasetSpec* validation,
+    const models::NetworkWeights* base, const ProgressCallback& progress,
+    const EventCallback& events, std::stop_token stop, JobHandle* handle = nullptr,
+    const Succession& succession = {}, JobCheckpoints* checkpoints = nullptr);
 
 // The life of a worker and of a parameter server process: returns the exit code.
 // `config` and `secret` are what ProcessSpec carried.

@@ -152,6 +152,7 @@ Result<Standing> Master::Report(Incarnation worker, const TaskReport& report, Ti
   }
   const Standing standing{*answer != TaskQueue::Answer::kRejected, queue_.LastBatch(report.task)};
   Advance(now);
+  CheckpointIfDue(now);
   return standing;
 }
 

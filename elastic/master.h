@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "elastic/checkpoint.h"
 #include "elastic/evaluation.h"
 #include "elastic/fleet.h"
 #include "elastic/job.h"
@@ -51,6 +52,7 @@ class Master {
     int64_t snapshot_rows = -1;
     bool splits = false;  // the evaluation shards are those that are trained on
     std::optional<Rendezvous::Options> all_reduce;  // the workers are each other's servers
+    int64_t checkpoint_steps = 0;  // a checkpoint after so many steps, or later; 0: none
   };
   // A worker that ran out of memory is replaced by one that may have more, so often.
   static constexpr int kMemoryRaises = 4;
@@ -82,7 +84,14 @@ class Master {
   const Placement& placement() const { return placement_; }
 
   struct Action {
-    enum class Kind { kStartWorker, kStopWorker, kDrainWorker, kKeepWeights };
+    enum class Kind {
+      kStartWorker,
+      kStopWorker,
+      kDrainWorker,
+      kKeepWeights,
+      kCheckpoint,        // begin one; OnCheckpoint says that it is over
+      kCommitCheckpoint,  // all-reduce: everything is in the draft (TakeWorldCut)
+    };
     Kind kind = Kind::kStartWorker;
     std::string name;
     Incarnation incarnation = 0;
@@ -125,12 +134,34 @@ class Master {
 
   // All-reduce (master_world.cc): the workers' meetings. Errors as of Take.
   Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now);
-  Result<bool> ReportStep(Incarnation worker, int64_t world, int64_t closed,
-                          const RoundPosition& position, TimePoint now);
+  Result<StepAnswer> ReportStep(Incarnation worker, int64_t world, int64_t closed,
+                                const RoundPosition& position, TimePoint now);
   // The first to arrive counts, and ends the job.
   Status Deliver(Incarnation worker, models::NetworkWeights weights);
   models::NetworkWeights TakeWeights() { return std::move(weights_); }
   void Dismiss() { dismissed_ = true; }  // the weights are stored
+
+  // Checkpoints (master_checkpoint.cc). Another job goes on from a cut: nobody of the old one's
+  // processes is left, and what had not been committed then is done again.
+  static Result<std::unique_ptr<Master>> Resume(const Options& options, const std::string& cut,
+                                                TimePoint now);
+  // Queue, evaluation and early stopping as they are now, into the manifest.
+  void SaveCut(CheckpointManifest* manifest) const;
+  // The one that was asked for is on the disk, or will not be.
+  void OnCheckpoint(TimePoint now);
+  // All-reduce: the next rank 0 that reports a step writes the parameters into `draft`, and the cut
+  // is made there.
+  void OfferDraft(const CheckpointDirectory::Draft& draft);
+  void Written(const std::string& draft, const Result<CheckpointManifest::File>& file,
+               TimePoint now);
+  struct WorldCut {
+    CheckpointDirectory::Draft draft;
+    CheckpointManifest manifest;
+    bool taken = false;  // a worker is writing
+  };
+  std::optional<WorldCut> TakeWorldCut() { return std::exchange(world_cut_, std::nullopt); }
+  // The job failed because nobody is left who has the parameters: a checkpoint may help.
+  bool parameters_lost() const { return parameters_lost_; }
 
   void Tick(TimePoint now);
   void Abort(const Status& cause);  // cancelled, or a parameter server is gone
@@ -182,6 +213,9 @@ class Master {
   void Finish();
   Status CheckSnapshot() const;
   bool Improved();
+  // master_checkpoint.cc
+  void CheckpointIfDue(TimePoint now);
+  void DropWorldCut(const std::string& why, TimePoint now);
   // master_world.cc
   void Commit(const RoundPosition& position, TimePoint now);
   void OpenMeeting(TimePoint now);
@@ -225,6 +259,12 @@ class Master {
   double best_ = std::numeric_limits<double>::quiet_NaN();
   uint32_t best_epoch_ = 0;
   std::vector<std::pair<std::string, double>> best_metrics_;
+
+  int64_t checkpoint_steps_done_ = 0;  // when the last one was begun
+  std::optional<TimePoint> checkpoint_begun_;
+  TimePoint checkpoint_not_before_{};
+  std::optional<WorldCut> world_cut_;
+  bool parameters_lost_ = false;
 
   int64_t term_ = 1;
   Placement placement_;

@@ -164,11 +164,50 @@ Result<WorldAnswer> MasterHost::WaitForMeeting(Incarnation worker, const WorldAr
   }
 }
 
-Result<bool> MasterHost::ReportStep(Incarnation worker, int64_t world, int64_t closed,
-                                    const RoundPosition& position) {
+Result<StepAnswer> MasterHost::ReportStep(Incarnation worker, int64_t world, int64_t closed,
+                                          const RoundPosition& position) {
   return With([&](Master& master, TimePoint now) {
     return master.ReportStep(worker, world, closed, position, now);
   });
+}
+
+void MasterHost::Written(const std::string& draft, const Result<CheckpointManifest::File>& file) {
+  With([&](Master& master, TimePoint now) {
+    master.Written(draft, file, now);
+    return 0;
+  });
+}
+
+Status MasterHost::SaveCut(CheckpointManifest* manifest) const {
+  const MutexLock lock(mutex_);
+  if (master_.finished()) {
+    return Cancelled("the job is over");
+  }
+  master_.SaveCut(manifest);
+  return Status();
+}
+
+void MasterHost::OnCheckpoint() {
+  With([](Master& master, TimePoint now) {
+    master.OnCheckpoint(now);
+    return 0;
+  });
+}
+
+void MasterHost::OfferDraft(const CheckpointDirectory::Draft& draft) {
+  With([&](Master& master, TimePoint) {
+    master.OfferDraft(draft);
+    return 0;
+  });
+}
+
+std::optional<Master::WorldCut> MasterHost::TakeWorldCut() {
+  return With([](Master& master, TimePoint) { return master.TakeWorldCut(); });
+}
+
+bool MasterHost::parameters_lost() const {
+  const MutexLock lock(mutex_);
+  return master_.parameters_lost();
 }
 
 Status MasterHost::Deliver(Incarnation worker, models::NetworkWeights weights) {

@@ -42,8 +42,9 @@ class MasterHost {
   void Leave(Incarnation worker);
   // All-reduce. Waits up to `wait_seconds` for the meeting to open.
   Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, double wait_seconds);
-  Result<bool> ReportStep(Incarnation worker, int64_t world, int64_t closed,
-                          const RoundPosition& position);
+  Result<StepAnswer> ReportStep(Incarnation worker, int64_t world, int64_t closed,
+                                const RoundPosition& position);
+  void Written(const std::string& draft, const Result<CheckpointManifest::File>& file);
   Status Deliver(Incarnation worker, models::NetworkWeights weights);
   Result<bool> Heartbeat(Incarnation worker);  // true: the job is over
   void OnExit(const FleetEvent& event);
@@ -68,6 +69,12 @@ class MasterHost {
   Status result() const;
   TrainOutcome Outcome() const;
   models::NetworkWeights TakeWeights();  // all-reduce
+  // Checkpoints: as of Master.
+  Status SaveCut(CheckpointManifest* manifest) const;  // Cancelled: the job is over
+  void OnCheckpoint();
+  void OfferDraft(const CheckpointDirectory::Draft& draft);
+  std::optional<Master::WorldCut> TakeWorldCut();
+  bool parameters_lost() const;
 
  private:
   template <typename Function>

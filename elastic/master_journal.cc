@@ -212,6 +212,8 @@ void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoin
   const std::map<Incarnation, Membership::Worker> members = members_.workers();
   std::vector<Incarnation> holders = adopted;
   holders.push_back(kEverybody);
+  // A job that was resumed from a checkpoint is in a later term than its masters.
+  term = std::max(term, queue_.state().term() + 1);
   queue_.TakeOver(term, holders, now);
   next_evaluation_task_ = -1 - (term << kEvaluationBitsOfATerm);
   fleet_ = true;

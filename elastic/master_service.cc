@@ -170,12 +170,26 @@ class Service final : public MasterService::Service {
     if (!allowed.ok()) {
       return allowed;
     }
-    const Result<bool> meet = host_.ReportStep(request->incarnation(), request->world(),
-                                               request->closed(), FromProto(request->position()));
-    if (meet.ok()) {
-      reply->set_meet(*meet);
+    const Result<StepAnswer> answer =
+        host_.ReportStep(request->incarnation(), request->world(), request->closed(),
+                         FromProto(request->position()));
+    if (answer.ok()) {
+      reply->set_meet(answer->meet);
+      reply->set_draft(answer->draft);
     }
-    return ToGrpc(meet.status());
+    return ToGrpc(answer.status());
+  }
+
+  grpc::Status Written(grpc::ServerContext* context, const WrittenRequest* request,
+                       WrittenReply*) override {
+    const grpc::Status allowed = Admit(context);
+    if (allowed.ok()) {
+      const Status failed = FromProto(request->failed());
+      host_.Written(request->draft(),
+                    failed.ok() ? Result<CheckpointManifest::File>(FromProto(request->file()))
+                                : Result<CheckpointManifest::File>(failed));
+    }
+    return allowed;
   }
 
   grpc::Status Deliver(grpc::ServerContext* context, grpc::ServerReader<DeliverChunk>* reader,

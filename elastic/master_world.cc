@@ -37,9 +37,15 @@ void Master::OpenMeeting(TimePoint now) {
   }
   const Rendezvous::World& formed = rendezvous_->world();
   if (formed.beginning != beginning) {
+    if (options_.checkpoint_steps > 0) {
+      parameters_lost_ = true;  // there is a better place to begin again from than the start
+      Abort(Unavailable("every worker that had the parameters was lost"));
+      return;
+    }
     BeginAgain();
   }
   if (formed.id != world) {
+    DropWorldCut("the workers met anew while it was written", now);
     AddEvent("world_formed",
              fmt::format("{}: {} workers, step {}", formed.id, formed.members.size(),
                          std::max<int64_t>(formed.closed, 0)));
@@ -133,18 +139,28 @@ WorldAnswer Master::AnswerTo(Incarnation worker) const {
   return answer;
 }
 
-Result<bool> Master::ReportStep(Incarnation worker, int64_t world, int64_t closed,
-                                const RoundPosition& position, TimePoint now) {
+Result<StepAnswer> Master::ReportStep(Incarnation worker, int64_t world, int64_t closed,
+                                      const RoundPosition& position, TimePoint now) {
+  StepAnswer answer;
+  answer.meet = true;
   if (finished()) {
-    return true;
+    return answer;
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
   if (world != rendezvous_->world().id || !rendezvous_->MayGo(worker)) {
-    return true;  // it is left behind, and will notice
+    return answer;  // it is left behind, and will notice
   }
   rendezvous_->Closed(closed);
   Commit(position, now);
-  return rendezvous_->ShouldConvene();
+  answer.meet = rendezvous_->ShouldConvene();
+  if (world_cut_.has_value() && !world_cut_->taken && phase_ == Phase::kTraining) {
+    // The queue is where this worker is.
+    world_cut_->taken = true;
+    SaveCut(&world_cut_->manifest);
+    answer.draft = world_cut_->draft.path;
+  }
+  CheckpointIfDue(now);
+  return answer;
 }
 
 Status Master::Deliver(Incarnation worker, models::NetworkWeights weights) {

@@ -39,6 +39,7 @@ class ParameterFleet {
     std::optional<CheckpointDirectory> checkpoints;
     std::string model;  // DescribeModel
     bool synchronous = false;
+    std::string plan, data;  // CheckpointManifest's
     std::optional<CheckpointDirectory::Found> restore;
     // Goes on from what an earlier master's fleet remembered, with the servers that live.
     std::optional<Placement> placement;
@@ -51,9 +52,11 @@ class ParameterFleet {
     std::function<void(const PartitionMap&)> publish;
     std::function<void(const std::string& kind, const std::string& detail)> on_event;
     std::function<void(const Status&)> fail;  // the job cannot go on
-    // The queue's position, to go with the parameters: called while no server takes a push, so that
+    // Writes the queue's position into the manifest: called while no server takes a push, so that
     // nothing is committed by it that the parameters do not have.
-    std::function<std::string()> queue_state;
+    std::function<Status(CheckpointManifest*)> cut;
+    // The checkpoint that was asked for is on the disk, or will not be.
+    std::function<void()> checkpoint_over;
     // Keeps this beyond the master's life, before what follows from it is done. An error: another
     // master has begun.
     std::function<Status(const Placement&)> remember;
@@ -75,6 +78,8 @@ class ParameterFleet {
   void RequestCheckpoint();
   // No server is replaced any more.
   void Stop();
+  // After Stop: the fleet failed because the only copy of some partitions was lost.
+  bool lost_partitions() const { return over_; }
 
   // The map that workers are shown; version 0 before the first.
   PartitionMap map() const;

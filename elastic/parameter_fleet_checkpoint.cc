@@ -38,9 +38,14 @@ Result<bool> ParameterFleet::CheckpointIfDue() {
   checkpoints_written_ = wanted;
   if (!status.ok()) {
     log::Error("a checkpoint could not be written: {}", status.ToString());
-    hooks_.on_event("checkpoint_failed", status.message());
+    if (status.code() != Code::kCancelled) {
+      hooks_.on_event("checkpoint_failed", status.message());
+    }
     // Servers may stand still: the same map, once more, makes them go on.
     RETURN_IF_ERROR(Install(map(), ParameterControl::Phase::kAdopt));
+  }
+  if (hooks_.checkpoint_over) {
+    hooks_.checkpoint_over();
   }
   return true;
 }
@@ -52,10 +57,13 @@ Status ParameterFleet::TakeCut(const CheckpointDirectory::Draft& draft) {
   manifest.partitions = options_.partitions;
   manifest.synchronous = options_.synchronous;
   manifest.servers = static_cast<uint32_t>(now.servers.size());
-  RETURN_IF_ERROR(Install(now, ParameterControl::Phase::kAdopt, [&] {
-    manifest.queue_state = hooks_.queue_state ? hooks_.queue_state() : std::string();
-    return SnapshotAll(now);
-  }));
+  manifest.plan = options_.plan;
+  manifest.data = options_.data;
+  const auto frozen = [&] {
+    Status cut = hooks_.cut ? hooks_.cut(&manifest) : Status();
+    return cut.ok() ? SnapshotAll(now) : cut;
+  };
+  RETURN_IF_ERROR(Install(now, ParameterControl::Phase::kAdopt, frozen));
   uint64_t bytes = 0;
   for (const auto& [id, address] : now.servers) {
     ASSIGN_OR_RETURN(const std::vector<CheckpointManifest::File> files,
@@ -69,8 +77,10 @@ Status ParameterFleet::TakeCut(const CheckpointDirectory::Draft& draft) {
     return Unavailable(fmt::format("{} of {} partitions were written", manifest.files.size(),
                                    options_.partitions));
   }
+  const int64_t steps = manifest.steps;
   RETURN_IF_ERROR(options_.checkpoints->Commit(draft, std::move(manifest)));
-  hooks_.on_event("checkpoint_written", fmt::format("{}: {} bytes", draft.cut, bytes));
+  hooks_.on_event("checkpoint_written",
+                  DescribeCheckpoint(*options_.checkpoints, draft, steps, bytes));
   return Status();
 }
 

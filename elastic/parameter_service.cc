@@ -195,15 +195,15 @@ class Service final : public ParameterService::Service {
       const MutexLock lock(mutex_);
       snapshot.swap(snapshot_);
     }
-    for (const auto& [partition, bytes] : snapshot) {
-      const Result<CheckpointManifest::File> file =
-          CheckpointDirectory::WritePartition(request->directory(), partition, bytes);
-      if (!file.ok()) {
-        return ToGrpc(file.status());
+    const Result<std::vector<CheckpointManifest::File>> files =
+        CheckpointDirectory::WritePartitions(request->directory(),
+                                             {snapshot.begin(), snapshot.end()});
+    if (files.ok()) {
+      for (const CheckpointManifest::File& file : *files) {
+        ToProto(file, reply->add_files());
       }
-      ToProto(*file, reply->add_files());
     }
-    return grpc::Status::OK;
+    return ToGrpc(files.status());
   }
 
   void AnsweredByMaster(std::chrono::steady_clock::time_point asked) {

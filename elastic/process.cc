@@ -13,6 +13,7 @@
 #include "elastic/job.h"
 #include "elastic/job_options_internal.h"
 #include "elastic/parameter_service.h"
+#include "elastic/wire_internal.h"
 #include "elastic/worker.h"
 
 namespace sluice::elastic {
@@ -93,7 +94,12 @@ Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMast
   if (config.plan().strategy().kind() == plan::Strategy::ALL_REDUCE) {
     ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard, MakeReplica(config, *network));
     DirectParameterLink parameters(*shard, *network);
-    const Worker::Replica replica{master, *shard, config.listen_host(), config.token()};
+    const Worker::Replica replica{master,
+                                  *shard,
+                                  config.listen_host(),
+                                  config.token(),
+                                  config.restore_from(),
+                                  FromProto(config.restore_file())};
     ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker,
                      Worker::Make(job, master, parameters, &replica));
     return worker->Run(stop);

@@ -44,6 +44,17 @@ int64_t QueueState::RoundEnd() const {
   return std::min<int64_t>(options_.shards, (round_ + 1) * options_.lanes);
 }
 
+int64_t QueueState::steps() const {
+  if (options_.lanes == 0) {
+    return batches_committed_;
+  }
+  int64_t open = round_steps_;
+  for (const auto& [key, range] : ranges_) {  // those of the open round only
+    open = std::max(open, range.next);
+  }
+  return batches_committed_ + open;
+}
+
 uint32_t QueueState::NextAttempt(const Range& range) const {
   const auto floor = static_cast<uint32_t>((term_ - 1) << kAttemptBitsOfATerm);
   return std::max(range.attempt, floor) + 1;

@@ -84,8 +84,10 @@ class QueueState {
   int64_t RoundEnd() const;
   int64_t shards_done() const { return done_; }
   int64_t batches_committed() const { return batches_committed_; }
+  int64_t steps() const;  // committed, with those of the open round
   int64_t batches_granted() const { return batches_granted_; }
   int64_t next_task() const { return next_task_; }
+  int64_t term() const { return term_; }
   int64_t ShardAt(int64_t position) const { return order_.At(position); }
   uint32_t NextAttempt(const Range& range) const;
   bool GivenUp(int64_t shard) const { return given_up_.contains(shard); }

@@ -92,6 +92,8 @@ class TaskQueue {
   const Totals& totals() const { return state_.ledger().totals(); }
   const Ledger& ledger() const { return state_.ledger(); }
   int64_t batches_committed() const { return state_.batches_committed(); }
+  // Steps of the optimizer that are committed: batches, or steps that have closed over their lanes.
+  int64_t steps() const { return state_.steps(); }
   const std::vector<int64_t>& rows_per_epoch() const { return ledger().rows_per_epoch(); }
   int64_t RowsOfSnapshot() const { return ledger().RowsOfSnapshot(); }
   // Fails unless every shard has been committed `epochs run` times, with the same rows each time.

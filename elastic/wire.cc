@@ -141,12 +141,13 @@ PartitionMap FromProto(const PartitionMapProto& proto) {
 void ToProto(const CheckpointManifest::File& file, CheckpointFileProto* proto) {
   proto->set_partition(file.partition);
   proto->set_name(file.name);
+  proto->set_offset(file.offset);
   proto->set_bytes(file.bytes);
   proto->set_crc(file.crc);
 }
 
 CheckpointManifest::File FromProto(const CheckpointFileProto& proto) {
-  return {proto.partition(), proto.name(), proto.bytes(), proto.crc()};
+  return {proto.partition(), proto.name(), proto.offset(), proto.bytes(), proto.crc()};
 }
 
 std::unique_ptr<grpc::Server> StartServer(const std::string& host, grpc::Service* service,

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "elastic/checkpoint.h"
 #include "elastic/links.h"
 #include "elastic/shard_rows.h"
 #include "elastic/world.h"
@@ -46,6 +47,9 @@ class Worker {
     ParameterShard& shard;  // everything; `parameters` leads to it
     std::string listen_host;
     std::string token;
+    // A world without parameters begins with this file of a checkpoint; empty: fresh.
+    std::string restore_from = {};
+    CheckpointManifest::File restore_file = {};
   };
   // Everything in `job`, the links and the shard must outlive the worker.
   static Result<std::unique_ptr<Worker>> Make(const Job& job, MasterLink& master,
@@ -128,7 +132,7 @@ class Worker {
   TimePoint last_report_{};
 
   std::unique_ptr<Lease> next_;  // asynchronous: read while the current one is trained
-  int64_t pushed_ = 0;       // batches; bounded staleness
+  int64_t pushed_ = 0;           // batches; bounded staleness
   size_t load_credit_ = 0;       // rows of next_ that training has earned
   std::vector<std::unique_ptr<Lease>> lanes_;  // synchronous
   std::unique_ptr<World> world_;               // all-reduce

@@ -104,7 +104,7 @@ Status Worker::ShareState(const Rendezvous::World& formed) {
   World& world = *world_;
   if (formed.closed == Rendezvous::kNoState) {
     world.closed = 0;  // every worker begins with the same parameters
-    return Status();
+    return world.Restore();
   }
   const size_t rank = world.mesh->rank();
   std::vector<Mesh::Traffic> traffic(formed.members.size());
@@ -181,9 +181,9 @@ Status Worker::LoadLanes(const std::vector<Task>& lanes, uint32_t begin, uint32_
   return Status();
 }
 
-Status Worker::TrainRound(const WorldAnswer& answer) {
+Status Worker::TrainRound(const WorldAnswer& round) {
   World& world = *world_;
-  const std::vector<Task>& lanes = answer.lanes;
+  const std::vector<Task>& lanes = round.lanes;
   if (lanes.empty()) {
     return Status();
   }
@@ -197,6 +197,7 @@ Status Worker::TrainRound(const WorldAnswer& answer) {
   }
   const auto count = static_cast<uint32_t>(lanes.size());
   const auto [begin, end] = LanesOf(count, world.mesh->rank(), world.mesh->size());
+  RETURN_IF_ERROR(world.TellWritten());
   RETURN_IF_ERROR(LoadLanes(lanes, begin, end));
   do {
     RETURN_IF_ERROR(Stopped());
@@ -208,8 +209,13 @@ Status Worker::TrainRound(const WorldAnswer& answer) {
       return world.Leave(added);
     }
     if (world.mesh->rank() == 0 && TimeToReport()) {
-      ASSIGN_OR_RETURN(world.meet,
+      ASSIGN_OR_RETURN(const StepAnswer answer,
                        world.replica.link.ReportStep(world.entered, world.closed, position));
+      world.meet = answer.meet;
+      if (!answer.draft.empty()) {
+        RETURN_IF_ERROR(world.BeginWriting(answer.draft));
+      }
+      RETURN_IF_ERROR(world.TellWritten());
     }
     RETURN_IF_ERROR(CloseStep(lanes));
   } while (!position.Over() && !world.sum.reconvene);

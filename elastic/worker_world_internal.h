@@ -1,5 +1,6 @@
 #pragma once
 
+#include <future>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,6 +38,9 @@ struct Worker::World {
   bool meet = false;  // rank 0: the others are to be told that somebody waits
   RoundPosition position;
 
+  std::string draft;  // that is being written
+  std::future<Result<CheckpointManifest::File>> written;
+
   AllReduce::Sums sums;
   std::vector<LaneNote> notes;
   StepSum sum;
@@ -52,6 +56,12 @@ struct Worker::World {
   // Parameters and position as bytes, for a worker that joins.
   Result<std::string> SaveState() const;
   Status LoadState(std::string_view state);
+  // From a checkpoint, where there is one to begin with.
+  Status Restore();
+  // Copies the state in memory and writes it beside the training.
+  Status BeginWriting(const std::string& draft);
+  // Says so when it is written.
+  Status TellWritten();
 };
 
 }  // namespace sluice::elastic

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "elastic/worker_world_internal.h"
 
@@ -61,6 +62,34 @@ Status Worker::World::LoadState(std::string_view state) {
   closed = head[0];
   best = head[1];
   return Status();
+}
+
+Status Worker::World::Restore() {
+  if (replica.restore_from.empty()) {
+    return Status();
+  }
+  ASSIGN_OR_RETURN(const std::string state,
+                   CheckpointDirectory::ReadPartition(replica.restore_from, replica.restore_file));
+  return LoadState(state);
+}
+
+Status Worker::World::BeginWriting(const std::string& to) {
+  if (written.valid()) {
+    written.wait();  // of a draft that the master has given up
+  }
+  ASSIGN_OR_RETURN(std::string state, SaveState());
+  draft = to;
+  written = std::async(std::launch::async, [to, state = std::move(state)] {
+    return CheckpointDirectory::WritePartition(to, 0, state);
+  });
+  return Status();
+}
+
+Status Worker::World::TellWritten() {
+  if (!written.valid() || written.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    return Status();
+  }
+  return replica.link.Written(draft, written.get());
 }
 
 }  // namespace sluice::elastic

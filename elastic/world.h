@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "elastic/checkpoint.h"
 #include "elastic/rendezvous.h"
 #include "elastic/task.h"
 #include "models/model.h"
@@ -44,15 +45,25 @@ struct WorldAnswer {
   int64_t best = -1;
 };
 
+// What rank 0 is told between two steps.
+struct StepAnswer {
+  bool meet = false;  // others wait to join: the members are to meet when the open step has closed
+  // Not empty: the parameters, as they are now, are to be written there (checkpoint.h).
+  std::string draft;
+};
+
 // A worker's way to the meetings of an all-reduce job. One thread.
 class WorldLink {
  public:
   virtual ~WorldLink() = default;
   // Waits a while for the meeting to open, then answers kWait.
   virtual Result<WorldAnswer> Meet(const WorldArrival& arrival) = 0;
-  // From rank 0 between two steps: every member has closed so many. True: others wait to join, so
-  // the members are to meet when the open step has closed.
-  virtual Result<bool> ReportStep(int64_t world, int64_t closed, const RoundPosition& position) = 0;
+  // From rank 0 between two steps: every member has closed so many.
+  virtual Result<StepAnswer> ReportStep(int64_t world, int64_t closed,
+                                        const RoundPosition& position) = 0;
+  // The parameters that were to be written into a draft are on the disk, or could not be.
+  virtual Status Written(const std::string& draft,
+                         const Result<CheckpointManifest::File>& file) = 0;
   virtual Status Deliver(const models::NetworkWeights& weights) = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "executor/lost_jobs.h"
 
 namespace sluice::executor {
 namespace {
@@ -19,6 +20,7 @@ Result<std::unique_ptr<JobRecord>> JobRecord::Start(catalog::JobStore& jobs, cat
                                                     std::stop_token outer) {
   job.started_micros = WallMicros();
   job.state = catalog::JobState::kRunning;
+  job.runner = ThisProcess();
   ASSIGN_OR_RETURN(job.id, jobs.Create(job));
   return Adopt(jobs, std::move(job), std::move(outer));
 }
@@ -45,6 +47,8 @@ void JobRecord::WatchForCancel(std::stop_token self) {
   std::mutex mutex;
   std::condition_variable_any wake;
   std::unique_lock<std::mutex> lock(mutex);
+  const SteadyClock clock;
+  TimePoint seen = clock.Now();
   while (!self.stop_requested() && !stop_.stop_requested()) {
     wake.wait_for(lock, self, kCancelPollInterval, [] { return false; });
     if (self.stop_requested()) {
@@ -55,6 +59,13 @@ void JobRecord::WatchForCancel(std::stop_token self) {
       log::Warn("job={} cannot look for CANCEL JOB: {}", job_.id, requested.status().ToString());
     } else if (*requested) {
       stop_.request_stop();
+    }
+    if (SecondsBetween(seen, clock.Now()) >= kSeenSeconds) {
+      seen = clock.Now();
+      const Status told = jobs_.Seen(job_.id, WallMicros());
+      if (!told.ok()) {
+        log::Warn("job={} cannot say that it lives: {}", job_.id, told.ToString());
+      }
     }
   }
 }

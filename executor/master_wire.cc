@@ -81,6 +81,8 @@ void ToMessage(const Status& error, ErrorMessage* message) {
     to->set_message(diagnostic.message);
     to->set_detail(diagnostic.detail);
     to->set_hint(diagnostic.hint);
+    to->set_begin(diagnostic.span.begin);
+    to->set_end(diagnostic.span.end);
   }
 }
 
@@ -90,7 +92,8 @@ Status FromMessage(const ErrorMessage& error) {
     status.Add(Status(static_cast<Code>(diagnostic.code()), diagnostic.message())
                    .SqlState(diagnostic.sqlstate())
                    .Detail(diagnostic.detail())
-                   .Hint(diagnostic.hint()));
+                   .Hint(diagnostic.hint())
+                   .At({diagnostic.begin(), diagnostic.end()}));
   }
   return status;
 }

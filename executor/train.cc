@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
+#include "elastic/job_checkpoints.h"
 #include "elastic/job_journal.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
@@ -96,24 +97,30 @@ elastic::EventCallback EventsOf(JobRecord& job) {
 
 Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& source,
                              const Datasets& datasets, JobRecord& job,
-                             const elastic::ProgressCallback& progress) {
+                             const elastic::ProgressCallback& progress,
+                             elastic::JobCheckpoints* checkpoints) {
   ASSIGN_OR_RETURN(const auto start, StartOf(plan, source));
   const catalog::DatasetSpec* validation =
       datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
+  ASSIGN_OR_RETURN(catalog::DatasetSpec data, DataOf(plan, datasets));
+  if (checkpoints != nullptr) {
+    ASSIGN_OR_RETURN(data, checkpoints->DataToRun(data, validation));
+  }
   Trained trained;
-  ASSIGN_OR_RETURN(trained.outcome,
-                   elastic::TrainInProcess(plan, source, datasets.train->spec(), validation,
-                                           start.has_value() ? &*start : nullptr, progress,
-                                           EventsOf(job), job.stop_token()));
+  ASSIGN_OR_RETURN(
+      trained.outcome,
+      elastic::TrainInProcess(plan, source, data, validation, start.has_value() ? &*start : nullptr,
+                              progress, EventsOf(job), job.stop_token(), checkpoints));
   trained.weights = models::SaveWeights(trained.outcome.weights);
   return trained;
 }
 
 Result<Trained> Train(const plan::TrainPlan& plan, catalog::DataSource& source,
                       const Datasets& datasets, JobRecord& job,
-                      const elastic::ProgressCallback& progress) {
+                      const elastic::ProgressCallback& progress,
+                      elastic::JobCheckpoints* checkpoints) {
   if (!IsTrees(plan)) {
-    return TrainNetwork(plan, source, datasets, job, progress);
+    return TrainNetwork(plan, source, datasets, job, progress, checkpoints);
   }
   std::string base;
   if (plan.has_base()) {
@@ -210,6 +217,38 @@ Status SendReport(const TrainReport& report, ResultSink& sink) {
   return rows.SendTo(sink);
 }
 
+void TellDamaged(const std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job) {
+  if (checkpoints.has_value()) {
+    for (const std::string& damaged : checkpoints->damaged()) {
+      job.Event("checkpoint_damaged", damaged);
+    }
+  }
+}
+
+// The model is there: what is left behind would cost the next run of the statement a moment.
+void Finish(std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job) {
+  const Status finished = checkpoints.has_value() ? checkpoints->Finish() : OkStatus();
+  if (!finished.ok()) {
+    job.Event("checkpoint_failed", finished.message());
+  }
+}
+
+// Before there is a job: says from where it goes on, or why it cannot.
+Status LookAtCheckpoints(const plan::TrainPlan& plan, ResultSink& sink) {
+  ASSIGN_OR_RETURN(const std::optional<elastic::JobCheckpoints> checkpoints,
+                   elastic::JobCheckpoints::Open(plan));
+  if (!checkpoints.has_value() || !checkpoints->restore().has_value()) {
+    return OkStatus();
+  }
+  for (const std::string& damaged : checkpoints->damaged()) {
+    sink.Notice(fmt::format("a damaged checkpoint is passed over: {}", damaged));
+  }
+  const elastic::CheckpointDirectory::Found& found = *checkpoints->restore();
+  sink.Notice(fmt::format("the training goes on from step {} in epoch {}: {}", found.manifest.steps,
+                          found.manifest.epoch, found.path));
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& source) {
@@ -224,16 +263,31 @@ Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& 
   return datasets;
 }
 
-Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
+Result<catalog::DatasetSpec> DataOf(const plan::TrainPlan& plan, const Datasets& datasets) {
+  catalog::DatasetSpec data = datasets.train->spec();
+  if (plan.has_checkpoints() && data.counted_rows() == 0) {
+    ASSIGN_OR_RETURN(const int64_t rows, datasets.train->CountRows());
+    data.set_counted_rows(rows);
+  }
+  return data;
+}
+
+Result<TrainReport> TrainAndCommit(const plan::TrainPlan& wanted, catalog::DataSource& source,
                                    JobRecord& job, const elastic::ProgressCallback& progress) {
   const TimePoint started = SteadyClock().Now();
+  ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
+                   elastic::JobCheckpoints::Open(wanted));
+  const plan::TrainPlan plan = checkpoints.has_value() ? checkpoints->PlanToRun(wanted) : wanted;
   ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, source));
-  ASSIGN_OR_RETURN(const Trained trained, Train(plan, source, datasets, job, progress));
+  TellDamaged(checkpoints, job);
+  ASSIGN_OR_RETURN(const Trained trained, Train(plan, source, datasets, job, progress,
+                                                checkpoints ? &*checkpoints : nullptr));
   if (job.stop_token().stop_requested()) {  // cancelled at the very end: nothing is committed
     return Cancelled("the training was cancelled");
   }
   ASSIGN_OR_RETURN(catalog::ModelVersion version, Commit(plan, source, job, datasets.train->spec(),
                                                          trained.outcome, trained.weights));
+  Finish(checkpoints, job);
   return Report(std::move(version), trained.outcome, SecondsBetween(started, SteadyClock().Now()),
                 job);
 }
@@ -242,6 +296,13 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
                                      JobRecord& job, const TrainingFleet& place,
                                      const elastic::ProgressCallback& progress) {
   ASSIGN_OR_RETURN(const auto start, StartOf(plan, source));
+  ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
+                   elastic::JobCheckpoints::Open(plan));
+  catalog::DatasetSpec data = place.dataset;
+  if (checkpoints.has_value()) {
+    ASSIGN_OR_RETURN(data, checkpoints->DataToRun(place.dataset, place.validation));
+    TellDamaged(checkpoints, job);
+  }
   std::optional<catalog::ModelVersion> version;
   if (place.seat.term > 1) {
     ASSIGN_OR_RETURN(version, FindCommitted(plan, source, job.id()));
@@ -257,9 +318,11 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
   };
   ASSIGN_OR_RETURN(
       const elastic::TrainOutcome outcome,
-      elastic::TrainOnFleet(plan, source, place.fleet, place.seat, place.dataset, place.validation,
+      elastic::TrainOnFleet(plan, source, place.fleet, place.seat, data, place.validation,
                             start.has_value() ? &*start : nullptr, progress, EventsOf(job),
-                            job.stop_token(), nullptr, succession));
+                            job.stop_token(), nullptr, succession,
+                            checkpoints.has_value() ? &*checkpoints : nullptr));
+  Finish(checkpoints, job);
   constexpr double kMicros = 1e6;
   const double seconds =
       static_cast<double>(version->created_micros - job.job().started_micros) / kMicros;
@@ -270,6 +333,7 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   if (!plan.chosen_because().empty()) {
     sink.Notice(plan.chosen_because());
   }
+  RETURN_IF_ERROR(LookAtCheckpoints(plan, sink));
   catalog::Job description;
   description.kind = "train";
   description.statement = context.statement;

@@ -45,6 +45,8 @@ struct Datasets {
   std::unique_ptr<catalog::Dataset> validation;  // validation.select; else null
 };
 Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& source);
+// What is trained on; of a plan with checkpoints, its rows are counted.
+Result<catalog::DatasetSpec> DataOf(const plan::TrainPlan& plan, const Datasets& datasets);
 
 // Opens the dataset, trains in this process, and commits the model version in one transaction.
 // Nothing is left behind on an error.

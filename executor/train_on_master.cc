@@ -13,6 +13,8 @@
 
 #include "base/mutex.h"
 #include "catalog/data_source.h"
+#include "catalog/dataset.pb.h"
+#include "elastic/job_checkpoints.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/local_cluster.h"
@@ -91,6 +93,7 @@ class MasterKeeper {
     }
     // Here, not in a master: they stay as they are through all masters of the job.
     ASSIGN_OR_RETURN(datasets_, OpenDatasets(plan_, context_.source));
+    ASSIGN_OR_RETURN(data_, DataOf(plan_, datasets_));
     for (int lost = 0;; ++seat_.term) {
       const int64_t rows = rows_done_;
       RETURN_IF_ERROR(LaunchMaster());
@@ -164,7 +167,7 @@ class MasterKeeper {
     config.set_job(job_.id());
     *config.mutable_plan() = plan_;
     ToConfig(seat_, &config);
-    *config.mutable_dataset() = datasets_.train->spec();
+    *config.mutable_dataset() = data_;
     if (datasets_.validation != nullptr) {
       *config.mutable_validation() = datasets_.validation->spec();
     }
@@ -338,8 +341,15 @@ class MasterKeeper {
   int64_t rows_done_ = 0;
   MasterMessage answer_;
   Datasets datasets_;
+  catalog::DatasetSpec data_;
   std::unique_ptr<LocalCluster::Share> share_;  // last: what is left of the job ends first
 };
+
+Result<plan::TrainPlan> PlanOfCheckpoint(const plan::TrainPlan& plan) {
+  ASSIGN_OR_RETURN(const std::optional<elastic::JobCheckpoints> checkpoints,
+                   elastic::JobCheckpoints::Open(plan));
+  return checkpoints.has_value() ? checkpoints->PlanToRun(plan) : plan;
+}
 
 }  // namespace
 
@@ -349,7 +359,9 @@ Result<TrainReport> TrainOnMaster(const plan::TrainPlan& plan, Context& context,
     return FailedPrecondition("this session cannot start processes")
         .Hint("engine.strategy='local' trains in the session's own process");
   }
-  return MasterKeeper(plan, context, job, progress).Run();
+  // Another process opens them to write: here only the plan that they go on with is of interest.
+  ASSIGN_OR_RETURN(const plan::TrainPlan to_run, PlanOfCheckpoint(plan));
+  return MasterKeeper(to_run, context, job, progress).Run();
 }
 
 }  // namespace sluice::executor

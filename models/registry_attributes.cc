@@ -101,6 +101,12 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
       Text("engine.on_poison", std::string("fail"), {"fail", "skip"},
            "a shard on which code fails again and again, on several workers, fails the job, or is "
            "skipped, counted and named (not with engine.sync)"));
+  attributes->push_back(
+      Text("engine.checkpoint_dir", {}, {},
+           "a folder for checkpoints of this training, one training's alone: the same statement, "
+           "run again after everything was lost, goes on from the newest; not for boosted trees"));
+  attributes->push_back(Integer("engine.keep_checkpoint_max", int64_t{5}, Between(0, 1'000'000),
+                                "so many checkpoints are kept while the training runs; 0: all"));
   attributes->push_back(Integer("engine.seed", {}, AtLeast(0),
                                 "seed of everything random: initial weights, order, dropout"));
 }

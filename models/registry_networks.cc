@@ -77,7 +77,8 @@ void AppendTraining(std::vector<AttributeSpec>* attributes) {
               "stop after so many epochs without a better validation metric; 0: off"));
   attributes->push_back(
       Integer("train.save_checkpoints_steps", int64_t{100}, AtLeast(1),
-              "taken over from SQLFlow, no effect: there are no checkpoints yet"));
+              "with engine.checkpoint_dir: steps between two checkpoints; more where writing one "
+              "takes longer"));
   attributes->push_back(
       Integer("train.log_every_n_iter", int64_t{10}, AtLeast(1),
               "taken over from SQLFlow, no effect: progress is told once a second"));

@@ -23,6 +23,8 @@ std::string DescribeLabel(const models::LabelPlan& label);
 std::string DescribeAttribute(const models::Attribute& attribute);
 std::string DescribeOptimizer(const models::OptimizerSpec& optimizer);
 std::string DescribeSplit(const plan::Split& split);
+// "/checkpoints/m every 100 steps, 5 kept"
+std::string DescribeCheckpoints(const plan::Checkpoints& checkpoints);
 std::string DescribeStrategy(const plan::Strategy& strategy);
 bool IsTrees(const models::ModelSpec& model);
 std::string ModelNameOf(const std::string& schema, const std::string& name, int64_t version);

@@ -221,6 +221,13 @@ void PutTrain(const plan::TrainPlan& plan, Writer* json) {
   json->Put("early_stopping", plan.early_stopping().patience());
   PutTexts("metrics", plan.metrics(), json);
   PutStrategy(plan.strategy(), json);
+  if (plan.has_checkpoints()) {
+    json->Open("checkpoints");
+    json->Put("directory", plan.checkpoints().directory());
+    json->Put("every_steps", plan.checkpoints().every_steps());
+    json->Put("keep", plan.checkpoints().keep());
+    json->Close();
+  }
   json->Put("memory_bytes", plan.estimated_memory_bytes());
   json->Put("seed", plan.seed());
   PutTexts("notes", plan.notes(), json);

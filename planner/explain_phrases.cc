@@ -209,6 +209,12 @@ std::string DescribeStrategy(const plan::Strategy& strategy) {
   }
 }
 
+std::string DescribeCheckpoints(const plan::Checkpoints& checkpoints) {
+  return fmt::format(
+      "{} every {} steps, {} kept", checkpoints.directory(), checkpoints.every_steps(),
+      checkpoints.keep() == 0 ? std::string("all") : fmt::format("{}", checkpoints.keep()));
+}
+
 bool IsTrees(const models::ModelSpec& model) {
   const models::ModelType* type = models::FindModelType(model.type());
   return type != nullptr && type->family == models::ModelFamily::kTrees;

@@ -132,6 +132,9 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
   }
   lines.Line("runs",
              fmt::format("{}: {}", DescribeStrategy(plan.strategy()), plan.strategy().reason()));
+  if (plan.has_checkpoints()) {
+    lines.Line("saved", "checkpoints in " + DescribeCheckpoints(plan.checkpoints()));
+  }
   lines.Line("memory",
              fmt::format("about {} a process", FormatBytes(plan.estimated_memory_bytes())));
   lines.Line("seed", fmt::format("{}", plan.seed()));

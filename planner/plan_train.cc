@@ -6,6 +6,7 @@
 #include "models/model.h"
 #include "parser/printer.h"
 #include "planner/bind_train_internal.h"
+#include "planner/checkpoints.h"
 #include "planner/choose.h"
 #include "planner/error_list.h"
 #include "planner/metric_list.h"
@@ -198,6 +199,7 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, BoundTrain
   FillNames(statement, bound, plan);
   Status errors = FillModel(bound, options, plan);
   errors.Add(FillDecisions(bound, options, plan));
+  errors.Add(FillCheckpoints(statement, *bound.type, bound.attributes, plan));
   if (!errors.ok()) {
     return errors;
   }

@@ -10,9 +10,11 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "executor/executor.h"
+#include "executor/lost_jobs.h"
 #include "executor/result_rows.h"
 #include "server/session.h"
 
@@ -22,7 +24,17 @@ namespace {
 // How often WAIT JOB looks at the job's row, which another process may be writing.
 constexpr std::chrono::milliseconds kWaitStep(200);
 
+// Jobs of processes that are gone are not shown as running. Who may only read sees them as they
+// are.
+void MarkLost(Session& session) {
+  const Status marked = executor::MarkLostJobs(session.source().jobs());
+  if (!marked.ok()) {
+    log::Warn("jobs that were lost cannot be marked: {}", marked.ToString());
+  }
+}
+
 Result<catalog::Job> FindJob(int64_t id, Span span, Session& session) {
+  MarkLost(session);
   auto job = session.source().jobs().Find(id);
   if (!job.ok()) {
     Status status = job.status();
@@ -100,6 +112,7 @@ Status CancelJob(const parser::JobStatement& statement, Session& session,
 }  // namespace
 
 Status ShowJobs(Session& session, executor::ResultSink& sink) {
+  MarkLost(session);
   ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, session.source().jobs().List());
   executor::ResultRows rows(Schema{{{"job", DataType::kInt64, "bigint"},
                                     {"state", DataType::kText, "text"},

@@ -255,6 +255,36 @@ TEST_P(StoresTest, JobsAreRows) {
   EXPECT_EQ(jobs.Update(job).code(), Code::kNotFound);
 }
 
+TEST_P(StoresTest, ARunningJobHasARunnerAndCanBeAbandoned) {
+  JobStore& jobs = source().jobs();
+  EXPECT_THAT(jobs.Running().value(), IsEmpty());
+  Job job;
+  job.kind = "train";
+  job.statement = "SELECT 1";
+  job.runner = {"here", 42, 4711, 1'700'000'000'000'000};
+  const int64_t id = jobs.Create(job).value();
+  const int64_t other = jobs.Create(job).value();
+  ASSERT_TRUE(jobs.Seen(id, 1'700'000'009'000'000).ok());
+  const std::vector<Job> running = jobs.Running().value();
+  ASSERT_THAT(running, SizeIs(2));
+  const Job& one = running[0].id == id ? running[0] : running[1];
+  EXPECT_EQ(one.statement, "SELECT 1");
+  EXPECT_EQ(one.runner.place, "here");
+  EXPECT_EQ(one.runner.pid, 42);
+  EXPECT_EQ(one.runner.started, 4711);
+  EXPECT_EQ(one.runner.seen_micros, 1'700'000'009'000'000);
+
+  ASSERT_TRUE(jobs.Abandon(id, 1'700'000'010'000'000, "lost").ok());
+  EXPECT_EQ(jobs.Find(id)->state, JobState::kFailed);
+  EXPECT_EQ(jobs.Find(id)->error, "lost");
+  job.id = other;
+  job.state = JobState::kSucceeded;
+  ASSERT_TRUE(jobs.Update(job).ok());
+  ASSERT_TRUE(jobs.Abandon(other, 1'700'000'010'000'000, "lost").ok());
+  EXPECT_EQ(jobs.Find(other)->state, JobState::kSucceeded) << "it has ended meanwhile";
+  EXPECT_THAT(jobs.Running().value(), IsEmpty());
+}
+
 TEST_P(StoresTest, EventsAndMetricsKeepTheirOrder) {
   JobStore& jobs = source().jobs();
   std::vector<JobEvent> events;

@@ -72,7 +72,9 @@ class CheckpointTest : public ::testing::Test {
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(path_)) {
-      names.push_back(entry.path().filename().string());
+      if (entry.path().filename() != "lock") {
+        names.push_back(entry.path().filename().string());
+      }
     }
     std::sort(names.begin(), names.end());
     return names;
@@ -109,7 +111,8 @@ TEST_F(CheckpointTest, P11_WhatOneWorldWroteAnotherLoads) {
 
 TEST_F(CheckpointTest, P12_ATornOrDamagedCheckpointIsPassedOver) {
   const auto shard = Shard();
-  CheckpointDirectory directory = Open();
+  std::optional<CheckpointDirectory> opened = Open();
+  CheckpointDirectory& directory = *opened;
   Push(shard.get(), 0);
   Write(&directory, *shard, "old");
   Push(shard.get(), 1);
@@ -146,15 +149,19 @@ TEST_F(CheckpointTest, P12_ATornOrDamagedCheckpointIsPassedOver) {
   const CheckpointDirectory::Draft draft = directory.Begin().value();
   ASSERT_TRUE(CheckpointDirectory::WritePartition(draft.path, 0, "half").ok());
   EXPECT_EQ(directory.Newest(Model()).value()->manifest.queue_state, "new");
+  EXPECT_EQ(Names().size(), 3U);
+  opened.reset();
   EXPECT_EQ(Open().Newest(Model()).value()->manifest.cut, 2U);
   EXPECT_EQ(Names(), (std::vector<std::string>{"checkpoint-1", "checkpoint-2"}));
 }
 
 TEST_F(CheckpointTest, P13_TheNewestAreKept) {
   const auto shard = Shard();
-  CheckpointDirectory three = Open(3);
-  for (int i = 0; i < 5; ++i) {
-    Write(&three, *shard);
+  {
+    CheckpointDirectory three = Open(3);
+    for (int i = 0; i < 5; ++i) {
+      Write(&three, *shard);
+    }
   }
   EXPECT_EQ(Names(), (std::vector<std::string>{"checkpoint-3", "checkpoint-4", "checkpoint-5"}));
   CheckpointDirectory all = Open(0);
@@ -162,6 +169,39 @@ TEST_F(CheckpointTest, P13_TheNewestAreKept) {
     Write(&all, *shard);
   }
   EXPECT_EQ(Names().size(), 8U);
+}
+
+// One writes, the other would take its draft for a dead process's.
+TEST_F(CheckpointTest, ADirectoryHasOneOpenerAtATime) {
+  std::optional<CheckpointDirectory> first = Open();
+  const CheckpointDirectory::Draft draft = first->Begin().value();
+  const auto second = CheckpointDirectory::Open(path_.string(), 3);
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.status().message().find("another job is writing"), std::string::npos);
+  EXPECT_TRUE(fs::exists(draft.path));
+  std::optional<CheckpointDirectory> copy = first;
+  first.reset();
+  EXPECT_FALSE(CheckpointDirectory::Open(path_.string(), 3).ok()) << "a copy is the same opener";
+  copy.reset();
+  EXPECT_TRUE(CheckpointDirectory::Open(path_.string(), 3).ok());
+  EXPECT_FALSE(fs::exists(draft.path));
+}
+
+// A name that a late writer may still use is not used again.
+TEST_F(CheckpointTest, DraftsThatAreGivenUpDoNotShareAName) {
+  CheckpointDirectory directory = Open();
+  const std::string first = directory.Begin().value().path;
+  CheckpointDirectory copy = directory;
+  EXPECT_NE(copy.Begin().value().path, first);
+}
+
+TEST_F(CheckpointTest, ClearRemovesAllCheckpoints) {
+  CheckpointDirectory directory = Open();
+  Write(&directory, *Shard());
+  Write(&directory, *Shard());
+  ASSERT_TRUE(directory.Clear().ok());
+  EXPECT_TRUE(Names().empty());
+  EXPECT_FALSE(directory.Newest().value().has_value());
 }
 
 TEST_F(CheckpointTest, E9_WrongDirectoriesAreClearErrors) {

@@ -80,7 +80,10 @@ class World {
       details_.push_back(detail);
     };
     hooks.fail = [](const Status& cause) { ADD_FAILURE() << cause.ToString(); };
-    hooks.queue_state = [this] { return std::to_string(pushed_.load()); };
+    hooks.cut = [this](CheckpointManifest* manifest) {
+      manifest->queue_state = std::to_string(pushed_.load());
+      return Status();
+    };
     fleet_ = std::make_unique<ParameterFleet>(options, std::move(hooks));
     fleet_->Start();
     Await([this] { return fleet_->map().version > 0; });
@@ -190,7 +193,8 @@ class ParameterFleetTest : public ::testing::Test {
 // number of servers, is a state that the undisturbed run went through, and goes on to its end.
 TEST_F(ParameterFleetTest, P11_P14_ACutThroughRunningTrainingIsConsistent) {
   constexpr int64_t kBatches = 150;
-  World world(plan_, *network_, 3, Directory());
+  const CheckpointDirectory directory = Directory();
+  World world(plan_, *network_, 3, directory);
   const auto worker = world.Worker();
   for (int64_t batch = 0; batch < kBatches; ++batch) {
     if (batch == 20 || batch == 60) {
@@ -201,8 +205,8 @@ TEST_F(ParameterFleetTest, P11_P14_ACutThroughRunningTrainingIsConsistent) {
   world.Await([&] { return world.Happened("checkpoint_written"); });
   EXPECT_FALSE(world.Happened("checkpoint_failed"));
   const std::string bits = world.Bits();
-  world.fleet().Stop();  // nobody writes where another looks: one opener for a directory
-  const auto found = Directory().Newest(DescribeModel(plan_.model(), *network_)).value();
+  world.fleet().Stop();
+  const auto found = directory.Newest(DescribeModel(plan_.model(), *network_)).value();
   ASSERT_TRUE(found.has_value());
   const int64_t committed = std::stoll(found->manifest.queue_state);
 

@@ -35,7 +35,8 @@ class ThreadFleet final : public Fleet {
   Status Launch(const ProcessSpec& spec) override {
     const std::lock_guard lock(mutex_);
     launched_.push_back(spec.name);
-    threads_.emplace(spec.name, [this, spec](std::stop_token stop) {
+    // A job that goes back to a checkpoint uses names again; who had one before has ended.
+    threads_[spec.name] = std::jthread([this, spec](std::stop_token stop) {
       const Status status = spec.role == Role::kWorker ? RunWorker(spec.config, source_, stop)
                                                        : RunParameterServer(spec.config, stop);
       FleetEvent event;

@@ -286,6 +286,9 @@ void Simulation::Act(const Master::Action& action) {
       }
       master_->OnWeightsKept(MasterNow());
       return;
+    case Master::Action::Kind::kCheckpoint:
+    case Master::Action::Kind::kCommitCheckpoint:
+      SLUICE_CHECK(false, "no checkpoints are asked for");
   }
 }
 

@@ -1,0 +1,223 @@
+#include <gmock/gmock.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <random>
+
+#include "catalog/model_store.h"
+#include "elastic/checkpoint.h"
+#include "executor/lost_jobs.h"
+#include "tests/process/cluster_job.h"
+
+extern char** environ;  // NOLINT: POSIX declares it nowhere
+
+namespace sluice::executor {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// Gateways of the real binary that are killed with all of their processes, and the same statement
+// run again.
+class KilledGateway : public ClusterJobs {
+ protected:
+  std::string Folder() const { return (folder_ / "checkpoints").string(); }
+  std::string Saved(const std::string& attributes) const {
+    return "train.epoch=12, train.save_checkpoints_steps=10, engine.seed=5, "
+           "engine.checkpoint_dir='" +
+           Folder() + "', " + attributes;
+  }
+  pid_t Start(const std::string& train) const {
+    std::string binary = SLUICE_BINARY, command = "sql", source = "--source=" + Url(),
+                sql = "--command=" + train;
+    char* arguments[] = {binary.data(), command.data(), source.data(), sql.data(), nullptr};
+    pid_t gateway = 0;
+    EXPECT_EQ(posix_spawn(&gateway, binary.c_str(), nullptr, nullptr, arguments, environ), 0);
+    return gateway;
+  }
+  static bool Ended(pid_t gateway) { return waitpid(gateway, nullptr, WNOHANG) == gateway; }
+  // Everything at once: gateway, master, servers, workers.
+  static void KillAll(pid_t gateway) {
+    std::vector<int> all = {gateway};
+    for (const auto& [parent, pid] : Children()) {
+      if (parent == gateway) {
+        all.push_back(pid);
+      }
+    }
+    for (int pid : all) {
+      kill(pid, SIGKILL);
+    }
+    waitpid(gateway, nullptr, 0);
+    EXPECT_TRUE(Eventually([&all] {
+      const auto alive = Children();
+      return std::none_of(alive.begin(), alive.end(), [&all](const auto& process) {
+        return std::find(all.begin(), all.end(), process.second) != all.end();
+      });
+    }));
+  }
+  static int MasterOf(pid_t gateway) {
+    for (const auto& [parent, pid] : Children()) {
+      std::ifstream in("/proc/" + std::to_string(pid) + "/cmdline");
+      const std::string line(std::istreambuf_iterator<char>(in), {});
+      if (parent == gateway && line.find("master") != std::string::npos) {
+        return pid;
+      }
+    }
+    return 0;
+  }
+  size_t Written() const {
+    size_t written = 0;
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(Folder(), error)) {
+      written += entry.path().filename().string().starts_with("checkpoint-") ? 1 : 0;
+    }
+    return written;
+  }
+  // The cut that the next run goes on from.
+  uint64_t NewestCut() const {
+    const auto directory = elastic::CheckpointDirectory::Open(Folder(), 0);
+    EXPECT_TRUE(directory.ok()) << directory.status().ToString();
+    const auto newest = directory->Newest();
+    EXPECT_TRUE(newest.ok()) << newest.status().ToString();
+    EXPECT_TRUE(newest->has_value()) << "a kill has cost the checkpoints before it";
+    return newest.ok() && newest->has_value() ? (*newest)->manifest.cut : 0;
+  }
+  std::string Weights(const std::string& model) const {
+    const catalog::ModelVersion version = source_->models().Find("", model, std::nullopt).value();
+    return source_->models().LoadWeights(version).value();
+  }
+  // Kills the statement so often at random moments, then lets it come to its end.
+  void RunWithKills(const std::string& model, const std::string& attributes, int kills) {
+    std::mt19937 random(7);
+    const std::string train = TrainText(model, Saved(attributes));
+    uint64_t cut = 0;
+    for (int i = 0; i < kills; ++i) {
+      const pid_t gateway = Start(train);
+      ASSERT_TRUE(Eventually([&] { return Written() > 0; }, 60));
+      std::this_thread::sleep_for(std::chrono::milliseconds(random() % 400));
+      ASSERT_FALSE(Ended(gateway)) << "nothing is left to be killed: train for longer";
+      KillAll(gateway);
+      const uint64_t newest = NewestCut();
+      EXPECT_GE(newest, cut);
+      cut = newest;
+    }
+    LocalCluster cluster(Machine(8));
+    RecordingSink sink;
+    const Status status = Run(train, cluster, *source_, sink);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_THAT(sink.notices, Contains(StartsWith("the training goes on from step ")));
+    EXPECT_EQ(Written(), 0U) << "a finished job leaves no checkpoints";
+    const std::vector<catalog::Job> jobs = source_->jobs().List().value();
+    EXPECT_EQ(jobs.front().state, catalog::JobState::kSucceeded);
+  }
+};
+
+TEST_F(KilledGateway, G4_SynchronousResumedHasTheWeightsOfAnUndisturbedRun) {
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  const std::string plain =
+      "train.epoch=12, engine.seed=5, engine.num_workers=2, "
+      "engine.max_workers=2, engine.sync=true, engine.num_ps=";
+  ASSERT_TRUE(Run(TrainText("plain", plain + "1"), cluster, *source_, sink).ok());
+  RunWithKills("killed",
+               "engine.num_workers=2, engine.max_workers=2, engine.sync=true, "
+               "engine.num_ps=2",
+               4);
+  EXPECT_EQ(Weights("killed"), Weights("plain"));
+}
+
+TEST_F(KilledGateway, P12_P16_AsynchronousTrainsEveryRowOnce) {
+  RunWithKills("killed", "engine.num_workers=2, engine.num_ps=2", 4);
+  const catalog::Job job = source_->jobs().List().value().front();
+  const catalog::ModelVersion version = source_->models().Find("", "killed", std::nullopt).value();
+  // Counted by the ledger against count(*), by the master, or the job would have failed.
+  EXPECT_EQ(job.rows_trained % 12, 0);
+  EXPECT_GT(job.rows_trained, 12 * kRows * 8 / 10);
+  EXPECT_EQ(version.rows, job.rows_trained);
+}
+
+TEST_F(KilledGateway, AllReduceResumedHasTheWeightsOfAnUndisturbedRun) {
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  const std::string workers =
+      "engine.num_workers=2, engine.max_workers=2, engine.strategy='allreduce'";
+  ASSERT_TRUE(
+      Run(TrainText("plain", "train.epoch=12, engine.seed=5, " + workers), cluster, *source_, sink)
+          .ok());
+  RunWithKills("killed", workers, 2);
+  EXPECT_EQ(Weights("killed"), Weights("plain"));
+}
+
+// A master that took over writes checkpoints like the first one.
+TEST_F(KilledGateway, ALostMasterThenEverythingLost) {
+  const std::string strategy =
+      "engine.num_workers=2, engine.max_workers=2, engine.sync=true, engine.num_ps=2";
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  ASSERT_TRUE(
+      Run(TrainText("plain", "train.epoch=12, engine.seed=5, " + strategy), cluster, *source_, sink)
+          .ok());
+  const std::string train = TrainText("killed", Saved(strategy));
+  const pid_t gateway = Start(train);
+  ASSERT_TRUE(Eventually([&] { return Count(2, "checkpoint_written") > 0; }, 60));
+  const int master = MasterOf(gateway);
+  ASSERT_GT(master, 0);
+  kill(master, SIGKILL);
+  ASSERT_TRUE(Eventually([&] { return Count(2, "master_took_over") > 0; }, 60));
+  const int written = Count(2, "checkpoint_written");
+  ASSERT_TRUE(Eventually([&] { return Count(2, "checkpoint_written") > written; }, 60));
+  KillAll(gateway);
+  const Status status = Run(train, cluster, *source_, sink);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_THAT(sink.notices, Contains(StartsWith("the training goes on from step ")));
+  EXPECT_EQ(Weights("killed"), Weights("plain"));
+}
+
+TEST_F(KilledGateway, ItsJobIsNotRunningForEver) {
+  const std::string train =
+      TrainText("m", Saved("engine.num_workers=2, engine.max_workers=2, engine.sync=true"));
+  const pid_t gateway = Start(train);
+  ASSERT_TRUE(Eventually([&] { return Written() > 0; }, 60));
+  ASSERT_TRUE(MarkLostJobs(source_->jobs()).ok());
+  EXPECT_EQ(source_->jobs().Find(1)->state, catalog::JobState::kRunning);
+  KillAll(gateway);
+  EXPECT_EQ(source_->jobs().Find(1)->state, catalog::JobState::kRunning) << "nobody could say so";
+  ASSERT_TRUE(MarkLostJobs(source_->jobs()).ok());
+  const catalog::Job job = source_->jobs().Find(1).value();
+  EXPECT_EQ(job.state, catalog::JobState::kFailed);
+  EXPECT_THAT(job.error, HasSubstr("run it again: it continues from step "));
+  EXPECT_THAT(job.error, HasSubstr(" in " + Folder()));
+}
+
+TEST_F(KilledGateway, WhatDoesNotFitIsToldBeforeThereIsAJob) {
+  const std::string attributes = "engine.num_workers=2, engine.num_ps=1";
+  const pid_t gateway = Start(TrainText("m", Saved(attributes)));
+  ASSERT_TRUE(Eventually([&] { return Written() > 0; }, 60));
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  const auto refusal = [&](const std::string& sql) {
+    const Status status = Run(sql, cluster, *source_, sink);
+    EXPECT_FALSE(status.ok());
+    const std::string text = RenderWithCaret(status, sql);
+    EXPECT_THAT(text, HasSubstr("LINE 1")) << text;
+    return text;
+  };
+  EXPECT_THAT(refusal(TrainText("m", Saved(attributes))), HasSubstr("another job is writing"));
+  KillAll(gateway);
+  EXPECT_THAT(refusal(TrainText("other", Saved(attributes))),
+              HasSubstr("holds checkpoints of another statement"));
+  EXPECT_THAT(refusal(TrainText("m", Saved(attributes + ", train.batch_size=7"))),
+              HasSubstr("empty the folder or name another"));
+  EXPECT_EQ(source_->jobs().List()->size(), 1U) << "of the gateway that was killed";
+  ASSERT_TRUE(source_
+                  ->Execute("INSERT INTO points SELECT i + 100000, a, b, y FROM points LIMIT 9",
+                            nullptr, {})
+                  .ok());
+  EXPECT_THAT(refusal(TrainText("m", Saved(attributes))),
+              HasSubstr("the data has changed since the checkpoint"));
+}
+
+}  // namespace
+}  // namespace sluice::executor
