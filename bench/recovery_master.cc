@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -111,6 +112,7 @@ void Measure(const std::string& url, const std::string& mode, const std::string&
   const double worst = seconds[seconds.size() * 95 / 100];
   fmt::print("{:<20} {:>5} {:>10.3f} s {:>9.3f} s {:>9.0f} s {:>8.1f}x {:>9}\n", mode,
              seconds.size(), median, worst, kLimitSeconds, kLimitSeconds / worst, lost);
+  std::fflush(stdout);
 }
 
 }  // namespace
