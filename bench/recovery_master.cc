@@ -28,7 +28,7 @@ namespace {
 using namespace sluice;
 
 constexpr double kLimitSeconds = 2;
-constexpr int kKills = 20;  // of each mode
+constexpr int kKills = 10;  // of each mode
 
 double Seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -83,7 +83,13 @@ void Measure(const std::string& url, const std::string& mode, const std::string&
   executor::LocalCluster cluster(machine);
   const auto source = Must(catalog::OpenDataSource(url));
   std::stop_source stop;
-  std::jthread training([&] { (void)Train(url, attributes, cluster, stop.get_token()); });
+  std::jthread training([&] {
+    const Status status = Train(url, attributes, cluster, stop.get_token());
+    if (status.code() != Code::kCancelled) {
+      fmt::print(stderr, "{}: {}\n", mode, status.ToString());
+      std::_Exit(1);
+    }
+  });
   const std::string master = fmt::format("job{}-master", job);
   std::vector<double> seconds;
   double killed = 0;
@@ -119,7 +125,8 @@ void Measure(const std::string& url, const std::string& mode, const std::string&
 
 int main(int argc, char** argv) {
   const std::string binary = argc > 1 ? argv[1] : SLUICE_BINARY;
-  std::string folder = (std::filesystem::temp_directory_path() / "sluice-recovery-XXXXXX").string();
+  std::string folder =
+      (std::filesystem::temp_directory_path() / "sluice-recovery-master-XXXXXX").string();
   if (mkdtemp(folder.data()) == nullptr) {
     return 1;
   }
