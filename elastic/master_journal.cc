@@ -133,8 +133,10 @@ std::string Master::TakeJournal(bool* anew) {
 }
 
 Status Master::Replay(const std::vector<std::string>& entries, TimePoint now) {
+  JournalEntry entry;  // one, which keeps its memory
+  MasterSave mind;
+  bool has_mind = false;
   for (const std::string& bytes : entries) {
-    JournalEntry entry;
     if (!entry.ParseFromString(bytes)) {
       return Status(Code::kInternal, "an entry of the journal cannot be read");
     }
@@ -147,11 +149,15 @@ Status Master::Replay(const std::vector<std::string>& entries, TimePoint now) {
       RETURN_IF_ERROR(queue_.Replay(record, now));
     }
     if (entry.has_mind()) {
-      RestoreMind(entry.mind(), now);
+      mind.Swap(entry.mutable_mind());
+      has_mind = true;
     }
     if (entry.has_placement()) {
       placement_ = Get(entry.placement());
     }
+  }
+  if (has_mind) {
+    RestoreMind(mind, now);  // the last one says it all
   }
   return Status();
 }

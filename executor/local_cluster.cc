@@ -21,15 +21,15 @@ Result<LocalFleet*> LocalCluster::Fleet() {
     ASSIGN_OR_RETURN(fleet_, LocalFleet::Make(std::move(options)));
     fleet_->Watch([this](const elastic::FleetEvent& event) {
       const Owner owner = OwnerOf(event.name);
-      if (owner.listener != nullptr) {
-        owner.listener->on_event(event);
-      }
       if (event.kind == elastic::FleetEvent::Kind::kExited) {
         if (event.role == elastic::Role::kWorker) {
           arbiter_.WorkerEnded(owner.job, owner.memory_bytes,
                                event.exit_class == elastic::ExitClass::kOutOfMemory);
         }
-        Forget(event.name);
+        Forget(event.name);  // first: whoever hears of it may start another of that name at once
+      }
+      if (owner.listener != nullptr) {
+        owner.listener->on_event(event);
       }
     });
   }
