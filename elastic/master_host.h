@@ -11,6 +11,7 @@
 #include "elastic/job.h"
 #include "elastic/journal.h"
 #include "elastic/master.h"
+#include "elastic/waking_clock.h"
 
 namespace sluice::elastic {
 
@@ -65,7 +66,8 @@ class MasterHost {
   // Wakes those who wait for the slowest worker, which was there.
   void NotifyIfMoved(int64_t slowest) REQUIRES(mutex_);
 
-  SteadyClock clock_;
+  const SteadyClock steady_;
+  const WakingClock clock_{steady_};
   JournalStore* const journal_ = nullptr;  // nullptr: nothing outlives this process
   const int64_t term_ = 0;
   const Handler handler_;

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "elastic/parameter_control.h"
 #include "elastic/partition_map.h"
+#include "elastic/waking_clock.h"
 
 namespace sluice::elastic {
 
@@ -105,7 +106,8 @@ class ParameterFleet {
 
   Options options_;
   const Hooks hooks_;
-  SteadyClock clock_;
+  const SteadyClock steady_;
+  const WakingClock clock_{steady_};
   std::stop_source stop_;
   const ParameterControl control_;
 
