@@ -116,6 +116,8 @@ int main(int argc, char** argv) {
   app.add_option("--rows", options.sizes.rows, "of each table");
   app.add_option("--epochs", options.sizes.epochs, "of the asynchronous modes");
   app.add_option("--synchronous-epochs", options.sizes.synchronous_epochs, "of the others");
+  app.add_option("--auc-tolerance", options.sizes.auc_tolerance,
+                 "of asynchronous jobs beside undisturbed ones");
   app.add_flag("--kill-masters,!--spare-masters", options.kill_masters,
                "masters are killed as well, not only paused");
   CLI11_PARSE(app, argc, argv);

@@ -109,7 +109,7 @@ TEST_F(ClusterJobs, G4_AllReduceInSqlHasTheBitsOfServers) {
         killed = pid.ok() && kill(*pid, SIGKILL) == 0;
       }
     };
-    const Status status = Run(TrainText("m", "train.epoch=30, " + engine), cluster, *source_, sink);
+    const Status status = Run(TrainText("m", "train.epoch=10, " + engine), cluster, *source_, sink);
     EXPECT_TRUE(status.ok()) << status.ToString();
     EXPECT_TRUE(killed);
     return source_->models().Find("", "m", {}).value().weights_sha256;
