@@ -56,6 +56,7 @@ double Quantile(std::vector<double> values, double share) {
 void Print(const std::string& what, double figure, double limit) {
   fmt::print("  {:58} {:7.3f}   limit {:5.2f}   ratio {:.2f}\n", what, figure, limit,
              figure / limit);
+  std::fflush(stdout);
 }
 
 // The first event of a kind after a moment; nullptr: there is none.
@@ -161,7 +162,7 @@ class Bench {
   Status KillWorkers() {
     std::mt19937_64 random(2);
     ASSIGN_OR_RETURN(const Job job,
-                     Train(250, 0.5, [&](Job&) { return KillOne("worker", random()); }));
+                     Train(80, 0.4, [&](Job&) { return KillOne("worker", random()); }));
     std::vector<double> requeued, trained;
     for (const int64_t kill : job.kills) {
       const catalog::JobEvent* back = FirstAfter(job.events, kill, "task_requeued");
@@ -191,7 +192,7 @@ class Bench {
   Status KillServers() {
     std::mt19937_64 random(3);
     ASSIGN_OR_RETURN(
-        const Job job, Train(150, 0.5, [&](Job& now) {
+        const Job job, Train(60, 0.4, [&](Job& now) {
           // Not before everything is on two servers again.
           const Result<Events> events = EventsNow();
           const bool whole =
@@ -240,7 +241,7 @@ class Bench {
   }
 
   Status Throughput() {
-    constexpr int kEpochs = 150, kRounds = 3;
+    constexpr int kEpochs = 50, kRounds = 2;
     constexpr double kEvery = 2;
     std::mt19937_64 random(4);
     std::vector<double> calm, disturbed;

@@ -56,7 +56,8 @@ class StuckReads : public ClusterJobs {
         source_
             ->Execute(
                 "SELECT pid::bigint FROM pg_stat_activity WHERE datname = current_database() "
-                "AND state = 'active' AND query LIKE 'COPY%points%'",
+                "AND state = 'active' AND query LIKE '%points%ctid%' "
+                "AND pid <> pg_backend_pid()",
                 &receiver, {})
             .status();
     EXPECT_TRUE(asked.ok()) << asked.ToString();
