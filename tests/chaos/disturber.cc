@@ -56,6 +56,8 @@ void Disturber::Run(const std::stop_token& stop) {
     }
   }
   begin_ = clock_.Now();
+  const Result<std::vector<catalog::Job>> jobs = jobs_.List();
+  job_ = jobs.ok() && !jobs->empty() ? jobs->front().id : 0;  // the newest
   std::multimap<TimePoint, Fault> due;
   for (const Fault& fault : schedule_.faults) {
     due.emplace(begin_ + Seconds(fault.at * seconds_), fault);
@@ -124,11 +126,7 @@ bool Disturber::ServersAreWhole() {
   if (struck_server_micros_ == 0) {
     return true;
   }
-  const Result<std::vector<catalog::Job>> jobs = jobs_.List();
-  if (!jobs.ok() || jobs->empty()) {
-    return false;
-  }
-  const Result<std::vector<catalog::JobEvent>> events = jobs_.Events(jobs->front().id);
+  const Result<std::vector<catalog::JobEvent>> events = jobs_.Events(job_);
   if (!events.ok()) {
     return false;
   }

@@ -61,6 +61,7 @@ class Disturber {
   // The thread's, and Finish's after it.
   Blows blows_;
   TimePoint begin_{};
+  int64_t job_ = 0;
   std::vector<Paused> paused_;
   std::shared_ptr<const Victim> struck_server_;
   int64_t struck_server_micros_ = 0;     // wall clock; 0: none
