@@ -13,7 +13,6 @@ namespace sluice::catalog {
 namespace {
 
 // Behind every block that a table can have.
-constexpr int64_t kEndOfTable = int64_t{4'294'967'295} * kTidsPerBlock;
 // A table that seems smaller than this part of a shard is one shard; otherwise its rows are
 // counted.
 constexpr double kSurelyOneShard = 0.25;

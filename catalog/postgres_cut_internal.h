@@ -15,6 +15,8 @@ namespace sluice::catalog {
 
 // A row address as one number: block * 65536 + offset.
 inline constexpr int64_t kTidsPerBlock = 65'536;
+// After every row of any table.
+inline constexpr int64_t kEndOfTable = int64_t{4'294'967'295} * kTidsPerBlock;
 std::string TidText(int64_t key);
 
 struct TidCut {

@@ -14,54 +14,6 @@
 namespace sluice::catalog {
 namespace {
 
-Status SnapshotGone(Status status) {
-  // 22023 and 42704: what SET TRANSACTION SNAPSHOT says of a snapshot whose owner has ended.
-  if (status.sqlstate() == "22023" || status.sqlstate() == "42704") {
-    return Status(Code::kFailedPrecondition,
-                  "the dataset's snapshot is gone: the process that opened it has ended")
-        .Detail(status.message());
-  }
-  return status;
-}
-
-class PostgresShardReader final : public ShardReader {
- public:
-  PostgresShardReader(PostgresPool::Lease connection, DatasetSpec spec)
-      : connection_(std::move(connection)), spec_(std::move(spec)), schema_(SchemaOf(spec_)) {}
-
-  ~PostgresShardReader() override { connection_->Rollback(); }
-
-  Status Begin() { return SnapshotGone(connection_->Run(BeginReading(spec_.snapshot()))); }
-
-  Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
-                                          const std::vector<size_t>& columns) override {
-    Schema schema;
-    for (const size_t column : columns) {
-      if (column >= schema_.columns.size()) {
-        return InvalidArgument(fmt::format("the dataset has {} columns, so there is no column {}",
-                                           schema_.columns.size(), column));
-      }
-      schema.columns.push_back(schema_.columns[column]);
-    }
-    // An earlier stream that was left or failed took the transaction with it.
-    if (connection_->TransactionFailed()) {
-      connection_->Rollback();
-      RETURN_IF_ERROR(Begin());
-    }
-    const std::string rows =
-        spec_.cut() == DatasetSpec::CTID
-            ? WithBounds(spec_.shard_select(), TidText(shard.begin()), TidText(shard.end()))
-            : spec_.select();
-    return OpenPostgresStream(*connection_, SelectColumns(rows, schema_.columns.size(), columns),
-                              std::move(schema));
-  }
-
- private:
-  PostgresPool::Lease connection_;
-  const DatasetSpec spec_;
-  const Schema schema_;
-};
-
 class PostgresDataset final : public Dataset {
  public:
   // `holder` is inside the transaction whose snapshot it is.
@@ -133,6 +85,7 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
   ASSIGN_OR_RETURN(PostgresPool::Lease holder, database.pool().Take());
   DatasetSpec spec;
   spec.set_source_url(database.url());
+  spec.set_read_ahead(!options.many_processes);
   spec.set_select(std::string(TrimStatement(select, Dialect::kPostgres)));
   ASSIGN_OR_RETURN(const Schema schema, DescribePostgresSelect(*holder, spec.select()));
   PutSchema(schema, &spec);
@@ -182,14 +135,6 @@ Result<CutEstimate> EstimatePostgresCut(PostgresDatabase& database, std::string_
         std::max<int64_t>(1, (estimate.estimated_rows + rows_per_shard - 1) / rows_per_shard);
   }
   return estimate;
-}
-
-Result<std::unique_ptr<ShardReader>> OpenPostgresReader(PostgresDatabase& database,
-                                                        const DatasetSpec& spec) {
-  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.pool().Take());
-  auto reader = std::make_unique<PostgresShardReader>(std::move(connection), spec);
-  RETURN_IF_ERROR(reader->Begin());
-  return std::unique_ptr<ShardReader>(std::move(reader));
 }
 
 }  // namespace sluice::catalog

@@ -37,6 +37,10 @@ EmbeddingSlab::EmbeddingSlab(const models::EmbeddingTable& table,
       initializer_(table, seed),
       stride_(table.dimension * (1 + optimizer.slot_count())),
       direct_(parts == 1 && table.rows > 0 && table.rows <= kDirectRows) {
+  while ((stride_ * sizeof(float)) << far_shift_ < kHugePage) {
+    ++far_shift_;
+  }
+  near_rows_ = kNearPages << far_shift_;
   size_t buckets = kFirstBuckets;
   while (direct_ && buckets < static_cast<size_t>(table.rows)) {
     buckets *= 2;
@@ -85,8 +89,8 @@ uint32_t EmbeddingSlab::FindOrCreate(int64_t id) {
     Grow();
   }
   const uint32_t row = static_cast<uint32_t>(ids_.size());
-  if (row % kRowsPerBlock == 0) {
-    blocks_.push_back(std::make_unique<float[]>(kRowsPerBlock * stride_));
+  if (PlaceOf(row).row == 0) {
+    blocks_.emplace_back(stride_ << (row < near_rows_ ? kNearShift : far_shift_));
   }
   ids_.push_back(id);
   updates_.push_back(0);
@@ -208,11 +212,6 @@ Status EmbeddingSlab::Restore(const Rows& rows) {
   index_.swap(fresh.index_);
   std::swap(mask_, fresh.mask_);
   return Status();
-}
-
-size_t EmbeddingSlab::bytes() const {
-  return blocks_.size() * kRowsPerBlock * stride_ * sizeof(float) +
-         ids_.size() * (sizeof(int64_t) + sizeof(uint32_t)) + index_.size() * sizeof(uint32_t);
 }
 
 }  // namespace sluice::elastic

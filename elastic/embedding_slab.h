@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/huge_pages.h"
 #include "base/status.h"
 #include "models/initialize.h"
 #include "models/model.h"
@@ -45,12 +46,13 @@ class EmbeddingSlab {
   size_t rows() const { return ids_.size(); }
   size_t stride() const { return stride_; }
   uint32_t dimension() const { return table_.dimension; }
-  size_t bytes() const;
 
  private:
   static constexpr uint32_t kEmpty = 0xFFFFFFFF;
-  // Rows per block of the slab: a table grows block by block and never moves what it has.
-  static constexpr size_t kRowsPerBlock = 256;
+  // A slab grows block by block and never moves what it has: by small blocks first, and by huge
+  // pages from four of them on, so that a fifth at most is not used yet.
+  static constexpr uint32_t kNearShift = 8;  // log2 of the rows of a small block
+  static constexpr uint32_t kNearPages = 4;
 
   uint32_t Find(int64_t id) const;
   uint32_t FindOrCreate(int64_t id);
@@ -59,8 +61,20 @@ class EmbeddingSlab {
   void FetchAhead(std::span<const int64_t> ids, size_t at) const;
   void FetchRow(int64_t id) const;
   size_t Bucket(int64_t id) const;
-  float* Row(uint32_t index) const {
-    return blocks_[index / kRowsPerBlock].get() + (index % kRowsPerBlock) * stride_;
+  struct Place {
+    size_t block;
+    size_t row;  // of the block
+  };
+  Place PlaceOf(uint32_t row) const {
+    if (row < near_rows_) {
+      return {row >> kNearShift, row & ((1U << kNearShift) - 1)};
+    }
+    const uint32_t far = row - near_rows_;
+    return {(near_rows_ >> kNearShift) + (far >> far_shift_), far & ((1U << far_shift_) - 1)};
+  }
+  float* Row(uint32_t row) const {
+    const Place place = PlaceOf(row);
+    return blocks_[place.block].data() + place.row * stride_;
   }
 
   models::EmbeddingTable table_;
@@ -69,10 +83,12 @@ class EmbeddingSlab {
   const models::RowInitializer initializer_;
   const size_t stride_;
   const bool direct_;  // a bucket for each id: the id is its own hash and no probe ever fails
-  std::vector<std::unique_ptr<float[]>> blocks_;
+  uint32_t far_shift_ = kNearShift;  // log2 of the rows of a large block
+  uint32_t near_rows_ = 0;           // in small blocks
+  std::vector<HugePageBlock<float>> blocks_;
   std::vector<int64_t> ids_;       // by row
   std::vector<uint32_t> updates_;  // by row: steps so far, for bias correction
-  std::vector<uint32_t> index_;    // bucket -> row
+  std::vector<uint32_t, HugePageAllocator<uint32_t>> index_;  // bucket -> row
   size_t mask_ = 0;
 };
 

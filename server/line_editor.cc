@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <histedit.h>
 #include <poll.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -54,6 +55,7 @@ struct LineEditor::State {
       if (ready[1].revents != 0) {
         state->interrupts.ClearWake();
         state->interrupted = true;
+        tcflush(STDIN_FILENO, TCIFLUSH);  // the rest of what Ctrl-C was typed against
         return -1;
       }
       char byte = 0;
@@ -91,6 +93,11 @@ LineEditor::LineEditor(const std::string& history_file, Interrupts& interrupts)
   el_set(state.editor, EL_EDITOR, "emacs");
   el_set(state.editor, EL_HIST, &history, state.history);
   el_set(state.editor, EL_GETCFN, &State::ReadCharacter);
+  // The terminal would throw away what waits in it at Ctrl-C, ours included: a prompt that follows
+  // at once is then never seen.
+  for (const char* mode : {"-d", "-x"}) {
+    el_set(state.editor, EL_SETTY, mode, "+noflsh", nullptr);
+  }
   el_set(state.editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
   el_source(state.editor, nullptr);  // ~/.editrc
 }
@@ -109,6 +116,9 @@ LineEditor::Line LineEditor::Read(const std::string& prompt) {
   state.prompt = prompt;
   state.interrupted = false;
   int length = 0;
+  // Before the prompt is shown: a key that comes after it and before el_gets does the same by itself
+  // would be the terminal's to treat, and Ctrl-D be lost.
+  el_set(state.editor, EL_PREP_TERM, 1);
   const char* text = el_gets(state.editor, &length);
   if (state.interrupted) {
     fmt::print("^C\n");

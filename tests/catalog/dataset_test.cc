@@ -211,6 +211,35 @@ TEST_P(DatasetTest, AStreamMayBeLeftBeforeItsEnd) {
   }
 }
 
+// One process reads a large shard of PostgreSQL through two connections; the rows are the same, in
+// the same order, and a stream that is left leaves both connections usable.
+TEST_P(DatasetTest, ALargeShardIsReadAhead) {
+  constexpr int64_t kRows = 60'000;
+  MakeNumbers(kRows);
+  const auto dataset = Open("SELECT id FROM t", 25'000);
+  ASSERT_NE(dataset, nullptr);
+  EXPECT_EQ(Ids(dataset->spec()), Range(1, kRows));
+  const auto reader = source().OpenReader(dataset->spec());
+  ASSERT_TRUE(reader.ok());
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const auto stream = (*reader)->Read(dataset->spec().shards(1), {0});
+    ASSERT_TRUE(stream.ok()) << stream.status().ToString();
+    RowBatch batch;
+    ASSERT_TRUE((*stream)->Next(10, &batch).ok());
+    EXPECT_EQ(batch.rows, 10U);
+    EXPECT_EQ(batch.columns[0].int64s[9], 25'010);
+    if (postgres()) {
+      EXPECT_EQ(Select("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%ctid >=%'"
+                       " AND datname = current_database() AND pid <> pg_backend_pid()")[0][0],
+                "2");
+    }
+  }
+  const auto shared = Open("SELECT id FROM t", 25'000, true);
+  ASSERT_NE(shared, nullptr);
+  EXPECT_FALSE(shared->spec().read_ahead());
+  EXPECT_EQ(Ids(shared->spec()), Range(1, kRows));
+}
+
 TEST_P(DatasetTest, LongTextsStayValidUntilTheNextBatch) {
   Run("CREATE TABLE long (id integer, body text)");
   const std::string letters = postgres() ? "repeat(chr(96 + i), i * 20000)"

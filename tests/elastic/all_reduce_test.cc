@@ -221,15 +221,18 @@ TEST(AllReduce, MembersAtDifferentStepsDoNotAdd) {
 TEST(AllReduce, StopEndsAWait) {
   const std::vector<Listener> listeners = Listen(2);
   std::stop_source stop;
+  std::promise<void> open;
   std::promise<void> done;
   std::jthread other([&] {
     const auto mesh = Mesh::Open(OptionsFor(listeners, 1), listeners[1], {});
     ASSERT_TRUE(mesh.ok());
+    open.get_future().wait();  // a stop before it would end the other side's Open
     stop.request_stop();
     done.get_future().wait();
   });
   const auto mesh = Mesh::Open(OptionsFor(listeners, 0), listeners[0], stop.get_token());
   ASSERT_TRUE(mesh.ok());
+  open.set_value();
   AllReduce all_reduce(**mesh, kDense, kDimensions);
   StepSum sum;
   EXPECT_EQ(Step(all_reduce, **mesh, 4, 0, 1, &sum).code(), Code::kCancelled);

@@ -1,0 +1,201 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "base/log.h"
+#include "catalog/dataset.pb.h"
+#include "catalog/postgres_cut_internal.h"
+#include "catalog/postgres_database_internal.h"
+#include "catalog/row_ranges_internal.h"
+
+namespace sluice::catalog {
+namespace {
+
+// Rows of a piece of a shard that is read ahead on a connection of its own: about a megabyte, which
+// waits in the socket's buffers, so that the server goes on while the piece before is used.
+constexpr int64_t kPieceRows = 8'192;
+
+Status SnapshotGone(Status status) {
+  // 22023 and 42704: what SET TRANSACTION SNAPSHOT says of a snapshot whose owner has ended.
+  if (status.sqlstate() == "22023" || status.sqlstate() == "42704") {
+    return Status(Code::kFailedPrecondition,
+                  "the dataset's snapshot is gone: the process that opened it has ended")
+        .Detail(status.message());
+  }
+  return status;
+}
+
+// A connection inside a transaction on the dataset's snapshot.
+class SnapshotConnection {
+ public:
+  SnapshotConnection(PostgresPool::Lease connection, std::string snapshot)
+      : connection_(std::move(connection)), snapshot_(std::move(snapshot)) {}
+  ~SnapshotConnection() { connection_->Rollback(); }
+  SnapshotConnection(const SnapshotConnection&) = delete;
+  SnapshotConnection& operator=(const SnapshotConnection&) = delete;
+
+  Status Begin() { return SnapshotGone(connection_->Run(BeginReading(snapshot_))); }
+
+  Result<std::unique_ptr<RowStream>> Open(const std::string& sql, const Schema& schema) {
+    // An earlier stream that was left or failed took the transaction with it.
+    if (connection_->TransactionFailed()) {
+      connection_->Rollback();
+      RETURN_IF_ERROR(Begin());
+    }
+    return OpenPostgresStream(*connection_, sql, schema);
+  }
+
+ private:
+  PostgresPool::Lease connection_;
+  const std::string snapshot_;
+};
+
+// Statements one after another as one stream: each begins on the one connection when the one before
+// it begins to be read on the other.
+class ReadAheadStream final : public RowStream {
+ public:
+  ReadAheadStream(SnapshotConnection& first, SnapshotConnection& second,
+                  std::deque<std::string> statements, Schema schema)
+      : free_(&first),
+        busy_(&second),
+        statements_(std::move(statements)),
+        schema_(std::move(schema)) {}
+
+  // Two statements run from here on.
+  Status Start() {
+    RETURN_IF_ERROR(OpenNext());
+    return Advance();
+  }
+
+  Status Next(size_t max_rows, RowBatch* batch) override {
+    for (;;) {
+      RETURN_IF_ERROR(now_->Next(max_rows, batch));
+      if (batch->rows > 0 || ahead_ == nullptr) {
+        return OkStatus();
+      }
+      RETURN_IF_ERROR(Advance());
+    }
+  }
+
+ private:
+  Status OpenNext() {
+    if (!statements_.empty()) {
+      ASSIGN_OR_RETURN(ahead_, free_->Open(statements_.front(), schema_));
+      statements_.pop_front();
+      std::swap(free_, busy_);
+    }
+    return OkStatus();
+  }
+  Status Advance() {
+    now_ = std::move(ahead_);
+    return OpenNext();
+  }
+
+  SnapshotConnection* free_;  // where the next statement begins
+  SnapshotConnection* busy_;
+  std::deque<std::string> statements_;
+  const Schema schema_;
+  std::unique_ptr<RowStream> now_;
+  std::unique_ptr<RowStream> ahead_;
+};
+
+class PostgresShardReader final : public ShardReader {
+ public:
+  PostgresShardReader(PostgresDatabase& database, DatasetSpec spec)
+      : database_(database), spec_(std::move(spec)), schema_(SchemaOf(spec_)) {}
+
+  Status Begin() {
+    ASSIGN_OR_RETURN(first_, Connect());
+    return OkStatus();
+  }
+
+  Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
+                                          const std::vector<size_t>& columns) override {
+    Schema schema;
+    for (const size_t column : columns) {
+      if (column >= schema_.columns.size()) {
+        return InvalidArgument(fmt::format("the dataset has {} columns, so there is no column {}",
+                                           schema_.columns.size(), column));
+      }
+      schema.columns.push_back(schema_.columns[column]);
+    }
+    std::deque<std::string> statements;
+    for (const auto& [begin, end] : Pieces(shard)) {
+      const std::string rows = spec_.cut() == DatasetSpec::CTID
+                                   ? WithBounds(spec_.shard_select(), TidText(begin), TidText(end))
+                                   : spec_.select();
+      statements.push_back(SelectColumns(rows, schema_.columns.size(), columns));
+    }
+    if (statements.size() == 1) {
+      return first_->Open(statements.front(), schema);
+    }
+    auto stream = std::make_unique<ReadAheadStream>(*first_, *second_, std::move(statements),
+                                                    std::move(schema));
+    RETURN_IF_ERROR(stream->Start());
+    return std::unique_ptr<RowStream>(std::move(stream));
+  }
+
+ private:
+  Result<std::unique_ptr<SnapshotConnection>> Connect() {
+    ASSIGN_OR_RETURN(PostgresPool::Lease lease, database_.pool().Take());
+    auto connection = std::make_unique<SnapshotConnection>(std::move(lease), spec_.snapshot());
+    RETURN_IF_ERROR(connection->Begin());
+    return connection;
+  }
+
+  // The ranges that a shard is read in: several where a second connection can read ahead.
+  std::vector<std::pair<int64_t, int64_t>> Pieces(const ShardRange& shard) {
+    const int64_t blocks = (shard.end() - shard.begin()) / kTidsPerBlock;
+    const int64_t pieces = std::min(shard.estimated_rows() / kPieceRows, blocks);
+    // The last shard of a table ends where no table does.
+    const bool open_end = shard.end() >= kEndOfTable;
+    if (!spec_.read_ahead() || spec_.cut() != DatasetSpec::CTID || open_end || pieces < 2 ||
+        !HasSecond()) {
+      return {{shard.begin(), shard.end()}};
+    }
+    std::vector<std::pair<int64_t, int64_t>> ranges;
+    int64_t begin = shard.begin();
+    for (int64_t piece = 1; piece <= pieces; ++piece) {
+      const int64_t end =
+          piece == pieces ? shard.end() : shard.begin() + blocks * piece / pieces * kTidsPerBlock;
+      ranges.emplace_back(begin, end);
+      begin = end;
+    }
+    return ranges;
+  }
+
+  // A server that has no connection left is read through one.
+  bool HasSecond() {
+    if (second_ == nullptr && !refused_) {
+      Result<std::unique_ptr<SnapshotConnection>> connection = Connect();
+      refused_ = !connection.ok();
+      if (refused_) {
+        log::Debug("reading without a second connection error=\"{}\"",
+                   connection.status().message());
+      } else {
+        second_ = std::move(*connection);
+      }
+    }
+    return second_ != nullptr;
+  }
+
+  PostgresDatabase& database_;
+  const DatasetSpec spec_;
+  const Schema schema_;
+  std::unique_ptr<SnapshotConnection> first_;
+  std::unique_ptr<SnapshotConnection> second_;  // from the first shard on that is worth it
+  bool refused_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ShardReader>> OpenPostgresReader(PostgresDatabase& database,
+                                                        const DatasetSpec& spec) {
+  auto reader = std::make_unique<PostgresShardReader>(database, spec);
+  RETURN_IF_ERROR(reader->Begin());
+  return std::unique_ptr<ShardReader>(std::move(reader));
+}
+
+}  // namespace sluice::catalog
