@@ -63,8 +63,9 @@ class JobStore {
   // gone when the job's state is not RUNNING any more. Each master of a job begins a term, a number
   // above those before it; appends of older terms are Aborted from then on.
   virtual Result<int64_t> BeginTerm(int64_t job) = 0;
-  virtual Status AppendJournal(int64_t job, int64_t term,
-                               const std::vector<std::string>& entries) = 0;
+  // `anew`: these take the place of all that were appended before.
+  virtual Status AppendJournal(int64_t job, int64_t term, const std::vector<std::string>& entries,
+                               bool anew) = 0;
   virtual Result<std::vector<std::string>> Journal(int64_t job) = 0;
   // CANCEL JOB from anywhere: the process that runs the job polls for it.
   virtual Status RequestCancel(int64_t id) = 0;

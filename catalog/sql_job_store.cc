@@ -109,8 +109,8 @@ class SqlJobStore final : public JobStore {
     return IntegerCell(rows.at(0).at(0));
   }
 
-  Status AppendJournal(int64_t job, int64_t term,
-                       const std::vector<std::string>& entries) override {
+  Status AppendJournal(int64_t job, int64_t term, const std::vector<std::string>& entries,
+                       bool anew) override {
     ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
     ASSIGN_OR_RETURN(const auto transaction,
                      SqlTransaction::Begin(*session, tables_.database().dialect(), true));
@@ -123,6 +123,11 @@ class SqlJobStore final : public JobStore {
     if (rows.empty()) {
       return Status(Code::kAborted,
                     fmt::format("job {} has another master by now: term {} is over", job, term));
+    }
+    if (anew) {
+      RETURN_IF_ERROR(
+          session->Query(tables_.Resolve("DELETE FROM {job_journal} WHERE job_id = $1"), {job})
+              .status());
     }
     for (const std::string& entry : entries) {
       RETURN_IF_ERROR(

@@ -13,6 +13,7 @@
 #include "elastic/job.h"
 #include "elastic/job_handle.h"
 #include "elastic/job_options_internal.h"
+#include "elastic/journal.h"
 #include "elastic/master_service.h"
 #include "elastic/parameter_fleet.h"
 #include "models/model.h"
@@ -123,8 +124,13 @@ class Roster {
 class FleetJob {
  public:
   FleetJob(const plan::TrainPlan& plan, catalog::DataSource& source, Fleet& fleet,
-           const models::Network& network, MasterSeat seat)
-      : plan_(plan), source_(source), fleet_(fleet), network_(network), seat_(std::move(seat)) {}
+           const models::Network& network, MasterSeat seat, const Succession& succession)
+      : plan_(plan),
+        source_(source),
+        fleet_(fleet),
+        network_(network),
+        seat_(std::move(seat)),
+        succession_(succession) {}
   ~FleetJob() {
     if (roster_ != nullptr) {
       parameters_->Stop();
@@ -140,16 +146,25 @@ class FleetJob {
     if (seat_.token.empty()) {
       ASSIGN_OR_RETURN(seat_.token, MakeJobToken());
     }
+    ASSIGN_OR_RETURN(Master mind, TakeSeat(options));
+    if (succession_.committed) {
+      return mind.Outcome();
+    }
+    Placement placement = mind.placement();
     MasterHost host(
-        options, [this](const Master::Action& action) { return Act(action); }, progress, events);
+        std::move(mind), succession_.journal, journal_term_,
+        [this](const Master::Action& action) { return Act(action); }, progress, events);
     host_ = &host;
-    MakeParameters(host);
+    MakeParameters(host, std::move(placement));
     ASSIGN_OR_RETURN(master_, MasterServer::Start(
                                   seat_, host, [this](ServerId server, const std::string& address) {
                                     return parameters_->OnRegistered(server, address);
                                   }));
     FillConfig(dataset, validation, base);
     roster_ = std::make_shared<Roster>(&host, parameters_.get());
+    for (const LivingProcess& process : seat_.living) {
+      roster_->Add(process.name, process.role == Role::kWorker ? kNoServer : process.server_index);
+    }
     fleet_.Watch([roster = roster_](const FleetEvent& event) { roster->OnEvent(event); });
     JobHandle unused;
     JobHandle& door = handle != nullptr ? *handle : unused;
@@ -164,6 +179,31 @@ class FleetJob {
   }
 
  private:
+  // The job's first master, or one that goes on where the last one's journal ends.
+  Result<Master> TakeSeat(Master::Options options) {
+    const TimePoint now = SteadyClock().Now();
+    if (succession_.journal == nullptr) {
+      return Master(options, now);
+    }
+    options.queue.journal = true;
+    // Now: what a master before this one writes from here on is refused.
+    ASSIGN_OR_RETURN(journal_term_, succession_.journal->BeginTerm());
+    ASSIGN_OR_RETURN(const std::vector<std::string> entries, succession_.journal->ReadAll());
+    if (entries.empty()) {
+      return Master(options, now);  // nothing has been done by anyone
+    }
+    std::vector<std::string> workers;
+    for (const LivingProcess& process : seat_.living) {
+      if (process.role == Role::kWorker) {
+        workers.push_back(process.name);
+      }
+    }
+    ASSIGN_OR_RETURN(const std::unique_ptr<Master> mind,
+                     Master::TakeOver(options, static_cast<int64_t>(seat_.term), entries, workers,
+                                      now));
+    return std::move(*mind);
+  }
+
   Result<TrainOutcome> RunOn(MasterHost& host, const std::stop_token& stop) {
     RETURN_IF_ERROR(host.result());  // without rows nothing is started
     if (!AllReduces()) {
@@ -175,22 +215,37 @@ class FleetJob {
     TrainOutcome outcome = host.Outcome();
     if (AllReduces()) {
       outcome.weights = host.TakeWeights();
-      return outcome;
+    } else {
+      ASSIGN_OR_RETURN(outcome.weights, parameters_->Collect(network_));
     }
-    ASSIGN_OR_RETURN(outcome.weights, parameters_->Collect(network_));
+    if (stop.stop_requested()) {  // cancelled at the very end: nothing is committed
+      return Cancelled("the training was cancelled");
+    }
+    if (succession_.commit) {
+      RETURN_IF_ERROR(succession_.commit(outcome));
+    }
+    host.Dismiss();
     return outcome;
   }
 
   // The parameters live in the workers then: there are no servers.
   bool AllReduces() const { return plan_.strategy().kind() == plan::Strategy::ALL_REDUCE; }
 
-  void MakeParameters(MasterHost& host) {
+  void MakeParameters(MasterHost& host, Placement placement) {
     ParameterFleet::Options options;
     options.servers = std::max<uint32_t>(1, plan_.strategy().parameter_servers());
     options.partitions = std::max(kPartitions, options.servers * kPartitionsPerServer);
     options.replicas = plan_.strategy().replicas() > 0;
     options.token = seat_.token;
     options.term = seat_.term;
+    if (placement.next > 0) {  // a master before this one has started servers
+      options.placement = std::move(placement);
+      for (const LivingProcess& process : seat_.living) {
+        if (process.role == Role::kParameterServer) {
+          options.living.push_back(process.server_index);
+        }
+      }
+    }
     config_.set_partitions(options.partitions);
     ParameterFleet::Hooks hooks;
     hooks.start = [this](ServerId server) { return StartServer(server); };
@@ -199,6 +254,7 @@ class FleetJob {
       master_->Publish(map);
       config_.clear_base_weights();  // servers that come later get theirs from others
     };
+    hooks.remember = [&host](const Placement& now) { return host.Remember(now); };
     hooks.on_event = [&host](const std::string& kind, const std::string& detail) {
       host.AddEvent(kind, detail);
     };
@@ -304,6 +360,8 @@ class FleetJob {
   Fleet& fleet_;
   const models::Network& network_;
   MasterSeat seat_;
+  const Succession& succession_;
+  int64_t journal_term_ = 1;
   MasterHost* host_ = nullptr;
   ProcessConfig config_, worker_config_;
   std::unique_ptr<ParameterFleet> parameters_;
@@ -319,7 +377,8 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
                                   const catalog::DatasetSpec* validation,
                                   const models::NetworkWeights* base,
                                   const ProgressCallback& progress, const EventCallback& events,
-                                  std::stop_token stop, JobHandle* handle) {
+                                  std::stop_token stop, JobHandle* handle,
+                                  const Succession& succession) {
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(plan.model()));
   if (base != nullptr) {
@@ -338,7 +397,7 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
     meetings.expected_members = options.workers;
     meetings.gather_seconds = kGatherSeconds;
   }
-  FleetJob job(plan, source, fleet, *network, seat);
+  FleetJob job(plan, source, fleet, *network, seat, succession);
   return job.Run(options, dataset, validation, base, progress, events, stop, handle);
 }
 

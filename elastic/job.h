@@ -25,6 +25,7 @@ namespace sluice::elastic {
 
 class Fleet;
 class JobHandle;
+class JournalStore;
 
 struct Progress {
   int64_t rows_done = 0;   // training rows committed, all epochs
@@ -65,6 +66,18 @@ Result<TrainOutcome> TrainInProcess(const plan::TrainPlan& plan, catalog::DataSo
                                     const ProgressCallback& progress, const EventCallback& events,
                                     std::stop_token stop);
 
+// What a job needs to outlive its masters.
+struct Succession {
+  // Holds what the masters before this one knew; nullptr: a job ends with its master.
+  JournalStore* journal = nullptr;
+  // Stores the model, while the processes that have its weights live: if this master dies meanwhile,
+  // the next one still can. Called once, when the journal says that training has succeeded.
+  std::function<Status(const TrainOutcome&)> commit;
+  // A master before this one has done so: nothing is started, and the outcome, without weights, is
+  // what the journal says.
+  bool committed = false;
+};
+
 // Runs the job's master in this process and its workers and parameter servers on `fleet`.
 // Returns when every row has been trained `epochs` times by the ledger, or with the first error.
 // `seat` may be just the job's name.
@@ -75,7 +88,8 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
                                   const catalog::DatasetSpec* validation,
                                   const models::NetworkWeights* base,
                                   const ProgressCallback& progress, const EventCallback& events,
-                                  std::stop_token stop, JobHandle* handle = nullptr);
+                                  std::stop_token stop, JobHandle* handle = nullptr,
+                                  const Succession& succession = {});
 
 // The life of a worker and of a parameter server process: returns the exit code.
 // `config` and `secret` are what ProcessSpec carried.

@@ -8,8 +8,8 @@ Result<int64_t> JobJournal::BeginTerm() {
   return store_.BeginTerm(job_);
 }
 
-Status JobJournal::Append(int64_t term, const std::vector<std::string>& entries) {
-  return store_.AppendJournal(job_, term, entries);
+Status JobJournal::Append(int64_t term, const std::vector<std::string>& entries, bool anew) {
+  return store_.AppendJournal(job_, term, entries, anew);
 }
 
 Result<std::vector<std::string>> JobJournal::ReadAll() {

@@ -53,6 +53,10 @@ void Master::AddEvent(std::string kind, std::string detail) {
   events_.push_back({std::move(kind), std::move(detail)});
 }
 
+bool Master::Dismissed() const {
+  return finished() && (dismissed_ || phase_ == Phase::kFailed || !rendezvous_.has_value());
+}
+
 Status Master::CheckMember(Incarnation worker, TimePoint now) {
   const auto found = members_.workers().find(worker);
   const bool first = found != members_.workers().end() && !found->second.joined;
@@ -83,7 +87,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
   using Answer = MasterLink::Answer;
   if (finished()) {
     members_.Contact(worker, now);
-    return Answer{Answer::Kind::kFinished, {}};
+    return Answer{Dismissed() ? Answer::Kind::kFinished : Answer::Kind::kNothing, {}};
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
   Renew(worker, now);
@@ -218,7 +222,7 @@ void Master::Leave(Incarnation worker, TimePoint now) {
 
 Result<bool> Master::Heartbeat(Incarnation worker, TimePoint now) {
   if (finished()) {
-    return true;
+    return Dismissed();
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
   evaluation_.Renew(worker, now);  // it says nothing before its end

@@ -17,6 +17,7 @@
 #include "elastic/job.h"
 #include "elastic/links.h"
 #include "elastic/membership.h"
+#include "elastic/placement.h"
 #include "elastic/rendezvous.h"
 #include "elastic/staleness_bound.h"
 #include "elastic/task_queue.h"
@@ -73,8 +74,11 @@ class Master {
                                                   TimePoint now);
   // What has happened since the last call, as one entry for the journal; empty: nothing. Whoever
   // runs this master stores it before doing any of the actions that were taken with it
-  // (Options::queue.journal).
-  std::string TakeJournal();
+  // (Options::queue.journal). `anew`: the entry has everything, and those before it are superfluous.
+  std::string TakeJournal(bool* anew = nullptr);
+  // Goes into the journal with the next entry, and comes back from it.
+  void SetPlacement(const Placement& placement);
+  const Placement& placement() const { return placement_; }
 
   struct Action {
     enum class Kind { kStartWorker, kStopWorker, kDrainWorker, kKeepWeights };
@@ -125,12 +129,15 @@ class Master {
   // The first to arrive counts, and ends the job.
   Status Deliver(Incarnation worker, models::NetworkWeights weights);
   models::NetworkWeights TakeWeights() { return std::move(weights_); }
+  void Dismiss() { dismissed_ = true; }  // the weights are stored
 
   void Tick(TimePoint now);
   void Abort(const Status& cause);  // cancelled, or a parameter server is gone
 
   // The job is over: `result` says how.
   bool finished() const { return phase_ == Phase::kSucceeded || phase_ == Phase::kFailed; }
+  // There is something to do that is not in TakeActions' last answer.
+  bool has_actions() const { return !actions_.empty(); }
   const Status& result() const { return result_; }
   Progress Describe(TimePoint now);
   // One for each epoch that has ended since the last call.
@@ -149,9 +156,14 @@ class Master {
   // master_journal.cc
   void SaveMind(MasterSave* save) const;
   void RestoreMind(const MasterSave& save, TimePoint now);
+  void SaveWorld(MasterSave* save) const;
+  void RestoreWorld(const MasterSave& save);
   Status Replay(const std::vector<std::string>& entries, TimePoint now);
   void Adopt(int64_t term, const std::vector<std::string>& alive, TimePoint now);
 
+  // Workers may go home. Those of an all-reduce job have the weights, which die with this master
+  // until they are stored: they stay until somebody stops them.
+  bool Dismissed() const;
   Status CheckMember(Incarnation worker, TimePoint now);
   void Renew(Incarnation worker, TimePoint now);
   void Requeue(const std::vector<Task>& tasks);
@@ -203,6 +215,7 @@ class Master {
   std::map<Incarnation, RoundPosition> positions_;  // of those at the meeting
   int64_t best_closed_ = -1;
   models::NetworkWeights weights_;
+  bool dismissed_ = false;
 
   TaskQueue::Totals epoch_start_;
   double epoch_loss_ = 0;
@@ -212,6 +225,9 @@ class Master {
   uint32_t best_epoch_ = 0;
   std::vector<std::pair<std::string, double>> best_metrics_;
 
+  int64_t term_ = 1;
+  Placement placement_;
+  bool placement_changed_ = false;
   std::string journaled_mind_;
   int64_t unsaved_transitions_ = 0;
 

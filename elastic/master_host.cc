@@ -9,6 +9,9 @@ namespace {
 constexpr double kProgressSeconds = 1.0;
 // Silence and leases are looked at so often; everything else wakes the thread at once.
 constexpr auto kTick = std::chrono::milliseconds(100);
+// Decisions that nobody waits for are written in groups, so often: what a master's death leaves out
+// is done again.
+constexpr double kGroupSeconds = 0.05;
 
 }  // namespace
 
@@ -27,7 +30,8 @@ MasterHost::MasterHost(Master master, JournalStore* journal, int64_t term, Handl
       handler_(std::move(handler)),
       progress_(progress),
       events_(events),
-      last_progress_(clock_.Now()),
+      // A successor says at once how far the job is.
+      last_progress_(term > 1 ? TimePoint{} : clock_.Now()),
       master_(std::move(master)) {}
 
 template <typename Function>
@@ -49,8 +53,49 @@ void MasterHost::Start() {
   });
 }
 
-void MasterHost::NotifyIfMoved(int64_t slowest) {
-  if (master_.staleness().slowest() != slowest) {
+Status MasterHost::Save() {
+  if (journal_ == nullptr) {
+    return Status();
+  }
+  const MutexLock writing(journal_mutex_);
+  std::string entry;
+  bool anew = false;
+  {
+    const MutexLock lock(mutex_);
+    RETURN_IF_ERROR(saved_);
+    entry = master_.TakeJournal(&anew);
+  }
+  if (entry.empty()) {
+    return Status();
+  }
+  // While this group is being written, the next one gathers.
+  const Status written = journal_->Append(term_, {entry}, anew);
+  if (!written.ok()) {
+    const MutexLock lock(mutex_);
+    saved_ = written;
+    master_.Abort(written);
+    ++changes_;
+    changed_.notify_all();
+  }
+  return written;
+}
+
+// A master that cannot write has nothing to say; the worker asks the next one.
+Status MasterHost::SaveForWorker() {
+  const Status saved = Save();
+  return saved.ok() ? saved : Unavailable(saved.message());
+}
+
+Status MasterHost::Remember(const Placement& placement) {
+  {
+    const MutexLock lock(mutex_);
+    master_.SetPlacement(placement);
+  }
+  return Save();
+}
+
+void MasterHost::NotifyIfMoved(const std::pair<int64_t, size_t>& before) {
+  if (master_.staleness().state() != before) {
     ++changes_;
     changed_.notify_all();
   }
@@ -58,12 +103,22 @@ void MasterHost::NotifyIfMoved(int64_t slowest) {
 
 Result<MasterLink::Answer> MasterHost::Take(Incarnation worker, bool waiting,
                                             const std::vector<int64_t>& held, double wait_seconds) {
+  ASSIGN_OR_RETURN(MasterLink::Answer answer, WaitForTask(worker, waiting, held, wait_seconds));
+  if (answer.kind == MasterLink::Answer::Kind::kFinished) {
+    RETURN_IF_ERROR(SaveForWorker());
+  }
+  return answer;
+}
+
+Result<MasterLink::Answer> MasterHost::WaitForTask(Incarnation worker, bool waiting,
+                                                   const std::vector<int64_t>& held,
+                                                   double wait_seconds) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
   MutexLock lock(mutex_);
   for (;;) {
-    const int64_t slowest = master_.staleness().slowest();
+    const auto before = master_.staleness().state();
     Result<MasterLink::Answer> answer = master_.Take(worker, waiting, held, clock_.Now());
-    NotifyIfMoved(slowest);
+    NotifyIfMoved(before);
     RETURN_IF_ERROR(answer.status());
     if (!waiting || answer->kind != MasterLink::Answer::Kind::kNothing) {
       return answer;
@@ -79,6 +134,16 @@ Result<MasterLink::Answer> MasterHost::Take(Incarnation worker, bool waiting,
 
 Result<WorldAnswer> MasterHost::Meet(Incarnation worker, const WorldArrival& arrival,
                                      double wait_seconds) {
+  ASSIGN_OR_RETURN(WorldAnswer answer, WaitForMeeting(worker, arrival, wait_seconds));
+  if (answer.world.id != 0 || answer.work == WorldAnswer::Work::kFinished) {
+    // Members train on without a word from the master: a later one has to know where they went.
+    RETURN_IF_ERROR(SaveForWorker());
+  }
+  return answer;
+}
+
+Result<WorldAnswer> MasterHost::WaitForMeeting(Incarnation worker, const WorldArrival& arrival,
+                                               double wait_seconds) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
   MutexLock lock(mutex_);
   ++changes_;  // its coming may be what others wait for
@@ -120,12 +185,24 @@ Result<Standing> MasterHost::Report(Incarnation worker, const TaskReport& report
 }
 
 Result<bool> MasterHost::MayBegin(Incarnation worker, int64_t pushed, double wait_seconds) {
+  bool entered = false;
+  ASSIGN_OR_RETURN(const bool may, WaitToBegin(worker, pushed, wait_seconds, &entered));
+  if (entered) {
+    RETURN_IF_ERROR(SaveForWorker());  // a later master waits for it, too
+  }
+  return may;
+}
+
+Result<bool> MasterHost::WaitToBegin(Incarnation worker, int64_t pushed, double wait_seconds,
+                                     bool* entered) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
   MutexLock lock(mutex_);
   for (bool late = false;;) {
-    const int64_t slowest = master_.staleness().slowest();
+    const auto before = master_.staleness().state();
+    const int64_t begun = master_.staleness().begun();
     ASSIGN_OR_RETURN(const bool may, master_.MayBegin(worker, pushed, clock_.Now()));
-    NotifyIfMoved(slowest);
+    *entered = *entered || master_.staleness().begun() != begun;
+    NotifyIfMoved(before);
     if (may || late) {
       return may;
     }
@@ -148,8 +225,15 @@ void MasterHost::Leave(Incarnation worker) {
 }
 
 Result<bool> MasterHost::Heartbeat(Incarnation worker) {
-  const MutexLock lock(mutex_);
-  return master_.Heartbeat(worker, clock_.Now());
+  bool over = false;
+  {
+    const MutexLock lock(mutex_);
+    ASSIGN_OR_RETURN(over, master_.Heartbeat(worker, clock_.Now()));
+  }
+  if (over) {
+    RETURN_IF_ERROR(SaveForWorker());
+  }
+  return over;
 }
 
 void MasterHost::OnExit(const FleetEvent& event) {
@@ -187,16 +271,23 @@ void MasterHost::AddEvent(const std::string& kind, const std::string& detail) {
   });
 }
 
+bool MasterHost::ShouldSave(TimePoint now) const {
+  const MutexLock lock(mutex_);
+  return master_.has_actions() || master_.finished() ||
+         SecondsBetween(last_save_, now) >= kGroupSeconds;
+}
+
 void MasterHost::Pump() {
   std::vector<Master::Action> actions;
   std::vector<Master::Event> events;
   std::vector<Progress> progress;
-  std::string entry;
   const TimePoint now = clock_.Now();
+  const bool saves = ShouldSave(now);
   {
     const MutexLock lock(mutex_);
-    entry = journal_ != nullptr ? master_.TakeJournal() : "";
-    actions = master_.TakeActions();
+    if (saves) {
+      actions = master_.TakeActions();
+    }
     events = master_.TakeEvents();
     progress = master_.TakeEpochEnds();
     if (progress.empty() && !master_.finished() &&
@@ -204,11 +295,9 @@ void MasterHost::Pump() {
       progress.push_back(master_.Describe(now));
     }
   }
-  if (!entry.empty()) {
-    // While this group is being written, the next one gathers.
-    const Status written = journal_->Append(term_, {entry});
-    if (!written.ok()) {
-      Abort(written);
+  if (saves) {
+    last_save_ = now;
+    if (!Save().ok()) {  // with all that led to the actions
       return;
     }
   }
@@ -253,6 +342,13 @@ void MasterHost::Run(std::stop_token stop) {
   Pump();
 }
 
+void MasterHost::Dismiss() {
+  With([](Master& master, TimePoint) {
+    master.Dismiss();
+    return 0;
+  });
+}
+
 bool MasterHost::finished() const {
   const MutexLock lock(mutex_);
   return master_.finished();
@@ -260,7 +356,7 @@ bool MasterHost::finished() const {
 
 Status MasterHost::result() const {
   const MutexLock lock(mutex_);
-  return master_.result();
+  return saved_.ok() ? master_.result() : saved_;
 }
 
 TrainOutcome MasterHost::Outcome() const {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <stop_token>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -24,8 +25,9 @@ class MasterHost {
   MasterHost(const Master::Options& options, Handler handler, const ProgressCallback& progress,
              const EventCallback& events);
   // `master`: a new one, or one that took over (Master::TakeOver). What it decides is in `journal`,
-  // under `term`, before any of its actions is done; a journal that cannot be written, or that
-  // belongs to a later term, ends this master. The journal must outlive it.
+  // under `term`, before any of its actions is done, and before anybody is told that the job is over
+  // or where to train on in an all-reduce world; a journal that cannot be written, or that belongs
+  // to a later term, ends this master. null: there is none. The journal must outlive it.
   MasterHost(Master master, JournalStore* journal, int64_t term, Handler handler,
              const ProgressCallback& progress, const EventCallback& events);
 
@@ -55,7 +57,12 @@ class MasterHost {
   void Pump();
   // Pumps until the job is over, cancelled by `stop`.
   void Run(std::stop_token stop);
+  // Stores the parameter fleet's memory; OK when it is in the journal (or there is none).
+  Status Remember(const Placement& placement);
+  // The model is stored: nobody is needed any more.
+  void Dismiss();
   bool finished() const;
+  // An error also where the job succeeded, but another master has begun meanwhile.
   Status result() const;
   TrainOutcome Outcome() const;
   models::NetworkWeights TakeWeights();  // all-reduce
@@ -63,8 +70,18 @@ class MasterHost {
  private:
   template <typename Function>
   auto With(const Function& function);
-  // Wakes those who wait for the slowest worker, which was there.
-  void NotifyIfMoved(int64_t slowest) REQUIRES(mutex_);
+  // Wakes those who wait for the slowest worker, where it was before.
+  void NotifyIfMoved(const std::pair<int64_t, size_t>& before) REQUIRES(mutex_);
+  // What has been decided so far is in the journal when this returns OK. Any thread; who comes
+  // while another writes finds his part in the next group.
+  Status Save() EXCLUDES(journal_mutex_, mutex_);
+  Status SaveForWorker() EXCLUDES(journal_mutex_, mutex_);
+  bool ShouldSave(TimePoint now) const EXCLUDES(mutex_);
+  Result<MasterLink::Answer> WaitForTask(Incarnation worker, bool waiting,
+                                         const std::vector<int64_t>& held, double wait_seconds);
+  Result<WorldAnswer> WaitForMeeting(Incarnation worker, const WorldArrival& arrival,
+                                     double wait_seconds);
+  Result<bool> WaitToBegin(Incarnation worker, int64_t pushed, double wait_seconds, bool* entered);
 
   const SteadyClock steady_;
   const WakingClock clock_{steady_};
@@ -74,6 +91,10 @@ class MasterHost {
   const ProgressCallback& progress_;
   const EventCallback& events_;
   TimePoint last_progress_;
+  TimePoint last_save_{};
+
+  Mutex journal_mutex_;  // taken before mutex_
+  Status saved_ GUARDED_BY(mutex_);
 
   mutable Mutex mutex_;
   std::condition_variable changed_;

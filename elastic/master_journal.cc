@@ -30,6 +30,33 @@ std::vector<std::pair<std::string, double>> Get(const Fields& fields) {
   return metrics;
 }
 
+void Put(const Placement& placement, PlacementSave* save) {
+  save->set_version(placement.map.version);
+  for (const auto& [server, address] : placement.map.servers) {
+    save->add_servers(server);
+    save->add_addresses(address);
+  }
+  save->mutable_primary()->Add(placement.map.primary.begin(), placement.map.primary.end());
+  save->mutable_backup()->Add(placement.map.backup.begin(), placement.map.backup.end());
+  save->set_next_server(placement.next);
+  save->set_wanted(placement.wanted);
+  save->mutable_started()->Add(placement.servers.begin(), placement.servers.end());
+}
+
+Placement Get(const PlacementSave& save) {
+  Placement placement;
+  placement.map.version = save.version();
+  for (int i = 0; i < std::min(save.servers_size(), save.addresses_size()); ++i) {
+    placement.map.servers.emplace(save.servers(i), save.addresses(i));
+  }
+  placement.map.primary.assign(save.primary().begin(), save.primary().end());
+  placement.map.backup.assign(save.backup().begin(), save.backup().end());
+  placement.next = save.next_server();
+  placement.wanted = save.wanted();
+  placement.servers.insert(save.started().begin(), save.started().end());
+  return placement;
+}
+
 // Evaluation tasks count downwards from here in each term.
 constexpr int kEvaluationBitsOfATerm = 40;
 
@@ -51,23 +78,42 @@ void Master::SaveMind(MasterSave* save) const {
     one->set_name(worker.name);
     one->set_incarnation(incarnation);
   }
+  for (const auto& [incarnation, offset] : staleness_.Offsets()) {
+    ClockState* one = save->add_clocks();
+    one->set_incarnation(incarnation);
+    one->set_offset(offset);
+  }
+  if (rendezvous_.has_value()) {
+    SaveWorld(save);
+  }
   if (!result_.ok()) {
     save->set_error_code(static_cast<int>(result_.code()));
     save->set_error(result_.message());
+    save->set_error_hint(result_.diagnostics().front().hint);
+    save->set_error_sqlstate(result_.diagnostics().front().sqlstate);
   }
 }
 
-std::string Master::TakeJournal() {
+void Master::SetPlacement(const Placement& placement) {
+  placement_changed_ = placement_changed_ || placement != placement_;
+  placement_ = placement;
+}
+
+std::string Master::TakeJournal(bool* anew) {
   const std::vector<QueueRecord> transitions = queue_.TakeJournal();
   JournalEntry entry;
   MasterSave mind;
   SaveMind(&mind);
   std::string bytes = mind.SerializeAsString();
-  if (transitions.empty() && bytes == journaled_mind_) {
+  if (transitions.empty() && bytes == journaled_mind_ && !placement_changed_) {
     return "";
   }
   unsaved_transitions_ += static_cast<int64_t>(transitions.size());
-  if (journaled_mind_.empty() || unsaved_transitions_ > kTransitionsToSave) {
+  const bool everything = journaled_mind_.empty() || unsaved_transitions_ > kTransitionsToSave;
+  if (anew != nullptr) {
+    *anew = everything;
+  }
+  if (everything) {
     unsaved_transitions_ = 0;
     QueueCodec::Write(queue_.state(), entry.mutable_everything());
     journaled_mind_.clear();
@@ -79,6 +125,9 @@ std::string Master::TakeJournal() {
   if (bytes != journaled_mind_) {
     *entry.mutable_mind() = mind;
     journaled_mind_ = std::move(bytes);
+  }
+  if (std::exchange(placement_changed_, false) || everything) {
+    Put(placement_, entry.mutable_placement());
   }
   return entry.SerializeAsString();
 }
@@ -100,6 +149,9 @@ Status Master::Replay(const std::vector<std::string>& entries, TimePoint now) {
     if (entry.has_mind()) {
       RestoreMind(entry.mind(), now);
     }
+    if (entry.has_placement()) {
+      placement_ = Get(entry.placement());
+    }
   }
   return Status();
 }
@@ -119,19 +171,24 @@ void Master::RestoreMind(const MasterSave& save, TimePoint now) {
     members.push_back({one.name(), one.incarnation(), true, true, now});
   }
   members_.Restore(save.next_incarnation(), members);
-  result_ = save.error_code() == 0 ? Status()
-                                   : Status(static_cast<Code>(save.error_code()), save.error());
+  std::map<Incarnation, int64_t> offsets;
+  for (const ClockState& clock : save.clocks()) {
+    offsets[clock.incarnation()] = clock.offset();
+  }
+  staleness_.Await(offsets);
+  RestoreWorld(save);
+  result_ = Status();
+  if (save.error_code() != 0) {
+    result_ = Status(static_cast<Code>(save.error_code()), save.error())
+                  .SqlState(save.error_sqlstate())
+                  .Hint(save.error_hint());
+  }
 }
 
 Result<std::unique_ptr<Master>> Master::TakeOver(const Options& options, int64_t term,
                                                  const std::vector<std::string>& journal,
                                                  const std::vector<std::string>& alive,
                                                  TimePoint now) {
-  if (options.all_reduce.has_value()) {
-    return Unimplemented(
-        "the meetings of all-reduce are not in the journal: the job ends with its "
-        "master");
-  }
   auto master = std::make_unique<Master>(options, now);
   RETURN_IF_ERROR(master->Replay(journal, now));
   master->Adopt(term, alive, now);
@@ -139,8 +196,10 @@ Result<std::unique_ptr<Master>> Master::TakeOver(const Options& options, int64_t
 }
 
 void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoint now) {
-  AddEvent("master_started", fmt::format("term {}, epoch {}, {} of {} shards done", term,
-                                         queue_.epoch(), queue_.shards_done(), queue_.shards()));
+  AddEvent("master_took_over",
+           fmt::format("term {}: epoch {}, {} of {} shards done, {} processes live", term,
+                       queue_.epoch(), queue_.shards_done(), queue_.shards(), alive.size()));
+  term_ = term;
   std::vector<Incarnation> adopted;
   for (const std::string& name : alive) {
     if (const std::optional<Incarnation> known = members_.Find(name)) {
@@ -151,12 +210,17 @@ void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoin
     }
   }
   const std::map<Incarnation, Membership::Worker> members = members_.workers();
-  queue_.TakeOver(term, adopted, now);
+  std::vector<Incarnation> holders = adopted;
+  holders.push_back(kEverybody);
+  queue_.TakeOver(term, holders, now);
   next_evaluation_task_ = -1 - (term << kEvaluationBitsOfATerm);
   fleet_ = true;
   wanted_ = wanted_.value_or(options_.workers);  // until the fleet grants another number
   described_at_ = now;
   described_ = queue_.totals();
+  if (phase_ == Phase::kSucceeded && rendezvous_.has_value()) {
+    phase_ = Phase::kExporting;  // the weights were in the last master's memory
+  }
   if (finished()) {
     return;
   }

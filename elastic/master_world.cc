@@ -17,9 +17,7 @@ bool RoundPosition::Over() const {
 Result<WorldAnswer> Master::Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now) {
   if (finished()) {
     members_.Contact(worker, now);
-    WorldAnswer answer;
-    answer.work = WorldAnswer::Work::kFinished;
-    return answer;
+    return AnswerTo(worker);
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
   Rendezvous::Arrival at = arrival.at;
@@ -64,6 +62,8 @@ void Master::BeginAgain() {
   AddEvent("training_begins_again", "every worker that had the parameters was lost");
   std::destroy_at(&queue_);
   std::construct_at(&queue_, options_.queue);
+  queue_.TakeOver(term_, {}, TimePoint{});
+  journaled_mind_.clear();  // the next entry has everything
   phase_ = Phase::kTraining;
   round_.clear();
   epoch_start_ = {};
@@ -106,7 +106,7 @@ void Master::Commit(const RoundPosition& position, TimePoint now) {
 WorldAnswer Master::AnswerTo(Incarnation worker) const {
   WorldAnswer answer;
   if (finished()) {
-    answer.work = WorldAnswer::Work::kFinished;
+    answer.work = Dismissed() ? WorldAnswer::Work::kFinished : WorldAnswer::Work::kWait;
     return answer;
   }
   if (!rendezvous_->MayGo(worker)) {

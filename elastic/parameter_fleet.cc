@@ -16,6 +16,8 @@ constexpr auto kRetryWait = std::chrono::milliseconds(20);
 constexpr auto kTick = std::chrono::milliseconds(200);
 // Servers that end before they have registered: so many in a row are not bad luck.
 constexpr int kFailedStarts = 8;
+// Versions of maps begin here in each term: above all that the masters before may have tried.
+constexpr int kVersionBitsOfATerm = 32;
 // How long the end of an epoch, or of the job, waits for servers to be replaced.
 constexpr auto kPatience = std::chrono::seconds(30);
 
@@ -25,7 +27,32 @@ ParameterFleet::ParameterFleet(const Options& options, Hooks hooks)
     : options_(options),
       hooks_(std::move(hooks)),
       control_(options.token, options.term, stop_.get_token(), [this] { return Interrupted(); }),
-      wanted_(options.servers) {}
+      wanted_(options.servers),
+      version_((options.term - 1) << kVersionBitsOfATerm) {
+  if (!options.placement.has_value()) {
+    return;
+  }
+  map_ = options.placement->map;
+  next_ = options.placement->next;
+  wanted_ = options.placement->wanted;
+  // The last master may have died while it installed another map, or moved partitions for one: the
+  // map that everybody went by is installed once more.
+  filling_ = map_.version > 0;
+  for (ServerId id : options.living) {
+    if (!options.placement->servers.contains(id)) {
+      strangers_.push_back(id);  // given up, and not heard of it
+      continue;
+    }
+    const auto known = map_.servers.find(id);
+    // One that is not in the map registers again within a second.
+    servers_[id] = {known == map_.servers.end() ? "" : known->second, clock_.Now()};
+  }
+  for (const auto& [id, address] : map_.servers) {
+    if (!servers_.contains(id)) {
+      why_lost_[id] = fmt::format("parameter server {} was lost while the job had no master", id);
+    }
+  }
+}
 
 ParameterFleet::~ParameterFleet() {
   Stop();
@@ -132,6 +159,9 @@ std::map<ServerId, std::string> ParameterFleet::Registered() const {
 }
 
 void ParameterFleet::Work(const std::stop_token& stop) {
+  for (ServerId id : strangers_) {
+    hooks_.stop(id);
+  }
   uint64_t seen = 0;
   while (!stop.stop_requested()) {
     {
@@ -219,6 +249,20 @@ Status ParameterFleet::TakeOver(const std::set<ServerId>& lost) {
   return Status();
 }
 
+Status ParameterFleet::Remember(const PartitionMap& map) {
+  Placement placement;
+  {
+    const MutexLock lock(mutex_);
+    placement.map = map;
+    for (const auto& [id, server] : servers_) {
+      placement.servers.insert(id);
+    }
+    placement.next = next_;
+    placement.wanted = wanted_;
+  }
+  return hooks_.remember ? hooks_.remember(placement) : Status();
+}
+
 Status ParameterFleet::StartServers(size_t count) {
   for (size_t i = 0; i < count; ++i) {
     ServerId id = 0;
@@ -230,7 +274,10 @@ Status ParameterFleet::StartServers(size_t count) {
       id = next_++;
       servers_[id] = {};
     }
-    const Status status = hooks_.start(id);
+    Status status = Remember(map());
+    if (status.ok()) {
+      status = hooks_.start(id);
+    }
     if (!status.ok()) {
       const MutexLock lock(mutex_);
       servers_.erase(id);
@@ -337,6 +384,8 @@ Status ParameterFleet::Install(const PartitionMap& wanted, ParameterControl::Pha
   for (const auto& [id, address] : map.servers) {
     RETURN_IF_ERROR(control_.Install(address, map, phase, restores ? &*options_.restore : nullptr));
   }
+  // From here on it counts: servers may drop what it does not need.
+  RETURN_IF_ERROR(Remember(map));
   {
     const MutexLock lock(mutex_);
     map_ = map;

@@ -8,12 +8,14 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "elastic/parameter_control.h"
 #include "elastic/partition_map.h"
+#include "elastic/placement.h"
 #include "elastic/waking_clock.h"
 
 namespace sluice::elastic {
@@ -39,6 +41,9 @@ class ParameterFleet {
     std::string model;  // DescribeModel
     bool synchronous = false;
     std::optional<CheckpointDirectory::Found> restore;
+    // Goes on from what an earlier master's fleet remembered, with the servers that live.
+    std::optional<Placement> placement;
+    std::vector<ServerId> living;
   };
   // Called from the fleet's own thread, without a lock.
   struct Hooks {
@@ -50,6 +55,9 @@ class ParameterFleet {
     // The queue's position, to go with the parameters: called while no server takes a push, so that
     // nothing is committed by it that the parameters do not have.
     std::function<std::string()> queue_state;
+    // Keeps this beyond the master's life, before what follows from it is done. An error: another
+    // master has begun.
+    std::function<Status(const Placement&)> remember;
   };
   ParameterFleet(const Options& options, Hooks hooks);
   ~ParameterFleet();
@@ -101,6 +109,7 @@ class ParameterFleet {
   Status SnapshotAll(const PartitionMap& map) const;
   Status StartServers(size_t count);
   std::map<ServerId, std::string> Registered() const REQUIRES(mutex_);
+  Status Remember(const PartitionMap& map) EXCLUDES(mutex_);
   // Waits for a map that is newer.
   Status AwaitMap(uint64_t newer_than);
 
@@ -125,6 +134,7 @@ class ParameterFleet {
   int losses_ GUARDED_BY(mutex_) = 0;
   // The thread's own.
   int losses_seen_ = 0;
+  std::vector<ServerId> strangers_;  // that the last master has given up
   bool filling_ = false;  // servers may ship to one that the map does not have
   uint64_t version_ = 0;  // the last that was tried
   bool over_ = false;     // partitions are lost

@@ -26,6 +26,29 @@ void Rendezvous::Arrive(const Arrival& arrival, TimePoint now) {
   }
 }
 
+Rendezvous::Memory Rendezvous::Remember() const {
+  Memory memory{world_, committed_, {}};
+  for (const auto& [incarnation, worker] : workers_) {
+    memory.workers.push_back({worker.member, worker.tried, worker.may_have});
+  }
+  return memory;
+}
+
+void Rendezvous::Restore(const Memory& memory) {
+  world_ = memory.world;
+  committed_ = memory.committed;
+  workers_.clear();
+  for (const Known& known : memory.workers) {
+    Worker& worker = workers_[known.member.incarnation];
+    worker.member = known.member;
+    worker.tried = known.tried;
+    worker.may_have = known.may_have;
+  }
+  first_here_.reset();
+  first_failure_.reset();
+  silent_.clear();
+}
+
 void Rendezvous::Remove(Incarnation incarnation) {
   workers_.erase(incarnation);
 }

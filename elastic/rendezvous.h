@@ -74,6 +74,21 @@ class Rendezvous {
   std::optional<size_t> RankOf(Incarnation incarnation) const;
   // Somebody waits whom a meeting would let in: the members are to meet when the step closes.
   bool ShouldConvene() const;
+  // What another master needs to go on.
+  struct Known {
+    Member member;
+    int64_t tried = 0;
+    int64_t may_have = kNoState;
+  };
+  struct Memory {
+    World world;
+    int64_t committed = kNoState;
+    std::vector<Known> workers;
+  };
+  Memory Remember() const;
+  // Nobody is at the meeting place then: who was comes again.
+  void Restore(const Memory& memory);
+
   // Every member of the world has closed so many steps: later meetings need somebody who has.
   void Closed(int64_t steps) { committed_ = std::max(committed_, steps); }
 

@@ -13,10 +13,26 @@ int64_t StalenessBound::slowest() const {
   return slowest;
 }
 
+std::map<Incarnation, int64_t> StalenessBound::Offsets() const {
+  std::map<Incarnation, int64_t> offsets = unheard_;
+  for (const auto& [worker, clock] : training_) {
+    offsets[worker] = clock.offset;
+  }
+  return offsets;
+}
+
 bool StalenessBound::MayBegin(Incarnation worker, int64_t pushed) {
+  if (const auto awaited = unheard_.find(worker); awaited != unheard_.end()) {
+    training_[worker] = {awaited->second, awaited->second + pushed};
+    unheard_.erase(awaited);
+  }
+  if (!unheard_.empty()) {
+    return false;
+  }
   if (!training_.contains(worker)) {
     const int64_t start = training_.empty() ? 0 : slowest();
     training_.emplace(worker, Clock{start - pushed, start});
+    ++begun_;
   }
   Clock& own = training_[worker];
   // A message that was repeated may come late.

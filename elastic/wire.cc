@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <optional>
 #include <thread>
 
 #include "elastic/wire_internal.h"
@@ -10,7 +12,8 @@ namespace sluice::elastic {
 namespace {
 
 constexpr auto kFirstWait = std::chrono::milliseconds(20);
-constexpr auto kLongestWait = std::chrono::milliseconds(1000);
+// Short: a job stands still until everybody has found its next master.
+constexpr auto kLongestWait = std::chrono::milliseconds(200);
 
 }  // namespace
 
@@ -163,9 +166,9 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   // Each link has a connection of its own: processes on one machine share nothing else either.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);  // that an attempt may take
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
@@ -203,10 +206,16 @@ Status CallWithRetry(const std::string& token, const std::string& context_name,
   for (;;) {
     grpc::ClientContext context;
     Prepare(&context, token);
+    std::optional<std::stop_callback<std::function<void()>>> cancel;
     if (fence != nullptr) {
       context.AddMetadata(kTermKey, fmt::format("{}", fence->latest()));
+      // The next master listens in a moment. A call that failed at once would leave nobody to look
+      // after the connection while this thread sleeps.
+      context.set_wait_for_ready(true);
+      cancel.emplace(stop, [&context] { context.TryCancel(); });
     }
     grpc::Status status = call(&context);
+    cancel.reset();
     if (status.ok() && fence != nullptr &&
         !fence->Admit(TermOf(context.GetServerInitialMetadata()))) {
       status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "it has been succeeded by another");

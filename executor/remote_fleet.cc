@@ -8,11 +8,15 @@
 
 namespace sluice::executor {
 
-RemoteFleet::RemoteFleet()
-    : receiver_([this] {
-        ReceiveFromLauncher([this](const std::string& bytes) { Receive(bytes); });
-        OnGatewayGone();
-      }) {}
+RemoteFleet::RemoteFleet(const std::vector<elastic::LivingProcess>& living) {
+  for (const elastic::LivingProcess& process : living) {
+    running_[process.name] = process.role;
+  }
+  receiver_ = std::jthread([this] {
+    ReceiveFromLauncher([this](const std::string& bytes) { Receive(bytes); });
+    OnGatewayGone();
+  });
+}
 
 RemoteFleet::~RemoteFleet() {
   StopReceiving();
@@ -57,14 +61,19 @@ Status RemoteFleet::Stop(const std::string& name, double grace_seconds) {
 }
 
 void RemoteFleet::Watch(Watcher watcher) {
-  std::optional<elastic::FleetEvent> granted;
-  {
-    const MutexLock lock(mutex_);
-    watcher_ = watcher;
-    granted = granted_;
-  }
-  if (granted) {  // while nobody watched
-    watcher(*granted);
+  for (;;) {
+    std::vector<elastic::FleetEvent> missed;
+    {
+      const MutexLock lock(mutex_);
+      missed.swap(unwatched_);
+      if (missed.empty()) {
+        watcher_ = std::move(watcher);
+        return;
+      }
+    }
+    for (const elastic::FleetEvent& event : missed) {
+      watcher(event);
+    }
   }
 }
 
@@ -92,10 +101,11 @@ void RemoteFleet::Emit(const elastic::FleetEvent& event) {
     const MutexLock lock(mutex_);
     if (event.kind == elastic::FleetEvent::Kind::kExited) {
       running_.erase(event.name);
-    } else if (event.kind == elastic::FleetEvent::Kind::kGranted) {
-      granted_ = event;
     }
     watcher = watcher_;
+    if (!watcher) {
+      unwatched_.push_back(event);
+    }
   }
   if (watcher) {
     watcher(event);

@@ -3,13 +3,14 @@
 #include <cstdint>
 #include <future>
 #include <map>
-#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
 #include "elastic/fleet.h"
+#include "elastic/seat.h"
 
 namespace sluice::executor {
 
@@ -18,7 +19,8 @@ namespace sluice::executor {
 // is left of a job when it is over, the gateway ends. Thread-safe.
 class RemoteFleet final : public elastic::Fleet {
  public:
-  RemoteFleet();
+  // `living`: processes that an earlier master of the job has started.
+  explicit RemoteFleet(const std::vector<elastic::LivingProcess>& living);
   ~RemoteFleet() override;
 
   Status Launch(const elastic::ProcessSpec& spec) override;
@@ -32,7 +34,7 @@ class RemoteFleet final : public elastic::Fleet {
 
   Mutex mutex_;
   Watcher watcher_ GUARDED_BY(mutex_);
-  std::optional<elastic::FleetEvent> granted_ GUARDED_BY(mutex_);  // the last, for the watcher
+  std::vector<elastic::FleetEvent> unwatched_ GUARDED_BY(mutex_);  // from before Watch
   bool gone_ GUARDED_BY(mutex_) = false;
   uint64_t next_launch_ GUARDED_BY(mutex_) = 1;
   std::map<uint64_t, std::promise<Status>> launches_ GUARDED_BY(mutex_);

@@ -5,10 +5,12 @@
 #include <rapidjson/writer.h>
 
 #include <cmath>
+#include <optional>
 
 #include "base/clock.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
+#include "elastic/job_journal.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/result_rows.h"
@@ -27,24 +29,6 @@ bool OnProcesses(const plan::TrainPlan& plan) {
 bool IsTrees(const plan::TrainPlan& plan) {
   const models::ModelType* type = models::FindModelType(plan.model().type());
   return type != nullptr && type->family == models::ModelFamily::kTrees;
-}
-
-// The datasets of a job, kept open (with their snapshot) until it ends.
-struct Datasets {
-  std::unique_ptr<catalog::Dataset> train;
-  std::unique_ptr<catalog::Dataset> validation;  // validation.select; else null
-};
-
-Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& source) {
-  catalog::DatasetOptions options;
-  options.rows_per_shard = plan.rows_per_shard();
-  options.many_processes = OnProcesses(plan);
-  Datasets datasets;
-  ASSIGN_OR_RETURN(datasets.train, source.OpenDataset(plan.select(), options));
-  if (plan.split().kind() == plan::Split::SELECT) {
-    ASSIGN_OR_RETURN(datasets.validation, source.OpenDataset(plan.split().select(), options));
-  }
-  return datasets;
 }
 
 // The weights of the model that USING names; they must have the new model's shape.
@@ -88,44 +72,48 @@ struct Trained {
   std::string weights;
 };
 
-Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& source,
-                             const Datasets& datasets, JobRecord& job, const TrainingFleet* fleet,
-                             const elastic::ProgressCallback& progress) {
-  models::NetworkWeights base;
-  if (plan.has_base()) {
-    ASSIGN_OR_RETURN(const std::string bytes, LoadBase(plan, source));
-    ASSIGN_OR_RETURN(base, models::LoadWeights(bytes));
-    ASSIGN_OR_RETURN(const auto network, models::Network::Make(plan.model()));
-    RETURN_IF_ERROR(models::CheckShape(base, *network)
-                        .Because(fmt::format("continuing from model {}", plan.base_name())));
+// What the training continues from; nullopt: it begins anew.
+Result<std::optional<models::NetworkWeights>> StartOf(const plan::TrainPlan& plan,
+                                                      catalog::DataSource& source) {
+  if (!plan.has_base()) {
+    return std::optional<models::NetworkWeights>();
   }
-  const models::NetworkWeights* start = plan.has_base() ? &base : nullptr;
-  const catalog::DatasetSpec* validation =
-      datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
+  ASSIGN_OR_RETURN(const std::string bytes, LoadBase(plan, source));
+  ASSIGN_OR_RETURN(models::NetworkWeights base, models::LoadWeights(bytes));
+  ASSIGN_OR_RETURN(const auto network, models::Network::Make(plan.model()));
+  RETURN_IF_ERROR(models::CheckShape(base, *network)
+                      .Because(fmt::format("continuing from model {}", plan.base_name())));
+  return std::optional(std::move(base));
+}
+
+elastic::EventCallback EventsOf(JobRecord& job) {
   elastic::EventCallback events;
   events.on_event = [&job](const std::string& kind, const std::string& detail) {
     job.Event(kind, detail);
   };
+  return events;
+}
+
+Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& source,
+                             const Datasets& datasets, JobRecord& job,
+                             const elastic::ProgressCallback& progress) {
+  ASSIGN_OR_RETURN(const auto start, StartOf(plan, source));
+  const catalog::DatasetSpec* validation =
+      datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
   Trained trained;
-  if (fleet != nullptr) {
-    ASSIGN_OR_RETURN(
-        trained.outcome,
-        elastic::TrainOnFleet(plan, source, fleet->fleet, fleet->seat, datasets.train->spec(),
-                              validation, start, progress, events, job.stop_token()));
-  } else {
-    ASSIGN_OR_RETURN(trained.outcome,
-                     elastic::TrainInProcess(plan, source, datasets.train->spec(), validation,
-                                             start, progress, events, job.stop_token()));
-  }
+  ASSIGN_OR_RETURN(trained.outcome,
+                   elastic::TrainInProcess(plan, source, datasets.train->spec(), validation,
+                                           start.has_value() ? &*start : nullptr, progress,
+                                           EventsOf(job), job.stop_token()));
   trained.weights = models::SaveWeights(trained.outcome.weights);
   return trained;
 }
 
 Result<Trained> Train(const plan::TrainPlan& plan, catalog::DataSource& source,
-                      const Datasets& datasets, JobRecord& job, const TrainingFleet* fleet,
+                      const Datasets& datasets, JobRecord& job,
                       const elastic::ProgressCallback& progress) {
   if (!IsTrees(plan)) {
-    return TrainNetwork(plan, source, datasets, job, fleet, progress);
+    return TrainNetwork(plan, source, datasets, job, progress);
   }
   std::string base;
   if (plan.has_base()) {
@@ -136,6 +124,61 @@ Result<Trained> Train(const plan::TrainPlan& plan, catalog::DataSource& source,
                    TrainTrees(plan, source, *datasets.train, datasets.validation.get(), base,
                               progress, job.stop_token(), &trained.weights));
   return trained;
+}
+
+Result<catalog::ModelVersion> Commit(const plan::TrainPlan& plan, catalog::DataSource& source,
+                                     const JobRecord& job, const catalog::DatasetSpec& dataset,
+                                     const elastic::TrainOutcome& outcome,
+                                     const std::string& weights) {
+  catalog::ModelVersion version;
+  version.schema = plan.into_schema();
+  version.name = plan.into_name();
+  version.type = plan.model().type();
+  version.statement = plan.statement();
+  version.plan = plan.SerializeAsString();
+  version.metrics = outcome.metrics;
+  version.metrics.emplace_back("train_loss", outcome.loss);
+  version.job = job.id();
+  version.rows = outcome.rows_trained;
+  version.lineage = LineageJson(plan, dataset, outcome);
+  return source.models().Put(std::move(version), weights, plan.must_be_new());
+}
+
+// The version that a master of the job before this one has committed.
+Result<std::optional<catalog::ModelVersion>> FindCommitted(const plan::TrainPlan& plan,
+                                                           catalog::DataSource& source,
+                                                           int64_t job) {
+  Result<std::vector<catalog::ModelVersion>> versions =
+      source.models().Versions(plan.into_schema(), plan.into_name());
+  if (versions.status().code() == Code::kNotFound) {
+    return std::optional<catalog::ModelVersion>();
+  }
+  RETURN_IF_ERROR(versions.status());
+  for (catalog::ModelVersion& version : *versions) {
+    if (version.job == job) {
+      return std::optional(std::move(version));
+    }
+  }
+  return std::optional<catalog::ModelVersion>();
+}
+
+TrainReport Report(catalog::ModelVersion version, const elastic::TrainOutcome& outcome,
+                   double seconds, JobRecord& job) {
+  job.job().rows_read = outcome.rows_read;
+  job.job().rows_trained = outcome.rows_trained;
+  job.job().rows_retried = outcome.rows_retried;
+  job.job().rows_skipped = outcome.rows_skipped;
+  for (const auto& [name, value] : outcome.metrics) {
+    job.Metric(outcome.epochs, name, value);
+  }
+  TrainReport report;
+  report.version = std::move(version);
+  report.loss = outcome.loss;
+  report.rows = outcome.rows_per_epoch;
+  report.epochs = outcome.epochs;
+  report.metrics = outcome.metrics;
+  report.seconds = seconds;
+  return report;
 }
 
 // model, version, job, type, rows, epochs, seconds, loss, <the metrics of the task>
@@ -169,45 +212,59 @@ Status SendReport(const TrainReport& report, ResultSink& sink) {
 
 }  // namespace
 
+Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& source) {
+  catalog::DatasetOptions options;
+  options.rows_per_shard = plan.rows_per_shard();
+  options.many_processes = OnProcesses(plan);
+  Datasets datasets;
+  ASSIGN_OR_RETURN(datasets.train, source.OpenDataset(plan.select(), options));
+  if (plan.split().kind() == plan::Split::SELECT) {
+    ASSIGN_OR_RETURN(datasets.validation, source.OpenDataset(plan.split().select(), options));
+  }
+  return datasets;
+}
+
 Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                   JobRecord& job, const TrainingFleet* fleet,
-                                   const elastic::ProgressCallback& progress) {
+                                   JobRecord& job, const elastic::ProgressCallback& progress) {
   const TimePoint started = SteadyClock().Now();
   ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, source));
-  ASSIGN_OR_RETURN(const Trained trained, Train(plan, source, datasets, job, fleet, progress));
-  const elastic::TrainOutcome& outcome = trained.outcome;
+  ASSIGN_OR_RETURN(const Trained trained, Train(plan, source, datasets, job, progress));
   if (job.stop_token().stop_requested()) {  // cancelled at the very end: nothing is committed
     return Cancelled("the training was cancelled");
   }
+  ASSIGN_OR_RETURN(
+      catalog::ModelVersion version,
+      Commit(plan, source, job, datasets.train->spec(), trained.outcome, trained.weights));
+  return Report(std::move(version), trained.outcome, SecondsBetween(started, SteadyClock().Now()),
+                job);
+}
 
-  catalog::ModelVersion version;
-  version.schema = plan.into_schema();
-  version.name = plan.into_name();
-  version.type = plan.model().type();
-  version.statement = plan.statement();
-  version.plan = plan.SerializeAsString();
-  version.metrics = outcome.metrics;
-  version.metrics.emplace_back("train_loss", outcome.loss);
-  version.job = job.id();
-  version.rows = outcome.rows_trained;
-  version.lineage = LineageJson(plan, datasets.train->spec(), outcome);
-
-  TrainReport report;
-  ASSIGN_OR_RETURN(report.version,
-                   source.models().Put(std::move(version), trained.weights, plan.must_be_new()));
-  report.loss = outcome.loss;
-  report.rows = outcome.rows_per_epoch;
-  report.epochs = outcome.epochs;
-  report.metrics = outcome.metrics;
-  report.seconds = SecondsBetween(started, SteadyClock().Now());
-  job.job().rows_read = outcome.rows_read;
-  job.job().rows_trained = outcome.rows_trained;
-  job.job().rows_retried = outcome.rows_retried;
-  job.job().rows_skipped = outcome.rows_skipped;
-  for (const auto& [name, value] : outcome.metrics) {
-    job.Metric(outcome.epochs, name, value);
+Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source,
+                                     JobRecord& job, const TrainingFleet& place,
+                                     const elastic::ProgressCallback& progress) {
+  ASSIGN_OR_RETURN(const auto start, StartOf(plan, source));
+  std::optional<catalog::ModelVersion> version;
+  if (place.seat.term > 1) {
+    ASSIGN_OR_RETURN(version, FindCommitted(plan, source, job.id()));
   }
-  return report;
+  elastic::JobJournal journal(source.jobs(), job.id());
+  elastic::Succession succession;
+  succession.journal = &journal;
+  succession.committed = version.has_value();
+  succession.commit = [&](const elastic::TrainOutcome& outcome) -> Status {
+    ASSIGN_OR_RETURN(version, Commit(plan, source, job, place.dataset, outcome,
+                                     models::SaveWeights(outcome.weights)));
+    return OkStatus();
+  };
+  ASSIGN_OR_RETURN(const elastic::TrainOutcome outcome,
+                   elastic::TrainOnFleet(plan, source, place.fleet, place.seat, place.dataset,
+                                         place.validation, start.has_value() ? &*start : nullptr,
+                                         progress, EventsOf(job), job.stop_token(), nullptr,
+                                         succession));
+  constexpr double kMicros = 1e6;
+  const double seconds =
+      static_cast<double>(version->created_micros - job.job().started_micros) / kMicros;
+  return Report(*std::move(version), outcome, seconds, job);
 }
 
 Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& sink) {
@@ -224,7 +281,7 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   const auto progress = [&sink](const elastic::Progress& now) { sink.Progress(now); };
   Result<TrainReport> report = OnProcesses(plan)
                                    ? TrainOnMaster(plan, context, *job, progress)
-                                   : TrainAndCommit(plan, context.source, *job, nullptr, progress);
+                                   : TrainAndCommit(plan, context.source, *job, progress);
   RETURN_IF_ERROR(job->Finish(report.status()));
   RETURN_IF_ERROR(SendReport(*report, sink));
   sink.Done("TRAIN");

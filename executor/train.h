@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +11,9 @@
 
 namespace sluice::catalog {
 class DataSource;
-}
+class Dataset;
+class DatasetSpec;
+}  // namespace sluice::catalog
 
 namespace sluice::elastic {
 class Fleet;
@@ -36,17 +39,31 @@ struct TrainReport {
   std::vector<std::pair<std::string, double>> metrics;
 };
 
-// Where the processes of a job run, and where its master sits.
+// What a training reads, frozen; it lasts as long as this.
+struct Datasets {
+  std::unique_ptr<catalog::Dataset> train;
+  std::unique_ptr<catalog::Dataset> validation;  // validation.select; else null
+};
+Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& source);
+
+// Opens the dataset, trains in this process, and commits the model version in one transaction.
+// Nothing is left behind on an error.
+Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
+                                   JobRecord& job, const elastic::ProgressCallback& progress);
+
+// Where the processes of a job run, where its master sits, and what they read: somebody who
+// outlives this master has it open.
 struct TrainingFleet {
   elastic::Fleet& fleet;
   const elastic::MasterSeat& seat;
+  const catalog::DatasetSpec& dataset;
+  const catalog::DatasetSpec* validation = nullptr;
 };
-
-// Opens the dataset, trains (in this process, or on `fleet` when the plan asks for processes), and
-// commits the model version in one transaction. Nothing is left behind on an error.
-Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                   JobRecord& job, const TrainingFleet* fleet,
-                                   const elastic::ProgressCallback& progress);
+// The same on processes, as the job's master. A later master of the job (seat.term) goes on from
+// the journal in the jobs database; of all of them one commits the model.
+Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source,
+                                     JobRecord& job, const TrainingFleet& place,
+                                     const elastic::ProgressCallback& progress);
 
 // A train statement from plan to answer: makes the job, trains here or through a master process,
 // sends the result row.

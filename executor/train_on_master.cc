@@ -89,6 +89,8 @@ class MasterKeeper {
       }
       Handle(*incident);
     }
+    // Here, not in a master: they stay as they are through all masters of the job.
+    ASSIGN_OR_RETURN(datasets_, OpenDatasets(plan_, context_.source));
     for (int lost = 0;; ++seat_.term) {
       const int64_t rows = rows_done_;
       RETURN_IF_ERROR(LaunchMaster());
@@ -156,6 +158,10 @@ class MasterKeeper {
     config.set_job(job_.id());
     *config.mutable_plan() = plan_;
     ToConfig(seat_, &config);
+    *config.mutable_dataset() = datasets_.train->spec();
+    if (datasets_.validation != nullptr) {
+      *config.mutable_validation() = datasets_.validation->spec();
+    }
     elastic::ProcessSpec spec;
     spec.role = elastic::Role::kMaster;
     spec.name = master_name_;
@@ -325,6 +331,7 @@ class MasterKeeper {
   bool master_runs_ = false;
   int64_t rows_done_ = 0;
   MasterMessage answer_;
+  Datasets datasets_;
   std::unique_ptr<LocalCluster::Share> share_;  // last: what is left of the job ends first
 };
 

@@ -201,10 +201,10 @@ TEST_P(StoresTest, AJournalBelongsToTheNewestMasterAndGoesWithTheJob) {
   EXPECT_THAT(jobs.Journal(job.id).value(), IsEmpty());
   ASSERT_EQ(jobs.BeginTerm(job.id).value(), 1);
   const std::string bytes("a\0b\xff", 4);
-  ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"first", bytes}).ok());
+  ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"first", bytes}, false).ok());
   ASSERT_EQ(jobs.BeginTerm(job.id).value(), 2);
-  EXPECT_EQ(jobs.AppendJournal(job.id, 1, {"too late"}).code(), Code::kAborted);
-  ASSERT_TRUE(jobs.AppendJournal(job.id, 2, {"third"}).ok());
+  EXPECT_EQ(jobs.AppendJournal(job.id, 1, {"too late"}, false).code(), Code::kAborted);
+  ASSERT_TRUE(jobs.AppendJournal(job.id, 2, {"third"}, false).ok());
   EXPECT_EQ(jobs.Journal(job.id).value(), (std::vector<std::string>{"first", bytes, "third"}));
   ASSERT_EQ(jobs.BeginTerm(job.id + 1).value(), 1) << "each job has its own";
   job.state = JobState::kSucceeded;

@@ -19,7 +19,7 @@ inline constexpr std::array kTargets = {Target::kWorker, Target::kServer, Target
 inline constexpr std::array kBlows = {Blow::kKill, Blow::kPause};
 
 // Whether a job goes on under another master when its own is killed.
-inline constexpr bool kMastersAreSucceeded = false;
+inline constexpr bool kMastersAreSucceeded = true;
 
 std::string_view NameOf(Mode mode);
 std::string_view NameOf(Table table);

@@ -10,9 +10,12 @@ namespace {
 class MemoryJournal final : public JournalStore {
  public:
   Result<int64_t> BeginTerm() override { return ++term_; }
-  Status Append(int64_t term, const std::vector<std::string>& entries) override {
+  Status Append(int64_t term, const std::vector<std::string>& entries, bool anew) override {
     if (term != term_) {
       return Status(Code::kAborted, "another master has taken over");
+    }
+    if (anew) {
+      entries_.clear();
     }
     entries_.insert(entries_.end(), entries.begin(), entries.end());
     return Status();

@@ -73,6 +73,7 @@ TEST_F(StuckReads, R7_AWorkerWhoseDatabaseHangsIsReplaced) {
   LocalCluster cluster(Machine(8));
   std::atomic<int> stopped{0};
   std::atomic<bool> permitted{true};
+  std::stop_source late;
   std::jthread stopper([&](const std::stop_token& stop) {
     while (!stop.stop_requested() && stopped == 0 && permitted) {
       const std::vector<int> readers = Readers();
@@ -81,12 +82,20 @@ TEST_F(StuckReads, R7_AWorkerWhoseDatabaseHangsIsReplaced) {
         stopped = permitted ? readers.back() : 0;
       }
     }
+    // A job that waits for ever is to fail the test, and to let the server go on.
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock lock(mutex);
+    if (!wake.wait_for(lock, stop, std::chrono::seconds(90), [] { return false; }) &&
+        !stop.stop_requested()) {
+      late.request_stop();
+    }
   });
   const auto own = catalog::OpenDataSource(database_.url()).value();
   RecordingSink sink;
   const Status status =
       Run(TrainText("m", "train.epoch=2, engine.num_workers=2, engine.strategy='allreduce'"),
-          cluster, *own, sink);
+          cluster, *own, sink, late.get_token());
   stopper.request_stop();
   stopper.join();
   if (stopped != 0) {
