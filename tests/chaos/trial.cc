@@ -231,6 +231,12 @@ Status Trials::CheckLedger(const Schedule& schedule, const Trained& trained, Ver
 }
 
 Status Trials::CheckModel(const Schedule& schedule, const Reference& reference, Verdict* verdict) {
+  ASSIGN_OR_RETURN(const RecordingSink versions,
+                   Ask(*client_, "SELECT count(*) AS versions FROM sluice_model_versions;"));
+  if (versions.Number("versions") != 1) {
+    verdict->complaints.push_back(
+        fmt::format("the model was stored {} times", versions.Number("versions")));
+  }
   ASSIGN_OR_RETURN(const Reference model, Measure(schedule.table));
   const bool same_bits = schedule.mode == Mode::kSynchronous || schedule.mode == Mode::kAllReduce;
   if (same_bits && model.sha256 != reference.sha256) {
