@@ -198,9 +198,9 @@ class FleetJob {
         workers.push_back(process.name);
       }
     }
-    ASSIGN_OR_RETURN(const std::unique_ptr<Master> mind,
-                     Master::TakeOver(options, static_cast<int64_t>(seat_.term), entries, workers,
-                                      now));
+    ASSIGN_OR_RETURN(
+        const std::unique_ptr<Master> mind,
+        Master::TakeOver(options, static_cast<int64_t>(seat_.term), entries, workers, now));
     return std::move(*mind);
   }
 

@@ -70,8 +70,9 @@ Result<TrainOutcome> TrainInProcess(const plan::TrainPlan& plan, catalog::DataSo
 struct Succession {
   // Holds what the masters before this one knew; nullptr: a job ends with its master.
   JournalStore* journal = nullptr;
-  // Stores the model, while the processes that have its weights live: if this master dies meanwhile,
-  // the next one still can. Called once, when the journal says that training has succeeded.
+  // Stores the model, while the processes that have its weights live: if this master dies
+  // meanwhile, the next one still can. Called once, when the journal says that training has
+  // succeeded.
   std::function<Status(const TrainOutcome&)> commit;
   // A master before this one has done so: nothing is started, and the outcome, without weights, is
   // what the journal says.

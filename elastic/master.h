@@ -74,7 +74,8 @@ class Master {
                                                   TimePoint now);
   // What has happened since the last call, as one entry for the journal; empty: nothing. Whoever
   // runs this master stores it before doing any of the actions that were taken with it
-  // (Options::queue.journal). `anew`: the entry has everything, and those before it are superfluous.
+  // (Options::queue.journal). `anew`: the entry has everything, and those before it are
+  // superfluous.
   std::string TakeJournal(bool* anew = nullptr);
   // Goes into the journal with the next entry, and comes back from it.
   void SetPlacement(const Placement& placement);

@@ -25,9 +25,9 @@ class MasterHost {
   MasterHost(const Master::Options& options, Handler handler, const ProgressCallback& progress,
              const EventCallback& events);
   // `master`: a new one, or one that took over (Master::TakeOver). What it decides is in `journal`,
-  // under `term`, before any of its actions is done, and before anybody is told that the job is over
-  // or where to train on in an all-reduce world; a journal that cannot be written, or that belongs
-  // to a later term, ends this master. null: there is none. The journal must outlive it.
+  // under `term`, before any of its actions is done, and before anybody is told that the job is
+  // over or where to train on in an all-reduce world; a journal that cannot be written, or that
+  // belongs to a later term, ends this master. null: there is none. The journal must outlive it.
   MasterHost(Master master, JournalStore* journal, int64_t term, Handler handler,
              const ProgressCallback& progress, const EventCallback& events);
 
@@ -53,6 +53,9 @@ class MasterHost {
   void Abort(const Status& cause);
   void AddEvent(const std::string& kind, const std::string& detail);
 
+  // What has been decided so far is in the journal when this returns OK. Who comes while another
+  // thread writes finds his part in the next group.
+  Status Save() EXCLUDES(journal_mutex_, mutex_);
   // Does what the master wants done, passes events and progress on. The job's thread only.
   void Pump();
   // Pumps until the job is over, cancelled by `stop`.
@@ -72,9 +75,6 @@ class MasterHost {
   auto With(const Function& function);
   // Wakes those who wait for the slowest worker, where it was before.
   void NotifyIfMoved(const std::pair<int64_t, size_t>& before) REQUIRES(mutex_);
-  // What has been decided so far is in the journal when this returns OK. Any thread; who comes
-  // while another writes finds his part in the next group.
-  Status Save() EXCLUDES(journal_mutex_, mutex_);
   Status SaveForWorker() EXCLUDES(journal_mutex_, mutex_);
   bool ShouldSave(TimePoint now) const EXCLUDES(mutex_);
   Result<MasterLink::Answer> WaitForTask(Incarnation worker, bool waiting,

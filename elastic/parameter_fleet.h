@@ -135,9 +135,9 @@ class ParameterFleet {
   // The thread's own.
   int losses_seen_ = 0;
   std::vector<ServerId> strangers_;  // that the last master has given up
-  bool filling_ = false;  // servers may ship to one that the map does not have
-  uint64_t version_ = 0;  // the last that was tried
-  bool over_ = false;     // partitions are lost
+  bool filling_ = false;             // servers may ship to one that the map does not have
+  uint64_t version_ = 0;             // the last that was tried
+  bool over_ = false;                // partitions are lost
   uint64_t checkpoints_written_ = 0;
   std::jthread thread_;
 };

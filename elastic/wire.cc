@@ -209,6 +209,8 @@ Status CallWithRetry(const std::string& token, const std::string& context_name,
     std::optional<std::stop_callback<std::function<void()>>> cancel;
     if (fence != nullptr) {
       context.AddMetadata(kTermKey, fmt::format("{}", fence->latest()));
+    }
+    if (fence != nullptr && !stop.stop_requested()) {
       // The next master listens in a moment. A call that failed at once would leave nobody to look
       // after the connection while this thread sleeps.
       context.set_wait_for_ready(true);

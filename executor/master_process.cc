@@ -43,9 +43,9 @@ Status RunMaster(const MasterConfig& config, const std::string& secret, std::sto
   }
   const auto job = JobRecord::Adopt((*source)->jobs(), *std::move(description), std::move(stop));
   const Result<TrainReport> report = Train(config, **source, *job);
-  const Status answered =
-      report.ok() ? SendToLauncher(ToMessage(*report, job->job()).SerializeAsString())
-                  : SendError(report.status());
+  const Status answered = report.ok()
+                              ? SendToLauncher(ToMessage(*report, job->job()).SerializeAsString())
+                              : SendError(report.status());
   if (!answered.ok()) {
     return job->Finish(report.status());  // the gateway is gone, and nobody else writes it down
   }

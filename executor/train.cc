@@ -232,9 +232,8 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSou
   if (job.stop_token().stop_requested()) {  // cancelled at the very end: nothing is committed
     return Cancelled("the training was cancelled");
   }
-  ASSIGN_OR_RETURN(
-      catalog::ModelVersion version,
-      Commit(plan, source, job, datasets.train->spec(), trained.outcome, trained.weights));
+  ASSIGN_OR_RETURN(catalog::ModelVersion version, Commit(plan, source, job, datasets.train->spec(),
+                                                         trained.outcome, trained.weights));
   return Report(std::move(version), trained.outcome, SecondsBetween(started, SteadyClock().Now()),
                 job);
 }
@@ -256,11 +255,11 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
                                      models::SaveWeights(outcome.weights)));
     return OkStatus();
   };
-  ASSIGN_OR_RETURN(const elastic::TrainOutcome outcome,
-                   elastic::TrainOnFleet(plan, source, place.fleet, place.seat, place.dataset,
-                                         place.validation, start.has_value() ? &*start : nullptr,
-                                         progress, EventsOf(job), job.stop_token(), nullptr,
-                                         succession));
+  ASSIGN_OR_RETURN(
+      const elastic::TrainOutcome outcome,
+      elastic::TrainOnFleet(plan, source, place.fleet, place.seat, place.dataset, place.validation,
+                            start.has_value() ? &*start : nullptr, progress, EventsOf(job),
+                            job.stop_token(), nullptr, succession));
   constexpr double kMicros = 1e6;
   const double seconds =
       static_cast<double>(version->created_micros - job.job().started_micros) / kMicros;

@@ -104,8 +104,14 @@ class MasterKeeper {
       lost = rows_done_ > rows ? 1 : lost + 1;
       job_.Event("master_lost", fmt::format("term {}: exit code {}", seat_.term, exit.exit_code));
       if (lost > kLostMasters || exit.exit_class == elastic::ExitClass::kConfiguration) {
-        return Internal(fmt::format("the master process ended with exit code {} and no answer{}",
-                                    exit.exit_code, lost > 1 ? ", as did those before it" : ""))
+        return Internal(lost == 1 ? fmt::format("the master process ended with exit code {} and no "
+                                                "answer",
+                                                exit.exit_code)
+                                  : fmt::format("{} masters were lost one after the other, and "
+                                                "nothing was trained in between; the last one "
+                                                "ended with exit code {}",
+                                                lost, exit.exit_code))
+            .Hint("run the statement again; the version in use is untouched")
             .Detail(exit.message);
       }
       Wait(lost == 1 ? 0 : std::ldexp(kFirstWaitSeconds, lost - 2));

@@ -58,7 +58,7 @@ TEST_F(MasterHostTest, ASecondOneGoesOnAndTheFirstStops) {  // S23
   const Incarnation worker = actions_[0].incarnation;
   const Task task = first->Take(worker, true, {}, 0)->task;
   ASSERT_TRUE(first->Report(worker, Done(task, 2, 20)).ok());
-  first->Pump();
+  ASSERT_TRUE(first->Save().ok());
 
   const int64_t term = *journal_.BeginTerm();
   Result<std::unique_ptr<Master>> taken =
@@ -66,7 +66,7 @@ TEST_F(MasterHostTest, ASecondOneGoesOnAndTheFirstStops) {  // S23
   ASSERT_TRUE(taken.ok()) << taken.status().ToString();
   const auto second = Host(std::move(**taken), term);
   ASSERT_TRUE(first->Take(worker, true, {}, 0).ok());
-  first->Pump();
+  EXPECT_FALSE(first->Save().ok());
   EXPECT_TRUE(first->finished()) << "its journal belongs to the second one";
   EXPECT_EQ(first->result().code(), Code::kAborted);
   for (int i = 0; i < 2; ++i) {
