@@ -152,7 +152,10 @@ class Bench {
   }
   Result<Events> EventsNow() {
     ASSIGN_OR_RETURN(const auto jobs, source_->jobs().List());
-    return source_->jobs().Events(jobs.at(0).id);
+    if (jobs.empty()) {
+      return Events();
+    }
+    return source_->jobs().Events(jobs.front().id);
   }
   bool KillOne(const std::string& role, uint64_t pick) {
     const auto living = gateway_->Processes(role);
