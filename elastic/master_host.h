@@ -12,6 +12,7 @@
 #include "elastic/job.h"
 #include "elastic/journal.h"
 #include "elastic/master.h"
+#include "elastic/waking_clock.h"
 
 namespace sluice::elastic {
 
@@ -89,7 +90,8 @@ class MasterHost {
                                      double wait_seconds);
   Result<bool> WaitToBegin(Incarnation worker, int64_t pushed, double wait_seconds, bool* entered);
 
-  SteadyClock clock_;
+  const SteadyClock steady_;
+  const WakingClock clock_{steady_};
   JournalStore* const journal_ = nullptr;  // nullptr: nothing outlives this process
   const int64_t term_ = 0;
   const Handler handler_;

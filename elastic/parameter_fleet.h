@@ -16,6 +16,7 @@
 #include "elastic/parameter_control.h"
 #include "elastic/partition_map.h"
 #include "elastic/placement.h"
+#include "elastic/waking_clock.h"
 
 namespace sluice::elastic {
 
@@ -119,7 +120,8 @@ class ParameterFleet {
 
   Options options_;
   const Hooks hooks_;
-  SteadyClock clock_;
+  const SteadyClock steady_;
+  const WakingClock clock_{steady_};
   std::stop_source stop_;
   const ParameterControl control_;
 

@@ -131,10 +131,14 @@ class Service final : public ParameterService::Service {
           fmt::format("a map of {} partitions; the job has {}", map.primary.size(), partitions)));
     }
     switch (request->phase()) {
-      case InstallRequest::FREEZE:
-        return ToGrpc(replication_.Freeze(map));
+      case InstallRequest::FREEZE: {
+        const Status status = replication_.Freeze(map);
+        stands_still_ = status.ok();
+        return ToGrpc(status);
+      }
       case InstallRequest::ADOPT:
       case InstallRequest::CREATE:
+        stands_still_ = false;
         return ToGrpc(Adopt(map, *request));
       case InstallRequest::RELEASE:
         replication_.Release(map);
@@ -170,6 +174,9 @@ class Service final : public ParameterService::Service {
     const grpc::Status allowed = CheckMaster(*context);
     if (!allowed.ok()) {
       return allowed;
+    }
+    if (!stands_still_) {
+      return ToGrpc(FailedPrecondition("a snapshot of a server that serves is no cut"));
     }
     std::map<uint32_t, std::string> snapshot;
     for (uint32_t partition : request->partitions()) {
@@ -272,6 +279,7 @@ class Service final : public ParameterService::Service {
   Replication replication_;
   // Of the steady clock, in its own unit.
   std::atomic<int64_t> trusted_until_ = std::numeric_limits<int64_t>::max();
+  std::atomic<bool> stands_still_ = false;  // between FREEZE and the next order
   Mutex mutex_;
   std::map<uint32_t, std::string> snapshot_ GUARDED_BY(mutex_);
 };

@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 
@@ -20,6 +21,9 @@ namespace sluice::elastic {
 namespace {
 
 constexpr auto kHeartbeat = std::chrono::seconds(1);
+// A lease's length: after it the master gives a shard whose reader reports nothing to another
+// worker.
+constexpr int kStuckBeats = 20;
 // Exit codes, as ClassifyExit reads them.
 constexpr int kOk = 0;
 constexpr int kApplicationError = 1;
@@ -35,17 +39,24 @@ Result<ProcessConfig> ParseConfig(const std::string& bytes) {
 }
 
 // Tells the master once a second that this process lives, whatever it is busy with. Requests the
-// stop when the master says that it is over, or does not answer any more.
+// stop when the master says that it is over, or does not answer any more. Ends the process when its
+// database does not answer: nothing else gets a thread out of such a read, and in all-reduce the
+// others would wait for it for ever.
 class Heartbeat {
  public:
-  Heartbeat(RemoteMaster& master, std::stop_source& stop)
-      : thread_([this, &master, &stop](const std::stop_token& done) { Beat(master, stop, done); }) {
+  Heartbeat(RemoteMaster& master, ReadWatch& reads, std::stop_source& stop)
+      : reads_(reads),
+        thread_([this, &master, &stop](const std::stop_token& done) { Beat(master, stop, done); }) {
   }
 
  private:
   void Beat(RemoteMaster& master, std::stop_source& stop, const std::stop_token& done) {
     std::unique_lock<std::mutex> lock(mutex_);
     while (!wake_.wait_for(lock, done, kHeartbeat, [&] { return done.stop_requested(); })) {
+      if (reads_.Beat() >= kStuckBeats) {
+        std::fprintf(stderr, "the database has not answered for %d seconds\n", kStuckBeats);
+        std::_Exit(kPreempted);
+      }
       const Result<bool> finished = master.Heartbeat();
       if (done.stop_requested()) {
         return;
@@ -60,6 +71,7 @@ class Heartbeat {
     }
   }
 
+  ReadWatch& reads_;
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::jthread thread_;
@@ -86,11 +98,11 @@ Result<std::unique_ptr<ParameterShard>> MakeReplica(const ProcessConfig& config,
 }
 
 Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMaster& master,
-            const std::stop_token& stop) {
+            ReadWatch& reads, const std::stop_token& stop) {
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(config.plan().model()));
   const Worker::Job job{config.plan(), source, config.dataset(),
-                        config.has_validation() ? &config.validation() : nullptr};
+                        config.has_validation() ? &config.validation() : nullptr, &reads};
   if (config.plan().strategy().kind() == plan::Strategy::ALL_REDUCE) {
     ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard, MakeReplica(config, *network));
     DirectParameterLink parameters(*shard, *network);
@@ -131,8 +143,9 @@ Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::sto
   const std::stop_callback forward(stop, [&either] { either.request_stop(); });
   const std::unique_ptr<RemoteMaster> master = RemoteMaster::Connect(
       config.master_address(), config.token(), config.incarnation(), either.get_token());
-  const Heartbeat heartbeat(*master, either);
-  Status status = Work(config, source, *master, either.get_token());
+  ReadWatch reads;
+  const Heartbeat heartbeat(*master, reads, either);
+  Status status = Work(config, source, *master, reads, either.get_token());
   const bool final = status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound ||
                      status.code() == Code::kUnimplemented;
   if (final) {

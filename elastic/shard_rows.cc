@@ -196,6 +196,7 @@ Status ShardLoader::Start(int64_t shard) {
 
 Status ShardLoader::OpenStream() {
   stream_.reset();
+  const ReadWatch::Read read(options_.watch);
   if (reader_ == nullptr) {
     ASSIGN_OR_RETURN(reader_, source_.OpenReader(spec_));
   }
@@ -218,6 +219,11 @@ Result<bool> ShardLoader::Pump(size_t rows) {
   }
 }
 
+Status ShardLoader::NextTile() {
+  const ReadWatch::Read read(options_.watch);
+  return stream_->Next(kTileRows, &batch_);
+}
+
 Result<bool> ShardLoader::Read(size_t rows) {
   if (found_ != nullptr) {
     return true;
@@ -226,7 +232,7 @@ Result<bool> ShardLoader::Read(size_t rows) {
     RETURN_IF_ERROR(OpenStream());
   }
   for (size_t read = 0; read < rows;) {
-    const Status status = stream_->Next(kTileRows, &batch_);
+    const Status status = NextTile();
     if (!status.ok()) {
       stream_.reset();
       return status;

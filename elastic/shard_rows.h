@@ -10,6 +10,7 @@
 
 #include "base/row_batch.h"
 #include "base/status.h"
+#include "elastic/read_watch.h"
 #include "elastic/split.h"
 #include "models/feature_transform.h"
 
@@ -54,6 +55,7 @@ class ShardLoader {
     bool all_validation = false;  // a dataset of validation rows only
     bool keep_rows = false;       // later epochs will ask for the same shards
     bool checksum = false;        // other processes may read the same shards
+    ReadWatch* watch = nullptr;   // is told of each read; must outlive the loader
   };
   // `transform` and `source` must outlive it.
   static Result<std::unique_ptr<ShardLoader>> Make(catalog::DataSource& source,
@@ -84,6 +86,7 @@ class ShardLoader {
   Status FindColumns();
   Result<bool> Read(size_t rows);
   Status OpenStream();
+  Status NextTile();
   Status Add(size_t first_row);
   void Keep();
 

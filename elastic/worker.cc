@@ -52,6 +52,7 @@ Status Worker::MakeLoaders() {
   ASSIGN_OR_RETURN(const SplitRule split, SplitRule::Make(job_.plan.split()));
   ShardLoader::Options options;
   options.keep_rows = job_.plan.epochs() > 1;
+  options.watch = job_.reads;
   options.checksum = job_.plan.strategy().kind() != plan::Strategy::LOCAL;
   ASSIGN_OR_RETURN(
       loader_, ShardLoader::Make(job_.source, job_.dataset, network_->transform(), split, options));

@@ -101,6 +101,29 @@ TEST_F(SlotArbiterTest, NothingIsGrantedTwice) {
                                 [&] { return grants_["high"].workers == 4; }));
 }
 
+// A12: who has to go and has not gone yet counts as free in a moment; nobody else is taken for it.
+TEST_F(SlotArbiterTest, A12_AWorkerOnItsWayOutIsNotTakenTwice) {
+  const int64_t low = Enter("low", 1, 4);
+  Reach(low, "low", 4);
+  Enter("high", 1, 1, 10);
+  {
+    std::unique_lock lock(mutex_);
+    ASSERT_TRUE(changed_.wait_for(lock, std::chrono::seconds(30),
+                                  [&] { return grants_["low"].workers == 3; }));
+  }
+  for (int look = 0; look < 10; ++look) {
+    Enter("waits " + std::to_string(look), 4, 4, -10);  // decides anew
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    const std::lock_guard lock(mutex_);
+    EXPECT_EQ(grants_["low"].workers, 3U);
+    EXPECT_EQ(grants_["high"].workers, 0U);
+  }
+  End(low, false);
+  std::unique_lock lock(mutex_);
+  EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(30),
+                                [&] { return grants_["high"].workers == 1; }));
+}
+
 TEST_F(SlotArbiterTest, MemoryGrowsAfterWorkersRanOutOfIt) {
   const int64_t job = Enter("job", 1, 4, 0, int64_t{2} << 30);
   Reach(job, "job", 4);

@@ -15,6 +15,7 @@
 
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
+#include "catalog/model_store.h"
 #include "executor/executor.h"
 #include "executor/local_cluster.h"
 #include "parser/parser.h"

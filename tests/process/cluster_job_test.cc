@@ -31,6 +31,31 @@ TEST_F(ClusterJobs, JobsShareOneClusterAndLeaveNothing) {
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
+// When it goes on it has heard nobody for longer than all its silences.
+TEST_F(ClusterJobs, S21_AMasterThatSleptGivesNobodyUp) {
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  std::jthread alarm;
+  sink.on_progress = [&] {
+    if (!alarm.joinable() && sink.progress.back().workers == 2) {
+      const int master = cluster.ProcessId("job1-master").value();
+      kill(master, SIGSTOP);
+      alarm = std::jthread([master] {
+        std::this_thread::sleep_for(std::chrono::seconds(7));
+        kill(master, SIGCONT);
+      });
+    }
+  };
+  const Status status = Run(
+      TrainText("m", "train.epoch=100, engine.num_workers=2, engine.num_ps=2, engine.replicas=1"),
+      cluster, *source_, sink);
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  EXPECT_TRUE(alarm.joinable());
+  EXPECT_EQ(Count(1, "worker_lost"), 0);
+  EXPECT_EQ(Count(1, "server_lost"), 0);
+  EXPECT_EQ(ChildrenOf(getpid()), 0);
+}
+
 TEST_F(ClusterJobs, MastersThatKeepDyingAreNotStartedForEver) {
   const std::filesystem::path program = folder_ / "dies.sh";
   std::ofstream(program) << "#!/bin/sh\necho 'no luck' >&2\nexit 1\n";
@@ -43,6 +68,34 @@ TEST_F(ClusterJobs, MastersThatKeepDyingAreNotStartedForEver) {
   EXPECT_THAT(status.ToString(), HasSubstr("6 masters were lost one after the other"));
   EXPECT_THAT(status.ToString(), HasSubstr("no luck"));
   EXPECT_EQ(Count(1, "master_lost"), 6);
+}
+
+// As a user asks for it: the same digest of the weights from servers, from workers alone, and with
+// one of them killed.
+TEST_F(ClusterJobs, G4_AllReduceInSqlHasTheBitsOfServers) {
+  LocalCluster cluster(Machine(8));
+  const auto digest = [&](const std::string& engine, bool disturbed) {
+    RecordingSink sink;
+    bool killed = !disturbed;
+    sink.on_progress = [&] {
+      if (!killed && sink.progress.back().workers > 0) {
+        const Result<int> pid = cluster.ProcessId("job3-worker-1");
+        killed = pid.ok() && kill(*pid, SIGKILL) == 0;
+      }
+    };
+    const Status status = Run(TrainText("m", "train.epoch=10, " + engine), cluster, *source_, sink);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    EXPECT_TRUE(killed);
+    return source_->models().Find("", "m", {}).value().weights_sha256;
+  };
+  const std::string servers =
+      digest("engine.num_workers=3, engine.num_ps=2, engine.sync=true", false);
+  EXPECT_EQ(digest("engine.num_workers=3, engine.strategy='allreduce'", false), servers);
+  EXPECT_EQ(digest("engine.num_workers=3, engine.strategy='allreduce'", true), servers);
+  EXPECT_GE(Count(2, "world_formed"), 1);
+  EXPECT_GE(Count(3, "worker_lost"), 1);
+  EXPECT_GE(Count(3, "world_formed"), 2);
+  EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
 TEST_F(ClusterJobs, ACancelledJobEndsItsProcesses) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -44,6 +45,9 @@ class MemorySource final : public catalog::DataSource {
     fail_status_ = std::move(status);
     fail_times_ = times;
   }
+
+  // Called in the midst of each read.
+  void OnRead(std::function<void()> on_read) { on_read_ = std::move(on_read); }
 
   std::string_view dialect() const override { return "memory"; }
   const std::string& url() const override { return url_; }
@@ -89,6 +93,9 @@ class MemorySource final : public catalog::DataSource {
       begin_ = begin;
     }
     Status Next(size_t max_rows, RowBatch* batch) override {
+      if (source_.on_read_) {
+        source_.on_read_();
+      }
       if (source_.fail_begin_ == begin_ && source_.fail_times_.fetch_sub(1) > 0) {
         return source_.fail_status_;
       }
@@ -133,6 +140,7 @@ class MemorySource final : public catalog::DataSource {
   const std::vector<std::string> columns_;
   const std::vector<std::vector<double>> rows_;
   std::atomic<int64_t> rows_read_ = 0;
+  std::function<void()> on_read_;
   int64_t fail_begin_ = -1;
   std::atomic<int> fail_times_ = 0;
   Status fail_status_;

@@ -1,0 +1,130 @@
+// Trains jobs on real processes while it kills and pauses them, and examines what comes of it:
+//   chaos --seed N --jobs 1     one job with the schedule of seed N
+//   chaos --minutes 60 --seed S  seeds S, S + 1, ... for an hour
+// The exit code is 0 when every job was as it would have been undisturbed.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <limits>
+#include <map>
+
+#include "base/clock.h"
+#include "tests/chaos/trial.h"
+
+namespace sluice::chaos {
+namespace {
+
+struct Options {
+  uint64_t seed = 1;
+  int64_t jobs = 0;
+  double minutes = 0;
+  std::string binary = SLUICE_BINARY;
+  bool kill_masters = kMastersAreSucceeded;
+  Sizes sizes;
+};
+
+struct Totals {
+  int64_t jobs = 0;
+  std::map<std::pair<Target, Blow>, int> blows;
+  std::vector<uint64_t> failed;
+  int64_t retried_rows = 0;
+  double longest_pause = 0;
+  uint64_t longest_pause_seed = 0;
+};
+
+void Tell(const Schedule& schedule, const Verdict& verdict) {
+  fmt::print("{} {}\n  {:.1f} s, longest pause {:.1f} s, {} faults, {} rows retried\n",
+             verdict.complaints.empty() ? "ok  " : "FAIL", Describe(schedule), verdict.seconds,
+             verdict.longest_pause, verdict.blows.log.size(), verdict.retried_rows);
+  for (const std::string& complaint : verdict.complaints) {
+    fmt::print("  WRONG {}\n", complaint);
+  }
+  if (!verdict.complaints.empty()) {
+    for (const std::string& blow : verdict.blows.log) {
+      fmt::print("  {}\n", blow);
+    }
+    fmt::print("  again: chaos --seed {} --jobs 1\n", schedule.seed);
+  }
+  std::fflush(stdout);
+}
+
+void Count(const Schedule& schedule, const Verdict& verdict, Totals* totals) {
+  ++totals->jobs;
+  totals->retried_rows += verdict.retried_rows;
+  for (const auto& [what, count] : verdict.blows.sent) {
+    totals->blows[what] += count;
+  }
+  if (!verdict.complaints.empty()) {
+    totals->failed.push_back(schedule.seed);
+  }
+  if (verdict.longest_pause > totals->longest_pause) {
+    totals->longest_pause = verdict.longest_pause;
+    totals->longest_pause_seed = schedule.seed;
+  }
+}
+
+void Tell(const Totals& totals, double minutes) {
+  fmt::print("\n{} jobs in {:.1f} minutes, {} rows retried\n", totals.jobs, minutes,
+             totals.retried_rows);
+  for (const Blow blow : kBlows) {
+    for (const Target target : kTargets) {
+      const auto found = totals.blows.find({target, blow});
+      fmt::print("  {:5} {:6} {}\n", NameOf(blow), NameOf(target),
+                 found == totals.blows.end() ? 0 : found->second);
+    }
+  }
+  fmt::print("longest pause {:.1f} s (seed {})\n{} jobs were not as they should be{}",
+             totals.longest_pause, totals.longest_pause_seed, totals.failed.size(),
+             totals.failed.empty() ? "" : ": seeds");
+  for (const uint64_t seed : totals.failed) {
+    fmt::print(" {}", seed);
+  }
+  fmt::print("\n");
+}
+
+Result<bool> Run(const Options& options) {
+  const SteadyClock clock;
+  ASSIGN_OR_RETURN(const auto trials, Trials::Make(options.binary, options.sizes));
+  const TimePoint begin = clock.Now();
+  const auto minutes = [&] { return SecondsBetween(begin, clock.Now()) / 60; };
+  const int64_t jobs = options.jobs > 0      ? options.jobs
+                       : options.minutes > 0 ? std::numeric_limits<int64_t>::max()
+                                             : 1;
+  Totals totals;
+  for (uint64_t seed = options.seed;
+       totals.jobs < jobs && (options.minutes <= 0 || minutes() < options.minutes); ++seed) {
+    const Schedule schedule = DrawSchedule(seed, options.kill_masters);
+    ASSIGN_OR_RETURN(const Verdict verdict, trials->Run(schedule));
+    Tell(schedule, verdict);
+    Count(schedule, verdict, &totals);
+  }
+  Tell(totals, minutes());
+  return totals.failed.empty();
+}
+
+}  // namespace
+}  // namespace sluice::chaos
+
+int main(int argc, char** argv) {
+  sluice::chaos::Options options;
+  CLI::App app("Disturbs trainings and examines what comes of them");
+  app.add_option("--seed", options.seed, "of the first job; each next one has the next");
+  app.add_option("--jobs", options.jobs, "end after so many");
+  app.add_option("--minutes", options.minutes, "end after so long");
+  app.add_option("--binary", options.binary, "the sluice that is disturbed");
+  app.add_option("--rows", options.sizes.rows, "of each table");
+  app.add_option("--epochs", options.sizes.epochs, "of the asynchronous modes");
+  app.add_option("--synchronous-epochs", options.sizes.synchronous_epochs, "of the others");
+  app.add_option("--auc-tolerance", options.sizes.auc_tolerance,
+                 "of asynchronous jobs beside undisturbed ones");
+  app.add_flag("--kill-masters,!--spare-masters", options.kill_masters,
+               "masters are killed as well, not only paused");
+  CLI11_PARSE(app, argc, argv);
+  const sluice::Result<bool> good = sluice::chaos::Run(options);
+  if (!good.ok()) {
+    fmt::print(stderr, "chaos: {}\n", good.status().ToString());
+    return 2;
+  }
+  return *good ? 0 : 1;
+}

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "server/gateway_client.h"
+#include "tests/support/recording_sink.h"
+
+namespace sluice::chaos {
+
+// A process that is held on to: its number may be another's one day, this never is.
+class Victim {
+ public:
+  Victim(pid_t pid, int descriptor) : pid_(pid), descriptor_(descriptor) {}
+  ~Victim();
+  Victim(const Victim&) = delete;
+  Victim& operator=(const Victim&) = delete;
+
+  pid_t pid() const { return pid_; }
+  bool Alive() const;
+  bool Send(int signal) const;  // false: it is gone
+
+ private:
+  const pid_t pid_;
+  const int descriptor_;
+};
+
+// `sluice serve` as a process of its own, and what it has started. Dies with whoever made it.
+class GatewayProcess {
+ public:
+  struct Options {
+    std::string binary;
+    std::string source;
+    int slots = 8;
+  };
+  static Result<std::unique_ptr<GatewayProcess>> Start(const Options& options);
+  ~GatewayProcess();
+  GatewayProcess(const GatewayProcess&) = delete;
+  GatewayProcess& operator=(const GatewayProcess&) = delete;
+
+  // A session of one thread's.
+  Result<std::unique_ptr<server::GatewayClient>> Connect() const;
+  // The living processes of all its jobs that have this role ("worker", "ps", "master"; "": any),
+  // the oldest first.
+  std::vector<std::shared_ptr<const Victim>> Processes(const std::string& role) const;
+
+ private:
+  GatewayProcess(pid_t pid, std::string address) : pid_(pid), address_(std::move(address)) {}
+
+  const pid_t pid_;
+  const std::string address_;
+};
+
+// One statement's answer.
+Result<RecordingSink> Ask(server::GatewayClient& client, const std::string& sql,
+                          std::stop_token stop = {});
+
+}  // namespace sluice::chaos
