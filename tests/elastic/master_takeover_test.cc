@@ -119,11 +119,11 @@ TEST_F(WorldTakeOver, K20_AWorldGoesOnUnderAnotherMaster) {
   ASSERT_EQ(first.work, WorldAnswer::Work::kTrain);
   Write();
   ASSERT_FALSE(
-      *master_->ReportStep(Worker(0), first.world.id, 1, After(first.lanes, 1, false), At(3)));
+      master_->ReportStep(Worker(0), first.world.id, 1, After(first.lanes, 1, false), At(3))->meet);
   // Not written any more: said again, it changes nothing.
   TakeOver();
   EXPECT_FALSE(
-      *master_->ReportStep(Worker(0), first.world.id, 2, After(first.lanes, 2, false), At(6)))
+      master_->ReportStep(Worker(0), first.world.id, 2, After(first.lanes, 2, false), At(6))->meet)
       << "its members need not meet";
   EXPECT_EQ(master_->queue().totals().rows, 100);
   Write();
