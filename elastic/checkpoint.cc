@@ -8,12 +8,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
 #include <span>
 #include <sstream>
+#include <thread>
 
 #include "elastic/crc32c.h"
 #include "elastic/wire_internal.h"
@@ -28,6 +30,7 @@ constexpr std::string_view kPrefix = "checkpoint-";
 constexpr std::string_view kDraft = "draft-";
 constexpr char kManifest[] = "manifest";
 constexpr char kLock[] = "lock";
+constexpr std::chrono::milliseconds kLockWait{2'000}, kLockRetry{20};
 
 Status SystemError(const std::string& what, const std::string& path) {
   const int error = errno;
@@ -152,6 +155,18 @@ Result<CheckpointManifest> ReadWhole(const std::string& path) {
   return manifest;
 }
 
+// One opener at a time; who has just been killed is given a moment to be gone.
+bool Lock(int file) {
+  const auto until = std::chrono::steady_clock::now() + kLockWait;
+  while (flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (std::chrono::steady_clock::now() >= until) {
+      return false;
+    }
+    std::this_thread::sleep_for(kLockRetry);
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string DescribeModel(const models::ModelSpec& spec, const models::Network& network) {
@@ -221,7 +236,7 @@ Result<CheckpointDirectory> CheckpointDirectory::Open(const std::string& path, u
     return FailedPrecondition(
         fmt::format("cannot write into the folder '{}': {}", path, std::strerror(errno)));
   }
-  if (flock(directory.opener_->lock, LOCK_EX | LOCK_NB) != 0) {
+  if (!Lock(directory.opener_->lock)) {
     return FailedPrecondition(fmt::format("another job is writing checkpoints into '{}'", path))
         .Hint("one job at a time has a folder; SHOW JOBS lists what runs");
   }

@@ -24,10 +24,10 @@ using ::testing::StartsWith;
 class KilledGateway : public ClusterJobs {
  protected:
   std::string Folder() const { return (folder_ / "checkpoints").string(); }
-  std::string Saved(const std::string& attributes) const {
-    return "train.epoch=12, train.save_checkpoints_steps=10, engine.seed=5, "
-           "engine.checkpoint_dir='" +
-           Folder() + "', " + attributes;
+  std::string Saved(const std::string& attributes, int epochs = 12) const {
+    return "train.epoch=" + std::to_string(epochs) +
+           ", train.save_checkpoints_steps=10, engine.seed=5, engine.checkpoint_dir='" + Folder() +
+           "', " + attributes;
   }
   pid_t Start(const std::string& train) const {
     std::string binary = SLUICE_BINARY, command = "sql", source = "--source=" + Url(),
@@ -38,8 +38,7 @@ class KilledGateway : public ClusterJobs {
     return gateway;
   }
   static bool Ended(pid_t gateway) { return waitpid(gateway, nullptr, WNOHANG) == gateway; }
-  // Everything at once: gateway, master, servers, workers.
-  static void KillAll(pid_t gateway) {
+  static std::vector<int> SignalAll(pid_t gateway, int signal) {
     std::vector<int> all = {gateway};
     for (const auto& [parent, pid] : Children()) {
       if (parent == gateway) {
@@ -47,8 +46,13 @@ class KilledGateway : public ClusterJobs {
       }
     }
     for (int pid : all) {
-      kill(pid, SIGKILL);
+      kill(pid, signal);
     }
+    return all;
+  }
+  // Everything at once: gateway, master, servers, workers.
+  static void KillAll(pid_t gateway) {
+    const std::vector<int> all = SignalAll(gateway, SIGKILL);
     waitpid(gateway, nullptr, 0);
     EXPECT_TRUE(Eventually([&all] {
       const auto alive = Children();
@@ -88,12 +92,13 @@ class KilledGateway : public ClusterJobs {
     const catalog::ModelVersion version = source_->models().Find("", model, std::nullopt).value();
     return source_->models().LoadWeights(version).value();
   }
-  // Kills the statement so often at random moments, then lets it come to its end.
-  void RunWithKills(const std::string& model, const std::string& attributes, int kills) {
+  // Kills the statement twice at random moments, then lets it come to its end.
+  void RunWithKills(const std::string& model, const std::string& attributes, int epochs) {
+    constexpr int kKills = 2;
     std::mt19937 random(7);
-    const std::string train = TrainText(model, Saved(attributes));
+    const std::string train = TrainText(model, Saved(attributes, epochs));
     uint64_t cut = 0;
-    for (int i = 0; i < kills; ++i) {
+    for (int i = 0; i < kKills; ++i) {
       const pid_t gateway = Start(train);
       ASSERT_TRUE(Eventually([&] { return Written() > 0; }, 60));
       std::this_thread::sleep_for(std::chrono::milliseconds(random() % 400));
@@ -118,18 +123,18 @@ TEST_F(KilledGateway, G4_SynchronousResumedHasTheWeightsOfAnUndisturbedRun) {
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
   const std::string plain =
-      "train.epoch=12, engine.seed=5, engine.num_workers=2, "
+      "train.epoch=6, engine.seed=5, engine.num_workers=2, "
       "engine.max_workers=2, engine.sync=true, engine.num_ps=";
   ASSERT_TRUE(Run(TrainText("plain", plain + "1"), cluster, *source_, sink).ok());
   RunWithKills("killed",
                "engine.num_workers=2, engine.max_workers=2, engine.sync=true, "
                "engine.num_ps=2",
-               4);
+               6);
   EXPECT_EQ(Weights("killed"), Weights("plain"));
 }
 
 TEST_F(KilledGateway, P12_P16_AsynchronousTrainsEveryRowOnce) {
-  RunWithKills("killed", "engine.num_workers=2, engine.num_ps=2", 4);
+  RunWithKills("killed", "engine.num_workers=2, engine.num_ps=2", 12);
   const catalog::Job job = source_->jobs().List().value().front();
   const catalog::ModelVersion version = source_->models().Find("", "killed", std::nullopt).value();
   // Counted by the ledger against count(*), by the master, or the job would have failed.
@@ -144,9 +149,9 @@ TEST_F(KilledGateway, AllReduceResumedHasTheWeightsOfAnUndisturbedRun) {
   const std::string workers =
       "engine.num_workers=2, engine.max_workers=2, engine.strategy='allreduce'";
   ASSERT_TRUE(
-      Run(TrainText("plain", "train.epoch=12, engine.seed=5, " + workers), cluster, *source_, sink)
+      Run(TrainText("plain", "train.epoch=40, engine.seed=5, " + workers), cluster, *source_, sink)
           .ok());
-  RunWithKills("killed", workers, 2);
+  RunWithKills("killed", workers, 40);
   EXPECT_EQ(Weights("killed"), Weights("plain"));
 }
 
@@ -157,9 +162,9 @@ TEST_F(KilledGateway, ALostMasterThenEverythingLost) {
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
   ASSERT_TRUE(
-      Run(TrainText("plain", "train.epoch=12, engine.seed=5, " + strategy), cluster, *source_, sink)
+      Run(TrainText("plain", "train.epoch=6, engine.seed=5, " + strategy), cluster, *source_, sink)
           .ok());
-  const std::string train = TrainText("killed", Saved(strategy));
+  const std::string train = TrainText("killed", Saved(strategy, 6));
   const pid_t gateway = Start(train);
   ASSERT_TRUE(Eventually([&] { return Count(2, "checkpoint_written") > 0; }, 60));
   const int master = MasterOf(gateway);
@@ -188,13 +193,15 @@ TEST_F(KilledGateway, ItsJobIsNotRunningForEver) {
   const catalog::Job job = source_->jobs().Find(1).value();
   EXPECT_EQ(job.state, catalog::JobState::kFailed);
   EXPECT_THAT(job.error, HasSubstr("run it again: it continues from step "));
-  EXPECT_THAT(job.error, HasSubstr(" in " + Folder()));
+  EXPECT_THAT(job.error,
+              HasSubstr(" in " + std::filesystem::path(Folder()).lexically_normal().string()));
 }
 
 TEST_F(KilledGateway, WhatDoesNotFitIsToldBeforeThereIsAJob) {
   const std::string attributes = "engine.num_workers=2, engine.num_ps=1";
   const pid_t gateway = Start(TrainText("m", Saved(attributes)));
   ASSERT_TRUE(Eventually([&] { return Written() > 0; }, 60));
+  SignalAll(gateway, SIGSTOP);  // the job lasts
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
   const auto refusal = [&](const std::string& sql) {
