@@ -219,6 +219,8 @@ class Service final : public ParameterService::Service {
     trusted_until_.store(until.time_since_epoch().count());
   }
 
+  Status health() const { return replication_.health(); }
+
   void Close() {
     shard_.Close();
     replication_.Close();
@@ -302,6 +304,7 @@ class Server final : public ParameterServer {
   void AnsweredByMaster(std::chrono::steady_clock::time_point asked) override {
     service_.AnsweredByMaster(asked);
   }
+  Status health() const override { return service_.health(); }
 
  private:
   const std::string host_;

@@ -27,6 +27,8 @@ class ParameterServer {
   // kServerSilenceSeconds may have been given up while it slept: it refuses, until the master says
   // that it has not. One that was never answered has no master.
   virtual void AnsweredByMaster(std::chrono::steady_clock::time_point asked) = 0;
+  // An error: it cannot follow the servers whose partitions it is to copy, and must be replaced.
+  virtual Status health() const = 0;
 };
 
 }  // namespace sluice::elastic

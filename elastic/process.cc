@@ -182,6 +182,7 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   std::condition_variable_any stopped;
   std::unique_lock<std::mutex> lock(mutex);
   do {
+    RETURN_IF_ERROR(server->health());
     const auto asked = std::chrono::steady_clock::now();
     ASSIGN_OR_RETURN(const bool wanted,
                      master->Register(config.name(), config.server_id(), server->address()));

@@ -25,6 +25,7 @@ struct ReplicaInbox::Shipment {
 ReplicaInbox::ReplicaInbox(ParameterShard& shard)
     : shard_(shard),
       sources_(shard.rules().layout.partitions(), kNoServer),
+      adopted_(sources_),
       thread_([this](const std::stop_token& stop) { Work(stop); }) {}
 
 ReplicaInbox::~ReplicaInbox() {
@@ -73,7 +74,13 @@ Status ReplicaInbox::AwaitApplied() {
 
 void ReplicaInbox::SetSources(std::vector<ServerId> sources) {
   const MutexLock lock(mutex_);
+  adopted_ = sources;
   sources_ = std::move(sources);
+}
+
+Status ReplicaInbox::broken() const {
+  const MutexLock lock(mutex_);
+  return broken_;
 }
 
 void ReplicaInbox::Work(const std::stop_token& stop) {
@@ -106,12 +113,27 @@ void ReplicaInbox::Work(const std::stop_token& stop) {
 
 Status ReplicaInbox::Apply(const Shipment& shipment) {
   const ServerId from = shipment.request.server();
+  if (shipment.request.stream() > seen_[from].first) {
+    BeginStream(from);
+  }
   for (const ReplicaEntry& entry : shipment.request.entries()) {
     if (IsNews(from, shipment.request.stream(), entry.sequence())) {
       RETURN_IF_ERROR(ApplyEntry(from, entry));
     }
   }
   return Status();
+}
+
+// Between two streams there are pushes that nobody has shipped, but to the replicas of a map. What
+// was shipped whole for a map that then did not come (its master died, say) has missed them, and
+// comes whole again if it is wanted.
+void ReplicaInbox::BeginStream(ServerId from) {
+  const MutexLock lock(mutex_);
+  for (size_t partition = 0; partition < sources_.size(); ++partition) {
+    if (sources_[partition] == from && adopted_[partition] != from) {
+      sources_[partition] = kNoServer;
+    }
+  }
 }
 
 bool ReplicaInbox::IsNews(ServerId from, uint64_t stream, uint64_t sequence) {

@@ -36,6 +36,8 @@ class ReplicaInbox {
   // By partition: whose pushes are applied, kNoServer: nobody's. A partition that is shipped whole
   // is followed from then on.
   void SetSources(std::vector<ServerId> sources);
+  // An error: it does not follow any more, and what it holds for others is worth nothing.
+  Status broken() const;
   void Close();
 
  private:
@@ -43,6 +45,7 @@ class ReplicaInbox {
 
   void Work(const std::stop_token& stop);
   Status Apply(const Shipment& shipment);
+  void BeginStream(ServerId from);
   // What has not been seen on this stream, or a later one, before.
   bool IsNews(ServerId from, uint64_t stream, uint64_t sequence);
   Status ApplyEntry(ServerId from, const ReplicaEntry& entry);
@@ -50,7 +53,7 @@ class ReplicaInbox {
 
   ParameterShard& shard_;
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::unique_ptr<Shipment>> shipments_ GUARDED_BY(mutex_);
   size_t bytes_ GUARDED_BY(mutex_) = 0;
@@ -58,6 +61,7 @@ class ReplicaInbox {
   bool closed_ GUARDED_BY(mutex_) = false;
   Status broken_ GUARDED_BY(mutex_);  // it does not follow any more
   std::vector<ServerId> sources_ GUARDED_BY(mutex_);
+  std::vector<ServerId> adopted_ GUARDED_BY(mutex_);  // what SetSources said
 
   // The thread's own.
   std::map<ServerId, std::pair<uint64_t, uint64_t>> seen_;  // stream, sequence

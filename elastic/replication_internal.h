@@ -62,6 +62,9 @@ class Replication {
   void Release(const PartitionMap& map);
   Status Fill(uint32_t partition, ServerId server, const std::string& address);
 
+  // An error: this server cannot follow those that ship to it any more.
+  Status health() const { return inbox_.broken(); }
+
   // What another server ships. True: taken (the message is empty), and kept until it is applied.
   // False: refused.
   Result<bool> Receive(ReplicateRequest* request);

@@ -283,5 +283,47 @@ TEST_F(ReplicationTest, P20_AServerIsFilledWhileOthersPush) {
   }
 }
 
+// The master that had a server filled dies before the map is in use; the next one takes the old map
+// up again, and has the server filled once more.
+TEST_F(ReplicationTest, P20_AServerThatWasFilledForAMapThatDidNotComeIsFilledAgain) {
+  Create(2);
+  const auto worker = Worker();
+  int64_t batch = 0;
+  const auto push = [&](int64_t batches) {
+    for (const int64_t until = batch + batches; batch < until; ++batch) {
+      ASSERT_TRUE(PushBatch(*worker, batch).ok());
+    }
+  };
+  push(3);
+  StartServer(2);
+  PartitionMap next = Rebalanced(map_, Addresses(), true);
+  const std::vector<PartitionCopy> copies = CopiesFor(map_, next);
+  ASSERT_GT(copies.size(), 1U);
+  const auto fill = [&](const PartitionCopy& copy) {
+    const Status status = control_.Fill(map_.servers.at(copy.from), copy.partition, copy.to,
+                                        next.servers.at(copy.to));
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  };
+  std::for_each(copies.begin(), copies.end(), fill);
+  PartitionMap again = map_;
+  ++again.version;
+  Install(again, ParameterControl::Phase::kAdopt);
+  push(3);  // of which nobody tells the new server
+  next.version = again.version + 1;
+  for (const PartitionCopy& copy : copies) {
+    fill(copy);
+    push(1);
+  }
+  Install(next, ParameterControl::Phase::kAdopt);
+  push(2);
+  for (const auto& [id, server] : servers_) {
+    EXPECT_TRUE(server.door->health().ok()) << server.door->health().ToString();
+  }
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    EXPECT_EQ(servers_[next.primary[p]].shard->version(p), batch);
+    ExpectSame(next.primary[p], next.backup[p], p);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::elastic
