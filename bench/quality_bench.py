@@ -63,25 +63,34 @@ def tables(folder):
     yield "titanic_test", (names, types, rows[700:])
 
 
+def load_in_order(cursor, name, columns, types, rows):
+    """PostgreSQL puts an inserted row where there is room for it; CREATE TABLE AS keeps an order."""
+    defined = ", ".join(f"{c} {t}" for c, t in zip(columns, types))
+    cursor.execute(f"CREATE TEMPORARY TABLE unordered (place integer, {defined})")
+    one = "(" + ", ".join(["%s"] * (len(columns) + 1)) + ")"
+    numbered = [[place, *row] for place, row in enumerate(rows)]
+    for begin in range(0, len(rows), 500):
+        part = numbered[begin:begin + 500]
+        cursor.execute("INSERT INTO unordered VALUES " + ", ".join([one] * len(part)),
+                       [cell for row in part for cell in row])
+    cursor.execute(f"CREATE TABLE {name} AS SELECT {', '.join(columns)} FROM unordered ORDER BY place")
+    cursor.execute("DROP TABLE unordered")
+
+
 def load(url, folder):
     if url.startswith("sqlite:"):
         database = sqlite3.connect(url[len("sqlite:"):])
-        mark = "?"
     else:
         import psycopg2
         database = psycopg2.connect(url)
-        mark = "%s"
     cursor = database.cursor()
     for name, (columns, types, rows) in tables(folder):
+        if not url.startswith("sqlite:"):
+            load_in_order(cursor, name, columns, types, rows)
+            continue
         cursor.execute(f"CREATE TABLE {name} ({', '.join(f'{c} {t}' for c, t in zip(columns, types))})")
-        one = "(" + ", ".join([mark] * len(columns)) + ")"
-        for begin in range(0, len(rows), 500):
-            part = rows[begin:begin + 500]
-            if mark == "?":
-                cursor.executemany(f"INSERT INTO {name} VALUES {one}", part)
-            else:
-                cursor.execute(f"INSERT INTO {name} VALUES " + ", ".join([one] * len(part)),
-                               [cell for row in part for cell in row])
+        one = "(" + ", ".join("?" * len(columns)) + ")"
+        cursor.executemany(f"INSERT INTO {name} VALUES {one}", rows)
     database.commit()
     database.close()
 
