@@ -100,21 +100,22 @@ class ParameterFleet {
   void Work(const std::stop_token& stop);
   // Does the next thing that is to be done. False: nothing is.
   Result<bool> Step();
-  Status TakeOver(const std::set<ServerId>& lost);
   Result<bool> StartMissing();
+  Status StartServers(size_t count);
+  std::map<ServerId, std::string> Registered() const REQUIRES(mutex_);
+  // parameter_fleet_map.cc
+  Status TakeOver(const std::set<ServerId>& lost);
   Result<bool> Rebalance();
   // Copies what `next` needs, then installs it. False: a server was lost meanwhile.
   Result<bool> Move(const PartitionMap& now, const PartitionMap& next);
   // `frozen` is called when no server serves.
   Status Install(const PartitionMap& map, ParameterControl::Phase phase,
                  const std::function<Status()>& frozen = {});
+  Status Remember(const PartitionMap& map) EXCLUDES(mutex_);
   // parameter_fleet_checkpoint.cc
   Result<bool> CheckpointIfDue();
   Status TakeCut(const CheckpointDirectory::Draft& draft);
   Status SnapshotAll(const PartitionMap& map) const;
-  Status StartServers(size_t count);
-  std::map<ServerId, std::string> Registered() const REQUIRES(mutex_);
-  Status Remember(const PartitionMap& map) EXCLUDES(mutex_);
   // Waits for a map that is newer.
   Status AwaitMap(uint64_t newer_than);
 
