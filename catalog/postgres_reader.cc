@@ -113,14 +113,7 @@ class PostgresShardReader final : public ShardReader {
 
   Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
                                           const std::vector<size_t>& columns) override {
-    Schema schema;
-    for (const size_t column : columns) {
-      if (column >= schema_.columns.size()) {
-        return InvalidArgument(fmt::format("the dataset has {} columns, so there is no column {}",
-                                           schema_.columns.size(), column));
-      }
-      schema.columns.push_back(schema_.columns[column]);
-    }
+    ASSIGN_OR_RETURN(Schema schema, ChosenSchema(schema_, columns));
     std::deque<std::string> statements;
     for (const auto& [begin, end] : Pieces(shard)) {
       const std::string rows = spec_.cut() == DatasetSpec::CTID

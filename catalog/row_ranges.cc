@@ -139,6 +139,18 @@ Schema SchemaOf(const DatasetSpec& spec) {
   return schema;
 }
 
+Result<Schema> ChosenSchema(const Schema& all, const std::vector<size_t>& columns) {
+  Schema chosen;
+  for (const size_t column : columns) {
+    if (column >= all.columns.size()) {
+      return InvalidArgument(fmt::format("the dataset has {} columns, so there is no column {}",
+                                         all.columns.size(), column));
+    }
+    chosen.columns.push_back(all.columns[column]);
+  }
+  return chosen;
+}
+
 void PutSchema(const Schema& schema, DatasetSpec* spec) {
   for (const ColumnInfo& column : schema.columns) {
     ColumnDescription* description = spec->add_columns();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/row_batch.h"
+#include "base/status.h"
 #include "catalog/dataset.pb.h"
 
 namespace sluice::catalog {
@@ -53,6 +54,8 @@ std::string NumberedColumns(size_t count);
 std::string ChosenColumns(const std::vector<size_t>& columns);
 
 Schema SchemaOf(const DatasetSpec& spec);
+// The columns asked for, in that order. InvalidArgument: there is no such column.
+Result<Schema> ChosenSchema(const Schema& all, const std::vector<size_t>& columns);
 void PutSchema(const Schema& schema, DatasetSpec* spec);
 
 // Something nobody else has, for names of staging tables.

@@ -61,14 +61,7 @@ class SqliteShardReader final : public ShardReader {
 
   Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
                                           const std::vector<size_t>& columns) override {
-    Schema schema;
-    for (const size_t column : columns) {
-      if (column >= schema_.columns.size()) {
-        return InvalidArgument(fmt::format("the dataset has {} columns, so there is no column {}",
-                                           schema_.columns.size(), column));
-      }
-      schema.columns.push_back(schema_.columns[column]);
-    }
+    ASSIGN_OR_RETURN(Schema schema, ChosenSchema(schema_, columns));
     const std::string rows = WithBounds(spec_.shard_select(), fmt::format("{}", shard.begin()),
                                         fmt::format("{}", shard.end()));
     const std::string sql = fmt::format(
