@@ -12,7 +12,7 @@ namespace {
 
 // Beginning a few transactions takes microseconds; a database that commits in between so often
 // makes us hold its write lock for that moment instead.
-constexpr int kOptimisticTries = 20;
+constexpr int kTriesWithoutLock = 5;
 // One for the job's reader, one for what looks at the data meanwhile; more are added on demand.
 constexpr size_t kFirstReaders = 2;
 constexpr std::chrono::seconds kMaxReaderWait{30};
@@ -23,7 +23,7 @@ Status BeginRead(SqliteConnection& connection) {
   return connection.QueryInteger("SELECT count(*) FROM sqlite_schema").status();
 }
 
-void EndRead(SqliteConnection& connection) {
+void EndTransaction(SqliteConnection& connection) {
   if (!connection.Reusable()) {
     const Status ended = connection.Run("ROLLBACK");
     if (!ended.ok()) {
@@ -64,7 +64,23 @@ std::string UriPath(std::string_view path) {
 
 }  // namespace
 
-Result<std::shared_ptr<SqliteSnapshot>> SqliteSnapshot::Open(SqlitePool& pool) {
+Result<bool> SqliteSnapshot::TryBegin(std::vector<SqlitePool::Lease>* readers) {
+  ASSIGN_OR_RETURN(version_, DataVersion(*watcher_));
+  for (SqlitePool::Lease& reader : *readers) {
+    RETURN_IF_ERROR(BeginRead(*reader));
+  }
+  ASSIGN_OR_RETURN(const int64_t now, DataVersion(*watcher_));
+  if (now == version_) {
+    return true;
+  }
+  for (SqlitePool::Lease& reader : *readers) {
+    EndTransaction(*reader);
+  }
+  return false;
+}
+
+Result<std::shared_ptr<SqliteSnapshot>> SqliteSnapshot::Open(SqlitePool& pool,
+                                                             SqlitePool& writers) {
   ASSIGN_OR_RETURN(SqlitePool::Lease watcher, pool.Take());
   std::shared_ptr<SqliteSnapshot> snapshot(new SqliteSnapshot(pool, std::move(watcher)));
   std::vector<SqlitePool::Lease> readers;
@@ -73,24 +89,22 @@ Result<std::shared_ptr<SqliteSnapshot>> SqliteSnapshot::Open(SqlitePool& pool) {
     readers.push_back(std::move(reader));
   }
   MutexLock lock(snapshot->mutex_);
-  SqliteConnection& watching = *snapshot->watcher_;
-  for (int attempt = 0; attempt < kOptimisticTries; ++attempt) {
-    ASSIGN_OR_RETURN(snapshot->version_, DataVersion(watching));
-    for (SqlitePool::Lease& reader : readers) {
-      RETURN_IF_ERROR(BeginRead(*reader));
-    }
-    ASSIGN_OR_RETURN(const int64_t now, DataVersion(watching));
-    if (now == snapshot->version_) {
-      snapshot->free_ = std::move(readers);
-      return snapshot;
-    }
-    for (SqlitePool::Lease& reader : readers) {
-      EndRead(*reader);
+  bool begun = false;
+  for (int attempt = 0; !begun && attempt < kTriesWithoutLock; ++attempt) {
+    ASSIGN_OR_RETURN(begun, snapshot->TryBegin(&readers));
+  }
+  if (!begun) {
+    ASSIGN_OR_RETURN(SqlitePool::Lease writer, writers.Take());
+    RETURN_IF_ERROR(writer->Run("BEGIN IMMEDIATE"));
+    const Result<bool> alone = snapshot->TryBegin(&readers);
+    EndTransaction(*writer);
+    RETURN_IF_ERROR(alone.status());
+    if (!*alone) {
+      return Internal("the SQLite database changed while its write lock was held");
     }
   }
-  return Status(Code::kAborted, "the SQLite database changes too often to take a snapshot of it")
-      .SqlState("55P03")
-      .Hint("try again while fewer transactions commit");
+  snapshot->free_ = std::move(readers);
+  return snapshot;
 }
 
 Result<SqlitePool::Lease> SqliteSnapshot::TryAdd() {
@@ -100,7 +114,7 @@ Result<SqlitePool::Lease> SqliteSnapshot::TryAdd() {
   if (now.ok() && *now == version_) {
     return reader;
   }
-  EndRead(*reader);
+  EndTransaction(*reader);
   if (!now.ok()) {
     return now.status();
   }
@@ -140,7 +154,7 @@ void SqliteSnapshot::GiveBack(SqlitePool::Lease reader) {
       return;
     }
   }
-  EndRead(*reader);
+  EndTransaction(*reader);
 }
 
 void SqliteSnapshot::Close() {
@@ -152,7 +166,7 @@ void SqliteSnapshot::Close() {
     watcher_ = SqlitePool::Lease();
   }
   for (SqlitePool::Lease& reader : readers) {
-    EndRead(*reader);
+    EndTransaction(*reader);
   }
   returned_.notify_all();
 }

@@ -21,11 +21,12 @@ using SqlitePool = ConnectionPool<SqliteConnection>;
 //
 // How they come to see the same state: SQLite's PRAGMA data_version changes for a connection
 // whenever another one has committed. Readers begin their transactions between two looks at it from
-// a connection of ours; when both looks agree, nothing was committed in between. More readers can
-// join as long as the number is still the same.
+// a connection of ours; when both looks agree, nothing was committed in between. Where commits
+// follow each other too fast for that, a connection of `writers` holds them up for the moment. More
+// readers can join as long as the number is still the same.
 class SqliteSnapshot {
  public:
-  static Result<std::shared_ptr<SqliteSnapshot>> Open(SqlitePool& readers);
+  static Result<std::shared_ptr<SqliteSnapshot>> Open(SqlitePool& readers, SqlitePool& writers);
 
   // A reader for the caller alone; waits a while when all are taken and none can be added.
   Result<SqlitePool::Lease> Take();
@@ -36,8 +37,9 @@ class SqliteSnapshot {
  private:
   SqliteSnapshot(SqlitePool& pool, SqlitePool::Lease watcher)
       : pool_(pool), watcher_(std::move(watcher)) {}
-  // Begins `count` read transactions at one state; false when somebody committed meanwhile.
-  Result<bool> TryBegin(std::vector<SqlitePool::Lease>* readers);
+  // Begins a transaction on each reader, all at one state of the database; false, with none begun,
+  // when somebody committed meanwhile.
+  Result<bool> TryBegin(std::vector<SqlitePool::Lease>* readers) REQUIRES(mutex_);
   // One more reader of the same state; an empty lease when the database has moved on.
   Result<SqlitePool::Lease> TryAdd() REQUIRES(mutex_);
 

@@ -166,7 +166,7 @@ Result<std::unique_ptr<Dataset>> OpenStaged(SqliteDatabase& database, DatasetSpe
 // nullptr when the SELECT cannot be cut.
 Result<std::unique_ptr<Dataset>> OpenCut(SqliteDatabase& database, DatasetSpec spec,
                                          const DatasetOptions& options) {
-  ASSIGN_OR_RETURN(const auto snapshot, SqliteSnapshot::Open(database.readers()));
+  ASSIGN_OR_RETURN(const auto snapshot, SqliteSnapshot::Open(database.readers(), database.writers()));
   ASSIGN_OR_RETURN(SqlitePool::Lease reader, snapshot->Take());
   ASSIGN_OR_RETURN(const auto cut,
                    FindRowidCut(*reader, spec.select(), static_cast<size_t>(spec.columns_size())));

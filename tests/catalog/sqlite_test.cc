@@ -1,9 +1,9 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <stop_token>
 #include <thread>
 
 #include "catalog/job_store.h"
@@ -109,11 +109,10 @@ TEST_P(SqliteTest, AColumnCalledRowidIsNotTheRowid) {
 TEST_P(SqliteTest, SnapshotsHoldWhileOthersCommit) {
   Run("CREATE TABLE t (x INTEGER)");
   Run("INSERT INTO t VALUES (0)");
-  std::atomic<bool> stop{false};
-  std::jthread writer([&] {
+  std::jthread writer([&](const std::stop_token& stop) {
     const auto other = OpenDataSource(url());
     ASSERT_TRUE(other.ok());
-    while (!stop) {
+    while (!stop.stop_requested()) {
       // Always two rows more: an odd number of rows was seen in the middle of nothing.
       EXPECT_TRUE((*other)->Execute("INSERT INTO t VALUES (1), (2)", nullptr, {}).ok());
     }
@@ -139,7 +138,6 @@ TEST_P(SqliteTest, SnapshotsHoldWhileOthersCommit) {
       EXPECT_EQ(seen, rows);
     }
   }
-  stop = true;
 }
 
 TEST_P(SqliteTest, AnInMemoryDatabaseWorksInOneProcess) {
