@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "parser/printer.h"
@@ -324,17 +325,20 @@ Status Binder::BindLabelPlan() {
   input.use = UseOf(bound_.type->task);
   input.model_type = bound_.type->name;
   input.span = statement_.label->span;
-  if (column.type == DataType::kText) {
-    for (const std::vector<Value>& row : bound_.statistics.sample) {
-      if (const auto* text = std::get_if<std::string>(&row[*label_])) {
-        input.sample.push_back(*text);
-      }
+  std::set<std::string> seen;
+  for (const std::vector<Value>& row : bound_.statistics.sample) {
+    const Value& value = row[*label_];
+    if (const auto* text = std::get_if<std::string>(&value)) {
+      input.sample.push_back(*text);
+    }
+    if (!IsNull(value)) {
+      seen.insert(FormatValue(value, column.type));
     }
   }
   const auto vocabulary = bound_.attributes.Texts("model.label_vocabulary");
   if (input.use == LabelUse::kClasses && NeedsClassQuery(statistics)) {
     ASSIGN_OR_RETURN(input.classes,
-                     QueryClasses(bound_.select.text, column.name, kMostClasses, source_));
+                     QueryClasses(bound_.select.text, column.name, seen, kMostClasses, source_));
     input.classes_known = true;
   }
   models::LabelPlan* label = bound_.features.mutable_label();

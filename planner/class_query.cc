@@ -16,32 +16,53 @@ class Values final : public catalog::RowReceiver {
   }
   Status Rows(const RowBatch& batch) override {
     for (size_t row = 0; row < batch.rows; ++row) {
-      values.push_back(FormatValue(batch.columns[0].ValueAt(row), type_));
+      values.insert(FormatValue(batch.columns[0].ValueAt(row), type_));
     }
     return OkStatus();
   }
-  std::vector<std::string> values;
+  std::set<std::string> values;
 
  private:
   DataType type_ = DataType::kText;
 };
 
+// Comparing a row with more values takes longer than finding its own in a hash table.
+constexpr size_t kMostExcluded = 4;
+
+// AND column <> 'value' for each of `seen`, where they are few.
+std::string Excluding(std::string_view column, const std::set<std::string>& seen) {
+  std::string condition;
+  for (const std::string& value : seen) {
+    // What a backslash in quotes means is a setting of the database.
+    if (seen.size() > kMostExcluded || value.find('\\') != std::string::npos) {
+      return "";
+    }
+    condition += fmt::format(" AND {} <> '", column);
+    for (const char c : value) {
+      condition += c == '\'' ? "''" : std::string(1, c);
+    }
+    condition += '\'';
+  }
+  return condition;
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> QueryClasses(std::string_view select, std::string_view column,
-                                              size_t limit, catalog::DataSource& source) {
+                                              const std::set<std::string>& seen, size_t limit,
+                                              catalog::DataSource& source) {
   const std::string name = QuoteIdentifier(column);
   // The line breaks end a comment that the SELECT may end with.
   const std::string sql = fmt::format(
-      "SELECT DISTINCT {0} FROM (\n{1}\n) AS sluice_labels WHERE {0} IS NOT NULL LIMIT "
-      "{2}",
-      name, select, limit + 1);
-  Values values;
-  const Result<catalog::ExecuteResult> result = source.Execute(sql, &values, std::stop_token());
+      "SELECT DISTINCT {0} FROM (\n{1}\n) AS sluice_labels WHERE {0} IS NOT NULL{2} LIMIT {3}",
+      name, select, Excluding(name, seen), limit + 1);
+  Values found;
+  const Result<catalog::ExecuteResult> result = source.Execute(sql, &found, std::stop_token());
   if (!result.ok()) {
     return result.status();
   }
-  return std::move(values.values);
+  found.values.insert(seen.begin(), seen.end());
+  return std::vector<std::string>(found.values.begin(), found.values.end());
 }
 
 }  // namespace sluice::planner
