@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace sluice::elastic {
 
@@ -25,6 +26,10 @@ BatchWindow::Verdict BatchWindow::Check(uint32_t epoch, int64_t shard, int64_t b
   if (epoch > epoch_) {
     epoch_ = epoch;
     shards_.clear();
+    finished_.clear();
+  }
+  if (Finished(shard)) {
+    return Verdict::kApplied;
   }
   Ranges& ranges = shards_[shard];
   Window& window = RangeOf(&ranges, range);
@@ -45,14 +50,31 @@ BatchWindow::Window& BatchWindow::Covering(Ranges* ranges, int64_t batch) {
   return std::prev(ranges->upper_bound(batch))->second;
 }
 
-void BatchWindow::Applied(uint32_t epoch, int64_t shard, int64_t batch) {
-  if (epoch == epoch_) {
-    Covering(&shards_[shard], batch).next = batch + 1;
+bool BatchWindow::Finished(int64_t shard) const {
+  return shard < static_cast<int64_t>(finished_.size()) && finished_[static_cast<size_t>(shard)];
+}
+
+void BatchWindow::Finish(int64_t shard) {
+  shards_.erase(shard);
+  const auto index = static_cast<size_t>(shard);
+  finished_.resize(std::max(finished_.size(), index + 1));
+  finished_[index] = true;
+}
+
+void BatchWindow::Applied(uint32_t epoch, int64_t shard, int64_t batch, bool last) {
+  if (epoch != epoch_) {
+    return;
+  }
+  Ranges& ranges = shards_[shard];
+  Covering(&ranges, batch).next = batch + 1;
+  // Where a part was split off, the shard is over when all parts are: they stay, they are few.
+  if (last && ranges.size() == 1 && ranges.begin()->first == 0) {
+    Finish(shard);
   }
 }
 
 int64_t BatchWindow::AppliedBatches(uint32_t epoch, int64_t shard, int64_t range) const {
-  if (epoch < epoch_) {
+  if (epoch < epoch_ || (epoch == epoch_ && Finished(shard))) {
     return kAll;
   }
   const auto ranges = shards_.find(shard);
@@ -76,8 +98,10 @@ std::vector<BatchWindow::Shard> BatchWindow::Save() const {
   return shards;
 }
 
-void BatchWindow::Restore(uint32_t epoch, const std::vector<Shard>& shards) {
+void BatchWindow::Restore(uint32_t epoch, const std::vector<Shard>& shards,
+                          std::vector<bool> finished) {
   epoch_ = epoch;
+  finished_ = std::move(finished);
   shards_.clear();
   for (const Shard& shard : shards) {
     shards_[shard.shard][shard.range] = {shard.next, shard.attempt};

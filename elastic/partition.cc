@@ -108,7 +108,7 @@ void Partition::Apply(const BatchIdentity& batch, int64_t version,
                       std::span<const RowSpan> tables) {
   const int64_t staleness = std::max<int64_t>(1, version_ - version);
   Update(dense, tables, 1.0F / static_cast<float>(staleness));
-  window_.Applied(batch.epoch, batch.shard, batch.batch);
+  window_.Applied(batch.epoch, batch.shard, batch.batch, batch.last);
 }
 
 Result<bool> Partition::PushLane(const BatchIdentity& batch, double weight, bool end,

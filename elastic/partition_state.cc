@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "elastic/crc32c.h"
 #include "elastic/elastic.pb.h"
@@ -79,6 +80,14 @@ void WriteWindow(const BatchWindow& window, WindowProto* proto) {
     proto->add_attempts(shard.attempt);
     proto->add_ranges(shard.range);
   }
+  const std::vector<bool>& finished = window.finished();
+  proto->mutable_finished()->assign((finished.size() + 7) / 8, '\0');
+  for (size_t shard = 0; shard < finished.size(); ++shard) {
+    if (finished[shard]) {
+      char& bits = (*proto->mutable_finished())[shard / 8];
+      bits = static_cast<char>(bits | 1 << shard % 8);
+    }
+  }
 }
 
 bool ReadWindow(const WindowProto& proto, BatchWindow* window) {
@@ -90,7 +99,11 @@ bool ReadWindow(const WindowProto& proto, BatchWindow* window) {
   for (int i = 0; i < proto.shards_size(); ++i) {
     shards.push_back({proto.shards(i), proto.next(i), proto.attempts(i), proto.ranges(i)});
   }
-  window->Restore(proto.epoch(), shards);
+  std::vector<bool> finished(proto.finished().size() * 8);
+  for (size_t shard = 0; shard < finished.size(); ++shard) {
+    finished[shard] = (proto.finished()[shard / 8] >> shard % 8 & 1) != 0;
+  }
+  window->Restore(proto.epoch(), shards, std::move(finished));
   return true;
 }
 

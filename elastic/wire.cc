@@ -110,11 +110,12 @@ void ToProto(const BatchIdentity& batch, BatchProto* proto) {
   proto->set_lane(batch.lane);
   proto->set_lanes(batch.lanes);
   proto->set_range(batch.range);
+  proto->set_last(batch.last);
 }
 
 BatchIdentity FromProto(const BatchProto& proto) {
-  return {proto.epoch(), proto.shard(), proto.batch(), proto.attempt(),
-          proto.round(), proto.lane(),  proto.lanes(), proto.range()};
+  return {proto.epoch(), proto.shard(), proto.batch(), proto.attempt(), proto.round(),
+          proto.lane(),  proto.lanes(), proto.range(), proto.last()};
 }
 
 void ToProto(const PartitionMap& map, PartitionMapProto* proto) {

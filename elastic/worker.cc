@@ -195,8 +195,9 @@ void Worker::Count(Lease* lease, const models::LossSum& loss) {
 
 BatchIdentity Worker::Identity(const Lease& lease, int64_t batch) const {
   const Task& task = lease.task;
-  return {task.epoch, task.shard, batch,      task.attempt,
-          task.round, task.lane,  task.lanes, task.range};
+  return {task.epoch,   task.shard, batch,
+          task.attempt, task.round, task.lane,
+          task.lanes,   task.range, batch + 1 == lease.batches};
 }
 
 void Worker::GatherBatch(const Lease& lease, int64_t batch, models::FeatureBatch* out) const {

@@ -10,10 +10,11 @@ namespace {
 
 using Verdict = BatchWindow::Verdict;
 
-Verdict Push(BatchWindow* window, int64_t batch, uint32_t attempt, int64_t range = 0) {
+Verdict Push(BatchWindow* window, int64_t batch, uint32_t attempt, int64_t range = 0,
+             int64_t batches = BatchWindow::kAll) {
   const Verdict verdict = window->Check(1, 0, batch, attempt, range);
   if (verdict == Verdict::kNew) {
-    window->Applied(1, 0, batch);
+    window->Applied(1, 0, batch, batch + 1 == batches);
   }
   return verdict;
 }
@@ -61,6 +62,34 @@ TEST(BatchWindow, RangesAreFencedEachOnItsOwn) {
   EXPECT_EQ(window.AppliedBatches(1, 0, 10), 12);
 }
 
+TEST(BatchWindow, OfAFinishedShardABitStays) {
+  BatchWindow window;
+  for (int64_t shard = 0; shard < 1000; ++shard) {
+    for (const int64_t batch : {0, 1}) {
+      EXPECT_EQ(window.Check(1, shard, batch, 1), Verdict::kNew);
+      window.Applied(1, shard, batch, batch == 1);
+    }
+  }
+  EXPECT_TRUE(window.Save().empty());
+  BatchWindow copy;
+  copy.Restore(window.epoch(), window.Save(), window.finished());
+  for (int64_t shard = 0; shard < 1000; ++shard) {
+    EXPECT_EQ(copy.Check(1, shard, 1, 2), Verdict::kApplied);
+    EXPECT_EQ(copy.AppliedBatches(1, shard), BatchWindow::kAll);
+  }
+  EXPECT_EQ(copy.Check(1, 1000, 0, 1), Verdict::kNew);
+  EXPECT_EQ(copy.Check(2, 0, 0, 1), Verdict::kNew) << "of another epoch";
+}
+
+TEST(BatchWindow, TheEndOfAStolenRangeIsNotThatOfTheShard) {
+  BatchWindow window;
+  EXPECT_EQ(Push(&window, 4, 1, 4, 5), Verdict::kNew) << "before the shard's first holder";
+  for (int64_t batch = 0; batch < 4; ++batch) {
+    EXPECT_EQ(Push(&window, batch, 1, 0, 5), Verdict::kNew);
+  }
+  EXPECT_EQ(Push(&window, 4, 1, 0, 5), Verdict::kApplied);
+}
+
 TEST(BatchWindow, RandomSplitsAndRacesApplyEachBatchOnce) {
   for (uint64_t seed = 0; seed < 500; ++seed) {
     std::mt19937_64 random(seed);
@@ -89,7 +118,7 @@ TEST(BatchWindow, RandomSplitsAndRacesApplyEachBatchOnce) {
         continue;
       }
       const int64_t batch = pusher.next++;
-      const Verdict verdict = Push(&window, batch, 1, pusher.range);
+      const Verdict verdict = Push(&window, batch, 1, pusher.range, kBatches);
       ASSERT_TRUE(verdict == Verdict::kNew || verdict == Verdict::kApplied)
           << "seed " << seed << " batch " << batch << " verdict " << static_cast<int>(verdict);
       if (verdict == Verdict::kNew) {
@@ -97,7 +126,7 @@ TEST(BatchWindow, RandomSplitsAndRacesApplyEachBatchOnce) {
       }
       if (random() % 16 == 0) {
         BatchWindow copy;
-        copy.Restore(window.epoch(), window.Save());
+        copy.Restore(window.epoch(), window.Save(), window.finished());
         window = copy;
       }
     }

@@ -72,9 +72,9 @@ TEST_F(Choose, SmallTablesAreGoneOverMoreOften) {
   const auto schedule = [](int64_t rows) {
     return ChooseSchedule(models::ModelFamily::kDeep, rows, true);
   };
-  EXPECT_EQ(schedule(110).epochs, 145U);
+  EXPECT_EQ(schedule(110).epochs, 116U);
   EXPECT_EQ(schedule(110).batch_size, 32U);
-  EXPECT_EQ(schedule(400).epochs, 40U);
+  EXPECT_EQ(schedule(400).epochs, 32U);
   EXPECT_EQ(schedule(2'000).epochs, 80U);
   EXPECT_EQ(schedule(32'561).epochs, 5U);
   EXPECT_EQ(schedule(32'561).batch_size, 256U);
