@@ -66,8 +66,13 @@ void AddSlices(std::span<const std::span<float>> slices, float factor, std::span
     }
     AddAlongTree(std::span(block),
                  [](std::span<float>* left, std::span<float> right) { AddTo(*left, right); });
-    for (size_t i = 0; block[0].has_value() && i < size; ++i) {
-      sum[begin + i] = (*block[0])[i] * factor;
+    if (!block[0].has_value()) {
+      return;
+    }
+    const float* from = block[0]->data();
+    float* to = sum.data() + begin;
+    for (size_t i = 0; i < size; ++i) {
+      to[i] = from[i] * factor;
     }
   }
 }

@@ -10,8 +10,8 @@ namespace sluice::elastic {
 // combination of them fills is lost. Immutable.
 class Packing {
  public:
-  // The sizes are those of the jobs' workers and of all other processes that are not rare: one
-  // small process of a job does not make use of the gaps on many nodes.
+  // The sizes are those of the jobs' workers and of what else the jobs have many of: the one small
+  // process of a job does not make use of the gaps on many nodes.
   explicit Packing(const ClusterState& state);
 
   // Of so many free processors of a node: those that no combination of processes uses (unbounded
