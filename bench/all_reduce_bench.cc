@@ -149,22 +149,27 @@ void Member(const std::string& folder, const std::vector<Listener>& local,
   }
 }
 
-// The owner's additions of one slice: along the tree, and one after another.
+// The owner's additions of one slice: along the tree, and one after another, both block by block.
 std::pair<double, double> Additions(size_t count, size_t size) {
+  constexpr size_t kBlock = 1024;
   std::vector<std::vector<float>> parts;
   for (size_t i = 0; i < size; ++i) {
     parts.push_back(Numbers(count / size, i));
   }
+  const std::vector<std::span<float>> slices(parts.begin(), parts.end());
+  std::vector<float> sum(count / size);
   std::vector<double> tree, plain;
   for (int run = 0; run < 4 * kTurns; ++run) {
-    tree.push_back(Seconds([&] {
-      std::vector<std::optional<std::span<float>>> slots(parts.begin(), parts.end());
-      AddAlongTree(std::span(slots),
-                   [](std::span<float>* left, std::span<float> right) { AddTo(*left, right); });
-    }));
+    tree.push_back(Seconds([&] { AddSlices(slices, 0.25F, sum); }));
     plain.push_back(Seconds([&] {
-      for (size_t i = 1; i < size; ++i) {
-        AddTo(parts[0], parts[i]);
+      for (size_t begin = 0; begin < sum.size(); begin += kBlock) {
+        const size_t block = std::min(kBlock, sum.size() - begin);
+        for (size_t i = 1; i < size; ++i) {
+          AddTo(slices[0].subspan(begin, block), slices[i].subspan(begin, block));
+        }
+        for (size_t i = begin; i < begin + block; ++i) {
+          sum[i] = parts[0][i] * 0.25F;
+        }
       }
     }));
   }

@@ -186,6 +186,7 @@ class Bench {
     fmt::print("worker killed ({} kills of workers that held rows, epochs of {:.3f} s)\n",
                trained.size(), Quantile(epochs, 0.5));
     Print("to its rows handed back, s, p50", Quantile(requeued, 0.5), kWorkerLimit);
+    Print("the same, p95", Quantile(requeued, 0.95), kWorkerLimit);
     Print("to its rows trained by others and the epoch's end, s, p50", Quantile(trained, 0.5),
           kWorkerLimit);
     Print("the same, p95", Quantile(trained, 0.95), kWorkerLimit);

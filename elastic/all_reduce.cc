@@ -11,6 +11,7 @@ namespace {
 
 // Slices begin where a vector register and a cache line may begin.
 constexpr size_t kAlignment = 16;
+constexpr size_t kBlock = 1024;  // 4 KiB of each of many lanes
 constexpr uint32_t kScatter = 0x5343;
 constexpr uint32_t kGather = 0x4741;
 
@@ -48,6 +49,31 @@ void Merge(FlatGradient* left, const FlatGradient& right, std::span<const uint32
   AddTo(left->dense, right.dense);
   for (size_t t = 0; t < dimensions.size(); ++t) {
     MergeRows(&left->tables[t], right.tables[t], dimensions[t]);
+  }
+}
+
+// A block of all slices at a time, which stays in the processor's cache up the whole tree: each
+// number comes once from memory.
+void AddSlices(std::span<const std::span<float>> slices, float factor, std::span<float> sum) {
+  std::vector<std::optional<std::span<float>>> block(slices.size());
+  for (size_t begin = 0; begin < sum.size(); begin += kBlock) {
+    const size_t size = std::min(kBlock, sum.size() - begin);
+    for (size_t lane = 0; lane < slices.size(); ++lane) {
+      block[lane].reset();
+      if (!slices[lane].empty()) {
+        block[lane] = slices[lane].subspan(begin, size);
+      }
+    }
+    AddAlongTree(std::span(block),
+                 [](std::span<float>* left, std::span<float> right) { AddTo(*left, right); });
+    if (!block[0].has_value()) {
+      return;
+    }
+    const float* from = block[0]->data();
+    float* to = sum.data() + begin;
+    for (size_t i = 0; i < size; ++i) {
+      to[i] = from[i] * factor;
+    }
   }
 }
 
@@ -310,19 +336,20 @@ Status AllReduce::Combine(uint32_t lanes, std::vector<Sums::Node>* mine, StepSum
       parts[in.begins[node]] = Part{in.dense[node], &in.rows[node]};
     }
   }
+  const float factor = sum->weight > 0 ? static_cast<float>(1.0 / sum->weight) : 1.0F;
+  sum->gradient.dense.resize(dense_size_);
+  std::vector<std::span<float>> dense(lanes);
+  for (uint32_t lane = 0; lane < lanes; ++lane) {
+    dense[lane] = parts[lane].has_value() ? parts[lane]->dense : std::span<float>();
+  }
+  AddSlices(dense, factor, std::span(sum->gradient.dense).subspan(begin, end - begin));
   AddAlongTree(std::span(parts), [this](Part* left, const Part& right) {
-    AddTo(left->dense, right.dense);
     for (size_t t = 0; t < dimensions_.size(); ++t) {
       MergeRows(&(*left->tables)[t], (*right.tables)[t], dimensions_[t]);
     }
   });
   if (!parts[0].has_value()) {
     return Unavailable("a step has weights and no gradients");
-  }
-  const float factor = sum->weight > 0 ? static_cast<float>(1.0 / sum->weight) : 1.0F;
-  sum->gradient.dense.resize(dense_size_);
-  for (size_t i = begin; i < end; ++i) {
-    sum->gradient.dense[i] = parts[0]->dense[i - begin] * factor;
   }
   sum->gradient.tables = *parts[0]->tables;
   for (RowGradients& table : sum->gradient.tables) {

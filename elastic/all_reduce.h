@@ -80,6 +80,9 @@ class AllReduce {
 
 // The steps' arithmetic that callers share with SynchronousStep.
 void AddTo(std::span<float> left, std::span<const float> right);
+// sum = factor x the slices (by lane; empty: nothing there), added along the tree. The slices are
+// scratch afterwards; the others are as long as the sum. Without any, the sum stays as it is.
+void AddSlices(std::span<const std::span<float>> slices, float factor, std::span<float> sum);
 void Merge(FlatGradient* left, const FlatGradient& right, std::span<const uint32_t> dimensions);
 
 }  // namespace sluice::elastic

@@ -5,6 +5,8 @@
 #include <limits>
 #include <tuple>
 
+#include "elastic/packing.h"
+
 namespace sluice::elastic {
 namespace {
 
@@ -17,6 +19,7 @@ class Plan {
   Plan(const ClusterState& state, const AutoscalerOptions& options, std::vector<uint32_t> limits)
       : state_(state),
         options_(options),
+        packing_(state),
         limits_(std::move(limits)),
         running_(state.jobs.size()),
         counts_(state.jobs.size(), 0),
@@ -96,17 +99,24 @@ class Plan {
     return order;
   }
 
-  // The fullest node on which there is room that nobody's worker holds; else the node of the worker
-  // that loses the least.
+  // Of the nodes on which there is room that nobody's worker holds: where the least of what is left
+  // becomes of no use, then the fullest. Else the node of the worker that loses the least.
   std::optional<int> Place(const Capacity& request) {
     if (!budget_.Fits(request)) {
       return std::nullopt;
     }
     std::optional<int> best;
+    double least = 0;
     for (size_t node = 0; node < free_.size(); ++node) {
-      if (!state_.nodes[node].suspect && free_[node].Fits(request) && room_[node].Fits(request) &&
-          (!best || free_[node].cpu < free_[static_cast<size_t>(*best)].cpu)) {
+      if (state_.nodes[node].suspect || !free_[node].Fits(request) || !room_[node].Fits(request)) {
+        continue;
+      }
+      const double cpu = free_[node].cpu;
+      const double lost = packing_.Lost(cpu - request.cpu) - packing_.Lost(cpu);
+      if (!best || lost < least - kSmall ||
+          (lost < least + kSmall && cpu < free_[static_cast<size_t>(*best)].cpu)) {
         best = static_cast<int>(node);
+        least = lost;
       }
     }
     for (size_t i = 0; !best && i < losable_.size(); ++i) {
@@ -240,6 +250,7 @@ class Plan {
 
   const ClusterState& state_;
   const AutoscalerOptions& options_;
+  const Packing packing_;
   std::vector<uint32_t> limits_;
   // What foreground, servers and the workers placed so far leave: of each node with and without the
   // workers that run there and may lose their place, and of the whole cluster.

@@ -13,10 +13,11 @@ constexpr size_t kFirstBuckets = 1024;
 constexpr int64_t kDirectRows = 1 << 16;
 // Smaller tables are in the processor's caches anyway.
 constexpr size_t kFarRows = 1 << 13;
-// Of a large table every row is a few misses: they are asked for so many rows ahead, first the
-// place in the index, then the row itself.
-constexpr size_t kIndexAhead = 16;
-constexpr size_t kRowAhead = 8;
+// Of a large table every row is a few misses. So rows are handled so many at a time, and each of
+// these is on its way before the first is needed.
+constexpr size_t kTogether = 32;
+// When all rows are put in again: the place of a row so far ahead.
+constexpr size_t kBucketsAhead = 16;
 constexpr size_t kCacheLine = 64;
 
 inline void Prefetch(const void* at) {
@@ -25,6 +26,11 @@ inline void Prefetch(const void* at) {
 #else
   (void)at;
 #endif
+}
+
+// Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4).
+inline uint64_t Hash(int64_t id) {
+  return static_cast<uint64_t>(id) * 0x9E3779B97F4A7C15ULL;
 }
 
 }  // namespace
@@ -45,36 +51,52 @@ EmbeddingSlab::EmbeddingSlab(const models::EmbeddingTable& table,
   while (direct_ && buckets < static_cast<size_t>(table.rows)) {
     buckets *= 2;
   }
+  SetBuckets(buckets);
+}
+
+void EmbeddingSlab::SetBuckets(size_t buckets) {
   index_.assign(buckets, kEmpty);
   mask_ = buckets - 1;
+  row_mask_ = direct_ ? kEmpty : static_cast<uint32_t>(mask_ >> 1);
 }
 
 size_t EmbeddingSlab::Bucket(int64_t id) const {
-  const uint64_t key = static_cast<uint64_t>(id);
-  if (direct_) {
-    return key & mask_;
-  }
-  return static_cast<size_t>((key * 0x9E3779B97F4A7C15ULL) >> 20) & mask_;
+  return direct_ ? static_cast<uint64_t>(id) & mask_ : (Hash(id) >> 20) & mask_;
+}
+
+uint32_t EmbeddingSlab::Tag(int64_t id) const {
+  return static_cast<uint32_t>(Hash(id) >> 32) & ~row_mask_;
 }
 
 uint32_t EmbeddingSlab::Find(int64_t id) const {
+  const uint32_t tag = Tag(id);
   for (size_t bucket = Bucket(id);; bucket = (bucket + 1) & mask_) {
-    const uint32_t row = index_[bucket];
-    if (row == kEmpty || ids_[row] == id) {
+    const uint32_t entry = index_[bucket];
+    if (entry == kEmpty) {
+      return kEmpty;
+    }
+    const uint32_t row = entry & row_mask_;
+    if ((entry & ~row_mask_) == tag && ids_[row] == id) {
       return row;
     }
   }
 }
 
+void EmbeddingSlab::Insert(int64_t id, uint32_t row) {
+  size_t bucket = Bucket(id);
+  while (index_[bucket] != kEmpty) {
+    bucket = (bucket + 1) & mask_;
+  }
+  index_[bucket] = row | Tag(id);
+}
+
 void EmbeddingSlab::Grow() {
-  index_.assign(index_.size() * 2, kEmpty);
-  mask_ = index_.size() - 1;
+  SetBuckets(index_.size() * 2);
   for (uint32_t row = 0; row < ids_.size(); ++row) {
-    size_t bucket = Bucket(ids_[row]);
-    while (index_[bucket] != kEmpty) {
-      bucket = (bucket + 1) & mask_;
+    if (row + kBucketsAhead < ids_.size()) {
+      Prefetch(&index_[Bucket(ids_[row + kBucketsAhead])]);
     }
-    index_[bucket] = row;
+    Insert(ids_[row], row);
   }
 }
 
@@ -83,9 +105,9 @@ uint32_t EmbeddingSlab::FindOrCreate(int64_t id) {
   if (found != kEmpty) {
     return found;
   }
-  // Half full at most: probes stay short. A direct table has a bucket for each id and is never
-  // full.
-  if (!direct_ && (ids_.size() + 1) * 2 > index_.size()) {
+  // Half full at most: probes stay short, and a row's number is less than row_mask_. A direct table
+  // has a bucket for each id and is never full.
+  if (!direct_ && (ids_.size() + 1) * 2 >= index_.size()) {
     Grow();
   }
   const uint32_t row = static_cast<uint32_t>(ids_.size());
@@ -94,71 +116,101 @@ uint32_t EmbeddingSlab::FindOrCreate(int64_t id) {
   }
   ids_.push_back(id);
   updates_.push_back(0);
-  size_t bucket = Bucket(id);
-  while (index_[bucket] != kEmpty) {
-    bucket = (bucket + 1) & mask_;
-  }
-  index_[bucket] = row;
-  const size_t n = table_.dimension;
-  float* values = Row(row);
-  initializer_.Fill(id, std::span(values, n));
-  optimizer_.InitializeSlots(std::span(values + n, stride_ - n), n);
+  Insert(id, row);
   return row;
 }
 
-void EmbeddingSlab::FetchRow(int64_t id) const {
-  const uint32_t row = index_[Bucket(id)];
-  if (row == kEmpty) {
-    return;
-  }
-  Prefetch(&ids_[row]);
-  const char* begin = reinterpret_cast<const char*>(Row(row));
-  for (size_t byte = 0; byte < stride_ * sizeof(float); byte += kCacheLine) {
-    Prefetch(begin + byte);
+void EmbeddingSlab::Initialize(size_t first_row) {
+  const size_t n = table_.dimension;
+  float* rows[kTogether];
+  for (size_t begin = first_row; begin < ids_.size(); begin += kTogether) {
+    const size_t count = std::min(kTogether, ids_.size() - begin);
+    for (size_t i = 0; i < count; ++i) {
+      rows[i] = Row(static_cast<uint32_t>(begin + i));
+      optimizer_.InitializeSlots(std::span(rows[i] + n, stride_ - n), n);
+    }
+    initializer_.Fill(std::span(ids_).subspan(begin, count), rows);
   }
 }
 
-void EmbeddingSlab::FetchAhead(std::span<const int64_t> ids, size_t at) const {
+void EmbeddingSlab::FetchIndex(std::span<const int64_t> ids, size_t at) const {
+  if (ids_.size() < kFarRows || at >= ids.size()) {
+    return;
+  }
+  for (const int64_t id : ids.subspan(at, std::min(kTogether, ids.size() - at))) {
+    Prefetch(&index_[Bucket(id)]);
+  }
+}
+
+void EmbeddingSlab::FetchRows(std::span<const int64_t> ids, size_t at) const {
   if (ids_.size() < kFarRows) {
     return;
   }
-  if (at + kIndexAhead < ids.size()) {
-    Prefetch(&index_[Bucket(ids[at + kIndexAhead])]);
-  }
-  if (at + kRowAhead < ids.size()) {
-    FetchRow(ids[at + kRowAhead]);
+  for (const int64_t id : ids.subspan(at, std::min(kTogether, ids.size() - at))) {
+    const uint32_t entry = index_[Bucket(id)];
+    if (entry == kEmpty || (entry & ~row_mask_) != Tag(id)) {
+      continue;
+    }
+    const uint32_t row = entry & row_mask_;
+    Prefetch(&ids_[row]);
+    Prefetch(&updates_[row]);
+    const char* begin = reinterpret_cast<const char*>(Row(row));
+    for (size_t byte = 0; byte < stride_ * sizeof(float); byte += kCacheLine) {
+      Prefetch(begin + byte);
+    }
   }
 }
 
 void EmbeddingSlab::Read(std::span<const int64_t> ids, float* values) const {
   const size_t n = table_.dimension;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    FetchAhead(ids, i);
-    const uint32_t row = Find(ids[i]);
-    if (row != kEmpty) {
-      std::copy_n(Row(row), n, values);
-    } else {
-      initializer_.Fill(ids[i], std::span(values, n));
+  int64_t absent[kTogether];
+  float* targets[kTogether];
+  FetchIndex(ids, 0);
+  for (size_t begin = 0; begin < ids.size(); begin += kTogether) {
+    FetchIndex(ids, begin + kTogether);
+    FetchRows(ids, begin);
+    size_t missing = 0;
+    for (const int64_t id : ids.subspan(begin, std::min(kTogether, ids.size() - begin))) {
+      const uint32_t row = Find(id);
+      if (row != kEmpty) {
+        std::copy_n(Row(row), n, values);
+      } else {
+        absent[missing] = id;
+        targets[missing++] = values;
+      }
+      values += n;
     }
-    values += n;
+    initializer_.Fill(std::span(absent, missing), targets);
   }
 }
 
 void EmbeddingSlab::Update(std::span<const int64_t> ids, const float* gradients, float rate_scale) {
   const size_t n = table_.dimension;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    FetchAhead(ids, i);
-    const uint32_t row = FindOrCreate(ids[i]);
-    float* values = Row(row);
-    optimizer_.Update(values, values + n, gradients, n, ++updates_[row], rate_scale);
-    gradients += n;
+  uint32_t rows[kTogether];
+  FetchIndex(ids, 0);
+  for (size_t begin = 0; begin < ids.size(); begin += kTogether) {
+    FetchIndex(ids, begin + kTogether);
+    FetchRows(ids, begin);
+    const size_t count = std::min(kTogether, ids.size() - begin);
+    const size_t fresh = ids_.size();
+    for (size_t i = 0; i < count; ++i) {
+      rows[i] = FindOrCreate(ids[begin + i]);
+    }
+    Initialize(fresh);
+    for (size_t i = 0; i < count; ++i) {
+      float* values = Row(rows[i]);
+      optimizer_.Update(values, values + n, gradients, n, ++updates_[rows[i]], rate_scale);
+      gradients += n;
+    }
   }
 }
 
 void EmbeddingSlab::Write(std::span<const int64_t> ids, const float* values) {
   const size_t n = table_.dimension;
   for (int64_t id : ids) {
+    const size_t fresh = ids_.size();
     float* row = Row(FindOrCreate(id));
+    Initialize(fresh);
     std::copy_n(values, n, row);
     optimizer_.Adopt(row, std::span(row + n, stride_ - n), n);
     values += n;
@@ -211,6 +263,7 @@ Status EmbeddingSlab::Restore(const Rows& rows) {
   updates_.swap(fresh.updates_);
   index_.swap(fresh.index_);
   std::swap(mask_, fresh.mask_);
+  std::swap(row_mask_, fresh.row_mask_);
   return Status();
 }
 

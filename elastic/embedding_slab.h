@@ -55,12 +55,18 @@ class EmbeddingSlab {
   static constexpr uint32_t kNearPages = 4;
 
   uint32_t Find(int64_t id) const;
+  // A row that is created has no values yet.
   uint32_t FindOrCreate(int64_t id);
+  void Initialize(size_t first_row);  // the rows from there on
+  void Insert(int64_t id, uint32_t row);
+  void SetBuckets(size_t buckets);  // empties the index
   void Grow();
-  // Asks the memory for what rows after ids[at] will need.
-  void FetchAhead(std::span<const int64_t> ids, size_t at) const;
-  void FetchRow(int64_t id) const;
+  // Asks the memory for what so many rows from ids[at] on will need: their places in the index, and
+  // the rows that are at those places.
+  void FetchIndex(std::span<const int64_t> ids, size_t at) const;
+  void FetchRows(std::span<const int64_t> ids, size_t at) const;
   size_t Bucket(int64_t id) const;
+  uint32_t Tag(int64_t id) const;
   struct Place {
     size_t block;
     size_t row;  // of the block
@@ -88,8 +94,11 @@ class EmbeddingSlab {
   std::vector<HugePageBlock<float>> blocks_;
   std::vector<int64_t> ids_;       // by row
   std::vector<uint32_t> updates_;  // by row: steps so far, for bias correction
-  std::vector<uint32_t, HugePageAllocator<uint32_t>> index_;  // bucket -> row
+  // Bucket -> row. A row's number needs fewer bits than a bucket's: the others have some of the
+  // id's hash, so that rows of other ids are hardly ever looked at.
+  std::vector<uint32_t, HugePageAllocator<uint32_t>> index_;
   size_t mask_ = 0;
+  uint32_t row_mask_ = 0;
 };
 
 }  // namespace sluice::elastic

@@ -71,20 +71,41 @@ Initializer::Initializer(std::string_view name, uint64_t seed, std::string_view 
 }
 
 void Initializer::Fill(uint64_t first_pair, std::span<float> values) const {
+  float* const row = values.data();
+  Fill(std::span(&first_pair, 1), values.size(), &row);
+}
+
+void Initializer::Fill(std::span<const uint64_t> firsts, size_t size, float* const* rows) const {
   if (kind_ == Kind::kConstant) {
-    std::fill(values.begin(), values.end(), value_);
+    for (size_t row = 0; row < firsts.size(); ++row) {
+      std::fill_n(rows[row], size, value_);
+    }
     return;
   }
   const Kernels& kernels = ActiveKernels();
   const auto make = kind_ == Kind::kUniform ? kernels.uniforms : kernels.normals;
-  size_t i = 0;
-  for (; i + kInitialValues <= values.size(); i += kInitialValues) {
-    make(key_, first_pair + i / 2, value_, values.data() + i);
+  uint64_t pairs[kInitialBlocks] = {};
+  std::span<float> targets[kInitialBlocks];
+  size_t blocks = 0;
+  const auto flush = [&] {
+    float made[kInitialBlocks * kInitialValues];
+    make(key_, pairs, value_, made);
+    for (size_t block = 0; block < blocks; ++block) {
+      std::copy_n(made + block * kInitialValues, targets[block].size(), targets[block].data());
+    }
+    blocks = 0;
+  };
+  for (size_t row = 0; row < firsts.size(); ++row) {
+    for (size_t i = 0; i < size; i += kInitialValues) {
+      pairs[blocks] = firsts[row] + i / 2;
+      targets[blocks] = std::span(rows[row] + i, std::min(kInitialValues, size - i));
+      if (++blocks == kInitialBlocks) {
+        flush();
+      }
+    }
   }
-  if (i < values.size()) {
-    float block[kInitialValues];
-    make(key_, first_pair + i / 2, value_, block);
-    std::copy_n(block, values.size() - i, values.data() + i);
+  if (blocks > 0) {
+    flush();
   }
 }
 
@@ -104,6 +125,19 @@ RowInitializer::RowInitializer(const EmbeddingTable& table, uint64_t seed)
               {.fan_in = static_cast<double>(table.rows),
                .fan_out = static_cast<double>(table.dimension),
                .stddev = 1.0 / std::sqrt(static_cast<double>(table.dimension))}),
+      dimension_(table.dimension),
       pairs_((uint64_t{table.dimension} + 1) / 2) {}
+
+void RowInitializer::Fill(std::span<const int64_t> ids, float* const* rows) const {
+  constexpr size_t kTogether = 64;
+  uint64_t firsts[kTogether];
+  for (size_t begin = 0; begin < ids.size(); begin += kTogether) {
+    const size_t count = std::min(kTogether, ids.size() - begin);
+    for (size_t i = 0; i < count; ++i) {
+      firsts[i] = static_cast<uint64_t>(ids[begin + i]) * pairs_;
+    }
+    values_.Fill(std::span(firsts, count), dimension_, rows + begin);
+  }
+}
 
 }  // namespace sluice::models

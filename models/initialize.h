@@ -26,6 +26,9 @@ class Initializer {
 
   // The values at the places [2 x first_pair, 2 x first_pair + values.size()).
   void Fill(uint64_t first_pair, std::span<float> values) const;
+  // The same for each of the rows: `size` values to rows[i] from firsts[i] on. Much faster than row
+  // by row.
+  void Fill(std::span<const uint64_t> firsts, size_t size, float* const* rows) const;
 
  private:
   enum class Kind { kConstant, kUniform, kNormal };
@@ -41,13 +44,16 @@ void InitializeDense(const DenseTensor& tensor, uint64_t seed, std::span<float> 
 class RowInitializer {
  public:
   RowInitializer(const EmbeddingTable& table, uint64_t seed);
-  // `values`: the table's dimension.
+  // The table's dimension of values to each of rows[0, ids.size()).
+  void Fill(std::span<const int64_t> ids, float* const* rows) const;
   void Fill(int64_t id, std::span<float> values) const {
-    values_.Fill(static_cast<uint64_t>(id) * pairs_, values);
+    float* const row = values.data();
+    Fill(std::span(&id, 1), &row);
   }
 
  private:
   Initializer values_;
+  size_t dimension_ = 0;
   uint64_t pairs_ = 0;  // of places that a row has for itself: none belongs to two rows
 };
 

@@ -14,8 +14,10 @@ struct GemmShape {
   size_t c_stride = 0;
 };
 
-// Initial values are made so many at a time: enough for any register.
+// Initial values are made so many blocks of so many at a time: enough for any register, and for
+// several chains of operations to overlap.
 constexpr size_t kInitialValues = 16;
+constexpr size_t kInitialBlocks = 4;
 
 struct AdamStep {
   float rate, beta_1, one_minus_beta_1, beta_2, one_minus_beta_2, epsilon;
@@ -83,10 +85,11 @@ struct Kernels {
   void (*scatter_add_rows)(const float* from, size_t from_stride, const uint32_t* positions,
                            size_t count, size_t width, float* rows);
 
-  // kInitialValues random values, from the counters [first_pair, first_pair + kInitialValues / 2)
-  // of a key: between -limit and limit, or normal. The same bits in every set: nothing is fused.
-  void (*uniforms)(uint64_t key, uint64_t first_pair, float limit, float* values);
-  void (*normals)(uint64_t key, uint64_t first_pair, float stddev, float* values);
+  // kInitialBlocks blocks of kInitialValues random values, each block from the counters
+  // [first_pair, first_pair + kInitialValues / 2) of a key: between -limit and limit, or normal.
+  // The same bits in every set: nothing is fused.
+  void (*uniforms)(uint64_t key, const uint64_t* first_pairs, float limit, float* values);
+  void (*normals)(uint64_t key, const uint64_t* first_pairs, float stddev, float* values);
 
   // One step of an optimizer; `slots` as in Optimizer::Update.
   void (*sgd)(float* values, const float* gradient, size_t n, float rate);

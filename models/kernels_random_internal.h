@@ -11,7 +11,8 @@
 namespace sluice::models {
 namespace {
 
-constexpr size_t kPairs = kInitialValues / 2;
+constexpr size_t kBlockPairs = kInitialValues / 2;
+constexpr size_t kPairs = kInitialBlocks * kBlockPairs;
 constexpr uint64_t kCounterStep = 0x9e3779b97f4a7c15u;
 constexpr float kLn2 = 0.693147180559945309F;
 constexpr float kHalfPi = 1.57079632679489662F;
@@ -28,11 +29,14 @@ inline uint64_t MixBits(uint64_t x) {
 }
 
 // 64 random bits for each pair, 32 for each of its values.
-inline void RandomBits(uint64_t key, uint64_t first_pair, int32_t* left, int32_t* right) {
-  for (size_t i = 0; i < kPairs; ++i) {
-    const uint64_t bits = MixBits(key + (first_pair + i + 1) * kCounterStep);
-    left[i] = static_cast<int32_t>(bits >> 32);
-    right[i] = static_cast<int32_t>(bits);
+inline void RandomBits(uint64_t key, const uint64_t* first_pairs, int32_t* left, int32_t* right) {
+  for (size_t block = 0; block < kInitialBlocks; ++block) {
+    const uint64_t start = key + first_pairs[block] * kCounterStep;
+    for (size_t i = 0; i < kBlockPairs; ++i) {
+      const uint64_t bits = MixBits(start + (i + 1) * kCounterStep);
+      left[block * kBlockPairs + i] = static_cast<int32_t>(bits >> 32);
+      right[block * kBlockPairs + i] = static_cast<int32_t>(bits);
+    }
   }
 }
 
@@ -73,9 +77,9 @@ inline float Cosine(float x) {
                                                                       z * (1.0F / 479001600))))));
 }
 
-inline void Uniforms(uint64_t key, uint64_t first_pair, float limit, float* values) {
+inline void Uniforms(uint64_t key, const uint64_t* first_pairs, float limit, float* values) {
   int32_t left[kPairs], right[kPairs];
-  RandomBits(key, first_pair, left, right);
+  RandomBits(key, first_pairs, left, right);
   for (size_t i = 0; i < kPairs; ++i) {
     values[2 * i] = limit * Signed(left[i]);
     values[2 * i + 1] = limit * Signed(right[i]);
@@ -83,9 +87,9 @@ inline void Uniforms(uint64_t key, uint64_t first_pair, float limit, float* valu
 }
 
 // Box and Muller 1958.
-inline void Normals(uint64_t key, uint64_t first_pair, float stddev, float* values) {
+inline void Normals(uint64_t key, const uint64_t* first_pairs, float stddev, float* values) {
   int32_t left[kPairs], right[kPairs];
-  RandomBits(key, first_pair, left, right);
+  RandomBits(key, first_pairs, left, right);
   for (size_t i = 0; i < kPairs; ++i) {
     // (0, 1]: never less than 2^-32, so that the radius is at most 6.7.
     const float uniform = (static_cast<float>(left[i] & 0x7fffffff) + 0.5F) * 0x1p-31F;

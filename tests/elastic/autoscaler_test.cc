@@ -5,6 +5,7 @@
 
 #include <chrono>
 
+#include "elastic/packing.h"
 #include "tests/elastic/cluster_simulation.h"
 
 namespace sluice::elastic {
@@ -169,8 +170,32 @@ TEST(Autoscaler, A6_EdlCase1) {
         ClusterSimulation(ClusterSimulation::Scaling::kAutoscaler, seed).RunCase1();
     EXPECT_LE(figures.pending_seconds, 5) << seed;
     EXPECT_GE(figures.jain, 0.99) << seed;
+    EXPECT_GE(figures.utilisation, 0.9) << seed;
     EXPECT_EQ(figures.jobs_below_minimum, 0) << seed;
   }
+}
+
+// Servers of 4 processors and workers of 5: on the fullest node, which is the small one, both
+// servers would leave room for no worker, and a place for one on the large node unused.
+TEST(Autoscaler, ProcessesArePutWhereWhatIsLeftIsOfUse) {
+  Cluster cluster(0);
+  cluster.state.nodes = {{"small", {11.6, 100 * kGiga, 0}, false},
+                         {"large", {23.6, 100 * kGiga, 0}, false}};
+  cluster.Job(1, 10, 0, {5, kGiga, 0});
+  cluster.Run(0, 2, ClusterProcess::kNone, false);
+  for (ClusterProcess& process : cluster.state.processes) {
+    process.request = {4, kGiga, 0};
+  }
+  const Packing packing(cluster.state);
+  EXPECT_NEAR(packing.Lost(23.6), 0.6, 1e-9);
+  EXPECT_NEAR(packing.Lost(11.6), 1.6, 1e-9);
+  EXPECT_NEAR(packing.Lost(7.6), 2.6, 1e-9);
+  EXPECT_NEAR(packing.Lost(3), 3, 1e-9);
+  EXPECT_EQ(packing.Lost(0), 0);
+  cluster.Converge();
+  EXPECT_EQ(cluster.state.processes[0].node, 1);
+  EXPECT_EQ(cluster.state.processes[1].node, 1);
+  EXPECT_EQ(cluster.Workers(0), 5);
 }
 
 TEST(Autoscaler, A7_EdlCase2) {

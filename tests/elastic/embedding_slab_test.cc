@@ -58,5 +58,45 @@ TEST(EmbeddingSlab, P1_SparseRowsStepLikeDenseTensors) {
   }
 }
 
+// Through several sizes of the index and of the blocks; ids as hashes give them, next to each
+// other, and negative.
+TEST(EmbeddingSlab, RowsAreFoundAgainHoweverManyThereAre) {
+  constexpr uint32_t kDimension = 3;
+  constexpr int64_t kBatch = 1'000, kBatches = 200;
+  models::OptimizerSpec spec;
+  spec.set_name("SGD");
+  const auto optimizer = models::Optimizer::Make(spec).value();
+  const models::EmbeddingTable table{"t", 0, kDimension, false, "normal"};
+  EmbeddingSlab slab(table, *optimizer, 3);
+  const models::RowInitializer initializer(table, 3);
+  const auto id_of = [](int64_t i) {
+    return i % 3 == 0 ? i : i % 3 == 1 ? -i : i * 1'000'003'000'007;
+  };
+  std::vector<int64_t> ids(kBatch);
+  const std::vector<float> nothing(kBatch * kDimension, 0.0F), one(kBatch * kDimension, 1.0F);
+  for (int64_t batch = 0; batch < kBatches; ++batch) {
+    for (int64_t i = 0; i < kBatch; ++i) {
+      ids[static_cast<size_t>(i)] = id_of(batch * kBatch + i);
+    }
+    slab.Update(ids, batch % 2 == 0 ? nothing.data() : one.data(), 1);
+  }
+  ASSERT_EQ(slab.rows(), kBatches * kBatch);
+  std::vector<float> values(kBatch * kDimension), initial(kDimension);
+  for (int64_t batch = 0; batch <= kBatches; ++batch) {  // the last one was never updated
+    for (int64_t i = 0; i < kBatch; ++i) {
+      ids[static_cast<size_t>(i)] = id_of(batch * kBatch + i);
+    }
+    slab.Read(ids, values.data());
+    const float step = batch % 2 == 0 ? 0.0F : 0.01F;  // SGD's rate
+    for (size_t i = 0; i < ids.size(); ++i) {
+      initializer.Fill(ids[i], initial);
+      for (size_t k = 0; k < kDimension; ++k) {
+        ASSERT_EQ(values[i * kDimension + k], initial[k] - step) << "row " << ids[i];
+      }
+    }
+  }
+  EXPECT_EQ(slab.rows(), kBatches * kBatch) << "reading creates nothing";
+}
+
 }  // namespace
 }  // namespace sluice::elastic

@@ -298,14 +298,19 @@ TEST(KernelSetsTest, TheActiveSetIsTheBestSupported) {
 
 TEST(KernelSetsTest, InitialValuesAreTheSameBitsInEverySet) {
   const KernelSets supported = SupportedKernels();
-  for (uint64_t pair = 0; pair < 50'000; pair += kInitialValues / 2) {
-    float expected[2 * kInitialValues];
-    supported.sets[0]->normals(17, pair, 0.25F, expected);
-    supported.sets[0]->uniforms(17, pair, 0.25F, expected + kInitialValues);
+  constexpr size_t kValues = kInitialBlocks * kInitialValues;
+  for (uint64_t pair = 0; pair < 50'000; pair += kValues / 2) {
+    uint64_t pairs[kInitialBlocks];
+    for (size_t block = 0; block < kInitialBlocks; ++block) {
+      pairs[block] = pair + 1'000'003 * block;  // anywhere
+    }
+    float expected[2 * kValues];
+    supported.sets[0]->normals(17, pairs, 0.25F, expected);
+    supported.sets[0]->uniforms(17, pairs, 0.25F, expected + kValues);
     for (const Kernels* set : supported) {
-      float values[2 * kInitialValues];
-      set->normals(17, pair, 0.25F, values);
-      set->uniforms(17, pair, 0.25F, values + kInitialValues);
+      float values[2 * kValues];
+      set->normals(17, pairs, 0.25F, values);
+      set->uniforms(17, pairs, 0.25F, values + kValues);
       ASSERT_EQ(std::memcmp(values, expected, sizeof(values)), 0) << set->name << " at " << pair;
     }
   }

@@ -1,0 +1,144 @@
+// What it costs a job to outlive its processes: two workers and two servers train a network of 64
+// and 32 units as they are; then with a journal of the master's in SQLite; then with checkpoints
+// written all the time. In turns within one run; the ratios are of neighbours.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "catalog/data_source.h"
+#include "catalog/job_store.h"
+#include "elastic/job_checkpoints.h"
+#include "elastic/job_journal.h"
+#include "tests/elastic/small_job.h"
+#include "tests/elastic/thread_fleet.h"
+
+namespace sluice::elastic {
+namespace {
+
+constexpr int64_t kRows = 60'000;
+constexpr int64_t kShardRows = 1'000;
+constexpr uint32_t kEpochs = 4;
+constexpr int kRounds = 7;
+constexpr int64_t kCheckpointSteps = 50;
+
+template <typename T>
+T Must(Result<T> result) {
+  if (!result.ok()) {
+    fmt::print(stderr, "{}\n", result.status().ToString());
+    std::exit(1);
+  }
+  return *std::move(result);
+}
+
+plan::TrainPlan Plan() {
+  plan::TrainPlan plan = SmallPlan(kEpochs, 128);
+  for (models::Attribute& attribute : *plan.mutable_model()->mutable_attributes()) {
+    if (attribute.name() == "model.hidden_units") {
+      attribute.mutable_numbers()->clear_values();
+      attribute.mutable_numbers()->add_values(64);
+      attribute.mutable_numbers()->add_values(32);
+    }
+  }
+  plan.mutable_strategy()->set_kind(plan::Strategy::PARAMETER_SERVER);
+  plan.mutable_strategy()->set_workers(2);
+  plan.mutable_strategy()->set_parameter_servers(2);
+  return plan;
+}
+
+class Bench {
+ public:
+  explicit Bench(std::string folder)
+      : folder_(std::move(folder)),
+        database_(Must(catalog::OpenDataSource("sqlite:" + folder_ + "/jobs.db"))),
+        rows_(SmallSource(kRows)) {}
+
+  // Rows a second; adds to `happened` what the job has written meanwhile.
+  double Run(bool journaled, bool checkpoints, int64_t* happened) {
+    plan::TrainPlan plan = Plan();
+    if (checkpoints) {
+      plan.mutable_checkpoints()->set_directory(folder_ + "/checkpoints");
+      plan.mutable_checkpoints()->set_every_steps(kCheckpointSteps);
+      plan.mutable_checkpoints()->set_keep(2);
+      plan.mutable_checkpoints()->set_statement("safety_bench");
+    }
+    std::optional<JobCheckpoints> written = Must(JobCheckpoints::Open(plan));
+    catalog::Job job;
+    job.kind = "train";
+    const int64_t id = Must(database_->jobs().Create(job));
+    JobJournal journal(database_->jobs(), id);
+    Succession succession;
+    succession.journal = journaled ? &journal : nullptr;
+    EventCallback events;
+    events.on_event = [&](const std::string& kind, const std::string&) {
+      *happened += kind == "checkpoint_written" ? 1 : 0;
+    };
+    ThreadFleet fleet(*rows_);
+    catalog::DatasetSpec dataset = rows_->Spec(kShardRows);
+    if (written.has_value()) {
+      dataset = Must(written->DataToRun(dataset, nullptr));
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    const TrainOutcome outcome =
+        Must(TrainOnFleet(plan, *rows_, fleet, "bench", dataset, nullptr, nullptr, {}, events, {},
+                          nullptr, succession, written.has_value() ? &*written : nullptr));
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (journaled) {
+      *happened += static_cast<int64_t>(Must(database_->jobs().Journal(id)).size());
+    }
+    if (written.has_value()) {
+      const Status cleared = written->Finish();
+      SLUICE_CHECK(cleared.ok(), cleared.message());
+    }
+    return static_cast<double>(outcome.rows_trained) / seconds;
+  }
+
+  void Compare(const char* what, bool journaled, bool checkpoints) {
+    std::vector<double> plain, with, ratios;
+    int64_t happened = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      int64_t nothing = 0;
+      plain.push_back(Run(false, false, &nothing));
+      with.push_back(Run(journaled, checkpoints, &happened));
+      ratios.push_back(with.back() / plain.back());
+    }
+    for (std::vector<double>* values : {&plain, &with, &ratios}) {
+      std::sort(values->begin(), values->end());
+    }
+    fmt::print(
+        "{:<24} {:>9.0f} rows/s, without {:>9.0f}: ratio {:.3f} ({:.1f} a job; medians of {})\n",
+        what, with[kRounds / 2], plain[kRounds / 2], ratios[kRounds / 2],
+        static_cast<double>(happened) / kRounds, kRounds);
+    std::fflush(stdout);
+  }
+
+ private:
+  const std::string folder_;
+  const std::unique_ptr<catalog::DataSource> database_;
+  const std::unique_ptr<testing::MemorySource> rows_;
+};
+
+}  // namespace
+}  // namespace sluice::elastic
+
+int main() {
+  namespace fs = std::filesystem;
+  std::string folder = (fs::temp_directory_path() / "sluice-safety-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) {
+    return 1;
+  }
+  {
+    sluice::elastic::Bench bench(folder);
+    bench.Compare("journal, groups", true, false);
+    bench.Compare("checkpoints", false, true);
+  }
+  fs::remove_all(folder);
+  return 0;
+}
