@@ -54,6 +54,25 @@ FleetRun TrainWith(
   return run;
 }
 
+// Kills a server at the end of an epoch, `most` of them in all, and none before what the last one
+// had has its second copies again: else it might be the only one that is left.
+class ServerKiller {
+ public:
+  explicit ServerKiller(int most) : most_(most) {}
+
+  void operator()(ThreadFleet& fleet, const std::string& kind, const std::string&) {
+    whole_ += kind == "partitions_moved" ? 1 : 0;
+    if (kind == "epoch_done" && killed_ < most_ && whole_ == killed_) {
+      (void)fleet.Stop("job1-ps-" + std::to_string(killed_++), 0);
+    }
+  }
+
+ private:
+  const int most_;
+  int killed_ = 0;
+  int whole_ = 0;
+};
+
 std::string Bits(const FleetRun& run) {
   return models::SaveWeights(run.outcome.value().weights);
 }
@@ -192,14 +211,7 @@ TEST(TrainOnFleet, P15_LostParameterServersAreReplacedBitByBit) {
   plan.mutable_strategy()->set_mode(plan::Strategy::SYNCHRONOUS);
   plan.mutable_strategy()->set_micro_batches(4);
   const FleetRun undisturbed = TrainWith(plan, *source, 500);
-  int lost = 0;
-  const FleetRun disturbed =
-      TrainWith(plan, *source, 500, nullptr,
-                [&](ThreadFleet& fleet, const std::string& kind, const std::string&) {
-                  if (kind == "epoch_done" && lost < 4) {
-                    (void)fleet.Stop("job1-ps-" + std::to_string(lost++), 0);
-                  }
-                });
+  const FleetRun disturbed = TrainWith(plan, *source, 500, nullptr, ServerKiller(4));
   ASSERT_TRUE(undisturbed.outcome.ok()) << undisturbed.outcome.status().ToString();
   ASSERT_TRUE(disturbed.outcome.ok()) << disturbed.outcome.status().ToString();
   EXPECT_GE(disturbed.Count("server_lost"), 1);
@@ -238,14 +250,7 @@ TEST(TrainOnFleet, AsynchronousTrainingOutlivesItsServers) {
   const auto source = SmallSource(20'000);
   plan::TrainPlan plan = FleetPlan(2, 3, 4);
   plan.mutable_strategy()->set_replicas(1);
-  int lost = 0;
-  const FleetRun run =
-      TrainWith(plan, *source, 500, nullptr,
-                [&](ThreadFleet& fleet, const std::string& kind, const std::string&) {
-                  if (kind == "epoch_done" && lost < 3) {
-                    (void)fleet.Stop("job1-ps-" + std::to_string(lost++), 0);
-                  }
-                });
+  const FleetRun run = TrainWith(plan, *source, 500, nullptr, ServerKiller(3));
   ASSERT_TRUE(run.outcome.ok()) << run.outcome.status().ToString();
   EXPECT_GE(run.Count("server_lost"), 1);
   EXPECT_EQ(run.outcome->rows_trained, 4 * run.outcome->rows_per_epoch);

@@ -91,8 +91,11 @@ class PartitionTest : public ::testing::Test {
     partition.Initialize(nullptr);
     return partition;
   }
+  // The spans are of its own vectors: may be moved, not copied.
   struct Step {
     std::vector<std::vector<float>> owned;
+    std::vector<int64_t> ids;
+    std::vector<float> rows;
     std::vector<std::span<const float>> dense;
     std::vector<RowSpan> tables;
   };
@@ -104,9 +107,10 @@ class PartitionTest : public ::testing::Test {
     for (const std::vector<float>& chunk : step.owned) {
       step.dense.emplace_back(chunk);
     }
-    rows_.assign(ids.size() * rules_->dimensions[0], value);
+    step.ids = ids;
+    step.rows.assign(ids.size() * rules_->dimensions[0], value);
     step.tables.assign(rules_->tables.size(), {});
-    step.tables[0] = {ids, rows_};
+    step.tables[0] = {step.ids, step.rows};
     return step;
   }
   void Apply(Partition* partition, int64_t batch, float value,
@@ -122,7 +126,6 @@ class PartitionTest : public ::testing::Test {
   plan::TrainPlan plan_;
   std::unique_ptr<models::Network> network_;
   std::unique_ptr<ParameterRules> rules_;
-  mutable std::vector<float> rows_;
 };
 
 const std::vector<int64_t> kIds{-7, 0, 3, std::numeric_limits<int64_t>::min(),

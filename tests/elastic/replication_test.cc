@@ -69,8 +69,13 @@ class ReplicationTest : public ::testing::Test {
     Install(PlaceEvenly(Addresses(), kPartitions, true), ParameterControl::Phase::kCreate);
   }
   std::unique_ptr<ParameterLink> Worker() {
+    PartitionMap shown;
+    {
+      const std::lock_guard lock(mutex_);
+      shown = map_;
+    }
     return ConnectParameters(
-        map_,
+        shown,
         [this](uint64_t) -> Result<PartitionMap> {
           ++asked_;
           if (when_asked_) {
