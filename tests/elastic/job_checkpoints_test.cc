@@ -328,7 +328,7 @@ TEST_F(ResumedJob, GoesOnWithThePlanOfTheCheckpoint) {
 
 TEST_F(ResumedJob, AFinishedJobLeavesNoCheckpoints) {
   const plan::TrainPlan plan = Plan(plan::Strategy::PARAMETER_SERVER, 1);
-  Stopped(plan, 2);
+  Stopped(plan, 1);
   EXPECT_FALSE(Checkpoints().empty());
   {
     const JobCheckpoints checkpoints = JobCheckpoints::Open(plan).value().value();
@@ -387,6 +387,30 @@ TEST_F(ResumedJob, OtherDataIsNotGoneOnWith) {
   now = then;
   now.set_cut(catalog::DatasetSpec::ROWID);
   EXPECT_THAT(refusal(now, validation), HasSubstr("the rows were cut by"));
+}
+
+// As many rows as before, and the same ones, but two of them have changed places: what the
+// checkpoint knows of each shard tells, as soon as it is read in another epoch.
+TEST_F(ResumedJob, S16_RowsThatHaveMovedEndTheJob) {
+  for (const auto kind : {plan::Strategy::PARAMETER_SERVER, plan::Strategy::LOCAL}) {
+    fs::remove_all(path_);
+    source_ = SmallSource(kRows);
+    const plan::TrainPlan plan = Plan(kind, 1);
+    const auto epoch = [&] {
+      return JobCheckpoints::Open(plan).value()->restore()->manifest.epoch;
+    };
+    do {
+      Stopped(plan, 1);
+    } while (epoch() < 2);
+    ASSERT_LT(epoch(), plan.epochs());
+    std::vector<std::vector<double>> rows = SmallRows(kRows);
+    std::swap(rows[3], rows[3 + kRowsPerShard]);
+    source_ =
+        std::make_unique<testing::MemorySource>(std::vector<std::string>{"a", "b", "c", "y"}, rows);
+    const Status status = Run(plan).status();
+    EXPECT_EQ(status.code(), Code::kAborted);
+    EXPECT_THAT(status.ToString(), HasSubstr("was read twice and was not the same"));
+  }
 }
 
 // The disk is full for a while: the next checkpoint is asked for all the same.

@@ -69,7 +69,6 @@ TEST_F(MasterCheckpoint, P16_ASuccessorHandsOutWhatWasOpenAboveTheOldTasks) {
   DoShard(1);
   const Task open = *Take(Worker(0));
   const Incarnation last = Worker(1);
-  EXPECT_FALSE(Begun());
   Resume();
   EXPECT_EQ(Count("resumed"), 1);
   EXPECT_GT(Worker(0), last + 1'000'000) << "more may have been started after the cut";
@@ -77,8 +76,6 @@ TEST_F(MasterCheckpoint, P16_ASuccessorHandsOutWhatWasOpenAboveTheOldTasks) {
   EXPECT_EQ(again.shard, open.shard) << "what was begun comes first";
   EXPECT_GT(again.attempt, open.attempt + 1'000);
   EXPECT_GT(again.id, open.id + 1'000);
-  ASSERT_TRUE(master_->Report(Worker(0), Done(again), At(51)).ok());
-  EXPECT_TRUE(Begun()) << "eight steps: the cut was at four, of which no checkpoint was begun";
 }
 
 TEST_F(MasterCheckpoint, TheStepsOfTheCutAreOnTheDisk) {
@@ -111,8 +108,12 @@ TEST_F(MasterCheckpoint, NobodyWaitsForTheDeadWorkersOfTheCut) {
 TEST_F(MasterCheckpoint, E2_AnEvaluationAtTheCutIsBegunAgain) {
   options_.evaluation_shards = 4;
   Start();
-  FinishEpoch(Worker(0));
-  const Task evaluation = *Take(Worker(1));
+  for (int shard = 0; shard < 4; ++shard) {
+    DoShard(1);
+  }
+  const std::optional<Task> first = Take(Worker(0));
+  ASSERT_TRUE(first.has_value());
+  const Task evaluation = *first;
   ASSERT_EQ(evaluation.kind, Task::Kind::kEvaluate);
   Resume();
   const std::optional<Task> again = Take(Worker(0), 51);

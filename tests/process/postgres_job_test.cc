@@ -111,7 +111,7 @@ TEST_F(PostgresJobs, R7_AWorkerWhoseDatabaseHangsIsReplaced) {
   Status status;
   {
     const std::jthread trap([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || cluster.ProcessId("job1-worker-0").ok(); });
+      Eventually([&] { return stop.stop_requested() || cluster.ProcessId("job1-worker-1").ok(); });
       const int64_t start = Ask("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint");
       while (stopped == 0 && !stop.stop_requested()) {
         stopped = StopAReader(start);
