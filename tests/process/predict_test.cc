@@ -26,7 +26,7 @@ class KilledPrediction : public ClusterJobs {
     struct First final : catalog::RowReceiver {
       Status Header(const Schema&) override { return OkStatus(); }
       Status Rows(const RowBatch& batch) override {
-        number = batch.rows > 0 ? batch.columns[0].ints[0] : -1;
+        number = batch.rows > 0 ? batch.columns[0].int64s[0] : -1;
         return OkStatus();
       }
       int64_t number = -1;
