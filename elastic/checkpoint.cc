@@ -14,10 +14,10 @@
 #include <fstream>
 #include <set>
 #include <span>
-#include <sstream>
 #include <thread>
 
 #include "elastic/crc32c.h"
+#include "elastic/durable_file.h"
 #include "elastic/wire_internal.h"
 #include "models/model.pb.h"
 
@@ -30,65 +30,8 @@ constexpr std::string_view kPrefix = "checkpoint-";
 constexpr std::string_view kDraft = "draft-";
 constexpr char kManifest[] = "manifest";
 constexpr char kLock[] = "lock";
+constexpr char kEnding[] = "ending";
 constexpr std::chrono::milliseconds kLockWait{2'000}, kLockRetry{20};
-
-Status SystemError(const std::string& what, const std::string& path) {
-  const int error = errno;
-  const Code code = error == ENOSPC || error == EDQUOT ? Code::kResourceExhausted
-                    : error == EACCES                  ? Code::kPermissionDenied
-                                                       : Code::kUnavailable;
-  return Status(code, fmt::format("cannot {} '{}': {}", what, path, std::strerror(error)));
-}
-
-Status Sync(const std::string& path, int flags) {
-  const int descriptor = open(path.c_str(), flags);
-  if (descriptor < 0) {
-    return SystemError("open", path);
-  }
-  const int synced = fsync(descriptor);
-  const Status status = synced != 0 ? SystemError("sync", path) : Status();
-  close(descriptor);
-  return status;
-}
-
-// The pieces end to end; on the disk when this returns.
-Status WriteFile(const std::string& path, std::span<const std::string_view> pieces) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (descriptor < 0) {
-    return SystemError("create", path);
-  }
-  Status status;
-  for (std::string_view bytes : pieces) {
-    while (!bytes.empty() && status.ok()) {
-      const ssize_t written = write(descriptor, bytes.data(), bytes.size());
-      if (written >= 0) {
-        bytes.remove_prefix(static_cast<size_t>(written));
-      } else if (errno != EINTR) {
-        status = SystemError("write", path);
-      }
-    }
-  }
-  if (status.ok() && fsync(descriptor) != 0) {
-    status = SystemError("sync", path);
-  }
-  if (close(descriptor) != 0 && status.ok()) {
-    status = SystemError("close", path);
-  }
-  return status;
-}
-
-Result<std::string> ReadFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    return SystemError("open", path);
-  }
-  std::ostringstream bytes;
-  bytes << in.rdbuf();
-  if (in.bad()) {
-    return SystemError("read", path);
-  }
-  return std::move(bytes).str();
-}
 
 std::string Encode(const CheckpointManifest& manifest) {
   CheckpointProto proto;
@@ -218,7 +161,7 @@ Result<CheckpointDirectory> CheckpointDirectory::Open(const std::string& path, u
     if (name.starts_with(kDraft)) {
       drafts.push_back(entry.path());
     } else {
-      others = others || (!name.starts_with(kPrefix) && name != kLock);
+      others = others || (!name.starts_with(kPrefix) && name != kLock && name != kEnding);
     }
   }
   if (error) {
@@ -306,7 +249,7 @@ Result<std::vector<CheckpointManifest::File>> CheckpointDirectory::WritePartitio
     pieces.push_back(bytes);
     offset += bytes.size();
   }
-  RETURN_IF_ERROR(WriteFile(fmt::format("{}/{}", draft, name), pieces));
+  RETURN_IF_ERROR(WriteDurably(fmt::format("{}/{}", draft, name), pieces));
   return files;
 }
 
@@ -315,12 +258,9 @@ Status CheckpointDirectory::Commit(const Draft& draft, CheckpointManifest manife
   const std::string path = fmt::format("{}/{}", draft.path, kManifest);
   const std::string encoded = Encode(manifest);
   const std::string_view piece = encoded;
-  RETURN_IF_ERROR(WriteFile(path, std::span(&piece, 1)));
-  RETURN_IF_ERROR(Sync(draft.path, O_RDONLY | O_DIRECTORY));
-  if (std::rename(draft.path.c_str(), PathOf(draft.cut).c_str()) != 0) {
-    return SystemError("rename", draft.path);
-  }
-  RETURN_IF_ERROR(Sync(path_, O_RDONLY | O_DIRECTORY));
+  RETURN_IF_ERROR(WriteDurably(path, std::span(&piece, 1)));
+  RETURN_IF_ERROR(SyncFolder(draft.path));
+  RETURN_IF_ERROR(RenameDurably(draft.path, PathOf(draft.cut)));
   return Prune();
 }
 
@@ -346,12 +286,40 @@ Status CheckpointDirectory::Prune() const {
   return Status();
 }
 
-// The newest last: what is left after a crash in the middle can still be continued.
+// The newest last: what is left after a crash in the middle can still be continued. The job's end
+// after them: it is what tells that nobody wants that.
 Status CheckpointDirectory::Clear() const {
   for (const uint64_t cut : Cuts()) {
     RETURN_IF_ERROR(Remove(cut));
   }
+  const std::string ending = fmt::format("{}/{}", path_, kEnding);
+  if (unlink(ending.c_str()) != 0 && errno != ENOENT) {
+    return SystemError("remove", ending);
+  }
   return Status();
+}
+
+Status CheckpointDirectory::SetEnding(int64_t job) const {
+  const std::string draft = fmt::format("{}/{}{}", path_, kDraft, kEnding);
+  const std::string text = fmt::format("{}", job);
+  const std::string_view piece = text;
+  RETURN_IF_ERROR(WriteDurably(draft, std::span(&piece, 1)));
+  return RenameDurably(draft, fmt::format("{}/{}", path_, kEnding));
+}
+
+Result<std::optional<int64_t>> CheckpointDirectory::Ending() const {
+  const std::string path = fmt::format("{}/{}", path_, kEnding);
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    return std::optional<int64_t>();
+  }
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  int64_t job = 0;
+  const auto [rest, failed] = std::from_chars(text.data(), text.data() + text.size(), job);
+  if (failed != std::errc() || rest != text.data() + text.size()) {
+    return Internal(fmt::format("'{}' does not hold the number of a job", path));
+  }
+  return std::optional<int64_t>(job);
 }
 
 Result<std::optional<CheckpointDirectory::Found>> CheckpointDirectory::Newest() const {

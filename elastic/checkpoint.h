@@ -49,8 +49,9 @@ std::string DescribeModel(const models::ModelSpec& spec, const models::Network& 
 
 // A directory of checkpoints:
 //   checkpoint-<cut>/manifest            written last, with a CRC-32C of its own
-//   checkpoint-<cut>/partition-<p>       one for each server: its partitions, the first of which is
-//   p lock                                 held by the one process that has it open
+//   checkpoint-<cut>/partition-<p>       a server's partitions; p is the first of them
+//   lock                                 held by the one process that has it open
+//   ending                               the job that was about to store its model, see SetEnding
 // A checkpoint is written under another name and renamed when all of it is on the disk, so one that
 // has its name is whole, unless the disk has damaged it since. Copies are one opener. Pure but for
 // the file system; not thread-safe.
@@ -79,6 +80,11 @@ class CheckpointDirectory {
   Status Commit(const Draft& draft, CheckpointManifest manifest);
   // Removes every checkpoint: the job has come to its end.
   Status Clear() const;
+  // Job `job` is about to store its model. Kept until Clear: whoever finds checkpoints and this can
+  // ask the catalog whether the model was stored, and they are only left over from it.
+  Status SetEnding(int64_t job) const;
+  // Internal: it cannot be read.
+  Result<std::optional<int64_t>> Ending() const;
 
   // The newest checkpoint that is whole; none: the directory has no checkpoints. Internal: all of
   // them are damaged. With `model`, FailedPrecondition: it is of another model.

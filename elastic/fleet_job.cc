@@ -93,7 +93,7 @@ class FleetJob {
     door.Attach(nullptr);
     // Before the host goes: workers' last calls and the fleet's events arrive in it.
     parameters_->Stop();
-    lost_parameters_ = AllReduces() ? host.parameters_lost() : parameters_->lost_partitions();
+    lost_parameters_ = host.parameters_lost();
     roster_->StopAll(fleet_);
     master_.reset();
     return outcome;
@@ -199,7 +199,9 @@ class FleetJob {
     hooks.on_event = [&host](const std::string& kind, const std::string& detail) {
       host.AddEvent(kind, detail);
     };
-    hooks.fail = [&host](const Status& cause) { host.Abort(cause); };
+    hooks.fail = [this, &host](const Status& cause) {
+      parameters_->lost_partitions() ? host.LoseParameters(cause) : host.Abort(cause);
+    };
     hooks.cut = [&host](CheckpointManifest* manifest) { return host.SaveCut(manifest); };
     hooks.checkpoint_over = [&host] { host.OnCheckpoint(); };
     parameters_ = std::make_unique<ParameterFleet>(options, std::move(hooks));

@@ -77,6 +77,11 @@ Result<std::optional<JobCheckpoints>> JobCheckpoints::Open(const plan::TrainPlan
   if (!found.ok()) {
     return at(found.status());
   }
+  Result<std::optional<int64_t>> ending = checkpoints.directory_.Ending();
+  if (!ending.ok()) {
+    return at(ending.status());
+  }
+  checkpoints.ending_ = *ending;
   plan::TrainPlan to_run = plan;
   if (found->has_value()) {
     const CheckpointManifest& manifest = (*found)->manifest;

@@ -160,11 +160,13 @@ class Master {
     bool taken = false;  // a worker is writing
   };
   std::optional<WorldCut> TakeWorldCut() { return std::exchange(world_cut_, std::nullopt); }
-  // The job failed because nobody is left who has the parameters: a checkpoint may help.
+  // The job cannot go on because nobody is left who has the parameters: a checkpoint may help. A
+  // master that takes over knows it, too.
   bool parameters_lost() const { return parameters_lost_; }
 
   void Tick(TimePoint now);
-  void Abort(const Status& cause);  // cancelled, or a parameter server is gone
+  void Abort(const Status& cause);  // cancelled, for example
+  void LoseParameters(const Status& cause);
 
   // The job is over: `result` says how.
   bool finished() const { return phase_ == Phase::kSucceeded || phase_ == Phase::kFailed; }

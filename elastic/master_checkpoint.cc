@@ -87,6 +87,11 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   return master;
 }
 
+void Master::LoseParameters(const Status& cause) {
+  parameters_lost_ = true;
+  Abort(cause);
+}
+
 void Master::OfferDraft(const CheckpointDirectory::Draft& draft) {
   world_cut_.emplace();
   world_cut_->draft = draft;

@@ -9,9 +9,6 @@ namespace {
 constexpr double kProgressSeconds = 1.0;
 // Silence and leases are looked at so often; everything else wakes the thread at once.
 constexpr auto kTick = std::chrono::milliseconds(100);
-// Decisions that nobody waits for are written in groups, so often: what a master's death leaves out
-// is done again.
-constexpr double kGroupSeconds = 0.05;
 
 }  // namespace
 
@@ -51,47 +48,6 @@ void MasterHost::Start() {
     master.Start(now);
     return 0;
   });
-}
-
-Status MasterHost::Save() {
-  if (journal_ == nullptr) {
-    return Status();
-  }
-  const MutexLock writing(journal_mutex_);
-  std::string entry;
-  bool anew = false;
-  {
-    const MutexLock lock(mutex_);
-    RETURN_IF_ERROR(saved_);
-    entry = master_.TakeJournal(&anew);
-  }
-  if (entry.empty()) {
-    return Status();
-  }
-  // While this group is being written, the next one gathers.
-  const Status written = journal_->Append(term_, {entry}, anew);
-  if (!written.ok()) {
-    const MutexLock lock(mutex_);
-    saved_ = written;
-    master_.Abort(written);
-    ++changes_;
-    changed_.notify_all();
-  }
-  return written;
-}
-
-// A master that cannot write has nothing to say; the worker asks the next one.
-Status MasterHost::SaveForWorker() {
-  const Status saved = Save();
-  return saved.ok() ? saved : Unavailable(saved.message());
-}
-
-Status MasterHost::Remember(const Placement& placement) {
-  {
-    const MutexLock lock(mutex_);
-    master_.SetPlacement(placement);
-  }
-  return Save();
 }
 
 void MasterHost::NotifyIfMoved(const std::pair<int64_t, size_t>& before) {
@@ -303,17 +259,18 @@ void MasterHost::Abort(const Status& cause) {
   });
 }
 
+void MasterHost::LoseParameters(const Status& cause) {
+  With([&](Master& master, TimePoint) {
+    master.LoseParameters(cause);
+    return 0;
+  });
+}
+
 void MasterHost::AddEvent(const std::string& kind, const std::string& detail) {
   With([&](Master& master, TimePoint) {
     master.AddEvent(kind, detail);
     return 0;
   });
-}
-
-bool MasterHost::ShouldSave(TimePoint now) const {
-  const MutexLock lock(mutex_);
-  return master_.has_actions() || master_.finished() ||
-         SecondsBetween(last_save_, now) >= kGroupSeconds;
 }
 
 void MasterHost::Pump() {

@@ -52,6 +52,7 @@ class MasterHost {
   void Scale(uint32_t workers);
   void OnNotStarted(const std::string& name, const std::string& why);
   void Abort(const Status& cause);
+  void LoseParameters(const Status& cause);
   void AddEvent(const std::string& kind, const std::string& detail);
 
   // What has been decided so far is in the journal when this returns OK. Who comes while another

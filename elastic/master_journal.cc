@@ -86,6 +86,7 @@ void Master::SaveMind(MasterSave* save) const {
   if (rendezvous_.has_value()) {
     SaveWorld(save);
   }
+  save->set_parameters_lost(parameters_lost_);
   if (!result_.ok()) {
     save->set_error_code(static_cast<int>(result_.code()));
     save->set_error(result_.message());
@@ -183,6 +184,7 @@ void Master::RestoreMind(const MasterSave& save, TimePoint now) {
   }
   staleness_.Await(offsets);
   RestoreWorld(save);
+  parameters_lost_ = save.parameters_lost();
   result_ = Status();
   if (save.error_code() != 0) {
     result_ = Status(static_cast<Code>(save.error_code()), save.error())

@@ -38,8 +38,8 @@ void Master::OpenMeeting(TimePoint now) {
   const Rendezvous::World& formed = rendezvous_->world();
   if (formed.beginning != beginning) {
     if (options_.checkpoint_steps > 0) {
-      parameters_lost_ = true;  // there is a better place to begin again from than the start
-      Abort(Unavailable("every worker that had the parameters was lost"));
+      // There is a better place to begin again from than the start.
+      LoseParameters(Unavailable("every worker that had the parameters was lost"));
       return;
     }
     BeginAgain();

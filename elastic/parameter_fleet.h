@@ -79,7 +79,7 @@ class ParameterFleet {
   void RequestCheckpoint();
   // No server is replaced any more.
   void Stop();
-  // After Stop: the fleet failed because the only copy of some partitions was lost.
+  // In Hooks::fail: because the only copy of some partitions was lost.
   bool lost_partitions() const { return over_; }
 
   // The map that workers are shown; version 0 before the first.

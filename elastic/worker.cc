@@ -53,7 +53,9 @@ Status Worker::MakeLoaders() {
   ShardLoader::Options options;
   options.keep_rows = job_.plan.epochs() > 1;
   options.watch = job_.reads;
-  options.checksum = job_.plan.strategy().kind() != plan::Strategy::LOCAL;
+  // Others read the same shards: workers, or whoever goes on from a checkpoint.
+  options.checksum =
+      job_.plan.strategy().kind() != plan::Strategy::LOCAL || job_.plan.has_checkpoints();
   ASSIGN_OR_RETURN(
       loader_, ShardLoader::Make(job_.source, job_.dataset, network_->transform(), split, options));
   if (job_.validation == nullptr) {

@@ -151,7 +151,7 @@ Result<catalog::ModelVersion> Commit(const plan::TrainPlan& plan, catalog::DataS
   return source.models().Put(std::move(version), weights, plan.must_be_new());
 }
 
-// The version that a master of the job before this one has committed.
+// The version that job `job` has committed.
 Result<std::optional<catalog::ModelVersion>> FindCommitted(const plan::TrainPlan& plan,
                                                            catalog::DataSource& source,
                                                            int64_t job) {
@@ -225,6 +225,14 @@ void TellDamaged(const std::optional<elastic::JobCheckpoints>& checkpoints, JobR
   }
 }
 
+// Before the model is stored: from then on the checkpoints are left over.
+void TellEnding(const std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job) {
+  const Status told = checkpoints.has_value() ? checkpoints->Ending(job.id()) : OkStatus();
+  if (!told.ok()) {  // the model counts; the next run may do some of its steps again
+    job.Event("checkpoint_failed", told.message());
+  }
+}
+
 // The model is there: what is left behind would cost the next run of the statement a moment.
 void Finish(std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job) {
   const Status finished = checkpoints.has_value() ? checkpoints->Finish() : OkStatus();
@@ -234,11 +242,22 @@ void Finish(std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job)
 }
 
 // Before there is a job: says from where it goes on, or why it cannot.
-Status LookAtCheckpoints(const plan::TrainPlan& plan, ResultSink& sink) {
-  ASSIGN_OR_RETURN(const std::optional<elastic::JobCheckpoints> checkpoints,
+Status LookAtCheckpoints(const plan::TrainPlan& plan, catalog::DataSource& source,
+                         ResultSink& sink) {
+  ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
                    elastic::JobCheckpoints::Open(plan));
   if (!checkpoints.has_value() || !checkpoints->restore().has_value()) {
     return OkStatus();
+  }
+  if (checkpoints->ending().has_value()) {
+    ASSIGN_OR_RETURN(const auto version, FindCommitted(plan, source, *checkpoints->ending()));
+    if (version.has_value()) {  // everything was lost before they were removed
+      sink.Notice(
+          fmt::format("the checkpoints in '{}' are left over from job {}, which made "
+                      "version {}: they are removed, and the training begins anew",
+                      checkpoints->directory().path(), version->job, version->version));
+      return checkpoints->Finish();
+    }
   }
   for (const std::string& damaged : checkpoints->damaged()) {
     sink.Notice(fmt::format("a damaged checkpoint is passed over: {}", damaged));
@@ -285,6 +304,7 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& wanted, catalog::DataS
   if (job.stop_token().stop_requested()) {  // cancelled at the very end: nothing is committed
     return Cancelled("the training was cancelled");
   }
+  TellEnding(checkpoints, job);
   ASSIGN_OR_RETURN(catalog::ModelVersion version, Commit(plan, source, job, datasets.train->spec(),
                                                          trained.outcome, trained.weights));
   Finish(checkpoints, job);
@@ -312,6 +332,7 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
   succession.journal = &journal;
   succession.committed = version.has_value();
   succession.commit = [&](const elastic::TrainOutcome& outcome) -> Status {
+    TellEnding(checkpoints, job);
     ASSIGN_OR_RETURN(version, Commit(plan, source, job, place.dataset, outcome,
                                      models::SaveWeights(outcome.weights)));
     return OkStatus();
@@ -333,7 +354,7 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   if (!plan.chosen_because().empty()) {
     sink.Notice(plan.chosen_because());
   }
-  RETURN_IF_ERROR(LookAtCheckpoints(plan, sink));
+  RETURN_IF_ERROR(LookAtCheckpoints(plan, context.source, sink));
   catalog::Job description;
   description.kind = "train";
   description.statement = context.statement;

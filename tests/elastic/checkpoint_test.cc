@@ -204,6 +204,37 @@ TEST_F(CheckpointTest, ClearRemovesAllCheckpoints) {
   EXPECT_FALSE(directory.Newest().value().has_value());
 }
 
+TEST_F(CheckpointTest, P12_AManifestThatLacksAPartitionIsNotWhole) {
+  CheckpointDirectory directory = Open();
+  Write(&directory, *Shard(), "whole");
+  const CheckpointDirectory::Draft draft = directory.Begin().value();
+  CheckpointManifest manifest;
+  manifest.model = Model();
+  manifest.partitions = kPartitions;
+  manifest.files = {CheckpointDirectory::WritePartition(draft.path, 0, "one of four").value()};
+  ASSERT_TRUE(directory.Commit(draft, manifest).ok());
+  const auto found = directory.Newest().value();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->manifest.queue_state, "whole");
+  ASSERT_EQ(found->damaged.size(), 1U);
+  EXPECT_NE(found->damaged[0].find("1 of 4 partitions"), std::string::npos);
+}
+
+// Weights of one shape cannot be loaded into another.
+TEST_F(CheckpointTest, E9_AModelOfAnotherShapeIsAnother) {
+  CheckpointDirectory directory = Open();
+  Write(&directory, *Shard());
+  plan::TrainPlan wider = plan_;
+  wider.mutable_model()->mutable_attributes(0)->mutable_numbers()->set_values(0, 17);
+  const auto network = models::Network::Make(wider.model()).value();
+  const auto found = directory.Newest(DescribeModel(wider.model(), *network));
+  ASSERT_FALSE(found.ok());
+  EXPECT_NE(found.status().message().find("another model"), std::string::npos);
+  models::EmbeddingTable table = network_->tables()[0];
+  const std::string shape = std::to_string(table.rows) + " x " + std::to_string(table.dimension);
+  EXPECT_NE(Model().find(shape), std::string::npos) << Model();
+}
+
 TEST_F(CheckpointTest, E9_WrongDirectoriesAreClearErrors) {
   fs::create_directories(path_);
   std::ofstream(path_ / "thesis.tex") << "do not touch";

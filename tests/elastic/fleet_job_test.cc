@@ -89,7 +89,7 @@ TEST(TrainOnFleet, TwoWorkersTwoServersTrainEveryRow) {
 
 // With one worker a push and the next pull follow each other as in one process, however many
 // servers hold the parameters.
-TEST(TrainOnFleet, OneWorkerHasTheBitsOfARunInProcess) {
+TEST(TrainOnFleet, E11_OneWorkerHasTheBitsOfARunInProcess) {
   const auto source = SmallSource(5'000);
   const plan::TrainPlan plan = FleetPlan(1, 1, 2);
   const Result<TrainOutcome> local =

@@ -9,6 +9,7 @@
 
 #include "catalog/dataset.pb.h"
 #include "elastic/job.h"
+#include "tests/elastic/memory_journal.h"
 #include "tests/elastic/small_job.h"
 #include "tests/elastic/thread_fleet.h"
 
@@ -90,8 +91,12 @@ class ResumedJob : public ::testing::Test {
       return TrainInProcess(plan, *source_, data, nullptr, nullptr, {}, events, stop.get_token(),
                             saved);
     }
-    return TrainOnFleet(plan, *source_, fleet, "job1", data, nullptr, nullptr, {}, events,
-                        stop.get_token(), nullptr, {}, saved);
+    Succession succession;
+    succession.journal = &journal_;
+    MasterSeat seat("job1");
+    seat.term = term_;
+    return TrainOnFleet(plan, *source_, fleet, seat, data, nullptr, nullptr, {}, events,
+                        stop.get_token(), nullptr, term_ > 0 ? succession : Succession{}, saved);
   }
   Result<TrainOutcome> Undisturbed(plan::TrainPlan plan) {
     plan.clear_checkpoints();
@@ -138,6 +143,8 @@ class ResumedJob : public ::testing::Test {
   }
 
   fs::path path_;
+  uint64_t term_ = 0;  // of the master; 0: it has no journal
+  MemoryJournal journal_;
   std::unique_ptr<testing::MemorySource> source_ = SmallSource(kRows);
   std::vector<std::string> events_;
 };
@@ -225,6 +232,29 @@ TEST_F(ResumedJob, P16_ALostServerCostsAReplay) {
   ExpectSame(disturbed, undisturbed);
 }
 
+// The parameters are lost, and with them the master that was about to go back: the journal of the
+// next one says that the job has failed, and why.
+TEST_F(ResumedJob, P16_AMasterThatDiesBeforeItGoesBackIsSucceededByOneThatDoes) {
+  const plan::TrainPlan plan = Synchronous(plan::Strategy::PARAMETER_SERVER, 1, 2);
+  const Result<TrainOutcome> undisturbed = Undisturbed(plan);
+  term_ = 1;
+  int written = 0;
+  std::vector<std::string> left;
+  const Result<TrainOutcome> first = Run(plan, 3, [&](ThreadFleet& fleet, const auto& kind) {
+    if (kind == "checkpoint_written" && ++written == 2) {
+      (void)fleet.Stop("job1-ps-1", 0);
+    } else if (kind == "rolled_back") {
+      left = journal_.ReadAll().value();
+    }
+  });
+  ASSERT_FALSE(left.empty()) << first.status().ToString();
+  journal_.Set(left);
+  ++term_;
+  const Result<TrainOutcome> second = Run(plan);
+  EXPECT_THAT(events_, Contains(StartsWith("rolled_back to step ")));
+  ExpectSame(second, undisturbed);
+}
+
 TEST_F(ResumedJob, AllWorkersOfAnAllReduceLostCostAReplay) {
   const plan::TrainPlan plan = Synchronous(plan::Strategy::ALL_REDUCE, 2);
   const Result<TrainOutcome> undisturbed = Undisturbed(plan);
@@ -298,11 +328,106 @@ TEST_F(ResumedJob, GoesOnWithThePlanOfTheCheckpoint) {
 
 TEST_F(ResumedJob, AFinishedJobLeavesNoCheckpoints) {
   const plan::TrainPlan plan = Plan(plan::Strategy::PARAMETER_SERVER, 1);
-  Stopped(plan, 2);
+  Stopped(plan, 1);
   EXPECT_FALSE(Checkpoints().empty());
-  ASSERT_TRUE(JobCheckpoints::Open(plan).value()->Finish().ok());
+  {
+    const JobCheckpoints checkpoints = JobCheckpoints::Open(plan).value().value();
+    EXPECT_FALSE(checkpoints.ending().has_value());
+    ASSERT_TRUE(checkpoints.Ending(5).ok());
+  }
+  {
+    JobCheckpoints checkpoints = JobCheckpoints::Open(plan).value().value();
+    EXPECT_EQ(checkpoints.ending(), 5);
+    ASSERT_TRUE(checkpoints.Finish().ok());
+  }
   EXPECT_TRUE(Checkpoints().empty());
-  EXPECT_FALSE(JobCheckpoints::Open(plan).value()->restore().has_value());
+  const JobCheckpoints checkpoints = JobCheckpoints::Open(plan).value().value();
+  EXPECT_FALSE(checkpoints.restore().has_value());
+  EXPECT_FALSE(checkpoints.ending().has_value());
+}
+
+TEST_F(ResumedJob, OtherDataIsNotGoneOnWith) {
+  const plan::TrainPlan plan = Plan(plan::Strategy::LOCAL, 1);
+  const catalog::DatasetSpec then = Counted(source_->Spec(kRowsPerShard));
+  catalog::DatasetSpec validation = Counted(source_->Spec(kRowsPerShard));
+  const auto continued = [&](const catalog::DatasetSpec& now, const catalog::DatasetSpec& other) {
+    JobCheckpoints checkpoints = JobCheckpoints::Open(plan).value().value();
+    return checkpoints.DataToRun(now, &other);
+  };
+  {
+    JobCheckpoints checkpoints = JobCheckpoints::Open(plan).value().value();
+    ASSERT_TRUE(checkpoints.DataToRun(then, &validation).ok());
+    CheckpointDirectory directory = checkpoints.directory();
+    ASSERT_TRUE(directory.Commit(directory.Begin().value(), checkpoints.Manifest()).ok());
+  }
+  // Statistics may cut it in another way now; the ranges of the checkpoint stay.
+  const Result<catalog::DatasetSpec> same = continued(source_->Spec(kRowsPerShard / 2), validation);
+  EXPECT_FALSE(same.ok()) << "not counted";
+  const auto cut_again = continued(Counted(source_->Spec(kRowsPerShard / 2)), validation);
+  ASSERT_TRUE(cut_again.ok()) << cut_again.status().ToString();
+  EXPECT_EQ(cut_again->shards_size(), then.shards_size());
+  const auto refusal = [&](const catalog::DatasetSpec& now, const catalog::DatasetSpec& other) {
+    const Status status = continued(now, other).status();
+    EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+    return status.ok() ? "" : status.diagnostics().front().detail;
+  };
+  catalog::DatasetSpec now = then;
+  now.set_counted_rows(kRows - 1);
+  EXPECT_THAT(refusal(now, validation), HasSubstr("had 6000 rows then and has 5999"));
+  EXPECT_THAT(refusal(then, now), HasSubstr("had 6000 rows then and has 5999"));
+  now = then;
+  now.mutable_columns()->RemoveLast();
+  EXPECT_THAT(refusal(now, validation), HasSubstr("had 4 columns then and has 3"));
+  now = then;
+  now.mutable_columns(1)->set_name("z");
+  EXPECT_THAT(refusal(now, validation), HasSubstr("column 'z' was 'b' then"));
+  now = then;
+  now.mutable_columns(1)->set_type(static_cast<int>(DataType::kInt64));
+  EXPECT_THAT(refusal(now, validation), HasSubstr("or of another type"));
+  now = then;
+  now.set_cut(catalog::DatasetSpec::ROWID);
+  EXPECT_THAT(refusal(now, validation), HasSubstr("the rows were cut by"));
+}
+
+// As many rows as before, and the same ones, but two of them have changed places: what the
+// checkpoint knows of each shard tells, as soon as it is read in another epoch.
+TEST_F(ResumedJob, S16_RowsThatHaveMovedEndTheJob) {
+  for (const auto kind : {plan::Strategy::PARAMETER_SERVER, plan::Strategy::LOCAL}) {
+    fs::remove_all(path_);
+    source_ = SmallSource(kRows);
+    const plan::TrainPlan plan = Plan(kind, 1);
+    const auto epoch = [&] {
+      return JobCheckpoints::Open(plan).value()->restore()->manifest.epoch;
+    };
+    do {
+      Stopped(plan, 1);
+    } while (epoch() < 2);
+    ASSERT_LT(epoch(), plan.epochs());
+    std::vector<std::vector<double>> rows = SmallRows(kRows);
+    std::swap(rows[3], rows[3 + kRowsPerShard]);
+    source_ =
+        std::make_unique<testing::MemorySource>(std::vector<std::string>{"a", "b", "c", "y"}, rows);
+    const Status status = Run(plan).status();
+    EXPECT_EQ(status.code(), Code::kAborted);
+    EXPECT_THAT(status.ToString(), HasSubstr("was read twice and was not the same"));
+  }
+}
+
+// The disk is full for a while: the next checkpoint is asked for all the same.
+TEST_F(ResumedJob, AFolderThatIsGoneForAWhileCostsCheckpointsOnly) {
+  const plan::TrainPlan plan = Synchronous(plan::Strategy::ALL_REDUCE, 2);
+  bool failed = false;
+  const Result<TrainOutcome> outcome = Run(plan, 0, [&](ThreadFleet&, const auto& kind) {
+    if (kind == "world_formed") {
+      fs::remove_all(path_);
+    } else if (kind == "checkpoint_failed" && !failed) {
+      failed = true;
+      fs::create_directories(path_);
+    }
+  });
+  ExpectEveryRow(outcome);
+  EXPECT_TRUE(failed);
+  EXPECT_GE(Count("checkpoint_written"), 1);
 }
 
 }  // namespace

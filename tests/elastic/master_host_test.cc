@@ -2,30 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/elastic/memory_journal.h"
 #include "tests/elastic/queue_steps.h"
 
 namespace sluice::elastic {
 namespace {
-
-class MemoryJournal final : public JournalStore {
- public:
-  Result<int64_t> BeginTerm() override { return ++term_; }
-  Status Append(int64_t term, const std::vector<std::string>& entries, bool anew) override {
-    if (term != term_) {
-      return Status(Code::kAborted, "another master has taken over");
-    }
-    if (anew) {
-      entries_.clear();
-    }
-    entries_.insert(entries_.end(), entries.begin(), entries.end());
-    return Status();
-  }
-  Result<std::vector<std::string>> ReadAll() override { return entries_; }
-
- private:
-  int64_t term_ = 0;
-  std::vector<std::string> entries_;
-};
 
 class MasterHostTest : public ::testing::Test {
  protected:

@@ -76,6 +76,32 @@ class MasterTest : public ::testing::Test {
     }
   }
 
+  Incarnation Worker(size_t i) const { return started_[i].incarnation; }
+  // All-reduce: a worker comes to a meeting.
+  WorldAnswer Meet(size_t i, int64_t closed, const RoundPosition& position, int64_t meeting,
+                   int64_t world) {
+    WorldArrival arrival;
+    arrival.at.address = "unix:" + std::to_string(i);
+    arrival.at.closed = closed;
+    arrival.at.meeting = meeting;
+    arrival.at.world = world;
+    arrival.position = position;
+    return *master_->Meet(Worker(i), arrival, At(2));
+  }
+  // Both lanes after so many batches of 25 rows.
+  static RoundPosition After(const std::vector<Task>& lanes, int64_t step, bool over) {
+    RoundPosition position{lanes[0].epoch, lanes[0].round, step, {}};
+    for (const Task& lane : lanes) {
+      TaskReport report;
+      report.task = lane.id;
+      report.next_batch = step;
+      report.rows = 25 * step;
+      report.done = report.end_of_shard = over;
+      position.lanes.push_back(report);
+    }
+    return position;
+  }
+
   Master::Options options_;
   std::unique_ptr<Master> master_;
   std::vector<Master::Action> started_, stopped_, kept_;

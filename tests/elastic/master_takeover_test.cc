@@ -36,8 +36,6 @@ class MasterTakeOver : public MasterTest {
     ASSERT_EQ(started_.size(), 2U) << "nobody is replaced";
     ASSERT_TRUE(stopped_.empty());
   }
-  Incarnation Worker(size_t i) const { return started_[i].incarnation; }
-
   int64_t term_ = 1;
   std::vector<std::string> journal_;
 };
@@ -86,29 +84,6 @@ class WorldTakeOver : public MasterTakeOver {
     options_.queue.lanes = 2;
     Rendezvous::Options& meetings = options_.all_reduce.emplace();
     meetings.expected_members = 2;
-  }
-  WorldAnswer Meet(size_t i, int64_t closed, const RoundPosition& position, int64_t meeting,
-                   int64_t world) {
-    WorldArrival arrival;
-    arrival.at.address = "unix:" + std::to_string(i);
-    arrival.at.closed = closed;
-    arrival.at.meeting = meeting;
-    arrival.at.world = world;
-    arrival.position = position;
-    return *master_->Meet(Worker(i), arrival, At(2));
-  }
-  // Both lanes after so many batches of 25 rows.
-  static RoundPosition After(const std::vector<Task>& lanes, int64_t step, bool over) {
-    RoundPosition position{lanes[0].epoch, lanes[0].round, step, {}};
-    for (const Task& lane : lanes) {
-      TaskReport report;
-      report.task = lane.id;
-      report.next_batch = step;
-      report.rows = 25 * step;
-      report.done = report.end_of_shard = over;
-      position.lanes.push_back(report);
-    }
-    return position;
   }
 };
 

@@ -54,15 +54,24 @@ class World {
         std::optional<CheckpointDirectory::Found> restore = std::nullopt,
         double silence_seconds = 1000)
       : plan_(plan), network_(network) {
-    ParameterFleet::Options options;
-    options.servers = servers;
-    options.partitions = kPartitions;
-    options.replicas = true;
-    options.token = kToken;
-    options.silence_seconds = silence_seconds;
-    options.checkpoints = std::move(checkpoints);
-    options.model = DescribeModel(plan.model(), network);
-    options.restore = std::move(restore);
+    options_.servers = servers;
+    options_.partitions = kPartitions;
+    options_.replicas = true;
+    options_.token = kToken;
+    options_.silence_seconds = silence_seconds;
+    options_.checkpoints = std::move(checkpoints);
+    options_.model = DescribeModel(plan.model(), network);
+    options_.restore = std::move(restore);
+    StartFleet();
+    Await([this] { return fleet_->map().version > 0; });
+  }
+  ~World() {
+    fleet_->Stop();
+    const std::lock_guard lock(mutex_);
+    doors_.clear();
+  }
+
+  void StartFleet() {
     ParameterFleet::Hooks hooks;
     hooks.start = [this](ServerId id) {
       if (id == deaf_) {
@@ -84,14 +93,25 @@ class World {
       manifest->queue_state = std::to_string(pushed_.load());
       return Status();
     };
-    fleet_ = std::make_unique<ParameterFleet>(options, std::move(hooks));
+    hooks.remember = [this](const Placement& placement) {
+      options_.placement = placement;
+      return Status();
+    };
+    fleet_ = std::make_unique<ParameterFleet>(options_, std::move(hooks));
     fleet_->Start();
-    Await([this] { return fleet_->map().version > 0; });
   }
-  ~World() {
-    fleet_->Stop();
-    const std::lock_guard lock(mutex_);
-    doors_.clear();
+  // The master has died; what it had begun goes on being `halfway`.
+  void TakeOver(const std::function<void()>& halfway) {
+    fleet_.reset();
+    halfway();
+    ++options_.term;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [id, door] : doors_) {
+        options_.living.push_back(id);
+      }
+    }
+    StartFleet();
   }
 
   void Start(ServerId id) {
@@ -157,8 +177,13 @@ class World {
   }
   std::string Bits() { return models::SaveWeights(fleet_->Collect(network_).value()); }
   ParameterFleet& fleet() { return *fleet_; }
+  // As the job's first master orders it.
+  static Status Order(const PartitionMap& map, ServerId server, ParameterControl::Phase phase) {
+    return ParameterControl(kToken, 1, {}).Install(map.servers.at(server), map, phase);
+  }
 
  private:
+  ParameterFleet::Options options_;
   const plan::TrainPlan& plan_;
   const models::Network& network_;
   mutable std::mutex mutex_;
@@ -219,6 +244,30 @@ TEST_F(ParameterFleetTest, P11_P14_ACutThroughRunningTrainingIsConsistent) {
     ASSERT_TRUE(restored.Push(*again, batch).ok());
   }
   EXPECT_EQ(restored.Bits(), bits);
+}
+
+// A master died between the two rounds of a map that it had tried for the third time: one server
+// stands still, the other goes by that map already. The successor installs the map that everybody
+// knows once more, under a version that nobody has seen with another one.
+TEST_F(ParameterFleetTest, K20_AMapThatAMasterLeftHalfwayIsInstalledAnew) {
+  World world(plan_, *network_, 2, std::nullopt);
+  const auto worker = world.Worker();
+  ASSERT_TRUE(world.Push(*worker, 0).ok());
+  const PartitionMap known = world.fleet().map();
+  PartitionMap halfway = known;
+  halfway.version += 3;
+  std::swap(halfway.primary, halfway.backup);
+  world.TakeOver([&] {
+    for (const ServerId server : {0U, 1U}) {
+      ASSERT_TRUE(World::Order(halfway, server, ParameterControl::Phase::kFreeze).ok());
+    }
+    ASSERT_TRUE(World::Order(halfway, 1, ParameterControl::Phase::kAdopt).ok());
+  });
+  world.Await([&] { return world.fleet().map().version > known.version; });
+  const PartitionMap now = world.fleet().map();
+  ASSERT_GT(now.version, halfway.version) << "two maps of one version";
+  EXPECT_EQ(now.primary, known.primary);
+  ASSERT_TRUE(world.Push(*worker, 1).ok());
 }
 
 // A server that hangs while it is filled: it is given up after its silence, not after the deadlines

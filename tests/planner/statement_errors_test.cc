@@ -261,7 +261,7 @@ TEST_F(StatementErrors, TargetsOfColumnClauses) {
               ElementsAre(HasSubstr("EMBEDDING is not supported in XGBoost models")));
 }
 
-TEST_F(StatementErrors, Fleets) {
+TEST_F(StatementErrors, E10_FlagsOfFleetsThatExcludeEachOther) {
   const std::string head = "SELECT * FROM t TO TRAIN DNNClassifier WITH model.hidden_units=[4], ";
   const std::string tail = " LABEL income INTO m";
   EXPECT_THAT(Errors(head + "engine.min_workers=4, engine.max_workers=2" + tail),

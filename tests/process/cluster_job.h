@@ -25,7 +25,8 @@
 
 namespace sluice::executor {
 
-// Statements whose trainings run as processes of the real binary, over a SQLite file.
+// Statements whose trainings run as processes of the real binary, over a SQLite file, or over a
+// PostgreSQL where a test asks for one.
 class ClusterJobs : public ::testing::Test {
  protected:
   static constexpr int64_t kRows = 60'000;
@@ -34,6 +35,10 @@ class ClusterJobs : public ::testing::Test {
     std::string pattern = ::testing::TempDir() + "/sluice-cluster-XXXXXX";
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
+    url_ = "sqlite:" + folder_.string() + "/test.db";
+    MakePoints();
+  }
+  void MakePoints() {
     source_ = Open();
     const Status made =
         source_
@@ -62,7 +67,7 @@ class ClusterJobs : public ::testing::Test {
   std::unique_ptr<catalog::DataSource> Open() const {
     return catalog::OpenDataSource(Url()).value();
   }
-  std::string Url() const { return "sqlite:" + folder_.string() + "/test.db"; }
+  const std::string& Url() const { return url_; }
 
   static std::string TrainText(const std::string& model, const std::string& attributes) {
     return "SELECT a, b, y FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[8], " +
@@ -118,6 +123,7 @@ class ClusterJobs : public ::testing::Test {
   }
 
   std::filesystem::path folder_;
+  std::string url_;
   std::unique_ptr<catalog::DataSource> source_;
 };
 

@@ -1,0 +1,227 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/elastic/master_steps.h"
+
+// When a master wants a checkpoint, and how another one goes on from the cut. Shards have four
+// batches of 25 rows.
+namespace sluice::elastic {
+namespace {
+
+class MasterCheckpoint : public MasterTest {
+ protected:
+  MasterCheckpoint() { options_.checkpoint_steps = 4; }
+  void DoShard(double now) {
+    const std::optional<Task> task = Take(Worker(0), now);
+    ASSERT_TRUE(task.has_value());
+    ASSERT_TRUE(master_->Report(Worker(0), Done(*task), At(now)).ok());
+  }
+  // That one was asked for since the last call.
+  bool Begun() {
+    kept_.clear();
+    Collect();
+    return std::any_of(kept_.begin(), kept_.end(), [](const Master::Action& action) {
+      return action.kind == Master::Action::Kind::kCheckpoint;
+    });
+  }
+  // The job is killed; the same statement goes on from what a checkpoint has of it now.
+  void Resume() {
+    CheckpointManifest manifest;
+    master_->SaveCut(&manifest);
+    Result<std::unique_ptr<Master>> other = Master::Resume(options_, manifest.queue_state, At(50));
+    ASSERT_TRUE(other.ok()) << other.status().ToString();
+    master_ = std::move(*other);
+    started_.clear();
+    kept_.clear();
+    master_->Start(At(50));
+    Collect();
+    ASSERT_EQ(started_.size(), 2U);
+  }
+};
+
+TEST_F(MasterCheckpoint, IsBegunAfterSoManyStepsAndAPause) {
+  options_.queue.shards = 20;
+  options_.checkpoint_steps = 8;
+  Start();
+  DoShard(1);
+  EXPECT_FALSE(Begun());
+  DoShard(1);
+  EXPECT_TRUE(Begun());
+  DoShard(1);
+  DoShard(2);
+  EXPECT_FALSE(Begun()) << "one at a time";
+  master_->OnCheckpoint(At(11));  // it has taken ten seconds
+  DoShard(12);
+  EXPECT_FALSE(Begun()) << "and the next one comes after ten seconds more";
+  DoShard(22);
+  EXPECT_TRUE(Begun());
+  master_->OnCheckpoint(At(22));
+  DoShard(30);
+  EXPECT_FALSE(Begun()) << "steps are counted from the last one on";
+  DoShard(30);
+  EXPECT_TRUE(Begun());
+}
+
+TEST_F(MasterCheckpoint, P16_ASuccessorHandsOutWhatWasOpenAboveTheOldTasks) {
+  options_.checkpoint_steps = 8;
+  Start();
+  DoShard(1);
+  const Task open = *Take(Worker(0));
+  const Incarnation last = Worker(1);
+  Resume();
+  EXPECT_EQ(Count("resumed"), 1);
+  EXPECT_GT(Worker(0), last + 1'000'000) << "more may have been started after the cut";
+  const Task again = *Take(Worker(0), 51);
+  EXPECT_EQ(again.shard, open.shard) << "what was begun comes first";
+  EXPECT_GT(again.attempt, open.attempt + 1'000);
+  EXPECT_GT(again.id, open.id + 1'000);
+}
+
+TEST_F(MasterCheckpoint, TheStepsOfTheCutAreOnTheDisk) {
+  options_.checkpoint_steps = 8;
+  Start();
+  DoShard(1);
+  DoShard(1);
+  EXPECT_TRUE(Begun());
+  Resume();
+  DoShard(51);
+  EXPECT_FALSE(Begun()) << "four steps after the one that it goes on from";
+  DoShard(51);
+  EXPECT_TRUE(Begun());
+}
+
+TEST_F(MasterCheckpoint, NobodyWaitsForTheDeadWorkersOfTheCut) {
+  options_.staleness = 2;
+  Start();
+  for (size_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(Take(Worker(i)).has_value());
+    ASSERT_TRUE(*master_->MayBegin(Worker(i), 0, At(1)));
+  }
+  Resume();
+  ASSERT_TRUE(Take(Worker(0), 51).has_value());
+  for (int64_t pushed = 0; pushed < 4; ++pushed) {
+    EXPECT_TRUE(*master_->MayBegin(Worker(0), pushed, At(51))) << pushed;
+  }
+}
+
+TEST_F(MasterCheckpoint, E2_AnEvaluationAtTheCutIsBegunAgain) {
+  options_.evaluation_shards = 4;
+  Start();
+  for (int shard = 0; shard < 4; ++shard) {
+    DoShard(1);
+  }
+  const std::optional<Task> first = Take(Worker(0));
+  ASSERT_TRUE(first.has_value());
+  const Task evaluation = *first;
+  ASSERT_EQ(evaluation.kind, Task::Kind::kEvaluate);
+  Resume();
+  const std::optional<Task> again = Take(Worker(0), 51);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->kind, Task::Kind::kEvaluate);
+  EXPECT_LT(again->id, evaluation.id - 1'000) << "an old report is not taken for a new one";
+}
+
+TEST_F(MasterCheckpoint, E6_WeightsThatWereToBeKeptAreKeptAfterTheCut) {
+  options_.patience = 1;
+  options_.metric = "loss";
+  Start();
+  FinishEpoch(Worker(0));
+  Resume();
+  ASSERT_FALSE(kept_.empty());
+  EXPECT_EQ(kept_.back().kind, Master::Action::Kind::kKeepWeights);
+  EXPECT_FALSE(Take(Worker(0), 51).has_value()) << "before that nobody trains on";
+  master_->OnWeightsKept(At(51));
+  EXPECT_TRUE(Take(Worker(0), 51).has_value());
+}
+
+class WorldCheckpoint : public MasterCheckpoint {
+ protected:
+  WorldCheckpoint() {
+    options_.queue.lanes = 2;
+    options_.checkpoint_steps = 1;
+    Rendezvous::Options& meetings = options_.all_reduce.emplace();
+    meetings.expected_members = 2;
+  }
+  // A world whose rank 0 is writing into draft `a`.
+  void BeginToWrite() {
+    Start();
+    Meet(0, Rendezvous::kNoState, {}, 0, 0);
+    world_ = Meet(1, Rendezvous::kNoState, {}, 0, 0);
+    ASSERT_EQ(world_.work, WorldAnswer::Work::kTrain);
+    ASSERT_TRUE(Step(1).draft.empty());
+    ASSERT_TRUE(Begun());
+    master_->OfferDraft({1, "a"});
+    ASSERT_EQ(Step(2).draft, "a");
+  }
+  StepAnswer Step(int64_t step) {
+    return master_
+        ->ReportStep(Worker(0), world_.world.id, step, After(world_.lanes, step, false), At(3))
+        .value();
+  }
+  bool Committed() {
+    kept_.clear();
+    Collect();
+    return !kept_.empty() && kept_.back().kind == Master::Action::Kind::kCommitCheckpoint;
+  }
+  WorldAnswer world_;
+};
+
+TEST_F(WorldCheckpoint, IsCommittedWhenItsDraftIsWritten) {
+  BeginToWrite();
+  EXPECT_TRUE(Step(3).draft.empty()) << "one writes";
+  master_->Written("z", CheckpointManifest::File{}, At(4));
+  EXPECT_FALSE(Committed()) << "a draft that was given up";
+  master_->Written("a", CheckpointManifest::File{0, "partition-0", 0, 9, 7}, At(4));
+  EXPECT_TRUE(Committed());
+  const std::optional<Master::WorldCut> cut = master_->TakeWorldCut();
+  ASSERT_TRUE(cut.has_value());
+  EXPECT_EQ(cut->manifest.steps, 2) << "of the step at which the draft was taken";
+  EXPECT_EQ(cut->manifest.files.at(0).crc, 7U);
+}
+
+TEST_F(WorldCheckpoint, ADiskThatTakesNothingIsToldAndTriedAgain) {
+  BeginToWrite();
+  master_->Written("a", Result<CheckpointManifest::File>(Unavailable("the disk is full")), At(4));
+  EXPECT_FALSE(Committed());
+  EXPECT_EQ(Count("checkpoint_failed"), 1);
+  EXPECT_FALSE(master_->TakeWorldCut().has_value());
+  ASSERT_TRUE(
+      master_->ReportStep(Worker(0), world_.world.id, 3, After(world_.lanes, 3, false), At(9))
+          .ok());
+  EXPECT_TRUE(Begun());
+}
+
+// When the members meet anew, whoever was writing may be gone; what nobody has begun is still
+// wanted.
+TEST_F(WorldCheckpoint, ANewWorldDropsOnlyWhatIsBeingWritten) {
+  BeginToWrite();
+  master_->OnExit(started_[1].name, ExitClass::kPreempted, "gone", At(4));
+  const RoundPosition position = After(world_.lanes, 2, false);
+  Meet(0, 2, position, world_.world.meeting, world_.world.id);
+  Collect();
+  EXPECT_EQ(Count("checkpoint_failed"), 1);
+  EXPECT_FALSE(master_->TakeWorldCut().has_value());
+
+  master_->OfferDraft({2, "b"});
+  Meet(2, Rendezvous::kNoState, {}, 0, 0);
+  Meet(0, 2, position, world_.world.meeting + 1, world_.world.id + 1);
+  Collect();
+  EXPECT_EQ(Count("checkpoint_failed"), 1);
+  EXPECT_TRUE(master_->TakeWorldCut().has_value());
+}
+
+TEST_F(WorldCheckpoint, LostParametersAreKnownToTheNextMaster) {
+  options_.queue.journal = true;
+  BeginToWrite();
+  std::vector<std::string> journal = {master_->TakeJournal()};
+  master_->LoseParameters(Unavailable("every worker that had the parameters was lost"));
+  journal.push_back(master_->TakeJournal());
+  const auto next = Master::TakeOver(options_, 2, journal, {}, At(5)).value();
+  EXPECT_TRUE(next->finished());
+  EXPECT_EQ(next->result().code(), Code::kUnavailable);
+  EXPECT_TRUE(next->parameters_lost()) << "a checkpoint may help";
+}
+
+}  // namespace
+}  // namespace sluice::elastic

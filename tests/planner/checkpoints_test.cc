@@ -1,0 +1,62 @@
+#include "planner/checkpoints.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "catalog/data_source.h"
+#include "fake_source.h"
+#include "parser/parser.h"
+#include "planner/plan.pb.h"
+#include "planner/planner.h"
+
+namespace sluice::planner {
+namespace {
+
+class CheckpointsOfAPlan : public ::testing::Test {
+ protected:
+  CheckpointsOfAPlan() { source_.tables["t"] = SmallCensus(400); }
+  Result<plan::Plan> Train(const std::string& model, const std::string& attributes) {
+    ASSIGN_OR_RETURN(const auto parsed, parser::Parse("SELECT * FROM t TO TRAIN " + model +
+                                                      " WITH engine.checkpoint_dir='/c'" +
+                                                      attributes + " LABEL income INTO m"));
+    return MakePlan(std::get<parser::TrainStatement>(parsed.at(0)), source_, {});
+  }
+  plan::Checkpoints Of(const std::string& attributes) {
+    const Result<plan::Plan> plan = Train("LinearClassifier", attributes);
+    EXPECT_TRUE(plan.ok()) << plan.status().ToString();
+    return plan.ok() ? plan->train().checkpoints() : plan::Checkpoints();
+  }
+  FakeSource source_;
+};
+
+// Who goes on may have other processes, and other checkpoints, but not another training.
+TEST_F(CheckpointsOfAPlan, P11_TheSameTrainingMayHaveOtherProcesses) {
+  const std::string statement = Of("").statement();
+  EXPECT_FALSE(statement.empty());
+  for (const char* other : {", engine.num_workers=3", ", engine.max_workers=2, engine.num_ps=2",
+                            ", engine.priority=3", ", train.save_checkpoints_steps=7"}) {
+    EXPECT_EQ(Of(other).statement(), statement) << other;
+  }
+  for (const char* other : {", train.batch_size=7", ", engine.seed=5", ", train.epoch=3"}) {
+    EXPECT_NE(Of(other).statement(), statement) << other;
+  }
+}
+
+TEST_F(CheckpointsOfAPlan, P13_SayHowOftenAndHowMany) {
+  const plan::Checkpoints some =
+      Of(", train.save_checkpoints_steps=7, engine.keep_checkpoint_max=3");
+  EXPECT_EQ(some.directory(), "/c");
+  EXPECT_EQ(some.every_steps(), 7);
+  EXPECT_EQ(some.keep(), 3U);
+  EXPECT_EQ(Of(", engine.keep_checkpoint_max=0").keep(), 0U);
+}
+
+TEST_F(CheckpointsOfAPlan, E9_TreesKeepNone) {
+  const Status status = Train("xgboost.gbtree", "").status();
+  EXPECT_NE(status.ToString().find("boosted trees keep no checkpoints"), std::string::npos)
+      << status.ToString();
+}
+
+}  // namespace
+}  // namespace sluice::planner
