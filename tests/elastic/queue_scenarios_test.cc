@@ -2,9 +2,12 @@
 // master_scenarios_test.cc and tests/process.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 #include <random>
 #include <set>
+#include <vector>
 
 #include "tests/elastic/queue_steps.h"
 
@@ -354,6 +357,42 @@ TEST(QueueScenario, S18_AThousandTasksAndEveryThirdHolderIsKilled) {
     }
   }
   EXPECT_EQ(queue.totals().rows, 20'000);
+  EXPECT_TRUE(queue.CheckLedger().ok());
+}
+
+// How fast it is, bench/queue_bench says; a queue that searched through its holders would not come
+// to this test's end.
+TEST(QueueScenario, S22_TenThousandWorkersShareAQueue) {
+  constexpr int64_t kShards = 200'000;
+  constexpr Incarnation kWorkers = 10'000;
+  TaskQueue queue(QueueOf(kShards));
+  std::vector<std::optional<Task>> held(kWorkers + 1);
+  std::vector<int> trained(kShards, 0);
+  TimePoint now = kNow;
+  Incarnation next = kWorkers;  // who comes for those that are gone
+  std::vector<Incarnation> who(kWorkers + 1);
+  std::iota(who.begin(), who.end(), Incarnation{0});
+  for (int round = 0; !queue.EpochDone(); ++round, now += std::chrono::milliseconds(10)) {
+    ASSERT_LT(round, 100);
+    for (size_t worker = 1; worker <= kWorkers; ++worker) {
+      held[worker] = queue.Take(who[worker], now);
+    }
+    for (size_t worker = 1; worker <= kWorkers; ++worker) {
+      if (!held[worker].has_value()) {
+        continue;
+      }
+      if (worker % 100 == static_cast<size_t>(round)) {
+        queue.ReleaseAll(who[worker]);
+        who[worker] = ++next;
+        continue;
+      }
+      ASSERT_TRUE(queue.Report(who[worker], Trained(*held[worker], 1, 2), now).ok());
+      ASSERT_TRUE(queue.Report(who[worker], Trained(*held[worker], 2, 2), now).ok());
+      ++trained[static_cast<size_t>(held[worker]->shard)];
+    }
+  }
+  EXPECT_EQ(std::count(trained.begin(), trained.end(), 1), kShards);
+  EXPECT_EQ(queue.totals().rows, 20 * kShards);
   EXPECT_TRUE(queue.CheckLedger().ok());
 }
 
