@@ -18,8 +18,10 @@ constexpr auto kTick = std::chrono::milliseconds(200);
 constexpr int kFailedStarts = 8;
 // Versions of maps begin here in each term: above all that the masters before may have tried.
 constexpr int kVersionBitsOfATerm = 32;
-// How long the end of an epoch, or of the job, waits for servers to be replaced.
+// How long the end of an epoch, or of the job, waits for a server to answer or to be replaced. One
+// that only slept for a while is asked again, so often.
 constexpr auto kPatience = std::chrono::seconds(30);
+constexpr auto kAskAgain = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -259,40 +261,41 @@ Result<bool> ParameterFleet::StartMissing() {
   return missing > 0;
 }
 
-Status ParameterFleet::AwaitMap(uint64_t newer_than) {
-  MutexLock lock(mutex_);
-  const auto until = std::chrono::steady_clock::now() + kPatience;
-  while (map_.version <= newer_than) {
-    RETURN_IF_ERROR(failed_);
-    if (stop_.stop_requested() ||
-        changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
-      return Unavailable("the parameter servers do not come back");
-    }
-  }
-  return Status();
-}
-
-Status ParameterFleet::Keep() {
+Status ParameterFleet::AskAll(const std::function<Status(const PartitionMap&)>& ask) {
+  uint64_t version = 0;
+  auto until = std::chrono::steady_clock::now();
   for (;;) {
     const PartitionMap now = map();
-    const Status status = control_.Keep(now);
+    if (now.version > version) {
+      version = now.version;
+      until = std::chrono::steady_clock::now() + kPatience;
+    }
+    Status status = ask(now);
     if (status.code() != Code::kUnavailable && status.code() != Code::kNotFound) {
       return status;
     }
-    RETURN_IF_ERROR(AwaitMap(now.version));
+    MutexLock lock(mutex_);
+    RETURN_IF_ERROR(failed_);
+    if (stop_.stop_requested() || std::chrono::steady_clock::now() >= until) {
+      return Unavailable("the parameter servers do not come back").Detail(status.message());
+    }
+    if (map_.version == version) {
+      changed_.wait_for(lock.native(), kAskAgain);
+    }
   }
 }
 
+Status ParameterFleet::Keep() {
+  return AskAll([this](const PartitionMap& now) { return control_.Keep(now); });
+}
+
 Result<models::NetworkWeights> ParameterFleet::Collect(const models::Network& network) {
-  for (;;) {
-    const PartitionMap now = map();
-    Result<models::NetworkWeights> weights = control_.Collect(now, network);
-    if (weights.status().code() != Code::kUnavailable &&
-        weights.status().code() != Code::kNotFound) {
-      return weights;
-    }
-    RETURN_IF_ERROR(AwaitMap(now.version));
-  }
+  models::NetworkWeights collected;
+  RETURN_IF_ERROR(AskAll([&](const PartitionMap& now) -> Status {
+    ASSIGN_OR_RETURN(collected, control_.Collect(now, network));
+    return Status();
+  }));
+  return collected;
 }
 
 }  // namespace sluice::elastic

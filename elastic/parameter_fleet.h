@@ -116,8 +116,8 @@ class ParameterFleet {
   Result<bool> CheckpointIfDue();
   Status TakeCut(const CheckpointDirectory::Draft& draft);
   Status SnapshotAll(const PartitionMap& map) const;
-  // Waits for a map that is newer.
-  Status AwaitMap(uint64_t newer_than);
+  // With each new map, and again while there is none: a server may only have slept.
+  Status AskAll(const std::function<Status(const PartitionMap&)>& ask);
 
   Options options_;
   const Hooks hooks_;

@@ -62,6 +62,9 @@ class World {
     options_.checkpoints = std::move(checkpoints);
     options_.model = DescribeModel(plan.model(), network);
     options_.restore = std::move(restore);
+    std::string folder = fs::temp_directory_path() / "sluice-servers-XXXXXX";
+    EXPECT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
     StartFleet();
     Await([this] { return fleet_->map().version > 0; });
   }
@@ -69,6 +72,7 @@ class World {
     fleet_->Stop();
     const std::lock_guard lock(mutex_);
     doors_.clear();
+    fs::remove_all(folder_);
   }
 
   void StartFleet() {
@@ -119,14 +123,18 @@ class World {
     options.partitions = kPartitions;
     options.empty = true;
     auto shard = ParameterShard::Make(plan_.model(), network_, options, nullptr).value();
-    auto door = ParameterServer::Start({"127.0.0.1", kToken, id, nullptr}, *shard).value();
-    const std::string address = door->address();
     {
       const std::lock_guard lock(mutex_);
       shards_[id] = std::move(shard);
-      doors_[id] = std::move(door);
     }
-    EXPECT_TRUE(fleet_->OnRegistered(id, address));
+    EXPECT_TRUE(fleet_->OnRegistered(id, Open(id)));
+  }
+  // The door of a server that has its parameters, at its own address.
+  std::string Open(ServerId id) {
+    const std::lock_guard lock(mutex_);
+    const std::string address = Address(id);
+    doors_[id] = ParameterServer::Start({address, kToken, id, nullptr}, *shards_[id]).value();
+    return address;
   }
   // Server `id` will take connections and never answer; nor does it tell the fleet that it lives.
   void StartDeaf(ServerId id) { deaf_ = id; }
@@ -134,7 +142,7 @@ class World {
   void Beat() {
     const std::lock_guard lock(mutex_);
     for (const auto& [id, door] : doors_) {
-      (void)fleet_->OnRegistered(id, door->address());
+      (void)fleet_->OnRegistered(id, Address(id));
     }
   }
   void Kill(ServerId id) {
@@ -183,6 +191,10 @@ class World {
   }
 
  private:
+  std::string Address(ServerId id) const {
+    return "unix:" + folder_.string() + "/" + std::to_string(id);
+  }
+
   ParameterFleet::Options options_;
   const plan::TrainPlan& plan_;
   const models::Network& network_;
@@ -193,6 +205,7 @@ class World {
   std::atomic<int64_t> pushed_ = 0;
   std::atomic<ServerId> deaf_ = kNoServer;
   SilentListener silent_;
+  fs::path folder_;
   std::unique_ptr<ParameterFleet> fleet_;
 };
 
@@ -296,6 +309,19 @@ TEST_F(ParameterFleetTest, AServerThatHangsWhileItIsFilledIsGivenUp) {
   EXPECT_LT(longest.count(), 10) << "a call's own patience is 15 seconds, the silence 1";
   EXPECT_FALSE(world.fleet().map().servers.contains(2));
   ASSERT_TRUE(world.Push(*worker, batch).ok());
+}
+
+TEST_F(ParameterFleetTest, AServerThatDoesNotAnswerForAMomentIsAskedAgain) {
+  World world(plan_, *network_, 1, {});
+  const std::string bits = world.Bits();
+  const uint64_t version = world.fleet().map().version;
+  world.Kill(world.fleet().map().primary[0]);  // nobody tells the fleet
+  std::jthread again([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    world.Open(world.fleet().map().primary[0]);
+  });
+  EXPECT_EQ(world.Bits(), bits);
+  EXPECT_EQ(world.fleet().map().version, version);
 }
 
 TEST_F(ParameterFleetTest, ADiskThatTakesNothingDoesNotEndTheJob) {
