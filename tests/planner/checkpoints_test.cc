@@ -52,6 +52,16 @@ TEST_F(CheckpointsOfAPlan, P13_SayHowOftenAndHowMany) {
   EXPECT_EQ(Of(", engine.keep_checkpoint_max=0").keep(), 0U);
 }
 
+// A folder that cannot be used has the caret.
+TEST_F(CheckpointsOfAPlan, P13_SayWhereTheFolderIsNamed) {
+  const plan::Checkpoints checkpoints = Of("");
+  const std::string text =
+      "SELECT * FROM t TO TRAIN LinearClassifier WITH engine.checkpoint_dir='/c'";
+  ASSERT_LT(checkpoints.place_begin(), text.size());
+  EXPECT_EQ(text.substr(checkpoints.place_begin()), "'/c'");
+  EXPECT_EQ(checkpoints.place_end(), text.size());
+}
+
 TEST_F(CheckpointsOfAPlan, E9_TreesKeepNone) {
   const Status status = Train("xgboost.gbtree", "").status();
   EXPECT_NE(status.ToString().find("boosted trees keep no checkpoints"), std::string::npos)
