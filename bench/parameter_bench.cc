@@ -206,17 +206,7 @@ double TrainedRows(bool replicas) {
   constexpr int64_t kRows = 60'000;
   constexpr uint32_t kEpochs = 4;
   static const auto source = SmallSource(kRows);
-  plan::TrainPlan plan = SmallPlan(kEpochs, 512);
-  for (models::Attribute& attribute : *plan.mutable_model()->mutable_attributes()) {
-    if (attribute.name() == "model.hidden_units") {
-      attribute.mutable_numbers()->clear_values();
-      attribute.mutable_numbers()->add_values(64);
-      attribute.mutable_numbers()->add_values(32);
-    }
-  }
-  plan.mutable_strategy()->set_kind(plan::Strategy::PARAMETER_SERVER);
-  plan.mutable_strategy()->set_workers(2);
-  plan.mutable_strategy()->set_parameter_servers(2);
+  plan::TrainPlan plan = TwoByTwoPlan(kEpochs, 512);
   plan.mutable_strategy()->set_replicas(replicas ? 1 : 0);
   ThreadFleet fleet(*source);
   const auto begin = Clock::now();

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/must.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "elastic/journal.pb.h"
@@ -32,15 +33,6 @@ constexpr int kKills = 10;  // of each mode
 
 double Seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-template <typename T>
-T Must(Result<T> result) {
-  if (!result.ok()) {
-    fmt::print(stderr, "{}\n", result.status().ToString());
-    std::exit(1);
-  }
-  return *std::move(result);
 }
 
 // The successor of so many masters has written transitions of its own: tasks flow.

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/must.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "elastic/job_checkpoints.h"
@@ -28,30 +29,6 @@ constexpr uint32_t kEpochs = 4;
 constexpr int kRounds = 7;
 constexpr int64_t kCheckpointSteps = 50;
 
-template <typename T>
-T Must(Result<T> result) {
-  if (!result.ok()) {
-    fmt::print(stderr, "{}\n", result.status().ToString());
-    std::exit(1);
-  }
-  return *std::move(result);
-}
-
-plan::TrainPlan Plan() {
-  plan::TrainPlan plan = SmallPlan(kEpochs, 128);
-  for (models::Attribute& attribute : *plan.mutable_model()->mutable_attributes()) {
-    if (attribute.name() == "model.hidden_units") {
-      attribute.mutable_numbers()->clear_values();
-      attribute.mutable_numbers()->add_values(64);
-      attribute.mutable_numbers()->add_values(32);
-    }
-  }
-  plan.mutable_strategy()->set_kind(plan::Strategy::PARAMETER_SERVER);
-  plan.mutable_strategy()->set_workers(2);
-  plan.mutable_strategy()->set_parameter_servers(2);
-  return plan;
-}
-
 class Bench {
  public:
   explicit Bench(std::string folder)
@@ -61,7 +38,7 @@ class Bench {
 
   // Rows a second; adds to `happened` what the job has written meanwhile.
   double Run(bool journaled, bool checkpoints, int64_t* happened) {
-    plan::TrainPlan plan = Plan();
+    plan::TrainPlan plan = TwoByTwoPlan(kEpochs, 128);
     if (checkpoints) {
       plan.mutable_checkpoints()->set_directory(folder_ + "/checkpoints");
       plan.mutable_checkpoints()->set_every_steps(kCheckpointSteps);

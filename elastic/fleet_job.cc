@@ -200,7 +200,11 @@ class FleetJob {
       host.AddEvent(kind, detail);
     };
     hooks.fail = [this, &host](const Status& cause) {
-      parameters_->lost_partitions() ? host.LoseParameters(cause) : host.Abort(cause);
+      if (parameters_->lost_partitions()) {
+        host.LoseParameters(cause);
+      } else {
+        host.Abort(cause);
+      }
     };
     hooks.cut = [&host](CheckpointManifest* manifest) { return host.SaveCut(manifest); };
     hooks.checkpoint_over = [&host] { host.OnCheckpoint(); };

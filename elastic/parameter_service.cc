@@ -130,6 +130,8 @@ class Service final : public ParameterService::Service {
       return ToGrpc(InvalidArgument(
           fmt::format("a map of {} partitions; the job has {}", map.primary.size(), partitions)));
     }
+    // A master that hears nothing asks again, while the first call may still be at it.
+    const MutexLock lock(install_mutex_);
     switch (request->phase()) {
       case InstallRequest::FREEZE: {
         const Status status = replication_.Freeze(map);
@@ -282,6 +284,7 @@ class Service final : public ParameterService::Service {
   // Of the steady clock, in its own unit.
   std::atomic<int64_t> trusted_until_ = std::numeric_limits<int64_t>::max();
   std::atomic<bool> stands_still_ = false;  // between FREEZE and the next order
+  Mutex install_mutex_;                     // one order at a time
   Mutex mutex_;
   std::map<uint32_t, std::string> snapshot_ GUARDED_BY(mutex_);
 };

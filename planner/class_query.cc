@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "catalog/data_source.h"
+#include "catalog/sql_text.h"
 #include "planner/bind_select.h"
 
 namespace sluice::planner {
@@ -37,11 +38,8 @@ std::string Excluding(std::string_view column, const std::set<std::string>& seen
     if (seen.size() > kMostExcluded || value.find('\\') != std::string::npos) {
       return "";
     }
-    condition += fmt::format(" AND {} <> '", column);
-    for (const char c : value) {
-      condition += c == '\'' ? "''" : std::string(1, c);
-    }
-    condition += '\'';
+    condition +=
+        fmt::format(" AND {} <> {}", column, catalog::QuoteText(value, catalog::Dialect::kSqlite));
   }
   return condition;
 }

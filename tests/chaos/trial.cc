@@ -196,7 +196,10 @@ Result<const Trials::Reference*> Trials::ReferenceOf(Mode mode, Table table) {
   }
   Reference reference;
   const bool same_bits = mode == Mode::kSynchronous || mode == Mode::kAllReduce;
-  for (const int workers : same_bits ? std::vector{kWorkers} : std::vector{1, kWorkers}) {
+  // One worker has one course; of several, each run has another.
+  const std::vector<int> runs =
+      same_bits ? std::vector{kWorkers} : std::vector{1, kWorkers, kWorkers, kWorkers};
+  for (const int workers : runs) {
     const Trained trained = Train(mode, table, workers);
     RETURN_IF_ERROR(trained.status);
     const Reference before = reference;

@@ -92,6 +92,22 @@ inline plan::TrainPlan SmallPlan(uint32_t epochs, uint32_t batch_size) {
   return plan;
 }
 
+// SmallPlan with layers of 64 and 32 units, for two workers and two servers.
+inline plan::TrainPlan TwoByTwoPlan(uint32_t epochs, uint32_t batch_size) {
+  plan::TrainPlan plan = SmallPlan(epochs, batch_size);
+  for (models::Attribute& attribute : *plan.mutable_model()->mutable_attributes()) {
+    if (attribute.name() == "model.hidden_units") {
+      attribute.mutable_numbers()->clear_values();
+      attribute.mutable_numbers()->add_values(64);
+      attribute.mutable_numbers()->add_values(32);
+    }
+  }
+  plan.mutable_strategy()->set_kind(plan::Strategy::PARAMETER_SERVER);
+  plan.mutable_strategy()->set_workers(2);
+  plan.mutable_strategy()->set_parameter_servers(2);
+  return plan;
+}
+
 inline double MetricOf(const TrainOutcome& outcome, const std::string& name) {
   for (const auto& [metric, value] : outcome.metrics) {
     if (metric == name) {

@@ -35,27 +35,25 @@ class ClusterJobs : public ::testing::Test {
     std::string pattern = ::testing::TempDir() + "/sluice-cluster-XXXXXX";
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
-    url_ = "sqlite:" + folder_.string() + "/test.db";
-    MakePoints();
-  }
-  void MakePoints() {
-    source_ = Open();
-    const Status made =
-        source_
-            ->Execute(
+    UseDatabase("sqlite:" + folder_.string() + "/test.db",
                 "CREATE TABLE points AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT "
                 "i + 1 FROM n WHERE i < " +
                     std::to_string(kRows) +
                     ") SELECT i, (i * 7919 % 1000) / 500.0 - 1 AS a, (i * 104729 % 997) / "
                     "500.0 - 1 AS b, ((i * 7919 % 1000) + (i * 104729 % 997) > 1000) AS y "
-                    "FROM n",
-                nullptr, {})
-            .status();
+                    "FROM n");
+  }
+  void UseDatabase(const std::string& url, const std::string& create_points) {
+    url_ = url;
+    source_ = Open();
+    const Status made = source_->Execute(create_points, nullptr, {}).status();
     ASSERT_TRUE(made.ok()) << made.ToString();
   }
   void TearDown() override {
     source_.reset();
-    std::filesystem::remove_all(folder_);
+    if (!folder_.empty()) {
+      std::filesystem::remove_all(folder_);
+    }
   }
 
   static LocalCluster::Options Machine(double slots) {

@@ -19,20 +19,11 @@ class PostgresJobs : public ClusterJobs {
     if (database_.url().empty()) {
       GTEST_SKIP() << "no PostgreSQL";
     }
-    ClusterJobs::SetUp();
-    source_.reset();
-    url_ = database_.url();
-    source_ = Open();
-    const Status made =
-        source_
-            ->Execute(
+    UseDatabase(database_.url(),
                 "CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a, "
                 "(i * 104729 % 997) / 500.0::float8 - 1 AS b, ((i * 7919 % 1000) + (i * "
                 "104729 % 997) > 1000)::int AS y FROM generate_series(1::bigint, " +
-                    std::to_string(kRows) + ") AS i",
-                nullptr, {})
-            .status();
-    ASSERT_TRUE(made.ok()) << made.ToString();
+                    std::to_string(kRows) + ") AS i");
   }
   // The first column of the first row; 0: there is none.
   int64_t Ask(const std::string& sql) const {

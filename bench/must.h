@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "base/status.h"
+
+namespace sluice {
+
+// The value, or the end of the program with the error: a figure without its work is none.
+template <typename T>
+T Must(Result<T> result) {
+  if (!result.ok()) {
+    std::fprintf(stderr, "%s\n", result.status().ToString().c_str());
+    std::exit(1);
+  }
+  return *std::move(result);
+}
+
+}  // namespace sluice
