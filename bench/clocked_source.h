@@ -1,0 +1,76 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "catalog/data_source.h"
+
+namespace sluice {
+
+// Another source, and the time that passes in it while a statement is planned. For one thread.
+class ClockedSource final : public catalog::DataSource {
+ public:
+  explicit ClockedSource(catalog::DataSource& source) : source_(source) {}
+
+  double seconds() const { return seconds_; }
+
+  std::string_view dialect() const override { return source_.dialect(); }
+  const std::string& url() const override { return source_.url(); }
+  std::string secret() const override { return source_.secret(); }
+  Result<catalog::ExecuteResult> Execute(std::string_view sql, catalog::RowReceiver* receiver,
+                                         std::stop_token stop) override {
+    return Clocked([&] { return source_.Execute(sql, receiver, stop); });
+  }
+  Result<Schema> Describe(std::string_view select) override {
+    return Clocked([&] { return source_.Describe(select); });
+  }
+  Result<std::vector<std::string>> SourceTables(std::string_view select) override {
+    return Clocked([&] { return source_.SourceTables(select); });
+  }
+  Result<catalog::SelectStatistics> Statistics(std::string_view select, const Schema& schema,
+                                               const catalog::StatisticsOptions& options) override {
+    return Clocked([&] { return source_.Statistics(select, schema, options); });
+  }
+  Result<catalog::CutEstimate> EstimateCut(std::string_view select,
+                                           const catalog::DatasetOptions& options) override {
+    return Clocked([&] { return source_.EstimateCut(select, options); });
+  }
+  Result<std::unique_ptr<catalog::Dataset>> OpenDataset(
+      std::string_view select, const catalog::DatasetOptions& options) override {
+    return Clocked([&] { return source_.OpenDataset(select, options); });
+  }
+  Result<std::unique_ptr<catalog::ShardReader>> OpenReader(
+      const catalog::DatasetSpec& spec) override {
+    return Clocked([&] { return source_.OpenReader(spec); });
+  }
+  Result<std::optional<std::string>> ResolveTable(std::string_view table) override {
+    return Clocked([&] { return source_.ResolveTable(table); });
+  }
+  Result<std::unique_ptr<catalog::TableWriter>> CreateTable(std::string_view table,
+                                                            const Schema& schema) override {
+    return Clocked([&] { return source_.CreateTable(table, schema); });
+  }
+  Status AppendRows(std::string_view table, const Schema& schema, const RowBatch& batch) override {
+    return Clocked([&] { return source_.AppendRows(table, schema, batch); });
+  }
+  catalog::ModelStore& models() override { return source_.models(); }
+  catalog::JobStore& jobs() override { return source_.jobs(); }
+
+ private:
+  template <typename Call>
+  std::invoke_result_t<Call> Clocked(const Call& call) {
+    const auto begin = std::chrono::steady_clock::now();
+    auto result = call();
+    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return result;
+  }
+
+  catalog::DataSource& source_;
+  double seconds_ = 0;
+};
+
+}  // namespace sluice
