@@ -10,10 +10,9 @@
 namespace sluice::catalog {
 namespace {
 
-constexpr size_t kRowsPerBatch = 1'000;
+constexpr size_t kPostgresBatchRows = 1'000;
 // How often a running statement looks whether it was cancelled.
 constexpr int kPollMillis = 50;
-constexpr Oid kDateOid = 1082;
 
 // Reads the results of one statement row by row.
 class StatementRun {
@@ -99,7 +98,8 @@ class StatementRun {
         return OkStatus();
       case PGRES_COPY_IN:
         // Not by a cancel request: one that arrives before the server has begun to listen for data
-        // makes it answer our end of the data with a second "ready", which the next statement hears.
+        // makes it answer our end of the data with a second "ready", which the next statement
+        // hears.
         connection_.Drain().ok();  // that it was given up is no news
         finished_ = true;
         return FromReceiver(Unimplemented("COPY FROM STDIN is not supported here")
@@ -125,11 +125,11 @@ class StatementRun {
       ColumnInfo& column = schema_.columns.emplace_back();
       column.name = PQfname(result, i);
       // A plain statement shows a date as the database does.
-      const bool date = PQftype(result, i) == kDateOid;
+      const bool date = IsDate(PQftype(result, i));
       column.type = date ? DataType::kText : TypeOfOid(PQftype(result, i));
       column.database_type = date ? "date" : PostgresTypeName(column.type);
     }
-    batch_.Reset(schema_, kRowsPerBatch);
+    batch_.Reset(schema_, kPostgresBatchRows);
     return receiver_ == nullptr ? OkStatus() : receiver_->Header(schema_);
   }
 
@@ -153,7 +153,7 @@ class StatementRun {
     }
     held_.push_back(std::move(result));
     ++batch_.rows;
-    return batch_.rows == kRowsPerBatch ? Flush() : OkStatus();
+    return batch_.rows == kPostgresBatchRows ? Flush() : OkStatus();
   }
 
   Status Flush() {

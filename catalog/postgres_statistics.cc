@@ -13,7 +13,6 @@
 namespace sluice::catalog {
 namespace {
 
-constexpr size_t kRowsPerBatch = 2'048;
 // Ranges are asked for together, so that the time goes into rows rather than round trips; but one
 // by one when the text of the SELECT is long itself.
 constexpr size_t kRangesPerQuery = 16;
@@ -24,7 +23,7 @@ Status AddRows(PostgresConnection& connection, const std::string& sql, const Sch
   ASSIGN_OR_RETURN(const auto stream, OpenPostgresStream(connection, sql, schema));
   RowBatch batch;
   do {
-    RETURN_IF_ERROR(stream->Next(kRowsPerBatch, &batch));
+    RETURN_IF_ERROR(stream->Next(kStatisticsBatchRows, &batch));
     builder->Add(batch);
   } while (batch.rows > 0);
   return OkStatus();

@@ -146,6 +146,10 @@ DataType TypeOfOid(Oid oid) {
   }
 }
 
+bool IsDate(Oid oid) {
+  return oid == kDateOid;
+}
+
 std::string_view PostgresTypeName(DataType type) {
   switch (type) {
     case DataType::kBool:

@@ -15,6 +15,7 @@
 namespace sluice::catalog {
 
 DataType TypeOfOid(Oid oid);
+bool IsDate(Oid oid);
 // The type that a column of `type` is declared with.
 std::string_view PostgresTypeName(DataType type);
 

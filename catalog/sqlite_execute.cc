@@ -10,7 +10,7 @@
 namespace sluice::catalog {
 namespace {
 
-constexpr size_t kRowsPerBatch = 1'000;
+constexpr size_t kSqliteBatchRows = 1'000;
 // SQLite asks after so many steps of its machine, some 10 microseconds, whether to go on.
 constexpr int kStepsBetweenChecks = 1'000;
 
@@ -92,7 +92,7 @@ class ResultSender {
       held.clear();
     };
     int code = SQLITE_ROW;
-    while (held.size() < kRowsPerBatch && (code = sqlite3_step(statement_)) == SQLITE_ROW) {
+    while (held.size() < kSqliteBatchRows && (code = sqlite3_step(statement_)) == SQLITE_ROW) {
       std::vector<sqlite3_value*>& row = held.emplace_back();
       for (int i = 0; i < columns; ++i) {
         row.push_back(sqlite3_value_dup(sqlite3_column_value(statement_, i)));
@@ -142,7 +142,7 @@ class ResultSender {
     SqliteRowDecoder decoder(schema);
     RowBatch batch;
     int64_t rows = 0;
-    decoder.Begin(&batch, kRowsPerBatch);
+    decoder.Begin(&batch, kSqliteBatchRows);
     for (const std::vector<sqlite3_value*>& row : held) {
       RETURN_IF_ERROR(decoder.Decode(row, ++rows, &batch));
     }
@@ -151,8 +151,8 @@ class ResultSender {
       if (receiver_ != nullptr && batch.rows > 0) {
         RETURN_IF_ERROR(receiver_->Rows(batch));
       }
-      decoder.Begin(&batch, kRowsPerBatch);
-      while (code == SQLITE_ROW && batch.rows < kRowsPerBatch &&
+      decoder.Begin(&batch, kSqliteBatchRows);
+      while (code == SQLITE_ROW && batch.rows < kSqliteBatchRows &&
              (code = sqlite3_step(statement_)) == SQLITE_ROW) {
         RETURN_IF_ERROR(decoder.Decode(statement_, ++rows, &batch));
       }

@@ -10,14 +10,12 @@
 namespace sluice::catalog {
 namespace {
 
-constexpr size_t kRowsPerBatch = 2'048;
-
 Status AddRows(SqliteConnection& connection, const std::string& sql, const Schema& schema,
                StatisticsBuilder* builder) {
   ASSIGN_OR_RETURN(const auto stream, OpenSqliteStream(connection, sql, schema));
   RowBatch batch;
   do {
-    RETURN_IF_ERROR(stream->Next(kRowsPerBatch, &batch));
+    RETURN_IF_ERROR(stream->Next(kStatisticsBatchRows, &batch));
     builder->Add(batch);
   } while (batch.rows > 0);
   return OkStatus();

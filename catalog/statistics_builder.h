@@ -17,6 +17,8 @@ inline constexpr int64_t kStatisticsCells = 4'000'000;
 // Rows of a sample of a large table, and into how many places of the table they are spread.
 inline constexpr int64_t kStatisticsSampleRows = 20'000;
 inline constexpr int64_t kStatisticsSampleRanges = 128;
+// They are looked at so many at a time.
+inline constexpr size_t kStatisticsBatchRows = 2'048;
 
 // At most so many rows are all read: exact_below_rows, or fewer when there are many columns.
 // Depends on nothing that differs between databases.

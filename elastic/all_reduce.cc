@@ -15,17 +15,6 @@ constexpr size_t kBlock = 1024;  // 4 KiB of each of many lanes
 constexpr uint32_t kScatter = 0x5343;
 constexpr uint32_t kGather = 0x4741;
 
-struct Header {
-  int64_t world = 0;
-  int64_t step = 0;
-  uint32_t phase = 0;
-  uint32_t lanes = 0;
-  uint32_t notes = 0;
-  uint32_t nodes = 0;  // that have a sum
-  uint32_t reconvene = 0;
-  uint32_t tables = 0;
-};
-
 template <typename T>
 std::span<const std::byte> Bytes(const std::vector<T>& values) {
   return std::as_bytes(std::span(values));
@@ -76,6 +65,17 @@ void AddSlices(std::span<const std::span<float>> slices, float factor, std::span
     }
   }
 }
+
+struct AllReduce::Header {
+  int64_t world = 0;
+  int64_t step = 0;
+  uint32_t phase = 0;
+  uint32_t lanes = 0;
+  uint32_t notes = 0;
+  uint32_t nodes = 0;  // that have a sum
+  uint32_t reconvene = 0;
+  uint32_t tables = 0;
+};
 
 // The dense numbers are in a node's own memory or in what came from a peer.
 struct AllReduce::Part {

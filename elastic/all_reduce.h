@@ -61,6 +61,7 @@ class AllReduce {
              std::span<const LaneNote> notes, bool reconvene, StepSum* sum);
 
  private:
+  struct Header;   // of each message
   struct Part;     // a node's sum, as far as one slice goes
   struct Inbound;  // what comes from one peer
   Status Scatter(int64_t step, uint32_t lanes, std::vector<Sums::Node>* mine,

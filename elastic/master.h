@@ -232,7 +232,9 @@ class Master {
   Membership members_;
   EvaluationRound evaluation_;
   StalenessBound staleness_;
-  int64_t next_evaluation_task_ = -1;  // downwards: training tasks count upwards
+  // Evaluation tasks count downwards, training tasks upwards; each term begins far from the last.
+  static int64_t FirstEvaluationTask(int64_t term) { return -1 - (term << 40); }
+  int64_t next_evaluation_task_ = -1;
   std::vector<Action> actions_;
   std::vector<Event> events_;
   std::vector<Progress> epoch_ends_;

@@ -15,7 +15,6 @@ namespace {
 constexpr double kPausePerSecond = 1;
 // Incarnations of the new job's workers lie above any that the old job gave out after the cut.
 constexpr uint64_t kIncarnationsOfAJob = uint64_t{1} << 32;
-constexpr int kEvaluationBitsOfATerm = 40;
 
 }  // namespace
 
@@ -72,7 +71,7 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
     holders.push_back(kEverybody);
   }
   master->queue_.TakeOver(term, holders, now);
-  master->next_evaluation_task_ = -1 - (term << kEvaluationBitsOfATerm);
+  master->next_evaluation_task_ = FirstEvaluationTask(term);
   master->described_ = master->queue_.totals();
   master->checkpoint_steps_done_ = master->queue_.steps();
   master->AddEvent("resumed", fmt::format("at step {}, epoch {}, {} of {} shards done",

@@ -57,9 +57,6 @@ Placement Get(const PlacementSave& save) {
   return placement;
 }
 
-// Evaluation tasks count downwards from here in each term.
-constexpr int kEvaluationBitsOfATerm = 40;
-
 }  // namespace
 
 void Master::SaveMind(MasterSave* save) const {
@@ -223,7 +220,7 @@ void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoin
   // A job that was resumed from a checkpoint is in a later term than its masters.
   term = std::max(term, queue_.state().term() + 1);
   queue_.TakeOver(term, holders, now);
-  next_evaluation_task_ = -1 - (term << kEvaluationBitsOfATerm);
+  next_evaluation_task_ = FirstEvaluationTask(term);
   fleet_ = true;
   wanted_ = wanted_.value_or(options_.workers);  // until the fleet grants another number
   described_at_ = now;

@@ -25,7 +25,7 @@ constexpr size_t kKeptValidationBytes = 64U << 20;
 constexpr size_t kTileRows = 1024;
 // A database that restarts or drops a connection is asked again, waiting 0.1 s, 0.2 s ... 1.6 s.
 constexpr int kReadAttempts = 6;
-constexpr auto kFirstWait = std::chrono::milliseconds(100);
+constexpr auto kFirstReadWait = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -213,7 +213,7 @@ Result<bool> ShardLoader::Pump(size_t rows) {
       return complete;
     }
     log::Warn("reading shard {} again: {}", shard_, complete.status().message());
-    std::this_thread::sleep_for(kFirstWait * (1 << (attempt - 1)));
+    std::this_thread::sleep_for(kFirstReadWait * (1 << (attempt - 1)));
     reader_.reset();
     rows_ = std::make_shared<ShardRows>();
   }

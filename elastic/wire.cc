@@ -11,7 +11,7 @@
 namespace sluice::elastic {
 namespace {
 
-constexpr auto kFirstWait = std::chrono::milliseconds(20);
+constexpr auto kFirstCallWait = std::chrono::milliseconds(20);
 // Short: a job stands still until everybody has found its next master.
 constexpr auto kLongestWait = std::chrono::milliseconds(200);
 
@@ -204,7 +204,7 @@ Status CallWithRetry(const std::string& token, const std::string& context_name,
                      TermFence* fence) {
   const auto give_up =
       std::chrono::steady_clock::now() + std::chrono::duration<double>(kRetrySeconds);
-  auto wait = kFirstWait;
+  auto wait = kFirstCallWait;
   for (;;) {
     grpc::ClientContext context;
     Prepare(&context, token);

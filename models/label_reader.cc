@@ -11,7 +11,7 @@ namespace sluice::models {
 namespace {
 
 // Class ids travel as floats, which hold integers exactly up to here.
-constexpr int kMostClasses = 1 << 24;
+constexpr int kMostLabelClasses = 1 << 24;
 constexpr size_t kWidestLabel = 1U << 16;
 constexpr int kClassesShown = 5;
 
@@ -51,9 +51,9 @@ Result<LabelReader> LabelReader::Make(const LabelPlan& plan) {
     case LabelPlan::CLASS: {
       made.width_ = 1;
       made.classes_ = true;
-      if (plan.classes_size() == 0 || plan.classes_size() > kMostClasses) {
+      if (plan.classes_size() == 0 || plan.classes_size() > kMostLabelClasses) {
         return InvalidArgument(fmt::format("label '{}': {} classes, expected 1 to {}",
-                                           plan.column(), plan.classes_size(), kMostClasses));
+                                           plan.column(), plan.classes_size(), kMostLabelClasses));
       }
       Status status = made.vocabulary_.Build({plan.classes().begin(), plan.classes().end()});
       if (!status.ok()) {

@@ -17,7 +17,7 @@ constexpr size_t kMostCurves = 100;  // classes with a curve each: 16 MB
 // Rows of one query that are held until it ends; a longer one is measured in pieces.
 constexpr size_t kLongestQuery = size_t{1} << 20;
 
-double Loss(double probability) {
+double LogLoss(double probability) {
   return -std::log(std::clamp(probability, kLeastProbability, 1 - kLeastProbability));
 }
 
@@ -58,7 +58,7 @@ void Metrics::State::AddBinary(std::span<const float> predictions, std::span<con
     classes.classes[actual].actual += w;
     classes.classes[predicted].predicted += w;
     classes.classes[actual].hits += actual == predicted ? w : 0;
-    classes.loss += w * Loss(actual == 1 ? probability : 1 - probability);
+    classes.loss += w * LogLoss(actual == 1 ? probability : 1 - probability);
     classes.score += w * probability;
     const double miss = probability - static_cast<double>(actual);
     classes.brier += w * miss * miss;
@@ -79,7 +79,7 @@ void Metrics::State::AddClasses(std::span<const float> predictions, std::span<co
     classes.classes[actual].actual += w;
     classes.classes[predicted].predicted += w;
     classes.classes[actual].hits += actual == predicted ? w : 0;
-    classes.loss += w * Loss(static_cast<double>(scores[actual]));
+    classes.loss += w * LogLoss(static_cast<double>(scores[actual]));
     for (size_t i = 0; i < classes.curves.size(); ++i) {
       classes.curves[i].Add(scores[i], actual == i, w);
     }

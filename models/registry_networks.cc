@@ -12,7 +12,7 @@ namespace {
 
 // A layer wider than this is a slip of the keyboard: its weights would not fit any worker here.
 constexpr double kWidestLayer = 65'536;
-constexpr double kMostClasses = 100'000;
+constexpr double kMostNetworkClasses = 100'000;
 
 std::vector<std::string> OptimizerNames() {
   std::vector<std::string> names;
@@ -102,7 +102,7 @@ std::vector<std::string> LossNames(bool classification) {
 
 void AppendTask(bool classification, std::vector<AttributeSpec>* attributes) {
   if (classification) {
-    attributes->push_back(Integer("model.n_classes", {}, Between(2, kMostClasses),
+    attributes->push_back(Integer("model.n_classes", {}, Between(2, kMostNetworkClasses),
                                   "number of classes; counted in the data when not given"));
     attributes->push_back(
         List(AttributeType::kTextList, "model.label_vocabulary", {}, {},

@@ -7,9 +7,9 @@ namespace {
 
 enum class Booster { kTree, kDart, kLinear };
 
-constexpr double kMostRounds = 100'000;  // ten times the longest run worth its time
-constexpr double kMostClasses = 10'000;  // one tree per class and round
-constexpr double kDeepestTree = 64;      // 0: no limit but max_leaves
+constexpr double kMostRounds = 100'000;      // ten times the longest run worth its time
+constexpr double kMostTreeClasses = 10'000;  // one tree per class and round
+constexpr double kDeepestTree = 64;          // 0: no limit but max_leaves
 
 std::vector<std::string> Objectives(ModelTask task) {
   std::vector<std::string> classification = {"binary:hinge", "binary:logistic", "binary:logitraw",
@@ -66,7 +66,7 @@ void AppendLearning(ModelTask task, std::vector<AttributeSpec>* attributes) {
                              "what is minimised; chosen by the label when not given"));
   attributes->push_back(
       Text("eval_metric", {}, EvalMetrics(), "metric told after every round, and stopped by"));
-  attributes->push_back(Integer("num_class", {}, Between(2, kMostClasses),
+  attributes->push_back(Integer("num_class", {}, Between(2, kMostTreeClasses),
                                 "number of classes; counted in the data when not given"));
   attributes->push_back(
       WithAliases(Number("eta", 0.3, Between(0, 1), "how much of each round's step is taken"),

@@ -14,7 +14,7 @@ namespace {
 // such comment costs a look at the rest of the script, hence the limit.
 constexpr int kMaxUnnestedComments = 8;
 // A text that names an error's place is cut here.
-constexpr size_t kLongestExcerpt = 30;
+constexpr size_t kLongestPlace = 30;
 
 bool IsSpace(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
@@ -83,7 +83,7 @@ Token Lexer::Make(Token::Kind kind, size_t end) {
 }
 
 Status Lexer::Unterminated(std::string_view what, std::string_view close) const {
-  const size_t end = std::min(script_.size(), position_ + kLongestExcerpt);
+  const size_t end = std::min(script_.size(), position_ + kLongestPlace);
   return SyntaxError(fmt::format("unterminated {}", what))
       .At({static_cast<int64_t>(position_), static_cast<int64_t>(end)})
       .Hint(fmt::format("it begins here and no {} follows that would end it", close));
@@ -312,7 +312,7 @@ Result<Token> Lexer::ClauseNumber() {
     }
     const Token bad = Make(Token::Kind::kWord, end);
     return SyntaxError(fmt::format("'{}' is neither a number nor a name",
-                                   bad.text.substr(0, kLongestExcerpt)))
+                                   bad.text.substr(0, kLongestPlace)))
         .At(bad.span)
         .Hint("a name begins with a letter, or is quoted; so is any other text");
   }

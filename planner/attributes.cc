@@ -19,7 +19,7 @@ using models::AttributeSpec;
 using models::AttributeType;
 using parser::AttributeValue;
 
-bool IsNull(const AttributeValue& value) {
+bool IsNothing(const AttributeValue& value) {
   return std::holds_alternative<std::monostate>(value.value);
 }
 
@@ -27,7 +27,7 @@ bool IsNull(const AttributeValue& value) {
 bool MeansNothing(const AttributeValue& value, const AttributeSpec& spec) {
   const auto* word = std::get_if<AttributeValue::Word>(&value.value);
   if (word == nullptr || LowerCase(word->text) != "none") {
-    return IsNull(value);
+    return IsNothing(value);
   }
   return spec.allowed.empty() || !models::CanonicalChoice(spec, word->text);
 }
@@ -76,7 +76,7 @@ std::string Describe(const AttributeValue& value) {
   if (std::holds_alternative<AttributeValue::List>(value.value)) {
     return "the list " + parser::Print(value);
   }
-  if (IsNull(value)) {
+  if (IsNothing(value)) {
     return "null";
   }
   return "the number " + parser::Print(value);

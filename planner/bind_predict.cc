@@ -21,7 +21,7 @@ struct Target {
   std::string column;
 };
 
-Target TargetOf(const parser::PredictStatement& statement, const models::LabelPlan& label) {
+Target ResultTarget(const parser::PredictStatement& statement, const models::LabelPlan& label) {
   if (!statement.target || statement.target->parts.empty()) {
     return {"", label.column()};
   }
@@ -120,7 +120,7 @@ Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
   plan::Plan result;
   plan::PredictPlan* plan = result.mutable_predict();
   const models::LabelPlan& label = model->plan.model().features().label();
-  const Target target = TargetOf(statement, label);
+  const Target target = ResultTarget(statement, label);
   if (!target.table.empty()) {
     errors.Add(CheckResultTable(target.table, statement.target->span, *select, source));
   }

@@ -16,7 +16,7 @@ using models::Feature;
 constexpr double kMostVocabulary = 1000;
 constexpr double kLeastCovered = 0.98;
 // key:value cells wider than this become ids with weights instead of mostly empty floats.
-constexpr int64_t kWidestTensor = 1024;
+constexpr int64_t kWidestDefaultTensor = 1024;
 constexpr int64_t kMostTensorIds = 1 << 20;
 // So many distinct texts among so many rows: an identifier, of which there is nothing to learn.
 constexpr double kIdentifierShare = 0.95;
@@ -179,7 +179,7 @@ void FeatureMaker::AddShapedText(const ColumnFacts& column, FeaturePart part) {
                             : std::min(format.max_index + 1, kMostTensorIds);
   cells->add_shape(width);
   const bool floats = format.kind == ColumnFormatKind::kDenseCsv ||
-                      (format.kind == ColumnFormatKind::kKeyValue && width <= kWidestTensor);
+                      (format.kind == ColumnFormatKind::kKeyValue && width <= kWidestDefaultTensor);
   if (floats) {
     feature->set_kind(Feature::TENSOR);
     feature->set_width(static_cast<uint32_t>(width));

@@ -14,7 +14,7 @@ using models::TensorFormat;
 using Kind = ColumnSpec::Kind;
 
 // Floats that one sparse tensor may take in every row; larger ones are for EMBEDDING.
-constexpr int64_t kWidestTensor = 1 << 16;
+constexpr int64_t kWidestRequestedTensor = 1 << 16;
 
 std::string CallOf(const ColumnSpec& spec, const ColumnFacts& column) {
   const std::string_view function = ColumnFunctionName(spec.kind);
@@ -115,7 +115,7 @@ Status FeatureMaker::AddTensor(const ColumnSpec& spec, const ColumnFacts& column
                  fmt::format("index {} of the data does not fit {}", found.max_index, size),
                  fmt::format("write SPARSE({}, {}) or more", column.name(), found.max_index + 1));
   }
-  if (pairs && size <= kWidestTensor) {
+  if (pairs && size <= kWidestRequestedTensor) {
     Feature* feature = Add(column.name(), {column.index}, part);
     feature->set_kind(Feature::TENSOR);
     feature->set_width(static_cast<uint32_t>(size));

@@ -17,6 +17,7 @@
 
 #include "parser/parser.h"
 #include "server/gateway_services_internal.h"
+#include "server/gateway_wire_internal.h"
 
 namespace sluice::server {
 namespace {
@@ -26,9 +27,6 @@ namespace {
 constexpr int kSpareThreads = 16;
 // A script of parser::kMaxScriptBytes and what surrounds it.
 constexpr int kMaxRequestBytes = static_cast<int>(parser::kMaxScriptBytes) + (1 << 20);
-// Notices a client that vanished without closing its connection (a pulled cable).
-constexpr int kKeepaliveMs = 10'000;
-constexpr int kKeepaliveTimeoutMs = 5'000;
 // Clients may ping an idle connection so often.
 constexpr int kLeastPingIntervalMs = 5'000;
 // For running calls to tell their clients that they were cancelled.

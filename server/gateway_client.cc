@@ -20,8 +20,6 @@ namespace {
 constexpr std::chrono::seconds kConnectDeadline(5);
 // A training may take days; what notices a dead gateway is the keepalive.
 constexpr std::chrono::hours kScriptDeadline(24 * 30);
-constexpr int kKeepaliveMs = 10'000;
-constexpr int kKeepaliveTimeoutMs = 5'000;
 
 Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const std::string& ca_file) {
   if (ca_file.empty()) {

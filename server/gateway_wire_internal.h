@@ -12,6 +12,10 @@
 // Between the house's types and those of gateway.proto.
 namespace sluice::server {
 
+// Each side notices another that vanished without closing its connection (a pulled cable).
+inline constexpr int kKeepaliveMs = 10'000;
+inline constexpr int kKeepaliveTimeoutMs = 5'000;
+
 v1::Header HeaderToWire(const Schema& schema);
 Result<Schema> HeaderFromWire(const v1::Header& header);
 

@@ -85,7 +85,7 @@ constexpr std::array<std::string_view, 6> kMaritalNames = {
     "Married-civ-spouse", "Never-married", "Divorced",
     "Separated",          "Widowed",       "Married-spouse-absent"};
 
-constexpr double kIntercept = -3.35;  // about a quarter of the rows earn more than 50K
+constexpr double kIncomeIntercept = -3.35;  // about a quarter of the rows earn more than 50K
 
 template <size_t n>
 size_t Pick(const std::array<Category, n>& categories, RowRandom& random) {
@@ -175,7 +175,7 @@ struct Person {
     const double degree = static_cast<double>(education_num) - 9.0;
     const double prime = 1.0 - std::min(std::abs(static_cast<double>(age) - 49.0) / 16.0, 2.4);
     const bool married = marital == kMarried;
-    double sum = kIntercept + 0.33 * degree + 0.9 * prime;
+    double sum = kIncomeIntercept + 0.33 * degree + 0.9 * prime;
     sum += married ? 1.9 + 0.09 * degree : -0.5;
     sum += relationship == "Wife" ? 0.5 : relationship == "Own-child" ? -0.9 : 0.0;
     sum += male ? 0.25 : -0.1;

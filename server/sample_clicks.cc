@@ -18,7 +18,7 @@ constexpr size_t kNumbers = 13;
 constexpr size_t kCategories = 26;
 constexpr size_t kFactors = 4;
 constexpr size_t kInteracting = 8;  // columns c1..c8 interact; 28 pairs are enough to matter
-constexpr double kIntercept = -1.75;
+constexpr double kClickIntercept = -1.75;
 constexpr size_t kHexDigits = 8;
 
 // Distinct values of each categorical column, small to large as in a real log.
@@ -67,7 +67,7 @@ class ClicksSample final : public SampleGenerator {
  private:
   double PutRow(int64_t row, size_t r, RowBatch* batch) const {
     RowRandom random(seed_, row);
-    double log_odds = kIntercept;
+    double log_odds = kClickIntercept;
     for (size_t i = 0; i < kNumbers; ++i) {
       const double size = 1.5 + 0.3 * static_cast<double>(i % 5);
       const double logarithm = std::max(0.0, size + 1.2 * random.Normal());

@@ -12,7 +12,7 @@ constexpr uint32_t kFewestFaults = 2, kMostFaults = 8;
 // The last faults come when a job that was not held up would be over: most are held up.
 constexpr double kLastFault = 1.1;
 // Of a hundred.
-constexpr uint32_t kKills = 65, kWorkers = 55, kServers = 30;
+constexpr uint32_t kKills = 65, kAtWorkers = 55, kAtServers = 30;
 constexpr uint32_t kLongPauses = 25;
 // A short pause is shorter than the silence after which the master gives a process up (a worker
 // after three seconds, a server after five), a long one may be longer.
@@ -34,10 +34,10 @@ class Dice {
 
 Target DrawTarget(Mode mode, Dice& dice) {
   const uint32_t roll = dice.Below(100);
-  if (roll < kWorkers) {
+  if (roll < kAtWorkers) {
     return Target::kWorker;
   }
-  if (roll < kWorkers + kServers) {
+  if (roll < kAtWorkers + kAtServers) {
     return mode == Mode::kAllReduce ? Target::kWorker : Target::kServer;
   }
   return Target::kMaster;

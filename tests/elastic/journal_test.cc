@@ -122,11 +122,11 @@ TEST(Journal, ReplayingItIsTheStateAtEveryPoint) {
     for (int step = 0; step < 150; ++step) {
       live.Step();
       for (const QueueRecord& record : live.queue().TakeJournal()) {
-        ASSERT_TRUE(replayed.Replay(record, kNow).ok()) << "seed " << seed << " step " << step;
+        ASSERT_TRUE(replayed.Replay(record, kTimeZero).ok()) << "seed " << seed << " step " << step;
       }
       ASSERT_EQ(replayed.Save(), live.queue().Save()) << "seed " << seed << " step " << step;
       if (step % 16 == 0) {
-        Result<TaskQueue> restored = TaskQueue::Restore(live.options(), replayed.Save(), kNow);
+        Result<TaskQueue> restored = TaskQueue::Restore(live.options(), replayed.Save(), kTimeZero);
         ASSERT_TRUE(restored.ok());
         ASSERT_EQ(restored->Save(), replayed.Save());
         ASSERT_EQ(restored->ready(), live.queue().ready());
@@ -140,13 +140,13 @@ TEST(Journal, OneOfAnotherJobOrDamagedIsRefused) {
   Master::Options options;
   options.queue = QueueOf(4);
   options.queue.journal = true;
-  Master master(options, kNow);
-  master.Start(kNow);
+  Master master(options, kTimeZero);
+  master.Start(kTimeZero);
   const std::string entry = master.TakeJournal();
-  EXPECT_TRUE(Master::TakeOver(options, 2, {entry}, {}, kNow).ok());
-  EXPECT_FALSE(Master::TakeOver(options, 2, {"no entry"}, {}, kNow).ok());
+  EXPECT_TRUE(Master::TakeOver(options, 2, {entry}, {}, kTimeZero).ok());
+  EXPECT_FALSE(Master::TakeOver(options, 2, {"no entry"}, {}, kTimeZero).ok());
   options.queue.shards = 5;
-  EXPECT_FALSE(Master::TakeOver(options, 2, {entry}, {}, kNow).ok());
+  EXPECT_FALSE(Master::TakeOver(options, 2, {entry}, {}, kTimeZero).ok());
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ class MasterHostTest : public ::testing::Test {
 };
 
 TEST_F(MasterHostTest, ASecondOneGoesOnAndTheFirstStops) {  // S23
-  const auto first = Host(Master(options_, kNow), *journal_.BeginTerm());
+  const auto first = Host(Master(options_, kTimeZero), *journal_.BeginTerm());
   first->Start();
   first->Pump();
   ASSERT_EQ(actions_.size(), 1U);
@@ -43,7 +43,7 @@ TEST_F(MasterHostTest, ASecondOneGoesOnAndTheFirstStops) {  // S23
 
   const int64_t term = *journal_.BeginTerm();
   Result<std::unique_ptr<Master>> taken =
-      Master::TakeOver(options_, term, *journal_.ReadAll(), {actions_[0].name}, kNow);
+      Master::TakeOver(options_, term, *journal_.ReadAll(), {actions_[0].name}, kTimeZero);
   ASSERT_TRUE(taken.ok()) << taken.status().ToString();
   const auto second = Host(std::move(**taken), term);
   ASSERT_TRUE(first->Take(worker, true, {}, 0).ok());
@@ -63,7 +63,7 @@ TEST_F(MasterHostTest, ASecondOneGoesOnAndTheFirstStops) {  // S23
 }
 
 TEST_F(MasterHostTest, NothingIsDoneThatIsNotInTheJournal) {
-  const auto host = Host(Master(options_, kNow), *journal_.BeginTerm());
+  const auto host = Host(Master(options_, kTimeZero), *journal_.BeginTerm());
   ASSERT_TRUE(journal_.BeginTerm().ok());
   host->Start();
   host->Pump();

@@ -19,32 +19,33 @@ using Answer = TaskQueue::Answer;
 TEST(QueueScenario, S1_TasksAreNumberedAndInOrder) {
   TaskQueue queue(QueueOf(4));
   for (int64_t shard = 0; shard < 4; ++shard) {
-    const Task task = *queue.Take(1, kNow);
+    const Task task = *queue.Take(1, kTimeZero);
     EXPECT_EQ(task.shard, shard);
     EXPECT_EQ(task.id, shard + 1);
     EXPECT_EQ(task.first_batch, 0);
   }
-  EXPECT_FALSE(queue.Take(1, kNow).has_value());
+  EXPECT_FALSE(queue.Take(1, kTimeZero).has_value());
 }
 
 TEST(QueueScenario, S2_ShardsOfDifferentLengthAddUp) {
   TaskQueue queue(QueueOf(2));
-  const Task first = *queue.Take(1, kNow), second = *queue.Take(2, kNow);
-  ASSERT_EQ(*queue.Report(1, Done(first, 3, 25), kNow), Answer::kAccepted);
-  ASSERT_EQ(*queue.Report(2, Done(second, 1, 7), kNow), Answer::kAccepted);
+  const Task first = *queue.Take(1, kTimeZero), second = *queue.Take(2, kTimeZero);
+  ASSERT_EQ(*queue.Report(1, Done(first, 3, 25), kTimeZero), Answer::kAccepted);
+  ASSERT_EQ(*queue.Report(2, Done(second, 1, 7), kTimeZero), Answer::kAccepted);
   EXPECT_EQ(queue.RowsOfSnapshot(), 32);
   EXPECT_TRUE(queue.CheckLedger().ok());
 }
 
 TEST(QueueScenario, S3_EpochsDoNotOverlap) {
   TaskQueue queue(QueueOf(2, 2));
-  const Task first = *queue.Take(1, kNow), second = *queue.Take(2, kNow);
-  ASSERT_TRUE(queue.Report(1, Done(first, 1, 10), kNow).ok());
-  EXPECT_FALSE(queue.Take(1, kNow).has_value()) << "epoch 2 waits for the last shard of epoch 1";
-  ASSERT_TRUE(queue.Report(2, Done(second, 1, 10), kNow).ok());
+  const Task first = *queue.Take(1, kTimeZero), second = *queue.Take(2, kTimeZero);
+  ASSERT_TRUE(queue.Report(1, Done(first, 1, 10), kTimeZero).ok());
+  EXPECT_FALSE(queue.Take(1, kTimeZero).has_value())
+      << "epoch 2 waits for the last shard of epoch 1";
+  ASSERT_TRUE(queue.Report(2, Done(second, 1, 10), kTimeZero).ok());
   queue.StartNextEpoch();
   for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(queue.Report(1, Done(*queue.Take(1, kNow), 1, 10), kNow).ok());
+    ASSERT_TRUE(queue.Report(1, Done(*queue.Take(1, kTimeZero), 1, 10), kTimeZero).ok());
   }
   EXPECT_EQ(queue.rows_per_epoch(), (std::vector<int64_t>{20, 20}));
 }
@@ -55,9 +56,9 @@ TEST(QueueScenario, S4_StopsAtExactlySoManyBatches) {
   options.batches_per_task = 2;
   TaskQueue queue(options);
   int64_t trained = 0;
-  while (const std::optional<Task> task = queue.Take(1, kNow)) {
+  while (const std::optional<Task> task = queue.Take(1, kTimeZero)) {
     trained += task->last_batch - task->first_batch;
-    ASSERT_TRUE(queue.Report(1, Trained(*task, task->last_batch, 100), kNow).ok());
+    ASSERT_TRUE(queue.Report(1, Trained(*task, task->last_batch, 100), kTimeZero).ok());
   }
   EXPECT_EQ(trained, 5);
   EXPECT_TRUE(queue.BudgetSpent());
@@ -65,10 +66,10 @@ TEST(QueueScenario, S4_StopsAtExactlySoManyBatches) {
 
 TEST(QueueScenario, S5_AFailedTaskGoesToTheFrontForAnother) {
   TaskQueue queue(QueueOf(3));
-  const Task task = *queue.Take(1, kNow);
+  const Task task = *queue.Take(1, kTimeZero);
   ASSERT_TRUE(queue.Release(1, task.id).has_value());
   EXPECT_FALSE(queue.ChargeFailure(1, task.shard));
-  const Task again = *queue.Take(2, kNow);
+  const Task again = *queue.Take(2, kTimeZero);
   EXPECT_EQ(again.shard, task.shard);
   EXPECT_EQ(again.first_batch, task.first_batch);
   EXPECT_EQ(again.attempt, task.attempt + 1);
@@ -76,12 +77,12 @@ TEST(QueueScenario, S5_AFailedTaskGoesToTheFrontForAnother) {
 
 TEST(QueueScenario, S6_BothTasksOfAKilledWorkerComeBackInOrder) {
   TaskQueue queue(QueueOf(4));
-  ASSERT_TRUE(queue.Take(1, kNow) && queue.Take(1, kNow));
+  ASSERT_TRUE(queue.Take(1, kTimeZero) && queue.Take(1, kTimeZero));
   queue.ReleaseAll(1);
   for (int64_t shard = 0; shard < 4; ++shard) {
-    const Task task = *queue.Take(2, kNow);
+    const Task task = *queue.Take(2, kTimeZero);
     EXPECT_EQ(task.shard, shard);
-    ASSERT_TRUE(queue.Report(2, Done(task, 1, 10), kNow).ok());
+    ASSERT_TRUE(queue.Report(2, Done(task, 1, 10), kTimeZero).ok());
   }
   EXPECT_TRUE(queue.EpochDone());
   EXPECT_TRUE(queue.CheckLedger().ok());
@@ -90,11 +91,11 @@ TEST(QueueScenario, S6_BothTasksOfAKilledWorkerComeBackInOrder) {
 TEST(QueueScenario, S7_TenLossesOfOneShardAreNotCharged) {
   TaskQueue queue(QueueOf(1));
   for (Incarnation worker = 1; worker <= 10; ++worker) {
-    ASSERT_TRUE(queue.Take(worker, kNow).has_value());
+    ASSERT_TRUE(queue.Take(worker, kTimeZero).has_value());
     queue.ReleaseAll(worker);
   }
   EXPECT_TRUE(queue.state().failures().empty());
-  ASSERT_TRUE(queue.Report(11, Done(*queue.Take(11, kNow), 2, 20), kNow).ok());
+  ASSERT_TRUE(queue.Report(11, Done(*queue.Take(11, kTimeZero), 2, 20), kTimeZero).ok());
   EXPECT_TRUE(queue.EpochDone());
 }
 
@@ -102,19 +103,19 @@ TEST(QueueScenario, S8_SkippedRangesAreCountedAndNamedNeverSilent) {
   TaskQueue queue(QueueOf(2, 2));
   // The first epoch is whole; in the second, shard 0 fails after two of its five batches.
   for (int i = 0; i < 2; ++i) {
-    const Task task = *queue.Take(1, kNow);
-    ASSERT_TRUE(queue.Report(1, Trained(task, 5, 5), kNow).ok());
+    const Task task = *queue.Take(1, kTimeZero);
+    ASSERT_TRUE(queue.Report(1, Trained(task, 5, 5), kTimeZero).ok());
   }
   queue.StartNextEpoch();
-  const Task poisoned = *queue.Take(1, kNow);
-  ASSERT_TRUE(queue.Report(1, Trained(poisoned, 2, 5), kNow).ok());
+  const Task poisoned = *queue.Take(1, kTimeZero);
+  ASSERT_TRUE(queue.Report(1, Trained(poisoned, 2, 5), kTimeZero).ok());
   queue.ReleaseAll(1);
-  const std::vector<Ledger::Skipped> skipped = queue.Skip(0, kNow);
+  const std::vector<Ledger::Skipped> skipped = queue.Skip(0, kTimeZero);
   ASSERT_EQ(skipped.size(), 1U);
   EXPECT_EQ(skipped[0].shard, 0);
   EXPECT_EQ(skipped[0].first_batch, 2);
   EXPECT_EQ(queue.ledger().rows_skipped(), 30);
-  ASSERT_TRUE(queue.Report(2, Trained(*queue.Take(2, kNow), 5, 5), kNow).ok());
+  ASSERT_TRUE(queue.Report(2, Trained(*queue.Take(2, kTimeZero), 5, 5), kTimeZero).ok());
   EXPECT_TRUE(queue.EpochDone());
   EXPECT_EQ(queue.rows_per_epoch(), (std::vector<int64_t>{100, 70}));
   EXPECT_TRUE(queue.CheckLedger().ok()) << queue.CheckLedger().ToString();
@@ -122,19 +123,19 @@ TEST(QueueScenario, S8_SkippedRangesAreCountedAndNamedNeverSilent) {
 
 TEST(QueueScenario, S8_AShardThatNobodyCouldReadIsSkippedInEveryEpoch) {
   TaskQueue queue(QueueOf(2, 2));
-  ASSERT_TRUE(queue.Take(1, kNow).has_value());
+  ASSERT_TRUE(queue.Take(1, kTimeZero).has_value());
   queue.ReleaseAll(1);
-  queue.Skip(0, kNow);
-  ASSERT_TRUE(queue.Report(2, Trained(*queue.Take(2, kNow), 5, 5), kNow).ok());
+  queue.Skip(0, kTimeZero);
+  ASSERT_TRUE(queue.Report(2, Trained(*queue.Take(2, kTimeZero), 5, 5), kTimeZero).ok());
   ASSERT_TRUE(queue.EpochDone());
   queue.StartNextEpoch();
-  EXPECT_EQ(queue.Take(2, kNow)->shard, 1) << "not tried again";
+  EXPECT_EQ(queue.Take(2, kTimeZero)->shard, 1) << "not tried again";
   EXPECT_EQ(queue.ledger().skipped().size(), 2U);
 }
 
 TEST(QueueScenario, S9_LateSuccessOfAReassignedTask) {
   TaskQueue queue(QueueOf(2));
-  const Task first = *queue.Take(1, kNow), second = *queue.Take(1, kNow);
+  const Task first = *queue.Take(1, kTimeZero), second = *queue.Take(1, kTimeZero);
   ASSERT_EQ(queue.ExpireLeases(At(100)).size(), 2U);
   const Task copy = *queue.Take(2, At(100));
   EXPECT_EQ(*queue.Report(1, Done(first, 2, 20), At(101)), Answer::kRejected);
@@ -147,14 +148,14 @@ TEST(QueueScenario, S9_LateSuccessOfAReassignedTask) {
 
 TEST(QueueScenario, S10_S11_RepeatedAndStrangeReports) {
   TaskQueue queue(QueueOf(2));
-  const Task task = *queue.Take(1, kNow);
-  ASSERT_EQ(*queue.Report(1, Done(task, 3, 30), kNow), Answer::kAccepted);
-  EXPECT_EQ(*queue.Report(1, Done(task, 3, 30), kNow), Answer::kDuplicate);
-  const Task other = *queue.Take(1, kNow);
-  EXPECT_EQ(*queue.Report(2, Done(other, 3, 30), kNow), Answer::kRejected);
+  const Task task = *queue.Take(1, kTimeZero);
+  ASSERT_EQ(*queue.Report(1, Done(task, 3, 30), kTimeZero), Answer::kAccepted);
+  EXPECT_EQ(*queue.Report(1, Done(task, 3, 30), kTimeZero), Answer::kDuplicate);
+  const Task other = *queue.Take(1, kTimeZero);
+  EXPECT_EQ(*queue.Report(2, Done(other, 3, 30), kTimeZero), Answer::kRejected);
   Task unknown = other;
   unknown.id = 77;
-  EXPECT_EQ(*queue.Report(1, Done(unknown, 3, 30), kNow), Answer::kRejected);
+  EXPECT_EQ(*queue.Report(1, Done(unknown, 3, 30), kTimeZero), Answer::kRejected);
   EXPECT_EQ(queue.totals().rows, 30);
 }
 
@@ -276,12 +277,12 @@ TEST(QueueScenario, S19_ALateLaneIsRacedNeverSplit) {
 
 TEST(QueueScenario, S13_OnlyTheRestIsDoneAgain) {
   TaskQueue queue(QueueOf(1));
-  const Task task = *queue.Take(1, kNow);
-  ASSERT_TRUE(queue.Report(1, Trained(task, 5, 8), kNow).ok());
+  const Task task = *queue.Take(1, kTimeZero);
+  ASSERT_TRUE(queue.Report(1, Trained(task, 5, 8), kTimeZero).ok());
   queue.ReleaseAll(1);
-  const Task rest = *queue.Take(2, kNow);
+  const Task rest = *queue.Take(2, kTimeZero);
   EXPECT_EQ(rest.first_batch, 5);
-  ASSERT_TRUE(queue.Report(2, Trained(rest, 8, 8), kNow).ok());
+  ASSERT_TRUE(queue.Report(2, Trained(rest, 8, 8), kTimeZero).ok());
   EXPECT_EQ(queue.totals().rows, 80);
 }
 
@@ -293,9 +294,9 @@ TEST(QueueScenario, S15_TenToTheNineRowsNeedLittleMemoryAndNoSteps) {
   TaskQueue queue(options);
   std::set<int64_t> shards;
   for (int i = 0; i < 1000; ++i) {
-    const Task task = *queue.Take(1, kNow);
+    const Task task = *queue.Take(1, kTimeZero);
     EXPECT_TRUE(shards.insert(task.shard).second);
-    ASSERT_TRUE(queue.Report(1, Done(task, 3'000'000, 3'000'000'000), kNow).ok());
+    ASSERT_TRUE(queue.Report(1, Done(task, 3'000'000, 3'000'000'000), kTimeZero).ok());
   }
   EXPECT_EQ(queue.totals().rows, 3'000'000'000'000);
   EXPECT_TRUE(queue.state().ranges().empty());
@@ -304,17 +305,17 @@ TEST(QueueScenario, S15_TenToTheNineRowsNeedLittleMemoryAndNoSteps) {
 
 TEST(QueueScenario, S16_OtherRowsThanBeforeEndTheJob) {
   TaskQueue queue(QueueOf(1, 2));
-  TaskReport report = Trained(*queue.Take(1, kNow), 3, 3);
+  TaskReport report = Trained(*queue.Take(1, kTimeZero), 3, 3);
   report.checksum = 0xABCD;
-  ASSERT_TRUE(queue.Report(1, report, kNow).ok());
+  ASSERT_TRUE(queue.Report(1, report, kTimeZero).ok());
   queue.StartNextEpoch();
-  const Task task = *queue.Take(1, kNow);
+  const Task task = *queue.Take(1, kTimeZero);
   report = Trained(task, 3, 3);
   report.checksum = 0xABCE;
-  EXPECT_FALSE(queue.Report(1, report, kNow).ok()) << "as many rows, but not the same";
+  EXPECT_FALSE(queue.Report(1, report, kTimeZero).ok()) << "as many rows, but not the same";
   report = Done(task, 3, 29);
   report.checksum = 0xABCD;
-  EXPECT_FALSE(queue.Report(1, report, kNow).ok()) << "fewer rows";
+  EXPECT_FALSE(queue.Report(1, report, kTimeZero).ok()) << "fewer rows";
 }
 
 TEST(QueueScenario, S17_TheSameSeedTrainsTheSameRowsWithOneWorkerOrEight) {
@@ -330,12 +331,12 @@ TEST(QueueScenario, S17_TheSameSeedTrainsTheSameRowsWithOneWorkerOrEight) {
         queue.StartNextEpoch();
       }
       const Incarnation who = worker + random() % workers;
-      const std::optional<Task> task = queue.Take(who, kNow);
+      const std::optional<Task> task = queue.Take(who, kTimeZero);
       if (kills && random() % 3 == 0) {
         queue.ReleaseAll(who);
         worker += workers;
       } else if (task.has_value()) {
-        EXPECT_TRUE(queue.Report(who, Trained(*task, 4, 4), kNow).ok());
+        EXPECT_TRUE(queue.Report(who, Trained(*task, 4, 4), kTimeZero).ok());
         trained.insert({task->epoch, task->shard});
       }
     }
@@ -349,11 +350,11 @@ TEST(QueueScenario, S18_AThousandTasksAndEveryThirdHolderIsKilled) {
   std::mt19937_64 random(7);
   Incarnation worker = 1;
   while (!queue.EpochDone()) {
-    const Task task = *queue.Take(worker, kNow);
+    const Task task = *queue.Take(worker, kTimeZero);
     if (random() % 10 < 3) {
       queue.ReleaseAll(worker++);
     } else {
-      ASSERT_TRUE(queue.Report(worker, Trained(task, 2, 2), kNow).ok());
+      ASSERT_TRUE(queue.Report(worker, Trained(task, 2, 2), kTimeZero).ok());
     }
   }
   EXPECT_EQ(queue.totals().rows, 20'000);
@@ -368,7 +369,7 @@ TEST(QueueScenario, S22_TenThousandWorkersShareAQueue) {
   TaskQueue queue(QueueOf(kShards));
   std::vector<std::optional<Task>> held(kWorkers + 1);
   std::vector<int> trained(kShards, 0);
-  TimePoint now = kNow;
+  TimePoint now = kTimeZero;
   Incarnation next = kWorkers;  // who comes for those that are gone
   std::vector<Incarnation> who(kWorkers + 1);
   std::iota(who.begin(), who.end(), Incarnation{0});
@@ -398,10 +399,10 @@ TEST(QueueScenario, S22_TenThousandWorkersShareAQueue) {
 
 TEST(QueueScenario, S23_ASavedQueueGoesOnWhereItWas) {
   TaskQueue queue(QueueOf(6));
-  const Task done = *queue.Take(1, kNow);
-  ASSERT_TRUE(queue.Report(1, Trained(done, 5, 5), kNow).ok());
-  const Task half = *queue.Take(1, kNow), kept = *queue.Take(2, kNow);
-  ASSERT_TRUE(queue.Report(1, Trained(half, 2, 5), kNow).ok());
+  const Task done = *queue.Take(1, kTimeZero);
+  ASSERT_TRUE(queue.Report(1, Trained(done, 5, 5), kTimeZero).ok());
+  const Task half = *queue.Take(1, kTimeZero), kept = *queue.Take(2, kTimeZero);
+  ASSERT_TRUE(queue.Report(1, Trained(half, 2, 5), kTimeZero).ok());
   Result<TaskQueue> restored = TaskQueue::Restore(QueueOf(6), queue.Save(), At(50));
   ASSERT_TRUE(restored.ok()) << restored.status().ToString();
   EXPECT_EQ(restored->Save(), queue.Save());
@@ -418,8 +419,8 @@ TEST(QueueScenario, S23_ASavedQueueGoesOnWhereItWas) {
 
 TEST(QueueScenario, S23_AQueueOfAnotherJobIsRefused) {
   TaskQueue queue(QueueOf(6));
-  EXPECT_FALSE(TaskQueue::Restore(QueueOf(7), queue.Save(), kNow).ok());
-  EXPECT_FALSE(TaskQueue::Restore(QueueOf(6), "nonsense", kNow).ok());
+  EXPECT_FALSE(TaskQueue::Restore(QueueOf(7), queue.Save(), kTimeZero).ok());
+  EXPECT_FALSE(TaskQueue::Restore(QueueOf(6), "nonsense", kTimeZero).ok());
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 namespace sluice::elastic {
 
-inline constexpr TimePoint kNow{0};
+inline constexpr TimePoint kTimeZero{0};
 
 inline TimePoint At(double seconds) {
   return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));

@@ -157,39 +157,39 @@ std::string BoundariesNotation(const std::vector<double>& boundaries) {
 }
 
 std::string Notation(const ColumnSpec& spec) {
-  using Kind = ColumnSpec::Kind;
+  using ColumnKind = ColumnSpec::Kind;
   switch (spec.kind) {
-    case Kind::kStar:
+    case ColumnKind::kStar:
       return "NUMERIC(* dtype=float32 shape=[1])";
-    case Kind::kName:
+    case ColumnKind::kName:
       return "NUMERIC(" + spec.name + " dtype=float32 shape=[1])";
-    case Kind::kDense:
-    case Kind::kSparse:
+    case ColumnKind::kDense:
+    case ColumnKind::kSparse:
       return "NUMERIC(" + TensorNotation(spec) + ")";
-    case Kind::kBucket:
+    case ColumnKind::kBucket:
       return "BUCKET(" + Notation(spec.inner[0]) + ", " + BoundariesNotation(spec.boundaries) + ")";
-    case Kind::kCategoryId:
+    case ColumnKind::kCategoryId:
       return CategoryNotation("CATEGORY_ID", spec);
-    case Kind::kSequenceCategoryId:
+    case ColumnKind::kSequenceCategoryId:
       return CategoryNotation("SEQ_CATEGORY_ID", spec);
-    case Kind::kCategoryHash:
+    case ColumnKind::kCategoryHash:
       return CategoryNotation("CATEGORY_HASH", spec);
-    case Kind::kWeighted:
+    case ColumnKind::kWeighted:
       return "WEIGHTED(" + Notation(spec.inner[0]) + ")";
-    case Kind::kCross: {
+    case ColumnKind::kCross: {
       std::string members;
       for (const ColumnSpec& member : spec.inner) {
         members += (members.empty() ? "" : " ") +
-                   (member.kind == Kind::kName ? member.name : Notation(member));
+                   (member.kind == ColumnKind::kName ? member.name : Notation(member));
       }
       return "CROSS([" + members + "], " + std::to_string(spec.buckets) + ")";
     }
-    case Kind::kEmbedding:
-    case Kind::kIndicator: {
-      const bool plain = spec.inner[0].kind == Kind::kName;
+    case ColumnKind::kEmbedding:
+    case ColumnKind::kIndicator: {
+      const bool plain = spec.inner[0].kind == ColumnKind::kName;
       const std::string inner = plain ? "nil" : Notation(spec.inner[0]);
       const std::string name = "name=" + (plain ? spec.inner[0].name : "") + ")";
-      return spec.kind == Kind::kIndicator
+      return spec.kind == ColumnKind::kIndicator
                  ? "INDICATOR(" + inner + ", " + name
                  : "EMBEDDING(" + inner + ", dim=" + std::to_string(spec.dimension) + ", \"" +
                        spec.combiner + "\", init=\"" + spec.initializer + "\", " + name;

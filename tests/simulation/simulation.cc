@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "base/value.h"
 #include "elastic/shard_order.h"
-#include "models/model.pb.h"
+#include "tests/simulation/linear_model.h"
 
 namespace sluice::elastic::simulation {
 namespace {
@@ -20,64 +20,12 @@ constexpr int64_t kBatchRows = 10;
 constexpr uint32_t kPartition[] = {0};
 constexpr int64_t kNeverStale[] = {int64_t{1} << 60};  // every gradient counts in full
 
-// A linear model with so many weights.
-models::ModelSpec LinearSpec(size_t weights) {
-  models::ModelSpec model;
-  model.set_type("LinearRegressor");
-  model.set_loss("squared");
-  models::FeaturePlan& features = *model.mutable_features();
-  for (uint32_t i = 0; i < weights; ++i) {
-    models::InputColumn* input = features.add_inputs();
-    input->set_name(fmt::format("x{}", i));
-    input->set_type(static_cast<int>(DataType::kDouble));
-    models::Feature* feature = features.add_features();
-    feature->set_name(input->name());
-    feature->add_inputs(i);
-    feature->set_kind(models::Feature::NUMERIC);
-    feature->set_scale(1);
-  }
-  models::LabelPlan& label = *features.mutable_label();
-  label.set_kind(models::LabelPlan::NUMBER);
-  label.set_column("y");
-  label.set_type(static_cast<int>(DataType::kDouble));
-  label.set_scale(1);
-  for (models::OptimizerSpec* optimizer :
-       {model.mutable_deep_optimizer(), model.mutable_wide_optimizer()}) {
-    optimizer->set_name("SGD");
-    models::Attribute* rate = optimizer->add_arguments();
-    rate->set_name("learning_rate");
-    rate->set_number(1);
-  }
-  return model;
-}
-
-struct Model {
-  models::ModelSpec spec;
-  std::unique_ptr<models::Network> network;
-  size_t tensor = 0;  // the one with the weights
-};
-
-const Model& ModelOf(size_t weights) {
-  thread_local std::map<size_t, Model> models;
-  Model& model = models[weights];
-  if (model.network == nullptr) {
-    model.spec = LinearSpec(weights);
-    Result<std::unique_ptr<models::Network>> network = models::Network::Make(model.spec);
-    SLUICE_CHECK(network.ok(), "the simulated model can be made");
-    model.network = std::move(*network);
-    for (size_t i = 0; i < model.network->dense().size(); ++i) {
-      model.tensor = model.network->dense()[i].size() == weights ? i : model.tensor;
-    }
-  }
-  return model;
-}
-
 }  // namespace
 
 struct Simulation::Plan {
   std::vector<int64_t> batches, last_rows;  // by shard
   int64_t total_batches = 0, total_rows = 0;
-  const Model* model = nullptr;
+  const LinearModel* model = nullptr;
 };
 
 Simulation::Simulation(uint64_t seed) : world_(seed), plan_(std::make_unique<Plan>()) {}
@@ -125,7 +73,7 @@ int64_t Simulation::RowsBefore(int64_t shard, int64_t batch) const {
 
 void Simulation::MakeServers() {
   servers_.resize(static_cast<size_t>(1 + world_.Below(3)));
-  plan_->model = &ModelOf(static_cast<size_t>(plan_->total_batches));
+  plan_->model = &LinearModelOf(static_cast<size_t>(plan_->total_batches));
   ParameterShard::Options options;
   options.synchronous = options_.queue.lanes > 0;
   for (Server& server : servers_) {

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "models/model.h"
+#include "models/model.pb.h"
+
+namespace sluice::elastic::simulation {
+
+// What the simulated jobs train: a linear regression, plain SGD with rate 1.
+struct LinearModel {
+  models::ModelSpec spec;
+  std::unique_ptr<models::Network> network;
+  size_t tensor = 0;  // the one with the weights
+};
+
+// One for each number of weights, in each thread; it stays.
+const LinearModel& LinearModelOf(size_t weights);
+
+}  // namespace sluice::elastic::simulation
