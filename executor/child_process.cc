@@ -129,7 +129,8 @@ void DieWithParent(elastic::Role role) {
   }
   pollfd launcher{kLauncherDescriptor, POLLRDHUP, 0};
   if (poll(&launcher, 1, 0) > 0 && (launcher.revents & (POLLHUP | POLLRDHUP)) != 0) {
-    raise(signal);
+    kill(getpid(),
+         signal);  // the process: what `raise` sends to this thread, no other can wait for
   }
 }
 
