@@ -371,9 +371,11 @@ ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& op
     }
   }
   // What the impatient do not get yet is nobody else's: a job that has to give workers away for it
-  // keeps them.
+  // keeps them. One that has less than its smallest number, and cannot get it, keeps nothing.
   for (size_t i = 0; i < jobs && decision.look_again; ++i) {
-    limits[i] = std::max(limits[i], std::min(running[i], state.jobs[i].max));
+    if (running[i] >= state.jobs[i].min) {
+      limits[i] = std::max(limits[i], std::min(running[i], state.jobs[i].max));
+    }
   }
   Plan plan(state, options, limits);
   plan.Make();

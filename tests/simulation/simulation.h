@@ -33,9 +33,10 @@ struct Outcome {
 //   I1 every row is trained exactly once in every epoch, by the ledger
 //   I2 every gradient is applied exactly once on every server in every epoch, by the weights
 //   I3 no range has two owners at the same attempt unless they race by intent, and no server
-//   applies
-//      a push of an older attempt after it has seen a newer one
+//   applies a push of an older attempt after it has seen a newer one
 //   I5 the job ends, and its result is true: all of the above, or the poisoned shard by its name
+//
+// I6, of the autoscaler: allocation_test.cc. I4, of checkpoints: ParameterFleetTest.P11_P14.
 class Simulation {
  public:
   explicit Simulation(uint64_t seed);
