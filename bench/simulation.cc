@@ -1,4 +1,5 @@
-// Runs the engine's simulation over many seeds: simulation [--seeds N] [--from S] [--tell].
+// Runs the engine's simulation over many seeds:
+//   simulation [--seeds N] [--from S] [--outages] [--tell]
 // A seed that breaks an invariant is named; with --seeds 1 --tell its history is printed.
 #include <fmt/core.h>
 
@@ -12,15 +13,18 @@ int main(int argc, char** argv) {
   using namespace sluice::elastic::simulation;
   uint64_t seeds = 1000, from = 1;
   bool tell = false;
+  Simulation::Faults faults = Simulation::Faults::kProcesses;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--tell") == 0) {
       tell = true;
+    } else if (std::strcmp(argv[i], "--outages") == 0) {
+      faults = Simulation::Faults::kOutages;
     } else if (i + 1 < argc && std::strcmp(argv[i], "--seeds") == 0) {
       seeds = std::strtoull(argv[++i], nullptr, 10);
     } else if (i + 1 < argc && std::strcmp(argv[i], "--from") == 0) {
       from = std::strtoull(argv[++i], nullptr, 10);
     } else {
-      fmt::print(stderr, "simulation [--seeds N] [--from S] [--tell]\n");
+      fmt::print(stderr, "simulation [--seeds N] [--from S] [--outages] [--tell]\n");
       return 2;
     }
   }
@@ -32,28 +36,23 @@ int main(int argc, char** argv) {
     if (tell) {
       listener = [](const std::string& line) { fmt::print("{}\n", line); };
     }
-    const Outcome outcome = Simulation(seed).Run(listener);
+    const Outcome outcome = Simulation(seed, faults).Run(listener);
     if (!outcome.broken.empty()) {
       ++broken;
-      fmt::print("seed {}: {}\n  replay: simulation --from {} --seeds 1 --tell\n", seed,
-                 outcome.broken, seed);
+      fmt::print("seed {}: {}\n  replay: simulation --from {} --seeds 1 --tell{}\n", seed,
+                 outcome.broken, seed,
+                 faults == Simulation::Faults::kOutages ? " --outages" : "");
     }
-    sum.events += outcome.events;
-    sum.seconds += outcome.seconds;
-    sum.kills += outcome.kills;
-    sum.pauses += outcome.pauses;
-    sum.cuts += outcome.cuts;
-    sum.takeovers += outcome.takeovers;
-    sum.torn += outcome.torn;
-    sum.shared += outcome.shared;
-    sum.skipped += outcome.skipped;
+    sum.Add(outcome);
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   fmt::print(
       "{} seeds, {} broken; {} events, {:.0f} virtual hours in {:.1f} s\n"
       "{} kills, {} stops, {} cuts, {} takeovers ({} with a torn journal), {} tasks shared, {} "
-      "shards skipped\n",
+      "shards skipped\n"
+      "{} outages, {} full disks, {} checkpoints and {} that failed, {} jobs went on from one\n",
       seeds, broken, sum.events, sum.seconds / 3600, took.count(), sum.kills, sum.pauses, sum.cuts,
-      sum.takeovers, sum.torn, sum.shared, sum.skipped);
+      sum.takeovers, sum.torn, sum.shared, sum.skipped, sum.outages, sum.full_disks,
+      sum.checkpoints, sum.failed_checkpoints, sum.resumed);
   return broken == 0 ? 0 : 1;
 }

@@ -1,7 +1,10 @@
 #include "planner/checkpoints.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <utility>
 
 #include "models/registry.h"
@@ -33,10 +36,31 @@ bool MayChange(const models::ModelType& type, const parser::Attribute& attribute
          std::find(kMayChange.begin(), kMayChange.end(), spec->name) != kMayChange.end();
 }
 
+// A name is of a folder in `root`, however it is spelt.
+Result<std::string> FolderIn(const std::string& root, const std::string& name) {
+  namespace fs = std::filesystem;
+  if (root.empty()) {
+    return Status(Code::kPermissionDenied, "this gateway keeps no checkpoints")
+        .Hint("it does when it is started with --checkpoint-root FOLDER");
+  }
+  std::error_code error;
+  const fs::path base = fs::weakly_canonical(fs::absolute(root), error);
+  const fs::path folder = error ? fs::path() : fs::weakly_canonical(base / name, error);
+  const fs::path within = folder.lexically_relative(base);
+  if (error || within.empty() || *within.begin() == ".." || within == ".") {
+    return Status(Code::kPermissionDenied,
+                  fmt::format("'{}' is no folder in '{}', where this gateway keeps checkpoints",
+                              name, base.string()))
+        .Hint("a name without a path will do, such as that of the model");
+  }
+  return folder.string();
+}
+
 }  // namespace
 
 Status FillCheckpoints(const parser::TrainStatement& statement, const models::ModelType& type,
-                       const AttributeSet& attributes, plan::TrainPlan* plan) {
+                       const AttributeSet& attributes, const Options& options,
+                       plan::TrainPlan* plan) {
   constexpr char kDirectory[] = "engine.checkpoint_dir";
   const std::optional<std::string> directory = attributes.Text(kDirectory);
   if (!directory) {
@@ -48,8 +72,14 @@ Status FillCheckpoints(const parser::TrainStatement& statement, const models::Mo
         .At(place)
         .Hint("leave engine.checkpoint_dir out, or train a network");
   }
+  Result<std::string> folder = options.checkpoint_root.has_value()
+                                   ? FolderIn(*options.checkpoint_root, *directory)
+                                   : Result<std::string>(*directory);
+  if (!folder.ok()) {
+    return Status(folder.status()).At(place);
+  }
   plan::Checkpoints* checkpoints = plan->mutable_checkpoints();
-  checkpoints->set_directory(*directory);
+  checkpoints->set_directory(*std::move(folder));
   checkpoints->set_every_steps(attributes.Integer("train.save_checkpoints_steps").value_or(1));
   checkpoints->set_keep(
       static_cast<uint32_t>(attributes.Integer("engine.keep_checkpoint_max").value_or(0)));

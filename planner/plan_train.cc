@@ -199,7 +199,7 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, BoundTrain
   FillNames(statement, bound, plan);
   Status errors = FillModel(bound, options, plan);
   errors.Add(FillDecisions(bound, options, plan));
-  errors.Add(FillCheckpoints(statement, *bound.type, bound.attributes, plan));
+  errors.Add(FillCheckpoints(statement, *bound.type, bound.attributes, options, plan));
   if (!errors.ok()) {
     return errors;
   }

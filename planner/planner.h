@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -21,6 +22,9 @@ struct Options {
   // Rows x columns x epochs below which a training stays inside the gateway's process.
   int64_t in_process_work = 2'000'000'000;
   uint64_t default_seed = 1;
+  // The folder that holds the folders of checkpoints; "": there are none; nullopt: whoever gives
+  // statements may use any folder, with this process's rights.
+  std::optional<std::string> checkpoint_root;
 };
 
 // Statement + catalog -> Plan: names resolved, attributes typed, features derived from statistics,

@@ -32,6 +32,7 @@ constexpr Key kKeys[] = {
     {"max_statements", nullptr, &Config::max_statements, 1, kMostStatements},
     {"slots", nullptr, &Config::slots, 0, kMostSlots},
     {"memory_limit", nullptr, &Config::memory_limit, 0, kMostMebibytes},
+    {"checkpoint_root", &Config::checkpoint_root},
     {"log_level", &Config::log_level},
     {"user", &Config::user},
     {"history_file", &Config::history_file},

@@ -26,6 +26,9 @@ struct Config {
   // (engine.cpu of each worker) and MiB (engine.memory of each process). 0: what the machine has.
   int64_t slots = 0;
   int64_t memory_limit = 0;
+  // Folder that holds the checkpoints of all trainings (engine.checkpoint_dir). "": a gateway keeps
+  // none, and a shell keeps them wherever its user says.
+  std::string checkpoint_root;
   // Lowest level of log lines on standard error: debug, info, warn, error, off.
   std::string log_level = "warn";
   // Who the jobs of a shell belong to.

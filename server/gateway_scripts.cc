@@ -35,6 +35,7 @@ Status ApplySettings(const std::vector<std::string>& settings, Session& session)
 GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources, const Config& config)
     : sources_(std::move(sources)),
       user_(config.user),
+      checkpoint_root_(config.checkpoint_root),
       cluster_(ClusterOptions(config)),
       max_scripts_(static_cast<size_t>(config.max_statements)),
       watcher_([this](const std::stop_token& end) { WatchClients(end); }) {}
@@ -56,6 +57,7 @@ Status GatewayScripts::RunAdmitted(const Script& script, const std::stop_token& 
   ASSIGN_OR_RETURN(SourcePool::Lease source, sources_->Acquire());
   Session session(*source, script.user.empty() ? user_ : script.user, &cluster_);
   session.set_stop(stop);
+  session.KeepCheckpointsIn(checkpoint_root_);
   if (script.settings != nullptr) {
     RETURN_IF_ERROR(ApplySettings(*script.settings, session));
   }

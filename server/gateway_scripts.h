@@ -61,6 +61,7 @@ class GatewayScripts {
 
   const std::unique_ptr<SourcePool> sources_;
   const std::string user_;
+  const std::string checkpoint_root_;
   executor::LocalCluster cluster_;
   const size_t max_scripts_;
   Mutex mutex_;

@@ -56,6 +56,8 @@ void AddCommon(CLI::App& command, CommonFlags& common) {
 }
 
 void AddFleetFlags(CLI::App& command, CommonFlags& common) {
+  AddConfigFlag(command, "--checkpoint-root", "checkpoint_root",
+                "folder that engine.checkpoint_dir names a folder in", common);
   AddConfigFlag(command, "--slots", "slots",
                 "processors that the workers of all jobs may take (0: the machine's)", common);
   AddConfigFlag(command, "--memory-limit", "memory_limit",

@@ -66,6 +66,9 @@ int RunOnSource(const Config& config, const SqlOptions& options, Interrupts& int
   }
   executor::LocalCluster cluster(ClusterOptions(config));
   Session session(**source, config.user, &cluster);
+  if (!config.checkpoint_root.empty()) {
+    session.KeepCheckpointsIn(config.checkpoint_root);
+  }
   const ScriptRunner runner = [&session](const std::string& script, std::stop_token stop,
                                          executor::ResultSink& sink) {
     session.set_stop(std::move(stop));

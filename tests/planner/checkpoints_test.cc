@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "catalog/data_source.h"
@@ -16,11 +17,13 @@ namespace {
 class CheckpointsOfAPlan : public ::testing::Test {
  protected:
   CheckpointsOfAPlan() { source_.tables["t"] = SmallCensus(400); }
-  Result<plan::Plan> Train(const std::string& model, const std::string& attributes) {
-    ASSIGN_OR_RETURN(const auto parsed, parser::Parse("SELECT * FROM t TO TRAIN " + model +
-                                                      " WITH engine.checkpoint_dir='/c'" +
-                                                      attributes + " LABEL income INTO m"));
-    return MakePlan(std::get<parser::TrainStatement>(parsed.at(0)), source_, {});
+  Result<plan::Plan> Train(const std::string& model, const std::string& attributes,
+                           const std::string& folder = "/c") {
+    ASSIGN_OR_RETURN(const auto parsed,
+                     parser::Parse("SELECT * FROM t TO TRAIN " + model +
+                                   " WITH engine.checkpoint_dir='" + folder + "'" + attributes +
+                                   " LABEL income INTO m"));
+    return MakePlan(std::get<parser::TrainStatement>(parsed.at(0)), source_, options_);
   }
   plan::Checkpoints Of(const std::string& attributes) {
     const Result<plan::Plan> plan = Train("LinearClassifier", attributes);
@@ -28,6 +31,7 @@ class CheckpointsOfAPlan : public ::testing::Test {
     return plan.ok() ? plan->train().checkpoints() : plan::Checkpoints();
   }
   FakeSource source_;
+  Options options_;
 };
 
 // Who goes on may have other processes, and other checkpoints, but not another training.
@@ -60,6 +64,31 @@ TEST_F(CheckpointsOfAPlan, P13_SayWhereTheFolderIsNamed) {
   ASSERT_LT(checkpoints.place_begin(), text.size());
   EXPECT_EQ(text.substr(checkpoints.place_begin()), "'/c'");
   EXPECT_EQ(checkpoints.place_end(), text.size());
+}
+
+// Who may give a gateway statements may not write wherever the gateway may.
+TEST_F(CheckpointsOfAPlan, LieInTheFolderThatTheGatewayHasForThem) {
+  const std::filesystem::path root =
+      std::filesystem::canonical(std::filesystem::temp_directory_path()) / "sluice-no-such-folder";
+  options_.checkpoint_root = root.string();
+  for (const std::string& folder : {"m", "./x/../m", (root / "m").string()}) {
+    const Result<plan::Plan> plan = Train("LinearClassifier", "", folder);
+    ASSERT_TRUE(plan.ok()) << plan.status().ToString();
+    EXPECT_EQ(plan->train().checkpoints().directory(), (root / "m").string());
+  }
+  for (const std::string& folder :
+       {"", ".", "..", "../sluice-no-such-folder-either", "/c", "m/../../m"}) {
+    const Status status = Train("LinearClassifier", "", folder).status();
+    EXPECT_EQ(status.code(), Code::kPermissionDenied) << folder << ": " << status.ToString();
+    EXPECT_NE(status.message().find("where this gateway keeps checkpoints"), std::string::npos);
+    ASSERT_FALSE(status.diagnostics().empty());
+    EXPECT_EQ(status.diagnostics()[0].span.begin, std::string_view("SELECT * FROM t TO TRAIN "
+                                                                   "LinearClassifier WITH "
+                                                                   "engine.checkpoint_dir=")
+                                                      .size());
+  }
+  options_.checkpoint_root = "";
+  EXPECT_EQ(Train("LinearClassifier", "").status().message(), "this gateway keeps no checkpoints");
 }
 
 TEST_F(CheckpointsOfAPlan, E9_TreesKeepNone) {

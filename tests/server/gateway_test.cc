@@ -153,6 +153,29 @@ TEST_F(GatewayTest, SettingsOfASessionTravelWithItsScripts) {
 }
 
 // Two scripts never share a connection: what one leaves open does not reach the other.
+// A client has no say about the gateway's files, but in the folder that is there for it.
+TEST_F(GatewayTest, KeepsCheckpointsOnlyWhereItWasTold) {
+  const auto folder = path_.string() + ".checkpoints";
+  const auto train = [&] {
+    RecordingSink sink;
+    return Connect()->Run(
+        "CREATE TABLE IF NOT EXISTS t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 "
+        "FROM n WHERE i < 300) SELECT i, i % 2 AS y FROM n; SELECT * FROM t TO TRAIN "
+        "LinearClassifier WITH engine.checkpoint_dir='" +
+            folder + "/m', train.save_checkpoints_steps=1 LABEL y INTO m",
+        {}, sink);
+  };
+  EXPECT_EQ(train().message(), "this gateway keeps no checkpoints");
+  EXPECT_FALSE(std::filesystem::exists(folder));
+  gateway_.reset();
+  config_.checkpoint_root = folder;
+  Start();
+  const Status trained = train();
+  EXPECT_TRUE(trained.ok()) << trained.ToString();
+  EXPECT_TRUE(std::filesystem::exists(folder + "/m"));
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(GatewayTest, AnOpenTransactionEndsWithItsScript) {
   const auto client = Connect();
   RecordingSink sink;

@@ -10,9 +10,6 @@
 namespace sluice::elastic::simulation {
 namespace {
 
-constexpr double kCallTimeout = 0.5;
-constexpr double kRetrySeconds = 30;
-constexpr double kHeartbeat = 1;
 constexpr double kBatchSeconds = 0.05;
 constexpr double kReadSeconds = 0.2;
 constexpr double kNothingSeconds = 0.2;
@@ -21,99 +18,14 @@ constexpr double kReports = 0.3;
 
 }  // namespace
 
-bool ModelWorker::CutOff() const {
-  return job_.world_.now() < cut_off_until_;
-}
-
 void ModelWorker::Start() {
-  job_.world_.Tell(fmt::format("{} starts", name_));
+  job_.world_.Tell(fmt::format("{} starts", name()));
   Beat();
   job_.options_.queue.lanes > 0 ? Lockstep() : Asynchronous();
 }
 
-void ModelWorker::Run(const Then& then) {
-  if (!alive_ || job_.finished_) {
-    return;
-  }
-  if (job_.world_.now() < paused_until_) {
-    job_.world_.At(paused_until_, [self = shared_from_this(), then] { self->Run(then); });
-    return;
-  }
-  then();
-}
-
-void ModelWorker::Sleep(double seconds, const Then& then) {
-  job_.world_.In(seconds, [self = shared_from_this(), then] { self->Run(then); });
-}
-
-void ModelWorker::Call(bool to_master, const Serve& serve) {
-  Attempt(to_master, serve, ++call_, job_.world_.now() + kRetrySeconds);
-}
-
-void ModelWorker::Attempt(bool to_master, const Serve& serve, uint64_t call, double give_up) {
-  World& world = job_.world_;
-  if (call != call_ || !alive_) {
-    return;
-  }
-  if (world.now() > give_up) {
-    Exit("the other side cannot be reached", false);
-    return;
-  }
-  const auto self = shared_from_this();
-  const int copies = world.Chance(job_.weather_.duplicate) ? 2 : 1;
-  for (int copy = 0; copy < copies; ++copy) {
-    if (world.Chance(job_.weather_.drop)) {
-      continue;
-    }
-    world.In(world.Exponential(job_.weather_.delay), [self, to_master, serve, call] {
-      if (to_master && (self->CutOff() || self->job_.master_ == nullptr)) {
-        return;
-      }
-      const Then answer = serve();
-      World& there = self->job_.world_;
-      if (answer == nullptr || there.Chance(self->job_.weather_.drop)) {
-        return;
-      }
-      there.In(there.Exponential(self->job_.weather_.delay), [self, call, answer] {
-        self->Run([self, call, answer] {
-          if (self->call_ == call) {
-            ++self->call_;  // other answers to it come too late
-            answer();
-          }
-        });
-      });
-    });
-  }
-  world.In(kCallTimeout, [self, to_master, serve, call, give_up] {
-    self->Run([=] { self->Attempt(to_master, serve, call, give_up); });
-  });
-}
-
-void ModelWorker::Exit(const std::string& why, bool ok) {
-  job_.world_.Tell(fmt::format("{} ends: {}", name_, why));
-  alive_ = false;
-  job_.OnWorkerGone(name_, ok ? ExitClass::kOk : ExitClass::kPreempted);
-}
-
-// A thread of its own in the real process: one message, no retry.
-void ModelWorker::Beat() {
-  World& world = job_.world_;
-  const auto self = shared_from_this();
-  if (!world.Chance(job_.weather_.drop)) {
-    world.In(world.Exponential(job_.weather_.delay), [self] {
-      if (self->job_.master_ == nullptr || self->CutOff() || !self->alive_) {
-        return;
-      }
-      if (!self->job_.master_->Heartbeat(self->incarnation_, self->job_.MasterNow()).ok()) {
-        self->Run([self] { self->Exit("given up by the master", false); });
-      }
-    });
-  }
-  Sleep(kHeartbeat, [self] { self->Beat(); });
-}
-
 void ModelWorker::Take(bool waiting, std::function<void(std::optional<Task>)> then) {
-  const auto self = shared_from_this();
+  const auto self = Self();
   Call(true, [self, waiting, held = held_, then]() -> Then {
     Simulation& job = self->job_;
     const Result<MasterLink::Answer> answer =
@@ -136,7 +48,7 @@ void ModelWorker::Take(bool waiting, std::function<void(std::optional<Task>)> th
 }
 
 void ModelWorker::Report(Lease* lease, bool done, std::function<void(bool)> then) {
-  const auto self = shared_from_this();
+  const auto self = Self();
   TaskReport& report = lease->report;
   report.done = done;
   report.end_of_shard = done && lease->next >= lease->batches;
@@ -168,7 +80,7 @@ void ModelWorker::Report(Lease* lease, bool done, std::function<void(bool)> then
 }
 
 void ModelWorker::Evaluate(const Task& task, const Then& then) {
-  const auto self = shared_from_this();
+  const auto self = Self();
   Sleep(kReadSeconds * slowness_, [self, task, then] {
     models::Metrics metrics(models::Task::kRegression, 1);
     const std::vector<float> predictions(task.shards.size(), 1.0F),
@@ -198,9 +110,9 @@ bool ModelWorker::Crashes(const Task& task) {
   if (task.shard != job_.poisoned_) {
     return false;
   }
-  job_.world_.Tell(fmt::format("{} crashes on shard {}", name_, task.shard));
-  alive_ = false;
-  job_.OnWorkerGone(name_, ExitClass::kApplication);
+  job_.world_.Tell(fmt::format("{} crashes on shard {}", name(), task.shard));
+  Kill();
+  job_.OnWorkerGone(name(), ExitClass::kApplication);
   return true;
 }
 
@@ -228,16 +140,19 @@ void ModelWorker::Count(Lease* lease, double loss) {
 }
 
 void ModelWorker::Push(Lease* lease, size_t server, bool end, std::function<void(Status)> then) {
-  if (server == job_.servers_.size()) {
+  if (server == job_.servers_->size()) {
     then(Status());
     return;
   }
   const Task& task = lease->task;
   const BatchIdentity batch{task.epoch, task.shard, lease->next, task.attempt,
                             task.round, task.lane,  task.lanes,  task.range};
-  const auto self = shared_from_this();
+  const auto self = Self();
   Call(false, [=]() -> Then {
     const Status status = self->job_.Push(server, batch, end);
+    if (status.code() == Code::kNotFound) {
+      return nullptr;  // it stands still
+    }
     if (!status.ok()) {
       return [then, status] { then(status); };
     }
@@ -246,7 +161,7 @@ void ModelWorker::Push(Lease* lease, size_t server, bool end, std::function<void
 }
 
 void ModelWorker::Asynchronous() {
-  const auto self = shared_from_this();
+  const auto self = Self();
   if (ahead_.has_value()) {
     current_ = std::exchange(ahead_, std::nullopt);
     Sleep(0, [self] { self->Begin(0, Task::kToTheEnd); });
@@ -271,16 +186,19 @@ void ModelWorker::Asynchronous() {
 
 // Asks every server how far an earlier holder came, then whether there is a shard to read ahead.
 void ModelWorker::Begin(size_t server, int64_t applied) {
-  const auto self = shared_from_this();
+  const auto self = Self();
   Lease& lease = *current_;
   if (Crashes(lease.task)) {
     return;
   }
-  if (lease.task.attempt > 1 && lease.task.range == 0 && server < job_.servers_.size()) {
+  if (lease.task.attempt > 1 && lease.task.range == 0 && server < job_.servers_->size()) {
     Call(false, [self, server, applied, task = lease.task]() -> Then {
-      const int64_t there =
-          self->job_.servers_[server].shard->AppliedBatches(0, task.epoch, task.shard).value();
-      return [=] { self->Begin(server + 1, std::min(applied, there)); };
+      const Result<int64_t> there =
+          self->job_.servers_->AppliedBatches(server, task.epoch, task.shard);
+      if (!there.ok()) {
+        return nullptr;  // it stands still
+      }
+      return [=, there = *there] { self->Begin(server + 1, std::min(applied, there)); };
     });
     return;
   }
@@ -299,7 +217,7 @@ void ModelWorker::Begin(size_t server, int64_t applied) {
 }
 
 void ModelWorker::TrainBatch() {
-  const auto self = shared_from_this();
+  const auto self = Self();
   Lease* lease = &*current_;
   const auto next = [self](bool mine) {
     if (!mine || self->current_->report.done) {
@@ -336,7 +254,7 @@ void ModelWorker::TrainBatch() {
 }
 
 void ModelWorker::Lockstep() {
-  const auto self = shared_from_this();
+  const auto self = Self();
   if (lanes_.empty()) {
     Take(true, [self](std::optional<Task> task) {
       if (!task.has_value()) {
@@ -359,7 +277,7 @@ void ModelWorker::Lockstep() {
 }
 
 void ModelWorker::FillLanes() {
-  const auto self = shared_from_this();
+  const auto self = Self();
   Take(false, [self](std::optional<Task> task) {
     if (task.has_value()) {
       self->lanes_.push_back(self->MakeLease(*task));
@@ -371,7 +289,7 @@ void ModelWorker::FillLanes() {
 }
 
 void ModelWorker::StepLane(size_t lane, size_t server) {
-  const auto self = shared_from_this();
+  const auto self = Self();
   Lease* lease = &lanes_[lane];
   const auto reported = [self, lane](bool mine) {
     if (!mine || self->lanes_[lane].report.done) {
@@ -381,12 +299,15 @@ void ModelWorker::StepLane(size_t lane, size_t server) {
     self->Lockstep();
   };
   const bool end = lease->done();
-  if (!end && server < job_.servers_.size()) {
+  if (!end && server < job_.servers_->size()) {
     const Task& task = lease->task;
     const BatchIdentity batch{task.epoch, task.shard, lease->next, task.attempt,
                               task.round, task.lane,  task.lanes,  0};
     Call(false, [self, lane, server, batch]() -> Then {
-      const Status ready = self->job_.Ready(server, batch);
+      const Status ready = self->job_.servers_->Ready(server, batch);
+      if (ready.code() == Code::kNotFound) {
+        return nullptr;  // it stands still
+      }
       if (ready.ok()) {
         return [self, lane, server] { self->StepLane(lane, server + 1); };
       }

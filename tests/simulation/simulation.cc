@@ -6,9 +6,7 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "base/value.h"
 #include "elastic/shard_order.h"
-#include "tests/simulation/linear_model.h"
 
 namespace sluice::elastic::simulation {
 namespace {
@@ -17,18 +15,33 @@ constexpr double kLongestSeconds = 900;
 constexpr double kPumpSeconds = 0.05;
 constexpr int64_t kMostBatches = 8;  // of a shard
 constexpr int64_t kBatchRows = 10;
-constexpr uint32_t kPartition[] = {0};
-constexpr int64_t kNeverStale[] = {int64_t{1} << 60};  // every gradient counts in full
 
 }  // namespace
 
 struct Simulation::Plan {
   std::vector<int64_t> batches, last_rows;  // by shard
   int64_t total_batches = 0, total_rows = 0;
-  const LinearModel* model = nullptr;
 };
 
-Simulation::Simulation(uint64_t seed) : world_(seed), plan_(std::make_unique<Plan>()) {}
+void Outcome::Add(const Outcome& other) {
+  events += other.events;
+  kills += other.kills;
+  pauses += other.pauses;
+  cuts += other.cuts;
+  takeovers += other.takeovers;
+  torn += other.torn;
+  shared += other.shared;
+  skipped += other.skipped;
+  outages += other.outages;
+  full_disks += other.full_disks;
+  checkpoints += other.checkpoints;
+  failed_checkpoints += other.failed_checkpoints;
+  resumed += other.resumed;
+  seconds += other.seconds;
+}
+
+Simulation::Simulation(uint64_t seed, Faults faults)
+    : world_(seed), faults_(faults), plan_(std::make_unique<Plan>()), disk_(world_) {}
 
 Simulation::~Simulation() = default;
 
@@ -59,6 +72,9 @@ void Simulation::Draw() {
     plan_->total_batches += plan_->batches.back();
     plan_->total_rows += RowsOf(shard);
   }
+  servers_ = std::make_unique<ModelServers>(static_cast<size_t>(1 + world_.Below(3)),
+                                            static_cast<size_t>(plan_->total_batches),
+                                            options_.queue.lanes > 0);
 }
 
 int64_t Simulation::BatchesOf(int64_t shard) const {
@@ -71,241 +87,16 @@ int64_t Simulation::RowsBefore(int64_t shard, int64_t batch) const {
              : (batch - 1) * kBatchRows + plan_->last_rows[static_cast<size_t>(shard)];
 }
 
-void Simulation::MakeServers() {
-  servers_.resize(static_cast<size_t>(1 + world_.Below(3)));
-  plan_->model = &LinearModelOf(static_cast<size_t>(plan_->total_batches));
-  ParameterShard::Options options;
-  options.synchronous = options_.queue.lanes > 0;
-  for (Server& server : servers_) {
-    // Each has a model of its own, and gets every gradient: all that counts is who gets what when.
-    Result<std::unique_ptr<ParameterShard>> shard =
-        ParameterShard::Make(plan_->model->spec, *plan_->model->network, options, nullptr);
-    SLUICE_CHECK(shard.ok(), "the simulated servers can be made");
-    server.shard = std::move(*shard);
-  }
-}
-
 Status Simulation::Push(size_t server, const BatchIdentity& batch, bool end) {
-  Server& at = servers_[server];
-  std::vector<std::vector<float>> dense;
-  for (const models::DenseTensor& tensor : plan_->model->network->dense()) {
-    dense.emplace_back(tensor.size(), 0.0F);
-  }
-  PushRequest request;
-  request.partitions = kPartition;
-  request.versions = kNeverStale;
-  request.batch = batch;
-  request.weight = 1;
-  request.end = end;
-  request.tables.resize(plan_->model->network->tables().size());
+  std::optional<size_t> place;
   if (!end) {
-    const int64_t place = first_place_[static_cast<size_t>(batch.shard)] + batch.batch;
-    dense[plan_->model->tensor][static_cast<size_t>(place)] = 1;
+    place = static_cast<size_t>(first_place_[static_cast<size_t>(batch.shard)] + batch.batch);
   }
-  for (const std::vector<float>& tensor : dense) {
-    request.dense.emplace_back(tensor);
-  }
-  const int64_t before = at.shard->version();
-  Status status = at.shard->Push(request);
-  if (batch.lanes == 0) {
-    uint32_t& newest = at.attempts[{batch.epoch, batch.shard, batch.range}];
-    if (at.shard->version() > before && batch.attempt < newest) {
-      Break(fmt::format("I3: server {} applied batch {} of shard {} from attempt {} after {}",
-                        server, batch.batch, batch.shard, batch.attempt, newest));
-    }
-    newest = std::max(newest, batch.attempt);
+  Status status = servers_->Push(server, batch, place);
+  if (!servers_->broken().empty()) {
+    Break(servers_->broken());
   }
   return status;
-}
-
-Status Simulation::Ready(size_t server, const BatchIdentity& batch) {
-  PullRequest request;
-  request.partitions = kPartition;
-  request.batch = batch;
-  request.tables.resize(plan_->model->network->tables().size());
-  int64_t version = 0;
-  PullTarget target;
-  target.versions = std::span(&version, 1);
-  return servers_[server].shard->Pull(request, target, 0);
-}
-
-void Simulation::SawTask(const Task& task, Incarnation owner) {
-  if (task.kind != Task::Kind::kTrain) {
-    world_.Tell(fmt::format("worker {} evaluates {} shards as task {}", owner, task.shards.size(),
-                            task.id));
-    return;
-  }
-  world_.Tell(fmt::format("worker {} has task {}: epoch {} shard {} [{}, {}) attempt {}", owner,
-                          task.id, task.epoch, task.shard, task.first_batch,
-                          task.last_batch == Task::kToTheEnd ? -1 : task.last_batch, task.attempt));
-  const QueueState& state = master_->queue().state();
-  const auto lease = state.leases().find(task.id);
-  const bool race =
-      lease != state.leases().end() && state.ranges().at(lease->second.key).holders.size() > 1;
-  outcome_.shared += race || task.range > 0 ? 1 : 0;
-  if (!owned_.insert({task.epoch, task.shard, task.range, task.attempt}).second && !race) {
-    Break(fmt::format("I3: shard {} from batch {} was handed out twice as attempt {}", task.shard,
-                      task.range, task.attempt));
-  }
-}
-
-TimePoint Simulation::MasterNow() const {
-  return std::chrono::duration_cast<TimePoint>(
-      std::chrono::duration<double>(world_.now() + master_clock_));
-}
-
-void Simulation::StartMaster() {
-  ++term_;
-  master_clock_ = world_.Uniform(0, 1e6);
-  size_t whole = 0;
-  const std::vector<std::string> entries = ReadFrames(journal_, &whole);
-  journal_.resize(whole);
-  if (entries.empty()) {
-    master_ = std::make_unique<Master>(options_, MasterNow());
-    master_->Start(MasterNow());
-  } else {
-    std::vector<std::string> alive;
-    for (const auto& [name, worker] : workers_) {
-      alive.push_back(name);
-    }
-    Result<std::unique_ptr<Master>> master =
-        Master::TakeOver(options_, term_, entries, alive, MasterNow());
-    if (!master.ok()) {
-      Break("the journal cannot be replayed: " + master.status().ToString());
-      return;
-    }
-    master_ = std::move(*master);
-    ++outcome_.takeovers;
-  }
-  world_.Tell(fmt::format("master of term {} starts", term_));
-  Pump();
-}
-
-void Simulation::CrashMaster() {
-  if (master_ == nullptr) {
-    return;
-  }
-  world_.Tell("the master dies");
-  master_.reset();
-  world_.In(world_.Uniform(0.2, 3), [this] { StartMaster(); });
-}
-
-void Simulation::Pump() {
-  const std::string entry = master_->TakeJournal();
-  const std::vector<Master::Action> actions = master_->TakeActions();
-  for (const Master::Event& event : master_->TakeEvents()) {
-    world_.Tell(fmt::format("{}: {}", event.kind, event.detail));
-    outcome_.skipped += event.kind == "shard_skipped" ? 1 : 0;
-  }
-  if (!entry.empty()) {
-    const size_t before = journal_.size();
-    AppendFrame(entry, &journal_);
-    if (std::exchange(tear_, false)) {
-      ++outcome_.torn;
-      const auto written = static_cast<int64_t>(journal_.size() - before);
-      journal_.resize(before + static_cast<size_t>(world_.Below(written)));
-      CrashMaster();
-      return;
-    }
-  }
-  for (const Master::Action& action : actions) {
-    Act(action);
-  }
-}
-
-void Simulation::Act(const Master::Action& action) {
-  switch (action.kind) {
-    case Master::Action::Kind::kStartWorker:
-      StartWorker(action.name, action.incarnation);
-      return;
-    case Master::Action::Kind::kDrainWorker:  // it is gone at once: the harder way to leave
-    case Master::Action::Kind::kStopWorker:
-      world_.In(0.1, [this, name = action.name] {
-        const auto found = workers_.find(name);
-        if (found != workers_.end()) {
-          found->second->Kill();
-          OnWorkerGone(name, ExitClass::kPreempted);
-        }
-      });
-      return;
-    case Master::Action::Kind::kKeepWeights:
-      for (Server& server : servers_) {
-        SLUICE_CHECK(server.shard->KeepBest(0).ok(), "the map never changes");
-      }
-      master_->OnWeightsKept(MasterNow());
-      return;
-    case Master::Action::Kind::kCheckpoint:
-    case Master::Action::Kind::kCommitCheckpoint:
-      SLUICE_CHECK(false, "no checkpoints are asked for");
-  }
-}
-
-void Simulation::StartWorker(const std::string& name, Incarnation incarnation) {
-  const double slowness = world_.Chance(0.2) ? 10 : world_.Uniform(0.5, 1.5);
-  auto worker = std::make_shared<ModelWorker>(*this, name, incarnation, slowness);
-  workers_[name] = worker;
-  world_.In(world_.Uniform(0.1, 1), [worker] {
-    if (worker->alive()) {
-      worker->Start();
-    }
-  });
-}
-
-void Simulation::OnWorkerGone(const std::string& name, ExitClass how) {
-  workers_.erase(name);
-  world_.In(world_.Uniform(0.01, 0.3), [this, name, how] {
-    if (master_ != nullptr) {
-      master_->OnExit(name, how, "exit", MasterNow());
-    }
-  });
-}
-
-ModelWorker* Simulation::RandomWorker() {
-  if (workers_.empty()) {
-    return nullptr;
-  }
-  auto worker = workers_.begin();
-  std::advance(worker, world_.Below(static_cast<int64_t>(workers_.size())));
-  return worker->second.get();
-}
-
-void Simulation::ScheduleFaults() {
-  const int64_t faults = world_.Below(12);
-  const double within = world_.Uniform(1, 8);
-  for (int64_t i = 0; i < faults; ++i) {
-    world_.At(world_.Uniform(0.2, within), [this] { Fault(); });
-  }
-}
-
-void Simulation::Fault() {
-  const int64_t what = world_.Below(6);
-  if (what >= 4) {
-    if (what == 4) {
-      CrashMaster();
-    } else {
-      tear_ = true;
-    }
-    return;
-  }
-  ModelWorker* worker = RandomWorker();
-  if (worker == nullptr) {
-    return;
-  }
-  const std::string name = worker->name();
-  if (what <= 1) {
-    world_.Tell(fmt::format("{} is killed", name));
-    ++outcome_.kills;
-    worker->Kill();
-    OnWorkerGone(name, ExitClass::kPreempted);
-  } else if (what == 2) {
-    world_.Tell(fmt::format("{} is stopped for a while", name));
-    ++outcome_.pauses;
-    worker->Pause(world_.now() + world_.Uniform(0.1, 8));
-  } else {
-    world_.Tell(fmt::format("{} is cut off", name));
-    ++outcome_.cuts;
-    worker->CutOff(world_.now() + world_.Uniform(0.5, 60));
-  }
 }
 
 void Simulation::Break(const std::string& what) {
@@ -371,9 +162,8 @@ void Simulation::CheckEnd() {
                       options_.evaluation_shards));
   }
   const std::vector<double> expected = ExpectedWeights();
-  for (size_t s = 0; s < servers_.size(); ++s) {
-    const std::vector<float> weights =
-        servers_[s].shard->ExportAll(*plan_->model->network).value().dense[plan_->model->tensor];
+  for (size_t s = 0; s < servers_->size(); ++s) {
+    const std::vector<float> weights = servers_->Weights(s);
     for (size_t i = 0; i < weights.size(); ++i) {
       if (std::abs(weights[i] - expected[i]) > 1e-4) {
         Break(fmt::format("I2: batch {} was applied {} times on server {}, not {}", i, -weights[i],
@@ -386,8 +176,10 @@ void Simulation::CheckEnd() {
 Outcome Simulation::Run(std::function<void(const std::string&)> listener) {
   world_.listener = std::move(listener);
   Draw();
-  MakeServers();
   ScheduleFaults();
+  if (faults_ == Faults::kOutages) {
+    ScheduleOutages();
+  }
   StartMaster();
   std::function<void()> pump = [this, &pump] {
     if (master_ != nullptr) {

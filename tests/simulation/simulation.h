@@ -8,9 +8,10 @@
 #include <tuple>
 #include <vector>
 
-#include "elastic/journal.h"
 #include "elastic/master.h"
-#include "elastic/parameter_shard.h"
+#include "tests/simulation/model_cut.h"
+#include "tests/simulation/model_disk.h"
+#include "tests/simulation/model_servers.h"
 #include "tests/simulation/model_worker.h"
 #include "tests/simulation/world.h"
 
@@ -22,45 +23,57 @@ struct Outcome {
   // What happened, so that a run shows that it was worth something.
   int64_t events = 0;
   int64_t kills = 0, pauses = 0, cuts = 0, takeovers = 0, torn = 0, shared = 0, skipped = 0;
+  int64_t outages = 0, full_disks = 0, checkpoints = 0, failed_checkpoints = 0, resumed = 0;
   double seconds = 0;  // of virtual time
+  void Add(const Outcome& other);
 };
 
 // One job under one seed's weather and faults: the real Master, TaskQueue, Membership,
-// EvaluationRound, journal and ParameterShards; model workers. Gradients are unit vectors, one for
-// each batch, and the optimizer is plain descent at rate 1: the weights count how often each batch
-// was applied on each server.
+// EvaluationRound, journal and ParameterShards; model workers, and a model of the disk. Gradients
+// are unit vectors, one for each batch, and the optimizer is plain descent at rate 1: the weights
+// count how often each batch was applied on each server.
 //
 //   I1 every row is trained exactly once in every epoch, by the ledger
 //   I2 every gradient is applied exactly once on every server in every epoch, by the weights
 //   I3 no range has two owners at the same attempt unless they race by intent, and no server
 //   applies a push of an older attempt after it has seen a newer one
+//   I4 a checkpoint is a consistent cut: a job that goes on from it keeps all of the above
 //   I5 the job ends, and its result is true: all of the above, or the poisoned shard by its name
 //
-// I6, of the autoscaler: allocation_test.cc. I4, of checkpoints: ParameterFleetTest.P11_P14.
+// I6, of the autoscaler: allocation_test.cc.
 class Simulation {
  public:
-  explicit Simulation(uint64_t seed);
+  // What may happen. kProcesses: to workers, the master and messages. kOutages: also the disk may be
+  // full, and all processes, servers too, may be killed at once: the same statement is run again,
+  // and goes on from a checkpoint.
+  enum class Faults { kProcesses, kOutages };
+  Simulation(uint64_t seed, Faults faults);
   ~Simulation();
   // `listener`: gets one line for everything that happens.
   Outcome Run(std::function<void(const std::string&)> listener = {});
 
  private:
+  friend class ModelCut;
+  friend class ModelProcess;
   friend class ModelWorker;
   struct Plan;
-  struct Server {
-    std::unique_ptr<ParameterShard> shard;
-    std::map<std::tuple<uint32_t, int64_t, int64_t>, uint32_t> attempts;
-  };
   void Draw();
-  void MakeServers();
   void ScheduleFaults();
   void Fault();
+  void ScheduleOutages();
+  // Everybody is killed, and the statement run again when the disk has room.
+  void Outage();
+  void RunAgain();
 
   TimePoint MasterNow() const;
   void StartMaster();
+  Result<std::unique_ptr<Master>> MakeMaster(const std::vector<std::string>& journal);
   void CrashMaster();
+  void Store(const std::string& entry);
   void Pump();
   void Act(const Master::Action& action);
+  void KeepWeights(int64_t term);
+  void EndCheckpoint(const Status& written, ModelDisk::Checkpoint checkpoint);
   void StartWorker(const std::string& name, Incarnation incarnation);
   void OnWorkerGone(const std::string& name, ExitClass how);
   ModelWorker* RandomWorker();
@@ -76,17 +89,20 @@ class Simulation {
   std::vector<double> ExpectedWeights() const;
 
   World world_;
+  const Faults faults_;
   std::unique_ptr<Plan> plan_;
   Weather weather_;
   Master::Options options_;
-  std::vector<Server> servers_;
+  std::unique_ptr<ModelServers> servers_;
+  ModelDisk disk_;
   std::vector<int64_t> first_place_;  // of a shard's batches among all batches
   int64_t poisoned_ = -1;
 
   std::unique_ptr<Master> master_;
   double master_clock_ = 0;  // what its clock shows more than the world's
   int64_t term_ = 0;
-  std::string journal_;  // as a file
+  int64_t life_ = 0;  // of the job: an outage ends it
+  std::optional<ModelDisk::Checkpoint> restore_;
   std::map<std::string, std::shared_ptr<ModelWorker>> workers_;
   std::set<std::tuple<uint32_t, int64_t, int64_t, uint32_t>> owned_;
   bool finished_ = false;

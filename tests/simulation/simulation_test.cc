@@ -5,22 +5,22 @@
 namespace sluice::elastic::simulation {
 namespace {
 
-TEST(Simulation, AThousandSeedsKeepEveryInvariant) {
-  constexpr uint64_t kSeeds = 1000;
+constexpr uint64_t kSeeds = 1000;
+
+Outcome RunSeeds(Simulation::Faults faults, const std::string& flag) {
   Outcome sum;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const Outcome outcome = Simulation(seed).Run();
-    ASSERT_EQ(outcome.broken, "") << "replay with: bench/simulation --from " << seed
-                                  << " --seeds 1 --tell";
-    sum.kills += outcome.kills;
-    sum.pauses += outcome.pauses;
-    sum.cuts += outcome.cuts;
-    sum.takeovers += outcome.takeovers;
-    sum.torn += outcome.torn;
-    sum.shared += outcome.shared;
-    sum.skipped += outcome.skipped;
+    const Outcome outcome = Simulation(seed, faults).Run();
+    EXPECT_EQ(outcome.broken, "") << "replay with: bench/simulation --from " << seed
+                                  << " --seeds 1 --tell" << flag;
+    sum.Add(outcome);
   }
-  // It is only worth something when things happen.
+  return sum;
+}
+
+// Each is only worth something when things happen.
+TEST(Simulation, AThousandSeedsKeepEveryInvariant) {
+  const Outcome sum = RunSeeds(Simulation::Faults::kProcesses, "");
   EXPECT_GT(sum.kills, 200);
   EXPECT_GT(sum.pauses, 100);
   EXPECT_GT(sum.cuts, 100);
@@ -30,20 +30,29 @@ TEST(Simulation, AThousandSeedsKeepEveryInvariant) {
   EXPECT_GT(sum.skipped, 10);
 }
 
+TEST(Simulation, I4_AThousandSeedsGoOnFromTheirCheckpoints) {
+  const Outcome sum = RunSeeds(Simulation::Faults::kOutages, " --outages");
+  EXPECT_GT(sum.outages, 800);
+  EXPECT_GT(sum.full_disks, 500);
+  EXPECT_GT(sum.checkpoints, 2000);
+  EXPECT_GT(sum.failed_checkpoints, 50);
+  EXPECT_GT(sum.resumed, 200);
+}
+
 // Once broken: a lease shorter than the work went round for ever (112756, 118500), and a lane of a
 // later round, known to a dead master only, was waited for first (43140, 61541); a poisoned shard
 // was raced, so that it was never free to be skipped (21262).
 TEST(Simulation, SeedsThatOnceBrokeAnInvariant) {
   for (const uint64_t seed : {9492, 21262, 43140, 61541, 112756, 118500}) {
-    EXPECT_EQ(Simulation(seed).Run().broken, "") << "seed " << seed;
+    EXPECT_EQ(Simulation(seed, Simulation::Faults::kProcesses).Run().broken, "") << "seed " << seed;
   }
 }
 
 TEST(Simulation, OneSeedIsOneHistory) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::vector<std::string> first, second;
-    Simulation(seed).Run([&](const std::string& line) { first.push_back(line); });
-    Simulation(seed).Run([&](const std::string& line) { second.push_back(line); });
+    Simulation(seed, Simulation::Faults::kOutages).Run([&](const std::string& line) { first.push_back(line); });
+    Simulation(seed, Simulation::Faults::kOutages).Run([&](const std::string& line) { second.push_back(line); });
     EXPECT_EQ(first, second);
     EXPECT_FALSE(first.empty());
   }

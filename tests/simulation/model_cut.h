@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+
+#include "tests/simulation/model_disk.h"
+
+namespace sluice::elastic::simulation {
+
+class Simulation;
+
+// One checkpoint of a simulated job, in the order of ParameterFleet::TakeCut: all servers stand
+// still; the queue's position is taken, then each server's parameters; the servers go on, and what
+// they had is written while they train. It ends where its master does.
+class ModelCut : public std::enable_shared_from_this<ModelCut> {
+ public:
+  explicit ModelCut(Simulation& job);
+  // Now, or as soon as what is to be done next has had its time.
+  void Go();
+
+ private:
+  enum class Stage { kStandStill, kSave, kGoOn, kWrite, kCommit };
+  void Do(Stage stage, size_t server);
+
+  Simulation& job_;
+  const int64_t term_;
+  size_t done_ = 0;  // steps: every stage, on every server
+  Status written_;
+  ModelDisk::Checkpoint checkpoint_;
+};
+
+}  // namespace sluice::elastic::simulation

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "elastic/parameter_shard.h"
+#include "tests/simulation/linear_model.h"
+
+namespace sluice::elastic::simulation {
+
+// The parameter servers of a simulated job: real ParameterShards. Each has a model of its own and
+// gets every gradient: all that counts is who gets what when. A batch's gradient is a unit vector
+// and the optimizer plain descent at rate 1, so the weights count how often each was applied.
+class ModelServers {
+ public:
+  ModelServers(size_t count, size_t batches, bool synchronous);
+
+  size_t size() const { return servers_.size(); }
+  // Errors as of ParameterShard; NotFound: it stands still. `place`: of the batch among all of the
+  // snapshot; none at the end of a lane.
+  Status Push(size_t server, const BatchIdentity& batch, std::optional<size_t> place);
+  Status Ready(size_t server, const BatchIdentity& batch);
+  Result<int64_t> AppliedBatches(size_t server, uint32_t epoch, int64_t shard) const;
+  Status KeepBest();
+  std::vector<float> Weights(size_t server) const;
+  // I3: a push of an older attempt was applied after one of a newer. Empty: it held.
+  const std::string& broken() const { return broken_; }
+
+  void StandStill(size_t server);
+  void GoOn(size_t server);
+  std::string Save(size_t server) const;
+  // New processes, with what others saved, or nothing.
+  void Restart(const std::vector<std::string>& saved);
+
+ private:
+  struct Server {
+    std::unique_ptr<ParameterShard> shard;
+    std::map<std::tuple<uint32_t, int64_t, int64_t>, uint32_t> attempts;
+  };
+  const LinearModel& model_;
+  const bool synchronous_;
+  std::vector<Server> servers_;
+  std::string broken_;
+};
+
+}  // namespace sluice::elastic::simulation

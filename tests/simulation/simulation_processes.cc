@@ -1,0 +1,189 @@
+#include "tests/simulation/simulation.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <utility>
+
+#include "base/check.h"
+
+// The processes of the job: masters one after the other, and whom they start.
+namespace sluice::elastic::simulation {
+namespace {
+
+constexpr double kAgainSeconds = 0.05;
+
+}  // namespace
+
+void Simulation::SawTask(const Task& task, Incarnation owner) {
+  if (task.kind != Task::Kind::kTrain) {
+    world_.Tell(fmt::format("worker {} evaluates {} shards as task {}", owner, task.shards.size(),
+                            task.id));
+    return;
+  }
+  world_.Tell(fmt::format("worker {} has task {}: epoch {} shard {} [{}, {}) attempt {}", owner,
+                          task.id, task.epoch, task.shard, task.first_batch,
+                          task.last_batch == Task::kToTheEnd ? -1 : task.last_batch, task.attempt));
+  const QueueState& state = master_->queue().state();
+  const auto lease = state.leases().find(task.id);
+  const bool race =
+      lease != state.leases().end() && state.ranges().at(lease->second.key).holders.size() > 1;
+  outcome_.shared += race || task.range > 0 ? 1 : 0;
+  if (!owned_.insert({task.epoch, task.shard, task.range, task.attempt}).second && !race) {
+    Break(fmt::format("I3: shard {} from batch {} was handed out twice as attempt {}", task.shard,
+                      task.range, task.attempt));
+  }
+}
+
+TimePoint Simulation::MasterNow() const {
+  return std::chrono::duration_cast<TimePoint>(
+      std::chrono::duration<double>(world_.now() + master_clock_));
+}
+
+void Simulation::StartMaster() {
+  ++term_;
+  master_clock_ = world_.Uniform(0, 1e6);
+  for (size_t server = 0; server < servers_->size(); ++server) {
+    servers_->GoOn(server);  // its predecessor may have died in the middle of a checkpoint
+  }
+  Result<std::unique_ptr<Master>> master = MakeMaster(disk_.ReadJournal());
+  if (!master.ok()) {
+    Break("a master cannot go on: " + master.status().ToString());
+    return;
+  }
+  master_ = std::move(*master);
+  world_.Tell(fmt::format("master of term {} starts", term_));
+  Pump();
+}
+
+Result<std::unique_ptr<Master>> Simulation::MakeMaster(const std::vector<std::string>& journal) {
+  if (!journal.empty()) {
+    std::vector<std::string> alive;
+    for (const auto& [name, worker] : workers_) {
+      alive.push_back(name);
+    }
+    ++outcome_.takeovers;
+    return Master::TakeOver(options_, term_, journal, alive, MasterNow());
+  }
+  std::unique_ptr<Master> master;
+  if (restore_.has_value()) {
+    ASSIGN_OR_RETURN(master, Master::Resume(options_, restore_->queue, MasterNow()));
+  } else {
+    master = std::make_unique<Master>(options_, MasterNow());
+  }
+  master->Start(MasterNow());
+  return master;
+}
+
+void Simulation::CrashMaster() {
+  if (master_ == nullptr) {
+    return;
+  }
+  world_.Tell("the master dies");
+  master_.reset();
+  world_.In(world_.Uniform(0.2, 3), [this, life = life_] {
+    if (life == life_) {
+      StartMaster();
+    }
+  });
+}
+
+void Simulation::Store(const std::string& entry) {
+  const Status stored = disk_.Append(entry);
+  if (!stored.ok()) {
+    Outage();  // the job fails; its user makes room, and runs the statement again
+  } else if (std::exchange(tear_, false)) {
+    ++outcome_.torn;
+    disk_.Tear();
+    CrashMaster();
+  }
+}
+
+void Simulation::Pump() {
+  const std::string entry = master_->TakeJournal();
+  const std::vector<Master::Action> actions = master_->TakeActions();
+  for (const Master::Event& event : master_->TakeEvents()) {
+    world_.Tell(fmt::format("{}: {}", event.kind, event.detail));
+    outcome_.skipped += event.kind == "shard_skipped" ? 1 : 0;
+  }
+  if (!entry.empty()) {
+    Store(entry);
+  }
+  if (master_ == nullptr) {
+    return;
+  }
+  for (const Master::Action& action : actions) {
+    Act(action);
+  }
+}
+
+void Simulation::Act(const Master::Action& action) {
+  switch (action.kind) {
+    case Master::Action::Kind::kStartWorker:
+      StartWorker(action.name, action.incarnation);
+      return;
+    case Master::Action::Kind::kDrainWorker:  // it is gone at once: the harder way to leave
+    case Master::Action::Kind::kStopWorker:
+      world_.In(0.1, [this, name = action.name] {
+        const auto found = workers_.find(name);
+        if (found != workers_.end()) {
+          found->second->Kill();
+          OnWorkerGone(name, ExitClass::kPreempted);
+        }
+      });
+      return;
+    case Master::Action::Kind::kKeepWeights:
+      KeepWeights(term_);
+      return;
+    case Master::Action::Kind::kCheckpoint:
+      world_.Tell("a checkpoint begins");
+      std::make_shared<ModelCut>(*this)->Go();
+      return;
+    case Master::Action::Kind::kCommitCheckpoint:
+      SLUICE_CHECK(false, "the workers are nobody's servers");
+  }
+}
+
+void Simulation::KeepWeights(int64_t term) {
+  if (master_ == nullptr || term != term_) {
+    return;
+  }
+  if (servers_->KeepBest().ok()) {
+    master_->OnWeightsKept(MasterNow());
+  } else {  // one of them stands still
+    world_.In(kAgainSeconds, [this, term] { KeepWeights(term); });
+  }
+}
+
+void Simulation::EndCheckpoint(const Status& written, ModelDisk::Checkpoint checkpoint) {
+  world_.Tell("the checkpoint is over: " + written.ToString());
+  if (written.ok()) {
+    ++outcome_.checkpoints;
+    disk_.Keep(std::move(checkpoint));
+  } else {
+    ++outcome_.failed_checkpoints;
+  }
+  master_->OnCheckpoint(MasterNow());
+}
+
+void Simulation::StartWorker(const std::string& name, Incarnation incarnation) {
+  const double slowness = world_.Chance(0.2) ? 10 : world_.Uniform(0.5, 1.5);
+  auto worker = std::make_shared<ModelWorker>(*this, name, incarnation, slowness);
+  workers_[name] = worker;
+  world_.In(world_.Uniform(0.1, 1), [worker] {
+    if (worker->alive()) {
+      worker->Start();
+    }
+  });
+}
+
+void Simulation::OnWorkerGone(const std::string& name, ExitClass how) {
+  workers_.erase(name);
+  world_.In(world_.Uniform(0.01, 0.3), [this, name, how, life = life_] {
+    if (master_ != nullptr && life == life_) {
+      master_->OnExit(name, how, "exit", MasterNow());
+    }
+  });
+}
+
+}  // namespace sluice::elastic::simulation
