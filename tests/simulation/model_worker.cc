@@ -145,8 +145,9 @@ void ModelWorker::Push(Lease* lease, size_t server, bool end, std::function<void
     return;
   }
   const Task& task = lease->task;
-  const BatchIdentity batch{task.epoch, task.shard, lease->next, task.attempt,
-                            task.round, task.lane,  task.lanes,  task.range};
+  BatchIdentity batch{task.epoch, task.shard, lease->next, task.attempt,
+                      task.round, task.lane,  task.lanes,  task.range};
+  batch.last = lease->next + 1 == lease->batches;
   const auto self = Self();
   Call(false, [=]() -> Then {
     const Status status = self->job_.Push(server, batch, end);

@@ -110,7 +110,8 @@ std::vector<double> Simulation::ExpectedWeights() const {
   std::vector<double> weights(static_cast<size_t>(plan_->total_batches), 0);
   const QueueOptions& queue = options_.queue;
   const int64_t lanes = queue.lanes > 0 ? queue.lanes : 1;
-  for (uint32_t epoch = 1; epoch <= queue.epochs; ++epoch) {
+  const uint32_t last = options_.patience > 0 ? 1 : queue.epochs;  // of those that are kept
+  for (uint32_t epoch = 1; epoch <= last; ++epoch) {
     const ShardOrder order(queue.shards, queue.seed, epoch, queue.shuffle);
     for (int64_t begin = 0; begin < queue.shards; begin += lanes) {
       for (int64_t step = 0; step < kMostBatches; ++step) {

@@ -57,6 +57,12 @@ void Simulation::Fault() {
 
 void Simulation::ScheduleOutages() {
   options_.checkpoint_steps = world_.Chance(0.9) ? 1 + world_.Below(10) : 0;
+  if (options_.evaluation_shards > 0 && world_.Chance(0.5)) {
+    // What is evaluated never changes, so the first epoch is the best, and the others are waited
+    // for.
+    options_.patience = options_.queue.epochs;
+    options_.metric = "rmse";
+  }
   const double within = world_.Uniform(5, 30);
   for (int64_t i = 1 + world_.Below(4); i > 0; --i) {
     world_.At(world_.Uniform(2, within), [this] {
