@@ -85,11 +85,8 @@ Result<int64_t> ModelServers::AppliedBatches(size_t server, uint32_t epoch, int6
   return servers_[server].shard->AppliedBatches(kMap, epoch, shard);
 }
 
-Status ModelServers::KeepBest() {
-  for (Server& server : servers_) {
-    RETURN_IF_ERROR(server.shard->KeepBest(kMap));
-  }
-  return Status();
+Status ModelServers::KeepBest(size_t server) {
+  return servers_[server].shard->KeepBest(kMap);
 }
 
 std::vector<float> ModelServers::Weights(size_t server) const {

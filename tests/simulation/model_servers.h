@@ -26,7 +26,7 @@ class ModelServers {
   Status Push(size_t server, const BatchIdentity& batch, std::optional<size_t> place);
   Status Ready(size_t server, const BatchIdentity& batch);
   Result<int64_t> AppliedBatches(size_t server, uint32_t epoch, int64_t shard) const;
-  Status KeepBest();
+  Status KeepBest(size_t server);
   std::vector<float> Weights(size_t server) const;
   // I3: a push of an older attempt was applied after one of a newer. Empty: it held.
   const std::string& broken() const { return broken_; }

@@ -72,7 +72,8 @@ class Simulation {
   void Store(const std::string& entry);
   void Pump();
   void Act(const Master::Action& action);
-  void KeepWeights(int64_t term);
+  // On all servers from this one on.
+  void KeepWeights(int64_t term, size_t server);
   void EndCheckpoint(const Status& written, ModelDisk::Checkpoint checkpoint);
   void StartWorker(const std::string& name, Incarnation incarnation);
   void OnWorkerGone(const std::string& name, ExitClass how);

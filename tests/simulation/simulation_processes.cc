@@ -11,7 +11,7 @@
 namespace sluice::elastic::simulation {
 namespace {
 
-constexpr double kAgainSeconds = 0.05;
+constexpr double kKeepSeconds = 0.05;  // on average
 
 }  // namespace
 
@@ -133,7 +133,7 @@ void Simulation::Act(const Master::Action& action) {
       });
       return;
     case Master::Action::Kind::kKeepWeights:
-      KeepWeights(term_);
+      KeepWeights(term_, 0);
       return;
     case Master::Action::Kind::kCheckpoint:
       world_.Tell("a checkpoint begins");
@@ -144,15 +144,18 @@ void Simulation::Act(const Master::Action& action) {
   }
 }
 
-void Simulation::KeepWeights(int64_t term) {
-  if (master_ == nullptr || term != term_) {
-    return;
-  }
-  if (servers_->KeepBest().ok()) {
-    master_->OnWeightsKept(MasterNow());
-  } else {  // one of them stands still
-    world_.In(kAgainSeconds, [this, term] { KeepWeights(term); });
-  }
+void Simulation::KeepWeights(int64_t term, size_t server) {
+  world_.In(world_.Exponential(kKeepSeconds), [this, term, server] {
+    if (master_ == nullptr || term != term_) {
+      return;
+    }
+    const bool kept = servers_->KeepBest(server).ok();  // else it stands still
+    if (!kept || server + 1 < servers_->size()) {
+      KeepWeights(term, server + (kept ? 1 : 0));
+    } else {
+      master_->OnWeightsKept(MasterNow());
+    }
+  });
 }
 
 void Simulation::EndCheckpoint(const Status& written, ModelDisk::Checkpoint checkpoint) {
