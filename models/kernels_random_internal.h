@@ -29,15 +29,21 @@ inline uint64_t MixBits(uint64_t x) {
 }
 
 // 64 random bits for each pair, 32 for each of its values.
-inline void RandomBits(uint64_t key, const uint64_t* first_pairs, int32_t* left, int32_t* right) {
+inline void RandomBits(uint64_t key, const uint64_t* first_pairs, uint64_t* bits) {
   for (size_t block = 0; block < kInitialBlocks; ++block) {
-    const uint64_t start = key + first_pairs[block] * kCounterStep;
+    const uint64_t start = key + (first_pairs[block] + 1) * kCounterStep;
+    // Left as a loop: of repeated statements the compiler makes shorter vectors.
+#pragma GCC unroll 1
     for (size_t i = 0; i < kBlockPairs; ++i) {
-      const uint64_t bits = MixBits(start + (i + 1) * kCounterStep);
-      left[block * kBlockPairs + i] = static_cast<int32_t>(bits >> 32);
-      right[block * kBlockPairs + i] = static_cast<int32_t>(bits);
+      bits[block * kBlockPairs + i] = MixBits(start + i * kCounterStep);
     }
   }
+}
+inline int32_t Left(uint64_t bits) {
+  return static_cast<int32_t>(bits >> 32);
+}
+inline int32_t Right(uint64_t bits) {
+  return static_cast<int32_t>(bits);
 }
 
 // What follows has no branch, no call and no fused operation, so that the compiler makes vectors of
@@ -78,24 +84,24 @@ inline float Cosine(float x) {
 }
 
 inline void Uniforms(uint64_t key, const uint64_t* first_pairs, float limit, float* values) {
-  int32_t left[kPairs], right[kPairs];
-  RandomBits(key, first_pairs, left, right);
+  uint64_t bits[kPairs];
+  RandomBits(key, first_pairs, bits);
   for (size_t i = 0; i < kPairs; ++i) {
-    values[2 * i] = limit * Signed(left[i]);
-    values[2 * i + 1] = limit * Signed(right[i]);
+    values[2 * i] = limit * Signed(Left(bits[i]));
+    values[2 * i + 1] = limit * Signed(Right(bits[i]));
   }
 }
 
 // Box and Muller 1958.
 inline void Normals(uint64_t key, const uint64_t* first_pairs, float stddev, float* values) {
-  int32_t left[kPairs], right[kPairs];
-  RandomBits(key, first_pairs, left, right);
+  uint64_t bits[kPairs];
+  RandomBits(key, first_pairs, bits);
   for (size_t i = 0; i < kPairs; ++i) {
     // (0, 1]: never less than 2^-32, so that the radius is at most 6.7.
-    const float uniform = (static_cast<float>(left[i] & 0x7fffffff) + 0.5F) * 0x1p-31F;
+    const float uniform = (static_cast<float>(Left(bits[i]) & 0x7fffffff) + 0.5F) * 0x1p-31F;
     const float radius = stddev * __builtin_sqrtf(-2.0F * Log(uniform));
     // The whole turn by its half, where the series are good.
-    const float half = Signed(right[i]) * (kHalfPi);
+    const float half = Signed(Right(bits[i])) * (kHalfPi);
     const float sine = Sine(half);
     values[2 * i] = radius * (1.0F - 2.0F * sine * sine);
     values[2 * i + 1] = radius * (2.0F * sine * Cosine(half));
