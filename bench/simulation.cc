@@ -40,8 +40,7 @@ int main(int argc, char** argv) {
     if (!outcome.broken.empty()) {
       ++broken;
       fmt::print("seed {}: {}\n  replay: simulation --from {} --seeds 1 --tell{}\n", seed,
-                 outcome.broken, seed,
-                 faults == Simulation::Faults::kOutages ? " --outages" : "");
+                 outcome.broken, seed, faults == Simulation::Faults::kOutages ? " --outages" : "");
     }
     sum.Add(outcome);
   }

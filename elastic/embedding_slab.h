@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/huge_pages.h"
@@ -40,7 +41,10 @@ class EmbeddingSlab {
     std::vector<float> values;  // ids.size() x stride()
     std::vector<uint32_t> updates;
   };
-  Rows Save() const;
+  struct Image {  // of Rows: the bytes of each
+    std::string ids, values, updates;
+  };
+  Image Save() const;
   Status Restore(const Rows& rows);
 
   size_t rows() const { return ids_.size(); }

@@ -180,13 +180,13 @@ class Service final : public ParameterService::Service {
     if (!stands_still_) {
       return ToGrpc(FailedPrecondition("a snapshot of a server that serves is no cut"));
     }
-    std::map<uint32_t, std::string> snapshot;
+    std::map<uint32_t, PartitionImage> snapshot;
     for (uint32_t partition : request->partitions()) {
-      Result<std::string> bytes = shard_.Save(partition);
-      if (!bytes.ok()) {
-        return ToGrpc(bytes.status());
+      Result<PartitionImage> image = shard_.Capture(partition);
+      if (!image.ok()) {
+        return ToGrpc(image.status());
       }
-      snapshot.emplace(partition, std::move(*bytes));
+      snapshot.emplace(partition, *std::move(image));
     }
     const MutexLock lock(mutex_);
     snapshot_ = std::move(snapshot);
@@ -199,14 +199,18 @@ class Service final : public ParameterService::Service {
     if (!allowed.ok()) {
       return allowed;
     }
-    std::map<uint32_t, std::string> snapshot;
+    std::map<uint32_t, PartitionImage> snapshot;
     {
       const MutexLock lock(mutex_);
       snapshot.swap(snapshot_);
     }
+    std::map<uint32_t, std::string> partitions;
+    for (auto& [partition, image] : snapshot) {
+      partitions.emplace(partition, std::move(image).Encode());
+    }
     const Result<std::vector<CheckpointManifest::File>> files =
         CheckpointDirectory::WritePartitions(request->directory(),
-                                             {snapshot.begin(), snapshot.end()});
+                                             {partitions.begin(), partitions.end()});
     if (files.ok()) {
       for (const CheckpointManifest::File& file : *files) {
         ToProto(file, reply->add_files());
@@ -286,7 +290,7 @@ class Service final : public ParameterService::Service {
   std::atomic<bool> stands_still_ = false;  // between FREEZE and the next order
   Mutex install_mutex_;                     // one order at a time
   Mutex mutex_;
-  std::map<uint32_t, std::string> snapshot_ GUARDED_BY(mutex_);
+  std::map<uint32_t, PartitionImage> snapshot_ GUARDED_BY(mutex_);
 };
 
 class Server final : public ParameterServer {

@@ -186,12 +186,22 @@ bool ParameterShard::Holds(uint32_t partition) const {
   return partitions_[partition] != nullptr;
 }
 
-Result<std::string> ParameterShard::Save(uint32_t partition, const Saved& saved) const {
-  const MutexLock lock(mutex_);
+Result<PartitionImage> ParameterShard::CaptureHeld(uint32_t partition) const {
   if (partition >= partitions_.size() || partitions_[partition] == nullptr) {
     return NotFound(fmt::format("partition {} is not on this server", partition));
   }
-  std::string bytes = partitions_[partition]->Save();
+  return partitions_[partition]->Capture();
+}
+
+Result<PartitionImage> ParameterShard::Capture(uint32_t partition) const {
+  const MutexLock lock(mutex_);
+  return CaptureHeld(partition);
+}
+
+Result<std::string> ParameterShard::Save(uint32_t partition, const Saved& saved) const {
+  const MutexLock lock(mutex_);
+  ASSIGN_OR_RETURN(PartitionImage image, CaptureHeld(partition));
+  std::string bytes = std::move(image).Encode();
   if (saved) {
     saved(bytes);
   }

@@ -53,6 +53,7 @@ class ParameterShard {
   void Create(uint32_t partition, const models::NetworkWeights* base);
   void Drop(uint32_t partition);
   bool Holds(uint32_t partition) const;
+  Result<PartitionImage> Capture(uint32_t partition) const;
   // The bytes of a partition; `saved` gets them under the lock, so that it knows which pushes they
   // have in them.
   using Saved = std::function<void(const std::string& bytes)>;
@@ -84,6 +85,7 @@ class ParameterShard {
   explicit ParameterShard(ParameterRules rules);
 
   Status CheckMap(uint64_t map_version) const REQUIRES(mutex_);
+  Result<PartitionImage> CaptureHeld(uint32_t partition) const REQUIRES(mutex_);
   Status Apply(const PushRequest& request, const RequestCuts& cuts,
                const std::function<bool(uint32_t)>& mine) REQUIRES(mutex_);
 

@@ -231,7 +231,7 @@ int64_t Partition::rows() const {
 }
 
 void Partition::KeepBest() {
-  best_ = std::make_unique<models::NetworkWeights>(ExportLive());
+  best_ = std::make_shared<models::NetworkWeights>(ExportLive());
 }
 
 models::NetworkWeights Partition::ExportLive() const {

@@ -11,6 +11,7 @@
 #include "elastic/batch_window.h"
 #include "elastic/embedding_slab.h"
 #include "elastic/parameter_rules.h"
+#include "elastic/partition_image.h"
 #include "elastic/synchronous_step.h"
 
 namespace sluice::elastic {
@@ -71,10 +72,10 @@ class Partition {
   // The kept ones where there are any. Chunks of one tensor end to end.
   models::NetworkWeights Export() const { return best_ != nullptr ? *best_ : ExportLive(); }
 
-  // partition_state.cc: everything above as bytes (PartitionStateProto and its CRC-32C), and back.
-  // A partition that is loaded goes on with the same bits. Fails on damage, another layout or
-  // another model; then nothing has changed. Pointers to dense values stay what they are.
-  std::string Save() const;
+  // partition_state.cc: everything above as it is now, and back from an image's bytes. A partition
+  // that is loaded goes on with the same bits. Load fails on damage, another layout or another
+  // model; then nothing has changed. Pointers to dense values stay what they are.
+  PartitionImage Capture() const;
   Status Load(std::string_view bytes);
 
  private:
@@ -95,7 +96,7 @@ class Partition {
   std::vector<EmbeddingSlab> slabs_;
   BatchWindow window_;
   int64_t version_ = 0;
-  std::unique_ptr<models::NetworkWeights> best_;
+  std::shared_ptr<const models::NetworkWeights> best_;
 
   // Synchronous mode. Partitions close a step one after another, so a worker that takes over a lane
   // may need the values from before the last step of one that is ahead: they are kept.

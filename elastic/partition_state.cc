@@ -127,8 +127,28 @@ void WriteStep(const SynchronousStep& step, OpenStepProto* proto) {
 
 }  // namespace
 
-std::string Partition::Save() const {
-  PartitionStateProto proto;
+PartitionImage::PartitionImage(std::unique_ptr<PartitionStateProto> state,
+                               std::shared_ptr<const models::NetworkWeights> best)
+    : state_(std::move(state)), best_(std::move(best)) {}
+PartitionImage::PartitionImage(PartitionImage&&) noexcept = default;
+PartitionImage& PartitionImage::operator=(PartitionImage&&) noexcept = default;
+PartitionImage::~PartitionImage() = default;
+
+std::string PartitionImage::Encode() && {
+  if (best_ != nullptr) {
+    state_->set_best(models::SaveWeights(*best_));
+  }
+  std::string bytes = state_->SerializeAsString();
+  state_.reset();
+  best_.reset();
+  const uint32_t crc = Crc32c(bytes);
+  bytes.append(reinterpret_cast<const char*>(&crc), sizeof(crc));
+  return bytes;
+}
+
+PartitionImage Partition::Capture() const {
+  auto state = std::make_unique<PartitionStateProto>();
+  PartitionStateProto& proto = *state;
   proto.set_partition(index_);
   proto.set_partitions(rules_.layout.partitions());
   proto.set_version(version_);
@@ -136,11 +156,11 @@ std::string Partition::Save() const {
     proto.add_dense(Bytes(chunk));
   }
   for (const EmbeddingSlab& slab : slabs_) {
-    const EmbeddingSlab::Rows rows = slab.Save();
+    EmbeddingSlab::Image rows = slab.Save();
     SlabProto* table = proto.add_tables();
-    table->set_ids(Bytes(rows.ids));
-    table->set_values(Bytes(rows.values));
-    table->set_updates(Bytes(rows.updates));
+    table->set_ids(std::move(rows.ids));
+    table->set_values(std::move(rows.values));
+    table->set_updates(std::move(rows.updates));
   }
   WriteWindow(window_, proto.mutable_window());
   OpenStepProto* open = proto.mutable_open();
@@ -155,13 +175,7 @@ std::string Partition::Save() const {
   for (const RowGradients& rows : rows_before_) {
     Write(rows, proto.add_tables_before());
   }
-  if (best_ != nullptr) {
-    proto.set_best(models::SaveWeights(*best_));
-  }
-  std::string bytes = proto.SerializeAsString();
-  const uint32_t crc = Crc32c(bytes);
-  bytes.append(reinterpret_cast<const char*>(&crc), sizeof(crc));
-  return bytes;
+  return {std::move(state), best_};
 }
 
 Status Partition::Load(std::string_view bytes) {
@@ -229,7 +243,7 @@ Status Partition::Load(std::string_view bytes) {
   }
   if (!proto.best().empty()) {
     ASSIGN_OR_RETURN(models::NetworkWeights best, models::LoadWeights(proto.best()));
-    fresh.best_ = std::make_unique<models::NetworkWeights>(std::move(best));
+    fresh.best_ = std::make_shared<models::NetworkWeights>(std::move(best));
   }
   if (!ReadWindow(proto.window(), &fresh.window_)) {
     return other;

@@ -53,7 +53,8 @@ struct Worker::World {
   // A failed collective: the world is left at once, so that the others notice too. Other errors
   // are answered.
   Status Leave(const Status& status);
-  // Parameters and position as bytes, for a worker that joins.
+  // Position and parameters as bytes, for a worker that joins: LoadState. The position comes first.
+  std::string SavePosition() const;
   Result<std::string> SaveState() const;
   Status LoadState(std::string_view state);
   // From a checkpoint, where there is one to begin with.

@@ -17,7 +17,7 @@ struct LaneLine {
 
 }  // namespace
 
-Result<std::string> Worker::World::SaveState() const {
+std::string Worker::World::SavePosition() const {
   const std::array<int64_t, 6> head = {closed,         best,
                                        position.epoch, position.round,
                                        position.step,  static_cast<int64_t>(position.lanes.size())};
@@ -27,8 +27,12 @@ Result<std::string> Worker::World::SaveState() const {
                         lane.loss, lane.weight,     lane.done, lane.end_of_shard};
     state.append(reinterpret_cast<const char*>(&line), sizeof(line));
   }
+  return state;
+}
+
+Result<std::string> Worker::World::SaveState() const {
   ASSIGN_OR_RETURN(const std::string parameters, replica.shard.Save(0));
-  return state + parameters;
+  return SavePosition() + parameters;
 }
 
 Status Worker::World::LoadState(std::string_view state) {
@@ -77,11 +81,12 @@ Status Worker::World::BeginWriting(const std::string& to) {
   if (written.valid()) {
     written.wait();  // of a draft that the master has given up
   }
-  ASSIGN_OR_RETURN(std::string state, SaveState());
+  ASSIGN_OR_RETURN(PartitionImage image, replica.shard.Capture(0));
   draft = to;
-  written = std::async(std::launch::async, [to, state = std::move(state)] {
-    return CheckpointDirectory::WritePartition(to, 0, state);
-  });
+  written = std::async(
+      std::launch::async, [to, head = SavePosition(), image = std::move(image)]() mutable {
+        return CheckpointDirectory::WritePartition(to, 0, head + std::move(image).Encode());
+      });
   return Status();
 }
 

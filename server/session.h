@@ -32,8 +32,8 @@ class Session {
   executor::LocalCluster* cluster() const { return cluster_; }
   const planner::Options& planner_options() const { return planner_options_; }
 
-  // Folders of checkpoints lie in this one; "": the session's trainings keep none. As long as nobody
-  // says it, they may be anywhere.
+  // Folders of checkpoints lie in this one; "": the session's trainings keep none. As long as
+  // nobody says it, they may be anywhere.
   void KeepCheckpointsIn(std::string root) { planner_options_.checkpoint_root = std::move(root); }
 
   // SET sluice.name = value: an unknown name is told with the nearest one, a wrong value with what

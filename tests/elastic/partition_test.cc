@@ -139,14 +139,14 @@ TEST_F(PartitionTest, P11_ALoadedPartitionGoesOnWithTheSameBits) {
   one.KeepBest();
   Apply(&one, 5, -0.1F, {3});
   Partition other = Fresh();
-  ASSERT_TRUE(other.Load(one.Save()).ok());
-  EXPECT_EQ(other.Save(), one.Save());
+  ASSERT_TRUE(other.Load(one.Capture().Encode()).ok());
+  EXPECT_EQ(other.Capture().Encode(), one.Capture().Encode());
   EXPECT_EQ(other.version(), 6);
   EXPECT_EQ(other.rows(), 5);
   EXPECT_EQ(models::SaveWeights(other.Export()), models::SaveWeights(one.Export()));
   Apply(&one, 6, 0.2F, kIds);
   Apply(&other, 6, 0.2F, kIds);
-  EXPECT_EQ(other.Save(), one.Save());
+  EXPECT_EQ(other.Capture().Encode(), one.Capture().Encode());
   BatchIdentity again;
   again.batch = 4;
   EXPECT_FALSE(other.IsNew(again).value()) << "the window came along";
@@ -155,16 +155,16 @@ TEST_F(PartitionTest, P11_ALoadedPartitionGoesOnWithTheSameBits) {
 TEST_F(PartitionTest, DamageIsFoundAndChangesNothing) {
   Partition one = Fresh();
   Apply(&one, 0, 0.3F, kIds);
-  const std::string good = one.Save();
+  const std::string good = one.Capture().Encode();
   Partition other = Fresh();
-  const std::string before = other.Save();
+  const std::string before = other.Capture().Encode();
   for (size_t at = 0; at < good.size(); at += 97) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 0x10);
     EXPECT_FALSE(other.Load(bad).ok()) << at;
     EXPECT_FALSE(other.Load(std::string_view(good).substr(0, at)).ok()) << at;
   }
-  EXPECT_EQ(other.Save(), before);
+  EXPECT_EQ(other.Capture().Encode(), before);
   ParameterRules two = ParameterRules::Make(plan_.model(), *network_, 2, false).value();
   EXPECT_FALSE(Partition(two, 0).Load(good).ok()) << "another layout";
 }
@@ -195,7 +195,7 @@ TEST_F(SynchronousPartitionTest, AnOpenStepMovesToo) {
   push(&one, 2, 1);
   push(&one, 0, 1);
   Partition other = Fresh();
-  ASSERT_TRUE(other.Load(one.Save()).ok());
+  ASSERT_TRUE(other.Load(one.Capture().Encode()).ok());
   EXPECT_EQ(other.StepReady(Lane(1, 0)), Partition::Ready::kBefore);
   for (Partition* partition : {&one, &other}) {
     push(partition, 0, 1);  // a repetition
@@ -203,7 +203,7 @@ TEST_F(SynchronousPartitionTest, AnOpenStepMovesToo) {
     push(partition, 1, 1);
     EXPECT_EQ(partition->version(), 2);
   }
-  EXPECT_EQ(other.Save(), one.Save());
+  EXPECT_EQ(other.Capture().Encode(), one.Capture().Encode());
 }
 
 }  // namespace

