@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -23,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/measure.h"
 #include "elastic/all_reduce.h"
 
 namespace sluice::elastic {
@@ -34,18 +34,6 @@ constexpr int kRunsPerTurn = 6;
 // Seconds of each run by case, written by rank 0 for the process that prints.
 constexpr size_t kCases = 5;
 enum Case : size_t { kGloo, kUnix, kTcp, kUneven, kPlain };
-
-double Seconds(const std::function<void()>& function) {
-  const auto begin = std::chrono::steady_clock::now();
-  function();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
 
 std::vector<float> Numbers(size_t count, size_t rank) {
   std::vector<float> numbers(count);

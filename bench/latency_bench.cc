@@ -5,9 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -16,6 +14,8 @@
 #include <vector>
 
 #include "bench/clocked_source.h"
+#include "bench/measure.h"
+#include "bench/must.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
 #include "parser/parser.h"
@@ -25,6 +25,7 @@
 
 namespace {
 
+using sluice::Must;
 using sluice::OkStatus;
 using sluice::RowBatch;
 using sluice::Schema;
@@ -45,24 +46,12 @@ class SilentSink final : public sluice::executor::ResultSink {
   void Done(const std::string&) override {}
 };
 
-void Check(const Status& status, const char* what) {
-  if (!status.ok()) {
-    std::fprintf(stderr, "%s: %s\n", what, status.ToString().c_str());
-    std::exit(1);
-  }
-}
-
 double MedianMilliseconds(int rounds, const std::function<void()>& run) {
   std::vector<double> times;
   for (int i = 0; i < rounds; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    run();
-    times.push_back(
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-            .count());
+    times.push_back(1e3 * sluice::Seconds(run));
   }
-  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
-  return times[static_cast<size_t>(rounds) / 2];
+  return sluice::Median(times);
 }
 
 // A child `sluice serve` on a free port; its first line of output names the address.
@@ -120,7 +109,7 @@ void MakeTables(sluice::catalog::DataSource& source) {
         std::string("DROP TABLE IF EXISTS iris_bench_1000"),
         "CREATE TABLE iris_bench_1000 " + columns, "INSERT INTO iris_bench_1000 VALUES " + values,
         std::string("INSERT INTO iris_bench SELECT * FROM iris_bench_1000 LIMIT 110")}) {
-    Check(source.Execute(sql, nullptr, {}).status(), "setting up");
+    Must(source.Execute(sql, nullptr, {}));
   }
 }
 
@@ -136,21 +125,16 @@ void ShowPlanning(sluice::catalog::DataSource& source) {
   std::vector<double> own, database;
   for (int i = 0; i < kRounds; ++i) {
     sluice::ClockedSource clocked(source);
-    const double all = MedianMilliseconds(1, [&] {
-      const auto statements = sluice::parser::Parse(kTrain);
-      Check(statements.status(), "parse");
-      Check(sluice::planner::MakePlan(std::get<sluice::parser::TrainStatement>((*statements)[0]),
-                                      clocked, {})
-                .status(),
-            "plan");
-    });
+    const double all = 1e3 * sluice::Seconds([&] {
+                         const auto statements = Must(sluice::parser::Parse(kTrain));
+                         Must(sluice::planner::MakePlan(
+                             std::get<sluice::parser::TrainStatement>(statements[0]), clocked, {}));
+                       });
     database.push_back(1e3 * clocked.seconds());
     own.push_back(all - database.back());
   }
-  std::sort(own.begin(), own.end());
-  std::sort(database.begin(), database.end());
-  Show("parse + bind + plan, without the database's part", own[kRounds / 2], 1);
-  std::printf("%-48s %7.2f ms\n", "the database's part of it", database[kRounds / 2]);
+  Show("parse + bind + plan, without the database's part", sluice::Median(own), 1);
+  std::printf("%-48s %7.2f ms\n", "the database's part of it", sluice::Median(database));
 }
 
 }  // namespace
@@ -173,15 +157,13 @@ int main(int argc, char** argv) {
     }
     source_url = "sqlite:" + folder + "/latency.db";
   }
-  auto source = sluice::catalog::OpenDataSource(source_url);
-  Check(source.status(), "opening the source");
-  MakeTables(**source);
+  auto source = Must(sluice::catalog::OpenDataSource(source_url));
+  MakeTables(*source);
 
   const Gateway gateway = StartGateway(binary, source_url);
-  auto client = sluice::server::GatewayClient::Connect({gateway.address, "", "bench"});
-  Check(client.status(), "connecting");
+  const auto client = Must(sluice::server::GatewayClient::Connect({gateway.address, "", "bench"}));
   SilentSink sink;
-  const auto run = [&](const char* sql) { Check((*client)->Run(sql, {}, sink), sql); };
+  const auto run = [&](const char* sql) { Must(client->Run(sql, {}, sink)); };
   run(kTrain);
   run(kPredict);
   Show("TRAIN iris (110 rows, 10 epochs), gRPC", MedianMilliseconds(21, [&] { run(kTrain); }), 100);
@@ -190,10 +172,9 @@ int main(int argc, char** argv) {
   kill(gateway.pid, SIGTERM);
   waitpid(gateway.pid, nullptr, 0);
 
-  Show("parse the TRAIN",
-       MedianMilliseconds(201, [] { Check(sluice::parser::Parse(kTrain).status(), "parse"); }), 1);
-  ShowPlanning(**source);
-  source->reset();
+  Show("parse the TRAIN", MedianMilliseconds(201, [] { Must(sluice::parser::Parse(kTrain)); }), 1);
+  ShowPlanning(*source);
+  source.reset();
   std::filesystem::remove_all(folder);
   return 0;
 }

@@ -17,5 +17,11 @@ T Must(Result<T> result) {
   }
   return *std::move(result);
 }
+inline void Must(const Status& status) {
+  if (!status.ok()) {
+    std::fprintf(stderr, "%s\n", status.ToString().c_str());
+    std::exit(1);
+  }
+}
 
 }  // namespace sluice

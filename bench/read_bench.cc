@@ -10,9 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
@@ -20,6 +18,8 @@
 #include <thread>
 #include <vector>
 
+#include "bench/measure.h"
+#include "bench/must.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "tests/support/postgres_server.h"
@@ -48,20 +48,6 @@ constexpr std::string_view kColumns =
   std::exit(1);
 }
 
-template <typename T>
-T Value(Result<T> result) {
-  if (!result.ok()) {
-    Fail(result.status().ToString());
-  }
-  return std::move(result).value();
-}
-
-void Check(const Status& status) {
-  if (!status.ok()) {
-    Fail(status.ToString());
-  }
-}
-
 std::string Columns() {
   std::string columns(kColumns);
   for (size_t at = columns.find("{i}"); at != std::string::npos; at = columns.find("{i}")) {
@@ -77,12 +63,6 @@ double CpuSeconds() {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
   };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-double Seconds(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 void InParallel(int threads, const std::function<void(int)>& work) {
@@ -102,12 +82,12 @@ void ReadShards(catalog::DataSource& source, const catalog::DatasetSpec& spec, i
     columns.push_back(i);
   }
   InParallel(connections, [&](int) {
-    const auto reader = Value(source.OpenReader(spec));
+    const auto reader = Must(source.OpenReader(spec));
     RowBatch batch;
     for (int shard = next++; shard < spec.shards_size(); shard = next++) {
-      const auto stream = Value(reader->Read(spec.shards(shard), columns));
+      const auto stream = Must(reader->Read(spec.shards(shard), columns));
       do {
-        Check(stream->Next(kRowsPerBatch, &batch));
+        Must(stream->Next(kRowsPerBatch, &batch));
         seen += static_cast<int64_t>(batch.rows);
       } while (batch.rows > 0);
     }
@@ -172,11 +152,6 @@ void StepRows(const std::string& path, int connections, int64_t rows, bool fetch
   });
 }
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 struct Rounds {
   std::vector<double> wall;
   std::vector<double> cpu;
@@ -205,15 +180,15 @@ void Compare(const std::string& what, int64_t rows, int rounds, const std::funct
 
 // What a statement waits for before its first row.
 void PrintOpening(const std::string& what, catalog::DataSource& source, int rounds) {
-  const auto schema = Value(source.Describe("SELECT * FROM census"));
+  const auto schema = Must(source.Describe("SELECT * FROM census"));
   catalog::DatasetOptions options;
   options.rows_per_shard = kRowsPerShard;
   std::vector<double> statistics;
   std::vector<double> opening;
   for (int round = 0; round < rounds; ++round) {
     statistics.push_back(
-        Seconds([&] { Value(source.Statistics("SELECT * FROM census", schema, {})); }));
-    opening.push_back(Seconds([&] { Value(source.OpenDataset("SELECT * FROM census", options)); }));
+        Seconds([&] { Must(source.Statistics("SELECT * FROM census", schema, {})); }));
+    opening.push_back(Seconds([&] { Must(source.OpenDataset("SELECT * FROM census", options)); }));
   }
   fmt::print("{:34} statistics {:.1f} ms, snapshot and shards {:.1f} ms\n", what,
              Median(statistics) * 1e3, Median(opening) * 1e3);
@@ -224,15 +199,15 @@ void BenchPostgres(int64_t rows, int rounds) {
   if (database.url().empty()) {
     Fail("no PostgreSQL server");
   }
-  const auto source = Value(catalog::OpenDataSource(database.url()));
-  Value(source->Execute(fmt::format("CREATE TABLE census AS SELECT {} FROM"
-                                    " generate_series(1::bigint, {}) AS s(i)",
-                                    Columns(), rows),
-                        nullptr, {}));
-  Value(source->Execute("VACUUM ANALYZE census", nullptr, {}));
+  const auto source = Must(catalog::OpenDataSource(database.url()));
+  Must(source->Execute(fmt::format("CREATE TABLE census AS SELECT {} FROM"
+                                   " generate_series(1::bigint, {}) AS s(i)",
+                                   Columns(), rows),
+                       nullptr, {}));
+  Must(source->Execute("VACUUM ANALYZE census", nullptr, {}));
   catalog::DatasetOptions options;
   options.rows_per_shard = kRowsPerShard;
-  const auto dataset = Value(source->OpenDataset("SELECT * FROM census", options));
+  const auto dataset = Must(source->OpenDataset("SELECT * FROM census", options));
   const int64_t blocks = dataset->spec().shards(dataset->spec().shards_size() - 1).begin() / 65'536;
   for (const int connections : {1, 2}) {
     Compare(
@@ -250,20 +225,20 @@ void BenchSqlite(int64_t rows, int rounds) {
   }
   const std::string path = directory + "/census.db";
   {
-    const auto source = Value(catalog::OpenDataSource("sqlite:" + path));
-    Value(source->Execute(
+    const auto source = Must(catalog::OpenDataSource("sqlite:" + path));
+    Must(source->Execute(
         "CREATE TABLE census (age INTEGER, workclass TEXT, fnlwgt INTEGER, education TEXT,"
         " education_num INTEGER, marital_status TEXT, occupation TEXT, relationship TEXT,"
         " race TEXT, sex TEXT, capital_gain INTEGER, capital_loss INTEGER,"
         " hours_per_week INTEGER, native_country TEXT, income TEXT)",
         nullptr, {}));
-    Value(source->Execute(fmt::format("INSERT INTO census WITH RECURSIVE s(i) AS (SELECT 1 UNION"
-                                      " ALL SELECT i + 1 FROM s WHERE i < {}) SELECT {} FROM s",
-                                      rows, Columns()),
-                          nullptr, {}));
+    Must(source->Execute(fmt::format("INSERT INTO census WITH RECURSIVE s(i) AS (SELECT 1 UNION"
+                                     " ALL SELECT i + 1 FROM s WHERE i < {}) SELECT {} FROM s",
+                                     rows, Columns()),
+                         nullptr, {}));
     catalog::DatasetOptions options;
     options.rows_per_shard = kRowsPerShard;
-    const auto dataset = Value(source->OpenDataset("SELECT * FROM census", options));
+    const auto dataset = Must(source->OpenDataset("SELECT * FROM census", options));
     for (const int connections : {1, 2}) {
       Compare(
           fmt::format("SQLite, {} connection(s)", connections), rows, rounds,

@@ -7,7 +7,6 @@
 // limit is half a second, epochs are of a quarter of the rows.
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "bench/measure.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "catalog/model_store.h"
@@ -43,14 +43,6 @@ std::string TrainText(int64_t rows, int epochs) {
       "train.batch_size=128, train.epoch={}, split.kind='none', engine.num_workers={}, "
       "engine.num_ps={}, engine.replicas=1 LABEL income INTO recovery_bench;",
       rows, epochs, kWorkers, kServers);
-}
-
-double Quantile(std::vector<double> values, double share) {
-  if (values.empty()) {
-    return 0;
-  }
-  std::sort(values.begin(), values.end());
-  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
 void Print(const std::string& what, double figure, double limit) {

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/measure.h"
 #include "bench/must.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
@@ -105,9 +105,8 @@ void Measure(const std::string& url, const std::string& mode, const std::string&
   for (const catalog::JobEvent& event : Must(source->jobs().Events(job))) {
     lost += event.kind == "worker_lost" || event.kind == "server_lost" ? 1 : 0;
   }
-  std::sort(seconds.begin(), seconds.end());
-  const double median = seconds[seconds.size() / 2];
-  const double worst = seconds[seconds.size() * 95 / 100];
+  const double median = Median(seconds);
+  const double worst = Quantile(seconds, 0.95);
   fmt::print("{:<20} {:>5} {:>10.3f} s {:>9.3f} s {:>9.0f} s {:>8.1f}x {:>9}\n", mode,
              seconds.size(), median, worst, kLimitSeconds, kLimitSeconds / worst, lost);
   std::fflush(stdout);

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/measure.h"
 #include "bench/must.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
@@ -86,13 +86,10 @@ class Bench {
       with.push_back(Run(journaled, checkpoints, &happened));
       ratios.push_back(with.back() / plain.back());
     }
-    for (std::vector<double>* values : {&plain, &with, &ratios}) {
-      std::sort(values->begin(), values->end());
-    }
     fmt::print(
         "{:<24} {:>9.0f} rows/s, without {:>9.0f}: ratio {:.3f} ({:.1f} a job; medians of {})\n",
-        what, with[kRounds / 2], plain[kRounds / 2], ratios[kRounds / 2],
-        static_cast<double>(happened) / kRounds, kRounds);
+        what, Median(with), Median(plain), Median(ratios), static_cast<double>(happened) / kRounds,
+        kRounds);
     std::fflush(stdout);
   }
 
