@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <limits>
 #include <map>
 
+#include "elastic/background.h"
 #include "elastic/elastic.grpc.pb.h"
 #include "elastic/exchange_internal.h"
 #include "elastic/replication_internal.h"
@@ -19,6 +21,17 @@ namespace {
 // there are lanes without a holder.
 constexpr double kStepWaitSeconds = 0.05;
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
+
+// Beside training, on a thread of its own.
+Result<std::vector<CheckpointManifest::File>> WriteImages(
+    const std::string& draft, std::map<uint32_t, PartitionImage> images) {
+  GiveWay();
+  std::map<uint32_t, std::string> partitions;
+  for (auto& [partition, image] : images) {
+    partitions.emplace(partition, std::move(image).Encode());
+  }
+  return CheckpointDirectory::WritePartitions(draft, {partitions.begin(), partitions.end()});
+}
 
 class Service final : public ParameterService::Service {
  public:
@@ -204,13 +217,9 @@ class Service final : public ParameterService::Service {
       const MutexLock lock(mutex_);
       snapshot.swap(snapshot_);
     }
-    std::map<uint32_t, std::string> partitions;
-    for (auto& [partition, image] : snapshot) {
-      partitions.emplace(partition, std::move(image).Encode());
-    }
     const Result<std::vector<CheckpointManifest::File>> files =
-        CheckpointDirectory::WritePartitions(request->directory(),
-                                             {partitions.begin(), partitions.end()});
+        std::async(std::launch::async, WriteImages, request->directory(), std::move(snapshot))
+            .get();
     if (files.ok()) {
       for (const CheckpointManifest::File& file : *files) {
         ToProto(file, reply->add_files());

@@ -2,6 +2,7 @@
 #include <array>
 #include <chrono>
 
+#include "elastic/background.h"
 #include "elastic/worker_world_internal.h"
 
 // What a worker that joins is sent: where the round is, its page of the ledger, the parameters.
@@ -85,6 +86,7 @@ Status Worker::World::BeginWriting(const std::string& to) {
   draft = to;
   written = std::async(
       std::launch::async, [to, head = SavePosition(), image = std::move(image)]() mutable {
+        GiveWay();
         return CheckpointDirectory::WritePartition(to, 0, head + std::move(image).Encode());
       });
   return Status();
