@@ -6,6 +6,7 @@
 
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
+#include "elastic/background.h"
 #include "elastic/direct_links.h"
 #include "elastic/job_checkpoints.h"
 #include "elastic/job_options_internal.h"
@@ -40,17 +41,18 @@ class LocalCheckpoints {
   // asks for one at a time.
   void Begin(MasterHost& host) {
     CheckpointManifest manifest = checkpoints_.Manifest();
-    Result<std::string> bytes = host.SaveCut(&manifest).ok()
-                                    ? shard_.Save(0)
-                                    : Result<std::string>(Cancelled("the job is over"));
-    if (!bytes.ok()) {
+    Result<PartitionImage> image = host.SaveCut(&manifest).ok()
+                                       ? shard_.Capture(0)
+                                       : Result<PartitionImage>(Cancelled("the job is over"));
+    if (!image.ok()) {
       host.OnCheckpoint();
       return;
     }
     writer_ = std::jthread([this, &host, manifest = std::move(manifest),
-                            bytes = *std::move(bytes)]() mutable {
+                            image = *std::move(image)]() mutable {
+      GiveWay();
       const int64_t steps = manifest.steps;
-      const Result<std::string> written = Write(std::move(manifest), bytes);
+      const Result<std::string> written = Write(std::move(manifest), std::move(image).Encode());
       host.AddEvent(
           written.ok() ? "checkpoint_written" : "checkpoint_failed",
           written.ok() ? *written : fmt::format("step {}: {}", steps, written.status().message()));

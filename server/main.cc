@@ -56,8 +56,9 @@ void AddCommon(CLI::App& command, CommonFlags& common) {
 }
 
 void AddFleetFlags(CLI::App& command, CommonFlags& common) {
-  AddConfigFlag(command, "--checkpoint-root", "checkpoint_root",
-                "folder that engine.checkpoint_dir names a folder in", common);
+  AddConfigFlag(
+      command, "--checkpoint-root", "checkpoint_root",
+      "engine.checkpoint_dir names a folder in this one (a gateway without it keeps none)", common);
   AddConfigFlag(command, "--slots", "slots",
                 "processors that the workers of all jobs may take (0: the machine's)", common);
   AddConfigFlag(command, "--memory-limit", "memory_limit",

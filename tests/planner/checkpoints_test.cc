@@ -80,7 +80,7 @@ TEST_F(CheckpointsOfAPlan, LieInTheFolderThatTheGatewayHasForThem) {
   for (const char* folder : {".", "..", "../sluice-no-such-folder-either", "/c", "m/../../m"}) {
     const Status status = Train("LinearClassifier", "", folder).status();
     EXPECT_EQ(status.code(), Code::kPermissionDenied) << folder << ": " << status.ToString();
-    EXPECT_NE(status.message().find("where this gateway keeps checkpoints"), std::string::npos);
+    EXPECT_NE(status.message().find("where checkpoints are kept"), std::string::npos);
     ASSERT_FALSE(status.diagnostics().empty());
     EXPECT_EQ(status.diagnostics()[0].span.begin, std::string_view("SELECT * FROM t TO TRAIN "
                                                                    "LinearClassifier WITH "
