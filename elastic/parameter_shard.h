@@ -53,6 +53,7 @@ class ParameterShard {
   void Create(uint32_t partition, const models::NetworkWeights* base);
   void Drop(uint32_t partition);
   bool Holds(uint32_t partition) const;
+  // The partition as it is now. NotFound: it is not here.
   Result<PartitionImage> Capture(uint32_t partition) const;
   // The bytes of a partition; `saved` gets them under the lock, so that it knows which pushes they
   // have in them.

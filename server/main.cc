@@ -55,7 +55,7 @@ void AddCommon(CLI::App& command, CommonFlags& common) {
   AddConfigFlag(command, "--user", "user", "whose jobs they are (default: $USER)", common);
 }
 
-void AddFleetFlags(CLI::App& command, CommonFlags& common) {
+void AddTrainingFlags(CLI::App& command, CommonFlags& common) {
   AddConfigFlag(
       command, "--checkpoint-root", "checkpoint_root",
       "engine.checkpoint_dir names a folder in this one (a gateway without it keeps none)", common);
@@ -109,7 +109,7 @@ void AddSql(CLI::App& app, CommandLine& line) {
   AddCommon(*sql, line.common);
   sql->add_option("--gateway", line.sql.gateway, "HOST:PORT of a running gateway");
   sql->add_option("--gateway-ca", line.sql.gateway_ca, "PEM file: talk TLS to the gateway");
-  AddFleetFlags(*sql, line.common);
+  AddTrainingFlags(*sql, line.common);
   sql->add_option("-c,-e,--command", "run these statements (may be repeated)")->take_all();
   sql->add_option("-f,--file", "run this file; - is standard input (may be repeated)")->take_all();
   AddFormat(*sql, line.sql.format);
@@ -135,7 +135,7 @@ void AddServe(CLI::App& app, CommandLine& line) {
   AddConfigFlag(*serve, "--tls-key", "tls_key", "PEM file", line.common);
   AddConfigFlag(*serve, "--max-statements", "max_statements", "scripts at the same time (32)",
                 line.common);
-  AddFleetFlags(*serve, line.common);
+  AddTrainingFlags(*serve, line.common);
   serve->add_flag("--print-config", line.print_config, "print the resulting configuration and end");
   serve->callback([&line] {
     line.run = [&line] {

@@ -14,7 +14,7 @@ class Simulation;
 class ModelCut : public std::enable_shared_from_this<ModelCut> {
  public:
   explicit ModelCut(Simulation& job);
-  // Now, or as soon as what is to be done next has had its time.
+  // The next step of it, when that has had its time; then the others.
   void Go();
 
  private:
