@@ -1,0 +1,108 @@
+#include "catalog/postgres_copy_internal.h"
+
+#include <fmt/core.h>
+
+#include "catalog/postgres_types_internal.h"
+#include "catalog/sql_text.h"
+#include "catalog/timestamp_text.h"
+
+namespace sluice::catalog {
+namespace {
+
+// COPY's text format; measured as fast as the binary one, and it fits every type.
+void AppendText(std::string_view text, std::string* out) {
+  for (const char c : text) {
+    switch (c) {
+      case '\\':
+        *out += "\\\\";
+        break;
+      case '\n':
+        *out += "\\n";
+        break;
+      case '\r':
+        *out += "\\r";
+        break;
+      case '\t':
+        *out += "\\t";
+        break;
+      default:
+        *out += c;
+    }
+  }
+}
+
+void AppendHex(std::string_view bytes, std::string* out) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  *out += "\\\\x";
+  for (const char c : bytes) {
+    *out += kDigits[static_cast<unsigned char>(c) >> 4U];
+    *out += kDigits[static_cast<unsigned char>(c) & 0xFU];
+  }
+}
+
+void AppendCell(const RowBatch::Column& column, size_t row, std::string* out) {
+  if (column.null[row] != 0) {
+    *out += "\\N";
+    return;
+  }
+  switch (column.type) {
+    case DataType::kBool:
+      *out += column.int64s[row] != 0 ? 't' : 'f';
+      break;
+    case DataType::kInt64:
+      fmt::format_to(std::back_inserter(*out), "{}", column.int64s[row]);
+      break;
+    case DataType::kDouble:
+      *out += FormatDouble(column.doubles[row]);
+      break;
+    case DataType::kTimestamp:
+      *out += TimestampLiteral(column.int64s[row]);
+      break;
+    case DataType::kText:
+      AppendText(column.texts[row], out);
+      break;
+    case DataType::kBytes:
+      AppendHex(column.texts[row], out);
+      break;
+  }
+}
+
+}  // namespace
+
+std::string CopyText(const RowBatch& batch) {
+  std::string text;
+  for (size_t row = 0; row < batch.rows; ++row) {
+    for (size_t i = 0; i < batch.columns.size(); ++i) {
+      if (i > 0) {
+        text += '\t';
+      }
+      AppendCell(batch.columns[i], row, &text);
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+Result<std::string> PostgresTableDefinition(PostgresConnection& connection,
+                                            const std::string& quoted_table, const Schema& schema) {
+  std::string columns;
+  for (const ColumnInfo& column : schema.columns) {
+    std::string type(PostgresTypeName(column.type));
+    if (!column.database_type.empty() && column.database_type != type) {
+      // format_type(to_regtype) spells it anew, so that nothing else can hide in the text; the
+      // length of character varying(8) is lost, which only widens the column.
+      const std::string base = column.database_type.substr(0, column.database_type.find('('));
+      ASSIGN_OR_RETURN(
+          const PostgresResult known,
+          connection.Ask("SELECT to_regtype($1)::oid, format_type(to_regtype($1), NULL)", {base}));
+      if (PQgetisnull(known.get(), 0, 0) == 0 &&
+          TypeOfOid(static_cast<Oid>(PostgresInteger(known.get(), 0, 0))) == column.type) {
+        type = PostgresText(known.get(), 0, 1);
+      }
+    }
+    columns += fmt::format("{}{} {}", columns.empty() ? "" : ", ", QuoteName(column.name), type);
+  }
+  return fmt::format("CREATE TABLE {} ({})", quoted_table, columns);
+}
+
+}  // namespace sluice::catalog
