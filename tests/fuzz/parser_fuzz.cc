@@ -8,7 +8,7 @@
 
 #include "tests/support/parser_law.h"
 
-// libFuzzer's entry: parser_fuzz tests/fuzz/corpus. The same corpus runs in parser_tests.
+// Any text: refused with a place, or accepted and printed back as the same statement.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view script(reinterpret_cast<const char*>(data), size);
   const std::optional<std::string> broken = sluice::parser::BrokenLaw(script);

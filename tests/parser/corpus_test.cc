@@ -16,7 +16,7 @@ namespace {
 
 std::vector<std::string> Corpus() {
   const std::filesystem::path folder =
-      std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/fuzz/corpus";
+      std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/fuzz/corpus/parser";
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     paths.push_back(entry.path());
