@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -15,12 +16,14 @@
 
 namespace sluice::catalog {
 
-// A bounded number of connections, kept open between uses. Connection has `bool Reusable()`: what
-// is not is closed instead of kept. Thread-safe; outlives its leases.
+// A bounded number of connections, kept open between uses. Connection has `bool Recycle()`, which
+// begins to take back whatever its user has changed, and `bool Ready()`, which waits for that;
+// where one of them says false the connection is closed instead of kept. Thread-safe; outlives its
+// leases.
 template <typename Connection>
 class ConnectionPool {
  public:
-  using Open = std::function<Result<std::unique_ptr<Connection>>()>;
+  using Open = std::function<Result<std::unique_ptr<Connection>>(std::stop_token stop)>;
 
   // A process holds one connection for each reader, the snapshot, the writer, and one for each
   // statement that runs at the moment; PostgreSQL's own default limit is 100 for everybody.
@@ -66,28 +69,28 @@ class ConnectionPool {
     std::unique_ptr<Connection> connection_;
   };
 
-  Result<Lease> Take() {
+  // `stop` ends the waiting for a connection, and for the server that is asked for a new one.
+  Result<Lease> Take(const std::stop_token& stop = {}) {
     {
       MutexLock lock(mutex_);
-      const auto deadline = std::chrono::steady_clock::now() + kMaxWait;
-      while (used_ >= kMaxConnections) {
-        if (freed_.wait_until(lock.native(), deadline) == std::cv_status::timeout) {
-          return ResourceExhausted(
-                     fmt::format("all {} database connections of this process are in use",
-                                 kMaxConnections))
-              .SqlState("53300");
+      const auto free = [this]() NO_THREAD_SAFETY_ANALYSIS { return used_ < kMaxConnections; };
+      if (!freed_.wait_for(lock.native(), stop, kMaxWait, free)) {
+        if (stop.stop_requested()) {
+          return Cancelled("the statement was cancelled");
         }
+        return ResourceExhausted(
+                   fmt::format("all {} database connections of this process are in use",
+                               kMaxConnections))
+            .SqlState("53300");
       }
       ++used_;
-      while (!idle_.empty()) {
-        std::unique_ptr<Connection> connection = std::move(idle_.back());
-        idle_.pop_back();
-        if (connection->Reusable()) {
-          return Lease(this, std::move(connection));
-        }
+    }
+    while (std::unique_ptr<Connection> connection = TakeIdle()) {
+      if (connection->Ready()) {
+        return Lease(this, std::move(connection));
       }
     }
-    Result<std::unique_ptr<Connection>> opened = open_();
+    Result<std::unique_ptr<Connection>> opened = open_(stop);
     if (!opened.ok()) {
       GiveBack(nullptr);
       return opened.status();
@@ -96,8 +99,18 @@ class ConnectionPool {
   }
 
  private:
+  std::unique_ptr<Connection> TakeIdle() {
+    MutexLock lock(mutex_);
+    if (idle_.empty()) {
+      return nullptr;
+    }
+    std::unique_ptr<Connection> connection = std::move(idle_.back());
+    idle_.pop_back();
+    return connection;
+  }
+
   void GiveBack(std::unique_ptr<Connection> connection) {
-    if (connection != nullptr && !connection->Reusable()) {
+    if (connection != nullptr && !connection->Recycle()) {
       connection.reset();
     }
     {
@@ -112,7 +125,7 @@ class ConnectionPool {
 
   Open open_;
   Mutex mutex_;
-  std::condition_variable freed_;
+  std::condition_variable_any freed_;
   std::vector<std::unique_ptr<Connection>> idle_ GUARDED_BY(mutex_);
   size_t used_ GUARDED_BY(mutex_) = 0;
 };

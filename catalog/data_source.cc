@@ -6,6 +6,26 @@
 
 namespace sluice::catalog {
 
+Status DataSource::BeginStatement(std::string_view /*statement*/, std::stop_token /*stop*/) {
+  return OkStatus();
+}
+
+void DataSource::HearStop(std::stop_token /*stop*/) {}
+
+std::vector<std::string> DataSource::TakeNotices() {
+  return {};
+}
+
+void DataSource::EndStatement() {}
+
+Status DataSource::CheckNoTransaction() {
+  return OkStatus();
+}
+
+Status DataSource::Read(std::string_view select, RowReceiver* receiver) {
+  return Execute(select, receiver, std::stop_token()).status();
+}
+
 Result<std::unique_ptr<DataSource>> OpenDataSource(std::string_view url, std::string_view secret) {
   ASSIGN_OR_RETURN(SourceUrl parsed, ParseSourceUrl(url));
   if (parsed.password.empty()) {

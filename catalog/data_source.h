@@ -108,6 +108,8 @@ class RowReceiver {
   virtual ~RowReceiver() = default;
   virtual Status Header(const Schema& schema) = 0;  // once, before rows; not called without rows
   virtual Status Rows(const RowBatch& batch) = 0;
+  // What the database says beside (NOTICE, WARNING), as a line for a person.
+  virtual void Notice(const std::string& /*message*/) {}
 };
 
 struct ExecuteResult {
@@ -133,12 +135,30 @@ class DataSource {
   virtual Result<ExecuteResult> Execute(std::string_view sql, RowReceiver* receiver,
                                         std::stop_token stop) = 0;
 
+  // An extended statement begins. Other connections than the session's read and write for it: until
+  // EndStatement they do so as the session would, with its role, search_path and all that it has
+  // SET (PostgreSQL), and so do those of other processes that are given the DatasetSpec. What they
+  // cannot do as the session would is refused, now or by Describe, with its name and a hint: an
+  // open transaction (25001, 25P02), temporary tables, ATTACHed databases, some settings (0A000).
+  // `statement`: its text. `stop` ends whatever runs or waits for the statement, within a second
+  // (57014). The stores of models and jobs are no part of it.
+  virtual Status BeginStatement(std::string_view statement, std::stop_token stop);
+  // From now on `stop` does: the statement has become a job, which is cancelled by its number, too.
+  virtual void HearStop(std::stop_token stop);
+  // What the database has said meanwhile (NOTICE, WARNING), each a line for a person; bounded.
+  virtual std::vector<std::string> TakeNotices();
+  virtual void EndStatement();
+  // 25001 or 25P02 while the session is inside a transaction.
+  virtual Status CheckNoTransaction();
+
   // The columns of a SELECT, without running it. Errors carry the database's SQLSTATE and, where it
   // names a position, a span relative to `select`.
   virtual Result<Schema> Describe(std::string_view select) = 0;
   // Tables a SELECT reads from, as the database names them ("public.t"); for `the result table is
   // also the source`.
   virtual Result<std::vector<std::string>> SourceTables(std::string_view select) = 0;
+  // The rows of a SELECT, as a part of the statement that has begun. Changes nothing.
+  virtual Status Read(std::string_view select, RowReceiver* receiver);
   virtual Result<SelectStatistics> Statistics(std::string_view select, const Schema& schema,
                                               const StatisticsOptions& options) = 0;
   virtual Result<CutEstimate> EstimateCut(std::string_view select,

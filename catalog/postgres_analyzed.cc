@@ -32,12 +32,16 @@ Result<std::map<int, Analyzed>> ReadAnalyzed(PostgresConnection& connection, int
   ASSIGN_OR_RETURN(
       const PostgresResult result,
       connection.Ask(
-          "SELECT a.attnum, s.n_distinct, v.value, v.frequency FROM pg_class c"
-          " JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid"
-          " JOIN pg_stats s ON s.schemaname = n.nspname AND s.tablename = c.relname"
-          " AND s.attname = a.attname AND NOT s.inherited"
-          " LEFT JOIN LATERAL unnest(s.most_common_vals::text::text[], s.most_common_freqs)"
-          " AS v(value, frequency) ON v.frequency >= $2 WHERE c.oid = $1",
+          "SELECT a.attnum, s.n_distinct, v.value, v.frequency FROM pg_catalog.pg_class AS c"
+          " JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
+          " JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) c.oid"
+          " JOIN pg_catalog.pg_stats AS s ON s.schemaname OPERATOR(pg_catalog.=) n.nspname"
+          " AND s.tablename OPERATOR(pg_catalog.=) c.relname"
+          " AND s.attname OPERATOR(pg_catalog.=) a.attname AND NOT s.inherited"
+          " LEFT JOIN LATERAL pg_catalog.unnest("
+          "s.most_common_vals::pg_catalog.text::pg_catalog.text[], s.most_common_freqs)"
+          " AS v(value, frequency) ON v.frequency OPERATOR(pg_catalog.>=) $2"
+          " WHERE c.oid OPERATOR(pg_catalog.=) $1",
           {table, kClearlyMissed}));
   std::map<int, Analyzed> columns;
   for (int i = 0; i < PQntuples(result.get()); ++i) {
@@ -86,12 +90,7 @@ Status AddAnalyzedStatistics(PostgresConnection& connection, std::string_view se
   if (analyzed.empty()) {
     return OkStatus();
   }
-  PGconn* handle = connection.handle();
-  const PostgresResult prepared(PQprepare(handle, "", std::string(select).c_str(), 0, nullptr));
-  const PostgresResult described(PQdescribePrepared(handle, ""));
-  if (PQresultStatus(described.get()) != PGRES_COMMAND_OK) {
-    return connection.ErrorOf(described.get(), select);
-  }
+  ASSIGN_OR_RETURN(const PostgresResult described, connection.DescribeColumns(select));
   for (size_t i = 0; i < statistics->columns.size(); ++i) {
     const int field = static_cast<int>(i);
     const auto found = analyzed.find(PQftablecol(described.get(), field));

@@ -28,8 +28,8 @@ bool IsLoopback(std::string_view host) {
 struct ConnectionSettings {
   std::string host;
   std::string port;
+  std::string options;  // of the URL; ours come behind them
   bool has_ssl_mode = false;
-  bool has_options = false;
 };
 
 // True when PGSSLMODE or a service file says how to connect; libpq knows where to look.
@@ -70,7 +70,7 @@ Result<ConnectionSettings> ReadSettings(const std::string& url) {
     } else if (key == "sslmode") {
       settings.has_ssl_mode = true;
     } else if (key == "options") {
-      settings.has_options = true;
+      settings.options = std::string(option->val) + " ";
     }
   }
   PQconninfoFree(options);
@@ -94,9 +94,9 @@ PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings
     // on it still gets it.
     add("sslmode", "allow");
   }
-  if (!settings.has_options) {
-    add("options", kSessionOptions);
-  }
+  // At the start, so that they are what DISCARD ALL goes back to.
+  const std::string options = settings.options + kSessionOptions;
+  add("options", options.c_str());
   // A server that vanished is noticed within a minute instead of hours.
   add("keepalives_idle", "30");
   add("keepalives_interval", "10");
@@ -108,18 +108,20 @@ PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings
 
 // Drives the connection with a deadline of our own: libpq's connect_timeout counts for each address
 // of a name anew.
-bool WaitUntilConnected(PGconn* handle) {
+bool WaitUntilConnected(PGconn* handle, const std::stop_token& stop) {
   const auto deadline = std::chrono::steady_clock::now() + kConnectTimeout;
   PostgresPollingStatusType wanted = PGRES_POLLING_WRITING;
   while (true) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline - std::chrono::steady_clock::now());
-    if (left.count() <= 0) {
+    if (left.count() <= 0 || stop.stop_requested()) {
       return false;
     }
     pollfd waiting = {PQsocket(handle),
                       static_cast<short>(wanted == PGRES_POLLING_READING ? POLLIN : POLLOUT), 0};
-    poll(&waiting, 1, static_cast<int>(left.count()));
+    const auto patience = stop.stop_possible() ? std::min<int64_t>(left.count(), kStopPollMillis)
+                                               : int64_t{left.count()};
+    poll(&waiting, 1, static_cast<int>(patience));
     if (waiting.revents == 0) {
       continue;
     }
@@ -165,6 +167,16 @@ std::string ShortReason(std::string_view message, std::string_view sqlstate) {
   return last == std::string::npos ? reason : reason.substr(last + 8);
 }
 
+// "WARNING: the text (the detail)", as a line for a person.
+std::string NoticeText(const PGresult* notice) {
+  const auto field = [notice](int code) {
+    const char* text = PQresultErrorField(notice, code);
+    return std::string_view(text == nullptr ? "" : text);
+  };
+  return PostgresNotice(field(PG_DIAG_SEVERITY), field(PG_DIAG_MESSAGE_PRIMARY),
+                        field(PG_DIAG_MESSAGE_DETAIL), field(PG_DIAG_MESSAGE_HINT));
+}
+
 Status ConnectFailure(PGconn* handle, bool in_time) {
   const char* host = PQhost(handle);
   const char* port = PQport(handle);
@@ -193,7 +205,7 @@ Status ConnectFailure(PGconn* handle, bool in_time) {
 }  // namespace
 
 Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
-    const PostgresAddress& address) {
+    const PostgresAddress& address, const std::stop_token& stop) {
   ASSIGN_OR_RETURN(const ConnectionSettings settings, ReadSettings(address.url));
   std::unique_ptr<PostgresConnection> connection(
       new PostgresConnection(StartConnection(address, settings)));
@@ -203,16 +215,18 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
   }
   // Makes the server's message carry its SQLSTATE, which libpq gives no other access to here.
   PQsetErrorVerbosity(handle, PQERRORS_VERBOSE);
-  PQsetNoticeProcessor(
-      handle, [](void*, const char* notice) { log::Debug("postgresql {}", notice); }, nullptr);
-  const bool in_time = PQstatus(handle) == CONNECTION_BAD || WaitUntilConnected(handle);
+  PQsetNoticeReceiver(
+      handle,
+      [](void* self, const PGresult* notice) {
+        static_cast<PostgresConnection*>(self)->Tell(NoticeText(notice));
+      },
+      connection.get());
+  const bool in_time = PQstatus(handle) == CONNECTION_BAD || WaitUntilConnected(handle, stop);
+  if (!in_time && stop.stop_requested()) {
+    return Cancelled("the statement was cancelled");
+  }
   if (!in_time || PQstatus(handle) != CONNECTION_OK) {
     return ConnectFailure(handle, in_time);
-  }
-  if (settings.has_options) {
-    RETURN_IF_ERROR(
-        connection->Run("SET TimeZone = 'UTC'; SET DateStyle = ISO;"
-                        " SET bytea_output = hex; SET statement_timeout = 0"));
   }
   return connection;
 }

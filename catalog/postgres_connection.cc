@@ -1,10 +1,12 @@
 #include <fmt/core.h>
+#include <poll.h>
 
 #include <algorithm>
 #include <charconv>
 #include <utility>
 
 #include "base/log.h"
+#include "catalog/notice_log.h"
 #include "catalog/postgres_connection_internal.h"
 #include "catalog/postgres_types_internal.h"
 #include "catalog/sqlstate.h"
@@ -50,12 +52,54 @@ Status PostgresError(std::string_view sqlstate, std::string message, std::string
   return std::move(status).At(TokenSpan(user_sql, std::min(byte - user_text, user_sql.size())));
 }
 
+std::string PostgresNotice(std::string_view severity, std::string_view message,
+                           std::string_view detail, std::string_view hint) {
+  std::string more(detail);
+  if (!hint.empty()) {
+    more += fmt::format("{}{}", more.empty() ? "" : "; ", hint);
+  }
+  return more.empty() ? fmt::format("{}: {}", severity, message)
+                      : fmt::format("{}: {} ({})", severity, message, more);
+}
+
 PostgresConnection::~PostgresConnection() {
   PQfinish(handle_);
 }
 
-bool PostgresConnection::Reusable() const {
+bool PostgresConnection::Recycle() {
+  stop_ = std::stop_token();
+  notices_ = nullptr;
+  if (PQstatus(handle_) != CONNECTION_OK || PQtransactionStatus(handle_) != PQTRANS_IDLE) {
+    return false;
+  }
+  // Its answer is read by the next user, so nobody waits for it.
+  resetting_ = std::exchange(served_, false) && PQsendQuery(handle_, "DISCARD ALL") != 0;
+  return true;
+}
+
+bool PostgresConnection::Ready() {
+  if (std::exchange(resetting_, false) && !Drain().ok()) {
+    return false;
+  }
   return PQstatus(handle_) == CONNECTION_OK && PQtransactionStatus(handle_) == PQTRANS_IDLE;
+}
+
+void PostgresConnection::Serve(std::stop_token stop, NoticeLog* notices) {
+  served_ = true;
+  stop_ = std::move(stop);
+  notices_ = notices;
+}
+
+Status PostgresConnection::CheckStop() const {
+  return stop_.stop_requested() ? Cancelled("the statement was cancelled") : OkStatus();
+}
+
+void PostgresConnection::Tell(std::string notice) const {
+  if (notices_ == nullptr || own_text_) {
+    log::Debug("postgresql {}", notice);
+  } else {
+    notices_->Add(std::move(notice));
+  }
 }
 
 bool PostgresConnection::InTransaction() const {
@@ -72,7 +116,9 @@ void PostgresConnection::Rollback() {
   if (!InTransaction()) {
     return;
   }
+  const std::stop_token stop = std::exchange(stop_, std::stop_token());
   const Status ended = Run("ROLLBACK");
+  stop_ = stop;
   if (!ended.ok()) {
     log::Debug("rollback failed error=\"{}\"", ended.message());
   }
@@ -82,13 +128,56 @@ Result<PostgresResult> PostgresConnection::Ask(std::string_view sql, size_t user
   if (sql.find('\0') != std::string_view::npos) {
     return SyntaxError("a statement cannot hold a NULL byte");
   }
-  PostgresResult result(
-      PQexecParams(handle_, std::string(sql).c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0));
-  const ExecStatusType status = PQresultStatus(result.get());
-  if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
-    return ErrorOf(result.get(), sql, user_text);
+  RETURN_IF_ERROR(CheckStop());
+  return LastResult(PQsendQueryParams(handle_, std::string(sql).c_str(), 0, nullptr, nullptr,
+                                      nullptr, nullptr, 0) != 0,
+                    sql, user_text);
+}
+
+PostgresResult PostgresConnection::Await() {
+  bool cancelled = false;
+  while (PQisBusy(handle_) != 0) {
+    if (stop_.stop_requested() && !std::exchange(cancelled, true)) {
+      Cancel();
+    }
+    pollfd waiting = {PQsocket(handle_), POLLIN, 0};
+    poll(&waiting, 1, cancelled || !stop_.stop_possible() ? -1 : kStopPollMillis);
+    if (waiting.revents != 0 && PQconsumeInput(handle_) == 0) {
+      break;  // the next result says that the connection is gone
+    }
   }
-  return result;
+  return PostgresResult(PQgetResult(handle_));
+}
+
+Result<PostgresResult> PostgresConnection::LastResult(bool sent, std::string_view sql,
+                                                      size_t user_text) {
+  PostgresResult last;
+  while (sent) {
+    PostgresResult result = Await();
+    if (result == nullptr) {
+      break;
+    }
+    last = std::move(result);
+    const ExecStatusType status = PQresultStatus(last.get());
+    if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH ||
+        PQstatus(handle_) != CONNECTION_OK) {
+      break;
+    }
+  }
+  const ExecStatusType status = PQresultStatus(last.get());
+  if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+    return ErrorOf(last.get(), sql, user_text);
+  }
+  return last;
+}
+
+Result<PostgresResult> PostgresConnection::DescribeColumns(std::string_view sql) {
+  RETURN_IF_ERROR(CheckStop());
+  // The planner does not look at it yet, but it may have to wait for a lock.
+  RETURN_IF_ERROR(
+      LastResult(PQsendPrepare(handle_, "", std::string(sql).c_str(), 0, nullptr) != 0, sql, 0)
+          .status());
+  return LastResult(PQsendDescribePrepared(handle_, "") != 0, sql, 0);
 }
 
 Result<PostgresResult> PostgresConnection::Ask(std::string_view sql,
@@ -132,23 +221,19 @@ Result<PostgresResult> PostgresConnection::Ask(std::string_view sql,
     lengths.push_back(length);
     formats.push_back(format);
   }
-  PostgresResult result(PQexecParams(handle_, std::string(sql).c_str(),
-                                     static_cast<int>(parameters.size()), types.data(),
-                                     values.data(), lengths.data(), formats.data(), 0));
-  const ExecStatusType status = PQresultStatus(result.get());
-  if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
-    return ErrorOf(result.get(), sql);
-  }
-  return result;
+  RETURN_IF_ERROR(CheckStop());
+  return LastResult(
+      PQsendQueryParams(handle_, std::string(sql).c_str(), static_cast<int>(parameters.size()),
+                        types.data(), values.data(), lengths.data(), formats.data(), 0) != 0,
+      sql, 0);
 }
 
 Status PostgresConnection::Run(const std::string& sql) {
-  const PostgresResult result(PQexec(handle_, sql.c_str()));
-  const ExecStatusType status = PQresultStatus(result.get());
-  if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
-    return ErrorOf(result.get(), "");
-  }
-  return OkStatus();
+  RETURN_IF_ERROR(CheckStop());
+  own_text_ = true;
+  const Status status = LastResult(PQsendQuery(handle_, sql.c_str()) != 0, "", 0).status();
+  own_text_ = false;
+  return status;
 }
 
 Result<SqlRows> PostgresConnection::Query(std::string_view sql,
@@ -172,6 +257,9 @@ Status PostgresConnection::ErrorOf(const PGresult* result, std::string_view sql,
     }
     return DatabaseError("XX000", fmt::format("PostgreSQL: {}", PQerrorMessage(handle_)));
   }
+  if (sqlstate == "57014") {
+    RETURN_IF_ERROR(CheckStop());
+  }
   const std::string position = Field(result, PG_DIAG_STATEMENT_POSITION);
   int64_t character = 0;
   std::from_chars(position.data(), position.data() + position.size(), character);
@@ -190,7 +278,7 @@ Status PostgresConnection::ConnectionLost() const {
 
 Status PostgresConnection::Drain() {
   Status status;
-  while (PostgresResult result{PQgetResult(handle_)}) {
+  while (const PostgresResult result = Await()) {
     const ExecStatusType code = PQresultStatus(result.get());
     if (code == PGRES_COPY_OUT || code == PGRES_COPY_BOTH) {
       // libpq repeats this result until the data is read.

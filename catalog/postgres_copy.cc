@@ -56,7 +56,11 @@ void AppendCell(const RowBatch::Column& column, size_t row, std::string* out) {
       *out += FormatDouble(column.doubles[row]);
       break;
     case DataType::kTimestamp:
+      // The session's TimeZone is the user's; a timestamp without one ignores what it is told.
       *out += TimestampLiteral(column.int64s[row]);
+      if (out->back() != 'y' && out->back() != 'C') {  // infinity, or before Christ
+        *out += "+00";
+      }
       break;
     case DataType::kText:
       AppendText(column.texts[row], out);

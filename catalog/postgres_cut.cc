@@ -72,10 +72,13 @@ Result<bool> CallsUnsteadyFunction(PostgresConnection& connection, std::string_v
   if (names.empty()) {
     return false;
   }
-  ASSIGN_OR_RETURN(const PostgresResult result,
-                   connection.Ask(fmt::format("SELECT count(*) FROM pg_proc WHERE provolatile = 'v'"
-                                              " AND proname IN ({})",
-                                              names)));
+  ASSIGN_OR_RETURN(
+      const PostgresResult result,
+      connection.Ask(fmt::format("SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc AS p"
+                                 " WHERE p.provolatile OPERATOR(pg_catalog.=) 'v' AND"
+                                 " p.proname OPERATOR(pg_catalog.=)"
+                                 " ANY (ARRAY[{}]::pg_catalog.name[])",
+                                 names)));
   return PostgresInteger(result.get(), 0, 0) > 0;
 }
 
@@ -89,8 +92,11 @@ Result<std::optional<TableSize>> FindHeapTable(PostgresConnection& connection,
                                                const std::string& table) {
   ASSIGN_OR_RETURN(
       const PostgresResult result,
-      connection.Ask("SELECT oid, pg_relation_size(oid) / current_setting('block_size')::bigint"
-                     " FROM pg_class WHERE oid = to_regclass($1) AND relkind IN ('r', 'm')",
+      connection.Ask("SELECT c.oid, pg_catalog.pg_relation_size(c.oid) OPERATOR(pg_catalog./)"
+                     " pg_catalog.current_setting('block_size')::pg_catalog.int8"
+                     " FROM pg_catalog.pg_class AS c WHERE c.oid OPERATOR(pg_catalog.=)"
+                     " pg_catalog.to_regclass($1) AND c.relkind OPERATOR(pg_catalog.=)"
+                     " ANY ('{r,m}'::pg_catalog.\"char\"[])",
                      {table}));
   if (PQntuples(result.get()) == 0) {
     return std::optional<TableSize>();
@@ -114,7 +120,9 @@ Result<std::optional<TidCut>> FindTidCut(PostgresConnection& connection, std::st
   const std::string ctid = shape->Qualified("ctid");
   TidCut cut;
   cut.shard_select =
-      shape->With(fmt::format("{} >= '{{begin}}'::tid AND {} < '{{end}}'::tid", ctid, ctid));
+      shape->With(fmt::format("{0} OPERATOR(pg_catalog.>=) '{{begin}}'::pg_catalog.tid AND"
+                              " {0} OPERATOR(pg_catalog.<) '{{end}}'::pg_catalog.tid",
+                              ctid));
   cut.shape = std::move(*shape);
   cut.table = table->oid;
   cut.blocks = table->blocks;
@@ -179,12 +187,16 @@ std::string SelectAllColumns(std::string_view rows, size_t all) {
 
 std::string BeginReading(std::string_view snapshot) {
   // No parallel plans and no scans that start in the middle of a table: rows come in one order. For
-  // a range of blocks any other scan than that of the range would look at the whole table.
+  // a range of blocks any other scan than that of the range would look at the whole table. A
+  // server from 14 on, where its system can, notices within half a second that we are gone.
   return fmt::format(
       "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;{}"
       " SET LOCAL synchronize_seqscans = off; SET LOCAL max_parallel_workers_per_gather = 0;"
       " SET LOCAL jit = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = off;"
-      " SET LOCAL enable_indexonlyscan = off; SET LOCAL enable_bitmapscan = off",
+      " SET LOCAL enable_indexonlyscan = off; SET LOCAL enable_bitmapscan = off;"
+      " SELECT pg_catalog.set_config('client_connection_check_interval', '500', true)"
+      " WHERE pg_catalog.current_setting('client_connection_check_interval', true) IS NOT NULL"
+      " AND pg_catalog.version() OPERATOR(pg_catalog.~) 'linux|darwin|bsd'",
       snapshot.empty()
           ? ""
           : fmt::format(" SET TRANSACTION SNAPSHOT {};", QuoteText(snapshot, Dialect::kPostgres)));
@@ -222,8 +234,9 @@ Result<double> ProbeTidRows(PostgresConnection& connection, const TidCut& cut) {
                                        TidText((block + 1) * kTidsPerBlock)),
                             cut.columns, {});
   }
-  ASSIGN_OR_RETURN(const PostgresResult result,
-                   connection.Ask(fmt::format("SELECT count(*) FROM (\n{}\n) AS s", blocks)));
+  ASSIGN_OR_RETURN(
+      const PostgresResult result,
+      connection.Ask(fmt::format("SELECT pg_catalog.count(*) FROM (\n{}\n) AS s", blocks)));
   const int64_t rows = PostgresInteger(result.get(), 0, 0);
   // Rows that are too rare for a few blocks are left to the planner.
   return rows == 0 ? cut.rows
@@ -244,12 +257,17 @@ Result<std::vector<ShardRange>> CutTids(PostgresConnection& connection, TidCut c
     const std::string ctid = cut.shape.Qualified("ctid");
     SingleTableSelect addresses = cut.shape;
     addresses.list = fmt::format(
-        "{0} AS address, row_number() OVER () AS n, lead({0}) OVER () IS NULL AS last", ctid);
+        "{0} AS address, pg_catalog.row_number() OVER () AS n,"
+        " pg_catalog.lead({0}) OVER () IS NULL AS last",
+        ctid);
     ASSIGN_OR_RETURN(
         const PostgresResult result,
         connection.Ask(fmt::format("SELECT address, n FROM (\n{}\n) AS s"
-                                   " WHERE last OR (n - 1) % {} = 0",
-                                   addresses.With(ctid + " >= '(0,0)'::tid"), rows_per_shard)));
+                                   " WHERE last OR (n OPERATOR(pg_catalog.-) 1)"
+                                   " OPERATOR(pg_catalog.%) {} OPERATOR(pg_catalog.=) 0",
+                                   addresses.With(ctid + " OPERATOR(pg_catalog.>=)"
+                                                         " '(0,0)'::pg_catalog.tid"),
+                                   rows_per_shard)));
     std::vector<int64_t> keys;
     int64_t rows = 0;
     for (int i = 0; i < PQntuples(result.get()); ++i) {

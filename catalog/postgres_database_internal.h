@@ -1,12 +1,16 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "catalog/data_source.h"
+#include "catalog/notice_log.h"
 #include "catalog/postgres_connection_internal.h"
+#include "catalog/postgres_session_internal.h"
 #include "catalog/postgres_types_internal.h"
 
 namespace sluice::catalog {
@@ -18,14 +22,49 @@ class PostgresDatabase final : public SqlDatabase {
 
   const std::string& url() const { return address_.url; }
   const std::string& password() const { return address_.password; }
+  // For what is ours: connections of the login role, as they were opened.
   PostgresPool& pool() { return pool_; }
+
+  // The statement that the session begins: what it has SET, and what ends it.
+  void BeginStatement(SessionSettings settings, std::stop_token stop);
+  void HearStop(std::stop_token stop);
+  // Nothing is left of a statement.
+  void EndStatement() { BeginStatement({}, {}); }
+  NoticeLog& notices() { return notices_; }
+  SessionSettings settings();
+  std::stop_token stop();
+
+  // For the text that a user wrote, and for what is written for the user: a connection that is what
+  // the session's own is, with its role, search_path and settings. It hears the statement's stop.
+  Result<PostgresPool::Lease> TakeForStatement();
+  // The same for a dataset, which another process, too, may have opened.
+  Result<PostgresPool::Lease> TakeFor(const DatasetSpec& spec);
+  // What the stores of models ask: as the login role, and it hears the statement's stop. (Jobs are
+  // written down also when their statement was cancelled.)
+  SqlDatabase& for_models() { return for_models_; }
 
   Dialect dialect() const override { return Dialect::kPostgres; }
   Result<std::unique_ptr<SqlSession>> TakeSession() override;
 
  private:
+  class ForModels final : public SqlDatabase {
+   public:
+    explicit ForModels(PostgresDatabase& database) : database_(database) {}
+    Dialect dialect() const override { return Dialect::kPostgres; }
+    Result<std::unique_ptr<SqlSession>> TakeSession() override;
+
+   private:
+    PostgresDatabase& database_;
+  };
+  Result<PostgresPool::Lease> TakeAs(const SessionSettings& settings);
+
   PostgresAddress address_;
-  PostgresPool pool_;
+  NoticeLog notices_{NoticeLog::Repeated::kOnce};
+  Mutex mutex_;
+  SessionSettings settings_ GUARDED_BY(mutex_);
+  std::stop_token stop_ GUARDED_BY(mutex_);
+  ForModels for_models_{*this};
+  PostgresPool pool_;  // last: its connections tell notices
 };
 
 // What a transaction that reads shards begins with: rows come in the order of the table, and every

@@ -32,7 +32,7 @@ class PostgresDataset final : public Dataset {
     MutexLock lock(mutex_);
     ASSIGN_OR_RETURN(
         const PostgresResult result,
-        holder_->Ask(fmt::format("SELECT count(*) FROM (\n{}\n) AS s", spec_.select())));
+        holder_->Ask(fmt::format("SELECT pg_catalog.count(*) FROM (\n{}\n) AS s", spec_.select())));
     return PostgresInteger(result.get(), 0, 0);
   }
 
@@ -47,8 +47,9 @@ class PostgresDataset final : public Dataset {
 Status TakeSnapshot(PostgresConnection& holder, const std::optional<TidCut>& cut, double rows,
                     int64_t rows_per_shard, DatasetSpec* spec) {
   RETURN_IF_ERROR(holder.Run(BeginReading("")));
-  ASSIGN_OR_RETURN(const PostgresResult exported,
-                   holder.Ask("SELECT pg_export_snapshot(), pg_current_snapshot()"));
+  ASSIGN_OR_RETURN(
+      const PostgresResult exported,
+      holder.Ask("SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()"));
   spec->set_snapshot(std::string(PostgresText(exported.get(), 0, 0)));
   spec->set_fingerprint(fmt::format("snapshot {}", PostgresText(exported.get(), 0, 1)));
   std::vector<ShardRange> shards(1);
@@ -82,8 +83,9 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
     return InvalidArgument(
         fmt::format("rows_per_shard is {}; expected at least 1", options.rows_per_shard));
   }
-  ASSIGN_OR_RETURN(PostgresPool::Lease holder, database.pool().Take());
   DatasetSpec spec;
+  PutSession(database.settings(), &spec);
+  ASSIGN_OR_RETURN(PostgresPool::Lease holder, database.TakeFor(spec));
   spec.set_source_url(database.url());
   spec.set_read_ahead(!options.many_processes);
   spec.set_select(std::string(TrimStatement(select, Dialect::kPostgres)));
@@ -119,7 +121,7 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
 
 Result<CutEstimate> EstimatePostgresCut(PostgresDatabase& database, std::string_view select,
                                         const DatasetOptions& options) {
-  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.pool().Take());
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForStatement());
   const std::string trimmed(TrimStatement(select, Dialect::kPostgres));
   ASSIGN_OR_RETURN(const Schema schema, DescribePostgresSelect(*connection, trimmed));
   ASSIGN_OR_RETURN(const SelectPlan plan,

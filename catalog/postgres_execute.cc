@@ -19,13 +19,17 @@ class StatementRun {
  public:
   StatementRun(PostgresConnection& connection, std::string_view sql, RowReceiver* receiver,
                std::stop_token stop)
-      : connection_(connection), sql_(sql), receiver_(receiver), stop_(std::move(stop)) {}
+      : connection_(connection), sql_(sql), receiver_(receiver), stop_(std::move(stop)) {
+    told_before_ = connection_.TellTo(&notices_);
+  }
 
   ~StatementRun() {
     if (!finished_) {
       connection_.Cancel();
       connection_.Drain().ok();  // that it was cancelled is no news
     }
+    TellNotices(notices_.TakeLast());
+    connection_.TellTo(told_before_);
   }
   StatementRun(const StatementRun&) = delete;
   StatementRun& operator=(const StatementRun&) = delete;
@@ -74,6 +78,7 @@ class StatementRun {
         finished_ = true;
         return connection_.ConnectionLost();
       }
+      TellNotices(notices_.Take());
     }
     if (stop_.stop_requested() && !std::exchange(cancelled_, true)) {
       connection_.Cancel();  // rows come so fast that nothing has to be waited for
@@ -110,6 +115,16 @@ class StatementRun {
             Unimplemented("COPY TO STDOUT is not supported here").Hint("run the SELECT itself"));
       default:
         return connection_.ErrorOf(result.get(), sql_);
+    }
+  }
+
+  void TellNotices(const std::vector<std::string>& notices) {
+    for (const std::string& notice : notices) {
+      if (told_before_ != nullptr) {
+        told_before_->Add(notice);
+      } else if (receiver_ != nullptr) {
+        receiver_->Notice(notice);
+      }
     }
   }
 
@@ -178,6 +193,8 @@ class StatementRun {
   const std::string sql_;
   RowReceiver* receiver_;
   std::stop_token stop_;
+  NoticeLog notices_{NoticeLog::Repeated::kEach};
+  NoticeLog* told_before_ = nullptr;  // the statement that this one is a part of
   Schema schema_;
   RowBatch batch_;
   std::vector<PostgresResult> held_;  // the texts of the batch lie in them

@@ -132,7 +132,7 @@ class PostgresShardReader final : public ShardReader {
 
  private:
   Result<std::unique_ptr<SnapshotConnection>> Connect() {
-    ASSIGN_OR_RETURN(PostgresPool::Lease lease, database_.pool().Take());
+    ASSIGN_OR_RETURN(PostgresPool::Lease lease, database_.TakeFor(spec_));
     auto connection = std::make_unique<SnapshotConnection>(std::move(lease), spec_.snapshot());
     RETURN_IF_ERROR(connection->Begin());
     return connection;

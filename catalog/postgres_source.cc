@@ -33,7 +33,8 @@ class PostgresSource final : public DataSource {
   explicit PostgresSource(const SourceUrl& url)
       : database_({url.text, url.password}),
         tables_(database_),
-        models_(MakeModelStore(tables_)),
+        model_tables_(database_.for_models()),
+        models_(MakeModelStore(model_tables_)),
         jobs_(MakeJobStore(tables_)) {}
 
   Status Connect() {
@@ -52,21 +53,73 @@ class PostgresSource final : public DataSource {
     MutexLock lock(session_mutex_);
     if (!session_ || PQstatus(session_->handle()) != CONNECTION_OK) {
       session_ = PostgresPool::Lease();
-      ASSIGN_OR_RETURN(session_, database_.pool().Take());
+      names_.Clear();
+      ASSIGN_OR_RETURN(session_, database_.pool().Take(stop));
     }
-    return ExecuteOnPostgres(*session_, sql, receiver, std::move(stop));
+    names_.Add(sql);
+    changed_ = true;
+    Result<ExecuteResult> result = ExecuteOnPostgres(*session_, sql, receiver, std::move(stop));
+    if (result.ok() && result->tag == "DISCARD ALL") {
+      names_.Clear();
+      captured_ = CapturedSession();
+      changed_ = false;
+    }
+    return result;
+  }
+
+  Status BeginStatement(std::string_view statement, std::stop_token stop) override {
+    MutexLock lock(session_mutex_);
+    database_.EndStatement();
+    database_.notices().Clear();
+    if (!session_ || PQstatus(session_->handle()) != CONNECTION_OK) {
+      session_ = PostgresPool::Lease();  // Execute connects anew
+      names_.Clear();
+      captured_ = CapturedSession();
+      changed_ = false;
+      database_.BeginStatement({}, std::move(stop));
+      return OkStatus();
+    }
+    RETURN_IF_ERROR(CheckNoPostgresTransaction(*session_));
+    const size_t known_names = names_.names().size();
+    names_.Add(statement);
+    if (changed_ || names_.names().size() > known_names) {
+      session_->Serve(stop, nullptr);
+      Result<CapturedSession> captured = CaptureSession(*session_, names_);
+      session_->IgnoreStop();
+      RETURN_IF_ERROR(captured.status());
+      captured_ = std::move(captured).value();
+      changed_ = false;
+    }
+    database_.BeginStatement(captured_.settings, std::move(stop));
+    return OkStatus();
+  }
+  void HearStop(std::stop_token stop) override { database_.HearStop(std::move(stop)); }
+  std::vector<std::string> TakeNotices() override { return database_.notices().TakeLast(); }
+  void EndStatement() override { database_.EndStatement(); }
+  Status CheckNoTransaction() override {
+    MutexLock lock(session_mutex_);
+    return session_ ? CheckNoPostgresTransaction(*session_) : OkStatus();
   }
 
   Result<Schema> Describe(std::string_view select) override {
-    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.pool().Take());
+    RETURN_IF_ERROR(CheckNothingOfSession(select));
+    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
     return WithNearestName(*connection, DescribePostgresSelect(*connection, select));
   }
 
   Result<std::vector<std::string>> SourceTables(std::string_view select) override {
-    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.pool().Take());
+    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
     return TablesInPlan(*connection, select);
   }
 
+  Status Read(std::string_view select, RowReceiver* receiver) override {
+    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
+    RETURN_IF_ERROR(connection->Run("BEGIN READ ONLY"));
+    const Status read =
+        ExecuteOnPostgres(*connection, select, receiver, connection->stop()).status();
+    connection->Rollback();
+    return read;
+  }
   Result<SelectStatistics> Statistics(std::string_view select, const Schema& schema,
                                       const StatisticsOptions& options) override {
     return PostgresStatistics(database_, select, schema, options);
@@ -84,11 +137,14 @@ class PostgresSource final : public DataSource {
 
   Result<std::optional<std::string>> ResolveTable(std::string_view table) override {
     ASSIGN_OR_RETURN(const TableName name, ParseTableName(table, Dialect::kPostgres));
-    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.pool().Take());
+    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
     ASSIGN_OR_RETURN(const PostgresResult result,
-                     connection->Ask("SELECT n.nspname || '.' || c.relname FROM pg_class c"
-                                     " JOIN pg_namespace n ON n.oid = c.relnamespace"
-                                     " WHERE c.oid = to_regclass($1)",
+                     connection->Ask("SELECT pg_catalog.concat(n.nspname, '.', c.relname)"
+                                     " FROM pg_catalog.pg_class AS c"
+                                     " JOIN pg_catalog.pg_namespace AS n"
+                                     " ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
+                                     " WHERE c.oid OPERATOR(pg_catalog.=)"
+                                     " pg_catalog.to_regclass($1)",
                                      {name.Quoted()}));
     if (PQntuples(result.get()) == 0) {
       return std::optional<std::string>();
@@ -122,11 +178,15 @@ class PostgresSource final : public DataSource {
     }
     ASSIGN_OR_RETURN(
         const PostgresResult tables,
-        connection.Ask("SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname"
-                       " ELSE n.nspname || '.' || c.relname END FROM pg_class c"
-                       " JOIN pg_namespace n ON n.oid = c.relnamespace"
-                       " WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p')"
-                       " AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')"));
+        connection.Ask("SELECT CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN"
+                       " c.relname::pg_catalog.text ELSE"
+                       " pg_catalog.concat(n.nspname, '.', c.relname) END"
+                       " FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n"
+                       " ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
+                       " WHERE c.relkind OPERATOR(pg_catalog.=)"
+                       " ANY ('{r,v,m,f,p}'::pg_catalog.\"char\"[]) AND n.nspname"
+                       " OPERATOR(pg_catalog.<>) ALL"
+                       " ('{pg_catalog,information_schema,pg_toast}'::pg_catalog.name[])"));
     std::vector<std::string> names;
     names.reserve(static_cast<size_t>(PQntuples(tables.get())));
     for (int i = 0; i < PQntuples(tables.get()); ++i) {
@@ -137,22 +197,84 @@ class PostgresSource final : public DataSource {
                             : described.status();
   }
 
+  // What only the session's own connection has cannot be read by others.
+  Status CheckNothingOfSession(std::string_view select) {
+    MutexLock lock(session_mutex_);
+    if (!session_ || !captured_.has_temporary) {
+      return OkStatus();
+    }
+    session_->Serve(database_.stop(), nullptr);
+    Status checked = CheckNothingTemporary(*session_, TrimStatement(select, Dialect::kPostgres));
+    session_->IgnoreStop();
+    return checked;
+  }
+
   PostgresDatabase database_;
   CatalogTables tables_;
+  CatalogTables model_tables_;
   std::unique_ptr<ModelStore> models_;
   std::unique_ptr<JobStore> jobs_;
   Mutex session_mutex_;
   PostgresPool::Lease session_ GUARDED_BY(session_mutex_);
+  SettingNames names_ GUARDED_BY(session_mutex_);
+  CapturedSession captured_ GUARDED_BY(session_mutex_);
+  // Something was run on the session's connection since then, and may have changed it.
+  bool changed_ GUARDED_BY(session_mutex_) = false;
 };
 
 }  // namespace
 
 PostgresDatabase::PostgresDatabase(PostgresAddress address)
-    : address_(std::move(address)),
-      pool_([this] { return PostgresConnection::Connect(address_); }) {}
+    : address_(std::move(address)), pool_([this](const std::stop_token& stop) {
+        return PostgresConnection::Connect(address_, stop);
+      }) {}
+
+void PostgresDatabase::BeginStatement(SessionSettings settings, std::stop_token stop) {
+  MutexLock lock(mutex_);
+  settings_ = std::move(settings);
+  stop_ = std::move(stop);
+}
+
+void PostgresDatabase::HearStop(std::stop_token stop) {
+  MutexLock lock(mutex_);
+  stop_ = std::move(stop);
+}
+
+SessionSettings PostgresDatabase::settings() {
+  MutexLock lock(mutex_);
+  return settings_;
+}
+
+std::stop_token PostgresDatabase::stop() {
+  MutexLock lock(mutex_);
+  return stop_;
+}
+
+Result<PostgresPool::Lease> PostgresDatabase::TakeForStatement() {
+  return TakeAs(settings());
+}
+
+Result<PostgresPool::Lease> PostgresDatabase::TakeFor(const DatasetSpec& spec) {
+  return TakeAs(SessionOf(spec));
+}
+
+Result<PostgresPool::Lease> PostgresDatabase::TakeAs(const SessionSettings& settings) {
+  const std::stop_token stop = this->stop();
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, pool_.Take(stop));
+  connection->Serve(stop, &notices_);
+  RETURN_IF_ERROR(ReplaySession(*connection, settings));
+  return connection;
+}
 
 Result<std::unique_ptr<SqlSession>> PostgresDatabase::TakeSession() {
   ASSIGN_OR_RETURN(PostgresPool::Lease connection, pool_.Take());
+  return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
+}
+
+Result<std::unique_ptr<SqlSession>> PostgresDatabase::ForModels::TakeSession() {
+  const std::stop_token stop = database_.stop();
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.pool_.Take(stop));
+  connection->HearStop(stop);
   return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
 }
 

@@ -13,11 +13,12 @@ constexpr std::string_view kDropPatience = "SET LOCAL lock_timeout = '5s'";
 // True when the role may create tables in schema sluice, which is made if need be.
 Result<bool> MayStage(PostgresConnection& connection) {
   ASSIGN_OR_RETURN(const PostgresResult allowed,
-                   connection.Ask("SELECT CASE WHEN to_regnamespace('sluice') IS NULL"
-                                  " THEN has_database_privilege(current_database(), 'CREATE')"
-                                  " ELSE has_schema_privilege('sluice', 'CREATE') END"
-                                  " AND NOT pg_is_in_recovery(),"
-                                  " to_regnamespace('sluice') IS NULL"));
+                   connection.Ask("SELECT CASE WHEN pg_catalog.to_regnamespace('sluice') IS NULL"
+                                  " THEN pg_catalog.has_database_privilege("
+                                  "pg_catalog.current_database(), 'CREATE')"
+                                  " ELSE pg_catalog.has_schema_privilege('sluice', 'CREATE') END"
+                                  " AND NOT pg_catalog.pg_is_in_recovery(),"
+                                  " pg_catalog.to_regnamespace('sluice') IS NULL"));
   if (PostgresText(allowed.get(), 0, 0) != "t") {
     return false;
   }
@@ -33,16 +34,21 @@ Result<bool> MayStage(PostgresConnection& connection) {
 
 // Staging tables whose owner's lock is free: the owner is gone.
 Status DropAbandoned(PostgresConnection& connection) {
-  ASSIGN_OR_RETURN(const PostgresResult stages,
-                   connection.Ask("SELECT c.oid, quote_ident(c.relname) FROM pg_class c"
-                                  " JOIN pg_namespace n ON n.oid = c.relnamespace"
-                                  " WHERE n.nspname = 'sluice' AND c.relname LIKE 'stage\\_%'"
-                                  " AND c.relkind = 'r' AND pg_has_role(c.relowner, 'USAGE')"));
+  ASSIGN_OR_RETURN(
+      const PostgresResult stages,
+      connection.Ask("SELECT c.oid, pg_catalog.quote_ident(c.relname)"
+                     " FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n"
+                     " ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
+                     " WHERE n.nspname OPERATOR(pg_catalog.=) 'sluice'"
+                     " AND pg_catalog.starts_with(c.relname::pg_catalog.text, 'stage_')"
+                     " AND c.relkind OPERATOR(pg_catalog.=) 'r'"
+                     " AND pg_catalog.pg_has_role(c.relowner, 'USAGE')"));
   for (int i = 0; i < PQntuples(stages.get()); ++i) {
-    const std::string lock =
-        fmt::format("({}, ({} - 2147483648)::int)", kStageLock, PostgresText(stages.get(), i, 0));
+    constexpr int64_t kFirstInteger = -2'147'483'648;  // an oid has no sign, the lock's number does
+    const std::string lock = fmt::format("({}, '{}'::pg_catalog.int4)", kStageLock,
+                                         PostgresInteger(stages.get(), i, 0) + kFirstInteger);
     ASSIGN_OR_RETURN(const PostgresResult free,
-                     connection.Ask("SELECT pg_try_advisory_lock" + lock));
+                     connection.Ask("SELECT pg_catalog.pg_try_advisory_lock" + lock));
     if (PostgresText(free.get(), 0, 0) != "t") {
       continue;
     }
@@ -54,7 +60,7 @@ Status DropAbandoned(PostgresConnection& connection) {
                 dropped.message());
       RETURN_IF_ERROR(connection.Run("ROLLBACK"));
     }
-    RETURN_IF_ERROR(connection.Run("SELECT pg_advisory_unlock" + lock));
+    RETURN_IF_ERROR(connection.Run("SELECT pg_catalog.pg_advisory_unlock" + lock));
   }
   return OkStatus();
 }
@@ -64,7 +70,7 @@ Status DropAbandoned(PostgresConnection& connection) {
 Result<std::unique_ptr<PostgresStage>> PostgresStage::Create(PostgresDatabase& database,
                                                              const std::string& select,
                                                              const Schema& schema) {
-  ASSIGN_OR_RETURN(PostgresPool::Lease owner, database.pool().Take());
+  ASSIGN_OR_RETURN(PostgresPool::Lease owner, database.TakeForStatement());
   ASSIGN_OR_RETURN(const bool allowed, MayStage(*owner));
   if (!allowed) {
     return std::unique_ptr<PostgresStage>();
@@ -74,7 +80,8 @@ Result<std::unique_ptr<PostgresStage>> PostgresStage::Create(PostgresDatabase& d
   // One process reads in one order, so that the same statement stages the same rows in the same
   // order again.
   RETURN_IF_ERROR(
-      owner->Run("BEGIN; SET LOCAL synchronize_seqscans = off;"
+      owner->Run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
+                 " SET LOCAL synchronize_seqscans = off;"
                  " SET LOCAL max_parallel_workers_per_gather = 0"));
   const std::string prefix = fmt::format("CREATE UNLOGGED TABLE {} ({}) AS ", table,
                                          NumberedColumns(schema.columns.size()));
@@ -84,15 +91,18 @@ Result<std::unique_ptr<PostgresStage>> PostgresStage::Create(PostgresDatabase& d
   }
   // Taken before anybody else can see the table.
   RETURN_IF_ERROR(owner->Run(fmt::format(
-      "SELECT pg_advisory_lock({}, ('{}'::regclass::oid::bigint - 2147483648)::int); COMMIT",
+      "SELECT pg_catalog.pg_advisory_lock({}, ('{}'::pg_catalog.regclass::pg_catalog.oid"
+      "::pg_catalog.int8 OPERATOR(pg_catalog.-) 2147483648)::pg_catalog.int4); COMMIT",
       kStageLock, table)));
   std::unique_ptr<PostgresStage> stage(new PostgresStage(std::move(owner), table));
-  ASSIGN_OR_RETURN(const PostgresResult rows, stage->owner_->Ask("SELECT count(*) FROM " + table));
+  ASSIGN_OR_RETURN(const PostgresResult rows,
+                   stage->owner_->Ask("SELECT pg_catalog.count(*) FROM " + table));
   stage->rows_ = PostgresInteger(rows.get(), 0, 0);
   return stage;
 }
 
 PostgresStage::~PostgresStage() {
+  owner_->IgnoreStop();
   const Status dropped =
       owner_->Run(fmt::format("BEGIN; {}; DROP TABLE IF EXISTS {}; COMMIT", kDropPatience, table_));
   if (!dropped.ok()) {

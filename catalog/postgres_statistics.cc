@@ -111,7 +111,7 @@ Result<SelectStatistics> ReadStatistics(PostgresConnection& connection, const Se
 Result<SelectStatistics> PostgresStatistics(PostgresDatabase& database, std::string_view select,
                                             const Schema& schema,
                                             const StatisticsOptions& options) {
-  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.pool().Take());
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForStatement());
   const std::string trimmed(TrimStatement(select, Dialect::kPostgres));
   ASSIGN_OR_RETURN(const SelectPlan plan,
                    PlanPostgresSelect(*connection, trimmed, schema.columns.size()));

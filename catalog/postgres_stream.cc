@@ -27,6 +27,13 @@ class WireRowStream final : public RowStream {
     for (const ColumnInfo& column : schema_.columns) {
       formats_.push_back(StreamFormat(column));
     }
+    if (connection_.stop().stop_possible()) {
+      reader_.OnWait([this] {
+        if (connection_.stop().stop_requested()) {
+          CancelOnce();
+        }
+      });
+    }
   }
 
   Status Start() { return SendAll(PQsocket(connection_.handle()), QueryMessages(sql_, formats_)); }
@@ -36,7 +43,7 @@ class WireRowStream final : public RowStream {
       return;
     }
     // The rest is not wanted; libpq may only be used again after ReadyForQuery.
-    connection_.Cancel();
+    CancelOnce();
     WireReader::Message message;
     while (!at_end_) {
       reader_.Forget();
@@ -52,6 +59,9 @@ class WireRowStream final : public RowStream {
 
   Status Next(size_t max_rows, RowBatch* batch) override {
     batch->Reset(schema_, max_rows);
+    if (!at_end_) {
+      RETURN_IF_ERROR(connection_.CheckStop());
+    }
     reader_.Forget();
     const char* base = reader_.base();
     WireReader::Message message;
@@ -71,15 +81,25 @@ class WireRowStream final : public RowStream {
         at_end_ = true;
       } else if (message.type == 'E') {
         error_ = ErrorFromWire(message, sql_);
+        if (error_.sqlstate() == "57014" && !connection_.CheckStop().ok()) {
+          error_ = connection_.CheckStop();
+        }
         connection_.FailedOnWire();
+      } else if (message.type == 'N') {
+        connection_.Tell(NoticeFromWire(message));
       }
-      // Anything else (ParseComplete, BindComplete, CommandComplete, notices, settings) needs no
-      // answer.
+      // Anything else (ParseComplete, BindComplete, CommandComplete, settings) needs no answer.
     }
     return error_;
   }
 
  private:
+  void CancelOnce() {
+    if (!std::exchange(cancelled_, true)) {
+      connection_.Cancel();
+    }
+  }
+
   Status Decode(const WireReader::Message& message, RowBatch* batch) {
     const size_t row = batch->rows;
     char* at = message.body;
@@ -145,6 +165,7 @@ class WireRowStream final : public RowStream {
   WireReader reader_;
   int64_t row_number_ = 0;
   Status error_;
+  bool cancelled_ = false;
   bool at_end_ = false;
 };
 
@@ -173,8 +194,11 @@ class LibpqRowStream final : public RowStream {
   Status Next(size_t max_rows, RowBatch* batch) override {
     batch->Reset(schema_, max_rows);
     held_.clear();
+    if (!at_end_) {
+      RETURN_IF_ERROR(connection_.CheckStop());
+    }
     while (!at_end_ && batch->rows < max_rows) {
-      PostgresResult result(PQgetResult(connection_.handle()));
+      PostgresResult result = connection_.Await();
       if (result == nullptr) {
         at_end_ = true;
         break;

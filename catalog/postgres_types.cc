@@ -261,15 +261,7 @@ Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::strin
   if (select.find('\0') != std::string_view::npos) {
     return SyntaxError("a statement cannot hold a NULL byte");
   }
-  PGconn* handle = connection.handle();
-  const PostgresResult prepared(PQprepare(handle, "", std::string(select).c_str(), 0, nullptr));
-  if (PQresultStatus(prepared.get()) != PGRES_COMMAND_OK) {
-    return connection.ErrorOf(prepared.get(), select);
-  }
-  const PostgresResult described(PQdescribePrepared(handle, ""));
-  if (PQresultStatus(described.get()) != PGRES_COMMAND_OK) {
-    return connection.ErrorOf(described.get(), select);
-  }
+  ASSIGN_OR_RETURN(const PostgresResult described, connection.DescribeColumns(select));
   if (PQnparams(described.get()) > 0) {
     return InvalidArgument("the SELECT has parameters ($1) without values").SqlState("42P02");
   }
@@ -288,9 +280,10 @@ Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::strin
   }
   ASSIGN_OR_RETURN(
       const PostgresResult names,
-      connection.Ask(fmt::format("SELECT format_type(t::oid, m) FROM (VALUES {}) AS v(i, t, m)"
-                                 " ORDER BY i",
-                                 types)));
+      connection.Ask(fmt::format(
+          "SELECT pg_catalog.format_type(t::pg_catalog.oid, m) FROM (VALUES {}) AS v(i, t, m)"
+          " ORDER BY i",
+          types)));
   for (int i = 0; i < count; ++i) {
     schema.columns[static_cast<size_t>(i)].database_type = PostgresText(names.get(), i, 0);
   }

@@ -56,6 +56,50 @@ void PutMessage(std::string* out, char type, std::string_view body) {
   *out += body;
 }
 
+// What an ErrorResponse or a NoticeResponse says.
+struct ReportFields {
+  std::string severity;
+  std::string sqlstate;
+  std::string text;
+  std::string detail;
+  std::string hint;
+  int64_t position = 0;
+};
+
+ReportFields FieldsOf(const WireReader::Message& message) {
+  ReportFields fields;
+  std::string_view body(message.body, message.size);
+  while (!body.empty() && body.front() != '\0') {
+    const char field = body.front();
+    body.remove_prefix(1);
+    const std::string_view value = body.substr(0, body.find('\0'));
+    body.remove_prefix(std::min(value.size() + 1, body.size()));
+    switch (field) {
+      case 'S':
+        fields.severity = value;
+        break;
+      case 'C':
+        fields.sqlstate = value;
+        break;
+      case 'M':
+        fields.text = value;
+        break;
+      case 'D':
+        fields.detail = value;
+        break;
+      case 'H':
+        fields.hint = value;
+        break;
+      case 'P':
+        std::from_chars(value.data(), value.data() + value.size(), fields.position);
+        break;
+      default:
+        break;
+    }
+  }
+  return fields;
+}
+
 }  // namespace
 
 WireReader::WireReader(int socket) : socket_(socket), spins_(ProcessorsAreFree()) {}
@@ -136,7 +180,10 @@ Status WireReader::Receive() {
     } else {
       // No deadline: a statement may take its time. Keep-alives end a dead connection.
       pollfd waiting = {socket_, POLLIN, 0};
-      poll(&waiting, 1, -1);
+      poll(&waiting, 1, look_ ? kStopPollMillis : -1);
+      if (look_) {
+        look_();
+      }
     }
   }
 }
@@ -179,39 +226,14 @@ Status SendAll(int socket, std::string_view bytes) {
 }
 
 Status ErrorFromWire(const WireReader::Message& message, std::string_view sql) {
-  std::string sqlstate;
-  std::string text;
-  std::string detail;
-  std::string hint;
-  int64_t position = 0;
-  std::string_view body(message.body, message.size);
-  while (!body.empty() && body.front() != '\0') {
-    const char field = body.front();
-    body.remove_prefix(1);
-    const std::string_view value = body.substr(0, body.find('\0'));
-    body.remove_prefix(std::min(value.size() + 1, body.size()));
-    switch (field) {
-      case 'C':
-        sqlstate = value;
-        break;
-      case 'M':
-        text = value;
-        break;
-      case 'D':
-        detail = value;
-        break;
-      case 'H':
-        hint = value;
-        break;
-      case 'P':
-        std::from_chars(value.data(), value.data() + value.size(), position);
-        break;
-      default:
-        break;
-    }
-  }
-  return PostgresError(sqlstate, std::move(text), std::move(detail), std::move(hint), position, sql,
-                       0);
+  const ReportFields fields = FieldsOf(message);
+  return PostgresError(fields.sqlstate, fields.text, fields.detail, fields.hint, fields.position,
+                       sql, 0);
+}
+
+std::string NoticeFromWire(const WireReader::Message& message) {
+  const ReportFields fields = FieldsOf(message);
+  return PostgresNotice(fields.severity, fields.text, fields.detail, fields.hint);
 }
 
 }  // namespace sluice::catalog

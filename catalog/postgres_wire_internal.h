@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -19,6 +21,8 @@ namespace sluice::catalog {
 class WireReader {
  public:
   explicit WireReader(int socket);
+  // Called again and again while nothing comes.
+  void OnWait(std::function<void()> look) { look_ = std::move(look); }
 
   struct Message {
     char type = 0;
@@ -37,6 +41,7 @@ class WireReader {
   void MakeRoom(size_t bytes);
 
   int socket_;
+  std::function<void()> look_;
   bool spins_;  // looks again for a moment before it sleeps
   std::unique_ptr<char[]> buffer_;
   size_t capacity_ = 0;
@@ -49,5 +54,7 @@ std::string QueryMessages(std::string_view sql, const std::vector<CellFormat>& f
 Status SendAll(int socket, std::string_view bytes);
 // The Status that an ErrorResponse describes.
 Status ErrorFromWire(const WireReader::Message& message, std::string_view sql);
+// The line that a NoticeResponse describes.
+std::string NoticeFromWire(const WireReader::Message& message);
 
 }  // namespace sluice::catalog

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <stop_token>
 #include <utility>
 
 #include "base/mutex.h"
@@ -24,10 +25,16 @@ std::string CopyStatement(const std::string& quoted_table, const Schema& schema)
 // One COPY with the rows of a batch. Reads its results until libpq is idle again.
 Status CopyRows(PostgresConnection& connection, const std::string& copy, std::string_view text) {
   PGconn* handle = connection.handle();
-  const PostgresResult begun(PQexec(handle, copy.c_str()));
+  RETURN_IF_ERROR(connection.CheckStop());
+  const bool sent = PQsendQuery(handle, copy.c_str()) != 0;
+  const PostgresResult begun = sent ? connection.Await() : nullptr;
   if (PQresultStatus(begun.get()) != PGRES_COPY_IN) {
-    return connection.ErrorOf(begun.get(), "");
+    const Status refused = connection.ErrorOf(begun.get(), "");
+    connection.Drain().ok();  // the error is all there is to say
+    return refused;
   }
+  // libpq waits where the server takes no more: for a trigger, or for a lock.
+  const std::stop_callback cancel(connection.stop(), [&connection] { connection.Cancel(); });
   constexpr size_t kPiece = size_t{1} << 20;  // libpq keeps a copy of what it could not send yet
   for (size_t at = 0; at < text.size(); at += kPiece) {
     const std::string_view piece = text.substr(at, kPiece);
@@ -146,7 +153,7 @@ Result<TableName> FullName(PostgresConnection& connection, std::string_view tabl
 Result<std::unique_ptr<TableWriter>> CreatePostgresTable(PostgresDatabase& database,
                                                          std::string_view table,
                                                          const Schema& schema) {
-  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.pool().Take());
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForStatement());
   ASSIGN_OR_RETURN(TableName name, FullName(*connection, table));
   TableName staging = {name.schema, "sluice_new_" + RandomSuffix()};
   ASSIGN_OR_RETURN(const std::string definition,

@@ -1,6 +1,8 @@
 #include <fmt/core.h>
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "catalog/sqlite_connection_internal.h"
@@ -11,6 +13,12 @@ namespace {
 
 // How long a statement waits for another connection's write lock before it gives up.
 constexpr int kBusyTimeoutMillis = 10'000;
+// Between two looks: at first as short as a small transaction.
+constexpr int kFirstLooks = 10;
+constexpr std::chrono::milliseconds kFirstPause{1};
+constexpr std::chrono::milliseconds kPause{20};
+// SQLite asks after so many steps of its machine, some 10 microseconds, whether to go on.
+constexpr int kStepsBetweenChecks = 1'000;
 // Pages are read in place instead of copied; the build's own upper limit is 2 GiB.
 constexpr std::string_view kMemoryMap = "PRAGMA mmap_size = 2147418112";
 
@@ -148,7 +156,7 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
                              handle == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle)));
   }
   sqlite3_extended_result_codes(handle, 1);
-  sqlite3_busy_timeout(handle, kBusyTimeoutMillis);
+  sqlite3_busy_handler(handle, Wait, connection.get());
   // The first thing that reads the file tells whether it is a database at all.
   Status read = connection->QueryInteger("SELECT count(*) FROM sqlite_schema").status();
   if (!read.ok()) {
@@ -168,6 +176,32 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
   return connection;
 }
 
+int SqliteConnection::Wait(void* connection, int tries) {
+  const int waited = tries <= kFirstLooks
+                         ? tries
+                         : kFirstLooks + (tries - kFirstLooks) * static_cast<int>(kPause.count());
+  if (static_cast<SqliteConnection*>(connection)->stop_.stop_requested() ||
+      waited >= kBusyTimeoutMillis) {
+    return 0;
+  }
+  std::this_thread::sleep_for(tries < kFirstLooks ? kFirstPause : kPause);
+  return 1;
+}
+
+void SqliteConnection::HearStop(std::stop_token stop) {
+  stop_ = std::move(stop);
+  if (!stop_.stop_possible()) {
+    sqlite3_progress_handler(handle_, 0, nullptr, nullptr);
+    return;
+  }
+  sqlite3_progress_handler(
+      handle_, kStepsBetweenChecks,
+      [](void* self) {
+        return static_cast<SqliteConnection*>(self)->stop_.stop_requested() ? 1 : 0;
+      },
+      this);
+}
+
 SqliteConnection::~SqliteConnection() {
   sqlite3_close_v2(handle_);
 }
@@ -178,6 +212,9 @@ Result<bool> SqliteConnection::IsWriteAheadLog() {
 }
 
 Result<SqliteStatement> SqliteConnection::Prepare(std::string_view sql) {
+  if (stop_.stop_requested()) {
+    return Cancelled("the statement was cancelled");
+  }
   if (sql.find('\0') != std::string_view::npos) {
     return SyntaxError("a statement cannot hold a NULL byte")
         .At({static_cast<int64_t>(sql.find('\0')), static_cast<int64_t>(sql.find('\0')) + 1});
@@ -246,6 +283,9 @@ Status SqliteConnection::LastError(std::string_view sql) const {
   const int code = sqlite3_extended_errcode(handle_);
   const std::string message = sqlite3_errmsg(handle_);
   const std::string_view sqlstate = SqlStateOf(code, message);
+  if (stop_.stop_requested() && (sqlstate == "57014" || sqlstate == "55P03")) {
+    return Cancelled("the statement was cancelled");
+  }
   Status status = DatabaseError(sqlstate, message).At(ErrorSpan(handle_, sql));
   if (sqlstate == "55P03") {
     status = std::move(status).Hint(

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -38,7 +39,16 @@ class SqliteConnection final : public SqlSession {
 
   sqlite3* handle() const { return handle_; }
   // Not inside a transaction.
-  bool Reusable() const { return sqlite3_get_autocommit(handle_) != 0; }
+  bool Idle() const { return sqlite3_get_autocommit(handle_) != 0; }
+  // For the pool.
+  bool Recycle() {
+    HearStop(std::stop_token());
+    return Idle();
+  }
+  bool Ready() const { return Idle(); }
+
+  // `stop` ends whatever runs here, or waits for a lock, from now on (57014).
+  void HearStop(std::stop_token stop);
   // Readers and a writer do not wait for each other.
   Result<bool> IsWriteAheadLog();
 
@@ -55,7 +65,11 @@ class SqliteConnection final : public SqlSession {
 
  private:
   explicit SqliteConnection(sqlite3* handle) : handle_(handle) {}
+  // Called while a lock is waited for; 0 gives up.
+  static int Wait(void* connection, int tries);
+
   sqlite3* handle_;
+  std::stop_token stop_;
 };
 
 // The cell in the class that SQLite stored it in.

@@ -24,7 +24,8 @@ Status BeginRead(SqliteConnection& connection) {
 }
 
 void EndTransaction(SqliteConnection& connection) {
-  if (!connection.Reusable()) {
+  connection.HearStop(std::stop_token());  // it ends also when the statement was cancelled
+  if (!connection.Idle()) {
     const Status ended = connection.Run("ROLLBACK");
     if (!ended.ok()) {
       log::Debug("rollback failed error=\"{}\"", ended.message());
@@ -79,13 +80,14 @@ Result<bool> SqliteSnapshot::TryBegin(std::vector<SqlitePool::Lease>* readers) {
   return false;
 }
 
-Result<std::shared_ptr<SqliteSnapshot>> SqliteSnapshot::Open(SqlitePool& pool,
-                                                             SqlitePool& writers) {
-  ASSIGN_OR_RETURN(SqlitePool::Lease watcher, pool.Take());
-  std::shared_ptr<SqliteSnapshot> snapshot(new SqliteSnapshot(pool, std::move(watcher)));
+Result<std::shared_ptr<SqliteSnapshot>> SqliteSnapshot::Open(SqlitePool& pool, SqlitePool& writers,
+                                                             std::stop_token stop) {
+  ASSIGN_OR_RETURN(SqlitePool::Lease watcher, pool.Take(stop));
+  std::shared_ptr<SqliteSnapshot> snapshot(
+      new SqliteSnapshot(pool, std::move(watcher), std::move(stop)));
   std::vector<SqlitePool::Lease> readers;
   for (size_t i = 0; i < kFirstReaders; ++i) {
-    ASSIGN_OR_RETURN(SqlitePool::Lease reader, pool.Take());
+    ASSIGN_OR_RETURN(SqlitePool::Lease reader, snapshot->NewReader());
     readers.push_back(std::move(reader));
   }
   MutexLock lock(snapshot->mutex_);
@@ -107,8 +109,14 @@ Result<std::shared_ptr<SqliteSnapshot>> SqliteSnapshot::Open(SqlitePool& pool,
   return snapshot;
 }
 
+Result<SqlitePool::Lease> SqliteSnapshot::NewReader() {
+  ASSIGN_OR_RETURN(SqlitePool::Lease reader, pool_.Take(stop_));
+  reader->HearStop(stop_);
+  return reader;
+}
+
 Result<SqlitePool::Lease> SqliteSnapshot::TryAdd() {
-  ASSIGN_OR_RETURN(SqlitePool::Lease reader, pool_.Take());
+  ASSIGN_OR_RETURN(SqlitePool::Lease reader, NewReader());
   RETURN_IF_ERROR(BeginRead(*reader));
   const Result<int64_t> now = DataVersion(*watcher_);
   if (now.ok() && *now == version_) {
@@ -137,7 +145,11 @@ Result<SqlitePool::Lease> SqliteSnapshot::Take() {
     if (added) {
       return added;
     }
-    if (returned_.wait_until(lock.native(), deadline) == std::cv_status::timeout) {
+    const auto changed = [this]() NO_THREAD_SAFETY_ANALYSIS { return closed_ || !free_.empty(); };
+    if (!returned_.wait_until(lock.native(), stop_, deadline, changed)) {
+      if (stop_.stop_requested()) {
+        return Cancelled("the statement was cancelled");
+      }
       return ResourceExhausted(
           "all readers of the dataset are in use, and the database has changed since it was "
           "opened, so that no other can see the same rows");
@@ -173,18 +185,40 @@ void SqliteSnapshot::Close() {
 
 SqliteDatabase::SqliteDatabase(SqliteLocation location)
     : location_(std::move(location)),
-      writers_([this] {
+      writers_([this](const std::stop_token&) {
         return SqliteConnection::Open(location_, SqliteConnection::Access::kReadWrite);
       }),
       // An in-memory database is never read under a snapshot, and memdb knows no read-only handle.
-      readers_([this] {
+      readers_([this](const std::stop_token&) {
         return SqliteConnection::Open(location_, location_.in_memory()
                                                      ? SqliteConnection::Access::kReadWrite
                                                      : SqliteConnection::Access::kReadOnly);
       }) {}
 
+void SqliteDatabase::HearStop(std::stop_token stop) {
+  MutexLock lock(mutex_);
+  stop_ = std::move(stop);
+}
+
+std::stop_token SqliteDatabase::stop() {
+  MutexLock lock(mutex_);
+  return stop_;
+}
+
+Result<SqlitePool::Lease> SqliteDatabase::TakeForStatement() {
+  const std::stop_token stop = this->stop();
+  ASSIGN_OR_RETURN(SqlitePool::Lease connection, writers_.Take(stop));
+  connection->HearStop(stop);
+  return connection;
+}
+
 Result<std::unique_ptr<SqlSession>> SqliteDatabase::TakeSession() {
   ASSIGN_OR_RETURN(SqlitePool::Lease connection, writers_.Take());
+  return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
+}
+
+Result<std::unique_ptr<SqlSession>> SqliteDatabase::ForModels::TakeSession() {
+  ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
   return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
 }
 

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +27,9 @@ using SqlitePool = ConnectionPool<SqliteConnection>;
 // readers can join as long as the number is still the same.
 class SqliteSnapshot {
  public:
-  static Result<std::shared_ptr<SqliteSnapshot>> Open(SqlitePool& readers, SqlitePool& writers);
+  // `stop` ends what runs on its readers, and the waiting for one.
+  static Result<std::shared_ptr<SqliteSnapshot>> Open(SqlitePool& readers, SqlitePool& writers,
+                                                      std::stop_token stop);
 
   // A reader for the caller alone; waits a while when all are taken and none can be added.
   Result<SqlitePool::Lease> Take();
@@ -35,8 +38,9 @@ class SqliteSnapshot {
   void Close();
 
  private:
-  SqliteSnapshot(SqlitePool& pool, SqlitePool::Lease watcher)
-      : pool_(pool), watcher_(std::move(watcher)) {}
+  SqliteSnapshot(SqlitePool& pool, SqlitePool::Lease watcher, std::stop_token stop)
+      : pool_(pool), stop_(std::move(stop)), watcher_(std::move(watcher)) {}
+  Result<SqlitePool::Lease> NewReader();
   // Begins a transaction on each reader, all at one state of the database; false, with none begun,
   // when somebody committed meanwhile.
   Result<bool> TryBegin(std::vector<SqlitePool::Lease>* readers) REQUIRES(mutex_);
@@ -44,8 +48,9 @@ class SqliteSnapshot {
   Result<SqlitePool::Lease> TryAdd() REQUIRES(mutex_);
 
   SqlitePool& pool_;
+  const std::stop_token stop_;
   Mutex mutex_;
-  std::condition_variable returned_;
+  std::condition_variable_any returned_;
   SqlitePool::Lease watcher_ GUARDED_BY(mutex_);
   int64_t version_ GUARDED_BY(mutex_) = 0;
   std::vector<SqlitePool::Lease> free_ GUARDED_BY(mutex_);
@@ -60,10 +65,20 @@ class SqliteDatabase final : public SqlDatabase {
 
   const SqliteLocation& location() const { return location_; }
   SqlitePool& writers() { return writers_; }
+
+  // What ends the statement that the session runs.
+  void HearStop(std::stop_token stop);
+  std::stop_token stop();
+  // For the text that a user wrote, and what is written for the user: hears the statement's stop.
+  Result<SqlitePool::Lease> TakeForStatement();
   SqlitePool& readers() { return readers_; }
 
   Dialect dialect() const override { return Dialect::kSqlite; }
   Result<std::unique_ptr<SqlSession>> TakeSession() override;
+
+  // What the stores of models ask: it hears the statement's stop. (Jobs are written down also when
+  // their statement was cancelled.)
+  SqlDatabase& for_models() { return for_models_; }
 
   // Snapshots are found again by the name in DatasetSpec.snapshot.
   std::string AddSnapshot(std::shared_ptr<SqliteSnapshot> snapshot);
@@ -71,10 +86,22 @@ class SqliteDatabase final : public SqlDatabase {
   void RemoveSnapshot(const std::string& name);
 
  private:
+  class ForModels final : public SqlDatabase {
+   public:
+    explicit ForModels(SqliteDatabase& database) : database_(database) {}
+    Dialect dialect() const override { return Dialect::kSqlite; }
+    Result<std::unique_ptr<SqlSession>> TakeSession() override;
+
+   private:
+    SqliteDatabase& database_;
+  };
+
   SqliteLocation location_;
   SqlitePool writers_;
   SqlitePool readers_;
+  ForModels for_models_{*this};
   Mutex mutex_;
+  std::stop_token stop_ GUARDED_BY(mutex_);
   int64_t next_snapshot_ GUARDED_BY(mutex_) = 1;
   std::map<std::string, std::shared_ptr<SqliteSnapshot>> snapshots_ GUARDED_BY(mutex_);
 };

@@ -137,6 +137,7 @@ Result<std::unique_ptr<Dataset>> OpenStaged(SqliteDatabase& database, DatasetSpe
   const SqliteLocation stage = LocateBeside(main, suffix);
   ASSIGN_OR_RETURN(auto connection,
                    SqliteConnection::Open(main, SqliteConnection::Access::kReadWrite));
+  connection->HearStop(database.stop());
   const Result<int64_t> rows =
       FillStage(*connection, stage, spec.select(), static_cast<size_t>(spec.columns_size()));
   if (!rows.ok()) {
@@ -166,7 +167,8 @@ Result<std::unique_ptr<Dataset>> OpenStaged(SqliteDatabase& database, DatasetSpe
 // nullptr when the SELECT cannot be cut.
 Result<std::unique_ptr<Dataset>> OpenCut(SqliteDatabase& database, DatasetSpec spec,
                                          const DatasetOptions& options) {
-  ASSIGN_OR_RETURN(const auto snapshot, SqliteSnapshot::Open(database.readers(), database.writers()));
+  ASSIGN_OR_RETURN(const auto snapshot,
+                   SqliteSnapshot::Open(database.readers(), database.writers(), database.stop()));
   ASSIGN_OR_RETURN(SqlitePool::Lease reader, snapshot->Take());
   ASSIGN_OR_RETURN(const auto cut,
                    FindRowidCut(*reader, spec.select(), static_cast<size_t>(spec.columns_size())));
@@ -204,7 +206,7 @@ Result<std::unique_ptr<Dataset>> OpenSqliteDataset(SqliteDatabase& database, std
   spec.set_select(std::string(TrimStatement(select, Dialect::kSqlite)));
   bool readers_hinder_writers = true;
   {
-    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database.writers().Take());
+    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database.TakeForStatement());
     ASSIGN_OR_RETURN(const Schema schema, DescribeSqliteSelect(*connection, spec.select()));
     PutSchema(schema, &spec);
     ASSIGN_OR_RETURN(const bool wal, connection->IsWriteAheadLog());
@@ -222,7 +224,7 @@ Result<std::unique_ptr<Dataset>> OpenSqliteDataset(SqliteDatabase& database, std
 
 Result<CutEstimate> EstimateSqliteCut(SqliteDatabase& database, std::string_view select,
                                       const DatasetOptions& options) {
-  ASSIGN_OR_RETURN(SqlitePool::Lease connection, database.writers().Take());
+  ASSIGN_OR_RETURN(SqlitePool::Lease connection, database.TakeForStatement());
   const std::string_view trimmed = TrimStatement(select, Dialect::kSqlite);
   ASSIGN_OR_RETURN(const Schema schema, DescribeSqliteSelect(*connection, trimmed));
   ASSIGN_OR_RETURN(const auto cut, FindRowidCut(*connection, trimmed, schema.columns.size()));

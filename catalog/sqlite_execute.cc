@@ -11,30 +11,18 @@ namespace sluice::catalog {
 namespace {
 
 constexpr size_t kSqliteBatchRows = 1'000;
-// SQLite asks after so many steps of its machine, some 10 microseconds, whether to go on.
-constexpr int kStepsBetweenChecks = 1'000;
-
-// Lets a stop_token end whatever runs on a connection.
-class StopWatch {
+// Lets a stop_token end whatever runs on a connection, for as long as the scope lasts.
+class HearsStop {
  public:
-  StopWatch(sqlite3* handle, std::stop_token stop) : handle_(handle), stop_(std::move(stop)) {
-    if (stop_.stop_possible()) {
-      sqlite3_progress_handler(
-          handle_, kStepsBetweenChecks,
-          [](void* token) {
-            return static_cast<std::stop_token*>(token)->stop_requested() ? 1 : 0;
-          },
-          &stop_);
-    }
+  HearsStop(SqliteConnection& connection, std::stop_token stop) : connection_(connection) {
+    connection_.HearStop(std::move(stop));
   }
-  ~StopWatch() { sqlite3_progress_handler(handle_, 0, nullptr, nullptr); }
-  StopWatch(const StopWatch&) = delete;
-  StopWatch& operator=(const StopWatch&) = delete;
-  bool requested() const { return stop_.stop_requested(); }
+  ~HearsStop() { connection_.HearStop(std::stop_token()); }
+  HearsStop(const HearsStop&) = delete;
+  HearsStop& operator=(const HearsStop&) = delete;
 
  private:
-  sqlite3* handle_;
-  std::stop_token stop_;
+  SqliteConnection& connection_;
 };
 
 std::string UpperFirstWords(std::string_view sql, size_t count) {
@@ -175,10 +163,7 @@ class ResultSender {
 
 Result<ExecuteResult> ExecuteOnSqlite(SqliteConnection& connection, std::string_view sql,
                                       RowReceiver* receiver, std::stop_token stop) {
-  const StopWatch watch(connection.handle(), std::move(stop));
-  if (watch.requested()) {
-    return Cancelled("the statement was cancelled");
-  }
+  const HearsStop hears(connection, std::move(stop));
   ASSIGN_OR_RETURN(const SqliteStatement statement, connection.Prepare(sql));
   const bool has_rows = sqlite3_column_count(statement.get()) > 0;
   int64_t returned = 0;
@@ -191,11 +176,7 @@ Result<ExecuteResult> ExecuteOnSqlite(SqliteConnection& connection, std::string_
   } else if (sqlite3_step(statement.get()) != SQLITE_DONE) {
     status = connection.LastError(sql);
   }
-  if (!status.ok()) {
-    return watch.requested() && status.code() == Code::kCancelled
-               ? Cancelled("the statement was cancelled")
-               : status;
-  }
+  RETURN_IF_ERROR(status);
   return Finished(connection.handle(), sql, returned, has_rows);
 }
 

@@ -12,6 +12,7 @@
 #include "catalog/sql_job_store.h"
 #include "catalog/sql_model_store.h"
 #include "catalog/sqlite_database_internal.h"
+#include "catalog/sqlite_session_internal.h"
 #include "catalog/sqlite_types_internal.h"
 
 namespace sluice::catalog {
@@ -32,7 +33,8 @@ class SqliteSource final : public DataSource {
       : url_(url.text),
         database_(LocateSqlite(url.path)),
         tables_(database_),
-        models_(MakeModelStore(tables_)),
+        model_tables_(database_.for_models()),
+        models_(MakeModelStore(model_tables_)),
         jobs_(MakeJobStore(tables_)) {}
 
   Status Connect() {
@@ -52,13 +54,38 @@ class SqliteSource final : public DataSource {
     return ExecuteOnSqlite(*session_, sql, receiver, std::move(stop));
   }
 
+  Status BeginStatement(std::string_view /*statement*/, std::stop_token stop) override {
+    MutexLock lock(session_mutex_);
+    database_.HearStop(std::stop_token());
+    RETURN_IF_ERROR(CheckSqliteSession(*session_));
+    ASSIGN_OR_RETURN(has_more_, HasMoreThanMain(*session_));
+    database_.HearStop(std::move(stop));
+    return OkStatus();
+  }
+  void HearStop(std::stop_token stop) override { database_.HearStop(std::move(stop)); }
+  void EndStatement() override {
+    MutexLock lock(session_mutex_);
+    has_more_ = false;
+    database_.HearStop(std::stop_token());
+  }
+  Status CheckNoTransaction() override {
+    MutexLock lock(session_mutex_);
+    return CheckNoSqliteTransaction(*session_);
+  }
+
   Result<Schema> Describe(std::string_view select) override {
-    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.writers().Take());
+    {
+      MutexLock lock(session_mutex_);
+      if (has_more_) {
+        RETURN_IF_ERROR(CheckOnlyMain(*session_, select));
+      }
+    }
+    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
     return WithNearestName(*connection, DescribeSqliteSelect(*connection, select));
   }
 
   Result<std::vector<std::string>> SourceTables(std::string_view select) override {
-    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.writers().Take());
+    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
     std::set<std::string> tables;
     sqlite3_set_authorizer(connection->handle(), NoteTable, &tables);
     const Status prepared = connection->Prepare(select).status();
@@ -67,6 +94,10 @@ class SqliteSource final : public DataSource {
     return std::vector<std::string>(tables.begin(), tables.end());
   }
 
+  Status Read(std::string_view select, RowReceiver* receiver) override {
+    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
+    return ExecuteOnSqlite(*connection, select, receiver, database_.stop()).status();
+  }
   Result<SelectStatistics> Statistics(std::string_view select, const Schema& schema,
                                       const StatisticsOptions& options) override {
     return SqliteStatistics(database_, select, schema, options);
@@ -84,7 +115,7 @@ class SqliteSource final : public DataSource {
 
   Result<std::optional<std::string>> ResolveTable(std::string_view table) override {
     ASSIGN_OR_RETURN(const TableName name, ParseTableName(table, Dialect::kSqlite));
-    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.writers().Take());
+    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
     ASSIGN_OR_RETURN(const SqlRows rows,
                      connection->Query("SELECT schema, name FROM pragma_table_list"
                                        " WHERE lower(name) = lower($1)"
@@ -132,10 +163,13 @@ class SqliteSource final : public DataSource {
   const std::string url_;
   SqliteDatabase database_;
   CatalogTables tables_;
+  CatalogTables model_tables_;
   std::unique_ptr<ModelStore> models_;
   std::unique_ptr<JobStore> jobs_;
   Mutex session_mutex_;
   SqlitePool::Lease session_ GUARDED_BY(session_mutex_);
+  // The session has temporary tables, or ATTACHed databases.
+  bool has_more_ GUARDED_BY(session_mutex_) = false;
 };
 
 }  // namespace

@@ -38,7 +38,7 @@ Result<SelectStatistics> Sampled(SqliteConnection& connection, const RowidCut& c
 
 Result<SelectStatistics> SqliteStatistics(SqliteDatabase& database, std::string_view select,
                                           const Schema& schema, const StatisticsOptions& options) {
-  ASSIGN_OR_RETURN(SqlitePool::Lease connection, database.writers().Take());
+  ASSIGN_OR_RETURN(SqlitePool::Lease connection, database.TakeForStatement());
   const std::string trimmed(TrimStatement(select, Dialect::kSqlite));
   const int64_t limit = ExactRowLimit(schema, options);
   ASSIGN_OR_RETURN(const auto cut, FindRowidCut(*connection, trimmed, schema.columns.size()));

@@ -95,6 +95,7 @@ Result<std::unique_ptr<ShardReader>> OpenSqliteReader(SqliteDatabase& database,
                                           Immutable(stage),
                                           stage.in_memory() ? SqliteConnection::Access::kReadWrite
                                                             : SqliteConnection::Access::kReadOnly));
+    connection->HearStop(database.stop());
     return std::unique_ptr<ShardReader>(new SqliteShardReader(spec, std::move(connection)));
   }
   std::shared_ptr<SqliteSnapshot> snapshot = database.FindSnapshot(spec.snapshot());

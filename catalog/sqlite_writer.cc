@@ -123,7 +123,7 @@ Result<std::unique_ptr<TableWriter>> CreateSqliteTable(SqliteDatabase& database,
                                                        std::string_view table,
                                                        const Schema& schema) {
   ASSIGN_OR_RETURN(TableName name, ParseTableName(table, Dialect::kSqlite));
-  ASSIGN_OR_RETURN(SqlitePool::Lease connection, database.writers().Take());
+  ASSIGN_OR_RETURN(SqlitePool::Lease connection, database.TakeForStatement());
   RETURN_IF_ERROR(DropStaleStaging(*connection, name));
   TableName staging = {name.schema,
                        fmt::format("{}{}{}_{}", name.name, kStagingMark, getpid(), RandomSuffix())};

@@ -208,6 +208,7 @@ int RunWorkerProcess(const std::string& config, const std::string& secret, std::
     std::fprintf(stderr, "%s\n", source.status().ToString().c_str());
     return kApplicationError;
   }
+  (*source)->HearStop(stop);
   return ExitCode(RunWorker(config, **source, std::move(stop)));
 }
 

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-
 #include "catalog/data_source.h"
 #include "executor/dataset_scan.h"
 #include "executor/executor.h"
@@ -112,6 +111,7 @@ Status ExecuteEvaluate(const plan::EvaluatePlan& plan, Context& context, ResultS
   description.user = context.user;
   ASSIGN_OR_RETURN(const auto job,
                    JobRecord::Start(context.source.jobs(), description, context.stop));
+  context.source.HearStop(job->stop_token());
   RETURN_IF_ERROR(job->Finish(RunEvaluate(plan, context, *job, sink)));
   sink.Done(fmt::format("EVALUATE {}", job->job().rows_read));
   return OkStatus();

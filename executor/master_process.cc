@@ -42,6 +42,7 @@ Status RunMaster(const MasterConfig& config, const std::string& secret, std::sto
     return description.status();
   }
   const auto job = JobRecord::Adopt((*source)->jobs(), *std::move(description), std::move(stop));
+  (*source)->HearStop(job->stop_token());
   const Result<TrainReport> report = Train(config, **source, *job);
   const Status answered = report.ok()
                               ? SendToLauncher(ToMessage(*report, job->job()).SerializeAsString())

@@ -146,6 +146,7 @@ Status ExecutePredict(const plan::PredictPlan& plan, Context& context, ResultSin
   description.user = context.user;
   ASSIGN_OR_RETURN(const auto job,
                    JobRecord::Start(context.source.jobs(), description, context.stop));
+  context.source.HearStop(job->stop_token());
   RETURN_IF_ERROR(job->Finish(RunPredict(plan, context, *job, sink)));
   sink.Done(fmt::format("PREDICT {}", job->job().rows_read));
   return OkStatus();

@@ -362,6 +362,7 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   description.user = context.user;
   ASSIGN_OR_RETURN(const auto job,
                    JobRecord::Start(context.source.jobs(), description, context.stop));
+  context.source.HearStop(job->stop_token());
   const auto progress = [&sink](const elastic::Progress& now) { sink.Progress(now); };
   Result<TrainReport> report = OnProcesses(plan)
                                    ? TrainOnMaster(plan, context, *job, progress)

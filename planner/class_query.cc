@@ -55,10 +55,7 @@ Result<std::vector<std::string>> QueryClasses(std::string_view select, std::stri
       "SELECT DISTINCT {0} FROM (\n{1}\n) AS sluice_labels WHERE {0} IS NOT NULL{2} LIMIT {3}",
       name, select, Excluding(name, seen), limit + 1);
   Values found;
-  const Result<catalog::ExecuteResult> result = source.Execute(sql, &found, std::stop_token());
-  if (!result.ok()) {
-    return result.status();
-  }
+  RETURN_IF_ERROR(source.Read(sql, &found));
   found.values.insert(seen.begin(), seen.end());
   return std::vector<std::string>(found.values.begin(), found.values.end());
 }

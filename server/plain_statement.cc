@@ -12,6 +12,7 @@ class SinkReceiver final : public catalog::RowReceiver {
   explicit SinkReceiver(executor::ResultSink& sink) : sink_(sink) {}
   Status Header(const Schema& schema) override { return sink_.Header(schema); }
   Status Rows(const RowBatch& batch) override { return sink_.Rows(batch); }
+  void Notice(const std::string& message) override { sink_.Notice(message); }
 
  private:
   executor::ResultSink& sink_;

@@ -6,13 +6,19 @@
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
 #include "server/session.h"
+#include "server/statement_scope.h"
 
 namespace sluice::server {
 
-Status ExplainPlan(const parser::ExplainPlanStatement& statement, Session& session,
-                   executor::ResultSink& sink) {
+Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_view sql,
+                   Session& session, executor::ResultSink& sink) {
+  ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, statement.span, session, sink));
   ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(statement.statement, session.source(),
                                                             session.planner_options()));
+  if (session.stop().stop_requested()) {
+    return Cancelled("the statement was cancelled");
+  }
+  scope->TellNotices();
   const std::string text = statement.json ? planner::ExplainJson(plan) : planner::ExplainText(plan);
   executor::ResultRows rows(Schema{{{"plan", DataType::kText, "text"}}});
   for (size_t begin = 0; begin < text.size();) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "base/status.h"
 #include "parser/ast.h"
 
@@ -13,7 +15,8 @@ class Session;
 
 // EXPLAIN [(FORMAT JSON)] <extended statement>: its plan as rows of one column `plan`, one line a
 // row. Nothing runs.
-Status ExplainPlan(const parser::ExplainPlanStatement& statement, Session& session,
-                   executor::ResultSink& sink);
+// `sql`: the statement's text.
+Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_view sql,
+                   Session& session, executor::ResultSink& sink);
 
 }  // namespace sluice::server

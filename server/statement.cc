@@ -16,6 +16,7 @@
 #include "server/plan_rows.h"
 #include "server/session.h"
 #include "server/show.h"
+#include "server/statement_scope.h"
 
 namespace sluice::server {
 namespace {
@@ -27,8 +28,13 @@ struct Overloaded : Visitors... {
 template <typename... Visitors>
 Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
+template <typename Variant>
+Span SpanOf(const Variant& statement) {
+  return std::visit([](const auto& any) { return any.span; }, statement);
+}
+
 std::string_view TextOf(const parser::Statement& statement, std::string_view script) {
-  const Span span = std::visit([](const auto& any) { return any.span; }, statement);
+  const Span span = SpanOf(statement);
   if (!span.valid()) {
     return script;
   }
@@ -40,12 +46,20 @@ Status PlanAndExecute(const parser::ExtendedStatement& statement, std::string_vi
                       Session& session, executor::ResultSink& sink) {
   const SteadyClock clock;
   const TimePoint begin = clock.Now();
+  ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, SpanOf(statement), session, sink));
   ASSIGN_OR_RETURN(const plan::Plan plan,
                    planner::MakePlan(statement, session.source(), session.planner_options()));
+  scope->TellNotices();
   log::Debug("planned seconds={:.6f}", SecondsBetween(begin, clock.Now()));
   executor::Context context{session.source(), session.user(), std::string(sql), session.stop(),
                             session.cluster()};
   return executor::Execute(plan, context, sink);
+}
+
+// What changes models would survive a ROLLBACK.
+Status CheckNoTransaction(Session& session, Span span) {
+  Status outside = session.source().CheckNoTransaction();
+  return outside.ok() ? outside : std::move(outside).At(span);
 }
 
 Status RunStatement(const parser::Statement& statement, std::string_view script, Session& session,
@@ -54,14 +68,18 @@ Status RunStatement(const parser::Statement& statement, std::string_view script,
       Overloaded{
           [&](const parser::PlainStatement& plain) { return RunPlain(plain, session, sink); },
           [&](const parser::ExplainPlanStatement& explain) {
-            return ExplainPlan(explain, session, sink);
+            return ExplainPlan(explain, TextOf(statement, script), session, sink);
           },
           [&](const parser::ShowStatement& show) { return RunShow(show, session, sink); },
           [&](const parser::DescribeStatement& describe) {
             return RunDescribe(describe, session, sink);
           },
-          [&](const parser::DropModelStatement& drop) { return DropModel(drop, session, sink); },
+          [&](const parser::DropModelStatement& drop) {
+            RETURN_IF_ERROR(CheckNoTransaction(session, drop.span));
+            return DropModel(drop, session, sink);
+          },
           [&](const parser::AlterModelStatement& alter) {
+            RETURN_IF_ERROR(CheckNoTransaction(session, alter.span));
             return AlterModel(alter, session, sink);
           },
           [&](const parser::JobStatement& job) { return RunJobStatement(job, session, sink); },

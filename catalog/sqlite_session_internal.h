@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string_view>
+
+#include "base/status.h"
+#include "catalog/sqlite_connection_internal.h"
+
+// Other connections than the session's own read for an extended statement, and nothing of a session
+// can be replayed on them: what only it has, and the select needs, is refused.
+namespace sluice::catalog {
+
+// 25001 inside a transaction: other connections do not see what it has changed, and what we make
+// would survive its ROLLBACK.
+Status CheckNoSqliteTransaction(SqliteConnection& session);
+
+// The same, and 0A000 for a PRAGMA that makes a select give something else.
+Status CheckSqliteSession(SqliteConnection& session);
+
+// Whether there is more than the main database: temporary tables and views, ATTACHed databases.
+Result<bool> HasMoreThanMain(SqliteConnection& session);
+
+// 0A000, by name, when SQLite would read any of that for the select. Runs nothing.
+Status CheckOnlyMain(SqliteConnection& session, std::string_view select);
+
+}  // namespace sluice::catalog
