@@ -43,7 +43,7 @@ Value RowBatch::Column::ValueAt(size_t row) const {
   if (null[row] != 0) {
     return std::monostate{};
   }
-  switch (type) {
+  switch (TypeAt(row)) {
     case DataType::kBool:
       return int64s[row] != 0;
     case DataType::kInt64:
@@ -59,7 +59,7 @@ Value RowBatch::Column::ValueAt(size_t row) const {
 }
 
 double RowBatch::Column::NumberAt(size_t row) const {
-  return type == DataType::kDouble ? doubles[row] : static_cast<double>(int64s[row]);
+  return TypeAt(row) == DataType::kDouble ? doubles[row] : static_cast<double>(int64s[row]);
 }
 
 void RowBatch::Reset(const Schema& schema, size_t capacity) {
@@ -69,6 +69,10 @@ void RowBatch::Reset(const Schema& schema, size_t capacity) {
     Column& column = columns[i];
     column.type = schema.columns[i].type;
     column.null.resize(capacity);
+    column.types.clear();
+    if (column.type != DataType::kText && column.type != DataType::kBytes) {
+      column.texts.clear();
+    }
     switch (column.type) {
       case DataType::kBool:
       case DataType::kInt64:

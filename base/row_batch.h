@@ -16,6 +16,9 @@ struct ColumnInfo {
   DataType type = DataType::kText;
   std::string
       database_type;  // as the database spells it: "integer", "character varying(8)", "REAL"
+  // What a copy of the column is declared with, where that is known: a domain rather than the type
+  // behind it; "" for a column without a type (SQLite).
+  std::optional<std::string> declaration = std::nullopt;
 };
 
 struct Schema {
@@ -36,9 +39,15 @@ struct RowBatch {
     std::vector<uint8_t> null;    // 1 where the cell is NULL
     std::vector<int64_t> int64s;  // kInt64, kTimestamp, kBool (0 or 1)
     std::vector<double> doubles;  // kDouble
-    std::vector<std::string_view>
-        texts;  // kText, kBytes; points into `arena` or the reader's buffer
+    // kText, kBytes; points into `arena` or the reader's buffer. Of a kDouble cell, where there is
+    // one: the number as the database shows it.
+    std::vector<std::string_view> texts;
+    // Where the cells of a column have types of their own (SQLite): that of each; else empty.
+    std::vector<DataType> types;
 
+    DataType TypeAt(size_t row) const { return types.empty() ? type : types[row]; }
+    // Of a kDouble cell.
+    bool HasShownText(size_t row) const { return !texts.empty() && !texts[row].empty(); }
     Value ValueAt(size_t row) const;
     // kBool, kInt64, kDouble, kTimestamp as a double. The cell must not be NULL.
     double NumberAt(size_t row) const;

@@ -36,17 +36,30 @@ std::string FormatDouble(double value) {
 }
 
 std::string FormatTimestamp(int64_t micros) {
-  using std::chrono::floor;
-  const std::chrono::sys_time<std::chrono::microseconds> time{std::chrono::microseconds(micros)};
-  const auto day = floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(time - day);
+  using std::chrono::days;
+  constexpr int64_t kMicrosPerDay = 86'400'000'000;
+  // The calendar repeats itself every 400 years, and std::chrono's years end with 32767.
+  constexpr int64_t kDaysOf400Years = 146'097;
+  const auto floor_divide = [](int64_t number, int64_t by) {
+    return number / by - (number % by < 0 ? 1 : 0);
+  };
+  const int64_t day = floor_divide(micros, kMicrosPerDay);
+  const int64_t cycle = floor_divide(day, kDaysOf400Years);
+  const std::chrono::year_month_day date(
+      std::chrono::sys_days(days(day - cycle * kDaysOf400Years)));
+  const int64_t year = static_cast<int>(date.year()) + cycle * 400;
+  // Never below the smallest number, as day * kMicrosPerDay may be.
+  const int64_t of_day = (micros % kMicrosPerDay + kMicrosPerDay) % kMicrosPerDay;
+  const std::chrono::hh_mm_ss clock{std::chrono::microseconds(of_day)};
   std::string text =
-      fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", static_cast<int>(date.year()),
+      fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", year > 0 ? year : 1 - year,
                   static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
                   clock.hours().count(), clock.minutes().count(), clock.seconds().count());
   if (clock.subseconds().count() != 0) {
     text += fmt::format(".{:06}", clock.subseconds().count());
+  }
+  if (year <= 0) {
+    text += " BC";
   }
   return text;
 }

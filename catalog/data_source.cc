@@ -26,6 +26,12 @@ Status DataSource::Read(std::string_view select, RowReceiver* receiver) {
   return Execute(select, receiver, std::stop_token()).status();
 }
 
+DataType ShownType(const ColumnInfo& column) {
+  const bool numeric =
+      column.type == DataType::kDouble && column.database_type.starts_with("numeric");
+  return numeric || column.type == DataType::kTimestamp ? DataType::kText : column.type;
+}
+
 Result<std::unique_ptr<DataSource>> OpenDataSource(std::string_view url, std::string_view secret) {
   ASSIGN_OR_RETURN(SourceUrl parsed, ParseSourceUrl(url));
   if (parsed.password.empty()) {

@@ -61,25 +61,50 @@ struct DatasetOptions {
   int64_t rows_per_shard = 10'000;
   bool many_processes =
       false;  // other processes will read it: stage where a snapshot cannot be shared
+  bool copies_columns = false;  // for a result table: ColumnInfo::declaration is wanted
 };
+
+// A batch ends with the row that makes it this large, however few rows it has: a thousand rows with
+// documents or pictures in them would not fit into memory.
+inline constexpr size_t kBatchBytes = size_t{4} << 20;
 
 // Reads one shard. Not thread-safe; belongs to one thread.
 class RowStream {
  public:
   virtual ~RowStream() = default;
-  // Fills `batch` with up to `max_rows` rows in the shard's fixed order; rows == 0 is the end.
-  // Texts stay valid until the next call.
+  // Fills `batch` with up to `max_rows` rows, or about kBatchBytes, in the shard's fixed order;
+  // rows == 0 is the end. Texts stay valid until the next call.
   virtual Status Next(size_t max_rows, RowBatch* batch) = 0;
 };
+
+// Columns that are only passed through, and what for. None of their cells is ever refused.
+struct CopiedColumns {
+  enum class Purpose {
+    kShow,   // to a person or a client: as a plain statement shows them
+    kWrite,  // to a result table, which then holds the same values
+  };
+  std::vector<size_t> columns;  // indexes into the dataset's columns
+  Purpose purpose = Purpose::kShow;
+};
+
+// The type that a column has when it is shown: its own where that says all that the database does,
+// else kText (dates, numerics).
+DataType ShownType(const ColumnInfo& column);
 
 // One connection that reads shards of one dataset, one after another. Not thread-safe.
 class ShardReader {
  public:
   virtual ~ShardReader() = default;
   // Only the columns listed (indexes into the dataset's columns) are asked of the database; the
-  // batches have exactly those, in that order. The stream must be gone before the next call.
+  // batches have exactly those, in that order, decoded to their types, and then the copied ones.
+  // The stream must be gone before the next call.
   virtual Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
-                                                  const std::vector<size_t>& columns) = 0;
+                                                  const std::vector<size_t>& columns,
+                                                  const CopiedColumns& copied) = 0;
+  Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
+                                          const std::vector<size_t>& columns) {
+    return Read(shard, columns, {});
+  }
 };
 
 // Keeps the snapshot (and the staging table) of a dataset alive; releases them when destroyed.
@@ -102,7 +127,9 @@ class TableWriter {
   virtual Status Commit() = 0;
 };
 
-// Receives the rows of a plain statement.
+// Receives the rows of a plain statement, in batches of at most about kBatchBytes. Cells are what
+// the database shows: a column's type says how they arrive, but any cell may have a type of its
+// own.
 class RowReceiver {
  public:
   virtual ~RowReceiver() = default;

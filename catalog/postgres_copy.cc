@@ -45,7 +45,7 @@ void AppendCell(const RowBatch::Column& column, size_t row, std::string* out) {
     *out += "\\N";
     return;
   }
-  switch (column.type) {
+  switch (column.TypeAt(row)) {
     case DataType::kBool:
       *out += column.int64s[row] != 0 ? 't' : 'f';
       break;
@@ -92,16 +92,16 @@ Result<std::string> PostgresTableDefinition(PostgresConnection& connection,
   std::string columns;
   for (const ColumnInfo& column : schema.columns) {
     std::string type(PostgresTypeName(column.type));
-    if (!column.database_type.empty() && column.database_type != type) {
-      // format_type(to_regtype) spells it anew, so that nothing else can hide in the text; the
-      // length of character varying(8) is lost, which only widens the column.
-      const std::string base = column.database_type.substr(0, column.database_type.find('('));
-      ASSIGN_OR_RETURN(
-          const PostgresResult known,
-          connection.Ask("SELECT to_regtype($1)::oid, format_type(to_regtype($1), NULL)", {base}));
-      if (PQgetisnull(known.get(), 0, 0) == 0 &&
-          TypeOfOid(static_cast<Oid>(PostgresInteger(known.get(), 0, 0))) == column.type) {
-        type = PostgresText(known.get(), 0, 1);
+    const std::string wanted = column.declaration.value_or(column.database_type);
+    if (!wanted.empty() && wanted != type) {
+      // to_regtype takes the name of a type, with its modifier, and nothing else: so nothing else
+      // can hide in the text.
+      ASSIGN_OR_RETURN(const PostgresResult known,
+                       connection.Ask("SELECT to_regtype($1)::oid", {wanted}));
+      const bool exists = PQgetisnull(known.get(), 0, 0) == 0;
+      if (exists && (column.declaration.has_value() || TypeOfOid(static_cast<Oid>(PostgresInteger(
+                                                           known.get(), 0, 0))) == column.type)) {
+        type = wanted;
       }
     }
     columns += fmt::format("{}{} {}", columns.empty() ? "" : ", ", QuoteName(column.name), type);

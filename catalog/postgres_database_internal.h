@@ -1,9 +1,11 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -15,6 +17,20 @@
 
 namespace sluice::catalog {
 
+// What the server calls its types: format_type. Thread-safe.
+class PostgresTypeNames {
+ public:
+  // `pool` outlives this object; types that every server has are known without asking.
+  explicit PostgresTypeNames(PostgresPool& pool) : pool_(pool) {}
+  // "" when it cannot be told: a type that an open transaction has just made.
+  std::string Name(Oid oid, int modifier);
+
+ private:
+  PostgresPool& pool_;
+  Mutex mutex_;
+  std::map<std::pair<Oid, int>, std::string> known_ GUARDED_BY(mutex_);
+};
+
 // The server that a PostgreSQL data source stands for. Thread-safe.
 class PostgresDatabase final : public SqlDatabase {
  public:
@@ -24,6 +40,7 @@ class PostgresDatabase final : public SqlDatabase {
   const std::string& password() const { return address_.password; }
   // For what is ours: connections of the login role, as they were opened.
   PostgresPool& pool() { return pool_; }
+  PostgresTypeNames& type_names() { return type_names_; }
 
   // The statement that the session begins: what it has SET, and what ends it.
   void BeginStatement(SessionSettings settings, std::stop_token stop);
@@ -64,22 +81,26 @@ class PostgresDatabase final : public SqlDatabase {
   SessionSettings settings_ GUARDED_BY(mutex_);
   std::stop_token stop_ GUARDED_BY(mutex_);
   ForModels for_models_{*this};
-  PostgresPool pool_;  // last: its connections tell notices
+  PostgresPool pool_;  // its connections tell notices
+  PostgresTypeNames type_names_{pool_};
 };
 
 // What a transaction that reads shards begins with: rows come in the order of the table, and every
 // shard by a scan of its own blocks. Takes the exported snapshot when one is given.
 std::string BeginReading(std::string_view snapshot);
 
-// The rows of `sql`, whose columns are those of `schema`, decoded straight from the wire. The
+// The rows of `sql`, whose columns are those of `schema`, decoded straight from the wire; from
+// column `decoded` on they are as ShowCell leaves them, and never refused. The
 // connection serves nothing else until the stream is gone; a stream that is left before its end
 // cancels the statement, and the transaction around it is lost. `connection` outlives the stream.
 Result<std::unique_ptr<RowStream>> OpenPostgresStream(PostgresConnection& connection,
-                                                      std::string_view sql, Schema schema);
+                                                      std::string_view sql, Schema schema,
+                                                      size_t decoded = SIZE_MAX);
 
 // The same through libpq, for connections with TLS, where the socket alone is not enough.
 Result<std::unique_ptr<RowStream>> OpenLibpqStream(PostgresConnection& connection,
-                                                   std::string_view sql, Schema schema);
+                                                   std::string_view sql, Schema schema,
+                                                   size_t decoded = SIZE_MAX);
 
 Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
                                                      std::string_view select,
@@ -96,7 +117,8 @@ Result<std::unique_ptr<TableWriter>> CreatePostgresTable(PostgresDatabase& datab
 Status AppendPostgresRows(PostgresDatabase& database, std::string_view table, const Schema& schema,
                           const RowBatch& batch);
 // Runs one statement on `connection`.
-Result<ExecuteResult> ExecuteOnPostgres(PostgresConnection& connection, std::string_view sql,
+Result<ExecuteResult> ExecuteOnPostgres(PostgresConnection& connection,
+                                        PostgresTypeNames& type_names, std::string_view sql,
                                         RowReceiver* receiver, std::stop_token stop);
 
 }  // namespace sluice::catalog

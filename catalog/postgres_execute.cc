@@ -17,9 +17,13 @@ constexpr int kPollMillis = 50;
 // Reads the results of one statement row by row.
 class StatementRun {
  public:
-  StatementRun(PostgresConnection& connection, std::string_view sql, RowReceiver* receiver,
-               std::stop_token stop)
-      : connection_(connection), sql_(sql), receiver_(receiver), stop_(std::move(stop)) {
+  StatementRun(PostgresConnection& connection, PostgresTypeNames& type_names, std::string_view sql,
+               RowReceiver* receiver, std::stop_token stop)
+      : connection_(connection),
+        type_names_(type_names),
+        sql_(sql),
+        receiver_(receiver),
+        stop_(std::move(stop)) {
     told_before_ = connection_.TellTo(&notices_);
   }
 
@@ -139,12 +143,11 @@ class StatementRun {
     for (int i = 0; i < PQnfields(result); ++i) {
       ColumnInfo& column = schema_.columns.emplace_back();
       column.name = PQfname(result, i);
-      // A plain statement shows a date as the database does.
-      const bool date = IsDate(PQftype(result, i));
-      column.type = date ? DataType::kText : TypeOfOid(PQftype(result, i));
-      column.database_type = date ? "date" : PostgresTypeName(column.type);
+      column.type = TypeOfOid(PQftype(result, i));
+      column.database_type = type_names_.Name(PQftype(result, i), PQfmod(result, i));
+      column.type = ShownType(column);
     }
-    batch_.Reset(schema_, kPostgresBatchRows);
+    ResetBatch();
     return receiver_ == nullptr ? OkStatus() : receiver_->Header(schema_);
   }
 
@@ -157,18 +160,15 @@ class StatementRun {
       RowBatch::Column& column = batch_.columns[i];
       const int field = static_cast<int>(i);
       column.null[row] = static_cast<uint8_t>(PQgetisnull(result.get(), 0, field));
-      if (column.null[row] == 0 &&
-          !DecodeCell(TextFormat(column.type), PQgetvalue(result.get(), 0, field),
-                      static_cast<size_t>(PQgetlength(result.get(), 0, field)), row, &column)) {
-        return InvalidArgument(
-                   fmt::format("column '{}': cannot read '{}' as {}", schema_.columns[i].name,
-                               PostgresText(result.get(), 0, field), DataTypeName(column.type)))
-            .Hint(fmt::format("select {}::text", QuoteName(schema_.columns[i].name)));
+      if (column.null[row] == 0) {
+        ShowCell(PQgetvalue(result.get(), 0, field),
+                 static_cast<size_t>(PQgetlength(result.get(), 0, field)), row, &column);
       }
     }
+    held_bytes_ += PQresultMemorySize(result.get());
     held_.push_back(std::move(result));
     ++batch_.rows;
-    return batch_.rows == kPostgresBatchRows ? Flush() : OkStatus();
+    return batch_.rows == kPostgresBatchRows || held_bytes_ >= kBatchBytes ? Flush() : OkStatus();
   }
 
   Status Flush() {
@@ -176,9 +176,17 @@ class StatementRun {
     if (receiver_ != nullptr && batch_.rows > 0) {
       status = receiver_->Rows(batch_);
     }
-    batch_.rows = 0;
+    ResetBatch();
     held_.clear();
+    held_bytes_ = 0;
     return status;
+  }
+
+  void ResetBatch() {
+    batch_.Reset(schema_, kPostgresBatchRows);
+    for (RowBatch::Column& column : batch_.columns) {
+      PrepareShown(kPostgresBatchRows, &column);
+    }
   }
 
   void Finish(PGresult* result) {
@@ -190,6 +198,7 @@ class StatementRun {
   }
 
   PostgresConnection& connection_;
+  PostgresTypeNames& type_names_;
   const std::string sql_;
   RowReceiver* receiver_;
   std::stop_token stop_;
@@ -198,6 +207,7 @@ class StatementRun {
   Schema schema_;
   RowBatch batch_;
   std::vector<PostgresResult> held_;  // the texts of the batch lie in them
+  size_t held_bytes_ = 0;
   ExecuteResult result_;
   bool has_header_ = false;
   bool cancelled_ = false;
@@ -207,7 +217,8 @@ class StatementRun {
 
 }  // namespace
 
-Result<ExecuteResult> ExecuteOnPostgres(PostgresConnection& connection, std::string_view sql,
+Result<ExecuteResult> ExecuteOnPostgres(PostgresConnection& connection,
+                                        PostgresTypeNames& type_names, std::string_view sql,
                                         RowReceiver* receiver, std::stop_token stop) {
   if (sql.find('\0') != std::string_view::npos) {
     return SyntaxError("a statement cannot hold a NULL byte");
@@ -215,7 +226,7 @@ Result<ExecuteResult> ExecuteOnPostgres(PostgresConnection& connection, std::str
   if (stop.stop_requested()) {
     return Cancelled("the statement was cancelled");
   }
-  StatementRun run(connection, sql, receiver, std::move(stop));
+  StatementRun run(connection, type_names, sql, receiver, std::move(stop));
   return run.Run();
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <utility>
 
@@ -27,6 +28,27 @@ Status SnapshotGone(Status status) {
   return status;
 }
 
+// Names of objects are no text that stands for one object wherever it is read: overloaded functions
+// have one name, and what a name means hangs on search_path. Their numbers are.
+std::string_view CastForCopy(std::string_view type) {
+  constexpr std::array<std::string_view, 11> kNames = {
+      "regproc", "regprocedure", "regoper",   "regoperator",   "regclass",    "regcollation",
+      "regtype", "regrole",      "regconfig", "regdictionary", "regnamespace"};
+  const bool array = type.ends_with("[]");
+  const std::string_view element = array ? type.substr(0, type.size() - 2) : type;
+  if (std::find(kNames.begin(), kNames.end(), element) == kNames.end()) {
+    return "";
+  }
+  return array ? "::oid[]" : "::oid";
+}
+
+// The columns of a stream.
+struct ReadColumns {
+  Schema schema;
+  size_t decoded = 0;   // the first of them; the others are copied
+  bool pinned = false;  // as text that PostgreSQL reads back as the same values
+};
+
 // A connection inside a transaction on the dataset's snapshot.
 class SnapshotConnection {
  public:
@@ -36,20 +58,28 @@ class SnapshotConnection {
   SnapshotConnection(const SnapshotConnection&) = delete;
   SnapshotConnection& operator=(const SnapshotConnection&) = delete;
 
-  Status Begin() { return SnapshotGone(connection_->Run(BeginReading(snapshot_))); }
+  Status Begin() {
+    pinned_ = false;
+    return SnapshotGone(connection_->Run(BeginReading(snapshot_)));
+  }
 
-  Result<std::unique_ptr<RowStream>> Open(const std::string& sql, const Schema& schema) {
+  Result<std::unique_ptr<RowStream>> Open(const std::string& sql, const ReadColumns& columns) {
     // An earlier stream that was left or failed took the transaction with it.
     if (connection_->TransactionFailed()) {
       connection_->Rollback();
       RETURN_IF_ERROR(Begin());
     }
-    return OpenPostgresStream(*connection_, sql, schema);
+    if (columns.pinned && !pinned_) {
+      RETURN_IF_ERROR(connection_->Run(std::string(kPinnedText)));
+      pinned_ = true;
+    }
+    return OpenPostgresStream(*connection_, sql, columns.schema, columns.decoded);
   }
 
  private:
   PostgresPool::Lease connection_;
   const std::string snapshot_;
+  bool pinned_ = false;
 };
 
 // Statements one after another as one stream: each begins on the one connection when the one before
@@ -57,11 +87,11 @@ class SnapshotConnection {
 class ReadAheadStream final : public RowStream {
  public:
   ReadAheadStream(SnapshotConnection& first, SnapshotConnection& second,
-                  std::deque<std::string> statements, Schema schema)
+                  std::deque<std::string> statements, ReadColumns columns)
       : free_(&first),
         busy_(&second),
         statements_(std::move(statements)),
-        schema_(std::move(schema)) {}
+        columns_(std::move(columns)) {}
 
   // Two statements run from here on.
   Status Start() {
@@ -82,7 +112,7 @@ class ReadAheadStream final : public RowStream {
  private:
   Status OpenNext() {
     if (!statements_.empty()) {
-      ASSIGN_OR_RETURN(ahead_, free_->Open(statements_.front(), schema_));
+      ASSIGN_OR_RETURN(ahead_, free_->Open(statements_.front(), columns_));
       statements_.pop_front();
       std::swap(free_, busy_);
     }
@@ -96,7 +126,7 @@ class ReadAheadStream final : public RowStream {
   SnapshotConnection* free_;  // where the next statement begins
   SnapshotConnection* busy_;
   std::deque<std::string> statements_;
-  const Schema schema_;
+  const ReadColumns columns_;
   std::unique_ptr<RowStream> now_;
   std::unique_ptr<RowStream> ahead_;
 };
@@ -112,20 +142,34 @@ class PostgresShardReader final : public ShardReader {
   }
 
   Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
-                                          const std::vector<size_t>& columns) override {
-    ASSIGN_OR_RETURN(Schema schema, ChosenSchema(schema_, columns));
+                                          const std::vector<size_t>& columns,
+                                          const CopiedColumns& copied) override {
+    std::vector<size_t> all = columns;
+    all.insert(all.end(), copied.columns.begin(), copied.columns.end());
+    ReadColumns read;
+    read.decoded = columns.size();
+    read.pinned = copied.purpose == CopiedColumns::Purpose::kWrite && !copied.columns.empty();
+    ASSIGN_OR_RETURN(read.schema, ChosenSchema(schema_, all));
+    std::string list = ChosenColumns(columns);
+    for (size_t i = read.decoded; i < all.size(); ++i) {
+      ColumnInfo& column = read.schema.columns[i];
+      column.type = read.pinned ? DataType::kText : ShownType(column);
+      list += fmt::format("{}c{}{}", list.empty() ? "" : ", ", all[i],
+                          read.pinned ? CastForCopy(column.database_type) : "");
+    }
     std::deque<std::string> statements;
     for (const auto& [begin, end] : Pieces(shard)) {
       const std::string rows = spec_.cut() == DatasetSpec::CTID
                                    ? WithBounds(spec_.shard_select(), TidText(begin), TidText(end))
                                    : spec_.select();
-      statements.push_back(SelectColumns(rows, schema_.columns.size(), columns));
+      statements.push_back(fmt::format("SELECT {} FROM (\n{}\n) AS s({})", list, rows,
+                                       NumberedColumns(schema_.columns.size())));
     }
     if (statements.size() == 1) {
-      return first_->Open(statements.front(), schema);
+      return first_->Open(statements.front(), read);
     }
     auto stream = std::make_unique<ReadAheadStream>(*first_, *second_, std::move(statements),
-                                                    std::move(schema));
+                                                    std::move(read));
     RETURN_IF_ERROR(stream->Start());
     return std::unique_ptr<RowStream>(std::move(stream));
   }

@@ -58,7 +58,7 @@ class PostgresSource final : public DataSource {
     }
     names_.Add(sql);
     changed_ = true;
-    Result<ExecuteResult> result = ExecuteOnPostgres(*session_, sql, receiver, std::move(stop));
+    Result<ExecuteResult> result = ExecuteOnPostgres(*session_, database_.type_names(), sql, receiver, std::move(stop));
     if (result.ok() && result->tag == "DISCARD ALL") {
       names_.Clear();
       captured_ = CapturedSession();

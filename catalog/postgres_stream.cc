@@ -1,6 +1,7 @@
 #include <endian.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -16,16 +17,30 @@ Status BadCell(const ColumnInfo& column, int64_t row_number) {
                               column.name, column.database_type, row_number));
 }
 
+// A text needs nothing to be done.
+CellFormat ShownFormat(DataType type) {
+  return type == DataType::kText ? CellFormat::kText : CellFormat::kShown;
+}
+
+void ResetBatch(const Schema& schema, size_t decoded, size_t capacity, RowBatch* batch) {
+  batch->Reset(schema, capacity);
+  for (size_t i = decoded; i < batch->columns.size(); ++i) {
+    PrepareShown(capacity, &batch->columns[i]);
+  }
+}
+
 // Reads the answers to one Parse/Bind/Execute/Sync from the socket of an idle libpq connection.
 class WireRowStream final : public RowStream {
  public:
-  WireRowStream(PostgresConnection& connection, std::string_view sql, Schema schema)
+  WireRowStream(PostgresConnection& connection, std::string_view sql, Schema schema, size_t decoded)
       : connection_(connection),
         sql_(sql),
         schema_(std::move(schema)),
+        decoded_(decoded),
         reader_(PQsocket(connection.handle())) {
-    for (const ColumnInfo& column : schema_.columns) {
-      formats_.push_back(StreamFormat(column));
+    for (size_t i = 0; i < schema_.columns.size(); ++i) {
+      formats_.push_back(i < decoded_ ? StreamFormat(schema_.columns[i])
+                                      : ShownFormat(schema_.columns[i].type));
     }
     if (connection_.stop().stop_possible()) {
       reader_.OnWait([this] {
@@ -58,14 +73,15 @@ class WireRowStream final : public RowStream {
   }
 
   Status Next(size_t max_rows, RowBatch* batch) override {
-    batch->Reset(schema_, max_rows);
+    ResetBatch(schema_, decoded_, max_rows, batch);
     if (!at_end_) {
       RETURN_IF_ERROR(connection_.CheckStop());
     }
     reader_.Forget();
     const char* base = reader_.base();
     WireReader::Message message;
-    while (!at_end_ && batch->rows < max_rows) {
+    size_t bytes = 0;
+    while (!at_end_ && batch->rows < max_rows && bytes < kBatchBytes) {
       Status read = reader_.Read(&message);
       if (!read.ok()) {
         at_end_ = true;  // nothing more can come
@@ -75,6 +91,7 @@ class WireRowStream final : public RowStream {
         MoveTexts(base, reader_.base(), batch);
         base = reader_.base();
       }
+      bytes += message.size;
       if (message.type == 'D') [[likely]] {
         RETURN_IF_ERROR(Decode(message, batch));
       } else if (message.type == 'Z') {
@@ -146,11 +163,11 @@ class WireRowStream final : public RowStream {
   // The buffer grew in the middle of a batch: the views move with it.
   static void MoveTexts(const char* from, const char* to, RowBatch* batch) {
     for (RowBatch::Column& column : batch->columns) {
-      if (column.type != DataType::kText && column.type != DataType::kBytes) {
+      if (column.texts.empty()) {
         continue;
       }
       for (size_t row = 0; row < batch->rows; ++row) {
-        if (column.null[row] == 0) {
+        if (column.null[row] == 0 && column.texts[row].data() != nullptr) {
           std::string_view& text = column.texts[row];
           text = std::string_view(to + (text.data() - from), text.size());
         }
@@ -161,6 +178,7 @@ class WireRowStream final : public RowStream {
   PostgresConnection& connection_;
   const std::string sql_;
   const Schema schema_;
+  const size_t decoded_;
   std::vector<CellFormat> formats_;
   WireReader reader_;
   int64_t row_number_ = 0;
@@ -172,11 +190,25 @@ class WireRowStream final : public RowStream {
 // libpq has one result format for all columns, so everything is text.
 class LibpqRowStream final : public RowStream {
  public:
-  LibpqRowStream(PostgresConnection& connection, std::string_view sql, Schema schema)
-      : connection_(connection), sql_(sql), schema_(std::move(schema)) {}
+  LibpqRowStream(PostgresConnection& connection, std::string_view sql, Schema schema,
+                 size_t decoded)
+      : connection_(connection), sql_(sql), schema_(std::move(schema)), decoded_(decoded) {
+    for (size_t i = 0; i < schema_.columns.size(); ++i) {
+      const DataType type = schema_.columns[i].type;
+      formats_.push_back(i < decoded_ ? TextFormat(type) : ShownFormat(type));
+    }
+  }
 
   Status Start() {
     PGconn* handle = connection_.handle();
+    // Of these the session's settings say how their texts look.
+    const auto end = schema_.columns.begin() +
+                     static_cast<std::ptrdiff_t>(std::min(decoded_, schema_.columns.size()));
+    if (std::any_of(schema_.columns.begin(), end, [](const ColumnInfo& column) {
+          return column.type == DataType::kTimestamp || column.type == DataType::kBytes;
+        })) {
+      RETURN_IF_ERROR(connection_.Run("SET LOCAL DateStyle = ISO; SET LOCAL bytea_output = hex"));
+    }
     if (PQsendQueryParams(handle, sql_.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 0 ||
         PQsetSingleRowMode(handle) == 0) {
       return connection_.ErrorOf(nullptr, sql_);
@@ -192,12 +224,13 @@ class LibpqRowStream final : public RowStream {
   }
 
   Status Next(size_t max_rows, RowBatch* batch) override {
-    batch->Reset(schema_, max_rows);
+    ResetBatch(schema_, decoded_, max_rows, batch);
     held_.clear();
     if (!at_end_) {
       RETURN_IF_ERROR(connection_.CheckStop());
     }
-    while (!at_end_ && batch->rows < max_rows) {
+    size_t bytes = 0;
+    while (!at_end_ && batch->rows < max_rows && bytes < kBatchBytes) {
       PostgresResult result = connection_.Await();
       if (result == nullptr) {
         at_end_ = true;
@@ -206,6 +239,7 @@ class LibpqRowStream final : public RowStream {
       const ExecStatusType status = PQresultStatus(result.get());
       if (status == PGRES_SINGLE_TUPLE) {
         RETURN_IF_ERROR(Decode(result.get(), batch));
+        bytes += PQresultMemorySize(result.get());
         held_.push_back(std::move(result));
       } else if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
         error_ = connection_.ErrorOf(result.get(), sql_);
@@ -222,7 +256,7 @@ class LibpqRowStream final : public RowStream {
       const int field = static_cast<int>(i);
       column.null[row] = static_cast<uint8_t>(PQgetisnull(result, 0, field));
       if (column.null[row] == 0 &&
-          !DecodeCell(TextFormat(column.type), PQgetvalue(result, 0, field),
+          !DecodeCell(formats_[i], PQgetvalue(result, 0, field),
                       static_cast<size_t>(PQgetlength(result, 0, field)), row, &column)) {
         return BadCell(schema_.columns[i], static_cast<int64_t>(row) + 1);
       }
@@ -234,6 +268,8 @@ class LibpqRowStream final : public RowStream {
   PostgresConnection& connection_;
   const std::string sql_;
   const Schema schema_;
+  const size_t decoded_;
+  std::vector<CellFormat> formats_;
   std::vector<PostgresResult> held_;  // the texts of the batch lie in them
   Status error_;
   bool at_end_ = false;
@@ -248,20 +284,22 @@ Result<std::unique_ptr<RowStream>> Started(std::unique_ptr<Stream> stream) {
 }  // namespace
 
 Result<std::unique_ptr<RowStream>> OpenPostgresStream(PostgresConnection& connection,
-                                                      std::string_view sql, Schema schema) {
+                                                      std::string_view sql, Schema schema,
+                                                      size_t decoded) {
   PGconn* handle = connection.handle();
   if (PQstatus(handle) != CONNECTION_OK) {
     return connection.ConnectionLost();
   }
   if (PQsslInUse(handle) != 0 || PQgssEncInUse(handle) != 0) {
-    return OpenLibpqStream(connection, sql, std::move(schema));
+    return OpenLibpqStream(connection, sql, std::move(schema), decoded);
   }
-  return Started(std::make_unique<WireRowStream>(connection, sql, std::move(schema)));
+  return Started(std::make_unique<WireRowStream>(connection, sql, std::move(schema), decoded));
 }
 
 Result<std::unique_ptr<RowStream>> OpenLibpqStream(PostgresConnection& connection,
-                                                   std::string_view sql, Schema schema) {
-  return Started(std::make_unique<LibpqRowStream>(connection, sql, std::move(schema)));
+                                                   std::string_view sql, Schema schema,
+                                                   size_t decoded) {
+  return Started(std::make_unique<LibpqRowStream>(connection, sql, std::move(schema), decoded));
 }
 
 }  // namespace sluice::catalog

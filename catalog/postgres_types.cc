@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "catalog/postgres_types_internal.h"
+#include "catalog/row_ranges_internal.h"
 #include "catalog/timestamp_text.h"
 
 namespace sluice::catalog {
@@ -29,7 +30,7 @@ enum BuiltInOid : Oid {
   kNumericOid = 1700,
 };
 
-constexpr int64_t kMicrosTo2000 = 946'684'800'000'000;
+constexpr int64_t kDaysTo2000 = 10'957;
 constexpr int64_t kMicrosPerDay = 86'400'000'000;
 
 template <typename Integer>
@@ -110,14 +111,23 @@ bool DecodeHex(char* data, size_t size, std::string_view* bytes) {
 }
 
 int64_t TimestampFromPostgres(int64_t micros) {
-  return micros == INT64_MAX || micros == INT64_MIN ? micros : micros + kMicrosTo2000;
+  return IsInfinite(micros)
+             ? micros
+             : TimestampOf(micros / kMicrosPerDay + kDaysTo2000, micros % kMicrosPerDay);
 }
 
 int64_t DateFromPostgres(int32_t days) {
   if (days == INT32_MAX || days == INT32_MIN) {
     return days > 0 ? kTimestampInfinity : kTimestampMinusInfinity;
   }
-  return days * kMicrosPerDay + kMicrosTo2000;
+  return TimestampOf(days + kDaysTo2000, 0);
+}
+
+// An infinite one is a NULL to whoever computes with it.
+bool PutTimestamp(int64_t micros, size_t row, RowBatch::Column* column) {
+  column->int64s[row] = micros;
+  column->null[row] = IsInfinite(micros) ? 1 : 0;
+  return true;
 }
 
 }  // namespace
@@ -218,25 +228,47 @@ bool DecodeCell(CellFormat format, char* data, size_t size, size_t row, RowBatch
       return ParseDouble(data, size, &column->doubles[row]);
     case CellFormat::kTimestampText: {
       const auto micros = ParseTimestamp(std::string_view(data, size));
-      column->int64s[row] = micros.value_or(0);
-      return micros.has_value();
+      return micros.has_value() && PutTimestamp(*micros, row, column);
     }
     case CellFormat::kBytesText:
       return DecodeHex(data, size, &column->texts[row]);
+    case CellFormat::kShown:
+      ShowCell(data, size, row, column);
+      return true;
     case CellFormat::kFloat8Binary:
       column->doubles[row] =
           size == sizeof(double) ? std::bit_cast<double>(FromNetwork<int64_t>(data)) : 0;
       return size == sizeof(double);
     case CellFormat::kTimestampBinary:
-      column->int64s[row] =
-          size == sizeof(int64_t) ? TimestampFromPostgres(FromNetwork<int64_t>(data)) : 0;
-      return size == sizeof(int64_t);
+      return size == sizeof(int64_t) &&
+             PutTimestamp(TimestampFromPostgres(FromNetwork<int64_t>(data)), row, column);
     case CellFormat::kDateBinary:
-      column->int64s[row] =
-          size == sizeof(int32_t) ? DateFromPostgres(FromNetwork<int32_t>(data)) : 0;
-      return size == sizeof(int32_t);
+      return size == sizeof(int32_t) &&
+             PutTimestamp(DateFromPostgres(FromNetwork<int32_t>(data)), row, column);
   }
   return false;
+}
+
+void ShowCell(char* data, size_t size, size_t row, RowBatch::Column* column) {
+  if (column->type == DataType::kDouble) {
+    column->texts[row] = std::string_view(data, size);
+  }
+  const bool escaped = column->type == DataType::kBytes && (size < 2 || data[1] != 'x');
+  if (!escaped && DecodeCell(TextFormat(column->type), data, size, row, column)) {
+    return;
+  }
+  if (column->types.empty()) {
+    column->types.assign(column->null.size(), column->type);
+    column->texts.resize(column->null.size());
+  }
+  column->types[row] = DataType::kText;
+  column->texts[row] = std::string_view(data, size);
+}
+
+void PrepareShown(size_t capacity, RowBatch::Column* column) {
+  if (column->type == DataType::kDouble) {
+    column->texts.resize(capacity);
+  }
 }
 
 Value CellFromText(const PGresult* result, int row, int column) {
@@ -270,24 +302,60 @@ Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::strin
     return InvalidArgument("expected a SELECT: this statement returns no columns");
   }
   Schema schema;
-  std::string types;
+  std::string names;
   for (int i = 0; i < count; ++i) {
     ColumnInfo& column = schema.columns.emplace_back();
     column.name = PQfname(described.get(), i);
     column.type = TypeOfOid(PQftype(described.get(), i));
-    types += fmt::format("{}({}, {}, {})", i == 0 ? "" : ", ", i, PQftype(described.get(), i),
+    names += fmt::format("{}({}, {}, {})", i == 0 ? "" : ", ", i, PQftype(described.get(), i),
                          PQfmod(described.get(), i));
   }
   ASSIGN_OR_RETURN(
-      const PostgresResult names,
+      const PostgresResult types,
       connection.Ask(fmt::format(
           "SELECT pg_catalog.format_type(t::pg_catalog.oid, m) FROM (VALUES {}) AS v(i, t, m)"
           " ORDER BY i",
-          types)));
+          names)));
   for (int i = 0; i < count; ++i) {
-    schema.columns[static_cast<size_t>(i)].database_type = PostgresText(names.get(), i, 0);
+    schema.columns[static_cast<size_t>(i)].database_type = PostgresText(types.get(), i, 0);
   }
   return schema;
+}
+
+Status DescribeDeclarations(PostgresConnection& connection, std::string_view select,
+                            Schema* schema) {
+  PGconn* handle = connection.handle();
+  const PostgresResult prepared(PQprepare(handle, "", std::string(select).c_str(), 0, nullptr));
+  if (PQresultStatus(prepared.get()) != PGRES_COMMAND_OK) {
+    return connection.ErrorOf(prepared.get(), select);
+  }
+  const PostgresResult described(PQdescribePrepared(handle, ""));
+  if (PQresultStatus(described.get()) != PGRES_COMMAND_OK) {
+    return connection.ErrorOf(described.get(), select);
+  }
+  if (PQnfields(described.get()) != static_cast<int>(schema->columns.size())) {
+    return Internal("the columns of the select changed while it was planned");
+  }
+  // A description names the type behind a domain, and its modifier; pg_typeof knows the domain.
+  // Nothing is read: the join has no rows but the one it begins with. With no other schema in the
+  // path than the server's own, the others are told.
+  std::string names;
+  for (int i = 0; i < PQnfields(described.get()); ++i) {
+    names += fmt::format(
+        "{0}format_type(pg_typeof(c{1})::oid,"
+        " CASE pg_typeof(c{1})::oid WHEN {2} THEN {3} ELSE -1 END)",
+        i == 0 ? "" : ", ", i, PQftype(described.get(), i), PQfmod(described.get(), i));
+  }
+  ASSIGN_OR_RETURN(
+      const PostgresResult types,
+      connection.Ask(fmt::format(
+          "SELECT {} FROM (SELECT set_config('search_path', 'pg_catalog', true) OFFSET 0) AS path"
+          " LEFT JOIN (\n{}\n) AS s({}) ON false",
+          names, select, NumberedColumns(schema->columns.size()))));
+  for (size_t i = 0; i < schema->columns.size(); ++i) {
+    schema->columns[i].declaration = PostgresText(types.get(), 0, static_cast<int>(i));
+  }
+  return OkStatus();
 }
 
 }  // namespace sluice::catalog

@@ -19,6 +19,14 @@ bool IsDate(Oid oid);
 // The type that a column of `type` is declared with.
 std::string_view PostgresTypeName(DataType type);
 
+// Makes the texts of a transaction's cells such that PostgreSQL reads them back as the same values,
+// and reads them so.
+inline constexpr std::string_view kPinnedText =
+    "SET LOCAL DateStyle = ISO; SET LOCAL IntervalStyle = postgres;"
+    " SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = hex; SET LOCAL xmloption = "
+    "content;"
+    " SET LOCAL array_nulls = on";
+
 // One way to decode a cell. Binary where the server produces it faster than text (float8 and time),
 // text for all the rest, where it is the other way round. Of float4 the text is the value: 0.1, as
 // other databases have it, rather than the double nearest to the float.
@@ -29,6 +37,7 @@ enum class CellFormat : int {
   kTimestampText,
   kBytesText,
   kText,
+  kShown,
   kFloat8Binary,
   kTimestampBinary,
   kDateBinary,
@@ -46,10 +55,21 @@ CellFormat TextFormat(DataType type);
 // nothing of that format.
 bool DecodeCell(CellFormat format, char* data, size_t size, size_t row, RowBatch::Column* column);
 
+// Puts one cell in text format that is not NULL into row `row` of `column`, for people to see: a
+// number keeps the text that it came as, and what is no text of the column's type (bytea in escape
+// format) stays a text. `column` is one of PrepareShown; `data` is decoded in place.
+void ShowCell(char* data, size_t size, size_t row, RowBatch::Column* column);
+// Makes room for what ShowCell keeps, after RowBatch::Reset.
+void PrepareShown(size_t capacity, RowBatch::Column* column);
+
 // A cell of a text-format result as a Value of the type its oid says.
 Value CellFromText(const PGresult* result, int row, int column);
 
 // The columns of a SELECT, without running it.
 Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::string_view select);
+// Puts down what copies of the columns are declared with: domains, and every type with its schema.
+// Outside a transaction.
+Status DescribeDeclarations(PostgresConnection& connection, std::string_view select,
+                            Schema* schema);
 
 }  // namespace sluice::catalog

@@ -158,7 +158,7 @@ Result<std::unique_ptr<TableWriter>> CreatePostgresTable(PostgresDatabase& datab
   TableName staging = {name.schema, "sluice_new_" + RandomSuffix()};
   ASSIGN_OR_RETURN(const std::string definition,
                    PostgresTableDefinition(*connection, staging.Quoted(), schema));
-  RETURN_IF_ERROR(connection->Run("BEGIN"));
+  RETURN_IF_ERROR(connection->Run("BEGIN; " + std::string(kPinnedText)));
   RETURN_IF_ERROR(
       connection->Run(definition).Because(fmt::format("cannot create table {}", name.name)));
   return std::unique_ptr<TableWriter>(

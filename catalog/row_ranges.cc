@@ -133,8 +133,13 @@ std::string ChosenColumns(const std::vector<size_t>& columns) {
 Schema SchemaOf(const DatasetSpec& spec) {
   Schema schema;
   for (const ColumnDescription& column : spec.columns()) {
-    schema.columns.push_back(
-        {column.name(), static_cast<DataType>(column.type()), column.database_type()});
+    ColumnInfo& info = schema.columns.emplace_back();
+    info.name = column.name();
+    info.type = static_cast<DataType>(column.type());
+    info.database_type = column.database_type();
+    if (column.has_declaration()) {
+      info.declaration = column.declaration();
+    }
   }
   return schema;
 }
@@ -157,6 +162,9 @@ void PutSchema(const Schema& schema, DatasetSpec* spec) {
     description->set_name(column.name);
     description->set_type(static_cast<int>(column.type));
     description->set_database_type(column.database_type);
+    if (column.declaration.has_value()) {
+      description->set_declaration(*column.declaration);
+    }
   }
 }
 

@@ -113,9 +113,11 @@ SqliteLocation LocateBeside(const SqliteLocation& location, std::string_view suf
 // The same place, opened without locks because nobody will write to it any more.
 SqliteLocation Immutable(const SqliteLocation& location);
 
-// The rows of `sql`, whose columns are those of `schema`. `connection` outlives the stream.
+// The rows of `sql`, whose columns are those of `schema`; from column `decoded` on they are copied.
+// `connection` outlives the stream.
 Result<std::unique_ptr<RowStream>> OpenSqliteStream(SqliteConnection& connection,
-                                                    std::string_view sql, Schema schema);
+                                                    std::string_view sql, Schema schema,
+                                                    size_t decoded, CopiedColumns::Purpose purpose);
 
 Result<std::unique_ptr<Dataset>> OpenSqliteDataset(SqliteDatabase& database, std::string_view url,
                                                    std::string_view select,

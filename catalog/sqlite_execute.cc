@@ -66,7 +66,7 @@ class ResultSender {
                RowReceiver* receiver)
       : connection_(connection), sql_(sql), statement_(statement), receiver_(receiver) {}
 
-  // The first rows decide the type of what is not declared, so they are held until they are typed.
+  // The first rows decide what a column is called, so they are held until all of them are known.
   Result<int64_t> Send() {
     const int columns = sqlite3_column_count(statement_);
     std::vector<CellTypes> types(static_cast<size_t>(columns));
@@ -80,11 +80,17 @@ class ResultSender {
       held.clear();
     };
     int code = SQLITE_ROW;
-    while (held.size() < kSqliteBatchRows && (code = sqlite3_step(statement_)) == SQLITE_ROW) {
+    size_t bytes = 0;
+    while (held.size() < kSqliteBatchRows && bytes < kBatchBytes &&
+           (code = sqlite3_step(statement_)) == SQLITE_ROW) {
       std::vector<sqlite3_value*>& row = held.emplace_back();
       for (int i = 0; i < columns; ++i) {
+        const int storage = sqlite3_column_type(statement_, i);
+        types[static_cast<size_t>(i)].Add(storage);
         row.push_back(sqlite3_value_dup(sqlite3_column_value(statement_, i)));
-        types[static_cast<size_t>(i)].Add(sqlite3_column_type(statement_, i));
+        if (storage == SQLITE_TEXT || storage == SQLITE_BLOB) {
+          bytes += static_cast<size_t>(sqlite3_value_bytes(row.back()));
+        }
       }
     }
     Result<int64_t> sent = code == SQLITE_ROW || code == SQLITE_DONE
@@ -105,7 +111,7 @@ class ResultSender {
       column.database_type = declared == nullptr ? "" : declared;
       const std::optional<DataType> wanted = TypeOfDeclaration(column.database_type);
       column.type = wanted.value_or(types[i].type());
-      // A plain statement shows what is stored: no cell may be refused, and dates stay text.
+      // What most cells are, because each is shown as it is stored.
       if (column.type == DataType::kTimestamp ||
           (types[i].seen() && !Fits(types[i], column.type))) {
         column.type = types[i].type();
@@ -118,7 +124,7 @@ class ResultSender {
     const DataType type = cells.type();
     return type == declared || declared == DataType::kText || declared == DataType::kBytes ||
            (declared == DataType::kDouble && type == DataType::kInt64) ||
-           (declared == DataType::kBool && type == DataType::kInt64);
+           declared == DataType::kBool;  // what is neither 0 nor 1 is shown as it is
   }
 
   Result<int64_t> SendTyped(const std::vector<CellTypes>& types,
@@ -127,12 +133,13 @@ class ResultSender {
     if (receiver_ != nullptr) {
       RETURN_IF_ERROR(receiver_->Header(schema));
     }
-    SqliteRowDecoder decoder(schema);
+    SqliteRowDecoder decoder(schema, /*decoded=*/0);
     RowBatch batch;
     int64_t rows = 0;
     decoder.Begin(&batch, kSqliteBatchRows);
     for (const std::vector<sqlite3_value*>& row : held) {
-      RETURN_IF_ERROR(decoder.Decode(row, ++rows, &batch));
+      decoder.Copy(row, &batch);
+      ++rows;
     }
     while (true) {
       decoder.Finish(&batch);
@@ -140,7 +147,7 @@ class ResultSender {
         RETURN_IF_ERROR(receiver_->Rows(batch));
       }
       decoder.Begin(&batch, kSqliteBatchRows);
-      while (code == SQLITE_ROW && batch.rows < kSqliteBatchRows &&
+      while (code == SQLITE_ROW && batch.rows < kSqliteBatchRows && decoder.bytes() < kBatchBytes &&
              (code = sqlite3_step(statement_)) == SQLITE_ROW) {
         RETURN_IF_ERROR(decoder.Decode(statement_, ++rows, &batch));
       }

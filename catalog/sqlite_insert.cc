@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cctype>
 
 #include "catalog/sql_text.h"
@@ -12,16 +11,47 @@
 namespace sluice::catalog {
 namespace {
 
-// The declared type as the caller knows it, when it is one that a definition can hold as it is.
-std::string DeclaredType(const ColumnInfo& column) {
-  const bool plain = !column.database_type.empty() &&
-                     std::all_of(column.database_type.begin(), column.database_type.end(),
-                                 [](unsigned char c) {
-                                   return std::isalnum(c) != 0 || c == ' ' || c == '_' ||
-                                          c == '(' || c == ')' || c == ',';
-                                 }) &&
-                     TypeOfDeclaration(column.database_type) == column.type;
-  return plain ? column.database_type : std::string(SqliteTypeName(column.type));
+// True for what the grammar takes as a type without quotes: words that are no keywords, and maybe
+// numbers in parentheses behind them.
+bool IsPlainType(std::string_view type) {
+  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+  const std::string_view words = type.substr(0, type.find('('));
+  for (size_t i = 0; i < words.size();) {
+    size_t end = i;
+    while (end < words.size() && (letter(words[end]) || digit(words[end]) || words[end] == '_')) {
+      ++end;
+    }
+    if (end == i || digit(words[i]) ||
+        sqlite3_keyword_check(words.data() + i, static_cast<int>(end - i)) != 0) {
+      return false;
+    }
+    i = words.find_first_not_of(' ', end);
+  }
+  if (words.size() == type.size()) {
+    return !words.empty();
+  }
+  const std::string_view numbers = type.substr(words.size() + 1);
+  const size_t comma = numbers.find(',');
+  return !words.empty() && numbers.ends_with(')') && digit(numbers.front()) &&
+         numbers.find_first_not_of("0123456789, ") == numbers.size() - 1 &&
+         (comma == std::string_view::npos || numbers.find(',', comma + 1) == numbers.npos) &&
+         digit(numbers[numbers.size() - 2]);
+}
+
+// " TYPE", or "" for a column that keeps every cell as it is.
+std::string Declaration(const ColumnInfo& column) {
+  if (!column.declaration.has_value()) {
+    const bool known =
+        IsPlainType(column.database_type) && TypeOfDeclaration(column.database_type) == column.type;
+    return fmt::format(" {}", known ? column.database_type : SqliteTypeName(column.type));
+  }
+  // "ANY" keeps every cell in a STRICT table only; in others it means NUMERIC.
+  if (column.declaration->empty() || LowerAscii(*column.declaration) == "any") {
+    return "";
+  }
+  return " " +
+         (IsPlainType(*column.declaration) ? *column.declaration : QuoteName(*column.declaration));
 }
 
 }  // namespace
@@ -29,8 +59,8 @@ std::string DeclaredType(const ColumnInfo& column) {
 std::string SqliteTableDefinition(const std::string& quoted_table, const Schema& schema) {
   std::string columns;
   for (const ColumnInfo& column : schema.columns) {
-    columns += fmt::format("{}{} {}", columns.empty() ? "" : ", ", QuoteName(column.name),
-                           DeclaredType(column));
+    columns += fmt::format("{}{}{}", columns.empty() ? "" : ", ", QuoteName(column.name),
+                           Declaration(column));
   }
   return fmt::format("CREATE TABLE {} ({})", quoted_table, columns);
 }
@@ -49,7 +79,7 @@ int BindCell(sqlite3_stmt* statement, int place, const RowBatch::Column& column,
   if (column.null[row] != 0) {
     return sqlite3_bind_null(statement, place);
   }
-  switch (column.type) {
+  switch (column.TypeAt(row)) {
     case DataType::kBool:
     case DataType::kInt64:
       return sqlite3_bind_int64(statement, place, column.int64s[row]);

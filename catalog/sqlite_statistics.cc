@@ -12,7 +12,9 @@ namespace {
 
 Status AddRows(SqliteConnection& connection, const std::string& sql, const Schema& schema,
                StatisticsBuilder* builder) {
-  ASSIGN_OR_RETURN(const auto stream, OpenSqliteStream(connection, sql, schema));
+  ASSIGN_OR_RETURN(const auto stream,
+                   OpenSqliteStream(connection, sql, schema, schema.columns.size(),
+                                    CopiedColumns::Purpose::kShow));
   RowBatch batch;
   do {
     RETURN_IF_ERROR(stream->Next(kStatisticsBatchRows, &batch));

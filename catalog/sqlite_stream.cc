@@ -11,15 +11,16 @@ namespace {
 
 class SqliteRowStream final : public RowStream {
  public:
-  SqliteRowStream(SqliteConnection& connection, SqliteStatement statement, Schema schema)
+  SqliteRowStream(SqliteConnection& connection, SqliteStatement statement, Schema schema,
+                  size_t decoded, CopiedColumns::Purpose purpose)
       : connection_(connection),
         statement_(std::move(statement)),
         schema_(std::move(schema)),
-        decoder_(schema_) {}
+        decoder_(schema_, decoded, purpose) {}
 
   Status Next(size_t max_rows, RowBatch* batch) override {
     decoder_.Begin(batch, max_rows);
-    while (!at_end_ && batch->rows < max_rows) {
+    while (!at_end_ && batch->rows < max_rows && decoder_.bytes() < kBatchBytes) {
       const int code = sqlite3_step(statement_.get());
       if (code == SQLITE_DONE) {
         at_end_ = true;  // another step would run the statement again
@@ -60,14 +61,21 @@ class SqliteShardReader final : public ShardReader {
   }
 
   Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
-                                          const std::vector<size_t>& columns) override {
-    ASSIGN_OR_RETURN(Schema schema, ChosenSchema(schema_, columns));
+                                          const std::vector<size_t>& columns,
+                                          const CopiedColumns& copied) override {
+    std::vector<size_t> all = columns;
+    all.insert(all.end(), copied.columns.begin(), copied.columns.end());
+    ASSIGN_OR_RETURN(Schema schema, ChosenSchema(schema_, all));
+    for (size_t i = columns.size(); i < all.size(); ++i) {
+      schema.columns[i].type = ShownType(schema.columns[i]);
+    }
     const std::string rows = WithBounds(spec_.shard_select(), fmt::format("{}", shard.begin()),
                                         fmt::format("{}", shard.end()));
-    const std::string sql = fmt::format(
-        "WITH s({}) AS (\n{}\n) SELECT {} FROM s", NumberedColumns(schema_.columns.size()), rows,
-        columns.empty() ? std::string("NULL") : ChosenColumns(columns));
-    return OpenSqliteStream(snapshot_ != nullptr ? *leased_ : *owned_, sql, std::move(schema));
+    const std::string sql = fmt::format("WITH s({}) AS (\n{}\n) SELECT {} FROM s",
+                                        NumberedColumns(schema_.columns.size()), rows,
+                                        all.empty() ? std::string("NULL") : ChosenColumns(all));
+    return OpenSqliteStream(snapshot_ != nullptr ? *leased_ : *owned_, sql, std::move(schema),
+                            columns.size(), copied.purpose);
   }
 
  private:
@@ -81,10 +89,12 @@ class SqliteShardReader final : public ShardReader {
 }  // namespace
 
 Result<std::unique_ptr<RowStream>> OpenSqliteStream(SqliteConnection& connection,
-                                                    std::string_view sql, Schema schema) {
+                                                    std::string_view sql, Schema schema,
+                                                    size_t decoded,
+                                                    CopiedColumns::Purpose purpose) {
   ASSIGN_OR_RETURN(SqliteStatement statement, connection.Prepare(sql));
   return std::unique_ptr<RowStream>(
-      new SqliteRowStream(connection, std::move(statement), std::move(schema)));
+      new SqliteRowStream(connection, std::move(statement), std::move(schema), decoded, purpose));
 }
 
 Result<std::unique_ptr<ShardReader>> OpenSqliteReader(SqliteDatabase& database,

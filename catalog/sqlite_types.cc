@@ -103,7 +103,8 @@ std::optional<int64_t> CellAsTimestamp(sqlite3_value* cell) {
     case SQLITE_INTEGER: {
       const int64_t seconds = sqlite3_value_int64(cell);
       constexpr int64_t kLimit = INT64_MAX / 1'000'000;
-      return std::abs(seconds) < kLimit ? std::optional(seconds * 1'000'000) : std::nullopt;
+      return seconds > -kLimit && seconds < kLimit ? std::optional(seconds * 1'000'000)
+                                                   : std::nullopt;
     }
     case SQLITE_FLOAT:
       return WholeNumber(
@@ -196,6 +197,7 @@ Result<Schema> DescribeSqliteSelect(SqliteConnection& connection, std::string_vi
     ColumnInfo& column = schema.columns.emplace_back();
     column.name = name == nullptr ? "" : name;
     column.database_type = declared == nullptr ? "" : declared;
+    column.declaration = column.database_type;
     if (const auto type = TypeOfDeclaration(column.database_type)) {
       column.type = *type;
     } else {
@@ -235,7 +237,15 @@ void SqliteRowDecoder::Begin(RowBatch* batch, size_t capacity) {
     target.null = column.null.data();
     target.int64s = column.int64s.data();
     target.doubles = column.doubles.data();
-    if (column.type == DataType::kText || column.type == DataType::kBytes) {
+    if (i >= decoded_) {
+      column.int64s.resize(capacity);
+      column.doubles.resize(capacity);
+      column.texts.resize(capacity);
+      column.types.resize(capacity);
+      target.int64s = column.int64s.data();
+      target.doubles = column.doubles.data();
+    }
+    if (i >= decoded_ || column.type == DataType::kText || column.type == DataType::kBytes) {
       target.places.resize(capacity);
     }
   }
@@ -243,7 +253,7 @@ void SqliteRowDecoder::Begin(RowBatch* batch, size_t capacity) {
 
 Status SqliteRowDecoder::Decode(sqlite3_stmt* statement, int64_t row_number, RowBatch* batch) {
   const size_t row = batch->rows;
-  for (size_t i = 0; i < targets_.size(); ++i) {
+  for (size_t i = 0; i < decoded_; ++i) {
     // sqlite3_column_int64 and its like look the row up for every call; the value itself is ours
     // until the next step, because the connection belongs to this thread alone.
     sqlite3_value* cell = sqlite3_column_value(statement, static_cast<int>(i));
@@ -251,20 +261,48 @@ Status SqliteRowDecoder::Decode(sqlite3_stmt* statement, int64_t row_number, Row
       RETURN_IF_ERROR(Convert(cell, i, row_number, batch));
     }
   }
+  for (size_t i = decoded_; i < targets_.size(); ++i) {
+    CopyCell(sqlite3_column_value(statement, static_cast<int>(i)), i, row, batch);
+  }
   ++batch->rows;
   return OkStatus();
 }
 
-Status SqliteRowDecoder::Decode(const std::vector<sqlite3_value*>& cells, int64_t row_number,
-                                RowBatch* batch) {
-  const size_t row = batch->rows;
-  for (size_t i = 0; i < targets_.size(); ++i) {
-    if (!DecodeCell(cells[i], i, row, batch)) {
-      RETURN_IF_ERROR(Convert(cells[i], i, row_number, batch));
-    }
+void SqliteRowDecoder::Copy(const std::vector<sqlite3_value*>& cells, RowBatch* batch) {
+  for (size_t i = 0; i < cells.size(); ++i) {
+    CopyCell(cells[i], i, batch->rows, batch);
   }
   ++batch->rows;
-  return OkStatus();
+}
+
+void SqliteRowDecoder::CopyCell(sqlite3_value* cell, size_t index, size_t row, RowBatch* batch) {
+  Target& target = targets_[index];
+  DataType& type = batch->columns[index].types[row];
+  const int storage = sqlite3_value_type(cell);
+  target.null[row] = storage == SQLITE_NULL ? 1 : 0;
+  target.places[row] = {};
+  switch (storage) {
+    case SQLITE_INTEGER: {
+      const int64_t number = sqlite3_value_int64(cell);
+      target.int64s[row] = number;
+      const bool flag = target.type == DataType::kBool && (number == 0 || number == 1) &&
+                        purpose_ == CopiedColumns::Purpose::kShow;
+      type = flag ? DataType::kBool : DataType::kInt64;
+      break;
+    }
+    case SQLITE_FLOAT:
+      type = DataType::kDouble;
+      target.doubles[row] = sqlite3_value_double(cell);
+      break;
+    case SQLITE_TEXT:
+    case SQLITE_BLOB:
+      type = storage == SQLITE_TEXT ? DataType::kText : DataType::kBytes;
+      PutText(index, row, sqlite3_value_blob(cell), static_cast<size_t>(sqlite3_value_bytes(cell)),
+              batch);
+      break;
+    default:
+      type = target.type;
+  }
 }
 
 inline bool SqliteRowDecoder::DecodeCell(sqlite3_value* cell, size_t index, size_t row,
@@ -335,6 +373,9 @@ Status SqliteRowDecoder::Convert(sqlite3_value* cell, size_t index, int64_t row_
   }
   if (integer.has_value()) {
     column.int64s[row] = *integer;
+    if (column.type == DataType::kTimestamp && IsInfinite(*integer)) {
+      column.null[row] = 1;  // to whoever computes with it
+    }
     return OkStatus();
   }
   const std::string& name = schema_.columns[index].name;
@@ -366,7 +407,7 @@ void SqliteRowDecoder::Finish(RowBatch* batch) {
   const char* const arena = batch->arena.data();
   for (size_t i = 0; i < targets_.size(); ++i) {
     const Target& target = targets_[i];
-    if (target.type != DataType::kText && target.type != DataType::kBytes) {
+    if (i < decoded_ && target.type != DataType::kText && target.type != DataType::kBytes) {
       continue;
     }
     std::vector<std::string_view>& texts = batch->columns[i].texts;

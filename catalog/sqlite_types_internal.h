@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/row_batch.h"
+#include "catalog/data_source.h"
 #include "catalog/sqlite_connection_internal.h"
 
 // SQLite types every cell, we type columns: by the declared type, else by the cells themselves.
@@ -38,13 +39,19 @@ Result<Schema> DescribeSqliteSelect(SqliteConnection& connection, std::string_vi
 // Puts the current row of `statement` into row `row` of `batch`, text and blob bytes into the
 // batch's arena as offsets that FinishTexts turns into views. A cell that does not fit its column's
 // type is an error that names column, value and row (`row_number` counts from 1 in the shard).
+// Columns from `decoded` on are copied: every cell has the type that it is stored with.
 class SqliteRowDecoder {
  public:
-  explicit SqliteRowDecoder(const Schema& schema) : schema_(schema) {}
+  SqliteRowDecoder(const Schema& schema, size_t decoded,
+                   CopiedColumns::Purpose purpose = CopiedColumns::Purpose::kShow)
+      : schema_(schema), decoded_(decoded), purpose_(purpose) {}
   void Begin(RowBatch* batch, size_t capacity);
   Status Decode(sqlite3_stmt* statement, int64_t row_number, RowBatch* batch);
-  Status Decode(const std::vector<sqlite3_value*>& cells, int64_t row_number, RowBatch* batch);
+  // The cells of a row, all of them copied.
+  void Copy(const std::vector<sqlite3_value*>& cells, RowBatch* batch);
   void Finish(RowBatch* batch);
+  // Of the texts and blobs of the rows since Begin.
+  size_t bytes() const { return used_; }
 
  private:
   struct TextPlace {
@@ -61,11 +68,15 @@ class SqliteRowDecoder {
   };
   // False when the cell is not stored in the column's own class.
   bool DecodeCell(sqlite3_value* cell, size_t column, size_t row, RowBatch* batch);
+  // As it is stored.
+  void CopyCell(sqlite3_value* cell, size_t column, size_t row, RowBatch* batch);
   // The slow way, for such a cell.
   Status Convert(sqlite3_value* cell, size_t column, int64_t row_number, RowBatch* batch);
   void PutText(size_t column, size_t row, const void* bytes, size_t size, RowBatch* batch);
 
   const Schema& schema_;
+  const size_t decoded_;
+  const CopiedColumns::Purpose purpose_;
   size_t used_ = 0;  // bytes of the arena
   std::vector<Target> targets_;
 };

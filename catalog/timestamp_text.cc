@@ -10,6 +10,7 @@ namespace sluice::catalog {
 namespace {
 
 constexpr int64_t kMicrosPerSecond = 1'000'000;
+constexpr size_t kMostYearDigits = 7;  // PostgreSQL's dates end with the year 5874897
 
 // Takes the next `least`..`most` digits off the front of `text`.
 bool TakeNumber(std::string_view& text, size_t least, size_t most, int64_t* number) {
@@ -105,8 +106,8 @@ std::optional<int64_t> ParseTimestamp(std::string_view text) {
   int64_t year = 0;
   int64_t month = 0;
   int64_t day = 0;
-  if (!TakeNumber(text, 4, 6, &year) || !TakeChar(text, '-') || !TakeNumber(text, 2, 2, &month) ||
-      !TakeChar(text, '-') || !TakeNumber(text, 2, 2, &day)) {
+  if (!TakeNumber(text, 4, kMostYearDigits, &year) || !TakeChar(text, '-') ||
+      !TakeNumber(text, 2, 2, &month) || !TakeChar(text, '-') || !TakeNumber(text, 2, 2, &day)) {
     return std::nullopt;
   }
   int64_t time = 0;
@@ -125,17 +126,33 @@ std::optional<int64_t> ParseTimestamp(std::string_view text) {
   } else if (!text.empty()) {
     return std::nullopt;
   }
-  if (year > 32'767 || year < -32'767) {  // the range of std::chrono::year
-    return std::nullopt;
-  }
-  const std::chrono::year_month_day date(std::chrono::year(static_cast<int>(year)),
+  // The calendar repeats itself every 400 years, and std::chrono's years end with 32767.
+  constexpr int64_t kDaysOf400Years = 146'097;
+  const int64_t like = 2'000 + (year % 400 + 400) % 400;
+  const std::chrono::year_month_day date(std::chrono::year(static_cast<int>(like)),
                                          std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day)));
   if (!date.ok()) {
     return std::nullopt;
   }
   const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-  return days * 86'400 * kMicrosPerSecond + time - zone;
+  return TimestampOf(days + (year - like) / 400 * kDaysOf400Years, time - zone);
+}
+
+int64_t TimestampOf(int64_t days, int64_t micros) {
+  constexpr int64_t kMicrosPerDay = 86'400 * kMicrosPerSecond;
+  const bool before = days < 0;
+  if (before) {
+    // From the end of the day: the first day that 64 bits reach begins before them.
+    ++days;
+    micros -= kMicrosPerDay;
+  }
+  int64_t timestamp = 0;
+  if (__builtin_mul_overflow(days, kMicrosPerDay, &timestamp) ||
+      __builtin_add_overflow(timestamp, micros, &timestamp)) {
+    return before ? kTimestampMinusInfinity : kTimestampInfinity;
+  }
+  return timestamp;
 }
 
 std::string TimestampLiteral(int64_t micros) {

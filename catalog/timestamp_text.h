@@ -7,9 +7,16 @@
 
 namespace sluice::catalog {
 
-// What PostgreSQL's 'infinity' and '-infinity' become.
+// What PostgreSQL's 'infinity' and '-infinity' become, and what lies so far away that microseconds
+// in 64 bits do not reach it: after the year 294246, before 290308 BC. A model knows no such time:
+// as a feature it is a NULL.
 inline constexpr int64_t kTimestampInfinity = INT64_MAX;
 inline constexpr int64_t kTimestampMinusInfinity = INT64_MIN;
+inline bool IsInfinite(int64_t micros) {
+  return micros == kTimestampInfinity || micros == kTimestampMinusInfinity;
+}
+// `days` since 1970-01-01 and `micros` of time as one number; infinite where it would not fit.
+int64_t TimestampOf(int64_t days, int64_t micros);
 
 // Microseconds since 1970-01-01 UTC of "YYYY-MM-DD[( |T)HH:MM[:SS[.ffffff]][Z|(+|-)HH[[:]MM]]]
 // [ BC]", 'infinity' and '-infinity'; nullopt for any other text. No zone means UTC.

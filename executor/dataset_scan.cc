@@ -9,8 +9,10 @@ namespace sluice::executor {
 
 Result<std::unique_ptr<DatasetScan>> DatasetScan::Open(catalog::DataSource& source,
                                                        std::string_view select,
-                                                       int64_t rows_per_shard) {
+                                                       int64_t rows_per_shard,
+                                                       bool copies_columns) {
   catalog::DatasetOptions options;
+  options.copies_columns = copies_columns;
   if (rows_per_shard > 0) {
     options.rows_per_shard = rows_per_shard;
   }
@@ -21,8 +23,13 @@ Result<std::unique_ptr<DatasetScan>> DatasetScan::Open(catalog::DataSource& sour
 DatasetScan::DatasetScan(catalog::DataSource& source, std::unique_ptr<catalog::Dataset> dataset)
     : source_(source), dataset_(std::move(dataset)) {
   for (const catalog::ColumnDescription& column : dataset_->spec().columns()) {
-    schema_.columns.push_back(
-        {column.name(), static_cast<DataType>(column.type()), column.database_type()});
+    ColumnInfo& info = schema_.columns.emplace_back();
+    info.name = column.name();
+    info.type = static_cast<DataType>(column.type());
+    info.database_type = column.database_type();
+    if (column.has_declaration()) {
+      info.declaration = column.declaration();
+    }
   }
 }
 
@@ -43,13 +50,14 @@ const std::string& DatasetScan::fingerprint() const {
   return dataset_->spec().fingerprint();
 }
 
-Status DatasetScan::ForEach(const std::vector<size_t>& columns, const Visitor& visit,
+Status DatasetScan::ForEach(const std::vector<size_t>& columns,
+                            const catalog::CopiedColumns& copied, const Visitor& visit,
                             std::stop_token stop) {
   const catalog::DatasetSpec& spec = dataset_->spec();
   ASSIGN_OR_RETURN(const auto reader, source_.OpenReader(spec));
   RowBatch batch;
   for (int shard = 0; shard < spec.shards_size(); ++shard) {
-    ASSIGN_OR_RETURN(const auto stream, reader->Read(spec.shards(shard), columns));
+    ASSIGN_OR_RETURN(const auto stream, reader->Read(spec.shards(shard), columns, copied));
     int64_t row = 0;
     while (true) {
       if (stop.stop_requested()) {

@@ -13,6 +13,7 @@
 namespace sluice::catalog {
 class DataSource;
 class Dataset;
+struct CopiedColumns;
 }  // namespace sluice::catalog
 
 namespace sluice::executor {
@@ -26,16 +27,18 @@ class DatasetScan {
   static constexpr size_t kRowsPerBatch = 4096;
 
   static Result<std::unique_ptr<DatasetScan>> Open(catalog::DataSource& source,
-                                                   std::string_view select, int64_t rows_per_shard);
+                                                   std::string_view select, int64_t rows_per_shard,
+                                                   bool copies_columns = false);
   ~DatasetScan();
 
   const Schema& schema() const { return schema_; }
   // Position of a column in schema(); NotFound (42703) when the SELECT does not have it.
   Result<size_t> Column(std::string_view name) const;
-  // Calls `visit` with every batch (columns in the order given) and the shard and the row inside
-  // the shard that it starts at. Stops with Cancelled when `stop` is requested.
+  // Calls `visit` with every batch (columns in the order given, then the copied ones) and the shard
+  // and the row inside the shard that it starts at. Stops with Cancelled when `stop` is requested.
   using Visitor = std::function<Status(RowBatch& batch, int64_t shard, int64_t first_row)>;
-  Status ForEach(const std::vector<size_t>& columns, const Visitor& visit, std::stop_token stop);
+  Status ForEach(const std::vector<size_t>& columns, const catalog::CopiedColumns& copied,
+                 const Visitor& visit, std::stop_token stop);
   const std::string& fingerprint() const;
 
  private:

@@ -45,7 +45,7 @@ Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer
     rows += static_cast<int64_t>(input.rows);
     return OkStatus();
   };
-  RETURN_IF_ERROR(scan.ForEach(columns, visit, job.stop_token()));
+  RETURN_IF_ERROR(scan.ForEach(columns, {}, visit, job.stop_token()));
   if (rows == 0) {
     return InvalidArgument("no rows to evaluate: the select is empty").SqlState("02000");
   }

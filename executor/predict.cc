@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/clock.h"
 #include "catalog/data_source.h"
@@ -17,12 +18,11 @@
 namespace sluice::executor {
 namespace {
 
-// The columns that a scan has to read: the model's inputs first, then what is passed through.
+// The columns that a scan has to read: the model's inputs, and what is passed through.
 struct ScanColumns {
-  std::vector<size_t> columns;       // positions in the dataset
-  size_t inputs = 0;                 // the first `inputs` of them feed the model
-  std::vector<size_t> pass_through;  // positions in `columns`
-  Schema output;                     // pass-through columns, then the prediction's
+  std::vector<size_t> inputs;
+  catalog::CopiedColumns copied;
+  Schema output;  // the copied columns, then the prediction's
 };
 
 Result<ScanColumns> FindColumns(const DatasetScan& scan, const Scorer& scorer,
@@ -31,35 +31,23 @@ Result<ScanColumns> FindColumns(const DatasetScan& scan, const Scorer& scorer,
   ScanColumns found;
   for (const std::string& name : scorer.transform().ColumnNames(/*with_label=*/false)) {
     ASSIGN_OR_RETURN(const size_t column, scan.Column(name));
-    found.columns.push_back(column);
+    found.inputs.push_back(column);
   }
-  found.inputs = found.columns.size();
+  const bool shown = plan.table().empty();
+  found.copied.purpose =
+      shown ? catalog::CopiedColumns::Purpose::kShow : catalog::CopiedColumns::Purpose::kWrite;
   for (const catalog::ColumnDescription& description : plan.pass_through()) {
     ASSIGN_OR_RETURN(const size_t column, scan.Column(description.name()));
-    auto at = std::find(found.columns.begin(), found.columns.end(), column);
-    if (at == found.columns.end()) {
-      at = found.columns.insert(found.columns.end(), column);
+    found.copied.columns.push_back(column);
+    ColumnInfo& output = found.output.columns.emplace_back(scan.schema().columns[column]);
+    if (shown) {
+      output.type = catalog::ShownType(output);
     }
-    found.pass_through.push_back(static_cast<size_t>(at - found.columns.begin()));
-    found.output.columns.push_back(scan.schema().columns[column]);
   }
   for (const ColumnInfo& column : predictions.columns()) {
     found.output.columns.push_back(column);
   }
   return found;
-}
-
-// Copies the meaningful rows of a column; texts keep pointing where they pointed.
-void CopyColumn(const RowBatch::Column& from, size_t rows, RowBatch::Column* to) {
-  const auto copy = [rows](const auto& source, auto* target) {
-    if (!source.empty()) {
-      std::copy_n(source.begin(), rows, target->begin());
-    }
-  };
-  copy(from.null, &to->null);
-  copy(from.int64s, &to->int64s);
-  copy(from.doubles, &to->doubles);
-  copy(from.texts, &to->texts);
 }
 
 // Scores batch after batch and hands the finished rows to `emit`.
@@ -72,26 +60,27 @@ Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const ScanColumns& 
   models::FeatureBatch features;
   std::vector<float> scores;
   int64_t rows = 0;
+  const size_t inputs = columns.inputs.size();
   const auto visit = [&](RowBatch& input, int64_t, int64_t) -> Status {
-    for (size_t c = 0; c < columns.pass_through.size(); ++c) {
-      CopyColumn(input.columns[columns.pass_through[c]], input.rows, &output.columns[c]);
+    for (size_t c = 0; c < columns.copied.columns.size(); ++c) {
+      // The next batch gets this one's room in return.
+      std::swap(input.columns[inputs + c], output.columns[c]);
     }
     // The transform wants exactly its own columns: lend it the first ones.
     model_input.rows = input.rows;
     model_input.columns.assign(
         std::make_move_iterator(input.columns.begin()),
-        std::make_move_iterator(input.columns.begin() +
-                                static_cast<std::ptrdiff_t>(columns.inputs)));
+        std::make_move_iterator(input.columns.begin() + static_cast<std::ptrdiff_t>(inputs)));
     const Status applied = scorer.transform().Apply(model_input, /*with_label=*/false, &features);
     std::move(model_input.columns.begin(), model_input.columns.end(), input.columns.begin());
     RETURN_IF_ERROR(applied);
     RETURN_IF_ERROR(scorer.Score(features, &scores));
-    predictions.Fill(scores, input.rows, &output, columns.pass_through.size());
+    predictions.Fill(scores, input.rows, &output, columns.copied.columns.size());
     output.rows = input.rows;
     rows += static_cast<int64_t>(input.rows);
     return emit(output);
   };
-  RETURN_IF_ERROR(scan.ForEach(columns.columns, visit, std::move(stop)));
+  RETURN_IF_ERROR(scan.ForEach(columns.inputs, columns.copied, visit, std::move(stop)));
   return rows;
 }
 
@@ -110,7 +99,8 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
       PredictionColumns predictions,
       PredictionColumns::Make(plan, trained.model().features().label(), scorer->outputs()));
   ASSIGN_OR_RETURN(const auto scan,
-                   DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));
+                   DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard(),
+                                     /*copies_columns=*/!plan.table().empty()));
   ASSIGN_OR_RETURN(const ScanColumns columns, FindColumns(*scan, *scorer, plan, predictions));
 
   if (plan.table().empty()) {

@@ -338,7 +338,7 @@ Status Binder::BindLabelPlan() {
   const auto vocabulary = bound_.attributes.Texts("model.label_vocabulary");
   if (input.use == LabelUse::kClasses && NeedsClassQuery(statistics)) {
     ASSIGN_OR_RETURN(input.classes,
-                     QueryClasses(bound_.select.text, column.name, seen, kMostClasses, source_));
+                     QueryClasses(bound_.select.text, column, seen, kMostClasses, source_));
     input.classes_known = true;
   }
   models::LabelPlan* label = bound_.features.mutable_label();

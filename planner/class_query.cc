@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <charconv>
+
 #include "catalog/data_source.h"
 #include "catalog/sql_text.h"
 #include "planner/bind_select.h"
@@ -11,20 +13,29 @@ namespace {
 
 class Values final : public catalog::RowReceiver {
  public:
-  Status Header(const Schema& schema) override {
-    type_ = schema.columns.empty() ? DataType::kText : schema.columns[0].type;
-    return OkStatus();
-  }
+  explicit Values(DataType type) : type_(type) {}
+  Status Header(const Schema&) override { return OkStatus(); }
   Status Rows(const RowBatch& batch) override {
     for (size_t row = 0; row < batch.rows; ++row) {
-      values.insert(FormatValue(batch.columns[0].ValueAt(row), type_));
+      values.insert(Format(batch.columns[0].ValueAt(row)));
     }
     return OkStatus();
   }
   std::set<std::string> values;
 
  private:
-  DataType type_ = DataType::kText;
+  // A plain statement shows 2.50 where a training reads 2.5.
+  std::string Format(const Value& value) const {
+    const auto* text = std::get_if<std::string>(&value);
+    double number = 0;
+    if (type_ != DataType::kDouble || text == nullptr ||
+        std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc()) {
+      return FormatValue(value, type_);
+    }
+    return FormatDouble(number);
+  }
+
+  const DataType type_;
 };
 
 // Comparing a row with more values takes longer than finding its own in a hash table.
@@ -46,15 +57,18 @@ std::string Excluding(std::string_view column, const std::set<std::string>& seen
 
 }  // namespace
 
-Result<std::vector<std::string>> QueryClasses(std::string_view select, std::string_view column,
+Result<std::vector<std::string>> QueryClasses(std::string_view select, const ColumnInfo& column,
                                               const std::set<std::string>& seen, size_t limit,
                                               catalog::DataSource& source) {
-  const std::string name = QuoteIdentifier(column);
+  const std::string name = QuoteIdentifier(column.name);
+  // SQLite's numbers in a column of texts are read as its texts of them.
+  const bool mixed = column.type == DataType::kText && source.dialect() == "sqlite";
+  const std::string value = mixed ? fmt::format("CAST({} AS TEXT)", name) : name;
   // The line breaks end a comment that the SELECT may end with.
   const std::string sql = fmt::format(
-      "SELECT DISTINCT {0} FROM (\n{1}\n) AS sluice_labels WHERE {0} IS NOT NULL{2} LIMIT {3}",
-      name, select, Excluding(name, seen), limit + 1);
-  Values found;
+      "SELECT DISTINCT {0} FROM (\n{1}\n) AS sluice_labels WHERE {2} IS NOT NULL{3} LIMIT {4}",
+      value, select, name, Excluding(value, seen), limit + 1);
+  Values found(column.type);
   RETURN_IF_ERROR(source.Read(sql, &found));
   found.values.insert(seen.begin(), seen.end());
   return std::vector<std::string>(found.values.begin(), found.values.end());

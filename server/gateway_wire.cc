@@ -19,35 +19,88 @@ size_t RowBytes(const RowBatch& batch, size_t row) {
   size_t bytes = 0;
   for (const RowBatch::Column& column : batch.columns) {
     bytes += kNumberBytes;
-    if (HoldsTexts(column.type) && column.null[row] == 0) {
+    if (HoldsTexts(column.TypeAt(row)) && column.null[row] == 0) {
       bytes += column.texts[row].size();
     }
   }
   return bytes;
 }
 
-void ColumnToWire(const RowBatch::Column& column, size_t begin, size_t end, v1::Column* wire) {
-  const auto first = column.null.begin() + static_cast<ptrdiff_t>(begin);
-  const auto last = column.null.begin() + static_cast<ptrdiff_t>(end);
-  if (std::any_of(first, last, [](uint8_t null) { return null != 0; })) {
-    wire->mutable_null()->assign(first, last);
+// The lists of a v1::Column that cells need.
+struct Lists {
+  bool integers = false;
+  bool doubles = false;
+  bool texts = false;
+
+  void Need(DataType type) {
+    doubles |= type == DataType::kDouble;
+    texts |= HoldsTexts(type);
+    integers |= type != DataType::kDouble && !HoldsTexts(type);
   }
-  // A NULL cell of a RowBatch holds whatever was there before: send nothing of it.
+};
+
+void ColumnToWire(const RowBatch::Column& column, size_t begin, size_t end, v1::Column* wire) {
+  Lists lists;
+  lists.Need(column.type);
+  bool nulls = false;
+  bool mixed = false;
   for (size_t r = begin; r < end; ++r) {
     const bool null = column.null[r] != 0;
-    if (column.type == DataType::kDouble) {
-      wire->add_doubles(null ? 0 : column.doubles[r]);
-    } else if (HoldsTexts(column.type)) {
-      const std::string_view text = null ? std::string_view() : column.texts[r];
+    nulls |= null;
+    if (!null) {
+      lists.Need(column.TypeAt(r));
+      mixed |= column.TypeAt(r) != column.type;
+      lists.texts |= column.TypeAt(r) == DataType::kDouble && column.HasShownText(r) &&
+                     column.texts[r] != FormatDouble(column.doubles[r]);
+    }
+  }
+  for (size_t r = begin; r < end; ++r) {
+    // A NULL cell of a RowBatch holds whatever was there before: send nothing of it.
+    const bool null = column.null[r] != 0;
+    const DataType type = null ? column.type : column.TypeAt(r);
+    if (nulls) {
+      wire->mutable_null()->push_back(null ? 1 : 0);
+    }
+    if (mixed) {
+      wire->mutable_types()->push_back(static_cast<char>(type));
+    }
+    Lists own;
+    own.Need(type);
+    if (lists.integers) {
+      wire->add_integers(null || !own.integers ? 0 : column.int64s[r]);
+    }
+    if (lists.doubles) {
+      wire->add_doubles(null || !own.doubles ? 0 : column.doubles[r]);
+    }
+    if (lists.texts) {
+      const bool has = !null && (own.texts || (own.doubles && column.HasShownText(r)));
+      const std::string_view text = has ? column.texts[r] : std::string_view();
       wire->add_texts(text.data(), text.size());
-    } else {
-      wire->add_integers(null ? 0 : column.int64s[r]);
     }
   }
 }
 
 Status Malformed(std::string_view what) {
   return Unavailable(fmt::format("the gateway sent {}", what));
+}
+
+// True when every cell of the column is there.
+bool Fits(const v1::Column& wire, DataType header, size_t count) {
+  const auto fits = [count](size_t size) { return size == 0 || size == count; };
+  Lists lists;
+  lists.Need(header);
+  for (const char type : wire.types()) {
+    if (type < v1::BOOLEAN || type > v1::BYTES) {
+      return false;
+    }
+    lists.Need(static_cast<DataType>(type));
+  }
+  const auto integers = static_cast<size_t>(wire.integers_size());
+  const auto doubles = static_cast<size_t>(wire.doubles_size());
+  const auto texts = static_cast<size_t>(wire.texts_size());
+  return fits(wire.null().size()) && fits(wire.types().size()) && fits(integers) && fits(doubles) &&
+         fits(texts) && (!lists.integers || integers == count) &&
+         (!lists.doubles || doubles == count) && (!lists.texts || texts == count);
 }
 
 }  // namespace
@@ -98,13 +151,7 @@ Status RowsFromWire(const v1::Rows& rows, const Schema& schema, RowBatch* batch)
   }
   const auto count = static_cast<size_t>(rows.count());
   for (int c = 0; c < rows.columns_size(); ++c) {
-    const v1::Column& wire = rows.columns(c);
-    const DataType type = schema.columns[static_cast<size_t>(c)].type;
-    const int size = type == DataType::kDouble ? wire.doubles_size()
-                     : HoldsTexts(type)        ? wire.texts_size()
-                                               : wire.integers_size();
-    if (static_cast<size_t>(size) != count ||
-        (!wire.null().empty() && wire.null().size() != count)) {
+    if (!Fits(rows.columns(c), schema.columns[static_cast<size_t>(c)].type, count)) {
       return Malformed("rows that do not fit their header");
     }
   }
@@ -115,9 +162,12 @@ Status RowsFromWire(const v1::Rows& rows, const Schema& schema, RowBatch* batch)
     RowBatch::Column& column = batch->columns[c];
     std::fill(column.null.begin(), column.null.end(), uint8_t{0});
     std::copy(wire.null().begin(), wire.null().end(), column.null.begin());
-    std::copy(wire.integers().begin(), wire.integers().end(), column.int64s.begin());
-    std::copy(wire.doubles().begin(), wire.doubles().end(), column.doubles.begin());
-    std::copy(wire.texts().begin(), wire.texts().end(), column.texts.begin());
+    column.int64s.assign(wire.integers().begin(), wire.integers().end());
+    column.doubles.assign(wire.doubles().begin(), wire.doubles().end());
+    column.texts.assign(wire.texts().begin(), wire.texts().end());
+    for (const char type : wire.types()) {
+      column.types.push_back(static_cast<DataType>(type));
+    }
   }
   return OkStatus();
 }

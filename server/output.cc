@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
+#include <algorithm>
 
 #include "server/table_output.h"
 
@@ -121,16 +121,51 @@ void AppendJsonText(std::string_view text, std::string& json) {
   json += '"';
 }
 
+// -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?
+bool IsJsonNumber(std::string_view text) {
+  const auto skip_digits = [&text] {
+    const size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+    text.remove_prefix(end);
+    return end > 0;
+  };
+  if (text.starts_with('-')) {
+    text.remove_prefix(1);
+  }
+  if (text.starts_with('0')) {
+    text.remove_prefix(1);
+  } else if (!skip_digits()) {
+    return false;
+  }
+  if (text.starts_with('.')) {
+    text.remove_prefix(1);
+    if (!skip_digits()) {
+      return false;
+    }
+  }
+  if (text.starts_with('e') || text.starts_with('E')) {
+    text.remove_prefix(1);
+    if (text.starts_with('+') || text.starts_with('-')) {
+      text.remove_prefix(1);
+    }
+    if (!skip_digits()) {
+      return false;
+    }
+  }
+  return text.empty();
+}
+
 class JsonPrinter final : public BufferedPrinter {
  public:
   using BufferedPrinter::BufferedPrinter;
 
   Status Header(const Schema& schema) override {
     keys_.clear();
+    numbers_.clear();
     for (const ColumnInfo& column : schema.columns) {
       std::string key;
       AppendJsonText(column.name, key);
       keys_.push_back(key + ": ");
+      numbers_.push_back(HoldsNumbers(column));
     }
     return OkStatus();
   }
@@ -141,7 +176,7 @@ class JsonPrinter final : public BufferedPrinter {
       for (size_t c = 0; c < batch.columns.size(); ++c) {
         text_ += c == 0 ? "" : ", ";
         text_ += keys_[c];
-        AppendCell(batch.columns[c], r);
+        AppendCell(batch.columns[c], r, numbers_[c]);
       }
       text_ += "}\n";
       RETURN_IF_ERROR(FlushWhenFull());
@@ -150,19 +185,28 @@ class JsonPrinter final : public BufferedPrinter {
   }
 
  private:
-  void AppendCell(const RowBatch::Column& column, size_t row) {
+  // `number`: of a column that holds numbers, maybe as text.
+  void AppendCell(const RowBatch::Column& column, size_t row, bool number) {
     if (column.null[row] != 0) {
       text_ += "null";
-    } else if (column.type == DataType::kBool) {
+      return;
+    }
+    const DataType type = column.TypeAt(row);
+    if (type == DataType::kBool) {
       text_ += column.int64s[row] != 0 ? "true" : "false";
-    } else if (column.type == DataType::kInt64 ||
-               (column.type == DataType::kDouble && std::isfinite(column.doubles[row]))) {
-      text_ += CellText(column, row);
+      return;
+    }
+    const std::string text = CellText(column, row);
+    number = type == DataType::kInt64 || type == DataType::kDouble ||
+             (type == DataType::kText && number);
+    if (number && IsJsonNumber(text)) {
+      text_ += text;
     } else {
-      AppendJsonText(CellText(column, row), text_);
+      AppendJsonText(text, text_);
     }
   }
   std::vector<std::string> keys_;
+  std::vector<bool> numbers_;
 };
 
 }  // namespace
@@ -192,15 +236,25 @@ std::unique_ptr<RowPrinter> RowPrinter::Make(OutputFormat format, Write write) {
   return std::make_unique<TablePrinter>(std::move(write));
 }
 
+bool HoldsNumbers(const ColumnInfo& column) {
+  return column.type == DataType::kInt64 || column.type == DataType::kDouble ||
+         (column.type == DataType::kText && column.database_type.starts_with("numeric") &&
+          !column.database_type.ends_with("]"));
+}
+
 std::string CellText(const RowBatch::Column& column, size_t row) {
-  if (column.type == DataType::kBytes && column.null[row] == 0) {
+  const DataType type = column.TypeAt(row);
+  if (type == DataType::kDouble && column.null[row] == 0 && column.HasShownText(row)) {
+    return std::string(column.texts[row]);
+  }
+  if (type == DataType::kBytes && column.null[row] == 0) {
     std::string text = "\\x";
     for (const char byte : column.texts[row]) {
       text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
     }
     return text;
   }
-  return FormatValue(column.ValueAt(row), column.type);
+  return FormatValue(column.ValueAt(row), type);
 }
 
 }  // namespace sluice::server

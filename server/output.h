@@ -14,7 +14,9 @@ namespace sluice::server {
 enum class OutputFormat {
   kTable,  // aligned columns, numbers to the right, NULL empty, "(3 rows)" below
   kCsv,    // RFC 4180 with a header; NULL is empty, an empty text is ""
-  kJson,   // one object per line; numbers unquoted, NULL null, NaN and infinities as text
+  // One object per line. Numbers are unquoted, numerics with every digit; NULL is null, and NaN and
+  // infinities are text, as whatever else the database has.
+  kJson,
 };
 
 // "table", "csv", "json"; nullopt for anything else.
@@ -33,7 +35,10 @@ class RowPrinter {
   virtual Status Finish() = 0;
 };
 
-// A cell as CSV and table show it: FormatValue, bytes as \x and hexadecimal digits.
+// True for columns of numbers, numerics (which arrive as text) among them.
+bool HoldsNumbers(const ColumnInfo& column);
+// A cell as CSV and table show it: what the database wrote, else FormatValue; bytes as \x and
+// hexadecimal digits.
 std::string CellText(const RowBatch::Column& column, size_t row);
 
 }  // namespace sluice::server

@@ -28,7 +28,7 @@ void PackCell(const RowBatch::Column& column, size_t row, google::protobuf::Any*
     any->PackFrom(proto::Row::Null());
     return;
   }
-  switch (column.type) {
+  switch (column.TypeAt(row)) {
     case DataType::kBool: {
       google::protobuf::BoolValue value;
       value.set_value(column.int64s[row] != 0);

@@ -9,6 +9,8 @@ namespace {
 
 // Rows held back to find the widths: a screen or a few, whatever the size of the result.
 constexpr size_t kPageRows = 1'000;
+// Fewer when they are so large together that no screen holds them.
+constexpr size_t kPageBytes = 1 << 20;
 
 bool IsWide(uint32_t c) {
   struct Range {
@@ -20,10 +22,6 @@ bool IsWide(uint32_t c) {
                                     {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}};
   return std::any_of(std::begin(kWide), std::end(kWide),
                      [c](const Range& range) { return c >= range.first && c <= range.last; });
-}
-
-bool AlignsRight(DataType type) {
-  return type == DataType::kInt64 || type == DataType::kDouble;
 }
 
 }  // namespace
@@ -67,6 +65,7 @@ Status TablePrinter::Header(const Schema& schema) {
   schema_ = schema;
   widths_.clear();
   page_.clear();
+  page_bytes_ = 0;
   rows_ = 0;
   header_printed_ = false;
   for (const ColumnInfo& column : schema.columns) {
@@ -82,10 +81,11 @@ Status TablePrinter::Rows(const RowBatch& batch) {
     for (size_t c = 0; c < batch.columns.size(); ++c) {
       cells.push_back(Printable(CellText(batch.columns[c], r)));
       widths_[c] = std::max(widths_[c], DisplayWidth(cells.back()));
+      page_bytes_ += cells.back().size();
     }
     page_.push_back(std::move(cells));
     ++rows_;
-    if (page_.size() == kPageRows) {
+    if (page_.size() == kPageRows || page_bytes_ >= kPageBytes) {
       RETURN_IF_ERROR(PrintPage());
     }
   }
@@ -115,6 +115,7 @@ Status TablePrinter::PrintPage() {
     AppendLine(cells, false, text);
   }
   page_.clear();
+  page_bytes_ = 0;
   return write_(text);
 }
 
@@ -126,7 +127,7 @@ void TablePrinter::AppendLine(const std::vector<std::string>& cells, bool centre
     size_t left = 0;
     if (centred) {
       left = space / 2;
-    } else if (AlignsRight(schema_.columns[c].type)) {
+    } else if (HoldsNumbers(schema_.columns[c])) {
       left = space;
     }
     line +=

@@ -24,6 +24,7 @@ class TablePrinter final : public RowPrinter {
   Schema schema_;
   std::vector<size_t> widths_;
   std::vector<std::vector<std::string>> page_;
+  size_t page_bytes_ = 0;
   size_t rows_ = 0;
   bool header_printed_ = false;
 };

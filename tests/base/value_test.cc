@@ -30,6 +30,14 @@ TEST(FormatTimestamp, HandlesTimesBefore1970) {
   EXPECT_EQ(FormatTimestamp(951782400000000), "2000-02-29 00:00:00");
 }
 
+TEST(FormatTimestamp, HandlesEveryNumber) {
+  EXPECT_EQ(FormatTimestamp(std::numeric_limits<int64_t>::max()), "294247-01-10 04:00:54.775807");
+  EXPECT_EQ(FormatTimestamp(std::numeric_limits<int64_t>::min()),
+            "290309-12-21 19:59:05.224192 BC");
+  EXPECT_EQ(FormatTimestamp(-62'135'596'800'000'000), "0001-01-01 00:00:00");
+  EXPECT_EQ(FormatTimestamp(-62'135'596'800'000'001), "0001-12-31 23:59:59.999999 BC");
+}
+
 TEST(Schema, FindsExactlyThenIgnoringCaseUnlessAmbiguous) {
   const Schema schema{
       {{"Age", DataType::kInt64, ""}, {"age", DataType::kInt64, ""}, {"Sex", DataType::kText, ""}}};

@@ -27,13 +27,13 @@ class PostgresTest : public BothDatabases {
  protected:
   // Reads with one of the two ways in which rows arrive.
   Texts ReadWith(Result<std::unique_ptr<RowStream>> (*open)(PostgresConnection&, std::string_view,
-                                                            Schema),
+                                                            Schema, size_t),
                  std::string_view sql) {
     const auto connection = PostgresConnection::Connect({url(), ""});
     EXPECT_TRUE(connection.ok());
     const auto schema = DescribePostgresSelect(**connection, sql);
     EXPECT_TRUE(schema.ok()) << schema.status().ToString();
-    const auto stream = open(**connection, sql, *schema);
+    const auto stream = open(**connection, sql, *schema, schema->columns.size());
     EXPECT_TRUE(stream.ok());
     Texts texts;
     RowBatch batch;
@@ -84,6 +84,44 @@ TEST_P(PostgresTest, EveryTypeBothWays) {
                           "1 day", ::testing::_, ::testing::_, "NULL", "NULL"));
 }
 
+// What the session shows dates and bytes as is no business of who decodes them.
+TEST_P(PostgresTest, SettingsDoNotChangeWhatIsDecoded) {
+  constexpr std::string_view kSelect =
+      "SELECT TIMESTAMP '2024-02-29 01:02:03' AS a, DATE '2024-02-29' AS b,"
+      " TIMESTAMPTZ '2024-02-29 00:00:00+00' AS c, '\\x61ff'::bytea AS d";
+  for (const auto open : {OpenPostgresStream, OpenLibpqStream}) {
+    const auto connection = PostgresConnection::Connect({url(), ""});
+    ASSERT_TRUE(connection.ok());
+    ASSERT_TRUE((*connection)
+                    ->Run("SET DateStyle = 'German'; SET TimeZone = 'Asia/Kathmandu';"
+                          " SET bytea_output = escape; BEGIN")
+                    .ok());
+    const auto schema = DescribePostgresSelect(**connection, kSelect);
+    ASSERT_TRUE(schema.ok());
+    const auto stream = open(**connection, kSelect, *schema, schema->columns.size());
+    ASSERT_TRUE(stream.ok());
+    RowBatch batch;
+    ASSERT_TRUE((*stream)->Next(1, &batch).ok());
+    Texts texts;
+    Append(batch, *schema, &texts);
+    EXPECT_THAT(texts[0], ElementsAre("2024-02-29 01:02:03", "2024-02-29 00:00:00",
+                                      "2024-02-29 00:00:00", "a\xFF"));
+  }
+}
+
+// A model knows neither of them.
+TEST_P(PostgresTest, TimesOutOfReachAreNullBothWays) {
+  constexpr std::string_view kSelect =
+      "SELECT 'infinity'::date AS a, DATE '5874897-12-31' AS b, '-infinity'::timestamptz AS c,"
+      " TIMESTAMP '294276-12-31' AS d, DATE '4713-01-01 BC' AS e, TIMESTAMP '294246-12-31' AS f";
+  for (const auto open : {OpenPostgresStream, OpenLibpqStream}) {
+    const Texts rows = ReadWith(open, kSelect);
+    ASSERT_EQ(rows.size(), 1U);
+    EXPECT_THAT(rows[0], ElementsAre("NULL", "NULL", "NULL", "NULL", "4713-01-01 00:00:00 BC",
+                                     "294246-12-31 00:00:00"));
+  }
+}
+
 TEST_P(PostgresTest, LeavingEitherStreamFreesTheConnection) {
   for (const auto open : {OpenPostgresStream, OpenLibpqStream}) {
     const auto connection = PostgresConnection::Connect({url(), ""});
@@ -91,7 +129,7 @@ TEST_P(PostgresTest, LeavingEitherStreamFreesTheConnection) {
     const Schema schema = {{{"i", DataType::kInt64, "bigint"}}};
     {
       const auto stream =
-          open(**connection, "SELECT i FROM generate_series(1::bigint, 300000) i", schema);
+          open(**connection, "SELECT i FROM generate_series(1::bigint, 300000) i", schema, 1);
       ASSERT_TRUE(stream.ok());
       RowBatch batch;
       ASSERT_TRUE((*stream)->Next(100, &batch).ok());
@@ -110,7 +148,7 @@ TEST_P(PostgresTest, AReadAnswersToBothWaysOfFailing) {
     ASSERT_TRUE(connection.ok());
     const Schema schema = {{{"i", DataType::kInt64, "integer"}}};
     const auto stream =
-        open(**connection, "SELECT 1 / (i - 500) FROM generate_series(1, 1000) i", schema);
+        open(**connection, "SELECT 1 / (i - 500) FROM generate_series(1, 1000) i", schema, 1);
     ASSERT_TRUE(stream.ok());
     RowBatch batch;
     Status status = (*stream)->Next(100, &batch);

@@ -29,9 +29,20 @@ TEST(TimestampText, OtherTexts) {
   }
 }
 
+TEST(TimestampText, FarAwayTimes) {
+  EXPECT_EQ(ParseTimestamp("294247-01-10 04:00:54.775806"), INT64_MAX - 1);
+  EXPECT_EQ(ParseTimestamp("40000-02-29"), 1'200'115'958'400 * kSecond);
+  EXPECT_EQ(ParseTimestamp("294247-01-11"), kTimestampInfinity);
+  EXPECT_EQ(ParseTimestamp("5874897-12-31"), kTimestampInfinity);
+  EXPECT_EQ(ParseTimestamp("290310-01-01 BC"), kTimestampMinusInfinity);
+  EXPECT_EQ(ParseTimestamp("4714-11-24 00:00:00 BC"), -210'866'803'200 * kSecond);
+  EXPECT_FALSE(ParseTimestamp("40001-02-29").has_value());
+}
+
 TEST(TimestampText, LiteralsComeBack) {
-  for (const int64_t micros : {int64_t{0}, int64_t{1'700'000'000'123'456}, -kSecond,
-                               kTimestampInfinity, kTimestampMinusInfinity}) {
+  for (const int64_t micros :
+       {int64_t{0}, int64_t{1'700'000'000'123'456}, -kSecond, kTimestampInfinity,
+        kTimestampMinusInfinity, INT64_MAX - 1, INT64_MIN + 1, -62'135'596'800'000'001}) {
     EXPECT_EQ(ParseTimestamp(TimestampLiteral(micros)), micros);
   }
 }

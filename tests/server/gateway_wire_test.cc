@@ -2,6 +2,7 @@
 
 #include "executor/result_rows.h"
 #include "server/gateway_wire_internal.h"
+#include "server/output.h"
 
 namespace sluice::server {
 namespace {
@@ -40,6 +41,55 @@ TEST(GatewayWire, RowsOfEveryTypeComeBackAsTheyWere) {
   });
   EXPECT_TRUE(status.ok()) << status.ToString();
   EXPECT_EQ(messages, 1);
+}
+
+TEST(GatewayWire, CellsOfOtherTypesAndTextsOfNumbersComeBackToo) {
+  const Schema schema{{{"n", DataType::kInt64, "INTEGER"},
+                       {"f", DataType::kDouble, "real"},
+                       {"same", DataType::kDouble, "double precision"}}};
+  RowBatch sent;
+  sent.Reset(schema, 3);
+  sent.rows = 3;
+  RowBatch::Column& mixed = sent.columns[0];
+  mixed.types = {DataType::kInt64, DataType::kText, DataType::kDouble};
+  mixed.int64s = {7, -1, -1};
+  mixed.doubles = {-1, -1, 2.5};
+  mixed.texts = {"stale", "late", ""};
+  sent.columns[1].doubles = {1e6, 0.5, 0};
+  sent.columns[1].texts = {"1e+06", "0.5", "stale"};
+  sent.columns[1].null = {0, 0, 1};
+  sent.columns[2].doubles = {0.1, 0.5, 2};
+  sent.columns[2].texts = {"0.1", "0.5", "2"};
+  const Status status = RowsToWire(sent, [&](const v1::Rows& wire) -> Status {
+    EXPECT_EQ(wire.columns(0).types().size(), 3U);
+    EXPECT_TRUE(wire.columns(1).types().empty());
+    EXPECT_EQ(wire.columns(2).texts_size(), 0) << "what everybody would write is not sent";
+    RowBatch batch;
+    RETURN_IF_ERROR(RowsFromWire(wire, schema, &batch));
+    EXPECT_EQ(CellText(batch.columns[0], 0), "7");
+    EXPECT_EQ(CellText(batch.columns[0], 1), "late");
+    EXPECT_EQ(CellText(batch.columns[0], 2), "2.5");
+    EXPECT_EQ(CellText(batch.columns[1], 0), "1e+06");
+    EXPECT_EQ(CellText(batch.columns[1], 1), "0.5");
+    EXPECT_EQ(CellText(batch.columns[1], 2), "");
+    EXPECT_EQ(batch.columns[1].doubles[0], 1e6);
+    EXPECT_EQ(CellText(batch.columns[2], 2), "2");
+    // What a hostile gateway could send.
+    RowBatch other;
+    for (const std::string types : {"\x04", "\x01\x01\x09", "\x01\x01\xFF"}) {
+      v1::Rows wrong = wire;
+      wrong.mutable_columns(0)->set_types(types);
+      EXPECT_FALSE(RowsFromWire(wrong, schema, &other).ok());
+    }
+    v1::Rows wrong = wire;
+    wrong.mutable_columns(0)->clear_texts();
+    EXPECT_FALSE(RowsFromWire(wrong, schema, &other).ok());
+    wrong = wire;
+    wrong.mutable_columns(1)->mutable_texts()->RemoveLast();
+    EXPECT_FALSE(RowsFromWire(wrong, schema, &other).ok());
+    return OkStatus();
+  });
+  EXPECT_TRUE(status.ok()) << status.ToString();
 }
 
 TEST(GatewayWire, LongRowsAreCutIntoMessagesBelowEveryLimit) {

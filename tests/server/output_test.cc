@@ -62,6 +62,33 @@ TEST(Output, JsonIsOneObjectPerLine) {
             "{\"name\": \"\", \"n\": 0, \"x\": 1e+300, \"ok\": true}\n");
 }
 
+TEST(Output, JsonNumbersKeepEveryDigit) {
+  executor::ResultRows rows(Schema{{{"n", DataType::kText, "numeric(22,2)"},
+                                    {"l", DataType::kText, "numeric[]"},
+                                    {"t", DataType::kText, "text"}}});
+  rows.Add({std::string("12345678901234567891.12"), std::string("{1}"), std::string("1")});
+  rows.Add({std::string("-0.50"), Value(), Value()});
+  rows.Add({std::string("NaN"), Value(), Value()});
+  rows.Add({std::string("-Infinity"), Value(), Value()});
+  EXPECT_EQ(Print(OutputFormat::kJson, rows),
+            "{\"n\": 12345678901234567891.12, \"l\": \"{1}\", \"t\": \"1\"}\n"
+            "{\"n\": -0.50, \"l\": null, \"t\": null}\n"
+            "{\"n\": \"NaN\", \"l\": null, \"t\": null}\n"
+            "{\"n\": \"-Infinity\", \"l\": null, \"t\": null}\n");
+}
+
+TEST(Output, JsonHasNoBareWordsAndNoLooseNumbers) {
+  executor::ResultRows rows(Schema{{{"n", DataType::kText, "numeric"}}});
+  const std::vector<std::string> texts = {"01",  "1.", ".5", "+1",  "1e",
+                                          "1e+", "-",  "",   "0x1", "1 "};
+  std::string expected;
+  for (const std::string& text : texts) {
+    rows.Add({text});
+    expected += "{\"n\": \"" + text + "\"}\n";
+  }
+  EXPECT_EQ(Print(OutputFormat::kJson, rows), expected);
+}
+
 TEST(Output, JsonReplacesWhatIsNotUtf8) {
   executor::ResultRows rows(
       Schema{{{"t", DataType::kText, "text"}, {"b", DataType::kBytes, "bytea"}}});

@@ -127,7 +127,8 @@ class MemorySource final : public catalog::DataSource {
    public:
     explicit Reader(MemorySource& source) : source_(source) {}
     Result<std::unique_ptr<catalog::RowStream>> Read(const catalog::ShardRange& shard,
-                                                     const std::vector<size_t>& columns) override {
+                                                     const std::vector<size_t>& columns,
+                                                     const catalog::CopiedColumns&) override {
       return std::unique_ptr<catalog::RowStream>(
           std::make_unique<Stream>(source_, shard.begin(), shard.end(), columns));
     }

@@ -13,6 +13,7 @@
 
 #include "catalog/data_source.h"
 #include "executor/executor.h"
+#include "server/output.h"
 #include "server/sample.h"
 #include "server/session.h"
 #include "server/statement.h"
@@ -40,7 +41,7 @@ class TextSink final : public executor::ResultSink {
         // Of rows like "job|seconds|0.1" the name is a cell.
         const std::string& name = c == 2 && names[0] == "section" ? cells[1] : names[c];
         cells.push_back(null ? "NULL" : CellOf(column, r, name));
-        values.push_back(!null && IsNumeric(column.type) ? column.NumberAt(r) : std::nan(""));
+        values.push_back(!null && IsNumeric(column.TypeAt(r)) ? column.NumberAt(r) : std::nan(""));
       }
       rows.push_back(Join(cells));
       numbers.push_back(values);
@@ -76,7 +77,7 @@ class TextSink final : public executor::ResultSink {
     if (std::find(kVaries.begin(), kVaries.end(), name) != kVaries.end()) {
       return "<" + name + ">";
     }
-    return Masked(FormatValue(column.ValueAt(row), column.type));
+    return Masked(server::CellText(column, row));
   }
   static std::string Masked(std::string text) {
     static const std::regex time(R"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?)");

@@ -1,0 +1,143 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/catalog/both_databases.h"
+
+namespace sluice::catalog {
+
+// Rows as people see them, and rows that are copied from a SELECT into a table as PREDICT does.
+class CopyTest : public BothDatabases {
+ protected:
+  struct Shown {
+    Schema schema;
+    Texts cells;
+    size_t batches = 0;
+    size_t most_bytes = 0;  // of the texts of one batch
+  };
+
+  static std::string CellText(const RowBatch::Column& column, size_t row) {
+    if (column.null[row] != 0) {
+      return "NULL";
+    }
+    const DataType type = column.TypeAt(row);
+    if (type == DataType::kDouble && column.HasShownText(row)) {
+      return std::string(column.texts[row]);
+    }
+    if (type == DataType::kBytes) {
+      std::string text = "\\x";
+      for (const char c : column.texts[row]) {
+        text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+      }
+      return text;
+    }
+    return FormatValue(column.ValueAt(row), type);
+  }
+
+  static void Add(const RowBatch& batch, Shown* shown) {
+    ++shown->batches;
+    size_t bytes = 0;
+    for (size_t row = 0; row < batch.rows; ++row) {
+      std::vector<std::string>& cells = shown->cells.emplace_back();
+      for (const RowBatch::Column& column : batch.columns) {
+        cells.push_back(CellText(column, row));
+        bytes += cells.back().size();
+      }
+    }
+    shown->most_bytes = std::max(shown->most_bytes, bytes);
+  }
+
+  // A plain statement.
+  Shown Show(std::string_view sql) {
+    class Receiver final : public RowReceiver {
+     public:
+      Status Header(const Schema& schema) override {
+        shown.schema = schema;
+        return OkStatus();
+      }
+      Status Rows(const RowBatch& batch) override {
+        Add(batch, &shown);
+        return OkStatus();
+      }
+      Shown shown;
+    };
+    Receiver receiver;
+    const auto done = source().Execute(sql, &receiver, {});
+    EXPECT_TRUE(done.ok()) << sql << "\n" << done.status().ToString();
+    return receiver.shown;
+  }
+
+  // All columns of a SELECT, passed through; calls `take` with every batch.
+  static Status ReadCopies(DataSource& source, std::string_view select,
+                           CopiedColumns::Purpose purpose,
+                           const std::function<Status(const Schema&)>& begin,
+                           const std::function<Status(const RowBatch&)>& take) {
+    DatasetOptions options;
+    options.copies_columns = true;
+    options.rows_per_shard = 2;
+    ASSIGN_OR_RETURN(const auto dataset, source.OpenDataset(select, options));
+    const DatasetSpec& spec = dataset->spec();
+    Schema schema;
+    CopiedColumns copied;
+    copied.purpose = purpose;
+    for (int i = 0; i < spec.columns_size(); ++i) {
+      const ColumnDescription& column = spec.columns(i);
+      schema.columns.push_back({column.name(), static_cast<DataType>(column.type()),
+                                column.database_type(), column.declaration()});
+      copied.columns.push_back(static_cast<size_t>(i));
+    }
+    RETURN_IF_ERROR(begin(schema));
+    ASSIGN_OR_RETURN(const auto reader, source.OpenReader(spec));
+    for (int shard = 0; shard < spec.shards_size(); ++shard) {
+      ASSIGN_OR_RETURN(const auto stream, reader->Read(spec.shards(shard), {}, copied));
+      RowBatch batch;
+      do {
+        RETURN_IF_ERROR(stream->Next(1'000, &batch));
+        RETURN_IF_ERROR(take(batch));
+      } while (batch.rows > 0);
+    }
+    return OkStatus();
+  }
+
+  Shown ReadCopied(std::string_view select, CopiedColumns::Purpose purpose) {
+    Shown shown;
+    const Status status = ReadCopies(
+        source(), select, purpose,
+        [&](const Schema& schema) {
+          shown.schema = schema;
+          return OkStatus();
+        },
+        [&](const RowBatch& batch) {
+          Add(batch, &shown);
+          return OkStatus();
+        });
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return shown;
+  }
+
+  Status TryCopy(std::string_view select, const std::string& table, DataSource* from = nullptr) {
+    DataSource& source = from == nullptr ? this->source() : *from;
+    std::unique_ptr<TableWriter> writer;
+    RETURN_IF_ERROR(ReadCopies(
+        source, select, CopiedColumns::Purpose::kWrite,
+        [&](const Schema& schema) -> Status {
+          ASSIGN_OR_RETURN(writer, source.CreateTable(table, schema));
+          return OkStatus();
+        },
+        [&](const RowBatch& batch) { return writer->Write(batch); }));
+    return writer->Commit();
+  }
+
+  void CopyInto(std::string_view select, const std::string& table, DataSource* from = nullptr) {
+    const Status copied = TryCopy(select, table, from);
+    ASSERT_TRUE(copied.ok()) << copied.ToString();
+  }
+};
+
+}  // namespace sluice::catalog
