@@ -25,10 +25,11 @@ class ClockedSource final : public catalog::DataSource {
                                          std::stop_token stop) override {
     return Clocked([&] { return source_.Execute(sql, receiver, stop); });
   }
+  std::string Fold(std::string_view name) const override { return source_.Fold(name); }
   Result<Schema> Describe(std::string_view select) override {
     return Clocked([&] { return source_.Describe(select); });
   }
-  Result<std::vector<std::string>> SourceTables(std::string_view select) override {
+  Result<std::vector<catalog::TableName>> SourceTables(std::string_view select) override {
     return Clocked([&] { return source_.SourceTables(select); });
   }
   Result<catalog::SelectStatistics> Statistics(std::string_view select, const Schema& schema,
@@ -47,14 +48,20 @@ class ClockedSource final : public catalog::DataSource {
       const catalog::DatasetSpec& spec) override {
     return Clocked([&] { return source_.OpenReader(spec); });
   }
-  Result<std::optional<std::string>> ResolveTable(std::string_view table) override {
+  Result<std::optional<catalog::TableName>> ResolveTable(
+      const catalog::TableName& table) override {
     return Clocked([&] { return source_.ResolveTable(table); });
   }
-  Result<std::unique_ptr<catalog::TableWriter>> CreateTable(std::string_view table,
-                                                            const Schema& schema) override {
-    return Clocked([&] { return source_.CreateTable(table, schema); });
+  Result<catalog::ResultPlan> PlanResultTable(const catalog::ResultTable& table,
+                                              const Schema* columns) override {
+    return Clocked([&] { return source_.PlanResultTable(table, columns); });
   }
-  Status AppendRows(std::string_view table, const Schema& schema, const RowBatch& batch) override {
+  Result<std::unique_ptr<catalog::TableWriter>> OpenWriter(const catalog::ResultTable& table,
+                                                           const Schema& schema) override {
+    return Clocked([&] { return source_.OpenWriter(table, schema); });
+  }
+  Status AppendRows(const catalog::TableName& table, const Schema& schema,
+                    const RowBatch& batch) override {
     return Clocked([&] { return source_.AppendRows(table, schema, batch); });
   }
   catalog::ModelStore& models() override { return source_.models(); }

@@ -80,7 +80,7 @@ class Bench {
     ASSIGN_OR_RETURN(bench->source_, catalog::OpenDataSource(options.source));
     ASSIGN_OR_RETURN(const auto generator, server::MakeSample("census", 1));
     for (const int64_t rows : {kRows, kFewRows}) {
-      RETURN_IF_ERROR(server::WriteSample(*generator, rows, fmt::format("census_{}", rows),
+      RETURN_IF_ERROR(server::WriteSample(*generator, rows, {"", fmt::format("census_{}", rows)},
                                           *bench->source_, [](int64_t) {}, {})
                           .status());
     }

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::string_view kTables[] = {"models",    "model_versions", "model_chunks",
                                         "jobs",      "job_events",     "job_metrics",
-                                        "job_terms", "job_journal",    "job_runners"};
+                                        "job_terms", "job_journal",    "job_runners",
+                                        "result_tables"};
 
 // {id}, {bytes}, {json}, {real} and {stamp:column} are spelled differently by the two databases.
 // The generated time columns are for people and dashboards; the stores read the microseconds.
@@ -59,6 +60,13 @@ constexpr std::string_view kDefinitions[] = {
      " pid bigint NOT NULL, started bigint NOT NULL, seen_micros bigint NOT NULL)"),
 };
 
+// Which tables Sluice wrote: see result_table.h.
+constexpr std::string_view kResultTables =
+    "CREATE TABLE IF NOT EXISTS {result_tables} (schema_name text NOT NULL,"
+    " table_name text NOT NULL, identity text NOT NULL, columns text NOT NULL,"
+    " statement_kind text NOT NULL, job bigint NOT NULL, written_micros bigint NOT NULL,"
+    " written {stamp:written_micros}, PRIMARY KEY (schema_name, table_name))";
+
 // Any number; everybody who creates the tables takes the same lock.
 constexpr std::string_view kCreationLock = "SELECT pg_advisory_xact_lock(736811223)";
 
@@ -83,7 +91,7 @@ std::string Definition(std::string_view definition, bool postgres) {
     ReplaceAll(&sql, fmt::format("{{{}:index}}", table),
                postgres ? fmt::format("{}_by_job", table) : fmt::format("sluice_{}_by_job", table));
   }
-  for (const std::string_view column : {"created_micros", "started_micros", "micros"}) {
+  for (const std::string_view column : {"created_micros", "started_micros", "written_micros", "micros"}) {
     ReplaceAll(
         &sql, fmt::format("{{stamp:{}}}", column),
         postgres
@@ -106,21 +114,27 @@ std::string CatalogTables::Resolve(std::string_view sql) const {
   return text;
 }
 
+Result<bool> CatalogTables::HasTable(SqlSession& session, std::string_view table) {
+  const std::string query =
+      database_.dialect() == Dialect::kPostgres
+          ? fmt::format("SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid ="
+                        " c.relnamespace WHERE n.nspname = 'sluice' AND c.relname = '{}'",
+                        table)
+          : fmt::format("SELECT count(*) FROM sqlite_schema WHERE name = 'sluice_{}'", table);
+  ASSIGN_OR_RETURN(const SqlRows rows, session.Query(query, {}));
+  return IntegerCell(rows.at(0).at(0)) > 0;
+}
+
 Result<bool> CatalogTables::Exist(SqlSession& session) {
   if (exist_) {
     return true;
   }
-  // The table that is made last.
-  const std::string_view query =
-      database_.dialect() == Dialect::kPostgres
-          ? "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-            " WHERE n.nspname = 'sluice' AND c.relname = 'job_runners'"
-          : "SELECT count(*) FROM sqlite_schema WHERE name = 'sluice_job_runners'";
-  ASSIGN_OR_RETURN(const SqlRows rows, session.Query(query, {}));
-  if (IntegerCell(rows.at(0).at(0)) > 0) {
+  // The last of those that models and jobs need.
+  ASSIGN_OR_RETURN(const bool exist, HasTable(session, "job_runners"));
+  if (exist) {
     exist_ = true;
   }
-  return exist_.load();
+  return exist;
 }
 
 Status CatalogTables::Create(SqlSession& session) {
@@ -128,6 +142,29 @@ Status CatalogTables::Create(SqlSession& session) {
   if (exist) {
     return OkStatus();
   }
+  std::vector<std::string_view> definitions(std::begin(kDefinitions), std::end(kDefinitions));
+  definitions.push_back(kResultTables);
+  RETURN_IF_ERROR(CreateAll(session, definitions));
+  exist_ = true;
+  return OkStatus();
+}
+
+Result<bool> CatalogTables::ResultTablesExist(SqlSession& session) {
+  return HasTable(session, "result_tables");
+}
+
+Status CatalogTables::CreateResultTables(SqlSession& session) {
+  RETURN_IF_ERROR(Create(session));
+  ASSIGN_OR_RETURN(const bool exist, ResultTablesExist(session));
+  if (exist) {
+    return OkStatus();
+  }
+  return CreateAll(session, {kResultTables})
+      .Because("which tables Sluice wrote is recorded in schema sluice");
+}
+
+Status CatalogTables::CreateAll(SqlSession& session,
+                                const std::vector<std::string_view>& definitions) {
   const bool postgres = database_.dialect() == Dialect::kPostgres;
   ASSIGN_OR_RETURN(const auto transaction,
                    SqlTransaction::Begin(session, database_.dialect(), true));
@@ -146,12 +183,10 @@ Status CatalogTables::Create(SqlSession& session) {
       }
     }
   }
-  for (const std::string_view definition : kDefinitions) {
+  for (const std::string_view definition : definitions) {
     RETURN_IF_ERROR(session.Query(Resolve(Definition(definition, postgres)), {}).status());
   }
-  RETURN_IF_ERROR(transaction->Commit());
-  exist_ = true;
-  return OkStatus();
+  return transaction->Commit();
 }
 
 }  // namespace sluice::catalog

@@ -22,6 +22,10 @@ Status DataSource::CheckNoTransaction() {
   return OkStatus();
 }
 
+Status DataSource::DescribeCopies(std::string_view /*select*/, Schema* /*schema*/) {
+  return OkStatus();
+}
+
 Status DataSource::Read(std::string_view select, RowReceiver* receiver) {
   return Execute(select, receiver, std::stop_token()).status();
 }

@@ -11,6 +11,7 @@
 
 #include "base/row_batch.h"
 #include "base/status.h"
+#include "catalog/result_table.h"
 
 // The door to a database: everything that the rest of the house knows about one. PostgreSQL and
 // SQLite stand behind it; nothing outside catalog/ knows which.
@@ -61,7 +62,6 @@ struct DatasetOptions {
   int64_t rows_per_shard = 10'000;
   bool many_processes =
       false;  // other processes will read it: stage where a snapshot cannot be shared
-  bool copies_columns = false;  // for a result table: ColumnInfo::declaration is wanted
 };
 
 // A batch ends with the row that makes it this large, however few rows it has: a thousand rows with
@@ -116,15 +116,17 @@ class Dataset {
   virtual Result<int64_t> CountRows() = 0;
 };
 
-// Writes a result table. Rows go to a staging table; Commit swaps it in under the final name in one
-// transaction; a writer that is destroyed without Commit leaves nothing behind.
+// Writes a result table. Rows go to a staging table; Commit brings them into the result table in
+// one transaction, so that others see the old rows or the new ones, never none; a writer that is
+// destroyed without Commit leaves nothing behind.
 // Thread-safe: several threads may write different parts.
 class TableWriter {
  public:
   virtual ~TableWriter() = default;
   // `batch` has the columns of the schema the writer was made with.
   virtual Status Write(const RowBatch& batch) = 0;
-  virtual Status Commit() = 0;
+  // `stop` ends it within a second, with nothing changed (57014).
+  virtual Status Commit(std::stop_token stop) = 0;
 };
 
 // Receives the rows of a plain statement, in batches of at most about kBatchBytes. Cells are what
@@ -178,12 +180,18 @@ class DataSource {
   // 25001 or 25P02 while the session is inside a transaction.
   virtual Status CheckNoTransaction();
 
+  // A name that was written without quotes, as the database reads it: PostgreSQL in lower case.
+  virtual std::string Fold(std::string_view name) const = 0;
+
   // The columns of a SELECT, without running it. Errors carry the database's SQLSTATE and, where it
   // names a position, a span relative to `select`.
   virtual Result<Schema> Describe(std::string_view select) = 0;
-  // Tables a SELECT reads from, as the database names them ("public.t"); for `the result table is
-  // also the source`.
-  virtual Result<std::vector<std::string>> SourceTables(std::string_view select) = 0;
+  // Fills in what copies of the columns of a SELECT have to be declared with
+  // (ColumnInfo::declaration), where Describe, whose answer `schema` is, leaves that open.
+  virtual Status DescribeCopies(std::string_view select, Schema* schema);
+  // Tables a SELECT reads from, through views, partitions and, as far as that can be known,
+  // functions too; for `the result table is also the source`.
+  virtual Result<std::vector<TableName>> SourceTables(std::string_view select) = 0;
   // The rows of a SELECT, as a part of the statement that has begun. Changes nothing.
   virtual Status Read(std::string_view select, RowReceiver* receiver);
   virtual Result<SelectStatistics> Statistics(std::string_view select, const Schema& schema,
@@ -196,12 +204,18 @@ class DataSource {
   // A reader of a dataset that this or another process opened.
   virtual Result<std::unique_ptr<ShardReader>> OpenReader(const DatasetSpec& spec) = 0;
 
-  // [schema.]table as the database resolves it ("public.t"), or nullopt if there is none.
-  virtual Result<std::optional<std::string>> ResolveTable(std::string_view table) = 0;
-  virtual Result<std::unique_ptr<TableWriter>> CreateTable(std::string_view table,
-                                                           const Schema& schema) = 0;
+  // The table with its schema, as the database finds it, or nullopt if there is none.
+  virtual Result<std::optional<TableName>> ResolveTable(const TableName& table) = 0;
+  // What a writer would do with the table, which says now what OpenWriter and Commit would refuse:
+  // 42P07 a table that must not be replaced unasked, 42809 no table, 42939 one of the catalog or
+  // the database itself, 42703 and 42804 columns that do not fit, 42501 rights. Changes nothing.
+  // `columns`: of the result; null when they are not known yet.
+  virtual Result<ResultPlan> PlanResultTable(const ResultTable& table, const Schema* columns) = 0;
+  // Refuses what PlanResultTable does, and Commit looks once more.
+  virtual Result<std::unique_ptr<TableWriter>> OpenWriter(const ResultTable& table,
+                                                          const Schema& schema) = 0;
   // Appends rows to an existing or new table right away (sample data, tests); not atomic.
-  virtual Status AppendRows(std::string_view table, const Schema& schema,
+  virtual Status AppendRows(const TableName& table, const Schema& schema,
                             const RowBatch& batch) = 0;
 
   // Models and jobs live beside the data; both belong to this source.

@@ -36,7 +36,7 @@ Status PostgresError(std::string_view sqlstate, std::string message, std::string
   Status status = DatabaseError(sqlstate.empty() ? "XX000" : sqlstate, std::move(message))
                       .Detail(std::move(detail))
                       .Hint(std::move(hint));
-  if (position <= 0) {
+  if (position <= 0 || sql.empty()) {
     return status;
   }
   size_t byte = 0;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <set>
 
 #include "catalog/postgres_cut_internal.h"
 #include "catalog/postgres_database_internal.h"
@@ -150,10 +149,10 @@ int64_t ParseTid(std::string_view text) {
   return block * kTidsPerBlock + offset;
 }
 
-void CollectTables(const rapidjson::Value& plan, std::set<std::string>* tables) {
+void CollectTables(const rapidjson::Value& plan, std::vector<TableName>* tables) {
   const std::string_view name = Member(plan, "Relation Name");
   if (!name.empty()) {
-    tables->insert(fmt::format("{}.{}", Member(plan, "Schema"), name));
+    tables->push_back({std::string(Member(plan, "Schema")), std::string(name)});
   }
   const auto children = plan.FindMember("Plans");
   if (children != plan.MemberEnd() && children->value.IsArray()) {
@@ -283,12 +282,12 @@ Result<std::vector<ShardRange>> CutTids(PostgresConnection& connection, TidCut c
   return shards;
 }
 
-Result<std::vector<std::string>> TablesInPlan(PostgresConnection& connection,
-                                              std::string_view select) {
+Result<std::vector<TableName>> TablesInPlan(PostgresConnection& connection,
+                                            std::string_view select) {
   ASSIGN_OR_RETURN(const rapidjson::Document document, Explain(connection, select));
-  std::set<std::string> tables;
+  std::vector<TableName> tables;
   CollectTables(document[0]["Plan"], &tables);
-  return std::vector<std::string>(tables.begin(), tables.end());
+  return tables;
 }
 
 }  // namespace sluice::catalog

@@ -53,8 +53,8 @@ Result<std::vector<ShardRange>> CutTids(PostgresConnection& connection, TidCut c
 std::string SelectColumns(std::string_view rows, size_t all, const std::vector<size_t>& columns);
 std::string SelectAllColumns(std::string_view rows, size_t all);
 
-// Every table in a plan, as "schema.table".
-Result<std::vector<std::string>> TablesInPlan(PostgresConnection& connection,
-                                              std::string_view select);
+// Every table in a plan.
+Result<std::vector<TableName>> TablesInPlan(PostgresConnection& connection,
+                                            std::string_view select);
 
 }  // namespace sluice::catalog

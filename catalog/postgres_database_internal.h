@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "catalog/catalog_tables.h"
 #include "catalog/data_source.h"
 #include "catalog/notice_log.h"
 #include "catalog/postgres_connection_internal.h"
@@ -111,10 +112,16 @@ Result<std::unique_ptr<ShardReader>> OpenPostgresReader(PostgresDatabase& databa
                                                         const DatasetSpec& spec);
 Result<SelectStatistics> PostgresStatistics(PostgresDatabase& database, std::string_view select,
                                             const Schema& schema, const StatisticsOptions& options);
-Result<std::unique_ptr<TableWriter>> CreatePostgresTable(PostgresDatabase& database,
-                                                         std::string_view table,
-                                                         const Schema& schema);
-Status AppendPostgresRows(PostgresDatabase& database, std::string_view table, const Schema& schema,
+// DataSource::SourceTables.
+Result<std::vector<TableName>> PostgresSourceTables(PostgresConnection& connection,
+                                                    std::string_view select);
+Result<ResultPlan> PlanPostgresResult(PostgresDatabase& database, const ResultTable& table,
+                                      const Schema* columns);
+Result<std::unique_ptr<TableWriter>> OpenPostgresWriter(PostgresDatabase& database,
+                                                        CatalogTables& tables,
+                                                        const ResultTable& table,
+                                                        const Schema& schema);
+Status AppendPostgresRows(PostgresDatabase& database, const TableName& table, const Schema& schema,
                           const RowBatch& batch);
 // Runs one statement on `connection`.
 Result<ExecuteResult> ExecuteOnPostgres(PostgresConnection& connection,

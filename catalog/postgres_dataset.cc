@@ -89,10 +89,7 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
   spec.set_source_url(database.url());
   spec.set_read_ahead(!options.many_processes);
   spec.set_select(std::string(TrimStatement(select, Dialect::kPostgres)));
-  ASSIGN_OR_RETURN(Schema schema, DescribePostgresSelect(*holder, spec.select()));
-  if (options.copies_columns) {
-    RETURN_IF_ERROR(DescribeDeclarations(*holder, spec.select(), &schema));
-  }
+  ASSIGN_OR_RETURN(const Schema schema, DescribePostgresSelect(*holder, spec.select()));
   PutSchema(schema, &spec);
   ASSIGN_OR_RETURN(SelectPlan plan,
                    PlanPostgresSelect(*holder, spec.select(), schema.columns.size()));

@@ -58,7 +58,8 @@ class PostgresSource final : public DataSource {
     }
     names_.Add(sql);
     changed_ = true;
-    Result<ExecuteResult> result = ExecuteOnPostgres(*session_, database_.type_names(), sql, receiver, std::move(stop));
+    Result<ExecuteResult> result =
+        ExecuteOnPostgres(*session_, database_.type_names(), sql, receiver, std::move(stop));
     if (result.ok() && result->tag == "DISCARD ALL") {
       names_.Clear();
       captured_ = CapturedSession();
@@ -101,15 +102,22 @@ class PostgresSource final : public DataSource {
     return session_ ? CheckNoPostgresTransaction(*session_) : OkStatus();
   }
 
+  std::string Fold(std::string_view name) const override { return LowerAscii(name); }
+
   Result<Schema> Describe(std::string_view select) override {
     RETURN_IF_ERROR(CheckNothingOfSession(select));
     ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
     return WithNearestName(*connection, DescribePostgresSelect(*connection, select));
   }
 
-  Result<std::vector<std::string>> SourceTables(std::string_view select) override {
+  Status DescribeCopies(std::string_view select, Schema* schema) override {
     ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
-    return TablesInPlan(*connection, select);
+    return DescribeDeclarations(*connection, select, schema);
+  }
+
+  Result<std::vector<TableName>> SourceTables(std::string_view select) override {
+    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
+    return PostgresSourceTables(*connection, select);
   }
 
   Status Read(std::string_view select, RowReceiver* receiver) override {
@@ -135,28 +143,30 @@ class PostgresSource final : public DataSource {
     return OpenPostgresReader(database_, spec);
   }
 
-  Result<std::optional<std::string>> ResolveTable(std::string_view table) override {
-    ASSIGN_OR_RETURN(const TableName name, ParseTableName(table, Dialect::kPostgres));
+  Result<std::optional<TableName>> ResolveTable(const TableName& table) override {
     ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
     ASSIGN_OR_RETURN(const PostgresResult result,
-                     connection->Ask("SELECT pg_catalog.concat(n.nspname, '.', c.relname)"
-                                     " FROM pg_catalog.pg_class AS c"
+                     connection->Ask("SELECT n.nspname, c.relname FROM pg_catalog.pg_class AS c"
                                      " JOIN pg_catalog.pg_namespace AS n"
                                      " ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
                                      " WHERE c.oid OPERATOR(pg_catalog.=)"
                                      " pg_catalog.to_regclass($1)",
-                                     {name.Quoted()}));
+                                     {table.Quoted()}));
     if (PQntuples(result.get()) == 0) {
-      return std::optional<std::string>();
+      return std::optional<TableName>();
     }
-    return std::optional<std::string>(std::string(PostgresText(result.get(), 0, 0)));
+    return std::optional<TableName>({std::string(PostgresText(result.get(), 0, 0)),
+                                     std::string(PostgresText(result.get(), 0, 1))});
   }
 
-  Result<std::unique_ptr<TableWriter>> CreateTable(std::string_view table,
-                                                   const Schema& schema) override {
-    return CreatePostgresTable(database_, table, schema);
+  Result<ResultPlan> PlanResultTable(const ResultTable& table, const Schema* columns) override {
+    return PlanPostgresResult(database_, table, columns);
   }
-  Status AppendRows(std::string_view table, const Schema& schema, const RowBatch& batch) override {
+  Result<std::unique_ptr<TableWriter>> OpenWriter(const ResultTable& table,
+                                                  const Schema& schema) override {
+    return OpenPostgresWriter(database_, tables_, table, schema);
+  }
+  Status AppendRows(const TableName& table, const Schema& schema, const RowBatch& batch) override {
     return AppendPostgresRows(database_, table, schema, batch);
   }
 

@@ -32,6 +32,11 @@ Result<bool> MayStage(PostgresConnection& connection) {
   return true;
 }
 
+// The comment on every staging table; a table without it is none of ours, whatever its name.
+std::string MarkOf(std::string_view table) {
+  return fmt::format("Sluice keeps the rows of a select in {} while it reads them", table);
+}
+
 // Staging tables whose owner's lock is free: the owner is gone.
 Status DropAbandoned(PostgresConnection& connection) {
   ASSIGN_OR_RETURN(
@@ -42,7 +47,11 @@ Status DropAbandoned(PostgresConnection& connection) {
                      " WHERE n.nspname OPERATOR(pg_catalog.=) 'sluice'"
                      " AND pg_catalog.starts_with(c.relname::pg_catalog.text, 'stage_')"
                      " AND c.relkind OPERATOR(pg_catalog.=) 'r'"
-                     " AND pg_catalog.pg_has_role(c.relowner, 'USAGE')"));
+                     " AND c.relpersistence OPERATOR(pg_catalog.=) 'u'"
+                     " AND pg_catalog.pg_has_role(c.relowner, 'USAGE')"
+                     " AND pg_catalog.obj_description(c.oid, 'pg_class') OPERATOR(pg_catalog.=)"
+                     " pg_catalog.replace($1, '*', pg_catalog.concat('sluice.', c.relname))",
+                     {MarkOf("*")}));
   for (int i = 0; i < PQntuples(stages.get()); ++i) {
     constexpr int64_t kFirstInteger = -2'147'483'648;  // an oid has no sign, the lock's number does
     const std::string lock = fmt::format("({}, '{}'::pg_catalog.int4)", kStageLock,
@@ -92,8 +101,9 @@ Result<std::unique_ptr<PostgresStage>> PostgresStage::Create(PostgresDatabase& d
   // Taken before anybody else can see the table.
   RETURN_IF_ERROR(owner->Run(fmt::format(
       "SELECT pg_catalog.pg_advisory_lock({}, ('{}'::pg_catalog.regclass::pg_catalog.oid"
-      "::pg_catalog.int8 OPERATOR(pg_catalog.-) 2147483648)::pg_catalog.int4); COMMIT",
-      kStageLock, table)));
+      "::pg_catalog.int8 OPERATOR(pg_catalog.-) 2147483648)::pg_catalog.int4);"
+      " COMMENT ON TABLE {} IS {}; COMMIT",
+      kStageLock, table, table, QuoteText(MarkOf(table), Dialect::kPostgres))));
   std::unique_ptr<PostgresStage> stage(new PostgresStage(std::move(owner), table));
   ASSIGN_OR_RETURN(const PostgresResult rows,
                    stage->owner_->Ask("SELECT pg_catalog.count(*) FROM " + table));

@@ -324,15 +324,7 @@ Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::strin
 
 Status DescribeDeclarations(PostgresConnection& connection, std::string_view select,
                             Schema* schema) {
-  PGconn* handle = connection.handle();
-  const PostgresResult prepared(PQprepare(handle, "", std::string(select).c_str(), 0, nullptr));
-  if (PQresultStatus(prepared.get()) != PGRES_COMMAND_OK) {
-    return connection.ErrorOf(prepared.get(), select);
-  }
-  const PostgresResult described(PQdescribePrepared(handle, ""));
-  if (PQresultStatus(described.get()) != PGRES_COMMAND_OK) {
-    return connection.ErrorOf(described.get(), select);
-  }
+  ASSIGN_OR_RETURN(const PostgresResult described, connection.DescribeColumns(select));
   if (PQnfields(described.get()) != static_cast<int>(schema->columns.size())) {
     return Internal("the columns of the select changed while it was planned");
   }

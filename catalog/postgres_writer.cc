@@ -1,25 +1,25 @@
 #include <fmt/core.h>
 
+#include <optional>
 #include <stop_token>
 #include <utility>
 
 #include "base/mutex.h"
 #include "catalog/postgres_copy_internal.h"
 #include "catalog/postgres_database_internal.h"
+#include "catalog/postgres_result_table_internal.h"
 #include "catalog/row_ranges_internal.h"
 
 namespace sluice::catalog {
 namespace {
 
-// Others that read the table which is replaced are waited for this long.
-constexpr std::string_view kSwapPatience = "SET LOCAL lock_timeout = '30s'";
+// Others that use the table are waited for this long.
+constexpr std::string_view kPatience = "SET LOCAL lock_timeout = '30s'";
+// Every statement sees what others have committed by then, whatever the role's default is.
+constexpr std::string_view kBegin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
 
-std::string CopyStatement(const std::string& quoted_table, const Schema& schema) {
-  std::string columns;
-  for (const ColumnInfo& column : schema.columns) {
-    columns += (columns.empty() ? "" : ", ") + QuoteName(column.name);
-  }
-  return fmt::format("COPY {} ({}) FROM STDIN", quoted_table, columns);
+std::string CopyStatement(const TableName& table, const Schema& schema) {
+  return fmt::format("COPY {} ({}) FROM STDIN", table.Quoted(), ColumnList(schema));
 }
 
 // One COPY with the rows of a batch. Reads its results until libpq is idle again.
@@ -48,138 +48,300 @@ Status CopyRows(PostgresConnection& connection, const std::string& copy, std::st
   return connection.Drain();
 }
 
-// GRANT statements that give a new table the rights of the one it replaces.
-Result<std::vector<std::string>> GrantsOf(PostgresConnection& connection, const TableName& table) {
-  ASSIGN_OR_RETURN(
-      const PostgresResult grants,
-      connection.Ask("SELECT format('GRANT %s ON TABLE %s TO %s%s', a.privilege_type, $1::text,"
-                     " CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE"
-                     " quote_ident(pg_get_userbyid(a.grantee)) END,"
-                     " CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)"
-                     " FROM pg_class c, aclexplode(c.relacl) a"
-                     " WHERE c.oid = to_regclass($1) AND a.grantee <> c.relowner",
-                     {table.Quoted()}));
-  std::vector<std::string> statements;
-  statements.reserve(static_cast<size_t>(PQntuples(grants.get())));
-  for (int i = 0; i < PQntuples(grants.get()); ++i) {
-    statements.emplace_back(PostgresText(grants.get(), i, 0));
+// One text per row of the answer.
+Result<std::vector<std::string>> Texts(PostgresConnection& connection, std::string_view sql,
+                                       const std::vector<SqlParameter>& parameters) {
+  ASSIGN_OR_RETURN(const PostgresResult rows, connection.Ask(sql, parameters));
+  std::vector<std::string> texts;
+  for (int i = 0; i < PQntuples(rows.get()); ++i) {
+    texts.emplace_back(PostgresText(rows.get(), i, 0));
   }
-  return statements;
+  return texts;
+}
+
+// Statements that give the table `made` the rights on the one it replaces, and no others: default
+// privileges may have given it more.
+Result<std::vector<std::string>> RightsOf(PostgresConnection& connection, const TableName& replaced,
+                                          const TableName& made) {
+  constexpr std::string_view kRights =
+      "WITH role AS (SELECT 0::oid AS oid, 'PUBLIC' AS name UNION ALL"
+      "  SELECT oid, quote_ident(rolname) FROM pg_catalog.pg_roles),"
+      " old AS (SELECT * FROM pg_catalog.pg_class WHERE oid = $1::regclass),"
+      " new AS (SELECT * FROM pg_catalog.pg_class WHERE oid = $2::regclass)"
+      " SELECT format('REVOKE ALL ON TABLE %s FROM %s', $2::text, role.name)"
+      "  FROM new, aclexplode(new.relacl) a JOIN role ON role.oid = a.grantee"
+      "  WHERE a.grantee <> new.relowner"
+      " UNION ALL SELECT format('GRANT %s ON TABLE %s TO %s%s', a.privilege_type, $2::text,"
+      "  role.name, CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)"
+      "  FROM old, aclexplode(old.relacl) a JOIN role ON role.oid = a.grantee"
+      "  WHERE a.grantee <> old.relowner"
+      " UNION ALL SELECT format('GRANT %s (%I) ON TABLE %s TO %s%s', a.privilege_type, c.attname,"
+      "  $2::text, role.name, CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)"
+      "  FROM old JOIN pg_catalog.pg_attribute c ON c.attrelid = old.oid,"
+      "  new JOIN pg_catalog.pg_attribute n ON n.attrelid = new.oid,"
+      "  aclexplode(c.attacl) a JOIN role ON role.oid = a.grantee"
+      "  WHERE n.attname = c.attname AND NOT n.attisdropped AND n.attnum > 0"
+      " UNION ALL SELECT format('ALTER TABLE %s OWNER TO %s', $2::text, role.name)"
+      "  FROM old JOIN role ON role.oid = old.relowner, new WHERE new.relowner <> old.relowner";
+  return Texts(connection, kRights, {replaced.Quoted(), made.Quoted()});
+}
+
+// What is to be done, and the table where the rows are gathered until then.
+struct Beginning {
+  PostgresTarget target;
+  ResultAction action = ResultAction::kMake;
+  std::optional<TableName> staging;
+  std::string columns;  // of the staging table
+};
+
+Status MakeStaging(PostgresConnection& connection, const std::string& in_schema,
+                   const Schema& schema, Beginning* beginning) {
+  beginning->staging = {in_schema, "sluice_new_" + RandomSuffix()};
+  ASSIGN_OR_RETURN(const std::string definition,
+                   PostgresTableDefinition(connection, beginning->staging->Quoted(), schema));
+  RETURN_IF_ERROR(connection.Run(definition));
+  ASSIGN_OR_RETURN(beginning->columns, PostgresColumns(connection, *beginning->staging));
+  return OkStatus();
+}
+
+// Finds out what is to be done, inside a transaction that it begins. The staging table is in the
+// schema of the result when it will become the result itself, and temporary otherwise.
+Result<Beginning> Begin(PostgresConnection& connection, const ResultTable& wanted,
+                        const Schema* schema) {
+  RETURN_IF_ERROR(connection.Run(fmt::format("{}; {}", kBegin, kPinnedText)));
+  Beginning beginning;
+  ASSIGN_OR_RETURN(beginning.target, FindPostgresTarget(connection, wanted.name));
+  const std::optional<FoundTable>& found = beginning.target.found;
+  // What the columns have no say in comes first.
+  ASSIGN_OR_RETURN(beginning.action, DecideResultAction(wanted, found, std::nullopt));
+  for (const ColumnInfo& column : schema == nullptr ? Schema().columns : schema->columns) {
+    RETURN_IF_ERROR(CheckPostgresName(column.name));
+  }
+  if (schema != nullptr && found) {
+    RETURN_IF_ERROR(MakeStaging(connection, "pg_temp", *schema, &beginning));
+    ASSIGN_OR_RETURN(beginning.action, DecideResultAction(wanted, found, beginning.columns));
+  }
+  // The locks that the checks take are given back: others may use the table until we are done.
+  RETURN_IF_ERROR(connection.Run("SAVEPOINT checks"));
+  RETURN_IF_ERROR(CheckPostgresAction(connection, beginning.target, beginning.action, schema,
+                                      beginning.staging));
+  RETURN_IF_ERROR(connection.Run("ROLLBACK TO SAVEPOINT checks; RELEASE SAVEPOINT checks"));
+  return beginning;
 }
 
 // Everything happens in one transaction of one connection: whoever dies before COMMIT leaves
-// nothing behind, and the table that is replaced stays as it was.
+// nothing behind, and the result table stays as it was. Rows that are replaced are deleted, not
+// truncated: who reads with an older snapshot still sees them.
 class PostgresTableWriter final : public TableWriter {
  public:
-  PostgresTableWriter(PostgresPool::Lease connection, TableName table, TableName staging,
+  PostgresTableWriter(PostgresPool::Lease connection, ResultTable wanted, Beginning beginning,
                       const Schema& schema)
-      : table_(std::move(table)),
-        staging_(std::move(staging)),
-        copy_(CopyStatement(staging_.Quoted(), schema)),
-        columns_(schema.columns.size()),
-        connection_(std::move(connection)) {}
+      : wanted_(std::move(wanted)),
+        schema_(schema),
+        copy_(CopyStatement(*beginning.staging, schema)),
+        connection_(std::move(connection)),
+        beginning_(std::move(beginning)) {
+    wanted_.name = beginning_.target.name;
+  }
 
   ~PostgresTableWriter() override {
     MutexLock lock(mutex_);
-    connection_->Rollback();
+    if (connection_) {
+      connection_->Rollback();
+    }
   }
 
   Status Write(const RowBatch& batch) override {
-    if (batch.columns.size() != columns_) {
-      return Internal(fmt::format("a batch for table {} has {} columns; expected {}", table_.name,
-                                  batch.columns.size(), columns_));
+    if (batch.columns.size() != schema_.columns.size()) {
+      return Internal(fmt::format("a batch for table {} has {} columns; expected {}",
+                                  wanted_.name.name, batch.columns.size(), schema_.columns.size()));
     }
     const std::string text = CopyText(batch);
     MutexLock lock(mutex_);
     if (failure_.ok()) {
-      failure_ = CopyRows(*connection_, copy_, text).Because("cannot write " + table_.name);
+      failure_ = CopyRows(*connection_, copy_, text).Because("cannot write " + wanted_.name.Text());
     }
     return failure_;
   }
 
-  Status Commit() override {
+  Status Commit(std::stop_token stop) override {
     MutexLock lock(mutex_);
-    if (failure_.ok()) {
-      failure_ = Swap().Because("cannot write " + table_.name);
+    if (!failure_.ok()) {
+      return failure_;
+    }
+    if (stop.stop_requested()) {
+      return failure_ = Cancelled("cancelled before the result was written");
+    }
+    {
+      PostgresConnection& connection = *connection_;
+      const std::stop_callback cancel(stop, [&connection] { connection.Cancel(); });
+      failure_ = Publish().Because("cannot write " + wanted_.name.Text());
+    }
+    connection_->Rollback();  // does nothing after COMMIT
+    if (stop.stop_requested()) {
+      connection_.Discard();  // the request may arrive when the next one uses it
     }
     return failure_;
   }
 
  private:
-  Status Swap() REQUIRES(mutex_) {
+  Status Publish() REQUIRES(mutex_) {
     PostgresConnection& connection = *connection_;
-    RETURN_IF_ERROR(connection.Run(std::string(kSwapPatience)));
-    ASSIGN_OR_RETURN(const std::vector<std::string> grants, GrantsOf(connection, table_));
-    RETURN_IF_ERROR(connection.Run("DROP TABLE IF EXISTS " + table_.Quoted()));
-    RETURN_IF_ERROR(connection.Run(
-        fmt::format("ALTER TABLE {} RENAME TO {}", staging_.Quoted(), QuoteName(table_.name))));
-    for (const std::string& grant : grants) {
-      RETURN_IF_ERROR(connection.Run(grant));
+    RETURN_IF_ERROR(connection.Run(std::string(kPatience)));
+    // Two statements that write one table do it one after the other, also when it is not there yet.
+    RETURN_IF_ERROR(connection
+                        .Ask("SELECT pg_advisory_xact_lock(hashtextextended($1, 736811225))",
+                             {wanted_.name.Quoted()})
+                        .status());
+    ASSIGN_OR_RETURN(const PostgresTarget target, Lock());
+    ASSIGN_OR_RETURN(const ResultAction action,
+                     DecideResultAction(wanted_, target.found, beginning_.columns));
+    RETURN_IF_ERROR(CheckPostgresAction(connection, target, action, &schema_, beginning_.staging));
+    if (action == ResultAction::kMake || action == ResultAction::kReplace) {
+      RETURN_IF_ERROR(Make(target));
+    } else {
+      RETURN_IF_ERROR(Fill(target.name, action));
+    }
+    if (action != ResultAction::kAppend || target.found->IsOurs()) {
+      ASSIGN_OR_RETURN(const PostgresTarget written, FindPostgresTarget(connection, wanted_.name));
+      // What is left to others' triggers runs before, with the rights of whom they serve.
+      RETURN_IF_ERROR(connection.Run("SET CONSTRAINTS ALL IMMEDIATE"));
+      RETURN_IF_ERROR(connection.Run(std::string(kAsLogin)));
+      RETURN_IF_ERROR(RecordResultTable(connection, Dialect::kPostgres, wanted_, *written.found));
     }
     return connection.Run("COMMIT");
   }
 
-  const TableName table_;
-  const TableName staging_;
+  // What stands under the name, and stays so until the end of the transaction.
+  Result<PostgresTarget> Lock() REQUIRES(mutex_) {
+    PostgresConnection& connection = *connection_;
+    ASSIGN_OR_RETURN(PostgresTarget seen, FindPostgresTarget(connection, wanted_.name));
+    if (!seen.found) {
+      return seen;
+    }
+    ASSIGN_OR_RETURN(const ResultAction action,
+                     DecideResultAction(wanted_, seen.found, beginning_.columns));
+    // Readers go on while rows come and go; a table that is dropped has none.
+    const std::string_view mode = action == ResultAction::kAppend    ? "ROW EXCLUSIVE"
+                                  : action == ResultAction::kReplace ? "ACCESS EXCLUSIVE"
+                                                                     : "SHARE ROW EXCLUSIVE";
+    RETURN_IF_ERROR(connection.Run(fmt::format("LOCK TABLE {}{} IN {} MODE",
+                                               action == ResultAction::kAppend ? "" : "ONLY ",
+                                               seen.name.Quoted(), mode)));
+    ASSIGN_OR_RETURN(PostgresTarget locked, FindPostgresTarget(connection, wanted_.name));
+    if (!locked.found || locked.found->identity != seen.found->identity ||
+        locked.found->columns != seen.found->columns) {
+      return Status(Code::kAborted, "the table was changed by somebody else at the same moment")
+          .SqlState("40001")
+          .Hint("run the statement again");
+    }
+    return locked;
+  }
+
+  // The staging table becomes the result.
+  Status Make(const PostgresTarget& target) REQUIRES(mutex_) {
+    PostgresConnection& connection = *connection_;
+    if (beginning_.staging->schema != target.name.schema) {  // the table is gone since we began
+      const TableName rows = *beginning_.staging;
+      RETURN_IF_ERROR(MakeStaging(connection, target.name.schema, schema_, &beginning_));
+      RETURN_IF_ERROR(
+          connection.Run(InsertNewRows(*beginning_.staging, rows, schema_, ResultAction::kMake)));
+      RETURN_IF_ERROR(connection.Run("DROP TABLE " + rows.Quoted()));
+    }
+    if (target.found) {
+      ASSIGN_OR_RETURN(const std::vector<std::string> rights,
+                       RightsOf(connection, target.name, *beginning_.staging));
+      RETURN_IF_ERROR(connection.Run("DROP TABLE " + target.name.Quoted()));
+      for (const std::string& right : rights) {
+        RETURN_IF_ERROR(connection.Run(right));
+      }
+    }
+    return connection.Run(fmt::format("ALTER TABLE {} RENAME TO {}", beginning_.staging->Quoted(),
+                                      QuoteName(target.name.name)));
+  }
+
+  // The rows of the staging table go into a table that stays.
+  Status Fill(const TableName& table, ResultAction action) REQUIRES(mutex_) {
+    PostgresConnection& connection = *connection_;
+    if (action == ResultAction::kRefill) {
+      // A foreign key that can wait finds the rows again at COMMIT.
+      RETURN_IF_ERROR(connection.Run("SET CONSTRAINTS ALL DEFERRED"));
+      RETURN_IF_ERROR(connection.Run(DeleteOldRows(table)));
+      ASSIGN_OR_RETURN(const PostgresResult left, connection.Ask(FindOldRows(table)));
+      if (PostgresText(left.get(), 0, 0) == "t") {
+        return FailedPrecondition("a trigger or a rule of the table keeps rows from being deleted")
+            .Hint("drop it, or name another table");
+      }
+    }
+    RETURN_IF_ERROR(connection.Run(InsertNewRows(table, *beginning_.staging, schema_, action)));
+    return connection.Run("DROP TABLE " + beginning_.staging->Quoted());
+  }
+
+  ResultTable wanted_;
+  const Schema schema_;
   const std::string copy_;
-  const size_t columns_;
   Mutex mutex_;
   PostgresPool::Lease connection_ GUARDED_BY(mutex_);
+  Beginning beginning_ GUARDED_BY(mutex_);
   Status failure_ GUARDED_BY(mutex_);  // the first one; the transaction is lost with it
 };
 
-// The schema in which a table of that name is, or would be made.
-Result<TableName> FullName(PostgresConnection& connection, std::string_view table) {
-  ASSIGN_OR_RETURN(TableName name, ParseTableName(table, Dialect::kPostgres));
-  if (name.schema.empty()) {
-    ASSIGN_OR_RETURN(
-        const PostgresResult found,
-        connection.Ask("SELECT coalesce((SELECT n.nspname FROM pg_class c JOIN pg_namespace n"
-                       " ON n.oid = c.relnamespace WHERE c.oid = to_regclass($1)),"
-                       " current_schema())",
-                       {name.Quoted()}));
-    name.schema = PostgresText(found.get(), 0, 0);
-    if (name.schema.empty()) {
-      return InvalidArgument(fmt::format("there is no schema to create table '{}' in", name.name))
-          .SqlState("3F000")
-          .Hint("write schema.table, or SET search_path");
-    }
-  }
-  return name;
-}
-
 }  // namespace
 
-Result<std::unique_ptr<TableWriter>> CreatePostgresTable(PostgresDatabase& database,
-                                                         std::string_view table,
-                                                         const Schema& schema) {
+Result<ResultPlan> PlanPostgresResult(PostgresDatabase& database, const ResultTable& table,
+                                      const Schema* columns) {
   ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForStatement());
-  ASSIGN_OR_RETURN(TableName name, FullName(*connection, table));
-  TableName staging = {name.schema, "sluice_new_" + RandomSuffix()};
-  ASSIGN_OR_RETURN(const std::string definition,
-                   PostgresTableDefinition(*connection, staging.Quoted(), schema));
-  RETURN_IF_ERROR(connection->Run("BEGIN; " + std::string(kPinnedText)));
-  RETURN_IF_ERROR(
-      connection->Run(definition).Because(fmt::format("cannot create table {}", name.name)));
-  return std::unique_ptr<TableWriter>(
-      new PostgresTableWriter(std::move(connection), std::move(name), std::move(staging), schema));
+  const Result<Beginning> beginning = Begin(*connection, table, columns);
+  connection->Rollback();
+  if (!beginning.ok()) {
+    return beginning.status();
+  }
+  return ResultPlan{beginning->target.name, beginning->action};
 }
 
-Status AppendPostgresRows(PostgresDatabase& database, std::string_view table, const Schema& schema,
+Result<std::unique_ptr<TableWriter>> OpenPostgresWriter(PostgresDatabase& database,
+                                                        CatalogTables& tables,
+                                                        const ResultTable& table,
+                                                        const Schema& schema) {
+  {
+    ASSIGN_OR_RETURN(PostgresPool::Lease own, database.pool().Take(database.stop()));
+    RETURN_IF_ERROR(tables.CreateResultTables(*own));
+  }
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForStatement());
+  Result<Beginning> begun = Begin(*connection, table, &schema);
+  if (!begun.ok()) {
+    connection->Rollback();
+    return begun.status();
+  }
+  Beginning beginning = std::move(begun).value();
+  Status staged;
+  if (beginning.action == ResultAction::kMake || beginning.action == ResultAction::kReplace) {
+    if (beginning.staging) {
+      staged = connection->Run("DROP TABLE " + beginning.staging->Quoted());
+    }
+    staged.Add(MakeStaging(*connection, beginning.target.name.schema, schema, &beginning));
+  }
+  if (!staged.ok()) {
+    connection->Rollback();
+    return std::move(staged).Because("cannot write " + beginning.target.name.Text());
+  }
+  return std::unique_ptr<TableWriter>(
+      new PostgresTableWriter(std::move(connection), table, std::move(beginning), schema));
+}
+
+Status AppendPostgresRows(PostgresDatabase& database, const TableName& table, const Schema& schema,
                           const RowBatch& batch) {
   ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.pool().Take());
-  ASSIGN_OR_RETURN(const TableName name, FullName(*connection, table));
-  ASSIGN_OR_RETURN(const PostgresResult exists,
-                   connection->Ask("SELECT to_regclass($1) IS NOT NULL", {name.Quoted()}));
-  if (PostgresText(exists.get(), 0, 0) != "t") {
+  ASSIGN_OR_RETURN(const PostgresTarget target, FindPostgresTarget(*connection, table));
+  if (!target.found) {
     ASSIGN_OR_RETURN(const std::string definition,
-                     PostgresTableDefinition(*connection, name.Quoted(), schema));
+                     PostgresTableDefinition(*connection, target.name.Quoted(), schema));
     Status created = connection->Run(definition);
     if (!created.ok() && created.sqlstate() != "42P07") {
       return created;
     }
   }
-  return CopyRows(*connection, CopyStatement(name.Quoted(), schema), CopyText(batch));
+  return CopyRows(*connection, CopyStatement(target.name, schema), CopyText(batch));
 }
 
 }  // namespace sluice::catalog

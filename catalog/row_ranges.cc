@@ -6,6 +6,8 @@
 #include <cmath>
 #include <random>
 
+#include "catalog/column_description.h"
+
 namespace sluice::catalog {
 namespace {
 
@@ -133,13 +135,7 @@ std::string ChosenColumns(const std::vector<size_t>& columns) {
 Schema SchemaOf(const DatasetSpec& spec) {
   Schema schema;
   for (const ColumnDescription& column : spec.columns()) {
-    ColumnInfo& info = schema.columns.emplace_back();
-    info.name = column.name();
-    info.type = static_cast<DataType>(column.type());
-    info.database_type = column.database_type();
-    if (column.has_declaration()) {
-      info.declaration = column.declaration();
-    }
+    schema.columns.push_back(ColumnOf(column));
   }
   return schema;
 }
@@ -158,13 +154,7 @@ Result<Schema> ChosenSchema(const Schema& all, const std::vector<size_t>& column
 
 void PutSchema(const Schema& schema, DatasetSpec* spec) {
   for (const ColumnInfo& column : schema.columns) {
-    ColumnDescription* description = spec->add_columns();
-    description->set_name(column.name);
-    description->set_type(static_cast<int>(column.type));
-    description->set_database_type(column.database_type);
-    if (column.declaration.has_value()) {
-      description->set_declaration(*column.declaration);
-    }
+    PutColumn(column, spec->add_columns());
   }
 }
 

@@ -233,6 +233,18 @@ std::string TableName::Quoted() const {
   return schema.empty() ? QuoteName(name) : QuoteName(schema) + "." + QuoteName(name);
 }
 
+std::string TableName::Text() const {
+  const auto readable = [](const std::string& part) {
+    const bool plain =
+        !part.empty() && std::isdigit(static_cast<unsigned char>(part.front())) == 0 &&
+        std::all_of(part.begin(), part.end(), [](unsigned char c) {
+          return c == '_' || c >= 0x80 || (std::isalnum(c) != 0 && std::isupper(c) == 0);
+        });
+    return plain ? part : QuoteName(part);
+  };
+  return schema.empty() ? readable(name) : readable(schema) + "." + readable(name);
+}
+
 Result<TableName> ParseTableName(std::string_view text, Dialect dialect) {
   const std::vector<SqlToken> tokens = TokenizeSql(text, dialect);
   std::vector<std::string> parts;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "catalog/table_name.h"
 
 namespace sluice::catalog {
 
@@ -33,13 +34,6 @@ std::string LowerAscii(std::string_view text);
 std::string QuoteName(std::string_view name);
 // 'text', for places where a value cannot be bound. Both databases take it.
 std::string QuoteText(std::string_view text, Dialect dialect);
-
-struct TableName {
-  std::string schema;  // "" when none was written
-  std::string name;
-  // Quoted again, for use in a statement.
-  std::string Quoted() const;
-};
 
 // [schema.]table as it stands in a statement: quotes are taken off, and PostgreSQL folds what is
 // not quoted to lower case.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "catalog/catalog_tables.h"
 #include "catalog/connection_pool.h"
 #include "catalog/data_source.h"
 #include "catalog/sqlite_connection_internal.h"
@@ -128,10 +129,13 @@ Result<std::unique_ptr<ShardReader>> OpenSqliteReader(SqliteDatabase& database,
                                                       const DatasetSpec& spec);
 Result<SelectStatistics> SqliteStatistics(SqliteDatabase& database, std::string_view select,
                                           const Schema& schema, const StatisticsOptions& options);
-Result<std::unique_ptr<TableWriter>> CreateSqliteTable(SqliteDatabase& database,
-                                                       std::string_view table,
-                                                       const Schema& schema);
-Status AppendSqliteRows(SqliteDatabase& database, std::string_view table, const Schema& schema,
+Result<ResultPlan> PlanSqliteResult(SqliteDatabase& database, const ResultTable& table,
+                                    const Schema* columns);
+Result<std::unique_ptr<TableWriter>> OpenSqliteWriter(SqliteDatabase& database,
+                                                      CatalogTables& tables,
+                                                      const ResultTable& table,
+                                                      const Schema& schema);
+Status AppendSqliteRows(SqliteDatabase& database, const TableName& table, const Schema& schema,
                         const RowBatch& batch);
 // Runs one statement on `connection`.
 Result<ExecuteResult> ExecuteOnSqlite(SqliteConnection& connection, std::string_view sql,

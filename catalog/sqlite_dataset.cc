@@ -1,53 +1,16 @@
 #include <fmt/core.h>
-#include <signal.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <utility>
 
-#include "base/log.h"
 #include "catalog/row_ranges_internal.h"
 #include "catalog/sqlite_cut_internal.h"
 #include "catalog/sqlite_database_internal.h"
+#include "catalog/sqlite_stage_internal.h"
 #include "catalog/sqlite_types_internal.h"
 
 namespace sluice::catalog {
 namespace {
-
-constexpr std::string_view kStageTable = "rows";
-
-void RemoveStageFiles(const std::string& path) {
-  std::error_code error;
-  std::filesystem::remove(path, error);
-  if (error) {
-    log::Warn("cannot remove staging file path={} error=\"{}\"", path, error.message());
-  }
-  std::filesystem::remove(path + "-journal", error);
-}
-
-// Staging files of processes that are gone: "<database>.stage-<process>-<random>".
-void RemoveStaleStages(const SqliteLocation& location) {
-  const std::filesystem::path database(location.path);
-  const std::filesystem::path folder =
-      database.has_parent_path() ? database.parent_path() : std::filesystem::path(".");
-  const std::string prefix = database.filename().string() + ".stage-";
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(prefix)) {
-      continue;
-    }
-    pid_t owner = 0;
-    const char* begin = name.data() + prefix.size();
-    const auto parsed = std::from_chars(begin, name.data() + name.size(), owner);
-    if (parsed.ec == std::errc() && owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) {
-      RemoveStageFiles(entry.path().string());
-    }
-  }
-}
 
 // A dataset that reads the database itself, under a snapshot.
 class SnapshotDataset final : public Dataset {
@@ -79,40 +42,15 @@ class SnapshotDataset final : public Dataset {
 // A dataset whose rows were copied to a staging database, which goes with it.
 class StagedDataset final : public Dataset {
  public:
-  // `keeper` keeps an in-memory stage alive; a file needs none.
-  StagedDataset(SqliteLocation stage, std::unique_ptr<SqliteConnection> keeper, DatasetSpec spec)
-      : stage_(std::move(stage)), keeper_(std::move(keeper)), spec_(std::move(spec)) {}
-  ~StagedDataset() override {
-    keeper_.reset();
-    if (!stage_.in_memory()) {
-      RemoveStageFiles(stage_.path);
-    }
-  }
+  StagedDataset(std::unique_ptr<SqliteStage> stage, DatasetSpec spec)
+      : stage_(std::move(stage)), spec_(std::move(spec)) {}
   const DatasetSpec& spec() const override { return spec_; }
   Result<int64_t> CountRows() override { return spec_.estimated_rows(); }
 
  private:
-  SqliteLocation stage_;
-  std::unique_ptr<SqliteConnection> keeper_;
+  std::unique_ptr<SqliteStage> stage_;
   DatasetSpec spec_;
 };
-
-// Copies the rows of `select`, as one statement and so from one state of the database, into a table
-// without declared types, which keeps every cell as it is. Returns how many.
-Result<int64_t> FillStage(SqliteConnection& connection, const SqliteLocation& stage,
-                          std::string_view select, size_t columns) {
-  RETURN_IF_ERROR(
-      connection
-          .Query(fmt::format("ATTACH {} AS stage", QuoteText(stage.uri, Dialect::kSqlite)), {})
-          .status());
-  // The copy is worth nothing after a crash.
-  RETURN_IF_ERROR(connection.Run("PRAGMA stage.journal_mode = OFF"));
-  RETURN_IF_ERROR(connection.Run("PRAGMA stage.synchronous = OFF"));
-  RETURN_IF_ERROR(connection.Run(
-      fmt::format("CREATE TABLE stage.{} ({})", kStageTable, NumberedColumns(columns))));
-  RETURN_IF_ERROR(connection.Run(fmt::format("INSERT INTO stage.{}\n{}", kStageTable, select)));
-  return sqlite3_changes64(connection.handle());
-}
 
 std::vector<ShardRange> CutStage(int64_t rows, int64_t rows_per_shard) {
   std::vector<int64_t> keys;
@@ -130,38 +68,25 @@ Result<std::unique_ptr<Dataset>> OpenStaged(SqliteDatabase& database, DatasetSpe
                   "an in-memory SQLite database cannot be read by other processes")
         .Hint("use sqlite:PATH, or engine.strategy = 'local'");
   }
-  if (!main.in_memory()) {
-    RemoveStaleStages(main);
+  ASSIGN_OR_RETURN(const StageRoom room, FindStageRoom(main));
+  auto staged = SqliteStage::Create(main, spec.select(), static_cast<size_t>(spec.columns_size()),
+                                    room, database.stop());
+  if (!staged.ok()) {
+    return staged.status().Because("cannot stage the rows of the select");
   }
-  const std::string suffix = fmt::format("stage-{}-{}", getpid(), RandomSuffix());
-  const SqliteLocation stage = LocateBeside(main, suffix);
-  ASSIGN_OR_RETURN(auto connection,
-                   SqliteConnection::Open(main, SqliteConnection::Access::kReadWrite));
-  connection->HearStop(database.stop());
-  const Result<int64_t> rows =
-      FillStage(*connection, stage, spec.select(), static_cast<size_t>(spec.columns_size()));
-  if (!rows.ok()) {
-    connection.reset();
-    if (!stage.in_memory()) {
-      RemoveStageFiles(stage.path);
-    }
-    return rows.status().Because("cannot stage the rows of the select");
-  }
-  if (!stage.in_memory()) {
-    connection.reset();
-  }
-  const std::string all = fmt::format("SELECT * FROM {}", kStageTable);
+  std::unique_ptr<SqliteStage> stage = std::move(staged).value();
+  const std::string all = fmt::format("SELECT * FROM {}", SqliteStage::kTable);
   spec.set_select(all);
   spec.set_shard_select(all + " WHERE rowid >= {begin} AND rowid < {end}");
   spec.set_cut(DatasetSpec::ROWID);
-  spec.set_staging_table(suffix);
-  spec.set_estimated_rows(*rows);
-  spec.set_counted_rows(*rows);
-  spec.set_fingerprint(fmt::format("staged {} rows", *rows));
-  for (ShardRange& shard : CutStage(*rows, options.rows_per_shard)) {
+  spec.set_staging_table(stage->suffix());
+  spec.set_estimated_rows(stage->rows());
+  spec.set_counted_rows(stage->rows());
+  spec.set_fingerprint(fmt::format("staged {} rows", stage->rows()));
+  for (ShardRange& shard : CutStage(stage->rows(), options.rows_per_shard)) {
     *spec.add_shards() = std::move(shard);
   }
-  return std::unique_ptr<Dataset>(new StagedDataset(stage, std::move(connection), std::move(spec)));
+  return std::unique_ptr<Dataset>(new StagedDataset(std::move(stage), std::move(spec)));
 }
 
 // nullptr when the SELECT cannot be cut.

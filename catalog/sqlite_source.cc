@@ -22,7 +22,7 @@ namespace {
 int NoteTable(void* tables, int action, const char* table, const char* /*column*/,
               const char* schema, const char* /*trigger*/) {
   if (action == SQLITE_READ && table != nullptr && schema != nullptr && *table != '\0') {
-    static_cast<std::set<std::string>*>(tables)->insert(fmt::format("{}.{}", schema, table));
+    static_cast<std::set<std::pair<std::string, std::string>>*>(tables)->emplace(schema, table);
   }
   return SQLITE_OK;
 }
@@ -73,6 +73,8 @@ class SqliteSource final : public DataSource {
     return CheckNoSqliteTransaction(*session_);
   }
 
+  std::string Fold(std::string_view name) const override { return std::string(name); }
+
   Result<Schema> Describe(std::string_view select) override {
     {
       MutexLock lock(session_mutex_);
@@ -84,14 +86,18 @@ class SqliteSource final : public DataSource {
     return WithNearestName(*connection, DescribeSqliteSelect(*connection, select));
   }
 
-  Result<std::vector<std::string>> SourceTables(std::string_view select) override {
+  Result<std::vector<TableName>> SourceTables(std::string_view select) override {
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
-    std::set<std::string> tables;
-    sqlite3_set_authorizer(connection->handle(), NoteTable, &tables);
+    std::set<std::pair<std::string, std::string>> read;
+    sqlite3_set_authorizer(connection->handle(), NoteTable, &read);
     const Status prepared = connection->Prepare(select).status();
     sqlite3_set_authorizer(connection->handle(), nullptr, nullptr);
     RETURN_IF_ERROR(prepared);
-    return std::vector<std::string>(tables.begin(), tables.end());
+    std::vector<TableName> tables;
+    for (const auto& [schema, name] : read) {
+      tables.push_back({schema, name});
+    }
+    return tables;
   }
 
   Status Read(std::string_view select, RowReceiver* receiver) override {
@@ -113,27 +119,28 @@ class SqliteSource final : public DataSource {
     return OpenSqliteReader(database_, spec);
   }
 
-  Result<std::optional<std::string>> ResolveTable(std::string_view table) override {
-    ASSIGN_OR_RETURN(const TableName name, ParseTableName(table, Dialect::kSqlite));
+  Result<std::optional<TableName>> ResolveTable(const TableName& table) override {
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
     ASSIGN_OR_RETURN(const SqlRows rows,
                      connection->Query("SELECT schema, name FROM pragma_table_list"
                                        " WHERE lower(name) = lower($1)"
                                        " AND ($2 = '' OR lower(schema) = lower($2))"
                                        " ORDER BY schema <> 'main' LIMIT 1",
-                                       {name.name, name.schema}));
+                                       {table.name, table.schema}));
     if (rows.empty()) {
-      return std::optional<std::string>();
+      return std::optional<TableName>();
     }
-    return std::optional<std::string>(
-        fmt::format("{}.{}", TextCell(rows[0][0]), TextCell(rows[0][1])));
+    return std::optional<TableName>({TextCell(rows[0][0]), TextCell(rows[0][1])});
   }
 
-  Result<std::unique_ptr<TableWriter>> CreateTable(std::string_view table,
-                                                   const Schema& schema) override {
-    return CreateSqliteTable(database_, table, schema);
+  Result<ResultPlan> PlanResultTable(const ResultTable& table, const Schema* columns) override {
+    return PlanSqliteResult(database_, table, columns);
   }
-  Status AppendRows(std::string_view table, const Schema& schema, const RowBatch& batch) override {
+  Result<std::unique_ptr<TableWriter>> OpenWriter(const ResultTable& table,
+                                                  const Schema& schema) override {
+    return OpenSqliteWriter(database_, tables_, table, schema);
+  }
+  Status AppendRows(const TableName& table, const Schema& schema, const RowBatch& batch) override {
     return AppendSqliteRows(database_, table, schema, batch);
   }
 

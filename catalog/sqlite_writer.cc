@@ -1,20 +1,16 @@
 #include <fmt/core.h>
-#include <signal.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <charconv>
+#include <stop_token>
 #include <utility>
 
 #include "base/log.h"
-#include "catalog/row_ranges_internal.h"
+#include "base/mutex.h"
 #include "catalog/sqlite_database_internal.h"
 #include "catalog/sqlite_insert_internal.h"
+#include "catalog/sqlite_result_table_internal.h"
 
 namespace sluice::catalog {
 namespace {
-
-constexpr std::string_view kStagingMark = "__sluice_new_";
 
 // All rows of the batch in one transaction.
 Status InsertBatch(SqliteConnection& connection, const std::string& insertion,
@@ -39,40 +35,34 @@ Status InsertBatch(SqliteConnection& connection, const std::string& insertion,
   return transaction->Commit();
 }
 
-std::string SchemaTable(const TableName& table) {
-  return table.schema.empty() ? "sqlite_schema" : QuoteName(table.schema) + ".sqlite_schema";
-}
-
-// Staging tables of writers whose process is gone.
-Status DropStaleStaging(SqliteConnection& connection, const TableName& table) {
-  const std::string prefix = table.name + std::string(kStagingMark);
-  ASSIGN_OR_RETURN(const SqlRows rows,
-                   connection.Query(fmt::format("SELECT name FROM {} WHERE type = 'table'"
-                                                " AND substr(name, 1, length($1)) = $1",
-                                                SchemaTable(table)),
-                                    {prefix}));
-  for (const std::vector<Value>& row : rows) {
-    const std::string name = TextCell(row.at(0));
-    pid_t owner = 0;
-    const auto parsed =
-        std::from_chars(name.data() + prefix.size(), name.data() + name.size(), owner);
-    if (parsed.ec == std::errc() && owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) {
-      RETURN_IF_ERROR(connection.Run("DROP TABLE " + TableName{table.schema, name}.Quoted()));
-    }
+// A table takes a name that views of the database may know already: without this, SQLite checks
+// them all before it renames, and one that cannot be read stops it.
+class PlainRename {
+ public:
+  explicit PlainRename(SqliteConnection& connection) : connection_(connection) {
+    sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, 1, nullptr);
   }
-  return OkStatus();
-}
+  ~PlainRename() {
+    sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_LEGACY_ALTER_TABLE, 0, nullptr);
+  }
+  PlainRename(const PlainRename&) = delete;
+  PlainRename& operator=(const PlainRename&) = delete;
+
+ private:
+  SqliteConnection& connection_;
+};
 
 // Rows arrive in a staging table, one transaction for each batch, so that the file's write lock is
 // free in between: progress and metrics of the same job are written to the same file.
 class SqliteTableWriter final : public TableWriter {
  public:
-  SqliteTableWriter(SqlitePool::Lease connection, TableName table, TableName staging,
-                    const Schema& schema)
-      : table_(std::move(table)),
+  SqliteTableWriter(SqlitePool::Lease connection, ResultTable wanted, TableName staging,
+                    std::string staged_columns, const Schema& schema)
+      : wanted_(std::move(wanted)),
         staging_(std::move(staging)),
+        staged_columns_(std::move(staged_columns)),
+        schema_(schema),
         insertion_(Insertion(staging_.Quoted(), schema)),
-        columns_(schema.columns.size()),
         connection_(std::move(connection)) {}
 
   ~SqliteTableWriter() override {
@@ -87,68 +77,149 @@ class SqliteTableWriter final : public TableWriter {
   }
 
   Status Write(const RowBatch& batch) override {
-    if (batch.columns.size() != columns_) {
-      return Internal(fmt::format("a batch for table {} has {} columns; expected {}", table_.name,
-                                  batch.columns.size(), columns_));
+    if (batch.columns.size() != schema_.columns.size()) {
+      return Internal(fmt::format("a batch for table {} has {} columns; expected {}",
+                                  wanted_.name.name, batch.columns.size(), schema_.columns.size()));
     }
     MutexLock lock(mutex_);
-    return InsertBatch(*connection_, insertion_, batch).Because("cannot write " + table_.name);
+    return InsertBatch(*connection_, insertion_, batch)
+        .Because("cannot write " + wanted_.name.Text());
   }
 
-  Status Commit() override {
+  Status Commit(std::stop_token stop) override {
     MutexLock lock(mutex_);
-    ASSIGN_OR_RETURN(const auto transaction,
-                     SqlTransaction::Begin(*connection_, Dialect::kSqlite, true));
-    RETURN_IF_ERROR(connection_->Run("DROP TABLE IF EXISTS " + table_.Quoted()));
-    RETURN_IF_ERROR(connection_->Run(
-        fmt::format("ALTER TABLE {} RENAME TO {}", staging_.Quoted(), QuoteName(table_.name))));
-    RETURN_IF_ERROR(transaction->Commit());
-    committed_ = true;
-    return OkStatus();
+    if (stop.stop_requested()) {
+      return Cancelled("cancelled before the result was written");
+    }
+    Status published;
+    {
+      sqlite3* handle = connection_->handle();
+      const std::stop_callback interrupt(stop, [handle] { sqlite3_interrupt(handle); });
+      published = Publish();
+    }
+    committed_ = published.ok();
+    return Status(published).Because("cannot write " + wanted_.name.Text());
   }
 
  private:
-  const TableName table_;
+  Status Publish() REQUIRES(mutex_) {
+    SqliteConnection& connection = *connection_;
+    const PlainRename plain_rename(connection);
+    ASSIGN_OR_RETURN(const auto transaction,
+                     SqlTransaction::Begin(connection, Dialect::kSqlite, true));
+    ASSIGN_OR_RETURN(const SqliteTarget target, FindSqliteTarget(connection, wanted_.name));
+    ASSIGN_OR_RETURN(const ResultAction action,
+                     DecideResultAction(wanted_, target.found, staged_columns_));
+    RETURN_IF_ERROR(CheckSqliteAction(connection, target, action, schema_));
+    if (action == ResultAction::kMake || action == ResultAction::kReplace) {
+      RETURN_IF_ERROR(Rename(target));
+    } else {
+      RETURN_IF_ERROR(Fill(target.name, action));
+    }
+    if (action != ResultAction::kAppend || target.found->IsOurs()) {
+      ASSIGN_OR_RETURN(const SqliteTarget written, FindSqliteTarget(connection, wanted_.name));
+      RETURN_IF_ERROR(RecordResultTable(connection, Dialect::kSqlite, wanted_, *written.found));
+    }
+    return transaction->Commit();
+  }
+
+  Status Rename(const SqliteTarget& target) REQUIRES(mutex_) {
+    if (target.found) {
+      RETURN_IF_ERROR(connection_->Run("DROP TABLE " + target.name.Quoted()));
+    }
+    return connection_->Run(fmt::format("ALTER TABLE {} RENAME TO {}", staging_.Quoted(),
+                                        QuoteName(wanted_.name.name)));
+  }
+
+  Status Fill(const TableName& table, ResultAction action) REQUIRES(mutex_) {
+    if (action == ResultAction::kRefill) {
+      // A foreign key finds the rows again at COMMIT.
+      RETURN_IF_ERROR(connection_->Run("PRAGMA defer_foreign_keys = ON"));
+      RETURN_IF_ERROR(connection_->Run("DELETE FROM " + table.Quoted()));
+      ASSIGN_OR_RETURN(const int64_t left,
+                       connection_->QueryInteger(
+                           fmt::format("SELECT EXISTS (SELECT 1 FROM {})", table.Quoted())));
+      if (left != 0) {
+        return FailedPrecondition("a trigger of the table keeps rows from being deleted")
+            .Hint("drop it, or name another table");
+      }
+    }
+    const std::string columns = ColumnList(schema_);
+    RETURN_IF_ERROR(
+        connection_->Run(fmt::format("INSERT INTO {} ({}) SELECT {} FROM {}", table.Quoted(),
+                                     columns, columns, staging_.Quoted())));
+    return connection_->Run("DROP TABLE " + staging_.Quoted());
+  }
+
+  const ResultTable wanted_;
   const TableName staging_;
+  const std::string staged_columns_;
+  const Schema schema_;
   const std::string insertion_;
-  const size_t columns_;
   Mutex mutex_;
   SqlitePool::Lease connection_ GUARDED_BY(mutex_);
   bool committed_ GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace
-
-Result<std::unique_ptr<TableWriter>> CreateSqliteTable(SqliteDatabase& database,
-                                                       std::string_view table,
-                                                       const Schema& schema) {
-  ASSIGN_OR_RETURN(TableName name, ParseTableName(table, Dialect::kSqlite));
-  ASSIGN_OR_RETURN(SqlitePool::Lease connection, database.TakeForStatement());
-  RETURN_IF_ERROR(DropStaleStaging(*connection, name));
-  TableName staging = {name.schema,
-                       fmt::format("{}{}{}_{}", name.name, kStagingMark, getpid(), RandomSuffix())};
-  RETURN_IF_ERROR(connection->Run(SqliteTableDefinition(staging.Quoted(), schema))
-                      .Because(fmt::format("cannot create table {}", name.name)));
-  return std::unique_ptr<TableWriter>(
-      new SqliteTableWriter(std::move(connection), std::move(name), std::move(staging), schema));
+// The columns that a table with this definition would have: asked of a temporary one.
+Result<std::string> StagedColumns(SqliteConnection& connection, const Schema& schema) {
+  const TableName table = NewSqliteStaging({"temp", ""});
+  ASSIGN_OR_RETURN(const auto transaction,
+                   SqlTransaction::Begin(connection, Dialect::kSqlite, false));
+  RETURN_IF_ERROR(connection.Run(SqliteStagingDefinition(table, schema)));
+  return SqliteColumns(connection, table);
 }
 
-Status AppendSqliteRows(SqliteDatabase& database, std::string_view table, const Schema& schema,
+Result<ResultPlan> Plan(SqliteConnection& connection, const ResultTable& wanted,
+                        const Schema* schema) {
+  ASSIGN_OR_RETURN(const SqliteTarget target, FindSqliteTarget(connection, wanted.name));
+  // What the columns have no say in comes first.
+  ASSIGN_OR_RETURN(ResultAction action, DecideResultAction(wanted, target.found, std::nullopt));
+  if (schema != nullptr) {
+    ASSIGN_OR_RETURN(const std::string columns, StagedColumns(connection, *schema));
+    ASSIGN_OR_RETURN(action, DecideResultAction(wanted, target.found, columns));
+    RETURN_IF_ERROR(CheckSqliteAction(connection, target, action, *schema));
+  }
+  return ResultPlan{target.name, action};
+}
+
+}  // namespace
+
+Result<ResultPlan> PlanSqliteResult(SqliteDatabase& database, const ResultTable& table,
+                                    const Schema* columns) {
+  ASSIGN_OR_RETURN(SqlitePool::Lease connection, database.TakeForStatement());
+  return Plan(*connection, table, columns);
+}
+
+Result<std::unique_ptr<TableWriter>> OpenSqliteWriter(SqliteDatabase& database,
+                                                      CatalogTables& tables,
+                                                      const ResultTable& table,
+                                                      const Schema& schema) {
+  ASSIGN_OR_RETURN(SqlitePool::Lease connection, database.TakeForStatement());
+  RETURN_IF_ERROR(tables.CreateResultTables(*connection));
+  ASSIGN_OR_RETURN(const ResultPlan plan, Plan(*connection, table, &schema));
+  RETURN_IF_ERROR(DropAbandonedStaging(*connection, plan.name.schema));
+  const TableName staging = NewSqliteStaging(plan.name);
+  RETURN_IF_ERROR(connection->Run(SqliteStagingDefinition(staging, schema))
+                      .Because("cannot write " + plan.name.Text()));
+  ASSIGN_OR_RETURN(std::string columns, SqliteColumns(*connection, staging));
+  ResultTable wanted = table;
+  wanted.name = plan.name;
+  return std::unique_ptr<TableWriter>(new SqliteTableWriter(
+      std::move(connection), std::move(wanted), staging, std::move(columns), schema));
+}
+
+Status AppendSqliteRows(SqliteDatabase& database, const TableName& table, const Schema& schema,
                         const RowBatch& batch) {
-  ASSIGN_OR_RETURN(const TableName name, ParseTableName(table, Dialect::kSqlite));
   ASSIGN_OR_RETURN(SqlitePool::Lease connection, database.writers().Take());
-  ASSIGN_OR_RETURN(const SqlRows exists,
-                   connection->Query(fmt::format("SELECT 1 FROM {} WHERE type IN ('table', 'view')"
-                                                 " AND lower(name) = lower($1)",
-                                                 SchemaTable(name)),
-                                     {name.name}));
-  if (exists.empty()) {
-    Status created = connection->Run(SqliteTableDefinition(name.Quoted(), schema));
+  ASSIGN_OR_RETURN(const SqliteTarget target, FindSqliteTarget(*connection, table));
+  if (!target.found) {
+    Status created = connection->Run(SqliteTableDefinition(target.name.Quoted(), schema));
     if (!created.ok() && created.sqlstate() != "42P07") {
       return created;
     }
   }
-  return InsertBatch(*connection, Insertion(name.Quoted(), schema), batch);
+  return InsertBatch(*connection, Insertion(target.name.Quoted(), schema), batch);
 }
 
 }  // namespace sluice::catalog

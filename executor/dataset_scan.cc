@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "catalog/column_description.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 
@@ -9,10 +10,8 @@ namespace sluice::executor {
 
 Result<std::unique_ptr<DatasetScan>> DatasetScan::Open(catalog::DataSource& source,
                                                        std::string_view select,
-                                                       int64_t rows_per_shard,
-                                                       bool copies_columns) {
+                                                       int64_t rows_per_shard) {
   catalog::DatasetOptions options;
-  options.copies_columns = copies_columns;
   if (rows_per_shard > 0) {
     options.rows_per_shard = rows_per_shard;
   }
@@ -23,13 +22,7 @@ Result<std::unique_ptr<DatasetScan>> DatasetScan::Open(catalog::DataSource& sour
 DatasetScan::DatasetScan(catalog::DataSource& source, std::unique_ptr<catalog::Dataset> dataset)
     : source_(source), dataset_(std::move(dataset)) {
   for (const catalog::ColumnDescription& column : dataset_->spec().columns()) {
-    ColumnInfo& info = schema_.columns.emplace_back();
-    info.name = column.name();
-    info.type = static_cast<DataType>(column.type());
-    info.database_type = column.database_type();
-    if (column.has_declaration()) {
-      info.declaration = column.declaration();
-    }
+    schema_.columns.push_back(catalog::ColumnOf(column));
   }
 }
 

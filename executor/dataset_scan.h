@@ -27,8 +27,7 @@ class DatasetScan {
   static constexpr size_t kRowsPerBatch = 4096;
 
   static Result<std::unique_ptr<DatasetScan>> Open(catalog::DataSource& source,
-                                                   std::string_view select, int64_t rows_per_shard,
-                                                   bool copies_columns = false);
+                                                   std::string_view select, int64_t rows_per_shard);
   ~DatasetScan();
 
   const Schema& schema() const { return schema_; }

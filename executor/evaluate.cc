@@ -7,6 +7,7 @@
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/result_rows.h"
+#include "executor/result_table.h"
 #include "executor/scorer.h"
 #include "planner/plan.pb.h"
 
@@ -88,15 +89,22 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
     return Internal(fmt::format("the stored plan of model {} cannot be read", version.name));
   }
   ASSIGN_OR_RETURN(const auto scorer, Scorer::Load(context.source, version));
+  std::unique_ptr<catalog::TableWriter> writer;
+  if (plan.has_table()) {
+    // Without rows the metrics have their names already.
+    const models::Task task = TaskOf(trained.model());
+    const models::Metrics nothing(task, scorer->outputs());
+    ASSIGN_OR_RETURN(writer, OpenResultTable(plan.table(), MetricRow(nothing, task, plan).schema(),
+                                             "evaluate", job.id(), context.source));
+  }
   ASSIGN_OR_RETURN(const auto scan,
                    DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));
   ASSIGN_OR_RETURN(const models::Metrics metrics,
                    ScoreRows(plan, *scorer, trained.model(), *scan, job));
   const ResultRows rows = MetricRow(metrics, TaskOf(trained.model()), plan);
-  if (!plan.table().empty()) {
-    ASSIGN_OR_RETURN(const auto writer, context.source.CreateTable(plan.table(), rows.schema()));
+  if (writer != nullptr) {
     RETURN_IF_ERROR(writer->Write(rows.ToBatch()));
-    RETURN_IF_ERROR(writer->Commit());
+    RETURN_IF_ERROR(writer->Commit(job.stop_token()));
   }
   return rows.SendTo(sink);
 }

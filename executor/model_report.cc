@@ -5,6 +5,7 @@
 #include "catalog/data_source.h"
 #include "executor/executor.h"
 #include "executor/result_rows.h"
+#include "executor/result_table.h"
 #include "executor/scorer.h"
 #include "planner/plan.pb.h"
 
@@ -25,10 +26,11 @@ Status ExecuteModelReport(const plan::ModelReportPlan& plan, Context& context, R
   for (const auto& feature : importance) {
     rows.Add({feature.feature, feature.splits, feature.gain});
   }
-  if (!plan.table().empty()) {
-    ASSIGN_OR_RETURN(const auto writer, context.source.CreateTable(plan.table(), rows.schema()));
+  if (plan.has_table()) {
+    ASSIGN_OR_RETURN(const auto writer, OpenResultTable(plan.table(), rows.schema(), "explain",
+                                                        /*job=*/0, context.source));
     RETURN_IF_ERROR(writer->Write(rows.ToBatch()));
-    RETURN_IF_ERROR(writer->Commit());
+    RETURN_IF_ERROR(writer->Commit(context.stop));
   }
   RETURN_IF_ERROR(rows.SendTo(sink));
   sink.Done("EXPLAIN");

@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "catalog/column_description.h"
 #include "catalog/data_source.h"
 #include "executor/dataset_scan.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/prediction_columns.h"
 #include "executor/result_rows.h"
+#include "executor/result_table.h"
 #include "executor/scorer.h"
 #include "planner/plan.pb.h"
 
@@ -22,41 +24,53 @@ namespace {
 struct ScanColumns {
   std::vector<size_t> inputs;
   catalog::CopiedColumns copied;
-  Schema output;  // the copied columns, then the prediction's
 };
 
+// The pass-through columns, then the prediction's.
+Schema OutputColumns(const plan::PredictPlan& plan, const PredictionColumns& predictions) {
+  Schema output;
+  for (const catalog::ColumnDescription& description : plan.pass_through()) {
+    ColumnInfo& column = output.columns.emplace_back(catalog::ColumnOf(description));
+    if (!plan.has_table()) {
+      column.type = catalog::ShownType(column);
+    }
+  }
+  for (const ColumnInfo& column : predictions.columns()) {
+    output.columns.push_back(column);
+  }
+  return output;
+}
+
 Result<ScanColumns> FindColumns(const DatasetScan& scan, const Scorer& scorer,
-                                const plan::PredictPlan& plan,
-                                const PredictionColumns& predictions) {
+                                const plan::PredictPlan& plan) {
   ScanColumns found;
   for (const std::string& name : scorer.transform().ColumnNames(/*with_label=*/false)) {
     ASSIGN_OR_RETURN(const size_t column, scan.Column(name));
     found.inputs.push_back(column);
   }
-  const bool shown = plan.table().empty();
-  found.copied.purpose =
-      shown ? catalog::CopiedColumns::Purpose::kShow : catalog::CopiedColumns::Purpose::kWrite;
+  found.copied.purpose = plan.has_table() ? catalog::CopiedColumns::Purpose::kWrite
+                                          : catalog::CopiedColumns::Purpose::kShow;
   for (const catalog::ColumnDescription& description : plan.pass_through()) {
     ASSIGN_OR_RETURN(const size_t column, scan.Column(description.name()));
     found.copied.columns.push_back(column);
-    ColumnInfo& output = found.output.columns.emplace_back(scan.schema().columns[column]);
-    if (shown) {
-      output.type = catalog::ShownType(output);
+    if (scan.schema().columns[column].type != static_cast<DataType>(description.type())) {
+      return Status(Code::kAborted, fmt::format("column '{}' changed while the statement began",
+                                                description.name()))
+          .SqlState("40001")
+          .Hint("run the statement again");
     }
-  }
-  for (const ColumnInfo& column : predictions.columns()) {
-    found.output.columns.push_back(column);
   }
   return found;
 }
 
 // Scores batch after batch and hands the finished rows to `emit`.
 Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const ScanColumns& columns,
-                          PredictionColumns& predictions, std::stop_token stop,
+                          const Schema& schema, PredictionColumns& predictions,
+                          std::stop_token stop,
                           const std::function<Status(const RowBatch&)>& emit) {
   RowBatch model_input;
   RowBatch output;
-  output.Reset(columns.output, DatasetScan::kRowsPerBatch);
+  output.Reset(schema, DatasetScan::kRowsPerBatch);
   models::FeatureBatch features;
   std::vector<float> scores;
   int64_t rows = 0;
@@ -98,31 +112,35 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
   ASSIGN_OR_RETURN(
       PredictionColumns predictions,
       PredictionColumns::Make(plan, trained.model().features().label(), scorer->outputs()));
+  const Schema output = OutputColumns(plan, predictions);
+  std::unique_ptr<catalog::TableWriter> writer;
+  if (plan.has_table()) {
+    ASSIGN_OR_RETURN(writer,
+                     OpenResultTable(plan.table(), output, "predict", job.id(), context.source));
+  }
   ASSIGN_OR_RETURN(const auto scan,
-                   DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard(),
-                                     /*copies_columns=*/!plan.table().empty()));
-  ASSIGN_OR_RETURN(const ScanColumns columns, FindColumns(*scan, *scorer, plan, predictions));
+                   DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));
+  ASSIGN_OR_RETURN(const ScanColumns columns, FindColumns(*scan, *scorer, plan));
 
-  if (plan.table().empty()) {
-    RETURN_IF_ERROR(sink.Header(columns.output));
+  if (writer == nullptr) {
+    RETURN_IF_ERROR(sink.Header(output));
     ASSIGN_OR_RETURN(job.job().rows_read,
-                     ScoreRows(*scan, *scorer, columns, predictions, job.stop_token(),
+                     ScoreRows(*scan, *scorer, columns, output, predictions, job.stop_token(),
                                [&](const RowBatch& rows) { return sink.Rows(rows); }));
     return OkStatus();
   }
-  ASSIGN_OR_RETURN(const auto writer, context.source.CreateTable(plan.table(), columns.output));
   ASSIGN_OR_RETURN(job.job().rows_read,
-                   ScoreRows(*scan, *scorer, columns, predictions, job.stop_token(),
+                   ScoreRows(*scan, *scorer, columns, output, predictions, job.stop_token(),
                              [&](const RowBatch& rows) { return writer->Write(rows); }));
-  RETURN_IF_ERROR(writer->Commit());
+  RETURN_IF_ERROR(writer->Commit(job.stop_token()));
 
   ResultRows answer(Schema{{{"table", DataType::kText, ""},
                             {"model", DataType::kText, ""},
                             {"version", DataType::kInt64, ""},
                             {"rows", DataType::kInt64, ""},
                             {"seconds", DataType::kDouble, ""}}});
-  answer.Add({plan.table(), plan.model_name(), version.version, job.job().rows_read,
-              SecondsBetween(started, SteadyClock().Now())});
+  answer.Add({ResultTableName(plan.table()), plan.model_name(), version.version,
+              job.job().rows_read, SecondsBetween(started, SteadyClock().Now())});
   return answer.SendTo(sink);
 }
 

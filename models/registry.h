@@ -48,7 +48,7 @@ const std::vector<ModelType>& ModelTypes();
 const ModelType* FindModelType(std::string_view name);
 const AttributeSpec* FindAttribute(const ModelType& type, std::string_view name);
 // Attributes of statements other than train ("predict", "evaluate", "explain"): predict.*,
-// evaluate's validation.metrics, explain's summary.*; empty for any other kind.
+// evaluate's validation.metrics, explain's summary.*, result.* of all; empty for any other kind.
 const std::vector<AttributeSpec>& StatementAttributes(std::string_view statement_kind);
 
 // What to say about an attribute that `type` does not have: the same name under its right prefix

@@ -20,8 +20,19 @@ AttributeSpec Make(AttributeType type, std::string name, AttributeDefault defaul
   return spec;
 }
 
+// Of every statement that can write a table.
+std::vector<AttributeSpec> WithResultAttributes(std::vector<AttributeSpec> attributes) {
+  attributes.push_back(
+      Flag("result.replace", false,
+           "the result's table may replace one that Sluice did not write, or whose columns are "
+           "others"));
+  attributes.push_back(Flag("result.append", false,
+                            "rows are added to the result's table, whose columns must fit"));
+  return attributes;
+}
+
 std::vector<AttributeSpec> PredictAttributes() {
-  return {
+  return WithResultAttributes({
       Text("predict.extra_outputs", {}, {},
            "further columns beside the prediction: probability, probabilities (a comma "
            "list)"),
@@ -30,18 +41,18 @@ std::vector<AttributeSpec> PredictAttributes() {
       WithAliases(Integer("engine.num_workers", {}, Between(1, kMostWorkers),
                           "taken over from SQLFlow, no effect: one process predicts"),
                   {"predict.num_workers"}),
-  };
+  });
 }
 
 std::vector<AttributeSpec> EvaluateAttributes() {
-  return {
+  return WithResultAttributes({
       Text("validation.metrics", {}, {},
            "metrics to compute (a comma list); all of the model's task when not given"),
-  };
+  });
 }
 
 std::vector<AttributeSpec> ExplainAttributes() {
-  return {
+  return WithResultAttributes({
       WithAliases(Text("label_col", {}, {}, "the label's column; the model's own when not given"),
                   {"label_column"}),
       Text("summary.plot_type", std::string("bar"), {"bar", "dot", "violin", "decision"},
@@ -51,7 +62,7 @@ std::vector<AttributeSpec> ExplainAttributes() {
              "taken over from SQLFlow, no effect: importances are rows"),
       Integer("summary.max_display", int64_t{20}, AtLeast(1),
               "taken over from SQLFlow, no effect: every feature is shown"),
-  };
+  });
 }
 
 void AppendSplitAttributes(std::vector<AttributeSpec>* attributes) {

@@ -19,8 +19,13 @@ namespace sluice::parser {
 struct Name {
   std::string text;
   std::vector<std::string> parts;
-  bool quoted = false;
+  bool quoted = false;  // any part
   Span span;
+  std::vector<bool> quoted_parts = {};  // one for each part; empty: all are as `quoted` says
+
+  bool IsQuoted(size_t part) const {
+    return part < quoted_parts.size() ? quoted_parts[part] : quoted;
+  }
 };
 
 // [schema.]name[:version]; SQLFlow's "host:port/name:tag" stays whole in `name`.

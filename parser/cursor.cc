@@ -103,6 +103,7 @@ Result<Name> Cursor::TakeName(std::string_view what) {
     if (token.kind == Token::Kind::kQuoted) {
       name.quoted = true;
       name.parts.push_back(Unquote(token.text));
+      name.quoted_parts.push_back(true);
       if (name.parts.back().empty()) {
         return SyntaxError("a quoted name is empty").At(token.span);
       }
@@ -110,6 +111,7 @@ Result<Name> Cursor::TakeName(std::string_view what) {
                !(name.parts.empty() && IsReserved(token.text))) {
       for (std::string& part : SplitAtDots(token.text)) {
         name.parts.push_back(std::move(part));
+        name.quoted_parts.push_back(false);
       }
     } else if (token.kind == Token::Kind::kWord) {
       return Unexpected(what).Hint(fmt::format(

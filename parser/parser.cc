@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "parser/cursor.h"
+#include "parser/lexer.h"
 #include "parser/parse_statement.h"
 #include "parser/splitter.h"
 
@@ -115,6 +117,20 @@ Result<std::vector<Statement>> Parse(std::string_view script) {
   }
   RETURN_IF_ERROR(split.error);  // behind every piece
   return statements;
+}
+
+Result<Name> ParseName(std::string_view text) {
+  RETURN_IF_ERROR(CheckText(text));
+  Lexer lexer(text);
+  std::vector<Token> tokens;
+  do {
+    ASSIGN_OR_RETURN(const Token token, lexer.NextClause(false));
+    tokens.push_back(token);
+  } while (tokens.back().kind != Token::Kind::kEnd);
+  Cursor cursor(tokens);
+  ASSIGN_OR_RETURN(Name name, cursor.TakeName("a name"));
+  RETURN_IF_ERROR(cursor.ExpectEnd());
+  return name;
 }
 
 }  // namespace sluice::parser

@@ -20,4 +20,7 @@ inline constexpr int kMaxDepth = 100;
 // Thread-safe.
 Result<std::vector<Statement>> Parse(std::string_view script);
 
+// One name alone, as it would stand in a clause: t.y, "Out Table".y. Thread-safe.
+Result<Name> ParseName(std::string_view text);
+
 }  // namespace sluice::parser

@@ -15,8 +15,9 @@ std::string PrintParts(const Name& name, std::string (*quote)(std::string_view))
     return name.text;
   }
   std::string text;
-  for (const std::string& part : name.parts) {
-    text += (text.empty() ? "" : ".") + quote(part);
+  for (size_t i = 0; i < name.parts.size(); ++i) {
+    text += i == 0 ? "" : ".";
+    text += name.IsQuoted(i) ? quote(name.parts[i]) : name.parts[i];
   }
   return text;
 }

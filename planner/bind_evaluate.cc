@@ -2,6 +2,7 @@
 
 #include "parser/printer.h"
 #include "planner/attributes.h"
+#include "planner/bind_result.h"
 #include "planner/error_list.h"
 #include "planner/metric_list.h"
 #include "planner/plan_use_internal.h"
@@ -55,10 +56,11 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
   plan::Plan result;
   plan::EvaluatePlan* plan = result.mutable_evaluate();
   plan->set_statement(parser::Print(parser::Statement(statement)));
-  plan->set_table(statement.into ? JoinNameParts(*statement.into, statement.into->parts.size())
-                                 : "");
-  if (select.ok() && statement.into) {
-    errors.Add(CheckResultTable(plan->table(), statement.into->span, *select, source));
+  if (!statement.into) {
+    errors.Add(RefuseResultAttributes(attributes, "INTO table"));
+  } else if (select.ok()) {
+    errors.Add(BindResultTable(*statement.into, statement.into->parts.size(), attributes, *select,
+                               nullptr, source, plan->mutable_table()));
   }
   if (select.ok() && model.ok()) {
     const models::FeaturePlan& features = model->plan.model().features();

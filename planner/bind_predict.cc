@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "catalog/column_description.h"
 #include "catalog/data_source.h"
 #include "parser/printer.h"
 #include "planner/attributes.h"
+#include "planner/bind_result.h"
 #include "planner/choose.h"
 #include "planner/error_list.h"
 #include "planner/metric_list.h"
@@ -15,18 +17,26 @@
 namespace sluice::planner {
 namespace {
 
-// Where the rows go and what the prediction is called.
-struct Target {
-  std::string table;
-  std::string column;
-};
+// What the prediction is called.
+std::string ResultColumn(const parser::PredictStatement& statement, const models::LabelPlan& label,
+                         const catalog::DataSource& source) {
+  return statement.target
+             ? ReadNamePart(*statement.target, statement.target->parts.size() - 1, source)
+             : label.column();
+}
 
-Target ResultTarget(const parser::PredictStatement& statement, const models::LabelPlan& label) {
-  if (!statement.target || statement.target->parts.empty()) {
-    return {"", label.column()};
+// The columns of the result's table.
+Schema ResultColumns(const plan::PredictPlan& plan) {
+  Schema schema;
+  for (const catalog::ColumnDescription& column : plan.pass_through()) {
+    schema.columns.push_back(catalog::ColumnOf(column));
   }
-  const parser::Name& name = *statement.target;
-  return {JoinNameParts(name, name.parts.size() - 1), name.parts.back()};
+  schema.columns.push_back({plan.column(), static_cast<DataType>(plan.prediction_type()), ""});
+  for (const std::string& output : plan.extra_outputs()) {
+    schema.columns.push_back(
+        {output, output == "probability" ? DataType::kDouble : DataType::kText, ""});
+  }
+  return schema;
 }
 
 bool SameName(std::string_view a, std::string_view b) {
@@ -78,10 +88,7 @@ void FillPassThrough(const BoundSelect& select, const models::LabelPlan& label,
     if (SameName(column.name, label.column()) || SameName(column.name, plan->column())) {
       continue;
     }
-    catalog::ColumnDescription* description = plan->add_pass_through();
-    description->set_name(column.name);
-    description->set_type(static_cast<int32_t>(column.type));
-    description->set_database_type(column.database_type);
+    catalog::PutColumn(column, plan->add_pass_through());
   }
 }
 
@@ -106,7 +113,7 @@ Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
   AttributeSet attributes;
   errors.Add(AttributeSet::Bind(models::StatementAttributes("predict"), "predict", statement.span,
                                 statement.attributes, &attributes));
-  const Result<BoundSelect> select = BindSelect(statement.select, source);
+  Result<BoundSelect> select = BindSelect(statement.select, source);
   errors.Add(select.status());
   const Result<StoredModel> model = FindStoredModel(statement.model, source);
   errors.Add(model.status());
@@ -116,24 +123,30 @@ Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
   if (!model.ok() || !select.ok()) {
     return errors.Take();
   }
+  const bool into_table = statement.target && statement.target->parts.size() > 1;
+  if (into_table) {
+    RETURN_IF_ERROR(source.DescribeCopies(select->text, &select->schema));
+  }
 
   plan::Plan result;
   plan::PredictPlan* plan = result.mutable_predict();
   const models::LabelPlan& label = model->plan.model().features().label();
-  const Target target = ResultTarget(statement, label);
-  if (!target.table.empty()) {
-    errors.Add(CheckResultTable(target.table, statement.target->span, *select, source));
-  }
   plan->set_statement(parser::Print(parser::Statement(statement)));
   plan->set_select(select->text);
   plan->set_model_schema(model->version.schema);
   plan->set_model_name(model->version.name);
   plan->set_model_version(model->version.version);
-  plan->set_table(target.table);
-  plan->set_column(target.column);
+  plan->set_column(ResultColumn(statement, label, source));
   FillPassThrough(*select, label, plan);
   plan->set_prediction_type(static_cast<int32_t>(PredictionType(*select, label)));
   errors.Add(FillExtraOutputs(attributes, model->plan.model(), plan));
+  if (into_table) {
+    const Schema columns = ResultColumns(*plan);
+    errors.Add(BindResultTable(*statement.target, statement.target->parts.size() - 1, attributes,
+                               *select, &columns, source, plan->mutable_table()));
+  } else {
+    errors.Add(RefuseResultAttributes(attributes, "TO PREDICT table.column"));
+  }
   errors.Add(EstimateRows(select->text, source, plan));
   if (!errors.empty()) {
     return errors.Take();

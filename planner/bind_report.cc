@@ -5,6 +5,7 @@
 #include "models/registry.h"
 #include "parser/printer.h"
 #include "planner/attributes.h"
+#include "planner/bind_result.h"
 #include "planner/error_list.h"
 #include "planner/plan_use_internal.h"
 #include "planner/stored_model_internal.h"
@@ -54,12 +55,14 @@ Result<plan::Plan> PlanReport(const parser::ModelReportStatement& statement,
   plan::Plan result;
   plan::ModelReportPlan* plan = result.mutable_report();
   plan->set_statement(parser::Print(parser::Statement(statement)));
-  plan->set_table(statement.into ? JoinNameParts(*statement.into, statement.into->parts.size())
-                                 : "");
+  if (!statement.into) {
+    errors.Add(RefuseResultAttributes(attributes, "INTO table"));
+  }
   if (select.ok()) {
     plan->set_select(select->text);
     if (statement.into) {
-      errors.Add(CheckResultTable(plan->table(), statement.into->span, *select, source));
+      errors.Add(BindResultTable(*statement.into, statement.into->parts.size(), attributes, *select,
+                                 nullptr, source, plan->mutable_table()));
     }
     if (const auto label = attributes.Text("label_col"); label && !select->columns.Find(*label)) {
       errors.Add(select->columns.Missing(*label, attributes.SpanOf("label_col")));

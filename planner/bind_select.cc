@@ -84,30 +84,6 @@ Result<BoundSelect> BindSelectText(std::string_view select, Span place,
   return status;
 }
 
-Status CheckResultTable(std::string_view table, Span span, const BoundSelect& select,
-                        catalog::DataSource& source) {
-  ASSIGN_OR_RETURN(const std::optional<std::string> resolved, source.ResolveTable(table));
-  if (!resolved) {
-    return OkStatus();
-  }
-  ASSIGN_OR_RETURN(const std::vector<std::string> tables, source.SourceTables(select.text));
-  if (std::find(tables.begin(), tables.end(), *resolved) == tables.end()) {
-    return OkStatus();
-  }
-  return InvalidArgument(fmt::format("the result table {} is also read by the SELECT", *resolved))
-      .At(span)
-      .Hint("write the result to another table");
-}
-
-std::string JoinNameParts(const parser::Name& name, size_t parts) {
-  std::string joined;
-  for (size_t i = 0; i < std::min(parts, name.parts.size()); ++i) {
-    joined += joined.empty() ? "" : ".";
-    joined += name.parts[i];
-  }
-  return joined;
-}
-
 std::string QuoteIdentifier(std::string_view name) {
   std::string quoted = "\"";
   for (const char c : name) {

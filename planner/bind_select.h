@@ -30,13 +30,6 @@ Result<BoundSelect> BindSelect(const parser::Select& select, catalog::DataSource
 Result<BoundSelect> BindSelectText(std::string_view select, Span place,
                                    catalog::DataSource& source);
 
-// The result table of a statement must not be one that its SELECT reads.
-Status CheckResultTable(std::string_view table, Span span, const BoundSelect& select,
-                        catalog::DataSource& source);
-
-// `table` or `schema.table` out of the parts of a name.
-std::string JoinNameParts(const parser::Name& name, size_t parts);
-
 // An identifier of the database, quoted as both dialects read it.
 std::string QuoteIdentifier(std::string_view name);
 

@@ -27,6 +27,12 @@ std::string DescribeSplit(const plan::Split& split);
 std::string DescribeCheckpoints(const plan::Checkpoints& checkpoints);
 std::string DescribeStrategy(const plan::Strategy& strategy);
 bool IsTrees(const models::ModelSpec& model);
+// The table as the user named it.
+std::string ResultName(const plan::ResultTable& table);
+// "make", "refill", "replace", "append"
+std::string ResultActionName(const plan::ResultTable& table);
+// "table p, refilled in one step"
+std::string DescribeResult(const plan::ResultTable& table);
 std::string ModelNameOf(const std::string& schema, const std::string& name, int64_t version);
 
 }  // namespace sluice::planner

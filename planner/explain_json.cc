@@ -233,12 +233,19 @@ void PutTrain(const plan::TrainPlan& plan, Writer* json) {
   PutTexts("notes", plan.notes(), json);
 }
 
+void PutTable(bool has_table, const plan::ResultTable& table, Writer* json) {
+  json->Put("table", has_table ? ResultName(table) : "");
+  if (has_table) {
+    json->Put("table_action", ResultActionName(table));
+  }
+}
+
 void PutPredict(const plan::PredictPlan& plan, Writer* json) {
   json->Put("statement", plan.statement());
   json->Put("model_name",
             ModelNameOf(plan.model_schema(), plan.model_name(), plan.model_version()));
   json->Put("rows", plan.estimated_rows());
-  json->Put("table", plan.table());
+  PutTable(plan.has_table(), plan.table(), json);
   json->Put("column", plan.column());
   json->Put("type", DataTypeName(static_cast<DataType>(plan.prediction_type())));
   json->OpenList("pass_through");
@@ -256,7 +263,7 @@ void PutEvaluate(const plan::EvaluatePlan& plan, Writer* json) {
   json->Put("rows", plan.estimated_rows());
   json->Put("label", plan.label());
   PutTexts("metrics", plan.metrics(), json);
-  json->Put("table", plan.table());
+  PutTable(plan.has_table(), plan.table(), json);
 }
 
 void PutReport(const plan::ModelReportPlan& plan, Writer* json) {
@@ -264,7 +271,7 @@ void PutReport(const plan::ModelReportPlan& plan, Writer* json) {
   json->Put("model_name",
             ModelNameOf(plan.model_schema(), plan.model_name(), plan.model_version()));
   json->Put("explainer", plan.explainer());
-  json->Put("table", plan.table());
+  PutTable(plan.has_table(), plan.table(), json);
 }
 
 }  // namespace

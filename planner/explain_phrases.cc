@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/value.h"
+#include "catalog/result_table.h"
 #include "models/registry.h"
 #include "planner/explain_internal.h"
 #include "planner/grouped_number.h"
@@ -218,6 +219,39 @@ std::string DescribeCheckpoints(const plan::Checkpoints& checkpoints) {
 bool IsTrees(const models::ModelSpec& model) {
   const models::ModelType* type = models::FindModelType(model.type());
   return type != nullptr && type->family == models::ModelFamily::kTrees;
+}
+
+std::string ResultName(const plan::ResultTable& table) {
+  return catalog::TableName{table.schema_written() ? table.schema() : "", table.name()}.Text();
+}
+
+std::string ResultActionName(const plan::ResultTable& table) {
+  switch (static_cast<catalog::ResultAction>(table.action())) {
+    case catalog::ResultAction::kMake:
+      return "make";
+    case catalog::ResultAction::kRefill:
+      return "refill";
+    case catalog::ResultAction::kReplace:
+      return "replace";
+    case catalog::ResultAction::kAppend:
+      break;
+  }
+  return "append";
+}
+
+std::string DescribeResult(const plan::ResultTable& table) {
+  const std::string name = "table " + ResultName(table);
+  switch (static_cast<catalog::ResultAction>(table.action())) {
+    case catalog::ResultAction::kMake:
+      return name + ", which is new";
+    case catalog::ResultAction::kRefill:
+      return name + ", refilled in one step";
+    case catalog::ResultAction::kReplace:
+      return name + ", dropped and made anew in one step";
+    case catalog::ResultAction::kAppend:
+      break;
+  }
+  return name + ", which gets further rows in one step";
 }
 
 std::string ModelNameOf(const std::string& schema, const std::string& name, int64_t version) {

@@ -149,9 +149,7 @@ std::string ExplainPredict(const plan::PredictPlan& plan) {
   lines.Title(fmt::format("Predict with {}", ModelNameOf(plan.model_schema(), plan.model_name(),
                                                          plan.model_version())));
   lines.Line("rows", GroupDigits(plan.estimated_rows()) + " (estimated)");
-  lines.Line("result", plan.table().empty()
-                           ? "rows to the client"
-                           : fmt::format("table {}, replaced in one step", plan.table()));
+  lines.Line("result", plan.has_table() ? DescribeResult(plan.table()) : "rows to the client");
   for (const catalog::ColumnDescription& column : plan.pass_through()) {
     lines.Inner(
         fmt::format("{} ({})", column.name(), DataTypeName(static_cast<DataType>(column.type()))));
@@ -173,9 +171,7 @@ std::string ExplainEvaluate(const plan::EvaluatePlan& plan) {
   lines.Line("metrics", plan.metrics_size() == 0
                             ? "all of the model's task"
                             : fmt::format("{}", fmt::join(plan.metrics(), ", ")));
-  lines.Line("result", plan.table().empty()
-                           ? "rows to the client"
-                           : fmt::format("table {}, replaced in one step", plan.table()));
+  lines.Line("result", plan.has_table() ? DescribeResult(plan.table()) : "rows to the client");
   return lines.Take();
 }
 
@@ -184,9 +180,7 @@ std::string ExplainReport(const plan::ModelReportPlan& plan) {
   lines.Title(fmt::format(
       "Explain {}", ModelNameOf(plan.model_schema(), plan.model_name(), plan.model_version())));
   lines.Line("explainer", plan.explainer());
-  lines.Line("result", plan.table().empty()
-                           ? "rows to the client"
-                           : fmt::format("table {}, replaced in one step", plan.table()));
+  lines.Line("result", plan.has_table() ? DescribeResult(plan.table()) : "rows to the client");
   return lines.Take();
 }
 

@@ -203,6 +203,13 @@ void AddTrain(CLI::App& app, CommandLine& line) {
   });
 }
 
+void AddOutputTable(CLI::App& app, OutputForm& form) {
+  CLI::Option* replace =
+      app.add_flag("--replace", form.replace,
+                   "the output may replace a table that Sluice did not write, or of other columns");
+  app.add_flag("--append", form.append, "add the rows to the output's table")->excludes(replace);
+}
+
 void AddPredict(CLI::App& app, CommandLine& line) {
   CLI::App* predict = app.add_subcommand("predict", "Command-line form of TO PREDICT");
   AddCommon(*predict, line.common);
@@ -211,6 +218,7 @@ void AddPredict(CLI::App& app, CommandLine& line) {
   predict->add_option("--prediction_data", line.predict.prediction_data, "table or SELECT")
       ->required();
   predict->add_option("--output", line.predict.output, "table.column (default: rows are printed)");
+  AddOutputTable(*predict, line.predict.output_table);
   predict->callback([&line] {
     line.run = [&line] {
       return RunForm(line.common, PredictStatementText(line.predict), line.format);
@@ -228,6 +236,7 @@ void AddEvaluate(CLI::App& app, CommandLine& line) {
   evaluate->add_option("--label", line.evaluate.label,
                        "column to compare with (default: the model's)");
   evaluate->add_option("--output", line.evaluate.output, "table for the metrics");
+  AddOutputTable(*evaluate, line.evaluate.output_table);
   evaluate->callback([&line] {
     line.run = [&line] {
       return RunForm(line.common, EvaluateStatementText(line.evaluate), line.format);

@@ -46,7 +46,7 @@ double BayesAuc::Value() const {
 }
 
 Result<SampleReport> WriteSample(const SampleGenerator& generator, int64_t rows,
-                                 std::string_view table, catalog::DataSource& source,
+                                 const catalog::TableName& table, catalog::DataSource& source,
                                  const SampleProgress& progress, const std::stop_token& stop) {
   BayesAuc auc;
   double positives = 0;

@@ -10,6 +10,7 @@
 
 #include "base/row_batch.h"
 #include "base/status.h"
+#include "catalog/table_name.h"
 
 namespace sluice::catalog {
 class DataSource;
@@ -54,7 +55,7 @@ using SampleProgress = std::function<void(int64_t rows_done)>;
 
 // Streams `rows` rows into `table`, a few ten thousand at a time.
 Result<SampleReport> WriteSample(const SampleGenerator& generator, int64_t rows,
-                                 std::string_view table, catalog::DataSource& source,
+                                 const catalog::TableName& table, catalog::DataSource& source,
                                  const SampleProgress& progress, const std::stop_token& stop);
 
 }  // namespace sluice::server

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "catalog/data_source.h"
+#include "parser/parser.h"
+#include "planner/bind_result.h"
 #include "server/commands.h"
 #include "server/progress_bar.h"
 #include "server/sample.h"
@@ -13,35 +15,33 @@
 namespace sluice::server {
 namespace {
 
-// "a.b" -> "\"a\".\"b\"".
-std::string QuoteTable(const std::string& table) {
-  std::string quoted = "\"";
-  for (const char c : table) {
-    quoted += c == '.' ? "\".\"" : c == '"' ? "\"\"" : std::string(1, c);
+// The table's name, read as in a statement; with --replace, a table of that name is gone then.
+Result<catalog::TableName> PrepareTable(const SampleOptions& options, catalog::DataSource& source) {
+  ASSIGN_OR_RETURN(const parser::Name name,
+                   parser::ParseName(options.table.empty() ? options.kind : options.table));
+  catalog::ResultTable table;
+  ASSIGN_OR_RETURN(table.name, planner::ReadTableName(name, name.parts.size(), source));
+  table.replace = options.replace;
+  const Result<catalog::ResultPlan> plan = source.PlanResultTable(table, nullptr);
+  if (plan.ok() && plan->action == catalog::ResultAction::kMake) {
+    return table.name;
   }
-  return quoted + "\"";
-}
-
-Status PrepareTable(const SampleOptions& options, const std::string& table,
-                    catalog::DataSource& source) {
-  ASSIGN_OR_RETURN(const std::optional<std::string> existing, source.ResolveTable(table));
-  if (!existing) {
-    return OkStatus();
-  }
-  if (!options.replace) {
-    return AlreadyExists(fmt::format("table {} exists", *existing))
+  if (!options.replace && (plan.ok() || plan.status().sqlstate() == "42P07")) {
+    return AlreadyExists(fmt::format("table {} exists", table.name.Text()))
         .SqlState("42P07")
         .Hint("--replace drops it first; --table gives another name");
   }
-  return source.Execute("DROP TABLE " + QuoteTable(table), nullptr, {}).status();
+  RETURN_IF_ERROR(plan.status());
+  RETURN_IF_ERROR(source.Execute("DROP TABLE " + plan->name.Quoted(), nullptr, {}).status());
+  return table.name;
 }
 
-Status MakeTable(const SampleOptions& options, const std::string& table, Interrupts& interrupts) {
+Status MakeTable(const SampleOptions& options, Interrupts& interrupts) {
   ASSIGN_OR_RETURN(const std::unique_ptr<SampleGenerator> generator,
                    MakeSample(options.kind, options.seed));
   ASSIGN_OR_RETURN(const std::unique_ptr<catalog::DataSource> source,
                    catalog::OpenDataSource(options.into));
-  RETURN_IF_ERROR(PrepareTable(options, table, *source));
+  ASSIGN_OR_RETURN(const catalog::TableName table, PrepareTable(options, *source));
   const SteadyClock clock;
   ProgressBar bar([](std::string_view text) { fmt::print(stderr, "{}", text); }, clock,
                   TerminalColumns(STDERR_FILENO));
@@ -60,7 +60,7 @@ Status MakeTable(const SampleOptions& options, const std::string& table, Interru
   bar.Clear();
   RETURN_IF_ERROR(report.status());
   fmt::print("{} rows in table {}: {:.1f} % positive, AUC of the true probabilities {:.4f}\n",
-             options.rows, table, 100 * report->positive_share, report->bayes_auc);
+             options.rows, table.Text(), 100 * report->positive_share, report->bayes_auc);
   return OkStatus();
 }
 
@@ -68,8 +68,7 @@ Status MakeTable(const SampleOptions& options, const std::string& table, Interru
 
 int RunSample(const SampleOptions& options) {
   Interrupts interrupts;
-  const std::string table = options.table.empty() ? options.kind : options.table;
-  const Status status = MakeTable(options, table, interrupts);
+  const Status status = MakeTable(options, interrupts);
   if (!status.ok()) {
     fmt::print(stderr, "{}", RenderWithCaret(status, ""));
     return kExitStatementFailed;

@@ -34,6 +34,16 @@ parser::Name MakeName(const std::string& text) {
   return name;
 }
 
+// A name as it would stand in a statement, with quotes where it needs them.
+Result<parser::Name> ReadName(const std::string& text, std::string_view flag) {
+  const Result<parser::Name> name = parser::ParseName(text);
+  if (name.ok()) {
+    return name;
+  }
+  return InvalidArgument(fmt::format("{}: cannot read the name '{}'", flag, text))
+      .Hint("a name with blanks, dots or other signs is quoted: '\"Out Table\".y'");
+}
+
 // The parser reads the name, so that schema and version are found as in a statement.
 Result<parser::ModelName> ReadModelName(const std::string& text, std::string_view flag) {
   const auto statements = parser::Parse("DESCRIBE MODEL " + text);
@@ -78,6 +88,15 @@ void AddNumber(const std::string& name, const std::optional<int64_t>& number,
                std::vector<parser::Attribute>& attributes) {
   if (number) {
     AddAttribute(name, {*number, {}}, attributes);
+  }
+}
+
+void AddOutput(const OutputForm& form, std::vector<parser::Attribute>& attributes) {
+  if (form.replace) {
+    AddAttribute("result.replace", {true, {}}, attributes);
+  }
+  if (form.append) {
+    AddAttribute("result.append", {true, {}}, attributes);
   }
 }
 
@@ -147,8 +166,9 @@ Result<std::string> PredictStatementText(const PredictForm& form) {
   parser::PredictStatement predict;
   predict.select = MakeSelect(form.prediction_data);
   if (!form.output.empty()) {
-    predict.target = MakeName(form.output);
+    ASSIGN_OR_RETURN(predict.target, ReadName(form.output, "--output"));
   }
+  AddOutput(form.output_table, predict.attributes);
   ASSIGN_OR_RETURN(predict.model, ReadModelName(form.model, "--model"));
   return parser::Print(predict);
 }
@@ -162,8 +182,9 @@ Result<std::string> EvaluateStatementText(const EvaluateForm& form) {
     evaluate.label = MakeName(form.label);
   }
   if (!form.output.empty()) {
-    evaluate.into = MakeName(form.output);
+    ASSIGN_OR_RETURN(evaluate.into, ReadName(form.output, "--output"));
   }
+  AddOutput(form.output_table, evaluate.attributes);
   ASSIGN_OR_RETURN(evaluate.model, ReadModelName(form.model, "--model"));
   return parser::Print(evaluate);
 }

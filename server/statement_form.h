@@ -27,10 +27,17 @@ struct TrainForm {
 };
 Result<std::string> TrainStatementText(const TrainForm& form);
 
+// What may happen to an existing table that `output` names.
+struct OutputForm {
+  bool replace = false;  // result.replace
+  bool append = false;   // result.append
+};
+
 struct PredictForm {
   std::string model;
   std::string prediction_data;  // table or SELECT
   std::string output;           // table.column; "": rows on standard output
+  OutputForm output_table;
 };
 Result<std::string> PredictStatementText(const PredictForm& form);
 
@@ -39,6 +46,7 @@ struct EvaluateForm {
   std::string validation_data;  // table or SELECT
   std::string label;            // "": the model's own
   std::string output;           // table; "": rows on standard output
+  OutputForm output_table;
 };
 Result<std::string> EvaluateStatementText(const EvaluateForm& form);
 

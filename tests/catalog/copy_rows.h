@@ -79,18 +79,15 @@ class CopyTest : public BothDatabases {
                            const std::function<Status(const Schema&)>& begin,
                            const std::function<Status(const RowBatch&)>& take) {
     DatasetOptions options;
-    options.copies_columns = true;
     options.rows_per_shard = 2;
     ASSIGN_OR_RETURN(const auto dataset, source.OpenDataset(select, options));
     const DatasetSpec& spec = dataset->spec();
-    Schema schema;
+    ASSIGN_OR_RETURN(Schema schema, source.Describe(select));
+    RETURN_IF_ERROR(source.DescribeCopies(select, &schema));
     CopiedColumns copied;
     copied.purpose = purpose;
-    for (int i = 0; i < spec.columns_size(); ++i) {
-      const ColumnDescription& column = spec.columns(i);
-      schema.columns.push_back({column.name(), static_cast<DataType>(column.type()),
-                                column.database_type(), column.declaration()});
-      copied.columns.push_back(static_cast<size_t>(i));
+    for (size_t i = 0; i < schema.columns.size(); ++i) {
+      copied.columns.push_back(i);
     }
     RETURN_IF_ERROR(begin(schema));
     ASSIGN_OR_RETURN(const auto reader, source.OpenReader(spec));
@@ -127,11 +124,11 @@ class CopyTest : public BothDatabases {
     RETURN_IF_ERROR(ReadCopies(
         source, select, CopiedColumns::Purpose::kWrite,
         [&](const Schema& schema) -> Status {
-          ASSIGN_OR_RETURN(writer, source.CreateTable(table, schema));
+          ASSIGN_OR_RETURN(writer, source.OpenWriter({TableName{"", table}}, schema));
           return OkStatus();
         },
         [&](const RowBatch& batch) { return writer->Write(batch); }));
-    return writer->Commit();
+    return writer->Commit({});
   }
 
   void CopyInto(std::string_view select, const std::string& table, DataSource* from = nullptr) {

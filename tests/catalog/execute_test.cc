@@ -169,7 +169,7 @@ TEST_P(ExecuteTest, DescribeDoesNotRun) {
   EXPECT_EQ(schema->columns[3].type, DataType::kDouble);
   EXPECT_EQ(schema->columns[0].database_type, postgres() ? "integer" : "INTEGER");
   EXPECT_FALSE(source().Describe("CREATE TABLE x (a integer)").ok());
-  EXPECT_FALSE(source().ResolveTable("x").value().has_value());
+  EXPECT_FALSE(source().ResolveTable({"", "x"}).value().has_value());
 }
 
 TEST_P(ExecuteTest, AMissingTableHasItsNearestName) {
@@ -189,13 +189,12 @@ TEST_P(ExecuteTest, SourceTablesAndResolvedNamesAgree) {
       source().SourceTables("SELECT * FROM t JOIN seen ON seen.x = t.id ORDER BY half");
   ASSERT_TRUE(tables.ok()) << tables.status().ToString();
   for (const std::string table : {"t", "other"}) {
-    const auto resolved = source().ResolveTable(table);
+    const auto resolved = source().ResolveTable({"", table});
     ASSERT_TRUE(resolved.ok());
     ASSERT_TRUE(resolved->has_value());
     EXPECT_THAT(*tables, ::testing::Contains(**resolved));
   }
-  EXPECT_FALSE(source().ResolveTable("nothng").value().has_value());
-  EXPECT_FALSE(source().ResolveTable("a b").ok());
+  EXPECT_FALSE(source().ResolveTable({"", "nothng"}).value().has_value());
   EXPECT_EQ(source().SourceTables("SELECT * FROM nothng").status().sqlstate(), "42P01");
 }
 

@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -7,6 +8,7 @@
 #include <thread>
 
 #include "catalog/job_store.h"
+#include "catalog/sqlite_stage_internal.h"
 #include "tests/catalog/both_databases.h"
 
 // What only SQLite does.
@@ -169,20 +171,116 @@ TEST_P(SqliteTest, AnInMemoryDatabaseWorksInOneProcess) {
 }
 
 TEST_P(SqliteTest, WhatADeadProcessLeftIsSweptUp) {
+  const std::string left = "sqlite:" + directory() + "/left.db";
+  const std::string select = "SELECT x FROM t ORDER BY x";
+  const Schema schema = {{{"x", DataType::kInt64, ""}}};
+  ResultTable out;
+  out.name.name = "out";
+  // A process that ends without a word, in the middle of a stage and of a result.
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const auto own = OpenDataSource(left);
+    const bool made = (*own)->Execute("CREATE TABLE t AS SELECT 1 AS x", nullptr, {}).ok();
+    const auto staged = (*own)->OpenDataset(select, {});
+    const auto writer = (*own)->OpenWriter(out, schema);
+    _exit(made && staged.ok() && writer.ok() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  const auto files = [&] {
+    int count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(directory())) {
+      count += entry.path().string().find(".db.stage-") == std::string::npos ? 0 : 1;
+    }
+    return count;
+  };
+  const auto opened = OpenDataSource(left);
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  DataSource& heir = **opened;
+  const auto tables = [&] {
+    const auto dataset = heir.OpenDataset(
+        "SELECT name FROM sqlite_schema WHERE name LIKE 'sluice_new_%' ORDER BY 1", {});
+    return ReadAll(heir, (*dataset)->spec())->size();
+  };
+  EXPECT_EQ(files(), 1);
+  EXPECT_EQ(tables(), 1U);
+  EXPECT_EQ(files(), 0);
+  const auto mine = heir.OpenDataset(select, {});
+  const auto writer = heir.OpenWriter(out, schema);
+  ASSERT_TRUE(mine.ok() && writer.ok()) << writer.status().ToString();
+  EXPECT_EQ(files(), 1);
+  EXPECT_EQ(tables(), 1U);
+  // What lives is left alone by the next one.
+  const auto other = heir.OpenDataset(select, {});
+  const auto second = heir.OpenWriter(out, schema);
+  ASSERT_TRUE(other.ok() && second.ok());
+  EXPECT_EQ(files(), 2);
+  EXPECT_EQ(tables(), 2U);
+}
+
+TEST_P(SqliteTest, WhatOnlyLooksLikeAStageIsTheUsers) {
   Run("CREATE TABLE t (x INTEGER)");
-  // A process number that cannot exist.
-  const std::string stale = directory() + "/test.db.stage-2147483646-abc";
-  const std::string alive = directory() + "/test.db.stage-" + std::to_string(getppid()) + "-abc";
-  std::ofstream(stale) << "x";
-  std::ofstream(alive) << "x";
+  const std::string text = directory() + "/test.db.stage-2147483646-abc";
+  const std::string database = directory() + "/test.db.stage-2147483646-mine";
+  std::ofstream(text) << "x";
+  std::ofstream(directory() + "/test.db.stage-1-empty") << "";
+  ASSERT_TRUE((*OpenDataSource("sqlite:" + database))
+                  ->Execute("CREATE TABLE precious (x)", nullptr, {})
+                  .ok());
   Run("CREATE TABLE \"out__sluice_new_2147483646_abc\" (x INTEGER)");
+  Run("CREATE TABLE sluice_new_abc (x INTEGER)");
   const auto dataset = source().OpenDataset("SELECT x FROM t ORDER BY x", {});
   ASSERT_TRUE(dataset.ok()) << dataset.status().ToString();
-  EXPECT_FALSE(std::filesystem::exists(stale));
-  EXPECT_TRUE(std::filesystem::exists(alive));
   const Schema schema = {{{"x", DataType::kInt64, ""}}};
-  ASSERT_TRUE(source().CreateTable("out", schema).ok());
-  EXPECT_FALSE(source().ResolveTable("out__sluice_new_2147483646_abc").value().has_value());
+  ResultTable out;
+  out.name.name = "out";
+  ASSERT_TRUE(source().OpenWriter(out, schema).ok());
+  EXPECT_TRUE(std::filesystem::exists(text));
+  EXPECT_TRUE(std::filesystem::exists(database));
+  EXPECT_TRUE(std::filesystem::exists(directory() + "/test.db.stage-1-empty"));
+  EXPECT_EQ(Select("SELECT count(*) FROM sqlite_schema WHERE name IN"
+                   " ('out__sluice_new_2147483646_abc', 'sluice_new_abc')")[0][0],
+            "2");
+}
+
+TEST_P(SqliteTest, AStageIsAsReadableAsItsDatabase) {
+  Run("CREATE TABLE t AS SELECT 1 AS x");
+  for (const auto mode : {std::filesystem::perms::owner_read | std::filesystem::perms::owner_write,
+                          std::filesystem::perms{0640}, std::filesystem::perms{0664}}) {
+    std::filesystem::permissions(directory() + "/test.db", mode);
+    const auto dataset = source().OpenDataset("SELECT x FROM t ORDER BY x", {});
+    ASSERT_TRUE(dataset.ok()) << dataset.status().ToString();
+    const std::string stage = directory() + "/test.db." + (*dataset)->spec().staging_table();
+    EXPECT_EQ(std::filesystem::status(stage).permissions(), mode);
+    EXPECT_EQ(ReadAll(source(), (*dataset)->spec())->size(), 1U);
+  }
+}
+
+TEST_P(SqliteTest, AStageLeavesRoomForOthers) {
+  Run("CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE"
+      " i < 20000) SELECT i, 'some words that take room ' || i AS words FROM n");
+  const SqliteLocation location = LocateSqlite(directory() + "/test.db");
+  StageRoom room = FindStageRoom(location).value();
+  EXPECT_EQ(room.folder, directory());
+  EXPECT_GT(room.free_bytes, room.kept_free_bytes);
+  EXPECT_GT(room.kept_free_bytes, 0);
+  {
+    const auto fits = SqliteStage::Create(location, "SELECT * FROM t", 2, room);
+    ASSERT_TRUE(fits.ok()) << fits.status().ToString();
+    EXPECT_EQ((*fits)->rows(), 20'000);
+  }
+  room.free_bytes = 900 * 1024;
+  room.kept_free_bytes = 500 * 1024;
+  const auto full = SqliteStage::Create(location, "SELECT * FROM t", 2, room);
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.status().sqlstate(), "53100");
+  EXPECT_THAT(full.status().message(), HasSubstr(directory() + ": 0.9 MiB were free there, of"));
+  EXPECT_THAT(full.status().message(), HasSubstr("0.5 MiB are left to others"));
+  for (const auto& entry : std::filesystem::directory_iterator(directory())) {
+    EXPECT_THAT(entry.path().string(), ::testing::Not(HasSubstr(".stage-")));
+  }
 }
 
 TEST_P(SqliteTest, AFileThatIsNoDatabaseIsToldSo) {

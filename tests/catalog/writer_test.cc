@@ -44,11 +44,20 @@ class WriterTest : public BothDatabases {
     return batch;
   }
 
-  void Write(std::string_view table, int64_t rows) {
-    auto writer = source().CreateTable(table, AllTypes());
+  static ResultTable Named(std::string name) {
+    ResultTable table;
+    table.name.name = std::move(name);
+    table.kind = "predict";
+    return table;
+  }
+
+  void Write(const TableName& table, int64_t rows) {
+    ResultTable result;
+    result.name = table;
+    auto writer = source().OpenWriter(result, AllTypes());
     ASSERT_TRUE(writer.ok()) << writer.status().ToString();
     ASSERT_TRUE((*writer)->Write(Batch(1, rows)).ok());
-    const Status committed = (*writer)->Commit();
+    const Status committed = (*writer)->Commit({});
     ASSERT_TRUE(committed.ok()) << committed.ToString();
   }
 
@@ -60,7 +69,7 @@ class WriterTest : public BothDatabases {
 };
 
 TEST_P(WriterTest, EveryTypeComesBack) {
-  Write("result", 3);
+  Write({"", "result"}, 3);
   const auto schema = source().Describe("SELECT * FROM result");
   ASSERT_TRUE(schema.ok());
   for (size_t i = 0; i < 6; ++i) {
@@ -79,14 +88,14 @@ TEST_P(WriterTest, EveryTypeComesBack) {
 }
 
 TEST_P(WriterTest, NothingIsSeenBeforeCommitAndAllAfter) {
-  Write("result", 2);
+  Write({"", "result"}, 2);
   {
-    auto writer = source().CreateTable("result", AllTypes());
+    auto writer = source().OpenWriter(Named("result"), AllTypes());
     ASSERT_TRUE(writer.ok());
     ASSERT_TRUE((*writer)->Write(Batch(1, 500)).ok());
     ASSERT_TRUE((*writer)->Write(Batch(501, 500)).ok());
     EXPECT_EQ(Select("SELECT count(*) FROM result")[0][0], "2");
-    const Status committed = (*writer)->Commit();
+    const Status committed = (*writer)->Commit({});
     ASSERT_TRUE(committed.ok()) << committed.ToString();
   }
   EXPECT_EQ(Select("SELECT count(*) FROM result")[0][0], "1000");
@@ -94,33 +103,33 @@ TEST_P(WriterTest, NothingIsSeenBeforeCommitAndAllAfter) {
 }
 
 TEST_P(WriterTest, WithoutCommitNothingIsLeft) {
-  Write("result", 2);
+  Write({"", "result"}, 2);
   {
-    auto writer = source().CreateTable("result", AllTypes());
+    auto writer = source().OpenWriter(Named("result"), AllTypes());
     ASSERT_TRUE(writer.ok());
     ASSERT_TRUE((*writer)->Write(Batch(1, 10)).ok());
   }
   EXPECT_EQ(Select("SELECT count(*) FROM result")[0][0], "2");
   EXPECT_TRUE(Leftovers().empty());
   {
-    auto writer = source().CreateTable("fresh", AllTypes());
+    auto writer = source().OpenWriter(Named("fresh"), AllTypes());
     ASSERT_TRUE(writer.ok());
   }
-  EXPECT_FALSE(source().ResolveTable("fresh").value().has_value());
+  EXPECT_FALSE(source().ResolveTable({"", "fresh"}).value().has_value());
 }
 
 TEST_P(WriterTest, ABadRowLeavesTheOldTable) {
   if (!postgres()) {
     GTEST_SKIP() << "SQLite stores any text";
   }
-  Write("result", 2);
+  Write({"", "result"}, 2);
   {
-    auto writer = source().CreateTable("result", AllTypes());
+    auto writer = source().OpenWriter(Named("result"), AllTypes());
     ASSERT_TRUE(writer.ok());
     RowBatch batch = Batch(1, 2);
     batch.columns[3].texts[0] = "\xff not UTF-8";
     Status status = (*writer)->Write(batch);
-    status.Add((*writer)->Commit());
+    status.Add((*writer)->Commit({}));
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.sqlstate(), "22021");
     EXPECT_THAT(status.message(), HasSubstr("cannot write result"));
@@ -130,7 +139,7 @@ TEST_P(WriterTest, ABadRowLeavesTheOldTable) {
 }
 
 TEST_P(WriterTest, ThreadsWriteTogether) {
-  auto writer = source().CreateTable("result", AllTypes());
+  auto writer = source().OpenWriter(Named("result"), AllTypes());
   ASSERT_TRUE(writer.ok());
   {
     std::vector<std::jthread> threads;
@@ -142,7 +151,7 @@ TEST_P(WriterTest, ThreadsWriteTogether) {
       });
     }
   }
-  ASSERT_TRUE((*writer)->Commit().ok());
+  ASSERT_TRUE((*writer)->Commit({}).ok());
   EXPECT_THAT(Select("SELECT count(*), count(DISTINCT number), max(number) FROM result"),
               ElementsAre(ElementsAre("2000", "2000", "2000")));
 }
@@ -157,21 +166,23 @@ TEST_P(WriterTest, WritingWhileADatasetIsReadFromTheSameDatabase) {
   ASSERT_TRUE(stream.ok());
   RowBatch batch;
   ASSERT_TRUE((*stream)->Next(10, &batch).ok());
-  Write("result", 50);
+  Write({"", "result"}, 50);
   ASSERT_TRUE((*stream)->Next(1000, &batch).ok());
   EXPECT_EQ(batch.rows, 990U);
   EXPECT_EQ(Select("SELECT count(*) FROM result")[0][0], "50");
 }
 
 TEST_P(WriterTest, QuotedNamesAndSchemas) {
-  Write("\"My \"\"Result\"", 1);
+  Write({"", "My \"Result"}, 1);
   EXPECT_EQ(Select("SELECT count(*) FROM \"My \"\"Result\"")[0][0], "1");
   if (postgres()) {
     Run("CREATE SCHEMA lab");
-    Write("lab.result", 4);
+    Write({"lab", "result"}, 4);
     EXPECT_EQ(Select("SELECT count(*) FROM lab.result")[0][0], "4");
-    EXPECT_EQ(source().ResolveTable("lab.result").value(), "lab.result");
-    const auto missing = source().CreateTable("nowhere.result", AllTypes());
+    EXPECT_EQ(source().ResolveTable({"lab", "result"}).value(), (TableName{"lab", "result"}));
+    ResultTable nowhere = Named("result");
+    nowhere.name.schema = "nowhere";
+    const auto missing = source().OpenWriter(nowhere, AllTypes());
     ASSERT_FALSE(missing.ok());
     EXPECT_EQ(missing.status().sqlstate(), "3F000");
   }
@@ -181,36 +192,22 @@ TEST_P(WriterTest, RightsStayWithTheName) {
   if (!postgres()) {
     GTEST_SKIP() << "SQLite has no rights";
   }
-  Write("result", 1);
+  Write({"", "result"}, 1);
   Run("GRANT SELECT ON result TO PUBLIC");
-  Write("result", 2);
+  Write({"", "result"}, 2);
   EXPECT_THAT(Select("SELECT relacl::text FROM pg_class WHERE relname = 'result'")[0][0],
               HasSubstr("=r/"));
 }
 
-TEST_P(WriterTest, WhatAViewNeedsIsNotDropped) {
-  if (!postgres()) {
-    GTEST_SKIP() << "SQLite's views only know names";
-  }
-  Write("result", 1);
-  Run("CREATE VIEW seen AS SELECT * FROM result");
-  auto writer = source().CreateTable("result", AllTypes());
-  ASSERT_TRUE(writer.ok());
-  const Status committed = (*writer)->Commit();
-  EXPECT_EQ(committed.sqlstate(), "2BP01");
-  (*writer).reset();
-  EXPECT_EQ(Select("SELECT count(*) FROM seen")[0][0], "1");
-}
-
 TEST_P(WriterTest, AppendMakesTheTableOrAddsToIt) {
-  ASSERT_TRUE(source().AppendRows("log", AllTypes(), Batch(1, 10)).ok());
-  ASSERT_TRUE(source().AppendRows("log", AllTypes(), Batch(11, 5)).ok());
+  ASSERT_TRUE(source().AppendRows({"", "log"}, AllTypes(), Batch(1, 10)).ok());
+  ASSERT_TRUE(source().AppendRows({"", "log"}, AllTypes(), Batch(11, 5)).ok());
   EXPECT_EQ(Select("SELECT count(*) FROM log")[0][0], "15");
   const Schema other = {{{"unknown", DataType::kInt64, ""}}};
   RowBatch batch;
   batch.Reset(other, 1);
   batch.rows = 1;
-  const Status wrong = source().AppendRows("log", other, batch);
+  const Status wrong = source().AppendRows({"", "log"}, other, batch);
   EXPECT_FALSE(wrong.ok());
 }
 
@@ -228,10 +225,10 @@ TEST_P(WriterTest, DatabaseTypesAreKept) {
   ASSERT_TRUE(stream.ok());
   RowBatch batch;
   ASSERT_TRUE((*stream)->Next(10, &batch).ok());
-  auto writer = source().CreateTable("copied", *schema);
+  auto writer = source().OpenWriter(Named("copied"), *schema);
   ASSERT_TRUE(writer.ok()) << writer.status().ToString();
   ASSERT_TRUE((*writer)->Write(batch).ok());
-  const Status committed = (*writer)->Commit();
+  const Status committed = (*writer)->Commit({});
   ASSERT_TRUE(committed.ok()) << committed.ToString();
   const auto copied = source().Describe("SELECT * FROM copied");
   ASSERT_TRUE(copied.ok());

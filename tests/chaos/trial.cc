@@ -64,7 +64,7 @@ Status MakeTable(Table table, int64_t rows, catalog::DataSource& source) {
   ASSIGN_OR_RETURN(const auto generator, server::MakeSample(NameOf(table), kSampleSeed));
   const std::string name = TableName(table);
   RETURN_IF_ERROR(
-      server::WriteSample(*generator, rows + kHeldOutRows, name, source, [](int64_t) {}, {})
+      server::WriteSample(*generator, rows + kHeldOutRows, {"", name}, source, [](int64_t) {}, {})
           .status());
   for (const std::string& sql :
        {fmt::format("CREATE TABLE {0}_held_out AS SELECT * FROM {0} WHERE rowid > {1}", name, rows),

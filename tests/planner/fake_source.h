@@ -78,6 +78,8 @@ class FakeSource final : public catalog::DataSource {
  public:
   std::map<std::string, FakeTable> tables;
   int statistics_calls = 0;
+  catalog::ResultTable planned_table;  // what PlanResultTable was asked last
+  Schema planned_columns;
   int class_queries = 0;
   Status statistics_error;
 
@@ -122,6 +124,14 @@ class FakeSource final : public catalog::DataSource {
     return catalog::ExecuteResult();
   }
 
+  std::string Fold(std::string_view name) const override {
+    std::string folded(name);
+    for (char& c : folded) {
+      c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    }
+    return folded;
+  }
+
   Result<Schema> Describe(std::string_view select) override {
     const Query query = Read(select);
     const auto table = tables.find(query.table);
@@ -137,8 +147,8 @@ class FakeSource final : public catalog::DataSource {
     return schema;
   }
 
-  Result<std::vector<std::string>> SourceTables(std::string_view select) override {
-    return std::vector<std::string>{"public." + Read(select).table};
+  Result<std::vector<catalog::TableName>> SourceTables(std::string_view select) override {
+    return std::vector<catalog::TableName>{{"public", Read(select).table}};
   }
 
   Result<catalog::SelectStatistics> Statistics(std::string_view select, const Schema&,
@@ -179,9 +189,18 @@ class FakeSource final : public catalog::DataSource {
                                 (rows + options.rows_per_shard - 1) / options.rows_per_shard};
   }
 
-  Result<std::optional<std::string>> ResolveTable(std::string_view table) override {
-    const bool there = tables.count(std::string(table)) != 0;
-    return there ? std::optional<std::string>("public." + std::string(table)) : std::nullopt;
+  Result<std::optional<catalog::TableName>> ResolveTable(const catalog::TableName& table) override {
+    const bool there = tables.count(table.name) != 0;
+    return there ? std::optional<catalog::TableName>({"public", table.name}) : std::nullopt;
+  }
+  Result<catalog::ResultPlan> PlanResultTable(const catalog::ResultTable& table,
+                                              const Schema* columns) override {
+    planned_table = table;
+    planned_columns = columns == nullptr ? Schema() : *columns;
+    const bool there = tables.count(table.name.name) != 0;
+    return catalog::ResultPlan{
+        {table.name.schema.empty() ? "public" : table.name.schema, table.name.name},
+        there ? catalog::ResultAction::kRefill : catalog::ResultAction::kMake};
   }
 
   Result<std::unique_ptr<catalog::Dataset>> OpenDataset(std::string_view,
@@ -191,11 +210,11 @@ class FakeSource final : public catalog::DataSource {
   Result<std::unique_ptr<catalog::ShardReader>> OpenReader(const catalog::DatasetSpec&) override {
     return Internal("the planner reads no dataset");
   }
-  Result<std::unique_ptr<catalog::TableWriter>> CreateTable(std::string_view,
-                                                            const Schema&) override {
+  Result<std::unique_ptr<catalog::TableWriter>> OpenWriter(const catalog::ResultTable&,
+                                                           const Schema&) override {
     return Internal("the planner writes nothing");
   }
-  Status AppendRows(std::string_view, const Schema&, const RowBatch&) override {
+  Status AppendRows(const catalog::TableName&, const Schema&, const RowBatch&) override {
     return Internal("the planner writes nothing");
   }
   catalog::ModelStore& models() override { return models_; }

@@ -153,7 +153,8 @@ TEST(SqlflowCases, Derivation) {
     }
     ASSERT_TRUE(plan.ok()) << plan.status().ToString();
     if (plan->has_predict()) {
-      EXPECT_EQ(plan->predict().table(), "iris.p");
+      EXPECT_EQ(plan->predict().table().schema(), "iris");
+      EXPECT_EQ(plan->predict().table().name(), "p");
       EXPECT_EQ(plan->predict().column(), "class");
       continue;
     }

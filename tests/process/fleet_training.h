@@ -73,7 +73,7 @@ class FleetTraining : public ::testing::Test {
         batch.columns[c].doubles[row] = rows[row][c];
       }
     }
-    ASSERT_TRUE(source_->AppendRows("t", schema, batch).ok());
+    ASSERT_TRUE(source_->AppendRows({"", "t"}, schema, batch).ok());
   }
 
   plan::TrainPlan Plan(uint32_t workers, uint32_t servers, uint32_t epochs, bool synchronous) {

@@ -51,7 +51,7 @@ TEST_F(KilledPrediction, E8_EveryRowIsThereOnceOrTheTableIsNot) {
   for (int attempt = 0; attempt < 6; ++attempt) {
     const pid_t gateway = Start(kPredict);
     // Rows are being written: into a table of another name.
-    Eventually([&] { return Tables("LIKE '%scored%'") > 0; }, 20);
+    Eventually([&] { return Tables("LIKE 'sluice_new_%' OR name = 'scored'") > 0; }, 20);
     std::this_thread::sleep_for(std::chrono::milliseconds(5 * attempt));
     kill(gateway, SIGKILL);
     waitpid(gateway, nullptr, 0);

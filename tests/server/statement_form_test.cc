@@ -59,6 +59,39 @@ TEST(StatementForm, NamesCannotBreakOutOfTheStatement) {
   EXPECT_EQ(train.label->text, "y\"z");
 }
 
+TEST(StatementForm, ResultTablesAreNamedAsInAStatement) {
+  PredictForm form;
+  form.prediction_data = "t";
+  form.model = "m";
+  const auto target = [&form](const std::string& output) {
+    form.output = output;
+    const auto text = PredictStatementText(form);
+    EXPECT_TRUE(text.ok()) << text.status().ToString();
+    const auto statements = parser::Parse(*text);
+    EXPECT_TRUE(statements.ok()) << *text;
+    return *std::get<parser::PredictStatement>(statements->front()).target;
+  };
+  EXPECT_EQ(target("Out.y").parts, (std::vector<std::string>{"Out", "y"}));
+  EXPECT_FALSE(target("Out.y").IsQuoted(0));
+  EXPECT_EQ(target("\"Out Table\".y").parts, (std::vector<std::string>{"Out Table", "y"}));
+  EXPECT_TRUE(target("\"Out Table\".y").IsQuoted(0));
+  EXPECT_FALSE(target("\"Out Table\".y").IsQuoted(1));
+  EXPECT_EQ(target("\"a.b\".\"c\"\"d\"").parts, (std::vector<std::string>{"a.b", "c\"d"}));
+  form.output = "Out Table.y";
+  EXPECT_FALSE(PredictStatementText(form).ok());
+  EvaluateForm evaluate;
+  evaluate.validation_data = "t";
+  evaluate.model = "m";
+  evaluate.output = "\"M\"";
+  evaluate.output_table.replace = true;
+  EXPECT_EQ(EvaluateStatementText(evaluate).value(),
+            "SELECT * FROM \"t\" TO EVALUATE m WITH result.replace = true INTO \"M\"");
+  form.output = "p.y";
+  form.output_table.append = true;
+  EXPECT_EQ(PredictStatementText(form).value(),
+            "SELECT * FROM \"t\" TO PREDICT p.y WITH result.append = true USING m");
+}
+
 TEST(StatementForm, WhatIsMissingOrUnreadableIsTold) {
   TrainForm form;
   EXPECT_EQ(TrainStatementText(form).status().message(),

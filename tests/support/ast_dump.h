@@ -87,8 +87,9 @@ class AstDump {
 
   void One(std::string_view label, const Name& name) {
     std::string parts;
-    for (const std::string& part : name.parts) {
-      parts += (parts.empty() ? "" : ".") + (name.quoted ? Quote(part) : part);
+    for (size_t i = 0; i < name.parts.size(); ++i) {
+      parts += i == 0 ? "" : ".";
+      parts += name.IsQuoted(i) ? Quote(name.parts[i]) : name.parts[i];
     }
     Line(label, name.span, parts + (name.text.empty() ? " (empty)" : ""));
   }

@@ -60,8 +60,9 @@ class MemorySource final : public catalog::DataSource {
                                          std::stop_token) override {
     return Nothing();
   }
+  std::string Fold(std::string_view name) const override { return std::string(name); }
   Result<Schema> Describe(std::string_view) override { return Nothing(); }
-  Result<std::vector<std::string>> SourceTables(std::string_view) override { return Nothing(); }
+  Result<std::vector<catalog::TableName>> SourceTables(std::string_view) override { return Nothing(); }
   Result<catalog::SelectStatistics> Statistics(std::string_view, const Schema&,
                                                const catalog::StatisticsOptions&) override {
     return Nothing();
@@ -74,12 +75,19 @@ class MemorySource final : public catalog::DataSource {
                                                         const catalog::DatasetOptions&) override {
     return Nothing();
   }
-  Result<std::optional<std::string>> ResolveTable(std::string_view) override { return Nothing(); }
-  Result<std::unique_ptr<catalog::TableWriter>> CreateTable(std::string_view,
-                                                            const Schema&) override {
+  Result<std::optional<catalog::TableName>> ResolveTable(const catalog::TableName&) override {
     return Nothing();
   }
-  Status AppendRows(std::string_view, const Schema&, const RowBatch&) override { return Nothing(); }
+  Result<catalog::ResultPlan> PlanResultTable(const catalog::ResultTable&, const Schema*) override {
+    return Nothing();
+  }
+  Result<std::unique_ptr<catalog::TableWriter>> OpenWriter(const catalog::ResultTable&,
+                                                           const Schema&) override {
+    return Nothing();
+  }
+  Status AppendRows(const catalog::TableName&, const Schema&, const RowBatch&) override {
+    return Nothing();
+  }
   catalog::ModelStore& models() override { std::abort(); }
   catalog::JobStore& jobs() override { std::abort(); }
 

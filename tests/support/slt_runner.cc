@@ -282,7 +282,7 @@ std::string RunSample(const Record& record, catalog::DataSource& source) {
     return generator.status().ToString();
   }
   const auto written = server::WriteSample(**generator, std::stoll(record.words[2]),
-                                           record.words[4], source, [](int64_t) {}, {});
+                                           {"", record.words[4]}, source, [](int64_t) {}, {});
   return written.ok() ? "" : written.status().ToString();
 }
 

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "catalog/postgres_connection_internal.h"
+#include "catalog/result_table_internal.h"
+
+// Result tables in PostgreSQL: what is there, and whether it can take the rows. Every function runs
+// inside the caller's transaction, and an error ends that.
+namespace sluice::catalog {
+
+// The record of result tables belongs to Sluice's own login, not to the role that the session has
+// SET: what follows in the transaction is asked as that, and finds the server's own functions only.
+inline constexpr std::string_view kAsLogin =
+    "SET LOCAL SESSION AUTHORIZATION DEFAULT; SET LOCAL ROLE NONE;"
+    " SET LOCAL search_path = pg_catalog, pg_temp";
+
+struct PostgresTarget {
+  TableName name;  // with its schema
+  std::optional<FoundTable> found;
+};
+
+// What stands under the name; a schema that does not exist is 3F000.
+Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const TableName& name);
+
+// The columns of a table of ours, as FoundTable spells them.
+Result<std::string> PostgresColumns(PostgresConnection& connection, const TableName& table);
+
+// Statements that bring the rows of `staging` into the table, and one that says whether it has any.
+std::string FindOldRows(const TableName& table);
+std::string DeleteOldRows(const TableName& table);
+std::string InsertNewRows(const TableName& table, const TableName& staging, const Schema& schema,
+                          ResultAction action);
+
+// What would only fail at the end: rights, row-level security, foreign keys that would take rows of
+// other tables along, columns that do not fit, a publication without a replica identity, views that
+// hang on a table which is replaced. `staging` has the columns of the new rows; without it only
+// what does not depend on them is looked at.
+Status CheckPostgresAction(PostgresConnection& connection, const PostgresTarget& target,
+                           ResultAction action, const Schema* schema,
+                           const std::optional<TableName>& staging);
+
+}  // namespace sluice::catalog

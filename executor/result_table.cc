@@ -1,0 +1,61 @@
+#include "executor/result_table.h"
+
+#include <utility>
+
+#include "catalog/data_source.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+Status AtTable(const Status& status, Span place) {
+  Status at_table;
+  for (const Diagnostic& diagnostic : status.diagnostics()) {
+    at_table.Add(Status(diagnostic.code, diagnostic.message)
+                     .SqlState(diagnostic.sqlstate)
+                     .At(place)
+                     .Detail(diagnostic.detail)
+                     .Hint(diagnostic.hint));
+  }
+  return at_table;
+}
+
+class PlacedWriter final : public catalog::TableWriter {
+ public:
+  PlacedWriter(std::unique_ptr<catalog::TableWriter> writer, Span place)
+      : writer_(std::move(writer)), place_(place) {}
+  Status Write(const RowBatch& batch) override { return AtTable(writer_->Write(batch), place_); }
+  Status Commit(std::stop_token stop) override {
+    return AtTable(writer_->Commit(std::move(stop)), place_);
+  }
+
+ private:
+  const std::unique_ptr<catalog::TableWriter> writer_;
+  const Span place_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<catalog::TableWriter>> OpenResultTable(const plan::ResultTable& table,
+                                                              const Schema& schema,
+                                                              const std::string& kind, int64_t job,
+                                                              catalog::DataSource& source) {
+  catalog::ResultTable wanted;
+  wanted.name = {table.schema(), table.name()};
+  wanted.replace = table.replace();
+  wanted.append = table.append();
+  wanted.kind = kind;
+  wanted.job = job;
+  const Span place = {table.place_begin(), table.place_end()};
+  auto writer = source.OpenWriter(wanted, schema);
+  if (!writer.ok()) {
+    return AtTable(writer.status(), place);
+  }
+  return std::unique_ptr<catalog::TableWriter>(new PlacedWriter(std::move(writer).value(), place));
+}
+
+std::string ResultTableName(const plan::ResultTable& table) {
+  return catalog::TableName{table.schema_written() ? table.schema() : "", table.name()}.Text();
+}
+
+}  // namespace sluice::executor

@@ -1,0 +1,256 @@
+#include <gmock/gmock.h>
+
+#include "tests/catalog/both_databases.h"
+
+// What only PostgreSQL has on a result table: rights, row-level security, publications.
+namespace sluice::catalog {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Schema OneColumn() {
+  return {{{"id", DataType::kInt64, ""}}};
+}
+
+class PostgresResultTableTest : public BothDatabases {
+ protected:
+  void SetUp() override {
+    BothDatabases::SetUp();
+    if (IsSkipped()) {
+      return;
+    }
+    role_ = "scorer_" + url().substr(url().rfind('_') + 1);
+    Run("CREATE ROLE " + role_ + " LOGIN PASSWORD 'right'");
+    std::string other = url();
+    other.replace(other.find("postgres@"), 8, role_);
+    auto opened = OpenDataSource(other, "right");
+    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+    scorer_ = std::move(opened).value();
+  }
+  void TearDown() override {
+    scorer_.reset();
+    if (!role_.empty()) {
+      Run("DROP OWNED BY " + role_);
+      Run("DROP ROLE " + role_);
+    }
+    BothDatabases::TearDown();
+  }
+
+  static Status Write(DataSource& to, int64_t rows, bool replace = false,
+                      const Schema& schema = OneColumn()) {
+    ResultTable table;
+    table.name = {"public", "p"};
+    table.kind = "predict";
+    table.replace = replace;
+    ASSIGN_OR_RETURN(const auto writer, to.OpenWriter(table, schema));
+    RowBatch batch;
+    batch.Reset(schema, static_cast<size_t>(rows));
+    batch.rows = static_cast<size_t>(rows);
+    for (RowBatch::Column& column : batch.columns) {
+      for (size_t row = 0; row < batch.rows; ++row) {
+        column.null[row] = 0;
+        column.int64s[row] = static_cast<int64_t>(row);
+      }
+    }
+    RETURN_IF_ERROR(writer->Write(batch));
+    return writer->Commit({});
+  }
+  Status Write(int64_t rows, bool replace = false, const Schema& schema = OneColumn()) {
+    return Write(source(), rows, replace, schema);
+  }
+  Status Plan(DataSource& from) {
+    ResultTable table;
+    table.name = {"public", "p"};
+    const Schema schema = OneColumn();
+    return from.PlanResultTable(table, &schema).status();
+  }
+  std::string CountAs(DataSource& reader) {
+    const auto dataset = reader.OpenDataset("SELECT count(*) FROM p", {});
+    EXPECT_TRUE(dataset.ok()) << dataset.status().ToString();
+    return dataset.ok() ? ReadAll(reader, (*dataset)->spec())->at(0)[0] : "";
+  }
+  void LetScorerWrite() {
+    Run("GRANT USAGE ON SCHEMA sluice TO " + role_);
+    Run("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA sluice TO " + role_);
+  }
+
+  std::string role_;
+  std::unique_ptr<DataSource> scorer_;
+};
+
+TEST_P(PostgresResultTableTest, RefillingKeepsWhatHangsOnTheTable) {
+  ASSERT_TRUE(Write(3).ok());
+  const std::string oid = Select("SELECT 'p'::regclass::oid")[0][0];
+  Run("GRANT SELECT ON p TO " + role_);
+  Run("GRANT UPDATE (id) ON p TO " + role_);
+  Run("ALTER TABLE p ENABLE ROW LEVEL SECURITY");
+  Run("CREATE POLICY none ON p FOR SELECT TO " + role_ + " USING (id < 0)");
+  Run("COMMENT ON TABLE p IS 'scores'");
+  Run("COMMENT ON COLUMN p.id IS 'whose'");
+  Run("ALTER TABLE p ADD CONSTRAINT small CHECK (id < 100)");
+  Run("ALTER TABLE p ADD PRIMARY KEY (id)");
+  Run("CREATE PUBLICATION changes FOR TABLE p");
+  Run("CREATE VIEW seen AS SELECT id FROM p");
+  EXPECT_EQ(CountAs(*scorer_), "0");
+  const Status refilled = Write(5);
+  ASSERT_TRUE(refilled.ok()) << refilled.ToString();
+  EXPECT_EQ(CountAs(*scorer_), "0");
+  EXPECT_EQ(Select("SELECT count(*) FROM seen")[0][0], "5");
+  EXPECT_THAT(
+      Select("SELECT c.oid, relrowsecurity, obj_description(c.oid), col_description(c.oid, 1),"
+             " (SELECT count(*) FROM pg_policies WHERE tablename = 'p'),"
+             " (SELECT count(*) FROM pg_publication_tables WHERE tablename = 'p'),"
+             " (SELECT count(*) FROM pg_constraint WHERE conrelid = c.oid)"
+             " FROM pg_class c WHERE relname = 'p'"),
+      ElementsAre(ElementsAre(oid, "t", "scores", "whose", "1", "1", "2")));
+  EXPECT_EQ(Select("SELECT has_column_privilege('" + role_ + "', 'p', 'id', 'UPDATE')")[0][0], "t");
+  Run("ALTER TABLE p DROP CONSTRAINT small");
+  Run("ALTER TABLE p ADD CONSTRAINT small CHECK (id < 5)");
+  EXPECT_EQ(Write(9).sqlstate(), "23514");
+  EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "5");
+}
+
+TEST_P(PostgresResultTableTest, RowsThatARoleCannotSeeAreNotLeftBehind) {
+  ASSERT_TRUE(Write(3).ok());
+  LetScorerWrite();
+  Run("GRANT SELECT, INSERT, DELETE ON p TO " + role_);
+  const Status allowed = Write(*scorer_, 4);
+  EXPECT_TRUE(allowed.ok()) << allowed.ToString();  // it need not own the table
+  Run("ALTER TABLE p ENABLE ROW LEVEL SECURITY");
+  Run("CREATE POLICY few ON p USING (id < 2) WITH CHECK (true)");
+  for (const Status& refused : {Plan(*scorer_), Write(*scorer_, 5)}) {
+    EXPECT_EQ(refused.sqlstate(), "42501");
+    EXPECT_THAT(refused.message(), HasSubstr("row-level security"));
+  }
+  EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "4");
+  Run("ALTER TABLE p OWNER TO " + role_);
+  EXPECT_TRUE(Write(*scorer_, 6).ok());
+  Run("ALTER TABLE p FORCE ROW LEVEL SECURITY");
+  EXPECT_EQ(Plan(*scorer_).sqlstate(), "42501");
+  EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "6");
+}
+
+TEST_P(PostgresResultTableTest, APublicationNeedsAReplicaIdentity) {
+  ASSERT_TRUE(Write(3).ok());
+  Run("CREATE PUBLICATION changes FOR TABLE p");
+  const Status refused = Plan(source());
+  EXPECT_EQ(refused.sqlstate(), "55000");
+  EXPECT_THAT(refused.message(), HasSubstr("replica identity"));
+  EXPECT_THAT(refused.diagnostics()[0].hint, HasSubstr("REPLICA IDENTITY"));
+  Run("ALTER TABLE p REPLICA IDENTITY FULL");
+  EXPECT_TRUE(Write(4).ok());
+}
+
+TEST_P(PostgresResultTableTest, ARoleWithoutRightsDestroysNothing) {
+  ASSERT_TRUE(Write(3).ok());
+  Run("GRANT ALL ON p TO " + role_);
+  Run("GRANT CREATE ON SCHEMA public TO " + role_);
+  const Status blind = Plan(*scorer_);
+  EXPECT_EQ(blind.sqlstate(), "42501");
+  EXPECT_THAT(blind.message(), HasSubstr("whether Sluice wrote table public.p"));
+  EXPECT_THAT(blind.diagnostics()[0].hint, HasSubstr("GRANT USAGE ON SCHEMA sluice"));
+  EXPECT_EQ(Write(*scorer_, 1).sqlstate(), "42501");
+  EXPECT_EQ(Write(*scorer_, 1, true).sqlstate(), "42501");
+  LetScorerWrite();
+  Run("REVOKE INSERT, DELETE ON p FROM " + role_);
+  EXPECT_EQ(Plan(*scorer_).sqlstate(), "42501");
+  Run("CREATE TABLE mine (id bigint)");
+  ResultTable mine;
+  mine.name = {"", "mine"};
+  mine.replace = true;
+  EXPECT_EQ(scorer_->PlanResultTable(mine, nullptr).status().sqlstate(), "42501");
+  mine.name.name = "fresh";
+  Run("REVOKE CREATE ON SCHEMA public FROM " + role_);
+  Run("REVOKE CREATE ON SCHEMA public FROM PUBLIC");
+  EXPECT_EQ(scorer_->PlanResultTable(mine, nullptr).status().sqlstate(), "42501");
+  EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "3");
+}
+
+TEST_P(PostgresResultTableTest, ReplacingKeepsOwnerAndRights) {
+  const Schema wider = {{{"id", DataType::kInt64, ""}, {"n", DataType::kInt64, ""}}};
+  Run("CREATE TABLE p (id integer, gone text)");
+  Run("ALTER TABLE p OWNER TO " + role_);
+  Run("GRANT SELECT ON p TO PUBLIC");
+  Run("GRANT UPDATE (id, gone) ON p TO PUBLIC");
+  ASSERT_EQ(Write(3).sqlstate(), "42P07");
+  const Status replaced = Write(3, true, wider);
+  ASSERT_TRUE(replaced.ok()) << replaced.ToString();
+  EXPECT_THAT(Select("SELECT pg_get_userbyid(relowner), relacl::text FROM pg_class"
+                     " WHERE relname = 'p'")[0],
+              ElementsAre(role_, HasSubstr("=r/")));
+  EXPECT_THAT(Select("SELECT attacl::text FROM pg_attribute WHERE attrelid = 'p'::regclass"
+                     " AND attname = 'id'")[0][0],
+              HasSubstr("=w/"));
+  // What default privileges would give a new table is not given to this one.
+  Run("REVOKE ALL ON p FROM PUBLIC");
+  Run("ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC");
+  ASSERT_TRUE(Write(3, true).ok());
+  EXPECT_EQ(Select("SELECT has_table_privilege('public', 'p', 'SELECT')")[0][0], "f");
+  Run("ALTER DEFAULT PRIVILEGES REVOKE SELECT ON TABLES FROM PUBLIC");
+}
+
+TEST_P(PostgresResultTableTest, WhatANewTableWouldNotHaveStopsAReplacement) {
+  Run("CREATE TABLE p (id integer)");
+  Run("CREATE VIEW seen AS SELECT * FROM p");
+  EXPECT_EQ(Write(3, true).sqlstate(), "2BP01");
+  Run("DROP VIEW seen");
+  Run("ALTER TABLE p ENABLE ROW LEVEL SECURITY");
+  EXPECT_EQ(Write(3, true).sqlstate(), "55000");
+  Run("ALTER TABLE p DISABLE ROW LEVEL SECURITY");
+  EXPECT_TRUE(Write(3, true).ok());
+}
+
+TEST_P(PostgresResultTableTest, ColumnsThatCountByThemselvesGetTheRowsAsTheyAre) {
+  ASSERT_TRUE(Write(3).ok());
+  Run("ALTER TABLE p ALTER COLUMN id SET NOT NULL");
+  Run("ALTER TABLE p ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY");
+  const Status refilled = Write(5);
+  ASSERT_TRUE(refilled.ok()) << refilled.ToString();
+  EXPECT_EQ(Select("SELECT max(id) FROM p")[0][0], "4");
+}
+
+TEST_P(PostgresResultTableTest, SourcesAreFoundThroughWhateverReadsThem) {
+  Run("CREATE TABLE p (id integer, k integer) PARTITION BY LIST (k)");
+  Run("CREATE TABLE p_1 PARTITION OF p FOR VALUES IN (1)");
+  Run("CREATE TABLE parent (id integer)");
+  Run("CREATE TABLE child () INHERITS (parent)");
+  Run("CREATE TABLE t (id integer)");
+  Run("CREATE VIEW one AS SELECT * FROM t");
+  Run("CREATE VIEW two AS SELECT * FROM one WHERE false");
+  Run("CREATE FUNCTION simple() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM t'");
+  Run("CREATE FUNCTION deep() RETURNS bigint LANGUAGE plpgsql AS"
+      " 'BEGIN RETURN (SELECT count(*) FROM public.t); END'");
+  Run("CREATE FUNCTION atomic() RETURNS bigint LANGUAGE sql BEGIN ATOMIC"
+      " SELECT count(*) FROM t; END");
+  const std::vector<std::pair<std::string, TableName>> cases = {
+      {"SELECT * FROM p WHERE k = 2", {"public", "p_1"}},
+      {"SELECT * FROM parent", {"public", "child"}},
+      {"SELECT * FROM two", {"public", "t"}},
+      {"WITH c AS (SELECT * FROM t) SELECT 1 AS x WHERE EXISTS (SELECT FROM c)", {"public", "t"}},
+      {"SELECT 1 AS x WHERE false AND EXISTS (SELECT FROM t)", {"public", "t"}},
+      {"SELECT simple()", {"public", "t"}},
+      {"SELECT deep()", {"public", "t"}},
+      {"SELECT atomic()", {"public", "t"}},
+      {"SELECT * FROM t FOR UPDATE", {"public", "t"}},
+      {"SELECT * FROM t;", {"public", "t"}},
+      {"SELECT * FROM t -- comment", {"public", "t"}}};
+  for (const auto& [select, table] : cases) {
+    const auto tables = source().SourceTables(select);
+    ASSERT_TRUE(tables.ok()) << select << "\n" << tables.status().ToString();
+    EXPECT_THAT(*tables, Contains(table)) << select;
+  }
+  // What a materialised view stores is read of the view.
+  Run("CREATE MATERIALIZED VIEW stored AS SELECT * FROM t");
+  EXPECT_THAT(source().SourceTables("SELECT * FROM stored").value(),
+              Not(Contains(TableName{"public", "t"})));
+  EXPECT_EQ(Select("SELECT count(*) FROM pg_class WHERE relname LIKE 'sluice_reads%'")[0][0], "0");
+}
+
+INSTANTIATE_TEST_SUITE_P(Databases, PostgresResultTableTest, ::testing::Values("postgresql"),
+                         DatabaseName);
+
+}  // namespace
+}  // namespace sluice::catalog

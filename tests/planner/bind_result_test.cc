@@ -1,0 +1,99 @@
+// Where the rows of a statement go: names as they were written, and what is asked for the table.
+#include <gmock/gmock.h>
+
+#include "fake_source.h"
+#include "parser/parser.h"
+#include "planner/plan.pb.h"
+#include "planner/planner.h"
+
+namespace sluice::planner {
+namespace {
+
+using ::testing::HasSubstr;
+
+class BindResultTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    source_.tables["t"] = SmallCensus(400);
+    source_.tables["taken"] = SmallCensus(4);
+    const auto trained = Plan("SELECT * FROM t TO TRAIN LinearClassifier LABEL income INTO m");
+    ASSERT_TRUE(trained.ok()) << trained.status().ToString();
+    catalog::ModelVersion version;
+    version.name = "m";
+    version.plan = trained->train().SerializeAsString();
+    ASSERT_TRUE(source_.models().Put(version, "", false).ok());
+  }
+
+  Result<plan::Plan> Plan(const std::string& text) {
+    const auto parsed = parser::Parse(text);
+    if (!parsed.ok()) {
+      return parsed.status();
+    }
+    return std::visit(
+        [this](const auto& node) -> Result<plan::Plan> {
+          if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(node)>) {
+            return MakePlan(node, source_, Options());
+          } else {
+            return Internal("not an extended statement");
+          }
+        },
+        parsed->at(0));
+  }
+  plan::PredictPlan Predict(const std::string& target) {
+    const auto plan = Plan("SELECT * FROM t TO PREDICT " + target + " USING m");
+    EXPECT_TRUE(plan.ok()) << plan.status().ToString();
+    return plan.ok() ? plan->predict() : plan::PredictPlan();
+  }
+
+  FakeSource source_;
+};
+
+TEST_F(BindResultTest, QuotesDecideForEachPart) {
+  struct Case {
+    std::string target, schema, name, column;
+  };
+  for (const Case& one : std::vector<Case>{{"OutT.PredC", "public", "outt", "predc"},
+                                           {"\"OutT\".PredC", "public", "OutT", "predc"},
+                                           {"OutT.\"PredC\"", "public", "outt", "PredC"},
+                                           {"Lab.\"Out Table\".y", "lab", "Out Table", "y"},
+                                           {"\"Lab\".Out.\"y.z\"", "Lab", "out", "y.z"},
+                                           {"\"a.b\".y", "public", "a.b", "y"},
+                                           {"\"a\"\"b\".y", "public", "a\"b", "y"}}) {
+    const plan::PredictPlan plan = Predict(one.target);
+    EXPECT_EQ(plan.table().schema(), one.schema) << one.target;
+    EXPECT_EQ(plan.table().name(), one.name) << one.target;
+    EXPECT_EQ(plan.column(), one.column) << one.target;
+    EXPECT_EQ(plan.table().schema_written(), one.schema != "public") << one.target;
+  }
+  EXPECT_FALSE(Predict("Guess").has_table());
+  EXPECT_EQ(Predict("Guess").column(), "guess");
+  EXPECT_EQ(Predict("\"Guess.it\"").column(), "Guess.it");
+  const auto deep = Plan("SELECT * FROM t TO PREDICT a.b.c.d USING m");
+  EXPECT_EQ(deep.status().sqlstate(), "42601");
+}
+
+TEST_F(BindResultTest, TheSourceIsToldWhatIsAskedFor) {
+  ASSERT_TRUE(Plan("SELECT * FROM t TO PREDICT Taken.y WITH result.append = true USING m").ok());
+  EXPECT_TRUE(source_.planned_table.append);
+  EXPECT_FALSE(source_.planned_table.replace);
+  EXPECT_EQ(source_.planned_table.name, (catalog::TableName{"", "taken"}));
+  EXPECT_EQ(source_.planned_columns.columns.back().name, "y");
+  const auto replaced =
+      Plan("SELECT * FROM t TO EVALUATE m WITH result.replace = true LABEL income INTO taken");
+  ASSERT_TRUE(replaced.ok()) << replaced.status().ToString();
+  EXPECT_TRUE(source_.planned_table.replace);
+  EXPECT_TRUE(replaced->evaluate().table().replace());
+  const auto both = Plan(
+      "SELECT * FROM t TO PREDICT p.y WITH result.replace = true, result.append = true USING m");
+  EXPECT_EQ(both.status().sqlstate(), "22023");
+  EXPECT_TRUE(both.status().diagnostics()[0].span.valid());
+  for (const std::string statement : {"TO PREDICT WITH result.append = true USING m",
+                                      "TO EVALUATE m WITH result.append = true LABEL income"}) {
+    const auto none = Plan("SELECT * FROM t " + statement);
+    EXPECT_EQ(none.status().sqlstate(), "22023") << statement;
+    EXPECT_THAT(none.status().message(), HasSubstr("writes none")) << statement;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::planner
