@@ -60,11 +60,19 @@ inline constexpr const char* kJobWorkersMetrics[] = {"workers_now", "workers_wan
 // Thread-safe.
 class JobStore {
  public:
+  // Lists are for people; older jobs are found by number or by SQL on the table.
+  static constexpr int64_t kMostListed = 1'000;
+
   virtual ~JobStore() = default;
   virtual Result<int64_t> Create(const Job& job) = 0;
   virtual Status Update(const Job& job) = 0;
+  // How far a running job is; one that has ended meanwhile stays as it is.
+  virtual Status WriteRows(int64_t job, int64_t read, int64_t trained) = 0;
   virtual Result<Job> Find(int64_t id) = 0;
-  virtual Result<std::vector<Job>> List() = 0;  // newest first
+  // The newest `most`, newest first.
+  virtual Result<std::vector<Job>> List(int64_t most) = 0;
+  Result<std::vector<Job>> List() { return List(kMostListed); }
+  virtual Result<int64_t> Count() = 0;
   // Jobs that have not ended as far as anybody has written down, with their runners.
   virtual Result<std::vector<Job>> Running() = 0;
   // The runner lives.

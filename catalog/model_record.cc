@@ -66,6 +66,17 @@ std::vector<std::pair<std::string, double>> MetricsFromJson(const std::string& j
   return metrics;
 }
 
+std::optional<int64_t> RowsPerEpoch(const std::string& lineage) {
+  rapidjson::Document document;
+  document.Parse<rapidjson::kParseIterativeFlag>(lineage.data(), lineage.size());
+  constexpr char kName[] = "rows_per_epoch";
+  if (document.HasParseError() || !document.IsObject() || !document.HasMember(kName) ||
+      !document[kName].IsInt64()) {
+    return std::nullopt;
+  }
+  return document[kName].GetInt64();
+}
+
 ModelVersion VersionFromRow(const std::vector<Value>& row) {
   ModelVersion model;
   model.schema = TextCell(row.at(0));
@@ -79,6 +90,7 @@ ModelVersion VersionFromRow(const std::vector<Value>& row) {
   model.job = IntegerCell(row.at(8));
   model.rows = IntegerCell(row.at(9));
   model.lineage = TextCell(row.at(10));
+  model.rows_per_epoch = RowsPerEpoch(model.lineage).value_or(model.rows);
   model.weights_sha256 = TextCell(row.at(11));
   model.weights_bytes = IntegerCell(row.at(12));
   model.created_micros = IntegerCell(row.at(13));

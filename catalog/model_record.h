@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,6 +18,9 @@ std::string Sha256Hex(std::string_view bytes);
 // A JSON object in the order given; what JSON cannot hold as a number is held as text.
 std::string MetricsToJson(const std::vector<std::pair<std::string, double>>& metrics);
 std::vector<std::pair<std::string, double>> MetricsFromJson(const std::string& json);
+
+// What the lineage says of rows_per_epoch; nullopt where it does not.
+std::optional<int64_t> RowsPerEpoch(const std::string& lineage);
 
 // Cells in the order schema_name, name, version, live, type, statement, plan, metrics, job,
 // rows_trained, lineage, weights_sha256, weights_bytes, created_micros.

@@ -23,6 +23,7 @@ struct ModelVersion {
   std::vector<std::pair<std::string, double>> metrics;
   int64_t job = 0;
   int64_t rows = 0;            // rows trained, all epochs
+  int64_t rows_per_epoch = 0;  // read from the lineage; `rows` where that does not tell it
   std::string lineage;         // JSON: snapshot, seed, skipped ranges, library versions
   std::string weights_sha256;  // hex
   int64_t weights_bytes = 0;

@@ -124,7 +124,8 @@ class PostgresSource final : public DataSource {
     ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
     RETURN_IF_ERROR(connection->Run("BEGIN READ ONLY"));
     const Status read =
-        ExecuteOnPostgres(*connection, select, receiver, connection->stop()).status();
+        ExecuteOnPostgres(*connection, database_.type_names(), select, receiver, connection->stop())
+            .status();
     connection->Rollback();
     return read;
   }

@@ -11,8 +11,6 @@
 namespace sluice::catalog {
 namespace {
 
-// SHOW JOBS is for people; older jobs are found by number or by SQL on the table.
-constexpr int kMaxListed = 1'000;
 // Rows in one INSERT: few round trips, and far below both databases' limit of parameters.
 constexpr size_t kRowsPerInsert = 200;
 
@@ -201,11 +199,23 @@ class SqlJobStore final : public JobStore {
     return JobFromRow(rows[0]);
   }
 
-  Result<std::vector<Job>> List() override {
-    ASSIGN_OR_RETURN(const SqlRows rows,
-                     Ask(fmt::format("SELECT id, {} FROM {{jobs}} ORDER BY id DESC LIMIT {}",
-                                     kJobColumns, kMaxListed),
-                         {}));
+  Status WriteRows(int64_t job, int64_t read, int64_t trained) override {
+    return Ask("UPDATE {jobs} SET rows_read = $2, rows_trained = $3"
+               " WHERE id = $1 AND state = 'RUNNING'",
+               {job, read, trained})
+        .status();
+  }
+
+  Result<int64_t> Count() override {
+    ASSIGN_OR_RETURN(const SqlRows rows, Ask("SELECT count(*) FROM {jobs}", {}));
+    return rows.empty() ? 0 : IntegerCell(rows[0][0]);
+  }
+
+  Result<std::vector<Job>> List(int64_t most) override {
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        Ask(fmt::format("SELECT id, {} FROM {{jobs}} ORDER BY id DESC LIMIT $1", kJobColumns),
+            {most}));
     std::vector<Job> jobs;
     jobs.reserve(rows.size());
     for (const std::vector<Value>& row : rows) {

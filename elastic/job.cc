@@ -122,6 +122,9 @@ Result<TrainOutcome> TrainInProcess(const plan::TrainPlan& plan, catalog::DataSo
                    Worker::Make({plan, source, dataset, validation}, master, parameters));
   const Status worked = worker->Run(stop);
   writer.reset();
+  if (!worked.ok()) {
+    host.TellLastProgress();
+  }
   RETURN_IF_ERROR(worked);
   RETURN_IF_ERROR(host.result());
   TrainOutcome outcome = host.Outcome();

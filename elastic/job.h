@@ -30,6 +30,7 @@ class JournalStore;
 
 struct Progress {
   int64_t rows_done = 0;   // training rows committed, all epochs
+  int64_t rows_read = 0;   // from the database, again and again where they are not kept
   int64_t rows_total = 0;  // estimated rows x epochs
   double rows_per_second = 0;
   uint32_t epoch = 0;  // current, from 1
@@ -40,7 +41,8 @@ struct Progress {
   double seconds_left = 0;
 };
 
-// At most once a second while a job runs, and once at each epoch's end; from one thread at a time.
+// At most once a second while a job runs, once at each epoch's end, and once when it fails or is
+// cancelled; from one thread at a time.
 using ProgressCallback = std::function<void(const Progress&)>;
 
 struct EventCallback {

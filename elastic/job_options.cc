@@ -71,6 +71,9 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
   RETURN_IF_ERROR(CheckMetric(plan, options.task));
   options.patience = plan.early_stopping().patience();
   options.metric = plan.early_stopping().metric();
+  for (const std::string& name : plan.metrics()) {
+    options.further_metrics.push_back(models::Metrics::CanonicalName(name));
+  }
   options.estimated_rows = std::max(dataset.estimated_rows(), plan.estimated_rows());
   if (plan.model().features().label().kind() != models::LabelPlan::VECTOR) {
     const bool splits = plan.split().kind() != plan::Split::NONE;

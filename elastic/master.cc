@@ -274,6 +274,7 @@ Progress Master::Describe(TimePoint now) {
   }
   Progress progress;
   progress.rows_done = totals.rows;
+  progress.rows_read = totals.rows_read;
   const int64_t known = queue_.epoch() > 1 ? queue_.rows_per_epoch().front() : 0;
   progress.rows_total =
       std::max(totals.rows, (known > 0 ? known : options_.estimated_rows) * options_.queue.epochs);

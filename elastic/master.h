@@ -39,6 +39,7 @@ class Master {
     size_t outputs = 1;
     uint32_t patience = 0;  // epochs without improvement before the job stops; 0: off
     std::string metric;     // that must improve; empty: the training loss
+    std::vector<std::string> further_metrics;  // asked for beside the standard ones
     int64_t estimated_rows = 0;
     std::string job_name;
     uint32_t workers = 1;

@@ -22,7 +22,7 @@ void Master::Advance(TimePoint now) {
     }
     EndEpoch(now);
   } else if (phase_ == Phase::kEvaluating && evaluation_.Done()) {
-    metrics_ = evaluation_.metrics().Values();
+    metrics_ = evaluation_.metrics().Values(options_.further_metrics);
     validation_rows_ = evaluation_.rows();
     std::string text = fmt::format("epoch {}: {} rows", queue_.epoch(), validation_rows_);
     for (const auto& [name, value] : metrics_) {

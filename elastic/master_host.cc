@@ -336,6 +336,15 @@ void MasterHost::Run(std::stop_token stop) {
     master_.Tick(clock_.Now());
   }
   Pump();
+  if (!result().ok()) {
+    TellLastProgress();
+  }
+}
+
+void MasterHost::TellLastProgress() {
+  if (progress_) {
+    progress_(With([](Master& master, TimePoint now) { return master.Describe(now); }));
+  }
 }
 
 void MasterHost::Dismiss() {

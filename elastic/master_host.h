@@ -70,6 +70,8 @@ class MasterHost {
   // An error also where the job succeeded, but another master has begun meanwhile.
   Status result() const;
   TrainOutcome Outcome() const;
+  // How far a job came that has failed or was cancelled, for the progress callback.
+  void TellLastProgress();
   models::NetworkWeights TakeWeights();  // all-reduce
   // Checkpoints: as of Master.
   Status SaveCut(CheckpointManifest* manifest) const;  // Cancelled: the job is over

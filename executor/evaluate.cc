@@ -39,11 +39,12 @@ Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer
   std::vector<float> scores;
   int64_t rows = 0;
   const auto visit = [&](RowBatch& input, int64_t, int64_t) -> Status {
+    rows += static_cast<int64_t>(input.rows);
+    job.Rows(rows, 0);
     RETURN_IF_ERROR(scorer.transform().Apply(input, /*with_label=*/true, &batch));
     RETURN_IF_ERROR(scorer.Score(batch, &scores));
     RestoreLabelScale(spec.features().label(), &batch.labels);
     metrics.Add(scores, batch.labels, batch.weights, batch.groups);
-    rows += static_cast<int64_t>(input.rows);
     return OkStatus();
   };
   RETURN_IF_ERROR(scan.ForEach(columns, {}, visit, job.stop_token()));
@@ -67,7 +68,7 @@ ResultRows MetricRow(const models::Metrics& metrics, models::Task task,
     add("loss", metrics.Value(task == models::Task::kRegression ? "mse" : "log_loss"));
   }
   for (const std::string& name : plan.metrics()) {
-    add(name, metrics.Value(name));
+    add(name, metrics.Value(models::Metrics::CanonicalName(name)));
   }
   if (plan.metrics().empty()) {
     for (const auto& [name, value] : metrics.Values()) {

@@ -1,5 +1,6 @@
 #include "executor/job_record.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -13,6 +14,8 @@ namespace {
 
 // CANCEL JOB takes under a second: half of it may pass before the job hears of it.
 constexpr auto kCancelPollInterval = std::chrono::milliseconds(400);
+// A look at a job shows rows that are as old at most.
+constexpr double kRowsSeconds = 1;
 
 }  // namespace
 
@@ -49,6 +52,7 @@ void JobRecord::WatchForCancel(std::stop_token self) {
   std::unique_lock<std::mutex> lock(mutex);
   const SteadyClock clock;
   TimePoint seen = clock.Now();
+  TimePoint counted = seen;
   while (!self.stop_requested() && !stop_.stop_requested()) {
     wake.wait_for(lock, self, kCancelPollInterval, [] { return false; });
     if (self.stop_requested()) {
@@ -60,6 +64,10 @@ void JobRecord::WatchForCancel(std::stop_token self) {
     } else if (*requested) {
       stop_.request_stop();
     }
+    if (SecondsBetween(counted, clock.Now()) >= kRowsSeconds) {
+      counted = clock.Now();
+      WriteRows();
+    }
     if (SecondsBetween(seen, clock.Now()) >= kSeenSeconds) {
       seen = clock.Now();
       const Status told = jobs_.Seen(job_.id, WallMicros());
@@ -67,6 +75,24 @@ void JobRecord::WatchForCancel(std::stop_token self) {
         log::Warn("job={} cannot say that it lives: {}", job_.id, told.ToString());
       }
     }
+  }
+}
+
+void JobRecord::Rows(int64_t read, int64_t trained) {
+  rows_read_ = read;
+  rows_trained_ = trained;
+}
+
+void JobRecord::WriteRows() {
+  const int64_t read = rows_read_;
+  const int64_t trained = rows_trained_;
+  if (read + trained == rows_written_) {
+    return;
+  }
+  rows_written_ = read + trained;
+  const Status written = jobs_.WriteRows(job_.id, read, trained);
+  if (!written.ok()) {  // for people; the job itself goes on
+    log::Warn("job={} rows not recorded: {}", job_.id, written.ToString());
   }
 }
 
@@ -111,6 +137,8 @@ Status JobRecord::Finish(const Status& outcome) {
     job_.state = outcome.code() == Code::kCancelled ? catalog::JobState::kCancelled
                                                     : catalog::JobState::kFailed;
     job_.error = outcome.ToString();
+    job_.rows_read = std::max<int64_t>(job_.rows_read, rows_read_);
+    job_.rows_trained = std::max<int64_t>(job_.rows_trained, rows_trained_);
   }
   const Status recorded = jobs_.Update(job_);
   if (outcome.ok()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -31,6 +32,9 @@ class JobRecord {
   std::stop_token stop_token() const { return stop_.get_token(); }
   catalog::Job& job() { return job_; }  // row counts for Finish; not while another thread finishes
 
+  // How far the job is, for who looks at it; written to the catalog at most once a second, and
+  // when the job fails or is cancelled.
+  void Rows(int64_t read, int64_t trained);
   void Event(const std::string& kind, const std::string& detail);
   void Workers(const catalog::JobWorkers& workers);
   void Metric(int64_t step, const std::string& name, double value);
@@ -43,10 +47,14 @@ class JobRecord {
  private:
   JobRecord(catalog::JobStore& jobs, catalog::Job job, std::stop_token outer);
   void WatchForCancel(std::stop_token self);
+  void WriteRows();
 
   catalog::JobStore& jobs_;
   catalog::Job job_;
   bool finished_ = false;
+  std::atomic<int64_t> rows_read_ = 0;
+  std::atomic<int64_t> rows_trained_ = 0;
+  int64_t rows_written_ = 0;  // their sum, when they were written last; the watcher's alone
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> outer_callback_;
   std::jthread watcher_;  // last: stops before the members it uses go

@@ -28,6 +28,7 @@ std::vector<std::pair<std::string, double>> ReadMetrics(
 elastic::Progress FromMessage(const ProgressMessage& message) {
   elastic::Progress progress;
   progress.rows_done = message.rows_done();
+  progress.rows_read = message.rows_read();
   progress.rows_total = message.rows_total();
   progress.rows_per_second = message.rows_per_second();
   progress.epoch = message.epoch();
@@ -43,6 +44,7 @@ MasterMessage ToMessage(const elastic::Progress& progress) {
   MasterMessage message;
   ProgressMessage* to = message.mutable_progress();
   to->set_rows_done(progress.rows_done);
+  to->set_rows_read(progress.rows_read);
   to->set_rows_total(progress.rows_total);
   to->set_rows_per_second(progress.rows_per_second);
   to->set_epoch(progress.epoch);

@@ -12,6 +12,9 @@
 namespace sluice::executor {
 
 Status ExecuteModelReport(const plan::ModelReportPlan& plan, Context& context, ResultSink& sink) {
+  for (const std::string& attribute : plan.without_effect()) {
+    sink.Notice(attribute);
+  }
   ASSIGN_OR_RETURN(
       const catalog::ModelVersion version,
       context.source.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));

@@ -65,8 +65,7 @@ Result<ScanColumns> FindColumns(const DatasetScan& scan, const Scorer& scorer,
 
 // Scores batch after batch and hands the finished rows to `emit`.
 Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const ScanColumns& columns,
-                          const Schema& schema, PredictionColumns& predictions,
-                          std::stop_token stop,
+                          const Schema& schema, PredictionColumns& predictions, JobRecord& job,
                           const std::function<Status(const RowBatch&)>& emit) {
   RowBatch model_input;
   RowBatch output;
@@ -76,6 +75,8 @@ Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const ScanColumns& 
   int64_t rows = 0;
   const size_t inputs = columns.inputs.size();
   const auto visit = [&](RowBatch& input, int64_t, int64_t) -> Status {
+    rows += static_cast<int64_t>(input.rows);
+    job.Rows(rows, 0);
     for (size_t c = 0; c < columns.copied.columns.size(); ++c) {
       // The next batch gets this one's room in return.
       std::swap(input.columns[inputs + c], output.columns[c]);
@@ -91,10 +92,9 @@ Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const ScanColumns& 
     RETURN_IF_ERROR(scorer.Score(features, &scores));
     predictions.Fill(scores, input.rows, &output, columns.copied.columns.size());
     output.rows = input.rows;
-    rows += static_cast<int64_t>(input.rows);
     return emit(output);
   };
-  RETURN_IF_ERROR(scan.ForEach(columns.inputs, columns.copied, visit, std::move(stop)));
+  RETURN_IF_ERROR(scan.ForEach(columns.inputs, columns.copied, visit, job.stop_token()));
   return rows;
 }
 
@@ -125,12 +125,12 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
   if (writer == nullptr) {
     RETURN_IF_ERROR(sink.Header(output));
     ASSIGN_OR_RETURN(job.job().rows_read,
-                     ScoreRows(*scan, *scorer, columns, output, predictions, job.stop_token(),
+                     ScoreRows(*scan, *scorer, columns, output, predictions, job,
                                [&](const RowBatch& rows) { return sink.Rows(rows); }));
     return OkStatus();
   }
   ASSIGN_OR_RETURN(job.job().rows_read,
-                   ScoreRows(*scan, *scorer, columns, output, predictions, job.stop_token(),
+                   ScoreRows(*scan, *scorer, columns, output, predictions, job,
                              [&](const RowBatch& rows) { return writer->Write(rows); }));
   RETURN_IF_ERROR(writer->Commit(job.stop_token()));
 
@@ -147,6 +147,9 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
 }  // namespace
 
 Status ExecutePredict(const plan::PredictPlan& plan, Context& context, ResultSink& sink) {
+  for (const std::string& attribute : plan.without_effect()) {
+    sink.Notice(attribute);
+  }
   catalog::Job description;
   description.kind = "predict";
   description.statement = context.statement;

@@ -1,6 +1,7 @@
 #include "executor/prediction_columns.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -34,6 +35,7 @@ Result<PredictionColumns> PredictionColumns::Make(const plan::PredictPlan& plan,
   PredictionColumns result;
   result.outputs_ = outputs;
   result.classifier_ = label.kind() == models::LabelPlan::CLASS;
+  result.vector_ = label.kind() == models::LabelPlan::VECTOR;
   const auto type = static_cast<DataType>(plan.prediction_type());
   result.columns_.push_back({plan.column(), type, ""});
   for (const std::string& name : label.classes()) {
@@ -67,7 +69,16 @@ size_t PredictionColumns::PredictedClass(const float* scores) const {
   return static_cast<size_t>(std::max_element(scores, scores + outputs_) - scores);
 }
 
+std::string PredictionColumns::CsvOf(const float* scores) const {
+  return fmt::format("{}", fmt::join(scores, scores + outputs_, ","));
+}
+
 void PredictionColumns::FillLabel(const float* scores, size_t row, RowBatch::Column* column) {
+  if (vector_) {
+    texts_.push_back(CsvOf(scores));
+    column->texts[row] = texts_.back();
+    return;
+  }
   if (!classifier_) {
     const double value = static_cast<double>(scores[0]);
     if (column->type == DataType::kText) {
@@ -112,9 +123,7 @@ void PredictionColumns::Fill(const std::vector<float>& scores, size_t rows, RowB
       if (outputs_ == 1) {
         text = fmt::format("{},{}", 1 - row_scores[0], row_scores[0]);
       } else {
-        for (size_t k = 0; k < outputs_; ++k) {
-          text += fmt::format("{}{}", k == 0 ? "" : ",", row_scores[k]);
-        }
+        text = CsvOf(row_scores);
       }
       texts_.push_back(std::move(text));
       column.texts[row] = texts_.back();

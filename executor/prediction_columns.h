@@ -18,8 +18,8 @@ class LabelPlan;
 namespace sluice::executor {
 
 // Turns scores into the columns that a PREDICT adds to each row: the predicted label in the label's
-// own type, then the extra outputs ("probability" of that label, "probabilities" of all classes as
-// comma-separated text in class order). Not thread-safe.
+// own type (a CSV label's as CSV text), then the extra outputs ("probability" of that label,
+// "probabilities" of all classes as comma-separated text in class order). Not thread-safe.
 class PredictionColumns {
  public:
   static Result<PredictionColumns> Make(const plan::PredictPlan& plan,
@@ -31,11 +31,13 @@ class PredictionColumns {
 
  private:
   void FillLabel(const float* scores, size_t row, RowBatch::Column* column);
+  std::string CsvOf(const float* scores) const;
   size_t PredictedClass(const float* scores) const;
 
   std::vector<ColumnInfo> columns_;
   size_t outputs_ = 1;
   bool classifier_ = false;
+  bool vector_ = false;
   std::vector<std::string> classes_;
   std::vector<int64_t> class_integers_;  // where the label's type is an integer or boolean
   std::vector<double> class_numbers_;

@@ -17,6 +17,7 @@
 #include "executor/result_rows.h"
 #include "executor/train_on_master.h"
 #include "executor/train_trees.h"
+#include "models/metric.h"
 #include "models/registry.h"
 #include "planner/plan.pb.h"
 
@@ -188,8 +189,26 @@ TrainReport Report(catalog::ModelVersion version, const elastic::TrainOutcome& o
   return report;
 }
 
-// model, version, job, type, rows, epochs, seconds, loss, <the metrics of the task>
-Status SendReport(const TrainReport& report, ResultSink& sink) {
+// The metrics that the statement asks for, under its own names; all of the task where it says
+// nothing. None where there are no validation rows.
+std::vector<std::pair<std::string, double>> MetricsToTell(const plan::TrainPlan& plan,
+                                                          const TrainReport& report) {
+  if (plan.metrics().empty()) {
+    return report.metrics;
+  }
+  std::vector<std::pair<std::string, double>> told;
+  for (const std::string& name : plan.metrics()) {
+    for (const auto& [canonical, value] : report.metrics) {
+      if (canonical == models::Metrics::CanonicalName(name)) {
+        told.emplace_back(name, value);
+      }
+    }
+  }
+  return told;
+}
+
+// model, version, job, type, rows, epochs, seconds, loss, <the metrics>
+Status SendReport(const plan::TrainPlan& plan, const TrainReport& report, ResultSink& sink) {
   Schema schema{{{"model", DataType::kText, ""},
                  {"version", DataType::kInt64, ""},
                  {"job", DataType::kInt64, ""},
@@ -208,7 +227,7 @@ Status SendReport(const TrainReport& report, ResultSink& sink) {
       static_cast<int64_t>(report.epochs),
       std::round(report.seconds * 1000) / 1000,
       report.loss};
-  for (const auto& [name, value] : report.metrics) {
+  for (const auto& [name, value] : MetricsToTell(plan, report)) {
     schema.columns.push_back({name, DataType::kDouble, ""});
     row.emplace_back(value);
   }
@@ -354,6 +373,9 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   if (!plan.chosen_because().empty()) {
     sink.Notice(plan.chosen_because());
   }
+  for (const std::string& attribute : plan.without_effect()) {
+    sink.Notice(attribute);
+  }
   RETURN_IF_ERROR(LookAtCheckpoints(plan, context.source, sink));
   catalog::Job description;
   description.kind = "train";
@@ -363,12 +385,15 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   ASSIGN_OR_RETURN(const auto job,
                    JobRecord::Start(context.source.jobs(), description, context.stop));
   context.source.HearStop(job->stop_token());
-  const auto progress = [&sink](const elastic::Progress& now) { sink.Progress(now); };
+  const auto progress = [&sink, &job = *job](const elastic::Progress& now) {
+    job.Rows(now.rows_read, now.rows_done);
+    sink.Progress(now);
+  };
   Result<TrainReport> report = OnProcesses(plan)
                                    ? TrainOnMaster(plan, context, *job, progress)
                                    : TrainAndCommit(plan, context.source, *job, progress);
   RETURN_IF_ERROR(job->Finish(report.status()));
-  RETURN_IF_ERROR(SendReport(*report, sink));
+  RETURN_IF_ERROR(SendReport(plan, *report, sink));
   sink.Done("TRAIN");
   return OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "base/clock.h"
 #include "catalog/data_source.h"
@@ -61,11 +62,12 @@ class FeatureRows {
  public:
   FeatureRows(catalog::DataSource& source, const catalog::DatasetSpec& spec,
               const models::FeatureTransform& transform, elastic::SplitRule split,
-              std::stop_token stop)
+              std::function<void()> on_rows, std::stop_token stop)
       : source_(source),
         spec_(spec),
         transform_(transform),
         split_(std::move(split)),
+        on_rows_(std::move(on_rows)),
         stop_(std::move(stop)) {}
 
   Status Open() {
@@ -141,6 +143,7 @@ class FeatureRows {
     }
     RETURN_IF_ERROR(applied);
     rows_read_ += static_cast<int64_t>(raw_.rows);
+    on_rows_();
     train_.Clear();
     AppendRows(all_, aside_, 0, &train_);
     if (first_pass_) {
@@ -180,6 +183,7 @@ class FeatureRows {
   const catalog::DatasetSpec& spec_;
   const models::FeatureTransform& transform_;
   const elastic::SplitRule split_;
+  const std::function<void()> on_rows_;  // after each batch that was read
   const std::stop_token stop_;
   std::vector<size_t> columns_;
   std::unique_ptr<catalog::ShardReader> reader_;
@@ -228,8 +232,9 @@ elastic::Progress ToProgress(const models::GradientBoosting::Round& round, int64
   return progress;
 }
 
-Status Evaluate(models::GradientBoosting& trees, const models::ModelSpec& spec,
+Status Evaluate(models::GradientBoosting& trees, const plan::TrainPlan& plan,
                 models::FeatureBatch& batch, elastic::TrainOutcome* outcome) {
+  const models::ModelSpec& spec = plan.model();
   if (batch.rows == 0) {
     return OkStatus();
   }
@@ -239,7 +244,11 @@ Status Evaluate(models::GradientBoosting& trees, const models::ModelSpec& spec,
   std::vector<float> labels = batch.labels;
   RestoreLabelScale(spec.features().label(), &labels);
   metrics.Add(scores, labels, batch.weights, batch.groups);
-  outcome->metrics = metrics.Values();
+  std::vector<std::string> further;
+  for (const std::string& name : plan.metrics()) {
+    further.push_back(models::Metrics::CanonicalName(name));
+  }
+  outcome->metrics = metrics.Values(further);
   outcome->validation_rows = static_cast<int64_t>(batch.rows);
   return OkStatus();
 }
@@ -257,13 +266,31 @@ Result<elastic::TrainOutcome> TrainTrees(const plan::TrainPlan& plan, catalog::D
     RETURN_IF_ERROR(trees->Load(base));
   }
   ASSIGN_OR_RETURN(const elastic::SplitRule split, elastic::SplitRule::Make(plan.split()));
-  FeatureRows rows(source, dataset.spec(), trees->transform(), split, stop);
+  const TimePoint started = SteadyClock().Now();
+  TimePoint shown = started;
+  elastic::Progress now;
+  int64_t rows_read = 0;  // of the training rows
+  const auto tell = [&] {
+    now.rows_read = rows_read;
+    shown = SteadyClock().Now();
+    progress(now);
+  };
+  const FeatureRows* training = nullptr;
+  const auto on_rows = [&] {
+    rows_read = training->rows_read();
+    if (SecondsBetween(shown, SteadyClock().Now()) >= 1) {
+      tell();
+    }
+  };
+  FeatureRows rows(source, dataset.spec(), trees->transform(), split, on_rows, stop);
+  training = &rows;
   RETURN_IF_ERROR(rows.Open());
 
   models::FeatureBatch held_out;
   if (validation != nullptr) {
     ASSIGN_OR_RETURN(const elastic::SplitRule none, elastic::SplitRule::Make(plan::Split()));
-    FeatureRows other(source, validation->spec(), trees->transform(), none, stop);
+    FeatureRows other(
+        source, validation->spec(), trees->transform(), none, [] {}, stop);
     RETURN_IF_ERROR(other.Open());
     const auto batches = other.AsSource();
     while (true) {
@@ -281,23 +308,25 @@ Result<elastic::TrainOutcome> TrainTrees(const plan::TrainPlan& plan, catalog::D
   const models::GradientBoosting::BatchSource validation_source =
       has_validation ? OneBatch(validation_rows, &given) : models::GradientBoosting::BatchSource{};
 
-  const TimePoint started = SteadyClock().Now();
-  TimePoint shown = started;
   elastic::TrainOutcome outcome;
   const auto on_round = [&](const models::GradientBoosting::Round& round) {
     outcome.epochs = static_cast<uint32_t>(round.round);
     outcome.loss = round.metrics.empty() ? 0 : round.metrics.front().second;
-    const TimePoint now = SteadyClock().Now();
-    if (round.round == round.rounds || SecondsBetween(shown, now) >= 1) {
-      shown = now;
-      progress(ToProgress(round, rows.rows(), SecondsBetween(started, now)));
+    const TimePoint time = SteadyClock().Now();
+    now = ToProgress(round, rows.rows(), SecondsBetween(started, time));
+    if (round.round == round.rounds || SecondsBetween(shown, time) >= 1) {
+      tell();
     }
   };
-  RETURN_IF_ERROR(trees->Train(rows.AsSource(), validation_source, on_round, stop));
+  const Status trained = trees->Train(rows.AsSource(), validation_source, on_round, stop);
+  if (!trained.ok()) {
+    tell();  // how far it came
+    return trained;
+  }
   if (rows.rows() == 0) {
     return InvalidArgument("no rows to train on: the select is empty");
   }
-  RETURN_IF_ERROR(Evaluate(*trees, plan.model(), validation_rows, &outcome));
+  RETURN_IF_ERROR(Evaluate(*trees, plan, validation_rows, &outcome));
   outcome.rows_per_epoch = rows.rows();
   outcome.rows_trained = rows.rows() * outcome.epochs;
   outcome.rows_read = rows.rows_read();

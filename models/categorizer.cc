@@ -13,6 +13,9 @@
 namespace sluice::models {
 namespace {
 
+// Up to here doubles print without an exponent, as the integers that they are.
+constexpr double kPlainIntegers = 9e15;
+
 bool IsText(DataType type) {
   return type == DataType::kText || type == DataType::kBytes;
 }
@@ -32,9 +35,11 @@ void DropAbsent(IdSlot* slot, size_t rows) {
 
 }  // namespace
 
-Result<CellCategorizer> CellCategorizer::Make(const Categorizer& spec, std::string column) {
+Result<CellCategorizer> CellCategorizer::Make(const Categorizer& spec, std::string column,
+                                              DataType learnt) {
   CellCategorizer made;
   made.column_ = std::move(column);
+  made.learnt_ = learnt;
   made.buckets_ = spec.buckets();
   const int64_t buckets = spec.buckets();
   if (buckets == 0 || spec.buckets() == kNoId) {
@@ -60,7 +65,8 @@ Result<CellCategorizer> CellCategorizer::Make(const Categorizer& spec, std::stri
         return InvalidArgument(
             fmt::format("{} values for {} buckets", spec.vocabulary_size(), buckets));
       }
-      RETURN_IF_ERROR(made.vocabulary_.Build({spec.vocabulary().begin(), spec.vocabulary().end()}));
+      RETURN_IF_ERROR(
+          made.vocabulary_.Build({spec.vocabulary().begin(), spec.vocabulary().end()}, learnt));
       return made;
     case Categorizer::IDENTITY:
       made.kind_ = Kind::kIdentity;
@@ -130,14 +136,47 @@ uint32_t CellCategorizer::OfHash(int64_t value) const {
 }
 
 uint32_t CellCategorizer::OfHash(double value) const {
-  // Up to here doubles print without an exponent, as the integers that they are.
-  constexpr double kPlainIntegers = 9e15;
   if (value == std::floor(value) && std::abs(value) < kPlainIntegers) {
     return OfHash(static_cast<int64_t>(value));
   }
   char text[40];
   const auto end = fmt::format_to_n(text, sizeof(text), "{}", value).out;
   return OfHash(std::string_view(text, static_cast<size_t>(end - text)));
+}
+
+uint32_t CellCategorizer::OfFlag(bool value) const {
+  const bool number = learnt_ == DataType::kInt64 || learnt_ == DataType::kDouble;
+  return number ? OfHash(int64_t{value}) : OfHash(std::string_view(value ? "t" : "f"));
+}
+
+// As a value of the learnt type would hash, where the text spells one: "1.0" as 1.
+uint32_t CellCategorizer::OfHashedText(std::string_view text) const {
+  if (learnt_ == DataType::kTimestamp) {
+    const std::optional<int64_t> micros = ParseTimestamp(text);
+    return OfHash(micros.has_value() ? std::string_view(FormatTimestamp(*micros)) : text);
+  }
+  if (!IsNumeric(learnt_)) {
+    return OfHash(text);
+  }
+  const std::string_view trimmed = TrimBlanks(text);
+  const std::optional<double> number = ParseCategoryNumber(trimmed);
+  if (const std::optional<bool> flag = ParseFlag(trimmed)) {
+    return OfFlag(*flag);
+  }
+  if (learnt_ == DataType::kBool && number.has_value() && (*number == 0 || *number == 1)) {
+    return OfFlag(*number == 1);
+  }
+  return number.has_value() && std::abs(*number) < kPlainIntegers ? OfHash(*number)
+                                                                  : OfHash(trimmed);
+}
+
+uint32_t CellCategorizer::OfIdentityText(std::string_view text) const {
+  if (const std::optional<int64_t> integer = ParseInteger(text)) {
+    return OfIdentity(*integer);
+  }
+  const std::optional<double> number =
+      IsNumeric(learnt_) ? ParseCategoryNumber(TrimBlanks(text)) : std::nullopt;
+  return number.has_value() ? OfIdentity(*number) : oov_id_;
 }
 
 uint32_t CellCategorizer::OfBucket(double value) const {
@@ -181,7 +220,7 @@ void CellCategorizer::ApplyVocabulary(const RowBatch::Column& column, size_t row
                                       uint32_t* ids) const {
   if (IsText(column.type)) {
     Fill(column, rows, ids, [this, texts = column.texts.data()](size_t row) {
-      return Known(vocabulary_.FindText(texts[row]));
+      return IsMissing(texts[row]) ? null_id_ : Known(vocabulary_.FindTextCell(texts[row]));
     });
   } else if (column.type == DataType::kInt64) {
     Fill(column, rows, ids, [this, values = column.int64s.data()](size_t row) {
@@ -201,8 +240,7 @@ void CellCategorizer::ApplyIdentity(const RowBatch::Column& column, size_t rows,
                                     uint32_t* ids) const {
   if (IsText(column.type)) {
     Fill(column, rows, ids, [this, texts = column.texts.data()](size_t row) {
-      const std::optional<int64_t> value = ParseInteger(texts[row]);
-      return value.has_value() ? OfIdentity(*value) : oov_id_;
+      return IsMissing(texts[row]) ? null_id_ : OfIdentityText(texts[row]);
     });
   } else if (column.type == DataType::kDouble) {
     Fill(column, rows, ids, [this, values = column.doubles.data()](size_t row) {
@@ -215,11 +253,17 @@ void CellCategorizer::ApplyIdentity(const RowBatch::Column& column, size_t rows,
 }
 
 void CellCategorizer::ApplyHash(const RowBatch::Column& column, size_t rows, uint32_t* ids) const {
+  if (learnt_ == DataType::kBool && IsNumeric(column.type)) {
+    Fill(column, rows, ids,
+         [this, &column](size_t row) { return OfFlag(column.NumberAt(row) != 0); });
+    return;
+  }
   switch (column.type) {
     case DataType::kText:
     case DataType::kBytes:
-      Fill(column, rows, ids,
-           [this, texts = column.texts.data()](size_t row) { return OfHash(texts[row]); });
+      Fill(column, rows, ids, [this, texts = column.texts.data()](size_t row) {
+        return IsMissing(texts[row]) ? null_id_ : OfHashedText(texts[row]);
+      });
       return;
     case DataType::kDouble:
       Fill(column, rows, ids, [this, values = column.doubles.data()](size_t row) {
@@ -231,9 +275,8 @@ void CellCategorizer::ApplyHash(const RowBatch::Column& column, size_t rows, uin
            [this, values = column.int64s.data()](size_t row) { return OfHash(values[row]); });
       return;
     case DataType::kBool:
-      Fill(column, rows, ids, [this, values = column.int64s.data()](size_t row) {
-        return OfHash(std::string_view(values[row] != 0 ? "t" : "f"));
-      });
+      Fill(column, rows, ids,
+           [this, values = column.int64s.data()](size_t row) { return OfFlag(values[row] != 0); });
       return;
     case DataType::kTimestamp:
       Fill(column, rows, ids, [this, values = column.int64s.data()](size_t row) {

@@ -7,6 +7,7 @@
 
 #include "base/row_batch.h"
 #include "base/status.h"
+#include "models/cell_format.h"
 #include "models/feature_transform.h"
 #include "models/tensor_cell_internal.h"
 #include "models/vocabulary_internal.h"
@@ -18,7 +19,8 @@ class Categorizer;
 // One column to ids: every kind of Categorizer but CROSS. Immutable.
 class CellCategorizer {
  public:
-  static Result<CellCategorizer> Make(const Categorizer& spec, std::string column);
+  // `learnt`: the column's type when the model was trained; its cells may be of another by now.
+  static Result<CellCategorizer> Make(const Categorizer& spec, std::string column, DataType learnt);
 
   uint32_t buckets() const { return buckets_; }
   // One id per row, from the whole cell; none where NULL or an unseen value has no bucket.
@@ -50,12 +52,20 @@ class CellCategorizer {
   }
   uint32_t OfHash(int64_t value) const;
   uint32_t OfHash(double value) const;
+  uint32_t OfFlag(bool value) const;
+  uint32_t OfHashedText(std::string_view text) const;
+  uint32_t OfIdentityText(std::string_view text) const;
   uint32_t OfBucket(double value) const;
   uint32_t OfTime(int64_t micros) const;
+  // A blank cell of what was a number is what a file import makes of a missing value.
+  bool IsMissing(std::string_view text) const {
+    return IsNumeric(learnt_) && TrimBlanks(text).empty();
+  }
   // The id of one element; false when an index or a number was expected and is not there.
   bool ElementId(std::string_view element, uint32_t* id) const;
 
   std::string column_;
+  DataType learnt_ = DataType::kText;
   Kind kind_ = Kind::kVocabulary;
   uint32_t buckets_ = 0;
   uint32_t value_buckets_ = 0;  // without the NULL and unseen buckets at the end

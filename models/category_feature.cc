@@ -26,7 +26,8 @@ Result<CategoryFeature::Member> CategoryFeature::MakeMember(const FeaturePlan& p
   Member member;
   member.input = feature.inputs(input);
   const InputColumn& column = plan.inputs(static_cast<int>(member.input));
-  ASSIGN_OR_RETURN(member.categorizer, CellCategorizer::Make(spec, column.name()));
+  ASSIGN_OR_RETURN(member.categorizer, CellCategorizer::Make(spec, column.name(),
+                                                             static_cast<DataType>(column.type())));
   // In a cross a vocabulary takes the whole cell; indices, hashes and buckets take its elements.
   const bool whole_cell = feature.inputs_size() > 1 && (spec.kind() == Categorizer::VOCABULARY ||
                                                         spec.kind() == Categorizer::TIME_PART);

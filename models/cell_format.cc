@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <limits>
 
 namespace sluice::models {
@@ -223,6 +224,32 @@ std::optional<int64_t> ParseInteger(std::string_view text) {
     return std::nullopt;
   }
   return value;
+}
+
+std::optional<double> ParseCategoryNumber(std::string_view text) {
+  std::string_view digits = text;
+  if (digits.starts_with('-')) {
+    digits.remove_prefix(1);
+  }
+  const bool begins = !digits.empty() && IsDigit(digits.front());
+  const bool padded = begins && digits.size() > 1 && digits[0] == '0' && IsDigit(digits[1]);
+  if (!begins || padded || !IsDigit(digits.back())) {
+    return std::nullopt;
+  }
+  const std::optional<double> number = ParseNumber(text);
+  return number.has_value() && std::isfinite(*number) ? number : std::nullopt;
+}
+
+std::optional<bool> ParseFlag(std::string_view text) {
+  const auto is = [text](std::string_view word) {
+    return std::equal(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) {
+      return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b;
+    });
+  };
+  if (is("t") || is("true")) {
+    return true;
+  }
+  return is("f") || is("false") ? std::optional<bool>(false) : std::nullopt;
 }
 
 std::optional<int64_t> ParseTimestamp(std::string_view text) {

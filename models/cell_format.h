@@ -17,6 +17,11 @@ std::optional<int64_t> ParseInteger(std::string_view text);
 // zone (Z, +02, -05:30); micros since 1970-01-01 UTC.
 std::optional<int64_t> ParseTimestamp(std::string_view text);
 std::string_view TrimBlanks(std::string_view text);
+// The number that a text means as a category: "1", "1.50" and "1e3" do; "007", "+1" and " 1" are
+// names of their own, and so are "nan" and "inf".
+std::optional<double> ParseCategoryNumber(std::string_view text);
+// "t", "true", "f", "false", in any case.
+std::optional<bool> ParseFlag(std::string_view text);
 
 enum class CellKind {
   kBlank,   // empty, or blanks only

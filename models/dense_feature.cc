@@ -29,6 +29,7 @@ Result<DenseFeature> DenseFeature::Make(const Feature& feature, const std::strin
   dense.tensor_ = feature.kind() == Feature::TENSOR;
   dense.trees_ = target == FeatureTransform::Target::kTrees;
   dense.timestamp_ = declared == DataType::kTimestamp;
+  dense.flag_ = declared == DataType::kBool;
   if (!dense.trees_) {
     dense.indicator_ = feature.null_indicator();
     dense.logarithm_ = feature.logarithm();
@@ -123,6 +124,9 @@ Status DenseFeature::ApplyTexts(const RowBatch::Column& column, size_t rows, flo
       if (const std::optional<int64_t> micros = ParseTimestamp(cell)) {
         value = static_cast<double>(*micros);
       }
+    }
+    if (const std::optional<bool> flag = ParseFlag(cell); flag_ && flag.has_value()) {
+      value = *flag ? 1 : 0;
     }
     if (!value.has_value()) {
       return BadCell(column_, row, cell, "expected a number, found text")

@@ -43,6 +43,7 @@ class DenseFeature {
   bool indicator_ = false;
   bool logarithm_ = false;
   bool timestamp_ = false;  // texts may be timestamps
+  bool flag_ = false;       // texts may be "t", "true" ...
   double offset_ = 0;
   double scale_ = 1;
   size_t values_ = 1;  // floats without the indicator

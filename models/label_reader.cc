@@ -55,7 +55,8 @@ Result<LabelReader> LabelReader::Make(const LabelPlan& plan) {
         return InvalidArgument(fmt::format("label '{}': {} classes, expected 1 to {}",
                                            plan.column(), plan.classes_size(), kMostLabelClasses));
       }
-      Status status = made.vocabulary_.Build({plan.classes().begin(), plan.classes().end()});
+      Status status = made.vocabulary_.Build({plan.classes().begin(), plan.classes().end()},
+                                             static_cast<DataType>(plan.type()));
       if (!status.ok()) {
         return std::move(status).Because(fmt::format("label '{}'", plan.column()));
       }

@@ -1,5 +1,6 @@
 #include "models/metric.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -222,6 +223,19 @@ std::vector<std::pair<std::string, double>> Metrics::Values() const {
   const std::vector<std::string> names = Names(state_->task);
   for (size_t i = 0; i < StandardMetrics(state_->task); ++i) {
     values.emplace_back(names[i], Value(names[i]));
+  }
+  return values;
+}
+
+std::vector<std::pair<std::string, double>> Metrics::Values(
+    const std::vector<std::string>& further) const {
+  std::vector<std::pair<std::string, double>> values = Values();
+  for (const std::string& name : further) {
+    const bool told = std::any_of(values.begin(), values.end(),
+                                  [&name](const auto& value) { return value.first == name; });
+    if (!told) {
+      values.emplace_back(name, Value(name));
+    }
   }
   return values;
 }

@@ -41,6 +41,8 @@ class Metrics {
 
   // The standard metrics of the task in a stable order; NaN where undefined (AUC of one class).
   std::vector<std::pair<std::string, double>> Values() const;
+  // And those of `further`, by their canonical names, that are not among them.
+  std::vector<std::pair<std::string, double>> Values(const std::vector<std::string>& further) const;
   // One of Names(task), also those that Values leaves out; NaN for any other name.
   double Value(std::string_view canonical_name) const;
   double rows() const;

@@ -59,12 +59,17 @@ Status SetFamily(const std::string& type, NetworkShape* shape) {
 
 Status SetHiddenUnits(const ModelSpec& spec, NetworkShape* shape) {
   const Attribute* attribute = FindModelAttribute(spec, "hidden_units");
-  if (attribute == nullptr || attribute->numbers().values().empty()) {
+  if (attribute == nullptr) {
     return InvalidArgument(fmt::format("{} needs model.hidden_units", spec.type()))
         .Hint("for example model.hidden_units=[64,32]");
   }
-  if (attribute->numbers().values_size() > kMostLayers) {
-    return Wrong(*attribute, fmt::format("at most {} layers", kMostLayers));
+  const int layers = attribute->numbers().values_size();
+  if (layers == 0 || layers > kMostLayers) {
+    return Wrong(*attribute,
+                 fmt::format("a list of 1 to {} layers, not of {}", kMostLayers, layers))
+        .Hint(layers == 0 ? "for example [64, 32]; a model without hidden layers is a "
+                            "LinearClassifier or LinearRegressor"
+                          : "few networks on tables gain from more than four");
   }
   for (const double width : attribute->numbers().values()) {
     if (!(width >= 1 && width <= kWidestLayer && width == std::floor(width))) {

@@ -25,7 +25,9 @@ struct AttributeSpec {
   // kText: closed set, any case; empty = any. An entry "ndcg@n" takes any number after the '@'.
   std::vector<std::string> allowed;
   std::vector<std::string> aliases;  // n_estimators for train.num_boost_round
-  std::string doc;                   // one line
+  // Taken over, so that SQLFlow's statements run, and nothing else: who writes it is told so.
+  bool without_effect = false;
+  std::string doc;  // one line
 };
 
 enum class ModelFamily { kLinear, kDeep, kWideDeep, kTrees };

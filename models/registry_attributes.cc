@@ -26,8 +26,8 @@ std::vector<AttributeSpec> WithResultAttributes(std::vector<AttributeSpec> attri
       Flag("result.replace", false,
            "the result's table may replace one that Sluice did not write, or whose columns are "
            "others"));
-  attributes.push_back(Flag("result.append", false,
-                            "rows are added to the result's table, whose columns must fit"));
+  attributes.push_back(
+      Flag("result.append", false, "rows are added to the result's table, whose columns must fit"));
   return attributes;
 }
 
@@ -36,11 +36,11 @@ std::vector<AttributeSpec> PredictAttributes() {
       Text("predict.extra_outputs", {}, {},
            "further columns beside the prediction: probability, probabilities (a comma "
            "list)"),
-      Integer("predict.batch_size", {}, AtLeast(1),
-              "taken over from SQLFlow, no effect: batches are chosen"),
-      WithAliases(Integer("engine.num_workers", {}, Between(1, kMostWorkers),
-                          "taken over from SQLFlow, no effect: one process predicts"),
-                  {"predict.num_workers"}),
+      WithoutEffect(Integer("predict.batch_size", {}, AtLeast(1),
+                            "taken over from SQLFlow, no effect: batches are chosen")),
+      WithoutEffect(WithAliases(Integer("engine.num_workers", {}, Between(1, kMostWorkers),
+                                        "taken over from SQLFlow, no effect: one process predicts"),
+                                {"predict.num_workers"})),
   });
 }
 
@@ -53,15 +53,19 @@ std::vector<AttributeSpec> EvaluateAttributes() {
 
 std::vector<AttributeSpec> ExplainAttributes() {
   return WithResultAttributes({
-      WithAliases(Text("label_col", {}, {}, "the label's column; the model's own when not given"),
-                  {"label_column"}),
-      Text("summary.plot_type", std::string("bar"), {"bar", "dot", "violin", "decision"},
-           "taken over from SQLFlow, no effect: importances are rows"),
-      Flag("summary.sort", true, "taken over from SQLFlow, no effect: most gain comes first"),
-      Number("summary.alpha", 1.0, Between(0, 1),
-             "taken over from SQLFlow, no effect: importances are rows"),
-      Integer("summary.max_display", int64_t{20}, AtLeast(1),
-              "taken over from SQLFlow, no effect: every feature is shown"),
+      WithoutEffect(WithAliases(Text("label_col", {}, {},
+                                     "taken over from SQLFlow, no effect: no row is explained by "
+                                     "itself"),
+                                {"label_column"})),
+      WithoutEffect(Text("summary.plot_type", std::string("bar"),
+                         {"bar", "dot", "violin", "decision"},
+                         "taken over from SQLFlow, no effect: importances are rows")),
+      WithoutEffect(
+          Flag("summary.sort", true, "taken over from SQLFlow, no effect: most gain comes first")),
+      WithoutEffect(Number("summary.alpha", 1.0, Between(0, 1),
+                           "taken over from SQLFlow, no effect: importances are rows")),
+      WithoutEffect(Integer("summary.max_display", int64_t{20}, AtLeast(1),
+                            "taken over from SQLFlow, no effect: every feature is shown")),
   });
 }
 
@@ -163,22 +167,29 @@ AttributeSpec Required(AttributeSpec spec) {
   return spec;
 }
 
+AttributeSpec WithoutEffect(AttributeSpec spec) {
+  spec.without_effect = true;
+  return spec;
+}
+
 std::vector<AttributeSpec> TrainingAttributes() {
   std::vector<AttributeSpec> attributes = {
-      Integer("train.verbose", int64_t{0}, Between(0, 2),
-              "taken over from SQLFlow, no effect: progress is told once a second"),
-      Flag("train.disk_cache", false,
-           "taken over from SQLFlow, no effect: rows are kept in memory, within bounds"),
+      WithoutEffect(Integer("train.verbose", int64_t{0}, Between(0, 2),
+                            "taken over from SQLFlow, no effect: progress is told once a second")),
+      WithoutEffect(
+          Flag("train.disk_cache", false,
+               "taken over from SQLFlow, no effect: rows are kept in memory, within bounds")),
       Text("validation.select", std::string(), {},
            "a SELECT whose rows are the validation rows; replaces the split"),
       Text("validation.metrics", {}, {},
            "metrics to report (a comma list); all of the task when not given"),
-      Integer("validation.steps", int64_t{1}, AtLeast(1),
-              "taken over from SQLFlow: validation here always reads all validation rows"),
-      Integer("validation.start_delay_secs", int64_t{0}, AtLeast(0),
-              "taken over from SQLFlow, no effect: validation ends each epoch"),
-      Integer("validation.throttle_secs", int64_t{0}, AtLeast(0),
-              "taken over from SQLFlow, no effect: validation ends each epoch"),
+      WithoutEffect(
+          Integer("validation.steps", int64_t{1}, AtLeast(1),
+                  "taken over from SQLFlow: validation here always reads all validation rows")),
+      WithoutEffect(Integer("validation.start_delay_secs", int64_t{0}, AtLeast(0),
+                            "taken over from SQLFlow, no effect: validation ends each epoch")),
+      WithoutEffect(Integer("validation.throttle_secs", int64_t{0}, AtLeast(0),
+                            "taken over from SQLFlow, no effect: validation ends each epoch")),
   };
   AppendSplitAttributes(&attributes);
   AppendEngineAttributes(&attributes);

@@ -33,6 +33,7 @@ AttributeSpec List(AttributeType type, std::string name, AttributeDefault defaul
                    Range range, std::string doc);
 AttributeSpec WithAliases(AttributeSpec spec, std::vector<std::string> aliases);
 AttributeSpec Required(AttributeSpec spec);
+AttributeSpec WithoutEffect(AttributeSpec spec);
 
 bool SameName(std::string_view a, std::string_view b);  // any case
 

@@ -80,8 +80,8 @@ void AppendTraining(std::vector<AttributeSpec>* attributes) {
               "with engine.checkpoint_dir: steps between two checkpoints; more where writing one "
               "takes longer"));
   attributes->push_back(
-      Integer("train.log_every_n_iter", int64_t{10}, AtLeast(1),
-              "taken over from SQLFlow, no effect: progress is told once a second"));
+      WithoutEffect(Integer("train.log_every_n_iter", int64_t{10}, AtLeast(1),
+                            "taken over from SQLFlow, no effect: progress is told once a second")));
   for (AttributeSpec& spec : TrainingAttributes()) {
     attributes->push_back(std::move(spec));
   }

@@ -89,9 +89,11 @@ void AppendLearning(ModelTask task, std::vector<AttributeSpec>* attributes) {
   attributes->push_back(WithAliases(
       Integer("nthread", {}, Between(0, 1024), "threads; 0 or not given: as many as processors"),
       {"n_jobs"}));
-  attributes->push_back(
-      Integer("verbosity", int64_t{0}, Between(0, 3), "how much libxgboost itself tells"));
-  attributes->push_back(Flag("silent", {}, "true: the same as verbosity = 0"));
+  attributes->push_back(WithoutEffect(
+      Integer("verbosity", int64_t{0}, Between(0, 3),
+              "taken over from XGBoost, no effect: libxgboost itself tells nothing")));
+  attributes->push_back(WithoutEffect(
+      Flag("silent", {}, "taken over from XGBoost, no effect: libxgboost itself tells nothing")));
   attributes->push_back(
       Number("missing", {}, {}, "a number that means missing, as NULL always does"));
   attributes->push_back(
@@ -131,9 +133,10 @@ void AppendTree(bool forest, std::vector<AttributeSpec>* attributes) {
   attributes->push_back(Integer("num_parallel_tree", {}, Between(1, kMostRounds),
                                 forest ? "trees of the forest; train.num_boost_round by default"
                                        : "trees grown side by side in a round"));
-  attributes->push_back(Text("importance_type", std::string("gain"),
-                             {"gain", "weight", "cover", "total_gain", "total_cover"},
-                             "which importance TO EXPLAIN sorts by"));
+  attributes->push_back(
+      WithoutEffect(Text("importance_type", std::string("gain"),
+                         {"gain", "weight", "cover", "total_gain", "total_cover"},
+                         "taken over from XGBoost, no effect: TO EXPLAIN tells splits and gain")));
 }
 
 void AppendDart(std::vector<AttributeSpec>* attributes) {
@@ -165,10 +168,12 @@ void AppendTraining(bool forest, std::vector<AttributeSpec>* attributes) {
   attributes->push_back(
       Integer("train.early_stopping_rounds", int64_t{0}, AtLeast(0),
               "stop after so many rounds without a better validation metric; 0: off"));
-  attributes->push_back(Integer("train.batch_size", int64_t{-1}, AtLeast(-1),
-                                "taken over from SQLFlow: trees always see all rows"));
-  attributes->push_back(Integer("train.epoch", int64_t{1}, AtLeast(1),
-                                "taken over from SQLFlow: rounds, not epochs, make a tree model"));
+  attributes->push_back(
+      WithoutEffect(Integer("train.batch_size", int64_t{-1}, AtLeast(-1),
+                            "taken over from SQLFlow: trees always see all rows")));
+  attributes->push_back(
+      WithoutEffect(Integer("train.epoch", int64_t{1}, AtLeast(1),
+                            "taken over from SQLFlow: rounds, not epochs, make a tree model")));
   for (AttributeSpec& spec : TrainingAttributes()) {
     attributes->push_back(std::move(spec));
   }

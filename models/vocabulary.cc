@@ -1,7 +1,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <cmath>
+#include <map>
 #include <utility>
 
 #include "models/cell_format.h"
@@ -61,12 +64,11 @@ Vocabulary::Slot Vocabulary::KeyOf(std::string_view text) const {
   return slot;
 }
 
-Status Vocabulary::Build(std::vector<std::string> texts) {
+Status Vocabulary::Build(std::vector<std::string> texts, DataType learnt) {
   texts_ = std::move(texts);
+  learnt_ = learnt == DataType::kBytes ? DataType::kText : learnt;
   slots_.assign(TableSize(texts_.size()), Slot());
   mask_ = slots_.size() - 1;
-  std::vector<std::pair<int64_t, uint32_t>> integers;
-  std::vector<std::pair<int64_t, uint32_t>> doubles;
   for (size_t i = 0; i < texts_.size(); ++i) {
     const std::string& text = texts_[i];
     const auto id = static_cast<uint32_t>(i);
@@ -80,22 +82,72 @@ Status Vocabulary::Build(std::vector<std::string> texts) {
       at = (at + 1) & mask_;
     }
     slots_[at] = slot;
-    if (const std::optional<int64_t> integer = CanonicalInteger(text)) {
-      integers.emplace_back(*integer, id);
-    }
-    const std::optional<double> number = ParseNumber(text);
-    if (number.has_value() && FormatDouble(*number) == text) {
-      int64_t bits;
-      const double value = *number + 0.0;
-      std::memcpy(&bits, &value, sizeof(bits));
-      doubles.emplace_back(bits, id);
+  }
+  true_id_ = FindAny({"t", "true", "TRUE", "True", "1"});
+  false_id_ = FindAny({"f", "false", "FALSE", "False", "0"});
+  IndexNumbers();
+  return OkStatus();
+}
+
+uint32_t Vocabulary::FindAny(std::initializer_list<std::string_view> spellings) const {
+  for (const std::string_view spelling : spellings) {
+    if (const uint32_t id = FindText(spelling); id != kNoId) {
+      return id;
     }
   }
-  integers_.Build(integers);
-  doubles_.Build(doubles);
-  true_id_ = FindText("t");
-  false_id_ = FindText("f");
-  return OkStatus();
+  return kNoId;
+}
+
+// Under each number the text that FormatValue makes of it, else the first other spelling; under 1
+// and 0 the flags, where there is nothing but flags.
+void Vocabulary::IndexNumbers() {
+  constexpr double kPlainIntegers = 9e15;  // up to here a double is the integer that it looks like
+  std::map<int64_t, uint32_t> integers;
+  std::map<int64_t, uint32_t> doubles;
+  const auto bits_of = [](double value) { return std::bit_cast<int64_t>(value + 0.0); };
+  for (const bool as_formatted : {true, false}) {
+    for (size_t i = 0; i < texts_.size(); ++i) {
+      const std::string& text = texts_[i];
+      const auto id = static_cast<uint32_t>(i);
+      const std::optional<int64_t> integer = CanonicalInteger(text);
+      if (as_formatted && integer.has_value()) {
+        integers.emplace(*integer, id);
+      }
+      const std::optional<double> number =
+          as_formatted ? ParseNumber(text) : ParseCategoryNumber(text);
+      if (!number.has_value() || (as_formatted && FormatDouble(*number) != text)) {
+        continue;
+      }
+      doubles.emplace(bits_of(*number), id);
+      if (*number == std::floor(*number) && std::abs(*number) < kPlainIntegers) {
+        integers.emplace(static_cast<int64_t>(*number), id);
+      }
+    }
+  }
+  const bool flags = std::all_of(texts_.begin(), texts_.end(), [](const std::string& text) {
+    return ParseFlag(text).has_value();
+  });
+  for (const bool value : {false, true}) {
+    if (const uint32_t id = FindFlag(value); flags && id != kNoId) {
+      integers.emplace(value ? 1 : 0, id);
+      doubles.emplace(bits_of(value ? 1 : 0), id);
+    }
+  }
+  integers_.Build({integers.begin(), integers.end()});
+  doubles_.Build({doubles.begin(), doubles.end()});
+}
+
+uint32_t Vocabulary::FindSpelling(std::string_view text) const {
+  const std::string_view trimmed = TrimBlanks(text);
+  if (learnt_ == DataType::kTimestamp) {
+    const std::optional<int64_t> micros = ParseTimestamp(trimmed);
+    return micros.has_value() ? FindTimestamp(*micros) : kNoId;
+  }
+  if (const std::optional<bool> flag = ParseFlag(trimmed)) {
+    return FindFlag(*flag);
+  }
+  const std::optional<double> number = ParseCategoryNumber(trimmed);
+  return number.has_value() ? FindDouble(*number) : kNoId;
 }
 
 uint32_t Vocabulary::FindLongText(std::string_view text) const {
@@ -127,7 +179,7 @@ uint32_t Vocabulary::FindCell(const RowBatch::Column& column, size_t row) const 
     case DataType::kBytes:
       break;
   }
-  return FindText(column.texts[row]);
+  return FindTextCell(column.texts[row]);
 }
 
 }  // namespace sluice::models

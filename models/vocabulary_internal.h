@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,11 +48,12 @@ class IntegerIndex {
 };
 
 // Position of a value in a list of texts, for cells of any type: a number is found under the text
-// that FormatValue makes of it, without making it. Immutable after Build; thread-safe.
+// that FormatValue makes of it, without making it, or else under another spelling of it ("1.50"),
+// and a flag under "t", "true" or "1". Immutable after Build; thread-safe.
 class Vocabulary {
  public:
-  // Fails on a text that occurs twice.
-  Status Build(std::vector<std::string> texts);
+  // `learnt`: the type of the column that the texts come from. Fails on a text that occurs twice.
+  Status Build(std::vector<std::string> texts, DataType learnt);
   const std::vector<std::string>& texts() const { return texts_; }
 
   // kNoId when absent.
@@ -77,6 +79,11 @@ class Vocabulary {
   }
   uint32_t FindFlag(bool value) const { return value ? true_id_ : false_id_; }
   uint32_t FindTimestamp(int64_t micros) const;
+  // The cell of a text column: as it stands, or else as a value of the learnt type ("1.0" for 1).
+  uint32_t FindTextCell(std::string_view text) const {
+    const uint32_t id = FindText(text);
+    return id != kNoId || learnt_ == DataType::kText ? id : FindSpelling(text);
+  }
   // Any cell but NULL.
   uint32_t FindCell(const RowBatch::Column& column, size_t row) const;
 
@@ -87,9 +94,13 @@ class Vocabulary {
     uint32_t id = kNoId;
   };
   uint32_t FindLongText(std::string_view text) const;
+  uint32_t FindSpelling(std::string_view text) const;
+  uint32_t FindAny(std::initializer_list<std::string_view> spellings) const;
+  void IndexNumbers();
   Slot KeyOf(std::string_view text) const;
 
   std::vector<std::string> texts_;
+  DataType learnt_ = DataType::kText;
   std::vector<Slot> slots_;
   uint64_t mask_ = 0;
   IntegerIndex integers_;

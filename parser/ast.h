@@ -159,6 +159,9 @@ struct ShowStatement {
   What what = What::kModels;
   std::optional<ModelName> model;  // kModel, kTrain
   int64_t job = 0;                 // kJob
+  // kJobs: the newest so many, or all of them; nullopt and false: the newest few.
+  std::optional<int64_t> limit;
+  bool all = false;
   Span span;
 };
 

@@ -15,6 +15,11 @@ Result<ExtendedStatement> ParseShow(Cursor& cursor) {
     statement.what = What::kModels;
   } else if (cursor.TryWord("JOBS")) {
     statement.what = What::kJobs;
+    if (cursor.TryWord("ALL")) {
+      statement.all = true;
+    } else if (cursor.TryWord("LIMIT")) {
+      ASSIGN_OR_RETURN(statement.limit, cursor.TakeInteger("a number of jobs"));
+    }
   } else if (cursor.TryWord("JOB")) {
     statement.what = What::kJob;
     ASSIGN_OR_RETURN(statement.job, cursor.TakeInteger("the job's number"));

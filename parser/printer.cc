@@ -131,7 +131,9 @@ struct StatementPrinter {
       case What::kModelTypes:
         return "SHOW MODEL TYPES";
       case What::kJobs:
-        return "SHOW JOBS";
+        return show.limit ? fmt::format("SHOW JOBS LIMIT {}", *show.limit)
+               : show.all ? "SHOW JOBS ALL"
+                          : "SHOW JOBS";
       case What::kJob:
         break;
     }

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "parser/missing_to.h"
 #include "parser/statement_shape.h"
 
 namespace sluice::parser {
@@ -207,8 +208,7 @@ Result<bool> StatementReader::AtShortForm(const Token& keyword) {
     return false;
   }
   if (train || keyword.IsWord("LABEL")) {
-    return IsEnd(next.value()) || GoesOnAsClause(next.value()) ||
-           IsNearClauseKeyword(next.value()) || (train && token.IsWord("LABEL"));
+    return IsEnd(next.value()) || GoesOnAsClause(next.value()) || IsNearClauseKeyword(next.value());
   }
   if (!GoesOnAsClause(next.value())) {
     return false;
@@ -268,6 +268,10 @@ Result<Piece> StatementReader::ReadQueryOrPlain(size_t text_begin, bool follow_b
       break;
     }
     if (!takes_to) {
+      if (query && rows.rows() && depth == 0 && token.kind == Kind::kWord &&
+          EndsOperand(previous)) {
+        RETURN_IF_ERROR(CheckAliasIsNoClause(lexer_, token));
+      }
       ASSIGN_OR_RETURN(const bool clause, AtClause(token, previous, depth));
       if (clause && (query || token.IsWord("TO"))) {
         if (!query) {

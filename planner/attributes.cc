@@ -324,6 +324,16 @@ Status AttributeSet::BindOne(const parser::Attribute& attribute, const Attribute
   return OkStatus();
 }
 
+std::vector<std::string> AttributeSet::WithoutEffect() const {
+  std::vector<std::string> told;
+  for (const auto& [name, entry] : entries_) {
+    if (entry.given && entry.spec->without_effect) {
+      told.push_back(fmt::format("{}: {}", name, entry.spec->doc));
+    }
+  }
+  return told;
+}
+
 const TypedValue* AttributeSet::Find(std::string_view name) const {
   const auto found = entries_.find(name);
   return found == entries_.end() || !found->second.value ? nullptr : &*found->second.value;

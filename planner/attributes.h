@@ -53,6 +53,10 @@ class AttributeSet {
   std::optional<std::vector<double>> Numbers(std::string_view name) const;
   std::optional<std::vector<std::string>> Texts(std::string_view name) const;
 
+  // "train.verbose: taken over from SQLFlow, no effect: ...", for each that is written and does
+  // nothing.
+  std::vector<std::string> WithoutEffect() const;
+
   // In alphabetical order.
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
 

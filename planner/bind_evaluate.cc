@@ -29,8 +29,9 @@ Status FindLabel(const parser::EvaluateStatement& statement, const BoundSelect& 
     return missing;
   }
   const ColumnInfo& column = select.schema.columns[*index];
+  // Texts are read as numbers, as in training.
   if (learnt.kind() == models::LabelPlan::NUMBER && !IsNumeric(column.type) &&
-      static_cast<DataType>(learnt.type()) != column.type && !column.database_type.empty()) {
+      column.type != DataType::kText && !column.database_type.empty()) {
     return InvalidArgument(fmt::format("label '{}' is {}, and the model predicts a number",
                                        column.name, column.database_type))
         .SqlState("42804")

@@ -3,10 +3,14 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "models/registry.h"
 #include "parser/printer.h"
 #include "planner/attributes.h"
+#include "planner/bind_select.h"
 #include "planner/error_list.h"
+#include "planner/letter_case.h"
 #include "planner/metric_list.h"
 
 namespace sluice::planner {
@@ -53,8 +57,15 @@ const std::vector<AttributeSpec>& Attributes() {
   return specs;
 }
 
-// No solver of linear programs has "not equal".
-void CheckOperators(const Expression& expression, ErrorList* errors) {
+// No solver of linear programs has "not equal", and sums are all that SQLFlow knows.
+void CheckExpression(const Expression& expression, ErrorList* errors) {
+  if (expression.kind == Expression::Kind::kCall && UpperCase(expression.text) != "SUM") {
+    errors->Add(
+        NotFound(fmt::format("no function {} in TO MAXIMIZE and TO MINIMIZE", expression.text))
+            .SqlState("42883")
+            .At(expression.span)
+            .Hint("SUM is the only one"));
+  }
   if (expression.kind == Expression::Kind::kBinary &&
       (expression.text == "!=" || expression.text == "<>")) {
     errors->Add(InvalidArgument(fmt::format("{}: {} is not allowed in TO MAXIMIZE and TO MINIMIZE",
@@ -63,7 +74,7 @@ void CheckOperators(const Expression& expression, ErrorList* errors) {
                     .Hint("use <, <=, =, >= or >"));
   }
   for (const Expression& argument : expression.args) {
-    CheckOperators(argument, errors);
+    CheckExpression(argument, errors);
   }
 }
 
@@ -93,16 +104,74 @@ Status ReadVariables(const std::string& text, Span span, BoundOptimize* bound) {
   return OkStatus();
 }
 
+Status CheckSolver(const parser::OptimizeStatement& statement) {
+  static const std::vector<std::string> kSolvers = {"glpk", "baron"};
+  if (!statement.solver || std::find(kSolvers.begin(), kSolvers.end(),
+                                     LowerCase(statement.solver->text)) != kSolvers.end()) {
+    return OkStatus();
+  }
+  const auto nearest = NearestName(statement.solver->text, kSolvers);
+  return NotFound(fmt::format("unknown solver '{}'", statement.solver->text))
+      .At(statement.solver->span)
+      .Hint(nearest ? fmt::format("did you mean {}?", *nearest)
+                    : fmt::format("there are {}", fmt::join(kSolvers, " and ")));
+}
+
+void CheckColumn(const std::string& name, Span span, const BoundOptimize& bound,
+                 const ColumnIndex& columns, ErrorList* errors) {
+  if (LowerCase(name) != LowerCase(bound.result_column) && !columns.Find(name)) {
+    errors->Add(columns.Missing(name, span));
+  }
+}
+
+void CheckColumns(const Expression& expression, const BoundOptimize& bound,
+                  const ColumnIndex& columns, ErrorList* errors) {
+  if (expression.kind == Expression::Kind::kName) {
+    CheckColumn(expression.text, expression.span, bound, columns, errors);
+  }
+  for (const Expression& argument : expression.args) {
+    CheckColumns(argument, bound, columns, errors);
+  }
+}
+
 }  // namespace
+
+Status CheckOptimize(const parser::OptimizeStatement& statement, catalog::DataSource& source) {
+  ErrorList errors;
+  const Result<BoundOptimize> bound = BindOptimize(statement);
+  errors.Add(bound.status());
+  const Result<BoundSelect> select = BindSelect(statement.select, source);
+  errors.Add(select.status());
+  if (!bound.ok() || !select.ok()) {
+    return errors.Take();
+  }
+  const auto variables =
+      std::find_if(statement.attributes.begin(), statement.attributes.end(),
+                   [](const auto& own) { return LowerCase(own.name.text) == "variables"; });
+  for (const std::string& variable : bound->variables) {
+    if (!select->columns.Find(variable)) {
+      errors.Add(select->columns.Missing(variable, variables->value.span));
+    }
+  }
+  CheckColumns(statement.objective, *bound, select->columns, &errors);
+  for (const parser::OptimizeStatement::Constraint& constraint : statement.constraints) {
+    CheckColumns(constraint.expression, *bound, select->columns, &errors);
+    if (constraint.group_by && !select->columns.Find(constraint.group_by->text)) {
+      errors.Add(select->columns.Missing(constraint.group_by->text, constraint.group_by->span));
+    }
+  }
+  return errors.Take();
+}
 
 Result<BoundOptimize> BindOptimize(const parser::OptimizeStatement& statement) {
   ErrorList errors;
   AttributeSet attributes;
   errors.Add(AttributeSet::Bind(Attributes(), statement.maximize ? "TO MAXIMIZE" : "TO MINIMIZE",
                                 statement.span, statement.attributes, &attributes));
-  CheckOperators(statement.objective, &errors);
+  errors.Add(CheckSolver(statement));
+  CheckExpression(statement.objective, &errors);
   for (const parser::OptimizeStatement::Constraint& constraint : statement.constraints) {
-    CheckOperators(constraint.expression, &errors);
+    CheckExpression(constraint.expression, &errors);
   }
   BoundOptimize bound;
   if (const auto variables = attributes.Text("variables")) {

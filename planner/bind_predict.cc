@@ -5,6 +5,7 @@
 
 #include "catalog/column_description.h"
 #include "catalog/data_source.h"
+#include "models/cell_format.h"
 #include "parser/printer.h"
 #include "planner/attributes.h"
 #include "planner/bind_result.h"
@@ -92,7 +93,31 @@ void FillPassThrough(const BoundSelect& select, const models::LabelPlan& label,
   }
 }
 
-// Classes keep the label's type (the selected one's, if the label is selected); numbers are double.
+// Whether a column of this type can take every class.
+bool Holds(DataType type, const models::LabelPlan& label) {
+  return std::all_of(
+      label.classes().begin(), label.classes().end(), [type](const std::string& name) {
+        const std::optional<double> number = models::ParseCategoryNumber(name);
+        const bool flag = name == "t" || name == "f";
+        switch (type) {
+          case DataType::kBool:
+            return flag || name == "0" || name == "1";
+          case DataType::kInt64:
+            return flag || (number.has_value() && models::ParseInteger(name).has_value());
+          case DataType::kDouble:
+            return number.has_value();
+          case DataType::kText:
+            return true;
+          case DataType::kTimestamp:
+          case DataType::kBytes:
+            break;
+        }
+        return false;
+      });
+}
+
+// Classes keep the label's type (the selected one's, if the label is selected and of a type that
+// takes them); numbers are double.
 DataType PredictionType(const BoundSelect& select, const models::LabelPlan& label) {
   if (label.kind() == models::LabelPlan::VECTOR) {
     return DataType::kText;
@@ -102,7 +127,8 @@ DataType PredictionType(const BoundSelect& select, const models::LabelPlan& labe
   }
   const auto selected = select.columns.Find(label.column());
   const auto learnt = static_cast<DataType>(label.type());
-  return selected ? select.schema.columns[*selected].type : learnt;
+  const DataType found = selected ? select.schema.columns[*selected].type : learnt;
+  return found == learnt || Holds(found, label) ? found : learnt;
 }
 
 }  // namespace
@@ -146,6 +172,9 @@ Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
                                *select, &columns, source, plan->mutable_table()));
   } else {
     errors.Add(RefuseResultAttributes(attributes, "TO PREDICT table.column"));
+  }
+  for (const std::string& attribute : attributes.WithoutEffect()) {
+    plan->add_without_effect(attribute);
   }
   errors.Add(EstimateRows(select->text, source, plan));
   if (!errors.empty()) {

@@ -1,19 +1,18 @@
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "models/registry.h"
 #include "parser/printer.h"
 #include "planner/attributes.h"
 #include "planner/bind_result.h"
 #include "planner/error_list.h"
+#include "planner/letter_case.h"
 #include "planner/plan_use_internal.h"
 #include "planner/stored_model_internal.h"
 
 namespace sluice::planner {
 namespace {
 
-constexpr std::string_view kTreeExplainer = "TreeExplainer";
+constexpr std::string_view kShapExplainer = "TreeExplainer";
 constexpr std::string_view kImportanceExplainer = "XGBoostExplainer";
 
 Result<std::string> ExplainerOf(const parser::ModelReportStatement& statement,
@@ -27,16 +26,23 @@ Result<std::string> ExplainerOf(const parser::ModelReportStatement& statement,
   if (!statement.explainer) {
     return std::string(kImportanceExplainer);
   }
-  const std::vector<std::string> known = {std::string(kTreeExplainer),
-                                          std::string(kImportanceExplainer)};
-  if (std::find(known.begin(), known.end(), statement.explainer->text) != known.end()) {
-    return statement.explainer->text;
+  const std::string name = LowerCase(statement.explainer->text);
+  if (name == LowerCase(kImportanceExplainer)) {
+    return std::string(kImportanceExplainer);
   }
-  const auto nearest = NearestName(statement.explainer->text, known);
+  const std::string hint = fmt::format("{} tells how often and with what gain each feature splits",
+                                       kImportanceExplainer);
+  if (name == LowerCase(kShapExplainer)) {
+    return Unimplemented(fmt::format("{}, the explanation of each row by its SHAP values, is not "
+                                     "built yet",
+                                     kShapExplainer))
+        .At(statement.explainer->span)
+        .Hint(hint);
+  }
+  const auto nearest = NearestName(statement.explainer->text, {std::string(kImportanceExplainer)});
   return NotFound(fmt::format("unknown explainer '{}'", statement.explainer->text))
       .At(statement.explainer->span)
-      .Hint(nearest ? fmt::format("did you mean {}?", *nearest)
-                    : fmt::format("there are {} and {}", known[0], known[1]));
+      .Hint(nearest ? fmt::format("did you mean {}?", *nearest) : hint);
 }
 
 }  // namespace
@@ -55,6 +61,9 @@ Result<plan::Plan> PlanReport(const parser::ModelReportStatement& statement,
   plan::Plan result;
   plan::ModelReportPlan* plan = result.mutable_report();
   plan->set_statement(parser::Print(parser::Statement(statement)));
+  for (const std::string& attribute : attributes.WithoutEffect()) {
+    plan->add_without_effect(attribute);
+  }
   if (!statement.into) {
     errors.Add(RefuseResultAttributes(attributes, "INTO table"));
   }

@@ -6,10 +6,11 @@
 
 #include "parser/printer.h"
 #include "planner/bind_train_internal.h"
-#include "planner/choose.h"
+#include "planner/choose_type.h"
 #include "planner/class_query.h"
 #include "planner/column_target.h"
 #include "planner/error_list.h"
+#include "planner/same_columns.h"
 
 namespace sluice::planner {
 namespace {
@@ -168,11 +169,14 @@ void Binder::ChooseType() {
   }
   const ColumnInfo& label = bound_.select.schema.columns[*label_];
   const catalog::ColumnStatistics& statistics = bound_.statistics.columns[*label_];
-  ModelChoice choice = ChooseModelType(statement_, label.name,
-                                       LooksLikeClasses(label, statistics, bound_.statistics.rows),
-                                       statistics.distinct, bound_.statistics);
-  bound_.type = choice.type;
-  bound_.chosen_because = std::move(choice.because);
+  Result<ModelChoice> choice = ChooseModelType(
+      statement_, label.name, LooksLikeClasses(label, statistics, bound_.statistics.rows),
+      statistics.distinct, bound_.statistics);
+  errors_.Add(choice.status());
+  if (choice.ok()) {
+    bound_.type = choice->type;
+    bound_.chosen_because = std::move(choice->because);
+  }
 }
 
 void Binder::BindAttributes() {
@@ -209,10 +213,8 @@ void Binder::BindColumns() {
                                             bound_.type->name, targets.size()))
                     .At(statement_.columns[1].span));
   }
-  if (bound_.base && !requested_.empty()) {
-    errors_.Add(InvalidArgument("a training that continues from a model takes over its features")
-                    .At(statement_.columns[0].span)
-                    .Hint("leave COLUMN or USING out"));
+  if (bound_.base && !statement_.columns.empty()) {
+    errors_.Add(CheckSameColumns(statement_.columns, bound_.base->plan));
   }
 }
 

@@ -8,18 +8,10 @@
 #include <cmath>
 
 #include "catalog/data_source.h"
-#include "planner/column_spec.h"
-#include "planner/grouped_number.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::planner {
 namespace {
-
-// XGBoost holds a byte per value: five million rows of twenty columns are 100 MB.
-constexpr int64_t kMostTreeRows = 5'000'000;
-// A text column with so many values is no longer split well by trees, which see hashes of them.
-constexpr double kHugeVocabulary = 50'000;
-constexpr int64_t kHugeVocabularyRows = 1'000'000;
 
 // Small tables are gone over until about so many rows have been trained: with batch 256 and Adam
 // the census network's AUC is best after five epochs of its 32,560 rows.
@@ -47,31 +39,6 @@ constexpr int64_t kMostRowsPerShard = 30'000;
 constexpr int64_t kShardsPerWorker = 8;  // so that the last one of a slow worker is short
 // Parameters that one server can exchange without being the bottleneck.
 constexpr int64_t kParametersPerServer = 16'000'000;
-
-bool KnowsAll(const models::ModelType& type, const std::vector<parser::Attribute>& attributes) {
-  return std::all_of(attributes.begin(), attributes.end(), [&](const parser::Attribute& attribute) {
-    return models::FindAttribute(type, attribute.name.text) != nullptr;
-  });
-}
-
-bool AsksForNetwork(const parser::TrainStatement& statement) {
-  for (const parser::ColumnClause& clause : statement.columns) {
-    for (const parser::Expression& column : clause.columns) {
-      const Result<ColumnSpec> spec = ReadColumn(column);
-      if (spec.ok() &&
-          (spec->kind == ColumnSpec::Kind::kEmbedding || spec->kind == ColumnSpec::Kind::kCross)) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
-const models::ModelType* Type(const char* name) {
-  const models::ModelType* type = models::FindModelType(name);
-  SLUICE_CHECK(type != nullptr, fmt::format("the registry has no {}", name));
-  return type;
-}
 
 // Whether anything asks for processes beside the gateway's own.
 bool AsksForFleet(const AttributeSet& attributes) {
@@ -139,7 +106,7 @@ void MakeSynchronous(plan::Strategy* strategy) {
 
 // All-reduce has synchronous steps and no servers.
 Status CheckAllReduce(const AttributeSet& attributes) {
-  for (const char* name : {"engine.num_ps", "engine.staleness"}) {
+  for (const char* name : {"engine.num_ps", "engine.replicas", "engine.staleness"}) {
     if (attributes.Integer(name).value_or(0) > 0) {
       return Conflict(attributes, name,
                       fmt::format("engine.strategy='allreduce' and {} exclude each other", name))
@@ -150,6 +117,11 @@ Status CheckAllReduce(const AttributeSet& attributes) {
     return Conflict(attributes, "engine.sync",
                     "engine.strategy='allreduce' and engine.sync=false exclude each other")
         .Hint("an all-reduce closes each step over all workers");
+  }
+  if (attributes.Text("engine.on_poison").value_or("fail") == "skip") {
+    return Conflict(attributes, "engine.on_poison",
+                    "engine.strategy='allreduce' and engine.on_poison='skip' exclude each other")
+        .Hint("a synchronous step closes over all of its lanes");
   }
   if (attributes.Text("engine.transport").value_or("float32") == "bf16") {
     return Conflict(attributes, "engine.transport",
@@ -191,44 +163,6 @@ Status ReadMode(const AttributeSet& attributes, plan::Strategy* strategy) {
 
 }  // namespace
 
-ModelChoice ChooseModelType(const parser::TrainStatement& statement, const std::string& label,
-                            bool classification, double label_values,
-                            const catalog::SelectStatistics& statistics) {
-  const models::ModelType* trees = Type("xgboost.gbtree");
-  const models::ModelType* deep = Type(classification ? "DNNClassifier" : "DNNRegressor");
-  const models::ModelType* wide_deep =
-      Type(classification ? "DNNLinearCombinedClassifier" : "DNNLinearCombinedRegressor");
-  double vocabulary = 0;
-  for (const catalog::ColumnStatistics& column : statistics.columns) {
-    if (!column.has_range) {
-      vocabulary = std::max(vocabulary, column.distinct);
-    }
-  }
-  const std::string shape = fmt::format(
-      "{} rows, {} columns, {}", GroupDigits(statistics.rows), statistics.columns.size() - 1,
-      classification ? fmt::format("{} classes of {}", static_cast<int64_t>(label_values), label)
-                     : fmt::format("{} is a number", label));
-  const auto chosen = [&](const models::ModelType* type, std::string_view why,
-                          std::string_view other) {
-    return ModelChoice{
-        type, fmt::format("{} was chosen: {}{}; another: TO TRAIN {} LABEL {} INTO ...", type->name,
-                          shape, why, other, label)};
-  };
-  const std::string with_units = fmt::format("{} WITH model.hidden_units=[64, 32]", deep->name);
-  if (AsksForNetwork(statement) ||
-      (!KnowsAll(*trees, statement.attributes) && KnowsAll(*deep, statement.attributes))) {
-    return chosen(deep, ", and it asks for what only networks have", trees->name);
-  }
-  if (!KnowsAll(*trees, statement.attributes) && KnowsAll(*wide_deep, statement.attributes)) {
-    return chosen(wide_deep, ", and it asks for what only networks have", trees->name);
-  }
-  if (statistics.rows > kMostTreeRows ||
-      (statistics.rows > kHugeVocabularyRows && vocabulary > kHugeVocabulary)) {
-    return chosen(wide_deep, ", more than trees hold in memory well", trees->name);
-  }
-  return chosen(trees, "", with_units);
-}
-
 Schedule ChooseSchedule(models::ModelFamily family, int64_t rows, bool epochs_open) {
   const bool linear = family == models::ModelFamily::kLinear;
   const bool trees = family == models::ModelFamily::kTrees;
@@ -261,6 +195,19 @@ Status ChooseSplit(const AttributeSet& attributes, int64_t rows, const std::stri
   const double chosen =
       std::min(small, kMostValidationRows / static_cast<double>(std::max<int64_t>(rows, 1)));
   split->set_fraction(asked.value_or(chosen));
+  const bool by_select = attributes.Text("validation.select").has_value();
+  const bool no_share = by_select || kind == "none" || kind == "column";
+  for (const char* name : {"split.fraction", "split.seed"}) {
+    const bool fixed = kind == "time" && std::string_view(name) == "split.seed";
+    if (attributes.Given(name) && (no_share || fixed)) {
+      return Conflict(
+                 attributes, name,
+                 fmt::format("{} has nothing to decide: {} says what the validation rows are", name,
+                             by_select ? std::string("validation.select")
+                                       : fmt::format("split.kind='{}'", kind)))
+          .Hint("leave it out");
+    }
+  }
   if (const auto select = attributes.Text("validation.select")) {
     if (kind != "auto") {
       return Conflict(attributes, "split.kind",
@@ -326,9 +273,14 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
                       static_cast<double>(work.epochs);
   const bool large = cost > static_cast<double>(options.in_process_work);
   if (asked == "local" || (!AsksForFleet(attributes) && !large)) {
-    if (asked == "local" && attributes.Integer("engine.num_workers").value_or(1) > 1) {
-      return Conflict(attributes, "engine.num_workers",
-                      "engine.strategy='local' trains in one process, with one worker");
+    for (const auto& [name, most] : {std::pair{"engine.num_workers", 1},
+                                     {"engine.min_workers", 1},
+                                     {"engine.max_workers", 1},
+                                     {"engine.num_ps", 0}}) {
+      if (asked == "local" && attributes.Integer(name).value_or(most) > most) {
+        return Conflict(attributes, name,
+                        "engine.strategy='local' trains in one process, with one worker");
+      }
     }
     OneWorker(strategy);
     strategy->set_reason(asked == "local" ? "engine.strategy asks for it"
@@ -350,6 +302,11 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
   strategy->set_replicas(strategy->parameter_servers() > 1
                              ? Unsigned(attributes.Integer("engine.replicas").value_or(1))
                              : 0);
+  if (strategy->parameter_servers() == 1 && attributes.Integer("engine.replicas").value_or(0) > 0) {
+    return Conflict(attributes, "engine.replicas",
+                    "engine.replicas needs two parameter servers or more, and there is one")
+        .Hint("write engine.num_ps=2");
+  }
   strategy->set_reason(AsksForFleet(attributes) ? "engine.* asks for processes"
                                                 : "too much work for one process");
   return OkStatus();

@@ -6,13 +6,8 @@
 
 #include "base/status.h"
 #include "models/registry.h"
-#include "parser/ast.h"
 #include "planner/attributes.h"
 #include "planner/planner.h"
-
-namespace sluice::catalog {
-struct SelectStatistics;
-}
 
 namespace sluice::plan {
 class Split;
@@ -22,18 +17,6 @@ class Strategy;
 namespace sluice::planner {
 
 // What the user left open, decided by the size and the shape of the data. Pure functions.
-
-struct ModelChoice {
-  const models::ModelType* type = nullptr;
-  std::string because;  // one line for the user: what, why, and how to choose another
-};
-
-// The short form's model type. Trees win on tables of up to some millions of rows; a table with
-// more, or columns with huge vocabularies, is for a wide-and-deep network, which learns as it
-// streams. Attributes and column functions that only networks have decide for one too.
-ModelChoice ChooseModelType(const parser::TrainStatement& statement, const std::string& label,
-                            bool classification, double label_values,
-                            const catalog::SelectStatistics& statistics);
 
 struct Schedule {
   uint32_t epochs = 1;

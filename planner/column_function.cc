@@ -13,7 +13,9 @@ constexpr ColumnFunction kFunctions[] = {
      "SPARSE(column, size [, delimiter [, \"int\" | \"float\" [, key-value delimiter [, "
      "\"float\"]]]])",
      1, 6},
-    {Kind::kBucket, "BUCKET", "BUCKET(column, [boundary, ...]) or BUCKET(column, n)", 2, 2},
+    {Kind::kDense, "NUMERIC", "NUMERIC(column, shape)", 2, 2},
+    {Kind::kBucket, "BUCKET", "BUCKET(column, [boundary, ...]) or BUCKET(column, boundary)", 2, 2},
+    {Kind::kQuantile, "QUANTILE", "QUANTILE(column, buckets)", 2, 2},
     {Kind::kCategoryId, "CATEGORY_ID", "CATEGORY_ID(column | DENSE(...) | SPARSE(...), buckets)", 2,
      2},
     {Kind::kSequenceCategoryId, "SEQ_CATEGORY_ID",

@@ -51,6 +51,7 @@ class Reader {
   Status ReadShape(const Expression& argument, ColumnSpec* spec) const;
   Status ReadKeyValue(ColumnSpec* spec) const;
   Status ReadBucket(ColumnSpec* spec) const;
+  Status ReadQuantile(ColumnSpec* spec) const;
   Status ReadCategory(ColumnSpec* spec) const;
   Status ReadWeighted(ColumnSpec* spec) const;
   Status ReadCross(ColumnSpec* spec) const;
@@ -182,14 +183,11 @@ Status Reader::ReadBucket(ColumnSpec* spec) const {
   ASSIGN_OR_RETURN(ColumnSpec column, Argument(call_.args[0], {Kind::kName, Kind::kDense}));
   spec->inner.push_back(std::move(column));
   const Expression& second = WithoutParentheses(call_.args[1]);
-  if (second.kind != Expression::Kind::kList) {
-    ASSIGN_OR_RETURN(spec->buckets, Size(second, "the number of buckets", kMostBoundaries));
-    return spec->buckets < 2 ? Wrong(second, "there must be at least 2 buckets") : OkStatus();
-  }
-  if (second.args.empty() || second.args.size() > kMostBoundaries) {
+  const bool list = second.kind == Expression::Kind::kList;
+  if (list && (second.args.empty() || second.args.size() > kMostBoundaries)) {
     return Wrong(second, fmt::format("expected 1 to {} boundaries", kMostBoundaries));
   }
-  for (const Expression& argument : second.args) {
+  for (const Expression& argument : list ? second.args : std::vector<Expression>{second}) {
     const std::optional<double> boundary = NumberOf(argument);
     if (!boundary) {
       return Wrong(argument,
@@ -201,6 +199,13 @@ Status Reader::ReadBucket(ColumnSpec* spec) const {
     spec->boundaries.push_back(*boundary);
   }
   return OkStatus();
+}
+
+Status Reader::ReadQuantile(ColumnSpec* spec) const {
+  ASSIGN_OR_RETURN(ColumnSpec column, Argument(call_.args[0], {Kind::kName, Kind::kDense}));
+  spec->inner.push_back(std::move(column));
+  ASSIGN_OR_RETURN(spec->buckets, Size(call_.args[1], "the number of buckets", kMostBoundaries));
+  return spec->buckets < 2 ? Wrong(call_.args[1], "there must be at least 2 buckets") : OkStatus();
 }
 
 Status Reader::ReadCategory(ColumnSpec* spec) const {
@@ -256,8 +261,8 @@ Status Reader::ReadCross(ColumnSpec* spec) const {
   for (const Expression& argument : list.args) {
     ASSIGN_OR_RETURN(
         ColumnSpec member,
-        Argument(argument, {Kind::kName, Kind::kDense, Kind::kBucket, Kind::kCategoryId,
-                            Kind::kCategoryHash, Kind::kVocabulary}));
+        Argument(argument, {Kind::kName, Kind::kDense, Kind::kBucket, Kind::kQuantile,
+                            Kind::kCategoryId, Kind::kCategoryHash, Kind::kVocabulary}));
     spec->inner.push_back(std::move(member));
   }
   ASSIGN_OR_RETURN(spec->buckets, Size(call_.args[1], "the number of buckets", kMostBuckets));
@@ -265,11 +270,11 @@ Status Reader::ReadCross(ColumnSpec* spec) const {
 }
 
 Status Reader::ReadEmbedding(ColumnSpec* spec) const {
-  ASSIGN_OR_RETURN(
-      ColumnSpec category,
-      Argument(call_.args[0], {Kind::kName, Kind::kDense, Kind::kSparse, Kind::kBucket,
-                               Kind::kCategoryId, Kind::kSequenceCategoryId, Kind::kCategoryHash,
-                               Kind::kVocabulary, Kind::kWeighted, Kind::kCross}));
+  ASSIGN_OR_RETURN(ColumnSpec category,
+                   Argument(call_.args[0], {Kind::kName, Kind::kDense, Kind::kSparse, Kind::kBucket,
+                                            Kind::kQuantile, Kind::kCategoryId,
+                                            Kind::kSequenceCategoryId, Kind::kCategoryHash,
+                                            Kind::kVocabulary, Kind::kWeighted, Kind::kCross}));
   if (category.kind == Kind::kDense || category.kind == Kind::kSparse) {
     const bool weighted = !category.key_value_delimiter.empty();
     category = CategoryOfTensor(std::move(category));
@@ -333,6 +338,9 @@ Result<ColumnSpec> Reader::Read() {
     case Kind::kBucket:
       RETURN_IF_ERROR(ReadBucket(&spec));
       break;
+    case Kind::kQuantile:
+      RETURN_IF_ERROR(ReadQuantile(&spec));
+      break;
     case Kind::kCategoryId:
     case Kind::kSequenceCategoryId:
     case Kind::kCategoryHash:
@@ -392,9 +400,7 @@ Result<ColumnSpec> ReadColumn(const parser::Expression& expression) {
       }
       const std::optional<std::string> nearest = NearestName(inner.text, names);
       std::string hint = nearest ? fmt::format("did you mean {}?", *nearest)
-                         : UpperCase(inner.text) == "NUMERIC"
-                             ? "a number needs no function: write the column's name"
-                             : fmt::format("column functions: {}", fmt::join(names, ", "));
+                                 : fmt::format("column functions: {}", fmt::join(names, ", "));
       return NotFound(fmt::format("{}: no column function {}", parser::Print(inner), inner.text))
           .SqlState("42883")
           .At(inner.span)

@@ -18,7 +18,8 @@ struct ColumnSpec {
     kName,                // a plain column
     kDense,               // DENSE(name, shape, delimiter): a tensor in a text cell
     kSparse,              // SPARSE(name, shape, delimiter, type, key-value delimiter, type)
-    kBucket,              // BUCKET(column, boundaries | n)
+    kBucket,              // BUCKET(column, boundaries | boundary)
+    kQuantile,            // QUANTILE(column, n): n buckets of about equally many rows
     kCategoryId,          // CATEGORY_ID(column, buckets)
     kSequenceCategoryId,  // SEQ_CATEGORY_ID(column, buckets)
     kCategoryHash,        // CATEGORY_HASH(column, buckets)
@@ -48,7 +49,8 @@ struct ColumnSpec {
   bool weighted_elements = false;  // a type was given for the weights of key:value
 
   std::vector<double> boundaries;  // kBucket
-  // Size of the category; 0 = not given (VOCABULARY, EMBEDDING of a plain name: from the data).
+  // Size of the category; kQuantile: of the cut; 0 = not given (VOCABULARY, EMBEDDING of a plain
+  // name: from the data).
   int64_t buckets = 0;
 
   uint32_t dimension = 0;  // kEmbedding

@@ -123,11 +123,12 @@ std::vector<double> FeatureMaker::SampleNumbers(const ColumnFacts& column) const
 Status FeatureMaker::FillBuckets(const ColumnSpec& spec, const ColumnFacts& column,
                                  Categorizer* categorizer) const {
   if (!column.is_number() && column.info.type != DataType::kTimestamp) {
-    return Wrong(spec, column, "BUCKET cuts numbers", "CATEGORY_HASH takes any text");
+    return Wrong(spec, column, fmt::format("{} cuts numbers", ColumnFunctionName(spec.kind)),
+                 "CATEGORY_HASH takes any text");
   }
   categorizer->set_kind(Categorizer::BUCKET);
   std::vector<double> boundaries = spec.boundaries;
-  if (boundaries.empty()) {  // n buckets of about equally many rows
+  if (spec.kind == Kind::kQuantile) {
     const std::vector<double> numbers = SampleNumbers(column);
     for (int64_t i = 1; i < spec.buckets && !numbers.empty(); ++i) {
       const size_t at = numbers.size() * static_cast<size_t>(i) / static_cast<size_t>(spec.buckets);
@@ -156,7 +157,7 @@ Status FeatureMaker::FillPlainCategory(const ColumnSpec& spec, const ColumnFacts
     return Wrong(spec, column,
                  fmt::format("column '{}' is a {}, which has no categories", column.name(),
                              DataTypeName(column.info.type)),
-                 fmt::format("cut it into some: BUCKET({}, 10)", column.name()));
+                 fmt::format("cut it into some: QUANTILE({}, 10)", column.name()));
   }
   const ColumnFormatKind format = column.shape.format.kind;
   if (column.is_text() && format != ColumnFormatKind::kText &&
@@ -201,7 +202,7 @@ Status FeatureMaker::FillCategory(const ColumnSpec& category, const ColumnFacts&
   if (category.kind == Kind::kName) {
     return FillPlainCategory(category, column, feature);
   }
-  if (category.kind == Kind::kBucket) {
+  if (category.kind == Kind::kBucket || category.kind == Kind::kQuantile) {
     return FillBuckets(category, column, categorizer);
   }
   const ColumnSpec& inner = category.inner[0];

@@ -165,8 +165,8 @@ Status FeatureMaker::AddCategory(const ColumnSpec& spec, const ColumnFacts& colu
   const ColumnSpec& category = wrapped ? spec.inner[0] : spec;
   Feature made;
   RETURN_IF_ERROR(FillCategory(category, column, &made));
-  Feature* feature = Add(category.kind == Kind::kBucket ? column.name() + "_bucket" : column.name(),
-                         {column.index}, part);
+  const bool buckets = category.kind == Kind::kBucket || category.kind == Kind::kQuantile;
+  Feature* feature = Add(buckets ? column.name() + "_bucket" : column.name(), {column.index}, part);
   made.set_name(feature->name());
   *made.mutable_inputs() = feature->inputs();
   made.set_part(feature->part());
@@ -229,6 +229,7 @@ Status FeatureMaker::AddRequested(const ColumnSpec& spec, const ColumnFacts& col
     case Kind::kLogarithm:
       return AddScaledNumber(spec, column, part);
     case Kind::kBucket:
+    case Kind::kQuantile:
     case Kind::kCategoryId:
     case Kind::kSequenceCategoryId:
     case Kind::kCategoryHash:

@@ -141,6 +141,9 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
   for (const std::string& note : plan.notes()) {
     lines.Line("note", note);
   }
+  for (const std::string& attribute : plan.without_effect()) {
+    lines.Line("note", attribute);
+  }
   return lines.Take();
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "planner/letter_case.h"
+
 namespace sluice::planner {
 
 std::vector<std::string> SplitList(std::string_view list) {
@@ -29,8 +31,12 @@ Result<std::vector<std::string>> ReadMetrics(std::string_view list, models::Task
   for (const std::string& name : SplitList(list)) {
     const std::string canonical = models::Metrics::CanonicalName(name);
     if (std::find(known.begin(), known.end(), canonical) != known.end()) {
-      if (std::find(metrics.begin(), metrics.end(), canonical) == metrics.end()) {
-        metrics.push_back(canonical);
+      const bool same = LowerCase(name) == canonical;
+      const bool twice = std::any_of(metrics.begin(), metrics.end(), [&](const auto& other) {
+        return LowerCase(other) == LowerCase(name);
+      });
+      if (!twice) {
+        metrics.push_back(same ? canonical : name);
       }
       continue;
     }

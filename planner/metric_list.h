@@ -9,8 +9,9 @@
 
 namespace sluice::planner {
 
-// "Accuracy,AUC" into canonical names; a metric that is unknown, or that the task does not have, is
-// an error that lists those it has.
+// "mean_absolute_error, AUC" into names, each as the answer's column is called: as it is written,
+// in our spelling where only the case differs. Two columns of one name become one. A metric that is
+// unknown, or that the task does not have, is an error that lists those it has.
 Result<std::vector<std::string>> ReadMetrics(std::string_view list, models::Task task, Span span);
 
 // Cuts at commas; without blanks and empty parts.

@@ -119,11 +119,16 @@ Status CheckClassCount(const BoundTrain& bound, std::string_view attribute) {
                         label.classes_size()));
 }
 
+bool IsOfModel(std::string_view name) {
+  return name.starts_with("model.") || name.starts_with("loss.");
+}
+
 // A network that is trained on keeps its structure.
 Status CheckSameStructure(const BoundTrain& bound, const models::ModelSpec& base) {
   Status errors;
   for (const auto& [name, entry] : bound.attributes.entries()) {
-    if (!entry.given || !name.starts_with("model.") || name.ends_with("optimizer")) {
+    if (!entry.given || !IsOfModel(name) || name.ends_with("optimizer") ||
+        name == "model.weight_column") {
       continue;
     }
     models::ModelSpec scratch;
@@ -151,8 +156,33 @@ std::string LossOf(const BoundTrain& bound) {
   return label.classes_size() <= 2 ? "logistic" : "softmax";
 }
 
-bool IsOfModel(std::string_view name) {
-  return name.starts_with("model.") || name.starts_with("loss.");
+// An attribute that means something only where another one has a certain value.
+Status NeedsChoice(const BoundTrain& bound, std::string_view name, std::string_view other,
+                   std::string_view chosen, const std::vector<std::string>& allowed) {
+  if (!bound.attributes.Given(name) ||
+      std::find(allowed.begin(), allowed.end(), chosen) != allowed.end()) {
+    return OkStatus();
+  }
+  return InvalidArgument(fmt::format("attribute {} is for {} = {}, and {} is {}", name, other,
+                                     fmt::join(allowed, " or "), other,
+                                     chosen.empty() ? "not given" : chosen))
+      .At(bound.attributes.SpanOf(name))
+      .Hint("leave it out");
+}
+
+// How many numbers a label has is seen in the data.
+Status CheckLabelDimension(const BoundTrain& bound) {
+  constexpr char kName[] = "model.label_dimension";
+  const models::LabelPlan& label = bound.features.label();
+  const int64_t width = label.kind() == models::LabelPlan::VECTOR ? label.width() : 1;
+  if (!bound.attributes.Given(kName) || bound.attributes.Integer(kName) == width) {
+    return OkStatus();
+  }
+  return InvalidArgument(fmt::format("label '{}' holds {} number{}, not {}={}", label.column(),
+                                     width, width == 1 ? "" : "s", kName,
+                                     bound.attributes.Integer(kName).value_or(1)))
+      .At(bound.attributes.SpanOf(kName))
+      .Hint(fmt::format("write {}={}, or leave it out: the numbers are counted", kName, width));
 }
 
 // What XGBoost itself has no use for.
@@ -242,6 +272,10 @@ Status FillNetworkSpec(const BoundTrain& bound, models::ModelSpec* spec) {
     spec->set_loss(LossOf(bound));
   }
   errors.Add(CheckClassCount(bound, "model.n_classes"));
+  errors.Add(CheckLabelDimension(bound));
+  if (!bound.base) {
+    errors.Add(NeedsChoice(bound, "loss.delta", "model.loss", spec->loss(), {"Huber"}));
+  }
   errors.Add(FillOptimizers(bound, spec));
   return errors;
 }
@@ -279,6 +313,19 @@ Status FillTreeSpec(const BoundTrain& bound, models::ModelSpec* spec) {
   }
   Status errors = CheckObjective(bound, objective);
   errors.Add(CheckClassCount(bound, "num_class"));
+  errors.Add(NeedsChoice(bound, "tweedie_variance_power", "objective", objective, {"reg:tweedie"}));
+  errors.Add(NeedsChoice(bound, "huber_slope", "objective", objective, {"reg:pseudohubererror"}));
+  errors.Add(NeedsChoice(bound, "top_k", "feature_selector",
+                         bound.attributes.Text("feature_selector").value_or(""),
+                         {"greedy", "thrifty"}));
+  const std::string metric = bound.attributes.Text("eval_metric").value_or("");
+  if ((metric == "merror" || metric == "mlogloss") && !objective.starts_with("multi:")) {
+    errors.Add(InvalidArgument(fmt::format("eval_metric {} is for the objectives multi:softprob "
+                                           "and multi:softmax, not {}",
+                                           metric, objective))
+                   .At(bound.attributes.SpanOf("eval_metric"))
+                   .Hint(fmt::format("without the m: '{}'", metric.substr(1))));
+  }
   if (objective.starts_with("multi:")) {
     SetAttribute("num_class", int64_t{label.classes_size()}, attributes);
   }

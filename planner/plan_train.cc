@@ -11,6 +11,7 @@
 #include "planner/error_list.h"
 #include "planner/metric_list.h"
 #include "planner/model_spec_internal.h"
+#include "planner/same_columns.h"
 
 namespace sluice::planner {
 namespace {
@@ -118,6 +119,56 @@ void EstimateMemory(const BoundTrain& bound, plan::TrainPlan* plan) {
                                    int64_t{plan->batch_size()} * columns * kBytesPerValue);
 }
 
+// The model knows no spans; its errors name the attribute that is wrong.
+Status AtItsAttribute(const Status& status, const BoundTrain& bound) {
+  const Diagnostic& diagnostic = status.diagnostics().front();
+  if (diagnostic.span.valid()) {
+    return status;
+  }
+  for (const auto& [name, entry] : bound.attributes.entries()) {
+    if (entry.given && diagnostic.message.find("attribute " + name + " ") != std::string::npos) {
+      return Status(status).At(entry.value_span);
+    }
+  }
+  const Span loss = bound.attributes.SpanOf("model.loss");
+  return Status(status).At(loss.valid() ? loss : bound.select.span);
+}
+
+// Attributes that are right, and do nothing for this training: whoever wrote them is told.
+void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
+  const AttributeSet& attributes = bound.attributes;
+  for (const std::string& attribute : attributes.WithoutEffect()) {
+    plan->add_without_effect(attribute);
+  }
+  const bool trees = bound.type->family == models::ModelFamily::kTrees;
+  if (plan->strategy().kind() == plan::Strategy::LOCAL) {
+    for (const char* name :
+         {"engine.num_workers", "engine.min_workers", "engine.max_workers", "engine.num_ps",
+          "engine.replicas", "engine.staleness", "engine.transport", "engine.on_poison",
+          "engine.cpu", "engine.memory", "engine.priority"}) {
+      const int64_t no_fleet = std::string_view(name).ends_with("workers") ? 1 : 0;
+      const bool says_so = attributes.Integer(name) == no_fleet;
+      if (attributes.Given(name) && !says_so) {
+        plan->add_without_effect(fmt::format(
+            "{}: no effect: {}", name,
+            trees ? "boosted trees are trained in one process"
+                  : "this training runs in one process; engine.strategy chooses others"));
+      }
+    }
+  }
+  for (const char* name : {"train.save_checkpoints_steps", "engine.keep_checkpoint_max"}) {
+    if (attributes.Given(name) && !attributes.Given("engine.checkpoint_dir")) {
+      plan->add_without_effect(fmt::format(
+          "{}: no effect: without engine.checkpoint_dir there are no checkpoints", name));
+    }
+  }
+  constexpr char kPatience[] = "train.early_stopping_rounds";
+  if (attributes.Given(kPatience) && attributes.Integer(kPatience).value_or(0) > 0 &&
+      plan->split().kind() == plan::Split::NONE) {
+    plan->add_without_effect(fmt::format("{}: no effect: there are no validation rows", kPatience));
+  }
+}
+
 Status FillModel(const BoundTrain& bound, const Options& options, plan::TrainPlan* plan) {
   const auto seed = static_cast<uint64_t>(
       bound.attributes.Integer("engine.seed").value_or(static_cast<int64_t>(options.default_seed)));
@@ -132,10 +183,7 @@ Status FillModel(const BoundTrain& bound, const Options& options, plan::TrainPla
   RETURN_IF_ERROR(FillNetworkSpec(bound, model));
   const Result<std::unique_ptr<models::Network>> network = models::Network::Make(*model);
   if (!network.ok()) {
-    const Span span = bound.attributes.Given("model.loss") ? bound.attributes.SpanOf("model.loss")
-                                                           : bound.select.span;
-    return network.status().diagnostics().front().span.valid() ? network.status()
-                                                               : network.status().At(span);
+    return AtItsAttribute(network.status(), bound);
   }
   plan->set_parameter_count((*network)->parameter_count());
   return OkStatus();
@@ -150,6 +198,9 @@ void FillNames(const parser::TrainStatement& statement, const BoundTrain& bound,
   plan->set_must_be_new(bound.must_be_new);
   plan->set_chosen_because(bound.chosen_because);
   plan->mutable_notes()->Add(bound.notes.begin(), bound.notes.end());
+  const std::vector<std::string> columns =
+      bound.base ? LearntColumns(bound.base->plan) : PrintColumns(statement.columns);
+  plan->mutable_columns()->Add(columns.begin(), columns.end());
   if (bound.base) {
     plan->set_has_base(true);
     plan->set_base_schema(bound.base->version.schema);
@@ -203,6 +254,7 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, BoundTrain
   if (!errors.ok()) {
     return errors;
   }
+  FillWithoutEffect(bound, plan);
   const plan::Strategy& strategy = plan->strategy();
   const bool local = strategy.kind() == plan::Strategy::LOCAL;
   plan->set_estimated_rows(bound.statistics.rows);

@@ -33,11 +33,11 @@ struct Planner {
         .Hint("run the program beside Sluice, on the same tables");
   }
   Result<plan::Plan> operator()(const parser::OptimizeStatement& statement) const {
-    RETURN_IF_ERROR(BindOptimize(statement).status());
+    RETURN_IF_ERROR(CheckOptimize(statement, source));
     return Unimplemented(
                fmt::format("TO {} is not built yet", statement.maximize ? "MAXIMIZE" : "MINIMIZE"))
         .At(statement.span)
-        .Hint("the statement itself is correct");
+        .Hint("nothing has run; solve the program beside Sluice, on the same tables");
   }
   template <typename Other>
   Result<plan::Plan> operator()(const Other& statement) const {

@@ -1,6 +1,9 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "catalog/data_source.h"
+#include "models/cell_format.h"
 #include "parser/printer.h"
 #include "planner/error_list.h"
 #include "planner/stored_model_internal.h"
@@ -20,13 +23,58 @@ Status WithSpan(const Status& status, Span span) {
   return placed;
 }
 
-// Types between which a feature can read the one for the other.
-bool Compatible(DataType learnt, const ColumnInfo& found) {
-  if (learnt == found.type || (IsNumeric(learnt) && IsNumeric(found.type))) {
+bool KnowsNumbers(const models::Categorizer& categorizer) {
+  const auto& known = categorizer.vocabulary();
+  return categorizer.kind() != models::Categorizer::VOCABULARY ||
+         std::any_of(known.begin(), known.end(), [](const std::string& text) {
+           return models::ParseCategoryNumber(text) || models::ParseFlag(text);
+         });
+}
+
+// A number says to such a feature what the text of the number said in training.
+bool ReadsNumberForText(const models::Feature& feature) {
+  switch (feature.kind()) {
+    case models::Feature::TENSOR:
+      return feature.width() == 1;
+    case models::Feature::CATEGORY:
+      return feature.categorizer().kind() != models::Categorizer::TIME_PART &&
+             KnowsNumbers(feature.categorizer());
+    default:
+      return true;
+  }
+}
+
+bool ReadsTimeForText(const models::Feature& feature) {
+  return feature.categorizer().kind() == models::Categorizer::TIME_PART;
+}
+
+bool AllOf(const models::FeaturePlan& features, uint32_t input,
+           bool (*reads)(const models::Feature&)) {
+  return std::all_of(
+      features.features().begin(), features.features().end(), [&](const models::Feature& feature) {
+        const auto& own = feature.inputs();
+        return std::find(own.begin(), own.end(), input) == own.end() || reads(feature);
+      });
+}
+
+// Whether the features read a cell of the found type as what its text, or its number, meant in
+// training. A text that turns out to be no number is an error where it is read.
+bool Compatible(const models::FeaturePlan& features, uint32_t input, const ColumnInfo& found) {
+  const auto learnt = static_cast<DataType>(features.inputs(static_cast<int>(input)).type());
+  if (learnt == found.type || (IsNumeric(learnt) && IsNumeric(found.type)) ||
+      found.database_type.empty()) {
+    // SQLite knows no type of an expression; its cells are read as what they should be.
     return true;
   }
-  // SQLite knows no type of an expression; its cells are read as what they should be.
-  return found.database_type.empty();
+  if (found.type == DataType::kText) {
+    return IsNumeric(learnt) || learnt == DataType::kTimestamp;
+  }
+  if (learnt != DataType::kText) {
+    return false;
+  }
+  return IsNumeric(found.type)
+             ? AllOf(features, input, ReadsNumberForText)
+             : found.type == DataType::kTimestamp && AllOf(features, input, ReadsTimeForText);
 }
 
 }  // namespace
@@ -50,7 +98,8 @@ Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::Data
 Status RequireInputs(const models::FeaturePlan& features, const BoundSelect& select,
                      std::string_view statement) {
   ErrorList errors;
-  for (const models::InputColumn& input : features.inputs()) {
+  for (int i = 0; i < features.inputs_size(); ++i) {
+    const models::InputColumn& input = features.inputs(i);
     const std::optional<size_t> index = select.columns.Find(input.name());
     if (!index) {
       const std::optional<std::string> nearest = NearestName(input.name(), select.columns.names());
@@ -66,7 +115,7 @@ Status RequireInputs(const models::FeaturePlan& features, const BoundSelect& sel
     }
     const ColumnInfo& found = select.schema.columns[*index];
     const auto learnt = static_cast<DataType>(input.type());
-    if (!Compatible(learnt, found)) {
+    if (!Compatible(features, static_cast<uint32_t>(i), found)) {
       errors.Add(InvalidArgument(fmt::format("column '{}' is {} in the {} statement, and the model "
                                              "learnt it as {}",
                                              input.name(), found.database_type, statement,

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <iterator>
+#include <limits>
 #include <mutex>
 #include <optional>
 
@@ -23,6 +24,9 @@ namespace {
 
 // How often WAIT JOB looks at the job's row, which another process may be writing.
 constexpr std::chrono::milliseconds kWaitStep(200);
+
+// SHOW JOBS without a number: a screen's worth.
+constexpr int64_t kJobsShown = 20;
 
 // Jobs of processes that are gone are not shown as running. Who may only read sees them as they
 // are.
@@ -111,9 +115,12 @@ Status CancelJob(const parser::JobStatement& statement, Session& session,
 
 }  // namespace
 
-Status ShowJobs(Session& session, executor::ResultSink& sink) {
+Status ShowJobs(const parser::ShowStatement& statement, Session& session,
+                executor::ResultSink& sink) {
   MarkLost(session);
-  ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, session.source().jobs().List());
+  const int64_t most =
+      statement.all ? std::numeric_limits<int64_t>::max() : statement.limit.value_or(kJobsShown);
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, session.source().jobs().List(most));
   executor::ResultRows rows(Schema{{{"job", DataType::kInt64, "bigint"},
                                     {"state", DataType::kText, "text"},
                                     {"kind", DataType::kText, "text"},
@@ -126,7 +133,17 @@ Status ShowJobs(Session& session, executor::ResultSink& sink) {
     rows.Add({job.id, std::string(catalog::JobStateName(job.state)), job.kind, job.model, job.user,
               std::max(job.rows_trained, job.rows_read), job.started_micros, SecondsOf(job)});
   }
-  return rows.SendTo(sink);
+  RETURN_IF_ERROR(rows.SendTo(sink));
+  if (static_cast<int64_t>(jobs.size()) == most && !statement.limit) {
+    ASSIGN_OR_RETURN(const int64_t all, session.source().jobs().Count());
+    if (all > most) {
+      sink.Notice(
+          fmt::format("the newest {} of {} jobs; SHOW JOBS LIMIT n shows more, SHOW JOBS "
+                      "ALL every one",
+                      most, all));
+    }
+  }
+  return OkStatus();
 }
 
 namespace {

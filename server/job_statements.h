@@ -13,7 +13,8 @@ namespace sluice::server {
 
 class Session;
 
-Status ShowJobs(Session& session, executor::ResultSink& sink);
+Status ShowJobs(const parser::ShowStatement& statement, Session& session,
+                executor::ResultSink& sink);
 // State, row counts and events of one job. `span` is where errors point to.
 Status ShowJob(int64_t id, Span span, Session& session, executor::ResultSink& sink);
 // CANCEL JOB asks the process that runs the job to stop; WAIT JOB shows the job's events until it

@@ -57,7 +57,7 @@ Status ShowModels(Session& session, executor::ResultSink& sink) {
                                     {"metric", DataType::kText, "text"},
                                     {"created", DataType::kTimestamp, "timestamp"}}});
   for (const catalog::ModelVersion& model : models) {
-    rows.Add({FullName(model), model.version, model.type, model.rows, MainMetric(model),
+    rows.Add({FullName(model), model.version, model.type, model.rows_per_epoch, MainMetric(model),
               model.created_micros});
   }
   return rows.SendTo(sink);
@@ -81,8 +81,9 @@ Status ShowModelVersions(const parser::ModelName& model, Session& session,
     if (model.version && *model.version != version.version) {
       continue;
     }
-    rows.Add({FullName(version), version.version, version.live, version.type, version.rows,
-              MainMetric(version), version.job, version.weights_bytes, version.created_micros});
+    rows.Add({FullName(version), version.version, version.live, version.type,
+              version.rows_per_epoch, MainMetric(version), version.job, version.weights_bytes,
+              version.created_micros});
   }
   return rows.SendTo(sink);
 }

@@ -1,8 +1,11 @@
 #include "server/output.h"
 
 #include <fmt/core.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "server/table_output.h"
 
@@ -154,6 +157,34 @@ bool IsJsonNumber(std::string_view text) {
   return text.empty();
 }
 
+// The value without blanks between its parts, so that a row stays a line; nullopt: no JSON.
+std::optional<std::string> OnOneLine(const std::string& json) {
+  rapidjson::Reader reader;
+  rapidjson::BaseReaderHandler<> nothing;
+  rapidjson::MemoryStream stream(json.data(), json.size());
+  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag |
+                              rapidjson::kParseValidateEncodingFlag |
+                              rapidjson::kParseNumbersAsStringsFlag;
+  if (!reader.Parse<kFlags>(stream, nothing)) {
+    return std::nullopt;
+  }
+  std::string line;
+  bool in_text = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_text && c == '\\') {
+      line += c;
+      line += json[++i];
+      continue;
+    }
+    in_text = in_text != (c == '"');
+    if (in_text || (c != ' ' && c != '\n' && c != '\r' && c != '\t')) {
+      line += c;
+    }
+  }
+  return line;
+}
+
 class JsonPrinter final : public BufferedPrinter {
  public:
   using BufferedPrinter::BufferedPrinter;
@@ -161,11 +192,13 @@ class JsonPrinter final : public BufferedPrinter {
   Status Header(const Schema& schema) override {
     keys_.clear();
     numbers_.clear();
+    json_.clear();
     for (const ColumnInfo& column : schema.columns) {
       std::string key;
       AppendJsonText(column.name, key);
       keys_.push_back(key + ": ");
       numbers_.push_back(HoldsNumbers(column));
+      json_.push_back(column.database_type == "json" || column.database_type == "jsonb");
     }
     return OkStatus();
   }
@@ -176,7 +209,7 @@ class JsonPrinter final : public BufferedPrinter {
       for (size_t c = 0; c < batch.columns.size(); ++c) {
         text_ += c == 0 ? "" : ", ";
         text_ += keys_[c];
-        AppendCell(batch.columns[c], r, numbers_[c]);
+        AppendCell(batch.columns[c], r, numbers_[c], json_[c]);
       }
       text_ += "}\n";
       RETURN_IF_ERROR(FlushWhenFull());
@@ -185,8 +218,8 @@ class JsonPrinter final : public BufferedPrinter {
   }
 
  private:
-  // `number`: of a column that holds numbers, maybe as text.
-  void AppendCell(const RowBatch::Column& column, size_t row, bool number) {
+  // `number`, `json`: of a column that holds numbers or JSON values, maybe as text.
+  void AppendCell(const RowBatch::Column& column, size_t row, bool number, bool json) {
     if (column.null[row] != 0) {
       text_ += "null";
       return;
@@ -202,11 +235,17 @@ class JsonPrinter final : public BufferedPrinter {
     if (number && IsJsonNumber(text)) {
       text_ += text;
     } else {
-      AppendJsonText(text, text_);
+      const std::optional<std::string> value = json ? OnOneLine(text) : std::nullopt;
+      if (value.has_value()) {
+        text_ += *value;
+      } else {
+        AppendJsonText(text, text_);
+      }
     }
   }
   std::vector<std::string> keys_;
   std::vector<bool> numbers_;
+  std::vector<bool> json_;  // columns whose cells are JSON values, and are shown as these
 };
 
 }  // namespace

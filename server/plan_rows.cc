@@ -19,7 +19,14 @@ Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_vi
     return Cancelled("the statement was cancelled");
   }
   scope->TellNotices();
-  const std::string text = statement.json ? planner::ExplainJson(plan) : planner::ExplainText(plan);
+  if (statement.json) {  // one value, as PostgreSQL's own
+    executor::ResultRows value(Schema{{{"plan", DataType::kText, "json"}}});
+    value.Add({planner::ExplainJson(plan)});
+    RETURN_IF_ERROR(value.SendTo(sink));
+    sink.Done("EXPLAIN");
+    return OkStatus();
+  }
+  const std::string text = planner::ExplainText(plan);
   executor::ResultRows rows(Schema{{{"plan", DataType::kText, "text"}}});
   for (size_t begin = 0; begin < text.size();) {
     const size_t newline = std::min(text.find('\n', begin), text.size());

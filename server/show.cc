@@ -24,7 +24,7 @@ Status RunShow(const parser::ShowStatement& statement, Session& session,
       RETURN_IF_ERROR(ShowModelTypes(sink));
       break;
     case What::kJobs:
-      RETURN_IF_ERROR(ShowJobs(session, sink));
+      RETURN_IF_ERROR(ShowJobs(statement, session, sink));
       break;
     case What::kJob:
       RETURN_IF_ERROR(ShowJob(statement.job, statement.span, session, sink));

@@ -74,18 +74,39 @@ Status TablePrinter::Header(const Schema& schema) {
   return OkStatus();
 }
 
+void TablePrinter::AddLine(std::vector<std::string> cells) {
+  for (size_t c = 0; c < cells.size(); ++c) {
+    widths_[c] = std::max(widths_[c], DisplayWidth(cells[c]));
+    page_bytes_ += cells[c].size();
+  }
+  page_.push_back(std::move(cells));
+}
+
+// A JSON document by itself (EXPLAIN (FORMAT JSON)) is read by its lines.
+void TablePrinter::AddDocument(const std::string& json) {
+  for (size_t begin = 0; begin < json.size();) {
+    const size_t end = std::min(json.find('\n', begin), json.size());
+    AddLine({Printable(std::string_view(json).substr(begin, end - begin))});
+    begin = end + 1;
+  }
+}
+
 Status TablePrinter::Rows(const RowBatch& batch) {
+  const bool documents =
+      schema_.columns.size() == 1 && schema_.columns.front().database_type == "json";
   for (size_t r = 0; r < batch.rows; ++r) {
-    std::vector<std::string> cells;
-    cells.reserve(batch.columns.size());
-    for (size_t c = 0; c < batch.columns.size(); ++c) {
-      cells.push_back(Printable(CellText(batch.columns[c], r)));
-      widths_[c] = std::max(widths_[c], DisplayWidth(cells.back()));
-      page_bytes_ += cells.back().size();
+    if (documents) {
+      AddDocument(CellText(batch.columns.front(), r));
+    } else {
+      std::vector<std::string> cells;
+      cells.reserve(batch.columns.size());
+      for (const RowBatch::Column& column : batch.columns) {
+        cells.push_back(Printable(CellText(column, r)));
+      }
+      AddLine(std::move(cells));
     }
-    page_.push_back(std::move(cells));
     ++rows_;
-    if (page_.size() == kPageRows || page_bytes_ >= kPageBytes) {
+    if (page_.size() >= kPageRows || page_bytes_ >= kPageBytes) {
       RETURN_IF_ERROR(PrintPage());
     }
   }

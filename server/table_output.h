@@ -17,6 +17,8 @@ class TablePrinter final : public RowPrinter {
   Status Finish() override;
 
  private:
+  void AddLine(std::vector<std::string> cells);
+  void AddDocument(const std::string& json);
   Status PrintPage();
   void AppendLine(const std::vector<std::string>& cells, bool centred, std::string& text) const;
 

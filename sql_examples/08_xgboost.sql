@@ -8,4 +8,4 @@ LABEL income
 INTO employee_boosted;
 
 -- Which columns matter?
-SELECT * FROM employee TO EXPLAIN employee_boosted USING TreeExplainer;
+SELECT * FROM employee TO EXPLAIN employee_boosted USING XGBoostExplainer;

@@ -167,6 +167,18 @@ TEST_P(StoresTest, AFailedPutLeavesNothing) {
   EXPECT_EQ(Select("SELECT count(*) FROM sluice.models")[0][0], "0");
 }
 
+TEST_P(StoresTest, RowsOfAnEpochStandInTheLineage) {
+  ModelVersion model = Model("m");
+  model.rows = 1500;
+  model.lineage = R"({"epochs": 5, "rows_per_epoch": 300})";
+  ASSERT_TRUE(source().models().Put(model, "w", true).ok());
+  EXPECT_EQ(source().models().Find("", "m", std::nullopt)->rows_per_epoch, 300);
+  EXPECT_EQ(source().models().List()->front().rows_per_epoch, 300);
+  model.lineage = "{}";
+  ASSERT_TRUE(source().models().Put(model, "w", false).ok());
+  EXPECT_EQ(source().models().Find("", "m", std::nullopt)->rows_per_epoch, 1500);
+}
+
 TEST_P(StoresTest, ConcurrentPutsMakeVersions) {
   std::vector<std::jthread> threads;
   std::atomic<int> stored{0};
@@ -248,6 +260,14 @@ TEST_P(StoresTest, JobsAreRows) {
   const auto list = jobs.List().value();
   ASSERT_THAT(list, SizeIs(2));
   EXPECT_EQ(list[0].id, *second);
+  EXPECT_THAT(jobs.List(1).value(), SizeIs(1));
+  EXPECT_EQ(jobs.Count().value(), 2);
+
+  ASSERT_TRUE(jobs.WriteRows(*second, 30, 20).ok());
+  EXPECT_EQ(jobs.Find(*second)->rows_read, 30);
+  EXPECT_EQ(jobs.Find(*second)->rows_trained, 20);
+  ASSERT_TRUE(jobs.WriteRows(*id, 1, 1).ok());  // it has ended
+  EXPECT_EQ(jobs.Find(*id)->rows_trained, 17);
   EXPECT_THAT(Select("SELECT started FROM " + Table("jobs"))[0][0],
               HasSubstr("2023-11-14 22:13:20"));
 

@@ -242,9 +242,10 @@ TEST(ParserTest, WhatIsTheDatabasesStaysPlain) {
 TEST(ParserTest, ClausesMayFollowAnyQuery) {
   for (const char* query :
        {"SELECT * FROM t WHERE a = 'x'", "(SELECT 1 UNION SELECT 2)", "VALUES (1, 2)", "TABLE t",
-        "WITH a AS (SELECT 1) SELECT * FROM a", "SELECT * FROM t LIMIT 3", "SELECT * FROM t label",
-        "SELECT * FROM `t`", "SELECT * FROM [t]", "SELECT * FROM t WHERE a = $1",
-        "SELECT * FROM t WHERE a = ?", "SELECT count(*) FROM t GROUP BY label"}) {
+        "WITH a AS (SELECT 1) SELECT * FROM a", "SELECT * FROM t LIMIT 3",
+        "SELECT * FROM t AS label", "SELECT * FROM `t`", "SELECT * FROM [t]",
+        "SELECT * FROM t WHERE a = $1", "SELECT * FROM t WHERE a = ?",
+        "SELECT count(*) FROM t GROUP BY label"}) {
     for (const char* clauses :
          {" LABEL y INTO m", " TRAIN x LABEL y INTO m", " TO TRAIN x INTO m"}) {
       const Statement statement = One(std::string(query) + clauses);

@@ -164,7 +164,9 @@ TEST_F(Choose, Sizes) {
 
 TEST_F(Choose, MetricLists) {
   EXPECT_EQ(*ReadMetrics(" AUC , accuracy_score,AUC", models::Task::kBinary, Span()),
-            (std::vector<std::string>{"auc", "accuracy"}));
+            (std::vector<std::string>{"auc", "accuracy_score"}));
+  EXPECT_EQ(*ReadMetrics("mean_absolute_error, MAE", models::Task::kRegression, Span()),
+            (std::vector<std::string>{"mean_absolute_error", "mae"}));
 }
 
 }  // namespace

@@ -26,10 +26,16 @@ TEST(ColumnSpec, NamesKeepTheirCaseAndPatternsAreQuoted) {
   EXPECT_TRUE(Read("INDICATOR('f1|f2')")->inner[0].pattern);
 }
 
-TEST(ColumnSpec, BucketsByBoundariesOrByNumber) {
+TEST(ColumnSpec, BucketsByBoundariesQuantilesByNumber) {
   EXPECT_EQ(Read("BUCKET(c, [-1.5, 0, 2])")->boundaries, (std::vector<double>{-1.5, 0, 2}));
-  EXPECT_EQ(Read("BUCKET(c, 10)")->buckets, 10);
-  EXPECT_FALSE(Read("BUCKET(c, 1)").ok());
+  EXPECT_EQ(Read("BUCKET(c, 100)")->boundaries, (std::vector<double>{100}));  // SQLFlow's meaning
+  EXPECT_EQ(Read("BUCKET(c, -0.5)")->boundaries, (std::vector<double>{-0.5}));
+  EXPECT_EQ(Read("BUCKET(NUMERIC(c, 1), [1, 2])")->boundaries, (std::vector<double>{1, 2}));
+  EXPECT_EQ(InnermostColumn(*Read("BUCKET(NUMERIC(c, 1), [1, 2])")).name, "c");
+  EXPECT_EQ(Read("QUANTILE(c, 10)")->buckets, 10);
+  EXPECT_TRUE(Read("QUANTILE(c, 10)")->boundaries.empty());
+  EXPECT_FALSE(Read("QUANTILE(c, 1)").ok());
+  EXPECT_FALSE(Read("QUANTILE(c, [1, 2])").ok());
   EXPECT_FALSE(Read("BUCKET(c, [])").ok());
   EXPECT_FALSE(Read("BUCKET(c, [1, 1])").ok());
 }
@@ -58,8 +64,7 @@ TEST(ColumnSpec, ErrorsQuoteTheCallAndSayWhatIsAllowed) {
             "EMBEDDING(c, 0): the dimension must be an integer from 1 to 4096, not 0");
   EXPECT_EQ(wrong.status().diagnostics()[0].hint,
             "write EMBEDDING(category | column, dimension [, combiner [, initializer]])");
-  EXPECT_EQ(Read("NUMERIC(c)").status().diagnostics()[0].hint,
-            "a number needs no function: write the column's name");
+  EXPECT_EQ(Read("NUMERICAL(c)").status().diagnostics()[0].hint, "did you mean NUMERIC?");
   EXPECT_FALSE(Read("EMBEDDING(c, 8, max)").ok());
   EXPECT_FALSE(Read("EMBEDDING(c, 8, sum, random)").ok());
   EXPECT_FALSE(Read("CROSS([c], 8)").ok());

@@ -157,10 +157,13 @@ TEST_F(Derive, RequestedBuckets) {
     cells.push_back(Value(i));
   }
   AddTable(DataType::kInt64, cells);
-  const Feature quantiles = First("COLUMN BUCKET(x, 4)");
+  const Feature quantiles = First("COLUMN QUANTILE(x, 4)");
   ASSERT_EQ(quantiles.categorizer().boundaries_size(), 3);
   EXPECT_EQ(quantiles.categorizer().boundaries(0), 25);
   EXPECT_EQ(quantiles.categorizer().null_bucket(), 4);
+  const Feature two = First("COLUMN BUCKET(x, 40)");
+  ASSERT_EQ(two.categorizer().boundaries_size(), 1);
+  EXPECT_EQ(two.categorizer().boundaries(0), 40);
   const Feature given = First("COLUMN INDICATOR(BUCKET(x, [10.5, 20]))");
   EXPECT_EQ(given.categorizer().boundaries(0), 10.5);
   EXPECT_EQ(given.representation(), Feature::INDICATOR);

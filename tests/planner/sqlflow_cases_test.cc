@@ -207,6 +207,12 @@ TEST(SqlflowCases, Optimize) {
       EXPECT_NE(one.upstream.find("result=" + bound->result_column), std::string::npos);
       EXPECT_NE(one.upstream.find("type=" + bound->variable_type), std::string::npos);
       FakeSource source;
+      FakeTable table;
+      for (const char* name : {"price", "materials_cost", "other_cost", "product", "finishing",
+                               "carpentry", "max_num", "a", "b", "s"}) {
+        table.schema.columns.push_back(ColumnOf(name, DataType::kDouble));
+      }
+      source.tables["w"] = source.tables["woodcarving"] = table;
       EXPECT_EQ(MakePlan(statement, source, Options()).status().sqlstate(), "0A000");
     }
   }

@@ -240,7 +240,7 @@ TEST_F(StatementErrors, ColumnFunctions) {
   EXPECT_THAT(Errors("SELECT * FROM t TO TRAIN LinearClassifier COLUMN EMBEDDING(hours, 4) LABEL "
                      "income INTO m"),
               ElementsAre(HasSubstr("column 'hours' is a double, which has no categories @hours "
-                                    "[cut it into some: BUCKET(hours, 10)]")));
+                                    "[cut it into some: QUANTILE(hours, 10)]")));
   EXPECT_THAT(Errors("SELECT * FROM t TO TRAIN LinearClassifier COLUMN INDICATOR(\"zz.*\") LABEL "
                      "income INTO m"),
               ElementsAre(HasSubstr("'zz.*' in COLUMN does not match any selected column")));
@@ -344,10 +344,10 @@ TEST_F(StatementErrors, Prediction) {
               ElementsAre(HasSubstr("this model has no output 'probabilty' @'probabilty' [did you "
                                     "mean 'probability'?]")));
   source_.tables["wrong"] = source_.tables["t"];
-  source_.tables["wrong"].schema.columns[0] = ColumnOf("age", DataType::kText);
+  source_.tables["wrong"].schema.columns[0] = ColumnOf("age", DataType::kTimestamp);
   EXPECT_THAT(Errors("SELECT * FROM wrong TO PREDICT r.income USING m"),
-              ElementsAre(HasSubstr("42804 column 'age' is text in the predict statement, and the "
-                                    "model learnt it as bigint")));
+              ElementsAre(HasSubstr("42804 column 'age' is timestamp in the predict statement, and "
+                                    "the model learnt it as bigint")));
 }
 
 TEST_F(StatementErrors, EvaluationAndReport) {
@@ -364,9 +364,12 @@ TEST_F(StatementErrors, EvaluationAndReport) {
   EXPECT_THAT(Errors("SELECT * FROM t TO EXPLAIN m"),
               ElementsAre(HasSubstr("0A000 TO EXPLAIN of a LinearClassifier is not built yet")));
   StoreModel("x", "SELECT * FROM t TO TRAIN xgboost.gbtree LABEL income INTO x");
-  EXPECT_THAT(Errors("SELECT * FROM t TO EXPLAIN x USING TreExplainer"),
-              ElementsAre(HasSubstr("unknown explainer 'TreExplainer' @TreExplainer [did you mean "
-                                    "TreeExplainer?]")));
+  EXPECT_THAT(Errors("SELECT * FROM t TO EXPLAIN x USING XGBoostExplaner"),
+              ElementsAre(HasSubstr("unknown explainer 'XGBoostExplaner' @XGBoostExplaner [did you "
+                                    "mean XGBoostExplainer?]")));
+  EXPECT_THAT(Errors("SELECT * FROM t TO EXPLAIN x USING TreeExplainer"),
+              ElementsAre(HasSubstr("0A000 TreeExplainer, the explanation of each row by its SHAP "
+                                    "values, is not built yet @TreeExplainer")));
 }
 
 TEST_F(StatementErrors, NotBuiltYet) {

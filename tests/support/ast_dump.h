@@ -241,6 +241,12 @@ class AstDump {
       if (show.what == ShowStatement::What::kJob) {
         Flag(fmt::format("job {}", show.job));
       }
+      if (show.limit) {
+        Flag(fmt::format("limit {}", *show.limit));
+      }
+      if (show.all) {
+        Flag("all");
+      }
     });
   }
   void Visit(const DescribeStatement& describe) {

@@ -1,0 +1,121 @@
+#include "parser/missing_to.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "parser/keywords.h"
+#include "parser/statement_shape.h"
+
+namespace sluice::parser {
+namespace {
+
+using Kind = Token::Kind;
+
+// Begin no clause by themselves there; directly before LABEL each of them is a slip.
+constexpr std::array<std::string_view, 4> kOthers = {"LABEL", "COLUMN", "CMD", "CONSTRAINT"};
+
+// What stands behind the word: enough to tell PREDICT m USING n from an alias.
+struct Following {
+  Token first;
+  Token second;
+  Token third;
+};
+
+bool IsEnd(const Token& token) {
+  return token.kind == Kind::kEnd || token.IsSymbol(";");
+}
+
+bool IsName(const Token& token) {
+  return token.kind == Kind::kQuoted ||
+         (token.kind == Kind::kWord && !IsOneOf(token.text, kFollowAlias));
+}
+
+// JOIN u train USING (id) is the database's own.
+bool BeginsUsing(const Token& first, const Token& second) {
+  return first.IsWord("USING") && IsName(second);
+}
+
+Following LookAhead(Lexer& lexer) {
+  const size_t back = lexer.position();
+  Following following;
+  for (Token* token : {&following.first, &following.second, &following.third}) {
+    Result<Token> next = lexer.NextClause(false);
+    if (!next.ok()) {
+      *token = Token{Kind::kSymbol, {}, {}};  // neither a name nor an end
+      break;
+    }
+    *token = *next;
+    if (IsEnd(*token)) {
+      break;
+    }
+  }
+  lexer.Seek(back);
+  return following;
+}
+
+// Clauses that follow every verb: WITH a = 1, COLUMN a, LABEL y, USING m.
+bool GoesOnWithClause(const Following& next) {
+  if (next.first.IsWord("LABEL")) {
+    return IsName(next.second) || next.second.kind == Kind::kString;
+  }
+  if (next.first.IsWord("WITH")) {
+    return next.second.kind == Kind::kWord && next.third.IsSymbol("=");
+  }
+  if (next.first.IsWord("COLUMN")) {
+    return IsName(next.second) || next.second.IsSymbol("*");
+  }
+  return BeginsUsing(next.first, next.second);
+}
+
+// The verb's own operand, and a clause or the end behind it.
+bool GoesOnWithOperand(const Token& verb, const Following& next) {
+  const Token& second = next.second;
+  if (verb.IsWord("RUN")) {
+    return (IsName(next.first) || next.first.kind == Kind::kString) &&
+           (IsEnd(second) || second.IsWord("CMD") || second.IsWord("INTO"));
+  }
+  if (!IsName(next.first)) {
+    return false;
+  }
+  if (verb.IsWord("PREDICT")) {
+    return second.IsWord("WITH") || BeginsUsing(second, next.third);
+  }
+  if (verb.IsWord("EVALUATE") || verb.IsWord("EXPLAIN")) {
+    return IsEnd(second) || second.IsWord("WITH") || second.IsWord("LABEL") ||
+           second.IsWord("INTO") || BeginsUsing(second, next.third);
+  }
+  if (verb.IsWord("MAXIMIZE") || verb.IsWord("MINIMIZE")) {
+    constexpr std::array<std::string_view, 5> kOperators = {"(", "*", "+", "-", "/"};
+    return second.kind == Kind::kSymbol && IsOneOf(second.text, kOperators);
+  }
+  return false;  // TRAIN type: TO may be left out
+}
+
+}  // namespace
+
+Status CheckAliasIsNoClause(Lexer& lexer, const Token& word) {
+  const bool verb = IsOneOf(word.text, kVerbs);
+  if (!verb && !IsOneOf(word.text, kOthers)) {
+    return OkStatus();
+  }
+  const Following next = LookAhead(lexer);
+  std::string upper(word.text);
+  std::transform(upper.begin(), upper.end(), upper.begin(), UpperAscii);
+  if (verb && (GoesOnWithClause(next) || GoesOnWithOperand(word, next))) {
+    return SyntaxError(fmt::format("{} without TO reads as an alias", upper))
+        .At(word.span)
+        .Hint(fmt::format("did you forget TO? TO {0} ...; an alias of this name is written AS {1}",
+                          upper, word.text));
+  }
+  if (!verb && next.first.IsWord("LABEL") && GoesOnWithClause(next)) {
+    return SyntaxError(fmt::format("{} stands before LABEL as an alias", upper))
+        .At(word.span)
+        .Hint(fmt::format("leave it out, or write AS {} if an alias is meant", word.text));
+  }
+  return OkStatus();
+}
+
+}  // namespace sluice::parser

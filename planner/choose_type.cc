@@ -1,0 +1,219 @@
+#include "planner/choose_type.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "catalog/data_source.h"
+#include "planner/column_spec.h"
+#include "planner/column_target.h"
+#include "planner/grouped_number.h"
+#include "planner/letter_case.h"
+
+namespace sluice::planner {
+namespace {
+
+using models::ModelFamily;
+using models::ModelType;
+
+// XGBoost holds a byte per value: five million rows of twenty columns are 100 MB.
+constexpr int64_t kMostTreeRows = 5'000'000;
+// A text column with so many values is no longer split well by trees, which see hashes of them.
+constexpr double kHugeVocabulary = 50'000;
+constexpr int64_t kHugeVocabularyRows = 1'000'000;
+
+bool AsksForNetwork(const parser::TrainStatement& statement) {
+  for (const parser::ColumnClause& clause : statement.columns) {
+    for (const parser::Expression& column : clause.columns) {
+      const Result<ColumnSpec> spec = ReadColumn(column);
+      if (spec.ok() &&
+          (spec->kind == ColumnSpec::Kind::kEmbedding || spec->kind == ColumnSpec::Kind::kCross)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+const ModelType* Type(std::string_view name) {
+  const ModelType* type = models::FindModelType(name);
+  SLUICE_CHECK(type != nullptr, fmt::format("the registry has no {}", name));
+  return type;
+}
+
+// Several processes, which only networks are trained by.
+bool AsksForProcesses(const std::string& name, const parser::AttributeValue& value) {
+  const auto* integer = std::get_if<int64_t>(&value.value);
+  if (name == "engine.num_ps") {
+    return integer != nullptr && *integer > 0;
+  }
+  if (name == "engine.num_workers" || name == "engine.min_workers" ||
+      name == "engine.max_workers") {
+    return integer != nullptr && *integer > 1;
+  }
+  if (name == "engine.strategy") {
+    const auto* word = std::get_if<parser::AttributeValue::Word>(&value.value);
+    const auto* text = std::get_if<std::string>(&value.value);
+    const std::string strategy = LowerCase(word != nullptr ? word->text : text ? *text : "");
+    return strategy == "allreduce" || strategy == "parameter_server";
+  }
+  return name == "engine.checkpoint_dir";
+}
+
+// Whether training a model of this type does what the attribute says.
+bool Obeys(const ModelType& type, const parser::Attribute& attribute) {
+  const models::AttributeSpec* spec = models::FindAttribute(type, attribute.name.text);
+  if (spec == nullptr || spec->without_effect) {
+    return false;
+  }
+  return type.family != ModelFamily::kTrees || !AsksForProcesses(spec->name, attribute.value);
+}
+
+bool Knows(const ModelType& type, const parser::Attribute& attribute) {
+  return models::FindAttribute(type, attribute.name.text) != nullptr;
+}
+
+// The types that may be chosen, the most wanted one first.
+std::vector<const ModelType*> Candidates(bool classification, bool wide_first) {
+  std::vector<const ModelType*> types = {
+      Type("xgboost.gbtree"),
+      Type(classification ? "DNNClassifier" : "DNNRegressor"),
+      Type(classification ? "DNNLinearCombinedClassifier" : "DNNLinearCombinedRegressor"),
+      Type(classification ? "LinearClassifier" : "LinearRegressor"),
+      Type("xgboost.dart"),
+      Type("xgboost.gblinear")};
+  if (wide_first) {
+    std::rotate(types.begin(), types.begin() + 2, types.begin() + 3);
+  }
+  return types;
+}
+
+// What the type that is chosen must obey. An attribute or a target that no type knows is told
+// later.
+class Demands {
+ public:
+  Demands(const parser::TrainStatement& statement, const std::vector<const ModelType*>& types)
+      : statement_(statement), network_(AsksForNetwork(statement)) {
+    for (const parser::ColumnClause& clause : statement.columns) {
+      const bool known = std::any_of(types.begin(), types.end(), [&](const ModelType* type) {
+        return PartOfTarget(clause, type).ok();
+      });
+      if (clause.target && known) {
+        targets_.push_back(&clause);
+      }
+    }
+    for (const parser::Attribute& attribute : statement.attributes) {
+      const auto any = [&](bool (*has)(const ModelType&, const parser::Attribute&)) {
+        return std::any_of(types.begin(), types.end(),
+                           [&](const ModelType* type) { return has(*type, attribute); });
+      };
+      if (any(Obeys)) {
+        demands_.push_back({&attribute, Obeys});
+      } else if (any(Knows)) {
+        demands_.push_back({&attribute, Knows});
+      }
+    }
+  }
+
+  bool MetBy(const ModelType& type) const {
+    if (network_ && type.family == ModelFamily::kTrees) {
+      return false;
+    }
+    const bool targets = std::all_of(targets_.begin(), targets_.end(), [&](const auto* clause) {
+      return PartOfTarget(*clause, &type).ok();
+    });
+    return targets && std::all_of(demands_.begin(), demands_.end(), [&](const Demand& demand) {
+             return demand.met(type, *demand.attribute);
+           });
+  }
+
+  // Each attribute that not every type has, with those that have it; told at the last one.
+  Status Conflict(const std::vector<const ModelType*>& types) const {
+    std::vector<std::string> lines;
+    std::vector<std::string> names;
+    Span span = statement_.span;
+    const auto add = [&](const std::string& what, Span place, const auto& has) {
+      std::vector<std::string> owners;
+      for (const ModelType* type : types) {
+        if (has(*type)) {
+          owners.push_back(type->name);
+        }
+      }
+      if (owners.size() < types.size()) {
+        names.push_back(what);
+        lines.push_back(fmt::format("{}: {}", what, fmt::join(owners, ", ")));
+        span = place;
+      }
+    };
+    if (network_) {
+      add("EMBEDDING or CROSS", statement_.columns.front().span,
+          [](const ModelType& type) { return type.family != ModelFamily::kTrees; });
+    }
+    for (const parser::ColumnClause* clause : targets_) {
+      add("FOR " + clause->target->text, clause->target->span,
+          [&](const ModelType& type) { return PartOfTarget(*clause, &type).ok(); });
+    }
+    for (const Demand& demand : demands_) {
+      add(demand.attribute->name.text, demand.attribute->name.span,
+          [&](const ModelType& type) { return demand.met(type, *demand.attribute); });
+    }
+    return InvalidArgument(fmt::format("no model type has all of this: {}", fmt::join(names, ", ")))
+        .At(span)
+        .Detail(fmt::format("{}", fmt::join(lines, "; ")))
+        .Hint("leave some of it out, or name the model type: TO TRAIN type WITH ...");
+  }
+
+ private:
+  struct Demand {
+    const parser::Attribute* attribute;
+    bool (*met)(const ModelType&, const parser::Attribute&);
+  };
+  const parser::TrainStatement& statement_;
+  bool network_;
+  std::vector<const parser::ColumnClause*> targets_;  // COLUMN ... FOR
+  std::vector<Demand> demands_;
+};
+
+}  // namespace
+
+Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
+                                    const std::string& label, bool classification,
+                                    double label_values,
+                                    const catalog::SelectStatistics& statistics) {
+  double vocabulary = 0;
+  for (const catalog::ColumnStatistics& column : statistics.columns) {
+    if (!column.has_range) {
+      vocabulary = std::max(vocabulary, column.distinct);
+    }
+  }
+  const bool large = statistics.rows > kMostTreeRows ||
+                     (statistics.rows > kHugeVocabularyRows && vocabulary > kHugeVocabulary);
+  const std::vector<const ModelType*> types = Candidates(classification, large);
+  const Demands demands(statement, types);
+  const auto found = std::find_if(types.begin(), types.end(),
+                                  [&](const ModelType* type) { return demands.MetBy(*type); });
+  if (found == types.end()) {
+    return demands.Conflict(types);
+  }
+  const ModelType* type = *found;
+  const std::string shape = fmt::format(
+      "{} rows, {} columns, {}", GroupDigits(statistics.rows), statistics.columns.size() - 1,
+      classification ? fmt::format("{} classes of {}", static_cast<int64_t>(label_values), label)
+                     : fmt::format("{} is a number", label));
+  const bool trees = type->family == ModelFamily::kTrees;
+  const std::string why = found == types.begin() && large ? ", more than trees hold in memory well"
+                          : found == types.begin()        ? ""
+                          : trees ? ", and it asks for what only this type has"
+                                  : ", and it asks for what only networks have";
+  const std::string other = trees && type == types.front()
+                                ? fmt::format("{} WITH model.hidden_units=[64, 32]",
+                                              classification ? "DNNClassifier" : "DNNRegressor")
+                                : "xgboost.gbtree";
+  return ModelChoice{
+      type, fmt::format("{} was chosen: {}{}; another: TO TRAIN {} LABEL {} INTO ...", type->name,
+                        shape, why, other, label)};
+}
+
+}  // namespace sluice::planner

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "models/registry.h"
+#include "parser/ast.h"
+
+namespace sluice::catalog {
+struct SelectStatistics;
+}
+
+namespace sluice::planner {
+
+struct ModelChoice {
+  const models::ModelType* type = nullptr;
+  std::string because;  // one line for the user: what, why, and how to choose another
+};
+
+// The short form's model type: one that obeys every attribute, COLUMN target and column function
+// of the statement; an error names those that no type has together. Of several that do, trees win
+// on tables of up to some millions of rows; a table with more, or columns with huge vocabularies,
+// is for a wide-and-deep network, which learns as it streams. Pure.
+Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
+                                    const std::string& label, bool classification,
+                                    double label_values,
+                                    const catalog::SelectStatistics& statistics);
+
+}  // namespace sluice::planner

@@ -1,0 +1,148 @@
+// What a job's row says of its rows while it runs, and when it did not come to its end.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "catalog/data_source.h"
+#include "catalog/job_store.h"
+#include "executor/executor.h"
+#include "executor/job_record.h"
+#include "parser/parser.h"
+#include "planner/plan.pb.h"
+#include "planner/planner.h"
+#include "tests/support/recording_sink.h"
+
+namespace sluice::executor {
+namespace {
+
+// Cancels the statement when the first rows, or the first progress, come.
+class CancellingSink final : public ResultSink {
+ public:
+  explicit CancellingSink(std::stop_source& stop) : stop_(stop) {}
+  Status Header(const Schema&) override { return OkStatus(); }
+  Status Rows(const RowBatch&) override {
+    stop_.request_stop();
+    return OkStatus();
+  }
+  void Notice(const std::string&) override {}
+  void Progress(const elastic::Progress&) override { stop_.request_stop(); }
+  void Done(const std::string&) override {}
+
+ private:
+  std::stop_source& stop_;
+};
+
+class JobRowsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "/sluice-job-rows-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    source_ = catalog::OpenDataSource("sqlite:" + folder_ + "/test.db").value();
+    ASSERT_TRUE(source_
+                    ->Execute("CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT "
+                              "i + 1 FROM n WHERE i < 50000) SELECT i, i % 97 AS a, i % 2 AS y "
+                              "FROM n",
+                              nullptr, {})
+                    .ok());
+  }
+  void TearDown() override {
+    source_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  Status Run(const std::string& sql, std::stop_source& stop, ResultSink& sink) {
+    ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
+    const auto extended = std::visit(
+        [](const auto& any) -> std::optional<parser::ExtendedStatement> {
+          if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(any)>) {
+            return any;
+          } else {
+            return std::nullopt;
+          }
+        },
+        statements.front());
+    ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(*extended, *source_, {}));
+    Context context{*source_, "tester", sql, stop.get_token()};
+    return Execute(plan, context, sink);
+  }
+
+  // The job of a statement that was cancelled on its way.
+  catalog::Job Cancel(const std::string& sql) {
+    std::stop_source stop;
+    CancellingSink sink(stop);
+    EXPECT_EQ(Run(sql, stop, sink).code(), Code::kCancelled);
+    const catalog::Job job = source_->jobs().List(1).value().front();
+    EXPECT_EQ(job.state, catalog::JobState::kCancelled);
+    return job;
+  }
+
+  std::string folder_;
+  std::unique_ptr<catalog::DataSource> source_;
+};
+
+TEST_F(JobRowsTest, ACancelledTrainingTellsItsRows) {
+  const catalog::Job job = Cancel(
+      "SELECT a, y FROM t TO TRAIN LinearClassifier WITH train.epoch=100000, engine.strategy=local "
+      "LABEL "
+      "y INTO m");
+  EXPECT_GE(job.rows_trained, 50'000);  // progress comes at the end of an epoch at the latest
+  EXPECT_GT(job.rows_read, 0);
+}
+
+TEST_F(JobRowsTest, CancelledTreesTellTheirRows) {
+  const catalog::Job job = Cancel(
+      "SELECT a, y FROM t TO TRAIN xgboost.gbtree WITH train.num_boost_round=100000, "
+      "objective='binary:logistic' LABEL y INTO m");
+  EXPECT_GT(job.rows_read, 0);
+}
+
+TEST_F(JobRowsTest, ACancelledPredictionTellsItsRows) {
+  std::stop_source stop;
+  RecordingSink sink;
+  ASSERT_TRUE(Run("SELECT a, y FROM t TO TRAIN LinearClassifier WITH train.epoch=1 LABEL y INTO m",
+                  stop, sink)
+                  .ok());
+  const catalog::Job job = Cancel("SELECT a FROM t TO PREDICT y USING m");
+  EXPECT_GT(job.rows_read, 0);
+  EXPECT_LT(job.rows_read, 50'000);
+}
+
+TEST_F(JobRowsTest, AFailedEvaluationTellsItsRows) {
+  std::stop_source stop;
+  RecordingSink sink;
+  ASSERT_TRUE(Run("SELECT a, y FROM t TO TRAIN LinearClassifier WITH train.epoch=1 LABEL y INTO m",
+                  stop, sink)
+                  .ok());
+  EXPECT_FALSE(
+      Run("SELECT a, CASE WHEN i = 50000 THEN 7 ELSE y END AS y FROM t TO EVALUATE m", stop, sink)
+          .ok());
+  const catalog::Job job = source_->jobs().List(1).value().front();
+  EXPECT_EQ(job.state, catalog::JobState::kFailed);
+  EXPECT_GT(job.rows_read, 0);
+}
+
+TEST_F(JobRowsTest, ARunningJobTellsItsRows) {
+  const auto record = JobRecord::Start(source_->jobs(), catalog::Job(), {}).value();
+  record->Rows(300, 200);
+  catalog::Job job;
+  for (int look = 0; look < 3'000 && job.rows_read == 0; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    job = source_->jobs().Find(record->id()).value();
+  }
+  EXPECT_EQ(job.state, catalog::JobState::kRunning);
+  EXPECT_EQ(job.rows_read, 300);
+  EXPECT_EQ(job.rows_trained, 200);
+  record->Rows(400, 250);
+  EXPECT_FALSE(record->Finish(Cancelled("enough")).ok());
+  job = source_->jobs().Find(record->id()).value();
+  EXPECT_EQ(job.rows_read, 400);
+  EXPECT_EQ(job.rows_trained, 250);
+}
+
+}  // namespace
+}  // namespace sluice::executor
