@@ -2,16 +2,57 @@
 
 #include <fmt/core.h>
 #include <openssl/evp.h>
-#include <rapidjson/document.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "catalog/sql_session.h"
 
 namespace sluice::catalog {
+namespace {
+
+// A model has some ten metrics; whoever may write the table may write anything into the column.
+constexpr size_t kMostMetricsBytes = size_t{1} << 20;
+
+// Takes the members of one object. Another object or an array ends the reading where it begins, so
+// that the reader never recurses.
+class MetricsHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, MetricsHandler> {
+ public:
+  bool StartObject() { return !std::exchange(inside_, true); }
+  bool StartArray() { return false; }
+  bool Key(const char* text, rapidjson::SizeType size, bool /*copy*/) {
+    metrics_.emplace_back(std::string(text, size), std::nan(""));
+    return true;
+  }
+  bool Double(double value) { return Put(value); }
+  bool Int(int value) { return Put(value); }
+  bool Uint(unsigned value) { return Put(value); }
+  bool Int64(int64_t value) { return Put(static_cast<double>(value)); }
+  bool Uint64(uint64_t value) { return Put(static_cast<double>(value)); }
+  bool String(const char* text, rapidjson::SizeType size, bool /*copy*/) {
+    const std::string_view word(text, size);
+    return Put(word == "Infinity" ? HUGE_VAL : word == "-Infinity" ? -HUGE_VAL : std::nan(""));
+  }
+  bool Default() { return inside_; }  // null, true, false: as if it were not a number
+  std::vector<std::pair<std::string, double>> Take() { return std::move(metrics_); }
+
+ private:
+  bool Put(double value) {
+    if (inside_) {
+      metrics_.back().second = value;
+    }
+    return inside_;
+  }
+  bool inside_ = false;
+  std::vector<std::pair<std::string, double>> metrics_;
+};
+
+}  // namespace
 
 std::string Sha256Hex(std::string_view bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
@@ -44,26 +85,15 @@ std::string MetricsToJson(const std::vector<std::pair<std::string, double>>& met
 }
 
 std::vector<std::pair<std::string, double>> MetricsFromJson(const std::string& json) {
-  rapidjson::Document document;
-  document.Parse<rapidjson::kParseFullPrecisionFlag>(json.data(), json.size());
-  std::vector<std::pair<std::string, double>> metrics;
-  if (document.HasParseError() || !document.IsObject()) {
-    return metrics;
+  if (json.size() > kMostMetricsBytes) {
+    return {};
   }
-  // By number: clang finds rapidjson's iterators ambiguous to compare.
-  for (rapidjson::SizeType i = 0; i < document.MemberCount(); ++i) {
-    const auto& member = *(document.MemberBegin() + static_cast<std::ptrdiff_t>(i));
-    double value = std::nan("");
-    if (member.value.IsNumber()) {
-      value = member.value.GetDouble();
-    } else if (member.value.IsString()) {
-      const std::string_view text(member.value.GetString(), member.value.GetStringLength());
-      value = text == "Infinity" ? HUGE_VAL : text == "-Infinity" ? -HUGE_VAL : value;
-    }
-    metrics.emplace_back(std::string(member.name.GetString(), member.name.GetStringLength()),
-                         value);
-  }
-  return metrics;
+  rapidjson::Reader reader;
+  rapidjson::MemoryStream stream(json.data(), json.size());
+  MetricsHandler handler;
+  return reader.Parse<rapidjson::kParseFullPrecisionFlag>(stream, handler)
+             ? handler.Take()
+             : std::vector<std::pair<std::string, double>>();
 }
 
 std::optional<int64_t> RowsPerEpoch(const std::string& lineage) {

@@ -17,6 +17,7 @@ std::string Sha256Hex(std::string_view bytes);
 
 // A JSON object in the order given; what JSON cannot hold as a number is held as text.
 std::string MetricsToJson(const std::vector<std::pair<std::string, double>>& metrics);
+// The way back; none where the text is no such object.
 std::vector<std::pair<std::string, double>> MetricsFromJson(const std::string& json);
 
 // What the lineage says of rows_per_epoch; nullopt where it does not.

@@ -22,6 +22,8 @@ namespace {
 constexpr size_t kFirstCapacity = size_t{512} << 10;
 // Below so much free room the buffer is moved or grown before it is filled again.
 constexpr size_t kLeastRoom = size_t{64} << 10;
+// A buffer of PostgreSQL's ends at 1 GiB, and so do its messages.
+constexpr uint32_t kLongestMessage = uint32_t{1} << 30;
 // A reader that sleeps at once makes the server wake it for every 8 KiB, which costs the server
 // 15-25 % (measured on a quiet machine); so it looks again for about as long as the server needs
 // for that much, and lets others run meanwhile.
@@ -112,7 +114,7 @@ Status WireReader::Read(Message* message) {
       uint32_t length = 0;
       std::memcpy(&length, buffer_.get() + begin_ + 1, sizeof(length));
       length = be32toh(length);
-      if (length < sizeof(length)) [[unlikely]] {
+      if (length < sizeof(length) || length > kLongestMessage) [[unlikely]] {
         return Lost("a message with a wrong length");
       }
       const size_t whole = size_t{1} + length;
@@ -123,7 +125,8 @@ Status WireReader::Read(Message* message) {
         begin_ += whole;
         return OkStatus();
       }
-      MakeRoom(whole - available);
+      // Room for what is announced is made as it arrives.
+      MakeRoom(std::min(whole - available, std::max(available, kFirstCapacity)));
     }
     RETURN_IF_ERROR(Receive());
   }

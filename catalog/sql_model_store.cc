@@ -63,6 +63,7 @@ class SqlModelStore final : public ModelStore {
 
   Result<std::string> LoadWeights(const ModelVersion& model) override {
     ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    RETURN_IF_ERROR(CheckChunks(*session, model));
     std::string weights;
     weights.reserve(static_cast<size_t>(model.weights_bytes));
     for (int64_t position = 0; std::cmp_less(weights.size(), model.weights_bytes); ++position) {
@@ -71,20 +72,17 @@ class SqlModelStore final : public ModelStore {
                            "SELECT bytes FROM {model_chunks} WHERE schema_name = $1 AND name = $2"
                            " AND version = $3 AND position = $4",
                            {model.schema, model.name, model.version, position}));
-      if (rows.empty()) {
+      const std::string chunk = rows.empty() ? "" : TextCell(rows[0][0]);
+      if (chunk.empty()) {
         break;  // the checksum tells that something is missing
       }
-      weights += TextCell(rows[0][0]);
+      weights += chunk;
     }
     const std::string checksum = Sha256Hex(weights);
     if (checksum != model.weights_sha256) {
-      return Status(Code::kFailedPrecondition,
-                    fmt::format("the stored weights of model '{}:{}' are damaged",
-                                FullName(model.schema, model.name), model.version))
-          .SqlState("XX001")
-          .Detail(fmt::format("SHA-256 of the {} bytes read is {}, recorded is {} of {} bytes",
-                              weights.size(), checksum, model.weights_sha256, model.weights_bytes))
-          .Hint("train the model again, or restore the table model_chunks from a backup");
+      return Damaged(
+          model, fmt::format("SHA-256 of the {} bytes read is {}, recorded is {} of {} bytes",
+                             weights.size(), checksum, model.weights_sha256, model.weights_bytes));
     }
     return weights;
   }
@@ -231,6 +229,35 @@ class SqlModelStore final : public ModelStore {
               " VALUES ($1, $2, $3, $4, $5)",
               {model.schema, model.name, model.version, static_cast<int64_t>(begin / kChunkBytes),
                SqlBytes{weights.substr(begin, kChunkBytes)}}));
+    }
+    return OkStatus();
+  }
+
+  static Status Damaged(const ModelVersion& model, std::string detail) {
+    return Status(Code::kFailedPrecondition,
+                  fmt::format("the stored weights of model '{}:{}' are damaged",
+                              FullName(model.schema, model.name), model.version))
+        .SqlState("XX001")
+        .Detail(std::move(detail))
+        .Hint("train the model again, or restore the table model_chunks from a backup");
+  }
+
+  // Before anything is allocated: the chunks are numbered without a gap, and hold as many bytes as
+  // the version says.
+  Status CheckChunks(SqlSession& session, const ModelVersion& model) {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask(session,
+                         "SELECT count(*), coalesce(min(position), 0), coalesce(max(position), -1),"
+                         " coalesce(sum(length(bytes)), 0) FROM {model_chunks}"
+                         " WHERE schema_name = $1 AND name = $2 AND version = $3",
+                         {model.schema, model.name, model.version}));
+    const int64_t count = IntegerCell(rows.at(0).at(0));
+    const int64_t bytes = IntegerCell(rows[0].at(3));
+    const bool whole = IntegerCell(rows[0].at(1)) == 0 && IntegerCell(rows[0].at(2)) == count - 1;
+    if (!whole || bytes != model.weights_bytes) {
+      return Damaged(model, fmt::format("its {} chunks{} hold {} bytes, recorded are {}", count,
+                                        whole ? "" : ", some of which are missing,", bytes,
+                                        model.weights_bytes));
     }
     return OkStatus();
   }

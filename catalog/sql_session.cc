@@ -41,7 +41,9 @@ int64_t IntegerCell(const Value& cell) {
   if (const auto* flag = std::get_if<bool>(&cell)) {
     return *flag ? 1 : 0;
   }
-  return static_cast<int64_t>(DoubleCell(cell));
+  const double number = DoubleCell(cell);
+  constexpr double kEnd = 0x1p63;  // the first number behind the largest integer
+  return number >= -kEnd && number < kEnd ? static_cast<int64_t>(number) : 0;
 }
 
 double DoubleCell(const Value& cell) {

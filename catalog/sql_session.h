@@ -53,7 +53,7 @@ class SqlTransaction {
   bool open_ = true;
 };
 
-// The cell as a number; 0 when it is NULL.
+// The cell as a number; 0 when it is NULL, or a number that no integer holds.
 int64_t IntegerCell(const Value& cell);
 double DoubleCell(const Value& cell);
 // The cell as text; "" when it is NULL.

@@ -50,7 +50,9 @@ class Lexer {
       if (IsSpace(sql_[at_])) {
         ++at_;
       } else if (Peek(0) == '-' && Peek(1) == '-') {
-        at_ = std::min(sql_.find('\n', at_), sql_.size());
+        // PostgreSQL ends a comment at a carriage return, too.
+        at_ = std::min(sql_.find_first_of(dialect_ == Dialect::kPostgres ? "\r\n" : "\n", at_),
+                       sql_.size());
       } else if (Peek(0) == '/' && Peek(1) == '*') {
         SkipBlockComment();
       } else {
@@ -84,8 +86,7 @@ class Lexer {
       return SqlToken::Kind::kString;
     }
     if (postgres && (c == 'e' || c == 'E') && Peek(1) == '\'') {
-      ++at_;
-      TakeQuoted('\'', true);
+      TakeEscapeString();
       return SqlToken::Kind::kString;
     }
     if (c == '"' || (!postgres && c == '`')) {
@@ -107,13 +108,31 @@ class Lexer {
     }
     if (std::isdigit(static_cast<unsigned char>(c)) != 0 ||
         (c == '.' && std::isdigit(static_cast<unsigned char>(Peek(1))) != 0)) {
-      while (at_ < sql_.size() && (IsWordPart(sql_[at_]) || sql_[at_] == '.')) {
+      // A dollar behind a number may begin a string: $1$$ is one and the other.
+      while (at_ < sql_.size() &&
+             (sql_[at_] == '.' || (IsWordPart(sql_[at_]) && sql_[at_] != '$'))) {
         ++at_;
       }
       return SqlToken::Kind::kNumber;
     }
     ++at_;
     return SqlToken::Kind::kSymbol;
+  }
+
+  // E'...', and the strings on the lines below it, which go on with it by the same rules.
+  void TakeEscapeString() {
+    ++at_;
+    size_t end = at_;
+    bool continued = true;
+    while (continued && Peek(0) == '\'') {
+      TakeQuoted('\'', true);
+      end = at_;
+      while (at_ < sql_.size() && IsSpace(sql_[at_])) {
+        ++at_;
+      }
+      continued = sql_.substr(end, at_ - end).find_first_of("\r\n") != std::string_view::npos;
+    }
+    at_ = end;
   }
 
   // A doubled quote stands for itself.

@@ -6,9 +6,31 @@
 #include <chrono>
 #include <numeric>
 
+#include "base/machine.h"
 #include "models/model.pb.h"
 
 namespace sluice::elastic {
+namespace {
+
+// The dense parameters come into being at once, with at least one value beside each.
+Status CheckMemory(const models::Network& network) {
+  double bytes = 0;
+  for (const models::DenseTensor& tensor : network.dense()) {
+    bytes += 2.0 * sizeof(float) * static_cast<double>(tensor.size());
+  }
+  const int64_t memory = MachineMemory();
+  if (bytes <= static_cast<double>(memory)) {
+    return Status();
+  }
+  return ResourceExhausted(fmt::format("the network's parameters take {:.0f} MiB, and this process "
+                                       "has {} MiB of memory",
+                                       bytes / (1 << 20), memory >> 20))
+      .SqlState("53200")
+      .Hint("make the layers smaller");
+}
+
+}  // namespace
+
 ParameterShard::ParameterShard(ParameterRules rules)
     : rules_(std::move(rules)), partitions_(rules_.layout.partitions()) {}
 
@@ -23,6 +45,7 @@ Result<std::unique_ptr<ParameterShard>> ParameterShard::Make(const models::Model
                    ParameterRules::Make(spec, network, options.partitions, options.synchronous));
   std::unique_ptr<ParameterShard> shard(new ParameterShard(std::move(rules)));
   if (!options.empty) {
+    RETURN_IF_ERROR(CheckMemory(network));
     std::vector<uint32_t> all(options.partitions);
     std::iota(all.begin(), all.end(), 0);
     for (uint32_t partition : all) {

@@ -36,8 +36,9 @@ class DatasetScan {
   // Calls `visit` with every batch (columns in the order given, then the copied ones) and the shard
   // and the row inside the shard that it starts at. Stops with Cancelled when `stop` is requested.
   using Visitor = std::function<Status(RowBatch& batch, int64_t shard, int64_t first_row)>;
+  // `rows_per_batch`: at most so many at a time.
   Status ForEach(const std::vector<size_t>& columns, const catalog::CopiedColumns& copied,
-                 const Visitor& visit, std::stop_token stop);
+                 size_t rows_per_batch, const Visitor& visit, std::stop_token stop);
   const std::string& fingerprint() const;
 
  private:

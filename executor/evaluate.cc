@@ -10,6 +10,7 @@
 #include "executor/result_table.h"
 #include "executor/scorer.h"
 #include "planner/plan.pb.h"
+#include "planner/stored_plan.h"
 
 namespace sluice::executor {
 namespace {
@@ -47,7 +48,7 @@ Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer
     metrics.Add(scores, batch.labels, batch.weights, batch.groups);
     return OkStatus();
   };
-  RETURN_IF_ERROR(scan.ForEach(columns, {}, visit, job.stop_token()));
+  RETURN_IF_ERROR(scan.ForEach(columns, {}, scorer.rows_per_batch(), visit, job.stop_token()));
   if (rows == 0) {
     return InvalidArgument("no rows to evaluate: the select is empty").SqlState("02000");
   }
@@ -85,11 +86,9 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
   ASSIGN_OR_RETURN(
       const catalog::ModelVersion version,
       context.source.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
-  plan::TrainPlan trained;
-  if (!trained.ParseFromString(version.plan)) {
-    return Internal(fmt::format("the stored plan of model {} cannot be read", version.name));
-  }
-  ASSIGN_OR_RETURN(const auto scorer, Scorer::Load(context.source, version));
+  ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
+  ASSIGN_OR_RETURN(const auto scorer,
+                   Scorer::Load(context.source, version, context.memory_bytes()));
   std::unique_ptr<catalog::TableWriter> writer;
   if (plan.has_table()) {
     // Without rows the metrics have their names already.

@@ -1,12 +1,18 @@
 #include "executor/executor.h"
 
+#include "base/machine.h"
 #include "executor/evaluate.h"
+#include "executor/local_cluster.h"
 #include "executor/model_report.h"
 #include "executor/predict.h"
 #include "executor/train.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
+
+int64_t Context::memory_bytes() const {
+  return cluster != nullptr ? cluster->memory_bytes() : MachineMemory();
+}
 
 Status Execute(const plan::Plan& plan, Context& context, ResultSink& sink) {
   switch (plan.kind_case()) {

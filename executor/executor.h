@@ -38,6 +38,9 @@ struct Context {
   std::stop_token stop;   // Ctrl-C, CancelRequest, a client that went away
   // Where trainings start processes; null: nowhere. Outlives the statement.
   LocalCluster* cluster = nullptr;
+
+  // What the statement may take: the cluster's --memory-limit, or what the machine has.
+  int64_t memory_bytes() const;
 };
 
 // Runs a plan: creates the job row, does the work, commits model or table at the end or leaves

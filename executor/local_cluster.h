@@ -56,6 +56,9 @@ class LocalCluster {
   // The job waits, without a process, until it is granted workers.
   Result<std::unique_ptr<Share>> Open(const SlotArbiter::Request& request, Listener listener);
 
+  // What one job may take: --memory-limit, or what the machine has.
+  int64_t memory_bytes() const { return arbiter_.memory_bytes(); }
+
   // For tests that kill real processes.
   Result<int> ProcessId(const std::string& name);
 

@@ -18,7 +18,8 @@ Status ExecuteModelReport(const plan::ModelReportPlan& plan, Context& context, R
   ASSIGN_OR_RETURN(
       const catalog::ModelVersion version,
       context.source.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
-  ASSIGN_OR_RETURN(const auto scorer, Scorer::Load(context.source, version));
+  ASSIGN_OR_RETURN(const auto scorer,
+                   Scorer::Load(context.source, version, context.memory_bytes()));
   ASSIGN_OR_RETURN(auto importance, scorer->FeatureImportance());
   std::stable_sort(importance.begin(), importance.end(),
                    [](const auto& a, const auto& b) { return a.gain > b.gain; });

@@ -16,6 +16,7 @@
 #include "executor/result_table.h"
 #include "executor/scorer.h"
 #include "planner/plan.pb.h"
+#include "planner/stored_plan.h"
 
 namespace sluice::executor {
 namespace {
@@ -94,7 +95,8 @@ Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const ScanColumns& 
     output.rows = input.rows;
     return emit(output);
   };
-  RETURN_IF_ERROR(scan.ForEach(columns.inputs, columns.copied, visit, job.stop_token()));
+  RETURN_IF_ERROR(scan.ForEach(columns.inputs, columns.copied, scorer.rows_per_batch(), visit,
+                               job.stop_token()));
   return rows;
 }
 
@@ -104,11 +106,9 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
   ASSIGN_OR_RETURN(
       const catalog::ModelVersion version,
       context.source.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
-  plan::TrainPlan trained;
-  if (!trained.ParseFromString(version.plan)) {
-    return Internal(fmt::format("the stored plan of model {} cannot be read", version.name));
-  }
-  ASSIGN_OR_RETURN(const auto scorer, Scorer::Load(context.source, version));
+  ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
+  ASSIGN_OR_RETURN(const auto scorer,
+                   Scorer::Load(context.source, version, context.memory_bytes()));
   ASSIGN_OR_RETURN(
       PredictionColumns predictions,
       PredictionColumns::Make(plan, trained.model().features().label(), scorer->outputs()));

@@ -6,20 +6,28 @@
 #include <unordered_map>
 
 #include "catalog/data_source.h"
+#include "executor/dataset_scan.h"
 #include "models/gradient_boosting.h"
 #include "models/model.h"
 #include "models/registry.h"
 #include "planner/plan.pb.h"
+#include "planner/stored_plan.h"
 
 namespace sluice::executor {
 namespace {
 
-// Row positions of one embedding table by id. Small tables are indexed directly.
+// What one batch of rows may take on its way through a model.
+constexpr size_t kBatchBytes = size_t{64} << 20;
+
+// Row positions of one embedding table by id. Small tables are indexed directly where most of their
+// rows exist: a table is as large as a plan says, and its weights as large as they are.
 class TableIndex {
  public:
   TableIndex(const models::NetworkWeights::Table& table, int64_t rows) {
-    constexpr int64_t kDirectRows = int64_t{1} << 22U;  // 16 MiB of positions
-    if (rows <= kDirectRows) {
+    constexpr int64_t kDirectRows = int64_t{1} << 22U;  // 32 MiB of positions
+    constexpr int64_t kRowsPerWeight = 16;
+    const int64_t sparse = kRowsPerWeight * (static_cast<int64_t>(table.ids.size()) + 4);
+    if (rows <= std::min(kDirectRows, sparse)) {
       direct_.assign(static_cast<size_t>(rows), -1);
       for (size_t i = 0; i < table.ids.size(); ++i) {
         direct_[static_cast<size_t>(table.ids[i])] = static_cast<int64_t>(i);
@@ -65,6 +73,7 @@ class NetworkScorer final : public Scorer {
 
   const models::FeatureTransform& transform() const override { return network_->transform(); }
   size_t outputs() const override { return network_->outputs(); }
+  size_t bytes_per_row() const override { return network_->bytes_per_row(); }
 
   Status Score(const models::FeatureBatch& batch, std::vector<float>* scores) override {
     network_->CollectIds(batch, &view_);
@@ -111,6 +120,7 @@ class TreeScorer final : public Scorer {
   }
   const models::FeatureTransform& transform() const override { return trees_->transform(); }
   size_t outputs() const override { return trees_->outputs(); }
+  size_t bytes_per_row() const override { return trees_->bytes_per_row(); }
   Status Score(const models::FeatureBatch& batch, std::vector<float>* scores) override {
     return trees_->Predict(batch, scores);
   }
@@ -128,22 +138,66 @@ class TreeScorer final : public Scorer {
   std::unique_ptr<models::GradientBoosting> trees_;
 };
 
+// Metrics and predictions go by the label; a model's answer must be the label's kind of answer.
+Status CheckOutputs(const models::ModelSpec& spec, size_t outputs) {
+  const models::LabelPlan& label = spec.features().label();
+  size_t wanted = 1;
+  if (TaskOf(spec) == models::Task::kMulticlass) {
+    wanted = static_cast<size_t>(label.classes_size());
+  } else if (label.kind() == models::LabelPlan::VECTOR) {
+    wanted = label.width();
+  }
+  if (outputs == wanted) {
+    return OkStatus();
+  }
+  return FailedPrecondition(fmt::format("the stored model answers with {} numbers per row, its "
+                                        "label '{}' needs {}",
+                                        outputs, label.column(), wanted))
+      .Hint("train the model again");
+}
+
 }  // namespace
 
+Result<std::unique_ptr<Scorer>> Scorer::Make(const models::ModelSpec& spec,
+                                             std::string_view weights) {
+  const models::ModelType* type = models::FindModelType(spec.type());
+  if (type == nullptr) {
+    return FailedPrecondition(fmt::format("it is of the unknown type '{:.40}'", spec.type()));
+  }
+  ASSIGN_OR_RETURN(auto scorer, type->family == models::ModelFamily::kTrees
+                                    ? TreeScorer::Make(spec, weights)
+                                    : NetworkScorer::Make(spec, weights));
+  RETURN_IF_ERROR(CheckOutputs(spec, scorer->outputs()));
+  return scorer;
+}
+
+size_t Scorer::rows_per_batch() const {
+  return std::clamp<size_t>(kBatchBytes / std::max<size_t>(bytes_per_row(), 1), 1,
+                            DatasetScan::kRowsPerBatch);
+}
+
 Result<std::unique_ptr<Scorer>> Scorer::Load(catalog::DataSource& source,
-                                             const catalog::ModelVersion& version) {
-  plan::TrainPlan plan;
-  if (!plan.ParseFromString(version.plan)) {
-    return Internal(fmt::format("the stored plan of model {} cannot be read", version.name));
+                                             const catalog::ModelVersion& version,
+                                             int64_t memory_bytes) {
+  ASSIGN_OR_RETURN(const plan::TrainPlan plan, planner::ReadStoredPlan(version.plan));
+  // The bytes, and what they become.
+  constexpr int64_t kCopies = 3;
+  if (version.weights_bytes > memory_bytes / kCopies) {
+    return ResourceExhausted(
+               fmt::format("model '{}:{}' has weights of {} MiB, and the memory limit "
+                           "is {} MiB",
+                           version.name, version.version, version.weights_bytes >> 20,
+                           memory_bytes >> 20))
+        .SqlState("53200")
+        .Hint("start Sluice with a larger --memory-limit");
   }
   ASSIGN_OR_RETURN(const std::string weights, source.models().LoadWeights(version));
-  const models::ModelType* type = models::FindModelType(plan.model().type());
-  if (type == nullptr) {
-    return Internal(
-        fmt::format("model {} is of the unknown type {}", version.name, plan.model().type()));
+  Result<std::unique_ptr<Scorer>> scorer = Make(plan.model(), weights);
+  if (!scorer.ok()) {
+    return scorer.status().Because(
+        fmt::format("loading model '{}:{}'", version.name, version.version));
   }
-  return type->family == models::ModelFamily::kTrees ? TreeScorer::Make(plan.model(), weights)
-                                                     : NetworkScorer::Make(plan.model(), weights);
+  return scorer;
 }
 
 models::Task TaskOf(const models::ModelSpec& spec) {

@@ -31,12 +31,20 @@ namespace sluice::executor {
 class Scorer {
  public:
   // Loads the weights and checks them against their checksum and the model's shape.
+  // What is stored is not trusted: nothing of it makes this allocate more than a few times its own
+  // size, and a model that would not fit into `memory_bytes` is refused (53200) unread.
   static Result<std::unique_ptr<Scorer>> Load(catalog::DataSource& source,
-                                              const catalog::ModelVersion& version);
+                                              const catalog::ModelVersion& version,
+                                              int64_t memory_bytes);
+  // The same from the parts of a row: neither is trusted.
+  static Result<std::unique_ptr<Scorer>> Make(const models::ModelSpec& spec,
+                                              std::string_view weights);
   virtual ~Scorer() = default;
 
   virtual const models::FeatureTransform& transform() const = 0;
   virtual size_t outputs() const = 0;
+  // How many rows to score at once: as many as a scan likes to read, or fewer where they are wide.
+  size_t rows_per_batch() const;
   // rows x outputs: probabilities of classifiers (one column when binary: that of class 1), numbers
   // in the label's own scale otherwise.
   virtual Status Score(const models::FeatureBatch& batch, std::vector<float>* scores) = 0;
@@ -47,6 +55,9 @@ class Scorer {
     double gain = 0;
   };
   virtual Result<std::vector<Importance>> FeatureImportance() const = 0;
+
+ private:
+  virtual size_t bytes_per_row() const = 0;
 };
 
 // What the label of a model asks of metrics and predictions.

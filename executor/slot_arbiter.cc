@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <unistd.h>
+#include "base/machine.h"
 
 namespace sluice::executor {
 namespace {
@@ -17,7 +17,7 @@ SlotArbiter::Options WithMachine(SlotArbiter::Options options) {
     options.slots = std::max(1U, std::thread::hardware_concurrency());
   }
   if (options.memory_bytes <= 0) {
-    options.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+    options.memory_bytes = MachineMemory();
   }
   return options;
 }
@@ -41,8 +41,7 @@ Result<int64_t> SlotArbiter::Enter(const Request& request, OnGrant on_grant) {
                                        request.min, request.cpu, options_.slots))
         .Hint("lower engine.min_workers or engine.cpu, or start the gateway with more --slots");
   }
-  const int64_t memory = request.memory_bytes * (request.min + request.servers);
-  if (memory > options_.memory_bytes) {
+  if (request.memory_bytes > options_.memory_bytes / (request.min + request.servers)) {
     return InvalidArgument(
                fmt::format("{} workers and {} parameter servers of {} are more than the {} "
                            "that this gateway has",

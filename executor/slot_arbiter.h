@@ -51,6 +51,8 @@ class SlotArbiter {
   // Answers the bytes that the worker may use: more than was asked for after others ran out of it;
   // 0: no limit. WorkerEnded takes them back.
   int64_t WorkerStarted(int64_t job);
+  // Of all its processes, and of a training inside the gateway.
+  int64_t memory_bytes() const { return options_.memory_bytes; }
   void WorkerEnded(int64_t job, int64_t memory_bytes, bool out_of_memory);
   void Report(int64_t job, uint32_t workers, double rows_per_second, double rows_left);
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "models/categorizer_internal.h"
@@ -186,6 +187,12 @@ uint32_t CellCategorizer::OfBucket(double value) const {
 
 uint32_t CellCategorizer::OfTime(int64_t micros) const {
   using std::chrono::floor;
+  // PostgreSQL's infinities, and what lies so near to them that its day would not be a number.
+  constexpr int64_t kDay = 86'400'000'000;
+  if (micros < std::numeric_limits<int64_t>::min() + kDay ||
+      micros > std::numeric_limits<int64_t>::max() - kDay) {
+    return oov_id_;
+  }
   const std::chrono::sys_time<std::chrono::microseconds> time{std::chrono::microseconds(micros)};
   const auto day = floor<std::chrono::days>(time);
   const auto minutes = static_cast<uint32_t>(floor<std::chrono::minutes>(time - day).count());

@@ -33,6 +33,10 @@ class XgboostModel final : public GradientBoosting {
 
   const FeatureTransform& transform() const override { return *transform_; }
   size_t outputs() const override { return parameters_.outputs; }
+  size_t bytes_per_row() const override {
+    return (transform_->dense_width() + layout_.columns() + 2 * parameters_.raw_outputs) *
+           sizeof(float);
+  }
 
   Status Train(const BatchSource& train, const BatchSource& validation,
                const std::function<void(const Round&)>& progress, std::stop_token stop) override;
@@ -54,6 +58,7 @@ class XgboostModel final : public GradientBoosting {
   Status LoadRaw(std::string_view bytes);
   Status PredictInPlace(const FeatureBatch& batch, const float** scores);
   Status PredictLinear(const FeatureBatch& batch, const float** scores);
+  Status CheckShape(const bst_ulong* shape, bst_ulong dimensions, size_t rows) const;
   Status TakeScores(const float* scores, size_t rows, std::vector<float>* predictions) const;
   // `type` is one of libxgboost's importance types; one entry per feature of the plan.
   Result<std::map<std::string, double>> Scores(const char* type) const;
@@ -104,6 +109,9 @@ Status XgboostModel::Train(const BatchSource& train, const BatchSource& validati
   RETURN_IF_ERROR(RunRounds(matrices, progress, stop));
   // Without the matrices' caches, which the booster would keep as long as it lives.
   ASSIGN_OR_RETURN(const std::string bytes, SaveRaw());
+  // Numbers that overflowed would be found at the first prediction otherwise.
+  RETURN_IF_ERROR(CheckBooster(bytes, parameters_, layout_.columns())
+                      .Because("XGBoost made a model that it could not predict from"));
   return LoadRaw(bytes);
 }
 
@@ -217,8 +225,7 @@ Status XgboostModel::LoadRaw(std::string_view bytes) {
   return OkStatus();
 }
 
-// The stored form: "SLXG", the checksum of the rest, libxgboost's UBJSON. libxgboost reads past the
-// end of bytes that were cut, so it is given none that are not whole.
+// The stored form: "SLXG", the checksum of the rest, libxgboost's UBJSON.
 constexpr std::string_view kMagic = "SLXG";
 constexpr size_t kHeader = kMagic.size() + sizeof(uint64_t);
 
@@ -240,6 +247,7 @@ Status XgboostModel::Load(std::string_view bytes) {
     return InvalidArgument("the stored model is damaged: it is not as XGBoost saved it")
         .Hint("train the model again, or roll back to an older version");
   }
+  RETURN_IF_ERROR(CheckBooster(bytes.substr(kHeader), parameters_, layout_.columns()));
   return LoadRaw(bytes.substr(kHeader));
 }
 
@@ -251,17 +259,16 @@ Status XgboostModel::PredictInPlace(const FeatureBatch& batch, const float** sco
   RETURN_IF_ERROR(rows_.Fill(batch));
   bst_ulong const* shape = nullptr;
   bst_ulong dimensions = 0;
-  if (layout_.sparse()) {
-    return CheckXgboost(
-        XGBoosterPredictFromCSR(booster_.get(), rows_.RowEnds().c_str(), rows_.Columns().c_str(),
-                                rows_.Values().c_str(), layout_.columns(), kPredictSettings,
-                                nullptr, &shape, &dimensions, scores),
-        "predicting");
-  }
-  return CheckXgboost(
-      XGBoosterPredictFromDense(booster_.get(), rows_.Dense().c_str(), kPredictSettings, nullptr,
-                                &shape, &dimensions, scores),
-      "predicting");
+  const int code =
+      layout_.sparse()
+          ? XGBoosterPredictFromCSR(booster_.get(), rows_.RowEnds().c_str(),
+                                    rows_.Columns().c_str(), rows_.Values().c_str(),
+                                    layout_.columns(), kPredictSettings, nullptr, &shape,
+                                    &dimensions, scores)
+          : XGBoosterPredictFromDense(booster_.get(), rows_.Dense().c_str(), kPredictSettings,
+                                      nullptr, &shape, &dimensions, scores);
+  RETURN_IF_ERROR(CheckXgboost(code, "predicting"));
+  return CheckShape(shape, dimensions, batch.rows);
 }
 
 // A linear booster reads matrices only.
@@ -279,9 +286,10 @@ Status XgboostModel::PredictLinear(const FeatureBatch& batch, const float** scor
   linear_rows_.reset(handle);
   bst_ulong const* shape = nullptr;
   bst_ulong dimensions = 0;
-  return CheckXgboost(XGBoosterPredictFromDMatrix(booster_.get(), handle, kPredictSettings, &shape,
-                                                  &dimensions, scores),
-                      "predicting");
+  RETURN_IF_ERROR(CheckXgboost(XGBoosterPredictFromDMatrix(booster_.get(), handle, kPredictSettings,
+                                                           &shape, &dimensions, scores),
+                               "predicting"));
+  return CheckShape(shape, dimensions, batch.rows);
 }
 
 Status XgboostModel::Predict(const FeatureBatch& batch, std::vector<float>* predictions) {
@@ -299,6 +307,17 @@ Status XgboostModel::Predict(const FeatureBatch& batch, std::vector<float>* pred
     RETURN_IF_ERROR(PredictInPlace(batch, &scores));
   }
   return TakeScores(scores, batch.rows, predictions);
+}
+
+// libxgboost's answer has the shape that is read from it.
+Status XgboostModel::CheckShape(const bst_ulong* shape, bst_ulong dimensions, size_t rows) const {
+  size_t count = 1;
+  for (bst_ulong i = 0; i < dimensions; ++i) {
+    count *= shape[i];
+  }
+  return count == rows * parameters_.raw_outputs
+             ? OkStatus()
+             : Internal(fmt::format("XGBoost predicts {} numbers for {} rows", count, rows));
 }
 
 Status XgboostModel::TakeScores(const float* scores, size_t rows,
@@ -340,7 +359,7 @@ Result<std::map<std::string, double>> XgboostModel::Scores(const char* type) con
     }
     for (size_t k = 0; k < per_column; ++k) {
       const auto score = static_cast<double>(scores[i * per_column + k]);
-      sums[layout_.features()[column]] += std::fabs(score);
+      sums[layout_.feature(column)] += std::fabs(score);
     }
   }
   return sums;

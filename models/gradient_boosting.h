@@ -38,6 +38,8 @@ class GradientBoosting {
   virtual ~GradientBoosting() = default;
   virtual const FeatureTransform& transform() const = 0;  // Target::kTrees
   virtual size_t outputs() const = 0;
+  // Of scratch that predicting one row takes, the row itself included.
+  virtual size_t bytes_per_row() const = 0;
 
   // Trains all rounds; `validation` may be empty (no next). Calls `progress` after every round.
   virtual Status Train(const BatchSource& train, const BatchSource& validation,

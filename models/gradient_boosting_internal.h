@@ -57,6 +57,10 @@ struct BoostingParameters {
 };
 Result<BoostingParameters> ParametersOf(const ModelSpec& spec);
 
+// Whether libxgboost can load these bytes, its own UBJSON, and predict `columns` columns from them
+// without harm: they may have been damaged, or made by somebody. Time and memory follow their size.
+Status CheckBooster(std::string_view bytes, const BoostingParameters& parameters, size_t columns);
+
 // Memory as libxgboost wants to be told of it: JSON like numpy's __array_interface__. columns == 0:
 // one dimension. `type` is "<f4", "<u4" or "<u8".
 std::string ArrayInterface(const void* data, size_t rows, size_t columns, std::string_view type);
@@ -72,10 +76,10 @@ class ColumnLayout {
  public:
   static Result<ColumnLayout> Make(const ModelSpec& spec, const FeatureTransform& transform,
                                    bool linear);
-  size_t columns() const { return features_.size(); }
+  size_t columns() const { return owners_.size(); }
   bool sparse() const { return sparse_; }
-  // The feature's name of every column.
-  const std::vector<std::string>& features() const { return features_; }
+  // Of the feature that a column belongs to.
+  const std::string& feature(size_t column) const { return names_[owners_[column]]; }
 
   struct Slot {
     size_t column = 0;
@@ -89,7 +93,8 @@ class ColumnLayout {
   size_t dense_width_ = 0;
   bool sparse_ = false;
   std::vector<Slot> slots_;
-  std::vector<std::string> features_;
+  std::vector<std::string> names_;  // of the features
+  std::vector<uint32_t> owners_;    // of every column: its feature
 };
 
 // Rows in a form that libxgboost reads in place: dense with NaN for missing, or compressed rows.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "base/value.h"
@@ -11,6 +12,9 @@
 
 namespace sluice::models {
 namespace {
+
+// OpenMP ends the process when it cannot start as many.
+constexpr int kMostThreads = 256;
 
 std::string Lower(std::string_view text) {
   std::string lower(text);
@@ -164,7 +168,12 @@ class ParameterReader {
   }
   int Whole(std::initializer_list<const char*> names, int otherwise) const {
     const Attribute* attribute = Find(names);
-    return attribute == nullptr ? otherwise : static_cast<int>(NumberOf(*attribute));
+    if (attribute == nullptr) {
+      return otherwise;
+    }
+    constexpr double kMost = std::numeric_limits<int>::max();
+    const double number = NumberOf(*attribute);
+    return std::isnan(number) ? otherwise : static_cast<int>(std::clamp(number, -kMost, kMost));
   }
   void Set(std::string name, std::string value) const {
     out_->settings.emplace_back(std::move(name), std::move(value));
@@ -266,7 +275,7 @@ Result<BoostingParameters> ParametersOf(const ModelSpec& spec) {
   parameters.rounds =
       reader.Whole({"train.num_boost_round", "num_boost_round", "n_estimators"}, kDefaultRounds);
   parameters.early_stopping_rounds = reader.Whole({"train.early_stopping_rounds"}, 0);
-  parameters.threads = reader.Whole({"nthread", "n_jobs"}, 0);
+  parameters.threads = std::min(reader.Whole({"nthread", "n_jobs"}, 0), kMostThreads);
   parameters.max_bin = reader.Whole({"max_bin"}, 256);
   if (const Attribute* missing = reader.Find({"missing"})) {
     parameters.has_missing = std::isfinite(NumberOf(*missing));
@@ -281,7 +290,7 @@ Result<BoostingParameters> ParametersOf(const ModelSpec& spec) {
   reader.Set("objective", parameters.objective);
   const Attribute* seed = reader.Find({"seed", "random_state"});
   // libxgboost keeps its seed in 31 bits.
-  const uint64_t chosen = seed == nullptr ? spec.seed() : static_cast<uint64_t>(NumberOf(*seed));
+  const uint64_t chosen = seed == nullptr ? spec.seed() : static_cast<uint64_t>(seed->integer());
   reader.Set("seed", std::to_string(chosen & 0x7fffffffu));
   reader.Set("verbosity", "0");
   if (parameters.threads > 0) {

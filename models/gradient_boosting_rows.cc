@@ -32,29 +32,31 @@ Result<ColumnLayout> ColumnLayout::Make(const ModelSpec& spec, const FeatureTran
   };
   ColumnLayout layout;
   layout.dense_width_ = transform.dense_width();
-  layout.features_.resize(layout.dense_width_);
+  for (const Feature& one : plan.features()) {
+    layout.names_.push_back(one.name());
+  }
+  layout.owners_.resize(layout.dense_width_);
   for (const DenseColumn& column : transform.dense_columns()) {
-    for (size_t i = 0; i < column.width; ++i) {
-      layout.features_[column.offset + i] = feature(column.feature).name();
-    }
+    std::fill_n(layout.owners_.begin() + static_cast<std::ptrdiff_t>(column.offset), column.width,
+                static_cast<uint32_t>(column.feature));
   }
   for (const SlotColumn& column : transform.slots()) {
     Slot slot;
-    slot.column = layout.features_.size();
+    slot.column = layout.owners_.size();
     slot.buckets = column.buckets;
     slot.feature = feature(column.feature).name();
     slot.expanded = linear || feature(column.feature).format().kind() != TensorFormat::NONE;
     const size_t width = slot.expanded ? column.buckets : 1;
-    if (layout.features_.size() + width > kMostColumns) {
+    if (layout.owners_.size() + width > kMostColumns) {
       return InvalidArgument(fmt::format("{} would need {} columns for '{}', the limit is {}",
                                          spec.type(), width, slot.feature, kMostColumns))
           .Hint("use fewer buckets: CATEGORY_HASH(column, 1000)");
     }
     layout.sparse_ = layout.sparse_ || slot.expanded;
-    layout.features_.insert(layout.features_.end(), width, slot.feature);
+    layout.owners_.insert(layout.owners_.end(), width, static_cast<uint32_t>(column.feature));
     layout.slots_.push_back(std::move(slot));
   }
-  if (layout.features_.empty()) {
+  if (layout.owners_.empty()) {
     return InvalidArgument(fmt::format("{} needs a feature", spec.type()))
         .Hint("select a column beside the label");
   }

@@ -71,6 +71,8 @@ class Network {
   virtual const std::vector<EmbeddingTable>& tables() const = 0;
   virtual size_t outputs() const = 0;  // 1 for binary and regression, classes otherwise
   virtual int64_t parameter_count() const = 0;
+  // Of scratch that one row of a batch takes, the batch itself included.
+  virtual size_t bytes_per_row() const = 0;
 
   // Fills view->tables[t].ids and positions with what `batch` needs.
   virtual void CollectIds(const FeatureBatch& batch, ParameterView* view) = 0;

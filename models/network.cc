@@ -10,6 +10,9 @@
 namespace sluice::models {
 namespace {
 
+// Of all tables together: 256 MiB. Beyond, the ids of a batch are hashed.
+constexpr int64_t kMostStampsTogether = 1 << 25;
+
 class NetworkOfParts final : public Network {
  public:
   NetworkOfParts(std::unique_ptr<FeatureTransform> transform, NetworkShape shape, Loss loss,
@@ -18,8 +21,9 @@ class NetworkOfParts final : public Network {
         shape_(std::move(shape)),
         loss_(std::move(loss)),
         seed_(seed) {
+    int64_t stamps = kMostStampsTogether;
     for (const EmbeddingTable& table : shape_.tables) {
-      numbering_.emplace_back(table.rows);
+      stamps -= numbering_.emplace_back(table.rows, stamps).stamps();
     }
     const size_t wide_tensors =
         shape_.wide ? (shape_.wide_dense.width > 0 ? size_t{2} : size_t{1}) : 0;
@@ -34,6 +38,7 @@ class NetworkOfParts final : public Network {
   const std::vector<EmbeddingTable>& tables() const override { return shape_.tables; }
   size_t outputs() const override { return loss_.outputs(); }
   int64_t parameter_count() const override;
+  size_t bytes_per_row() const override;
 
   void CollectIds(const FeatureBatch& batch, ParameterView* view) override;
   LossSum Step(const FeatureBatch& batch, const ParameterView& view, uint64_t step,
@@ -68,14 +73,28 @@ class NetworkOfParts final : public Network {
 };
 
 int64_t NetworkOfParts::parameter_count() const {
-  int64_t count = 0;
+  // In doubles: a plan from elsewhere may name more than an integer holds.
+  double count = 0;
   for (const DenseTensor& tensor : shape_.dense) {
-    count += static_cast<int64_t>(tensor.size());
+    count += static_cast<double>(tensor.size());
   }
   for (const EmbeddingTable& table : shape_.tables) {
-    count += table.rows * table.dimension;
+    count += static_cast<double>(table.rows) * table.dimension;
   }
-  return count;
+  constexpr double kMost = 0x1p62;
+  return static_cast<int64_t>(std::min(count, kMost));
+}
+
+size_t NetworkOfParts::bytes_per_row() const {
+  size_t floats = transform_->dense_width() + shape_.wide_dense.width + shape_.input_width() +
+                  4 * loss_.outputs();
+  for (const size_t width : shape_.hidden_units) {
+    floats += 4 * width;  // values and gradient, with dropout as many again
+  }
+  for (size_t t = 0; t < shape_.tables.size(); ++t) {  // each id may be another row
+    floats += shape_.uses[t].slots.size() * (shape_.tables[t].dimension + 4);
+  }
+  return floats * sizeof(float);
 }
 
 void NetworkOfParts::CollectIds(const FeatureBatch& batch, ParameterView* view) {

@@ -72,7 +72,9 @@ Result<NetworkShape> ShapeOf(const ModelSpec& spec, const FeatureTransform& tran
 // Gives each distinct id of a batch a number, in order of first occurrence.
 class IdNumbering {
  public:
-  explicit IdNumbering(int64_t rows);
+  // `stamps`: the most that it may take, which are 8 bytes each.
+  IdNumbering(int64_t rows, int64_t stamps);
+  int64_t stamps() const { return by_stamp_ ? rows_ : 0; }
   // Forgets all ids; room for as many as may come before the next Start.
   void Start(size_t occurrences);
   // Appends to `ids` what has not been seen since Start.
@@ -93,9 +95,10 @@ class IdNumbering {
     int64_t id = 0;
     Stamp stamp;
   };
-  bool by_stamp_ = false;
+  int64_t rows_;
+  bool by_stamp_;
   uint32_t round_ = 0;
-  std::vector<Stamp> stamps_;   // one per row
+  std::vector<Stamp> stamps_;   // one per row, from the first batch on
   std::vector<Entry> entries_;  // open addressing, a power of two
 };
 

@@ -14,11 +14,8 @@ constexpr int64_t kMostStamps = 1 << 20;
 
 }  // namespace
 
-IdNumbering::IdNumbering(int64_t rows) : by_stamp_(rows <= kMostStamps) {
-  if (by_stamp_) {
-    stamps_.resize(static_cast<size_t>(rows));
-  }
-}
+IdNumbering::IdNumbering(int64_t rows, int64_t stamps)
+    : rows_(rows), by_stamp_(rows <= std::min(stamps, kMostStamps)) {}
 
 void IdNumbering::Start(size_t occurrences) {
   if (round_ == std::numeric_limits<uint32_t>::max()) {
@@ -27,9 +24,13 @@ void IdNumbering::Start(size_t occurrences) {
     round_ = 0;
   }
   ++round_;
+  if (by_stamp_) {
+    stamps_.resize(static_cast<size_t>(rows_));
+    return;
+  }
   // At most half full, so that probes stay short.
   const size_t wanted = std::bit_ceil(std::max<size_t>(2 * occurrences, 16));
-  if (!by_stamp_ && entries_.size() < wanted) {
+  if (entries_.size() < wanted) {
     entries_.assign(wanted, Entry{});
   }
 }

@@ -67,9 +67,13 @@ Status Damaged(std::string_view what) {
       .Hint("train the model again, or roll back to an older version");
 }
 
+// What a count of records may be at most: even an empty one has its own counts.
+constexpr size_t kLeastTensor = sizeof(uint64_t);
+constexpr size_t kLeastTable = 2 * sizeof(uint64_t);
+
 bool ReadTensors(Reader* reader, NetworkWeights* weights) {
   uint64_t tensors = 0;
-  if (!reader->Value(&tensors) || tensors > reader->remaining()) {
+  if (!reader->Value(&tensors) || tensors > reader->remaining() / kLeastTensor) {
     return false;
   }
   weights->dense.resize(tensors);
@@ -84,7 +88,7 @@ bool ReadTensors(Reader* reader, NetworkWeights* weights) {
 
 bool ReadTables(Reader* reader, NetworkWeights* weights) {
   uint64_t tables = 0;
-  if (!reader->Value(&tables) || tables > reader->remaining()) {
+  if (!reader->Value(&tables) || tables > reader->remaining() / kLeastTable) {
     return false;
   }
   weights->tables.resize(tables);

@@ -7,6 +7,7 @@
 
 #include "parser/expression.h"
 #include "parser/keywords.h"
+#include "parser/parser.h"
 
 namespace sluice::parser {
 namespace {
@@ -222,11 +223,45 @@ Result<AttributeValue> Fold(const Expression& expression) {
   return Internal("an attribute's value is of a kind that its parser never makes");
 }
 
+Result<AttributeValue> ReadValue(Cursor& cursor, int depth);
+
+// Element by element, so that no tree of the whole list is made.
+Result<AttributeValue> ReadList(Cursor& cursor, int depth) {
+  const Token open = cursor.Take();
+  if (depth == kMaxDepth) {
+    return SyntaxError(fmt::format("nested more than {} levels deep", kMaxDepth))
+        .SqlState("54001")
+        .At(open.span);
+  }
+  AttributeValue::List list;
+  if (!cursor.AtSymbol("]")) {
+    do {
+      RETURN_IF_ERROR(cursor.CountElement());
+      ASSIGN_OR_RETURN(AttributeValue element, ReadValue(cursor, depth + 1));
+      list.push_back(std::move(element));
+    } while (cursor.TrySymbol(","));
+  }
+  if (!cursor.TrySymbol("]")) {
+    return cursor.Unexpected("',' or ']'");
+  }
+  AttributeValue value;
+  value.value = std::move(list);
+  value.span = cursor.SpanFrom(open.span.begin);
+  return value;
+}
+
+Result<AttributeValue> ReadValue(Cursor& cursor, int depth) {
+  if (cursor.AtSymbol("[")) {
+    return ReadList(cursor, depth);
+  }
+  ASSIGN_OR_RETURN(const Expression expression, ParseExpression(cursor, Dialect::kValue));
+  return Fold(expression);
+}
+
 }  // namespace
 
 Result<AttributeValue> ParseValue(Cursor& cursor) {
-  ASSIGN_OR_RETURN(const Expression expression, ParseExpression(cursor, Dialect::kValue));
-  return Fold(expression);
+  return ReadValue(cursor, 0);
 }
 
 }  // namespace sluice::parser

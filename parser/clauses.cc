@@ -181,7 +181,7 @@ Status ParseClause(Cursor& cursor, Clause clause, int64_t begin, const ClauseRul
 }
 
 Result<Name> ParseAttributeName(Cursor& cursor) {
-  const Token& token = cursor.Peek();
+  const Token token = cursor.Peek();
   // A keyword before '=' is an attribute: WITH group = 1.
   if (token.kind == Token::Kind::kWord && cursor.Peek(1).IsSymbol("=")) {
     cursor.Take();
@@ -230,7 +230,7 @@ Result<std::vector<Expression>> ParseColumns(Cursor& cursor) {
 }
 
 Result<Name> ParseLabel(Cursor& cursor) {
-  const Token& token = cursor.Peek();
+  const Token token = cursor.Peek();
   if (token.kind != Token::Kind::kString) {
     return cursor.TakeName("the label's column");
   }

@@ -13,6 +13,8 @@ namespace {
 
 // Longest piece of the user's text inside a message.
 constexpr size_t kLongestExcerpt = 30;
+// Sixty times as large as its shortest text, an element is; so many take a megabyte.
+constexpr size_t kMaxElements = 1 << 14;
 
 std::string Describe(const Token& token) {
   if (token.kind == Token::Kind::kEnd) {
@@ -38,16 +40,41 @@ bool Adjacent(const Token& left, const Token& right) {
 
 }  // namespace
 
-const Token& Cursor::Peek(size_t ahead) const {
-  return tokens_[std::min(next_ + ahead, tokens_.size() - 1)];
+Cursor::Cursor(std::string_view script, const Span& clauses)
+    : lexer_(script.substr(0, static_cast<size_t>(clauses.end))), end_(clauses.end) {
+  lexer_.Seek(static_cast<size_t>(clauses.begin));
+  ahead_ = {Read(), Read()};
 }
 
-const Token& Cursor::Take() {
-  const Token& token = Peek();
-  if (next_ + 1 < tokens_.size()) {
-    ++next_;
+// Read again rather than kept: a token is many times as large as its text.
+Token Cursor::Read() {
+  const Result<Token> token = lexer_.NextClause(state_.narrow());
+  if (!token.ok() || token->kind == Token::Kind::kEnd) {  // it was read once without an error
+    return {Token::Kind::kEnd, {}, {end_, end_}};
+  }
+  state_.See(*token);
+  return *token;
+}
+
+Token Cursor::Take() {
+  const Token token = ahead_[0];
+  if (token.kind != Token::Kind::kEnd) {
+    taken_ = token;
+    ahead_[0] = ahead_[1];
+    ahead_[1] = Read();
   }
   return token;
+}
+
+Status Cursor::CountElement() {
+  if (++elements_ > kMaxElements) {
+    return SyntaxError(
+               fmt::format("the lists of this statement have more than {} elements", kMaxElements))
+        .SqlState("54000")
+        .At(Peek().span)
+        .Hint("what is data belongs into a table");
+  }
+  return OkStatus();
 }
 
 bool Cursor::TryWord(std::string_view upper_case) {
@@ -79,11 +106,11 @@ Status Cursor::ExpectEnd() const {
 }
 
 Span Cursor::SpanFrom(int64_t begin) const {
-  return {begin, next_ == 0 ? begin : tokens_[next_ - 1].span.end};
+  return {begin, taken_ ? taken_->span.end : begin};
 }
 
 Status Cursor::Unexpected(std::string_view what, const std::vector<std::string>& keywords) const {
-  const Token& found = Peek();
+  const Token found = Peek();
   Status status =
       SyntaxError(fmt::format("expected {}, found {}", what, Describe(found))).At(found.span);
   if (found.kind == Token::Kind::kWord) {
@@ -99,7 +126,7 @@ Result<Name> Cursor::TakeName(std::string_view what) {
   Name name;
   const int64_t begin = Peek().span.begin;
   while (true) {
-    const Token& token = Peek();
+    const Token token = Peek();
     if (token.kind == Token::Kind::kQuoted) {
       name.quoted = true;
       name.parts.push_back(Unquote(token.text));
@@ -144,8 +171,7 @@ Result<ModelName> Cursor::TakeModelName(std::string_view what) {
     ASSIGN_OR_RETURN(model.version, TakeInteger("the version's number"));
     model.span = SpanFrom(name.span.begin);
   } else if (const size_t colon = model.name.rfind(':');
-             name.quoted && colon != std::string::npos &&
-             tokens_[next_ - 1].kind == Token::Kind::kWord) {
+             name.quoted && colon != std::string::npos && taken_->kind == Token::Kind::kWord) {
     // "my schema".model:3, where only the schema is quoted
     ASSIGN_OR_RETURN(const ModelName unquoted, ToModelName({model.name, {model.name}, false, {}}));
     model.name = unquoted.name;
@@ -164,7 +190,7 @@ Result<std::vector<Name>> Cursor::TakeNames(std::string_view what) {
 }
 
 Result<int64_t> Cursor::TakeInteger(std::string_view what) {
-  const Token& token = Peek();
+  const Token token = Peek();
   int64_t value = 0;
   const char* end = token.text.data() + token.text.size();
   if (token.kind != Token::Kind::kNumber) {
@@ -179,7 +205,7 @@ Result<int64_t> Cursor::TakeInteger(std::string_view what) {
 }
 
 Result<std::string> Cursor::TakeString(std::string_view what) {
-  const Token& token = Peek();
+  const Token token = Peek();
   const bool string = token.kind == Token::Kind::kString ||
                       (token.kind == Token::Kind::kQuoted && token.text.front() == '"');
   if (!string) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 
 #include "base/status.h"
 #include "parser/ast.h"
+#include "parser/lexer.h"
 #include "parser/token.h"
 
 namespace sluice::parser {
@@ -15,11 +17,12 @@ namespace sluice::parser {
 // becomes an error by Unexpected: what was found, what was expected, the nearest keyword.
 class Cursor {
  public:
-  // `tokens` ends with kEnd and outlives the cursor.
-  explicit Cursor(const std::vector<Token>& tokens) : tokens_(tokens) {}
+  // `clauses` is where in the script a StatementReader found them; the script outlives the cursor.
+  Cursor(std::string_view script, const Span& clauses);
 
-  const Token& Peek(size_t ahead = 0) const;
-  const Token& Take();
+  // The next token, or (1) the one behind it; kEnd at the end and ever after.
+  const Token& Peek(size_t ahead = 0) const { return ahead_[ahead]; }
+  Token Take();
   bool AtEnd() const { return Peek().kind == Token::Kind::kEnd; }
   bool AtWord(std::string_view upper_case) const { return Peek().IsWord(upper_case); }
   bool AtSymbol(std::string_view symbol) const { return Peek().IsSymbol(symbol); }
@@ -42,9 +45,18 @@ class Cursor {
   Result<int64_t> TakeInteger(std::string_view what);
   Result<std::string> TakeString(std::string_view what);
 
+  // To be called for every element of a list: a statement may have so many, all lists together.
+  Status CountElement();
+
  private:
-  const std::vector<Token>& tokens_;
-  size_t next_ = 0;
+  Token Read();
+
+  Lexer lexer_;
+  ClauseState state_;
+  int64_t end_;
+  std::array<Token, 2> ahead_;
+  std::optional<Token> taken_;  // the last one
+  size_t elements_ = 0;
 };
 
 }  // namespace sluice::parser

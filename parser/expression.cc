@@ -58,7 +58,7 @@ Status ExpressionParser::Enter() {
 }
 
 bool ExpressionParser::AtOperator(Level level) const {
-  const Token& token = cursor_.Peek();
+  const Token token = cursor_.Peek();
   if (token.kind == Token::Kind::kWord) {
     return (level == kOr && token.IsWord("OR")) || (level == kAnd && token.IsWord("AND"));
   }
@@ -110,7 +110,7 @@ Result<Expression> ExpressionParser::ParseUnary(Level level) {
     return level == kNot ? ParseLevel(kComparison) : ParsePrimary();
   }
   RETURN_IF_ERROR(Enter());
-  const Token& op = cursor_.Take();
+  const Token op = cursor_.Take();
   ASSIGN_OR_RETURN(Expression operand, ParseUnary(level));
   --depth_;
   Expression unary;
@@ -125,6 +125,9 @@ Status ExpressionParser::ParseArguments(std::string_view close, std::vector<Expr
   RETURN_IF_ERROR(Enter());
   if (!cursor_.AtSymbol(close)) {
     do {
+      if (dialect_ == Dialect::kValue) {
+        RETURN_IF_ERROR(cursor_.CountElement());
+      }
       ASSIGN_OR_RETURN(Expression argument, Parse());
       args.push_back(std::move(argument));
     } while (cursor_.TrySymbol(","));
@@ -137,7 +140,7 @@ Status ExpressionParser::ParseArguments(std::string_view close, std::vector<Expr
 }
 
 Result<Expression> ExpressionParser::ParseName() {
-  const Token& token = cursor_.Peek();
+  const Token token = cursor_.Peek();
   Expression name;
   name.kind = Kind::kName;
   name.span = token.span;
@@ -162,7 +165,7 @@ Result<Expression> ExpressionParser::ParseName() {
 }
 
 Result<Expression> ExpressionParser::ParsePrimary() {
-  const Token& token = cursor_.Peek();
+  const Token token = cursor_.Peek();
   const int64_t begin = token.span.begin;
   Expression expression;
   const bool string_quotes = token.kind == Token::Kind::kQuoted && token.text.front() == '"' &&
@@ -196,7 +199,7 @@ Result<Expression> ExpressionParser::ParsePrimary() {
 }
 
 Result<Expression> ExpressionParser::ParseColumnItem() {
-  const Token& token = cursor_.Peek();
+  const Token token = cursor_.Peek();
   if (token.IsSymbol("*")) {
     Expression star;
     star.kind = Kind::kStar;

@@ -62,6 +62,24 @@ bool OpensBracketName(const Token& previous) {
 
 }  // namespace
 
+void ClauseState::See(const Token& token) {
+  if (token.IsWord("MAXIMIZE") || token.IsWord("MINIMIZE")) {
+    optimize_ = true;
+    narrow_ = true;
+  } else if (optimize_ && depth_ == 0) {
+    if (token.IsWord("WITH") || token.IsWord("USING") || token.IsWord("INTO")) {
+      narrow_ = false;
+    } else if (token.IsWord("CONSTRAINT")) {
+      narrow_ = true;
+    }
+  }
+  if (token.IsSymbol("(") || token.IsSymbol("[")) {
+    ++depth_;
+  } else if (token.IsSymbol(")") || token.IsSymbol("]")) {
+    depth_ = std::max(0, depth_ - 1);
+  }
+}
+
 bool IsNameStart(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || IsHigh(c);
 }

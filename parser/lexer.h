@@ -64,6 +64,20 @@ class Lexer {
   int unnested_comments_ = 0;
 };
 
+// How the next token of a clause is to be read, by the tokens before it: in the expressions of
+// MAXIMIZE and MINIMIZE a-b needs no blanks.
+class ClauseState {
+ public:
+  bool narrow() const { return narrow_; }
+  int depth() const { return depth_; }  // of open brackets
+  void See(const Token& token);
+
+ private:
+  bool optimize_ = false;
+  bool narrow_ = false;
+  int depth_ = 0;
+};
+
 // True for what may begin, or go on with, a name in a clause.
 bool IsNameStart(char c);
 bool IsNameCharacter(char c);

@@ -99,7 +99,7 @@ Result<ExtendedStatement> ParseSet(Cursor& cursor) {
 }
 
 Result<ExtendedStatement> ParseByFirstWord(Cursor& cursor) {
-  const Token& first = cursor.Take();
+  const Token first = cursor.Take();
   if (first.IsWord("SHOW")) {
     return ParseShow(cursor);
   }
@@ -123,8 +123,8 @@ Result<ExtendedStatement> ParseByFirstWord(Cursor& cursor) {
 
 }  // namespace
 
-Result<ExtendedStatement> ParseCommandPiece(const Piece& piece) {
-  Cursor cursor(piece.tokens);
+Result<ExtendedStatement> ParseCommandPiece(std::string_view script, const Piece& piece) {
+  Cursor cursor(script, piece.clauses);
   ASSIGN_OR_RETURN(ExtendedStatement statement, ParseByFirstWord(cursor));
   RETURN_IF_ERROR(cursor.ExpectEnd());
   return statement;

@@ -63,7 +63,7 @@ Status ParseTransform(Cursor& cursor, int64_t begin, TrainStatement& statement) 
 }  // namespace
 
 Result<ExtendedStatement> ParseCreateModelPiece(std::string_view script, const Piece& piece) {
-  Cursor cursor(piece.tokens);
+  Cursor cursor(script, piece.clauses);
   TrainStatement statement;
   statement.create_form = true;
   RETURN_IF_ERROR(cursor.ExpectWord("CREATE"));

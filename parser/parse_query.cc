@@ -144,7 +144,7 @@ Select MakeSelect(std::string_view script, Span span) {
 }
 
 Result<ExtendedStatement> ParseQueryPiece(std::string_view script, const Piece& piece) {
-  Cursor cursor(piece.tokens);
+  Cursor cursor(script, piece.clauses);
   Select select = MakeSelect(script, piece.query);
   if (!cursor.TryWord("TO") || cursor.AtWord("TRAIN")) {
     return ParseTrain(cursor, std::move(select));

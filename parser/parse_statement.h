@@ -10,7 +10,7 @@ namespace sluice::parser {
 
 // Each reads one piece of `script` whose kind it names.
 Result<ExtendedStatement> ParseQueryPiece(std::string_view script, const Piece& piece);
-Result<ExtendedStatement> ParseCommandPiece(const Piece& piece);
+Result<ExtendedStatement> ParseCommandPiece(std::string_view script, const Piece& piece);
 Result<ExtendedStatement> ParseCreateModelPiece(std::string_view script, const Piece& piece);
 
 Select MakeSelect(std::string_view script, Span span);

@@ -81,7 +81,7 @@ Result<ExtendedStatement> ParseExtended(std::string_view script, const Piece& pi
     case Piece::Kind::kQuery:
       return ParseQueryPiece(script, piece);
     case Piece::Kind::kCommand:
-      return ParseCommandPiece(piece);
+      return ParseCommandPiece(script, piece);
     default:
       return ParseCreateModelPiece(script, piece);
   }

@@ -1,5 +1,7 @@
 #include "parser/splitter.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -11,6 +13,9 @@
 
 namespace sluice::parser {
 namespace {
+
+// All statements of a script are read before the first one runs; each takes some hundred bytes.
+constexpr size_t kMaxStatements = 1 << 18;
 
 size_t Offset(int64_t offset) {
   return static_cast<size_t>(offset);
@@ -110,6 +115,14 @@ SplitScript Split(std::string_view script) {
     }
     if (!piece.value()) {
       break;
+    }
+    if (pieces.size() == kMaxStatements) {
+      split.error =
+          SyntaxError(fmt::format("the script has more than {} statements", kMaxStatements))
+              .SqlState("54000")
+              .At(piece.value()->span)
+              .Hint("split the script, or load data by COPY or .import");
+      return split;
     }
     pieces.push_back(*std::move(piece).value());
   }

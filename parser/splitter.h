@@ -20,8 +20,8 @@ struct Piece {
   Kind kind = Kind::kPlain;
   Span span;   // without comments around it, but for a plain statement's, which may be hints to it
   Span query;  // kQuery, kCreateModel
-  std::vector<Token> tokens;  // of our clauses; the last one is kEnd
-  bool explain = false;       // EXPLAIN stands before it
+  Span clauses;          // ours, from their first token to their last one
+  bool explain = false;  // EXPLAIN stands before it
   bool explain_json = false;
   int64_t body_begin = 0;     // behind EXPLAIN and its options
   bool returns_rows = false;  // kPlain

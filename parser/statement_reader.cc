@@ -17,6 +17,12 @@ using Kind = Token::Kind;
 // CREATE TRIGGER ... BEGIN without its END costs a second look at the rest of the script.
 constexpr int kMaxOpenBodies = 8;
 
+// The clauses are read as a tree, which is larger than its text; the select is not.
+constexpr int64_t kMaxClauseBytes = 1 << 20;
+
+// "(", FORMAT and what it is; whatever else stands there is only looked for its end.
+constexpr size_t kPlainOptions = 3;
+
 // Where the words of a statement tell what it is: CREATE OR REPLACE MODEL is the longest.
 constexpr size_t kHeadTokens = 4;
 
@@ -47,11 +53,13 @@ Status StatementReader::ReadExplain(const Token& first) {
   std::vector<Token> options;
   if (token.IsSymbol("(")) {
     while (!token.IsSymbol(")") && !IsEnd(token)) {
-      options.push_back(token);
+      if (options.size() <= kPlainOptions) {
+        options.push_back(token);
+      }
       ASSIGN_OR_RETURN(token, lexer_.NextSql(token));
     }
     explain_options_ = {options.front().span.begin, token.span.end};
-    const bool format = options.size() == 3 && options[1].IsWord("FORMAT") &&
+    const bool format = options.size() == kPlainOptions && options[1].IsWord("FORMAT") &&
                         (options[2].IsWord("JSON") || options[2].IsWord("TEXT"));
     plain_explain_ = format && !IsEnd(token);
     piece_.explain_json = plain_explain_ && options[2].IsWord("JSON");
@@ -106,34 +114,26 @@ Result<bool> StatementReader::ReadCommand() {
 }
 
 Result<Token> StatementReader::ReadClauses(bool stop_at_as) {
-  // In the expressions of MAXIMIZE and MINIMIZE a - b needs no blanks.
-  bool optimize = false;
-  bool narrow = false;
-  int depth = 0;
+  ClauseState state;
+  piece_.clauses = Span();
   while (true) {
-    ASSIGN_OR_RETURN(Token token, lexer_.NextClause(narrow));
-    if (IsEnd(token) || (stop_at_as && depth == 0 && token.IsWord("AS"))) {
-      const int64_t end = piece_.tokens.empty() ? token.span.begin : piece_.tokens.back().span.end;
-      piece_.span.end = end;
-      piece_.tokens.push_back({Kind::kEnd, {}, {end, end}});
+    ASSIGN_OR_RETURN(Token token, lexer_.NextClause(state.narrow()));
+    if (!piece_.clauses.valid()) {
+      piece_.clauses = {token.span.begin, token.span.begin};
+    }
+    if (IsEnd(token) || (stop_at_as && state.depth() == 0 && token.IsWord("AS"))) {
+      piece_.span.end = piece_.clauses.end;
       return token;
     }
-    if (token.IsWord("MAXIMIZE") || token.IsWord("MINIMIZE")) {
-      optimize = true;
-      narrow = true;
-    } else if (optimize && depth == 0) {
-      if (token.IsWord("WITH") || token.IsWord("USING") || token.IsWord("INTO")) {
-        narrow = false;
-      } else if (token.IsWord("CONSTRAINT")) {
-        narrow = true;
-      }
+    piece_.clauses.end = token.span.end;
+    if (piece_.clauses.end - piece_.clauses.begin > kMaxClauseBytes) {
+      return SyntaxError(fmt::format("the clauses of this statement have more than {} bytes",
+                                     kMaxClauseBytes))
+          .SqlState("54000")
+          .At(token.span)
+          .Hint("the select may be longer; what is data belongs into a table");
     }
-    if (token.IsSymbol("(") || token.IsSymbol("[")) {
-      ++depth;
-    } else if (token.IsSymbol(")") || token.IsSymbol("]")) {
-      depth = std::max(0, depth - 1);
-    }
-    piece_.tokens.push_back(token);
+    state.See(token);
   }
 }
 

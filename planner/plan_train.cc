@@ -9,6 +9,7 @@
 #include "planner/checkpoints.h"
 #include "planner/choose.h"
 #include "planner/error_list.h"
+#include "planner/grouped_number.h"
 #include "planner/metric_list.h"
 #include "planner/model_spec_internal.h"
 #include "planner/same_columns.h"
@@ -103,6 +104,12 @@ void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
       task == models::Task::kBinary || task == models::Task::kMulticlass ? "log_loss" : "rmse");
 }
 
+// A number of bytes that an integer holds, whatever a statement asks for.
+int64_t Bytes(double bytes) {
+  constexpr double kMost = 0x1p62;
+  return static_cast<int64_t>(std::min(bytes, kMost));
+}
+
 void EstimateMemory(const BoundTrain& bound, plan::TrainPlan* plan) {
   const int64_t columns = plan->model().features().features_size();
   if (bound.type->family == models::ModelFamily::kTrees) {
@@ -113,10 +120,11 @@ void EstimateMemory(const BoundTrain& bound, plan::TrainPlan* plan) {
     return;
   }
   constexpr int64_t kBytesPerValue = 16;  // the value, its id, and their copies in a batch
-  plan->set_estimated_memory_bytes(kProcessBytes + kStreamBytes +
-                                   plan->parameter_count() * kFloatsPerParameter *
-                                       static_cast<int64_t>(sizeof(float)) +
-                                   int64_t{plan->batch_size()} * columns * kBytesPerValue);
+  constexpr auto kBytesPerParameter = static_cast<double>(kFloatsPerParameter * sizeof(float));
+  plan->set_estimated_memory_bytes(
+      Bytes(static_cast<double>(kProcessBytes + kStreamBytes) +
+            static_cast<double>(plan->parameter_count()) * kBytesPerParameter +
+            static_cast<double>(int64_t{plan->batch_size()} * columns * kBytesPerValue)));
 }
 
 // The model knows no spans; its errors name the attribute that is wrong.
@@ -169,7 +177,60 @@ void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
   }
 }
 
-Status FillModel(const BoundTrain& bound, const Options& options, plan::TrainPlan* plan) {
+// Where a reader would look for what makes a network large.
+Span SizeSpan(const BoundTrain& bound) {
+  for (const char* name : {"model.hidden_units", "model.dnn_hidden_units"}) {
+    if (bound.attributes.Given(name)) {
+      return bound.attributes.SpanOf(name);
+    }
+  }
+  return bound.select.span;
+}
+
+// Before anything of that size is allocated: what the network takes whatever the data, and of its
+// tables the rows that the data can touch.
+Status CheckMemory(const BoundTrain& bound, const models::Network& network, int64_t limit,
+                   const plan::TrainPlan& plan) {
+  constexpr auto kBytesPerParameter = static_cast<double>(kFloatsPerParameter * sizeof(float));
+  double parameters = 0;
+  for (const models::DenseTensor& tensor : network.dense()) {
+    parameters += static_cast<double>(tensor.size());
+  }
+  const auto slots = static_cast<int64_t>(network.transform().slots().size());
+  const int64_t touched = std::max<int64_t>(bound.statistics.rows, 1) * slots;
+  for (const models::EmbeddingTable& table : network.tables()) {
+    parameters += static_cast<double>(std::min(table.rows, touched)) * table.dimension;
+  }
+  const double batch =
+      static_cast<double>(plan.batch_size()) * static_cast<double>(network.bytes_per_row());
+  const int64_t needed = Bytes(parameters * kBytesPerParameter + batch);
+  // Parameter servers share the parameters; a worker has a gradient beside what it has pulled.
+  const plan::Strategy& strategy = plan.strategy();
+  const bool shared = strategy.kind() == plan::Strategy::PARAMETER_SERVER;
+  const int64_t process = shared ? Bytes(parameters * 2 * sizeof(float) + batch) : needed;
+  const bool limited = strategy.kind() != plan::Strategy::LOCAL && strategy.memory_bytes() > 0;
+  if (needed <= limit && (!limited || process <= strategy.memory_bytes())) {
+    return OkStatus();
+  }
+  const std::string_view setting = needed > limit ? "--memory-limit" : "engine.memory";
+  return ResourceExhausted(
+             fmt::format("training {} takes {}, and {} is {}", bound.type->name,
+                         FormatBytes(needed > limit ? needed : process), setting,
+                         FormatBytes(needed > limit ? limit : strategy.memory_bytes())))
+      .SqlState("53200")
+      .At(SizeSpan(bound))
+      .Detail(fmt::format("{} parameters with their gradients and the optimizer's values, and {} "
+                          "for a batch of {} rows",
+                          GroupDigits(Bytes(parameters)), FormatBytes(Bytes(batch)),
+                          plan.batch_size()))
+      .Hint(fmt::format("smaller layers, fewer buckets or dimensions, a smaller train.batch_size; "
+                        "or a larger {}",
+                        setting));
+}
+
+// `network` is null for trees.
+Status FillModel(const BoundTrain& bound, const Options& options, plan::TrainPlan* plan,
+                 std::unique_ptr<models::Network>* network) {
   const auto seed = static_cast<uint64_t>(
       bound.attributes.Integer("engine.seed").value_or(static_cast<int64_t>(options.default_seed)));
   plan->set_seed(seed);
@@ -181,10 +242,11 @@ Status FillModel(const BoundTrain& bound, const Options& options, plan::TrainPla
     return FillTreeSpec(bound, model);
   }
   RETURN_IF_ERROR(FillNetworkSpec(bound, model));
-  const Result<std::unique_ptr<models::Network>> network = models::Network::Make(*model);
-  if (!network.ok()) {
-    return AtItsAttribute(network.status(), bound);
+  Result<std::unique_ptr<models::Network>> made = models::Network::Make(*model);
+  if (!made.ok()) {
+    return AtItsAttribute(made.status(), bound);
   }
+  *network = std::move(made).value();
   plan->set_parameter_count((*network)->parameter_count());
   return OkStatus();
 }
@@ -248,9 +310,13 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, BoundTrain
   plan::Plan result;
   plan::TrainPlan* plan = result.mutable_train();
   FillNames(statement, bound, plan);
-  Status errors = FillModel(bound, options, plan);
+  std::unique_ptr<models::Network> network;
+  Status errors = FillModel(bound, options, plan, &network);
   errors.Add(FillDecisions(bound, options, plan));
   errors.Add(FillCheckpoints(statement, *bound.type, bound.attributes, options, plan));
+  if (network != nullptr) {
+    errors.Add(CheckMemory(bound, *network, options.memory_bytes, *plan));
+  }
   if (!errors.ok()) {
     return errors;
   }

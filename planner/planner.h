@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -22,6 +24,8 @@ struct Options {
   // Rows x columns x epochs below which a training stays inside the gateway's process.
   int64_t in_process_work = 2'000'000'000;
   uint64_t default_seed = 1;
+  // What a training may take, all its processes together.
+  int64_t memory_bytes = std::numeric_limits<int64_t>::max();
   // The folder that holds the folders of checkpoints; "": there are none; nullopt: whoever gives
   // statements may use any folder, with this process's rights.
   std::optional<std::string> checkpoint_root;

@@ -7,6 +7,7 @@
 #include "parser/printer.h"
 #include "planner/error_list.h"
 #include "planner/stored_model_internal.h"
+#include "planner/stored_plan.h"
 
 namespace sluice::planner {
 namespace {
@@ -87,11 +88,11 @@ Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::Data
   }
   StoredModel model;
   model.version = std::move(version).value();
-  if (!model.plan.ParseFromString(model.version.plan)) {
-    return Internal(fmt::format("the stored plan of model {} cannot be read", parser::Print(name)))
-        .At(name.span)
-        .Hint("train the model again");
+  Result<plan::TrainPlan> plan = ReadStoredPlan(model.version.plan);
+  if (!plan.ok()) {
+    return WithSpan(plan.status(), name.span);
   }
+  model.plan = std::move(plan).value();
   return model;
 }
 

@@ -7,6 +7,7 @@
 #include "executor/executor.h"
 #include "executor/result_rows.h"
 #include "planner/plan.pb.h"
+#include "planner/stored_plan.h"
 #include "server/model_description.h"
 #include "server/session.h"
 
@@ -98,16 +99,14 @@ Status ShowTrain(const parser::ModelName& model, Session& session, executor::Res
 
 Status DescribeModel(const parser::ModelName& model, Session& session, executor::ResultSink& sink) {
   ASSIGN_OR_RETURN(const catalog::ModelVersion version, FindModel(model, session));
-  plan::TrainPlan plan;
-  if (!plan.ParseFromString(version.plan)) {
-    return Internal(fmt::format("the stored plan of model {}:{} cannot be read", FullName(version),
-                                version.version))
-        .At(model.span);
+  Result<plan::TrainPlan> plan = planner::ReadStoredPlan(version.plan);
+  if (!plan.ok()) {
+    return plan.status().At(model.span);
   }
   executor::ResultRows rows(Schema{{{"section", DataType::kText, "text"},
                                     {"name", DataType::kText, "text"},
                                     {"value", DataType::kText, "text"}}});
-  for (const DescriptionLine& line : DescribeVersion(version, plan)) {
+  for (const DescriptionLine& line : DescribeVersion(version, *plan)) {
     rows.Add({line.section, line.name, line.value});
   }
   return rows.SendTo(sink);

@@ -7,7 +7,9 @@
 #include <limits>
 #include <thread>
 
+#include "base/machine.h"
 #include "catalog/data_source.h"
+#include "executor/local_cluster.h"
 #include "parser/printer.h"
 
 namespace sluice::server {
@@ -44,6 +46,7 @@ const std::vector<SettingSpec>& Settings() {
 
 Session::Session(catalog::DataSource& source, std::string user, executor::LocalCluster* cluster)
     : source_(source), user_(std::move(user)), cluster_(cluster) {
+  planner_options_.memory_bytes = cluster != nullptr ? cluster->memory_bytes() : MachineMemory();
   const unsigned cpus = std::thread::hardware_concurrency();  // 0 when unknown
   if (cpus > 0) {
     planner_options_.local_cpus = static_cast<int>(cpus);

@@ -25,6 +25,19 @@ TEST(SqlText, TokensOfPostgres) {
       ElementsAre("a", ".", "\"B\"\"c\"", "'it''s'", "E'\\''", "$t$ ; $t$", "$", "1", "1.5e3"));
 }
 
+TEST(SqlText, CommentsAndEscapesEndWhereTheDatabaseEndsThem) {
+  EXPECT_THAT(Tokens("a -- b\rc", Dialect::kPostgres), ElementsAre("a", "c"));
+  EXPECT_THAT(Tokens("a -- b\rc\nd", Dialect::kSqlite), ElementsAre("a", "d"));
+  // A string on the line below goes on by the same rules.
+  EXPECT_THAT(Tokens("E'a'\n '\\'; b' c", Dialect::kPostgres), ElementsAre("E'a'\n '\\'; b'", "c"));
+  EXPECT_THAT(Tokens("E'a' '\\' c", Dialect::kPostgres), ElementsAre("E'a'", "'\\'", "c"));
+}
+
+TEST(SqlText, AStringBehindANumber) {
+  EXPECT_THAT(Tokens("$1$$;$$ 2$a$;$a$", Dialect::kPostgres),
+              ElementsAre("$", "1", "$$;$$", "2", "$a$;$a$"));
+}
+
 TEST(SqlText, TokensOfSqlite) {
   EXPECT_THAT(Tokens("[a b] `c` /* /* n */ d 'e\\' x", Dialect::kSqlite),
               ElementsAre("[a b]", "`c`", "d", "'e\\'", "x"));

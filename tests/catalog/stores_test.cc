@@ -99,6 +99,59 @@ TEST_P(StoresTest, DamagedWeightsAreNoticed) {
   EXPECT_FALSE(source().models().LoadWeights(*model).ok());
 }
 
+// The row is input: its numbers are held against the chunks before anything is allocated.
+TEST_P(StoresTest, NumbersOfAModelRowAreNotTrusted) {
+  ASSERT_TRUE(source().models().Put(Model("m"), std::string(3 << 20, 'w'), true).ok());
+  const auto load = [this] {
+    const auto model = source().models().Find("", "m", std::nullopt);
+    EXPECT_TRUE(model.ok());
+    return source().models().LoadWeights(*model).status();
+  };
+  ASSERT_TRUE(load().ok());
+  for (const char* bytes : {"-1", "9223372036854775807", "-9223372036854775808",
+                            "4611686018427387904", "3145727", "0"}) {
+    Run("UPDATE " + Table("model_versions") + " SET weights_bytes = " + bytes);
+    const Status status = load();
+    EXPECT_EQ(status.sqlstate(), "XX001") << bytes;
+    EXPECT_EQ(status.message(), "the stored weights of model 'm:1' are damaged");
+  }
+  if (!postgres()) {  // SQLite takes anything into any column
+    for (const char* bytes : {"1e300", "-9e999", "'text'", "x'00'"}) {
+      Run("UPDATE " + Table("model_versions") + " SET weights_bytes = " + bytes);
+      EXPECT_EQ(load().sqlstate(), "XX001") << bytes;
+    }
+  }
+  Run("UPDATE " + Table("model_versions") + " SET weights_bytes = 3145728");
+  ASSERT_TRUE(load().ok());
+  Run("UPDATE " + Table("model_chunks") + " SET position = 9223372036854775807 WHERE position = 2");
+  EXPECT_EQ(load().sqlstate(), "XX001");
+  Run("UPDATE " + Table("model_chunks") + " SET position = -1 WHERE position > 2");
+  EXPECT_EQ(load().sqlstate(), "XX001");
+}
+
+TEST_P(StoresTest, MetricsOfAModelRowAreNotTrusted) {
+  ASSERT_TRUE(source().models().Put(Model("m"), "w", true).ok());
+  std::vector<std::string> others = {
+      R"({"a":{}})", "[1]", "7", "null",
+      R"({"a":)" + std::string(2000, '[') + std::string(2000, ']') + "}"};
+  if (!postgres()) {  // PostgreSQL's json type refuses these
+    others.insert(others.end(),
+                  {std::string(1'000'000, '['), R"({"a":)" + std::string(900'000, '['),
+                   std::string(200'000, '{'), "{", ""});
+  }
+  for (const std::string& metrics : others) {
+    Run("UPDATE " + Table("model_versions") + " SET metrics = '" + metrics + "'");
+    const auto models = source().models().List();
+    ASSERT_TRUE(models.ok()) << models.status().ToString();
+    EXPECT_THAT(models->at(0).metrics, IsEmpty()) << metrics.substr(0, 20);
+  }
+  Run("UPDATE " + Table("model_versions") + R"( SET metrics = '{"a": null, "b": -3, "c": true}')");
+  const auto models = source().models().List();
+  ASSERT_THAT(models->at(0).metrics, SizeIs(3));
+  EXPECT_EQ(models->at(0).metrics[1], (std::pair<std::string, double>("b", -3)));
+  EXPECT_TRUE(std::isnan(models->at(0).metrics[2].second));
+}
+
 TEST_P(StoresTest, VersionsPromoteRollbackDrop) {
   ModelStore& models = source().models();
   for (int i = 1; i <= 3; ++i) {

@@ -76,7 +76,8 @@ TEST(BoostingErrorTest, DamagedBytes) {
   ModelSpec wider = TreeSpec("xgboost.gbtree");
   AddNumber(&wider, "a");
   SetClasses(&wider, 2);
-  EXPECT_EQ(MakeTrees(wider)->Load(bytes).message(), "the stored model has 3 columns, its plan 1");
+  EXPECT_EQ(MakeTrees(wider)->Load(bytes).message(),
+            "the stored model is damaged: a tree has other columns than its plan");
 }
 
 TEST(BoostingErrorTest, ObjectiveAndLabelMustFit) {

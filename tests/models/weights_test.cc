@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "models/checksum_internal.h"
 #include "models/initialize.h"
 #include "models/model.h"
 #include "tests/models/network_specs.h"
+#include "tests/support/allocation_meter.h"
 
 namespace sluice::models {
 namespace {
@@ -43,6 +45,28 @@ TEST(WeightsTest, EveryCutAndEveryFlippedByteIsFound) {
   EXPECT_FALSE(LoadWeights(bytes + "x").ok());
   EXPECT_FALSE(LoadWeights("").ok());
   EXPECT_NE(LoadWeights("nonsense").status().message().find("damaged"), std::string::npos);
+}
+
+// Counts that the bytes cannot hold are refused before room is made for them.
+TEST(WeightsTest, CountsAreHeldAgainstTheBytes) {
+  const auto sealed = [](uint64_t tensors, uint64_t tables, size_t padding) {
+    std::string bytes = "SLWT";
+    const uint32_t version = 1;
+    bytes.append(reinterpret_cast<const char*>(&version), sizeof(version));
+    bytes.append(reinterpret_cast<const char*>(&tensors), sizeof(tensors));
+    bytes.append(reinterpret_cast<const char*>(&tables), sizeof(tables));
+    bytes.append(padding, '\0');
+    const uint64_t checksum = ChecksumOf(bytes);
+    bytes.append(reinterpret_cast<const char*>(&checksum), sizeof(checksum));
+    return bytes;
+  };
+  constexpr size_t kBytes = 1 << 20;
+  const std::string tensors = sealed(kBytes, 0, kBytes);
+  const std::string tables = sealed(0, kBytes, kBytes);
+  const AllocationMeter meter;
+  EXPECT_FALSE(LoadWeights(tensors).ok());
+  EXPECT_FALSE(LoadWeights(tables).ok());
+  EXPECT_LT(meter.Peak(), 4 * kBytes);
 }
 
 class CheckShapeTest : public testing::Test {

@@ -1,0 +1,1 @@
+SELECT * FROM census TO TRAIN DNNClassifier WITH model.hidden_units=[64,32], train.epoch=2 LABEL income INTO m;

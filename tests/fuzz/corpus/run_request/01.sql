@@ -1,0 +1,1 @@
+SELECT * FROM census LABEL income INTO m

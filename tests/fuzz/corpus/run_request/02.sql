@@ -1,0 +1,1 @@
+SELECT * FROM census TO TRAIN xgboost.gbtree WITH objective='binary:logistic', train.num_boost_round=10, max_depth=3 COLUMN age, CATEGORY_HASH(workclass, 10) LABEL income INTO m

@@ -1,0 +1,1 @@
+SELECT * FROM census TO TRAIN DNNLinearCombinedClassifier WITH model.dnn_hidden_units=[262144,262144] COLUMN EMBEDDING(CATEGORY_HASH(workclass, 4000000000), 262144, 'sum') FOR deep COLUMN CROSS([workclass, age], 100) FOR wide LABEL income INTO m

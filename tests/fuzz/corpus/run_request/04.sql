@@ -1,0 +1,1 @@
+SELECT age, income FROM census TO TRAIN LinearRegressor WITH train.batch_size=100000, optimizer.learning_rate=1e-3, split.kind=random, split.fraction=0.2 COLUMN BUCKET(age, [20,30,40]) LABEL age INTO s.m:3

@@ -1,0 +1,1 @@
+CREATE OR REPLACE MODEL m TRANSFORM (age, DENSE(hours)) OPTIONS (model_type='DNNClassifier', label='income', hidden_units=[8]) AS SELECT * FROM census

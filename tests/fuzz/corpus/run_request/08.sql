@@ -1,0 +1,1 @@
+SELECT * FROM census TO TRAIN XGBRegressor WITH engine.memory='1GiB', engine.num_workers=3, engine.strategy='all_reduce' LABEL hours INTO m

@@ -1,0 +1,1 @@
+SELECT * FROM empty TO TRAIN DNNClassifier WITH model.hidden_units=[[[1]]], a=([1]), b=-[2], c=1e309 LABEL income INTO m

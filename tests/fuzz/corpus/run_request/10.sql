@@ -1,0 +1,1 @@
+SELECT * FROM census LIMIT 7 TO TRAIN DNNClassifier WITH train.epoch=99999999999, model.hidden_units=[0,-1,1.5] LABEL nothing INTO m

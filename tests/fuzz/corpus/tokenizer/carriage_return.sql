@@ -1,0 +1,2 @@
+SELECT 1 -- a comment; SELECT 2 -- b
+;

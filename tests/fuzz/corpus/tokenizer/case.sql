@@ -1,0 +1,1 @@
+CASE WHEN a THEN 'b' END; begin; explain select 1; create table t(x)

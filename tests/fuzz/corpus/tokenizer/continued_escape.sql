@@ -1,0 +1,2 @@
+SELECT E'a'
+ '\'; b' FROM t; SELECT 1

@@ -1,0 +1,1 @@
+SELECT $a$ ; ' $b$ " $a$, $$;$$, $1, a$b$ FROM t

@@ -1,0 +1,1 @@
+SELECT "a""b;", [a;b], `c;d`, a[1], b['x'] FROM "t"

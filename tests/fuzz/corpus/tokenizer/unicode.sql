@@ -1,0 +1,1 @@
+SELECT 'ä;ö', "ü", ß FROM ťable

@@ -1,0 +1,97 @@
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+
+#include "parser/parser.h"
+#include "planner/plan.pb.h"
+#include "planner/planner.h"
+#include "tests/planner/fake_source.h"
+#include "tests/support/allocation_meter.h"
+
+// The script of a request, parsed and planned over a small database: whatever it says, it is
+// refused with a message or becomes a plan, and takes memory by its own size.
+namespace sluice::planner {
+namespace {
+
+// What the catalogue of model types, the statistics of the tables and their copies take.
+constexpr size_t kFreeBytes = size_t{32} << 20;
+constexpr size_t kBytesPerByte = 256;
+
+// The fake knows SELECTs of one table only, and its columns by their names.
+bool IsReadable(std::string_view select, const FakeSource& source) {
+  for (const char* known : {"SELECT * FROM census", "SELECT age, income FROM census",
+                            "SELECT * FROM empty", "SELECT * FROM census LIMIT 7"}) {
+    if (select == known) {
+      return true;
+    }
+  }
+  return source.tables.empty();
+}
+
+std::string_view SelectOf(const parser::ExtendedStatement& statement) {
+  return std::visit(
+      [](const auto& any) -> std::string_view {
+        if constexpr (requires { any.select.text; }) {
+          return any.select.text;
+        } else {
+          return {};
+        }
+      },
+      statement);
+}
+
+void Plan(const parser::Statement& statement, FakeSource& source) {
+  const auto extended = std::visit(
+      [](const auto& any) -> std::optional<parser::ExtendedStatement> {
+        if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(any)>) {
+          return any;
+        } else {
+          return std::nullopt;
+        }
+      },
+      statement);
+  if (!extended || !IsReadable(SelectOf(*extended), source)) {
+    return;
+  }
+  Options options;
+  options.memory_bytes = int64_t{1} << 32;
+  const Result<plan::Plan> plan = MakePlan(*extended, source, options);
+  if (!plan.ok() && plan.status().code() == Code::kInternal) {
+    std::fprintf(stderr, "%s\n", plan.status().ToString().c_str());
+    std::abort();
+  }
+}
+
+void Run(std::string_view script, FakeSource& source) {
+  const AllocationMeter meter;
+  const auto statements = parser::Parse(script);
+  if (statements.ok()) {
+    constexpr size_t kMostPlanned = 8;
+    for (size_t i = 0; i < std::min(statements->size(), kMostPlanned); ++i) {
+      Plan((*statements)[i], source);
+    }
+  }
+  if (meter.Peak() > kFreeBytes + script.size() * kBytesPerByte) {
+    std::fprintf(stderr, "%zu bytes for a script of %zu\n", meter.Peak(), script.size());
+    std::abort();
+  }
+}
+
+}  // namespace
+}  // namespace sluice::planner
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static sluice::planner::FakeSource source = [] {
+    sluice::planner::FakeSource made;
+    made.tables["census"] = sluice::planner::SmallCensus(200);
+    made.tables["empty"] = sluice::planner::SmallCensus(0);
+    return made;
+  }();
+  sluice::planner::Run({reinterpret_cast<const char*>(data), size}, source);
+  return 0;
+}

@@ -1,0 +1,105 @@
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "parser/parser.h"
+#include "tests/support/allocation_meter.h"
+
+// What a script costs in memory beside its own text.
+namespace sluice::parser {
+namespace {
+
+constexpr size_t kMebibyte = size_t{1} << 20;
+
+std::string Repeat(std::string_view text, size_t bytes) {
+  std::string repeated;
+  repeated.reserve(bytes + text.size());
+  while (repeated.size() < bytes) {
+    repeated += text;
+  }
+  return repeated;
+}
+
+std::string Training(const std::string& attributes) {
+  return "SELECT a, y FROM t TO TRAIN DNNClassifier WITH " + attributes + " LABEL y INTO m;";
+}
+
+struct Cost {
+  Status status;
+  size_t peak = 0;
+};
+Cost Measure(const std::string& script) {
+  const AllocationMeter meter;
+  Cost cost;
+  cost.status = Parse(script).status();
+  cost.peak = meter.Peak();
+  return cost;
+}
+
+TEST(ParserMemoryTest, LongListsAreRefusedBeforeTheyAreRead) {
+  for (const size_t size : {2 * kMebibyte, 10 * kMebibyte, 50 * kMebibyte}) {
+    for (const char* element : {"1,", "'a',", "[1],", "[],", "-1,", "(1),", "x,", "1+1,"}) {
+      const std::string script = Training("hidden_units=[" + Repeat(element, size) + "1]");
+      const Cost cost = Measure(script);
+      EXPECT_EQ(cost.status.sqlstate(), "54000") << element;
+      EXPECT_LT(cost.peak, kMebibyte) << element;
+    }
+  }
+  const Cost cost = Measure(Training("hidden_units=[" + Repeat("1,", 2 * kMebibyte) + "1]"));
+  EXPECT_EQ(cost.status.message(), "the clauses of this statement have more than 1048576 bytes");
+  const Span span = cost.status.diagnostics().front().span;
+  EXPECT_EQ(span.begin, 19 + (1 << 20));
+}
+
+TEST(ParserMemoryTest, ListsTakeAtMostFourTimesTheirText) {
+  const size_t most = kMebibyte - 200;
+  for (const char* element : {"1,", "'a',", "[1],", "[[],[]],", "(1),", "[x,y],"}) {
+    const std::string text = Repeat(element, most);
+    for (const std::string& list : {"[" + text + "1]", "([" + text + "1])", "-[" + text + "1]"}) {
+      const Cost cost = Measure(Training("hidden_units=" + list));
+      EXPECT_EQ(cost.status.sqlstate(), "54000") << element;
+      EXPECT_LT(cost.peak, 4 * text.size()) << list.substr(0, 10);
+    }
+  }
+  for (const char* element :
+       {"1.00000000000000000000000000000000000000000000000000000000000000,",
+        "'a text of sixty-four bytes, which is about as long as some are',"}) {
+    const std::string text = Repeat(element, most);
+    const Cost cost = Measure(Training("a=[" + text + "1]"));
+    EXPECT_TRUE(cost.status.ok()) << cost.status.ToString();
+    EXPECT_LT(cost.peak, 4 * text.size()) << element;
+  }
+}
+
+TEST(ParserMemoryTest, NestedLists) {
+  for (const char* open : {"[", "(", "([", "- ", "[-("}) {
+    const Cost cost = Measure(Training("a=" + Repeat(open, kMebibyte / 2)));
+    EXPECT_EQ(cost.status.sqlstate(), "54001") << open;
+    EXPECT_LT(cost.peak, kMebibyte) << open;
+  }
+}
+
+TEST(ParserMemoryTest, TheSelectMayBeLong) {
+  const std::string script =
+      "SELECT " + Repeat("a, ", 20 * kMebibyte) + "y FROM t TO TRAIN DNNClassifier LABEL y INTO m;";
+  const Cost cost = Measure(script);
+  EXPECT_TRUE(cost.status.ok()) << cost.status.ToString();
+  EXPECT_LT(cost.peak, 4 * script.size());
+}
+
+TEST(ParserMemoryTest, ManyStatements) {
+  for (const char* statement : {"a;", "SELECT 1;", "SHOW JOBS;", "DROP MODEL m;"}) {
+    const Cost cost = Measure(Repeat(statement, 8 * kMebibyte));
+    EXPECT_EQ(cost.status.sqlstate(), "54000") << statement;
+    EXPECT_LT(cost.peak, 64 * kMebibyte) << statement;
+  }
+}
+
+TEST(ParserMemoryTest, OptionsOfExplain) {
+  const Cost cost = Measure("EXPLAIN (" + Repeat("a ", 8 * kMebibyte) + ") SELECT 1");
+  EXPECT_TRUE(cost.status.ok()) << cost.status.ToString();
+  EXPECT_LT(cost.peak, 32 * kMebibyte);
+}
+
+}  // namespace
+}  // namespace sluice::parser
