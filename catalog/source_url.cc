@@ -48,12 +48,94 @@ std::string WithoutPassword(std::string_view settings, std::string* password) {
   return kept;
 }
 
-SourceUrl ParsePostgres(std::string_view scheme, std::string_view rest) {
+char Lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+constexpr std::string_view kBlanks = " \t\r\n";
+
+size_t SkipBlanks(std::string_view text, size_t from) {
+  return std::min(text.find_first_not_of(kBlanks, from), text.size());
+}
+
+bool IsSecretName(std::string_view name) {
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(), Lower);
+  for (const std::string_view ending : {"password", "passwd", "pwd", "secret", "token"}) {
+    if (lower.ends_with(ending)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Where the name of a secret's setting begins, in "NAME=VALUE", also behind "?" or "&"; npos: none.
+size_t FindSecretSetting(std::string_view word, size_t from = 0) {
+  for (size_t equals = word.find('=', from); equals != std::string_view::npos;
+       equals = word.find('=', equals + 1)) {
+    const size_t before = word.find_last_of("?&='\"", equals == 0 ? 0 : equals - 1);
+    const size_t name = before == std::string_view::npos ? 0 : before + 1;
+    size_t name_end = equals;
+    while (name_end > name && kBlanks.find(word[name_end - 1]) != std::string_view::npos) {
+      --name_end;
+    }
+    if (IsSecretName(word.substr(name, name_end - name))) {
+      return name;
+    }
+  }
+  return std::string_view::npos;
+}
+
+// Behind the closing quote of a value that begins with one; 0 when it does not.
+size_t QuotedEnd(std::string_view text, size_t value) {
+  if (value >= text.size() || (text[value] != '\'' && text[value] != '"')) {
+    return 0;
+  }
+  for (size_t i = value + 1; i < text.size(); ++i) {
+    if (text[i] == '\\') {
+      ++i;
+    } else if (text[i] == text[value]) {
+      return i + 1;
+    }
+  }
+  return text.size();
+}
+
+std::string WordWithoutSecrets(std::string_view word) {
+  constexpr std::string_view kHidden = "***";
+  std::string shown;
+  // "scheme://user:PASSWORD@host": the last '@', as a password may hold one.
+  const size_t scheme = word.find("://");
+  if (scheme != std::string_view::npos) {
+    const size_t at = word.rfind('@', word.find('?', scheme));
+    const size_t colon = word.find(':', scheme + 3);
+    if (at != std::string_view::npos && at > scheme && colon < at) {
+      shown = word.substr(0, colon);
+      word.remove_prefix(at);
+    }
+  }
+  for (size_t name = 0; (name = FindSecretSetting(word)) != std::string_view::npos;) {
+    const size_t value = word.find('=', name) + 1;
+    const size_t quoted = QuotedEnd(word, SkipBlanks(word, value));
+    const size_t end = quoted > 0 ? quoted : std::min(word.find('&', value), word.size());
+    shown += word.substr(0, value);
+    shown += kHidden;
+    word.remove_prefix(end);
+  }
+  return shown.append(word);
+}
+
+Result<SourceUrl> ParsePostgres(std::string_view scheme, std::string_view rest) {
   SourceUrl parsed;
   parsed.kind = SourceUrl::Kind::kPostgres;
   const size_t authority_end = std::min(rest.find_first_of("/?"), rest.size());
   std::string_view authority = rest.substr(0, authority_end);
   std::string_view tail = rest.substr(authority_end);
+  if (tail.find('@') < tail.find('=')) {
+    // What follows the '/' or '?' of a password would be taken for a port and told in an error.
+    return InvalidArgument("the password in the data source's URL holds a '/' or a '?'")
+        .Hint("write %2F and %3F there, %40 for an '@' of a database's name");
+  }
   std::string user;
   // The last '@': a password that was not percent-encoded may hold one.
   if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
@@ -77,6 +159,31 @@ SourceUrl ParsePostgres(std::string_view scheme, std::string_view rest) {
 
 }  // namespace
 
+std::string WithoutSecrets(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const size_t blanks = SkipBlanks(text, 0);
+    shown += text.substr(0, blanks);
+    text.remove_prefix(blanks);
+    size_t end = std::min(text.find_first_of(kBlanks), text.size());
+    const size_t spaced = SkipBlanks(text, end);  // "password = value"
+    const bool apart = spaced < text.size() && text[spaced] == '=';
+    size_t name = FindSecretSetting(text.substr(0, end));
+    if (apart && IsSecretName(text.substr(0, end))) {
+      name = 0;
+    }
+    if (name != std::string_view::npos) {
+      const size_t equals = text.find('=', name);
+      const size_t value = SkipBlanks(text, equals + 1);
+      end = std::max(
+          {end, std::min(text.find_first_of(kBlanks, value), text.size()), QuotedEnd(text, value)});
+    }
+    shown += WordWithoutSecrets(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  return shown;
+}
+
 Result<SourceUrl> ParseSourceUrl(std::string_view url) {
   constexpr std::string_view kSqlite = "sqlite:";
   if (url.starts_with(kSqlite)) {
@@ -98,7 +205,7 @@ Result<SourceUrl> ParseSourceUrl(std::string_view url) {
     }
   }
   // Only the scheme is repeated: what follows may hold a password.
-  const std::string_view shown = url.substr(0, std::min(url.find_first_of(":/@"), url.size()));
+  const std::string_view shown = url.substr(0, std::min(url.find_first_of(":/@= "), url.size()));
   return InvalidArgument(fmt::format("unknown kind of data source '{}'", shown))
       .Hint("expected sqlite:PATH or postgresql://user@host:port/database");
 }

@@ -19,4 +19,9 @@ struct SourceUrl {
 // repeat the password.
 Result<SourceUrl> ParseSourceUrl(std::string_view url);
 
+// A text to show or to log, without the secrets that stand in it: the password of a URL, and the
+// values of settings that are called password, sslpassword and the like, in a URL or beside each
+// other. When in doubt more is left out.
+std::string WithoutSecrets(std::string_view text);
+
 }  // namespace sluice::catalog

@@ -20,6 +20,11 @@ constexpr double kBeginWaitSeconds = 0.2;
 constexpr double kMeetWaitSeconds = 0.1;
 constexpr auto kMapWait = std::chrono::milliseconds(200);
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
+// What comes is small, but for weights, and those come in chunks.
+constexpr ServerLimits kLimits{.name = "master",
+                               .max_request_bytes = 16 * static_cast<int>(kChunkBytes),
+                               .max_answer_bytes = kMaxMessageBytes,
+                               .memory_bytes = size_t{1} << 30};
 
 class Service final : public MasterService::Service {
  public:
@@ -247,25 +252,26 @@ class Server final : public MasterServer {
  public:
   Server(const MasterSeat& seat, MasterHost& master, Registered registered)
       : host_(seat.address), service_(seat, master, std::move(registered)) {
-    server_ = StartServer(host_, &service_, &port_);
+    Result<std::unique_ptr<RpcServer>> server = StartServer(kLimits, host_, &service_);
+    if (server.ok()) {
+      server_ = *std::move(server);
+    }
   }
   ~Server() override {
     if (server_ != nullptr) {
-      server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
-      server_->Wait();
+      server_->Shutdown(kShutdownGrace);
     }
   }
-  bool listening() const { return server_ != nullptr && port_ != 0; }
+  bool listening() const { return server_ != nullptr; }
   std::string address() const override {
-    return host_.starts_with("unix") ? host_ : fmt::format("{}:{}", host_, port_);
+    return host_.starts_with("unix") ? host_ : fmt::format("{}:{}", host_, server_->port());
   }
   void Publish(const PartitionMap& map) override { service_.Publish(map); }
 
  private:
   const std::string host_;
-  int port_ = 0;
   Service service_;
-  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<RpcServer> server_;
 };
 
 }  // namespace

@@ -21,6 +21,11 @@ namespace {
 // there are lanes without a holder.
 constexpr double kStepWaitSeconds = 0.05;
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
+// Pushes of several workers and what other servers ship, on their way in at the same time.
+constexpr ServerLimits kLimits{.name = "parameter server",
+                               .max_request_bytes = kMaxMessageBytes,
+                               .max_answer_bytes = kMaxMessageBytes,
+                               .memory_bytes = size_t{8} * kMaxMessageBytes};
 
 // Beside training, on a thread of its own.
 Result<std::vector<CheckpointManifest::File>> WriteImages(
@@ -306,17 +311,19 @@ class Server final : public ParameterServer {
  public:
   Server(Options options, ParameterShard& shard)
       : host_(options.host), service_(std::move(options), shard) {
-    server_ = StartServer(host_, &service_, &port_);
+    Result<std::unique_ptr<RpcServer>> server = StartServer(kLimits, host_, &service_);
+    if (server.ok()) {
+      server_ = *std::move(server);
+    }
   }
   ~Server() override {
     service_.Close();
     if (server_ != nullptr) {
-      server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
-      server_->Wait();
+      server_->Shutdown(kShutdownGrace);
     }
   }
-  bool listening() const { return server_ != nullptr && port_ != 0; }
-  std::string address() const override { return fmt::format("{}:{}", host_, port_); }
+  bool listening() const { return server_ != nullptr; }
+  std::string address() const override { return fmt::format("{}:{}", host_, server_->port()); }
   void AnsweredByMaster(std::chrono::steady_clock::time_point asked) override {
     service_.AnsweredByMaster(asked);
   }
@@ -324,9 +331,8 @@ class Server final : public ParameterServer {
 
  private:
   const std::string host_;
-  int port_ = 0;
   Service service_;
-  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<RpcServer> server_;
 };
 
 }  // namespace

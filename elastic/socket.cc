@@ -85,6 +85,13 @@ Socket::~Socket() {
   }
 }
 
+bool IsOfOwnUser(const Socket& socket) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  return getsockopt(socket.descriptor(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == geteuid();
+}
+
 Listener::Kind Listener::KindFor(const std::string& host) {
   return host.starts_with("127.") ? Kind::kUnix : Kind::kTcp;
 }
@@ -121,7 +128,8 @@ Result<Listener> Listener::Open(Kind kind, const std::string& host) {
 
 Socket Listener::Accept() const {
   Socket socket(accept4(descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  if (socket.open() && !Tune(socket.descriptor(), address_.starts_with(kTcpPrefix)).ok()) {
+  const bool tcp = address_.starts_with(kTcpPrefix);
+  if (socket.open() && ((!tcp && !IsOfOwnUser(socket)) || !Tune(socket.descriptor(), tcp).ok())) {
     return Socket();
   }
   return socket;

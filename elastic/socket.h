@@ -20,10 +20,16 @@ class Socket {
   ~Socket();
   int descriptor() const { return descriptor_; }
   bool open() const { return descriptor_ >= 0; }
+  // Whoever gets the descriptor closes it.
+  int Release() { return std::exchange(descriptor_, -1); }
 
  private:
   int descriptor_ = -1;
 };
+
+// Whether the process at the other end of a local connection runs as the user of this one. An
+// abstract name is listed to everybody, and nothing keeps others from connecting to it.
+bool IsOfOwnUser(const Socket& socket);
 
 // Where the other members of a world reach this process: "unix:NAME" in the kernel's abstract
 // namespace (no file to clean up) or "tcp:HOST:PORT".
@@ -37,7 +43,7 @@ class Listener {
 
   const std::string& address() const { return address_; }
   int descriptor() const { return socket_.descriptor(); }
-  // Not open when nobody is waiting.
+  // Not open when nobody is waiting, or a process of another user.
   Socket Accept() const;
 
  private:

@@ -151,21 +151,19 @@ CheckpointManifest::File FromProto(const CheckpointFileProto& proto) {
   return {proto.partition(), proto.name(), proto.offset(), proto.bytes(), proto.crc()};
 }
 
-std::unique_ptr<grpc::Server> StartServer(const std::string& host, grpc::Service* service,
-                                          int* port) {
-  grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.SetMaxSendMessageSize(kMaxMessageBytes);
+Result<std::unique_ptr<RpcServer>> StartServer(const ServerLimits& limits, const std::string& host,
+                                               grpc::Service* service) {
   const bool whole = host.starts_with("unix");
-  builder.AddListeningPort(whole ? host : host + ":0", grpc::InsecureServerCredentials(), port);
-  builder.RegisterService(service);
-  return builder.BuildAndStart();
+  return RpcServer::Start(
+      whole ? host : host + ":0", limits, grpc::InsecureServerCredentials(),
+      [service](grpc::ServerBuilder& builder) { builder.RegisterService(service); });
 }
 
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  RefuseCompression(&arguments);
   // Each link has a connection of its own: processes on one machine share nothing else either.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);  // that an attempt may take

@@ -20,6 +20,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "elastic/elastic.pb.h"
+#include "elastic/rpc_server_internal.h"
 
 // How the engine's words travel. Included by the gRPC shells only.
 namespace sluice::elastic {
@@ -93,8 +94,8 @@ Number* Room(size_t count, std::string* bytes) {
 }
 
 // `host`: any free port of it; or a whole "unix...:" address.
-std::unique_ptr<grpc::Server> StartServer(const std::string& host, grpc::Service* service,
-                                          int* port);
+Result<std::unique_ptr<RpcServer>> StartServer(const ServerLimits& limits, const std::string& host,
+                                               grpc::Service* service);
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
 // Refuses a caller without the job's token.
 grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& token);

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/guarded.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "elastic/job.h"
@@ -32,6 +33,7 @@ constexpr uint64_t kMaxInheritedBytes = uint64_t{4} << 30;
 // A preempted process has to be gone within two seconds, whatever call it is stuck in.
 constexpr double kStopSeconds = 1.5;
 constexpr int kPreempted = 143;
+constexpr int kApplicationError = 1;
 constexpr int kConfigurationError = 126;
 
 Status ReadAll(int descriptor, void* into, size_t bytes) {
@@ -87,7 +89,11 @@ class SignalThread {
     sigaddset(&signals_, SIGTERM);
     sigaddset(&signals_, SIGINT);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-    thread_ = std::jthread([this](const std::stop_token& done) { Wait(done); });
+    thread_ = std::jthread([this](const std::stop_token& done) {
+      if (!Guarded("waiting for signals", [&] { Wait(done); }).ok()) {
+        _exit(kPreempted);  // nobody could stop it any more
+      }
+    });
   }
   std::stop_token token() const { return stop_.get_token(); }
 
@@ -191,15 +197,22 @@ int RunChildProcess(elastic::Role role) {
     std::fprintf(stderr, "%s\n", inherited.status().ToString().c_str());
     return kConfigurationError;
   }
-  switch (role) {
-    case elastic::Role::kMaster:
-      return RunMasterProcess(inherited->config, inherited->secret, signals.token());
-    case elastic::Role::kWorker:
-      return elastic::RunWorkerProcess(inherited->config, inherited->secret, signals.token());
-    case elastic::Role::kParameterServer:
-      return elastic::RunParameterServerProcess(inherited->config, signals.token());
+  const Result<int> exit = Guarded(elastic::RoleName(role), [&]() -> Result<int> {
+    switch (role) {
+      case elastic::Role::kMaster:
+        return RunMasterProcess(inherited->config, inherited->secret, signals.token());
+      case elastic::Role::kWorker:
+        return elastic::RunWorkerProcess(inherited->config, inherited->secret, signals.token());
+      case elastic::Role::kParameterServer:
+        return elastic::RunParameterServerProcess(inherited->config, signals.token());
+    }
+    return kConfigurationError;
+  });
+  if (!exit.ok()) {
+    std::fprintf(stderr, "%s\n", exit.status().ToString().c_str());
+    return kApplicationError;
   }
-  return kConfigurationError;
+  return *exit;
 }
 
 }  // namespace sluice::executor

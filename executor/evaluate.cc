@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "base/guarded.h"
 #include "catalog/data_source.h"
 #include "executor/dataset_scan.h"
 #include "executor/executor.h"
@@ -120,7 +121,8 @@ Status ExecuteEvaluate(const plan::EvaluatePlan& plan, Context& context, ResultS
   ASSIGN_OR_RETURN(const auto job,
                    JobRecord::Start(context.source.jobs(), description, context.stop));
   context.source.HearStop(job->stop_token());
-  RETURN_IF_ERROR(job->Finish(RunEvaluate(plan, context, *job, sink)));
+  RETURN_IF_ERROR(
+      job->Finish(Guarded("evaluating", [&] { return RunEvaluate(plan, context, *job, sink); })));
   sink.Done(fmt::format("EVALUATE {}", job->job().rows_read));
   return OkStatus();
 }

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "base/guarded.h"
 #include "base/log.h"
 #include "executor/lost_jobs.h"
 
@@ -41,8 +42,11 @@ JobRecord::JobRecord(catalog::JobStore& jobs, catalog::Job job, std::stop_token 
 
 JobRecord::~JobRecord() {
   if (!finished_) {
-    const Status status = Finish(Internal("the statement ended without finishing its job"));
-    log::Error("job={} ended unfinished: {}", job_.id, status.ToString());
+    // Whatever brought it here may still be in the way.
+    [[maybe_unused]] const Status finished = Guarded("finishing a job", [this] {
+      const Status status = Finish(Internal("the statement ended without finishing its job"));
+      log::Error("job={} ended unfinished: {}", job_.id, status.ToString());
+    });
   }
 }
 
@@ -58,7 +62,8 @@ void JobRecord::WatchForCancel(std::stop_token self) {
     if (self.stop_requested()) {
       return;
     }
-    const Result<bool> requested = jobs_.CancelRequested(job_.id);
+    const Result<bool> requested =
+        Guarded("looking for CANCEL JOB", [this] { return jobs_.CancelRequested(job_.id); });
     if (!requested.ok()) {
       log::Warn("job={} cannot look for CANCEL JOB: {}", job_.id, requested.status().ToString());
     } else if (*requested) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/guarded.h"
 #include "base/log.h"
 #include "executor/local_process_internal.h"
 
@@ -240,52 +241,61 @@ void LocalFleet::KillOverdue() {
 
 void LocalFleet::Loop() {
   for (;;) {
-    std::vector<pollfd> watched{{wake_, POLLIN, 0}};
-    std::vector<LocalProcess*> owners{nullptr};
-    {
-      const MutexLock lock(mutex_);
-      if (stopping_ && processes_.empty() && orders_.empty()) {
-        return;
-      }
-      for (const auto& [name, process] : processes_) {
-        // Exit last: by then everything that it wrote has been read.
-        for (const Descriptor* one : {&process->error, &process->channel, &process->pidfd}) {
-          if (one->open()) {
-            const bool sends = one == &process->channel && !process->unsent.empty();
-            watched.push_back(
-                {one->get(), static_cast<int16_t>(sends ? POLLIN | POLLOUT : POLLIN), 0});
-            owners.push_back(process.get());
-          }
-        }
-      }
+    // What escapes is logged there; what it was about is still to be read at the next turn.
+    const Result<bool> goes_on = Guarded("watching processes", [this] { return Turn(); });
+    if (goes_on.ok() && !*goes_on) {
+      return;
     }
-    if (poll(watched.data(), watched.size(), PollTimeout()) < 0 && errno != EINTR) {
-      log::Error("the fleet cannot watch its processes: {}", std::strerror(errno));
-    }
-    uint64_t woken = 0;
-    while (read(wake_, &woken, sizeof(woken)) > 0) {
-    }
-    for (size_t i = 1; i < watched.size(); ++i) {
-      LocalProcess* process = owners[i];
-      if (watched[i].revents == 0 || process == nullptr) {
-        continue;
-      }
-      if (watched[i].fd == process->error.get()) {
-        process->ReadError();
-      } else if (watched[i].fd == process->channel.get()) {
-        if ((watched[i].revents & POLLOUT) != 0) {
-          WriteMessages(*process);
-        }
-        if ((watched[i].revents & ~POLLOUT) != 0) {
-          ReadMessages(*process);
-        }
-      } else {
-        Reap(process->name);
-      }
-    }
-    RunOrders();
-    KillOverdue();
   }
+}
+
+Result<bool> LocalFleet::Turn() {
+  std::vector<pollfd> watched{{wake_, POLLIN, 0}};
+  std::vector<LocalProcess*> owners{nullptr};
+  {
+    const MutexLock lock(mutex_);
+    if (stopping_ && processes_.empty() && orders_.empty()) {
+      return false;
+    }
+    for (const auto& [name, process] : processes_) {
+      // Exit last: by then everything that it wrote has been read.
+      for (const Descriptor* one : {&process->error, &process->channel, &process->pidfd}) {
+        if (one->open()) {
+          const bool sends = one == &process->channel && !process->unsent.empty();
+          watched.push_back(
+              {one->get(), static_cast<int16_t>(sends ? POLLIN | POLLOUT : POLLIN), 0});
+          owners.push_back(process.get());
+        }
+      }
+    }
+  }
+  if (poll(watched.data(), watched.size(), PollTimeout()) < 0 && errno != EINTR) {
+    log::Error("the fleet cannot watch its processes: {}", std::strerror(errno));
+  }
+  uint64_t woken = 0;
+  while (read(wake_, &woken, sizeof(woken)) > 0) {
+  }
+  for (size_t i = 1; i < watched.size(); ++i) {
+    LocalProcess* process = owners[i];
+    if (watched[i].revents == 0 || process == nullptr) {
+      continue;
+    }
+    if (watched[i].fd == process->error.get()) {
+      process->ReadError();
+    } else if (watched[i].fd == process->channel.get()) {
+      if ((watched[i].revents & POLLOUT) != 0) {
+        WriteMessages(*process);
+      }
+      if ((watched[i].revents & ~POLLOUT) != 0) {
+        ReadMessages(*process);
+      }
+    } else {
+      Reap(process->name);
+    }
+  }
+  RunOrders();
+  KillOverdue();
+  return true;
 }
 
 }  // namespace sluice::executor

@@ -46,6 +46,7 @@ class LocalFleet final : public elastic::Fleet {
   explicit LocalFleet(Options options);
 
   void Loop();
+  Result<bool> Turn();  // false: there is nothing left to do
   void Wake() const;
   void RunOrders() EXCLUDES(mutex_);
   void KillOverdue() EXCLUDES(mutex_);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/guarded.h"
 #include "catalog/column_description.h"
 #include "catalog/data_source.h"
 #include "executor/dataset_scan.h"
@@ -158,7 +159,8 @@ Status ExecutePredict(const plan::PredictPlan& plan, Context& context, ResultSin
   ASSIGN_OR_RETURN(const auto job,
                    JobRecord::Start(context.source.jobs(), description, context.stop));
   context.source.HearStop(job->stop_token());
-  RETURN_IF_ERROR(job->Finish(RunPredict(plan, context, *job, sink)));
+  RETURN_IF_ERROR(
+      job->Finish(Guarded("predicting", [&] { return RunPredict(plan, context, *job, sink); })));
   sink.Done(fmt::format("PREDICT {}", job->job().rows_read));
   return OkStatus();
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/guarded.h"
 #include "base/log.h"
 #include "executor/child_process.h"
 #include "executor/master_wire_internal.h"
@@ -13,7 +14,10 @@ RemoteFleet::RemoteFleet(const std::vector<elastic::LivingProcess>& living) {
     running_[process.name] = process.role;
   }
   receiver_ = std::jthread([this] {
-    ReceiveFromLauncher([this](const std::string& bytes) { Receive(bytes); });
+    // A message that cannot be taken is as good as no gateway: logged there.
+    [[maybe_unused]] const Status received = Guarded("hearing the gateway", [this] {
+      ReceiveFromLauncher([this](const std::string& bytes) { Receive(bytes); });
+    });
     OnGatewayGone();
   });
 }

@@ -7,6 +7,8 @@
 
 #include "base/machine.h"
 
+#include "base/guarded.h"
+
 namespace sluice::executor {
 namespace {
 
@@ -128,7 +130,9 @@ void SlotArbiter::Run(const std::stop_token& stop) {
       changed_.wait(lock.native(), stop, due);
     }
     dirty_ = false;
-    Decide();
+    // Logged there; the next change, or the next look, decides anew.
+    [[maybe_unused]] const Status decided =
+        Guarded("granting workers", [this]() NO_THREAD_SAFETY_ANALYSIS { Decide(); });
   }
 }
 

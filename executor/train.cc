@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/clock.h"
+#include "base/guarded.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/job_checkpoints.h"
@@ -389,9 +390,10 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
     job.Rows(now.rows_read, now.rows_done);
     sink.Progress(now);
   };
-  Result<TrainReport> report = OnProcesses(plan)
-                                   ? TrainOnMaster(plan, context, *job, progress)
-                                   : TrainAndCommit(plan, context.source, *job, progress);
+  Result<TrainReport> report = Guarded("training", [&] {
+    return OnProcesses(plan) ? TrainOnMaster(plan, context, *job, progress)
+                             : TrainAndCommit(plan, context.source, *job, progress);
+  });
   RETURN_IF_ERROR(job->Finish(report.status()));
   RETURN_IF_ERROR(SendReport(plan, *report, sink));
   sink.Done("TRAIN");

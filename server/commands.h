@@ -24,7 +24,8 @@ int RunServe(const Config& config);
 struct SampleOptions {
   std::string kind;  // "census", "clicks"
   int64_t rows = 0;
-  std::string into;  // URL
+  std::string into;       // URL
+  std::string into_file;  // with the URL in it, in place of `into`
   std::string table;
   uint64_t seed = 1;
   bool replace = false;

@@ -11,11 +11,14 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "catalog/source_url.h"
+
 namespace sluice::server {
 namespace {
 
 constexpr int64_t kMostStatements = 1'000;  // each holds a thread and a database connection
 constexpr int64_t kMostSlots = 1'024;       // larger numbers are typing errors
+constexpr int64_t kMostTimeoutSeconds = 24 * 60 * 60;
 constexpr int64_t kMostMebibytes = int64_t{1} << 30;
 
 struct Key {
@@ -30,6 +33,7 @@ constexpr Key kKeys[] = {
     {"tls_cert", &Config::tls_cert},
     {"tls_key", &Config::tls_key},
     {"max_statements", nullptr, &Config::max_statements, 1, kMostStatements},
+    {"write_timeout", nullptr, &Config::write_timeout, 1, kMostTimeoutSeconds},
     {"slots", nullptr, &Config::slots, 0, kMostSlots},
     {"memory_limit", nullptr, &Config::memory_limit, 0, kMostMebibytes},
     {"checkpoint_root", &Config::checkpoint_root},
@@ -46,9 +50,20 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
+// In place of `source`: what stands on a command line is listed to everybody.
+constexpr std::string_view kSourceFile = "source_file";
+
+Status ReadSourceFile(const std::string& path, Config& config) {
+  ASSIGN_OR_RETURN(config.source, ReadSourceUrl(path));
+  return OkStatus();
+}
+
 Status SetKey(Config& config, std::string_view name, const std::string& value,
               std::string_view where) {
-  std::vector<std::string> names;
+  std::vector<std::string> names = {std::string(kSourceFile)};
+  if (name == kSourceFile) {
+    return ReadSourceFile(value, config);
+  }
   for (const Key& key : kKeys) {
     names.emplace_back(key.name);
     if (name != key.name) {
@@ -89,7 +104,8 @@ Status ReadFile(const std::string& path, Config& config) {
     const std::string where = fmt::format("{}:{}", path, number);
     const size_t equals = text.find('=');
     if (equals == std::string_view::npos) {
-      return InvalidArgument(fmt::format("{}: expected 'key = value', not '{}'", where, text));
+      return InvalidArgument(fmt::format("{}: expected 'key = value', not '{}'", where,
+                                         catalog::WithoutSecrets(text)));
     }
     RETURN_IF_ERROR(SetKey(config, Trim(text.substr(0, equals)),
                            std::string(Trim(text.substr(equals + 1))), where));
@@ -127,6 +143,16 @@ Status Check(const Config& config) {
 
 }  // namespace
 
+Result<std::string> ReadSourceUrl(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!file || !std::getline(file, line) || Trim(line).empty()) {
+    return NotFound(fmt::format("cannot read a data source from {}", path))
+        .Hint("its first line must be sqlite:PATH or postgresql://user:password@host/database");
+  }
+  return std::string(Trim(line));
+}
+
 Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags) {
   Config config;
   config.user = LoginName();
@@ -147,6 +173,11 @@ Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags) {
       RETURN_IF_ERROR(SetKey(config, key.name, value, "environment variable " + variable));
     }
   }
+  if (const char* source_file = Environment("SLUICE_SOURCE_FILE")) {
+    RETURN_IF_ERROR(ReadSourceFile(source_file, config));
+  }
+  // The processes of a job inherit the environment, and get what they need otherwise.
+  unsetenv("SLUICE_SOURCE");  // NOLINT(concurrency-mt-unsafe): before any thread
   for (const auto& [key, value] : flags) {
     RETURN_IF_ERROR(SetKey(config, key, value, "command line"));
   }
@@ -164,16 +195,8 @@ executor::LocalCluster::Options ClusterOptions(const Config& config) {
 std::string PrintConfig(const Config& config) {
   std::string text;
   for (const Key& key : kKeys) {
-    std::string value =
-        key.text != nullptr ? config.*key.text : fmt::format("{}", config.*key.number);
-    const size_t scheme = value.find("://");
-    const size_t at = value.rfind('@');
-    if (key.text == &Config::source && scheme != std::string::npos && at != std::string::npos) {
-      const size_t colon = value.find(':', scheme + 3);
-      if (colon < at) {
-        value.erase(colon, at - colon);
-      }
-    }
+    const std::string value = key.text != nullptr ? catalog::WithoutSecrets(config.*key.text)
+                                                  : fmt::format("{}", config.*key.number);
     text += fmt::format("{} = {}\n", key.name, value);
   }
   return text;

@@ -22,6 +22,8 @@ struct Config {
   std::string tls_key;
   // Scripts that a gateway runs at the same time; each holds a thread and database connections.
   int64_t max_statements = 32;
+  // Seconds that a gateway waits for a client that takes no message before it cuts it off.
+  int64_t write_timeout = 60;
   // What the workers and parameter servers of all jobs may ask for together: processors
   // (engine.cpu of each worker) and MiB (engine.memory of each process). 0: what the machine has.
   int64_t slots = 0;
@@ -41,13 +43,16 @@ using ConfigValues = std::vector<std::pair<std::string, std::string>>;
 
 // `file` "": no file, and then $SLUICE_CONFIG. `flags` are key and value as on the command line. An
 // unknown key or a value out of range is an error that names where it stood. SLUICE_<KEY> is the
-// environment's spelling of a key.
+// environment's spelling of a key. The key `source_file` names a file with `source` in it.
 Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags);
+
+// The data source that stands in a file's first line.
+Result<std::string> ReadSourceUrl(const std::string& path);
 
 // The machine's share that its jobs may use.
 executor::LocalCluster::Options ClusterOptions(const Config& config);
 
-// "key = value" lines, as LoadConfig reads them; a password in `source` is left out.
+// "key = value" lines, as LoadConfig reads them; secrets are left out.
 std::string PrintConfig(const Config& config);
 
 }  // namespace sluice::server

@@ -8,16 +8,15 @@
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
-#include <grpcpp/resource_quota.h>
 
 #include <chrono>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
+#include "elastic/rpc_server_internal.h"
 #include "parser/parser.h"
 #include "server/gateway_services_internal.h"
-#include "server/gateway_wire_internal.h"
 
 namespace sluice::server {
 namespace {
@@ -27,8 +26,10 @@ namespace {
 constexpr int kSpareThreads = 16;
 // A script of parser::kMaxScriptBytes and what surrounds it.
 constexpr int kMaxRequestBytes = static_cast<int>(parser::kMaxScriptBytes) + (1 << 20);
-// Clients may ping an idle connection so often.
-constexpr int kLeastPingIntervalMs = 5'000;
+// Of requests that are on their way in: a few of the longest scripts, or any number of usual ones.
+constexpr size_t kRequestMemory = size_t{512} << 20;
+// A shell that sits at its prompt for longer connects again without noticing.
+constexpr int kMaxIdleMs = 5 * 60'000;
 // For running calls to tell their clients that they were cancelled.
 constexpr std::chrono::seconds kShutdownGrace(2);
 
@@ -68,28 +69,24 @@ class GrpcGateway final : public Gateway {
     if (colon == std::string::npos || colon + 1 == config.grpc.size()) {
       return InvalidArgument(fmt::format("grpc must be HOST:PORT, not '{}'", config.grpc));
     }
-    grpc::ResourceQuota quota("gateway");
-    quota.SetMaxThreads(static_cast<int>(config.max_statements) + kSpareThreads);
-    int port = 0;
-    grpc::ServerBuilder builder;
-    builder.SetResourceQuota(quota);
-    builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
-    builder.SetMaxSendMessageSize(-1);  // a cell may be as long as the database allows
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                               kLeastPingIntervalMs);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a taken port is an error
-    builder.AddListeningPort(config.grpc, credentials, &port);
-    builder.RegisterService(gateway_service_.get());
-    builder.RegisterService(sqlflow_service_.get());
-    server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port == 0) {
-      server_.reset();
-      return Unavailable(fmt::format("cannot listen on {}", config.grpc))
+    elastic::ServerLimits limits;
+    limits.name = "gateway";
+    limits.max_request_bytes = kMaxRequestBytes;
+    limits.memory_bytes = kRequestMemory;
+    limits.max_threads = static_cast<int>(config.max_statements) + kSpareThreads;
+    limits.max_idle_ms = kMaxIdleMs;
+    auto server = elastic::RpcServer::Start(config.grpc, limits, credentials,
+                                            [this](grpc::ServerBuilder& builder) {
+                                              builder.RegisterService(gateway_service_.get());
+                                              builder.RegisterService(sqlflow_service_.get());
+                                            });
+    if (!server.ok()) {
+      return Unavailable(
+                 fmt::format("cannot listen on {}: {}", config.grpc, server.status().message()))
           .Hint("is the port taken, or the certificate not a PEM file?");
     }
-    address_ = fmt::format("{}:{}", config.grpc.substr(0, colon), port);
+    server_ = *std::move(server);
+    address_ = fmt::format("{}:{}", config.grpc.substr(0, colon), server_->port());
     return OkStatus();
   }
 
@@ -98,9 +95,7 @@ class GrpcGateway final : public Gateway {
   void Shutdown() override {
     scripts_.Shutdown();
     if (server_ != nullptr) {
-      server_->Shutdown(std::chrono::system_clock::now() + kShutdownGrace);
-      server_->Wait();
-      server_.reset();
+      server_->Shutdown(kShutdownGrace);
     }
   }
 
@@ -108,7 +103,7 @@ class GrpcGateway final : public Gateway {
   GatewayScripts scripts_;
   const std::unique_ptr<grpc::Service> gateway_service_;
   const std::unique_ptr<grpc::Service> sqlflow_service_;
-  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<elastic::RpcServer> server_;
   std::string address_;
 };
 

@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "elastic/rpc_server_internal.h"
 #include "executor/executor.h"
 #include "server/gateway.grpc.pb.h"
+#include "server/gateway_updates_internal.h"
 #include "server/gateway_wire_internal.h"
 
 namespace sluice::server {
@@ -39,7 +41,12 @@ Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) {
     return OkStatus();
   }
-  return Status(static_cast<Code>(status.error_code()), status.error_message());
+  Status error(static_cast<Code>(status.error_code()), status.error_message());
+  if (status.error_code() == grpc::StatusCode::CANCELLED) {
+    return std::move(error).Hint(
+        "the gateway has cut this client off: it ends, or waited too long for rows to be read");
+  }
+  return error;
 }
 
 class GrpcGatewayClient final : public GatewayClient {
@@ -68,7 +75,7 @@ class GrpcGatewayClient final : public GatewayClient {
     v1::RunRequest request;
     request.set_script(script);
     request.set_user(user_);
-    for (const std::string& setting : settings_) {
+    for (const std::string& setting : updates_.settings()) {
       request.add_settings(setting);
     }
     const auto reader = stub_->Run(&context, request);
@@ -76,12 +83,13 @@ class GrpcGatewayClient final : public GatewayClient {
     v1::RunUpdate update;
     while (reader->Read(&update)) {
       if (failure.ok()) {
-        failure = Apply(update, sink);
-        if (!failure.ok() && update.update_case() != v1::RunUpdate::kError) {
-          context.TryCancel();  // the rows cannot be shown: the gateway need not go on
+        failure = updates_.Apply(update, sink);
+        if (!failure.ok()) {
+          context.TryCancel();  // the rows cannot be shown, or it was the last update
         }
       }
     }
+    updates_.EndScript();
     const grpc::Status status = reader->Finish();
     if (stop.stop_requested()) {
       return Cancelled("cancelled");
@@ -90,41 +98,9 @@ class GrpcGatewayClient final : public GatewayClient {
   }
 
  private:
-  Status Apply(const v1::RunUpdate& update, executor::ResultSink& sink) {
-    switch (update.update_case()) {
-      case v1::RunUpdate::kHeader: {
-        ASSIGN_OR_RETURN(schema_, HeaderFromWire(update.header()));
-        return sink.Header(schema_);
-      }
-      case v1::RunUpdate::kRows: {
-        RowBatch batch;
-        RETURN_IF_ERROR(RowsFromWire(update.rows(), schema_, &batch));
-        return sink.Rows(batch);
-      }
-      case v1::RunUpdate::kNotice:
-        sink.Notice(update.notice());
-        return OkStatus();
-      case v1::RunUpdate::kProgress:
-        sink.Progress(ProgressFromWire(update.progress()));
-        return OkStatus();
-      case v1::RunUpdate::kStatementDone:
-        sink.Done(update.statement_done().tag());
-        return OkStatus();
-      case v1::RunUpdate::kSettingChanged:
-        settings_.push_back(update.setting_changed());
-        return OkStatus();
-      case v1::RunUpdate::kError:
-        return ErrorFromWire(update.error());
-      case v1::RunUpdate::UPDATE_NOT_SET:
-        break;  // an update that a newer gateway knows
-    }
-    return OkStatus();
-  }
-
   const std::unique_ptr<v1::Gateway::Stub> stub_;
   const std::string user_;
-  std::vector<std::string> settings_;
-  Schema schema_;
+  GatewayUpdates updates_;
 };
 
 }  // namespace
@@ -134,6 +110,7 @@ Result<std::unique_ptr<GatewayClient>> GatewayClient::Connect(const GatewayClien
                    MakeCredentials(options.ca_file));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
+  elastic::RefuseCompression(&arguments);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   const std::shared_ptr<grpc::Channel> channel =

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/guarded.h"
 #include "parser/parser.h"
 
 namespace sluice::server {
@@ -38,18 +39,29 @@ GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources, const Config
       checkpoint_root_(config.checkpoint_root),
       cluster_(ClusterOptions(config)),
       max_scripts_(static_cast<size_t>(config.max_statements)),
+      write_seconds_(static_cast<double>(config.write_timeout)),
       watcher_([this](const std::stop_token& end) { WatchClients(end); }) {}
 
 GatewayScripts::~GatewayScripts() {
   Shutdown();
 }
 
-Status GatewayScripts::Run(const Script& script, IsGone is_gone, executor::ResultSink& sink,
+Status GatewayScripts::Run(const Script& script, const Client& client, executor::ResultSink& sink,
                            const StatementObserver& observer) {
-  ASSIGN_OR_RETURN(const Place place, Admit(std::move(is_gone)));
-  const Status status = RunAdmitted(script, place->stop.get_token(), sink, observer);
-  Leave(place);
+  const Result<Place> place = Admit(client);
+  const Status status =
+      place.ok() ? Guarded("running a script",
+                           [&] { return RunAdmitted(script, place->stop(), sink, observer); })
+                 : place.status();
+  client.ended(status);
   return status;
+}
+
+GatewayScripts::Place::~Place() {
+  if (scripts_ != nullptr) {
+    const MutexLock lock(scripts_->mutex_);
+    scripts_->running_.erase(at_);
+  }
 }
 
 Status GatewayScripts::RunAdmitted(const Script& script, const std::stop_token& stop,
@@ -85,7 +97,7 @@ void GatewayScripts::Shutdown() {
   }
 }
 
-Result<GatewayScripts::Place> GatewayScripts::Admit(IsGone is_gone) {
+Result<GatewayScripts::Place> GatewayScripts::Admit(const Client& client) {
   const MutexLock lock(mutex_);
   if (shut_down_) {
     return Unavailable("the gateway is shutting down");
@@ -96,35 +108,39 @@ Result<GatewayScripts::Place> GatewayScripts::Admit(IsGone is_gone) {
         .SqlState("53300")
         .Hint("try again later, or raise max_statements of the gateway");
   }
-  running_.push_front({std::move(is_gone), std::stop_source()});
+  running_.push_front({&client, std::stop_source()});
   script_began_.notify_one();
-  return running_.begin();
-}
-
-void GatewayScripts::Leave(Place place) {
-  const MutexLock lock(mutex_);
-  running_.erase(place);
+  return Place(*this, running_.begin());
 }
 
 void GatewayScripts::WatchClients(const std::stop_token& end) {
   pthread_setname_np(pthread_self(), "clients");
   while (!end.stop_requested()) {
-    std::vector<std::stop_source> gone;
     {
       MutexLock lock(mutex_);
       script_began_.wait(lock.native(), end,
                          [this]() NO_THREAD_SAFETY_ANALYSIS { return !running_.empty(); });
-      for (const Running& script : running_) {
-        if (script.is_gone()) {
-          gone.push_back(script.stop);
-        }
-      }
     }
-    for (std::stop_source& stop : gone) {
-      stop.request_stop();  // outside the lock: it runs the callbacks of whoever listens
-    }
+    // Logged there; it is tried again in a moment.
+    [[maybe_unused]] const Status looked =
+        Guarded("looking after the clients", [this] { CancelForGoneClients(); });
     MutexLock lock(mutex_);
     script_began_.wait_for(lock.native(), end, kClientCheckInterval, [] { return false; });
+  }
+}
+
+void GatewayScripts::CancelForGoneClients() {
+  std::vector<std::stop_source> gone;
+  {
+    const MutexLock lock(mutex_);
+    for (const Running& script : running_) {
+      if (script.client->is_gone()) {
+        gone.push_back(script.stop);
+      }
+    }
+  }
+  for (std::stop_source& stop : gone) {
+    stop.request_stop();  // outside the lock: it runs the callbacks of whoever listens
   }
 }
 

@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -38,32 +39,54 @@ class GatewayScripts {
     std::string user;                                    // "": the gateway's own
     const std::vector<std::string>* settings = nullptr;  // SET statements to run beforehand
   };
-  // Asked again and again, from another thread, while the script runs.
-  using IsGone = std::function<bool()>;
-  Status Run(const Script& script, IsGone is_gone, executor::ResultSink& sink,
+  struct Client {
+    // Asked again and again, from another thread, while the script runs.
+    std::function<bool()> is_gone;
+    // Told how the script ended, before anybody gets its place.
+    std::function<void(const Status& status)> ended;
+  };
+  // What escapes from the script is its error, too.
+  Status Run(const Script& script, const Client& client, executor::ResultSink& sink,
              const StatementObserver& observer);
+
+  // A client that takes longer for one message is cut off.
+  double write_seconds() const { return write_seconds_; }
 
   // Stops what runs; later scripts are refused.
   void Shutdown();
 
  private:
   struct Running {
-    IsGone is_gone;
+    const Client* client = nullptr;
     std::stop_source stop;
   };
-  using Place = std::list<Running>::iterator;
+  // Left when it goes, however that comes.
+  class Place {
+   public:
+    Place(GatewayScripts& scripts, std::list<Running>::iterator at) : scripts_(&scripts), at_(at) {}
+    Place(Place&& other) noexcept
+        : scripts_(std::exchange(other.scripts_, nullptr)), at_(other.at_) {}
+    Place& operator=(Place&&) = delete;
+    ~Place();
+    std::stop_token stop() const { return at_->stop.get_token(); }
 
-  Result<Place> Admit(IsGone is_gone);
-  void Leave(Place place);
+   private:
+    GatewayScripts* scripts_;
+    std::list<Running>::iterator at_;
+  };
+
+  Result<Place> Admit(const Client& client);
   Status RunAdmitted(const Script& script, const std::stop_token& stop, executor::ResultSink& sink,
                      const StatementObserver& observer);
   void WatchClients(const std::stop_token& end);
+  void CancelForGoneClients();
 
   const std::unique_ptr<SourcePool> sources_;
   const std::string user_;
   const std::string checkpoint_root_;
   executor::LocalCluster cluster_;
   const size_t max_scripts_;
+  const double write_seconds_;
   Mutex mutex_;
   std::condition_variable_any script_began_;
   std::list<Running> running_ GUARDED_BY(mutex_);

@@ -2,10 +2,11 @@
 // the other way round.
 #include "server/gateway_scripts.h"
 
-#include <grpcpp/grpcpp.h>
-
+#include <memory>
+#include <tuple>
 #include <utility>
 
+#include "base/guarded.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
 #include "parser/printer.h"
@@ -29,30 +30,29 @@ grpc::Status ToGrpc(const Status& status) {
 
 class StreamSink final : public executor::ResultSink {
  public:
-  explicit StreamSink(grpc::ServerWriter<v1::RunUpdate>& writer) : writer_(writer) {}
+  explicit StreamSink(ClientStream& stream) : stream_(stream) {}
 
   Status Header(const Schema& schema) override {
-    v1::RunUpdate update;
-    *update.mutable_header() = HeaderToWire(schema);
-    return Send(update);
+    auto update = std::make_unique<v1::RunUpdate>();
+    *update->mutable_header() = HeaderToWire(schema);
+    return stream_.Send(std::move(update));
   }
   Status Rows(const RowBatch& batch) override {
-    return RowsToWire(batch, [this](const v1::Rows& rows) {
-      v1::RunUpdate update;
-      *update.mutable_rows() = rows;
-      return Send(update);
+    return RowsToWire(batch, [this](v1::Rows&& rows) {
+      auto update = std::make_unique<v1::RunUpdate>();
+      *update->mutable_rows() = std::move(rows);
+      return stream_.Send(std::move(update));
     });
   }
-  // These three have nobody to tell of a lost client; the script is cancelled by then.
   void Notice(const std::string& message) override {
-    v1::RunUpdate update;
-    update.set_notice(message);
-    writer_.Write(update);
+    auto update = std::make_unique<v1::RunUpdate>();
+    update->set_notice(message);
+    stream_.Tell(std::move(update));
   }
   void Progress(const elastic::Progress& progress) override {
-    v1::RunUpdate update;
-    *update.mutable_progress() = ProgressToWire(progress);
-    writer_.Write(update);
+    auto update = std::make_unique<v1::RunUpdate>();
+    *update->mutable_progress() = ProgressToWire(progress);
+    stream_.Show(std::move(update));
   }
   void Done(const std::string& tag) override { tag_ = tag; }
 
@@ -60,24 +60,23 @@ class StreamSink final : public executor::ResultSink {
     const auto* set = std::get_if<parser::SetStatement>(&statement);
     setting_ = set == nullptr ? "" : parser::Print(statement);
   }
+  // Nobody to tell of a lost client: the script is cancelled by then.
   void Ended(std::string_view sql, double seconds) {
-    v1::RunUpdate update;
     if (!setting_.empty()) {
-      update.set_setting_changed(setting_);
-      writer_.Write(update);
+      auto update = std::make_unique<v1::RunUpdate>();
+      update->set_setting_changed(setting_);
+      std::ignore = stream_.Send(std::move(update));
     }
-    v1::StatementDone* done = update.mutable_statement_done();
+    auto update = std::make_unique<v1::RunUpdate>();
+    v1::StatementDone* done = update->mutable_statement_done();
     done->set_tag(tag_);
     done->set_sql(sql.data(), sql.size());
     done->set_seconds(seconds);
-    writer_.Write(update);
+    std::ignore = stream_.Send(std::move(update));
   }
 
  private:
-  Status Send(const v1::RunUpdate& update) {
-    return writer_.Write(update) ? OkStatus() : Cancelled("the client went away");
-  }
-  grpc::ServerWriter<v1::RunUpdate>& writer_;
+  ClientStream& stream_;
   std::string tag_;
   std::string setting_;
 };
@@ -88,20 +87,28 @@ class GatewayService final : public v1::Gateway::Service {
 
   grpc::Status Run(grpc::ServerContext* context, const v1::RunRequest* request,
                    grpc::ServerWriter<v1::RunUpdate>* writer) override {
-    StreamSink sink(*writer);
-    StatementObserver observer;
-    observer.starts = [&sink](const parser::Statement& statement) { sink.Started(statement); };
-    observer.ends = [&sink](std::string_view sql, double seconds) { sink.Ended(sql, seconds); };
-    const std::vector<std::string> settings(request->settings().begin(), request->settings().end());
-    const Status status = scripts_.Run(
-        {request->script(), request->user(), &settings},
-        [context] { return context->IsCancelled(); }, sink, observer);
-    if (!status.ok()) {
-      v1::RunUpdate update;
-      *update.mutable_error() = ErrorToWire(status, request->script());
-      writer->Write(update);
-    }
-    return ToGrpc(status);
+    const auto run = [&] {
+      const SteadyClock clock;
+      ClientStream stream(CallOf(context, writer), clock, scripts_.write_seconds());
+      StreamSink sink(stream);
+      StatementObserver observer;
+      observer.starts = [&sink](const parser::Statement& statement) { sink.Started(statement); };
+      observer.ends = [&sink](std::string_view sql, double seconds) { sink.Ended(sql, seconds); };
+      GatewayScripts::Client client;
+      client.is_gone = [&stream] { return stream.IsGone(); };
+      client.ended = [&](const Status& status) {
+        if (!status.ok()) {
+          auto update = std::make_unique<v1::RunUpdate>();
+          *update->mutable_error() = ErrorToWire(status, request->script());
+          std::ignore = stream.Send(std::move(update));
+        }
+        stream.Drain();
+      };
+      const std::vector<std::string> settings(request->settings().begin(),
+                                              request->settings().end());
+      return scripts_.Run({request->script(), request->user(), &settings}, client, sink, observer);
+    };
+    return ToGrpc(Guarded("Gateway.Run", run));
   }
 
   grpc::Status ListJobs(grpc::ServerContext*, const v1::ListJobsRequest*,
@@ -114,7 +121,7 @@ class GatewayService final : public v1::Gateway::Service {
       }
       return OkStatus();
     };
-    return ToGrpc(list());
+    return ToGrpc(Guarded("Gateway.ListJobs", list));
   }
 
   grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest* request,
@@ -133,7 +140,7 @@ class GatewayService final : public v1::Gateway::Service {
       }
       return OkStatus();
     };
-    return ToGrpc(get());
+    return ToGrpc(Guarded("Gateway.GetJob", get));
   }
 
   grpc::Status CancelJob(grpc::ServerContext*, const v1::CancelJobRequest* request,
@@ -143,14 +150,15 @@ class GatewayService final : public v1::Gateway::Service {
       RETURN_IF_ERROR(source->jobs().Find(request->id()).status());
       return source->jobs().RequestCancel(request->id());
     };
-    return ToGrpc(cancel());
+    return ToGrpc(Guarded("Gateway.CancelJob", cancel));
   }
 
   grpc::Status GetVersion(grpc::ServerContext*, const v1::GetVersionRequest*,
                           v1::GetVersionResponse* response) override {
-    response->set_version(kVersion);
-    response->set_source(scripts_.sources().url());
-    return grpc::Status::OK;
+    return ToGrpc(Guarded("Gateway.GetVersion", [&] {
+      response->set_version(kVersion);
+      response->set_source(scripts_.sources().url());
+    }));
   }
 
  private:

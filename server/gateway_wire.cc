@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "server/gateway_wire_internal.h"
 
@@ -9,6 +10,12 @@ namespace {
 
 // gRPC's own default limit for a message is 4 MB, and a client sees its first rows earlier.
 constexpr size_t kMessageBytes = 1 << 20;
+// Rows without a column have no bytes.
+constexpr size_t kMessageRows = 1 << 20;
+// More than any database has in a table or a query.
+constexpr int kMostColumns = 1 << 16;
+// Of one script: a statement has a few.
+constexpr int kMostDiagnostics = 1'000;
 
 bool HoldsTexts(DataType type) {
   return type == DataType::kText || type == DataType::kBytes;
@@ -117,6 +124,9 @@ v1::Header HeaderToWire(const Schema& schema) {
 }
 
 Result<Schema> HeaderFromWire(const v1::Header& header) {
+  if (header.columns_size() > kMostColumns) {
+    return Malformed("a header with too many columns");
+  }
   Schema schema;
   for (const v1::ColumnDescription& column : header.columns()) {
     if (column.type() < v1::BOOLEAN || column.type() > v1::BYTES) {
@@ -128,10 +138,11 @@ Result<Schema> HeaderFromWire(const v1::Header& header) {
   return schema;
 }
 
-Status RowsToWire(const RowBatch& batch, const std::function<Status(const v1::Rows&)>& send) {
+Status RowsToWire(const RowBatch& batch, const std::function<Status(v1::Rows&&)>& send) {
   for (size_t begin = 0; begin < batch.rows;) {
     size_t end = begin;
-    for (size_t bytes = 0; end < batch.rows && bytes < kMessageBytes; ++end) {
+    for (size_t bytes = 0; end < batch.rows && bytes < kMessageBytes && end - begin < kMessageRows;
+         ++end) {
       bytes += RowBytes(batch, end);
     }
     v1::Rows rows;
@@ -139,14 +150,15 @@ Status RowsToWire(const RowBatch& batch, const std::function<Status(const v1::Ro
     for (const RowBatch::Column& column : batch.columns) {
       ColumnToWire(column, begin, end, rows.add_columns());
     }
-    RETURN_IF_ERROR(send(rows));
+    RETURN_IF_ERROR(send(std::move(rows)));
     begin = end;
   }
   return OkStatus();
 }
 
 Status RowsFromWire(const v1::Rows& rows, const Schema& schema, RowBatch* batch) {
-  if (rows.count() < 0 || static_cast<size_t>(rows.columns_size()) != schema.columns.size()) {
+  if (rows.count() < 0 || rows.count() > static_cast<int64_t>(kMessageRows) ||
+      static_cast<size_t>(rows.columns_size()) != schema.columns.size()) {
     return Malformed("rows that do not fit their header");
   }
   const auto count = static_cast<size_t>(rows.count());
@@ -228,6 +240,9 @@ v1::Error ErrorToWire(const Status& status, std::string_view script) {
 
 Status ErrorFromWire(const v1::Error& error) {
   Status status;
+  if (error.diagnostics_size() > kMostDiagnostics) {
+    return Malformed("too many errors");
+  }
   for (const v1::Diagnostic& wire : error.diagnostics()) {
     const Code code = wire.code() > 0 ? static_cast<Code>(wire.code()) : Code::kUnknown;
     status.Add(Status(code, wire.message())

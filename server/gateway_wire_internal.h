@@ -21,7 +21,7 @@ Result<Schema> HeaderFromWire(const v1::Header& header);
 
 // Cuts the batch into messages of about a megabyte, far below every client's limit, and hands each
 // to `send`.
-Status RowsToWire(const RowBatch& batch, const std::function<Status(const v1::Rows&)>& send);
+Status RowsToWire(const RowBatch& batch, const std::function<Status(v1::Rows&&)>& send);
 // The batch's texts point into `rows`. Fails when the message does not fit the schema.
 Status RowsFromWire(const v1::Rows& rows, const Schema& schema, RowBatch* batch);
 

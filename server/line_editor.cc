@@ -12,6 +12,7 @@
 #include <cwchar>
 
 #include "server/signals.h"
+#include "server/terminal.h"
 
 namespace sluice::server {
 namespace {
@@ -105,7 +106,7 @@ LineEditor::LineEditor(const std::string& history_file, Interrupts& interrupts)
 LineEditor::~LineEditor() {
   if (!state_->history_file.empty() &&
       history(state_->history, &state_->event, H_SAVE, state_->history_file.c_str()) < 0) {
-    fmt::print(stderr, "the history could not be written to {}\n", state_->history_file);
+    Say(fmt::format("the history could not be written to {}\n", state_->history_file));
   }
   el_end(state_->editor);
   history_end(state_->history);
@@ -116,17 +117,17 @@ LineEditor::Line LineEditor::Read(const std::string& prompt) {
   state.prompt = prompt;
   state.interrupted = false;
   int length = 0;
-  // Before the prompt is shown: a key that comes after it and before el_gets does the same by itself
-  // would be the terminal's to treat, and Ctrl-D be lost.
+  // Before the prompt is shown: a key that comes after it and before el_gets does the same by
+  // itself would be the terminal's to treat, and Ctrl-D be lost.
   el_set(state.editor, EL_PREP_TERM, 1);
   const char* text = el_gets(state.editor, &length);
   if (state.interrupted) {
-    fmt::print("^C\n");
+    std::fputs("^C\n", stdout);
     std::fflush(stdout);
     return {Kind::kInterrupted, ""};
   }
   if (text == nullptr || length <= 0) {
-    fmt::print("\n");
+    std::fputs("\n", stdout);
     return {Kind::kEnd, ""};
   }
   std::string line(text, static_cast<size_t>(length));

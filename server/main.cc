@@ -1,17 +1,26 @@
 #include <fmt/core.h>
 
+#include <sys/prctl.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "base/guarded.h"
 #include "base/log.h"
+#include "catalog/source_url.h"
 #include "executor/child_process.h"
 #include "server/commands.h"
 #include "server/shell.h"
 #include "server/signals.h"
 #include "server/statement_form.h"
+#include "server/terminal.h"
 #include "server/version.h"
 
 // The command line. Each Add... describes one subcommand and, when it was the one given, leaves
@@ -50,6 +59,8 @@ void AddCommon(CLI::App& command, CommonFlags& common) {
   command.add_option("--config", common.config_file, "file of 'key = value' lines");
   AddConfigFlag(command, "--source,-d,--datasource", "source",
                 "sqlite:PATH or postgresql://user@host:port/database", common);
+  AddConfigFlag(command, "--source-file", "source_file",
+                "file with the source in it, where its password is nobody's business", common);
   AddConfigFlag(command, "--log-level", "log_level", "debug, info, warn (default), error or off",
                 common);
   AddConfigFlag(command, "--user", "user", "whose jobs they are (default: $USER)", common);
@@ -75,7 +86,7 @@ void AddFormat(CLI::App& command, std::string& format) {
 int WithConfig(const CommonFlags& common, const std::function<int(const Config&)>& command) {
   const auto config = LoadConfig(common.config_file, common.values);
   if (!config.ok()) {
-    fmt::print(stderr, "{}", RenderWithCaret(config.status(), ""));
+    SayError(config.status(), "");
     return kExitUsage;
   }
   log::Level level = log::Level::kWarn;
@@ -117,7 +128,7 @@ void AddSql(CLI::App& app, CommandLine& line) {
     line.run = [sql, &line] {
       const Status status = CollectScripts(*sql, line.sql);
       if (!status.ok()) {
-        fmt::print(stderr, "{}", RenderWithCaret(status, ""));
+        SayError(status, "");
         return kExitUsage;
       }
       return WithConfig(line.common,
@@ -135,13 +146,15 @@ void AddServe(CLI::App& app, CommandLine& line) {
   AddConfigFlag(*serve, "--tls-key", "tls_key", "PEM file", line.common);
   AddConfigFlag(*serve, "--max-statements", "max_statements", "scripts at the same time (32)",
                 line.common);
+  AddConfigFlag(*serve, "--write-timeout", "write_timeout",
+                "seconds until a client that reads nothing is cut off (60)", line.common);
   AddTrainingFlags(*serve, line.common);
   serve->add_flag("--print-config", line.print_config, "print the resulting configuration and end");
   serve->callback([&line] {
     line.run = [&line] {
       return WithConfig(line.common, [&line](const Config& config) {
         if (line.print_config) {
-          fmt::print("{}", PrintConfig(config));
+          std::fputs(PrintConfig(config).c_str(), stdout);
           return kExitOk;
         }
         return RunServe(config);
@@ -158,8 +171,10 @@ void AddSample(CLI::App& app, CommandLine& line) {
   sample->add_option("--rows", line.sample.rows, "how many")
       ->check(CLI::PositiveNumber)
       ->required();
-  sample->add_option("--into", line.sample.into, "data source: sqlite:PATH or postgresql://...")
-      ->required();
+  auto* const into = sample->add_option("--into", line.sample.into,
+                                        "data source: sqlite:PATH or postgresql://...");
+  sample->add_option("--into-file", line.sample.into_file, "file with the data source in it")
+      ->excludes(into);
   sample->add_option("--table", line.sample.table, "name of the table (default: the kind)");
   sample->add_option("--seed", line.sample.seed, "the same seed makes the same rows")
       ->capture_default_str();
@@ -171,7 +186,7 @@ void AddSample(CLI::App& app, CommandLine& line) {
 int RunForm(const CommonFlags& common, const Result<std::string>& statement,
             const std::string& format) {
   if (!statement.ok()) {
-    fmt::print(stderr, "{}", RenderWithCaret(statement.status(), ""));
+    SayError(statement.status(), "");
     return kExitUsage;
   }
   return WithConfig(common, [&](const Config& config) {
@@ -254,7 +269,41 @@ void AddFleetProcesses(CLI::App& app, CommandLine& line) {
   }
 }
 
+// The command line, and everybody may read that of a process: what is secret in it is overwritten.
+std::vector<std::string> TakeArguments(int argc, char** argv) {
+  std::vector<std::string> arguments;
+  for (int i = 0; i < argc; ++i) {
+    arguments.emplace_back(argv[i]);
+    const std::string shown = catalog::WithoutSecrets(arguments.back());
+    if (shown != arguments.back()) {
+      const size_t size = arguments.back().size();
+      std::memset(argv[i], 0, size);
+      shown.copy(argv[i], size);
+    }
+  }
+  return arguments;
+}
+
+// What lies in standard output's buffer may fail to be written as well.
+int FinishOutput(int exit) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
+    return exit;
+  }
+  if (errno == EPIPE || exit == kExitOutputClosed) {
+    return kExitOutputClosed;
+  }
+  if (exit == kExitOk) {
+    Say(fmt::format("ERROR: cannot write the output: {}\n", std::strerror(errno)));
+  }
+  return exit == kExitOk ? kExitStatementFailed : exit;
+}
+
 int Main(int argc, char** argv) {
+  // Passwords are in the memory of all of our processes: no other process of the user reads it, and
+  // it is in no core file.
+  prctl(PR_SET_DUMPABLE, 0);
+  const std::vector<std::string> arguments = TakeArguments(argc, argv);
   CLI::App app("sluice: SELECT ... LABEL column INTO model trains a model");
   app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);
@@ -267,7 +316,8 @@ int Main(int argc, char** argv) {
   AddEvaluate(app, line);
   AddFleetProcesses(app, line);
   try {
-    app.parse(argc, argv);
+    // CLI11 takes them last first, and without the program.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend() - 1));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
@@ -275,12 +325,18 @@ int Main(int argc, char** argv) {
     return executor::RunChildProcess(*line.fleet_role);
   }
   BlockSignals();
-  return line.run();
+  return FinishOutput(line.run());
 }
 
 }  // namespace
 }  // namespace sluice::server
 
 int main(int argc, char** argv) {
-  return sluice::server::Main(argc, argv);
+  const sluice::Result<int> exit = sluice::Guarded(
+      "sluice", [&]() -> sluice::Result<int> { return sluice::server::Main(argc, argv); });
+  if (!exit.ok()) {
+    sluice::server::SayError(exit.status(), "");
+    return sluice::server::kExitStatementFailed;
+  }
+  return *exit;
 }

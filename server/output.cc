@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "server/table_output.h"
+#include "server/terminal.h"
 
 namespace sluice::server {
 namespace {
@@ -78,27 +79,6 @@ class CsvPrinter final : public BufferedPrinter {
   }
 };
 
-// Length of the well-formed UTF-8 character at text[i], 0 if there is none.
-size_t CharacterLength(std::string_view text, size_t i) {
-  const auto byte = [&](size_t k) { return static_cast<unsigned char>(text[k]); };
-  const unsigned char lead = byte(i);
-  const size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  if (length == 0 || lead > 0xF4 || i + length > text.size()) {
-    return 0;
-  }
-  for (size_t k = 1; k < length; ++k) {
-    if ((byte(i + k) & 0xC0U) != 0x80U) {
-      return 0;
-    }
-  }
-  // Over-long forms, surrogates and what lies past U+10FFFF.
-  if ((lead == 0xE0 && byte(i + 1) < 0xA0) || (lead == 0xED && byte(i + 1) > 0x9F) ||
-      (lead == 0xF0 && byte(i + 1) < 0x90) || (lead == 0xF4 && byte(i + 1) > 0x8F)) {
-    return 0;
-  }
-  return length;
-}
-
 void AppendJsonText(std::string_view text, std::string& json) {
   json += '"';
   for (size_t i = 0; i < text.size();) {
@@ -114,8 +94,10 @@ void AppendJsonText(std::string_view text, std::string& json) {
       json += c;
     } else if (c == '\n') {
       json += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20) {
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
       json += fmt::format("\\u{:04x}", c);
+    } else if (c == '\xC2' && static_cast<unsigned char>(text[i + 1]) < 0xA0) {  // C1 controls
+      json += fmt::format("\\u{:04x}", static_cast<unsigned char>(text[i + 1]));
     } else {
       json += text.substr(i, length);
     }

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "server/table_output.h"
+#include "server/terminal.h"
 
 namespace sluice::server {
 namespace {
 
 constexpr double kSecondsBetweenPlainLines = 3;  // a log is read later: fewer lines say more
 constexpr size_t kBarCells = 20;
+constexpr size_t kNameBytes = 40;                             // of a metric
+constexpr double kLongestSeconds = 100 * 365.25 * 24 * 3600;  // beyond, an estimate says nothing
 
 std::string WithCommas(double number) {
   std::string digits = fmt::format("{:.0f}", number);
@@ -56,7 +58,7 @@ std::string FormatProgress(const elastic::Progress& progress) {
   } else {
     text += fmt::format("{} rows", WithCommas(static_cast<double>(progress.rows_done)));
   }
-  if (progress.rows_per_second > 0) {
+  if (progress.rows_per_second > 0 && std::isfinite(progress.rows_per_second)) {
     text += fmt::format("  {} rows/s", WithCommas(progress.rows_per_second));
   }
   if (progress.loss != 0 && std::isfinite(progress.loss)) {
@@ -64,12 +66,13 @@ std::string FormatProgress(const elastic::Progress& progress) {
   }
   if (!progress.metrics.empty()) {
     text +=
-        fmt::format("  {} {:.4f}", progress.metrics.front().first, progress.metrics.front().second);
+        fmt::format("  {} {:.4f}", Printable(progress.metrics.front().first.substr(0, kNameBytes)),
+                    progress.metrics.front().second);
   }
   if (progress.workers > 0) {
     text += fmt::format("  {} {}", progress.workers, progress.workers == 1 ? "worker" : "workers");
   }
-  if (progress.seconds_left > 0 && std::isfinite(progress.seconds_left)) {
+  if (progress.seconds_left > 0 && progress.seconds_left < kLongestSeconds) {
     text += fmt::format("  {} left", Duration(progress.seconds_left));
   }
   return text;

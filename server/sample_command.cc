@@ -6,11 +6,13 @@
 #include "parser/parser.h"
 #include "planner/bind_result.h"
 #include "server/commands.h"
+#include "server/config.h"
 #include "server/progress_bar.h"
 #include "server/sample.h"
 #include "server/shell.h"
 #include "server/shell_sink.h"
 #include "server/signals.h"
+#include "server/terminal.h"
 
 namespace sluice::server {
 namespace {
@@ -43,8 +45,8 @@ Status MakeTable(const SampleOptions& options, Interrupts& interrupts) {
                    catalog::OpenDataSource(options.into));
   ASSIGN_OR_RETURN(const catalog::TableName table, PrepareTable(options, *source));
   const SteadyClock clock;
-  ProgressBar bar([](std::string_view text) { fmt::print(stderr, "{}", text); }, clock,
-                  TerminalColumns(STDERR_FILENO));
+  ProgressBar bar([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); },
+                  clock, TerminalColumns(STDERR_FILENO));
   const TimePoint begin = clock.Now();
   elastic::Progress progress;
   progress.rows_total = options.rows;
@@ -59,18 +61,33 @@ Status MakeTable(const SampleOptions& options, Interrupts& interrupts) {
       WriteSample(*generator, options.rows, table, *source, show, interrupts.BeginScript());
   bar.Clear();
   RETURN_IF_ERROR(report.status());
-  fmt::print("{} rows in table {}: {:.1f} % positive, AUC of the true probabilities {:.4f}\n",
-             options.rows, table.Text(), 100 * report->positive_share, report->bayes_auc);
+  const std::string summary = fmt::format(
+      "{} rows in table {}: {:.1f} % positive, AUC of the true probabilities {:.4f}\n",
+      options.rows, Printable(table.Text()), 100 * report->positive_share, report->bayes_auc);
+  std::fputs(summary.c_str(), stdout);
   return OkStatus();
 }
 
 }  // namespace
 
-int RunSample(const SampleOptions& options) {
+int RunSample(const SampleOptions& given) {
+  SampleOptions options = given;
+  if (!options.into_file.empty()) {
+    const auto url = ReadSourceUrl(options.into_file);
+    if (!url.ok()) {
+      SayError(url.status(), "");
+      return kExitUsage;
+    }
+    options.into = *url;
+  }
+  if (options.into.empty()) {
+    Say("sluice: where to? Give --into sqlite:my.db (or postgresql://user@host/database)\n");
+    return kExitUsage;
+  }
   Interrupts interrupts;
   const Status status = MakeTable(options, interrupts);
   if (!status.ok()) {
-    fmt::print(stderr, "{}", RenderWithCaret(status, ""));
+    SayError(status, "");
     return kExitStatementFailed;
   }
   return kExitOk;

@@ -1,4 +1,5 @@
 #include <fmt/core.h>
+#include <sys/resource.h>
 
 #include <cstdio>
 
@@ -6,29 +7,41 @@
 #include "server/gateway.h"
 #include "server/shell.h"
 #include "server/signals.h"
+#include "server/terminal.h"
 
 namespace sluice::server {
+namespace {
+
+// Connections, databases and the pipes of processes: as many descriptors as the system allows.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+}  // namespace
 
 int RunServe(const Config& config) {
   if (config.source.empty()) {
-    fmt::print(stderr,
-               "sluice: which database? Give --source sqlite:my.db or "
-               "postgresql://user@host/database\n");
+    Say("sluice: which database? Give --source sqlite:my.db or postgresql://user@host/database\n");
     return kExitUsage;
   }
+  RaiseDescriptorLimit();
   auto gateway = Gateway::Start(config);
   if (!gateway.ok()) {
-    fmt::print(stderr, "{}", RenderWithCaret(gateway.status(), ""));
+    SayError(gateway.status(), "");
     return kExitStatementFailed;
   }
   if (config.tls_cert.empty() && config.grpc.rfind("127.", 0) != 0 &&
       config.grpc.rfind("localhost:", 0) != 0 && config.grpc.rfind("[::1]:", 0) != 0) {
-    fmt::print(stderr,
-               "WARNING: whoever reaches {} can use the database, and reads along: nobody is asked "
-               "for a password, and without --tls-cert nothing is encrypted\n",
-               (*gateway)->address());
+    Say(fmt::format(
+        "WARNING: whoever reaches {} can use the database, and reads along: nobody is asked "
+        "for a password, and without --tls-cert nothing is encrypted\n",
+        (*gateway)->address()));
   }
-  fmt::print("gRPC on {}\n", (*gateway)->address());
+  std::fputs(fmt::format("gRPC on {}\n", (*gateway)->address()).c_str(), stdout);
   std::fflush(stdout);
   WaitForTermination();
   (*gateway)->Shutdown();

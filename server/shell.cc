@@ -1,12 +1,13 @@
 #include "server/shell.h"
 
-#include <fmt/core.h>
 #include <unistd.h>
 
+#include "base/guarded.h"
 #include "server/line_editor.h"
 #include "server/shell_sink.h"
 #include "server/signals.h"
 #include "server/statement_buffer.h"
+#include "server/terminal.h"
 
 namespace sluice::server {
 namespace {
@@ -24,20 +25,24 @@ Everything else goes to the database as it is.
 Ctrl-C stops a running statement or clears the line; Ctrl-D or 'exit' ends.
 )";
 
-// Runs one script and prints its error with the place. True when all of it ran.
-bool RunOne(const std::string& script, const ScriptRunner& runner, const ShellOptions& options,
-            Interrupts& interrupts) {
+// Runs one script and prints its error with the place. Returns what the shell should.
+int RunOne(const std::string& script, const ScriptRunner& runner, const ShellOptions& options,
+           Interrupts& interrupts) {
   ShellSink sink(options.format, stdout, stderr, TerminalColumns(STDERR_FILENO));
-  Status status = runner(script, interrupts.BeginScript(), sink);
+  Status status =
+      Guarded("running a script", [&] { return runner(script, interrupts.BeginScript(), sink); });
   interrupts.EndScript();
   const Status output = sink.Finish();
+  if (sink.output_closed()) {
+    return kExitOutputClosed;  // it has read what it wanted
+  }
   if (status.ok()) {
     status = output;
   }
   if (!status.ok()) {
-    fmt::print(stderr, "{}", RenderWithCaret(status, script));
+    SayError(status, script);
   }
-  return status.ok();
+  return status.ok() ? kExitOk : kExitStatementFailed;
 }
 
 enum class Command { kNone, kExit, kHelp };
@@ -61,8 +66,10 @@ Command FindCommand(std::string_view line) {
 int RunScripts(const std::vector<std::string>& scripts, const ScriptRunner& runner,
                const ShellOptions& options, Interrupts& interrupts) {
   for (const std::string& script : scripts) {
-    if (interrupts.terminate_requested() || !RunOne(script, runner, options, interrupts)) {
-      return kExitStatementFailed;
+    const int exit = interrupts.terminate_requested() ? kExitStatementFailed
+                                                      : RunOne(script, runner, options, interrupts);
+    if (exit != kExitOk) {
+      return exit;
     }
   }
   return kExitOk;
@@ -72,7 +79,7 @@ int RunInteractive(const ScriptRunner& runner, const ShellOptions& options,
                    Interrupts& interrupts) {
   LineEditor editor(options.history_file, interrupts);
   StatementBuffer buffer;
-  fmt::print("{}\nType help for help, exit to leave.\n", options.greeting);
+  std::fputs((options.greeting + "\nType help for help, exit to leave.\n").c_str(), stdout);
   std::fflush(stdout);
   while (!interrupts.terminate_requested()) {
     const LineEditor::Line line = editor.Read(buffer.blank() ? "sluice> " : "   ...> ");
@@ -88,7 +95,7 @@ int RunInteractive(const ScriptRunner& runner, const ShellOptions& options,
       break;
     }
     if (command == Command::kHelp) {
-      fmt::print("{}", kHelpText);
+      std::fwrite(kHelpText.data(), 1, kHelpText.size(), stdout);
       std::fflush(stdout);
       continue;
     }
@@ -96,7 +103,9 @@ int RunInteractive(const ScriptRunner& runner, const ShellOptions& options,
     if (buffer.complete()) {
       const std::string script = buffer.Take();
       editor.Remember(script);
-      RunOne(script, runner, options, interrupts);
+      if (RunOne(script, runner, options, interrupts) == kExitOutputClosed) {
+        return kExitOutputClosed;
+      }
     }
   }
   return kExitOk;

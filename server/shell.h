@@ -30,6 +30,9 @@ struct ShellOptions {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitStatementFailed = 1;
 inline constexpr int kExitUsage = 2;
+// Standard output was closed (`| head`): what a shell reports of a program that SIGPIPE ended,
+// which is how psql ends there.
+inline constexpr int kExitOutputClosed = 141;
 
 // -c, -f and piped input: the scripts one after another until one fails. Returns the exit code.
 int RunScripts(const std::vector<std::string>& scripts, const ScriptRunner& runner,

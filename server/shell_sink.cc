@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "server/terminal.h"
+
 namespace sluice::server {
 
 ShellSink::ShellSink(OutputFormat format, std::FILE* out, std::FILE* err, size_t err_columns)
@@ -33,7 +35,7 @@ Status ShellSink::Rows(const RowBatch& batch) {
 
 void ShellSink::Notice(const std::string& message) {
   bar_.Clear();
-  fmt::print(err_, "{}\n", message);
+  Tell(message);
 }
 
 void ShellSink::Progress(const elastic::Progress& progress) {
@@ -45,7 +47,7 @@ void ShellSink::Done(const std::string& tag) {
   // An error of `out` is kept in output_status_ and told by Finish.
   const bool printed = EndRowSet().ok();
   if (printed && !row_set_shown_ && !tag.empty()) {
-    fmt::print(err_, "{}\n", tag);
+    Tell(tag);
   }
   row_set_shown_ = false;
 }
@@ -63,10 +65,17 @@ Status ShellSink::Print(std::string_view text) {
   errno = 0;
   if (output_status_.ok() &&
       (std::fwrite(text.data(), 1, text.size(), out_) != text.size() || std::fflush(out_) != 0)) {
+    output_closed_ = errno == EPIPE;
     output_status_ =
         Status(Code::kUnavailable, fmt::format("cannot write the rows: {}", std::strerror(errno)));
   }
   return output_status_;
+}
+
+// Where standard error is closed there is nobody to tell.
+void ShellSink::Tell(const std::string& line) {
+  const std::string shown = PrintableLines(line) + "\n";
+  std::fwrite(shown.data(), 1, shown.size(), err_);
 }
 
 Status ShellSink::EndRowSet() {

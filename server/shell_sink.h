@@ -27,9 +27,12 @@ class ShellSink final : public executor::ResultSink {
   // Prints what an interrupted statement had sent, clears the bar, and flushes. Returns the first
   // error of `out` (a full disk, a closed pipe).
   Status Finish();
+  // Nobody reads `out` any more.
+  bool output_closed() const { return output_closed_; }
 
  private:
   Status Print(std::string_view text);
+  void Tell(const std::string& line);
   Status EndRowSet();
 
   std::FILE* const out_;
@@ -40,6 +43,7 @@ class ShellSink final : public executor::ResultSink {
   bool row_set_open_ = false;
   bool row_set_shown_ = false;  // by the running statement: its tag would say nothing new
   Status output_status_;
+  bool output_closed_ = false;
 };
 
 // Columns of the terminal behind a descriptor; 0 when it is none.

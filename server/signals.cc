@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/guarded.h"
 
 namespace sluice::server {
 namespace {
@@ -75,7 +76,9 @@ void SignalThread::Run() {
     }
     signalfd_siginfo info{};
     if (ready[0].revents != 0 && read(arrivals, &info, sizeof info) == sizeof info) {
-      handler_(static_cast<int>(info.ssi_signo));
+      // Logged there; the next signal may find more memory.
+      [[maybe_unused]] const Status handled =
+          Guarded("handling a signal", [&] { handler_(static_cast<int>(info.ssi_signo)); });
     }
   }
   close(arrivals);

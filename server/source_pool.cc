@@ -4,8 +4,10 @@
 
 #include <utility>
 
+#include "base/guarded.h"
 #include "base/log.h"
 #include "catalog/data_source.h"
+#include "catalog/source_url.h"
 
 namespace sluice::server {
 namespace {
@@ -30,7 +32,10 @@ SourcePool::Lease::Lease(Lease&& other) noexcept
 
 SourcePool::Lease::~Lease() {
   if (source_ != nullptr) {
-    pool_->Release(std::move(source_), used_directly_);
+    // It may be an exception that brought it here.
+    [[maybe_unused]] const Status released = Guarded("giving a data source back", [this] {
+      pool_->Release(std::move(source_), used_directly_);
+    });
   }
 }
 
@@ -40,7 +45,7 @@ Result<std::unique_ptr<SourcePool>> SourcePool::Open(const std::string& url) {
         .Hint("give a file: --source sqlite:my.db");
   }
   ASSIGN_OR_RETURN(std::unique_ptr<catalog::DataSource> first, catalog::OpenDataSource(url));
-  std::unique_ptr<SourcePool> pool(new SourcePool(url, first->url()));
+  std::unique_ptr<SourcePool> pool(new SourcePool(url, catalog::WithoutSecrets(first->url())));
   pool->Release(std::move(first), false);
   return pool;
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "catalog/data_source.h"
+#include "catalog/source_url.h"
 #include "executor/local_cluster.h"
 #include "server/commands.h"
 #include "server/gateway_client.h"
@@ -13,13 +14,14 @@
 #include "server/shell.h"
 #include "server/signals.h"
 #include "server/statement.h"
+#include "server/terminal.h"
 #include "server/version.h"
 
 namespace sluice::server {
 namespace {
 
 int Fail(const Status& status, int exit_code) {
-  fmt::print(stderr, "{}", RenderWithCaret(status, ""));
+  SayError(status, "");
   return exit_code;
 }
 
@@ -74,7 +76,7 @@ int RunOnSource(const Config& config, const SqlOptions& options, Interrupts& int
     session.set_stop(std::move(stop));
     return RunScript(script, session, sink);
   };
-  return RunShell(options, config, runner, (*source)->url(), interrupts);
+  return RunShell(options, config, runner, catalog::WithoutSecrets((*source)->url()), interrupts);
 }
 
 }  // namespace
@@ -102,9 +104,8 @@ Result<std::string> ReadScript(const std::string& path) {
 
 int RunSql(const Config& config, const SqlOptions& options) {
   if (options.gateway.empty() && config.source.empty()) {
-    fmt::print(stderr,
-               "sluice: where to? Give --source sqlite:my.db (or postgresql://user@host/database), "
-               "or --gateway HOST:PORT\n");
+    Say("sluice: where to? Give --source sqlite:my.db (or postgresql://user@host/database), or "
+        "--gateway HOST:PORT\n");
     return kExitUsage;
   }
   Interrupts interrupts;
@@ -114,7 +115,7 @@ int RunSql(const Config& config, const SqlOptions& options) {
 
 int RunStatementCommand(const Config& config, const std::string& statement,
                         const std::string& format) {
-  fmt::print(stderr, "{};\n", statement);
+  Say(statement + ";\n");
   SqlOptions options;
   options.scripts = {statement};
   options.format = format;

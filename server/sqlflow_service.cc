@@ -5,14 +5,16 @@
 #include <fmt/core.h>
 #include <google/protobuf/timestamp.pb.h>
 #include <google/protobuf/wrappers.pb.h>
-#include <grpcpp/grpcpp.h>
 
 #include <charconv>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
+#include "base/guarded.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
+#include "catalog/source_url.h"
 #include "executor/executor.h"
 #include "server/gateway_services_internal.h"
 #include "server/progress_bar.h"
@@ -92,7 +94,7 @@ std::string AffectedText(const std::string& tag) {
 // statement: its clients drop the first response of another kind that follows rows.
 class SqlflowSink final : public executor::ResultSink {
  public:
-  explicit SqlflowSink(grpc::ServerWriter<proto::Response>& writer) : writer_(writer) {}
+  explicit SqlflowSink(ClientStream& stream) : stream_(stream) {}
 
   Status Header(const Schema& schema) override {
     had_rows_ = true;
@@ -109,21 +111,19 @@ class SqlflowSink final : public executor::ResultSink {
       RETURN_IF_ERROR(SendHead());
     }
     for (size_t r = 0; r < batch.rows; ++r) {
-      proto::Response response;
+      auto response = std::make_unique<proto::Response>();
       for (const RowBatch::Column& column : batch.columns) {
-        PackCell(column, r, response.mutable_row()->add_data());
+        PackCell(column, r, response->mutable_row()->add_data());
       }
-      RETURN_IF_ERROR(Send(response));
+      RETURN_IF_ERROR(stream_.Send(std::move(response)));
     }
     return OkStatus();
   }
 
-  void Notice(const std::string& message) override {
-    proto::Response response;
-    response.mutable_message()->set_message(message);
-    writer_.Write(response);
+  void Notice(const std::string& message) override { stream_.Tell(MessageOf(message)); }
+  void Progress(const elastic::Progress& progress) override {
+    stream_.Show(MessageOf(FormatProgress(progress)));
   }
-  void Progress(const elastic::Progress& progress) override { Notice(FormatProgress(progress)); }
   void Done(const std::string& tag) override {
     if (!had_rows_) {
       Notice(AffectedText(tag));
@@ -135,23 +135,26 @@ class SqlflowSink final : public executor::ResultSink {
     had_rows_ = false;
   }
   void Ended(std::string_view sql, double seconds) {
-    proto::Response response;
-    response.mutable_eoe()->set_sql(sql.data(), sql.size());
-    response.mutable_eoe()->set_spent_time_seconds(std::llround(seconds));
-    writer_.Write(response);
+    auto response = std::make_unique<proto::Response>();
+    response->mutable_eoe()->set_sql(sql.data(), sql.size());
+    response->mutable_eoe()->set_spent_time_seconds(std::llround(seconds));
+    // Nobody to tell of a lost client: the script is cancelled by then.
+    std::ignore = stream_.Send(std::move(response));
   }
 
  private:
-  Status Send(const proto::Response& response) {
-    return writer_.Write(response) ? OkStatus() : Cancelled("the client went away");
+  static ClientStream::Message MessageOf(const std::string& text) {
+    auto response = std::make_unique<proto::Response>();
+    response->mutable_message()->set_message(text);
+    return response;
   }
   Status SendHead() {
-    proto::Response response;
-    proto::Head* head = response.mutable_head();  // present even without columns
+    auto response = std::make_unique<proto::Response>();
+    proto::Head* head = response->mutable_head();  // present even without columns
     for (const ColumnInfo& column : schema_.columns) {
       head->add_column_names(column.name);
     }
-    return Send(response);
+    return stream_.Send(std::move(response));
   }
   std::string TrainResult(const RowBatch& batch) const {
     std::string text;
@@ -165,25 +168,15 @@ class SqlflowSink final : public executor::ResultSink {
     return text;
   }
 
-  grpc::ServerWriter<proto::Response>& writer_;
+  ClientStream& stream_;
   Schema schema_;
   bool training_ = false;
   bool had_rows_ = false;
 };
 
-std::string WithoutPassword(const std::string& url) {
-  const size_t scheme = url.find("://");
-  const size_t at = url.rfind('@');
-  if (scheme == std::string::npos || at == std::string::npos) {
-    return url;
-  }
-  const size_t colon = url.find(':', scheme + 3);
-  return colon < at ? url.substr(0, colon) + url.substr(at) : url;
-}
-
 // Every script of this gateway runs on its own source: a client that names another one has to know.
 Status CheckSource(const std::string& wanted, const std::string& served) {
-  if (wanted.empty() || WithoutPassword(wanted) == WithoutPassword(served)) {
+  if (wanted.empty() || catalog::WithoutSecrets(wanted) == served) {
     return OkStatus();
   }
   // The rest of what the client sent may hold a password.
@@ -218,23 +211,25 @@ class SqlflowService final : public proto::SQLFlow::Service {
   grpc::Status Run(grpc::ServerContext* context, const proto::Request* request,
                    grpc::ServerWriter<proto::Response>* writer) override {
     const std::string& script = request->stmts();
-    const Status source = CheckSource(request->session().db_conn_str(), scripts_.sources().url());
-    if (!source.ok()) {
-      return ToUnknown(source, script);
-    }
-    SqlflowSink sink(*writer);
-    StatementObserver observer;
-    observer.starts = [&sink](const parser::Statement& statement) { sink.Started(statement); };
-    observer.ends = [&sink](std::string_view sql, double seconds) { sink.Ended(sql, seconds); };
-    return ToUnknown(scripts_.Run(
-                         {script, request->session().user_id(), nullptr},
-                         [context] { return context->IsCancelled(); }, sink, observer),
-                     script);
+    const auto run = [&]() -> Status {
+      RETURN_IF_ERROR(CheckSource(request->session().db_conn_str(), scripts_.sources().url()));
+      const SteadyClock clock;
+      ClientStream stream(CallOf(context, writer), clock, scripts_.write_seconds());
+      SqlflowSink sink(stream);
+      StatementObserver observer;
+      observer.starts = [&sink](const parser::Statement& statement) { sink.Started(statement); };
+      observer.ends = [&sink](std::string_view sql, double seconds) { sink.Ended(sql, seconds); };
+      GatewayScripts::Client client;
+      client.is_gone = [&stream] { return stream.IsGone(); };
+      client.ended = [&stream](const Status&) { stream.Drain(); };
+      return scripts_.Run({script, request->session().user_id(), nullptr}, client, sink, observer);
+    };
+    return ToUnknown(Guarded("SQLFlow.Run", run), script);
   }
 
   grpc::Status Fetch(grpc::ServerContext*, const proto::FetchRequest* request,
                      proto::FetchResponse* response) override {
-    return ToUnknown(FetchJob(*request, response), "");
+    return ToUnknown(Guarded("SQLFlow.Fetch", [&] { return FetchJob(*request, response); }), "");
   }
 
  private:

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "server/terminal.h"
+
 namespace sluice::server {
 namespace {
 
@@ -39,24 +41,6 @@ size_t DisplayWidth(std::string_view text) {
     i += length;
   }
   return width;
-}
-
-std::string Printable(std::string_view text) {
-  std::string shown;
-  shown.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      shown += "\\n";
-    } else if (c == '\t') {
-      shown += "\\t";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      shown += fmt::format("\\x{:02x}", byte);
-    } else {
-      shown += c;
-    }
-  }
-  return shown;
 }
 
 TablePrinter::TablePrinter(Write write) : write_(std::move(write)) {}

@@ -33,7 +33,5 @@ class TablePrinter final : public RowPrinter {
 
 // Columns that `text` takes on a terminal (East Asian wide characters take two).
 size_t DisplayWidth(std::string_view text);
-// What a terminal may be shown: line breaks, tabs and control characters as \n, \t, \x1b.
-std::string Printable(std::string_view text);
 
 }  // namespace sluice::server

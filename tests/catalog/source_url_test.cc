@@ -37,5 +37,37 @@ TEST(SourceUrl, UnknownKindsDoNotRepeatSecrets) {
   EXPECT_THAT(url.status().ToString(), Not(HasSubstr("secret")));
 }
 
+// Whatever the spelling, and in the middle of other text.
+TEST(SourceUrl, NoSecretIsShown) {
+  for (const char* text : {
+           "postgresql://me:s3cret@host/db",
+           "postgresql://me:s3cret@s3cret@host/db",
+           "postgresql://me:s3cret/s3cret@host/db",
+           "postgres://host/db?password=s3cret&sslmode=require",
+           "postgresql://host/db?sslmode=require&sslpassword=s3cret",
+           "postgresql://host/db?PASSWORD=s3cret",
+           "cannot connect to postgresql://me:s3cret@host/db: refused",
+           "host=h password=s3cret dbname=d",
+           "host=h password = s3cret dbname=d",
+           "host=h password= 's3cret' dbname=d",
+           "host=h password='s3cret s3cret\\' s3cret' dbname=d",
+           "--source=postgresql://me:s3cret@host/db",
+           "-dpostgresql://me:s3cret@host/db",
+           "mysql://root:s3cret@tcp(127.0.0.1:3306)/?maxAllowed=0",
+           "source = postgresql://me:s3cret@host/db",
+       }) {
+    EXPECT_THAT(WithoutSecrets(text), Not(HasSubstr("s3cret"))) << text;
+  }
+  EXPECT_EQ(
+      WithoutSecrets("cannot reach postgresql://me:x@host:5432/db?sslpassword=y&sslmode=a now"),
+      "cannot reach postgresql://me@host:5432/db?sslpassword=***&sslmode=a now");
+  for (const char* text : {"", " ", "sqlite:my.db", "postgresql://me@host:5432/db", "a=b c='d e'",
+                           "=", "password", "password="}) {
+    EXPECT_THAT(WithoutSecrets(text), testing::StartsWith(text)) << text;
+  }
+  EXPECT_THAT(ParseSourceUrl("host=h password=s3cret dbname=d").status().ToString(),
+              Not(HasSubstr("s3cret")));
+}
+
 }  // namespace
 }  // namespace sluice::catalog

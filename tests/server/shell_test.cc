@@ -166,16 +166,43 @@ TEST_F(ShellTest, CtrlCCancelsTheRunningStatement) {
             "n\n0\n");
 }
 
-TEST_F(ShellTest, AClosedPipeEndsIt) {
-  const Outcome outcome = Run({"sql", "--source", source_, "-c", "SELECT 1"}, "");
-  EXPECT_EQ(outcome.exit_code, 0);
-  const std::string command = std::string(SLUICE_BINARY) + " sql --source " + source_ +
-                              " -c 'WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM "
-                              "c WHERE n < 1000000) SELECT n FROM c' 2>" +
-                              (folder_ / "err").string() + " | head -n 1 >" +
-                              (folder_ / "out").string();
-  EXPECT_EQ(std::system(command.c_str()), 0);
-  EXPECT_NE(ReadAll(folder_ / "err").find("cannot write the rows"), std::string::npos);
+// Who has read enough is no error, and gets the status of a program that SIGPIPE ended, as psql
+// does; nothing after it runs.
+TEST_F(ShellTest, AClosedPipeEndsItQuietly) {
+  for (const std::string format : {"table", "csv", "json"}) {
+    const std::string command =
+        "( " SLUICE_BINARY " sql --source " + source_ + " --format " + format +
+        " -c 'WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c'"
+        " -c 'CREATE TABLE beyond(n INTEGER)' 2>" +
+        (folder_ / "err").string() + "; echo $? >" + (folder_ / "exit").string() +
+        " ) | head -n 1 >" + (folder_ / "out").string();
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    EXPECT_EQ(ReadAll(folder_ / "exit"), "141\n") << format;
+    EXPECT_EQ(ReadAll(folder_ / "err"), "") << format;
+    EXPECT_NE(ReadAll(folder_ / "out"), "") << format;
+  }
+  EXPECT_EQ(Sql({"-c", "SELECT * FROM beyond"}).exit_code, 1) << "the next script has run";
+}
+
+TEST_F(ShellTest, AFullDiskIsAnError) {
+  for (const std::string command : {"sql --source " + source_ + " -c 'SELECT 1 AS n'",
+                                    "serve --print-config --source " + source_}) {
+    const std::string line = SLUICE_BINARY " " + command + " >/dev/full 2>" +
+                             (folder_ / "err").string() + "; echo $? >" +
+                             (folder_ / "exit").string();
+    EXPECT_EQ(std::system(line.c_str()), 0);
+    EXPECT_EQ(ReadAll(folder_ / "exit"), "1\n") << command;
+    EXPECT_NE(ReadAll(folder_ / "err").find("No space left on device"), std::string::npos)
+        << ReadAll(folder_ / "err");
+  }
+}
+
+// Without anybody to tell, a statement is still run.
+TEST_F(ShellTest, AClosedStandardErrorIsNoReasonToStop) {
+  const std::string line = SLUICE_BINARY " sql --source " + source_ +
+                           " -c 'CREATE TABLE t(n INTEGER)' -c 'INSERT INTO t VALUES (7)' 2>&-";
+  EXPECT_EQ(std::system(line.c_str()), 0);
+  EXPECT_EQ(Sql({"--format", "csv", "-c", "SELECT n FROM t"}).out, "n\n7\n");
 }
 
 TEST_F(ShellTest, CommandLineFormsPrintAndRunTheirStatement) {

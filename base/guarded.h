@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "base/status.h"
+
+namespace sluice {
+
+// What the exception that is being handled says: 53200 where memory was missing, else XX000. Logged
+// with `where`.
+Status StatusOfException(std::string_view where);
+
+// For the outermost function of a thread, a call or a process: runs `work`, and turns whatever
+// escapes from it into a Status, so that it costs a statement and not the process. `work` gives
+// nothing, a Status or a Result; nothing becomes OK. Other code throws nothing and catches nothing.
+template <typename Work>
+auto Guarded(std::string_view where, Work&& work) {
+  using Given = std::invoke_result_t<Work>;
+  using Answer = std::conditional_t<std::is_void_v<Given>, Status, Given>;
+  try {
+    if constexpr (std::is_void_v<Given>) {
+      std::forward<Work>(work)();
+      return Answer();
+    } else {
+      return Answer(std::forward<Work>(work)());
+    }
+  } catch (...) {
+    return Answer(StatusOfException(where));
+  }
+}
+
+}  // namespace sluice

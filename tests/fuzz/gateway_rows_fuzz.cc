@@ -1,0 +1,52 @@
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/util/delimited_message_util.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "server/gateway_updates_internal.h"
+#include "server/shell_sink.h"
+#include "server/terminal.h"
+
+namespace {
+
+using sluice::server::OutputFormat;
+
+constexpr OutputFormat kFormats[] = {OutputFormat::kTable, OutputFormat::kCsv, OutputFormat::kJson};
+
+}  // namespace
+
+// Any updates of a gateway, each behind its length, and the shell at the other end: told what is
+// wrong with them, or shown, in each format.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static std::FILE* const nowhere = std::fopen("/dev/null", "w");
+  for (const OutputFormat format : kFormats) {
+    sluice::server::ShellSink sink(format, nowhere, nowhere, size % 2 == 0 ? 0 : 80);
+    sluice::server::GatewayUpdates updates;
+    google::protobuf::io::ArrayInputStream bytes(data, static_cast<int>(size));
+    sluice::v1::RunUpdate update;
+    bool clean_end = false;
+    while (google::protobuf::util::ParseDelimitedFromZeroCopyStream(&update, &bytes, &clean_end)) {
+      const sluice::Status status = updates.Apply(update, sink);
+      if (!status.ok()) {
+        const std::string shown =
+            sluice::server::PrintableLines(sluice::RenderWithCaret(status, "SELECT 1;\nSELECT 2"));
+        const bool bad = std::any_of(shown.begin(), shown.end(), [](char c) {
+          return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t';
+        });
+        if (shown.empty() || bad) {
+          std::abort();
+        }
+        break;
+      }
+      update.Clear();
+    }
+    if (!sink.Finish().ok()) {
+      std::abort();
+    }
+  }
+  return 0;
+}
