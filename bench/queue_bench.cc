@@ -127,7 +127,7 @@ void Journal() {
              !master.Report(worker, Trained(answer->task, 4, true), TimePoint{0}).ok();
       transitions += 2;
     }
-    AppendFrame(master.TakeJournal(), &stream);
+    AppendFrame(master.TakeJournal().value(), &stream);
     ++entries;
   }
   const double middle = Seconds();

@@ -14,6 +14,10 @@ constexpr size_t kAlignment = 16;
 constexpr size_t kBlock = 1024;  // 4 KiB of each of many lanes
 constexpr uint32_t kScatter = 0x5343;
 constexpr uint32_t kGather = 0x4741;
+// Of a table in one step: more than any batch touches, few enough to be counted in bytes.
+constexpr uint64_t kMostRows = uint64_t{1} << 32;
+// A list of rows has room for so many before the first has come.
+constexpr uint64_t kRowsAtOnce = uint64_t{1} << 14;
 
 template <typename T>
 std::span<const std::byte> Bytes(const std::vector<T>& values) {
@@ -83,7 +87,8 @@ struct AllReduce::Part {
   std::vector<RowGradients>* tables = nullptr;
 };
 
-// Reads a peer's message piece by piece, each where it belongs.
+// Reads a peer's message piece by piece, each where it belongs. A peer's numbers are not believed:
+// a piece has room when it is its turn, and a list of rows grows as they come.
 struct AllReduce::Inbound {
   Header expected;
   Header header;
@@ -96,56 +101,106 @@ struct AllReduce::Inbound {
   std::vector<std::vector<RowGradients>> rows;  // node, table
   // Where the sums of a gather go: the dense ones straight to their place.
   std::span<float> place;
-  size_t piece = 0;
 
   void Start(const Header& expect, size_t numbers, std::span<float> straight) {
     expected = expect;
     slice = numbers;
     place = straight;
-    piece = 0;
+    step_ = Step::kHeader;
   }
   Result<std::span<std::byte>> Next() {
     for (;;) {
-      ASSIGN_OR_RETURN(const std::span<std::byte> target, Piece(piece++));
-      if (!target.empty()) {
+      ASSIGN_OR_RETURN(const std::span<std::byte> target, Piece());
+      if (!target.empty() || step_ == Step::kEnd) {
         return target;
-      }
-      if (piece > 4 && piece > 4 + 2 * rows.size() * dimensions.size() + rows.size()) {
-        return std::span<std::byte>();
       }
     }
   }
 
  private:
-  Result<std::span<std::byte>> Piece(size_t index) {
-    if (index == 0) {
-      return std::as_writable_bytes(std::span(&header, 1));
+  enum class Step { kHeader, kNotes, kBegins, kCounts, kDense, kIds, kValues, kEnd };
+
+  Result<std::span<std::byte>> Piece() {
+    switch (step_) {
+      case Step::kHeader:
+        step_ = Step::kNotes;
+        return std::as_writable_bytes(std::span(&header, 1));
+      case Step::kNotes:
+        RETURN_IF_ERROR(Prepare());
+        step_ = Step::kBegins;
+        return Writable(&notes);
+      case Step::kBegins:
+        step_ = Step::kCounts;
+        return Writable(&begins);
+      case Step::kCounts:
+        step_ = Step::kDense;
+        node_ = 0;
+        return Writable(&counts);
+      case Step::kDense:
+        return NextDense();
+      case Step::kIds:
+        return More(&Table().ids, Count(), 1, Step::kValues);
+      case Step::kValues:
+        return NextValues();
+      case Step::kEnd:
+        break;
     }
-    if (index == 1) {
-      RETURN_IF_ERROR(Prepare());
-      return Writable(&notes);
+    return std::span<std::byte>();
+  }
+  std::span<std::byte> NextDense() {
+    if (node_ == header.nodes) {
+      node_ = 0;
+      table_ = 0;
+      step_ = header.nodes > 0 && !dimensions.empty() ? Step::kIds : Step::kEnd;
+      if (step_ == Step::kIds) {
+        Table().ids.clear();
+      }
+      return {};
     }
-    if (index == 2) {
-      return Writable(&begins);
+    std::vector<float>& node = dense[node_++];
+    if (!place.empty()) {
+      return std::as_writable_bytes(place);
     }
-    if (index == 3) {
-      return Writable(&counts);
+    node.resize(slice);
+    return Writable(&node);
+  }
+  Result<std::span<std::byte>> NextValues() {
+    ASSIGN_OR_RETURN(const std::span<std::byte> more,
+                     More(&Table().values, Count(), dimensions[table_], Step::kIds));
+    if (step_ == Step::kIds) {  // that was all of this table
+      table_ = (table_ + 1) % dimensions.size();
+      node_ += table_ == 0 ? 1 : 0;
+      if (node_ == header.nodes) {
+        step_ = Step::kEnd;
+      } else {
+        Table().ids.clear();
+      }
     }
-    if (index == 4) {
-      PrepareRows();
+    return more;
+  }
+  // Room for the next numbers of a list of `count` times `width`; nothing: it is complete.
+  template <typename Number>
+  Result<std::span<std::byte>> More(std::vector<Number>* list, uint64_t count, uint64_t width,
+                                    Step then) {
+    if (count > kMostRows) {
+      return Unavailable(fmt::format("a worker sends {} rows of a table", count));
     }
-    index -= 4;
-    if (index < dense.size()) {
-      return place.empty() ? Writable(&dense[index]) : std::as_writable_bytes(place);
-    }
-    index -= dense.size();
-    const size_t tables = dimensions.size();
-    if (index >= 2 * rows.size() * tables) {
+    const uint64_t have = list->size();
+    if (have == count * width) {
+      step_ = then;
+      if (then == Step::kValues) {
+        Table().values.clear();
+      }
       return std::span<std::byte>();
     }
-    RowGradients& table = rows[index / 2 / tables][index / 2 % tables];
-    return index % 2 == 0 ? Writable(&table.ids) : Writable(&table.values);
+    // What has room already, or as much again as has come.
+    const uint64_t room = std::max<uint64_t>({kRowsAtOnce * width, have, list->capacity() - have});
+    list->resize(have + std::min(room, count * width - have));
+    return std::as_writable_bytes(std::span(*list).subspan(have));
   }
+  RowGradients& Table() { return rows[node_][table_]; }
+  uint64_t Count() const { return counts[node_ * dimensions.size() + table_]; }
+
   Status Prepare() {
     if (header.world != expected.world || header.step != expected.step ||
         header.phase != expected.phase || header.lanes != expected.lanes ||
@@ -158,24 +213,16 @@ struct AllReduce::Inbound {
     begins.resize(header.nodes);
     counts.resize(header.nodes * dimensions.size());
     dense.resize(header.nodes);
-    if (place.empty()) {
-      for (std::vector<float>& node : dense) {
-        node.resize(slice);
-      }
+    rows.resize(header.nodes);
+    for (std::vector<RowGradients>& node : rows) {
+      node.resize(dimensions.size());
     }
     return Status();
   }
-  void PrepareRows() {
-    rows.resize(header.nodes);
-    for (size_t node = 0; node < rows.size(); ++node) {
-      rows[node].resize(dimensions.size());
-      for (size_t t = 0; t < dimensions.size(); ++t) {
-        const uint64_t count = counts[node * dimensions.size() + t];
-        rows[node][t].ids.resize(count);
-        rows[node][t].values.resize(count * dimensions[t]);
-      }
-    }
-  }
+
+  Step step_ = Step::kHeader;
+  size_t node_ = 0;  // of what comes next
+  size_t table_ = 0;
 };
 
 AllReduce::AllReduce(Mesh& mesh, size_t dense_size, std::vector<uint32_t> dimensions)
@@ -292,15 +339,20 @@ Status AllReduce::Scatter(int64_t step, uint32_t lanes, std::vector<Sums::Node>*
 Status AllReduce::Collect(uint32_t lanes, std::span<const LaneNote> notes, StepSum* sum) const {
   sum->lanes.assign(lanes, LaneNote());
   std::vector<std::optional<double>> weights(lanes);
+  std::vector<bool> seen(lanes, false);
   uint32_t known = 0;
+  bool fits = true;
   const auto take = [&](std::span<const LaneNote> some) {
     for (const LaneNote& note : some) {
-      if (note.lane < lanes) {
-        ++known;
-        sum->lanes[note.lane] = note;
-        if (note.gradient != 0) {
-          weights[note.lane] = note.weight;
-        }
+      if (note.lane >= lanes || seen[note.lane] || note.rows < 0 || note.rows_read < 0) {
+        fits = false;
+        continue;
+      }
+      ++known;
+      seen[note.lane] = true;
+      sum->lanes[note.lane] = note;
+      if (note.gradient != 0) {
+        weights[note.lane] = note.weight;
       }
     }
   };
@@ -311,8 +363,9 @@ Status AllReduce::Collect(uint32_t lanes, std::span<const LaneNote> notes, StepS
       sum->reconvene = sum->reconvene || inbound_[peer]->header.reconvene != 0;
     }
   }
-  if (known != lanes) {
-    return Unavailable(fmt::format("a step has {} of {} lanes", known, lanes));
+  if (!fits || known != lanes) {
+    return Unavailable(fmt::format("a step has notes of {} of {} lanes{}", known, lanes,
+                                   fits ? "" : ", and others that do not fit"));
   }
   AddAlongTree(std::span(weights), [](double* left, double right) { *left += right; });
   sum->weight = weights[0].value_or(0);

@@ -51,7 +51,8 @@ BatchWindow::Window& BatchWindow::Covering(Ranges* ranges, int64_t batch) {
 }
 
 bool BatchWindow::Finished(int64_t shard) const {
-  return shard < static_cast<int64_t>(finished_.size()) && finished_[static_cast<size_t>(shard)];
+  return shard >= 0 && shard < static_cast<int64_t>(finished_.size()) &&
+         finished_[static_cast<size_t>(shard)];
 }
 
 void BatchWindow::Finish(int64_t shard) {

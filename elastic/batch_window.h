@@ -20,6 +20,12 @@ namespace sluice::elastic {
 class BatchWindow {
  public:
   static constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
+  // Whether there may be such a batch: a place that is no place is never asked for. Shards are
+  // numbered from 0, and each that is finished is a bit.
+  static constexpr int64_t kMostShards = int64_t{1} << 27;
+  static bool IsPlace(int64_t shard, int64_t range, int64_t batch) {
+    return shard >= 0 && shard < kMostShards && range >= 0 && batch >= range && batch < kAll;
+  }
   enum class Verdict {
     kNew,      // apply it, then call Applied
     kApplied,  // acknowledge without applying

@@ -31,9 +31,12 @@ constexpr std::string_view kDraft = "draft-";
 constexpr char kManifest[] = "manifest";
 constexpr char kLock[] = "lock";
 constexpr char kEnding[] = "ending";
+// A queue of a billion rows takes some megabytes.
+constexpr size_t kMostManifestBytes = size_t{1} << 30;
+constexpr size_t kReadBytes = size_t{1} << 20;
 constexpr std::chrono::milliseconds kLockWait{2'000}, kLockRetry{20};
 
-std::string Encode(const CheckpointManifest& manifest) {
+Result<std::string> Encode(const CheckpointManifest& manifest) {
   CheckpointProto proto;
   proto.set_cut(manifest.cut);
   proto.set_model(manifest.model);
@@ -47,6 +50,12 @@ std::string Encode(const CheckpointManifest& manifest) {
   proto.set_data(manifest.data);
   for (const CheckpointManifest::File& file : manifest.files) {
     ToProto(file, proto.add_files());
+  }
+  const size_t size = proto.ByteSizeLong();
+  if (size > kMostManifestBytes) {
+    return ResourceExhausted(
+        fmt::format("the queue, plan and data of a checkpoint take {} bytes; {} are allowed", size,
+                    kMostManifestBytes));
   }
   std::string bytes = proto.SerializeAsString();
   const uint32_t crc = Crc32c(bytes);
@@ -62,7 +71,8 @@ Result<CheckpointManifest> Decode(std::string_view bytes) {
   }
   std::memcpy(&crc, bytes.data() + bytes.size() - sizeof(crc), sizeof(crc));
   bytes.remove_suffix(sizeof(crc));
-  if (Crc32c(bytes) != crc || !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  if (bytes.size() > kMostManifestBytes || Crc32c(bytes) != crc ||
+      !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return Internal("its manifest is damaged");
   }
   CheckpointManifest manifest{proto.cut(),
@@ -82,14 +92,72 @@ Result<CheckpointManifest> Decode(std::string_view bytes) {
   return manifest;
 }
 
+// A partition's bytes in their file, and whether they are those that were written.
+class PartitionFile final : public ByteSource {
+ public:
+  PartitionFile(std::string name, const CheckpointManifest::File& file)
+      : name_(std::move(name)), file_(file), left_(file.bytes) {}
+
+  Status Open() {
+    std::error_code error;
+    const uint64_t size = fs::file_size(name_, error);
+    in_.open(name_, std::ios::binary);
+    if (error || !in_) {
+      return SystemError("open", name_);
+    }
+    in_.seekg(static_cast<std::streamoff>(file_.offset));
+    return in_ && file_.offset <= size && file_.bytes <= size - file_.offset ? Status() : Damaged();
+  }
+  Status Read(char* to, size_t bytes) override {
+    if (bytes > left_) {
+      return Damaged();
+    }
+    in_.read(to, static_cast<std::streamsize>(bytes));
+    if (!in_) {
+      return Damaged();
+    }
+    crc_ = Crc32c({to, bytes}, crc_);
+    left_ -= bytes;
+    return left_ > 0 || crc_ == file_.crc ? Status() : Damaged();
+  }
+  uint64_t left() const override { return left_; }
+
+ private:
+  Status Damaged() const {
+    return Internal(fmt::format("'{}' is damaged: partition {} is not the {} bytes that were "
+                                "written",
+                                name_, file_.partition, file_.bytes))
+        .SqlState("XX001");
+  }
+
+  const std::string name_;
+  const CheckpointManifest::File file_;
+  std::ifstream in_;
+  uint64_t left_;
+  uint32_t crc_ = 0;
+};
+
+Status ReadToTheEnd(ByteSource& source) {
+  std::string bytes(std::min<uint64_t>(source.left(), kReadBytes), '\0');
+  while (source.left() > 0) {
+    RETURN_IF_ERROR(source.Read(bytes.data(), std::min<uint64_t>(source.left(), bytes.size())));
+  }
+  return Status();
+}
+
 // Every byte is read: what is said to be whole can be loaded.
 Result<CheckpointManifest> ReadWhole(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string bytes, ReadFile(fmt::format("{}/{}", path, kManifest)));
   ASSIGN_OR_RETURN(CheckpointManifest manifest, Decode(bytes));
   std::set<uint32_t> partitions;
   for (const CheckpointManifest::File& file : manifest.files) {
-    RETURN_IF_ERROR(CheckpointDirectory::ReadPartition(path, file).status());
-    partitions.insert(file.partition);
+    if (file.partition >= manifest.partitions || !partitions.insert(file.partition).second) {
+      return Internal(fmt::format("its partition {} of {} is there twice", file.partition,
+                                  manifest.partitions));
+    }
+    ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> partition,
+                     CheckpointDirectory::OpenPartition(path, file));
+    RETURN_IF_ERROR(ReadToTheEnd(*partition));
   }
   if (partitions.size() != manifest.partitions) {
     return Internal(
@@ -228,8 +296,8 @@ Result<CheckpointDirectory::Draft> CheckpointDirectory::Begin() {
 
 Result<CheckpointManifest::File> CheckpointDirectory::WritePartition(const std::string& draft,
                                                                      uint32_t partition,
-                                                                     std::string_view bytes) {
-  const Partitions one = {{partition, bytes}};
+                                                                     const Contents& contents) {
+  const Partitions one = {{partition, contents}};
   ASSIGN_OR_RETURN(const std::vector<CheckpointManifest::File> files, WritePartitions(draft, one));
   return files[0];
 }
@@ -242,21 +310,26 @@ Result<std::vector<CheckpointManifest::File>> CheckpointDirectory::WritePartitio
     return files;
   }
   const std::string name = fmt::format("partition-{}", partitions.begin()->first);
-  std::vector<std::string_view> pieces;
+  ASSIGN_OR_RETURN(DurableFile out, DurableFile::Create(fmt::format("{}/{}", draft, name)));
   uint64_t offset = 0;
-  for (const auto& [partition, bytes] : partitions) {
-    files.push_back({partition, name, offset, bytes.size(), Crc32c(bytes)});
-    pieces.push_back(bytes);
-    offset += bytes.size();
+  for (const auto& [partition, contents] : partitions) {
+    CheckpointManifest::File file{partition, name, offset, 0, 0};
+    RETURN_IF_ERROR(contents([&](const std::string& part) {
+      file.bytes += part.size();
+      file.crc = Crc32c(part, file.crc);
+      return out.Append(part);
+    }));
+    offset += file.bytes;
+    files.push_back(std::move(file));
   }
-  RETURN_IF_ERROR(WriteDurably(fmt::format("{}/{}", draft, name), pieces));
+  RETURN_IF_ERROR(out.Finish());
   return files;
 }
 
 Status CheckpointDirectory::Commit(const Draft& draft, CheckpointManifest manifest) {
   manifest.cut = draft.cut;
   const std::string path = fmt::format("{}/{}", draft.path, kManifest);
-  const std::string encoded = Encode(manifest);
+  ASSIGN_OR_RETURN(const std::string encoded, Encode(manifest));
   const std::string_view piece = encoded;
   RETURN_IF_ERROR(WriteDurably(path, std::span(&piece, 1)));
   RETURN_IF_ERROR(SyncFolder(draft.path));
@@ -354,28 +427,16 @@ Result<std::optional<CheckpointDirectory::Found>> CheckpointDirectory::Newest(
   return found;
 }
 
-Result<std::string> CheckpointDirectory::ReadPartition(const std::string& path,
-                                                       const CheckpointManifest::File& file) {
-  const std::string name = fmt::format("{}/{}", path, file.name);
-  std::ifstream in(name, std::ios::binary);
-  if (!in) {
-    return SystemError("open", name);
-  }
-  std::error_code error;
-  const uint64_t size = fs::file_size(name, error);
-  std::string bytes;
-  if (!error && file.offset <= size && file.bytes <= size - file.offset) {
-    bytes.resize(file.bytes);
-    in.seekg(static_cast<std::streamoff>(file.offset));
-    in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  }
-  if (!in || bytes.size() != file.bytes || Crc32c(bytes) != file.crc) {
-    return Internal(fmt::format("'{}' is damaged: partition {} is not the {} bytes that were "
-                                "written",
-                                name, file.partition, file.bytes))
+Result<std::unique_ptr<ByteSource>> CheckpointDirectory::OpenPartition(
+    const std::string& path, const CheckpointManifest::File& file) {
+  // The name of a file in this folder, and nothing else.
+  if (file.name.empty() || file.name.find('/') != std::string::npos) {
+    return Internal(fmt::format("'{}' is damaged: it names a file '{}'", path, file.name))
         .SqlState("XX001");
   }
-  return bytes;
+  auto source = std::make_unique<PartitionFile>(fmt::format("{}/{}", path, file.name), file);
+  RETURN_IF_ERROR(source->Open());
+  return std::unique_ptr<ByteSource>(std::move(source));
 }
 
 std::string DescribeCheckpoint(const CheckpointDirectory& directory,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "elastic/byte_parts.h"
 #include "elastic/parameter_rules.h"
 
 namespace sluice::elastic {
@@ -69,13 +71,15 @@ class CheckpointDirectory {
     std::string path;
   };
   Result<Draft> Begin();
-  // Writes files of a draft: on the disk when this returns. Static: servers call it.
-  using Partitions = std::map<uint32_t, std::string_view>;
+  // Writes files of a draft: on the disk when this returns. Static: servers call it. A partition is
+  // what gives its bytes to a sink, in order.
+  using Contents = std::function<Status(const PartSink& sink)>;
+  using Partitions = std::map<uint32_t, Contents>;
   static Result<std::vector<CheckpointManifest::File>> WritePartitions(
       const std::string& draft, const Partitions& partitions);
   static Result<CheckpointManifest::File> WritePartition(const std::string& draft,
                                                          uint32_t partition,
-                                                         std::string_view bytes);
+                                                         const Contents& contents);
   // Makes the draft a checkpoint, then removes those that are too old.
   Status Commit(const Draft& draft, CheckpointManifest manifest);
   // Removes every checkpoint: the job has come to its end.
@@ -95,9 +99,10 @@ class CheckpointDirectory {
   };
   Result<std::optional<Found>> Newest() const;
   Result<std::optional<Found>> Newest(const std::string& model) const;
-  // Static: servers call it with what they were told of `Found`.
-  static Result<std::string> ReadPartition(const std::string& path,
-                                           const CheckpointManifest::File& file);
+  // Static: servers call it with what they were told of `Found`. Reading fails at the last byte
+  // at the latest when they are not those that were written.
+  static Result<std::unique_ptr<ByteSource>> OpenPartition(const std::string& path,
+                                                           const CheckpointManifest::File& file);
 
  private:
   struct Opener;

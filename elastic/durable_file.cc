@@ -21,29 +21,48 @@ Status SystemError(const std::string& what, const std::string& path) {
   return Status(code, fmt::format("cannot {} '{}': {}", what, path, std::strerror(error)));
 }
 
-Status WriteDurably(const std::string& path, std::span<const std::string_view> pieces) {
+Result<DurableFile> DurableFile::Create(const std::string& path) {
   const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (descriptor < 0) {
     return SystemError("create", path);
   }
-  Status status;
-  for (std::string_view bytes : pieces) {
-    while (!bytes.empty() && status.ok()) {
-      const ssize_t written = write(descriptor, bytes.data(), bytes.size());
-      if (written >= 0) {
-        bytes.remove_prefix(static_cast<size_t>(written));
-      } else if (errno != EINTR) {
-        status = SystemError("write", path);
-      }
+  return DurableFile(path, descriptor);
+}
+
+DurableFile::DurableFile(DurableFile&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+DurableFile::~DurableFile() {
+  if (descriptor_ >= 0) {
+    close(descriptor_);
+  }
+}
+
+Status DurableFile::Append(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(descriptor_, bytes.data(), bytes.size());
+    if (written >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(written));
+    } else if (errno != EINTR) {
+      return SystemError("write", path_);
     }
   }
-  if (status.ok() && fsync(descriptor) != 0) {
-    status = SystemError("sync", path);
+  return Status();
+}
+
+Status DurableFile::Finish() {
+  if (fsync(descriptor_) != 0) {
+    return SystemError("sync", path_);
   }
-  if (close(descriptor) != 0 && status.ok()) {
-    status = SystemError("close", path);
+  return close(std::exchange(descriptor_, -1)) != 0 ? SystemError("close", path_) : Status();
+}
+
+Status WriteDurably(const std::string& path, std::span<const std::string_view> pieces) {
+  ASSIGN_OR_RETURN(DurableFile file, DurableFile::Create(path));
+  for (std::string_view bytes : pieces) {
+    RETURN_IF_ERROR(file.Append(bytes));
   }
-  return status;
+  return file.Finish();
 }
 
 Status SyncFolder(const std::string& path) {

@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 
@@ -10,6 +11,23 @@ namespace sluice::elastic {
 
 // Files that are there after a loss of power. Errors: ResourceExhausted (the disk is full),
 // PermissionDenied, Unavailable, with the path and what the system says.
+
+// A file that is written piece by piece. One thread.
+class DurableFile {
+ public:
+  // In place of what was there.
+  static Result<DurableFile> Create(const std::string& path);
+  DurableFile(DurableFile&& other) noexcept;
+  ~DurableFile();
+  Status Append(std::string_view bytes);
+  // It is on the disk when this returns; nothing is appended any more.
+  Status Finish();
+
+ private:
+  DurableFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+  std::string path_;
+  int descriptor_ = -1;
+};
 
 // The pieces end to end, in place of what was there; on the disk when this returns. A name that is
 // new needs SyncFolder, too.

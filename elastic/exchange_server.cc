@@ -54,10 +54,45 @@ class Answer {
   float* numbers_ = nullptr;
 };
 
+// Each once, in their order: what is for a partition is found by its place.
+Status CheckPartitions(std::span<const uint32_t> partitions, uint32_t count) {
+  for (size_t i = 0; i < partitions.size(); ++i) {
+    if (partitions[i] >= count || (i > 0 && partitions[i] <= partitions[i - 1])) {
+      return InvalidArgument(
+          fmt::format("partition {} of {} is not in its place", partitions[i], count));
+    }
+  }
+  return Status();
+}
+
+// Another number of partitions is another map: the worker is told to ask for the one there is.
+Status CheckCount(std::span<const int64_t> versions, std::span<const uint32_t> partitions) {
+  return versions.size() == partitions.size()
+             ? Status()
+             : NotFound(
+                   fmt::format("{} versions of {} partitions", versions.size(), partitions.size()));
+}
+
+// Before there is room for it.
+Status CheckAnswer(const PullProto& proto, const ParameterRules& rules,
+                   std::span<const uint32_t> partitions) {
+  size_t numbers = 0;
+  for (size_t t = 0; t < rules.tables.size(); ++t) {
+    numbers += proto.tables(static_cast<int>(t)).size() / sizeof(int64_t) * rules.dimensions[t];
+  }
+  for (uint32_t partition : partitions) {
+    numbers += rules.layout.dense_size(partition);
+  }
+  const size_t bytes = numbers * (proto.bf16() ? sizeof(uint16_t) : sizeof(float));
+  return bytes <= static_cast<size_t>(kMaxMessageBytes) ? Status()
+                                                        : TooLarge("the answer to a pull", bytes);
+}
+
 }  // namespace
 
 Status Unpack(const PushProto& proto, const PartitionLayout& layout,
               std::span<const uint32_t> partitions, UnpackedPush* push) {
+  RETURN_IF_ERROR(CheckPartitions(partitions, layout.partitions()));
   push->partitions.assign(partitions.begin(), partitions.end());
   PushRequest& request = push->request;
   request.partitions = push->partitions;
@@ -68,6 +103,7 @@ Status Unpack(const PushProto& proto, const PartitionLayout& layout,
     return Status();
   }
   ASSIGN_OR_RETURN(request.versions, View<int64_t>(proto.versions()));
+  RETURN_IF_ERROR(CheckCount(request.versions, partitions));
   ASSIGN_OR_RETURN(const std::span<const float> dense, Numbers(proto.dense(), proto.bf16(), push));
   size_t begin = 0;
   for (uint32_t partition : partitions) {
@@ -108,6 +144,10 @@ Status AnswerPull(const PullProto& proto, uint64_t map_version,
   pull.batch = FromProto(proto.batch());
   pull.evaluation = proto.evaluation();
   ASSIGN_OR_RETURN(pull.known, View<int64_t>(proto.known()));
+  if (!pull.known.empty()) {
+    RETURN_IF_ERROR(CheckCount(pull.known, partitions));
+  }
+  RETURN_IF_ERROR(CheckAnswer(proto, rules, partitions));
   PullTarget target;
   target.versions = {Room<int64_t>(partitions.size(), reply->mutable_versions()),
                      partitions.size()};

@@ -193,7 +193,8 @@ class FleetJob {
     hooks.stop = [this](ServerId server) { StopServer(server); };
     hooks.publish = [this](const PartitionMap& map) {
       master_->Publish(map);
-      config_.clear_base_weights();  // servers that come later get theirs from others
+      config_.clear_base_bytes();  // servers that come later get theirs from others
+      master_->OfferBase(nullptr);
     };
     hooks.remember = [&host](const Placement& now) { return host.Remember(now); };
     hooks.on_event = [&host](const std::string& kind, const std::string& detail) {
@@ -220,7 +221,9 @@ class FleetJob {
     *config_.mutable_plan() = plan_;
     worker_config_ = config_;
     if (base != nullptr) {
-      (AllReduces() ? worker_config_ : config_).set_base_weights(models::SaveWeights(*base));
+      const auto weights = std::make_shared<const std::string>(models::SaveWeights(*base));
+      (AllReduces() ? worker_config_ : config_).set_base_bytes(weights->size());
+      master_->OfferBase(weights);
     }
     if (AllReduces() && checkpoints_ != nullptr && checkpoints_->restore().has_value()) {
       worker_config_.set_restore_from(checkpoints_->restore()->path);

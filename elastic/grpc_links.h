@@ -22,6 +22,8 @@ class RemoteMaster : public MasterLink, public WorldLink {
   // The map of the partitions. The master waits a little for one that is newer than `newer_than`;
   // version 0: the servers are not there yet, ask again.
   virtual Result<PartitionMap> Map(uint64_t newer_than) = 0;
+  // The weights to continue from, of so many bytes. NotFound: they are with those who need them.
+  virtual Result<models::NetworkWeights> Base(uint64_t bytes) = 0;
   // Thread-safe. True: the job is over.
   virtual Result<bool> Heartbeat() = 0;
   // Of a parameter server: it is there, and still is. False: it has been given up.

@@ -149,6 +149,7 @@ class Remote final : public RemoteMaster {
   Status Deliver(const models::NetworkWeights& weights) override {
     const std::string bytes = models::SaveWeights(weights);
     return Call([&](grpc::ClientContext* context) {
+      context->set_deadline(std::chrono::system_clock::now() + kBulkDeadline);
       DeliverReply reply;
       DeliverChunk chunk;
       chunk.set_incarnation(worker_);
@@ -162,6 +163,21 @@ class Remote final : public RemoteMaster {
       writer->WritesDone();
       return writer->Finish();
     });
+  }
+
+  Result<models::NetworkWeights> Base(uint64_t bytes) override {
+    std::string weights;
+    RETURN_IF_ERROR(Call([&](grpc::ClientContext* context) {
+      context->set_deadline(std::chrono::system_clock::now() + kBulkDeadline);
+      weights.clear();
+      weights.reserve(bytes);
+      const auto reader = stub_->Base(context, BaseRequest());
+      for (BaseChunk chunk; reader->Read(&chunk);) {
+        weights += chunk.weights();
+      }
+      return reader->Finish();
+    }));
+    return models::LoadWeights(weights);
   }
 
   Result<bool> Register(const std::string& name, ServerId server,

@@ -12,9 +12,6 @@
 namespace sluice::elastic {
 namespace {
 
-// A model is exported, and a checkpoint written, as a whole; it may be large.
-constexpr auto kExportDeadline = std::chrono::minutes(10);
-
 InstallRequest::Phase ToProto(ParameterControl::Phase phase) {
   switch (phase) {
     case ParameterControl::Phase::kFreeze:
@@ -93,7 +90,8 @@ Status ParameterControl::Install(const std::string& address, const PartitionMap&
     }
   }
   InstallReply reply;
-  return CallWithHope(token_, term_, address, stop_, hopeless_, kCallDeadline,
+  return CallWithHope(token_, term_, address, stop_, hopeless_,
+                      phase == Phase::kCreate ? kBulkDeadline : kCallDeadline,
                       [&](auto* stub, grpc::ClientContext* context, const Done& done) {
                         stub->Install(context, &request, &reply, done);
                       });
@@ -106,7 +104,7 @@ Status ParameterControl::Fill(const std::string& address, uint32_t partition, Se
   request.set_server(to);
   request.set_address(to_address);
   FillReply reply;
-  return CallWithHope(token_, term_, address, stop_, hopeless_, kCallDeadline,
+  return CallWithHope(token_, term_, address, stop_, hopeless_, kBulkDeadline,
                       [&](auto* stub, grpc::ClientContext* context, const Done& done) {
                         stub->Fill(context, &request, &reply, done);
                       });
@@ -128,7 +126,7 @@ Result<std::vector<CheckpointManifest::File>> ParameterControl::Write(
   WriteRequest request;
   request.set_directory(directory);
   WriteReply reply;
-  RETURN_IF_ERROR(CallWithHope(token_, term_, address, stop_, hopeless_, kExportDeadline,
+  RETURN_IF_ERROR(CallWithHope(token_, term_, address, stop_, hopeless_, kBulkDeadline,
                                [&](auto* stub, grpc::ClientContext* context, const Done& done) {
                                  stub->Write(context, &request, &reply, done);
                                }));
@@ -163,7 +161,7 @@ Result<models::NetworkWeights> ParameterControl::Collect(const PartitionMap& map
     RETURN_IF_ERROR(CallOnce(token_, term_, map.servers.at(map.primary[p]), stop_,
                              [&](auto* stub, grpc::ClientContext* context) {
                                context->set_deadline(std::chrono::system_clock::now() +
-                                                     kExportDeadline);
+                                                     kBulkDeadline);
                                const auto reader = stub->Export(context, request);
                                ExportChunk chunk;
                                while (reader->Read(&chunk)) {

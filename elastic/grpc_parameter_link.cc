@@ -131,6 +131,10 @@ class Remote final : public ParameterLink {
     }
     ASSIGN_OR_RETURN(const PartitionMap map, newer_map_(map_.version));
     if (map.version > map_.version) {
+      if (map.primary.size() != map_.primary.size()) {
+        return Internal(fmt::format("a map of {} partitions after one of {}", map.primary.size(),
+                                    map_.primary.size()));
+      }
       Follow(map);
       return true;
     }

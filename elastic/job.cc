@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "base/guarded.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/background.h"
@@ -32,9 +33,9 @@ class LocalCheckpoints {
     if (from->manifest.files.size() != 1) {
       return FailedPrecondition(fmt::format("'{}' was written by servers", from->path));
     }
-    ASSIGN_OR_RETURN(const std::string bytes,
-                     CheckpointDirectory::ReadPartition(from->path, from->manifest.files[0]));
-    return shard_.Load(0, bytes);
+    ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> bytes,
+                     CheckpointDirectory::OpenPartition(from->path, from->manifest.files[0]));
+    return shard_.Load(0, *bytes);
   }
 
   // In the worker's thread, between two batches: what the queue counts has been applied. The master
@@ -52,7 +53,8 @@ class LocalCheckpoints {
                             image = *std::move(image)]() mutable {
       GiveWay();
       const int64_t steps = manifest.steps;
-      const Result<std::string> written = Write(std::move(manifest), std::move(image).Encode());
+      const Result<std::string> written = Guarded(
+          "writing a checkpoint", [&] { return Write(std::move(manifest), std::move(image)); });
       host.AddEvent(
           written.ok() ? "checkpoint_written" : "checkpoint_failed",
           written.ok() ? *written : fmt::format("step {}: {}", steps, written.status().message()));
@@ -61,15 +63,18 @@ class LocalCheckpoints {
   }
 
  private:
-  Result<std::string> Write(CheckpointManifest manifest, const std::string& bytes) {
+  Result<std::string> Write(CheckpointManifest manifest, PartitionImage image) {
     ASSIGN_OR_RETURN(const CheckpointDirectory::Draft draft, directory_.Begin());
-    ASSIGN_OR_RETURN(const CheckpointManifest::File file,
-                     CheckpointDirectory::WritePartition(draft.path, 0, bytes));
+    ASSIGN_OR_RETURN(
+        const CheckpointManifest::File file,
+        CheckpointDirectory::WritePartition(draft.path, 0, [&image](const PartSink& sink) {
+          return std::move(image).Encode(sink);
+        }));
     manifest.partitions = 1;
     manifest.files = {file};
     const int64_t steps = manifest.steps;
     RETURN_IF_ERROR(directory_.Commit(draft, std::move(manifest)));
-    return DescribeCheckpoint(directory_, draft, steps, bytes.size());
+    return DescribeCheckpoint(directory_, draft, steps, file.bytes);
   }
 
   JobCheckpoints& checkpoints_;

@@ -226,7 +226,10 @@ void CommitWorldCut(const JobCheckpoints& checkpoints, MasterHost& host) {
   manifest.epoch = cut->manifest.epoch;
   manifest.files = cut->manifest.files;
   CheckpointDirectory directory = checkpoints.directory();
-  const Status committed = directory.Commit(cut->draft, manifest);
+  const Status committed =
+      manifest.queue_state.empty()
+          ? ResourceExhausted("the queue of this job is too large for a checkpoint")
+          : directory.Commit(cut->draft, manifest);
   host.AddEvent(committed.ok() ? "checkpoint_written" : "checkpoint_failed",
                 committed.ok() ? DescribeCheckpoint(directory, cut->draft, manifest.steps,
                                                     manifest.files[0].bytes)

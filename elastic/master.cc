@@ -130,6 +130,7 @@ Result<Standing> Master::Report(Incarnation worker, const TaskReport& report, Ti
     return Standing{.mine = false};
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
+  RETURN_IF_ERROR(CheckReport(report));
   Renew(worker, now);
   if (report.task < 0) {
     ASSIGN_OR_RETURN(const bool counted, evaluation_.Report(worker, report));
@@ -158,6 +159,9 @@ Result<bool> Master::MayBegin(Incarnation worker, int64_t pushed, TimePoint now)
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
   Renew(worker, now);
+  if (pushed < 0 || pushed > kMostOfAnything) {
+    return InvalidArgument(fmt::format("a worker that has pushed {} batches", pushed));
+  }
   return staleness_.MayBegin(worker, pushed);
 }
 
@@ -206,15 +210,17 @@ bool Master::Charge(Incarnation worker, int64_t shard, const Status& cause, Time
   return finished();
 }
 
-void Master::Leave(Incarnation worker, TimePoint now) {
+Status Master::Leave(Incarnation worker, TimePoint now) {
   staleness_.Rest(worker);
-  if (!finished() && members_.Contact(worker, now)) {
+  if (!finished()) {
+    RETURN_IF_ERROR(CheckMember(worker, now));
     Requeue(queue_.ReleaseAll(worker));
     evaluation_.Release(worker);
     if (rendezvous_.has_value()) {
       rendezvous_->Remove(worker);
     }
   }
+  return Status();
 }
 
 Result<bool> Master::Heartbeat(Incarnation worker, TimePoint now) {

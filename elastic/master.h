@@ -47,6 +47,7 @@ class Master {
     std::optional<uint32_t> staleness;
     // Who says nothing for so long is lost, and another process is started in its place.
     double silence_seconds = 10;
+    double journal_seconds = 30;  // a journal that takes longer for one entry is given up
     // Give up a shard on which code fails again and again, and say so, instead of failing the job.
     bool skip_poison = false;
     // Rows of the snapshot as the database counts them, without a validation select's; -1: unknown.
@@ -79,7 +80,8 @@ class Master {
   // runs this master stores it before doing any of the actions that were taken with it
   // (Options::queue.journal). `anew`: the entry has everything, and those before it are
   // superfluous.
-  std::string TakeJournal(bool* anew = nullptr);
+  // ResourceExhausted: it is larger than an entry may be.
+  Result<std::string> TakeJournal(bool* anew = nullptr);
   // Goes into the journal with the next entry, and comes back from it.
   void SetPlacement(const Placement& placement);
   const Placement& placement() const { return placement_; }
@@ -122,7 +124,7 @@ class Master {
   // begin another now.
   Result<bool> MayBegin(Incarnation worker, int64_t pushed, TimePoint now);
   Status Fail(Incarnation worker, int64_t task, const Status& cause, TimePoint now);
-  void Leave(Incarnation worker, TimePoint now);
+  Status Leave(Incarnation worker, TimePoint now);
   // A worker that computes or reads for long is alive all the same; its leases are renewed by what
   // it does for them (Take, Report), not by this. True: the job is over.
   Result<bool> Heartbeat(Incarnation worker, TimePoint now);
@@ -153,8 +155,8 @@ class Master {
   // All-reduce: the next rank 0 that reports a step writes the parameters into `draft`, and the cut
   // is made there.
   void OfferDraft(const CheckpointDirectory::Draft& draft);
-  void Written(const std::string& draft, const Result<CheckpointManifest::File>& file,
-               TimePoint now);
+  Status Written(Incarnation worker, const std::string& draft,
+                 const Result<CheckpointManifest::File>& file, TimePoint now);
   struct WorldCut {
     CheckpointDirectory::Draft draft;
     CheckpointManifest manifest;
@@ -170,6 +172,7 @@ class Master {
   void LoseParameters(const Status& cause);
 
   // The job is over: `result` says how.
+  const Options& options() const { return options_; }
   bool finished() const { return phase_ == Phase::kSucceeded || phase_ == Phase::kFailed; }
   // There is something to do that is not in TakeActions' last answer.
   bool has_actions() const { return !actions_.empty(); }
@@ -190,9 +193,9 @@ class Master {
 
   // master_journal.cc
   void SaveMind(MasterSave* save) const;
-  void RestoreMind(const MasterSave& save, TimePoint now);
+  Status RestoreMind(const MasterSave& save, TimePoint now);
   void SaveWorld(MasterSave* save) const;
-  void RestoreWorld(const MasterSave& save);
+  Status RestoreWorld(const MasterSave& save);
   Status Replay(const std::vector<std::string>& entries, TimePoint now);
   void Adopt(int64_t term, const std::vector<std::string>& alive, TimePoint now);
 

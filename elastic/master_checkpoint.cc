@@ -42,7 +42,7 @@ void Master::SaveCut(CheckpointManifest* manifest) const {
   CutSave save;
   QueueCodec::Write(queue_.state(), save.mutable_queue());
   SaveMind(save.mutable_mind());
-  manifest->queue_state = save.SerializeAsString();
+  manifest->queue_state = save.SerializeAsString();  // empty: it is more than a message can be
   manifest->steps = queue_.steps();
   manifest->epoch = queue_.epoch();
 }
@@ -57,7 +57,7 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   RETURN_IF_ERROR(master->result_);
   ASSIGN_OR_RETURN(QueueState state, QueueCodec::Read(options.queue, save.queue(), now));
   master->queue_ = TaskQueue(std::move(state));
-  master->RestoreMind(save.mind(), now);
+  RETURN_IF_ERROR(master->RestoreMind(save.mind(), now));
   master->members_.Restore(save.mind().next_incarnation() + kIncarnationsOfAJob, {});
   master->staleness_.Await({});
   if (options.all_reduce.has_value()) {
@@ -96,17 +96,22 @@ void Master::OfferDraft(const CheckpointDirectory::Draft& draft) {
   world_cut_->draft = draft;
 }
 
-void Master::Written(const std::string& draft, const Result<CheckpointManifest::File>& file,
-                     TimePoint now) {
-  if (!world_cut_.has_value() || world_cut_->draft.path != draft || finished()) {
-    return;  // it was given up meanwhile
+Status Master::Written(Incarnation worker, const std::string& draft,
+                       const Result<CheckpointManifest::File>& file, TimePoint now) {
+  if (finished()) {
+    return Status();
+  }
+  RETURN_IF_ERROR(CheckMember(worker, now));
+  if (!world_cut_.has_value() || world_cut_->draft.path != draft) {
+    return Status();  // it was given up meanwhile
   }
   if (!file.ok()) {
     DropWorldCut(file.status().message(), now);
-    return;
+    return Status();
   }
   world_cut_->manifest.files = {*file};
   actions_.push_back({Action::Kind::kCommitCheckpoint, "", 0});
+  return Status();
 }
 
 void Master::DropWorldCut(const std::string& why, TimePoint now) {

@@ -1,6 +1,10 @@
 #include "elastic/master_host.h"
 
 #include <chrono>
+#include <mutex>
+#include <thread>
+
+#include "base/guarded.h"
 
 namespace sluice::elastic {
 namespace {
@@ -127,11 +131,10 @@ Result<StepAnswer> MasterHost::ReportStep(Incarnation worker, int64_t world, int
   });
 }
 
-void MasterHost::Written(const std::string& draft, const Result<CheckpointManifest::File>& file) {
-  With([&](Master& master, TimePoint now) {
-    master.Written(draft, file, now);
-    return 0;
-  });
+Status MasterHost::Written(Incarnation worker, const std::string& draft,
+                           const Result<CheckpointManifest::File>& file) {
+  return With(
+      [&](Master& master, TimePoint now) { return master.Written(worker, draft, file, now); });
 }
 
 Status MasterHost::SaveCut(CheckpointManifest* manifest) const {
@@ -140,7 +143,9 @@ Status MasterHost::SaveCut(CheckpointManifest* manifest) const {
     return Cancelled("the job is over");
   }
   master_.SaveCut(manifest);
-  return Status();
+  return manifest->queue_state.empty()
+             ? ResourceExhausted("the queue of this job is too large for a checkpoint")
+             : Status();
 }
 
 void MasterHost::OnCheckpoint() {
@@ -212,11 +217,8 @@ Status MasterHost::Fail(Incarnation worker, int64_t task, const Status& cause) {
   return With([&](Master& master, TimePoint now) { return master.Fail(worker, task, cause, now); });
 }
 
-void MasterHost::Leave(Incarnation worker) {
-  With([&](Master& master, TimePoint now) {
-    master.Leave(worker, now);
-    return 0;
-  });
+Status MasterHost::Leave(Incarnation worker) {
+  return With([&](Master& master, TimePoint now) { return master.Leave(worker, now); });
 }
 
 Result<bool> MasterHost::Heartbeat(Incarnation worker) {
@@ -325,6 +327,7 @@ void MasterHost::Pump() {
 
 void MasterHost::Run(std::stop_token stop) {
   const std::stop_callback wake(stop, [this] { Abort(Cancelled("the training was cancelled")); });
+  const std::jthread judge([this](const std::stop_token& done) { Judge(done); });
   uint64_t seen = 0;
   while (!finished()) {
     Pump();
@@ -344,6 +347,24 @@ void MasterHost::Run(std::stop_token stop) {
 void MasterHost::TellLastProgress() {
   if (progress_) {
     progress_(With([](Master& master, TimePoint now) { return master.Describe(now); }));
+  }
+}
+
+void MasterHost::Judge(const std::stop_token& done) {
+  std::mutex mutex;
+  std::condition_variable_any over;
+  std::unique_lock<std::mutex> own(mutex);
+  while (!over.wait_for(own, done, kTick, [&done] { return done.stop_requested(); })) {
+    const MutexLock lock(mutex_);
+    const Status judged =
+        Guarded("the master", [this]() NO_THREAD_SAFETY_ANALYSIS {  // called with the lock
+          CheckJournal(clock_.Now());
+          master_.Tick(clock_.Now());
+          return Status();
+        });
+    if (!judged.ok()) {
+      master_.Abort(judged);
+    }
   }
 }
 

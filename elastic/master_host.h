@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -40,12 +41,13 @@ class MasterHost {
   // Waits up to `wait_seconds` for the slowest worker.
   Result<bool> MayBegin(Incarnation worker, int64_t pushed, double wait_seconds);
   Status Fail(Incarnation worker, int64_t task, const Status& cause);
-  void Leave(Incarnation worker);
+  Status Leave(Incarnation worker);
   // All-reduce. Waits up to `wait_seconds` for the meeting to open.
   Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, double wait_seconds);
   Result<StepAnswer> ReportStep(Incarnation worker, int64_t world, int64_t closed,
                                 const RoundPosition& position);
-  void Written(const std::string& draft, const Result<CheckpointManifest::File>& file);
+  Status Written(Incarnation worker, const std::string& draft,
+                 const Result<CheckpointManifest::File>& file);
   Status Deliver(Incarnation worker, models::NetworkWeights weights);
   Result<bool> Heartbeat(Incarnation worker);  // true: the job is over
   void OnExit(const FleetEvent& event);
@@ -56,11 +58,13 @@ class MasterHost {
   void AddEvent(const std::string& kind, const std::string& detail);
 
   // What has been decided so far is in the journal when this returns OK. Who comes while another
-  // thread writes finds his part in the next group.
-  Status Save() EXCLUDES(journal_mutex_, mutex_);
+  // thread writes finds his part in the next group. Unavailable: the journal takes too long
+  // (Master::Options::journal_seconds).
+  Status Save() EXCLUDES(mutex_);
   // Does what the master wants done, passes events and progress on. The job's thread only.
   void Pump();
-  // Pumps until the job is over, cancelled by `stop`.
+  // Pumps until the job is over, cancelled by `stop`. Who lives is judged by a thread beside it,
+  // which waits for no journal, no fleet and no client; a journal that takes too long ends the job.
   void Run(std::stop_token stop);
   // Stores the parameter fleet's memory; OK when it is in the journal (or there is none).
   Status Remember(const Placement& placement);
@@ -85,7 +89,11 @@ class MasterHost {
   auto With(const Function& function);
   // Wakes those who wait for the slowest worker, where it was before.
   void NotifyIfMoved(const std::pair<int64_t, size_t>& before) REQUIRES(mutex_);
-  Status SaveForWorker() EXCLUDES(journal_mutex_, mutex_);
+  Status SaveForWorker() EXCLUDES(mutex_);
+  Status TakeEntry(std::string* entry, bool* anew) EXCLUDES(mutex_);
+  void Judge(const std::stop_token& done) EXCLUDES(mutex_);
+  void CheckJournal(TimePoint now) REQUIRES(mutex_);
+  void FailJournal(const Status& why) REQUIRES(mutex_);
   bool ShouldSave(TimePoint now) const EXCLUDES(mutex_);
   Result<MasterLink::Answer> WaitForTask(Incarnation worker, bool waiting,
                                          const std::vector<int64_t>& held, double wait_seconds);
@@ -103,8 +111,8 @@ class MasterHost {
   TimePoint last_progress_;
   TimePoint last_save_{};
 
-  Mutex journal_mutex_;  // taken before mutex_
   Status saved_ GUARDED_BY(mutex_);
+  std::optional<TimePoint> writing_since_ GUARDED_BY(mutex_);  // one group at a time
 
   mutable Mutex mutex_;
   std::condition_variable changed_;

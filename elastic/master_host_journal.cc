@@ -1,3 +1,8 @@
+#include <fmt/core.h>
+
+#include <chrono>
+
+#include "base/guarded.h"
 #include "elastic/master_host.h"
 
 // When what a master has decided is written down.
@@ -14,27 +19,62 @@ Status MasterHost::Save() {
   if (journal_ == nullptr) {
     return Status();
   }
-  const MutexLock writing(journal_mutex_);
   std::string entry;
   bool anew = false;
-  {
-    const MutexLock lock(mutex_);
-    RETURN_IF_ERROR(saved_);
-    entry = master_.TakeJournal(&anew);
-  }
+  RETURN_IF_ERROR(TakeEntry(&entry, &anew));
   if (entry.empty()) {
     return Status();
   }
   // While this group is being written, the next one gathers.
-  const Status written = journal_->Append(term_, {entry}, anew);
+  const Status written =
+      Guarded("writing the journal", [&] { return journal_->Append(term_, {entry}, anew); });
+  const MutexLock lock(mutex_);
+  writing_since_.reset();
   if (!written.ok()) {
-    const MutexLock lock(mutex_);
-    saved_ = written;
-    master_.Abort(written);
-    ++changes_;
-    changed_.notify_all();
+    FailJournal(written);
   }
-  return written;
+  ++changes_;
+  changed_.notify_all();
+  return saved_;
+}
+
+// The next group, when nobody writes any more. Without one there is nothing to write.
+Status MasterHost::TakeEntry(std::string* entry, bool* anew) {
+  MutexLock lock(mutex_);
+  const auto until = std::chrono::steady_clock::now() +
+                     std::chrono::duration<double>(master_.options().journal_seconds);
+  while (writing_since_.has_value()) {
+    RETURN_IF_ERROR(saved_);
+    if (changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+      return Unavailable("the job's journal is not written");
+    }
+  }
+  RETURN_IF_ERROR(saved_);
+  Result<std::string> taken = master_.TakeJournal(anew);
+  if (!taken.ok()) {
+    FailJournal(taken.status());
+    return saved_;
+  }
+  *entry = *std::move(taken);
+  if (!entry->empty()) {
+    writing_since_ = clock_.Now();
+  }
+  return Status();
+}
+
+void MasterHost::FailJournal(const Status& why) {
+  saved_ = saved_.ok() ? why : saved_;
+  master_.Abort(saved_);
+  ++changes_;
+  changed_.notify_all();
+}
+
+void MasterHost::CheckJournal(TimePoint now) {
+  const double limit = master_.options().journal_seconds;
+  if (saved_.ok() && writing_since_.has_value() && SecondsBetween(*writing_since_, now) >= limit) {
+    FailJournal(Unavailable(
+        fmt::format("the jobs database has not taken the job's journal for {} seconds", limit)));
+  }
 }
 
 // A master that cannot write has nothing to say; the worker asks the next one.

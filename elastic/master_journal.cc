@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "elastic/master.h"
 #include "elastic/queue_codec_internal.h"
@@ -11,6 +12,8 @@ namespace {
 
 // After so many transitions the whole state is written, so that a replay stays short.
 constexpr int64_t kTransitionsToSave = 100'000;
+// The whole state of a job of a billion rows takes some megabytes.
+constexpr size_t kMostEntryBytes = size_t{256} << 20;
 
 template <typename Fields>
 void Put(const std::vector<std::pair<std::string, double>>& metrics, Fields* fields) {
@@ -43,14 +46,20 @@ void Put(const Placement& placement, PlacementSave* save) {
   save->mutable_started()->Add(placement.servers.begin(), placement.servers.end());
 }
 
-Placement Get(const PlacementSave& save) {
+Result<Placement> Get(const PlacementSave& save) {
   Placement placement;
   placement.map.version = save.version();
-  for (int i = 0; i < std::min(save.servers_size(), save.addresses_size()); ++i) {
-    placement.map.servers.emplace(save.servers(i), save.addresses(i));
+  if (save.servers_size() != save.addresses_size()) {
+    return Internal("the journal's placement has servers without an address");
+  }
+  for (int i = 0; i < save.servers_size(); ++i) {
+    if (!placement.map.servers.emplace(save.servers(i), save.addresses(i)).second) {
+      return Internal(fmt::format("the journal's placement has server {} twice", save.servers(i)));
+    }
   }
   placement.map.primary.assign(save.primary().begin(), save.primary().end());
   placement.map.backup.assign(save.backup().begin(), save.backup().end());
+  RETURN_IF_ERROR(placement.map.Check());
   placement.next = save.next_server();
   placement.wanted = save.wanted();
   placement.servers.insert(save.started().begin(), save.started().end());
@@ -97,14 +106,14 @@ void Master::SetPlacement(const Placement& placement) {
   placement_ = placement;
 }
 
-std::string Master::TakeJournal(bool* anew) {
+Result<std::string> Master::TakeJournal(bool* anew) {
   const std::vector<QueueRecord> transitions = queue_.TakeJournal();
   JournalEntry entry;
   MasterSave mind;
   SaveMind(&mind);
   std::string bytes = mind.SerializeAsString();
   if (transitions.empty() && bytes == journaled_mind_ && !placement_changed_) {
-    return "";
+    return std::string();
   }
   unsaved_transitions_ += static_cast<int64_t>(transitions.size());
   const bool everything = journaled_mind_.empty() || unsaved_transitions_ > kTransitionsToSave;
@@ -126,6 +135,11 @@ std::string Master::TakeJournal(bool* anew) {
   }
   if (std::exchange(placement_changed_, false) || everything) {
     Put(placement_, entry.mutable_placement());
+  }
+  const size_t size = entry.ByteSizeLong();
+  if (size > kMostEntryBytes) {
+    return ResourceExhausted(fmt::format(
+        "an entry of {} bytes in the job's journal; {} are allowed", size, kMostEntryBytes));
   }
   return entry.SerializeAsString();
 }
@@ -151,16 +165,16 @@ Status Master::Replay(const std::vector<std::string>& entries, TimePoint now) {
       has_mind = true;
     }
     if (entry.has_placement()) {
-      placement_ = Get(entry.placement());
+      ASSIGN_OR_RETURN(placement_, Get(entry.placement()));
     }
   }
-  if (has_mind) {
-    RestoreMind(mind, now);  // the last one says it all
-  }
-  return Status();
+  return has_mind ? RestoreMind(mind, now) : Status();  // the last one says it all
 }
 
-void Master::RestoreMind(const MasterSave& save, TimePoint now) {
+Status Master::RestoreMind(const MasterSave& save, TimePoint now) {
+  if (save.phase() > static_cast<uint32_t>(Phase::kFailed)) {
+    return Internal(fmt::format("a job that was saved in phase {}", save.phase()));
+  }
   phase_ = static_cast<Phase>(save.phase());
   epoch_start_ = QueueCodec::Read(save.epoch_start());
   epoch_loss_ = save.epoch_loss();
@@ -171,23 +185,33 @@ void Master::RestoreMind(const MasterSave& save, TimePoint now) {
   best_metrics_ = Get(save.best_metrics());
   started_ = save.started();
   std::vector<Membership::Worker> members;
+  std::set<Incarnation> known;
   for (const MemberState& one : save.members()) {
+    if (one.incarnation() == 0 || one.incarnation() >= save.next_incarnation() ||
+        !known.insert(one.incarnation()).second) {
+      return Internal(fmt::format("a job that was saved with incarnation {} of {}",
+                                  one.incarnation(), save.next_incarnation()));
+    }
     members.push_back({one.name(), one.incarnation(), true, true, now});
   }
   members_.Restore(save.next_incarnation(), members);
   std::map<Incarnation, int64_t> offsets;
   for (const ClockState& clock : save.clocks()) {
+    if (clock.offset() < -kMostOfAnything || clock.offset() > kMostOfAnything) {
+      return Internal("a job that was saved with a worker far from all others");
+    }
     offsets[clock.incarnation()] = clock.offset();
   }
   staleness_.Await(offsets);
-  RestoreWorld(save);
+  RETURN_IF_ERROR(RestoreWorld(save));
   parameters_lost_ = save.parameters_lost();
   result_ = Status();
   if (save.error_code() != 0) {
-    result_ = Status(static_cast<Code>(save.error_code()), save.error())
+    result_ = Status(ErrorCode(save.error_code()), save.error())
                   .SqlState(save.error_sqlstate())
                   .Hint(save.error_hint());
   }
+  return Status();
 }
 
 Result<std::unique_ptr<Master>> Master::TakeOver(const Options& options, int64_t term,

@@ -24,6 +24,8 @@ class MasterServer {
   virtual std::string address() const = 0;
   // Shows workers this map from now on.
   virtual void Publish(const PartitionMap& map) = 0;
+  // What processes that begin continue from (models::SaveWeights); null: nobody needs it any more.
+  virtual void OfferBase(std::shared_ptr<const std::string> weights) = 0;
 };
 
 }  // namespace sluice::elastic

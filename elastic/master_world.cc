@@ -10,6 +10,17 @@
 // all of them together, and keeps the ledger by what the newest of them says.
 namespace sluice::elastic {
 
+namespace {
+
+Status CheckPosition(const RoundPosition& position) {
+  for (const TaskReport& lane : position.lanes) {
+    RETURN_IF_ERROR(CheckReport(lane));
+  }
+  return Status();
+}
+
+}  // namespace
+
 bool RoundPosition::Over() const {
   return std::all_of(lanes.begin(), lanes.end(), [](const TaskReport& lane) { return lane.done; });
 }
@@ -20,6 +31,10 @@ Result<WorldAnswer> Master::Meet(Incarnation worker, const WorldArrival& arrival
     return AnswerTo(worker);
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
+  RETURN_IF_ERROR(CheckPosition(arrival.position));
+  if (!rendezvous_.has_value()) {
+    return FailedPrecondition("the workers of this job do not meet: it has parameter servers");
+  }
   Rendezvous::Arrival at = arrival.at;
   at.incarnation = worker;
   rendezvous_->Arrive(at, now);
@@ -147,6 +162,10 @@ Result<StepAnswer> Master::ReportStep(Incarnation worker, int64_t world, int64_t
     return answer;
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
+  RETURN_IF_ERROR(CheckPosition(position));
+  if (!rendezvous_.has_value()) {
+    return FailedPrecondition("this job has no steps of a world: it has parameter servers");
+  }
   if (world != rendezvous_->world().id || !rendezvous_->MayGo(worker)) {
     return answer;  // it is left behind, and will notice
   }
@@ -164,6 +183,9 @@ Result<StepAnswer> Master::ReportStep(Incarnation worker, int64_t world, int64_t
 }
 
 Status Master::Deliver(Incarnation worker, models::NetworkWeights weights) {
+  if (!rendezvous_.has_value()) {
+    return FailedPrecondition("the parameter servers of this job have its weights");
+  }
   if (phase_ == Phase::kExporting && rendezvous_->RankOf(worker) == 0U) {
     weights_ = std::move(weights);
     phase_ = Phase::kSucceeded;

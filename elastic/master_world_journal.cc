@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "elastic/journal.pb.h"
 #include "elastic/master.h"
 
@@ -69,11 +71,19 @@ void Master::SaveWorld(MasterSave* save) const {
   state->set_best_closed(best_closed_);
 }
 
-void Master::RestoreWorld(const MasterSave& save) {
+Status Master::RestoreWorld(const MasterSave& save) {
   if (!rendezvous_.has_value() || !save.has_world()) {
-    return;
+    return Status();
   }
   const WorldState& state = save.world();
+  const auto is_shard = [this](const LaneState& lane) {
+    return lane.shard() >= 0 && lane.shard() < options_.queue.shards;
+  };
+  if ((state.members_size() > 0 && state.source() >= static_cast<uint32_t>(state.members_size())) ||
+      static_cast<uint32_t>(state.round_size()) > options_.queue.lanes ||
+      !std::all_of(state.round().begin(), state.round().end(), is_shard)) {
+    return Internal("a world that was saved with other members or lanes");
+  }
   Rendezvous::Memory memory;
   memory.world.id = state.id();
   memory.world.meeting = state.meeting();
@@ -93,6 +103,7 @@ void Master::RestoreWorld(const MasterSave& save) {
     round_.push_back(Get(lane));
   }
   best_closed_ = state.best_closed();
+  return Status();
 }
 
 }  // namespace sluice::elastic

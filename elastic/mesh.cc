@@ -170,7 +170,11 @@ Status Mesh::Connect(std::vector<Socket>* pulses) {
   options_.token.copy(hello.token, sizeof(hello.token));
   for (size_t peer = 0; peer < options_.rank; ++peer) {
     for (std::vector<Socket>* channel : {&sockets_, pulses}) {
-      ASSIGN_OR_RETURN((*channel)[peer], ConnectTo(options_.addresses[peer]));
+      Result<Socket> socket = ConnectTo(options_.addresses[peer]);
+      if (!socket.ok()) {  // another meeting may know a better address
+        return Unavailable(socket.status().message());
+      }
+      (*channel)[peer] = *std::move(socket);
       hello.pulse = channel == pulses ? 1 : 0;
       if (!SendHello((*channel)[peer], hello, until)) {
         return Unavailable(fmt::format("worker {} of world {} cannot be reached at {}", peer,
@@ -192,11 +196,11 @@ Status Mesh::AcceptYounger(const Listener& listener, std::vector<Socket>* pulses
     RETURN_IF_ERROR(Interrupted());
     const bool came = Wait(listener.descriptor(), POLLIN,
                            std::min(until, std::chrono::steady_clock::now() + kHelloWait));
-    if (!came && std::chrono::steady_clock::now() >= until) {
+    if (std::chrono::steady_clock::now() >= until) {  // whoever else comes meanwhile
       return Unavailable(fmt::format("world {} did not come together in {} seconds", options_.world,
                                      options_.open_seconds));
     }
-    Socket socket = listener.Accept();
+    Socket socket = came ? listener.Accept() : Socket();
     Hello hello;
     if (!socket.open() ||
         !ReadHello(socket, &hello, std::chrono::steady_clock::now() + kHelloWait) ||
@@ -208,7 +212,8 @@ Status Mesh::AcceptYounger(const Listener& listener, std::vector<Socket>* pulses
           fmt::format("world {} is over: there is world {}", options_.world, hello.world));
     }
     // Of an older world: left over from an attempt that failed.
-    if (hello.world < options_.world || hello.rank <= options_.rank || hello.rank >= size()) {
+    if (hello.world < options_.world || hello.rank <= options_.rank || hello.rank >= size() ||
+        hello.pulse > 1) {
       continue;
     }
     Socket& place = hello.pulse != 0 ? (*pulses)[hello.rank] : sockets_[hello.rank];

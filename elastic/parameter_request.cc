@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <bit>
+#include <cmath>
 #include <string>
 
 namespace sluice::elastic {
@@ -83,6 +84,14 @@ Status CheckPush(const ParameterRules& rules, const PushRequest& request, bool t
                     request.dense.size(), request.tables.size(), request.versions.size(), chunk,
                     rules.tables.size(), request.partitions.size()));
   }
+  for (int64_t version : request.versions) {
+    if (version < 0) {
+      return InvalidArgument(fmt::format("a gradient of version {} of a partition", version));
+    }
+  }
+  if (!std::isfinite(request.weight)) {
+    return InvalidArgument("a gradient whose weight is not a number");
+  }
   for (size_t t = 0; t < rules.tables.size(); ++t) {
     const RowSpan& rows = request.tables[t];
     if (rows.values.size() != rows.ids.size() * rules.dimensions[t]) {
@@ -101,6 +110,9 @@ Status CheckPush(const ParameterRules& rules, const PushRequest& request, bool t
 
 Result<RequestCuts> CutPush(const ParameterRules& rules, const PushRequest& request, bool trusted) {
   RequestCuts cuts;
+  if (request.end && !rules.synchronous) {
+    return InvalidArgument("only a lane has an end");
+  }
   if (request.end) {
     return cuts;
   }

@@ -27,7 +27,7 @@ struct BatchIdentity {
   uint32_t lane = 0;
   uint32_t lanes = 0;  // 0: asynchronous
   int64_t range = 0;   // first batch of the range of the shard that the lease is of
-  bool last = false;  // the shard has no batch after it
+  bool last = false;   // the shard has no batch after it
 };
 
 // Rows of one table: distinct ids, and a number for each dimension of each.

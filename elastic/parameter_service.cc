@@ -23,7 +23,7 @@ constexpr double kStepWaitSeconds = 0.05;
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
 // Pushes of several workers and what other servers ship, on their way in at the same time.
 constexpr ServerLimits kLimits{.name = "parameter server",
-                               .max_request_bytes = kMaxMessageBytes,
+                               .max_request_bytes = kMaxMessageBytes + kEnvelopeBytes,
                                .max_answer_bytes = kMaxMessageBytes,
                                .memory_bytes = size_t{8} * kMaxMessageBytes};
 
@@ -31,206 +31,105 @@ constexpr ServerLimits kLimits{.name = "parameter server",
 Result<std::vector<CheckpointManifest::File>> WriteImages(
     const std::string& draft, std::map<uint32_t, PartitionImage> images) {
   GiveWay();
-  std::map<uint32_t, std::string> partitions;
+  CheckpointDirectory::Partitions partitions;
   for (auto& [partition, image] : images) {
-    partitions.emplace(partition, std::move(image).Encode());
+    partitions.emplace(partition, [&image = image](const PartSink& sink) {
+      return std::move(image).Encode(sink);
+    });
   }
-  return CheckpointDirectory::WritePartitions(draft, {partitions.begin(), partitions.end()});
+  return CheckpointDirectory::WritePartitions(draft, partitions);
 }
 
-class Service final : public ParameterService::Service {
+class Service final : public ParameterService::StreamedService {
  public:
+  template <typename Request, typename Reply>
+  using Call = grpc::ServerUnaryStreamer<Request, Reply>;
+
   Service(ParameterServer::Options options, ParameterShard& shard)
       : token_(options.token),
         shard_(shard),
         replication_({options.self, options.token, std::move(options.base)}, shard) {}
 
-  grpc::Status Exchange(grpc::ServerContext* context, const ExchangeRequest* request,
-                        ExchangeReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
-    if (!allowed.ok()) {
-      return allowed;
-    }
-    const std::shared_ptr<const Replication::Role> role = replication_.role();
-    Status status = CheckNotForgotten();
-    if (status.ok() && role->map_version != request->map_version()) {
-      status = NotFound("another map");
-    }
-    if (status.ok() && request->has_push()) {
-      // gRPC made the message for this call alone.
-      status = Push(*role, const_cast<ExchangeRequest*>(request)->mutable_push());
-    }
-    if (status.ok() && request->has_pull()) {
-      status = AnswerPull(request->pull(), role->map_version, role->partitions, kStepWaitSeconds,
-                          shard_, reply);
-    }
-    if (status.ok() && request->has_push()) {
-      // Last: while the followers get the push, the pull is answered.
-      status = replication_.WaitShipped();
-    }
-    if (status.ok()) {
-      status = CheckNotForgotten();  // it may have slept anywhere
-    }
-    if (status.code() == Code::kNotFound) {
-      reply->Clear();
-      reply->set_wrong_owner(true);
-      reply->set_map_version(role->map_version);
-      return grpc::Status::OK;
-    }
-    return ToGrpc(status);
+  grpc::Status StreamedExchange(grpc::ServerContext* context,
+                                Call<ExchangeRequest, ExchangeReply>* call) override {
+    return ForMember(*context, call, [this](ExchangeRequest* request, ExchangeReply* reply) {
+      return Exchange(request, reply);
+    });
   }
 
-  grpc::Status Applied(grpc::ServerContext* context, const AppliedRequest* request,
-                       AppliedReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
-    if (!allowed.ok()) {
-      return allowed;
-    }
-    const Result<int64_t> batches =
-        shard_.AppliedBatches(request->map_version(), request->epoch(), request->shard());
-    if (batches.status().code() == Code::kNotFound) {
-      reply->set_wrong_owner(true);
-      return grpc::Status::OK;
-    }
-    if (batches.ok()) {
-      reply->set_batches(*batches);
-    }
-    return ToGrpc(batches.ok() ? CheckNotForgotten() : batches.status());
-  }
-
-  grpc::Status Keep(grpc::ServerContext* context, const KeepRequest* request, KeepReply*) override {
-    const grpc::Status allowed = CheckMaster(*context);
-    if (!allowed.ok()) {
-      return allowed;
-    }
-    auto entry = std::make_shared<ReplicaEntry>();
-    entry->set_keep(true);
-    const std::vector<uint32_t>& partitions = replication_.role()->partitions;
-    entry->mutable_partitions()->Add(partitions.begin(), partitions.end());
-    Status status = shard_.KeepBest(request->map_version(), [&] { replication_.Ship(entry); });
-    if (status.ok()) {
-      status = replication_.WaitShipped();
-    }
-    return ToGrpc(status);
-  }
-
-  grpc::Status Export(grpc::ServerContext* context, const ExportRequest* request,
-                      grpc::ServerWriter<ExportChunk>* writer) override {
-    const grpc::Status allowed = CheckMaster(*context);
-    if (!allowed.ok()) {
-      return allowed;
-    }
-    const Result<models::NetworkWeights> weights =
-        shard_.Export(request->map_version(), request->partition());
-    if (!weights.ok()) {
-      return ToGrpc(weights.status());
-    }
-    const std::string bytes = models::SaveWeights(*weights);
-    ExportChunk chunk;
-    for (size_t begin = 0; begin < bytes.size(); begin += kChunkBytes) {
-      chunk.set_weights(bytes.substr(begin, kChunkBytes));
-      if (!writer->Write(chunk)) {
-        return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the reader of an export went away");
+  grpc::Status StreamedApplied(grpc::ServerContext* context,
+                               Call<AppliedRequest, AppliedReply>* call) override {
+    return ForMember(*context, call, [this](const AppliedRequest* request, AppliedReply* reply) {
+      const Result<int64_t> batches =
+          shard_.AppliedBatches(request->map_version(), request->epoch(), request->shard());
+      if (batches.status().code() == Code::kNotFound) {
+        reply->set_wrong_owner(true);
+        return Status();
       }
-    }
-    return grpc::Status::OK;
-  }
-
-  grpc::Status Install(grpc::ServerContext* context, const InstallRequest* request,
-                       InstallReply*) override {
-    const grpc::Status allowed = CheckMaster(*context);
-    if (!allowed.ok()) {
-      return allowed;
-    }
-    const PartitionMap map = FromProto(request->map());
-    const size_t partitions = shard_.rules().layout.partitions();
-    if (map.primary.size() != partitions || map.backup.size() != partitions) {
-      return ToGrpc(InvalidArgument(
-          fmt::format("a map of {} partitions; the job has {}", map.primary.size(), partitions)));
-    }
-    // A master that hears nothing asks again, while the first call may still be at it.
-    const MutexLock lock(install_mutex_);
-    switch (request->phase()) {
-      case InstallRequest::FREEZE: {
-        const Status status = replication_.Freeze(map);
-        stands_still_ = status.ok();
-        return ToGrpc(status);
+      if (batches.ok()) {
+        reply->set_batches(*batches);
       }
-      case InstallRequest::ADOPT:
-      case InstallRequest::CREATE:
-        stands_still_ = false;
-        return ToGrpc(Adopt(map, *request));
-      case InstallRequest::RELEASE:
-        replication_.Release(map);
-        return grpc::Status::OK;
-      default:
-        return ToGrpc(InvalidArgument("an order that this server does not know"));
-    }
+      return batches.ok() ? CheckNotForgotten() : batches.status();
+    });
   }
 
-  grpc::Status Fill(grpc::ServerContext* context, const FillRequest* request, FillReply*) override {
+  grpc::Status StreamedKeep(grpc::ServerContext* context,
+                            Call<KeepRequest, KeepReply>* call) override {
+    return ForMaster(*context, call, [this](const KeepRequest* request, KeepReply*) {
+      auto entry = std::make_shared<ReplicaEntry>();
+      entry->set_keep(true);
+      const std::vector<uint32_t>& partitions = replication_.role()->partitions;
+      entry->mutable_partitions()->Add(partitions.begin(), partitions.end());
+      RETURN_IF_ERROR(shard_.KeepBest(request->map_version(), [&] { replication_.Ship(entry); }));
+      return replication_.WaitShipped();
+    });
+  }
+
+  grpc::Status StreamedExport(
+      grpc::ServerContext* context,
+      grpc::ServerSplitStreamer<ExportRequest, ExportChunk>* call) override {
     const grpc::Status allowed = CheckMaster(*context);
-    return allowed.ok() ? ToGrpc(replication_.Fill(request->partition(), request->server(),
-                                                   request->address()))
-                        : allowed;
+    return allowed.ok()
+               ? ToGrpc(Guarded("a call to a parameter server", [&] { return Export(call); }))
+               : allowed;
   }
 
-  grpc::Status Replicate(grpc::ServerContext* context, const ReplicateRequest* request,
-                         ReplicateReply* reply) override {
-    const grpc::Status allowed = CheckToken(*context, token_);
-    if (!allowed.ok()) {
-      return allowed;
-    }
-    // gRPC made the message for this call alone.
-    const Result<bool> taken = replication_.Receive(const_cast<ReplicateRequest*>(request));
-    if (taken.ok()) {
-      reply->set_refused(!*taken);
-    }
-    return ToGrpc(taken.status());
+  grpc::Status StreamedInstall(grpc::ServerContext* context,
+                               Call<InstallRequest, InstallReply>* call) override {
+    return ForMaster(*context, call, [this](const InstallRequest* request, InstallReply*) {
+      return Install(*request);
+    });
   }
 
-  grpc::Status Snapshot(grpc::ServerContext* context, const SnapshotRequest* request,
-                        SnapshotReply*) override {
-    const grpc::Status allowed = CheckMaster(*context);
-    if (!allowed.ok()) {
-      return allowed;
-    }
-    if (!stands_still_) {
-      return ToGrpc(FailedPrecondition("a snapshot of a server that serves is no cut"));
-    }
-    std::map<uint32_t, PartitionImage> snapshot;
-    for (uint32_t partition : request->partitions()) {
-      Result<PartitionImage> image = shard_.Capture(partition);
-      if (!image.ok()) {
-        return ToGrpc(image.status());
-      }
-      snapshot.emplace(partition, *std::move(image));
-    }
-    const MutexLock lock(mutex_);
-    snapshot_ = std::move(snapshot);
-    return grpc::Status::OK;
+  grpc::Status StreamedFill(grpc::ServerContext* context,
+                            Call<FillRequest, FillReply>* call) override {
+    return ForMaster(*context, call, [this](const FillRequest* request, FillReply*) {
+      return replication_.Fill(request->partition(), request->server(), request->address());
+    });
   }
 
-  grpc::Status Write(grpc::ServerContext* context, const WriteRequest* request,
-                     WriteReply* reply) override {
-    const grpc::Status allowed = CheckMaster(*context);
-    if (!allowed.ok()) {
-      return allowed;
-    }
-    std::map<uint32_t, PartitionImage> snapshot;
-    {
-      const MutexLock lock(mutex_);
-      snapshot.swap(snapshot_);
-    }
-    const Result<std::vector<CheckpointManifest::File>> files =
-        std::async(std::launch::async, WriteImages, request->directory(), std::move(snapshot))
-            .get();
-    if (files.ok()) {
-      for (const CheckpointManifest::File& file : *files) {
-        ToProto(file, reply->add_files());
-      }
-    }
-    return ToGrpc(files.status());
+  grpc::Status StreamedReplicate(grpc::ServerContext* context,
+                                 Call<ReplicateRequest, ReplicateReply>* call) override {
+    return ForMember(*context, call,
+                     [this](ReplicateRequest* request, ReplicateReply* reply) -> Status {
+                       ASSIGN_OR_RETURN(const bool taken, replication_.Receive(request));
+                       reply->set_refused(!taken);
+                       return Status();
+                     });
+  }
+
+  grpc::Status StreamedSnapshot(grpc::ServerContext* context,
+                                Call<SnapshotRequest, SnapshotReply>* call) override {
+    return ForMaster(*context, call, [this](const SnapshotRequest* request, SnapshotReply*) {
+      return Snapshot(*request);
+    });
+  }
+
+  grpc::Status StreamedWrite(grpc::ServerContext* context,
+                             Call<WriteRequest, WriteReply>* call) override {
+    return ForMaster(*context, call, [this](const WriteRequest* request, WriteReply* reply) {
+      return Write(*request, reply);
+    });
   }
 
   void AnsweredByMaster(std::chrono::steady_clock::time_point asked) {
@@ -247,6 +146,123 @@ class Service final : public ParameterService::Service {
   }
 
  private:
+  template <typename Request, typename Reply, typename Handle>
+  grpc::Status ForMember(const grpc::ServerContext& context, Call<Request, Reply>* call,
+                         const Handle& handle) const {
+    const grpc::Status allowed = CheckToken(context, token_);
+    return allowed.ok() ? AnswerCall(call, handle) : allowed;
+  }
+  template <typename Request, typename Reply, typename Handle>
+  grpc::Status ForMaster(const grpc::ServerContext& context, Call<Request, Reply>* call,
+                         const Handle& handle) {
+    const grpc::Status allowed = CheckMaster(context);
+    return allowed.ok() ? AnswerCall(call, handle) : allowed;
+  }
+
+  Status Exchange(ExchangeRequest* request, ExchangeReply* reply) {
+    const std::shared_ptr<const Replication::Role> role = replication_.role();
+    Status status = CheckNotForgotten();
+    if (status.ok() && role->map_version != request->map_version()) {
+      status = NotFound("another map");
+    }
+    if (status.ok() && request->has_push()) {
+      status = Push(*role, request->mutable_push());
+    }
+    if (status.ok() && request->has_pull()) {
+      status = AnswerPull(request->pull(), role->map_version, role->partitions, kStepWaitSeconds,
+                          shard_, reply);
+    }
+    if (status.ok() && request->has_push()) {
+      // Last: while the followers get the push, the pull is answered.
+      status = replication_.WaitShipped();
+    }
+    if (status.ok()) {
+      status = CheckNotForgotten();  // it may have slept anywhere
+    }
+    if (status.code() == Code::kNotFound) {
+      reply->Clear();
+      reply->set_wrong_owner(true);
+      reply->set_map_version(role->map_version);
+      return Status();
+    }
+    return status;
+  }
+
+  Status Export(grpc::ServerSplitStreamer<ExportRequest, ExportChunk>* call) const {
+    ExportRequest request;
+    if (!call->Read(&request)) {
+      return InvalidArgument("a call without a message that can be read");
+    }
+    ASSIGN_OR_RETURN(const models::NetworkWeights weights,
+                     shard_.Export(request.map_version(), request.partition()));
+    const std::string bytes = models::SaveWeights(weights);
+    ExportChunk chunk;
+    for (size_t begin = 0; begin < bytes.size(); begin += kChunkBytes) {
+      chunk.set_weights(bytes.substr(begin, kChunkBytes));
+      if (!call->Write(chunk)) {
+        return Unavailable("the reader of an export went away");
+      }
+    }
+    return Status();
+  }
+
+  Status Install(const InstallRequest& request) {
+    ASSIGN_OR_RETURN(const PartitionMap map, FromProto(request.map()));
+    const size_t partitions = shard_.rules().layout.partitions();
+    if (map.primary.size() != partitions) {
+      return InvalidArgument(
+          fmt::format("a map of {} partitions; the job has {}", map.primary.size(), partitions));
+    }
+    // A master that hears nothing asks again, while the first call may still be at it.
+    const MutexLock lock(install_mutex_);
+    switch (request.phase()) {
+      case InstallRequest::FREEZE: {
+        const Status status = replication_.Freeze(map);
+        stands_still_ = status.ok();
+        return status;
+      }
+      case InstallRequest::ADOPT:
+      case InstallRequest::CREATE:
+        stands_still_ = false;
+        return Adopt(map, request);
+      case InstallRequest::RELEASE:
+        replication_.Release(map);
+        return Status();
+      default:
+        return InvalidArgument("an order that this server does not know");
+    }
+  }
+
+  Status Snapshot(const SnapshotRequest& request) {
+    if (!stands_still_) {
+      return FailedPrecondition("a snapshot of a server that serves is no cut");
+    }
+    std::map<uint32_t, PartitionImage> snapshot;
+    for (uint32_t partition : request.partitions()) {
+      ASSIGN_OR_RETURN(PartitionImage image, shard_.Capture(partition));
+      snapshot.emplace(partition, std::move(image));
+    }
+    const MutexLock lock(mutex_);
+    snapshot_ = std::move(snapshot);
+    return Status();
+  }
+
+  Status Write(const WriteRequest& request, WriteReply* reply) {
+    std::map<uint32_t, PartitionImage> snapshot;
+    {
+      const MutexLock lock(mutex_);
+      snapshot.swap(snapshot_);
+    }
+    ASSIGN_OR_RETURN(
+        const std::vector<CheckpointManifest::File> files,
+        std::async(std::launch::async, WriteImages, request.directory(), std::move(snapshot))
+            .get());
+    for (const CheckpointManifest::File& file : files) {
+      ToProto(file, reply->add_files());
+    }
+    return Status();
+  }
+
   Status CheckNotForgotten() const {
     const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
     return now <= trusted_until_.load()
@@ -274,9 +290,10 @@ class Service final : public ParameterService::Service {
     const auto restore = [&](uint32_t partition) -> Status {
       for (const CheckpointFileProto& file : request.files()) {
         if (file.partition() == partition) {
-          ASSIGN_OR_RETURN(const std::string bytes, CheckpointDirectory::ReadPartition(
-                                                        request.restore_from(), FromProto(file)));
-          return shard_.Load(partition, bytes);
+          ASSIGN_OR_RETURN(
+              const std::unique_ptr<ByteSource> bytes,
+              CheckpointDirectory::OpenPartition(request.restore_from(), FromProto(file)));
+          return shard_.Load(partition, *bytes);
         }
       }
       return Internal(fmt::format("partition {} is not in the checkpoint", partition));

@@ -112,10 +112,6 @@ Status ParameterShard::Apply(const PushRequest& request, const RequestCuts& cuts
 
 Status ParameterShard::Push(const PushRequest& request, const std::function<void()>& applied) {
   ASSIGN_OR_RETURN(const RequestCuts cuts, CutPush(rules_, request, false));
-  if (rules_.synchronous && request.batch.lane >= request.batch.lanes) {
-    return InvalidArgument(
-        fmt::format("lane {} of {} lanes", request.batch.lane, request.batch.lanes));
-  }
   const MutexLock lock(mutex_);
   RETURN_IF_ERROR(CheckMap(request.map_version));
   RETURN_IF_ERROR(Apply(request, cuts, {}));
@@ -221,17 +217,23 @@ Result<PartitionImage> ParameterShard::Capture(uint32_t partition) const {
   return CaptureHeld(partition);
 }
 
-Result<std::string> ParameterShard::Save(uint32_t partition, const Saved& saved) const {
+Status ParameterShard::Save(uint32_t partition, size_t part_bytes, const PartSink& sink) const {
   const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(PartitionImage image, CaptureHeld(partition));
-  std::string bytes = std::move(image).Encode();
-  if (saved) {
-    saved(bytes);
-  }
-  return bytes;
+  return std::move(image).Encode(sink, part_bytes);
+}
+
+Result<std::string> ParameterShard::Save(uint32_t partition) const {
+  ASSIGN_OR_RETURN(PartitionImage image, Capture(partition));
+  return std::move(image).Encode();
 }
 
 Status ParameterShard::Load(uint32_t partition, std::string_view bytes) {
+  MemorySource source(bytes);
+  return Load(partition, source);
+}
+
+Status ParameterShard::Load(uint32_t partition, ByteSource& bytes) {
   if (partition >= rules_.layout.partitions()) {
     return InvalidArgument(
         fmt::format("partition {} of {}", partition, rules_.layout.partitions()));

@@ -55,11 +55,12 @@ class ParameterShard {
   bool Holds(uint32_t partition) const;
   // The partition as it is now. NotFound: it is not here.
   Result<PartitionImage> Capture(uint32_t partition) const;
-  // The bytes of a partition; `saved` gets them under the lock, so that it knows which pushes they
-  // have in them.
-  using Saved = std::function<void(const std::string& bytes)>;
-  Result<std::string> Save(uint32_t partition, const Saved& saved = {}) const;
+  // The bytes of a partition, in parts; `sink` gets them under the lock, so that it knows which
+  // pushes they have in them.
+  Status Save(uint32_t partition, size_t part_bytes, const PartSink& sink) const;
+  Result<std::string> Save(uint32_t partition) const;
   // A partition that is held keeps its place in memory.
+  Status Load(uint32_t partition, ByteSource& bytes);
   Status Load(uint32_t partition, std::string_view bytes);
 
   // The live dense values of a shard of one partition, for a worker in the same thread that is the

@@ -87,6 +87,10 @@ void Partition::Update(std::span<const std::span<const float>> dense,
 }
 
 Result<bool> Partition::IsNew(const BatchIdentity& batch) {
+  if (!BatchWindow::IsPlace(batch.shard, batch.range, batch.batch)) {
+    return InvalidArgument(fmt::format("batch {} of shard {} in the range from batch {}",
+                                       batch.batch, batch.shard, batch.range));
+  }
   switch (window_.Check(batch.epoch, batch.shard, batch.batch, batch.attempt, batch.range)) {
     case BatchWindow::Verdict::kApplied:
       return false;
@@ -118,6 +122,10 @@ Result<bool> Partition::PushLane(const BatchIdentity& batch, double weight, bool
   const auto open = std::tie(position_.epoch, position_.round);
   if (place < open || (place == open && (position_.over || batch.batch < position_.step))) {
     return false;  // closed with this contribution in it
+  }
+  if (batch.lane >= batch.lanes || batch.lanes > kMostLanes || batch.batch < 0) {
+    return InvalidArgument(
+        fmt::format("lane {} of {} at step {}", batch.lane, batch.lanes, batch.batch));
   }
   if (place > open) {
     if (!position_.over || batch.batch != 0) {
@@ -247,6 +255,23 @@ models::NetworkWeights Partition::ExportLive() const {
   return weights;
 }
 
+// Whether they may be the best weights of this very partition.
+bool Partition::FitsExport(const models::NetworkWeights& weights) const {
+  std::vector<size_t> sizes(rules_.tensors.size(), 0);
+  for (const PartitionLayout::Chunk& chunk : chunks()) {
+    sizes[chunk.tensor] += chunk.size();
+  }
+  bool fits = weights.dense.size() == sizes.size() && weights.tables.size() == slabs_.size();
+  for (size_t i = 0; fits && i < sizes.size(); ++i) {
+    fits = weights.dense[i].size() == sizes[i];
+  }
+  for (size_t t = 0; fits && t < slabs_.size(); ++t) {
+    fits = weights.tables[t].values.size() ==
+           weights.tables[t].ids.size() * size_t{rules_.dimensions[t]};
+  }
+  return fits;
+}
+
 Result<models::NetworkWeights> MergePartitions(const std::vector<models::NetworkWeights>& parts,
                                                const PartitionLayout& layout,
                                                const models::Network& network) {
@@ -275,6 +300,9 @@ Result<models::NetworkWeights> MergePartitions(const std::vector<models::Network
     for (const models::NetworkWeights& part : parts) {
       if (part.tables.size() != network.tables().size()) {
         return Internal("a partition belongs to another model");
+      }
+      if (part.tables[t].values.size() != part.tables[t].ids.size() * dimension) {
+        return Internal("a partition has rows of another model");
       }
       for (size_t i = 0; i < part.tables[t].ids.size(); ++i) {
         rows.emplace_back(part.tables[t].ids[i], part.tables[t].values.data() + i * dimension);

@@ -76,6 +76,7 @@ class Partition {
   // that is loaded goes on with the same bits. Load fails on damage, another layout or another
   // model; then nothing has changed. Pointers to dense values stay what they are.
   PartitionImage Capture() const;
+  Status Load(ByteSource& bytes);
   Status Load(std::string_view bytes);
 
  private:
@@ -89,6 +90,7 @@ class Partition {
               float rate_scale);
   void CloseStep();
   models::NetworkWeights ExportLive() const;
+  bool FitsExport(const models::NetworkWeights& weights) const;
 
   const ParameterRules& rules_;
   const uint32_t index_;

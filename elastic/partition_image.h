@@ -3,6 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "elastic/byte_parts.h"
+
 namespace sluice::models {
 struct NetworkWeights;
 }
@@ -21,8 +23,11 @@ class PartitionImage {
   PartitionImage& operator=(PartitionImage&&) noexcept;
   ~PartitionImage();
 
-  // PartitionStateProto and its CRC-32C: what Partition::Load takes. The image is empty then.
-  std::string Encode() &&;
+  // What Partition::Load takes, in parts. The image is empty then. ResourceExhausted: it remembers
+  // more open shards than fit a part; else what the sink says.
+  Status Encode(const PartSink& sink, size_t part_bytes = kMostPartBytes) &&;
+  // All of them end to end, for one that is small.
+  Result<std::string> Encode() &&;
 
  private:
   std::unique_ptr<PartitionStateProto> state_;

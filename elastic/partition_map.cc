@@ -1,5 +1,7 @@
 #include "elastic/partition_map.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "base/check.h"
@@ -44,6 +46,22 @@ std::vector<uint32_t> PartitionMap::PrimariesOf(ServerId server) const {
 
 std::vector<uint32_t> PartitionMap::BackupsOf(ServerId server) const {
   return PlacesOf(backup, server);
+}
+
+Status PartitionMap::Check() const {
+  if (primary.size() != backup.size()) {
+    return InvalidArgument(
+        fmt::format("a map of {} partitions and {} backups", primary.size(), backup.size()));
+  }
+  for (size_t p = 0; p < primary.size(); ++p) {
+    const bool backed = backup[p] == kNoServer || servers.contains(backup[p]);
+    if (!servers.contains(primary[p]) || !backed || primary[p] == backup[p]) {
+      return InvalidArgument(
+          fmt::format("a map with partition {} at servers {} and {}, of {} servers", p, primary[p],
+                      backup[p], servers.size()));
+    }
+  }
+  return Status();
 }
 
 PartitionMap Rebalanced(const PartitionMap& map, const std::map<ServerId, std::string>& servers,

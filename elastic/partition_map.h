@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
+
 namespace sluice::elastic {
 
 // A parameter server that says nothing for so long is given up by the master; it knows that, and
@@ -26,6 +28,9 @@ struct PartitionMap {
 
   std::vector<uint32_t> PrimariesOf(ServerId server) const;  // ascending
   std::vector<uint32_t> BackupsOf(ServerId server) const;
+  // Of one that came from elsewhere. InvalidArgument: a partition is with a server that the map
+  // does not have, or has its backup where it is itself.
+  Status Check() const;
   bool operator==(const PartitionMap&) const = default;
 };
 

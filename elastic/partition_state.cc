@@ -1,9 +1,13 @@
-// The serialised form of a partition: PartitionStateProto, then the CRC-32C of its bytes. Used by
-// moves, by the first copy of a replica and by checkpoints.
+// The serialised form of a partition, used by moves, by the first copy of a replica and by
+// checkpoints: parts (byte_parts.h) of a PartitionStateProto without its long fields, then these,
+// a block for each in the order of EachBlock. No message of protobuf holds 2 GiB. What was written
+// before is read, too: a whole PartitionStateProto, then the CRC-32C of its bytes.
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <limits>
 #include <utility>
 
 #include "elastic/crc32c.h"
@@ -31,6 +35,13 @@ bool Numbers(const std::string& bytes, std::vector<Number>* numbers) {
   return true;
 }
 
+// And lets go of the bytes.
+template <typename Number>
+bool TakeNumbers(std::string* bytes, std::vector<Number>* numbers) {
+  const std::string taken = std::exchange(*bytes, std::string());
+  return Numbers(taken, numbers);
+}
+
 void Write(const RowGradients& rows, RowsProto* proto) {
   proto->set_ids(Bytes(rows.ids));
   proto->set_values(Bytes(rows.values));
@@ -42,14 +53,18 @@ bool Read(const RowsProto& proto, size_t dimension, RowGradients* rows) {
 }
 
 template <typename Tables>
-bool ReadTables(const Tables& protos, const std::vector<uint32_t>& dimensions,
+bool ReadTables(const Tables& protos, const std::vector<models::EmbeddingTable>& descriptions,
                 std::vector<RowGradients>* tables) {
-  tables->resize(dimensions.size());
-  if (static_cast<size_t>(protos.size()) != dimensions.size()) {
+  tables->resize(descriptions.size());
+  if (static_cast<size_t>(protos.size()) != descriptions.size()) {
     return false;
   }
-  for (size_t t = 0; t < dimensions.size(); ++t) {
-    if (!Read(protos.Get(static_cast<int>(t)), dimensions[t], &(*tables)[t])) {
+  for (size_t t = 0; t < descriptions.size(); ++t) {
+    RowGradients& rows = (*tables)[t];
+    const int64_t end = descriptions[t].rows;
+    if (!Read(protos.Get(static_cast<int>(t)), descriptions[t].dimension, &rows) ||
+        (end > 0 && std::any_of(rows.ids.begin(), rows.ids.end(),
+                                [end](int64_t id) { return id < 0 || id >= end; }))) {
       return false;
     }
   }
@@ -70,6 +85,93 @@ bool ReadDense(const Strings& strings, const std::vector<PartitionLayout::Chunk>
     }
   }
   return true;
+}
+
+// Everything that grows with the model.
+template <typename Function>
+Status EachBlock(PartitionStateProto* proto, const Function& function) {
+  const auto each_row = [&](auto* tables) -> Status {
+    for (RowsProto& rows : *tables) {
+      RETURN_IF_ERROR(function(rows.mutable_ids()));
+      RETURN_IF_ERROR(function(rows.mutable_values()));
+    }
+    return Status();
+  };
+  const auto each = [&](auto* blocks) -> Status {
+    for (std::string& block : *blocks) {
+      RETURN_IF_ERROR(function(&block));
+    }
+    return Status();
+  };
+  RETURN_IF_ERROR(each(proto->mutable_dense()));
+  for (SlabProto& table : *proto->mutable_tables()) {
+    RETURN_IF_ERROR(function(table.mutable_ids()));
+    RETURN_IF_ERROR(function(table.mutable_values()));
+    RETURN_IF_ERROR(function(table.mutable_updates()));
+  }
+  for (LaneProto& lane : *proto->mutable_open()->mutable_lanes()) {
+    RETURN_IF_ERROR(each(lane.mutable_dense()));
+    RETURN_IF_ERROR(each_row(lane.mutable_tables()));
+  }
+  RETURN_IF_ERROR(each(proto->mutable_dense_before()));
+  RETURN_IF_ERROR(each_row(proto->mutable_tables_before()));
+  return function(proto->mutable_best());
+}
+
+// Makes the message empty bit by bit, so that it and its bytes are not both there.
+Status WriteState(PartitionStateProto* state, const models::NetworkWeights* best,
+                  PartWriter* writer) {
+  std::deque<std::string> blocks;
+  RETURN_IF_ERROR(EachBlock(state, [&](std::string* block) {
+    blocks.emplace_back().swap(*block);
+    return Status();
+  }));
+  const size_t head = state->ByteSizeLong();
+  if (head > kMostPartBytes) {
+    return ResourceExhausted(
+        fmt::format("partition {} remembers {} bytes of open shards; {} can "
+                    "be kept",
+                    state->partition(), head, kMostPartBytes));
+  }
+  RETURN_IF_ERROR(writer->Block(state->SerializeAsString()));
+  for (; blocks.size() > 1; blocks.pop_front()) {
+    RETURN_IF_ERROR(writer->Block(blocks.front()));
+  }
+  return writer->Block(best != nullptr ? models::SaveWeights(*best) : "");
+}
+
+// Fields of the message that are not there, or what is wrong with the bytes.
+Status ReadState(ByteSource& bytes, PartitionStateProto* state) {
+  std::string mark(std::min<uint64_t>(PartReader::kMarkBytes, bytes.left()), '\0');
+  RETURN_IF_ERROR(bytes.Read(mark.data(), mark.size()));
+  if (!PartReader::IsMark(mark)) {
+    uint32_t crc = 0;
+    if (mark.size() + bytes.left() < sizeof(crc)) {
+      return Internal("it is damaged: it ends too early");
+    }
+    if (bytes.left() > static_cast<uint64_t>(std::numeric_limits<int>::max())) {
+      return Internal("it is damaged: it begins with no mark");
+    }
+    std::string whole = std::move(mark);
+    const size_t begin = whole.size();
+    whole.resize(begin + bytes.left());
+    RETURN_IF_ERROR(bytes.Read(whole.data() + begin, whole.size() - begin));
+    std::memcpy(&crc, whole.data() + whole.size() - sizeof(crc), sizeof(crc));
+    whole.resize(whole.size() - sizeof(crc));
+    return Crc32c(whole) == crc && state->ParseFromString(whole)
+               ? Status()
+               : Internal("it is damaged: its checksum does not fit");
+  }
+  PartReader reader(bytes);
+  ASSIGN_OR_RETURN(const std::string head, reader.Block(kMostPartBytes));
+  if (!state->ParseFromString(head)) {
+    return Internal("it is damaged: it does not begin with what it has");
+  }
+  RETURN_IF_ERROR(EachBlock(state, [&](std::string* block) -> Status {
+    ASSIGN_OR_RETURN(*block, reader.Block(std::numeric_limits<uint64_t>::max()));
+    return Status();
+  }));
+  return reader.Finish();
 }
 
 void WriteWindow(const BatchWindow& window, WindowProto* proto) {
@@ -97,7 +199,12 @@ bool ReadWindow(const WindowProto& proto, BatchWindow* window) {
   }
   std::vector<BatchWindow::Shard> shards;
   for (int i = 0; i < proto.shards_size(); ++i) {
-    shards.push_back({proto.shards(i), proto.next(i), proto.attempts(i), proto.ranges(i)});
+    const BatchWindow::Shard shard{proto.shards(i), proto.next(i), proto.attempts(i),
+                                   proto.ranges(i)};
+    if (!BatchWindow::IsPlace(shard.shard, shard.range, shard.next)) {
+      return false;
+    }
+    shards.push_back(shard);
   }
   std::vector<bool> finished(proto.finished().size() * 8);
   for (size_t shard = 0; shard < finished.size(); ++shard) {
@@ -134,16 +241,21 @@ PartitionImage::PartitionImage(PartitionImage&&) noexcept = default;
 PartitionImage& PartitionImage::operator=(PartitionImage&&) noexcept = default;
 PartitionImage::~PartitionImage() = default;
 
-std::string PartitionImage::Encode() && {
-  if (best_ != nullptr) {
-    state_->set_best(models::SaveWeights(*best_));
-  }
-  std::string bytes = state_->SerializeAsString();
+Status PartitionImage::Encode(const PartSink& sink, size_t part_bytes) && {
+  PartWriter writer(part_bytes, sink);
+  RETURN_IF_ERROR(WriteState(state_.get(), best_.get(), &writer));
   state_.reset();
   best_.reset();
-  const uint32_t crc = Crc32c(bytes);
-  bytes.append(reinterpret_cast<const char*>(&crc), sizeof(crc));
-  return bytes;
+  return writer.Finish();
+}
+
+Result<std::string> PartitionImage::Encode() && {
+  std::string all;
+  RETURN_IF_ERROR(std::move(*this).Encode([&all](const std::string& part) {
+    all += part;
+    return Status();
+  }));
+  return all;
 }
 
 PartitionImage Partition::Capture() const {
@@ -179,18 +291,17 @@ PartitionImage Partition::Capture() const {
 }
 
 Status Partition::Load(std::string_view bytes) {
+  MemorySource source(bytes);
+  return Load(source);
+}
+
+Status Partition::Load(ByteSource& bytes) {
   const auto damaged = [this](std::string_view what) {
     return InvalidArgument(fmt::format("the state of partition {} {}", index_, what));
   };
-  uint32_t crc = 0;
-  if (bytes.size() < sizeof(crc)) {
-    return damaged("is damaged: it ends too early");
-  }
-  std::memcpy(&crc, bytes.data() + bytes.size() - sizeof(crc), sizeof(crc));
-  bytes.remove_suffix(sizeof(crc));
   PartitionStateProto proto;
-  if (Crc32c(bytes) != crc || !proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return damaged("is damaged: its checksum does not fit");
+  if (Status read = ReadState(bytes, &proto); !read.ok()) {
+    return std::move(read).Because(fmt::format("the state of partition {}", index_));
   }
   if (proto.partition() != index_ || proto.partitions() != rules_.layout.partitions()) {
     return damaged(fmt::format("is partition {} of {}; expected one of {}", proto.partition(),
@@ -205,21 +316,27 @@ Status Partition::Load(std::string_view bytes) {
   }
   for (size_t c = 0; c < dense_.size(); ++c) {
     const size_t size = fresh.dense_[c].size();
-    if (!Numbers(proto.dense(static_cast<int>(c)), &fresh.dense_[c]) ||
+    if (!TakeNumbers(proto.mutable_dense(static_cast<int>(c)), &fresh.dense_[c]) ||
         fresh.dense_[c].size() != size) {
       return other;
     }
   }
   for (size_t t = 0; t < slabs_.size(); ++t) {
-    const SlabProto& table = proto.tables(static_cast<int>(t));
+    SlabProto& table = *proto.mutable_tables(static_cast<int>(t));
     EmbeddingSlab::Rows rows;
-    if (!Numbers(table.ids(), &rows.ids) || !Numbers(table.values(), &rows.values) ||
-        !Numbers(table.updates(), &rows.updates)) {
+    if (!TakeNumbers(table.mutable_ids(), &rows.ids) ||
+        !TakeNumbers(table.mutable_values(), &rows.values) ||
+        !TakeNumbers(table.mutable_updates(), &rows.updates)) {
       return other;
     }
     RETURN_IF_ERROR(fresh.slabs_[t].Restore(rows));
   }
   const OpenStepProto& open = proto.open();
+  if (proto.version() < 0 || open.round() < 0 || open.step() < 0 ||
+      static_cast<uint32_t>(open.lanes_size()) > kMostLanes ||
+      (!open.over() && open.lanes_size() == 0)) {
+    return damaged("has a step that cannot be open");
+  }
   fresh.position_ = {open.epoch(), open.round(), open.step(), open.over()};
   std::vector<bool> ended;
   std::vector<std::optional<LaneGradient>> gradients;
@@ -230,7 +347,7 @@ Status Partition::Load(std::string_view bytes) {
       LaneGradient& gradient = gradients.back().emplace();
       gradient.weight = lane.weight();
       if (!ReadDense(lane.dense(), chunks(), &gradient.dense) ||
-          !ReadTables(lane.tables(), rules_.dimensions, &gradient.tables)) {
+          !ReadTables(lane.tables(), rules_.tables, &gradient.tables)) {
         return other;
       }
     }
@@ -238,11 +355,14 @@ Status Partition::Load(std::string_view bytes) {
   fresh.step_.Restore(std::move(ended), std::move(gradients));
   const bool has_before = proto.dense_before_size() + proto.tables_before_size() > 0;
   if (has_before && (!ReadDense(proto.dense_before(), chunks(), &fresh.dense_before_) ||
-                     !ReadTables(proto.tables_before(), rules_.dimensions, &fresh.rows_before_))) {
+                     !ReadTables(proto.tables_before(), rules_.tables, &fresh.rows_before_))) {
     return other;
   }
   if (!proto.best().empty()) {
     ASSIGN_OR_RETURN(models::NetworkWeights best, models::LoadWeights(proto.best()));
+    if (!FitsExport(best)) {
+      return other;
+    }
     fresh.best_ = std::make_shared<models::NetworkWeights>(std::move(best));
   }
   if (!ReadWindow(proto.window(), &fresh.window_)) {

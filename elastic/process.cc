@@ -89,11 +89,12 @@ Result<PartitionMap> FirstMap(RemoteMaster& master, const std::stop_token& stop)
 
 // All-reduce: the parameters of the whole model, in this process.
 Result<std::unique_ptr<ParameterShard>> MakeReplica(const ProcessConfig& config,
-                                                    const models::Network& network) {
-  if (config.base_weights().empty()) {
+                                                    const models::Network& network,
+                                                    RemoteMaster& master) {
+  if (config.base_bytes() == 0) {
     return ParameterShard::Make(config.plan().model(), network, {}, nullptr);
   }
-  ASSIGN_OR_RETURN(const models::NetworkWeights base, models::LoadWeights(config.base_weights()));
+  ASSIGN_OR_RETURN(const models::NetworkWeights base, master.Base(config.base_bytes()));
   return ParameterShard::Make(config.plan().model(), network, {}, &base);
 }
 
@@ -104,7 +105,8 @@ Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMast
   const Worker::Job job{config.plan(), source, config.dataset(),
                         config.has_validation() ? &config.validation() : nullptr, &reads};
   if (config.plan().strategy().kind() == plan::Strategy::ALL_REDUCE) {
-    ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard, MakeReplica(config, *network));
+    ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
+                     MakeReplica(config, *network, master));
     DirectParameterLink parameters(*shard, *network);
     const Worker::Replica replica{master,
                                   *shard,
@@ -169,15 +171,19 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
                    ParameterShard::Make(config.plan().model(), *network, options, nullptr));
   ParameterServer::Options door{config.listen_host(), config.token(), config.server_id(), nullptr};
-  if (!config.base_weights().empty()) {
-    ASSIGN_OR_RETURN(models::NetworkWeights base, models::LoadWeights(config.base_weights()));
-    RETURN_IF_ERROR(models::CheckShape(base, *network));
-    door.base = std::make_unique<models::NetworkWeights>(std::move(base));
+  const std::unique_ptr<RemoteMaster> master =
+      RemoteMaster::Connect(config.master_address(), config.token(), 0, stop);
+  if (config.base_bytes() > 0) {
+    Result<models::NetworkWeights> base = master->Base(config.base_bytes());
+    if (base.ok()) {
+      RETURN_IF_ERROR(models::CheckShape(*base, *network));
+      door.base = std::make_unique<models::NetworkWeights>(*std::move(base));
+    } else if (base.status().code() != Code::kNotFound) {  // the others have it by now
+      return base.status();
+    }
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterServer> server,
                    ParameterServer::Start(std::move(door), *shard));
-  const std::unique_ptr<RemoteMaster> master =
-      RemoteMaster::Connect(config.master_address(), config.token(), 0, stop);
   std::mutex mutex;
   std::condition_variable_any stopped;
   std::unique_lock<std::mutex> lock(mutex);

@@ -9,6 +9,7 @@ namespace sluice::elastic {
 namespace {
 
 constexpr auto kBeat = std::chrono::milliseconds(100);
+constexpr int kReadsAtOnce = 64;
 
 }  // namespace
 
@@ -37,7 +38,8 @@ void Pulse::Beat() {
     // A full buffer is as good as a beat; a broken connection shows below.
     [[maybe_unused]] const ssize_t sent =
         send(socket.descriptor(), buffer, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-    for (;;) {
+    // So many at a time: a peer that sends without end does not keep the others unheard.
+    for (int reads = 0; reads < kReadsAtOnce; ++reads) {
       const ssize_t got = recv(socket.descriptor(), buffer, sizeof(buffer), MSG_DONTWAIT);
       if (got > 0) {
         heard_[rank] = clock_.Now();

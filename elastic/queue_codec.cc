@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 namespace sluice::elastic {
 namespace {
@@ -71,6 +72,67 @@ auto Sorted(const Map& map) {
 
 Status Damaged(const char* what) {
   return Status(Code::kInternal, fmt::format("a saved queue is damaged: {}", what));
+}
+
+bool IsCount(int64_t number) {
+  return number >= 0 && number <= kMostOfAnything;
+}
+
+Status CheckLedger(const LedgerState& state, const QueueSave& save) {
+  if (save.epoch() < 1 || static_cast<uint32_t>(state.rows_per_epoch_size()) != save.epoch() ||
+      state.missing_per_epoch_size() != state.rows_per_epoch_size() ||
+      state.shard_rows_size() != save.shards() ||
+      (state.checksums_size() != 0 && state.checksums_size() != save.shards())) {
+    return Damaged("a ledger of other epochs or shards");
+  }
+  const TotalsState& totals = state.totals();
+  const auto is_row = [](int64_t rows) { return IsCount(rows + 1); };  // -1: not known
+  if (!IsCount(totals.rows()) || !IsCount(totals.rows_read()) || !IsCount(totals.rows_retried()) ||
+      !std::all_of(state.rows_per_epoch().begin(), state.rows_per_epoch().end(), IsCount) ||
+      !std::all_of(state.shard_rows().begin(), state.shard_rows().end(), is_row)) {
+    return Damaged("a ledger that counts nonsense");
+  }
+  return Status();
+}
+
+// What no sequence of transitions leads to: going on from it, the queue would not fit itself.
+Status CheckSave(const QueueOptions& options, const QueueSave& save) {
+  RETURN_IF_ERROR(CheckLedger(save.ledger(), save));
+  const int64_t lanes = options.lanes;
+  const int64_t round_begin = lanes > 0 ? std::min(options.shards, save.round() * lanes) : 0;
+  if (save.cursor() < 0 || save.cursor() > options.shards || !IsCount(save.done()) ||
+      save.round() < 0 || save.round() > options.shards || !IsCount(save.round_done()) ||
+      !IsCount(save.round_steps()) || !IsCount(save.batches_committed()) || save.next_task() < 1 ||
+      save.term() < 1 || save.term() > kMostTerms) {
+    return Damaged("it is at no place of an epoch");
+  }
+  std::set<int64_t> open;
+  for (const RangeState& range : save.ranges()) {
+    if (range.position() < round_begin || range.position() >= save.cursor() || range.first() < 0 ||
+        range.next() < range.first() || range.last() < range.next() || !IsCount(range.next()) ||
+        !IsCount(range.rows()) || !IsCount(range.batches()) || !IsCount(range.shard_rows())) {
+      return Damaged("a range of no shard");
+    }
+    open.insert(range.position());
+  }
+  if (save.done() + static_cast<int64_t>(open.size()) != save.cursor() ||
+      (lanes > 0 && save.done() != round_begin + save.round_done())) {
+    return Damaged("shards that are neither open nor done");
+  }
+  std::set<int64_t> once;
+  for (const OpenShardState& shard : save.open_shards()) {
+    if (!open.contains(shard.position()) || !once.insert(shard.position()).second ||
+        !IsCount(shard.rows())) {
+      return Damaged("an open shard without a range");
+    }
+  }
+  const auto is_shard = [&](int64_t shard) { return shard >= 0 && shard < options.shards; };
+  if (!std::all_of(save.given_up().begin(), save.given_up().end(), is_shard) ||
+      !std::all_of(save.failures().begin(), save.failures().end(),
+                   [&](const FailuresState& one) { return is_shard(one.shard()); })) {
+    return Damaged("a failure of no shard");
+  }
+  return Status();
 }
 
 }  // namespace
@@ -184,6 +246,7 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
       save.lanes() != options.lanes || save.ledger().shard_rows_size() != options.shards) {
     return FailedPrecondition("a queue that was saved by another job");
   }
+  RETURN_IF_ERROR(CheckSave(options, save));
   QueueState state(options);
   state.epoch_ = save.epoch();
   state.order_ = ShardOrder(options.shards, options.seed, state.epoch_, options.shuffle);
@@ -197,10 +260,10 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
   state.batches_committed_ = save.batches_committed();
   Read(save.ledger(), &state.ledger_);
   for (const RangeState& one : save.ranges()) {
-    if (one.position() < 0 || one.position() >= options.shards) {
-      return Damaged("a range of no shard");
-    }
     const QueueState::Key key{one.position(), one.first()};
+    if (state.ranges_.contains(key)) {
+      return Damaged("a range that is there twice");
+    }
     state.ranges_[key] = {one.last(),    one.next(),       one.rows(),     one.attempt(),
                           one.batches(), one.shard_rows(), one.expiries(), {}};
     if (one.waiting()) {
@@ -215,6 +278,11 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
     }
     QueueState::Lease lease;
     lease.said = Get(one.said());
+    if (lease.said.task < 1 || state.leases_.contains(lease.said.task) ||
+        !CheckReport(lease.said).ok() || !IsCount(one.rows_before()) || one.first_batch() < 0 ||
+        one.last_batch() < one.first_batch()) {
+      return Damaged("a lease of no task");
+    }
     lease.owner = one.owner();
     lease.key = key;
     lease.rows_before = one.rows_before();
@@ -275,6 +343,7 @@ Result<QueueRecord> QueueCodec::Read(const QueueRecordState& state) {
   record.batch = state.batch();
   record.attempt = state.attempt();
   record.said = Get(state.said());
+  RETURN_IF_ERROR(CheckReport(record.said));
   return record;
 }
 

@@ -103,9 +103,15 @@ Status QueueState::Apply(const QueueRecord& record, TimePoint now) {
       }
       return Status();
     case Kind::kFailure:
+      if (!IsPosition(record.position)) {
+        return Misfit("shard", record.position);
+      }
       failures_[record.position].push_back(record.owner);
       return Status();
     case Kind::kTerm:
+      if (record.batch < 1 || record.batch > kMostTerms) {
+        return Misfit("term", record.batch);
+      }
       term_ = std::max(term_, record.batch);
       next_task_ = std::max(next_task_, ((term_ - 1) << kTaskBitsOfATerm) + 1);
       return Status();
@@ -116,8 +122,14 @@ Status QueueState::Apply(const QueueRecord& record, TimePoint now) {
 Status QueueState::Take(const QueueRecord& record, TimePoint now) {
   const Key key{record.position, record.range};
   auto found = ranges_.find(key);
+  if (record.said.task < 1 || leases_.contains(record.said.task)) {
+    return Misfit("room for task", record.said.task);
+  }
+  if (record.batch < (found == ranges_.end() ? 0 : found->second.next)) {
+    return Misfit("batch", record.batch);
+  }
   if (found == ranges_.end()) {
-    if (record.position != cursor_ || record.position >= RoundEnd()) {
+    if (record.range != 0 || record.position != cursor_ || record.position >= RoundEnd()) {
       return Misfit("shard that is to be handed out at", record.position);
     }
     ++cursor_;
@@ -190,8 +202,8 @@ void QueueState::Commit(Lease* lease, Range* range, const TaskReport& report) {
   const int64_t batches = report.next_batch - range->next;
   if (batches > 0) {
     // One of two copies computed some of these batches after the other had committed them.
-    const double share =
-        static_cast<double>(batches) / static_cast<double>(report.next_batch - said.next_batch);
+    const int64_t said_now = std::max(batches, report.next_batch - said.next_batch);
+    const double share = static_cast<double>(batches) / static_cast<double>(said_now);
     news.rows = lease->rows_before + report.rows - range->rows;
     news.loss = (report.loss - said.loss) * share;
     news.weight = (report.weight - said.weight) * share;
@@ -306,12 +318,15 @@ Status QueueState::Split(const QueueRecord& record) {
 
 Status QueueState::Skip(const QueueRecord& record) {
   const Key key{record.position, record.range};
+  if (!IsPosition(record.position)) {
+    return Misfit("shard to skip at", record.position);
+  }
   const int64_t shard = ShardAt(record.position);
   given_up_.insert(shard);
   failures_.erase(shard);
   auto found = ranges_.find(key);
   if (found == ranges_.end()) {
-    if (record.position != cursor_) {
+    if (record.range != 0 || record.position != cursor_ || record.position >= RoundEnd()) {
       return Misfit("range to skip at", record.position);
     }
     ++cursor_;

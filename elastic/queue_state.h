@@ -20,6 +20,9 @@
 
 namespace sluice::elastic {
 
+// So many masters a job may have: their tasks are numbered apart.
+inline constexpr int64_t kMostTerms = int64_t{1} << 20;
+
 struct QueueOptions {
   int64_t shards = 0;
   uint32_t epochs = 1;
@@ -133,6 +136,7 @@ class QueueState {
   void Grant(const Lease& lease, int sign);
   bool counts_grants() const { return options_.max_batches > 0 && options_.lanes == 0; }
   TimePoint Deadline(TimePoint now) const;
+  bool IsPosition(int64_t number) const { return number >= 0 && number < options_.shards; }
 
   QueueOptions options_;
   ShardOrder order_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/guarded.h"
 #include "base/log.h"
 #include "elastic/exchange_internal.h"
 #include "elastic/replication_internal.h"
@@ -99,7 +100,8 @@ void ReplicaInbox::Work(const std::stop_token& stop) {
       shipments_.pop_front();
       applying_ = true;
     }
-    const Status status = Apply(*next);
+    const Status status =
+        Guarded("applying what a server has shipped", [&] { return Apply(*next); });
     const MutexLock lock(mutex_);
     if (!status.ok() && broken_.ok()) {
       log::Error("a replica cannot follow server {}: {}", next->request.server(), status.message());
@@ -173,17 +175,17 @@ Status ReplicaInbox::ApplyEntry(ServerId from, const ReplicaEntry& entry) {
 }
 
 Status ReplicaInbox::TakePiece(ServerId from, uint32_t partition, const ReplicaEntry& entry) {
-  std::string& state = pieces_[partition];
+  std::deque<std::string>& state = pieces_[partition];
   if (entry.first_piece()) {
     state.clear();
   }
-  state += entry.state();
+  state.push_back(entry.state());
   if (!entry.last_piece()) {
     return Status();
   }
-  const Status loaded = shard_.Load(partition, state);
+  PiecesSource bytes(std::move(state));
   pieces_.erase(partition);
-  RETURN_IF_ERROR(loaded);
+  RETURN_IF_ERROR(shard_.Load(partition, bytes));
   const MutexLock lock(mutex_);
   sources_[partition] = from;
   return Status();

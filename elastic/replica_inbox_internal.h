@@ -65,7 +65,7 @@ class ReplicaInbox {
 
   // The thread's own.
   std::map<ServerId, std::pair<uint64_t, uint64_t>> seen_;  // stream, sequence
-  std::map<uint32_t, std::string> pieces_;                  // of a state on its way
+  std::map<uint32_t, std::deque<std::string>> pieces_;      // of a state on its way
   std::jthread thread_;                                     // last: uses the rest
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "base/log.h"
 #include "elastic/elastic.grpc.pb.h"
@@ -90,8 +91,13 @@ bool Replication::Arrived(const Follower& follower, uint64_t sequence) const {
 Status Replication::WaitShipped() {
   MutexLock lock(mutex_);
   const uint64_t sequence = sequence_;
-  const auto until = std::chrono::steady_clock::now() + kReplicaPatience;
+  auto until = std::chrono::steady_clock::now() + kReplicaPatience;
+  uint64_t seen = arrivals_;
   for (;;) {
+    if (arrivals_ != seen) {  // a large partition takes its time, but it moves
+      seen = arrivals_;
+      until = std::chrono::steady_clock::now() + kReplicaPatience;
+    }
     if (given_up_) {
       return NotFound("this parameter server has been given up");
     }
@@ -126,10 +132,10 @@ void Replication::Send(ServerId server, const std::string& address, uint64_t str
       }
       size_t bytes = 0;
       for (const std::shared_ptr<ReplicaEntry>& entry : found->second->queue) {
-        if (bytes > kShipBytes) {
-          break;
-        }
         bytes += entry->ByteSizeLong();
+        if (bytes > kShipBytes && !entries.empty()) {
+          break;  // a push that is as large as a message may be goes alone
+        }
         entries.push_back(entry);
       }
       request.set_map_version(role_->map_version);
@@ -162,6 +168,7 @@ void Replication::Send(ServerId server, const std::string& address, uint64_t str
       given_up_ = true;
       role_ = std::make_shared<Role>();
     } else {
+      ++arrivals_;
       found->second->queue.erase(
           found->second->queue.begin(),
           found->second->queue.begin() + static_cast<std::ptrdiff_t>(entries.size()));
@@ -253,26 +260,37 @@ void Replication::Release(const PartitionMap& map) {
 }
 
 Status Replication::Fill(uint32_t partition, ServerId server, const std::string& address) {
-  const ParameterShard::Saved saved = [&](const std::string& bytes) {
-    // Under the shard's lock: what is pushed from now on comes after the state.
-    {
+  // The last piece is only known when there is none after it.
+  std::shared_ptr<ReplicaEntry> held;
+  bool begun = false;
+  const auto put = [&](bool last) {
+    held->set_last_piece(last);
+    const MutexLock lock(mutex_);
+    if (!followers_.contains(server)) {
+      return Status(Code::kAborted, "the map has changed while a partition was copied");
+    }
+    held->set_sequence(++sequence_);
+    followers_[server]->queue.push_back(std::move(held));
+    changed_.notify_all();
+    return Status();
+  };
+  // Under the shard's lock: what is pushed from now on comes after the state.
+  const PartSink sink = [&](std::string part) {
+    Status status;
+    if (held == nullptr) {
       const MutexLock lock(mutex_);
       Follow(server, address);
+    } else {
+      status = put(false);
     }
-    for (size_t begin = 0; begin < bytes.size(); begin += kPieceBytes) {
-      auto entry = std::make_shared<ReplicaEntry>();
-      entry->add_partitions(partition);
-      entry->set_state(bytes.substr(begin, kPieceBytes));
-      entry->set_first_piece(begin == 0);
-      entry->set_last_piece(begin + kPieceBytes >= bytes.size());
-      const MutexLock lock(mutex_);
-      entry->set_sequence(++sequence_);
-      followers_[server]->queue.push_back(std::move(entry));
-    }
-    const MutexLock lock(mutex_);
-    changed_.notify_all();
+    held = std::make_shared<ReplicaEntry>();
+    held->add_partitions(partition);
+    held->set_state(std::move(part));
+    held->set_first_piece(!std::exchange(begun, true));
+    return status;
   };
-  RETURN_IF_ERROR(shard_.Save(partition, saved).status());
+  RETURN_IF_ERROR(shard_.Save(partition, kPieceBytes, sink));
+  RETURN_IF_ERROR(put(true));
   return WaitShipped();
 }
 

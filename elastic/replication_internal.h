@@ -95,6 +95,7 @@ class Replication {
   bool closed_ GUARDED_BY(mutex_) = false;
   bool given_up_ GUARDED_BY(mutex_) = false;
   uint64_t sequence_ GUARDED_BY(mutex_) = 0;
+  uint64_t arrivals_ GUARDED_BY(mutex_) = 0;  // of shipments with their followers
   uint64_t streams_ GUARDED_BY(mutex_) = 0;
   std::map<ServerId, std::unique_ptr<Follower>> followers_ GUARDED_BY(mutex_);
 

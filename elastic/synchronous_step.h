@@ -14,6 +14,9 @@ struct RowGradients {
   std::vector<float> values;
 };
 
+// More than any plan has.
+inline constexpr uint32_t kMostLanes = 1U << 16;
+
 // Adds the rows of `right`: rows that both have element by element, others after the last.
 void MergeRows(RowGradients* left, const RowGradients& right, size_t dimension);
 

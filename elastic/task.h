@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
+
 namespace sluice::elastic {
 
 // One number per started process; a restarted worker gets a new one. 0 is nobody.
@@ -51,6 +53,11 @@ struct TaskReport {
   double weight = 0;
   std::string metrics;  // kEvaluate: models::Metrics, serialised
 };
+
+// More rows or batches than any job has, few enough that a sum of many does not overflow.
+inline constexpr int64_t kMostOfAnything = int64_t{1} << 48;
+// Of a report from elsewhere. InvalidArgument: counts that no job has.
+Status CheckReport(const TaskReport& report);
 
 // What the master answers to a report.
 struct Standing {

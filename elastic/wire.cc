@@ -31,7 +31,7 @@ void ToProto(const Status& status, StatusProto* proto) {
 Status FromProto(const StatusProto& proto) {
   Status status;
   for (const DiagnosticProto& one : proto.diagnostics()) {
-    Status single(static_cast<Code>(one.code()), one.message());
+    Status single(ErrorCode(one.code()), one.message());
     if (!one.sqlstate().empty()) {
       single = std::move(single).SqlState(one.sqlstate());
     }
@@ -65,7 +65,7 @@ Status FromGrpc(const grpc::Status& status, const std::string& context) {
       details.diagnostics_size() > 0) {
     return FromProto(details);
   }
-  return Status(static_cast<Code>(status.error_code()),
+  return Status(ErrorCode(status.error_code()),
                 fmt::format("{}: {}", context, status.error_message()));
 }
 
@@ -128,14 +128,21 @@ void ToProto(const PartitionMap& map, PartitionMapProto* proto) {
   proto->mutable_backup()->Add(map.backup.begin(), map.backup.end());
 }
 
-PartitionMap FromProto(const PartitionMapProto& proto) {
+Result<PartitionMap> FromProto(const PartitionMapProto& proto) {
   PartitionMap map;
   map.version = proto.version();
-  for (int i = 0; i < std::min(proto.servers_size(), proto.addresses_size()); ++i) {
-    map.servers.emplace(proto.servers(i), proto.addresses(i));
+  if (proto.servers_size() != proto.addresses_size()) {
+    return InvalidArgument(fmt::format("a map with {} servers and {} addresses",
+                                       proto.servers_size(), proto.addresses_size()));
+  }
+  for (int i = 0; i < proto.servers_size(); ++i) {
+    if (!map.servers.emplace(proto.servers(i), proto.addresses(i)).second) {
+      return InvalidArgument(fmt::format("a map that has server {} twice", proto.servers(i)));
+    }
   }
   map.primary.assign(proto.primary().begin(), proto.primary().end());
   map.backup.assign(proto.backup().begin(), proto.backup().end());
+  RETURN_IF_ERROR(map.Check());
   return map;
 }
 
@@ -149,6 +156,13 @@ void ToProto(const CheckpointManifest::File& file, CheckpointFileProto* proto) {
 
 CheckpointManifest::File FromProto(const CheckpointFileProto& proto) {
   return {proto.partition(), proto.name(), proto.offset(), proto.bytes(), proto.crc()};
+}
+
+Status TooLarge(const char* what, size_t bytes) {
+  return ResourceExhausted(fmt::format("{} of {} bytes between two processes of a job; {} are "
+                                       "allowed",
+                                       what, bytes, kMaxMessageBytes))
+      .Hint("with engine.num_ps each parameter server has a smaller part of the model");
 }
 
 Result<std::unique_ptr<RpcServer>> StartServer(const ServerLimits& limits, const std::string& host,

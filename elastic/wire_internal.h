@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <string>
 
+#include "base/guarded.h"
 #include "base/status.h"
 #include "elastic/checkpoint.h"
 #include "elastic/parameter_rules.h"
@@ -18,6 +19,7 @@
 
 // After ours: gRPC brings macros that have the names of those in base/mutex.h.
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/support/sync_stream.h>
 
 #include "elastic/elastic.pb.h"
 #include "elastic/rpc_server_internal.h"
@@ -28,8 +30,14 @@ namespace sluice::elastic {
 // The largest message: a server's slice of the dense tensors both ways. Larger models need more
 // servers.
 inline constexpr int kMaxMessageBytes = 1 << 29;
+// What is around a push when it is shipped on to a replica.
+inline constexpr int kEnvelopeBytes = 1 << 20;
+// The largest that a master is told: a piece of the weights, the metrics of a shard.
+inline constexpr int kMaxMasterMessageBytes = 64 << 20;
 // A process that does not answer so long is treated as not reachable.
 inline constexpr auto kCallDeadline = std::chrono::seconds(20);
+// For what takes as long as a model or a partition is large.
+inline constexpr auto kBulkDeadline = std::chrono::minutes(10);
 // How long a call is repeated while the other side cannot be reached.
 inline constexpr double kRetrySeconds = 30;
 // Weights travel in pieces: no message is as large as a model may be.
@@ -55,7 +63,7 @@ void ToProto(const BatchIdentity& batch, BatchProto* proto);
 BatchIdentity FromProto(const BatchProto& proto);
 
 void ToProto(const PartitionMap& map, PartitionMapProto* proto);
-PartitionMap FromProto(const PartitionMapProto& proto);
+Result<PartitionMap> FromProto(const PartitionMapProto& proto);
 
 void ToProto(const CheckpointManifest::File& file, CheckpointFileProto* proto);
 CheckpointManifest::File FromProto(const CheckpointFileProto& proto);
@@ -97,9 +105,33 @@ Number* Room(size_t count, std::string* bytes) {
 Result<std::unique_ptr<RpcServer>> StartServer(const ServerLimits& limits, const std::string& host,
                                                grpc::Service* service);
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
-// Refuses a caller without the job's token.
+// Refuses a caller without the job's token. Before its message is received: see AnswerCall.
 grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& token);
 void Prepare(grpc::ClientContext* context, const std::string& token);
+// ResourceExhausted: what a message is, and that it cannot travel.
+Status TooLarge(const char* what, size_t bytes);
+
+// Receives and answers a unary call whose caller has been let in. The services are
+// StreamedService, whose handlers are called before there is a message: a stranger's is never
+// received. `handle`: Status(Request*, Reply*); what it throws is this call's error.
+template <typename Request, typename Reply, typename Handle>
+grpc::Status AnswerCall(grpc::ServerUnaryStreamer<Request, Reply>* call, const Handle& handle) {
+  return ToGrpc(Guarded("a call", [&]() -> Status {
+    Request request;
+    if (!call->Read(&request)) {
+      return InvalidArgument("a call without a message that can be read");
+    }
+    Reply reply;
+    RETURN_IF_ERROR(handle(&request, &reply));
+    const size_t bytes = reply.ByteSizeLong();
+    if (bytes > static_cast<size_t>(kMaxMessageBytes)) {
+      return TooLarge("an answer", bytes);
+    }
+    // With the status that follows; a caller that is gone needs neither.
+    static_cast<void>(call->Write(reply, grpc::WriteOptions().set_last_message()));
+    return Status();
+  }));
+}
 // The term that a call or an answer carries; 0: none.
 uint64_t TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata);
 

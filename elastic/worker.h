@@ -40,7 +40,7 @@ class Worker {
     catalog::DataSource& source;
     const catalog::DatasetSpec& dataset;
     const catalog::DatasetSpec* validation = nullptr;  // validation.select
-    ReadWatch* reads = nullptr;  // is told of each read of the database
+    ReadWatch* reads = nullptr;                        // is told of each read of the database
   };
   // All-reduce: the parameters live in the workers, which are each other's servers.
   struct Replica {

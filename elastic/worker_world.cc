@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "base/log.h"
 #include "elastic/worker_lease_internal.h"
@@ -12,6 +13,8 @@ namespace {
 
 // A replica is a shard of one partition, which has no place in any map.
 constexpr uint64_t kReplicaMap = 0;
+// Of a state that comes from another member.
+constexpr uint64_t kPieceBytes = uint64_t{4} << 20;
 
 }  // namespace
 
@@ -111,21 +114,22 @@ Status Worker::ShareState(const Rendezvous::World& formed) {
   for (Mesh::Traffic& with : traffic) {
     with.next = [] { return std::span<std::byte>(); };
   }
-  std::string state;
+  std::deque<std::string> state;
   uint64_t size = 0;
   const bool receives = formed.members[rank].closed != formed.closed;
   if (receives) {
-    size_t piece = 0;
-    traffic[formed.source].next = [&state, &size, piece]() mutable -> Result<std::span<std::byte>> {
-      if (piece == 0) {
-        ++piece;
+    // In pieces, as they come: nothing is allocated by what a peer says that it will send.
+    traffic[formed.source].next = [&state, &size,
+                                   begun = false]() mutable -> Result<std::span<std::byte>> {
+      if (!std::exchange(begun, true)) {
         return std::as_writable_bytes(std::span(&size, 1));
       }
-      if (piece++ == 1) {
-        state.resize(size);
-        return std::as_writable_bytes(std::span(state));
+      const size_t piece = std::min<uint64_t>(size, kPieceBytes);
+      if (piece == 0) {
+        return std::span<std::byte>();
       }
-      return std::span<std::byte>();
+      size -= piece;
+      return std::as_writable_bytes(std::span(state.emplace_back(piece, '\0')));
     };
   } else if (rank == formed.source) {
     for (size_t peer = 0; peer < formed.members.size(); ++peer) {
@@ -134,13 +138,24 @@ Status Worker::ShareState(const Rendezvous::World& formed) {
       }
       if (state.empty()) {
         ASSIGN_OR_RETURN(state, world.SaveState());
-        size = state.size();
+        for (const std::string& piece : state) {
+          size += piece.size();
+        }
       }
-      traffic[peer].out = {std::as_bytes(std::span(&size, 1)), std::as_bytes(std::span(state))};
+      traffic[peer].out = {std::as_bytes(std::span(&size, 1))};
+      for (const std::string& piece : state) {
+        traffic[peer].out.push_back(std::as_bytes(std::span(piece)));
+      }
     }
   }
   RETURN_IF_ERROR(world.mesh->Exchange(&traffic));
-  return receives ? world.LoadState(state) : Status();
+  if (!receives) {
+    return Status();
+  }
+  PiecesSource bytes(std::move(state));
+  Status loaded = world.LoadState(bytes);
+  // What a member sent is no reason to end: another one may send it right.
+  return loaded.ok() ? Status() : Unavailable(loaded.message());
 }
 
 Status Worker::DeliverWeights() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <future>
 #include <memory>
 #include <string>
@@ -55,8 +56,8 @@ struct Worker::World {
   Status Leave(const Status& status);
   // Position and parameters as bytes, for a worker that joins: LoadState. The position comes first.
   std::string SavePosition() const;
-  Result<std::string> SaveState() const;
-  Status LoadState(std::string_view state);
+  Result<std::deque<std::string>> SaveState() const;
+  Status LoadState(ByteSource& state);
   // From a checkpoint, where there is one to begin with.
   Status Restore();
   // Copies the state in memory and writes it beside the training.

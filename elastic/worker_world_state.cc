@@ -1,7 +1,9 @@
-#include <algorithm>
+#include <fmt/core.h>
+
 #include <array>
 #include <chrono>
 
+#include "base/guarded.h"
 #include "elastic/background.h"
 #include "elastic/worker_world_internal.h"
 
@@ -31,26 +33,25 @@ std::string Worker::World::SavePosition() const {
   return state;
 }
 
-Result<std::string> Worker::World::SaveState() const {
-  ASSIGN_OR_RETURN(const std::string parameters, replica.shard.Save(0));
-  return SavePosition() + parameters;
+Result<std::deque<std::string>> Worker::World::SaveState() const {
+  std::deque<std::string> pieces = {SavePosition()};
+  RETURN_IF_ERROR(replica.shard.Save(0, kMostPartBytes, [&pieces](std::string part) {
+    pieces.push_back(std::move(part));
+    return Status();
+  }));
+  return pieces;
 }
 
-Status Worker::World::LoadState(std::string_view state) {
+Status Worker::World::LoadState(ByteSource& state) {
   std::array<int64_t, 6> head;
-  if (state.size() < sizeof(head)) {
-    return Internal("the state of the world is cut off");
-  }
-  std::copy_n(state.data(), sizeof(head), reinterpret_cast<char*>(head.data()));
-  state.remove_prefix(sizeof(head));
-  if (state.size() / sizeof(LaneLine) < static_cast<size_t>(head[5])) {
-    return Internal("the state of the world is cut off");
+  RETURN_IF_ERROR(state.Read(reinterpret_cast<char*>(head.data()), sizeof(head)));
+  if (head[5] < 0 || head[5] > kMostLanes) {
+    return Internal(fmt::format("the state of a world with {} lanes", head[5]));
   }
   RoundPosition sent{static_cast<uint32_t>(head[2]), head[3], head[4], {}};
   for (int64_t lane = 0; lane < head[5]; ++lane) {
     LaneLine line;
-    std::copy_n(state.data(), sizeof(line), reinterpret_cast<char*>(&line));
-    state.remove_prefix(sizeof(line));
+    RETURN_IF_ERROR(state.Read(reinterpret_cast<char*>(&line), sizeof(line)));
     TaskReport report;
     report.task = line.task;
     report.next_batch = line.next_batch;
@@ -73,9 +74,9 @@ Status Worker::World::Restore() {
   if (replica.restore_from.empty()) {
     return Status();
   }
-  ASSIGN_OR_RETURN(const std::string state,
-                   CheckpointDirectory::ReadPartition(replica.restore_from, replica.restore_file));
-  return LoadState(state);
+  ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> state,
+                   CheckpointDirectory::OpenPartition(replica.restore_from, replica.restore_file));
+  return LoadState(*state);
 }
 
 Status Worker::World::BeginWriting(const std::string& to) {
@@ -87,7 +88,12 @@ Status Worker::World::BeginWriting(const std::string& to) {
   written = std::async(
       std::launch::async, [to, head = SavePosition(), image = std::move(image)]() mutable {
         GiveWay();
-        return CheckpointDirectory::WritePartition(to, 0, head + std::move(image).Encode());
+        return Guarded("the state of a world", [&] {
+          return CheckpointDirectory::WritePartition(to, 0, [&](const PartSink& sink) -> Status {
+            RETURN_IF_ERROR(sink(head));
+            return std::move(image).Encode(sink);
+          });
+        });
       });
   return Status();
 }

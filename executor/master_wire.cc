@@ -91,7 +91,7 @@ void ToMessage(const Status& error, ErrorMessage* message) {
 Status FromMessage(const ErrorMessage& error) {
   Status status;
   for (const DiagnosticMessage& diagnostic : error.diagnostics()) {
-    status.Add(Status(static_cast<Code>(diagnostic.code()), diagnostic.message())
+    status.Add(Status(ErrorCode(diagnostic.code()), diagnostic.message())
                    .SqlState(diagnostic.sqlstate())
                    .Detail(diagnostic.detail())
                    .Hint(diagnostic.hint())

@@ -294,6 +294,63 @@ TEST(Mesh, StrangersAndOldWorldsAreTurnedAway) {
   EXPECT_EQ(Mesh::Open(options, listeners[0], {}).status().code(), Code::kUnavailable);
 }
 
+// What a member sends that is not one of ours: a header, notes, nodes and counts of rows.
+struct Sent {
+  int64_t world = 7, step = 1;
+  uint32_t phase = 0x5343, lanes = 4, notes = 0, nodes = 0, reconvene = 0;
+  uint32_t tables = static_cast<uint32_t>(kDimensions.size());
+};
+Status StepBeside(const Sent& header, const std::vector<LaneNote>& notes,
+                  const std::vector<uint64_t>& counts) {
+  const std::vector<Listener> listeners = Listen(2);
+  const std::jthread other([&] {
+    const auto mesh = Mesh::Open(OptionsFor(listeners, 1), listeners[1], {});
+    ASSERT_TRUE(mesh.ok());
+    const std::vector<uint32_t> begins(header.nodes, 2);
+    const std::vector<float> dense(kDense, 1.0F);
+    std::vector<Mesh::Traffic> traffic(2);
+    traffic[0].out = {std::as_bytes(std::span(&header, 1)), std::as_bytes(std::span(notes)),
+                      std::as_bytes(std::span(begins)), std::as_bytes(std::span(counts)),
+                      std::as_bytes(std::span(dense))};
+    traffic[0].next = [] { return std::span<std::byte>(); };
+    static_cast<void>((*mesh)->Exchange(&traffic));
+  });
+  const auto mesh = Mesh::Open(OptionsFor(listeners, 0), listeners[0], {});
+  EXPECT_TRUE(mesh.ok());
+  AllReduce all_reduce(**mesh, kDense, kDimensions);
+  AllReduce::Sums sums;
+  sums.Start(4);
+  std::vector<LaneNote> own(2);
+  own[1].lane = 1;
+  StepSum sum;
+  return all_reduce.Run(1, 4, &sums.nodes(), own, false, &sum);
+}
+
+TEST(AllReduce, APeersNumbersAreNotBelieved) {
+  Sent header;
+  header.nodes = 1;
+  header.notes = 2;
+  std::vector<LaneNote> notes(2);
+  notes[0].lane = 2;
+  notes[1].lane = 3;
+  for (uint64_t rows : {uint64_t{1} << 60, uint64_t{1} << 31}) {
+    EXPECT_EQ(StepBeside(header, notes, {rows, rows}).code(), Code::kUnavailable) << rows;
+  }
+}
+
+TEST(AllReduce, TwoNotesOfALaneAreNotThoseOfTwo) {
+  Sent header;
+  header.notes = 2;
+  std::vector<LaneNote> notes(2);
+  notes[0].lane = 2;
+  notes[1].lane = 2;
+  EXPECT_EQ(StepBeside(header, notes, {}).code(), Code::kUnavailable);
+  notes[1].lane = 4;
+  EXPECT_EQ(StepBeside(header, notes, {}).code(), Code::kUnavailable);
+  notes[1].lane = 3;
+  EXPECT_TRUE(StepBeside(header, notes, {}).ok());
+}
+
 TEST(LaneSums, KeepsOnlyLargestNodes) {
   LaneSums<float> sums;
   const auto merge = [](float* left, float right) { *left += right; };

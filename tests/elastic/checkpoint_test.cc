@@ -56,6 +56,9 @@ class CheckpointTest : public ::testing::Test {
     push.batch.batch = batch;
     ASSERT_TRUE(shard->Push(push).ok());
   }
+  static CheckpointDirectory::Contents Bytes(std::string bytes) {
+    return [bytes = std::move(bytes)](const PartSink& sink) { return sink(bytes); };
+  }
   void Write(CheckpointDirectory* directory, const ParameterShard& shard,
              const std::string& queue = "") const {
     const CheckpointDirectory::Draft draft = directory->Begin().value();
@@ -65,7 +68,7 @@ class CheckpointTest : public ::testing::Test {
     manifest.queue_state = queue;
     for (uint32_t p = 0; p < kPartitions; ++p) {
       manifest.files.push_back(
-          CheckpointDirectory::WritePartition(draft.path, p, shard.Save(p).value()).value());
+          CheckpointDirectory::WritePartition(draft.path, p, Bytes(shard.Save(p).value())).value());
     }
     ASSERT_TRUE(directory->Commit(draft, manifest).ok());
   }
@@ -101,9 +104,9 @@ TEST_F(CheckpointTest, P11_WhatOneWorldWroteAnotherLoads) {
       world.push_back(Shard(true));
     }
     for (const CheckpointManifest::File& file : found->manifest.files) {
-      const std::string bytes = CheckpointDirectory::ReadPartition(found->path, file).value();
+      const auto bytes = CheckpointDirectory::OpenPartition(found->path, file).value();
       ParameterShard& holder = *world[file.partition % servers];
-      ASSERT_TRUE(holder.Load(file.partition, bytes).ok());
+      ASSERT_TRUE(holder.Load(file.partition, *bytes).ok());
       EXPECT_EQ(holder.Save(file.partition).value(), shard->Save(file.partition).value());
     }
   }
@@ -147,7 +150,7 @@ TEST_F(CheckpointTest, P12_ATornOrDamagedCheckpointIsPassedOver) {
   }
   // A process that dies while it writes leaves a draft, whatever is in it.
   const CheckpointDirectory::Draft draft = directory.Begin().value();
-  ASSERT_TRUE(CheckpointDirectory::WritePartition(draft.path, 0, "half").ok());
+  ASSERT_TRUE(CheckpointDirectory::WritePartition(draft.path, 0, Bytes("half")).ok());
   EXPECT_EQ(directory.Newest(Model()).value()->manifest.queue_state, "new");
   EXPECT_EQ(Names().size(), 3U);
   opened.reset();
@@ -211,13 +214,33 @@ TEST_F(CheckpointTest, P12_AManifestThatLacksAPartitionIsNotWhole) {
   CheckpointManifest manifest;
   manifest.model = Model();
   manifest.partitions = kPartitions;
-  manifest.files = {CheckpointDirectory::WritePartition(draft.path, 0, "one of four").value()};
+  manifest.files = {CheckpointDirectory::WritePartition(draft.path, 0, Bytes("one of four")).value()};
   ASSERT_TRUE(directory.Commit(draft, manifest).ok());
   const auto found = directory.Newest().value();
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->manifest.queue_state, "whole");
   ASSERT_EQ(found->damaged.size(), 1U);
   EXPECT_NE(found->damaged[0].find("1 of 4 partitions"), std::string::npos);
+}
+
+TEST_F(CheckpointTest, AManifestThatNamesFilesElsewhereOrTwiceIsNotWhole) {
+  CheckpointDirectory directory = Open();
+  Write(&directory, *Shard(), "whole");
+  for (const char* name : {"../lock", ""}) {
+    const CheckpointDirectory::Draft draft = directory.Begin().value();
+    CheckpointManifest manifest;
+    manifest.partitions = 1;
+    manifest.files = {{0, name, 0, 0, 0}};
+    ASSERT_TRUE(directory.Commit(draft, manifest).ok());
+    EXPECT_EQ(directory.Newest().value()->manifest.queue_state, "whole");
+  }
+  const CheckpointDirectory::Draft draft = directory.Begin().value();
+  CheckpointManifest manifest;
+  manifest.partitions = 1;
+  const auto file = CheckpointDirectory::WritePartition(draft.path, 0, Bytes("one")).value();
+  manifest.files = {file, file};
+  ASSERT_TRUE(directory.Commit(draft, manifest).ok());
+  EXPECT_EQ(directory.Newest().value()->manifest.queue_state, "whole");
 }
 
 // Weights of one shape cannot be loaded into another.

@@ -134,6 +134,52 @@ TEST_F(ExchangeTest, P19_ChangedPartitionsAloneAreSent) {
   EXPECT_EQ(Dense(), DenseOfServer());
 }
 
+// What a worker says of partitions that this server does not serve is no error of the job's.
+TEST_F(ExchangeTest, VersionsOfOtherPartitionsAreAnotherMap) {
+  packer_->Pack({.pull = &batch_, .wanted = &view_}, parts_);
+  EXPECT_EQ(AnswerPull(part_.request.pull(), 0, {}, 0, *shard_, &part_.reply).code(),
+            Code::kNotFound);
+  Pull(*packer_);
+  models::Gradient gradient;
+  for (const models::DenseTensor& tensor : network_->dense()) {
+    gradient.dense.emplace_back(tensor.size(), 1.0F);
+  }
+  for (const models::RowSet& rows : view_.tables) {
+    gradient.tables.emplace_back(rows.values.size(), 1.0F);
+  }
+  packer_->Pack({.push = &batch_, .view = &view_, .gradient = &gradient}, parts_);
+  const PartitionLayout& layout = shard_->rules().layout;
+  UnpackedPush push;
+  EXPECT_EQ(Unpack(part_.request.push(), layout, {}, &push).code(), Code::kNotFound);
+  for (const std::vector<uint32_t>& wrong : {std::vector<uint32_t>(kPartitions, 0),
+                                             std::vector<uint32_t>(kPartitions, kPartitions)}) {
+    UnpackedPush other;
+    EXPECT_EQ(Unpack(part_.request.push(), layout, wrong, &other).code(), Code::kInvalidArgument);
+  }
+}
+
+TEST_F(ExchangeTest, APushOfNonsenseChangesNothing) {
+  Pull(*packer_);
+  const std::string before = shard_->Save(0).value();
+  PushProto push;
+  push.set_end(true);  // of a lane, where there are none
+  UnpackedPush end;
+  ASSERT_TRUE(Unpack(push, shard_->rules().layout, part_.partitions, &end).ok());
+  EXPECT_EQ(shard_->Push(end.request).code(), Code::kInvalidArgument);
+  EXPECT_EQ(shard_->Save(0).value(), before);
+}
+
+TEST_F(ExchangeTest, AnAnswerThatCannotTravelIsRefusedBeforeThereIsRoom) {
+  PullProto pull;
+  for (size_t t = 0; t < network_->tables().size(); ++t) {
+    pull.add_tables();
+  }
+  pull.mutable_tables(0)->assign(size_t{300} << 20, '\0');  // ids; four numbers for each
+  ExchangeReply reply;
+  EXPECT_EQ(AnswerPull(pull, 0, part_.partitions, 0, *shard_, &reply).code(),
+            Code::kResourceExhausted);
+}
+
 TEST_F(ExchangeTest, AnswersThatDoNotFitAreErrors) {
   Pull(*packer_);
   Push(0.1F);

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <random>
 
+#include "elastic/journal.pb.h"
 #include "elastic/master.h"
 #include "tests/elastic/queue_steps.h"
 
@@ -142,11 +144,47 @@ TEST(Journal, OneOfAnotherJobOrDamagedIsRefused) {
   options.queue.journal = true;
   Master master(options, kTimeZero);
   master.Start(kTimeZero);
-  const std::string entry = master.TakeJournal();
+  const std::string entry = master.TakeJournal().value();
   EXPECT_TRUE(Master::TakeOver(options, 2, {entry}, {}, kTimeZero).ok());
   EXPECT_FALSE(Master::TakeOver(options, 2, {"no entry"}, {}, kTimeZero).ok());
   options.queue.shards = 5;
   EXPECT_FALSE(Master::TakeOver(options, 2, {entry}, {}, kTimeZero).ok());
+}
+
+// No sequence of transitions leads to these: a queue that went on from one would not fit itself.
+TEST(Journal, ASaveThatCannotBeIsRefused) {
+  RandomQueue live(3);
+  for (int step = 0; step < 40; ++step) {
+    live.Step();
+  }
+  QueueSave good;
+  ASSERT_TRUE(good.ParseFromString(live.queue().Save()));
+  ASSERT_GT(good.ranges_size(), 0);
+  const std::vector<std::function<void(QueueSave*)>> damages = {
+      [](QueueSave* save) { save->set_epoch(0); },
+      [](QueueSave* save) { save->set_epoch(4'000'000'000U); },
+      [](QueueSave* save) { save->set_cursor(-1); },
+      [](QueueSave* save) { save->set_cursor(save->cursor() + 1); },
+      [](QueueSave* save) { save->set_done(save->done() + 1); },
+      [](QueueSave* save) { save->set_next_task(0); },
+      [](QueueSave* save) { save->set_term(int64_t{1} << 50); },
+      [](QueueSave* save) { *save->add_ranges() = save->ranges(0); },
+      [](QueueSave* save) { save->mutable_ranges(0)->set_position(-1); },
+      [](QueueSave* save) { save->mutable_ranges(0)->set_next(-5); },
+      [](QueueSave* save) { save->mutable_ranges(0)->set_rows(int64_t{1} << 60); },
+      [](QueueSave* save) { save->add_given_up(save->shards()); },
+      [](QueueSave* save) { save->add_failures()->set_shard(-1); },
+      [](QueueSave* save) { save->add_open_shards()->set_position(save->shards() - 1); },
+      [](QueueSave* save) { save->mutable_ledger()->add_rows_per_epoch(1); },
+      [](QueueSave* save) { save->mutable_ledger()->add_checksums(1); },
+      [](QueueSave* save) { save->add_leases()->mutable_said()->set_task(-1); },
+  };
+  EXPECT_TRUE(TaskQueue::Restore(live.options(), good.SerializeAsString(), kTimeZero).ok());
+  for (size_t i = 0; i < damages.size(); ++i) {
+    QueueSave bad = good;
+    damages[i](&bad);
+    EXPECT_FALSE(TaskQueue::Restore(live.options(), bad.SerializeAsString(), kTimeZero).ok()) << i;
+  }
 }
 
 }  // namespace

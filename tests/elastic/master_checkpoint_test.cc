@@ -170,9 +170,12 @@ class WorldCheckpoint : public MasterCheckpoint {
 TEST_F(WorldCheckpoint, IsCommittedWhenItsDraftIsWritten) {
   BeginToWrite();
   EXPECT_TRUE(Step(3).draft.empty()) << "one writes";
-  master_->Written("z", CheckpointManifest::File{}, At(4));
+  ASSERT_TRUE(master_->Written(Worker(0), "z", CheckpointManifest::File{}, At(4)).ok());
   EXPECT_FALSE(Committed()) << "a draft that was given up";
-  master_->Written("a", CheckpointManifest::File{0, "partition-0", 0, 9, 7}, At(4));
+  const CheckpointManifest::File file{0, "partition-0", 0, 9, 7};
+  EXPECT_EQ(master_->Written(99, "a", file, At(4)).code(), Code::kAborted) << "of nobody";
+  EXPECT_FALSE(Committed());
+  ASSERT_TRUE(master_->Written(Worker(0), "a", file, At(4)).ok());
   EXPECT_TRUE(Committed());
   const std::optional<Master::WorldCut> cut = master_->TakeWorldCut();
   ASSERT_TRUE(cut.has_value());
@@ -182,7 +185,8 @@ TEST_F(WorldCheckpoint, IsCommittedWhenItsDraftIsWritten) {
 
 TEST_F(WorldCheckpoint, ADiskThatTakesNothingIsToldAndTriedAgain) {
   BeginToWrite();
-  master_->Written("a", Result<CheckpointManifest::File>(Unavailable("the disk is full")), At(4));
+  const Result<CheckpointManifest::File> full = Unavailable("the disk is full");
+  ASSERT_TRUE(master_->Written(Worker(0), "a", full, At(4)).ok());
   EXPECT_FALSE(Committed());
   EXPECT_EQ(Count("checkpoint_failed"), 1);
   EXPECT_FALSE(master_->TakeWorldCut().has_value());
@@ -214,9 +218,9 @@ TEST_F(WorldCheckpoint, ANewWorldDropsOnlyWhatIsBeingWritten) {
 TEST_F(WorldCheckpoint, LostParametersAreKnownToTheNextMaster) {
   options_.queue.journal = true;
   BeginToWrite();
-  std::vector<std::string> journal = {master_->TakeJournal()};
+  std::vector<std::string> journal = {master_->TakeJournal().value()};
   master_->LoseParameters(Unavailable("every worker that had the parameters was lost"));
-  journal.push_back(master_->TakeJournal());
+  journal.push_back(master_->TakeJournal().value());
   const auto next = Master::TakeOver(options_, 2, journal, {}, At(5)).value();
   EXPECT_TRUE(next->finished());
   EXPECT_EQ(next->result().code(), Code::kUnavailable);

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
+#include <thread>
+
 #include "tests/elastic/memory_journal.h"
 #include "tests/elastic/queue_steps.h"
 
@@ -69,6 +73,73 @@ TEST_F(MasterHostTest, NothingIsDoneThatIsNotInTheJournal) {
   host->Pump();
   EXPECT_TRUE(actions_.empty());
   EXPECT_TRUE(host->finished());
+}
+
+// A journal whose database does not answer until it is let go.
+class StalledJournal final : public JournalStore {
+ public:
+  Result<int64_t> BeginTerm() override { return 1; }
+  Status Append(int64_t, const std::vector<std::string>&, bool) override {
+    appending.set_value();
+    go.get_future().wait();
+    return Status();
+  }
+  Result<std::vector<std::string>> ReadAll() override { return std::vector<std::string>(); }
+  std::promise<void> appending, go;
+};
+
+class StalledJournalTest : public MasterHostTest {
+ protected:
+  void Run(StalledJournal* journal) {
+    host_ = std::make_unique<MasterHost>(
+        Master(options_, kTimeZero), journal, 1,
+        [this](const Master::Action& action) {
+          actions_.push_back(action);
+          return Status();
+        },
+        progress_, events_);
+    worker_ = host_->Expect("w");
+    task_ = host_->Take(worker_, true, {}, 0)->task;
+    runs_ = std::jthread([this] { host_->Run({}); });
+    journal->appending.get_future().wait();
+  }
+  template <typename Condition>
+  static bool Eventually(const Condition& condition) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition() && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return condition();
+  }
+  std::unique_ptr<MasterHost> host_;
+  Incarnation worker_ = 0;
+  Task task_;
+  std::jthread runs_;
+};
+
+TEST_F(StalledJournalTest, WhoLivesIsJudgedWhileTheJournalIsNotWritten) {
+  options_.silence_seconds = 0.2;
+  StalledJournal journal;
+  Run(&journal);
+  EXPECT_TRUE(Eventually([&] { return !host_->Heartbeat(worker_).ok(); }) ||
+              !host_->Report(worker_, Done(task_, 2, 20)).ok());
+  EXPECT_TRUE(actions_.empty()) << "nothing is done that is not in the journal";
+  EXPECT_FALSE(host_->finished());
+  host_->Abort(Cancelled("enough"));
+  journal.go.set_value();
+}
+
+TEST_F(StalledJournalTest, OneThatIsNeverWrittenEndsTheJobWithAClearError) {
+  options_.journal_seconds = 0.2;
+  StalledJournal journal;
+  Run(&journal);
+  EXPECT_TRUE(Eventually([&] { return host_->finished(); }));
+  EXPECT_EQ(host_->result().code(), Code::kUnavailable);
+  EXPECT_EQ(host_->Save().code(), Code::kUnavailable) << "nobody waits for it";
+  journal.go.set_value();
+  runs_.join();
+  EXPECT_EQ(host_->result().code(), Code::kUnavailable);
+  EXPECT_TRUE(actions_.empty());
 }
 
 }  // namespace

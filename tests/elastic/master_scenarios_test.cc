@@ -203,8 +203,8 @@ TEST_F(MasterScenario, S23_AnotherMasterGoesOnFromTheJournal) {
   const Incarnation one = started_[0].incarnation, two = started_[1].incarnation;
   ASSERT_TRUE(master_->Report(one, Done(*Take(one)), At(1)).ok());
   const Task lost = *Take(one), kept = *Take(two);
-  std::vector<std::string> journal{master_->TakeJournal()};
-  ASSERT_TRUE(master_->TakeJournal().empty()) << "nothing has happened since";
+  std::vector<std::string> journal{master_->TakeJournal().value()};
+  ASSERT_TRUE(master_->TakeJournal().value().empty()) << "nothing has happened since";
   const Task unwritten = *Take(two, 1, {kept.id});
   ASSERT_TRUE(master_->Heartbeat(two, At(1)).ok());
   Result<std::unique_ptr<Master>> other =
@@ -231,7 +231,7 @@ TEST_F(MasterScenario, S23_WhatEndedBeforeTheTakeoverStaysEnded) {
                          InvalidArgument("no such class 'maybe'"), At(1))
                   .ok());
   const Result<std::unique_ptr<Master>> other =
-      Master::TakeOver(options_, 2, {master_->TakeJournal()}, {}, At(2));
+      Master::TakeOver(options_, 2, {master_->TakeJournal().value()}, {}, At(2));
   ASSERT_TRUE(other.ok());
   EXPECT_TRUE((*other)->finished());
   EXPECT_EQ((*other)->result().message(), "no such class 'maybe'");

@@ -14,7 +14,7 @@ class MasterTakeOver : public MasterTest {
   }
   void Write() {
     bool anew = false;
-    const std::string entry = master_->TakeJournal(&anew);
+    const std::string entry = master_->TakeJournal(&anew).value();
     if (anew) {
       journal_.clear();
     }

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <limits>
 #include <random>
 #include <set>
 
 #include "elastic/crc32c.h"
+#include "elastic/elastic.pb.h"
 #include "models/model.pb.h"
 #include "planner/plan.pb.h"
 #include "tests/elastic/small_job.h"
@@ -139,14 +141,14 @@ TEST_F(PartitionTest, P11_ALoadedPartitionGoesOnWithTheSameBits) {
   one.KeepBest();
   Apply(&one, 5, -0.1F, {3});
   Partition other = Fresh();
-  ASSERT_TRUE(other.Load(one.Capture().Encode()).ok());
-  EXPECT_EQ(other.Capture().Encode(), one.Capture().Encode());
+  ASSERT_TRUE(other.Load(one.Capture().Encode().value()).ok());
+  EXPECT_EQ(other.Capture().Encode().value(), one.Capture().Encode().value());
   EXPECT_EQ(other.version(), 6);
   EXPECT_EQ(other.rows(), 5);
   EXPECT_EQ(models::SaveWeights(other.Export()), models::SaveWeights(one.Export()));
   Apply(&one, 6, 0.2F, kIds);
   Apply(&other, 6, 0.2F, kIds);
-  EXPECT_EQ(other.Capture().Encode(), one.Capture().Encode());
+  EXPECT_EQ(other.Capture().Encode().value(), one.Capture().Encode().value());
   BatchIdentity again;
   again.batch = 4;
   EXPECT_FALSE(other.IsNew(again).value()) << "the window came along";
@@ -155,18 +157,89 @@ TEST_F(PartitionTest, P11_ALoadedPartitionGoesOnWithTheSameBits) {
 TEST_F(PartitionTest, DamageIsFoundAndChangesNothing) {
   Partition one = Fresh();
   Apply(&one, 0, 0.3F, kIds);
-  const std::string good = one.Capture().Encode();
+  const std::string good = one.Capture().Encode().value();
   Partition other = Fresh();
-  const std::string before = other.Capture().Encode();
+  const std::string before = other.Capture().Encode().value();
   for (size_t at = 0; at < good.size(); at += 97) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 0x10);
     EXPECT_FALSE(other.Load(bad).ok()) << at;
     EXPECT_FALSE(other.Load(std::string_view(good).substr(0, at)).ok()) << at;
   }
-  EXPECT_EQ(other.Capture().Encode(), before);
+  EXPECT_EQ(other.Capture().Encode().value(), before);
   ParameterRules two = ParameterRules::Make(plan_.model(), *network_, 2, false).value();
   EXPECT_FALSE(Partition(two, 0).Load(good).ok()) << "another layout";
+}
+
+// Many parts instead of one make the same partition, whatever pieces they come in.
+TEST_F(PartitionTest, PartsOfAnySizeAreTheSamePartition) {
+  Partition one = Fresh();
+  Apply(&one, 0, 0.3F, kIds);
+  one.KeepBest();
+  for (size_t part_bytes : {size_t{1}, size_t{100}, size_t{4096}, kMostPartBytes}) {
+    std::deque<std::string> parts;
+    const Status encoded = one.Capture().Encode(
+        [&parts, part_bytes](std::string part) {
+          EXPECT_LE(part.size(), part_bytes + 16) << "with its mark and its header";
+          parts.push_back(std::move(part));
+          return Status();
+        },
+        part_bytes);
+    ASSERT_TRUE(encoded.ok()) << encoded.ToString();
+    EXPECT_EQ(parts.size() > 1, part_bytes != kMostPartBytes);
+    Partition other = Fresh();
+    PiecesSource source(std::move(parts));
+    const Status loaded = other.Load(source);
+    ASSERT_TRUE(loaded.ok()) << loaded.ToString();
+    EXPECT_EQ(other.Capture().Encode().value(), one.Capture().Encode().value());
+  }
+}
+
+TEST_F(PartitionTest, ASinkThatFailsIsAnError) {
+  const Partition one = Fresh();
+  const Status encoded =
+      one.Capture().Encode([](const std::string&) { return ResourceExhausted("the disk is full"); });
+  EXPECT_EQ(encoded.message(), "the disk is full");
+}
+
+// Until there were parts a partition was one message and its checksum.
+TEST_F(PartitionTest, AMessageOfEarlierCheckpointsIsRead) {
+  PartitionStateProto state;
+  state.set_partitions(1);
+  state.set_version(3);
+  Partition one = Fresh();
+  for (const PartitionLayout::Chunk& chunk : one.chunks()) {
+    const std::vector<float> numbers(chunk.size() * 2, 0.25F);  // Adagrad has one slot
+    state.add_dense(numbers.data(), numbers.size() * sizeof(float));
+  }
+  for (size_t t = 0; t < rules_->tables.size(); ++t) {
+    state.add_tables();
+  }
+  state.mutable_open()->set_over(true);
+  std::string bytes = state.SerializeAsString();
+  const uint32_t crc = Crc32c(bytes);
+  bytes.append(reinterpret_cast<const char*>(&crc), sizeof(crc));
+  const Status loaded = one.Load(bytes);
+  ASSERT_TRUE(loaded.ok()) << loaded.ToString();
+  EXPECT_EQ(one.version(), 3);
+  EXPECT_EQ(one.values(0)[0], 0.25F);
+  bytes[7] = static_cast<char>(bytes[7] ^ 1);
+  EXPECT_FALSE(one.Load(bytes).ok());
+}
+
+TEST_F(PartitionTest, BatchesThatCannotBeAreRefused) {
+  Partition one = Fresh();
+  BatchIdentity batch;
+  batch.shard = -1;
+  EXPECT_EQ(one.IsNew(batch).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(one.AppliedBatches(0, -1), 0);
+  batch.shard = std::numeric_limits<int64_t>::max();  // a bit for each before it
+  batch.last = true;
+  EXPECT_EQ(one.IsNew(batch).status().code(), Code::kInvalidArgument);
+  batch.shard = 0;
+  batch.range = 5;
+  batch.batch = 4;  // before its own range
+  EXPECT_EQ(one.IsNew(batch).status().code(), Code::kInvalidArgument);
 }
 
 class SynchronousPartitionTest : public PartitionTest {
@@ -195,7 +268,7 @@ TEST_F(SynchronousPartitionTest, AnOpenStepMovesToo) {
   push(&one, 2, 1);
   push(&one, 0, 1);
   Partition other = Fresh();
-  ASSERT_TRUE(other.Load(one.Capture().Encode()).ok());
+  ASSERT_TRUE(other.Load(one.Capture().Encode().value()).ok());
   EXPECT_EQ(other.StepReady(Lane(1, 0)), Partition::Ready::kBefore);
   for (Partition* partition : {&one, &other}) {
     push(partition, 0, 1);  // a repetition
@@ -203,7 +276,7 @@ TEST_F(SynchronousPartitionTest, AnOpenStepMovesToo) {
     push(partition, 1, 1);
     EXPECT_EQ(partition->version(), 2);
   }
-  EXPECT_EQ(other.Capture().Encode(), one.Capture().Encode());
+  EXPECT_EQ(other.Capture().Encode().value(), one.Capture().Encode().value());
 }
 
 }  // namespace

@@ -58,6 +58,10 @@ extern "C" int unlinkat(int folder, const char* path, int flags) noexcept {
 
 namespace {
 
+CheckpointDirectory::Contents Bytes(std::string bytes) {
+  return [bytes = std::move(bytes)](const PartSink& sink) { return sink(bytes); };
+}
+
 class PowerLoss : public ::testing::Test {
  protected:
   ~PowerLoss() override {
@@ -71,8 +75,10 @@ class PowerLoss : public ::testing::Test {
     manifest.partitions = 3;
     manifest.queue_state = queue;
     manifest.files =
-        CheckpointDirectory::WritePartitions(draft.path, {{0, "zero"}, {1, "one"}}).value();
-    manifest.files.push_back(CheckpointDirectory::WritePartition(draft.path, 2, "two").value());
+        CheckpointDirectory::WritePartitions(draft.path, {{0, Bytes("zero")}, {1, Bytes("one")}})
+            .value();
+    manifest.files.push_back(
+        CheckpointDirectory::WritePartition(draft.path, 2, Bytes("two")).value());
     ASSERT_TRUE(directory_.Commit(draft, manifest).ok());
   }
 

@@ -100,7 +100,7 @@ void Simulation::Store(const std::string& entry) {
 }
 
 void Simulation::Pump() {
-  const std::string entry = master_->TakeJournal();
+  const std::string entry = master_->TakeJournal().value();
   const std::vector<Master::Action> actions = master_->TakeActions();
   for (const Master::Event& event : master_->TakeEvents()) {
     world_.Tell(fmt::format("{}: {}", event.kind, event.detail));

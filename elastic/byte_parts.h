@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace sluice::elastic {
+
+// What is larger than any message, in parts: a mark, then each part with its length and its
+// CRC-32C. A part is checked before a byte of it is used, and nothing is allocated by a length
+// that somebody says, beyond one part and what has really come.
+
+// No part is larger, in a file or on the wire.
+inline constexpr size_t kMostPartBytes = size_t{64} << 20;
+// Takes what follows: the mark and the first part, then a part with each call.
+using PartSink = std::function<Status(std::string part)>;
+
+// Bytes in their order, from a file, from memory or from messages.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  // Fills `to`. Internal: it ends before, or is damaged.
+  virtual Status Read(char* to, size_t bytes) = 0;
+  virtual uint64_t left() const = 0;
+};
+
+class MemorySource final : public ByteSource {
+ public:
+  explicit MemorySource(std::string_view bytes) : bytes_(bytes) {}  // which must outlive it
+  Status Read(char* to, size_t bytes) override;
+  uint64_t left() const override { return bytes_.size(); }
+
+ private:
+  std::string_view bytes_;
+};
+
+// Lets go of each piece when it has been read.
+class PiecesSource final : public ByteSource {
+ public:
+  explicit PiecesSource(std::deque<std::string> pieces);
+  Status Read(char* to, size_t bytes) override;
+  uint64_t left() const override { return left_; }
+
+ private:
+  std::deque<std::string> pieces_;
+  size_t offset_ = 0;  // in the first
+  uint64_t left_ = 0;
+};
+
+// Blocks of bytes, each with its length before it, as parts of `part_bytes` (the last is shorter).
+class PartWriter {
+ public:
+  PartWriter(size_t part_bytes, PartSink sink);
+  Status Block(std::string_view bytes);
+  Status Finish();
+
+ private:
+  Status Append(std::string_view bytes);
+  Status Send();
+
+  const size_t part_bytes_;
+  const PartSink sink_;
+  std::string part_;       // with what has to come before it
+  size_t payload_at_ = 0;  // in part_
+};
+
+// The blocks, in the same order.
+class PartReader {
+ public:
+  // `source` must outlive it.
+  explicit PartReader(ByteSource& source) : source_(source) {}
+  // Whether `mark`, the first kMarkBytes of a source, begins parts.
+  static constexpr size_t kMarkBytes = 8;
+  static bool IsMark(std::string_view mark);
+
+  // After the mark. A block of more than `most` bytes is an error, too.
+  Result<std::string> Block(uint64_t most);
+  // Internal: there is more.
+  Status Finish() const;
+
+ private:
+  Status Read(char* to, size_t bytes);
+  Status NextPart();
+
+  ByteSource& source_;
+  std::string part_;
+  size_t offset_ = 0;
+};
+
+}  // namespace sluice::elastic

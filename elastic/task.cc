@@ -1,0 +1,17 @@
+#include "elastic/task.h"
+
+#include <fmt/core.h>
+
+namespace sluice::elastic {
+Status CheckReport(const TaskReport& report) {
+  for (int64_t count : {report.next_batch, report.batches, report.shard_rows, report.rows,
+                        report.rows_read, report.rows_retried}) {
+    if (count < 0 || count > kMostOfAnything) {
+      return InvalidArgument(
+          fmt::format("a report on task {} counts {} of something", report.task, count));
+    }
+  }
+  return Status();
+}
+
+}  // namespace sluice::elastic
