@@ -82,18 +82,6 @@ void CheckFailed(const char* file, int line, const char* condition, const std::s
   std::abort();
 }
 
-Code ErrorCode(int number) {
-  for (Code code : {Code::kCancelled, Code::kInvalidArgument, Code::kDeadlineExceeded,
-                    Code::kNotFound, Code::kAlreadyExists, Code::kPermissionDenied,
-                    Code::kResourceExhausted, Code::kFailedPrecondition, Code::kAborted,
-                    Code::kUnimplemented, Code::kInternal, Code::kUnavailable}) {
-    if (static_cast<int>(code) == number) {
-      return code;
-    }
-  }
-  return Code::kUnknown;
-}
-
 Status::Status(Code code, std::string message)
     : diagnostics_(std::make_shared<std::vector<Diagnostic>>()) {
   SLUICE_CHECK(code != Code::kOk, "an error needs a code");

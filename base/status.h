@@ -31,9 +31,6 @@ enum class Code : int {
   kUnavailable = 14,  // the environment: a database or a process cannot be reached; retryable
 };
 
-// The code of a number from elsewhere; kUnknown for one that is no error's.
-Code ErrorCode(int number);
-
 // Half-open byte range in the text that the user sent. Invalid (no place) by default.
 struct Span {
   int64_t begin = -1;

@@ -29,6 +29,12 @@ class ClockedSource final : public catalog::DataSource {
   Result<Schema> Describe(std::string_view select) override {
     return Clocked([&] { return source_.Describe(select); });
   }
+  Status DescribeCopies(std::string_view select, Schema* schema) override {
+    return Clocked([&] { return source_.DescribeCopies(select, schema); });
+  }
+  Status Read(std::string_view select, catalog::RowReceiver* receiver) override {
+    return Clocked([&] { return source_.Read(select, receiver); });
+  }
   Result<std::vector<catalog::TableName>> SourceTables(std::string_view select) override {
     return Clocked([&] { return source_.SourceTables(select); });
   }
@@ -48,8 +54,7 @@ class ClockedSource final : public catalog::DataSource {
       const catalog::DatasetSpec& spec) override {
     return Clocked([&] { return source_.OpenReader(spec); });
   }
-  Result<std::optional<catalog::TableName>> ResolveTable(
-      const catalog::TableName& table) override {
+  Result<std::optional<catalog::TableName>> ResolveTable(const catalog::TableName& table) override {
     return Clocked([&] { return source_.ResolveTable(table); });
   }
   Result<catalog::ResultPlan> PlanResultTable(const catalog::ResultTable& table,

@@ -7,10 +7,9 @@
 namespace sluice::catalog {
 namespace {
 
-constexpr std::string_view kTables[] = {"models",    "model_versions", "model_chunks",
-                                        "jobs",      "job_events",     "job_metrics",
-                                        "job_terms", "job_journal",    "job_runners",
-                                        "result_tables"};
+constexpr std::string_view kTables[] = {
+    "models",      "model_versions", "model_chunks", "jobs",        "job_events",
+    "job_metrics", "job_terms",      "job_journal",  "job_runners", "result_tables"};
 
 // {id}, {bytes}, {json}, {real} and {stamp:column} are spelled differently by the two databases.
 // The generated time columns are for people and dashboards; the stores read the microseconds.
@@ -91,7 +90,8 @@ std::string Definition(std::string_view definition, bool postgres) {
     ReplaceAll(&sql, fmt::format("{{{}:index}}", table),
                postgres ? fmt::format("{}_by_job", table) : fmt::format("sluice_{}_by_job", table));
   }
-  for (const std::string_view column : {"created_micros", "started_micros", "written_micros", "micros"}) {
+  for (const std::string_view column :
+       {"created_micros", "started_micros", "written_micros", "micros"}) {
     ReplaceAll(
         &sql, fmt::format("{{stamp:{}}}", column),
         postgres
@@ -117,9 +117,10 @@ std::string CatalogTables::Resolve(std::string_view sql) const {
 Result<bool> CatalogTables::HasTable(SqlSession& session, std::string_view table) {
   const std::string query =
       database_.dialect() == Dialect::kPostgres
-          ? fmt::format("SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid ="
-                        " c.relnamespace WHERE n.nspname = 'sluice' AND c.relname = '{}'",
-                        table)
+          ? fmt::format(
+                "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid ="
+                " c.relnamespace WHERE n.nspname = 'sluice' AND c.relname = '{}'",
+                table)
           : fmt::format("SELECT count(*) FROM sqlite_schema WHERE name = 'sluice_{}'", table);
   ASSIGN_OR_RETURN(const SqlRows rows, session.Query(query, {}));
   return IntegerCell(rows.at(0).at(0)) > 0;

@@ -9,8 +9,8 @@
 
 namespace sluice::catalog {
 
-// The tables in which models and jobs live, and result tables are recorded: schema `sluice` in PostgreSQL, a prefix in SQLite.
-// Thread-safe.
+// The tables in which models and jobs live, and result tables are recorded: schema `sluice` in
+// PostgreSQL, a prefix in SQLite. Thread-safe.
 class CatalogTables {
  public:
   explicit CatalogTables(SqlDatabase& database) : database_(database) {}

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <openssl/evp.h>
+#include <rapidjson/document.h>
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 #include <rapidjson/stringbuffer.h>

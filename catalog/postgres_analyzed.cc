@@ -38,8 +38,9 @@ Result<std::map<int, Analyzed>> ReadAnalyzed(PostgresConnection& connection, int
           " JOIN pg_catalog.pg_stats AS s ON s.schemaname OPERATOR(pg_catalog.=) n.nspname"
           " AND s.tablename OPERATOR(pg_catalog.=) c.relname"
           " AND s.attname OPERATOR(pg_catalog.=) a.attname AND NOT s.inherited"
-          " LEFT JOIN LATERAL pg_catalog.unnest("
-          "s.most_common_vals::pg_catalog.text::pg_catalog.text[], s.most_common_freqs)"
+          " LEFT JOIN LATERAL ROWS FROM (pg_catalog.unnest("
+          "s.most_common_vals::pg_catalog.text::pg_catalog.text[]),"
+          " pg_catalog.unnest(s.most_common_freqs))"
           " AS v(value, frequency) ON v.frequency OPERATOR(pg_catalog.>=) $2"
           " WHERE c.oid OPERATOR(pg_catalog.=) $1",
           {table, kClearlyMissed}));

@@ -149,6 +149,10 @@ class PostgresShardReader final : public ShardReader {
     ReadColumns read;
     read.decoded = columns.size();
     read.pinned = copied.purpose == CopiedColumns::Purpose::kWrite && !copied.columns.empty();
+    if (read.pinned) {
+      RETURN_IF_ERROR(CheckReadableAsText(
+          SessionOf(spec_), "columns that are copied into a table cannot be read exactly"));
+    }
     ASSIGN_OR_RETURN(read.schema, ChosenSchema(schema_, all));
     std::string list = ChosenColumns(columns);
     for (size_t i = read.decoded; i < all.size(); ++i) {

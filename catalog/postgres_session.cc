@@ -166,22 +166,6 @@ Status CheckReadable(const SessionSettings& settings) {
   return OkStatus();
 }
 
-// Over TLS all cells come as text (OpenLibpqStream), whose form these settings decide.
-Status CheckReadableAsText(const SessionSettings& settings) {
-  for (const auto& [name, value] : settings) {
-    const bool dates = name == "DateStyle" && !value.starts_with("ISO");
-    const bool bytes = name == "bytea_output" && value != "hex";
-    const bool digits = name == "extra_float_digits" && (value == "0" || value.front() == '-');
-    if (dates || bytes || digits) {
-      return Unimplemented(fmt::format("the session has SET {} to {}: over a connection with TLS "
-                                       "its rows cannot be read exactly",
-                                       name, value))
-          .Hint(fmt::format("RESET {}", name));
-    }
-  }
-  return OkStatus();
-}
-
 // Rolls back whatever was begun, also when the statement was cancelled.
 class RolledBack {
  public:
@@ -319,10 +303,25 @@ Result<CapturedSession> CaptureSession(PostgresConnection& session, const Settin
   return captured;
 }
 
+Status CheckReadableAsText(const SessionSettings& settings, std::string_view purpose) {
+  for (const auto& [name, value] : settings) {
+    const bool dates = name == "DateStyle" && !value.starts_with("ISO");
+    const bool intervals = name == "IntervalStyle" && value != "postgres";
+    const bool bytes = name == "bytea_output" && value != "hex";
+    const bool digits = name == "extra_float_digits" && (value == "0" || value.front() == '-');
+    if (dates || intervals || bytes || digits) {
+      return Unimplemented(fmt::format("the session has SET {} to {}: {}", name, value, purpose))
+          .Hint(fmt::format("RESET {}", name));
+    }
+  }
+  return OkStatus();
+}
+
 Status ReplaySession(PostgresConnection& connection, const SessionSettings& settings) {
   PGconn* handle = connection.handle();
   if (PQsslInUse(handle) != 0 || PQgssEncInUse(handle) != 0) {
-    RETURN_IF_ERROR(CheckReadableAsText(settings));
+    RETURN_IF_ERROR(CheckReadableAsText(
+        settings, "over a connection with TLS its rows cannot be read exactly"));
   }
   // A statement has room for so many parameters, two for each setting.
   constexpr size_t kMostTogether = 500;

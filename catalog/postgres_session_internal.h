@@ -44,6 +44,11 @@ struct CapturedSession {
 // replayed (0A000).
 Result<CapturedSession> CaptureSession(PostgresConnection& session, const SettingNames& names);
 
+// Settings that decide how values look as text. Where all cells come as text (over TLS), or are
+// copied as text into a table, one that we do not read back exactly is refused (0A000); `purpose`
+// ends the message.
+Status CheckReadableAsText(const SessionSettings& settings, std::string_view purpose);
+
 // Before anything of the select runs on `connection`, which is as it was opened.
 Status ReplaySession(PostgresConnection& connection, const SessionSettings& settings);
 

@@ -91,9 +91,9 @@ class WireRowStream final : public RowStream {
         MoveTexts(base, reader_.base(), batch);
         base = reader_.base();
       }
-      bytes += message.size;
       if (message.type == 'D') [[likely]] {
         RETURN_IF_ERROR(Decode(message, batch));
+        bytes += message.size;
       } else if (message.type == 'Z') {
         at_end_ = true;
       } else if (message.type == 'E') {

@@ -16,7 +16,7 @@ namespace {
 // Others that use the table are waited for this long.
 constexpr std::string_view kPatience = "SET LOCAL lock_timeout = '30s'";
 // Every statement sees what others have committed by then, whatever the role's default is.
-constexpr std::string_view kBegin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+constexpr std::string_view kBegin = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 std::string CopyStatement(const TableName& table, const Schema& schema) {
   return fmt::format("COPY {} ({}) FROM STDIN", table.Quoted(), ColumnList(schema));

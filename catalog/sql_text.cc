@@ -17,6 +17,10 @@ bool IsWordStart(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 bool IsWordPart(char c) {
   return IsWordStart(c) || (c >= '0' && c <= '9') || c == '$';
 }
@@ -108,9 +112,12 @@ class Lexer {
     }
     if (std::isdigit(static_cast<unsigned char>(c)) != 0 ||
         (c == '.' && std::isdigit(static_cast<unsigned char>(Peek(1))) != 0)) {
-      // A dollar behind a number may begin a string: $1$$ is one and the other.
+      // A dollar right behind the digits may begin a string ($1$$); behind letters it is theirs.
+      bool letters = false;
       while (at_ < sql_.size() &&
-             (sql_[at_] == '.' || (IsWordPart(sql_[at_]) && sql_[at_] != '$'))) {
+             (sql_[at_] == '.' || (IsWordPart(sql_[at_]) && (letters || sql_[at_] != '$')))) {
+        const bool exponent = (sql_[at_] | 0x20) == 'e' && IsDigit(Peek(1));
+        letters = letters || (IsWordStart(sql_[at_]) && !exponent);
         ++at_;
       }
       return SqlToken::Kind::kNumber;

@@ -21,8 +21,10 @@ namespace {
 // SQLite calls this for everything that a statement touches while it is prepared.
 int NoteTable(void* tables, int action, const char* table, const char* /*column*/,
               const char* schema, const char* /*trigger*/) {
-  if (action == SQLITE_READ && table != nullptr && schema != nullptr && *table != '\0') {
-    static_cast<std::set<std::pair<std::string, std::string>>*>(tables)->emplace(schema, table);
+  if (action == SQLITE_READ && table != nullptr && *table != '\0') {
+    // Of a table without a column that matters, count(*), it knows only what was written.
+    static_cast<std::set<std::pair<std::string, std::string>>*>(tables)->emplace(
+        schema == nullptr ? "" : schema, table);
   }
   return SQLITE_OK;
 }
@@ -95,7 +97,10 @@ class SqliteSource final : public DataSource {
     RETURN_IF_ERROR(prepared);
     std::vector<TableName> tables;
     for (const auto& [schema, name] : read) {
-      tables.push_back({schema, name});
+      ASSIGN_OR_RETURN(const std::optional<TableName> table, Find(*connection, {schema, name}));
+      if (table) {
+        tables.push_back(*table);
+      }
     }
     return tables;
   }
@@ -121,16 +126,7 @@ class SqliteSource final : public DataSource {
 
   Result<std::optional<TableName>> ResolveTable(const TableName& table) override {
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
-    ASSIGN_OR_RETURN(const SqlRows rows,
-                     connection->Query("SELECT schema, name FROM pragma_table_list"
-                                       " WHERE lower(name) = lower($1)"
-                                       " AND ($2 = '' OR lower(schema) = lower($2))"
-                                       " ORDER BY schema <> 'main' LIMIT 1",
-                                       {table.name, table.schema}));
-    if (rows.empty()) {
-      return std::optional<TableName>();
-    }
-    return std::optional<TableName>({TextCell(rows[0][0]), TextCell(rows[0][1])});
+    return Find(*connection, table);
   }
 
   Result<ResultPlan> PlanResultTable(const ResultTable& table, const Schema* columns) override {
@@ -148,6 +144,21 @@ class SqliteSource final : public DataSource {
   JobStore& jobs() override { return *jobs_; }
 
  private:
+  // The table as the database spells it.
+  static Result<std::optional<TableName>> Find(SqliteConnection& connection,
+                                               const TableName& table) {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     connection.Query("SELECT schema, name FROM pragma_table_list"
+                                      " WHERE lower(name) = lower($1)"
+                                      " AND ($2 = '' OR lower(schema) = lower($2))"
+                                      " ORDER BY schema <> 'main' LIMIT 1",
+                                      {table.name, table.schema}));
+    if (rows.empty()) {
+      return std::optional<TableName>();
+    }
+    return std::optional<TableName>({TextCell(rows[0][0]), TextCell(rows[0][1])});
+  }
+
   // SQLite names what is missing; the nearest name that exists helps more.
   Result<Schema> WithNearestName(SqliteConnection& connection, Result<Schema> described) {
     if (described.ok() || described.status().sqlstate() != "42P01") {

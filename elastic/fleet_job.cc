@@ -260,6 +260,9 @@ class FleetJob {
   }
 
   Status Launch(ProcessSpec& spec, ServerId server, double memory_factor = 1) {
+    if (spec.config.empty()) {
+      return ResourceExhausted("the plan of this job is larger than a message can be");
+    }
     spec.resources.cpu = plan_.strategy().cpu();
     spec.resources.memory_bytes =
         static_cast<int64_t>(static_cast<double>(plan_.strategy().memory_bytes()) * memory_factor);

@@ -17,10 +17,10 @@ constexpr auto kRetryWait = std::chrono::milliseconds(20);
 // While servers are waited for, the master is asked so often whether they are still the right ones.
 constexpr auto kMapCheck = std::chrono::milliseconds(500);
 
-class Remote final : public ParameterLink {
+class RemoteParameters final : public ParameterLink {
  public:
-  Remote(const PartitionMap& map, MapSource newer_map, std::string token,
-         const models::Network& network, bool bf16, std::stop_token stop)
+  RemoteParameters(const PartitionMap& map, MapSource newer_map, std::string token,
+                   const models::Network& network, bool bf16, std::stop_token stop)
       : token_(std::move(token)),
         stop_(std::move(stop)),
         newer_map_(std::move(newer_map)),
@@ -242,7 +242,8 @@ std::unique_ptr<ParameterLink> ConnectParameters(const PartitionMap& map, MapSou
                                                  const std::string& token,
                                                  const models::Network& network, bool bf16,
                                                  std::stop_token stop) {
-  return std::make_unique<Remote>(map, std::move(newer_map), token, network, bf16, std::move(stop));
+  return std::make_unique<RemoteParameters>(map, std::move(newer_map), token, network, bf16,
+                                            std::move(stop));
 }
 
 }  // namespace sluice::elastic

@@ -313,7 +313,7 @@ void MasterHost::Pump() {
     }
   }
   for (const Master::Action& action : actions) {
-    const Status status = handler_(action);
+    const Status status = Guarded("acting for a job", [&] { return handler_(action); });
     With([&](Master& master, TimePoint then) {
       if (!status.ok()) {
         master.Abort(status);
@@ -357,7 +357,7 @@ void MasterHost::Judge(const std::stop_token& done) {
   while (!over.wait_for(own, done, kTick, [&done] { return done.stop_requested(); })) {
     const MutexLock lock(mutex_);
     const Status judged =
-        Guarded("the master", [this]() NO_THREAD_SAFETY_ANALYSIS {  // called with the lock
+        Guarded("judging who lives", [this]() NO_THREAD_SAFETY_ANALYSIS {  // with the lock
           CheckJournal(clock_.Now());
           master_.Tick(clock_.Now());
           return Status();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/error_code.h"
 #include "elastic/master.h"
 #include "elastic/queue_codec_internal.h"
 

@@ -149,14 +149,14 @@ class Service final : public MasterService::StreamedService {
   grpc::Status Deliver(grpc::ServerContext* context, grpc::ServerReader<DeliverChunk>* reader,
                        DeliverReply*) override {
     const grpc::Status allowed = Admit(context);
-    return allowed.ok() ? ToGrpc(Guarded("a call to the master", [&] { return Deliver(reader); }))
+    return allowed.ok() ? ToGrpc(Guarded("delivering weights", [&] { return Deliver(reader); }))
                         : allowed;
   }
 
   grpc::Status StreamedBase(grpc::ServerContext* context,
                             grpc::ServerSplitStreamer<BaseRequest, BaseChunk>* call) override {
     const grpc::Status allowed = Admit(context);
-    return allowed.ok() ? ToGrpc(Guarded("a call to the master", [&] { return SendBase(call); }))
+    return allowed.ok() ? ToGrpc(Guarded("sending weights", [&] { return SendBase(call); }))
                         : allowed;
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/guarded.h"
 #include "base/log.h"
 
 namespace sluice::elastic {
@@ -173,9 +174,9 @@ void ParameterFleet::Work(const std::stop_token& stop) {
       }
       seen = changes_;
     }
-    GiveUpSilent();
+    static_cast<void>(Guarded("looking for silent servers", [this] { GiveUpSilent(); }));
     for (bool more = true; more && !stop.stop_requested();) {
-      const Result<bool> did = Step();
+      const Result<bool> did = Guarded("keeping parameter servers", [this] { return Step(); });
       if (did.ok()) {
         more = *did;
         continue;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/guarded.h"
 #include "base/log.h"
 #include "elastic/parameter_fleet.h"
 
@@ -91,7 +92,8 @@ Status ParameterFleet::SnapshotAll(const PartitionMap& map) const {
     std::vector<std::jthread> threads;
     for (const auto& [id, address] : map.servers) {
       threads.emplace_back([&, id = id, address = address, i = threads.size()] {
-        statuses[i] = control_.Snapshot(address, map.PrimariesOf(id));
+        statuses[i] = Guarded("taking a snapshot",
+                              [&] { return control_.Snapshot(address, map.PrimariesOf(id)); });
       });
     }
   }

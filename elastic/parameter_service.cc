@@ -78,8 +78,8 @@ class Service final : public ParameterService::StreamedService {
     return ForMaster(*context, call, [this](const KeepRequest* request, KeepReply*) {
       auto entry = std::make_shared<ReplicaEntry>();
       entry->set_keep(true);
-      const std::vector<uint32_t>& partitions = replication_.role()->partitions;
-      entry->mutable_partitions()->Add(partitions.begin(), partitions.end());
+      const std::shared_ptr<const Replication::Role> role = replication_.role();
+      entry->mutable_partitions()->Add(role->partitions.begin(), role->partitions.end());
       RETURN_IF_ERROR(shard_.KeepBest(request->map_version(), [&] { replication_.Ship(entry); }));
       return replication_.WaitShipped();
     });
@@ -89,9 +89,8 @@ class Service final : public ParameterService::StreamedService {
       grpc::ServerContext* context,
       grpc::ServerSplitStreamer<ExportRequest, ExportChunk>* call) override {
     const grpc::Status allowed = CheckMaster(*context);
-    return allowed.ok()
-               ? ToGrpc(Guarded("a call to a parameter server", [&] { return Export(call); }))
-               : allowed;
+    return allowed.ok() ? ToGrpc(Guarded("exporting weights", [&] { return Export(call); }))
+                        : allowed;
   }
 
   grpc::Status StreamedInstall(grpc::ServerContext* context,

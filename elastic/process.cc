@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/guarded.h"
 #include "base/log.h"
 #include "catalog/data_source.h"
 #include "elastic/direct_links.h"
@@ -45,9 +46,11 @@ Result<ProcessConfig> ParseConfig(const std::string& bytes) {
 class Heartbeat {
  public:
   Heartbeat(RemoteMaster& master, ReadWatch& reads, std::stop_source& stop)
-      : reads_(reads),
-        thread_([this, &master, &stop](const std::stop_token& done) { Beat(master, stop, done); }) {
-  }
+      : reads_(reads), thread_([this, &master, &stop](const std::stop_token& done) {
+          if (!Guarded("the heartbeat", [&] { Beat(master, stop, done); }).ok()) {
+            stop.request_stop();  // the master would soon take this process for dead
+          }
+        }) {}
 
  private:
   void Beat(RemoteMaster& master, std::stop_source& stop, const std::stop_token& done) {

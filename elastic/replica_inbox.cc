@@ -100,8 +100,7 @@ void ReplicaInbox::Work(const std::stop_token& stop) {
       shipments_.pop_front();
       applying_ = true;
     }
-    const Status status =
-        Guarded("applying what a server has shipped", [&] { return Apply(*next); });
+    const Status status = Guarded("following a server", [&] { return Apply(*next); });
     const MutexLock lock(mutex_);
     if (!status.ok() && broken_.ok()) {
       log::Error("a replica cannot follow server {}: {}", next->request.server(), status.message());

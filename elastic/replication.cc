@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/guarded.h"
 #include "base/log.h"
 #include "elastic/elastic.grpc.pb.h"
 #include "elastic/wire_internal.h"
@@ -17,6 +18,30 @@ namespace {
 constexpr size_t kShipBytes = 32U << 20;
 constexpr size_t kPieceBytes = 4U << 20;
 constexpr auto kShipRetry = std::chrono::milliseconds(50);
+
+// Entries that are lent to a message, not copied: pushes are large, and nobody changes them any
+// more.
+class Loan {
+ public:
+  Loan(const std::vector<std::shared_ptr<ReplicaEntry>>& entries, ReplicateRequest* request)
+      : entries_(*request->mutable_entries()) {
+    entries_.Reserve(static_cast<int>(entries.size()));
+    for (const std::shared_ptr<ReplicaEntry>& entry : entries) {
+      entries_.AddAllocated(entry.get());
+    }
+  }
+  ~Loan() {
+    while (!entries_.empty()) {
+      (void)entries_.ReleaseLast();
+    }
+  }
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+
+ private:
+  google::protobuf::RepeatedPtrField<ReplicaEntry>& entries_;
+};
+
 }  // namespace
 
 Replication::Replication(Options options, ParameterShard& shard)
@@ -66,10 +91,12 @@ void Replication::Follow(ServerId server, const std::string& address) {
   std::unique_ptr<Follower>& follower = followers_[server];
   if (follower == nullptr) {
     follower = std::make_unique<Follower>();
-    follower->sender =
-        std::jthread([this, server, address, stream = ++streams_](const std::stop_token& stop) {
-          Send(server, address, stream, stop);
-        });
+    follower->sender = std::jthread([this, server, address,
+                                     stream = ++streams_](const std::stop_token& stop) {
+      while (!Guarded("shipping to a replica", [&] { Send(server, address, stream, stop); }).ok()) {
+        std::this_thread::sleep_for(kShipRetry);  // with memory, it goes on where it was
+      }
+    });
   }
 }
 
@@ -142,18 +169,12 @@ void Replication::Send(ServerId server, const std::string& address, uint64_t str
     }
     request.set_server(self_);
     request.set_stream(stream);
-    // Lent, not copied: pushes are large, and nobody changes them any more.
-    for (const std::shared_ptr<ReplicaEntry>& entry : entries) {
-      request.mutable_entries()->AddAllocated(entry.get());
-    }
+    const Loan loan(entries, &request);
     grpc::ClientContext context;
     const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
     Prepare(&context, token_);
     ReplicateReply reply;
     const grpc::Status status = stub->Replicate(&context, request, &reply);
-    while (!request.entries().empty()) {
-      (void)request.mutable_entries()->ReleaseLast();
-    }
     MutexLock lock(mutex_);
     const auto found = followers_.find(server);
     if (stop.stop_requested() || found == followers_.end()) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/error_code.h"
 #include "elastic/wire_internal.h"
 
 namespace sluice::elastic {

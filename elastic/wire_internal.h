@@ -116,7 +116,7 @@ Status TooLarge(const char* what, size_t bytes);
 // received. `handle`: Status(Request*, Reply*); what it throws is this call's error.
 template <typename Request, typename Reply, typename Handle>
 grpc::Status AnswerCall(grpc::ServerUnaryStreamer<Request, Reply>* call, const Handle& handle) {
-  return ToGrpc(Guarded("a call", [&]() -> Status {
+  return ToGrpc(Guarded("a call between processes of a job", [&]() -> Status {
     Request request;
     if (!call->Read(&request)) {
       return InvalidArgument("a call without a message that can be read");

@@ -88,7 +88,7 @@ Status Worker::World::BeginWriting(const std::string& to) {
   written = std::async(
       std::launch::async, [to, head = SavePosition(), image = std::move(image)]() mutable {
         GiveWay();
-        return Guarded("the state of a world", [&] {
+        return Guarded("writing a checkpoint", [&] {
           return CheckpointDirectory::WritePartition(to, 0, [&](const PartSink& sink) -> Status {
             RETURN_IF_ERROR(sink(head));
             return std::move(image).Encode(sink);

@@ -44,8 +44,8 @@ const std::string& DatasetScan::fingerprint() const {
 }
 
 Status DatasetScan::ForEach(const std::vector<size_t>& columns,
-                            const catalog::CopiedColumns& copied, size_t rows_per_batch,
-                            const Visitor& visit, std::stop_token stop) {
+                            const catalog::CopiedColumns& copied, const Visitor& visit,
+                            std::stop_token stop) {
   const catalog::DatasetSpec& spec = dataset_->spec();
   ASSIGN_OR_RETURN(const auto reader, source_.OpenReader(spec));
   RowBatch batch;
@@ -56,7 +56,7 @@ Status DatasetScan::ForEach(const std::vector<size_t>& columns,
       if (stop.stop_requested()) {
         return Cancelled("the statement was cancelled");
       }
-      RETURN_IF_ERROR(stream->Next(rows_per_batch, &batch));
+      RETURN_IF_ERROR(stream->Next(rows_per_batch_, &batch));
       if (batch.rows == 0) {
         break;
       }

@@ -33,12 +33,13 @@ class DatasetScan {
   const Schema& schema() const { return schema_; }
   // Position of a column in schema(); NotFound (42703) when the SELECT does not have it.
   Result<size_t> Column(std::string_view name) const;
+  // For rows that become wide on their way: at most so many at a time.
+  void set_rows_per_batch(size_t rows) { rows_per_batch_ = rows; }
   // Calls `visit` with every batch (columns in the order given, then the copied ones) and the shard
   // and the row inside the shard that it starts at. Stops with Cancelled when `stop` is requested.
   using Visitor = std::function<Status(RowBatch& batch, int64_t shard, int64_t first_row)>;
-  // `rows_per_batch`: at most so many at a time.
   Status ForEach(const std::vector<size_t>& columns, const catalog::CopiedColumns& copied,
-                 size_t rows_per_batch, const Visitor& visit, std::stop_token stop);
+                 const Visitor& visit, std::stop_token stop);
   const std::string& fingerprint() const;
 
  private:
@@ -46,6 +47,7 @@ class DatasetScan {
   catalog::DataSource& source_;
   std::unique_ptr<catalog::Dataset> dataset_;
   Schema schema_;
+  size_t rows_per_batch_ = kRowsPerBatch;
 };
 
 }  // namespace sluice::executor

@@ -49,7 +49,8 @@ Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer
     metrics.Add(scores, batch.labels, batch.weights, batch.groups);
     return OkStatus();
   };
-  RETURN_IF_ERROR(scan.ForEach(columns, {}, scorer.rows_per_batch(), visit, job.stop_token()));
+  scan.set_rows_per_batch(scorer.rows_per_batch());
+  RETURN_IF_ERROR(scan.ForEach(columns, {}, visit, job.stop_token()));
   if (rows == 0) {
     return InvalidArgument("no rows to evaluate: the select is empty").SqlState("02000");
   }

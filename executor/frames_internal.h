@@ -9,8 +9,8 @@
 
 namespace sluice::executor {
 
-// The largest message between a process and its launcher: a request to start a parameter server
-// carries the weights of the model that the training continues from.
+// The largest message between a process and its launcher: a plan with its vocabularies, and how the
+// data is cut. Weights travel between the processes of a job, in parts.
 inline constexpr size_t kMaxMessageBytes = size_t{1} << 30;
 
 // A message on a stream: its length in eight bytes, then its bytes.

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "base/error_code.h"
 #include "executor/master_wire_internal.h"
 
 namespace sluice::executor {
@@ -21,6 +22,24 @@ std::vector<std::pair<std::string, double>> ReadMetrics(
     metrics.emplace_back(metric.name(), metric.value());
   }
   return metrics;
+}
+
+// Of messages whose sender may be of another build, or mad: what is not known is a worker that has
+// ended badly.
+elastic::Role RoleOf(int number) {
+  return number >= 0 && number <= static_cast<int>(elastic::Role::kParameterServer)
+             ? static_cast<elastic::Role>(number)
+             : elastic::Role::kWorker;
+}
+elastic::ExitClass ExitClassOf(int number) {
+  return number >= 0 && number <= static_cast<int>(elastic::ExitClass::kHardware)
+             ? static_cast<elastic::ExitClass>(number)
+             : elastic::ExitClass::kApplication;
+}
+elastic::FleetEvent::Kind KindOf(int number) {
+  return number >= 0 && number <= static_cast<int>(elastic::FleetEvent::Kind::kGranted)
+             ? static_cast<elastic::FleetEvent::Kind>(number)
+             : elastic::FleetEvent::Kind::kExited;
 }
 
 }  // namespace
@@ -131,7 +150,7 @@ LaunchMessage ToMessage(const elastic::ProcessSpec& spec) {
 
 elastic::ProcessSpec FromMessage(const LaunchMessage& message) {
   elastic::ProcessSpec spec;
-  spec.role = static_cast<elastic::Role>(message.role());
+  spec.role = RoleOf(message.role());
   spec.name = message.name();
   spec.config = message.config();
   spec.secret = message.secret();
@@ -156,11 +175,11 @@ EventMessage ToMessage(const elastic::FleetEvent& event) {
 
 elastic::FleetEvent FromMessage(const EventMessage& message) {
   elastic::FleetEvent event;
-  event.kind = static_cast<elastic::FleetEvent::Kind>(message.kind());
+  event.kind = KindOf(message.kind());
   event.name = message.name();
-  event.role = static_cast<elastic::Role>(message.role());
+  event.role = RoleOf(message.role());
   event.exit_code = message.exit_code();
-  event.exit_class = static_cast<elastic::ExitClass>(message.exit_class());
+  event.exit_class = ExitClassOf(message.exit_class());
   event.message = message.message();
   event.workers = message.workers();
   return event;
@@ -188,8 +207,8 @@ elastic::MasterSeat SeatOf(const MasterConfig& config, std::string job_name) {
   seat.term = config.term();
   seat.workers = config.workers();
   for (const LivingProcessMessage& from : config.living()) {
-    seat.living.push_back({static_cast<elastic::Role>(from.role()), from.name(), from.incarnation(),
-                           from.server_index()});
+    seat.living.push_back(
+        {RoleOf(from.role()), from.name(), from.incarnation(), from.server_index()});
   }
   return seat;
 }

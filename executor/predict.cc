@@ -96,8 +96,8 @@ Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const ScanColumns& 
     output.rows = input.rows;
     return emit(output);
   };
-  RETURN_IF_ERROR(scan.ForEach(columns.inputs, columns.copied, scorer.rows_per_batch(), visit,
-                               job.stop_token()));
+  scan.set_rows_per_batch(scorer.rows_per_batch());
+  RETURN_IF_ERROR(scan.ForEach(columns.inputs, columns.copied, visit, job.stop_token()));
   return rows;
 }
 

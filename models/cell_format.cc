@@ -142,7 +142,7 @@ bool TakeClock(std::string_view* rest, int64_t* micros) {
     }
   }
   *micros = ((hour * 60 + minute) * 60 + second) * int64_t{1'000'000} + fraction;
-  return hour < 24 && minute < 60 && second < 61;
+  return hour < 24 && minute < 60 && (second < 60 || (second == 60 && fraction == 0));
 }
 
 // "", "Z", "+02", "+0230", "-05:30" as micros east of UTC.

@@ -23,7 +23,7 @@ OptimizerArgument Epsilon() {
 OptimizerArgument Decay(const char* name, double value, const char* doc) {
   return {name, value, false, 0, kLargestDecay, doc};
 }
-OptimizerArgument Flag(const char* name, bool value, const char* doc) {
+OptimizerArgument Switch(const char* name, bool value, const char* doc) {
   return {name, value ? 1.0 : 0.0, true, 0, 1, doc};
 }
 OptimizerArgument Strength(const char* name, const char* doc) {
@@ -39,10 +39,10 @@ std::vector<OptimizerDescription> MakeOptimizers() {
   std::vector<OptimizerDescription> all;
   all.push_back({"SGD",
                  {Rate(.01), Decay("momentum", 0, "share of the last step that is kept"),
-                  Flag("nesterov", false, "look ahead along the momentum (Nesterov)")}});
+                  Switch("nesterov", false, "look ahead along the momentum (Nesterov)")}});
   all.push_back({"Momentum",
                  {Rate(.01), Decay("momentum", .9, "share of the last step that is kept"),
-                  Flag("nesterov", false, "look ahead along the momentum (Nesterov)")}});
+                  Switch("nesterov", false, "look ahead along the momentum (Nesterov)")}});
   all.push_back(
       {"Nesterov", {Rate(.01), Decay("momentum", .9, "share of the last step that is kept")}});
   all.push_back({"Adagrad",
@@ -52,14 +52,14 @@ std::vector<OptimizerDescription> MakeOptimizers() {
                   Epsilon()}});
   all.push_back({"Adam", AdamArguments()});
   all.back().arguments.push_back(
-      Flag("amsgrad", false, "divide by the largest mean of squares so far (AMSGrad)"));
+      Switch("amsgrad", false, "divide by the largest mean of squares so far (AMSGrad)"));
   all.push_back({"AMSGrad", AdamArguments()});
   all.push_back({"Adamax", AdamArguments()});
   all.push_back({"Nadam", AdamArguments()});
   all.push_back({"RMSprop",
                  {Rate(.001), Decay("rho", .9, "decay of the mean of squared gradients"),
                   Decay("momentum", 0, "share of the last step that is kept"), Epsilon(),
-                  Flag("centered", false, "divide by the variance, not the mean square")}});
+                  Switch("centered", false, "divide by the variance, not the mean square")}});
   all.push_back(
       {"Adadelta", {Rate(.001), Decay("rho", .95, "decay of the means of squares"), Epsilon()}});
   all.push_back(

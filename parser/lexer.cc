@@ -261,7 +261,11 @@ Result<Token> Lexer::NextSql(const Token& previous) {
   }
   if (IsDigit(c)) {
     size_t end = position_ + 1;
-    while (IsNameCharacter(At(end)) || (At(end) == '.' && !IsNameStart(At(end + 1)))) {
+    bool letters = false;  // a dollar behind them is theirs; behind digits it may begin a string
+    while (IsNameCharacter(At(end)) || (At(end) == '.' && !IsNameStart(At(end + 1))) ||
+           (letters && At(end) == '$')) {
+      const bool exponent = UpperAscii(At(end)) == 'E' && IsDigit(At(end + 1));
+      letters = letters || (IsNameStart(At(end)) && !exponent);
       ++end;
     }
     return Make(Token::Kind::kNumber, end);

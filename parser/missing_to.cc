@@ -12,7 +12,7 @@
 namespace sluice::parser {
 namespace {
 
-using Kind = Token::Kind;
+using TokenKind = Token::Kind;
 
 // Begin no clause by themselves there; directly before LABEL each of them is a slip.
 constexpr std::array<std::string_view, 4> kOthers = {"LABEL", "COLUMN", "CMD", "CONSTRAINT"};
@@ -25,12 +25,12 @@ struct Following {
 };
 
 bool IsEnd(const Token& token) {
-  return token.kind == Kind::kEnd || token.IsSymbol(";");
+  return token.kind == TokenKind::kEnd || token.IsSymbol(";");
 }
 
 bool IsName(const Token& token) {
-  return token.kind == Kind::kQuoted ||
-         (token.kind == Kind::kWord && !IsOneOf(token.text, kFollowAlias));
+  return token.kind == TokenKind::kQuoted ||
+         (token.kind == TokenKind::kWord && !IsOneOf(token.text, kFollowAlias));
 }
 
 // JOIN u train USING (id) is the database's own.
@@ -44,7 +44,7 @@ Following LookAhead(Lexer& lexer) {
   for (Token* token : {&following.first, &following.second, &following.third}) {
     Result<Token> next = lexer.NextClause(false);
     if (!next.ok()) {
-      *token = Token{Kind::kSymbol, {}, {}};  // neither a name nor an end
+      *token = Token{TokenKind::kSymbol, {}, {}};  // neither a name nor an end
       break;
     }
     *token = *next;
@@ -59,10 +59,10 @@ Following LookAhead(Lexer& lexer) {
 // Clauses that follow every verb: WITH a = 1, COLUMN a, LABEL y, USING m.
 bool GoesOnWithClause(const Following& next) {
   if (next.first.IsWord("LABEL")) {
-    return IsName(next.second) || next.second.kind == Kind::kString;
+    return IsName(next.second) || next.second.kind == TokenKind::kString;
   }
   if (next.first.IsWord("WITH")) {
-    return next.second.kind == Kind::kWord && next.third.IsSymbol("=");
+    return next.second.kind == TokenKind::kWord && next.third.IsSymbol("=");
   }
   if (next.first.IsWord("COLUMN")) {
     return IsName(next.second) || next.second.IsSymbol("*");
@@ -74,7 +74,7 @@ bool GoesOnWithClause(const Following& next) {
 bool GoesOnWithOperand(const Token& verb, const Following& next) {
   const Token& second = next.second;
   if (verb.IsWord("RUN")) {
-    return (IsName(next.first) || next.first.kind == Kind::kString) &&
+    return (IsName(next.first) || next.first.kind == TokenKind::kString) &&
            (IsEnd(second) || second.IsWord("CMD") || second.IsWord("INTO"));
   }
   if (!IsName(next.first)) {
@@ -89,7 +89,7 @@ bool GoesOnWithOperand(const Token& verb, const Following& next) {
   }
   if (verb.IsWord("MAXIMIZE") || verb.IsWord("MINIMIZE")) {
     constexpr std::array<std::string_view, 5> kOperators = {"(", "*", "+", "-", "/"};
-    return second.kind == Kind::kSymbol && IsOneOf(second.text, kOperators);
+    return second.kind == TokenKind::kSymbol && IsOneOf(second.text, kOperators);
   }
   return false;  // TRAIN type: TO may be left out
 }

@@ -121,13 +121,12 @@ Result<std::vector<Statement>> Parse(std::string_view script) {
 
 Result<Name> ParseName(std::string_view text) {
   RETURN_IF_ERROR(CheckText(text));
-  Lexer lexer(text);
-  std::vector<Token> tokens;
-  do {
+  Lexer lexer(text);  // a Cursor takes what a lexer has read before without an error
+  for (auto kind = Token::Kind::kWord; kind != Token::Kind::kEnd;) {
     ASSIGN_OR_RETURN(const Token token, lexer.NextClause(false));
-    tokens.push_back(token);
-  } while (tokens.back().kind != Token::Kind::kEnd);
-  Cursor cursor(tokens);
+    kind = token.kind;
+  }
+  Cursor cursor(text, Span{0, static_cast<int64_t>(text.size())});
   ASSIGN_OR_RETURN(Name name, cursor.TakeName("a name"));
   RETURN_IF_ERROR(cursor.ExpectEnd());
   return name;

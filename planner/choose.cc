@@ -199,7 +199,8 @@ Status ChooseSplit(const AttributeSet& attributes, int64_t rows, const std::stri
   const bool no_share = by_select || kind == "none" || kind == "column";
   for (const char* name : {"split.fraction", "split.seed"}) {
     const bool fixed = kind == "time" && std::string_view(name) == "split.seed";
-    if (attributes.Given(name) && (no_share || fixed)) {
+    const bool none = std::string_view(name) == "split.fraction" && asked && *asked <= 0;
+    if (attributes.Given(name) && !none && (no_share || fixed)) {
       return Conflict(
                  attributes, name,
                  fmt::format("{} has nothing to decide: {} says what the validation rows are", name,

@@ -16,8 +16,6 @@ using Kind = ColumnSpec::Kind;
 
 // Larger vocabularies cost more in every plan that travels than hashing costs in collisions.
 constexpr size_t kLargestVocabulary = 1000;
-// A vocabulary is worth its name while it knows nearly all rows; otherwise hashing loses less.
-constexpr double kLeastCovered = 0.98;
 // Integers up to here are ids as they are; larger ones would be a table of mostly empty rows.
 constexpr double kLargestIdentity = 1'000'000;
 constexpr uint32_t kFewestHashes = 1024;

@@ -14,7 +14,6 @@ using models::ColumnFormatKind;
 using models::Feature;
 
 constexpr double kMostVocabulary = 1000;
-constexpr double kLeastCovered = 0.98;
 // key:value cells wider than this become ids with weights instead of mostly empty floats.
 constexpr int64_t kWidestDefaultTensor = 1024;
 constexpr int64_t kMostTensorIds = 1 << 20;

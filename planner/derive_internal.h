@@ -14,6 +14,9 @@
 // The derivation's shared state; only derive*.cc include this.
 namespace sluice::planner {
 
+// A vocabulary is worth its name while it knows nearly all rows; otherwise hashing loses less.
+inline constexpr double kLeastCovered = 0.98;
+
 // One column with what the statistics say about it.
 struct ColumnFacts {
   size_t index = 0;

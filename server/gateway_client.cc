@@ -4,9 +4,12 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <fstream>
 #include <functional>
+#include <mutex>
 #include <sstream>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,6 +25,8 @@ namespace {
 constexpr std::chrono::seconds kConnectDeadline(5);
 // A training may take days; what notices a dead gateway is the keepalive.
 constexpr std::chrono::hours kScriptDeadline(24 * 30);
+// Behind the last message.
+constexpr std::chrono::seconds kStatusDeadline(5);
 
 Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const std::string& ca_file) {
   if (ca_file.empty()) {
@@ -44,7 +49,8 @@ Status FromGrpc(const grpc::Status& status) {
   Status error(static_cast<Code>(status.error_code()), status.error_message());
   if (status.error_code() == grpc::StatusCode::CANCELLED) {
     return std::move(error).Hint(
-        "the gateway has cut this client off: it ends, or waited too long for rows to be read");
+        "the gateway has cut this client off (it ends, or waited too long for rows to be read), or "
+        "sent what cannot be read");
   }
   return error;
 }
@@ -90,7 +96,7 @@ class GrpcGatewayClient final : public GatewayClient {
       }
     }
     updates_.EndScript();
-    const grpc::Status status = reader->Finish();
+    const grpc::Status status = Finish(*reader, context);
     if (stop.stop_requested()) {
       return Cancelled("cancelled");
     }
@@ -98,6 +104,22 @@ class GrpcGatewayClient final : public GatewayClient {
   }
 
  private:
+  // A message that cannot be read ends the reading as the last one does; but then the call's status
+  // never comes.
+  static grpc::Status Finish(grpc::ClientReader<v1::RunUpdate>& reader,
+                             grpc::ClientContext& context) {
+    std::mutex mutex;
+    std::condition_variable_any ended;
+    const std::jthread watch([&](const std::stop_token& end) {
+      std::unique_lock<std::mutex> lock(mutex);
+      ended.wait_for(lock, end, kStatusDeadline, [] { return false; });
+      if (!end.stop_requested()) {
+        context.TryCancel();
+      }
+    });
+    return reader.Finish();
+  }
+
   const std::unique_ptr<v1::Gateway::Stub> stub_;
   const std::string user_;
   GatewayUpdates updates_;

@@ -13,6 +13,7 @@
 #include "server/gateway.grpc.pb.h"
 #include "server/gateway_services_internal.h"
 #include "server/gateway_wire_internal.h"
+#include "server/terminal.h"
 #include "server/version.h"
 
 namespace sluice::server {
@@ -46,7 +47,7 @@ class StreamSink final : public executor::ResultSink {
   }
   void Notice(const std::string& message) override {
     auto update = std::make_unique<v1::RunUpdate>();
-    update->set_notice(message);
+    update->set_notice(ValidUtf8(message));
     stream_.Tell(std::move(update));
   }
   void Progress(const elastic::Progress& progress) override {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "server/gateway_wire_internal.h"
+#include "server/terminal.h"
 
 namespace sluice::server {
 namespace {
@@ -223,9 +224,9 @@ v1::Error ErrorToWire(const Status& status, std::string_view script) {
   for (const Diagnostic& diagnostic : status.diagnostics()) {
     v1::Diagnostic* wire = error.add_diagnostics();
     wire->set_sqlstate(diagnostic.sqlstate);
-    wire->set_message(diagnostic.message);
-    wire->set_detail(diagnostic.detail);
-    wire->set_hint(diagnostic.hint);
+    wire->set_message(ValidUtf8(diagnostic.message));
+    wire->set_detail(ValidUtf8(diagnostic.detail));
+    wire->set_hint(ValidUtf8(diagnostic.hint));
     wire->set_code(static_cast<int>(diagnostic.code));
     wire->set_span_begin(diagnostic.span.begin);
     wire->set_span_end(diagnostic.span.end);
@@ -267,7 +268,7 @@ void JobToWire(const catalog::Job& job, v1::Job* wire) {
   wire->set_rows_trained(job.rows_trained);
   wire->set_rows_retried(job.rows_retried);
   wire->set_rows_skipped(job.rows_skipped);
-  wire->set_error(job.error);
+  wire->set_error(ValidUtf8(job.error));
 }
 
 }  // namespace sluice::server

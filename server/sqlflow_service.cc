@@ -19,6 +19,7 @@
 #include "server/gateway_services_internal.h"
 #include "server/progress_bar.h"
 #include "server/sqlflow.grpc.pb.h"
+#include "server/terminal.h"
 
 namespace sluice::server {
 namespace {
@@ -145,7 +146,7 @@ class SqlflowSink final : public executor::ResultSink {
  private:
   static ClientStream::Message MessageOf(const std::string& text) {
     auto response = std::make_unique<proto::Response>();
-    response->mutable_message()->set_message(text);
+    response->mutable_message()->set_message(ValidUtf8(text));
     return response;
   }
   Status SendHead() {

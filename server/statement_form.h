@@ -37,7 +37,7 @@ struct PredictForm {
   std::string model;
   std::string prediction_data;  // table or SELECT
   std::string output;           // table.column; "": rows on standard output
-  OutputForm output_table;
+  OutputForm output_table = {};
 };
 Result<std::string> PredictStatementText(const PredictForm& form);
 
@@ -46,7 +46,7 @@ struct EvaluateForm {
   std::string validation_data;  // table or SELECT
   std::string label;            // "": the model's own
   std::string output;           // table; "": rows on standard output
-  OutputForm output_table;
+  OutputForm output_table = {};
 };
 Result<std::string> EvaluateStatementText(const EvaluateForm& form);
 

@@ -18,9 +18,9 @@ uint32_t Character(std::string_view text, size_t i, size_t length) {
 
 // Shown, they do something else than take a place in the line.
 bool IsControl(uint32_t c) {
-  return c < 0x20 || (c >= 0x7F && c <= 0x9F) || c == 0x061C || (c >= 0x200B && c <= 0x200F) ||
-         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x2069) || c == 0xFEFF ||
-         (c >= 0xE0000 && c <= 0xE007F);
+  return c < 0x20 || (c >= 0x7F && c <= 0x9F) || c == 0x061C || c == 0x200B || c == 0x200E ||
+         c == 0x200F || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x2069) ||
+         c == 0xFEFF || (c >= 0xE0000 && c <= 0xE007F);
 }
 
 void Append(std::string_view text, bool keep_lines, std::string* shown) {
@@ -62,6 +62,17 @@ size_t CharacterLength(std::string_view text, size_t i) {
     return 0;
   }
   return length;
+}
+
+std::string ValidUtf8(std::string_view text) {
+  std::string valid;
+  valid.reserve(text.size());
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = CharacterLength(text, i);
+    valid += length == 0 ? "\xEF\xBF\xBD" : text.substr(i, length);
+    i += length == 0 ? 1 : length;
+  }
+  return valid;
 }
 
 std::string Printable(std::string_view text) {

@@ -13,6 +13,10 @@ namespace sluice::server {
 // Length of the well-formed UTF-8 character at text[i], 0 if there is none.
 size_t CharacterLength(std::string_view text, size_t i);
 
+// As it is, but for bytes that are no UTF-8: those become U+FFFD. A message of gRPC with others in a
+// text cannot be read by anybody.
+std::string ValidUtf8(std::string_view text);
+
 // One line, in which nothing moves the cursor, changes colours, or turns the direction of writing:
 // control characters, marks of direction and bytes that are no UTF-8 are spelled out.
 std::string Printable(std::string_view text);

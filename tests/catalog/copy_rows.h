@@ -124,7 +124,9 @@ class CopyTest : public BothDatabases {
     RETURN_IF_ERROR(ReadCopies(
         source, select, CopiedColumns::Purpose::kWrite,
         [&](const Schema& schema) -> Status {
-          ASSIGN_OR_RETURN(writer, source.OpenWriter({TableName{"", table}}, schema));
+          ResultTable wanted;
+          wanted.name.name = table;
+          ASSIGN_OR_RETURN(writer, source.OpenWriter(wanted, schema));
           return OkStatus();
         },
         [&](const RowBatch& batch) { return writer->Write(batch); }));

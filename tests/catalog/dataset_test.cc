@@ -236,7 +236,7 @@ TEST_P(DatasetTest, ALargeShardIsReadAhead) {
       for (int look = 0; look < 500 && reading != "2"; ++look) {
         reading = Select(
             "SELECT count(*) FROM pg_stat_activity WHERE state <> 'idle'"
-            " AND query LIKE 'SELECT c0 FROM%ctid >=%'"
+            " AND query LIKE 'SELECT c0 FROM%ctid OPERATOR(pg_catalog.>=)%'"
             " AND datname = current_database() AND pid <> pg_backend_pid()")[0][0];
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       }

@@ -194,6 +194,14 @@ TEST_P(ExecuteTest, SourceTablesAndResolvedNamesAgree) {
     ASSERT_TRUE(resolved->has_value());
     EXPECT_THAT(*tables, ::testing::Contains(**resolved));
   }
+  // Nothing of the table is read but that it is there.
+  for (const std::string select :
+       {"SELECT count(*) FROM T", "SELECT c.n FROM (SELECT count(*) AS n FROM t) c",
+        "WITH c AS (SELECT 1 AS one FROM t) SELECT count(*) FROM c"}) {
+    const auto counted = source().SourceTables(select);
+    ASSERT_TRUE(counted.ok()) << counted.status().ToString();
+    EXPECT_THAT(*counted, ::testing::Contains(source().ResolveTable({"", "t"})->value())) << select;
+  }
   EXPECT_FALSE(source().ResolveTable({"", "nothng"}).value().has_value());
   EXPECT_EQ(source().SourceTables("SELECT * FROM nothng").status().sqlstate(), "42P01");
 }

@@ -109,6 +109,14 @@ TEST_P(PostgresTest, SettingsDoNotChangeWhatIsDecoded) {
   }
 }
 
+// Only rows fill a batch: one without rows would be taken for the end.
+TEST_P(PostgresTest, ALongNoticeIsNotTheEnd) {
+  Run("CREATE FUNCTION loud(i integer) RETURNS integer LANGUAGE plpgsql AS"
+      " $$BEGIN RAISE NOTICE '%', repeat('x', 5000000); RETURN i; END$$");
+  EXPECT_EQ(ReadWith(OpenPostgresStream, "SELECT loud(1)"), (Texts{{"1"}}));
+  EXPECT_EQ(ReadWith(OpenLibpqStream, "SELECT loud(1)"), (Texts{{"1"}}));
+}
+
 // A model knows neither of them.
 TEST_P(PostgresTest, TimesOutOfReachAreNullBothWays) {
   constexpr std::string_view kSelect =

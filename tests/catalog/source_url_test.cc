@@ -63,7 +63,7 @@ TEST(SourceUrl, NoSecretIsShown) {
       "cannot reach postgresql://me@host:5432/db?sslpassword=***&sslmode=a now");
   for (const char* text : {"", " ", "sqlite:my.db", "postgresql://me@host:5432/db", "a=b c='d e'",
                            "=", "password", "password="}) {
-    EXPECT_THAT(WithoutSecrets(text), testing::StartsWith(text)) << text;
+    EXPECT_THAT(WithoutSecrets(text), ::testing::StartsWith(text)) << text;
   }
   EXPECT_THAT(ParseSourceUrl("host=h password=s3cret dbname=d").status().ToString(),
               Not(HasSubstr("s3cret")));

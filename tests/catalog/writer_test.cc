@@ -132,7 +132,7 @@ TEST_P(WriterTest, ABadRowLeavesTheOldTable) {
     status.Add((*writer)->Commit({}));
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.sqlstate(), "22021");
-    EXPECT_THAT(status.message(), HasSubstr("cannot write result"));
+    EXPECT_THAT(status.message(), HasSubstr("cannot write public.result"));
   }
   EXPECT_EQ(Select("SELECT count(*) FROM result")[0][0], "2");
   EXPECT_TRUE(Leftovers().empty());

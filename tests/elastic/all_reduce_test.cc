@@ -303,6 +303,7 @@ struct Sent {
 Status StepBeside(const Sent& header, const std::vector<LaneNote>& notes,
                   const std::vector<uint64_t>& counts) {
   const std::vector<Listener> listeners = Listen(2);
+  std::promise<void> over;  // until then the other end stays open
   const std::jthread other([&] {
     const auto mesh = Mesh::Open(OptionsFor(listeners, 1), listeners[1], {});
     ASSERT_TRUE(mesh.ok());
@@ -314,6 +315,7 @@ Status StepBeside(const Sent& header, const std::vector<LaneNote>& notes,
                       std::as_bytes(std::span(dense))};
     traffic[0].next = [] { return std::span<std::byte>(); };
     static_cast<void>((*mesh)->Exchange(&traffic));
+    over.get_future().wait();
   });
   const auto mesh = Mesh::Open(OptionsFor(listeners, 0), listeners[0], {});
   EXPECT_TRUE(mesh.ok());
@@ -323,7 +325,9 @@ Status StepBeside(const Sent& header, const std::vector<LaneNote>& notes,
   std::vector<LaneNote> own(2);
   own[1].lane = 1;
   StepSum sum;
-  return all_reduce.Run(1, 4, &sums.nodes(), own, false, &sum);
+  const Status step = all_reduce.Run(1, 4, &sums.nodes(), own, false, &sum);
+  over.set_value();
+  return step;
 }
 
 TEST(AllReduce, APeersNumbersAreNotBelieved) {

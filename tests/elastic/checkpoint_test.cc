@@ -214,7 +214,8 @@ TEST_F(CheckpointTest, P12_AManifestThatLacksAPartitionIsNotWhole) {
   CheckpointManifest manifest;
   manifest.model = Model();
   manifest.partitions = kPartitions;
-  manifest.files = {CheckpointDirectory::WritePartition(draft.path, 0, Bytes("one of four")).value()};
+  manifest.files = {
+      CheckpointDirectory::WritePartition(draft.path, 0, Bytes("one of four")).value()};
   ASSERT_TRUE(directory.Commit(draft, manifest).ok());
   const auto found = directory.Newest().value();
   ASSERT_TRUE(found.has_value());
@@ -224,7 +225,7 @@ TEST_F(CheckpointTest, P12_AManifestThatLacksAPartitionIsNotWhole) {
 }
 
 TEST_F(CheckpointTest, AManifestThatNamesFilesElsewhereOrTwiceIsNotWhole) {
-  CheckpointDirectory directory = Open();
+  CheckpointDirectory directory = CheckpointDirectory::Open(path_.string(), 9).value();
   Write(&directory, *Shard(), "whole");
   for (const char* name : {"../lock", ""}) {
     const CheckpointDirectory::Draft draft = directory.Begin().value();

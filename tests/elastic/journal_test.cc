@@ -67,7 +67,8 @@ class RandomQueue {
         queue_->ExpireLeases(At(now_));
         return;
       case 2:
-        queue_->ChargeFailure(worker, static_cast<int64_t>(random_()) % options_.shards);
+        queue_->ChargeFailure(
+            worker, static_cast<int64_t>(random_() % static_cast<uint64_t>(options_.shards)));
         return;
       case 3:
         if (options_.lanes == 0 && options_.max_batches == 0 && random_() % 8 == 0 &&
@@ -174,7 +175,7 @@ TEST(Journal, ASaveThatCannotBeIsRefused) {
       [](QueueSave* save) { save->mutable_ranges(0)->set_rows(int64_t{1} << 60); },
       [](QueueSave* save) { save->add_given_up(save->shards()); },
       [](QueueSave* save) { save->add_failures()->set_shard(-1); },
-      [](QueueSave* save) { save->add_open_shards()->set_position(save->shards() - 1); },
+      [](QueueSave* save) { save->add_open_shards()->set_position(save->shards()); },
       [](QueueSave* save) { save->mutable_ledger()->add_rows_per_epoch(1); },
       [](QueueSave* save) { save->mutable_ledger()->add_checksums(1); },
       [](QueueSave* save) { save->add_leases()->mutable_said()->set_task(-1); },

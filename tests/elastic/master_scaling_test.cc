@@ -2,16 +2,13 @@
 #include <gtest/gtest.h>
 
 #include "elastic/master.h"
+#include "tests/elastic/queue_steps.h"
 
 namespace sluice::elastic {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-TimePoint At(double seconds) {
-  return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
-}
 
 class MasterScaling : public ::testing::Test {
  protected:
@@ -81,7 +78,8 @@ TEST_F(MasterScaling, K16_DrainedWorkersGetNoTasksAndAreNotReplaced) {
   // Who has not joined, then the youngest.
   EXPECT_THAT(drained_, ElementsAre("job7-worker-3", "job7-worker-2"));
   EXPECT_EQ(Take("job7-worker-2")->kind, MasterLink::Answer::Kind::kNothing);
-  ASSERT_TRUE(master_->Leave(incarnations_.at("job7-worker-2"), At(2)).ok());  // its task goes back, to the front
+  ASSERT_TRUE(master_->Leave(incarnations_.at("job7-worker-2"), At(2))
+                  .ok());  // its task goes back, to the front
   EXPECT_EQ(Take("job7-worker-1", {kept.id})->task.shard, task.shard);
   master_->OnExit("job7-worker-2", ExitClass::kPreempted, "", At(3));
   master_->OnExit("job7-worker-3", ExitClass::kPreempted, "", At(3));

@@ -101,21 +101,23 @@ TEST_F(StrangerTest, IsRefusedBeforeThereIsAMessage) {
   }
 }
 
-TEST_F(StrangerTest, AMessageOfAnotherKindIsAnError) {
+TEST_F(StrangerTest, AMessageThatIsNoneIsAnError) {
+  grpc::GenericStub stub(OpenChannel(server_->address()));
   grpc::ClientContext context;
   Prepare(&context, kToken);
-  const auto channel = OpenChannel(server_->address());
-  ExportChunk nonsense;  // a field 1 of bytes, where Applied has a number
-  nonsense.set_weights("x");
-  const grpc::internal::RpcMethod method("/sluice.elastic.ParameterService/Applied",
-                                         grpc::internal::RpcMethod::NORMAL_RPC);
-  AppliedReply reply;
-  EXPECT_EQ((grpc::internal::BlockingUnaryCall<ExportChunk, AppliedReply,
-                                               google::protobuf::Message,
-                                               google::protobuf::Message>(
-                 channel.get(), method, &context, nonsense, &reply)
-                 .error_code()),
-            grpc::StatusCode::INVALID_ARGUMENT);
+  const grpc::Slice nonsense("\xFF\xFF nonsense");
+  const grpc::ByteBuffer request(&nonsense, 1);
+  grpc::ByteBuffer reply;
+  grpc::Status status;
+  grpc::CompletionQueue queue;
+  const auto call =
+      stub.PrepareUnaryCall(&context, std::string(kParameters) + "Applied", request, &queue);
+  call->StartCall();
+  call->Finish(&reply, &status, &status);
+  void* tag = nullptr;
+  bool ok = false;
+  EXPECT_TRUE(queue.Next(&tag, &ok));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
 }
 
 TEST_F(StrangerTest, AMapThatDoesNotHaveItsOwnServersIsRefused) {

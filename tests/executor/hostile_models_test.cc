@@ -110,7 +110,7 @@ TEST_F(HostileModelsTest, ChangedBytesOfEveryFamily) {
     const auto version = source_->models().Find("", "m", std::nullopt).value();
     const std::string weights = source_->models().LoadWeights(version).value();
     std::mt19937 random(5);
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 15; ++i) {
       Store(version.plan, Mutated(weights, &random));
       UseEverywhere();
       Store(Mutated(version.plan, &random), weights);

@@ -229,7 +229,8 @@ TEST_F(StatementsTest, AFailedPredictLeavesTheOldTableAsItWas) {
   ASSERT_TRUE(
       Run("SELECT id, a, color FROM points WHERE id <= 42 TO PREDICT scored.y USING m;").ok());
   // The last row's cell is no number: found only after rows were written.
-  ASSERT_TRUE(Run("CREATE TABLE bad AS SELECT id, a, color FROM points;"
+  ASSERT_TRUE(Run("CREATE TABLE bad (id INTEGER, a REAL, color TEXT);"
+                  "INSERT INTO bad SELECT id, a, color FROM points;"
                   "UPDATE bad SET a = 'not a number' WHERE id = 300;")
                   .ok());
   const Status status = Run("SELECT * FROM bad TO PREDICT scored.y USING m;");

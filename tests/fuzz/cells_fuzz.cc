@@ -117,7 +117,8 @@ void CheckTimestamp(std::string_view cell, Oracle& oracle) {
       Differ("SQLite reads another time", cell);
     }
   }
-  if (ParseTimestamp(FormatTimestamp(*micros)) != micros) {
+  const std::string text = FormatTimestamp(*micros);
+  if (!text.ends_with(" BC") && ParseTimestamp(text) != micros) {
     Differ("a time does not come back", cell);
   }
 }

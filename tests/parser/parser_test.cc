@@ -195,7 +195,7 @@ TEST(ParserTest, LargeScriptsAreRead) {
   EXPECT_TRUE(Parse(repeat("INSERT INTO t VALUES (1", "),(1") + ")").ok());
   EXPECT_TRUE(Parse(repeat("SELECT '", "x", 10 * kBytes) + "' LABEL y INTO m").ok());
   EXPECT_EQ(Parse(repeat("", "SELECT 1;")).value().size(), (kBytes + 8) / 9);
-  EXPECT_TRUE(Parse(repeat("SELECT 1 TO TRAIN x WITH a=[1", ",1") + "] INTO m").ok());
+  EXPECT_EQ(ErrorOf(repeat("SELECT 1 TO TRAIN x WITH a=[1", ",1") + "] INTO m").sqlstate, "54000");
   EXPECT_TRUE(Parse(repeat("SELECT 1 TO TRAIN x COLUMN c", ",c") + " INTO m").ok());
   EXPECT_TRUE(Parse(repeat("SELECT 1", " [ (")).ok());
   EXPECT_TRUE(Parse(repeat("SELECT 1 `", " ` ``")).ok());

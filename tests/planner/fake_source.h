@@ -94,7 +94,7 @@ class FakeSource final : public catalog::DataSource {
     SLUICE_CHECK(sql.substr(0, kHead.size()) == kHead, "only the class query is executed");
     const std::string column(sql.substr(kHead.size(), sql.find('"', kHead.size()) - kHead.size()));
     const size_t open = sql.find("(\n") + 2;
-    const Query query = Read(sql.substr(open, sql.find("\n) AS") - open));
+    const Query query = ParseQuery(sql.substr(open, sql.find("\n) AS") - open));
     const FakeTable& table = tables.at(query.table);
     const size_t index = table.schema.Find(column).value();
     std::vector<Value> distinct;
@@ -133,7 +133,7 @@ class FakeSource final : public catalog::DataSource {
   }
 
   Result<Schema> Describe(std::string_view select) override {
-    const Query query = Read(select);
+    const Query query = ParseQuery(select);
     const auto table = tables.find(query.table);
     if (table == tables.end()) {
       const auto begin = static_cast<int64_t>(select.find(query.table));
@@ -148,7 +148,7 @@ class FakeSource final : public catalog::DataSource {
   }
 
   Result<std::vector<catalog::TableName>> SourceTables(std::string_view select) override {
-    return std::vector<catalog::TableName>{{"public", Read(select).table}};
+    return std::vector<catalog::TableName>{{"public", ParseQuery(select).table}};
   }
 
   Result<catalog::SelectStatistics> Statistics(std::string_view select, const Schema&,
@@ -157,7 +157,7 @@ class FakeSource final : public catalog::DataSource {
     if (!statistics_error.ok()) {
       return statistics_error;
     }
-    const Query query = Read(select);
+    const Query query = ParseQuery(select);
     const FakeTable& table = tables.at(query.table);
     catalog::SelectStatistics statistics;
     const size_t rows = std::min(table.rows.size(), query.limit);
@@ -179,7 +179,7 @@ class FakeSource final : public catalog::DataSource {
 
   Result<catalog::CutEstimate> EstimateCut(std::string_view select,
                                            const catalog::DatasetOptions& options) override {
-    const FakeTable& table = tables.at(Read(select).table);
+    const FakeTable& table = tables.at(ParseQuery(select).table);
     const int64_t rows =
         table.claimed_rows > 0 ? table.claimed_rows : static_cast<int64_t>(table.rows.size());
     if (rows <= options.rows_per_shard) {
@@ -230,7 +230,7 @@ class FakeSource final : public catalog::DataSource {
     size_t limit = SIZE_MAX;
   };
 
-  static Query Read(std::string_view select) {
+  static Query ParseQuery(std::string_view select) {
     std::vector<std::string> words;
     std::string word;
     for (const char c : std::string(select) + " ") {

@@ -57,16 +57,16 @@ TEST_F(MemoryLimitTest, LayersAreHeldAgainstIt) {
 }
 
 TEST_F(MemoryLimitTest, NoProductOverflows) {
-  std::string widest = "model.hidden_units=[262144";
+  std::string widest = "model.hidden_units=[65536";
   for (int i = 1; i < 64; ++i) {
-    widest += ",262144";
+    widest += ",65536";
   }
   const auto plan = Plan("DNNClassifier", widest + "]", kGibibyte);
   EXPECT_EQ(plan.status().sqlstate(), "53200");
   const auto wide =
-      Plan("DNNLinearCombinedClassifier", "model.dnn_hidden_units=[262144,262144]", kGibibyte);
+      Plan("DNNLinearCombinedClassifier", "model.dnn_hidden_units=[65536,65536]", kGibibyte);
   EXPECT_EQ(wide.status().sqlstate(), "53200");
-  EXPECT_EQ(Place(wide.status()), "[262144,262144]");
+  EXPECT_EQ(Place(wide.status()), "[65536,65536]");
 }
 
 // Rows of a table come into being where the data touches them.

@@ -1,7 +1,5 @@
 #include <gmock/gmock.h>
 
-#include <atomic>
-
 #include "tests/process/cluster_job.h"
 #include "tests/support/postgres_server.h"
 
@@ -22,7 +20,7 @@ class SessionJobs : public ClusterJobs {
     for (const char* sql :
          {"CREATE SCHEMA theirs", "CREATE TABLE points (a float8, b float8, y integer)",
           "CREATE TABLE theirs.points AS SELECT i, (i % 100) / 50.0::float8 - 1 AS a,"
-          " (i % 97) / 50.0::float8 - 1 AS b, i % 2 AS y, 't' || i % 4 AS tenant"
+          " (i % 97) / 50.0::float8 - 1 AS b, i / 4 % 2 AS y, 't' || i % 4 AS tenant"
           " FROM generate_series(1, 40000) AS i",
           "ALTER TABLE theirs.points ENABLE ROW LEVEL SECURITY",
           "CREATE POLICY tenants ON theirs.points USING (tenant = current_setting('app.tenant'))",
@@ -53,15 +51,14 @@ class SessionJobs : public ClusterJobs {
 };
 
 TEST_F(SessionJobs, WorkersReadWhatTheSessionReads) {
-  LocalCluster cluster(LocalCluster::Options(Machine(4)));
+  LocalCluster cluster(Machine(4));
   Do("SET search_path = theirs");
   Do("SET ROLE sluice_low");
   Do("SET app.tenant = 't3'");
   const int64_t rows = Ask(*source_, "SELECT count(*) FROM points");
   ASSERT_EQ(rows, 10'000);
-  for (const char* model_type : {"cut", "staged"}) {
+  for (const std::string from : {"points", "points ORDER BY i"}) {
     RecordingSink sink;
-    const std::string from = model_type == std::string("cut") ? "points" : "points ORDER BY i";
     const std::string sql =
         "SELECT a, b, y FROM " + from +
         " TO TRAIN DNNClassifier WITH model.hidden_units=[8], split.kind='none',"
@@ -73,51 +70,6 @@ TEST_F(SessionJobs, WorkersReadWhatTheSessionReads) {
     ASSERT_TRUE(status.ok()) << status.ToString();
     EXPECT_EQ(sink.Number("rows"), static_cast<double>(rows)) << from;
   }
-}
-
-// CANCEL while its workers wait for rows that do not come: nothing of it goes on.
-TEST_F(SessionJobs, CancelEndsBackendsOfProcesses) {
-  LocalCluster cluster(LocalCluster::Options(Machine(4)));
-  Do("CREATE TABLE slow AS SELECT i, i % 7 AS a, i % 2 AS y FROM generate_series(1, 20000) AS i");
-  Do("CREATE FUNCTION gate(i integer) RETURNS integer STABLE LANGUAGE plpgsql AS 'BEGIN"
-     " IF current_setting(''application_name'') = ''sluice'' AND pg_backend_pid() <> 0 AND i = "
-     "19000"
-     " THEN PERFORM pg_advisory_lock(78); PERFORM pg_advisory_unlock(78); END IF; RETURN i; END'");
-  const auto guard = Open();
-  std::stop_source stop;
-  const std::string sql =
-      "SELECT a, y FROM slow WHERE gate(i) > 0 TO TRAIN DNNClassifier WITH model.hidden_units=[8],"
-      " split.kind='none', train.epoch=1000, engine.num_workers=2, engine.max_workers=2 LABEL y"
-      " INTO m";
-  ASSERT_TRUE(source_->BeginStatement(sql, stop.get_token()).ok());
-  RecordingSink sink;
-  std::atomic<bool> locked = false;
-  sink.on_progress = [&] {
-    if (!locked.exchange(true)) {
-      Ask(*guard, "SELECT 1::bigint FROM pg_advisory_lock(78)");
-    }
-  };
-  Status status;
-  {
-    const std::jthread canceller([&] {
-      const auto observer = Open();
-      while (Ask(*observer,
-                 "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory'"
-                 " AND datname = current_database()") == 0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      }
-      stop.request_stop();
-    });
-    status = Run(sql, cluster, *source_, sink, stop.get_token());
-  }
-  source_->EndStatement();
-  EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
-  EXPECT_TRUE(Eventually([&] {
-    return Ask(*guard,
-               "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-               " AND state <> 'idle' AND pid <> pg_backend_pid()") == 0;
-  }));
-  EXPECT_EQ(Ask(*guard, "SELECT count(*) FROM sluice.model_versions"), 0);
 }
 
 }  // namespace

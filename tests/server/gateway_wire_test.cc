@@ -139,5 +139,14 @@ TEST(GatewayWire, ErrorsKeepAllThatTheyKnow) {
   EXPECT_FALSE(ErrorFromWire(v1::Error()).ok()) << "an error is never taken for success";
 }
 
+// An error quotes cells, and what it cuts off may be half a character.
+TEST(GatewayWire, TextsThatAreNoUtf8CanBeReadAllTheSame) {
+  const Status status = InvalidArgument("cell 'caf\xC3'").Detail("\xFF").Hint("\xE2\x82");
+  v1::Error error;
+  ASSERT_TRUE(error.ParseFromString(ErrorToWire(status, "").SerializeAsString()));
+  EXPECT_EQ(error.diagnostics(0).message(), "cell 'caf\xEF\xBF\xBD'");
+  EXPECT_EQ(error.diagnostics(0).detail(), "\xEF\xBF\xBD");
+}
+
 }  // namespace
 }  // namespace sluice::server

@@ -170,7 +170,7 @@ TEST_F(HostileGateway, RowsThatDoNotFitAreRefused) {
 TEST_F(HostileGateway, NothingMovesTheCursor) {
   const std::string evil =
       "\x1b]0;title\x07\x1b[2J\rover\x08\x7f\xc2\x9b"
-      "31m\xe2\x80\xae\xff\xc0\x80 end";
+      "31m\xe2\x80\xae end";
   v1::RunUpdate notice;
   notice.set_notice(evil);
   v1::RunUpdate done;
@@ -182,7 +182,8 @@ TEST_F(HostileGateway, NothingMovesTheCursor) {
   metric->set_value(std::nan(""));
   v1::RunUpdate header = Header({v1::TEXT});
   header.mutable_header()->mutable_columns(0)->set_name(evil);
-  const auto row = Rows(1, [&](v1::Rows& rows) { rows.add_columns()->add_texts(evil); });
+  const auto row =
+      Rows(1, [&](v1::Rows& rows) { rows.add_columns()->add_texts("\xff\xc0\x80" + evil); });
   v1::RunUpdate error;
   v1::Diagnostic* diagnostic = error.mutable_error()->add_diagnostics();
   diagnostic->set_message(evil);
@@ -242,6 +243,13 @@ TEST_F(HostileGateway, ProgressOfAnyNumbersIsALine) {
     }
   }
   EXPECT_TRUE(Run(updates).status.ok());
+}
+
+// A text that is no UTF-8 is no message.
+TEST_F(HostileGateway, WhatCannotBeReadIsAnError) {
+  v1::RunUpdate notice;
+  notice.set_notice("\xff");
+  EXPECT_FALSE(Run({notice, Header({v1::TEXT})}).status.ok());
 }
 
 // What it asks a session to remember is bounded, and so is what follows an error.

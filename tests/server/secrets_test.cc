@@ -39,7 +39,7 @@ class Secrets : public testing::Test {
 TEST_F(Secrets, TheProcessListDoesNotShowThem) {
   const std::string url = "'postgresql://ann:s3cret@127.0.0.1:1/db?sslpassword=s3cret'";
   const std::string database = "sqlite:" + (folder_ / "test.db").string();
-  for (const std::string command : {
+  for (const std::string& command : {
            "serve --grpc 127.0.0.1:0 --source " + database + " --user " + url,
            "serve --grpc 127.0.0.1:0 --source " + database + " --user=" + url,
            "serve --grpc 127.0.0.1:0 -d" + database + " --user 'password=s3cret'",
@@ -96,7 +96,7 @@ TEST_F(Secrets, TheSourceComesFromAFileOrTheEnvironment) {
 TEST_F(Secrets, OutputAndErrorsDoNotShowThem) {
   const std::string binary = SLUICE_BINARY;
   std::ofstream(folder_ / "sluice.conf") << "source postgresql://ann:s3cret@h/db\n";
-  for (const std::string arguments : {
+  for (const std::string& arguments : {
            std::string("serve --print-config --source "
                        "'postgresql://ann:s3cret@h/db?sslpassword=s3cret&password=s3cret'"),
            std::string("sql -c 'SELECT 1' --source "

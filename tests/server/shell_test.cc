@@ -185,7 +185,7 @@ TEST_F(ShellTest, AClosedPipeEndsItQuietly) {
 }
 
 TEST_F(ShellTest, AFullDiskIsAnError) {
-  for (const std::string command : {"sql --source " + source_ + " -c 'SELECT 1 AS n'",
+  for (const std::string& command : {"sql --source " + source_ + " -c 'SELECT 1 AS n'",
                                     "serve --print-config --source " + source_}) {
     const std::string line = SLUICE_BINARY " " + command + " >/dev/full 2>" +
                              (folder_ / "err").string() + "; echo $? >" +

@@ -52,7 +52,7 @@ TEST_P(StatementCancelTest, EndsWith57014) {
   }
   EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
   EXPECT_EQ(source->models().List().value().size(), 1U);
-  EXPECT_FALSE(source->ResolveTable("p").value().has_value());
+  EXPECT_FALSE(source->ResolveTable({"", "p"}).value().has_value());
   session.set_stop({});
   EXPECT_TRUE(RunScript("SELECT a, y FROM t TO EVALUATE known", session, sink).ok());
 }

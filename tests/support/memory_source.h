@@ -62,7 +62,9 @@ class MemorySource final : public catalog::DataSource {
   }
   std::string Fold(std::string_view name) const override { return std::string(name); }
   Result<Schema> Describe(std::string_view) override { return Nothing(); }
-  Result<std::vector<catalog::TableName>> SourceTables(std::string_view) override { return Nothing(); }
+  Result<std::vector<catalog::TableName>> SourceTables(std::string_view) override {
+    return Nothing();
+  }
   Result<catalog::SelectStatistics> Statistics(std::string_view, const Schema&,
                                                const catalog::StatisticsOptions&) override {
     return Nothing();
