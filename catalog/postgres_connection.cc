@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <utility>
 
 #include "base/log.h"
@@ -135,13 +136,16 @@ Result<PostgresResult> PostgresConnection::Ask(std::string_view sql, size_t user
 }
 
 PostgresResult PostgresConnection::Await() {
-  bool cancelled = false;
+  // A request that reaches the server before the statement does cancels nothing: it is repeated.
+  constexpr std::chrono::seconds kRepeat{1};
+  auto next_request = std::chrono::steady_clock::time_point::min();
   while (PQisBusy(handle_) != 0) {
-    if (stop_.stop_requested() && !std::exchange(cancelled, true)) {
+    if (stop_.stop_requested() && std::chrono::steady_clock::now() >= next_request) {
       Cancel();
+      next_request = std::chrono::steady_clock::now() + kRepeat;
     }
     pollfd waiting = {PQsocket(handle_), POLLIN, 0};
-    poll(&waiting, 1, cancelled || !stop_.stop_possible() ? -1 : kStopPollMillis);
+    poll(&waiting, 1, stop_.stop_possible() ? kStopPollMillis : -1);
     if (waiting.revents != 0 && PQconsumeInput(handle_) == 0) {
       break;  // the next result says that the connection is gone
     }
