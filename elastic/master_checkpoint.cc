@@ -92,8 +92,9 @@ void Master::LoseParameters(const Status& cause) {
 }
 
 void Master::OfferDraft(const CheckpointDirectory::Draft& draft) {
-  world_cut_.emplace();
-  world_cut_->draft = draft;
+  WorldCut cut;
+  cut.draft = draft;
+  world_cut_ = std::move(cut);
 }
 
 Status Master::Written(Incarnation worker, const std::string& draft,

@@ -60,7 +60,7 @@ class Service final : public MasterService::StreamedService {
   grpc::Status StreamedTake(grpc::ServerContext* context,
                             Call<TakeRequest, TakeReply>* call) override {
     return ForMember(context, call, [this](const TakeRequest* request, TakeReply* reply) {
-      return Take(*request, reply);
+      return TakeTask(*request, reply);
     });
   }
 
@@ -118,7 +118,7 @@ class Service final : public MasterService::StreamedService {
   grpc::Status StreamedMeet(grpc::ServerContext* context,
                             Call<MeetRequest, MeetReply>* call) override {
     return ForMember(context, call, [this](const MeetRequest* request, MeetReply* reply) {
-      return Meet(*request, reply);
+      return MeetWorld(*request, reply);
     });
   }
 
@@ -179,7 +179,7 @@ class Service final : public MasterService::StreamedService {
     return allowed.ok() ? AnswerCall(call, handle) : allowed;
   }
 
-  Status Take(const TakeRequest& request, TakeReply* reply) {
+  Status TakeTask(const TakeRequest& request, TakeReply* reply) {
     ASSIGN_OR_RETURN(const MasterLink::Answer answer,
                      host_.Take(request.incarnation(), request.waiting(),
                                 {request.held().begin(), request.held().end()}, kTakeWaitSeconds));
@@ -198,7 +198,7 @@ class Service final : public MasterService::StreamedService {
     return Status();
   }
 
-  Status Meet(const MeetRequest& request, MeetReply* reply) {
+  Status MeetWorld(const MeetRequest& request, MeetReply* reply) {
     WorldArrival arrival;
     arrival.at.address = request.address();
     arrival.at.closed = request.closed();

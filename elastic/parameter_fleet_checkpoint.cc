@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "base/guarded.h"
@@ -30,8 +29,9 @@ Result<bool> ParameterFleet::CheckpointIfDue() {
   bool lost = false;
   {
     const MutexLock lock(mutex_);
-    lost = std::any_of(map_.servers.begin(), map_.servers.end(),
-                       [&](const auto& server) { return !servers_.contains(server.first); });
+    for (const auto& server : map_.servers) {
+      lost = lost || !servers_.contains(server.first);
+    }
   }
   if (!status.ok() && lost) {
     return status;  // again, when another has taken the lost one's place

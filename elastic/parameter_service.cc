@@ -53,7 +53,7 @@ class Service final : public ParameterService::StreamedService {
   grpc::Status StreamedExchange(grpc::ServerContext* context,
                                 Call<ExchangeRequest, ExchangeReply>* call) override {
     return ForMember(*context, call, [this](ExchangeRequest* request, ExchangeReply* reply) {
-      return Exchange(request, reply);
+      return RunExchange(request, reply);
     });
   }
 
@@ -89,14 +89,14 @@ class Service final : public ParameterService::StreamedService {
       grpc::ServerContext* context,
       grpc::ServerSplitStreamer<ExportRequest, ExportChunk>* call) override {
     const grpc::Status allowed = CheckMaster(*context);
-    return allowed.ok() ? ToGrpc(Guarded("exporting weights", [&] { return Export(call); }))
+    return allowed.ok() ? ToGrpc(Guarded("exporting weights", [&] { return SendWeights(call); }))
                         : allowed;
   }
 
   grpc::Status StreamedInstall(grpc::ServerContext* context,
                                Call<InstallRequest, InstallReply>* call) override {
     return ForMaster(*context, call, [this](const InstallRequest* request, InstallReply*) {
-      return Install(*request);
+      return TakeOrder(*request);
     });
   }
 
@@ -120,14 +120,14 @@ class Service final : public ParameterService::StreamedService {
   grpc::Status StreamedSnapshot(grpc::ServerContext* context,
                                 Call<SnapshotRequest, SnapshotReply>* call) override {
     return ForMaster(*context, call, [this](const SnapshotRequest* request, SnapshotReply*) {
-      return Snapshot(*request);
+      return TakeSnapshot(*request);
     });
   }
 
   grpc::Status StreamedWrite(grpc::ServerContext* context,
                              Call<WriteRequest, WriteReply>* call) override {
     return ForMaster(*context, call, [this](const WriteRequest* request, WriteReply* reply) {
-      return Write(*request, reply);
+      return WriteSnapshot(*request, reply);
     });
   }
 
@@ -158,7 +158,7 @@ class Service final : public ParameterService::StreamedService {
     return allowed.ok() ? AnswerCall(call, handle) : allowed;
   }
 
-  Status Exchange(ExchangeRequest* request, ExchangeReply* reply) {
+  Status RunExchange(ExchangeRequest* request, ExchangeReply* reply) {
     const std::shared_ptr<const Replication::Role> role = replication_.role();
     Status status = CheckNotForgotten();
     if (status.ok() && role->map_version != request->map_version()) {
@@ -187,7 +187,7 @@ class Service final : public ParameterService::StreamedService {
     return status;
   }
 
-  Status Export(grpc::ServerSplitStreamer<ExportRequest, ExportChunk>* call) const {
+  Status SendWeights(grpc::ServerSplitStreamer<ExportRequest, ExportChunk>* call) const {
     ExportRequest request;
     if (!call->Read(&request)) {
       return InvalidArgument("a call without a message that can be read");
@@ -205,7 +205,7 @@ class Service final : public ParameterService::StreamedService {
     return Status();
   }
 
-  Status Install(const InstallRequest& request) {
+  Status TakeOrder(const InstallRequest& request) {
     ASSIGN_OR_RETURN(const PartitionMap map, FromProto(request.map()));
     const size_t partitions = shard_.rules().layout.partitions();
     if (map.primary.size() != partitions) {
@@ -232,7 +232,7 @@ class Service final : public ParameterService::StreamedService {
     }
   }
 
-  Status Snapshot(const SnapshotRequest& request) {
+  Status TakeSnapshot(const SnapshotRequest& request) {
     if (!stands_still_) {
       return FailedPrecondition("a snapshot of a server that serves is no cut");
     }
@@ -246,7 +246,7 @@ class Service final : public ParameterService::StreamedService {
     return Status();
   }
 
-  Status Write(const WriteRequest& request, WriteReply* reply) {
+  Status WriteSnapshot(const WriteRequest& request, WriteReply* reply) {
     std::map<uint32_t, PartitionImage> snapshot;
     {
       const MutexLock lock(mutex_);

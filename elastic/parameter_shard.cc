@@ -66,7 +66,7 @@ Status ParameterShard::CheckMap(uint64_t map_version) const {
 Status ParameterShard::Apply(const PushRequest& request, const RequestCuts& cuts,
                              const std::function<bool(uint32_t)>& mine) {
   const size_t count = request.partitions.size();
-  const auto held = [&](size_t i) {
+  const auto held = [&](size_t i) NO_THREAD_SAFETY_ANALYSIS {  // called with the lock
     const uint32_t partition = request.partitions[i];
     return !mine || mine(partition) ? partitions_[partition].get() : nullptr;
   };
@@ -143,9 +143,12 @@ Status ParameterShard::Pull(const PullRequest& request, const PullTarget& target
   RETURN_IF_ERROR(CheckMap(request.map_version));
   const bool steps = rules_.synchronous && !request.evaluation;
   const auto ready = [&]() NO_THREAD_SAFETY_ANALYSIS {  // called with the lock
-    return std::none_of(request.partitions.begin(), request.partitions.end(), [&](uint32_t p) {
-      return partitions_[p]->StepReady(request.batch) == Partition::Ready::kNotYet;
-    });
+    for (const uint32_t p : request.partitions) {
+      if (partitions_[p]->StepReady(request.batch) == Partition::Ready::kNotYet) {
+        return false;
+      }
+    }
+    return true;
   };
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
   while (steps && !closed_ && !ready()) {
