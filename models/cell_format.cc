@@ -165,7 +165,8 @@ bool TakeZone(std::string_view* rest, int64_t* micros) {
     return false;
   }
   *micros = (hours * 60 + minutes) * int64_t{60'000'000} * (west ? -1 : 1);
-  return true;
+  constexpr int kMostHours = 15;  // PostgreSQL's limit
+  return hours <= kMostHours && minutes < 60;
 }
 
 }  // namespace

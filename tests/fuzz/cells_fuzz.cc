@@ -118,7 +118,9 @@ void CheckTimestamp(std::string_view cell, Oracle& oracle) {
     }
   }
   const std::string text = FormatTimestamp(*micros);
-  if (!text.ends_with(" BC") && ParseTimestamp(text) != micros) {
+  // Years that take more than four digits can come of a zone only.
+  const bool four_digits = !text.ends_with(" BC") && text.find('-') == 4;
+  if (four_digits && ParseTimestamp(text) != micros) {
     Differ("a time does not come back", cell);
   }
 }

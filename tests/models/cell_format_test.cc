@@ -115,8 +115,9 @@ TEST(CellFormatTest, Timestamps) {
   EXPECT_EQ(ParseTimestamp("1970-01-01 00:00:00.5"), 500'000);
   EXPECT_EQ(ParseTimestamp("1970-01-01 02:00:00+02"), 0);
   EXPECT_EQ(ParseTimestamp("1969-12-31 19:00:00-05:00"), 0);
-  for (const char* text : {"1970-13-01", "1970-02-30", "1970-1-1", "12:30", "1970-01-01 25:00",
-                           "1970-01-01x", "1970-01-01 00:00:00 +02 h", ""}) {
+  for (const char* text :
+       {"1970-13-01", "1970-02-30", "1970-1-1", "12:30", "1970-01-01 25:00", "1970-01-01x",
+        "1970-01-01 00:00:00 +02 h", "1970-01-01 00:00:00-31", "1970-01-01 00:00:00+02:60", ""}) {
     EXPECT_FALSE(ParseTimestamp(text).has_value()) << text;
   }
   EXPECT_EQ(Vote({"2014-04-01", "2014-04-02"}).kind, ColumnFormatKind::kTimestamp);
