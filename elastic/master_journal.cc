@@ -177,6 +177,9 @@ Status Master::RestoreMind(const MasterSave& save, TimePoint now) {
     return Internal(fmt::format("a job that was saved in phase {}", save.phase()));
   }
   phase_ = static_cast<Phase>(save.phase());
+  if ((phase_ == Phase::kEvaluating || phase_ == Phase::kKeeping) && !queue_.EpochDone()) {
+    return Internal("a job that was saved after an epoch, and its shards in the middle of it");
+  }
   epoch_start_ = QueueCodec::Read(save.epoch_start());
   epoch_loss_ = save.epoch_loss();
   metrics_ = Get(save.metrics());

@@ -356,7 +356,7 @@ bool TaskQueue::BudgetSpent() const {
 }
 
 bool TaskQueue::EpochDone() const {
-  return state_.shards_done() == shards() || BudgetSpent();
+  return (state_.shards_done() == shards() && state_.ranges().empty()) || BudgetSpent();
 }
 
 void TaskQueue::StartNextEpoch() {

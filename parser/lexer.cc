@@ -301,7 +301,8 @@ Result<Token> Lexer::ClauseName(bool narrow) {
             .Hint("write straight quotes: '...' or \"...\"");
       }
     } else if (!IsNameCharacter(c) &&
-               !(joins.find(c) != std::string_view::npos && IsNameCharacter(At(end + 1)))) {
+               !(joins.find(c) != std::string_view::npos && IsNameCharacter(At(end + 1)) &&
+                 MatchAny(script_.substr(end + 1), kWideBlanks) == 0)) {
       break;
     }
     ++end;

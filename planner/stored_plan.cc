@@ -125,6 +125,9 @@ Status CheckNumbers(const plan::TrainPlan& plan) {
     }
   }
   const models::LabelPlan& label = features.label();
+  if (label.kind() != models::LabelPlan::NONE && label.column().empty()) {
+    return InvalidArgument("its label has no column");
+  }
   if (label.kind() != models::LabelPlan::NONE && !IsType(label.type())) {
     return InvalidArgument(
         fmt::format("label '{}' has no type that exists: {}", label.column(), label.type()));
