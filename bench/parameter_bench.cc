@@ -100,7 +100,7 @@ class Job {
     BatchIdentity identity;
     identity.shard = shard;
     identity.batch = batch;
-    Status status = link.Pull(identity, false, &view);
+    Status status = link.Pull(identity, elastic::Purpose::kStep, &view);
     if (status.ok()) {
       status = link.Push(identity, 1, view, gradient);
     }

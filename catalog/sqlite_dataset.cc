@@ -52,14 +52,6 @@ class StagedDataset final : public Dataset {
   DatasetSpec spec_;
 };
 
-std::vector<ShardRange> CutStage(int64_t rows, int64_t rows_per_shard) {
-  std::vector<int64_t> keys;
-  for (int64_t key = 1; key <= rows; key += rows_per_shard) {
-    keys.push_back(key);
-  }
-  return CutAtKeys(keys, rows + 1, rows, rows_per_shard);
-}
-
 Result<std::unique_ptr<Dataset>> OpenStaged(SqliteDatabase& database, DatasetSpec spec,
                                             const DatasetOptions& options) {
   const SqliteLocation& main = database.location();
@@ -70,7 +62,7 @@ Result<std::unique_ptr<Dataset>> OpenStaged(SqliteDatabase& database, DatasetSpe
   }
   ASSIGN_OR_RETURN(const StageRoom room, FindStageRoom(main));
   auto staged = SqliteStage::Create(main, spec.select(), static_cast<size_t>(spec.columns_size()),
-                                    room, database.stop());
+                                    options.rows_per_shard, room, database.stop());
   if (!staged.ok()) {
     return staged.status().Because("cannot stage the rows of the select");
   }
@@ -83,9 +75,7 @@ Result<std::unique_ptr<Dataset>> OpenStaged(SqliteDatabase& database, DatasetSpe
   spec.set_estimated_rows(stage->rows());
   spec.set_counted_rows(stage->rows());
   spec.set_fingerprint(fmt::format("staged {} rows", stage->rows()));
-  for (ShardRange& shard : CutStage(stage->rows(), options.rows_per_shard)) {
-    *spec.add_shards() = std::move(shard);
-  }
+  spec.mutable_shards()->Add(stage->shards().begin(), stage->shards().end());
   return std::unique_ptr<Dataset>(new StagedDataset(std::move(stage), std::move(spec)));
 }
 

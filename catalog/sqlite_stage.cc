@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "catalog/row_ranges_internal.h"
+#include "catalog/sqlite_cut_internal.h"
 
 namespace sluice::catalog {
 namespace {
@@ -28,6 +29,15 @@ constexpr std::string_view kFileHeader = "SQLite format 3";
 // Others, the database's own log among them, need room as well: 2 % of the disk, at most 1 GiB.
 constexpr int64_t kKeptFreeShare = 50;
 constexpr int64_t kMostKeptFree = int64_t{1} << 30;
+
+// Of rows that are numbered from 1.
+std::vector<ShardRange> CutNumbered(int64_t rows, int64_t rows_per_shard) {
+  std::vector<int64_t> keys;
+  for (int64_t key = 1; key <= rows; key += rows_per_shard) {
+    keys.push_back(key);
+  }
+  return CutAtKeys(keys, rows + 1, rows, rows_per_shard);
+}
 
 std::filesystem::path FolderOf(const SqliteLocation& database) {
   const std::filesystem::path path(database.path);
@@ -97,6 +107,7 @@ Result<StageRoom> FindStageRoom(const SqliteLocation& database) {
 
 Result<std::unique_ptr<SqliteStage>> SqliteStage::Create(const SqliteLocation& database,
                                                          std::string_view select, size_t columns,
+                                                         int64_t rows_per_shard,
                                                          const StageRoom& room,
                                                          std::stop_token stop) {
   const std::string suffix = fmt::format("stage-{}-{}", getpid(), RandomSuffix());
@@ -105,7 +116,7 @@ Result<std::unique_ptr<SqliteStage>> SqliteStage::Create(const SqliteLocation& d
     RemoveAbandonedStages(database);
     RETURN_IF_ERROR(stage->MakeFile(database));
   }
-  RETURN_IF_ERROR(stage->Fill(database, select, columns, room, std::move(stop)));
+  RETURN_IF_ERROR(stage->Fill(database, select, columns, rows_per_shard, room, std::move(stop)));
   return stage;
 }
 
@@ -135,8 +146,40 @@ Status SqliteStage::MakeFile(const SqliteLocation& database) {
   return OkStatus();
 }
 
+Status SqliteStage::Copy(SqliteConnection& connection, std::string_view select, size_t columns,
+                         int64_t rows_per_shard) {
+  RETURN_IF_ERROR(connection.Run("BEGIN"));  // the cut and the rows are of one state
+  ASSIGN_OR_RETURN(const std::optional<RowidCut> cut, FindRowidCut(connection, select, columns));
+  const std::string rows = cut.has_value()
+                               ? WithBounds(cut->shard_select, fmt::format("{}", INT64_MIN),
+                                            fmt::format("{}", INT64_MAX))
+                               : std::string(select);
+  RETURN_IF_ERROR(connection.Run(fmt::format("INSERT INTO stage.{}\n{}", kTable, rows)));
+  rows_ = sqlite3_changes64(connection.handle());
+  if (!cut.has_value()) {
+    shards_ = CutNumbered(rows_, rows_per_shard);
+    return connection.Run("COMMIT");
+  }
+  ASSIGN_OR_RETURN(shards_, CutRowids(connection, *cut, rows_per_shard));
+  int64_t next = 1;
+  for (ShardRange& shard : shards_) {
+    const std::string counted = WithBounds(cut->shard_select, fmt::format("{}", shard.begin()),
+                                           fmt::format("{}", shard.end()));
+    ASSIGN_OR_RETURN(const int64_t count, connection.QueryInteger(fmt::format(
+                                              "SELECT count(*) FROM (\n{}\n)", counted)));
+    shard.set_begin(next);
+    next += count;
+    shard.set_end(next);
+  }
+  if (next != rows_ + 1) {
+    return Internal(
+        fmt::format("the shards of a select have {} rows, and it has {}", next - 1, rows_));
+  }
+  return connection.Run("COMMIT");
+}
+
 Status SqliteStage::Fill(const SqliteLocation& database, std::string_view select, size_t columns,
-                         const StageRoom& room, std::stop_token stop) {
+                         int64_t rows_per_shard, const StageRoom& room, std::stop_token stop) {
   ASSIGN_OR_RETURN(auto connection,
                    SqliteConnection::Open(database, SqliteConnection::Access::kReadWrite));
   connection->HearStop(std::move(stop));
@@ -154,7 +197,7 @@ Status SqliteStage::Fill(const SqliteLocation& database, std::string_view select
   const int64_t pages =
       std::clamp<int64_t>((room.free_bytes - room.kept_free_bytes) / page_bytes, 1, 4'294'967'294);
   RETURN_IF_ERROR(connection->Run(fmt::format("PRAGMA stage.max_page_count = {}", pages)));
-  Status filled = connection->Run(fmt::format("INSERT INTO stage.{}\n{}", kTable, select));
+  Status filled = Copy(*connection, select, columns, rows_per_shard);
   if (filled.sqlstate() == "53100") {
     return ResourceExhausted(
                fmt::format("the rows of the select do not fit into {}: {} were free there, of "
@@ -165,7 +208,6 @@ Status SqliteStage::Fill(const SqliteLocation& database, std::string_view select
         .Hint("make room there, or select fewer rows or columns");
   }
   RETURN_IF_ERROR(filled);
-  rows_ = sqlite3_changes64(connection->handle());
   if (location_.in_memory()) {
     keeper_ = std::move(connection);
   }

@@ -43,11 +43,11 @@ DirectParameterLink::DirectParameterLink(ParameterShard& shard, const models::Ne
   target_.versions = std::span(&version_, 1);
 }
 
-Status DirectParameterLink::Pull(const BatchIdentity& batch, bool evaluation,
+Status DirectParameterLink::Pull(const BatchIdentity& batch, Purpose purpose,
                                  models::ParameterView* view) {
   view->dense = dense_;
   pull_.batch = batch;
-  pull_.evaluation = evaluation;
+  pull_.purpose = purpose;
   for (size_t t = 0; t < dimensions_.size(); ++t) {
     models::RowSet& rows = view->tables[t];
     rows.values.resize(rows.ids.size() * dimensions_[t]);

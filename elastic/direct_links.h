@@ -32,7 +32,7 @@ class DirectMasterLink final : public MasterLink {
 class DirectParameterLink final : public ParameterLink {
  public:
   DirectParameterLink(ParameterShard& shard, const models::Network& network);
-  Status Pull(const BatchIdentity& batch, bool evaluation, models::ParameterView* view) override;
+  Status Pull(const BatchIdentity& batch, Purpose purpose, models::ParameterView* view) override;
   Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,
               const models::Gradient& gradient) override;
   Status PushEnd(const BatchIdentity& batch) override;

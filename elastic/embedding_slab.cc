@@ -161,9 +161,9 @@ void EmbeddingSlab::FetchRows(std::span<const int64_t> ids, size_t at) const {
   }
 }
 
-void EmbeddingSlab::Read(std::span<const int64_t> ids, float* values) const {
+void EmbeddingSlab::Read(std::span<const int64_t> ids, float* values, Absent absent) const {
   const size_t n = table_.dimension;
-  int64_t absent[kTogether];
+  int64_t unknown[kTogether];
   float* targets[kTogether];
   FetchIndex(ids, 0);
   for (size_t begin = 0; begin < ids.size(); begin += kTogether) {
@@ -175,12 +175,18 @@ void EmbeddingSlab::Read(std::span<const int64_t> ids, float* values) const {
       if (row != kEmpty) {
         std::copy_n(Row(row), n, values);
       } else {
-        absent[missing] = id;
+        unknown[missing] = id;
         targets[missing++] = values;
       }
       values += n;
     }
-    initializer_.Fill(std::span(absent, missing), targets);
+    if (absent == Absent::kInitial) {
+      initializer_.Fill(std::span(unknown, missing), targets);
+      continue;
+    }
+    for (float* target : std::span(targets, missing)) {
+      std::fill_n(target, n, 0.0F);
+    }
   }
 }
 

@@ -24,9 +24,12 @@ class EmbeddingSlab {
                 uint64_t seed, uint32_t parts = 1);
   EmbeddingSlab(EmbeddingSlab&&) noexcept = default;
 
-  // Copies the weights of the rows to `values` (ids.size() x dimension). A row that does not exist
-  // has its initial value, which depends on (seed, table, id) alone; reading creates nothing.
-  void Read(std::span<const int64_t> ids, float* values) const;
+  enum class Absent : uint8_t {
+    kInitial,  // a row that does not exist has its initial value: of (seed, table, id) alone
+    kZero,     // it says nothing
+  };
+  // Copies the weights of the rows to `values` (ids.size() x dimension); creates nothing.
+  void Read(std::span<const int64_t> ids, float* values, Absent absent = Absent::kInitial) const;
   // One optimizer step for each row (ids are distinct); rows that do not exist are created.
   void Update(std::span<const int64_t> ids, const float* gradients, float rate_scale);
   void Write(std::span<const int64_t> ids, const float* values);  // fresh slots

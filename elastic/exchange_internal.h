@@ -39,7 +39,7 @@ class ExchangePacker {
     const models::ParameterView* view = nullptr;
     const models::Gradient* gradient = nullptr;
     const BatchIdentity* pull = nullptr;
-    bool evaluation = false;
+    Purpose purpose = Purpose::kStep;
     models::ParameterView* wanted = nullptr;
   };
   // The requests, all but the map's version.

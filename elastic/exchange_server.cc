@@ -142,7 +142,7 @@ Status AnswerPull(const PullProto& proto, uint64_t map_version,
   pull.map_version = map_version;
   pull.partitions = partitions;
   pull.batch = FromProto(proto.batch());
-  pull.evaluation = proto.evaluation();
+  pull.purpose = proto.evaluation() ? Purpose::kEvaluation : Purpose::kStep;
   ASSIGN_OR_RETURN(pull.known, View<int64_t>(proto.known()));
   if (!pull.known.empty()) {
     RETURN_IF_ERROR(CheckCount(pull.known, partitions));

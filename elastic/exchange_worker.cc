@@ -124,7 +124,7 @@ void ExchangePacker::AddPush(const Work& work, ExchangePart* part) const {
 void ExchangePacker::AddPull(const Work& work, ExchangePart* part) const {
   PullProto* pull = part->request.mutable_pull();
   ToProto(*work.pull, pull->mutable_batch());
-  pull->set_evaluation(work.evaluation);
+  pull->set_evaluation(work.purpose == Purpose::kEvaluation);
   pull->set_bf16(bf16_);
   for (uint32_t partition : part->partitions) {
     const int64_t known = current_[partition] != 0 ? versions_[partition] : kUnknownVersion;

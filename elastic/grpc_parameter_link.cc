@@ -28,8 +28,8 @@ class RemoteParameters final : public ParameterLink {
     Follow(map);
   }
 
-  Status Pull(const BatchIdentity& batch, bool evaluation, models::ParameterView* view) override {
-    return Exchange({.pull = &batch, .evaluation = evaluation, .wanted = view});
+  Status Pull(const BatchIdentity& batch, Purpose purpose, models::ParameterView* view) override {
+    return Exchange({.pull = &batch, .purpose = purpose, .wanted = view});
   }
 
   Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,

@@ -40,8 +40,7 @@ Status CheckMetric(const plan::TrainPlan& plan, models::Task task) {
 
 bool IsSynchronous(const plan::TrainPlan& plan) {
   return plan.strategy().kind() == plan::Strategy::ALL_REDUCE ||
-         (plan.strategy().mode() == plan::Strategy::SYNCHRONOUS &&
-          plan.strategy().micro_batches() > 1);
+         plan.strategy().mode() == plan::Strategy::SYNCHRONOUS;
 }
 
 Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const models::Network& network,

@@ -72,7 +72,7 @@ class ParameterLink {
   // view->tables[].ids say which rows; fills the values and the dense pointers, which stay valid
   // until the next call. DeadlineExceeded in synchronous mode: the step is not open yet,
   // ask again.
-  virtual Status Pull(const BatchIdentity& batch, bool evaluation, models::ParameterView* view) = 0;
+  virtual Status Pull(const BatchIdentity& batch, Purpose purpose, models::ParameterView* view) = 0;
   // Every server has the batch when this returns OK. Aborted: the lease is someone else's now.
   virtual Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,
                       const models::Gradient& gradient) = 0;
@@ -81,7 +81,7 @@ class ParameterLink {
                              const models::ParameterView& view, const models::Gradient& gradient,
                              const BatchIdentity& next, models::ParameterView* next_view) {
     RETURN_IF_ERROR(Push(batch, weight, view, gradient));
-    return Pull(next, false, next_view);
+    return Pull(next, Purpose::kStep, next_view);
   }
   // Synchronous mode: the lane has no batch for this step.
   virtual Status PushEnd(const BatchIdentity& batch) = 0;

@@ -22,11 +22,18 @@ struct PushRequest {
   std::vector<RowSpan> tables;
 };
 
+// What values are pulled for.
+enum class Purpose : uint8_t {
+  kStep,        // to train the batch; synchronous: those of its step, which must be open
+  kLatest,      // to train, whatever there is now: who adds the gradients up knows the step
+  kEvaluation,  // whatever there is now; rows that were never trained are zeros, as in a prediction
+};
+
 struct PullRequest {
   uint64_t map_version = 0;
   std::span<const uint32_t> partitions;
-  BatchIdentity batch;      // synchronous: the step that the values are for
-  bool evaluation = false;  // whatever there is, now
+  BatchIdentity batch;  // synchronous: the step that the values are for
+  Purpose purpose = Purpose::kStep;
   std::vector<std::span<const int64_t>> tables;
   // By partition: the version of the dense values that the caller has; it gets them only when they
   // are others. Empty: it has none.

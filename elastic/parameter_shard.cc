@@ -141,7 +141,7 @@ Status ParameterShard::Pull(const PullRequest& request, const PullTarget& target
   ASSIGN_OR_RETURN(const RequestCuts cuts, CutPull(rules_, request));
   MutexLock lock(mutex_);
   RETURN_IF_ERROR(CheckMap(request.map_version));
-  const bool steps = rules_.synchronous && !request.evaluation;
+  const bool steps = rules_.synchronous && request.purpose == Purpose::kStep;
   const auto ready = [&]() NO_THREAD_SAFETY_ANALYSIS {  // called with the lock
     for (const uint32_t p : request.partitions) {
       if (partitions_[p]->StepReady(request.batch) == Partition::Ready::kNotYet) {
@@ -164,6 +164,8 @@ Status ParameterShard::Pull(const PullRequest& request, const PullTarget& target
   std::vector<std::span<const int64_t>> ids(rules_.tables.size());
   std::vector<float*> rows(rules_.tables.size());
   std::span<float* const> dense(target.dense);
+  const auto absent = request.purpose == Purpose::kEvaluation ? EmbeddingSlab::Absent::kZero
+                                                              : EmbeddingSlab::Absent::kInitial;
   for (size_t i = 0; i < request.partitions.size(); ++i) {
     const Partition& partition = *partitions_[request.partitions[i]];
     for (size_t t = 0; t < ids.size(); ++t) {
@@ -175,7 +177,7 @@ Status ParameterShard::Pull(const PullRequest& request, const PullTarget& target
         steps ? partition.StepReady(request.batch) : Partition::Ready::kNow;
     const size_t chunks = dense.empty() ? 0 : partition.chunks().size();
     const bool known = request.Knows(i, partition.VersionOf(which));
-    target.versions[i] = partition.Read(which, dense.first(known ? 0 : chunks), ids, rows);
+    target.versions[i] = partition.Read(which, dense.first(known ? 0 : chunks), ids, rows, absent);
     dense = dense.subspan(chunks);
   }
   return Status();

@@ -203,15 +203,15 @@ Partition::Ready Partition::StepReady(const BatchIdentity& batch) const {
 }
 
 int64_t Partition::Read(Ready which, std::span<float* const> dense,
-                        std::span<const std::span<const int64_t>> ids,
-                        std::span<float* const> rows) const {
+                        std::span<const std::span<const int64_t>> ids, std::span<float* const> rows,
+                        EmbeddingSlab::Absent absent) const {
   const bool before = which == Ready::kBefore;
   for (size_t c = 0; c < dense.size(); ++c) {
     const std::vector<float>& from = before ? dense_before_[c] : dense_[c];
     std::copy_n(from.data(), chunks()[c].size(), dense[c]);
   }
   for (size_t t = 0; t < slabs_.size(); ++t) {
-    slabs_[t].Read(ids[t], rows[t]);
+    slabs_[t].Read(ids[t], rows[t], absent);
     if (!before) {
       continue;
     }

@@ -55,9 +55,10 @@ class Partition {
   int64_t VersionOf(Ready which) const { return which == Ready::kBefore ? version_ - 1 : version_; }
 
   // Copies values out (`dense`: empty, or a place for each chunk; one row target for each table);
-  // answers their version.
+  // answers their version. `absent`: what a row is that does not exist.
   int64_t Read(Ready which, std::span<float* const> dense,
-               std::span<const std::span<const int64_t>> ids, std::span<float* const> rows) const;
+               std::span<const std::span<const int64_t>> ids, std::span<float* const> rows,
+               EmbeddingSlab::Absent absent = EmbeddingSlab::Absent::kInitial) const;
 
   const std::vector<PartitionLayout::Chunk>& chunks() const { return rules_.layout.chunks(index_); }
   const float* values(size_t chunk) const { return dense_[chunk].data(); }

@@ -128,7 +128,12 @@ std::vector<uint32_t> RowOrder(size_t rows, uint64_t seed, uint32_t epoch, int64
 ShardLoader::ShardLoader(catalog::DataSource& source, const catalog::DatasetSpec& spec,
                          const models::FeatureTransform& transform, const SplitRule& split,
                          const Options& options)
-    : source_(source), spec_(spec), transform_(transform), split_(split), options_(options) {}
+    : source_(source),
+      spec_(spec),
+      transform_(transform),
+      split_(split),
+      places_(PlacesOf(spec)),
+      options_(options) {}
 
 ShardLoader::~ShardLoader() = default;
 
@@ -258,9 +263,9 @@ Status ShardLoader::Add(size_t first_row) {
   if (splits) {
     const RowBatch::Column* column =
         split_column_.has_value() ? &batch_.columns[*split_column_] : nullptr;
+    const int64_t first = places_[static_cast<size_t>(shard_)] + static_cast<int64_t>(first_row);
     for (size_t row = 0; row < batch_.rows; ++row) {
-      const bool validation =
-          split_.IsValidation(shard_, static_cast<int64_t>(first_row + row), column, row);
+      const bool validation = split_.IsValidation(first + static_cast<int64_t>(row), column, row);
       (validation ? validation_rows_ : train_rows_).push_back(static_cast<uint32_t>(row));
     }
   }

@@ -94,6 +94,7 @@ class ShardLoader {
   const catalog::DatasetSpec& spec_;
   const models::FeatureTransform& transform_;
   const SplitRule split_;
+  const std::vector<int64_t> places_;  // by shard: of its first row in the dataset
   const Options options_;
   std::vector<size_t> columns_;         // of the dataset, in the transform's order
   std::optional<size_t> split_column_;  // position in columns_

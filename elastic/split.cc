@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "catalog/dataset.pb.h"
 #include "elastic/shard_order.h"
 #include "models/feature_transform.h"
 #include "planner/plan.pb.h"
@@ -85,14 +86,12 @@ Result<SplitRule> SplitRule::Make(const plan::Split& split) {
   return rule;
 }
 
-bool SplitRule::IsValidation(int64_t shard, int64_t row_in_shard, const RowBatch::Column* column,
-                             size_t row) const {
+bool SplitRule::IsValidation(int64_t place, const RowBatch::Column* column, size_t row) const {
   switch (kind_) {
     case Kind::kNone:
       return false;
     case Kind::kRandom:
-      return models::HashInteger(seed_ ^ MixSeeds(static_cast<uint64_t>(shard),
-                                                  static_cast<uint64_t>(row_in_shard))) < below_;
+      return models::HashInteger(seed_ ^ MixSeeds(static_cast<uint64_t>(place), 0)) < below_;
     case Kind::kHash:
       return models::HashInteger(seed_ ^ HashCell(*column, row)) < below_;
     case Kind::kTime:
@@ -101,6 +100,16 @@ bool SplitRule::IsValidation(int64_t shard, int64_t row_in_shard, const RowBatch
       return IsTrue(*column, row);
   }
   return false;
+}
+
+std::vector<int64_t> PlacesOf(const catalog::DatasetSpec& dataset) {
+  std::vector<int64_t> places;
+  int64_t rows = 0;
+  for (const catalog::ShardRange& shard : dataset.shards()) {
+    places.push_back(rows);
+    rows += shard.estimated_rows();
+  }
+  return places;
 }
 
 }  // namespace sluice::elastic

@@ -3,12 +3,16 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/row_batch.h"
 #include "base/status.h"
 
 namespace sluice::plan {
 class Split;
+}
+namespace sluice::catalog {
+class DatasetSpec;
 }
 
 namespace sluice::elastic {
@@ -22,9 +26,9 @@ class SplitRule {
   // The column that the rule needs to see; empty: none.
   const std::string& column() const { return column_; }
   bool splits() const { return kind_ != Kind::kNone; }
-  // `row_in_shard`: position in the shard's fixed order. `column`: the rule's own, or null.
-  bool IsValidation(int64_t shard, int64_t row_in_shard, const RowBatch::Column* column,
-                    size_t row) const;
+  // `place`: of the row in the dataset (PlacesOf). `column`: the rule's own, or null; its `row`th
+  // cell is the row's.
+  bool IsValidation(int64_t place, const RowBatch::Column* column, size_t row) const;
 
  private:
   enum class Kind { kNone, kRandom, kHash, kTime, kColumn };
@@ -34,5 +38,10 @@ class SplitRule {
   uint64_t below_ = 0;  // hashes below it are validation
   double threshold_ = 0;
 };
+
+// By shard: the place in the dataset of its first row, the others follow. Where the cut counted the
+// rows, these are the rows' numbers, so that a table is split the same way however it is cut; where
+// it estimated them, they are as good as the estimates.
+std::vector<int64_t> PlacesOf(const catalog::DatasetSpec& dataset);
 
 }  // namespace sluice::elastic

@@ -2,7 +2,15 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
+
 namespace sluice::elastic {
+
+double CountedSum(double sum) {
+  constexpr double kUnits = 1U << 20U;
+  return std::nearbyint(sum * kUnits) / kUnits;
+}
+
 Status CheckReport(const TaskReport& report) {
   for (int64_t count : {report.next_batch, report.batches, report.shard_rows, report.rows,
                         report.rows_read, report.rows_retried}) {

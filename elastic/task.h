@@ -54,6 +54,10 @@ struct TaskReport {
   std::string metrics;  // kEvaluate: models::Metrics, serialised
 };
 
+// A batch's sum of losses or weights as it is counted: in multiples of 2^-20, of which sums up to
+// 2^33 are exact. So a job's loss does not depend on the order in which its batches are reported.
+double CountedSum(double sum);
+
 // More rows or batches than any job has, few enough that a sum of many does not overflow.
 inline constexpr int64_t kMostOfAnything = int64_t{1} << 48;
 // Of a report from elsewhere. InvalidArgument: counts that no job has.

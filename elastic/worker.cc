@@ -35,11 +35,10 @@ Result<std::unique_ptr<Worker>> Worker::Make(const Job& job, MasterLink& master,
   ASSIGN_OR_RETURN(worker->network_, models::Network::Make(job.plan.model()));
   RETURN_IF_ERROR(worker->MakeLoaders());
   const plan::Strategy& strategy = job.plan.strategy();
-  worker->synchronous_ =
-      strategy.mode() == plan::Strategy::SYNCHRONOUS && strategy.micro_batches() > 1;
+  worker->synchronous_ = strategy.mode() == plan::Strategy::SYNCHRONOUS;
   worker->bounded_ = strategy.mode() == plan::Strategy::BOUNDED_STALENESS;
   // Synchronous: the lanes of a step share the batch that the user asked for.
-  const uint32_t lanes = worker->synchronous_ ? strategy.micro_batches() : 1;
+  const uint32_t lanes = worker->synchronous_ ? std::max(1U, strategy.micro_batches()) : 1;
   const uint32_t batch_size = std::max<uint32_t>(1, job.plan.batch_size());
   worker->batch_rows_ = (batch_size + lanes - 1) / lanes;
   if (replica != nullptr) {
@@ -190,8 +189,8 @@ void Worker::Count(Lease* lease, const models::LossSum& loss) {
   const int64_t end = std::min<int64_t>(begin + static_cast<int64_t>(batch_rows_),
                                         static_cast<int64_t>(lease->order.size()));
   lease->report.rows += end - begin;
-  lease->report.loss += loss.loss;
-  lease->report.weight += loss.weight;
+  lease->report.loss += CountedSum(loss.loss);
+  lease->report.weight += CountedSum(loss.weight);
   lease->report.next_batch = ++lease->next;
 }
 
@@ -299,7 +298,7 @@ Status Worker::EvaluateRows(const models::FeatureBatch& rows, models::Metrics* m
     }
     GatherRows(rows, places, &batch_);
     network_->CollectIds(batch_, &view_);
-    RETURN_IF_ERROR(parameters_.Pull({}, true, &view_));
+    RETURN_IF_ERROR(parameters_.Pull({}, Purpose::kEvaluation, &view_));
     network_->Predict(batch_, view_, &predictions);
     if (label.kind() == models::LabelPlan::NUMBER) {
       for (float& value : batch_.labels) {

@@ -91,7 +91,7 @@ Status Worker::PushAndPullNext(const Lease& lease, double weight) {
     RETURN_IF_ERROR(parameters_.Push(identity, weight, view_, gradient_));
     ++pushed_;
     RETURN_IF_ERROR(WaitForTheSlowest());
-    RETURN_IF_ERROR(parameters_.Pull(next, false, &next_view_));
+    RETURN_IF_ERROR(parameters_.Pull(next, Purpose::kStep, &next_view_));
   } else {
     RETURN_IF_ERROR(parameters_.PushAndPull(identity, weight, view_, gradient_, next, &next_view_));
   }
@@ -106,7 +106,7 @@ Status Worker::TrainShard(Lease* lease) {
     network_->CollectIds(batch_, &view_);
     Status pulled = WaitForTheSlowest();
     if (pulled.ok()) {
-      pulled = parameters_.Pull(Identity(*lease, lease->next), false, &view_);
+      pulled = parameters_.Pull(Identity(*lease, lease->next), Purpose::kStep, &view_);
     }
     if (!pulled.ok()) {
       return FailTask(lease->task, pulled);

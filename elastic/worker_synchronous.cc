@@ -77,7 +77,7 @@ Status Worker::StepLane(Lease* lease, bool* not_open) {
   }
   GatherBatch(*lease, lease->next, &batch_);
   network_->CollectIds(batch_, &view_);
-  const Status pulled = parameters_.Pull(identity, false, &view_);
+  const Status pulled = parameters_.Pull(identity, Purpose::kStep, &view_);
   if (pulled.code() == Code::kDeadlineExceeded) {
     *not_open = true;
     return Status();

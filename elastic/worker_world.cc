@@ -256,7 +256,7 @@ Status Worker::StepLanes(uint32_t lanes) {
     if (!lease->done()) {
       GatherBatch(*lease, lease->next, &batch_);
       network_->CollectIds(batch_, &view_);
-      RETURN_IF_ERROR(parameters_.Pull(Identity(*lease, lease->next), true, &view_));
+      RETURN_IF_ERROR(parameters_.Pull(Identity(*lease, lease->next), Purpose::kLatest, &view_));
       const models::LossSum loss =
           network_->Step(batch_, view_, StepSeed(*lease, lease->next), &gradient_);
       note.gradient = 1;
@@ -302,8 +302,8 @@ Status Worker::CloseStep(const std::vector<Task>& lanes) {
     TaskReport& report = position.lanes[note.lane];
     report.rows += note.rows;
     report.rows_read += note.rows_read;
-    report.loss += note.loss;
-    report.weight += note.gradient != 0 ? note.weight : 0;
+    report.loss += CountedSum(note.loss);
+    report.weight += note.gradient != 0 ? CountedSum(note.weight) : 0;
     report.next_batch = note.gradient != 0 ? position.step + 1 : report.next_batch;
     report.done = note.ends != 0;
     report.end_of_shard = note.end_of_shard != 0;

@@ -67,6 +67,7 @@ class FeatureRows {
         spec_(spec),
         transform_(transform),
         split_(std::move(split)),
+        places_(elastic::PlacesOf(spec)),
         on_rows_(std::move(on_rows)),
         stop_(std::move(stop)) {}
 
@@ -101,7 +102,7 @@ class FeatureRows {
           return EndOfPass();
         }
         ASSIGN_OR_RETURN(stream_, reader_->Read(spec_.shards(shard_), columns_));
-        row_in_shard_ = 0;
+        place_ = places_[static_cast<size_t>(shard_)];
       }
       RETURN_IF_ERROR(stream_->Next(kRowsPerBatch, &raw_));
       if (raw_.rows == 0) {
@@ -134,10 +135,10 @@ class FeatureRows {
     const Status applied = transform_.Apply(raw_, /*with_label=*/true, &all_);
     aside_.assign(raw_.rows, 0);
     for (size_t r = 0; r < raw_.rows; ++r) {
-      const int64_t row = row_in_shard_ + static_cast<int64_t>(r);
-      aside_[r] = split_.IsValidation(shard_, row, split_column, r) ? 1 : 0;
+      const int64_t place = place_ + static_cast<int64_t>(r);
+      aside_[r] = split_.IsValidation(place, split_column, r) ? 1 : 0;
     }
-    row_in_shard_ += static_cast<int64_t>(raw_.rows);
+    place_ += static_cast<int64_t>(raw_.rows);
     if (split_column != nullptr) {
       raw_.columns.push_back(std::move(lent));
     }
@@ -183,13 +184,14 @@ class FeatureRows {
   const catalog::DatasetSpec& spec_;
   const models::FeatureTransform& transform_;
   const elastic::SplitRule split_;
+  const std::vector<int64_t> places_;    // by shard: of its first row in the dataset
   const std::function<void()> on_rows_;  // after each batch that was read
   const std::stop_token stop_;
   std::vector<size_t> columns_;
   std::unique_ptr<catalog::ShardReader> reader_;
   std::unique_ptr<catalog::RowStream> stream_;
   int shard_ = 0;
-  int64_t row_in_shard_ = 0;
+  int64_t place_ = 0;  // of the next row
   RowBatch raw_;
   models::FeatureBatch all_, train_, validation_, end_;
   std::vector<uint8_t> aside_;

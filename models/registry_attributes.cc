@@ -102,6 +102,10 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
   attributes->push_back(Flag("engine.sync", {},
                              "true: every step waits for all workers, and the model does not "
                              "depend on their number"));
+  attributes->push_back(Integer("engine.micro_batches", {}, Between(1, kMostWorkers),
+                                "with engine.sync or all-reduce: the parts of a step that workers "
+                                "share, a power of two; part of what the model is, so not chosen "
+                                "by the number of workers (8)"));
   attributes->push_back(Integer("engine.staleness", {}, Between(0, 1024),
                                 "steps by which the slowest worker may be behind the fastest"));
   attributes->push_back(Text("engine.transport", std::string("float32"), {"float32", "bf16"},

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -36,7 +37,15 @@ constexpr double kMostValidationRows = 20'000;
 constexpr int64_t kRowsPerShard = 10'000;
 // A process holds two shards: more would cost memory, and save nothing any more.
 constexpr int64_t kMostRowsPerShard = 30'000;
-constexpr int64_t kShardsPerWorker = 8;  // so that the last one of a slow worker is short
+// A table is cut into so many shards where they are shared out, so that those of a slow worker are
+// short; and each gives a step at least so many batches, since a query costs something.
+constexpr int64_t kMostSharedShards = 64;
+constexpr int64_t kFewestBatchesPerShard = 4;
+// Micro-batches of a synchronous step: enough for eight workers, and for a loader to hold at once.
+constexpr uint32_t kMicroBatches = 8;
+// Up to so many rows, whatever the planner has estimated, the databases count the rows of the
+// shards (catalog::kExactCutRows); beyond, what rows a shard has depends on the cut.
+constexpr int64_t kCountedCutRows = 100'000;
 // Parameters that one server can exchange without being the bottleneck.
 constexpr int64_t kParametersPerServer = 16'000'000;
 
@@ -94,14 +103,39 @@ void OneWorker(plan::Strategy* strategy) {
   strategy->set_micro_batches(1);
 }
 
-// A step has as many micro-batches as there may ever be workers, so that each has something to do.
-void MakeSynchronous(plan::Strategy* strategy) {
-  uint32_t leaves = 1;
-  while (leaves < strategy->max_workers()) {
-    leaves *= 2;
+// A step's micro-batches decide what the model becomes, so they do not depend on the workers.
+Status MakeSynchronous(const AttributeSet& attributes, uint32_t batch_size,
+                       plan::Strategy* strategy, std::vector<std::string>* notes) {
+  constexpr char kName[] = "engine.micro_batches";
+  uint32_t lanes = 1;
+  while (lanes < kMicroBatches && lanes * 2 <= batch_size) {
+    lanes *= 2;
+  }
+  if (const std::optional<int64_t> asked = attributes.Integer(kName)) {
+    lanes = Unsigned(*asked);
+    if (!std::has_single_bit(lanes)) {
+      return Conflict(attributes, kName,
+                      fmt::format("{} must be a power of two, not {}", kName, lanes))
+          .Hint(fmt::format("write {} or {}", std::bit_floor(lanes), std::bit_ceil(lanes)));
+    }
+    if (lanes > batch_size) {
+      return Conflict(attributes, kName,
+                      fmt::format("{} is {}, and a batch has {} rows", kName, lanes, batch_size))
+          .Hint("fewer micro-batches, or a larger train.batch_size");
+    }
   }
   strategy->set_mode(plan::Strategy::SYNCHRONOUS);
-  strategy->set_micro_batches(leaves);
+  strategy->set_micro_batches(lanes);
+  const uint32_t workers =
+      std::max(strategy->workers(), attributes.Given("engine.max_workers") ? strategy->max_workers()
+                                                                           : strategy->workers());
+  if (workers > lanes) {
+    notes->push_back(fmt::format(
+        "{} workers share {} micro-batches a step, so {} of them stand by; {}={} would give each "
+        "one (and another model)",
+        workers, lanes, workers - lanes, kName, std::bit_ceil(workers)));
+  }
+  return OkStatus();
 }
 
 // All-reduce has synchronous steps and no servers.
@@ -133,7 +167,8 @@ Status CheckAllReduce(const AttributeSet& attributes) {
   return OkStatus();
 }
 
-Status ReadMode(const AttributeSet& attributes, plan::Strategy* strategy) {
+Status ReadMode(const AttributeSet& attributes, uint32_t batch_size, plan::Strategy* strategy,
+                std::vector<std::string>* notes) {
   const bool synchronous = attributes.Flag("engine.sync").value_or(false);
   const std::optional<int64_t> staleness = attributes.Integer("engine.staleness");
   if (synchronous && staleness.value_or(0) > 0) {
@@ -150,7 +185,7 @@ Status ReadMode(const AttributeSet& attributes, plan::Strategy* strategy) {
   strategy->set_skip_poison(skips);
   strategy->set_micro_batches(1);
   if (synchronous) {
-    MakeSynchronous(strategy);
+    RETURN_IF_ERROR(MakeSynchronous(attributes, batch_size, strategy, notes));
   } else if (staleness) {
     strategy->set_mode(plan::Strategy::BOUNDED_STALENESS);
     strategy->set_staleness(Unsigned(*staleness));
@@ -284,6 +319,9 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
       }
     }
     OneWorker(strategy);
+    if (attributes.Flag("engine.sync").value_or(false)) {
+      RETURN_IF_ERROR(MakeSynchronous(attributes, work.batch_size, strategy, notes));
+    }
     strategy->set_reason(asked == "local" ? "engine.strategy asks for it"
                                           : "small enough for one process");
     return OkStatus();
@@ -291,12 +329,12 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
   if (asked == "allreduce") {
     RETURN_IF_ERROR(CheckAllReduce(attributes));
     strategy->set_kind(plan::Strategy::ALL_REDUCE);
-    MakeSynchronous(strategy);
+    RETURN_IF_ERROR(MakeSynchronous(attributes, work.batch_size, strategy, notes));
     strategy->set_reason("engine.strategy asks for it");
     return OkStatus();
   }
   strategy->set_kind(plan::Strategy::PARAMETER_SERVER);
-  RETURN_IF_ERROR(ReadMode(attributes, strategy));
+  RETURN_IF_ERROR(ReadMode(attributes, work.batch_size, strategy, notes));
   const int64_t servers = work.parameters > kParametersPerServer ? 2 : 1;
   strategy->set_parameter_servers(
       Unsigned(std::max<int64_t>(attributes.Integer("engine.num_ps").value_or(servers), 1)));
@@ -313,16 +351,25 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
   return OkStatus();
 }
 
-int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, uint32_t workers, bool local) {
-  int64_t wanted = kRowsPerShard;
-  if (local) {
-    wanted = std::clamp(rows / 32, kRowsPerShard, kMostRowsPerShard);
-  } else {
-    wanted = std::min(kRowsPerShard,
-                      rows / (static_cast<int64_t>(std::max(workers, 1U)) * kShardsPerWorker));
-  }
+int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, const plan::Strategy& strategy) {
+  const bool synchronous = strategy.mode() == plan::Strategy::SYNCHRONOUS;
   const auto batch = static_cast<int64_t>(batch_size);
-  return std::max(wanted / batch, int64_t{1}) * batch;
+  const auto whole = [](int64_t wanted, int64_t unit) {
+    return std::max((wanted + unit - 1) / unit, int64_t{1}) * unit;
+  };
+  if (rows > kCountedCutRows) {
+    const int64_t wanted = std::clamp(rows / kMostSharedShards, kRowsPerShard, kMostRowsPerShard);
+    const int64_t rounds = std::max<int64_t>(rows / (wanted * kMicroBatches), 1);
+    return whole((rows + rounds * kMicroBatches - 1) / (rounds * kMicroBatches), batch);
+  }
+  if (strategy.kind() == plan::Strategy::LOCAL && !synchronous) {
+    return std::max(kRowsPerShard / batch, int64_t{1}) * batch;
+  }
+  const int64_t lanes = synchronous ? strategy.micro_batches() : kMicroBatches;
+  const int64_t unit = synchronous ? (batch + lanes - 1) / lanes : batch;  // of a shard in a step
+  const int64_t rounds = std::clamp(rows / (lanes * unit * kFewestBatchesPerShard), int64_t{1},
+                                    std::max<int64_t>(kMostSharedShards / lanes, 1));
+  return whole((rows + lanes * rounds - 1) / (lanes * rounds), unit);
 }
 
 Result<int64_t> ReadBytes(const std::string& text, Span span) {

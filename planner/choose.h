@@ -33,6 +33,7 @@ Status ChooseSplit(const AttributeSet& attributes, int64_t rows, const std::stri
 
 struct Work {
   int64_t rows = 0;
+  uint32_t batch_size = 1;
   int64_t columns = 0;
   int64_t epochs = 1;
   int64_t parameters = 0;
@@ -41,8 +42,11 @@ struct Work {
 Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Options& options,
                       plan::Strategy* strategy, std::vector<std::string>* notes);
 
-// Whole batches, large enough to be worth a query, small enough to hand out fairly.
-int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, uint32_t workers, bool local);
+// Whole batches, large enough to be worth a query. On several processes or in synchronous mode:
+// small enough to hand out fairly, and as many as fill the lanes of whole rounds. A function of the
+// table, the batch and the micro-batches alone: not of the number of workers, nor of where they
+// run. A table of which the database only estimates the cut has one cut for every mode.
+int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, const plan::Strategy& strategy);
 
 // "512MB", "2GB", "1.5Gi" in bytes.
 Result<int64_t> ReadBytes(const std::string& text, Span span);

@@ -189,7 +189,10 @@ std::string DescribeSplit(const plan::Split& split) {
 
 std::string DescribeStrategy(const plan::Strategy& strategy) {
   if (strategy.kind() == plan::Strategy::LOCAL) {
-    return "in this process";
+    return strategy.mode() == plan::Strategy::SYNCHRONOUS
+               ? fmt::format("in this process, synchronous, {} micro-batches a step",
+                             strategy.micro_batches())
+               : "in this process";
   }
   std::string text = fmt::format("{} workers ({} to {}), ", strategy.workers(),
                                  strategy.min_workers(), strategy.max_workers());

@@ -293,6 +293,7 @@ Status FillDecisions(const BoundTrain& bound, const Options& options, plan::Trai
   }
   Work work;
   work.rows = bound.statistics.rows;
+  work.batch_size = plan->batch_size();
   work.columns = plan->model().features().features_size();
   work.epochs = plan->epochs();
   work.parameters = plan->parameter_count();
@@ -325,8 +326,7 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, BoundTrain
   const bool local = strategy.kind() == plan::Strategy::LOCAL;
   plan->set_estimated_rows(bound.statistics.rows);
   plan->set_exact_rows(bound.statistics.exact_rows);
-  plan->set_rows_per_shard(
-      ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(), strategy.workers(), local));
+  plan->set_rows_per_shard(ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(), strategy));
   catalog::DatasetOptions dataset;
   dataset.rows_per_shard = plan->rows_per_shard();
   dataset.many_processes = !local;

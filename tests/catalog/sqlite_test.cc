@@ -267,13 +267,13 @@ TEST_P(SqliteTest, AStageLeavesRoomForOthers) {
   EXPECT_GT(room.free_bytes, room.kept_free_bytes);
   EXPECT_GT(room.kept_free_bytes, 0);
   {
-    const auto fits = SqliteStage::Create(location, "SELECT * FROM t", 2, room, {});
+    const auto fits = SqliteStage::Create(location, "SELECT * FROM t", 2, 1000, room, {});
     ASSERT_TRUE(fits.ok()) << fits.status().ToString();
     EXPECT_EQ((*fits)->rows(), 20'000);
   }
   room.free_bytes = 900 * 1024;
   room.kept_free_bytes = 500 * 1024;
-  const auto full = SqliteStage::Create(location, "SELECT * FROM t", 2, room, {});
+  const auto full = SqliteStage::Create(location, "SELECT * FROM t", 2, 1000, room, {});
   ASSERT_FALSE(full.ok());
   EXPECT_EQ(full.status().sqlstate(), "53100");
   EXPECT_THAT(full.status().message(), HasSubstr(directory() + ": 0.9 MiB were free there, of"));

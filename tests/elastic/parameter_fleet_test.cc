@@ -171,7 +171,7 @@ class World {
     std::iota(view.tables[0].ids.begin(), view.tables[0].ids.end(), batch % 20);
     BatchIdentity identity;
     identity.batch = batch;
-    RETURN_IF_ERROR(link.Pull(identity, false, &view));
+    RETURN_IF_ERROR(link.Pull(identity, Purpose::kStep, &view));
     models::Gradient gradient;
     for (const models::DenseTensor& tensor : network_.dense()) {
       gradient.dense.emplace_back(tensor.size(), 0.01F);

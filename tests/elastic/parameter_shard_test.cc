@@ -75,7 +75,7 @@ class ParameterShardTest : public ::testing::Test {
     return owned;
   }
   std::vector<float> Row(ParameterShard& shard, int64_t id, BatchIdentity step = {},
-                         bool evaluation = true, int64_t* version = nullptr) const {
+                         Purpose purpose = Purpose::kLatest, int64_t* version = nullptr) const {
     const uint32_t partition = shard.rules().layout.PartitionOf(0, id);
     std::vector<std::vector<int64_t>> ids(network_->tables().size());
     ids[0] = {id};
@@ -83,7 +83,7 @@ class ParameterShardTest : public ::testing::Test {
     PullRequest pull;
     pull.partitions = std::span(&partition, 1);
     pull.batch = step;
-    pull.evaluation = evaluation;
+    pull.purpose = purpose;
     int64_t read = 0;
     PullTarget target;
     target.versions = std::span(&read, 1);
@@ -131,6 +131,18 @@ TEST_F(ParameterShardTest, P6_SamePushIsAppliedOnce) {
   EXPECT_EQ(shard->version(), 1);
   EXPECT_FLOAT_EQ(Row(*shard, 3)[0], before[0] - 0.1F);
   EXPECT_EQ(shard->AppliedBatches(0, 1, 0).value(), 1);
+}
+
+// Training sees the initial value of a row that no batch has touched; whoever judges the model sees
+// what a prediction does, which has nothing of such a row.
+TEST_F(ParameterShardTest, EvaluationsSeeNothingOfUntrainedRows) {
+  const auto shard = Make();
+  const std::vector<float> nothing(network_->tables()[0].dimension, 0.0F);
+  EXPECT_NE(Row(*shard, 3, {}, Purpose::kLatest), nothing);
+  EXPECT_EQ(Row(*shard, 3, {}, Purpose::kEvaluation), nothing);
+  ASSERT_TRUE(shard->Push(Gradient(Batch(0, 0), 1, {3}).request).ok());
+  EXPECT_EQ(Row(*shard, 3, {}, Purpose::kEvaluation), Row(*shard, 3, {}, Purpose::kLatest));
+  EXPECT_NE(Row(*shard, 3, {}, Purpose::kEvaluation), nothing);
 }
 
 TEST_F(ParameterShardTest, OldEpochsAreRepetitions) {
@@ -401,14 +413,14 @@ TEST_F(ParameterShardTest, AStepWaitsForTheOneBefore) {
 // needs.
 TEST_F(ParameterShardTest, ValuesFromBeforeTheLastStepAreKept) {
   const auto shard = Make(1, true);
-  const std::vector<float> before = Row(*shard, 3, Lane(0, 2, 0), false);
+  const std::vector<float> before = Row(*shard, 3, Lane(0, 2, 0), Purpose::kStep);
   for (uint32_t lane : {0U, 1U}) {
     ASSERT_TRUE(shard->Push(Gradient(Lane(lane, 2, 0), 1, {3}).request).ok());
   }
   int64_t version = -1;
-  EXPECT_EQ(Row(*shard, 3, Lane(1, 2, 0), false, &version), before);
+  EXPECT_EQ(Row(*shard, 3, Lane(1, 2, 0), Purpose::kStep, &version), before);
   EXPECT_EQ(version, 0);
-  EXPECT_NE(Row(*shard, 3, Lane(1, 2, 1), false, &version), before);
+  EXPECT_NE(Row(*shard, 3, Lane(1, 2, 1), Purpose::kStep, &version), before);
   EXPECT_EQ(version, 1);
 }
 

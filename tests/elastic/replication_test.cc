@@ -95,7 +95,7 @@ class ReplicationTest : public ::testing::Test {
     BatchIdentity identity;
     identity.shard = shard;
     identity.batch = batch;
-    RETURN_IF_ERROR(link.Pull(identity, false, &view));
+    RETURN_IF_ERROR(link.Pull(identity, Purpose::kStep, &view));
     models::Gradient gradient;
     for (const models::DenseTensor& tensor : network_->dense()) {
       gradient.dense.emplace_back(tensor.size(), 0.1F / static_cast<float>(batch + 1));

@@ -49,8 +49,8 @@ class ScriptedMaster final : public MasterLink {
 class FencedParameters final : public ParameterLink {
  public:
   explicit FencedParameters(ParameterLink& link) : link_(link) {}
-  Status Pull(const BatchIdentity& batch, bool evaluation, models::ParameterView* view) override {
-    return link_.Pull(batch, evaluation, view);
+  Status Pull(const BatchIdentity& batch, Purpose purpose, models::ParameterView* view) override {
+    return link_.Pull(batch, purpose, view);
   }
   Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,
               const models::Gradient& gradient) override {

@@ -118,7 +118,6 @@ TEST_F(Choose, FleetsWhereTheyAreAskedForOrNeeded) {
       Train(head + ", engine.sync=true, engine.min_workers=2, engine.max_workers=5" + tail)
           .strategy();
   EXPECT_EQ(synchronous.mode(), plan::Strategy::SYNCHRONOUS);
-  EXPECT_EQ(synchronous.micro_batches(), 8U);
   EXPECT_EQ(synchronous.workers(), 2U);  // as many as there are processors
   const plan::Strategy bounded =
       Train(head + ", engine.num_workers=4, engine.staleness=3, engine.transport='bf16'" + tail)
@@ -131,7 +130,6 @@ TEST_F(Choose, FleetsWhereTheyAreAskedForOrNeeded) {
       Train(head + ", engine.strategy=allreduce, engine.num_workers=3" + tail).strategy();
   EXPECT_EQ(all_reduce.kind(), plan::Strategy::ALL_REDUCE);
   EXPECT_EQ(all_reduce.mode(), plan::Strategy::SYNCHRONOUS);
-  EXPECT_EQ(all_reduce.micro_batches(), 4U);
   EXPECT_EQ(all_reduce.parameter_servers(), 0U);
   EXPECT_EQ(Train(head + ", engine.strategy=local" + tail, 2'000'000'000).strategy().kind(),
             plan::Strategy::LOCAL);
@@ -145,11 +143,64 @@ TEST_F(Choose, TreesTrainInOneProcess) {
   EXPECT_EQ(plan.notes_size(), 1);
 }
 
+// What a synchronous model is made of does not follow the workers.
+TEST_F(Choose, OneStatementHasOneCutAndOneNumberOfMicroBatches) {
+  const std::string head = "TO TRAIN DNNClassifier WITH model.hidden_units=[4], ";
+  const std::string tail = " LABEL income INTO m";
+  for (const int64_t rows : {700, 32'560, 3'000'000}) {
+    const plan::TrainPlan one = Train(head + "engine.sync=true" + tail, rows);
+    EXPECT_EQ(one.strategy().kind(), plan::Strategy::LOCAL);
+    EXPECT_EQ(one.strategy().mode(), plan::Strategy::SYNCHRONOUS);
+    EXPECT_EQ(one.strategy().micro_batches(), 8U);
+    for (const char* engine :
+         {"engine.sync=true, engine.strategy=local",
+          "engine.sync=true, engine.num_ps=1, engine.num_workers=1",
+          "engine.sync=true, engine.num_workers=2", "engine.sync=true, engine.num_workers=7",
+          "engine.sync=true, engine.min_workers=3, engine.max_workers=16, engine.num_ps=3",
+          "engine.strategy=allreduce, engine.num_workers=1",
+          "engine.strategy=allreduce, engine.num_workers=5"}) {
+      const plan::TrainPlan other = Train(head + engine + tail, rows);
+      EXPECT_EQ(other.strategy().mode(), plan::Strategy::SYNCHRONOUS) << engine;
+      EXPECT_EQ(other.strategy().micro_batches(), 8U) << engine;
+      EXPECT_EQ(other.rows_per_shard(), one.rows_per_shard()) << engine;
+      EXPECT_EQ(other.batch_size(), one.batch_size()) << engine;
+    }
+  }
+}
+
+TEST_F(Choose, MicroBatchesAreASynchronousStepsOwn) {
+  const std::string head = "TO TRAIN DNNClassifier WITH model.hidden_units=[4], ";
+  const std::string tail = " LABEL income INTO m";
+  const plan::TrainPlan asked =
+      Train(head + "engine.sync=true, engine.micro_batches=16, engine.num_workers=16" + tail);
+  EXPECT_EQ(asked.strategy().micro_batches(), 16U);
+  EXPECT_EQ(asked.notes_size(), 0);
+  const plan::TrainPlan crowded = Train(head + "engine.sync=true, engine.num_workers=12" + tail);
+  ASSERT_EQ(crowded.notes_size(), 1);
+  EXPECT_EQ(crowded.notes(0),
+            "12 workers share 8 micro-batches a step, so 4 of them stand by; "
+            "engine.micro_batches=16 would give each one (and another model)");
+  const plan::TrainPlan single =
+      Train(head + "engine.sync=true, engine.micro_batches=1, engine.num_workers=2" + tail);
+  EXPECT_EQ(single.strategy().mode(), plan::Strategy::SYNCHRONOUS);
+  const plan::TrainPlan tiny = Train(head + "engine.sync=true, train.batch_size=3" + tail);
+  EXPECT_EQ(tiny.strategy().micro_batches(), 2U);
+}
+
 TEST_F(Choose, ShardsAreWholeBatches) {
-  EXPECT_EQ(ChooseRowsPerShard(1'000'000, 256, 4, false) % 256, 0);
-  EXPECT_LE(ChooseRowsPerShard(1'000'000, 256, 4, false), 10'000);
-  EXPECT_EQ(ChooseRowsPerShard(100, 256, 4, false), 256);
-  EXPECT_EQ(ChooseRowsPerShard(6'400, 100, 4, false), 200);
+  plan::Strategy fleet;
+  fleet.set_kind(plan::Strategy::PARAMETER_SERVER);
+  EXPECT_EQ(ChooseRowsPerShard(1'000'000, 256, fleet) % 256, 0);
+  EXPECT_LE(ChooseRowsPerShard(1'000'000, 256, fleet), 30'000);
+  EXPECT_EQ(ChooseRowsPerShard(100, 256, fleet), 256);
+  EXPECT_EQ(ChooseRowsPerShard(6'400, 100, fleet), 400);
+  plan::Strategy local;
+  EXPECT_EQ(ChooseRowsPerShard(1'000'000, 256, local), ChooseRowsPerShard(1'000'000, 256, fleet));
+  EXPECT_EQ(ChooseRowsPerShard(32'560, 256, local), 9'984);
+  // Eight shards of one step: a batch of all rows stays one.
+  local.set_mode(plan::Strategy::SYNCHRONOUS);
+  local.set_micro_batches(8);
+  EXPECT_EQ(ChooseRowsPerShard(700, 700, local), 88);
 }
 
 TEST_F(Choose, Sizes) {

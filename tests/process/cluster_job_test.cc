@@ -98,6 +98,62 @@ TEST_F(ClusterJobs, G4_AllReduceInSqlHasTheBitsOfServers) {
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
+// Wherever it runs, on however many workers, with servers or without: one statement, one model.
+TEST_F(ClusterJobs, G4_OneStatementIsOneModel) {
+  LocalCluster cluster(Machine(8));
+  struct Trained {
+    std::string weights;
+    std::vector<std::pair<std::string, double>> metrics;
+  };
+  const auto train = [&](const std::string& engine) {
+    RecordingSink sink;
+    const Status status = Run(TrainText("m", "train.epoch=2, split.fraction=0.1, " + engine),
+                              cluster, *source_, sink);
+    EXPECT_TRUE(status.ok()) << engine << ": " << status.ToString();
+    const catalog::ModelVersion model = source_->models().Find("", "m", {}).value();
+    return Trained{model.weights_sha256, model.metrics};
+  };
+  const Trained here = train("engine.sync=true");
+  for (const char* engine : {"engine.sync=true, engine.num_workers=1, engine.num_ps=1",
+                             "engine.sync=true, engine.num_workers=2",
+                             "engine.sync=true, engine.num_workers=3, engine.num_ps=2",
+                             "engine.sync=true, engine.num_workers=8",
+                             "engine.strategy='allreduce', engine.num_workers=1",
+                             "engine.strategy='allreduce', engine.num_workers=4"}) {
+    const Trained there = train(engine);
+    EXPECT_EQ(there.weights, here.weights) << engine;
+    EXPECT_EQ(there.metrics, here.metrics) << engine;
+  }
+  EXPECT_THAT(here.metrics, ::testing::Contains(::testing::Key("train_loss")));
+}
+
+// Beyond the rows that are counted for the cut, too: in process the table is read where it is, and
+// for processes a copy of it.
+TEST_F(ClusterJobs, G4_ALargeTableHasOneCut) {
+  for (const char* sql :
+       {"PRAGMA journal_mode=WAL",
+        "CREATE TABLE many AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE "
+        "i < 260000) SELECT i, (i * 7919 % 1000) / 500.0 - 1 AS a, (i % 997) / 500.0 AS b, "
+        "(i * 7919 % 1000) > 500 AS y FROM n",
+        "DELETE FROM many WHERE i % 7 = 3 AND i > 100000", "CREATE INDEX of_b ON many(b)"}) {
+    const Status made = source_->Execute(sql, nullptr, {}).status();
+    ASSERT_TRUE(made.ok()) << sql << made.ToString();
+  }
+  LocalCluster cluster(Machine(8));
+  std::vector<std::string> weights;
+  for (const char* engine : {"engine.sync=true", "engine.sync=true, engine.num_workers=2"}) {
+    RecordingSink sink;
+    const Status status =
+        Run(std::string("SELECT a, b, y FROM many WHERE b < 1.9 TO TRAIN LinearClassifier WITH "
+                        "train.epoch=1, split.fraction=0.1, ") +
+                engine + " LABEL y INTO m",
+            cluster, *source_, sink);
+    EXPECT_TRUE(status.ok()) << engine << ": " << status.ToString();
+    weights.push_back(source_->models().Find("", "m", {}).value().weights_sha256);
+  }
+  EXPECT_EQ(weights[0], weights[1]);
+}
+
 TEST_F(ClusterJobs, ACancelledJobEndsItsProcesses) {
   LocalCluster cluster(Machine(8));
   RecordingSink sink;

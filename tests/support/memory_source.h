@@ -32,6 +32,7 @@ class MemorySource final : public catalog::DataSource {
       catalog::ShardRange* shard = spec.add_shards();
       shard->set_begin(begin);
       shard->set_end(std::min(rows, begin + rows_per_shard));
+      shard->set_estimated_rows(shard->end() - shard->begin());
     }
     spec.set_estimated_rows(rows);
     return spec;
