@@ -26,7 +26,8 @@ struct Range {
 };
 
 // The tokens of a ScanResult: field 2, each with start (1), end (2) and token (4). nullopt where
-// libpg_query gives wrong places: it does for U&'...' and U&"...".
+// libpg_query gives wrong places (it does for U&'...' and U&"..."), or has met a lone dollar, which
+// no statement of PostgreSQL has and with which SQLite begins a name.
 std::optional<std::vector<Range>> QuotedOf(const PgQueryScanResult& result, std::string_view sql) {
   using google::protobuf::io::CodedInputStream;
   constexpr uint32_t kUnicodeName = 259;
@@ -58,6 +59,9 @@ std::optional<std::vector<Range>> QuotedOf(const PgQueryScanResult& result, std:
       return std::nullopt;
     }
     const std::string_view text = sql.substr(range.begin, range.end - range.begin);
+    if (text == "$") {
+      return std::nullopt;
+    }
     const bool comment = kind == kSqlComment || kind == kBlockComment;
     const bool dollar = text.size() > 1 && text.front() == '$' && text.back() == '$';
     if (comment || dollar || text.find('\'') != std::string_view::npos ||
