@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "catalog/postgres_connection_internal.h"
+#include "catalog/source_url.h"
 #include "catalog/sqlstate.h"
 
 // How a connection comes to be, and what is said when it does not.
@@ -54,7 +55,15 @@ Result<ConnectionSettings> ReadSettings(const std::string& url) {
     while (!message.empty() && message.back() == '\n') {
       message.pop_back();
     }
-    return InvalidArgument(fmt::format("'{}' is not a PostgreSQL URL: {}", url, message))
+    const std::string shown = WithoutSecrets(url);
+    // What it quotes may be of a password.
+    if (const size_t quote = message.find('"');
+        quote != std::string::npos &&
+        shown.find(message.substr(quote + 1, message.rfind('"') - quote - 1)) ==
+            std::string::npos) {
+      message.resize(message.find_last_not_of(": ", quote - 1) + 1);
+    }
+    return InvalidArgument(fmt::format("'{}' is not a PostgreSQL URL: {}", shown, message))
         .Hint("expected postgresql://user@host:port/database");
   }
   ConnectionSettings settings;

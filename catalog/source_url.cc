@@ -79,7 +79,8 @@ size_t FindSecretSetting(std::string_view word, size_t from = 0) {
     while (name_end > name && kBlanks.find(word[name_end - 1]) != std::string_view::npos) {
       --name_end;
     }
-    if (IsSecretName(word.substr(name, name_end - name))) {
+    // libpq decodes the names of settings, too.
+    if (IsSecretName(PercentDecode(word.substr(name, name_end - name)))) {
       return name;
     }
   }
@@ -107,7 +108,11 @@ std::string WordWithoutSecrets(std::string_view word) {
   // "scheme://user:PASSWORD@host": the last '@', as a password may hold one.
   const size_t scheme = word.find("://");
   if (scheme != std::string_view::npos) {
-    const size_t at = word.rfind('@', word.find('?', scheme));
+    size_t question = word.find('?', scheme);
+    if (word.find('@', question) < word.find('=', question)) {
+      question = std::string_view::npos;  // of the password
+    }
+    const size_t at = word.rfind('@', question);
     const size_t colon = word.find(':', scheme + 3);
     if (at != std::string_view::npos && at > scheme && colon < at) {
       shown = word.substr(0, colon);
@@ -157,6 +162,27 @@ Result<SourceUrl> ParsePostgres(std::string_view scheme, std::string_view rest) 
   return parsed;
 }
 
+// Behind the value that begins at `value`, which ends at a blank without a backslash before it.
+size_t ValueEnd(std::string_view text, size_t value) {
+  size_t end = std::min(text.find_first_of(kBlanks, value), text.size());
+  while (end < text.size() && end > value && text[end - 1] == '\\') {
+    end = std::min(text.find_first_of(kBlanks, end + 1), text.size());
+  }
+  return std::max(end, QuotedEnd(text, value));
+}
+
+// Whether a URL's password goes on behind the blank that the word ends with.
+bool HasBrokenPassword(std::string_view word, std::string_view rest) {
+  const size_t scheme = word.find("://");
+  if (scheme == std::string_view::npos) {
+    return false;
+  }
+  const std::string_view authority = word.substr(scheme + 3);
+  return authority.find(':') != std::string_view::npos &&
+         authority.find_first_of("/?@") == std::string_view::npos &&
+         rest.find('@') < rest.find('/');
+}
+
 }  // namespace
 
 std::string WithoutSecrets(std::string_view text) {
@@ -175,8 +201,9 @@ std::string WithoutSecrets(std::string_view text) {
     if (name != std::string_view::npos) {
       const size_t equals = text.find('=', name);
       const size_t value = SkipBlanks(text, equals + 1);
-      end = std::max(
-          {end, std::min(text.find_first_of(kBlanks, value), text.size()), QuotedEnd(text, value)});
+      end = std::max(end, ValueEnd(text, value));
+    } else if (HasBrokenPassword(text.substr(0, end), text.substr(end))) {
+      end = std::min(text.find_first_of(kBlanks, text.find('@', end)), text.size());
     }
     shown += WordWithoutSecrets(text.substr(0, end));
     text.remove_prefix(end);

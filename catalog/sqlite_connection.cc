@@ -21,6 +21,8 @@ constexpr std::chrono::milliseconds kPause{20};
 constexpr int kStepsBetweenChecks = 1'000;
 // Pages are read in place instead of copied; the build's own upper limit is 2 GiB.
 constexpr std::string_view kMemoryMap = "PRAGMA mmap_size = 2147418112";
+// What a write-ahead log needs to be whole after a loss of power.
+constexpr std::string_view kEnoughForALog = "PRAGMA synchronous = NORMAL";
 
 std::string_view SqlStateOf(int code, std::string_view message) {
   switch (code & 0xFF) {
@@ -164,13 +166,8 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
   }
   RETURN_IF_ERROR(connection->Run(kMemoryMap));
   if (access == Access::kReadWrite && !location.in_memory()) {
-    // A read-only file or a file system without shared memory keeps its journal mode; datasets are
-    // staged then (sqlite_dataset.cc asks for the mode).
-    const Status logged = connection->Run("PRAGMA journal_mode = WAL");
-    if (!logged.ok() && logged.sqlstate() != "25006" && logged.sqlstate() != "55P03") {
-      return Status(logged).Because(fmt::format("cannot open SQLite database {}", name));
-    }
-    RETURN_IF_ERROR(connection->Run("PRAGMA synchronous = NORMAL"));
+    ASSIGN_OR_RETURN(const bool logs, connection->IsWriteAheadLog());
+    RETURN_IF_ERROR(logs ? connection->Run(kEnoughForALog) : OkStatus());
   }
   RETURN_IF_ERROR(connection->Run("PRAGMA foreign_keys = ON"));
   return connection;
@@ -206,7 +203,17 @@ SqliteConnection::~SqliteConnection() {
   sqlite3_close_v2(handle_);
 }
 
+Status SqliteConnection::UseWriteAheadLog() {
+  const Status logged = Run("PRAGMA journal_mode = WAL");
+  if (logged.ok()) {
+    return Run(kEnoughForALog);
+  }
+  return logged.sqlstate() == "25006" || logged.sqlstate() == "55P03" ? OkStatus() : logged;
+}
+
 Result<bool> SqliteConnection::IsWriteAheadLog() {
+  // A connection notices with its next look at the file that another has changed the mode.
+  RETURN_IF_ERROR(Query("SELECT 1 FROM sqlite_schema LIMIT 1", {}).status());
   ASSIGN_OR_RETURN(const SqlRows rows, Query("PRAGMA journal_mode", {}));
   return !rows.empty() && TextCell(rows[0][0]) == "wal";
 }

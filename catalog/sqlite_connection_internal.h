@@ -51,6 +51,9 @@ class SqliteConnection final : public SqlSession {
   void HearStop(std::stop_token stop);
   // Readers and a writer do not wait for each other.
   Result<bool> IsWriteAheadLog();
+  // From now on, for all. A read-only file, a file system without shared memory and a database that
+  // others hold keep their journal mode: datasets are staged then.
+  Status UseWriteAheadLog();
 
   // The first statement of `sql`; what follows it is an error. Spans are relative to `sql`.
   Result<SqliteStatement> Prepare(std::string_view sql);

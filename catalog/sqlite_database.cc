@@ -209,6 +209,14 @@ Result<SqlitePool::Lease> SqliteDatabase::TakeForStatement() {
   const std::stop_token stop = this->stop();
   ASSIGN_OR_RETURN(SqlitePool::Lease connection, writers_.Take(stop));
   connection->HearStop(stop);
+  bool first = false;
+  {
+    const MutexLock lock(mutex_);
+    first = !std::exchange(asked_for_log_, true);
+  }
+  if (first && !location_.in_memory()) {
+    RETURN_IF_ERROR(connection->UseWriteAheadLog());
+  }
   return connection;
 }
 

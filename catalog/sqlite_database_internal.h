@@ -70,7 +70,9 @@ class SqliteDatabase final : public SqlDatabase {
   // What ends the statement that the session runs.
   void HearStop(std::stop_token stop);
   std::stop_token stop();
-  // For the text that a user wrote, and what is written for the user: hears the statement's stop.
+  // For the text of an extended statement, and what is written for it: hears the statement's stop.
+  // The first one turns the database into one with a write-ahead log; a plain statement changes no
+  // more than it says.
   Result<SqlitePool::Lease> TakeForStatement();
   SqlitePool& readers() { return readers_; }
 
@@ -103,6 +105,7 @@ class SqliteDatabase final : public SqlDatabase {
   ForModels for_models_{*this};
   Mutex mutex_;
   std::stop_token stop_ GUARDED_BY(mutex_);
+  bool asked_for_log_ GUARDED_BY(mutex_) = false;
   int64_t next_snapshot_ GUARDED_BY(mutex_) = 1;
   std::map<std::string, std::shared_ptr<SqliteSnapshot>> snapshots_ GUARDED_BY(mutex_);
 };

@@ -15,13 +15,17 @@ namespace {
 struct Reads {
   std::set<std::pair<std::string, std::string>> tables;  // "" for a schema that is not told
   std::set<std::string> views;                           // through which it reads them
+  std::set<std::string> functions;
 };
 
-int NoteRead(void* reads, int action, const char* table, const char* /*column*/, const char* schema,
+int NoteRead(void* reads, int action, const char* table, const char* name, const char* schema,
              const char* view) {
   auto& found = *static_cast<Reads*>(reads);
   if (action == SQLITE_READ && table != nullptr) {
     found.tables.emplace(schema == nullptr ? "" : schema, table);
+  }
+  if (action == SQLITE_FUNCTION && name != nullptr) {
+    found.functions.insert(name);
   }
   if (view != nullptr) {
     found.views.insert(view);
@@ -100,6 +104,22 @@ Result<bool> HasMoreThanMain(SqliteConnection& session) {
       session.QueryInteger("SELECT (SELECT count(*) FROM pragma_database_list WHERE seq > 1) +"
                            " (SELECT count(*) FROM temp.sqlite_schema)"));
   return more > 0;
+}
+
+Status CheckNoSessionFunctions(SqliteConnection& session, std::string_view select) {
+  const Result<Reads> reads = ReadsOf(session, select);
+  if (!reads.ok()) {
+    return OkStatus();  // whoever describes the select says what is wrong with it
+  }
+  for (const char* function : {"last_insert_rowid", "changes", "total_changes"}) {
+    if (reads->functions.contains(function)) {
+      return Unimplemented(fmt::format("{}() tells of one connection's own statements, and others "
+                                       "read for this statement",
+                                       function))
+          .Hint(fmt::format("SELECT {}() first, and write the number", function));
+    }
+  }
+  return OkStatus();
 }
 
 Status CheckOnlyMain(SqliteConnection& session, std::string_view select) {

@@ -19,6 +19,9 @@ Status CheckSqliteSession(SqliteConnection& session);
 // Whether there is more than the main database: temporary tables and views, ATTACHed databases.
 Result<bool> HasMoreThanMain(SqliteConnection& session);
 
+// 0A000 when the select calls a function that answers for the session's own connection.
+Status CheckNoSessionFunctions(SqliteConnection& session, std::string_view select);
+
 // 0A000, by name, when SQLite would read any of that for the select. Runs nothing.
 Status CheckOnlyMain(SqliteConnection& session, std::string_view select);
 

@@ -80,6 +80,7 @@ class SqliteSource final : public DataSource {
   Result<Schema> Describe(std::string_view select) override {
     {
       MutexLock lock(session_mutex_);
+      RETURN_IF_ERROR(CheckNoSessionFunctions(*session_, select));
       if (has_more_) {
         RETURN_IF_ERROR(CheckOnlyMain(*session_, select));
       }

@@ -205,8 +205,8 @@ models::Feature* FeatureMaker::Add(const std::string& name, const std::vector<si
   inputs_.resize(input_.schema.columns.size());
   models::Feature* feature = plan_.add_features();
   std::string own = name;
-  for (int i = 2; !names_.insert(LowerCase(own)).second; ++i) {
-    own = fmt::format("{}_{}", name, i);
+  for (int& next = next_number_[LowerCase(name)]; !names_.insert(LowerCase(own)).second; ++next) {
+    own = fmt::format("{}_{}", name, next + 2);
   }
   feature->set_name(own);
   feature->set_part(PartOf(part));

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -97,6 +98,7 @@ class FeatureMaker {
   std::vector<std::string>& notes_;
   std::vector<std::optional<uint32_t>> inputs_;  // by column: position in plan.inputs
   std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, int> next_number_;  // by name, of those after its first
 };
 
 // Categorizers; every one gives NULL a bucket of its own, and unseen values one where there are

@@ -25,11 +25,13 @@ ShellSink::ShellSink(OutputFormat format, std::FILE* out, std::FILE* err, size_t
 Status ShellSink::Header(const Schema& schema) {
   RETURN_IF_ERROR(EndRowSet());
   row_set_open_ = true;
+  row_set_has_rows_ = false;
   row_set_shown_ = true;
   return printer_->Header(schema);
 }
 
 Status ShellSink::Rows(const RowBatch& batch) {
+  row_set_has_rows_ = row_set_has_rows_ || batch.rows > 0;
   return printer_->Rows(batch);
 }
 
@@ -54,6 +56,8 @@ void ShellSink::Done(const std::string& tag) {
 
 Status ShellSink::Finish() {
   bar_.Clear();
+  // A statement that failed before its first row has answered nothing, not "no rows".
+  row_set_open_ = row_set_open_ && row_set_has_rows_;
   RETURN_IF_ERROR(EndRowSet());
   std::fflush(out_);
   std::fflush(err_);

@@ -41,6 +41,7 @@ class ShellSink final : public executor::ResultSink {
   ProgressBar bar_;
   std::unique_ptr<RowPrinter> printer_;
   bool row_set_open_ = false;
+  bool row_set_has_rows_ = false;
   bool row_set_shown_ = false;  // by the running statement: its tag would say nothing new
   Status output_status_;
   bool output_closed_ = false;

@@ -55,6 +55,11 @@ TEST(SourceUrl, NoSecretIsShown) {
            "-dpostgresql://me:s3cret@host/db",
            "mysql://root:s3cret@tcp(127.0.0.1:3306)/?maxAllowed=0",
            "source = postgresql://me:s3cret@host/db",
+           "postgresql://me@host/db?pass%77ord=s3cret",
+           "postgresql://me:s3c?s3cret@host/db",
+           "postgresql://me:s3cret @host/db",
+           "postgresql://me:s s3cret @host/db?sslmode=require",
+           "host=h password=a\\ s3cret dbname=d",
        }) {
     EXPECT_THAT(WithoutSecrets(text), Not(HasSubstr("s3cret"))) << text;
   }

@@ -106,6 +106,13 @@ TEST_F(ShellTest, TheFirstErrorEndsTheScriptWithExitCodeOne) {
   EXPECT_NE(outcome.err.find("ERROR 42P01"), std::string::npos) << outcome.err;
 }
 
+TEST_F(ShellTest, ASelectThatFailsBeforeItsFirstRowShowsNoTable) {
+  const Outcome outcome = Sql({"-c", "SELECT abs(-9223372036854775807 - 1) AS n"});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("integer overflow"), std::string::npos) << outcome.err;
+}
+
 TEST_F(ShellTest, WrongUsageIsExitCodeTwo) {
   EXPECT_EQ(Run({"sql", "-c", "SELECT 1"}).exit_code, 2);
   EXPECT_EQ(Run({"sql", "--sauce", "x"}).exit_code, 2);
@@ -186,7 +193,7 @@ TEST_F(ShellTest, AClosedPipeEndsItQuietly) {
 
 TEST_F(ShellTest, AFullDiskIsAnError) {
   for (const std::string& command : {"sql --source " + source_ + " -c 'SELECT 1 AS n'",
-                                    "serve --print-config --source " + source_}) {
+                                     "serve --print-config --source " + source_}) {
     const std::string line = SLUICE_BINARY " " + command + " >/dev/full 2>" +
                              (folder_ / "err").string() + "; echo $? >" +
                              (folder_ / "exit").string();
