@@ -32,6 +32,7 @@ void EvaluationRound::Start(uint32_t epoch) {
   requeued_.clear();
   leases_.clear();
   metrics_ = models::Metrics(task_, outputs_);
+  versions_.clear();
 }
 
 TimePoint EvaluationRound::Deadline(TimePoint now) const {
@@ -68,6 +69,14 @@ Result<bool> EvaluationRound::Report(Incarnation owner, const TaskReport& report
     return false;
   }
   ASSIGN_OR_RETURN(const models::Metrics metrics, models::Metrics::Deserialize(report.metrics));
+  if (report.rows > 0 && !versions_.empty() && report.versions != versions_) {
+    ++repeats_;
+    Start(epoch_);
+    return false;
+  }
+  if (report.rows > 0) {
+    versions_ = report.versions;
+  }
   metrics_.Merge(metrics);
   rows_ += report.rows;
   leases_.erase(found);

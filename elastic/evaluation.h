@@ -23,7 +23,8 @@ namespace sluice::elastic {
 models::Task TaskOfModel(const models::ModelSpec& spec);
 
 // One evaluation over the validation rows of every shard. A group of shards is answered as a whole
-// and counted once, by whoever answers first; nothing is ever added twice. Pure; not thread-safe.
+// and counted once, by whoever answers first; nothing is ever added twice. All answers are about
+// the same parameters: it begins anew when one comes that judges others. Pure; not thread-safe.
 class EvaluationRound {
  public:
   // Shards asked for at a time: few answers, and little to do again when a worker dies.
@@ -44,6 +45,9 @@ class EvaluationRound {
 
   const models::Metrics& metrics() const { return metrics_; }
   int64_t rows() const { return rows_; }
+  // Of the parameters that are judged, by partition.
+  const std::vector<int64_t>& versions() const { return versions_; }
+  int repeats() const { return repeats_; }
 
  private:
   struct Lease {
@@ -67,6 +71,8 @@ class EvaluationRound {
   std::deque<int64_t> requeued_;
   std::map<int64_t, Lease> leases_;  // by task id
   models::Metrics metrics_;
+  std::vector<int64_t> versions_;
+  int repeats_ = 0;
 };
 
 }  // namespace sluice::elastic

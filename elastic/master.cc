@@ -133,7 +133,11 @@ Result<Standing> Master::Report(Incarnation worker, const TaskReport& report, Ti
   RETURN_IF_ERROR(CheckReport(report));
   Renew(worker, now);
   if (report.task < 0) {
+    const int repeats = evaluation_.repeats();
     ASSIGN_OR_RETURN(const bool counted, evaluation_.Report(worker, report));
+    if (evaluation_.repeats() > repeats) {
+      AddEvent("evaluation_repeated", "the parameters changed under it");
+    }
     Advance(now);
     return Standing{.mine = counted};
   }

@@ -80,7 +80,7 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   if (master->phase_ == Phase::kEvaluating) {
     master->evaluation_.Start(master->queue_.epoch());
   } else if (master->phase_ == Phase::kKeeping) {
-    master->actions_.push_back({Action::Kind::kKeepWeights, "", 0});
+    master->OrderKeep();
   }
   master->Advance(now);
   return master;

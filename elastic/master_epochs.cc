@@ -24,6 +24,7 @@ void Master::Advance(TimePoint now) {
   } else if (phase_ == Phase::kEvaluating && evaluation_.Done()) {
     metrics_ = evaluation_.metrics().Values(options_.further_metrics);
     validation_rows_ = evaluation_.rows();
+    judged_ = evaluation_.versions();
     std::string text = fmt::format("epoch {}: {} rows", queue_.epoch(), validation_rows_);
     for (const auto& [name, value] : metrics_) {
       text += fmt::format(", {} {:.6g}", name, value);
@@ -58,20 +59,28 @@ void Master::EndEpoch(TimePoint now) {
   if (options_.patience > 0 && (Improved() || best_epoch_ == 0)) {
     best_epoch_ = queue_.epoch();
     best_metrics_ = metrics_;
+    best_digest_.clear();
     if (rendezvous_.has_value()) {
       best_closed_ = rendezvous_->world().closed;  // the members keep them before they go on
       AfterEpoch();
       return;
     }
     phase_ = Phase::kKeeping;  // the parameter servers hold on to these weights first
-    actions_.push_back({Action::Kind::kKeepWeights, "", 0});
+    OrderKeep();
     return;
   }
   AfterEpoch();
 }
 
-void Master::OnWeightsKept(TimePoint) {
+void Master::OrderKeep() {
+  Action keep{Action::Kind::kKeepWeights, "", 0};
+  keep.keep = {best_epoch_, judged_};
+  actions_.push_back(std::move(keep));
+}
+
+void Master::OnWeightsKept(const std::string& digest, TimePoint) {
   if (phase_ == Phase::kKeeping) {
+    best_digest_ = digest;
     AfterEpoch();
   }
 }

@@ -286,25 +286,34 @@ int64_t ParameterShard::rows() const {
   return rows;
 }
 
-Status ParameterShard::KeepBest(uint64_t map_version, const std::function<void()>& kept) {
+Result<ParameterShard::Kept> ParameterShard::KeepBest(uint64_t map_version, const KeepOrder& order,
+                                                      const std::function<void()>& kept) {
+  if (!order.versions.empty() && order.versions.size() != partitions_.size()) {
+    return InvalidArgument(fmt::format("an order to keep {} partitions; the job has {}",
+                                       order.versions.size(), partitions_.size()));
+  }
+  Kept best;
   const MutexLock lock(mutex_);
   RETURN_IF_ERROR(CheckMap(map_version));
   for (uint32_t partition : served_) {
-    partitions_[partition]->KeepBest();
+    RETURN_IF_ERROR(partitions_[partition]->KeepBest(order));
+    best[partition] = partitions_[partition]->best();
   }
   if (kept) {
     kept();
   }
-  return Status();
+  return best;
 }
 
-void ParameterShard::KeepBestReplica(std::span<const uint32_t> partitions) {
+// What is shipped comes in the order in which it happened: the replica is where its primary was.
+Status ParameterShard::KeepBestReplica(std::span<const uint32_t> partitions, int64_t number) {
   const MutexLock lock(mutex_);
   for (uint32_t partition : partitions) {
     if (partitions_[partition] != nullptr) {
-      partitions_[partition]->KeepBest();
+      RETURN_IF_ERROR(partitions_[partition]->KeepBest({.number = number, .versions = {}}));
     }
   }
+  return Status();
 }
 
 Result<models::NetworkWeights> ParameterShard::Export(uint64_t map_version,

@@ -52,6 +52,7 @@ struct TaskReport {
   double loss = 0;            // weighted sum, and the sum of the weights
   double weight = 0;
   std::string metrics;  // kEvaluate: models::Metrics, serialised
+  std::vector<int64_t> versions;  // kEvaluate: of the parameters that they judge, by partition
 };
 
 // More rows or batches than any job has, few enough that a sum of many does not overflow.

@@ -115,7 +115,9 @@ class Worker {
   // Tells the master why a task cannot be done, and returns why.
   Status FailTask(const Task& task, const Status& cause);
   Status Evaluate(const Task& task);
-  Status EvaluateRows(const models::FeatureBatch& rows, models::Metrics* metrics);
+  Status EvaluateOnce(const Task& task, ShardLoader* loader, TaskReport* report);
+  Status EvaluateRows(const models::FeatureBatch& rows, models::Metrics* metrics,
+                      std::vector<int64_t>* first);
   Status Stopped();
 
   const Job job_;
@@ -138,6 +140,7 @@ class Worker {
   std::vector<std::unique_ptr<Lease>> lanes_;  // synchronous
   std::unique_ptr<World> world_;               // all-reduce
 
+  std::vector<int64_t> judged_;  // the parameters' versions in the last evaluation
   models::FeatureBatch batch_, next_batch_;
   models::ParameterView view_, next_view_;
   models::Gradient gradient_;

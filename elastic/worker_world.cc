@@ -96,7 +96,8 @@ Status Worker::EnterWorld(const WorldAnswer& answer) {
       return Internal(fmt::format("the weights of step {} are gone: this is step {}", answer.best,
                                   world.closed));
     }
-    RETURN_IF_ERROR(world.replica.shard.KeepBest(kReplicaMap));
+    const KeepOrder order{answer.best, {}};
+    RETURN_IF_ERROR(world.replica.shard.KeepBest(kReplicaMap, order).status());
     world.best = answer.best;
   }
   return Status();

@@ -131,7 +131,7 @@ TEST_F(MasterCheckpoint, E6_WeightsThatWereToBeKeptAreKeptAfterTheCut) {
   ASSERT_FALSE(kept_.empty());
   EXPECT_EQ(kept_.back().kind, Master::Action::Kind::kKeepWeights);
   EXPECT_FALSE(Take(Worker(0), 51).has_value()) << "before that nobody trains on";
-  master_->OnWeightsKept(At(51));
+  master_->OnWeightsKept("digest", At(51));
   EXPECT_TRUE(Take(Worker(0), 51).has_value());
 }
 

@@ -382,7 +382,7 @@ TEST_F(MasterScenario, E6_StopsAtTheSameEpochWhoeverWorks) {
         ASSERT_TRUE(master_->Report(worker, report, At(1)).ok());
       }
       Collect();
-      master_->OnWeightsKept(At(1));
+      master_->OnWeightsKept("digest", At(1));
     }
     EXPECT_EQ(master_->Outcome().epochs, 3U);
     EXPECT_EQ(kept_.size(), 2U) << "each better version is kept once";

@@ -252,7 +252,7 @@ TEST_F(MasterTest, KeepsTheBestEpochAndStopsWhenPatienceIsOver) {  // E6
       continue;
     }
     EXPECT_FALSE(Take(worker).has_value()) << "not before the servers keep these weights";
-    master_->OnWeightsKept(At(1));
+    master_->OnWeightsKept("digest", At(1));
   }
   ASSERT_TRUE(master_->finished());
   EXPECT_EQ(kept_.size(), 2U);

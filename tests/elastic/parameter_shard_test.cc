@@ -314,7 +314,7 @@ TEST_F(ParameterShardTest, ContinuingForgetsNothing) {
 TEST_F(ParameterShardTest, KeptWeightsAreExported) {
   const auto shard = Make();
   ASSERT_TRUE(shard->Push(Gradient(Batch(0, 0), 1, {3}).request).ok());
-  ASSERT_TRUE(shard->KeepBest(0).ok());
+  ASSERT_TRUE(shard->KeepBest(0, {1, {}}).ok());
   const std::string best = Bits(*shard);
   ASSERT_TRUE(shard->Push(Gradient(Batch(0, 1), 1, {4}).request).ok());
   EXPECT_EQ(Bits(*shard), best);

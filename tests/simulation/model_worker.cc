@@ -39,6 +39,9 @@ void ModelWorker::Take(bool waiting, std::function<void(std::optional<Task>)> th
     if (answer->kind == MasterLink::Answer::Kind::kNothing) {
       return [then] { then(std::nullopt); };
     }
+    if (answer->task.kind == Task::Kind::kTrain && !job.WriteEpoch(answer->task.epoch)) {
+      return nullptr;
+    }
     job.SawTask(answer->task, self->incarnation_);
     return [self, then, task = answer->task] {
       self->held_.push_back(task.id);
@@ -79,18 +82,45 @@ void ModelWorker::Report(Lease* lease, bool done, std::function<void(bool)> then
   });
 }
 
+void ModelWorker::AskVersions(std::vector<int64_t> versions,
+                              std::function<void(std::vector<int64_t>)> then) {
+  if (!job_.early_stopping_ || versions.size() == job_.servers_->size()) {
+    then(std::move(versions));
+    return;
+  }
+  Call(false, [self = Self(), versions, then]() -> Then {
+    const Result<int64_t> version = self->job_.servers_->Version(versions.size());
+    if (!version.ok()) {
+      return nullptr;  // it stands still
+    }
+    return [self, versions, then, version = *version]() mutable {
+      versions.push_back(version);
+      self->AskVersions(versions, then);
+    };
+  });
+}
+
 void ModelWorker::Evaluate(const Task& task, const Then& then) {
   const auto self = Self();
-  Sleep(kReadSeconds * slowness_, [self, task, then] {
+  AskVersions({}, [self, task, then](const std::vector<int64_t>& versions) {
+    self->EvaluateAt(versions, task, then);
+  });
+}
+
+void ModelWorker::EvaluateAt(const std::vector<int64_t>& versions, const Task& task,
+                             const Then& then) {
+  const auto self = Self();
+  Sleep(kReadSeconds * slowness_, [self, versions, task, then] {
     models::Metrics metrics(models::Task::kRegression, 1);
-    const std::vector<float> predictions(task.shards.size(), 1.0F),
-        labels(task.shards.size(), 3.0F);
+    const std::vector<float> predictions(task.shards.size(), self->job_.Judge(versions)),
+        labels(task.shards.size(), 0.0F);
     metrics.Add(predictions, labels, {});
     TaskReport report;
     report.task = task.id;
     report.done = true;
     report.rows = static_cast<int64_t>(task.shards.size());
     report.metrics = metrics.Serialize();
+    report.versions = versions;
     self->Call(true, [self, report, then]() -> Then {
       const Result<Standing> standing =
           self->job_.master_->Report(self->incarnation_, report, self->job_.MasterNow());
