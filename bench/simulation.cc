@@ -26,7 +26,8 @@ int main(int argc, char** argv) {
     } else if (i + 1 < argc && std::strcmp(argv[i], "--from") == 0) {
       from = std::strtoull(argv[++i], nullptr, 10);
     } else {
-      fmt::print(stderr, "simulation [--seeds N] [--from S] [--outages] [--early-stopping] [--tell]\n");
+      fmt::print(stderr,
+                 "simulation [--seeds N] [--from S] [--outages] [--early-stopping] [--tell]\n");
       return 2;
     }
   }
@@ -56,6 +57,7 @@ int main(int argc, char** argv) {
       "{} lost servers, {} times weights were kept, {} jobs stopped early\n",
       seeds, broken, sum.events, sum.seconds / 3600, took.count(), sum.kills, sum.pauses, sum.cuts,
       sum.takeovers, sum.torn, sum.shared, sum.skipped, sum.outages, sum.full_disks,
-      sum.checkpoints, sum.failed_checkpoints, sum.resumed, sum.lost_servers, sum.kept, sum.early_stops);
+      sum.checkpoints, sum.failed_checkpoints, sum.resumed, sum.lost_servers, sum.kept,
+      sum.early_stops);
   return broken == 0 ? 0 : 1;
 }

@@ -18,8 +18,8 @@ struct Sha256::State {
 };
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {
-  const bool ready = state_->context != nullptr &&
-                     EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) == 1;
+  const bool ready =
+      state_->context != nullptr && EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) == 1;
   SLUICE_CHECK(ready, "SHA-256 is always available");
 }
 

@@ -194,7 +194,16 @@ class Master {
  private:
   // Holds the lanes of an all-reduce round: no worker's incarnation.
   static constexpr Incarnation kEverybody = 0;
-  enum class Phase { kTraining, kEvaluating, kKeeping, kExporting, kSucceeded, kFailed };
+  // kComparing: the rows that were only read before the checkpoint that the job went on from.
+  enum class Phase {
+    kTraining,
+    kEvaluating,
+    kKeeping,
+    kExporting,
+    kSucceeded,
+    kFailed,
+    kComparing,
+  };
 
   // master_journal.cc
   void SaveMind(MasterSave* save) const;
@@ -223,6 +232,9 @@ class Master {
   void OrderKeep();
   void AfterEpoch();
   void Finish();
+  void StartComparing();
+  Status CompareRows(const TaskReport& report);
+  void Conclude();
   Status CheckSnapshot() const;
   bool Improved();
   // master_checkpoint.cc

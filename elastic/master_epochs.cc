@@ -31,6 +31,8 @@ void Master::Advance(TimePoint now) {
     }
     AddEvent("evaluation_done", text);
     EndEpoch(now);
+  } else if (phase_ == Phase::kComparing && evaluation_.Done()) {
+    Conclude();
   }
 }
 
@@ -118,6 +120,43 @@ Status Master::CheckSnapshot() const {
 }
 
 void Master::Finish() {
+  StartComparing();
+  if (evaluation_.Done()) {
+    Conclude();
+  }
+}
+
+// A checkpoint is of certain rows: those that have not been read since it was taken may be others
+// now, or another database's.
+void Master::StartComparing() {
+  phase_ = Phase::kComparing;
+  std::vector<int64_t> unread = queue_.ledger().Unread();
+  std::erase_if(unread, [this](int64_t shard) { return queue_.state().GivenUp(shard); });
+  if (!unread.empty()) {
+    AddEvent("rows_compared", fmt::format("{} shards were read before the checkpoint, and are read "
+                                          "again to be compared",
+                                          unread.size()));
+  }
+  evaluation_.StartComparing(queue_.epoch(), std::move(unread));
+}
+
+Status Master::CompareRows(const TaskReport& report) {
+  const std::vector<int64_t> shards = evaluation_.ShardsOf(report.task);
+  if (!shards.empty() && report.checksums.size() != shards.size()) {
+    return InvalidArgument(
+        fmt::format("{} checksums of {} shards", report.checksums.size(), shards.size()));
+  }
+  for (size_t i = 0; i < shards.size(); ++i) {
+    Status same = queue_.ledger().Compare(shards[i], report.checksums[i]);
+    if (!same.ok()) {
+      Abort(same);
+      return same;
+    }
+  }
+  return Status();
+}
+
+void Master::Conclude() {
   if (options_.staleness.has_value()) {
     AddEvent("staleness", fmt::format("a worker was at most {} batches ahead; the bound is {}",
                                       staleness_.widest(), *options_.staleness));

@@ -27,8 +27,9 @@ class MasterHost {
              const EventCallback& events);
   // `master`: a new one, or one that took over (Master::TakeOver). What it decides is in `journal`,
   // under `term`, before any of its actions is done, and before anybody is told that the job is
-  // over, of a new epoch's tasks, or where to train on in an all-reduce world; a journal that cannot be written, or that
-  // belongs to a later term, ends this master. null: there is none. The journal must outlive it.
+  // over, of a new epoch's tasks, or where to train on in an all-reduce world; a journal that
+  // cannot be written, or that belongs to a later term, ends this master. null: there is none. The
+  // journal must outlive it.
   MasterHost(Master master, JournalStore* journal, int64_t term, Handler handler,
              const ProgressCallback& progress, const EventCallback& events);
 

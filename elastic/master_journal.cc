@@ -175,7 +175,7 @@ Status Master::Replay(const std::vector<std::string>& entries, TimePoint now) {
 }
 
 Status Master::RestoreMind(const MasterSave& save, TimePoint now) {
-  if (save.phase() > static_cast<uint32_t>(Phase::kFailed)) {
+  if (save.phase() > static_cast<uint32_t>(Phase::kComparing)) {
     return Internal(fmt::format("a job that was saved in phase {}", save.phase()));
   }
   phase_ = static_cast<Phase>(save.phase());
@@ -264,6 +264,8 @@ void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoin
     evaluation_.Start(queue_.epoch());  // nobody has pushed meanwhile: the same weights
   } else if (phase_ == Phase::kKeeping) {
     OrderKeep();
+  } else if (phase_ == Phase::kComparing) {
+    StartComparing();
   }
   for (const auto& [incarnation, worker] : members) {
     if (std::find(adopted.begin(), adopted.end(), incarnation) == adopted.end()) {

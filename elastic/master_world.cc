@@ -144,6 +144,7 @@ WorldAnswer Master::AnswerTo(Incarnation worker) const {
       answer.lanes = round_;
       break;
     case Phase::kEvaluating:
+    case Phase::kComparing:
       answer.work = WorldAnswer::Work::kEvaluate;
       break;
     case Phase::kExporting:

@@ -191,10 +191,9 @@ class Service final : public ParameterService::StreamedService {
     entry->set_keep(order.number);
     const std::shared_ptr<const Replication::Role> role = replication_.role();
     entry->mutable_partitions()->Add(role->partitions.begin(), role->partitions.end());
-    ASSIGN_OR_RETURN(const ParameterShard::Kept kept,
-                     shard_.KeepBest(request.map_version(), order, [&] {
-                       replication_.Ship(entry);
-                     }));
+    ASSIGN_OR_RETURN(
+        const ParameterShard::Kept kept,
+        shard_.KeepBest(request.map_version(), order, [&] { replication_.Ship(entry); }));
     for (const auto& [partition, weights] : kept) {
       reply->add_partitions(partition);
       reply->add_digests(DigestOf(*weights));

@@ -220,10 +220,12 @@ Result<PartitionImage> ParameterShard::Capture(uint32_t partition) const {
   return CaptureHeld(partition);
 }
 
-Status ParameterShard::Save(uint32_t partition, size_t part_bytes, const PartSink& sink) const {
+Status ParameterShard::Save(uint32_t partition, size_t part_bytes, const PartSink& sink,
+                            const std::function<Status()>& last) const {
   const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(PartitionImage image, CaptureHeld(partition));
-  return std::move(image).Encode(sink, part_bytes);
+  RETURN_IF_ERROR(std::move(image).Encode(sink, part_bytes));
+  return last ? last() : Status();
 }
 
 Result<std::string> ParameterShard::Save(uint32_t partition) const {

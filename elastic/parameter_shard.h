@@ -57,8 +57,9 @@ class ParameterShard {
   // The partition as it is now. NotFound: it is not here.
   Result<PartitionImage> Capture(uint32_t partition) const;
   // The bytes of a partition, in parts; `sink` gets them under the lock, so that it knows which
-  // pushes they have in them.
-  Status Save(uint32_t partition, size_t part_bytes, const PartSink& sink) const;
+  // pushes they have in them. Under the same lock `last` is called when that was all.
+  Status Save(uint32_t partition, size_t part_bytes, const PartSink& sink,
+              const std::function<Status()>& last = {}) const;
   Result<std::string> Save(uint32_t partition) const;
   // A partition that is held keeps its place in memory.
   Status Load(uint32_t partition, ByteSource& bytes);

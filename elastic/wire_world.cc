@@ -17,6 +17,7 @@ void ToProto(const TaskReport& report, ReportRequest* proto) {
   proto->set_weight(report.weight);
   proto->set_metrics(report.metrics);
   proto->mutable_versions()->Add(report.versions.begin(), report.versions.end());
+  proto->mutable_checksums()->Add(report.checksums.begin(), report.checksums.end());
 }
 
 TaskReport FromProto(const ReportRequest& proto) {
@@ -35,6 +36,7 @@ TaskReport FromProto(const ReportRequest& proto) {
   report.weight = proto.weight();
   report.metrics = proto.metrics();
   report.versions.assign(proto.versions().begin(), proto.versions().end());
+  report.checksums.assign(proto.checksums().begin(), proto.checksums().end());
   return report;
 }
 

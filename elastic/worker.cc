@@ -116,8 +116,8 @@ Result<std::unique_ptr<Worker::Lease>> Worker::TakeAndLoad(bool waiting) {
   if (answer.kind != MasterLink::Answer::Kind::kTask) {
     return std::unique_ptr<Lease>();
   }
-  if (answer.task.kind == Task::Kind::kEvaluate) {
-    RETURN_IF_ERROR(Evaluate(answer.task));
+  if (answer.task.kind != Task::Kind::kTrain) {
+    RETURN_IF_ERROR(Judge(answer.task));
     return std::unique_ptr<Lease>();
   }
   auto lease = std::make_unique<Lease>();
@@ -260,6 +260,27 @@ Status Worker::GaveWay(Lease* lease) {
     master_.Abandon(lease->task.id);
   }
   return Status();
+}
+
+Status Worker::Judge(const Task& task) {
+  return task.kind == Task::Kind::kCompare ? Compare(task) : Evaluate(task);
+}
+
+Status Worker::Compare(const Task& task) {
+  TaskReport report;
+  report.task = task.id;
+  report.done = true;
+  const int64_t read_before = loader_->rows_read();
+  for (int64_t shard : task.shards) {
+    RETURN_IF_ERROR(Stopped());
+    const Result<uint64_t> checksum = loader_->Checksum(shard);
+    if (!checksum.ok()) {
+      return FailTask(task, checksum.status());
+    }
+    report.checksums.push_back(*checksum);
+  }
+  report.rows_read = loader_->rows_read() - read_before;
+  return master_.Report(report).status();
 }
 
 Status Worker::Evaluate(const Task& task) {

@@ -114,7 +114,9 @@ class Worker {
   bool TimeToReport();
   // Tells the master why a task cannot be done, and returns why.
   Status FailTask(const Task& task, const Status& cause);
+  Status Judge(const Task& task);  // what is not training: an evaluation, a comparison
   Status Evaluate(const Task& task);
+  Status Compare(const Task& task);
   Status EvaluateOnce(const Task& task, ShardLoader* loader, TaskReport* report);
   Status EvaluateRows(const models::FeatureBatch& rows, models::Metrics* metrics,
                       std::vector<int64_t>* first);

@@ -173,7 +173,7 @@ Status Worker::EvaluateAll() {
     if (answer.kind != MasterLink::Answer::Kind::kTask) {
       return Status();
     }
-    RETURN_IF_ERROR(Evaluate(answer.task));
+    RETURN_IF_ERROR(Judge(answer.task));
   }
 }
 
@@ -251,6 +251,7 @@ Status Worker::StepLanes(uint32_t lanes) {
     LaneNote note;
     note.lane = lease->task.lane;
     note.rows_read = std::exchange(lease->report.rows_read, 0);
+    note.checksum = lease->report.checksum;
     note.ends = lease->next + 1 >= lease->end() ? 1 : 0;
     note.end_of_shard = note.ends != 0 && lease->batches <= lease->task.last_batch ? 1 : 0;
     std::optional<FlatGradient> gradient;
@@ -303,6 +304,7 @@ Status Worker::CloseStep(const std::vector<Task>& lanes) {
     TaskReport& report = position.lanes[note.lane];
     report.rows += note.rows;
     report.rows_read += note.rows_read;
+    report.checksum = note.checksum;
     report.loss += note.loss;
     report.weight += note.gradient != 0 ? note.weight : 0;
     report.next_batch = note.gradient != 0 ? position.step + 1 : report.next_batch;

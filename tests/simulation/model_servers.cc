@@ -125,6 +125,9 @@ Status ModelServers::Push(size_t server, const BatchIdentity& batch, std::option
   if (status.ok()) {
     shipped = Ship(&at, [&](ParameterShard* backup) { return backup->PushReplica(request, {}); });
   }
+  if (!shipped) {
+    return NotFound("it died");  // and nobody knows what it had applied
+  }
   if (batch.lanes == 0 && status.code() != Code::kNotFound) {
     uint32_t& newest = at.attempts[{batch.epoch, batch.shard, batch.range}];
     if (at.shard->version() > before && batch.attempt < newest && broken_.empty()) {
@@ -133,7 +136,7 @@ Status ModelServers::Push(size_t server, const BatchIdentity& batch, std::option
     }
     newest = std::max(newest, batch.attempt);
   }
-  return shipped ? status : NotFound("it died");
+  return status;
 }
 
 Status ModelServers::Ready(size_t server, const BatchIdentity& batch) {

@@ -121,6 +121,9 @@ void ModelWorker::EvaluateAt(const std::vector<int64_t>& versions, const Task& t
     report.rows = static_cast<int64_t>(task.shards.size());
     report.metrics = metrics.Serialize();
     report.versions = versions;
+    for (int64_t shard : task.shards) {
+      report.checksums.push_back(static_cast<uint64_t>(shard) + 1);
+    }
     self->Call(true, [self, report, then]() -> Then {
       const Result<Standing> standing =
           self->job_.master_->Report(self->incarnation_, report, self->job_.MasterNow());
@@ -202,7 +205,7 @@ void ModelWorker::Asynchronous() {
   Take(true, [self](std::optional<Task> task) {
     if (!task.has_value()) {
       self->Sleep(kNothingSeconds, [self] { self->Asynchronous(); });
-    } else if (task->kind == Task::Kind::kEvaluate) {
+    } else if (task->kind != Task::Kind::kTrain) {
       self->Evaluate(*task, [self] { self->Asynchronous(); });
     } else {
       self->current_ = self->MakeLease(*task);
@@ -290,7 +293,7 @@ void ModelWorker::Lockstep() {
     Take(true, [self](std::optional<Task> task) {
       if (!task.has_value()) {
         self->Sleep(kNothingSeconds, [self] { self->Lockstep(); });
-      } else if (task->kind == Task::Kind::kEvaluate) {
+      } else if (task->kind != Task::Kind::kTrain) {
         self->Evaluate(*task, [self] { self->Lockstep(); });
       } else {
         self->lanes_.push_back(self->MakeLease(*task));
@@ -345,7 +348,7 @@ void ModelWorker::StepLane(size_t lane, size_t server) {
       // Some lane of this step has nobody: it may be waiting for this very worker.
       return [self] {
         self->Take(true, [self](std::optional<Task> more) {
-          if (more.has_value() && more->kind == Task::Kind::kEvaluate) {
+          if (more.has_value() && more->kind != Task::Kind::kTrain) {
             self->Evaluate(*more, [self] { self->Lockstep(); });
             return;
           }

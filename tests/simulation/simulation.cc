@@ -12,7 +12,8 @@ namespace sluice::elastic::simulation {
 namespace {
 
 constexpr double kLongestSeconds = 900;
-constexpr double kPumpSeconds = 0.05;
+// The longer, the more has happened that the journal of a master that dies does not know.
+constexpr double kRarePumpSeconds = 0.4;
 constexpr int64_t kMostBatches = 8;  // of a shard
 constexpr int64_t kBatchRows = 10;
 
@@ -89,6 +90,7 @@ void Simulation::DrawEarlyStopping() {
   options_.evaluation_shards = 1 + world_.Below(80);
   options_.patience = static_cast<uint32_t>(1 + world_.Below(4));
   options_.metric = "rmse";
+  pump_seconds_ = world_.Chance(0.5) ? kRarePumpSeconds : pump_seconds_;
 }
 
 int64_t Simulation::BatchesOf(int64_t shard) const {
@@ -139,8 +141,7 @@ Simulation::End Simulation::ExpectedEnd() const {
   End end;
   float best = 0;
   for (end.epochs = 1; end.epochs <= epochs; ++end.epochs) {
-    const float value =
-        Judge(std::vector<int64_t>(servers_->size(), After(end.epochs).version));
+    const float value = Judge(std::vector<int64_t>(servers_->size(), After(end.epochs).version));
     if (end.best == 0 || value < best) {
       best = value;
       end.best = end.epochs;
@@ -251,7 +252,7 @@ Outcome Simulation::Run(std::function<void(const std::string&)> listener) {
       master_->Tick(MasterNow());
       Pump();
     }
-    world_.In(kPumpSeconds, pump);
+    world_.In(pump_seconds_, pump);
   };
   pump();
   while (!finished_ && world_.Step()) {

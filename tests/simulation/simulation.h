@@ -127,6 +127,7 @@ class Simulation {
   double master_clock_ = 0;  // what its clock shows more than the world's
   int64_t term_ = 0;
   uint32_t epoch_written_ = 1;
+  double pump_seconds_ = 0.05;
   int64_t life_ = 0;  // of the job: an outage ends it
   std::optional<ModelDisk::Checkpoint> restore_;
   std::map<std::string, std::shared_ptr<ModelWorker>> workers_;

@@ -39,7 +39,7 @@ TEST(Simulation, I4_AThousandSeedsGoOnFromTheirCheckpoints) {
   EXPECT_GT(sum.resumed, 200);
 }
 
-// Once broken, by the hundred: a master that took over had later weights kept than those that its
+// A master that took over once had later weights kept than those that its
 // predecessor had judged, and judged an epoch by weights of the next.
 TEST(Simulation, I7_AThousandSeedsKeepTheWeightsThatWereJudgedBest) {
   const Outcome sum = RunSeeds(Simulation::Faults::kProcesses, " --early-stopping", true);
