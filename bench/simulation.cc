@@ -1,5 +1,5 @@
 // Runs the engine's simulation over many seeds:
-//   simulation [--seeds N] [--from S] [--outages] [--tell]
+//   simulation [--seeds N] [--from S] [--outages] [--early-stopping] [--tell]
 // A seed that breaks an invariant is named; with --seeds 1 --tell its history is printed.
 #include <fmt/core.h>
 
@@ -12,19 +12,22 @@
 int main(int argc, char** argv) {
   using namespace sluice::elastic::simulation;
   uint64_t seeds = 1000, from = 1;
-  bool tell = false;
+  bool tell = false, early_stopping = false;
   Simulation::Faults faults = Simulation::Faults::kProcesses;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--tell") == 0) {
       tell = true;
     } else if (std::strcmp(argv[i], "--outages") == 0) {
       faults = Simulation::Faults::kOutages;
+    } else if (std::strcmp(argv[i], "--early-stopping") == 0) {
+      early_stopping = true;
     } else if (i + 1 < argc && std::strcmp(argv[i], "--seeds") == 0) {
       seeds = std::strtoull(argv[++i], nullptr, 10);
     } else if (i + 1 < argc && std::strcmp(argv[i], "--from") == 0) {
       from = std::strtoull(argv[++i], nullptr, 10);
     } else {
-      fmt::print(stderr, "simulation [--seeds N] [--from S] [--outages] [--tell]\n");
+      fmt::print(stderr,
+                 "simulation [--seeds N] [--from S] [--outages] [--early-stopping] [--tell]\n");
       return 2;
     }
   }
@@ -36,11 +39,12 @@ int main(int argc, char** argv) {
     if (tell) {
       listener = [](const std::string& line) { fmt::print("{}\n", line); };
     }
-    const Outcome outcome = Simulation(seed, faults).Run(listener);
+    const Outcome outcome = Simulation(seed, faults, early_stopping).Run(listener);
     if (!outcome.broken.empty()) {
       ++broken;
-      fmt::print("seed {}: {}\n  replay: simulation --from {} --seeds 1 --tell{}\n", seed,
-                 outcome.broken, seed, faults == Simulation::Faults::kOutages ? " --outages" : "");
+      fmt::print("seed {}: {}\n  replay: simulation --from {} --seeds 1 --tell{}{}\n", seed,
+                 outcome.broken, seed, faults == Simulation::Faults::kOutages ? " --outages" : "",
+                 early_stopping ? " --early-stopping" : "");
     }
     sum.Add(outcome);
   }
@@ -49,9 +53,11 @@ int main(int argc, char** argv) {
       "{} seeds, {} broken; {} events, {:.0f} virtual hours in {:.1f} s\n"
       "{} kills, {} stops, {} cuts, {} takeovers ({} with a torn journal), {} tasks shared, {} "
       "shards skipped\n"
-      "{} outages, {} full disks, {} checkpoints and {} that failed, {} jobs went on from one\n",
+      "{} outages, {} full disks, {} checkpoints and {} that failed, {} jobs went on from one\n"
+      "{} lost servers, {} times weights were kept, {} jobs stopped early\n",
       seeds, broken, sum.events, sum.seconds / 3600, took.count(), sum.kills, sum.pauses, sum.cuts,
       sum.takeovers, sum.torn, sum.shared, sum.skipped, sum.outages, sum.full_disks,
-      sum.checkpoints, sum.failed_checkpoints, sum.resumed);
+      sum.checkpoints, sum.failed_checkpoints, sum.resumed, sum.lost_servers, sum.kept,
+      sum.early_stops);
   return broken == 0 ? 0 : 1;
 }

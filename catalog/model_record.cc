@@ -1,17 +1,16 @@
 #include "catalog/model_record.h"
 
 #include <fmt/core.h>
-#include <openssl/evp.h>
 #include <rapidjson/document.h>
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
-#include <array>
 #include <cmath>
 #include <utility>
 
+#include "catalog/sha256.h"
 #include "catalog/sql_session.h"
 
 namespace sluice::catalog {
@@ -56,16 +55,9 @@ class MetricsHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Me
 }  // namespace
 
 std::string Sha256Hex(std::string_view bytes) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int length = 0;
-  const int done =
-      EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr);
-  SLUICE_CHECK(done == 1, "SHA-256 is always available");
-  std::string hex;
-  for (unsigned int i = 0; i < length; ++i) {
-    hex += fmt::format("{:02x}", static_cast<unsigned>(digest[i]));
-  }
-  return hex;
+  Sha256 digest;
+  digest.Add(bytes);
+  return digest.Hex();
 }
 
 std::string MetricsToJson(const std::vector<std::pair<std::string, double>>& metrics) {

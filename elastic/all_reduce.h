@@ -30,6 +30,7 @@ struct LaneNote {
   double loss = 0;
   int64_t rows = 0;
   int64_t rows_read = 0;  // from the database since the lane's last note
+  uint64_t checksum = 0;  // of the lane's shard
 };
 
 // What comes out of a step, the same on every member.

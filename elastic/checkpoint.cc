@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <random>
 #include <set>
 #include <span>
 #include <thread>
@@ -91,6 +92,20 @@ Result<CheckpointManifest> Decode(std::string_view bytes) {
   return manifest;
 }
 
+// What a checkpoint was to become that was given up. Who still writes into one finds it gone.
+void RemoveDrafts(const std::string& path) {
+  std::error_code error;
+  std::vector<fs::path> drafts;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
+    if (entry.path().filename().string().starts_with(kDraft)) {
+      drafts.push_back(entry.path());
+    }
+  }
+  for (const fs::path& draft : drafts) {
+    fs::remove_all(draft, error);
+  }
+}
+
 Status ReadToTheEnd(ByteSource& source) {
   std::string bytes(std::min<uint64_t>(source.left(), kReadBytes), '\0');
   while (source.left() > 0) {
@@ -105,6 +120,9 @@ Result<CheckpointManifest> ReadWhole(const std::string& path) {
   ASSIGN_OR_RETURN(CheckpointManifest manifest, Decode(bytes));
   std::set<uint32_t> partitions;
   for (const CheckpointManifest::File& file : manifest.files) {
+    if (file.digest.empty() || file.draft != manifest.files[0].draft) {
+      return Internal(fmt::format("its partition {} was not written for it", file.partition));
+    }
     if (file.partition >= manifest.partitions || !partitions.insert(file.partition).second) {
       return Internal(fmt::format("its partition {} of {} is there twice", file.partition,
                                   manifest.partitions));
@@ -177,14 +195,10 @@ Result<CheckpointDirectory> CheckpointDirectory::Open(const std::string& path, u
   CheckpointDirectory directory(path, keep);
   // Looked at first: nothing is made, and nothing removed, in a folder that is somebody else's.
   bool others = false;
-  std::vector<fs::path> drafts;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(kDraft)) {
-      drafts.push_back(entry.path());
-    } else {
-      others = others || (!name.starts_with(kPrefix) && name != kLock && name != kEnding);
-    }
+    others = others || (!name.starts_with(kDraft) && !name.starts_with(kPrefix) && name != kLock &&
+                        name != kEnding);
   }
   if (error) {
     return FailedPrecondition(
@@ -205,9 +219,7 @@ Result<CheckpointDirectory> CheckpointDirectory::Open(const std::string& path, u
     return FailedPrecondition(fmt::format("another job is writing checkpoints into '{}'", path))
         .Hint("one job at a time has a folder; SHOW JOBS lists what runs");
   }
-  for (const fs::path& draft : drafts) {
-    fs::remove_all(draft, error);  // of a process that died while it wrote
-  }
+  RemoveDrafts(path);  // of a process that died while it wrote
   return directory;
 }
 
@@ -234,14 +246,17 @@ std::string CheckpointDirectory::PathOf(uint64_t cut) const {
 }
 
 Result<CheckpointDirectory::Draft> CheckpointDirectory::Begin() {
+  RemoveDrafts(path_);  // one checkpoint at a time is written: the last one has failed
   const std::vector<uint64_t> cuts = Cuts();
   Draft draft;
   draft.cut = std::max(cuts.empty() ? 0 : cuts.back(), opener_->last) + 1;
   opener_->last = draft.cut;
   // Servers may still write for a master that died: never into the draft of the next one.
-  draft.path = fmt::format("{}/{}{}-{}", path_, kDraft, draft.cut, getpid());
+  // And its name is nobody else's: the digests of its files begin with it.
+  std::random_device random;
+  const uint64_t unique = uint64_t{random()} << 32 | random();
+  draft.path = fmt::format("{}/{}{}-{}-{:016x}", path_, kDraft, draft.cut, getpid(), unique);
   std::error_code error;
-  fs::remove_all(draft.path, error);
   if (!fs::create_directory(draft.path, error)) {
     return Unavailable(fmt::format("cannot create '{}': {}", draft.path, error.message()));
   }
@@ -287,6 +302,7 @@ Status CheckpointDirectory::Clear() const {
   for (const uint64_t cut : Cuts()) {
     RETURN_IF_ERROR(Remove(cut));
   }
+  RemoveDrafts(path_);
   const std::string ending = fmt::format("{}/{}", path_, kEnding);
   if (unlink(ending.c_str()) != 0 && errno != ENOENT) {
     return SystemError("remove", ending);

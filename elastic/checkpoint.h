@@ -38,7 +38,9 @@ struct CheckpointManifest {
     std::string name;
     uint64_t offset = 0;  // in the file
     uint64_t bytes = 0;
-    uint32_t crc = 0;  // CRC-32C
+    // The name of the draft that it was written for, which no other draft of any job has.
+    std::string draft;
+    std::string digest;  // SHA-256 of that name, the partition's number and its bytes
     bool operator==(const File&) const = default;
   };
   std::vector<File> files;

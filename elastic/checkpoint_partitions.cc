@@ -3,19 +3,26 @@
 #include <filesystem>
 #include <fstream>
 
+#include "catalog/sha256.h"
 #include "elastic/checkpoint.h"
-#include "elastic/crc32c.h"
 #include "elastic/durable_file.h"
 
 // The files of a checkpoint's partitions.
 namespace sluice::elastic {
 namespace {
 
+// The same bytes have other digests in another place: files that are exchanged do not fit.
+catalog::Sha256 BeginDigest(const CheckpointManifest::File& file) {
+  catalog::Sha256 digest;
+  digest.Add(fmt::format("{}\n{}\n", file.draft, file.partition));
+  return digest;
+}
+
 // A partition's bytes in their file, and whether they are those that were written.
 class PartitionFile final : public ByteSource {
  public:
   PartitionFile(std::string name, const CheckpointManifest::File& file)
-      : name_(std::move(name)), file_(file), left_(file.bytes) {}
+      : name_(std::move(name)), file_(file), left_(file.bytes), digest_(BeginDigest(file)) {}
 
   Status Open() {
     std::error_code error;
@@ -35,9 +42,9 @@ class PartitionFile final : public ByteSource {
     if (!in_) {
       return Damaged();
     }
-    crc_ = Crc32c({to, bytes}, crc_);
+    digest_.Add({to, bytes});
     left_ -= bytes;
-    return left_ > 0 || crc_ == file_.crc ? Status() : Damaged();
+    return left_ > 0 || bytes == 0 || digest_.Hex() == file_.digest ? Status() : Damaged();
   }
   uint64_t left() const override { return left_; }
 
@@ -53,7 +60,7 @@ class PartitionFile final : public ByteSource {
   const CheckpointManifest::File file_;
   std::ifstream in_;
   uint64_t left_;
-  uint32_t crc_ = 0;
+  catalog::Sha256 digest_;
 };
 
 }  // namespace
@@ -77,12 +84,15 @@ Result<std::vector<CheckpointManifest::File>> CheckpointDirectory::WritePartitio
   ASSIGN_OR_RETURN(DurableFile out, DurableFile::Create(fmt::format("{}/{}", draft, name)));
   uint64_t offset = 0;
   for (const auto& [partition, contents] : partitions) {
-    CheckpointManifest::File file{partition, name, offset, 0, 0};
+    CheckpointManifest::File file{
+        partition, name, offset, 0, std::filesystem::path(draft).filename().string(), ""};
+    catalog::Sha256 digest = BeginDigest(file);
     RETURN_IF_ERROR(contents([&](const std::string& part) {
       file.bytes += part.size();
-      file.crc = Crc32c(part, file.crc);
+      digest.Add(part);
       return out.Append(part);
     }));
+    file.digest = digest.Hex();
     offset += file.bytes;
     files.push_back(std::move(file));
   }

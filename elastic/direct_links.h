@@ -36,6 +36,7 @@ class DirectParameterLink final : public ParameterLink {
   Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,
               const models::Gradient& gradient) override;
   Status PushEnd(const BatchIdentity& batch) override;
+  std::vector<int64_t> Versions() const override { return {version_}; }
   Result<int64_t> AppliedBatches(uint32_t epoch, int64_t shard) override;
 
  private:

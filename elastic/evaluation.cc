@@ -18,7 +18,6 @@ models::Task TaskOfModel(const models::ModelSpec& spec) {
 EvaluationRound::EvaluationRound(int64_t shards, models::Task task, size_t outputs,
                                  double lease_seconds)
     : shards_(shards),
-      groups_((shards + kShardsPerTask - 1) / kShardsPerTask),
       task_(task),
       outputs_(outputs),
       lease_seconds_(lease_seconds),
@@ -32,6 +31,29 @@ void EvaluationRound::Start(uint32_t epoch) {
   requeued_.clear();
   leases_.clear();
   metrics_ = models::Metrics(task_, outputs_);
+  versions_.clear();
+  compares_ = false;
+  compared_.clear();
+}
+
+void EvaluationRound::StartComparing(uint32_t epoch, std::vector<int64_t> shards) {
+  Start(epoch);
+  compares_ = true;
+  compared_ = std::move(shards);
+}
+
+std::vector<int64_t> EvaluationRound::ShardsOfGroup(int64_t group) const {
+  std::vector<int64_t> shards;
+  const int64_t begin = group * kShardsPerTask;
+  for (int64_t i = begin; i < std::min(size(), begin + kShardsPerTask); ++i) {
+    shards.push_back(compares_ ? compared_[static_cast<size_t>(i)] : i);
+  }
+  return shards;
+}
+
+std::vector<int64_t> EvaluationRound::ShardsOf(int64_t task) const {
+  const auto found = leases_.find(task);
+  return found == leases_.end() ? std::vector<int64_t>() : ShardsOfGroup(found->second.group);
 }
 
 TimePoint EvaluationRound::Deadline(TimePoint now) const {
@@ -43,7 +65,7 @@ std::optional<Task> EvaluationRound::Take(Incarnation owner, int64_t id, TimePoi
   if (!requeued_.empty()) {
     lease.group = requeued_.front();
     requeued_.pop_front();
-  } else if (cursor_ < groups_) {
+  } else if (cursor_ < groups()) {
     lease.group = cursor_++;
   } else {
     return std::nullopt;
@@ -53,12 +75,9 @@ std::optional<Task> EvaluationRound::Take(Incarnation owner, int64_t id, TimePoi
   leases_[id] = lease;
   Task task;
   task.id = id;
-  task.kind = Task::Kind::kEvaluate;
+  task.kind = compares_ ? Task::Kind::kCompare : Task::Kind::kEvaluate;
   task.epoch = epoch_;
-  const int64_t begin = lease.group * kShardsPerTask;
-  for (int64_t shard = begin; shard < std::min(shards_, begin + kShardsPerTask); ++shard) {
-    task.shards.push_back(shard);
-  }
+  task.shards = ShardsOfGroup(lease.group);
   return task;
 }
 
@@ -67,7 +86,20 @@ Result<bool> EvaluationRound::Report(Incarnation owner, const TaskReport& report
   if (found == leases_.end() || found->second.owner != owner || !report.done) {
     return false;
   }
+  if (compares_) {
+    leases_.erase(found);
+    ++groups_done_;
+    return true;
+  }
   ASSIGN_OR_RETURN(const models::Metrics metrics, models::Metrics::Deserialize(report.metrics));
+  if (report.rows > 0 && !versions_.empty() && report.versions != versions_) {
+    ++repeats_;
+    Start(epoch_);
+    return false;
+  }
+  if (report.rows > 0) {
+    versions_ = report.versions;
+  }
   metrics_.Merge(metrics);
   rows_ += report.rows;
   leases_.erase(found);

@@ -46,6 +46,8 @@ class ExchangePacker {
   void Pack(const Work& work, std::span<ExchangePart* const> parts);
   // The replies to the pull that was packed last. Fails when they do not fit it.
   Status Take(std::span<ExchangePart* const> parts, models::ParameterView* view);
+  // By partition: what Take has taken last.
+  const std::vector<int64_t>& versions() const { return versions_; }
   // Partitions have moved: a version of one may not mean what it did.
   void Forget();
 

@@ -145,7 +145,7 @@ class FleetJob {
     if (AllReduces()) {
       outcome.weights = host.TakeWeights();
     } else {
-      ASSIGN_OR_RETURN(outcome.weights, parameters_->Collect(network_));
+      ASSIGN_OR_RETURN(outcome.weights, parameters_->Collect(network_, host.best_digest()));
     }
     if (stop.stop_requested()) {  // cancelled at the very end: nothing is committed
       return Cancelled("the training was cancelled");
@@ -285,6 +285,12 @@ class FleetJob {
     return Status();
   }
 
+  Status Keep(const KeepOrder& order) {
+    ASSIGN_OR_RETURN(const std::string digest, parameters_->Keep(order));
+    host_->OnWeightsKept(digest);
+    return Status();
+  }
+
   Status Act(const Master::Action& action) {
     switch (action.kind) {
       case Master::Action::Kind::kStartWorker: {
@@ -309,7 +315,7 @@ class FleetJob {
         return Status();
       }
       case Master::Action::Kind::kKeepWeights:
-        return parameters_->Keep();
+        return Keep(action.keep);
       case Master::Action::Kind::kCheckpoint:
         if (AllReduces()) {
           OfferDraft(*checkpoints_, *host_);

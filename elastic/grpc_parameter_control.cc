@@ -3,8 +3,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <future>
 
+#include "catalog/model_record.h"
 #include "elastic/elastic.grpc.pb.h"
 #include "elastic/partition.h"
 #include "elastic/wire_internal.h"
@@ -137,22 +139,37 @@ Result<std::vector<CheckpointManifest::File>> ParameterControl::Write(
   return files;
 }
 
-Status ParameterControl::Keep(const PartitionMap& map) const {
+Result<std::string> ParameterControl::Keep(const PartitionMap& map, const KeepOrder& order) const {
   KeepRequest request;
   request.set_map_version(map.version);
+  request.set_number(order.number);
+  request.mutable_versions()->Add(order.versions.begin(), order.versions.end());
+  std::vector<std::string> digests(map.primary.size());
   for (const auto& [server, address] : map.servers) {
+    KeepReply reply;
     RETURN_IF_ERROR(
         CallOnce(token_, term_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
-          KeepReply reply;
           return stub->Keep(context, request, &reply);
         }));
+    for (int i = 0; i < std::min(reply.partitions_size(), reply.digests_size()); ++i) {
+      if (reply.partitions(i) < digests.size()) {
+        digests[reply.partitions(i)] = reply.digests(i);
+      }
+    }
   }
-  return Status();
+  for (size_t partition = 0; partition < digests.size(); ++partition) {
+    if (digests[partition].empty()) {
+      return Internal(fmt::format("nobody keeps the best weights of partition {}", partition));
+    }
+  }
+  return DigestOf(digests);
 }
 
 Result<models::NetworkWeights> ParameterControl::Collect(const PartitionMap& map,
-                                                         const models::Network& network) const {
+                                                         const models::Network& network,
+                                                         const std::string& digest) const {
   std::vector<models::NetworkWeights> parts;
+  std::vector<std::string> digests;
   for (uint32_t p = 0; p < map.primary.size(); ++p) {
     ExportRequest request;
     request.set_map_version(map.version);
@@ -169,9 +186,13 @@ Result<models::NetworkWeights> ParameterControl::Collect(const PartitionMap& map
                                }
                                return reader->Finish();
                              }));
+    if (!digest.empty()) {
+      digests.push_back(catalog::Sha256Hex(bytes));
+    }
     ASSIGN_OR_RETURN(models::NetworkWeights part, models::LoadWeights(bytes));
     parts.push_back(std::move(part));
   }
+  RETURN_IF_ERROR(CheckDigest(digest.empty() ? digest : DigestOf(digests), digest));
   return MergePartitions(parts, PartitionLayout(network, static_cast<uint32_t>(map.primary.size())),
                          network);
 }

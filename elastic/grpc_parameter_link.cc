@@ -50,6 +50,8 @@ class RemoteParameters final : public ParameterLink {
 
   Status PushEnd(const BatchIdentity& batch) override { return Exchange({.push = &batch}); }
 
+  std::vector<int64_t> Versions() const override { return packer_.versions(); }
+
   Result<int64_t> AppliedBatches(uint32_t epoch, int64_t shard) override {
     const auto give_up = GiveUp();
     for (;;) {

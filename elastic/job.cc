@@ -110,9 +110,10 @@ Result<TrainOutcome> TrainInProcess(const plan::TrainPlan& plan, catalog::DataSo
   MasterHost* door = nullptr;
   MasterHost host(
       std::move(*mind), nullptr, 0,
-      [&](const Master::Action& action) {
+      [&](const Master::Action& action) -> Status {
         if (action.kind == Master::Action::Kind::kKeepWeights) {
-          return shard->KeepBest(0);
+          ASSIGN_OR_RETURN(const ParameterShard::Kept kept, shard->KeepBest(0, action.keep));
+          door->OnWeightsKept(DigestOf(*kept.at(0)));
         }
         if (action.kind == Master::Action::Kind::kCheckpoint) {
           writer->Begin(*door);
@@ -134,6 +135,9 @@ Result<TrainOutcome> TrainInProcess(const plan::TrainPlan& plan, catalog::DataSo
   RETURN_IF_ERROR(host.result());
   TrainOutcome outcome = host.Outcome();
   ASSIGN_OR_RETURN(outcome.weights, shard->ExportAll(*network));
+  if (!host.best_digest().empty()) {
+    RETURN_IF_ERROR(CheckDigest(DigestOf(outcome.weights), host.best_digest()));
+  }
   return outcome;
 }
 

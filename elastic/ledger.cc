@@ -41,7 +41,11 @@ Status Ledger::CheckRows(int64_t shard, int64_t rows) const {
 }
 
 Status Ledger::CheckChecksum(int64_t shard, uint64_t checksum) const {
-  if (checksum == 0 || checksums_.empty()) {
+  return checksum == 0 ? Status() : Compare(shard, checksum);
+}
+
+Status Ledger::Compare(int64_t shard, uint64_t checksum) const {
+  if (checksums_.empty()) {
     return Status();
   }
   const uint64_t known = checksums_[static_cast<size_t>(shard)];
@@ -62,6 +66,18 @@ void Ledger::SawChecksum(int64_t shard, uint64_t checksum) {
     checksums_.resize(shard_rows_.size(), 0);
   }
   checksums_[static_cast<size_t>(shard)] = checksum;
+  read_.resize(checksums_.size());
+  read_[static_cast<size_t>(shard)] = true;
+}
+
+std::vector<int64_t> Ledger::Unread() const {
+  std::vector<int64_t> unread;
+  for (size_t shard = 0; shard < checksums_.size(); ++shard) {
+    if (checksums_[shard] != 0 && (shard >= read_.size() || !read_[shard])) {
+      unread.push_back(static_cast<int64_t>(shard));
+    }
+  }
+  return unread;
 }
 
 void Ledger::Skip(const Skipped& range, int64_t committed) {

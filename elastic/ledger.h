@@ -37,7 +37,14 @@ class Ledger {
   // An error: the shard does not have the rows that it had before. `checksum` 0: not known.
   Status CheckRows(int64_t shard, int64_t rows) const;
   Status CheckChecksum(int64_t shard, uint64_t checksum) const;
+  // The rows of the shard have been read for this alone.
+  Status Compare(int64_t shard, uint64_t checksum) const;
   void SawChecksum(int64_t shard, uint64_t checksum);
+  // A job goes on from a checkpoint, perhaps from another database: none of its rows have been read
+  // in this life.
+  void ForgetReads() { read_.clear(); }
+  // Shards whose rows are known, and have not been read in this life.
+  std::vector<int64_t> Unread() const;
   void ShardDone(int64_t shard, int64_t rows) { shard_rows_[static_cast<size_t>(shard)] = rows; }
   // `committed`: rows of the shard that were trained in this epoch all the same.
   void Skip(const Skipped& range, int64_t committed);
@@ -62,6 +69,7 @@ class Ledger {
   std::vector<int64_t> missing_per_epoch_;
   std::vector<int64_t> shard_rows_;  // -1: not known yet
   std::vector<uint64_t> checksums_;  // empty until there is one; 0: not known
+  std::vector<bool> read_;           // as checksums_, or shorter: those that have been read
   std::vector<Skipped> skipped_;
 };
 

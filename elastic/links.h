@@ -85,6 +85,8 @@ class ParameterLink {
   }
   // Synchronous mode: the lane has no batch for this step.
   virtual Status PushEnd(const BatchIdentity& batch) = 0;
+  // Of the parameters that the last Pull answered, by partition.
+  virtual std::vector<int64_t> Versions() const = 0;
   // Batches [0, n) of the shard are applied on every server.
   virtual Result<int64_t> AppliedBatches(uint32_t epoch, int64_t shard) = 0;
 };

@@ -115,7 +115,8 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
       }
     }
     Advance(now);  // the last shards may have been given up
-  } else if (phase_ == Phase::kEvaluating && (waiting || rendezvous_.has_value())) {
+  } else if ((phase_ == Phase::kEvaluating || phase_ == Phase::kComparing) &&
+             (waiting || rendezvous_.has_value())) {
     task = evaluation_.Take(worker, next_evaluation_task_, now);
     next_evaluation_task_ -= task.has_value() ? 1 : 0;
   }
@@ -133,7 +134,14 @@ Result<Standing> Master::Report(Incarnation worker, const TaskReport& report, Ti
   RETURN_IF_ERROR(CheckReport(report));
   Renew(worker, now);
   if (report.task < 0) {
+    if (phase_ == Phase::kComparing) {
+      RETURN_IF_ERROR(CompareRows(report));
+    }
+    const int repeats = evaluation_.repeats();
     ASSIGN_OR_RETURN(const bool counted, evaluation_.Report(worker, report));
+    if (evaluation_.repeats() > repeats) {
+      AddEvent("evaluation_repeated", "the parameters changed under it");
+    }
     Advance(now);
     return Standing{.mine = counted};
   }
@@ -154,10 +162,10 @@ Result<Standing> Master::Report(Incarnation worker, const TaskReport& report, Ti
 }
 
 Result<bool> Master::MayBegin(Incarnation worker, int64_t pushed, TimePoint now) {
+  RETURN_IF_ERROR(CheckMember(worker, now));
   if (finished() || !options_.staleness.has_value()) {
     return true;
   }
-  RETURN_IF_ERROR(CheckMember(worker, now));
   Renew(worker, now);
   if (pushed < 0 || pushed > kMostOfAnything) {
     return InvalidArgument(fmt::format("a worker that has pushed {} batches", pushed));
@@ -211,9 +219,10 @@ bool Master::Charge(Incarnation worker, int64_t shard, const Status& cause, Time
 }
 
 Status Master::Leave(Incarnation worker, TimePoint now) {
+  RETURN_IF_ERROR(CheckMember(worker, now));
   staleness_.Rest(worker);
   if (!finished()) {
-    RETURN_IF_ERROR(CheckMember(worker, now));
+    AddEvent("work_handed_back", members_.workers().at(worker).name);
     Requeue(queue_.ReleaseAll(worker));
     evaluation_.Release(worker);
     if (rendezvous_.has_value()) {

@@ -16,6 +16,7 @@
 #include "elastic/evaluation.h"
 #include "elastic/fleet.h"
 #include "elastic/job.h"
+#include "elastic/keep_order.h"
 #include "elastic/links.h"
 #include "elastic/membership.h"
 #include "elastic/placement.h"
@@ -99,6 +100,7 @@ class Master {
     std::string name;
     Incarnation incarnation = 0;
     double memory_factor = 1;  // kStartWorker: times what the statement asked for
+    KeepOrder keep = {};       // kKeepWeights
   };
   struct Event {
     std::string kind;
@@ -133,7 +135,10 @@ class Master {
               TimePoint now);
   // The fleet has no room for it now: nobody's failure, asked for again every second.
   void OnNotStarted(const std::string& name, const std::string& why, TimePoint now);
-  void OnWeightsKept(TimePoint now);
+  // Everybody who has parameters keeps those that were ordered. `digest`: theirs (partition.h).
+  void OnWeightsKept(const std::string& digest, TimePoint now);
+  // Of the weights that are kept; empty: none, or nobody knows.
+  const std::string& best_digest() const { return best_digest_; }
 
   // All-reduce (master_world.cc): the workers' meetings. Errors as of Take.
   Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now);
@@ -189,7 +194,16 @@ class Master {
  private:
   // Holds the lanes of an all-reduce round: no worker's incarnation.
   static constexpr Incarnation kEverybody = 0;
-  enum class Phase { kTraining, kEvaluating, kKeeping, kExporting, kSucceeded, kFailed };
+  // kComparing: the rows that were only read before the checkpoint that the job went on from.
+  enum class Phase {
+    kTraining,
+    kEvaluating,
+    kKeeping,
+    kExporting,
+    kSucceeded,
+    kFailed,
+    kComparing,
+  };
 
   // master_journal.cc
   void SaveMind(MasterSave* save) const;
@@ -215,8 +229,12 @@ class Master {
   size_t Staying() const;  // workers, without those that are drained, with those that start later
   void Advance(TimePoint now);
   void EndEpoch(TimePoint now);
+  void OrderKeep();
   void AfterEpoch();
   void Finish();
+  void StartComparing();
+  Status CompareRows(const TaskReport& report);
+  void Conclude();
   Status CheckSnapshot() const;
   bool Improved();
   // master_checkpoint.cc
@@ -266,6 +284,8 @@ class Master {
   int64_t validation_rows_ = 0;
   double best_ = std::numeric_limits<double>::quiet_NaN();
   uint32_t best_epoch_ = 0;
+  std::vector<int64_t> judged_;  // the parameters' versions in the last evaluation, by partition
+  std::string best_digest_;
   std::vector<std::pair<std::string, double>> best_metrics_;
 
   int64_t checkpoint_steps_done_ = 0;  // when the last one was begun

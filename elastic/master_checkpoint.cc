@@ -56,6 +56,7 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   auto master = std::make_unique<Master>(options, now);
   RETURN_IF_ERROR(master->result_);
   ASSIGN_OR_RETURN(QueueState state, QueueCodec::Read(options.queue, save.queue(), now));
+  state.ForgetReads();
   master->queue_ = TaskQueue(std::move(state));
   RETURN_IF_ERROR(master->RestoreMind(save.mind(), now));
   master->members_.Restore(save.mind().next_incarnation() + kIncarnationsOfAJob, {});
@@ -80,7 +81,9 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   if (master->phase_ == Phase::kEvaluating) {
     master->evaluation_.Start(master->queue_.epoch());
   } else if (master->phase_ == Phase::kKeeping) {
-    master->actions_.push_back({Action::Kind::kKeepWeights, "", 0});
+    master->OrderKeep();
+  } else if (master->phase_ == Phase::kComparing) {
+    master->StartComparing();
   }
   master->Advance(now);
   return master;
@@ -99,10 +102,10 @@ void Master::OfferDraft(const CheckpointDirectory::Draft& draft) {
 
 Status Master::Written(Incarnation worker, const std::string& draft,
                        const Result<CheckpointManifest::File>& file, TimePoint now) {
+  RETURN_IF_ERROR(CheckMember(worker, now));
   if (finished()) {
     return Status();
   }
-  RETURN_IF_ERROR(CheckMember(worker, now));
   if (!world_cut_.has_value() || world_cut_->draft.path != draft) {
     return Status();  // it was given up meanwhile
   }

@@ -24,12 +24,15 @@ void Master::Advance(TimePoint now) {
   } else if (phase_ == Phase::kEvaluating && evaluation_.Done()) {
     metrics_ = evaluation_.metrics().Values(options_.further_metrics);
     validation_rows_ = evaluation_.rows();
+    judged_ = evaluation_.versions();
     std::string text = fmt::format("epoch {}: {} rows", queue_.epoch(), validation_rows_);
     for (const auto& [name, value] : metrics_) {
       text += fmt::format(", {} {:.6g}", name, value);
     }
     AddEvent("evaluation_done", text);
     EndEpoch(now);
+  } else if (phase_ == Phase::kComparing && evaluation_.Done()) {
+    Conclude();
   }
 }
 
@@ -58,20 +61,28 @@ void Master::EndEpoch(TimePoint now) {
   if (options_.patience > 0 && (Improved() || best_epoch_ == 0)) {
     best_epoch_ = queue_.epoch();
     best_metrics_ = metrics_;
+    best_digest_.clear();
     if (rendezvous_.has_value()) {
       best_closed_ = rendezvous_->world().closed;  // the members keep them before they go on
       AfterEpoch();
       return;
     }
     phase_ = Phase::kKeeping;  // the parameter servers hold on to these weights first
-    actions_.push_back({Action::Kind::kKeepWeights, "", 0});
+    OrderKeep();
     return;
   }
   AfterEpoch();
 }
 
-void Master::OnWeightsKept(TimePoint) {
+void Master::OrderKeep() {
+  Action keep{Action::Kind::kKeepWeights, "", 0};
+  keep.keep = {best_epoch_, judged_};
+  actions_.push_back(std::move(keep));
+}
+
+void Master::OnWeightsKept(const std::string& digest, TimePoint) {
   if (phase_ == Phase::kKeeping) {
+    best_digest_ = digest;
     AfterEpoch();
   }
 }
@@ -109,6 +120,43 @@ Status Master::CheckSnapshot() const {
 }
 
 void Master::Finish() {
+  StartComparing();
+  if (evaluation_.Done()) {
+    Conclude();
+  }
+}
+
+// A checkpoint is of certain rows: those that have not been read since it was taken may be others
+// now, or another database's.
+void Master::StartComparing() {
+  phase_ = Phase::kComparing;
+  std::vector<int64_t> unread = queue_.ledger().Unread();
+  std::erase_if(unread, [this](int64_t shard) { return queue_.state().GivenUp(shard); });
+  if (!unread.empty()) {
+    AddEvent("rows_compared", fmt::format("{} shards were read before the checkpoint, and are read "
+                                          "again to be compared",
+                                          unread.size()));
+  }
+  evaluation_.StartComparing(queue_.epoch(), std::move(unread));
+}
+
+Status Master::CompareRows(const TaskReport& report) {
+  const std::vector<int64_t> shards = evaluation_.ShardsOf(report.task);
+  if (!shards.empty() && report.checksums.size() != shards.size()) {
+    return InvalidArgument(
+        fmt::format("{} checksums of {} shards", report.checksums.size(), shards.size()));
+  }
+  for (size_t i = 0; i < shards.size(); ++i) {
+    Status same = queue_.ledger().Compare(shards[i], report.checksums[i]);
+    if (!same.ok()) {
+      Abort(same);
+      return same;
+    }
+  }
+  return Status();
+}
+
+void Master::Conclude() {
   if (options_.staleness.has_value()) {
     AddEvent("staleness", fmt::format("a worker was at most {} batches ahead; the bound is {}",
                                       staleness_.widest(), *options_.staleness));

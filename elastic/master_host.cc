@@ -1,5 +1,6 @@
 #include "elastic/master_host.h"
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <thread>
@@ -33,7 +34,9 @@ MasterHost::MasterHost(Master master, JournalStore* journal, int64_t term, Handl
       events_(events),
       // A successor says at once how far the job is.
       last_progress_(term > 1 ? TimePoint{} : clock_.Now()),
-      master_(std::move(master)) {}
+      master_(std::move(master)) {
+  epoch_written_ = master_.queue().epoch();
+}
 
 template <typename Function>
 auto MasterHost::With(const Function& function) {
@@ -64,10 +67,26 @@ void MasterHost::NotifyIfMoved(const std::pair<int64_t, size_t>& before) {
 Result<MasterLink::Answer> MasterHost::Take(Incarnation worker, bool waiting,
                                             const std::vector<int64_t>& held, double wait_seconds) {
   ASSIGN_OR_RETURN(MasterLink::Answer answer, WaitForTask(worker, waiting, held, wait_seconds));
-  if (answer.kind == MasterLink::Answer::Kind::kFinished) {
+  const bool begins = BeginsEpoch(answer);
+  if (answer.kind == MasterLink::Answer::Kind::kFinished || begins) {
     RETURN_IF_ERROR(SaveForWorker());
   }
+  if (begins) {
+    const MutexLock lock(mutex_);
+    epoch_written_ = std::max(epoch_written_, answer.task.epoch);
+  }
   return answer;
+}
+
+// The first push of an epoch changes what the last one's evaluation judges: a later master has to
+// know that this is over.
+bool MasterHost::BeginsEpoch(const MasterLink::Answer& answer) const {
+  const Task& task = answer.task;
+  if (answer.kind != MasterLink::Answer::Kind::kTask || task.kind != Task::Kind::kTrain) {
+    return false;
+  }
+  const MutexLock lock(mutex_);
+  return task.epoch > epoch_written_;
 }
 
 Result<MasterLink::Answer> MasterHost::WaitForTask(Incarnation worker, bool waiting,
@@ -164,6 +183,18 @@ void MasterHost::OfferDraft(const CheckpointDirectory::Draft& draft) {
 
 std::optional<Master::WorldCut> MasterHost::TakeWorldCut() {
   return With([](Master& master, TimePoint) { return master.TakeWorldCut(); });
+}
+
+void MasterHost::OnWeightsKept(const std::string& digest) {
+  With([&](Master& master, TimePoint now) {
+    master.OnWeightsKept(digest, now);
+    return 0;
+  });
+}
+
+std::string MasterHost::best_digest() const {
+  const MutexLock lock(mutex_);
+  return master_.best_digest();
 }
 
 bool MasterHost::parameters_lost() const {
@@ -314,11 +345,9 @@ void MasterHost::Pump() {
   }
   for (const Master::Action& action : actions) {
     const Status status = Guarded("acting for a job", [&] { return handler_(action); });
-    With([&](Master& master, TimePoint then) {
+    With([&](Master& master, TimePoint) {
       if (!status.ok()) {
         master.Abort(status);
-      } else if (action.kind == Master::Action::Kind::kKeepWeights) {
-        master.OnWeightsKept(then);
       }
       return 0;
     });

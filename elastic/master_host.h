@@ -27,8 +27,9 @@ class MasterHost {
              const EventCallback& events);
   // `master`: a new one, or one that took over (Master::TakeOver). What it decides is in `journal`,
   // under `term`, before any of its actions is done, and before anybody is told that the job is
-  // over or where to train on in an all-reduce world; a journal that cannot be written, or that
-  // belongs to a later term, ends this master. null: there is none. The journal must outlive it.
+  // over, of a new epoch's tasks, or where to train on in an all-reduce world; a journal that
+  // cannot be written, or that belongs to a later term, ends this master. null: there is none. The
+  // journal must outlive it.
   MasterHost(Master master, JournalStore* journal, int64_t term, Handler handler,
              const ProgressCallback& progress, const EventCallback& events);
 
@@ -80,6 +81,9 @@ class MasterHost {
   // Checkpoints: as of Master.
   Status SaveCut(CheckpointManifest* manifest) const;  // Cancelled: the job is over
   void OnCheckpoint();
+  // Early stopping: as of Master.
+  void OnWeightsKept(const std::string& digest);
+  std::string best_digest() const;
   void OfferDraft(const CheckpointDirectory::Draft& draft);
   std::optional<Master::WorldCut> TakeWorldCut();
   bool parameters_lost() const;
@@ -97,6 +101,7 @@ class MasterHost {
   bool ShouldSave(TimePoint now) const EXCLUDES(mutex_);
   Result<MasterLink::Answer> WaitForTask(Incarnation worker, bool waiting,
                                          const std::vector<int64_t>& held, double wait_seconds);
+  bool BeginsEpoch(const MasterLink::Answer& answer) const EXCLUDES(mutex_);
   Result<WorldAnswer> WaitForMeeting(Incarnation worker, const WorldArrival& arrival,
                                      double wait_seconds);
   Result<bool> WaitToBegin(Incarnation worker, int64_t pushed, double wait_seconds, bool* entered);
@@ -115,6 +120,8 @@ class MasterHost {
   std::optional<TimePoint> writing_since_ GUARDED_BY(mutex_);  // one group at a time
 
   mutable Mutex mutex_;
+  // The journal knows that it has begun, and with it how the one before was judged.
+  uint32_t epoch_written_ GUARDED_BY(mutex_) = 1;
   std::condition_variable changed_;
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
   Master master_ GUARDED_BY(mutex_);

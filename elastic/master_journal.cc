@@ -78,6 +78,8 @@ void Master::SaveMind(MasterSave* save) const {
   save->set_best(best_);
   save->set_best_epoch(best_epoch_);
   Put(best_metrics_, save->mutable_best_metrics());
+  save->mutable_judged()->Add(judged_.begin(), judged_.end());
+  save->set_best_digest(best_digest_);
   save->set_started(started_);
   save->set_next_incarnation(members_.next());
   for (const auto& [incarnation, worker] : members_.workers()) {
@@ -173,7 +175,7 @@ Status Master::Replay(const std::vector<std::string>& entries, TimePoint now) {
 }
 
 Status Master::RestoreMind(const MasterSave& save, TimePoint now) {
-  if (save.phase() > static_cast<uint32_t>(Phase::kFailed)) {
+  if (save.phase() > static_cast<uint32_t>(Phase::kComparing)) {
     return Internal(fmt::format("a job that was saved in phase {}", save.phase()));
   }
   phase_ = static_cast<Phase>(save.phase());
@@ -187,6 +189,8 @@ Status Master::RestoreMind(const MasterSave& save, TimePoint now) {
   best_ = save.best();
   best_epoch_ = save.best_epoch();
   best_metrics_ = Get(save.best_metrics());
+  judged_.assign(save.judged().begin(), save.judged().end());
+  best_digest_ = save.best_digest();
   started_ = save.started();
   std::vector<Membership::Worker> members;
   std::set<Incarnation> known;
@@ -262,7 +266,9 @@ void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoin
   if (phase_ == Phase::kEvaluating) {
     evaluation_.Start(queue_.epoch());  // nobody has pushed meanwhile: the same weights
   } else if (phase_ == Phase::kKeeping) {
-    actions_.push_back({Action::Kind::kKeepWeights, "", 0});
+    OrderKeep();
+  } else if (phase_ == Phase::kComparing) {
+    StartComparing();
   }
   for (const auto& [incarnation, worker] : members) {
     if (std::find(adopted.begin(), adopted.end(), incarnation) == adopted.end()) {

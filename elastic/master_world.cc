@@ -94,6 +94,8 @@ void Master::BeginAgain() {
   best_ = std::numeric_limits<double>::quiet_NaN();
   best_epoch_ = 0;
   best_closed_ = -1;
+  judged_.clear();
+  best_digest_.clear();
 }
 
 // Sums count from the start of the round: saying them twice changes nothing.
@@ -142,6 +144,7 @@ WorldAnswer Master::AnswerTo(Incarnation worker) const {
       answer.lanes = round_;
       break;
     case Phase::kEvaluating:
+    case Phase::kComparing:
       answer.work = WorldAnswer::Work::kEvaluate;
       break;
     case Phase::kExporting:

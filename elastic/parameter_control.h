@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "elastic/checkpoint.h"
+#include "elastic/keep_order.h"
 #include "elastic/partition_map.h"
 #include "models/model.h"
 
@@ -42,11 +43,11 @@ class ParameterControl {
   Status Fill(const std::string& address, uint32_t partition, ServerId to,
               const std::string& to_address) const;
 
-  // Every primary keeps the weights that it has now as the best.
-  Status Keep(const PartitionMap& map) const;
-  // The weights of all partitions.
-  Result<models::NetworkWeights> Collect(const PartitionMap& map,
-                                         const models::Network& network) const;
+  // Every primary keeps the weights that were judged. Their digest (partition.h).
+  Result<std::string> Keep(const PartitionMap& map, const KeepOrder& order) const;
+  // The weights of all partitions. Internal: they are not those of `digest`; empty: any will do.
+  Result<models::NetworkWeights> Collect(const PartitionMap& map, const models::Network& network,
+                                         const std::string& digest) const;
 
  private:
   const std::string token_;

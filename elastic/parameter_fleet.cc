@@ -286,14 +286,20 @@ Status ParameterFleet::AskAll(const std::function<Status(const PartitionMap&)>& 
   }
 }
 
-Status ParameterFleet::Keep() {
-  return AskAll([this](const PartitionMap& now) { return control_.Keep(now); });
+Result<std::string> ParameterFleet::Keep(const KeepOrder& order) {
+  std::string digest;
+  RETURN_IF_ERROR(AskAll([&](const PartitionMap& now) -> Status {
+    ASSIGN_OR_RETURN(digest, control_.Keep(now, order));
+    return Status();
+  }));
+  return digest;
 }
 
-Result<models::NetworkWeights> ParameterFleet::Collect(const models::Network& network) {
+Result<models::NetworkWeights> ParameterFleet::Collect(const models::Network& network,
+                                                       const std::string& digest) {
   models::NetworkWeights collected;
   RETURN_IF_ERROR(AskAll([&](const PartitionMap& now) -> Status {
-    ASSIGN_OR_RETURN(collected, control_.Collect(now, network));
+    ASSIGN_OR_RETURN(collected, control_.Collect(now, network, digest));
     return Status();
   }));
   return collected;

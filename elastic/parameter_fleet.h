@@ -85,8 +85,8 @@ class ParameterFleet {
   // The map that workers are shown; version 0 before the first.
   PartitionMap map() const;
   // Of the job as a whole, through whatever happens to servers meanwhile.
-  Status Keep();
-  Result<models::NetworkWeights> Collect(const models::Network& network);
+  Result<std::string> Keep(const KeepOrder& order);
+  Result<models::NetworkWeights> Collect(const models::Network& network, const std::string& digest);
 
  private:
   struct Server {

@@ -75,13 +75,8 @@ class Service final : public ParameterService::StreamedService {
 
   grpc::Status StreamedKeep(grpc::ServerContext* context,
                             Call<KeepRequest, KeepReply>* call) override {
-    return ForMaster(*context, call, [this](const KeepRequest* request, KeepReply*) {
-      auto entry = std::make_shared<ReplicaEntry>();
-      entry->set_keep(true);
-      const std::shared_ptr<const Replication::Role> role = replication_.role();
-      entry->mutable_partitions()->Add(role->partitions.begin(), role->partitions.end());
-      RETURN_IF_ERROR(shard_.KeepBest(request->map_version(), [&] { replication_.Ship(entry); }));
-      return replication_.WaitShipped();
+    return ForMaster(*context, call, [this](const KeepRequest* request, KeepReply* reply) {
+      return KeepWeights(*request, reply);
     });
   }
 
@@ -185,6 +180,25 @@ class Service final : public ParameterService::StreamedService {
       return Status();
     }
     return status;
+  }
+
+  Status KeepWeights(const KeepRequest& request, KeepReply* reply) {
+    KeepOrder order{request.number(), {request.versions().begin(), request.versions().end()}};
+    if (order.number < 1) {
+      return InvalidArgument("an order to keep weights without a number");
+    }
+    auto entry = std::make_shared<ReplicaEntry>();
+    entry->set_keep(order.number);
+    const std::shared_ptr<const Replication::Role> role = replication_.role();
+    entry->mutable_partitions()->Add(role->partitions.begin(), role->partitions.end());
+    ASSIGN_OR_RETURN(
+        const ParameterShard::Kept kept,
+        shard_.KeepBest(request.map_version(), order, [&] { replication_.Ship(entry); }));
+    for (const auto& [partition, weights] : kept) {
+      reply->add_partitions(partition);
+      reply->add_digests(DigestOf(*weights));
+    }
+    return replication_.WaitShipped();
   }
 
   Status SendWeights(grpc::ServerSplitStreamer<ExportRequest, ExportChunk>* call) const {

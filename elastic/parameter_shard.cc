@@ -222,10 +222,12 @@ Result<PartitionImage> ParameterShard::Capture(uint32_t partition) const {
   return CaptureHeld(partition);
 }
 
-Status ParameterShard::Save(uint32_t partition, size_t part_bytes, const PartSink& sink) const {
+Status ParameterShard::Save(uint32_t partition, size_t part_bytes, const PartSink& sink,
+                            const std::function<Status()>& last) const {
   const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(PartitionImage image, CaptureHeld(partition));
-  return std::move(image).Encode(sink, part_bytes);
+  RETURN_IF_ERROR(std::move(image).Encode(sink, part_bytes));
+  return last ? last() : Status();
 }
 
 Result<std::string> ParameterShard::Save(uint32_t partition) const {
@@ -288,25 +290,34 @@ int64_t ParameterShard::rows() const {
   return rows;
 }
 
-Status ParameterShard::KeepBest(uint64_t map_version, const std::function<void()>& kept) {
+Result<ParameterShard::Kept> ParameterShard::KeepBest(uint64_t map_version, const KeepOrder& order,
+                                                      const std::function<void()>& kept) {
+  if (!order.versions.empty() && order.versions.size() != partitions_.size()) {
+    return InvalidArgument(fmt::format("an order to keep {} partitions; the job has {}",
+                                       order.versions.size(), partitions_.size()));
+  }
+  Kept best;
   const MutexLock lock(mutex_);
   RETURN_IF_ERROR(CheckMap(map_version));
   for (uint32_t partition : served_) {
-    partitions_[partition]->KeepBest();
+    RETURN_IF_ERROR(partitions_[partition]->KeepBest(order));
+    best[partition] = partitions_[partition]->best();
   }
   if (kept) {
     kept();
   }
-  return Status();
+  return best;
 }
 
-void ParameterShard::KeepBestReplica(std::span<const uint32_t> partitions) {
+// What is shipped comes in the order in which it happened: the replica is where its primary was.
+Status ParameterShard::KeepBestReplica(std::span<const uint32_t> partitions, int64_t number) {
   const MutexLock lock(mutex_);
   for (uint32_t partition : partitions) {
     if (partitions_[partition] != nullptr) {
-      partitions_[partition]->KeepBest();
+      RETURN_IF_ERROR(partitions_[partition]->KeepBest({.number = number, .versions = {}}));
     }
   }
+  return Status();
 }
 
 Result<models::NetworkWeights> ParameterShard::Export(uint64_t map_version,

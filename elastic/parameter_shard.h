@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -56,8 +57,9 @@ class ParameterShard {
   // The partition as it is now. NotFound: it is not here.
   Result<PartitionImage> Capture(uint32_t partition) const;
   // The bytes of a partition, in parts; `sink` gets them under the lock, so that it knows which
-  // pushes they have in them.
-  Status Save(uint32_t partition, size_t part_bytes, const PartSink& sink) const;
+  // pushes they have in them. Under the same lock `last` is called when that was all.
+  Status Save(uint32_t partition, size_t part_bytes, const PartSink& sink,
+              const std::function<Status()>& last = {}) const;
   Result<std::string> Save(uint32_t partition) const;
   // A partition that is held keeps its place in memory.
   Status Load(uint32_t partition, ByteSource& bytes);
@@ -72,9 +74,12 @@ class ParameterShard {
   int64_t version(uint32_t partition = 0) const;
   int64_t rows() const;  // of all tables and partitions
 
-  // Of the partitions that are served; `kept` is called under the lock, like `applied`.
-  Status KeepBest(uint64_t map_version, const std::function<void()>& kept = {});
-  void KeepBestReplica(std::span<const uint32_t> partitions);
+  // Of the partitions that are served, which are answered as they are kept; `kept` is called under
+  // the lock, like `applied`. Errors: NotFound (the map), those of Partition::KeepBest.
+  using Kept = std::map<uint32_t, std::shared_ptr<const models::NetworkWeights>>;
+  Result<Kept> KeepBest(uint64_t map_version, const KeepOrder& order,
+                        const std::function<void()>& kept = {});
+  Status KeepBestReplica(std::span<const uint32_t> partitions, int64_t number);
   Result<models::NetworkWeights> Export(uint64_t map_version, uint32_t partition) const;
   // Of a shard that holds all partitions.
   Result<models::NetworkWeights> ExportAll(const models::Network& network) const;

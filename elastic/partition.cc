@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "catalog/model_record.h"
 #include "models/initialize.h"
 #include "models/model.pb.h"
 
@@ -238,8 +239,22 @@ int64_t Partition::rows() const {
   return rows;
 }
 
-void Partition::KeepBest() {
+Status Partition::KeepBest(const KeepOrder& order) {
+  if (order.number == best_number_) {
+    return Status();
+  }
+  if (order.number < best_number_) {
+    return Status(Code::kAborted, fmt::format("the weights of {} are to be kept after those of {}",
+                                              order.number, best_number_));
+  }
+  if (!order.versions.empty() && order.versions[index_] != version_) {
+    return FailedPrecondition(
+        fmt::format("version {} of partition {} was judged, and is to be kept; this is version {}",
+                    order.versions[index_], index_, version_));
+  }
   best_ = std::make_shared<models::NetworkWeights>(ExportLive());
+  best_number_ = order.number;
+  return Status();
 }
 
 models::NetworkWeights Partition::ExportLive() const {
@@ -270,6 +285,25 @@ bool Partition::FitsExport(const models::NetworkWeights& weights) const {
            weights.tables[t].ids.size() * size_t{rules_.dimensions[t]};
   }
   return fits;
+}
+
+std::string DigestOf(const models::NetworkWeights& part) {
+  return catalog::Sha256Hex(models::SaveWeights(part));
+}
+
+std::string DigestOf(const std::vector<std::string>& parts) {
+  std::string all;
+  for (const std::string& part : parts) {
+    all += part;
+  }
+  return catalog::Sha256Hex(all);
+}
+
+Status CheckDigest(const std::string& found, const std::string& kept) {
+  return found == kept ? Status()
+                       : Internal("the weights that were judged best are not those that were kept")
+                             .SqlState("XX001")
+                             .Detail(fmt::format("SHA-256 {} was kept, {} was found", kept, found));
 }
 
 Result<models::NetworkWeights> MergePartitions(const std::vector<models::NetworkWeights>& parts,

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "elastic/batch_window.h"
 #include "elastic/embedding_slab.h"
+#include "elastic/keep_order.h"
 #include "elastic/parameter_rules.h"
 #include "elastic/partition_image.h"
 #include "elastic/synchronous_step.h"
@@ -69,7 +70,10 @@ class Partition {
   }
 
   // The best weights so far are kept beside the live ones (early stopping goes back to them).
-  void KeepBest();
+  // FailedPrecondition: those that were judged are gone; Aborted: a later order has been carried
+  // out. `order.versions`: none, or of every partition.
+  Status KeepBest(const KeepOrder& order);
+  std::shared_ptr<const models::NetworkWeights> best() const { return best_; }
   // The kept ones where there are any. Chunks of one tensor end to end.
   models::NetworkWeights Export() const { return best_ != nullptr ? *best_ : ExportLive(); }
 
@@ -100,6 +104,7 @@ class Partition {
   BatchWindow window_;
   int64_t version_ = 0;
   std::shared_ptr<const models::NetworkWeights> best_;
+  int64_t best_number_ = 0;  // of the order
 
   // Synchronous mode. Partitions close a step one after another, so a worker that takes over a lane
   // may need the values from before the last step of one that is ahead: they are kept.
@@ -108,6 +113,13 @@ class Partition {
   std::vector<std::vector<float>> dense_before_;
   std::vector<RowGradients> rows_before_;  // values, not gradients
 };
+
+// SHA-256 of a partition's export, and of those of all partitions, in their order: whoever keeps
+// weights says it, whoever commits them compares.
+std::string DigestOf(const models::NetworkWeights& part);
+std::string DigestOf(const std::vector<std::string>& parts);
+// Internal: the weights that are to be committed are not those that were judged and kept.
+Status CheckDigest(const std::string& found, const std::string& kept);
 
 // Puts the exports of all partitions, in their order, together.
 Result<models::NetworkWeights> MergePartitions(const std::vector<models::NetworkWeights>& parts,

@@ -287,6 +287,7 @@ PartitionImage Partition::Capture() const {
   for (const RowGradients& rows : rows_before_) {
     Write(rows, proto.add_tables_before());
   }
+  proto.set_best_number(best_number_);
   return {std::move(state), best_};
 }
 
@@ -365,6 +366,9 @@ Status Partition::Load(ByteSource& bytes) {
     }
     fresh.best_ = std::make_shared<models::NetworkWeights>(std::move(best));
   }
+  if (proto.best_number() < 0) {
+    return damaged("has weights that nobody asked it to keep");
+  }
   if (!ReadWindow(proto.window(), &fresh.window_)) {
     return other;
   }
@@ -375,6 +379,7 @@ Status Partition::Load(ByteSource& bytes) {
   slabs_.swap(fresh.slabs_);
   window_ = std::move(fresh.window_);
   best_ = std::move(fresh.best_);
+  best_number_ = proto.best_number();
   step_ = std::move(fresh.step_);
   position_ = fresh.position_;
   dense_before_ = std::move(fresh.dense_before_);

@@ -82,7 +82,8 @@ Status CheckLedger(const LedgerState& state, const QueueSave& save) {
   if (save.epoch() < 1 || static_cast<uint32_t>(state.rows_per_epoch_size()) != save.epoch() ||
       state.missing_per_epoch_size() != state.rows_per_epoch_size() ||
       state.shard_rows_size() != save.shards() ||
-      (state.checksums_size() != 0 && state.checksums_size() != save.shards())) {
+      (state.checksums_size() != 0 && state.checksums_size() != save.shards()) ||
+      static_cast<int64_t>(state.read().size()) > state.checksums_size()) {
     return Damaged("a ledger of other epochs or shards");
   }
   const TotalsState& totals = state.totals();
@@ -157,6 +158,7 @@ void QueueCodec::Write(const Ledger& ledger, LedgerState* state) {
                                           ledger.missing_per_epoch_.end());
   state->mutable_shard_rows()->Add(ledger.shard_rows_.begin(), ledger.shard_rows_.end());
   state->mutable_checksums()->Add(ledger.checksums_.begin(), ledger.checksums_.end());
+  state->mutable_read()->assign(ledger.read_.begin(), ledger.read_.end());
   for (const Ledger::Skipped& skipped : ledger.skipped_) {
     Put(skipped, state->add_skipped());
   }
@@ -169,6 +171,7 @@ void QueueCodec::Read(const LedgerState& state, Ledger* ledger) {
                                     state.missing_per_epoch().end());
   ledger->shard_rows_.assign(state.shard_rows().begin(), state.shard_rows().end());
   ledger->checksums_.assign(state.checksums().begin(), state.checksums().end());
+  ledger->read_.assign(state.read().begin(), state.read().end());
   for (const SkippedState& skipped : state.skipped()) {
     ledger->skipped_.push_back(Get(skipped));
   }

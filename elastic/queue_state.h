@@ -81,6 +81,7 @@ class QueueState {
 
   const QueueOptions& options() const { return options_; }
   const Ledger& ledger() const { return ledger_; }
+  void ForgetReads() { ledger_.ForgetReads(); }
   uint32_t epoch() const { return epoch_; }
   int64_t cursor() const { return cursor_; }  // positions before it have been handed out
   int64_t round() const { return round_; }

@@ -161,12 +161,11 @@ Status ReplicaInbox::ApplyEntry(ServerId from, const ReplicaEntry& entry) {
   if (!entry.state().empty() && !partitions.empty()) {
     return TakePiece(from, partitions.front(), entry);
   }
-  if (entry.keep()) {
+  if (entry.keep() > 0) {
     std::vector<uint32_t> followed;
     std::copy_if(partitions.begin(), partitions.end(), std::back_inserter(followed),
                  [&](uint32_t partition) { return mine[partition] != 0; });
-    shard_.KeepBestReplica(followed);
-    return Status();
+    return shard_.KeepBestReplica(followed, entry.keep());
   }
   UnpackedPush push;
   RETURN_IF_ERROR(Unpack(entry.push(), shard_.rules().layout, partitions, &push));

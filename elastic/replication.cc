@@ -310,8 +310,8 @@ Status Replication::Fill(uint32_t partition, ServerId server, const std::string&
     held->set_first_piece(!std::exchange(begun, true));
     return status;
   };
-  RETURN_IF_ERROR(shard_.Save(partition, kPieceBytes, sink));
-  RETURN_IF_ERROR(put(true));
+  // The last piece, too: a push that came before it would miss on the replica.
+  RETURN_IF_ERROR(shard_.Save(partition, kPieceBytes, sink, [&put] { return put(true); }));
   return WaitShipped();
 }
 

@@ -340,6 +340,15 @@ Result<std::shared_ptr<const ShardRows>> ShardLoader::Validation(int64_t shard) 
       return found->second;
     }
   }
+  return ReadWhole(shard);
+}
+
+Result<uint64_t> ShardLoader::Checksum(int64_t shard) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<const ShardRows> rows, ReadWhole(shard));
+  return rows->checksum;
+}
+
+Result<std::shared_ptr<const ShardRows>> ShardLoader::ReadWhole(int64_t shard) {
   RETURN_IF_ERROR(Start(shard));
   for (;;) {
     Result<bool> complete = Pump(kTileRows);

@@ -77,6 +77,8 @@ class ShardLoader {
 
   // The validation rows of a shard: kept from when it was trained on, or read again.
   Result<std::shared_ptr<const ShardRows>> Validation(int64_t shard);
+  // ShardRows::checksum of the shard as it is now, or as it was read by this loader.
+  Result<uint64_t> Checksum(int64_t shard);
   int64_t rows_read() const { return rows_read_; }
 
  private:
@@ -89,6 +91,7 @@ class ShardLoader {
   Status NextTile();
   Status Add(size_t first_row);
   void Keep();
+  Result<std::shared_ptr<const ShardRows>> ReadWhole(int64_t shard);
 
   catalog::DataSource& source_;
   const catalog::DatasetSpec& spec_;

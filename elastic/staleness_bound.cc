@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace sluice::elastic {
 
@@ -36,13 +37,13 @@ bool StalenessBound::MayBegin(Incarnation worker, int64_t pushed) {
   }
   Clock& own = training_[worker];
   // A message that was repeated may come late.
-  own.clock = std::max(own.clock, own.offset + pushed);
+  const int64_t before = std::exchange(own.clock, std::max(own.clock, own.offset + pushed));
   const int64_t ahead = own.clock - slowest();
-  if (ahead > bound_) {
-    return false;
+  if (own.clock > before) {
+    // What it has done, whatever it was told: its last batch was begun when it had one less.
+    widest_ = std::max(widest_, ahead - 1);
   }
-  widest_ = std::max(widest_, ahead);
-  return true;
+  return ahead <= bound_;
 }
 
 }  // namespace sluice::elastic

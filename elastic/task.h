@@ -14,7 +14,8 @@ using Incarnation = uint64_t;
 
 // What a worker is asked to do. Epochs count from 1, batches of a shard from 0.
 struct Task {
-  enum class Kind { kTrain, kEvaluate };
+  // kCompare: read shards, and say whether they are what they were.
+  enum class Kind { kTrain, kEvaluate, kCompare };
   static constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
 
   int64_t id = 0;
@@ -33,7 +34,7 @@ struct Task {
   uint32_t lane = 0;
   uint32_t lanes = 0;
 
-  std::vector<int64_t> shards;  // kEvaluate
+  std::vector<int64_t> shards;  // kEvaluate, kCompare
 };
 
 // What a worker says about a task. Sums count from the start of the task, so that a report that
@@ -51,7 +52,9 @@ struct TaskReport {
   int64_t rows_retried = 0;   // found applied already, by a worker that did not live to report it
   double loss = 0;            // weighted sum, and the sum of the weights
   double weight = 0;
-  std::string metrics;  // kEvaluate: models::Metrics, serialised
+  std::string metrics;              // kEvaluate: models::Metrics, serialised
+  std::vector<int64_t> versions;    // kEvaluate: of the parameters that they judge, by partition
+  std::vector<uint64_t> checksums;  // kCompare: as Task::shards
 };
 
 // A batch's sum of losses or weights as it is counted: in multiples of 2^-20, of which sums up to

@@ -73,6 +73,7 @@ Status FromGrpc(const grpc::Status& status, const std::string& context) {
 void ToProto(const Task& task, TaskProto* proto) {
   proto->set_id(task.id);
   proto->set_evaluate(task.kind == Task::Kind::kEvaluate);
+  proto->set_compare(task.kind == Task::Kind::kCompare);
   proto->set_epoch(task.epoch);
   proto->set_shard(task.shard);
   proto->set_first_batch(task.first_batch);
@@ -88,7 +89,9 @@ void ToProto(const Task& task, TaskProto* proto) {
 Task FromProto(const TaskProto& proto) {
   Task task;
   task.id = proto.id();
-  task.kind = proto.evaluate() ? Task::Kind::kEvaluate : Task::Kind::kTrain;
+  task.kind = proto.compare()    ? Task::Kind::kCompare
+              : proto.evaluate() ? Task::Kind::kEvaluate
+                                 : Task::Kind::kTrain;
   task.epoch = proto.epoch();
   task.shard = proto.shard();
   task.first_batch = proto.first_batch();
@@ -152,11 +155,13 @@ void ToProto(const CheckpointManifest::File& file, CheckpointFileProto* proto) {
   proto->set_name(file.name);
   proto->set_offset(file.offset);
   proto->set_bytes(file.bytes);
-  proto->set_crc(file.crc);
+  proto->set_draft(file.draft);
+  proto->set_digest(file.digest);
 }
 
 CheckpointManifest::File FromProto(const CheckpointFileProto& proto) {
-  return {proto.partition(), proto.name(), proto.offset(), proto.bytes(), proto.crc()};
+  return {proto.partition(), proto.name(),  proto.offset(),
+          proto.bytes(),     proto.draft(), proto.digest()};
 }
 
 Status TooLarge(const char* what, size_t bytes) {

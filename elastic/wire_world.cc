@@ -16,6 +16,8 @@ void ToProto(const TaskReport& report, ReportRequest* proto) {
   proto->set_loss(report.loss);
   proto->set_weight(report.weight);
   proto->set_metrics(report.metrics);
+  proto->mutable_versions()->Add(report.versions.begin(), report.versions.end());
+  proto->mutable_checksums()->Add(report.checksums.begin(), report.checksums.end());
 }
 
 TaskReport FromProto(const ReportRequest& proto) {
@@ -33,6 +35,8 @@ TaskReport FromProto(const ReportRequest& proto) {
   report.loss = proto.loss();
   report.weight = proto.weight();
   report.metrics = proto.metrics();
+  report.versions.assign(proto.versions().begin(), proto.versions().end());
+  report.checksums.assign(proto.checksums().begin(), proto.checksums().end());
   return report;
 }
 

@@ -115,8 +115,8 @@ Result<std::unique_ptr<Worker::Lease>> Worker::TakeAndLoad(bool waiting) {
   if (answer.kind != MasterLink::Answer::Kind::kTask) {
     return std::unique_ptr<Lease>();
   }
-  if (answer.task.kind == Task::Kind::kEvaluate) {
-    RETURN_IF_ERROR(Evaluate(answer.task));
+  if (answer.task.kind != Task::Kind::kTrain) {
+    RETURN_IF_ERROR(Judge(answer.task));
     return std::unique_ptr<Lease>();
   }
   auto lease = std::make_unique<Lease>();
@@ -261,32 +261,64 @@ Status Worker::GaveWay(Lease* lease) {
   return Status();
 }
 
+Status Worker::Judge(const Task& task) {
+  return task.kind == Task::Kind::kCompare ? Compare(task) : Evaluate(task);
+}
+
+Status Worker::Compare(const Task& task) {
+  TaskReport report;
+  report.task = task.id;
+  report.done = true;
+  const int64_t read_before = loader_->rows_read();
+  for (int64_t shard : task.shards) {
+    RETURN_IF_ERROR(Stopped());
+    const Result<uint64_t> checksum = loader_->Checksum(shard);
+    if (!checksum.ok()) {
+      return FailTask(task, checksum.status());
+    }
+    report.checksums.push_back(*checksum);
+  }
+  report.rows_read = loader_->rows_read() - read_before;
+  return master_.Report(report).status();
+}
+
 Status Worker::Evaluate(const Task& task) {
-  const bool own_select = validation_loader_ != nullptr;
-  ShardLoader& loader = own_select ? *validation_loader_ : *loader_;
-  models::Metrics metrics(TaskOfModel(job_.plan.model()), network_->outputs());
+  ShardLoader& loader = validation_loader_ != nullptr ? *validation_loader_ : *loader_;
   TaskReport report;
   report.task = task.id;
   report.done = true;
   const int64_t read_before = loader.rows_read();
-  for (int64_t shard : task.shards) {
-    RETURN_IF_ERROR(Stopped());
-    Result<std::shared_ptr<const ShardRows>> rows = loader.Validation(shard);
-    if (!rows.ok()) {
-      return FailTask(task, rows.status());
-    }
-    const Status status = EvaluateRows((*rows)->validation, &metrics);
-    if (!status.ok()) {
-      return FailTask(task, status);
-    }
-    report.rows += static_cast<int64_t>((*rows)->validation.rows);
-  }
+  do {
+    RETURN_IF_ERROR(EvaluateOnce(task, &loader, &report));
+  } while (judged_ != report.versions);  // some were trained meanwhile
   report.rows_read = loader.rows_read() - read_before;
-  report.metrics = metrics.Serialize();
   return master_.Report(report).status();
 }
 
-Status Worker::EvaluateRows(const models::FeatureBatch& rows, models::Metrics* metrics) {
+// The parameters that were judged first are in the report, those that were judged last in judged_.
+Status Worker::EvaluateOnce(const Task& task, ShardLoader* loader, TaskReport* report) {
+  models::Metrics metrics(TaskOfModel(job_.plan.model()), network_->outputs());
+  judged_.clear();
+  report->versions.clear();
+  report->rows = 0;
+  for (int64_t shard : task.shards) {
+    RETURN_IF_ERROR(Stopped());
+    Result<std::shared_ptr<const ShardRows>> rows = loader->Validation(shard);
+    if (!rows.ok()) {
+      return FailTask(task, rows.status());
+    }
+    const Status status = EvaluateRows((*rows)->validation, &metrics, &report->versions);
+    if (!status.ok()) {
+      return FailTask(task, status);
+    }
+    report->rows += static_cast<int64_t>((*rows)->validation.rows);
+  }
+  report->metrics = metrics.Serialize();
+  return Status();
+}
+
+Status Worker::EvaluateRows(const models::FeatureBatch& rows, models::Metrics* metrics,
+                            std::vector<int64_t>* first) {
   const models::LabelPlan& label = job_.plan.model().features().label();
   std::vector<uint32_t> places;
   std::vector<float> predictions;
@@ -299,6 +331,13 @@ Status Worker::EvaluateRows(const models::FeatureBatch& rows, models::Metrics* m
     GatherRows(rows, places, &batch_);
     network_->CollectIds(batch_, &view_);
     RETURN_IF_ERROR(parameters_.Pull({}, Purpose::kEvaluation, &view_));
+    judged_ = parameters_.Versions();
+    if (first->empty()) {
+      *first = judged_;
+    }
+    if (judged_ != *first) {
+      return Status();
+    }
     network_->Predict(batch_, view_, &predictions);
     if (label.kind() == models::LabelPlan::NUMBER) {
       for (float& value : batch_.labels) {

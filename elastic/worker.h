@@ -114,8 +114,12 @@ class Worker {
   bool TimeToReport();
   // Tells the master why a task cannot be done, and returns why.
   Status FailTask(const Task& task, const Status& cause);
+  Status Judge(const Task& task);  // what is not training: an evaluation, a comparison
   Status Evaluate(const Task& task);
-  Status EvaluateRows(const models::FeatureBatch& rows, models::Metrics* metrics);
+  Status Compare(const Task& task);
+  Status EvaluateOnce(const Task& task, ShardLoader* loader, TaskReport* report);
+  Status EvaluateRows(const models::FeatureBatch& rows, models::Metrics* metrics,
+                      std::vector<int64_t>* first);
   Status Stopped();
 
   const Job job_;
@@ -138,6 +142,7 @@ class Worker {
   std::vector<std::unique_ptr<Lease>> lanes_;  // synchronous
   std::unique_ptr<World> world_;               // all-reduce
 
+  std::vector<int64_t> judged_;  // the parameters' versions in the last evaluation
   models::FeatureBatch batch_, next_batch_;
   models::ParameterView view_, next_view_;
   models::Gradient gradient_;

@@ -96,7 +96,8 @@ Status Worker::EnterWorld(const WorldAnswer& answer) {
       return Internal(fmt::format("the weights of step {} are gone: this is step {}", answer.best,
                                   world.closed));
     }
-    RETURN_IF_ERROR(world.replica.shard.KeepBest(kReplicaMap));
+    const KeepOrder order{answer.best, {}};
+    RETURN_IF_ERROR(world.replica.shard.KeepBest(kReplicaMap, order).status());
     world.best = answer.best;
   }
   return Status();
@@ -172,7 +173,7 @@ Status Worker::EvaluateAll() {
     if (answer.kind != MasterLink::Answer::Kind::kTask) {
       return Status();
     }
-    RETURN_IF_ERROR(Evaluate(answer.task));
+    RETURN_IF_ERROR(Judge(answer.task));
   }
 }
 
@@ -250,6 +251,7 @@ Status Worker::StepLanes(uint32_t lanes) {
     LaneNote note;
     note.lane = lease->task.lane;
     note.rows_read = std::exchange(lease->report.rows_read, 0);
+    note.checksum = lease->report.checksum;
     note.ends = lease->next + 1 >= lease->end() ? 1 : 0;
     note.end_of_shard = note.ends != 0 && lease->batches <= lease->task.last_batch ? 1 : 0;
     std::optional<FlatGradient> gradient;
@@ -302,6 +304,7 @@ Status Worker::CloseStep(const std::vector<Task>& lanes) {
     TaskReport& report = position.lanes[note.lane];
     report.rows += note.rows;
     report.rows_read += note.rows_read;
+    report.checksum = note.checksum;
     report.loss += CountedSum(note.loss);
     report.weight += note.gradient != 0 ? CountedSum(note.weight) : 0;
     report.next_batch = note.gradient != 0 ? position.step + 1 : report.next_batch;

@@ -16,6 +16,7 @@ struct LaneLine {
   int64_t task, next_batch, rows, rows_read;
   double loss, weight;
   int64_t done, end_of_shard;
+  uint64_t checksum;
 };
 
 }  // namespace
@@ -26,8 +27,8 @@ std::string Worker::World::SavePosition() const {
                                        position.step,  static_cast<int64_t>(position.lanes.size())};
   std::string state(reinterpret_cast<const char*>(head.data()), sizeof(head));
   for (const TaskReport& lane : position.lanes) {
-    const LaneLine line{lane.task, lane.next_batch, lane.rows, lane.rows_read,
-                        lane.loss, lane.weight,     lane.done, lane.end_of_shard};
+    const LaneLine line{lane.task,   lane.next_batch, lane.rows,         lane.rows_read, lane.loss,
+                        lane.weight, lane.done,       lane.end_of_shard, lane.checksum};
     state.append(reinterpret_cast<const char*>(&line), sizeof(line));
   }
   return state;
@@ -61,6 +62,7 @@ Status Worker::World::LoadState(ByteSource& state) {
     report.weight = line.weight;
     report.done = line.done != 0;
     report.end_of_shard = line.end_of_shard != 0;
+    report.checksum = line.checksum;
     sent.lanes.push_back(report);
   }
   RETURN_IF_ERROR(replica.shard.Load(0, state));

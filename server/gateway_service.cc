@@ -82,15 +82,20 @@ class StreamSink final : public executor::ResultSink {
   std::string setting_;
 };
 
-class GatewayService final : public v1::Gateway::Service {
+class GatewayService final
+    : public v1::Gateway::WithSplitStreamingMethod_Run<v1::Gateway::Service> {
  public:
   explicit GatewayService(GatewayScripts& scripts) : scripts_(scripts) {}
 
-  grpc::Status Run(grpc::ServerContext* context, const v1::RunRequest* request,
-                   grpc::ServerWriter<v1::RunUpdate>* writer) override {
-    const auto run = [&] {
+  grpc::Status StreamedRun(
+      grpc::ServerContext* context,
+      grpc::ServerSplitStreamer<v1::RunRequest, v1::RunUpdate>* call) override {
+    v1::RunRequest message;
+    const v1::RunRequest* const request = &message;
+    const auto run = [&]() -> Status {
+      RETURN_IF_ERROR(ReadRequest(call, &message, &v1::RunRequest::script));
       const SteadyClock clock;
-      ClientStream stream(CallOf(context, writer), clock, scripts_.write_seconds());
+      ClientStream stream(CallOf(context, call), clock, scripts_.write_seconds());
       StreamSink sink(stream);
       StatementObserver observer;
       observer.starts = [&sink](const parser::Statement& statement) { sink.Started(statement); };

@@ -17,6 +17,7 @@
 #include "catalog/source_url.h"
 #include "executor/child_process.h"
 #include "server/commands.h"
+#include "server/descriptor_limit.h"
 #include "server/shell.h"
 #include "server/signals.h"
 #include "server/statement_form.h"
@@ -96,6 +97,11 @@ int WithConfig(const CommonFlags& common, const std::function<int(const Config&)
           : config->log_level == "off"   ? log::Level::kOff
                                          : level;
   log::Start("sluice", level);
+  const Status descriptors = RaiseDescriptorLimit();
+  if (!descriptors.ok()) {
+    SayError(descriptors, "");
+    return kExitStatementFailed;
+  }
   return command(*config);
 }
 

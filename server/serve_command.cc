@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <sys/resource.h>
 
 #include <cstdio>
 
@@ -10,25 +9,12 @@
 #include "server/terminal.h"
 
 namespace sluice::server {
-namespace {
-
-// Connections, databases and the pipes of processes: as many descriptors as the system allows.
-void RaiseDescriptorLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-  }
-}
-
-}  // namespace
 
 int RunServe(const Config& config) {
   if (config.source.empty()) {
     Say("sluice: which database? Give --source sqlite:my.db or postgresql://user@host/database\n");
     return kExitUsage;
   }
-  RaiseDescriptorLimit();
   auto gateway = Gateway::Start(config);
   if (!gateway.ok()) {
     SayError(gateway.status(), "");

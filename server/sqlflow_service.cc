@@ -205,17 +205,21 @@ size_t SeenEvents(const proto::FetchRequest& request) {
   return parsed.ec == std::errc() ? seen : 0;
 }
 
-class SqlflowService final : public proto::SQLFlow::Service {
+class SqlflowService final
+    : public proto::SQLFlow::WithSplitStreamingMethod_Run<proto::SQLFlow::Service> {
  public:
   explicit SqlflowService(GatewayScripts& scripts) : scripts_(scripts) {}
 
-  grpc::Status Run(grpc::ServerContext* context, const proto::Request* request,
-                   grpc::ServerWriter<proto::Response>* writer) override {
-    const std::string& script = request->stmts();
+  grpc::Status StreamedRun(
+      grpc::ServerContext* context,
+      grpc::ServerSplitStreamer<proto::Request, proto::Response>* call) override {
+    proto::Request message;
+    const proto::Request* const request = &message;
     const auto run = [&]() -> Status {
+      RETURN_IF_ERROR(ReadRequest(call, &message, &proto::Request::stmts));
       RETURN_IF_ERROR(CheckSource(request->session().db_conn_str(), scripts_.sources().url()));
       const SteadyClock clock;
-      ClientStream stream(CallOf(context, writer), clock, scripts_.write_seconds());
+      ClientStream stream(CallOf(context, call), clock, scripts_.write_seconds());
       SqlflowSink sink(stream);
       StatementObserver observer;
       observer.starts = [&sink](const parser::Statement& statement) { sink.Started(statement); };
@@ -223,9 +227,11 @@ class SqlflowService final : public proto::SQLFlow::Service {
       GatewayScripts::Client client;
       client.is_gone = [&stream] { return stream.IsGone(); };
       client.ended = [&stream](const Status&) { stream.Drain(); };
-      return scripts_.Run({script, request->session().user_id(), nullptr}, client, sink, observer);
+      return scripts_.Run({message.stmts(), request->session().user_id(), nullptr}, client, sink,
+                          observer);
     };
-    return ToUnknown(Guarded("SQLFlow.Run", run), script);
+    const Status status = Guarded("SQLFlow.Run", run);
+    return ToUnknown(status, message.stmts());
   }
 
   grpc::Status Fetch(grpc::ServerContext*, const proto::FetchRequest* request,

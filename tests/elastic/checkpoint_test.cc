@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "elastic/parameter_shard.h"
 #include "planner/plan.pb.h"
@@ -207,6 +209,71 @@ TEST_F(CheckpointTest, ClearRemovesAllCheckpoints) {
   EXPECT_FALSE(directory.Newest().value().has_value());
 }
 
+// Each is whole, and what the other checkpoint, or the other partition, has instead.
+TEST_F(CheckpointTest, P12_FilesThatWereExchangedAreRefused) {
+  const auto shard = Shard();
+  CheckpointDirectory directory = Open();
+  Push(shard.get(), 0);
+  Write(&directory, *shard, "old");
+  Push(shard.get(), 1);
+  Write(&directory, *shard, "new");
+  const CheckpointDirectory::Found newest = *directory.Newest().value();
+  ASSERT_EQ(newest.manifest.queue_state, "new");
+  std::set<std::string> digests;
+  for (const CheckpointManifest::File& file : newest.manifest.files) {
+    EXPECT_EQ(file.digest.size(), 64U);
+    digests.insert(file.digest);
+  }
+  EXPECT_EQ(digests.size(), kPartitions);
+  const auto exchange = [&](const fs::path& one, const fs::path& other) {
+    fs::rename(one, path_ / "aside");
+    fs::rename(other, one);
+    fs::rename(path_ / "aside", other);
+  };
+  const fs::path old_file = path_ / "checkpoint-1" / "partition-0";
+  const fs::path new_file = path_ / "checkpoint-2" / "partition-0";
+  ASSERT_EQ(fs::file_size(old_file), fs::file_size(new_file));
+  exchange(old_file, new_file);
+  EXPECT_EQ(directory.Newest().status().code(), Code::kInternal) << "both are damaged";
+  exchange(old_file, new_file);
+  EXPECT_EQ(directory.Newest().value()->manifest.queue_state, "new");
+}
+
+// The same bytes, written for another draft: a manifest does not take them.
+TEST_F(CheckpointTest, P12_ADigestIsOfOneDraftAlone) {
+  CheckpointDirectory directory = Open();
+  std::optional<CheckpointManifest::File> before;
+  for (const bool exchanged : {false, true}) {
+    const CheckpointDirectory::Draft draft = directory.Begin().value();
+    CheckpointManifest manifest;
+    manifest.partitions = 2;
+    for (uint32_t partition : {0U, 1U}) {
+      manifest.files.push_back(
+          CheckpointDirectory::WritePartition(draft.path, partition, Bytes("the same")).value());
+    }
+    EXPECT_NE(manifest.files[0].digest, manifest.files[1].digest);
+    if (exchanged) {
+      EXPECT_NE(manifest.files[0].digest, before->digest);
+      manifest.files[0] = *before;
+    }
+    before = manifest.files[0];
+    ASSERT_TRUE(directory.Commit(draft, manifest).ok());
+    EXPECT_EQ(directory.Newest().value()->damaged.size(), exchanged ? 1U : 0U);
+  }
+}
+
+// A draft that was given up is gone when the next one is begun, or the job has come to its end.
+TEST_F(CheckpointTest, ADraftThatWasGivenUpIsNotLeftBehind) {
+  CheckpointDirectory directory = Open();
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const CheckpointDirectory::Draft draft = directory.Begin().value();
+    ASSERT_TRUE(CheckpointDirectory::WritePartition(draft.path, 0, Bytes("half of it")).ok());
+    EXPECT_EQ(Names().size(), 1U);
+  }
+  ASSERT_TRUE(directory.Clear().ok());
+  EXPECT_TRUE(Names().empty());
+}
+
 TEST_F(CheckpointTest, P12_AManifestThatLacksAPartitionIsNotWhole) {
   CheckpointDirectory directory = Open();
   Write(&directory, *Shard(), "whole");
@@ -231,7 +298,7 @@ TEST_F(CheckpointTest, AManifestThatNamesFilesElsewhereOrTwiceIsNotWhole) {
     const CheckpointDirectory::Draft draft = directory.Begin().value();
     CheckpointManifest manifest;
     manifest.partitions = 1;
-    manifest.files = {{0, name, 0, 0, 0}};
+    manifest.files = {{0, name, 0, 0, "draft", "a digest"}};
     ASSERT_TRUE(directory.Commit(draft, manifest).ok());
     EXPECT_EQ(directory.Newest().value()->manifest.queue_state, "whole");
   }

@@ -105,6 +105,80 @@ TEST_F(MasterCheckpoint, NobodyWaitsForTheDeadWorkersOfTheCut) {
   }
 }
 
+class MasterComparison : public MasterCheckpoint {
+ protected:
+  // One epoch of three shards with checksums 1, 2, 3; the first was done before the checkpoint.
+  MasterComparison() {
+    options_.queue.shards = 3;
+    options_.queue.epochs = 1;
+  }
+  void ReadAndTrain(double now) {
+    const std::optional<Task> task = Take(Worker(0), now);
+    ASSERT_TRUE(task.has_value());
+    ASSERT_EQ(task->kind, Task::Kind::kTrain);
+    TaskReport report = Done(*task);
+    report.checksum = static_cast<uint64_t>(task->shard) + 1;
+    ASSERT_TRUE(master_->Report(Worker(0), report, At(now)).ok());
+    last_ = task->shard;
+  }
+  // What is asked for when all has been trained.
+  std::optional<Task> TrainAcrossACheckpoint() {
+    started_.clear();
+    Start();
+    ReadAndTrain(1);
+    before_ = last_;
+    Resume();
+    ReadAndTrain(51);
+    ReadAndTrain(51);
+    return Take(Worker(0), 52);
+  }
+  Status Answer(const Task& task, uint64_t checksum) {
+    TaskReport report;
+    report.task = task.id;
+    report.done = true;
+    report.checksums = {checksum};
+    return master_->Report(Worker(0), report, At(53)).status();
+  }
+  int64_t last_ = -1, before_ = -1;
+};
+
+TEST_F(MasterComparison, RowsThatAreNotReadAgainAreComparedBeforeTheJobEnds) {
+  const std::optional<Task> task = TrainAcrossACheckpoint();
+  ASSERT_TRUE(task.has_value());
+  EXPECT_EQ(task->kind, Task::Kind::kCompare);
+  EXPECT_EQ(task->shards, std::vector<int64_t>{before_}) << "the others have been read again";
+  EXPECT_FALSE(master_->finished());
+  ASSERT_TRUE(Answer(*task, static_cast<uint64_t>(before_) + 1).ok());
+  EXPECT_TRUE(master_->finished());
+  EXPECT_TRUE(master_->result().ok()) << master_->result().ToString();
+}
+
+TEST_F(MasterComparison, OtherRowsThanThoseOfTheCheckpointEndTheJob) {
+  for (const uint64_t now : {uint64_t{77}, uint64_t{0}}) {  // 0: there are none any more
+    const std::optional<Task> task = TrainAcrossACheckpoint();
+    ASSERT_TRUE(task.has_value());
+    EXPECT_FALSE(Answer(*task, now).ok());
+    ASSERT_TRUE(master_->finished());
+    EXPECT_EQ(master_->result().code(), Code::kAborted);
+    EXPECT_EQ(master_->result().diagnostics().front().sqlstate, "40001");
+  }
+}
+
+TEST_F(MasterComparison, IsBegunAgainByAMasterThatTakesOver) {
+  options_.queue.journal = true;
+  const std::optional<Task> task = TrainAcrossACheckpoint();
+  ASSERT_TRUE(task.has_value());
+  const std::vector<std::string> journal = {*master_->TakeJournal()};
+  const std::string alive = started_[0].name;
+  Result<std::unique_ptr<Master>> other = Master::TakeOver(options_, 2, journal, {alive}, At(60));
+  ASSERT_TRUE(other.ok()) << other.status().ToString();
+  master_ = std::move(*other);
+  const std::optional<Task> again = Take(Worker(0), 61);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->kind, Task::Kind::kCompare);
+  EXPECT_EQ(again->shards, task->shards);
+}
+
 TEST_F(MasterCheckpoint, E2_AnEvaluationAtTheCutIsBegunAgain) {
   options_.evaluation_shards = 4;
   Start();
@@ -131,7 +205,7 @@ TEST_F(MasterCheckpoint, E6_WeightsThatWereToBeKeptAreKeptAfterTheCut) {
   ASSERT_FALSE(kept_.empty());
   EXPECT_EQ(kept_.back().kind, Master::Action::Kind::kKeepWeights);
   EXPECT_FALSE(Take(Worker(0), 51).has_value()) << "before that nobody trains on";
-  master_->OnWeightsKept(At(51));
+  master_->OnWeightsKept("digest", At(51));
   EXPECT_TRUE(Take(Worker(0), 51).has_value());
 }
 
@@ -172,7 +246,7 @@ TEST_F(WorldCheckpoint, IsCommittedWhenItsDraftIsWritten) {
   EXPECT_TRUE(Step(3).draft.empty()) << "one writes";
   ASSERT_TRUE(master_->Written(Worker(0), "z", CheckpointManifest::File{}, At(4)).ok());
   EXPECT_FALSE(Committed()) << "a draft that was given up";
-  const CheckpointManifest::File file{0, "partition-0", 0, 9, 7};
+  const CheckpointManifest::File file{0, "partition-0", 0, 9, "draft-2", "a digest"};
   EXPECT_EQ(master_->Written(99, "a", file, At(4)).code(), Code::kAborted) << "of nobody";
   EXPECT_FALSE(Committed());
   ASSERT_TRUE(master_->Written(Worker(0), "a", file, At(4)).ok());
@@ -180,7 +254,7 @@ TEST_F(WorldCheckpoint, IsCommittedWhenItsDraftIsWritten) {
   const std::optional<Master::WorldCut> cut = master_->TakeWorldCut();
   ASSERT_TRUE(cut.has_value());
   EXPECT_EQ(cut->manifest.steps, 2) << "of the step at which the draft was taken";
-  EXPECT_EQ(cut->manifest.files.at(0).crc, 7U);
+  EXPECT_EQ(cut->manifest.files.at(0).digest, "a digest");
 }
 
 TEST_F(WorldCheckpoint, ADiskThatTakesNothingIsToldAndTriedAgain) {

@@ -66,6 +66,24 @@ TEST_F(MasterHostTest, ASecondOneGoesOnAndTheFirstStops) {  // S23
   EXPECT_EQ(actions_.size(), 1U) << "the living worker is not replaced";
 }
 
+// Else a successor would judge the last epoch by parameters that the next one has changed.
+TEST_F(MasterHostTest, E6_AnEpochHasBegunInTheJournalBeforeAWorkerHearsOfIt) {
+  options_.queue.epochs = 2;
+  const auto host = Host(Master(options_, kTimeZero), *journal_.BeginTerm());
+  host->Start();
+  host->Pump();
+  const Incarnation worker = actions_.at(0).incarnation;
+  Task task;
+  while ((task = host->Take(worker, true, {}, 0)->task).epoch == 1) {
+    ASSERT_TRUE(host->Report(worker, Done(task, 2, 20)).ok());
+  }
+  ASSERT_EQ(task.epoch, 2U);
+  const Result<std::unique_ptr<Master>> successor =
+      Master::TakeOver(options_, 2, *journal_.ReadAll(), {actions_[0].name}, kTimeZero);
+  ASSERT_TRUE(successor.ok()) << successor.status().ToString();
+  EXPECT_EQ((*successor)->queue().epoch(), 2U);
+}
+
 TEST_F(MasterHostTest, NothingIsDoneThatIsNotInTheJournal) {
   const auto host = Host(Master(options_, kTimeZero), *journal_.BeginTerm());
   ASSERT_TRUE(journal_.BeginTerm().ok());

@@ -183,7 +183,7 @@ class World {
     ++pushed_;
     return Status();
   }
-  std::string Bits() { return models::SaveWeights(fleet_->Collect(network_).value()); }
+  std::string Bits() { return models::SaveWeights(fleet_->Collect(network_, "").value()); }
   ParameterFleet& fleet() { return *fleet_; }
   // As the job's first master orders it.
   static Status Order(const PartitionMap& map, ServerId server, ParameterControl::Phase phase) {
@@ -285,6 +285,43 @@ TEST_F(ParameterFleetTest, K20_AMapThatAMasterLeftHalfwayIsInstalledAnew) {
 
 // A server that hangs while it is filled: it is given up after its silence, not after the deadlines
 // of calls; pushes do not wait for it any longer than that; another takes its place.
+// What was judged is kept, though its master dies before it hears so, its successor says it again
+// when training has gone on, and a server is lost, whose backup then has it; and by who came later.
+TEST_F(ParameterFleetTest, E6_WhatWasJudgedIsKeptThroughLostMastersAndServers) {
+  World world(plan_, *network_, 3, std::nullopt);
+  auto worker = world.Worker();
+  for (int64_t batch = 0; batch < 4; ++batch) {
+    ASSERT_TRUE(world.Push(*worker, batch).ok());
+  }
+  const std::string judged = world.Bits();
+  const KeepOrder order{1, std::vector<int64_t>(worker->Versions().size(), 4)};
+  const Result<std::string> digest = world.fleet().Keep(order);
+  ASSERT_TRUE(digest.ok()) << digest.status().ToString();
+  for (int64_t batch = 4; batch < 8; ++batch) {
+    ASSERT_TRUE(world.Push(*worker, batch).ok());
+  }
+  world.TakeOver([] {});
+  EXPECT_EQ(*world.fleet().Keep(order), *digest);
+  for (const ServerId lost : {0U, 1U}) {
+    world.fleet().OnLost(lost, "killed");
+    world.Kill(lost);
+    world.Await([&] {
+      const PartitionMap map = world.fleet().map();
+      return !map.servers.contains(lost) && map.servers.size() == 3;
+    });
+    worker = world.Worker();
+    ASSERT_TRUE(world.Push(*worker, 8 + lost).ok());
+    EXPECT_EQ(*world.fleet().Keep(order), *digest);
+    const Result<models::NetworkWeights> kept = world.fleet().Collect(*network_, *digest);
+    ASSERT_TRUE(kept.ok()) << kept.status().ToString();
+    EXPECT_EQ(models::SaveWeights(*kept), judged);
+  }
+  // An order to keep what is gone is an error, and so are other weights than those that were kept.
+  EXPECT_EQ(world.fleet().Keep({2, order.versions}).status().code(), Code::kFailedPrecondition);
+  const Status other = world.fleet().Collect(*network_, "another digest").status();
+  EXPECT_EQ(other.diagnostics().front().sqlstate, "XX001") << other.ToString();
+}
+
 TEST_F(ParameterFleetTest, AServerThatHangsWhileItIsFilledIsGivenUp) {
   World world(plan_, *network_, 2, std::nullopt, std::nullopt, 1);
   const std::jthread beats([&world](const std::stop_token& stop) {

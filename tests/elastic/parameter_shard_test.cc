@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -326,10 +328,32 @@ TEST_F(ParameterShardTest, ContinuingForgetsNothing) {
 TEST_F(ParameterShardTest, KeptWeightsAreExported) {
   const auto shard = Make();
   ASSERT_TRUE(shard->Push(Gradient(Batch(0, 0), 1, {3}).request).ok());
-  ASSERT_TRUE(shard->KeepBest(0).ok());
+  ASSERT_TRUE(shard->KeepBest(0, {1, {}}).ok());
   const std::string best = Bits(*shard);
   ASSERT_TRUE(shard->Push(Gradient(Batch(0, 1), 1, {4}).request).ok());
   EXPECT_EQ(Bits(*shard), best);
+}
+
+// A copy is complete before the next push: else a replica would miss it.
+TEST_F(ParameterShardTest, NothingIsPushedBeforeTheLastPartOfACopyIsOnItsWay) {
+  const auto shard = Make();
+  std::atomic<bool> pushed = false;
+  std::jthread pusher;
+  const auto last = [&] {
+    pusher = std::jthread([&] {
+      EXPECT_TRUE(shard->Push(Gradient(Batch(0, 0), 0, {3}).request).ok());
+      pushed = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_FALSE(pushed);
+    return Status();
+  };
+  ASSERT_TRUE(shard
+                  ->Save(
+                      0, kMostPartBytes, [](std::string) { return Status(); }, last)
+                  .ok());
+  pusher.join();
+  EXPECT_TRUE(pushed);
 }
 
 TEST_F(ParameterShardTest, P9_AStepClosesOverAllLanesInAnyOrder) {

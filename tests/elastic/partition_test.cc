@@ -138,7 +138,7 @@ TEST_F(PartitionTest, P11_ALoadedPartitionGoesOnWithTheSameBits) {
   for (int64_t batch = 0; batch < 5; ++batch) {
     Apply(&one, batch, 0.3F, kIds);
   }
-  one.KeepBest();
+  ASSERT_TRUE(one.KeepBest({1, {}}).ok());
   Apply(&one, 5, -0.1F, {3});
   Partition other = Fresh();
   ASSERT_TRUE(other.Load(one.Capture().Encode().value()).ok());
@@ -152,6 +152,29 @@ TEST_F(PartitionTest, P11_ALoadedPartitionGoesOnWithTheSameBits) {
   BatchIdentity again;
   again.batch = 4;
   EXPECT_FALSE(other.IsNew(again).value()) << "the window came along";
+}
+
+// An order that is said twice, or comes late, keeps nothing that came after what was judged.
+TEST_F(PartitionTest, E6_WhatWasJudgedIsKeptAndNoLaterMoment) {
+  Partition one = Fresh();
+  Apply(&one, 0, 0.3F, kIds);
+  ASSERT_TRUE(one.KeepBest({1, {1}}).ok());
+  const std::string best = DigestOf(one.Export());
+  Apply(&one, 1, 0.3F, kIds);
+  EXPECT_TRUE(one.KeepBest({1, {1}}).ok());
+  EXPECT_EQ(DigestOf(one.Export()), best);
+  const Status gone = one.KeepBest({2, {1}});
+  EXPECT_EQ(gone.code(), Code::kFailedPrecondition) << gone.ToString();
+  EXPECT_EQ(DigestOf(one.Export()), best);
+  ASSERT_TRUE(one.KeepBest({2, {2}}).ok());
+  EXPECT_NE(DigestOf(one.Export()), best);
+  EXPECT_EQ(one.KeepBest({1, {1}}).code(), Code::kAborted);
+  // A copy knows it, too.
+  Partition copy = Fresh();
+  ASSERT_TRUE(copy.Load(one.Capture().Encode().value()).ok());
+  Apply(&copy, 2, 0.3F, kIds);
+  EXPECT_TRUE(copy.KeepBest({2, {2}}).ok());
+  EXPECT_EQ(DigestOf(copy.Export()), DigestOf(one.Export()));
 }
 
 TEST_F(PartitionTest, DamageIsFoundAndChangesNothing) {
@@ -175,7 +198,7 @@ TEST_F(PartitionTest, DamageIsFoundAndChangesNothing) {
 TEST_F(PartitionTest, PartsOfAnySizeAreTheSamePartition) {
   Partition one = Fresh();
   Apply(&one, 0, 0.3F, kIds);
-  one.KeepBest();
+  ASSERT_TRUE(one.KeepBest({1, {}}).ok());
   for (size_t part_bytes : {size_t{1}, size_t{100}, size_t{4096}, kMostPartBytes}) {
     std::deque<std::string> parts;
     const Status encoded = one.Capture().Encode(

@@ -140,7 +140,7 @@ TEST_F(ReplicationTest, BackupsHaveTheBitsOfTheirPrimaries) {
     ASSERT_TRUE(PushBatch(*one, batch, 0).ok());
     ASSERT_TRUE(PushBatch(*other, batch, 1).ok());
   }
-  ASSERT_TRUE(control_.Keep(map_).ok());
+  ASSERT_TRUE(control_.Keep(map_, {1, {}}).ok());
   for (uint32_t p = 0; p < kPartitions; ++p) {
     ExpectSame(map_.primary[p], map_.backup[p], p);
     EXPECT_EQ(servers_[map_.primary[p]].shard->version(p), 60);

@@ -65,6 +65,41 @@ TEST_F(ResumedJob, InOneProcessHasTheBitsOfAnUndisturbedRun) {
   EXPECT_EQ(Count("resumed"), 1);
 }
 
+// All labels are others when the statement is run again. The checkpoint is of the only epoch: what
+// it has trained nobody would read again.
+TEST_F(ResumedJob, AllReduceAndOneProcessGoOnWithTheSameRowsOnly) {
+  for (const auto kind : {plan::Strategy::LOCAL, plan::Strategy::ALL_REDUCE}) {
+    std::filesystem::remove_all(path_);
+    source_ = SmallSource(kRows);
+    plan::TrainPlan plan = kind == plan::Strategy::LOCAL ? Plan(kind, 1) : Synchronous(kind, 1);
+    if (kind == plan::Strategy::LOCAL) {
+      plan.set_epochs(1);
+      ASSERT_TRUE(Run(plan).ok());
+    } else {
+      Stopped(plan, 1);
+    }
+    ASSERT_FALSE(Checkpoints().empty());
+    const std::filesystem::path aside = path_.string() + "-aside";
+    std::filesystem::remove_all(aside);
+    std::filesystem::copy(path_, aside, std::filesystem::copy_options::recursive);
+    std::vector<std::vector<double>> rows = SmallRows(kRows);
+    for (std::vector<double>& row : rows) {
+      row[3] = 1 - row[3];
+    }
+    source_ = std::make_unique<testing::MemorySource>(std::vector<std::string>{"a", "b", "c", "y"},
+                                                      std::move(rows));
+    const Result<TrainOutcome> other = Run(plan);
+    ASSERT_FALSE(other.ok()) << plan::Strategy::Kind_Name(kind);
+    EXPECT_EQ(other.status().diagnostics().front().sqlstate, "40001") << other.status().ToString();
+    source_ = SmallSource(kRows);
+    std::filesystem::remove_all(path_);
+    std::filesystem::rename(aside, path_);
+    const Result<TrainOutcome> same = Run(plan);
+    ASSERT_TRUE(same.ok()) << same.status().ToString();
+    EXPECT_EQ(Bits(same), Bits(Undisturbed(plan)));
+  }
+}
+
 // The best weights, their metrics and the patience that is used up are in the cut, too.
 TEST_F(ResumedJob, EarlyStoppingGoesOnWhereItWas) {
   plan::TrainPlan plan = Synchronous(plan::Strategy::PARAMETER_SERVER, 2, 2);

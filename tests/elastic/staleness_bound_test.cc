@@ -54,6 +54,18 @@ TEST(StalenessBound, ANewcomerBeginsWhereTheSlowestIs) {
   EXPECT_FALSE(bound.MayBegin(kFast, 63));
 }
 
+// What is told at the end is what workers have done, whatever they had been allowed.
+TEST(StalenessBound, P8_AWorkerThatDoesNotWaitIsTold) {
+  StalenessBound bound(1);
+  EXPECT_TRUE(bound.MayBegin(kFast, 0));
+  EXPECT_TRUE(bound.MayBegin(kSlow, 0));
+  EXPECT_TRUE(bound.MayBegin(kFast, 1));
+  EXPECT_FALSE(bound.MayBegin(kFast, 2));
+  EXPECT_EQ(bound.widest(), 1);
+  EXPECT_FALSE(bound.MayBegin(kFast, 3)) << "it has begun one all the same";
+  EXPECT_EQ(bound.widest(), 2);
+}
+
 TEST(StalenessBound, AMessageThatComesLateTurnsNoClockBack) {
   StalenessBound bound(0);
   EXPECT_TRUE(bound.MayBegin(kFast, 0));

@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <fstream>
+#include <thread>
 
 #include "elastic/master_service.h"
 #include "elastic/parameter_service.h"
@@ -101,6 +104,49 @@ TEST_F(StrangerTest, IsRefusedBeforeThereIsAMessage) {
   }
 }
 
+size_t PeakMegabytes() {
+  std::ifstream in("/proc/self/status");
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("VmHWM:")) {
+      return std::stoul(line.substr(6)) / 1024;
+    }
+  }
+  return 0;
+}
+
+// Three at once, with 300 MB each that lie in one piece of memory here: what is in flight is what
+// a connection may hold, not what the stranger would like to send.
+TEST_F(StrangerTest, WhatHeSendsIsNotTaken) {
+  const grpc::Slice piece(std::string(size_t{1} << 20, 'x'));
+  const std::vector<grpc::Slice> pieces(300, piece);
+  const size_t before = PeakMegabytes();
+  ASSERT_GT(before, 0U);
+  std::vector<std::jthread> strangers;
+  std::atomic<int> refused = 0;
+  for (int i = 0; i < 3; ++i) {
+    strangers.emplace_back([&] {
+      grpc::GenericStub stub(OpenChannel(server_->address()));
+      grpc::ClientContext context;
+      Prepare(&context, "another");
+      grpc::ByteBuffer request(pieces.data(), pieces.size());
+      grpc::ByteBuffer reply;
+      grpc::Status status;
+      grpc::CompletionQueue queue;
+      const auto call =
+          stub.PrepareUnaryCall(&context, std::string(kParameters) + "Exchange", request, &queue);
+      call->StartCall();
+      call->Finish(&reply, &status, &status);
+      void* tag = nullptr;
+      bool ok = false;
+      EXPECT_TRUE(queue.Next(&tag, &ok));
+      refused += status.error_code() == grpc::StatusCode::PERMISSION_DENIED ? 1 : 0;
+    });
+  }
+  strangers.clear();
+  EXPECT_EQ(refused, 3);
+  EXPECT_LT(PeakMegabytes() - before, 100U);
+}
+
 TEST_F(StrangerTest, AMessageThatIsNoneIsAnError) {
   grpc::GenericStub stub(OpenChannel(server_->address()));
   grpc::ClientContext context;
@@ -165,15 +211,39 @@ TEST_F(StrangerTest, AJobWithParameterServersHasNoMeetings) {
 TEST_F(StrangerTest, WhomNobodyExpectsIsToldSo) {
   LeaveRequest leave;
   leave.set_incarnation(77);
-  EXPECT_EQ(Call(*control_, &MasterService::Stub::Leave, leave).error_code(),
-            grpc::StatusCode::ABORTED);
   BeginRequest begin;
   begin.set_incarnation(77);
-  EXPECT_TRUE(Call(*control_, &MasterService::Stub::Begin, begin).ok()) << "there is no bound";
   WrittenRequest written;
   written.set_incarnation(77);
-  EXPECT_EQ(Call(*control_, &MasterService::Stub::Written, written).error_code(),
-            grpc::StatusCode::ABORTED);
+  for (const bool over : {false, true}) {
+    if (over) {
+      host_->Abort(Cancelled("the training was cancelled"));
+    }
+    EXPECT_EQ(Call(*control_, &MasterService::Stub::Leave, leave).error_code(),
+              grpc::StatusCode::ABORTED);
+    EXPECT_EQ(Call(*control_, &MasterService::Stub::Begin, begin).error_code(),
+              grpc::StatusCode::ABORTED);
+    EXPECT_EQ(Call(*control_, &MasterService::Stub::Written, written).error_code(),
+              grpc::StatusCode::ABORTED);
+  }
+}
+
+// Whoever has the token, and knows versions of partitions that this server does not serve: he is
+// told to ask for the map, and nothing ends.
+TEST_F(StrangerTest, WhoKnowsVersionsOfNoPartitionsIsToldToAskForTheMap) {
+  ExchangeRequest request;
+  PullProto& pull = *request.mutable_pull();
+  pull.set_evaluation(true);
+  pull.mutable_known()->assign(32 * sizeof(int64_t), '\0');
+  for (size_t t = 0; t < network_->tables().size(); ++t) {
+    pull.add_tables();
+  }
+  grpc::ClientContext context;
+  Prepare(&context, kToken);
+  ExchangeReply reply;
+  const grpc::Status status = parameters_->Exchange(&context, request, &reply);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(reply.wrong_owner());
 }
 
 TEST_F(StrangerTest, AnErrorWithoutANumberIsStillOne) {

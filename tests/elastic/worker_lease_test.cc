@@ -61,6 +61,7 @@ class FencedParameters final : public ParameterLink {
     return link_.Push(batch, weight, view, gradient);
   }
   Status PushEnd(const BatchIdentity& batch) override { return link_.PushEnd(batch); }
+  std::vector<int64_t> Versions() const override { return link_.Versions(); }
   Result<int64_t> AppliedBatches(uint32_t epoch, int64_t shard) override {
     return link_.AppliedBatches(epoch, shard);
   }

@@ -19,6 +19,7 @@ TEST_F(FleetTraining, KilledWorkersLoseAndDoubleNoRow) {  // S6, S7, S13
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   EXPECT_EQ(pids_.size(), 5U);
   EXPECT_GE(Count("worker_lost"), 5);
+  EXPECT_EQ(Count("work_handed_back"), 0);
   EXPECT_EQ(outcome->rows_per_epoch + outcome->validation_rows, kRows);
   EXPECT_EQ(outcome->rows_trained, 3 * outcome->rows_per_epoch);
   EXPECT_EQ(ChildrenLeft(), 0);
@@ -38,6 +39,8 @@ TEST_F(FleetTraining, PreemptedWorkersHandBackTheirWork) {  // G5
   const Result<TrainOutcome> outcome = Train(Plan(2, 1, 2, false), SIGTERM, 2);
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   EXPECT_GE(Count("worker_lost"), 2);
+  EXPECT_EQ(Count("work_handed_back"), 2)
+      << "the exit code is the same for one that was just killed";
   EXPECT_EQ(outcome->rows_trained, 2 * outcome->rows_per_epoch);
 }
 

@@ -177,6 +177,50 @@ TEST_F(MasterTakeover, K20_AFailoverThatAMasterLeftHalfwayEndsWell) {
   EXPECT_EQ(Sha("m"), Sha("u"));
 }
 
+// The master dies when an epoch has just been judged, in every other round a server with it: the
+// model is the one that was judged best, and no epoch is trained again.
+TEST_F(MasterTakeover, E6_TheWeightsThatWereJudgedBestOutliveTheirMaster) {
+  const std::string attributes =
+      "train.epoch=6, train.early_stopping_rounds=1, optimizer.learning_rate=0.3, "
+      "engine.num_workers=4, engine.num_ps=3, engine.replicas=1, engine.sync=true";
+  {
+    LocalCluster cluster(Machine(8));
+    RecordingSink quiet;
+    ASSERT_TRUE(Run(TrainText("u", attributes), cluster, *source_, quiet).ok());
+  }
+  const int judgements = Count(1, "evaluation_done");
+  ASSERT_GE(judgements, 2) << "the best epoch is not the last";
+  for (int round = 0; round < 4; ++round) {
+    const int64_t job = round + 2;
+    const std::string name = "job" + std::to_string(job);
+    LocalCluster cluster(Machine(8));
+    RecordingSink sink;
+    Status status;
+    std::atomic<bool> killed = false;
+    {
+      std::jthread killer([&](const std::stop_token& stop) {
+        const auto judged = [&] { return Count(job, "evaluation_done") >= judgements - 1; };
+        if (!Eventually([&] { return stop.stop_requested() || judged(); }) ||
+            stop.stop_requested()) {
+          return;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(20 * round));
+        const Result<int> master = cluster.ProcessId(name + "-master");
+        const Result<int> server = cluster.ProcessId(name + "-ps-1");
+        killed = master.ok() && kill(*master, SIGKILL) == 0;
+        if (round % 2 == 1 && server.ok()) {
+          kill(*server, SIGKILL);
+        }
+      });
+      status = Run(TrainText("m", attributes), cluster, *source_, sink);
+    }
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_TRUE(killed);
+    EXPECT_EQ(Trained(job), Trained(1)) << "no epoch is trained again";
+    EXPECT_EQ(Sha("m"), Sha("u")) << round << ": " << ::testing::PrintToString(Events(job));
+  }
+}
+
 TEST_F(MasterTakeover, CancelWorksAfterwards) {
   LocalCluster cluster(Machine(8));
   RecordingSink sink;

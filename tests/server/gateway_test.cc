@@ -127,6 +127,29 @@ TEST_F(GatewayTest, TypedErrorEndsTheStreamAndIsTheStatusToo) {
   EXPECT_EQ(last.error().diagnostics(0).sqlstate(), "42P01");
 }
 
+// gRPC itself would say INTERNAL, and not where.
+TEST_F(GatewayTest, AScriptThatIsNotUtf8IsToldWithItsPlace) {
+  const auto client = Connect();
+  RecordingSink sink;
+  const Status status = client->Run("SELECT 1; SELECT 'caf\xE9'", {}, sink);
+  EXPECT_EQ(status.sqlstate(), "22021") << status.ToString();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.diagnostics()[0].span.begin, 21);
+  EXPECT_TRUE(sink.rows.empty()) << "nothing of it runs";
+  const auto stub = Stub();
+  grpc::ClientContext context;
+  v1::RunRequest request;
+  request.set_script("SELECT 1");
+  request.set_user("caf\xE9");
+  const auto reader = stub->Run(&context, request);
+  v1::RunUpdate update;
+  while (reader->Read(&update)) {
+  }
+  const grpc::Status told = reader->Finish();
+  EXPECT_EQ(told.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(told.error_message().find("22021"), std::string::npos) << told.error_message();
+}
+
 TEST_F(GatewayTest, SettingsOfASessionTravelWithItsScripts) {
   const auto stub = Stub();
   v1::RunRequest request;

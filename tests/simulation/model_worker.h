@@ -34,6 +34,9 @@ class ModelWorker final : public ModelProcess {
   void Take(bool waiting, std::function<void(std::optional<Task>)> then);
   void Report(Lease* lease, bool done, std::function<void(bool mine)> then);
   void Evaluate(const Task& task, const Then& then);
+  void EvaluateAt(const std::vector<int64_t>& versions, const Task& task, const Then& then);
+  // Asks the servers from `versions.size()` on for their versions.
+  void AskVersions(std::vector<int64_t> versions, std::function<void(std::vector<int64_t>)> then);
   bool Crashes(const Task& task);
   void Count(Lease* lease, double loss);
   // Pushes to the servers from `server` on; `then` gets what the first that refused said.

@@ -12,7 +12,8 @@ namespace sluice::elastic::simulation {
 namespace {
 
 constexpr double kLongestSeconds = 900;
-constexpr double kPumpSeconds = 0.05;
+// The longer, the more has happened that the journal of a master that dies does not know.
+constexpr double kRarePumpSeconds = 0.4;
 constexpr int64_t kMostBatches = 8;  // of a shard
 constexpr int64_t kBatchRows = 10;
 
@@ -37,11 +38,18 @@ void Outcome::Add(const Outcome& other) {
   checkpoints += other.checkpoints;
   failed_checkpoints += other.failed_checkpoints;
   resumed += other.resumed;
+  lost_servers += other.lost_servers;
+  kept += other.kept;
+  early_stops += other.early_stops;
   seconds += other.seconds;
 }
 
-Simulation::Simulation(uint64_t seed, Faults faults)
-    : world_(seed), faults_(faults), plan_(std::make_unique<Plan>()), disk_(world_) {}
+Simulation::Simulation(uint64_t seed, Faults faults, bool early_stopping)
+    : world_(seed),
+      faults_(faults),
+      early_stopping_(early_stopping),
+      plan_(std::make_unique<Plan>()),
+      disk_(world_) {}
 
 Simulation::~Simulation() = default;
 
@@ -74,7 +82,15 @@ void Simulation::Draw() {
   }
   servers_ = std::make_unique<ModelServers>(static_cast<size_t>(1 + world_.Below(3)),
                                             static_cast<size_t>(plan_->total_batches),
-                                            options_.queue.lanes > 0);
+                                            options_.queue.lanes > 0, early_stopping_);
+}
+
+void Simulation::DrawEarlyStopping() {
+  options_.queue.epochs = static_cast<uint32_t>(2 + world_.Below(6));
+  options_.evaluation_shards = 1 + world_.Below(80);
+  options_.patience = static_cast<uint32_t>(1 + world_.Below(4));
+  options_.metric = "rmse";
+  pump_seconds_ = world_.Chance(0.5) ? kRarePumpSeconds : pump_seconds_;
 }
 
 int64_t Simulation::BatchesOf(int64_t shard) const {
@@ -106,12 +122,45 @@ void Simulation::Break(const std::string& what) {
   finished_ = true;
 }
 
-std::vector<double> Simulation::ExpectedWeights() const {
-  std::vector<double> weights(static_cast<size_t>(plan_->total_batches), 0);
+float Simulation::Judge(const std::vector<int64_t>& versions) const {
+  if (!early_stopping_) {
+    return 2;  // what is evaluated never changes, so the first epoch is the best
+  }
+  uint64_t hash = options_.queue.seed;
+  for (int64_t version : versions) {
+    hash = MixSeeds(hash, static_cast<uint64_t>(version), 0);
+  }
+  return 1 + static_cast<float>(hash >> 44) / static_cast<float>(1 << 20);
+}
+
+Simulation::End Simulation::ExpectedEnd() const {
+  const uint32_t epochs = options_.queue.epochs;
+  if (options_.patience == 0) {
+    return {epochs, epochs};
+  }
+  End end;
+  float best = 0;
+  for (end.epochs = 1; end.epochs <= epochs; ++end.epochs) {
+    const float value = Judge(std::vector<int64_t>(servers_->size(), After(end.epochs).version));
+    if (end.best == 0 || value < best) {
+      best = value;
+      end.best = end.epochs;
+    }
+    if (end.epochs - end.best >= options_.patience) {
+      return end;
+    }
+  }
+  end.epochs = epochs;
+  return end;
+}
+
+Simulation::Moment Simulation::After(uint32_t epochs) const {
+  Moment moment;
+  std::vector<double>& weights = moment.weights;
+  weights.resize(static_cast<size_t>(plan_->total_batches), 0);
   const QueueOptions& queue = options_.queue;
   const int64_t lanes = queue.lanes > 0 ? queue.lanes : 1;
-  const uint32_t last = options_.patience > 0 ? 1 : queue.epochs;  // of those that are kept
-  for (uint32_t epoch = 1; epoch <= last; ++epoch) {
+  for (uint32_t epoch = 1; epoch <= epochs; ++epoch) {
     const ShardOrder order(queue.shards, queue.seed, epoch, queue.shuffle);
     for (int64_t begin = 0; begin < queue.shards; begin += lanes) {
       for (int64_t step = 0; step < kMostBatches; ++step) {
@@ -126,10 +175,29 @@ std::vector<double> Simulation::ExpectedWeights() const {
         for (size_t place : places) {
           weights[place] -= 1.0 / static_cast<double>(places.size());
         }
+        moment.version += places.empty() ? 0 : 1;
       }
     }
   }
-  return weights;
+  return moment;
+}
+
+void Simulation::CheckWeights(uint32_t epochs) {
+  const std::vector<double> expected = After(epochs).weights;
+  std::vector<std::string> digests;
+  for (size_t s = 0; s < servers_->size(); ++s) {
+    const std::vector<float> weights = servers_->Weights(s);
+    for (size_t i = 0; i < weights.size(); ++i) {
+      if (std::abs(weights[i] - expected[i]) > 1e-4) {
+        Break(fmt::format("{}: batch {} was applied {} times on server {}, not {}",
+                          options_.patience > 0 ? "I7" : "I2", i, -weights[i], s, -expected[i]));
+      }
+    }
+    digests.push_back(DigestOf(servers_->Export(s)));
+  }
+  if (options_.patience > 0 && DigestOf(digests) != master_->best_digest()) {
+    Break("I7: the weights are not those that were kept");
+  }
 }
 
 void Simulation::CheckEnd() {
@@ -146,7 +214,8 @@ void Simulation::CheckEnd() {
     Break("I5: the job failed: " + result.ToString());
     return;
   }
-  const int64_t epochs = options_.queue.epochs;
+  const End end = ExpectedEnd();
+  outcome_.early_stops += end.epochs < options_.queue.epochs ? 1 : 0;
   const int64_t skipped = poisoned_ >= 0 ? RowsOf(poisoned_) : 0;
   const TrainOutcome outcome = master_->Outcome();
   for (int64_t rows : master_->queue().rows_per_epoch()) {
@@ -154,29 +223,25 @@ void Simulation::CheckEnd() {
       Break(fmt::format("I1: {} rows in an epoch, {} in the snapshot", rows, plan_->total_rows));
     }
   }
-  if (outcome.rows_trained != epochs * (plan_->total_rows - skipped) ||
-      outcome.epochs != options_.queue.epochs) {
-    Break(fmt::format("I1: {} rows trained in {} epochs", outcome.rows_trained, outcome.epochs));
+  if (outcome.rows_trained != int64_t{end.epochs} * (plan_->total_rows - skipped) ||
+      outcome.epochs != end.epochs) {
+    Break(fmt::format("I1: {} rows trained in {} epochs, not {}", outcome.rows_trained,
+                      outcome.epochs, end.epochs));
   }
   if (outcome.validation_rows != options_.evaluation_shards) {
     Break(fmt::format("I5: {} rows evaluated of {}", outcome.validation_rows,
                       options_.evaluation_shards));
   }
-  const std::vector<double> expected = ExpectedWeights();
-  for (size_t s = 0; s < servers_->size(); ++s) {
-    const std::vector<float> weights = servers_->Weights(s);
-    for (size_t i = 0; i < weights.size(); ++i) {
-      if (std::abs(weights[i] - expected[i]) > 1e-4) {
-        Break(fmt::format("I2: batch {} was applied {} times on server {}, not {}", i, -weights[i],
-                          s, -expected[i]));
-      }
-    }
-  }
+  CheckWeights(end.best);
 }
 
 Outcome Simulation::Run(std::function<void(const std::string&)> listener) {
   world_.listener = std::move(listener);
   Draw();
+  if (early_stopping_) {
+    DrawEarlyStopping();
+    ScheduleLostServers();
+  }
   ScheduleFaults();
   if (faults_ == Faults::kOutages) {
     ScheduleOutages();
@@ -187,7 +252,7 @@ Outcome Simulation::Run(std::function<void(const std::string&)> listener) {
       master_->Tick(MasterNow());
       Pump();
     }
-    world_.In(kPumpSeconds, pump);
+    world_.In(pump_seconds_, pump);
   };
   pump();
   while (!finished_ && world_.Step()) {

@@ -24,6 +24,7 @@ struct Outcome {
   int64_t events = 0;
   int64_t kills = 0, pauses = 0, cuts = 0, takeovers = 0, torn = 0, shared = 0, skipped = 0;
   int64_t outages = 0, full_disks = 0, checkpoints = 0, failed_checkpoints = 0, resumed = 0;
+  int64_t lost_servers = 0, kept = 0, early_stops = 0;
   double seconds = 0;  // of virtual time
   void Add(const Outcome& other);
 };
@@ -39,6 +40,8 @@ struct Outcome {
 //   applies a push of an older attempt after it has seen a newer one
 //   I4 a checkpoint is a consistent cut: a job that goes on from it keeps all of the above
 //   I5 the job ends, and its result is true: all of the above, or the poisoned shard by its name
+//   I7 the weights that are kept are those of the epoch that its evaluation judged best, on every
+//   server; every evaluation judges the weights of the end of its epoch
 //
 // I6, of the autoscaler: allocation_test.cc.
 class Simulation {
@@ -47,7 +50,9 @@ class Simulation {
   // be full, and all processes, servers too, may be killed at once: the same statement is run
   // again, and goes on from a checkpoint.
   enum class Faults { kProcesses, kOutages };
-  Simulation(uint64_t seed, Faults faults);
+  // `early_stopping`: the best weights are kept, and servers, with backups, are lost. Masters and
+  // servers are killed when an epoch has just been judged.
+  Simulation(uint64_t seed, Faults faults, bool early_stopping = false);
   ~Simulation();
   // `listener`: gets one line for everything that happens.
   Outcome Run(std::function<void(const std::string&)> listener = {});
@@ -58,7 +63,11 @@ class Simulation {
   friend class ModelWorker;
   struct Plan;
   void Draw();
+  void DrawEarlyStopping();
   void ScheduleFaults();
+  void ScheduleLostServers();
+  void LoseServer();
+  void OnJudged();
   void Fault();
   void ScheduleOutages();
   // Everybody is killed, and the statement run again when the disk has room.
@@ -70,10 +79,12 @@ class Simulation {
   Result<std::unique_ptr<Master>> MakeMaster(const std::vector<std::string>& journal);
   void CrashMaster();
   void Store(const std::string& entry);
+  // Before a worker hears of an epoch, the journal has it. False: the master did not live to.
+  bool WriteEpoch(uint32_t epoch);
   void Pump();
   void Act(const Master::Action& action);
   // On all servers from this one on.
-  void KeepWeights(int64_t term, size_t server);
+  void KeepWeights(int64_t term, const KeepOrder& order, std::vector<std::string> digests);
   void EndCheckpoint(const Status& written, ModelDisk::Checkpoint checkpoint);
   void StartWorker(const std::string& name, Incarnation incarnation);
   void OnWorkerGone(const std::string& name, ExitClass how);
@@ -87,10 +98,23 @@ class Simulation {
   void SawTask(const Task& task, Incarnation owner);
   void Break(const std::string& what);
   void CheckEnd();
-  std::vector<double> ExpectedWeights() const;
+  // After so many epochs.
+  struct Moment {
+    std::vector<double> weights;
+    int64_t version = 0;
+  };
+  Moment After(uint32_t epochs) const;
+  // What an evaluation finds of parameters that have changed so often on each server.
+  float Judge(const std::vector<int64_t>& versions) const;
+  struct End {
+    uint32_t epochs = 0, best = 0;
+  };
+  End ExpectedEnd() const;
+  void CheckWeights(uint32_t epochs);
 
   World world_;
   const Faults faults_;
+  const bool early_stopping_;
   std::unique_ptr<Plan> plan_;
   Weather weather_;
   Master::Options options_;
@@ -102,6 +126,8 @@ class Simulation {
   std::unique_ptr<Master> master_;
   double master_clock_ = 0;  // what its clock shows more than the world's
   int64_t term_ = 0;
+  uint32_t epoch_written_ = 1;
+  double pump_seconds_ = 0.05;
   int64_t life_ = 0;  // of the job: an outage ends it
   std::optional<ModelDisk::Checkpoint> restore_;
   std::map<std::string, std::shared_ptr<ModelWorker>> workers_;

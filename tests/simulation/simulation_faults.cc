@@ -55,11 +55,50 @@ void Simulation::Fault() {
   }
 }
 
+void Simulation::ScheduleLostServers() {
+  const double within = world_.Uniform(1, 12);
+  for (int64_t i = world_.Below(4); i > 0; --i) {
+    world_.At(world_.Uniform(0.2, within), [this] { LoseServer(); });
+  }
+}
+
+void Simulation::LoseServer() {
+  const auto server = static_cast<size_t>(world_.Below(static_cast<int64_t>(servers_->size())));
+  const bool unshipped = world_.Chance(0.5);
+  if (!servers_->Lose(server, unshipped)) {
+    return;
+  }
+  world_.Tell(fmt::format("server {} is lost{}", server, unshipped ? " in its next call" : ""));
+  ++outcome_.lost_servers;
+  const double until = world_.now() + world_.Uniform(0.02, 0.5);
+  const auto now_and_then = [this, life = life_](double time, const std::function<void()>& what) {
+    world_.At(time, [this, life, what] {
+      if (life == life_) {
+        what();
+      }
+    });
+  };
+  now_and_then(until, [this, server] { servers_->Return(server); });
+  now_and_then(until + world_.Uniform(0.1, 2), [this, server] { servers_->Refill(server); });
+}
+
+// The moments in which what is kept may be confused with what is trained.
+void Simulation::OnJudged() {
+  if (!early_stopping_) {
+    return;
+  }
+  if (world_.Chance(0.5)) {
+    world_.In(world_.Uniform(0, 0.3), [this] { CrashMaster(); });
+  }
+  if (world_.Chance(0.3)) {
+    world_.In(world_.Uniform(0, 0.6), [this] { LoseServer(); });
+  }
+}
+
 void Simulation::ScheduleOutages() {
   options_.checkpoint_steps = world_.Chance(0.9) ? 1 + world_.Below(10) : 0;
-  if (options_.evaluation_shards > 0 && world_.Chance(0.5)) {
-    // What is evaluated never changes, so the first epoch is the best, and the others are waited
-    // for.
+  if (options_.evaluation_shards > 0 && !early_stopping_ && world_.Chance(0.5)) {
+    // The first epoch is the best, and the others are waited for.
     options_.patience = options_.queue.epochs;
     options_.metric = "rmse";
   }

@@ -52,6 +52,7 @@ void Simulation::StartMaster() {
     return;
   }
   master_ = std::move(*master);
+  epoch_written_ = master_->queue().epoch();
   world_.Tell(fmt::format("master of term {} starts", term_));
   Pump();
 }
@@ -99,12 +100,28 @@ void Simulation::Store(const std::string& entry) {
   }
 }
 
+bool Simulation::WriteEpoch(uint32_t epoch) {
+  if (epoch <= epoch_written_) {
+    return true;
+  }
+  const int64_t term = term_;
+  const std::string entry = master_->TakeJournal().value();
+  if (!entry.empty()) {
+    Store(entry);
+  }
+  epoch_written_ = epoch;
+  return master_ != nullptr && term == term_;
+}
+
 void Simulation::Pump() {
   const std::string entry = master_->TakeJournal().value();
   const std::vector<Master::Action> actions = master_->TakeActions();
   for (const Master::Event& event : master_->TakeEvents()) {
     world_.Tell(fmt::format("{}: {}", event.kind, event.detail));
     outcome_.skipped += event.kind == "shard_skipped" ? 1 : 0;
+    if (event.kind == "evaluation_done") {
+      OnJudged();
+    }
   }
   if (!entry.empty()) {
     Store(entry);
@@ -133,7 +150,7 @@ void Simulation::Act(const Master::Action& action) {
       });
       return;
     case Master::Action::Kind::kKeepWeights:
-      KeepWeights(term_, 0);
+      KeepWeights(term_, action.keep, {});
       return;
     case Master::Action::Kind::kCheckpoint:
       world_.Tell("a checkpoint begins");
@@ -144,16 +161,28 @@ void Simulation::Act(const Master::Action& action) {
   }
 }
 
-void Simulation::KeepWeights(int64_t term, size_t server) {
-  world_.In(world_.Exponential(kKeepSeconds), [this, term, server] {
+void Simulation::KeepWeights(int64_t term, const KeepOrder& order,
+                             std::vector<std::string> digests) {
+  world_.In(world_.Exponential(kKeepSeconds), [this, term, order, digests] {
     if (master_ == nullptr || term != term_) {
       return;
     }
-    const bool kept = servers_->KeepBest(server).ok();  // else it stands still
-    if (!kept || server + 1 < servers_->size()) {
-      KeepWeights(term, server + (kept ? 1 : 0));
+    std::vector<std::string> kept = digests;
+    KeepOrder one{order.number, {}};
+    if (!order.versions.empty()) {
+      one.versions = {order.versions[kept.size()]};
+    }
+    const Result<std::string> digest = servers_->KeepBest(kept.size(), one);
+    if (digest.ok()) {
+      kept.push_back(*digest);
+    } else if (digest.status().code() != Code::kNotFound) {  // else it stands still
+      Break("I7: the weights cannot be kept: " + digest.status().message());
+    }
+    if (kept.size() < servers_->size()) {
+      KeepWeights(term, order, kept);
     } else {
-      master_->OnWeightsKept(MasterNow());
+      ++outcome_.kept;
+      master_->OnWeightsKept(DigestOf(kept), MasterNow());
     }
   });
 }

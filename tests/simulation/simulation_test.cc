@@ -7,10 +7,10 @@ namespace {
 
 constexpr uint64_t kSeeds = 1000;
 
-Outcome RunSeeds(Simulation::Faults faults, const std::string& flag) {
+Outcome RunSeeds(Simulation::Faults faults, const std::string& flag, bool early_stopping = false) {
   Outcome sum;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const Outcome outcome = Simulation(seed, faults).Run();
+    const Outcome outcome = Simulation(seed, faults, early_stopping).Run();
     EXPECT_EQ(outcome.broken, "") << "replay with: bench/simulation --from " << seed
                                   << " --seeds 1 --tell" << flag;
     sum.Add(outcome);
@@ -37,6 +37,23 @@ TEST(Simulation, I4_AThousandSeedsGoOnFromTheirCheckpoints) {
   EXPECT_GT(sum.checkpoints, 2000);
   EXPECT_GT(sum.failed_checkpoints, 50);
   EXPECT_GT(sum.resumed, 200);
+}
+
+// A master that took over once had later weights kept than those that its
+// predecessor had judged, and judged an epoch by weights of the next.
+TEST(Simulation, I7_AThousandSeedsKeepTheWeightsThatWereJudgedBest) {
+  const Outcome sum = RunSeeds(Simulation::Faults::kProcesses, " --early-stopping", true);
+  EXPECT_GT(sum.takeovers, 1000);
+  EXPECT_GT(sum.lost_servers, 1000);
+  EXPECT_GT(sum.kept, 1500);
+  EXPECT_GT(sum.early_stops, 200);
+}
+
+TEST(Simulation, I7_AndAThousandWithCheckpointsAndOutages) {
+  const Outcome sum = RunSeeds(Simulation::Faults::kOutages, " --outages --early-stopping", true);
+  EXPECT_GT(sum.resumed, 200);
+  EXPECT_GT(sum.lost_servers, 1000);
+  EXPECT_GT(sum.kept, 1500);
 }
 
 // Once broken: a lease shorter than the work went round for ever (112756, 118500), and a lane of a
