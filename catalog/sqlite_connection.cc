@@ -144,8 +144,8 @@ Value SqliteCell(sqlite3_stmt* statement, int column) {
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLocation& location,
                                                                  Access access) {
   const std::string name = location.in_memory() ? "the in-memory database" : location.path;
-  const int how = access == Access::kReadOnly ? SQLITE_OPEN_READONLY
-                                              : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  const int how = access == Access::kReadWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                                               : SQLITE_OPEN_READONLY;
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(location.uri.c_str(), &handle,
                                    how | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, nullptr);
@@ -162,7 +162,9 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
   if (!read.ok()) {
     return std::move(read).Because(fmt::format("cannot open SQLite database {}", name));
   }
-  RETURN_IF_ERROR(connection->Run(kMemoryMap));
+  if (access != Access::kReadBack) {
+    RETURN_IF_ERROR(connection->Run(kMemoryMap));
+  }
   if (access == Access::kReadWrite && !location.in_memory()) {
     // A read-only file or a file system without shared memory keeps its journal mode; datasets are
     // staged then (sqlite_dataset.cc asks for the mode).

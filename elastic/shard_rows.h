@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/row_batch.h"
 #include "base/status.h"
 #include "elastic/read_watch.h"
@@ -56,6 +58,9 @@ class ShardLoader {
     bool keep_rows = false;       // later epochs will ask for the same shards
     bool checksum = false;        // other processes may read the same shards
     ReadWatch* watch = nullptr;   // is told of each read; must outlive the loader
+    // A database that cannot be reached, has no connection left or lets nobody read for a lock is
+    // asked again for so long.
+    double patience_seconds = 3;
   };
   // `transform` and `source` must outlive it.
   static Result<std::unique_ptr<ShardLoader>> Make(catalog::DataSource& source,
@@ -66,9 +71,10 @@ class ShardLoader {
 
   // Begins to load a shard; the database is asked when Pump is called. One at a time.
   Status Start(int64_t shard);
-  // Reads about `rows` rows more. True when the shard is complete. A database that cannot be
-  // reached is asked again for a few seconds.
+  // Reads about `rows` rows more. True when the shard is complete. Nothing is read, after a moment,
+  // while the database is waited for (`waiting`); the shard begins anew then.
   Result<bool> Pump(size_t rows);
+  bool waiting() const { return waiting_since_.has_value(); }
   // The shard that Pump has completed.
   std::shared_ptr<const ShardRows> Finish();
   // Forgets the shard that is being loaded.
@@ -88,6 +94,7 @@ class ShardLoader {
   Status OpenStream();
   Status NextTile();
   Status Add(size_t first_row);
+  Result<bool> WaitOrGiveUp(const Status& why);
   void Keep();
 
   catalog::DataSource& source_;
@@ -106,6 +113,9 @@ class ShardLoader {
   std::shared_ptr<ShardRows> rows_;
   std::shared_ptr<const ShardRows> found_;
   int64_t rows_read_ = 0;
+  SteadyClock clock_;
+  std::optional<TimePoint> waiting_since_;
+  std::chrono::milliseconds pause_{0};
 
   RowBatch batch_;
   models::FeatureBatch tile_, part_;

@@ -53,6 +53,9 @@ Status Worker::MakeLoaders() {
   ShardLoader::Options options;
   options.keep_rows = job_.plan.epochs() > 1;
   options.watch = job_.reads;
+  if (job_.plan.database_patience_seconds() > 0) {
+    options.patience_seconds = job_.plan.database_patience_seconds();
+  }
   // Others read the same shards: workers, or whoever goes on from a checkpoint.
   options.checksum =
       job_.plan.strategy().kind() != plan::Strategy::LOCAL || job_.plan.has_checkpoints();
@@ -146,8 +149,8 @@ Status Worker::Load(Lease* lease) {
     }
     // In all-reduce the lanes are held by all together, and nobody reports on his own.
     const bool own_lease = job_.plan.strategy().kind() != plan::Strategy::ALL_REDUCE;
-    if (status.ok() && own_lease && TimeToReport()) {
-      // Reading is progress, too: it renews the lease.
+    if (status.ok() && own_lease && !loader_->waiting() && TimeToReport()) {
+      // Reading is progress, too: it renews the lease. Waiting for the database is none.
       lease->report.rows_read = loader_->rows_read() - lease->rows_read_before;
       ASSIGN_OR_RETURN(const bool mine, Report(lease, false));
       if (!mine) {

@@ -6,6 +6,7 @@
 #include "executor/child_process.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
+#include "executor/lost_jobs.h"
 #include "executor/master_wire_internal.h"
 #include "executor/remote_fleet.h"
 
@@ -43,12 +44,21 @@ Status RunMaster(const MasterConfig& config, const std::string& secret, std::sto
   }
   const auto job = JobRecord::Adopt((*source)->jobs(), *std::move(description), std::move(stop));
   (*source)->HearStop(job->stop_token());
+  job->OnTold([](const std::string& text) {
+    MasterMessage message;
+    message.set_notice(text);
+    static_cast<void>(SendToLauncher(message.SerializeAsString()));  // for people only
+  });
   const Result<TrainReport> report = Train(config, **source, *job);
+  job->Flush();
   const Status answered = report.ok()
                               ? SendToLauncher(ToMessage(*report, job->job()).SerializeAsString())
                               : SendError(report.status());
-  if (!answered.ok()) {
-    return job->Finish(report.status());  // the gateway is gone, and nobody else writes it down
+  if (!answered.ok()) {  // the gateway is gone, and nobody else writes it down
+    const bool stopped_with_it =
+        report.status().code() == Code::kCancelled && !job->cancel_requested();
+    static_cast<void>((*source)->DropLeftovers());  // of the gateway; or else the next one does
+    return job->Finish(stopped_with_it ? LostJob((*source)->jobs(), job->job()) : report.status());
   }
   // The gateway does. Until then the journal lasts, and when this process dies before it has
   // answered, another one can.

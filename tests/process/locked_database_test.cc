@@ -1,0 +1,101 @@
+#include <gmock/gmock.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <csignal>
+
+#include "tests/process/cluster_job.h"
+
+extern char** environ;  // NOLINT: POSIX declares it nowhere
+
+namespace sluice::executor {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Lets go of the lock when the statement says that it waits for it.
+class UnlockingSink final : public RecordingSink {
+ public:
+  explicit UnlockingSink(catalog::DataSource& holder) : holder_(holder) {}
+  void Progress(const elastic::Progress& now) override {
+    RecordingSink::Progress(now);
+    if (!locked_ && !unlocked_) {
+      locked_ = holder_.Execute("BEGIN IMMEDIATE", nullptr, {}).ok();
+    }
+  }
+  void Notice(const std::string& message) override {
+    RecordingSink::Notice(message);
+    if (locked_ && message.find("locked") != std::string::npos) {
+      locked_ = false;
+      unlocked_ = holder_.Execute("COMMIT", nullptr, {}).ok();
+    }
+  }
+  bool unlocked() const { return unlocked_; }
+
+ private:
+  catalog::DataSource& holder_;
+  bool locked_ = false;
+  bool unlocked_ = false;
+};
+
+class LockedDatabase : public ClusterJobs {};
+
+TEST_F(LockedDatabase, ATrainingIsNotThrownAwayForALock) {
+  for (const char* strategy :
+       {"engine.strategy='local'", "engine.num_workers=2, engine.num_ps=1, engine.sync=true"}) {
+    LocalCluster cluster(Machine(8));
+    const auto holder = Open();
+    UnlockingSink sink(*holder);
+    const Status status =
+        Run(TrainText("m", std::string("train.epoch=3, ") + strategy), cluster, *Open(), sink);
+    ASSERT_TRUE(status.ok()) << strategy << ": " << status.ToString();
+    EXPECT_TRUE(sink.unlocked()) << strategy;
+    EXPECT_EQ(source_->jobs().List()->front().state, catalog::JobState::kSucceeded);
+  }
+  EXPECT_EQ(source_->models().Versions("", "m")->size(), 2U);
+}
+
+TEST_F(LockedDatabase, WhoWaitsForTheLockCanBeCancelled) {
+  LocalCluster cluster(Machine(8));
+  const auto holder = Open();
+  std::stop_source stop;
+  RecordingSink sink;
+  bool locked = false;
+  sink.on_progress = [&] {
+    locked = locked || holder->Execute("BEGIN IMMEDIATE", nullptr, {}).ok();
+    stop.request_stop();
+  };
+  const Status status = Run(TrainText("m", "train.epoch=3, engine.strategy='local'"), cluster,
+                            *Open(), sink, stop.get_token());
+  EXPECT_TRUE(locked);
+  EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
+  EXPECT_EQ(source_->jobs().Find(1)->state, catalog::JobState::kRunning);
+  ASSERT_TRUE(holder->Execute("COMMIT", nullptr, {}).ok());
+  EXPECT_TRUE(Eventually([&] {
+    return source_->jobs().Find(1)->state == catalog::JobState::kCancelled;
+  })) << "it is closed as soon as the database can be written";
+}
+
+// Its master hears of it, and can still say so.
+TEST_F(LockedDatabase, AKilledGatewayLeavesAFailedJobWithItsStep) {
+  std::string binary = SLUICE_BINARY, command = "sql", source = "--source=" + Url();
+  std::string sql = "--command=" + TrainText("m",
+                                             "train.epoch=2000, train.save_checkpoints_steps=10, "
+                                             "engine.num_workers=2, engine.num_ps=1, "
+                                             "engine.checkpoint_dir='" +
+                                                 (folder_ / "checkpoints").string() + "'");
+  char* arguments[] = {binary.data(), command.data(), source.data(), sql.data(), nullptr};
+  pid_t gateway = 0;
+  ASSERT_EQ(posix_spawn(&gateway, binary.c_str(), nullptr, nullptr, arguments, environ), 0);
+  ASSERT_TRUE(Eventually([&] { return Count(1, "checkpoint_written") > 0; }, 60));
+  kill(gateway, SIGKILL);
+  waitpid(gateway, nullptr, 0);
+  ASSERT_TRUE(
+      Eventually([&] { return source_->jobs().Find(1)->state != catalog::JobState::kRunning; }));
+  const catalog::Job job = source_->jobs().Find(1).value();
+  EXPECT_EQ(job.state, catalog::JobState::kFailed) << job.error;
+  EXPECT_THAT(job.error, HasSubstr("it continues from step "));
+}
+
+}  // namespace
+}  // namespace sluice::executor
