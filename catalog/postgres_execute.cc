@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "catalog/postgres_database_internal.h"
+#include "catalog/sqlstate.h"
 
 namespace sluice::catalog {
 namespace {
@@ -61,7 +62,7 @@ class StatementRun {
       }
     }
     if (!failure.ok()) {
-      return stop_.stop_requested() && failure.sqlstate() == "57014"
+      return stop_.stop_requested() && (failure.sqlstate() == "57014" || IsConnectionLost(failure))
                  ? Cancelled("the statement was cancelled")
                  : failure;
     }

@@ -70,11 +70,15 @@ Status StatusOf(const Result<T>& result) {
   return result.status();
 }
 
-// Done once more, on another connection, where the first was lost: for what may be done twice.
+// Done again, on other connections, where one was lost: for what may be done twice.
 template <typename Function>
 auto Again(const Function& function) {
+  constexpr int kTries = 3;
   auto result = function();
-  return IsConnectionLost(StatusOf(result)) ? function() : result;
+  for (int tried = 1; tried < kTries && IsConnectionLost(StatusOf(result)); ++tried) {
+    result = function();
+  }
+  return result;
 }
 
 class SqlJobStore final : public JobStore {

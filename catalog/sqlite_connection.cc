@@ -19,8 +19,9 @@ constexpr std::chrono::milliseconds kFirstPause{1};
 constexpr std::chrono::milliseconds kPause{20};
 // SQLite asks after so many steps of its machine, some 10 microseconds, whether to go on.
 constexpr int kStepsBetweenChecks = 1'000;
-// Pages are read in place instead of copied; the build's own upper limit is 2 GiB.
-constexpr std::string_view kMemoryMap = "PRAGMA mmap_size = 2147418112";
+// A page that is read in place is a signal, which ends the process, where somebody has truncated
+// the file; one that is copied is an error, and takes no longer.
+constexpr std::string_view kNoMemoryMap = "PRAGMA mmap_size = 0";
 
 std::string_view SqlStateOf(int code, std::string_view message) {
   switch (code & 0xFF) {
@@ -144,8 +145,8 @@ Value SqliteCell(sqlite3_stmt* statement, int column) {
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLocation& location,
                                                                  Access access) {
   const std::string name = location.in_memory() ? "the in-memory database" : location.path;
-  const int how = access == Access::kReadWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-                                               : SQLITE_OPEN_READONLY;
+  const int how = access == Access::kReadOnly ? SQLITE_OPEN_READONLY
+                                              : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   sqlite3* handle = nullptr;
   const int code = sqlite3_open_v2(location.uri.c_str(), &handle,
                                    how | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, nullptr);
@@ -162,9 +163,7 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
   if (!read.ok()) {
     return std::move(read).Because(fmt::format("cannot open SQLite database {}", name));
   }
-  if (access != Access::kReadBack) {
-    RETURN_IF_ERROR(connection->Run(kMemoryMap));
-  }
+  RETURN_IF_ERROR(connection->Run(kNoMemoryMap));
   if (access == Access::kReadWrite && !location.in_memory()) {
     // A read-only file or a file system without shared memory keeps its journal mode; datasets are
     // staged then (sqlite_dataset.cc asks for the mode).

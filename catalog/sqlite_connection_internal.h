@@ -29,11 +29,7 @@ struct SqliteLocation {
 // One connection; belongs to one thread at a time (it is opened without SQLite's own mutex).
 class SqliteConnection final : public SqlSession {
  public:
-  enum class Access : int {
-    kReadWrite = 1,
-    kReadOnly = 2,
-    kReadBack = 3,  // read-only; a file that is shorter than it should be is an error, not a signal
-  };
+  enum class Access : int { kReadWrite = 1, kReadOnly = 2 };
 
   static Result<std::unique_ptr<SqliteConnection>> Open(const SqliteLocation& location,
                                                         Access access);

@@ -91,7 +91,7 @@ Result<std::unique_ptr<SqliteConnection>> SqlitePlace::OpenAnew(std::stop_token 
   ASSIGN_OR_RETURN(const File file, Look());
   bool shrunk = false;
   RETURN_IF_ERROR(Remember(file, &shrunk));
-  auto opened = SqliteConnection::Open(location_, SqliteConnection::Access::kReadBack);
+  auto opened = SqliteConnection::Open(location_, SqliteConnection::Access::kReadOnly);
   if (!opened.ok() && opened.status().sqlstate() == "XX001") {
     return NotThere(location_, "58030", "was overwritten while it was in use");
   }

@@ -1,8 +1,13 @@
 #include <fmt/core.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
 
+#include "base/clock.h"
 #include "catalog/data_source.h"
+#include "catalog/sqlstate.h"
 #include "executor/child_process.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
@@ -25,6 +30,26 @@ Result<TrainReport> Train(const MasterConfig& config, catalog::DataSource& sourc
   return TrainOnProcesses(config.plan(), source, job, place, progress);
 }
 
+// A master that takes over finds the database as it is: restarting, or full.
+Result<std::unique_ptr<catalog::DataSource>> OpenSource(const MasterConfig& config,
+                                                        const std::string& secret,
+                                                        const std::stop_token& stop) {
+  constexpr std::chrono::milliseconds kAgain{500};
+  const SteadyClock clock;
+  const TimePoint begun = clock.Now();
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock<std::mutex> lock(mutex);
+  for (;;) {
+    auto source = catalog::OpenDataSource(config.source_url(), secret, stop);
+    if (!catalog::IsUnavailableForNow(source.status()) || stop.stop_requested() ||
+        SecondsBetween(begun, clock.Now()) >= config.plan().database_patience_seconds()) {
+      return source;
+    }
+    wake.wait_for(lock, stop, kAgain, [] { return false; });
+  }
+}
+
 Status SendError(const Status& status) {
   MasterMessage message;
   ToMessage(status, message.mutable_error());
@@ -32,7 +57,7 @@ Status SendError(const Status& status) {
 }
 
 Status RunMaster(const MasterConfig& config, const std::string& secret, std::stop_token stop) {
-  const auto source = catalog::OpenDataSource(config.source_url(), secret);
+  const auto source = OpenSource(config, secret, stop);
   if (!source.ok()) {
     static_cast<void>(SendError(source.status()));  // standard error says it, too
     return source.status();

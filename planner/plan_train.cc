@@ -207,7 +207,8 @@ Status CheckMemory(const BoundTrain& bound, const models::Network& network, int6
   // Parameter servers share the parameters; a worker has a gradient beside what it has pulled.
   const plan::Strategy& strategy = plan.strategy();
   const bool shared = strategy.kind() == plan::Strategy::PARAMETER_SERVER;
-  const int64_t process = shared ? Bytes(parameters * 2 * sizeof(float) + batch) : needed;
+  const int64_t process = kProcessBytes + kStreamBytes +
+                          (shared ? Bytes(parameters * 2 * sizeof(float) + batch) : needed);
   const bool limited = strategy.kind() != plan::Strategy::LOCAL && strategy.memory_bytes() > 0;
   if (needed <= limit && (!limited || process <= strategy.memory_bytes())) {
     return OkStatus();

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "catalog/data_source.h"
+#include "catalog/dataset.pb.h"
 #include "catalog/model_store.h"
 
 // Somebody deletes, replaces, truncates or overwrites a database file that we have open. SQLite
@@ -116,6 +117,21 @@ TEST_F(DisturbedFile, AFileThatWasOverwrittenTakesNoModel) {
   const Status status = Put();
   EXPECT_EQ(status.sqlstate(), "58030") << status.ToString();
   EXPECT_THAT(status.message(), HasSubstr("was overwritten"));
+}
+
+// What the file lacks is an error of the read, not a signal that ends everybody's process.
+TEST_F(DisturbedFile, AFileThatIsCutShortWhileItIsReadFailsTheRead) {
+  const auto dataset = source_->OpenDataset("SELECT i, c FROM t", {}).value();
+  const auto reader = source_->OpenReader(dataset->spec()).value();
+  const auto stream = reader->Read(dataset->spec().shards(0), {0, 1}).value();
+  RowBatch batch;
+  ASSERT_TRUE(stream->Next(10, &batch).ok());
+  std::filesystem::resize_file(file_, 8192);
+  Status read;
+  do {
+    read = stream->Next(1'000, &batch);
+  } while (read.ok() && batch.rows > 0);
+  EXPECT_EQ(read.sqlstate(), "XX001") << read.ToString();
 }
 
 TEST_F(DisturbedFile, AFileWithTheBytesOfAnotherDatabaseTakesNoModel) {

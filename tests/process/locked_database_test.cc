@@ -13,31 +13,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Lets go of the lock when the statement says that it waits for it.
-class UnlockingSink final : public RecordingSink {
- public:
-  explicit UnlockingSink(catalog::DataSource& holder) : holder_(holder) {}
-  void Progress(const elastic::Progress& now) override {
-    RecordingSink::Progress(now);
-    if (!locked_ && !unlocked_) {
-      locked_ = holder_.Execute("BEGIN IMMEDIATE", nullptr, {}).ok();
-    }
-  }
-  void Notice(const std::string& message) override {
-    RecordingSink::Notice(message);
-    if (locked_ && message.find("locked") != std::string::npos) {
-      locked_ = false;
-      unlocked_ = holder_.Execute("COMMIT", nullptr, {}).ok();
-    }
-  }
-  bool unlocked() const { return unlocked_; }
-
- private:
-  catalog::DataSource& holder_;
-  bool locked_ = false;
-  bool unlocked_ = false;
-};
-
 class LockedDatabase : public ClusterJobs {};
 
 TEST_F(LockedDatabase, ATrainingIsNotThrownAwayForALock) {
@@ -45,11 +20,20 @@ TEST_F(LockedDatabase, ATrainingIsNotThrownAwayForALock) {
        {"engine.strategy='local'", "engine.num_workers=2, engine.num_ps=1, engine.sync=true"}) {
     LocalCluster cluster(Machine(8));
     const auto holder = Open();
-    UnlockingSink sink(*holder);
+    RecordingSink sink;
+    bool locked = false, unlocked = false;
+    sink.on_progress = [&] {
+      locked = locked || holder->Execute("BEGIN IMMEDIATE", nullptr, {}).ok();
+    };
+    sink.on_notice = [&](const std::string& notice) {
+      if (locked && !unlocked && notice.find("locked") != std::string::npos) {
+        unlocked = holder->Execute("COMMIT", nullptr, {}).ok();
+      }
+    };
     const Status status =
         Run(TrainText("m", std::string("train.epoch=3, ") + strategy), cluster, *Open(), sink);
     ASSERT_TRUE(status.ok()) << strategy << ": " << status.ToString();
-    EXPECT_TRUE(sink.unlocked()) << strategy;
+    EXPECT_TRUE(unlocked) << strategy;
     EXPECT_EQ(source_->jobs().List()->front().state, catalog::JobState::kSucceeded);
   }
   EXPECT_EQ(source_->models().Versions("", "m")->size(), 2U);

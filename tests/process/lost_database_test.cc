@@ -86,7 +86,7 @@ TEST_F(LostDatabase, ConnectionsThatEndAreMadeAnew) {
   Status status;
   {
     const std::jthread killer([&](const std::stop_token& stop) {
-      const auto other = Open();
+      Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }, 60);
       while (!stop.stop_requested()) {
         std::this_thread::sleep_for(std::chrono::milliseconds(30));
         ended +=
@@ -126,42 +126,41 @@ TEST_F(LostDatabase, AJobWithoutCheckpointsEndsAndIsClosed) {
   EXPECT_TRUE(Eventually([&] {
     return source_->jobs().Find(1)->state == catalog::JobState::kFailed;
   })) << "it is closed as soon as the database answers";
-  EXPECT_TRUE(source_->jobs().Journal(1)->empty());
+  EXPECT_TRUE(Eventually([&] { return source_->jobs().Journal(1)->empty(); }));
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
 TEST_F(LostDatabase, AJobWithCheckpointsGoesOnWhenItIsBack) {
-  for (const bool here : {false, true}) {
-    testing::DatabaseProxy proxy(Port());
-    LocalCluster cluster(Machine(8));
-    RecordingSink sink;
-    const std::string attributes =
-        (here ? "engine.seed=5, engine.strategy='local', " : std::string(kSynchronous)) +
-        "train.batch_size=32, train.epoch=12";
-    const std::string model = here ? "here" : "fleet";
-    ASSERT_TRUE(Run(TrainText(model + "_u", attributes), cluster, *source_, sink).ok());
-    const auto job = source_->jobs().List()->front().id + 1;
-    const auto through = catalog::OpenDataSource(UrlBy("postgres", proxy.port())).value();
-    Status status;
-    {
-      const std::jthread fault([&](const std::stop_token& stop) {
-        Eventually([&] { return stop.stop_requested() || Count(job, "checkpoint_written") >= 2; },
-                   60);
-        proxy.Cut();
-        std::this_thread::sleep_for(std::chrono::seconds(3));
-        proxy.Restore();
-      });
-      status = Run(TrainText(model, Checkpoints() + attributes), cluster, *through, sink);
-    }
-    ASSERT_TRUE(status.ok()) << status.ToString();
-    EXPECT_EQ(source_->jobs().Find(job)->state, catalog::JobState::kSucceeded);
-    EXPECT_EQ(Sha(model), Sha(model + "_u"));
-    if (!here) {
-      EXPECT_EQ(Count(job, "database_back"), 1) << ::testing::PrintToString(Events(job));
-      EXPECT_THAT(sink.notices, Contains(HasSubstr("the database is waited for")));
-    }
-    EXPECT_EQ(ChildrenOf(getpid()), 0);
+  testing::DatabaseProxy proxy(Port());
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  const std::string attributes = std::string(kSynchronous) + "train.epoch=8";
+  ASSERT_TRUE(Run(TrainText("u", attributes), cluster, *source_, sink).ok());
+  const auto through = catalog::OpenDataSource(UrlBy("postgres", proxy.port())).value();
+  Status status;
+  {
+    const std::jthread fault([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(2, "checkpoint_written") >= 2; }, 60);
+      proxy.Cut();
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+      proxy.Restore();
+      // Who starts now has to read, and what was to be read is gone.
+      for (int i = 1; i <= 2; ++i) {
+        const auto worker = cluster.ProcessId("job2-worker-" + std::to_string(i));
+        if (worker.ok()) {
+          kill(*worker, SIGKILL);
+        }
+      }
+    });
+    status = Run(TrainText("m", Checkpoints() + attributes), cluster, *through, sink);
   }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(source_->jobs().Find(2)->state, catalog::JobState::kSucceeded);
+  EXPECT_EQ(Sha("m"), Sha("u"));
+  EXPECT_EQ(Count(2, "database_back"), 1) << ::testing::PrintToString(Events(2));
+  EXPECT_THAT(sink.notices, Contains(HasSubstr("the database is waited for")));
+  EXPECT_TRUE(source_->jobs().Journal(2)->empty());
+  EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
 // Somebody changes the table; workers that start then stand behind him, and he behind the job.
@@ -190,8 +189,8 @@ TEST_F(LostDatabase, AWorkerBehindAnAlterTableIsNotKilled) {
       told = Eventually([&] { return Count(1, elastic::kDatabaseWaits) > 0; });
       over.request_stop();
     });
-    status = Run(TrainText("m", std::string(kSynchronous) + "train.epoch=60, train.batch_size=64"),
-                 cluster, *Open(), sink, patience_over.get_token());
+    status = Run(TrainText("m", std::string(kSynchronous) + "train.epoch=8"), cluster, *Open(),
+                 sink, patience_over.get_token());
   }
   ASSERT_TRUE(status.ok()) << status.ToString() << ::testing::PrintToString(Events(1));
   EXPECT_TRUE(told);
@@ -236,11 +235,45 @@ TEST_F(LostDatabase, AnAlterTableThatStaysEndsTheJobAfterItsPatience) {
       << "no session is left behind";
 }
 
+// CANCEL JOB ends a job whose workers wait, and their sessions.
+TEST_F(LostDatabase, AJobThatWaitsForALockIsCancelled) {
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  Status status;
+  std::stop_source over;
+  const auto other = Open();
+  std::jthread changes;
+  {
+    const std::jthread fault([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      changes = std::jthread([&] {
+        static_cast<void>(other->Execute("DROP TABLE points", nullptr, over.get_token()));
+      });
+      Eventually([&] { return Ask("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0; });
+      const auto worker = cluster.ProcessId("job1-worker-1");
+      if (worker.ok()) {
+        kill(*worker, SIGKILL);
+      }
+      Eventually([&] { return Count(1, elastic::kDatabaseWaits) > 0; });
+      EXPECT_TRUE(source_->jobs().RequestCancel(1).ok());
+    });
+    status = Run(TrainText("m",
+                           "engine.num_workers=2, engine.strategy='allreduce', "
+                           "train.epoch=2000"),
+                 cluster, *Open(), sink);
+  }
+  EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
+  changes.join();  // nobody stands in its way
+  EXPECT_EQ(Ask("SELECT count(*) FROM pg_locks WHERE NOT granted"), 0);
+  EXPECT_EQ(source_->jobs().Find(1)->state, catalog::JobState::kCancelled);
+  EXPECT_EQ(ChildrenOf(getpid()), 0);
+}
+
 // Fewer connections than the workers want: some of them wait, and nobody is charged for it.
 TEST_F(LostDatabase, TooFewConnectionsAreNobodysMistake) {
   const std::string role = "few_" + std::to_string(getpid());
   ASSERT_TRUE(
-      source_->Execute("CREATE ROLE " + role + " LOGIN CONNECTION LIMIT 10; ", nullptr, {}).ok());
+      source_->Execute("CREATE ROLE " + role + " LOGIN CONNECTION LIMIT 8", nullptr, {}).ok());
   ASSERT_TRUE(source_->Execute("GRANT SELECT ON points TO " + role, nullptr, {}).ok());
   ASSERT_TRUE(source_->Execute("CREATE SCHEMA sluice AUTHORIZATION " + role, nullptr, {}).ok());
   LocalCluster cluster(Machine(8));
@@ -250,7 +283,7 @@ TEST_F(LostDatabase, TooFewConnectionsAreNobodysMistake) {
     const auto few = catalog::OpenDataSource(UrlBy(role, 0)).value();
     status = Run(TrainText("m",
                            "engine.seed=5, engine.num_workers=8, engine.max_workers=8, "
-                           "engine.num_ps=1, train.epoch=4"),
+                           "engine.num_ps=1, train.epoch=20"),
                  cluster, *few, sink);
   }
   EXPECT_TRUE(status.ok()) << status.ToString() << ::testing::PrintToString(Events(1));

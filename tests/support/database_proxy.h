@@ -36,11 +36,8 @@ class DatabaseProxy {
     }
     CloseAll();
   }
-  // Everybody's connection breaks; new ones are let through.
-  void Drop() {
-    const std::lock_guard lock(mutex_);
-    CloseAll();
-  }
+  // From now on nothing comes through, and nobody is told: the server's host is gone.
+  void Freeze() { thread_.request_stop(); }
   void Restore() {
     const std::lock_guard lock(mutex_);
     Open();
@@ -141,7 +138,7 @@ class DatabaseProxy {
   }
 
   const int server_port_;
-  int port_ = 0;
+  int port_ = 0;  // the same after Restore
   std::mutex mutex_;
   int listener_ = -1;
   std::vector<std::pair<int, int>> pairs_;
