@@ -230,6 +230,9 @@ Result<bool> ShardLoader::WaitOrGiveUp(const Status& why) {
     waiting_since_ = now;
     pause_ = kFirstReadWait;
   }
+  if (stop_.stop_requested()) {
+    return Cancelled("the training was stopped while its database was waited for");
+  }
   const double waited = SecondsBetween(*waiting_since_, now);
   if (waited >= options_.patience_seconds) {
     waiting_since_.reset();

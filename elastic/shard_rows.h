@@ -5,8 +5,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -74,6 +76,7 @@ class ShardLoader {
   // Reads about `rows` rows more. True when the shard is complete. Nothing is read, after a moment,
   // while the database is waited for (`waiting`); the shard begins anew then.
   Result<bool> Pump(size_t rows);
+  void HearStop(std::stop_token stop) { stop_ = std::move(stop); }  // ends the waiting (57014)
   bool waiting() const { return waiting_since_.has_value(); }
   // The shard that Pump has completed.
   std::shared_ptr<const ShardRows> Finish();
@@ -114,6 +117,7 @@ class ShardLoader {
   std::shared_ptr<const ShardRows> found_;
   int64_t rows_read_ = 0;
   SteadyClock clock_;
+  std::stop_token stop_;
   std::optional<TimePoint> waiting_since_;
   std::chrono::milliseconds pause_{0};
 

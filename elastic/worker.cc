@@ -72,6 +72,10 @@ Status Worker::MakeLoaders() {
 
 Status Worker::Run(std::stop_token stop) {
   stop_ = std::move(stop);
+  loader_->HearStop(stop_);
+  if (validation_loader_ != nullptr) {
+    validation_loader_->HearStop(stop_);
+  }
   Status status = Work();
   if (!status.ok()) {
     master_.Leave();

@@ -213,6 +213,15 @@ Status CheckMemory(const BoundTrain& bound, const models::Network& network, int6
   if (needed <= limit && (!limited || process <= strategy.memory_bytes())) {
     return OkStatus();
   }
+  if (needed <= limit && strategy.memory_bytes() < kProcessBytes + kStreamBytes) {
+    return ResourceExhausted(
+               fmt::format("a process of a training takes {}, and engine.memory is {}",
+                           FormatBytes(kProcessBytes + kStreamBytes),
+                           FormatBytes(strategy.memory_bytes())))
+        .SqlState("53200")
+        .At(bound.attributes.SpanOf("engine.memory"))
+        .Hint("a larger engine.memory, or none: it is estimated then");
+  }
   const std::string_view setting = needed > limit ? "--memory-limit" : "engine.memory";
   return ResourceExhausted(
              fmt::format("training {} takes {}, and {} is {}", bound.type->name,

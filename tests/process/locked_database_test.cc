@@ -12,6 +12,7 @@ namespace sluice::executor {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class LockedDatabase : public ClusterJobs {};
 
@@ -79,6 +80,9 @@ TEST_F(LockedDatabase, AKilledGatewayLeavesAFailedJobWithItsStep) {
   const catalog::Job job = source_->jobs().Find(1).value();
   EXPECT_EQ(job.state, catalog::JobState::kFailed) << job.error;
   EXPECT_THAT(job.error, HasSubstr("it continues from step "));
+  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+    EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr(".stage-")));
+  }
 }
 
 }  // namespace
