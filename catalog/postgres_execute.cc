@@ -81,7 +81,8 @@ class StatementRun {
       poll(&waiting, 1, cancelled_ || !stop_.stop_possible() ? -1 : kPollMillis);
       if (waiting.revents != 0 && PQconsumeInput(handle) == 0) {
         finished_ = true;
-        return connection_.ConnectionLost();
+        return stop_.stop_requested() ? Cancelled("the statement was cancelled")
+                                      : connection_.ConnectionLost();
       }
       TellNotices(notices_.Take());
     }

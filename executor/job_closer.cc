@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::chrono::seconds kCloserPause{1};
 
-Status WriteDown(const EndedJob& ended) {
-  ASSIGN_OR_RETURN(const auto source, catalog::OpenDataSource(ended.url, ended.secret));
+Status WriteDown(const EndedJob& ended, const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(const auto source, catalog::OpenDataSource(ended.url, ended.secret, stop));
   RETURN_IF_ERROR(source->jobs().AddEvents(ended.job.id, ended.events));
   return source->jobs().Update(ended.job);
 }
@@ -44,7 +44,7 @@ void JobCloser::Run(const std::stop_token& stop) {
       if (stop.stop_requested()) {
         return;
       }
-      const Status written = Guarded("closing a job", [&] { return WriteDown(ended); });
+      const Status written = Guarded("closing a job", [&] { return WriteDown(ended, stop); });
       if (catalog::IsUnavailableForNow(written)) {
         left.push_back(std::move(ended));
       } else if (!written.ok()) {

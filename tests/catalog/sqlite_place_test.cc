@@ -121,12 +121,15 @@ TEST_F(DisturbedFile, AFileThatWasOverwrittenTakesNoModel) {
 
 // What the file lacks is an error of the read, not a signal that ends everybody's process.
 TEST_F(DisturbedFile, AFileThatIsCutShortWhileItIsReadFailsTheRead) {
+  const std::string large = folder_ + "/large.db";
+  source_ = Make(large, 300'000);  // more than a connection keeps in memory
   const auto dataset = source_->OpenDataset("SELECT i, c FROM t", {}).value();
   const auto reader = source_->OpenReader(dataset->spec()).value();
-  const auto stream = reader->Read(dataset->spec().shards(0), {0, 1}).value();
+  const int last = dataset->spec().shards_size() - 1;
+  const auto stream = reader->Read(dataset->spec().shards(last), {0, 1}).value();
   RowBatch batch;
   ASSERT_TRUE(stream->Next(10, &batch).ok());
-  std::filesystem::resize_file(file_, 8192);
+  std::filesystem::resize_file(large, 8192);
   Status read;
   do {
     read = stream->Next(1'000, &batch);
