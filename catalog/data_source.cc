@@ -36,7 +36,8 @@ DataType ShownType(const ColumnInfo& column) {
   return numeric || column.type == DataType::kTimestamp ? DataType::kText : column.type;
 }
 
-Result<std::unique_ptr<DataSource>> OpenDataSource(std::string_view url, std::string_view secret) {
+Result<std::unique_ptr<DataSource>> OpenDataSource(std::string_view url, std::string_view secret,
+                                                   std::stop_token stop) {
   ASSIGN_OR_RETURN(SourceUrl parsed, ParseSourceUrl(url));
   if (parsed.password.empty()) {
     parsed.password = secret;
@@ -47,7 +48,7 @@ Result<std::unique_ptr<DataSource>> OpenDataSource(std::string_view url, std::st
     case SourceUrl::Kind::kPostgres:
       break;
   }
-  return OpenPostgres(parsed);
+  return OpenPostgres(parsed, stop);
 }
 
 }  // namespace sluice::catalog

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -101,6 +102,9 @@ class ShardReader {
   virtual Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
                                                   const std::vector<size_t>& columns,
                                                   const CopiedColumns& copied) = 0;
+  // From now on Read waits for so long for somebody else's lock at most (55P03, which says whose),
+  // where it would wait until it is free.
+  virtual void WaitForLocks(std::chrono::milliseconds /*most*/) {}
   Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
                                           const std::vector<size_t>& columns) {
     return Read(shard, columns, {});
@@ -112,6 +116,8 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual const DatasetSpec& spec() const = 0;
+  // The connection that held the snapshot is gone, and with it what its readers read.
+  virtual bool Lost() { return false; }
   // Rows of the snapshot, counted by the database.
   virtual Result<int64_t> CountRows() = 0;
 };
@@ -218,6 +224,10 @@ class DataSource {
   virtual Status AppendRows(const TableName& table, const Schema& schema,
                             const RowBatch& batch) = 0;
 
+  // Removes what processes that are gone have left behind: copies of a select's rows (a table or a
+  // file) that nobody owns any more. OpenDataset does it, too.
+  virtual Status DropLeftovers() { return OkStatus(); }
+
   // Models and jobs live beside the data; both belong to this source.
   virtual ModelStore& models() = 0;
   virtual JobStore& jobs() = 0;
@@ -228,7 +238,9 @@ class DataSource {
 // when the URL has none; otherwise libpq's own ways (PGPASSWORD, ~/.pgpass) apply. Connects once,
 // so that a wrong host or password is told now; messages never repeat the password. SQLite files
 // are created.
+// `stop` ends the waiting for a server (57014).
 Result<std::unique_ptr<DataSource>> OpenDataSource(std::string_view url,
-                                                   std::string_view secret = "");
+                                                   std::string_view secret = "",
+                                                   std::stop_token stop = {});
 
 }  // namespace sluice::catalog

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -87,9 +88,12 @@ class JobStore {
   // gone when the job's state is not RUNNING any more. Each master of a job begins a term, a number
   // above those before it; appends of older terms are Aborted from then on.
   virtual Result<int64_t> BeginTerm(int64_t job) = 0;
-  // `anew`: these take the place of all that were appended before.
+  // `anew`: these take the place of all that were appended before. `last`: where the journal ended
+  // after this term's last append that is known to have arrived; none before its first. An append
+  // of which nobody knows whether it has arrived (a connection that was lost at COMMIT) is called
+  // again as it was, and is there once.
   virtual Status AppendJournal(int64_t job, int64_t term, const std::vector<std::string>& entries,
-                               bool anew) = 0;
+                               bool anew, std::optional<int64_t>* last) = 0;
   virtual Result<std::vector<std::string>> Journal(int64_t job) = 0;
   // CANCEL JOB from anywhere: the process that runs the job polls for it.
   virtual Status RequestCancel(int64_t id) = 0;

@@ -1,9 +1,13 @@
 #include <fmt/core.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <future>
+#include <memory>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -14,6 +18,9 @@
 
 namespace sluice::catalog {
 namespace {
+
+// A server that can be reached takes a request in milliseconds.
+constexpr std::chrono::milliseconds kCancelWait{500};
 
 // Where the token that begins at byte `begin` ends.
 Span TokenSpan(std::string_view sql, size_t begin) {
@@ -82,7 +89,24 @@ bool PostgresConnection::Ready() {
   if (std::exchange(resetting_, false) && !Drain().ok()) {
     return false;
   }
-  return PQstatus(handle_) == CONNECTION_OK && PQtransactionStatus(handle_) == PQTRANS_IDLE;
+  return Alive() && PQtransactionStatus(handle_) == PQTRANS_IDLE;
+}
+
+// A server that ended an idle connection (a pooler's time-out, an administrator, a restart) has
+// said so; libpq hears of it only when it reads.
+bool PostgresConnection::Alive() {
+  constexpr int kMostReads = 8;
+  for (int i = 0; i < kMostReads && PQstatus(handle_) == CONNECTION_OK; ++i) {
+    pollfd waiting = {PQsocket(handle_), POLLIN, 0};
+    if (poll(&waiting, 1, 0) <= 0) {
+      return true;
+    }
+    if (PQconsumeInput(handle_) == 0) {
+      return false;
+    }
+    static_cast<void>(PQisBusy(handle_));  // takes in what has come
+  }
+  return PQstatus(handle_) == CONNECTION_OK;
 }
 
 void PostgresConnection::Serve(std::stop_token stop, NoticeLog* notices) {
@@ -138,9 +162,14 @@ Result<PostgresResult> PostgresConnection::Ask(std::string_view sql, size_t user
 PostgresResult PostgresConnection::Await() {
   // A request that reaches the server before the statement does cancels nothing: it is repeated.
   constexpr std::chrono::seconds kRepeat{1};
+  constexpr int kMostRequests = 5;  // a server that takes requests and ends nothing
   auto next_request = std::chrono::steady_clock::time_point::min();
+  int requests = 0;
   while (PQisBusy(handle_) != 0) {
     if (stop_.stop_requested() && std::chrono::steady_clock::now() >= next_request) {
+      if (requests++ == kMostRequests) {
+        GiveUp();
+      }
       Cancel();
       next_request = std::chrono::steady_clock::now() + kRepeat;
     }
@@ -273,6 +302,7 @@ Status PostgresConnection::ErrorOf(const PGresult* result, std::string_view sql,
 }
 
 Status PostgresConnection::ConnectionLost() const {
+  RETURN_IF_ERROR(CheckStop());
   const char* host = PQhost(handle_);
   const char* port = PQport(handle_);
   return DatabaseError("08006", fmt::format("the connection to PostgreSQL at {}:{} was lost",
@@ -307,11 +337,25 @@ void PostgresConnection::Cancel() const {
   if (cancel == nullptr) {
     return;  // there is no connection any more, so there is nothing to cancel
   }
-  char error[256] = "";
-  if (PQcancel(cancel, error, sizeof(error)) == 0) {
-    log::Warn("cannot send a cancel request error=\"{}\"", error);
+  // A host that is gone lets libpq wait for minutes, and nothing takes it back: the thread has all
+  // that it needs, and outlives whoever asked.
+  const auto sent = std::make_shared<std::promise<bool>>();
+  std::future<bool> answer = sent->get_future();
+  std::thread([cancel, sent] {
+    char error[256] = "";
+    sent->set_value(PQcancel(cancel, error, sizeof(error)) != 0);
+    PQfreeCancel(cancel);
+  }).detach();
+  if (answer.wait_for(kCancelWait) == std::future_status::timeout) {
+    GiveUp();
+  } else if (!answer.get()) {
+    log::Warn("cannot send a cancel request to PostgreSQL");
   }
-  PQfreeCancel(cancel);
+}
+
+// Whoever reads from it finds it closed.
+void PostgresConnection::GiveUp() const {
+  shutdown(PQsocket(handle_), SHUT_RDWR);
 }
 
 std::string_view PostgresText(const PGresult* result, int row, int column) {

@@ -48,6 +48,8 @@ class PostgresConnection final : public SqlSession {
   // transaction.
   bool Recycle();
   bool Ready();
+  // As far as the server has said anything; for a connection on which nothing runs.
+  bool Alive();
   bool InTransaction() const;
 
   // From now on the user's text runs here: Recycle takes back what it leaves behind; `stop` ends
@@ -90,11 +92,13 @@ class PostgresConnection final : public SqlSession {
   // Reads whatever is left of a statement's results, so that the connection is idle again. OK, or
   // the errors among them.
   Status Drain();
-  // Asks the server to end the statement that runs on this connection.
+  // Asks the server to end the statement that runs on this connection. A server that cannot be
+  // reached within half a second is given up, and the connection with it.
   void Cancel() const;
 
  private:
   explicit PostgresConnection(PGconn* handle) : handle_(handle) {}
+  void GiveUp() const;
   // Reads the results of what was sent; the last one, or the error.
   Result<PostgresResult> LastResult(bool sent, std::string_view sql, size_t user_text);
 

@@ -28,6 +28,11 @@ class PostgresDataset final : public Dataset {
 
   const DatasetSpec& spec() const override { return spec_; }
 
+  bool Lost() override {
+    MutexLock lock(mutex_);
+    return !holder_->Alive();
+  }
+
   Result<int64_t> CountRows() override {
     MutexLock lock(mutex_);
     ASSIGN_OR_RETURN(
@@ -52,6 +57,9 @@ Status TakeSnapshot(PostgresConnection& holder, const std::optional<TidCut>& cut
       holder.Ask("SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()"));
   spec->set_snapshot(std::string(PostgresText(exported.get(), 0, 0)));
   spec->set_fingerprint(fmt::format("snapshot {}", PostgresText(exported.get(), 0, 1)));
+  // Nobody changes the tables until the job has read them: this takes the select's locks.
+  RETURN_IF_ERROR(holder.Run("EXPLAIN\n" + spec->select()));
+  spec->set_holder(PQbackendPID(holder.handle()));
   std::vector<ShardRange> shards(1);
   shards[0].set_estimated_rows(std::llround(rows));
   if (cut.has_value()) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "catalog/postgres_database_internal.h"
+#include "catalog/sqlstate.h"
 
 namespace sluice::catalog {
 namespace {
@@ -61,7 +62,7 @@ class StatementRun {
       }
     }
     if (!failure.ok()) {
-      return stop_.stop_requested() && failure.sqlstate() == "57014"
+      return stop_.stop_requested() && (failure.sqlstate() == "57014" || IsConnectionLost(failure))
                  ? Cancelled("the statement was cancelled")
                  : failure;
     }
@@ -80,7 +81,8 @@ class StatementRun {
       poll(&waiting, 1, cancelled_ || !stop_.stop_possible() ? -1 : kPollMillis);
       if (waiting.revents != 0 && PQconsumeInput(handle) == 0) {
         finished_ = true;
-        return connection_.ConnectionLost();
+        return stop_.stop_requested() ? Cancelled("the statement was cancelled")
+                                      : connection_.ConnectionLost();
       }
       TellNotices(notices_.Take());
     }

@@ -22,7 +22,8 @@ Status SnapshotGone(Status status) {
   // 22023 and 42704: what SET TRANSACTION SNAPSHOT says of a snapshot whose owner has ended.
   if (status.sqlstate() == "22023" || status.sqlstate() == "42704") {
     return Status(Code::kFailedPrecondition,
-                  "the dataset's snapshot is gone: the process that opened it has ended")
+                  "the dataset's snapshot is gone: the connection that held it has ended")
+        .SqlState("72000")
         .Detail(status.message());
   }
   return status;
@@ -49,19 +50,54 @@ struct ReadColumns {
   bool pinned = false;  // as text that PostgreSQL reads back as the same values
 };
 
+// Who keeps others from reading what the session `holder` reads: "session 7 (psql, role x) waits
+// for AccessExclusiveLock on t: ALTER TABLE t ..."; "" when nobody does any more.
+std::string LocksInTheWay(PostgresDatabase& database, int64_t holder) {
+  Result<PostgresPool::Lease> connection = database.pool().Take();
+  if (!connection.ok()) {
+    return "";
+  }
+  const auto found =
+      (*connection)
+          ->Ask(
+              "SELECT pg_catalog.format('session %s (%s, role %s) %s %s on %s: %s', a.pid,"
+              " CASE a.application_name WHEN '' THEN 'without a name' ELSE a.application_name END,"
+              " a.usename, CASE WHEN l.granted THEN 'has' ELSE 'waits for' END, l.mode,"
+              " l.relation::pg_catalog.regclass, pg_catalog.left(pg_catalog.regexp_replace("
+              "a.query, '\\s+', ' ', 'g'), 100))"
+              " FROM pg_catalog.pg_locks AS l JOIN pg_catalog.pg_stat_activity AS a"
+              " ON a.pid OPERATOR(pg_catalog.=) l.pid"
+              " JOIN pg_catalog.pg_locks AS h ON h.relation OPERATOR(pg_catalog.=) l.relation"
+              " AND h.database OPERATOR(pg_catalog.=) l.database"
+              " WHERE l.locktype OPERATOR(pg_catalog.=) 'relation'"
+              " AND l.mode OPERATOR(pg_catalog.=) 'AccessExclusiveLock'"
+              " AND h.locktype OPERATOR(pg_catalog.=) 'relation'"
+              " AND h.granted AND h.pid::pg_catalog.int8 OPERATOR(pg_catalog.=) $1"
+              " ORDER BY l.granted DESC, a.xact_start LIMIT 3",
+              std::vector<SqlParameter>{holder});
+  std::string who;
+  for (int i = 0; found.ok() && i < PQntuples(found->get()); ++i) {
+    who += fmt::format("{}{}", who.empty() ? "" : "; ", PostgresText(found->get(), i, 0));
+  }
+  return who;
+}
+
 // A connection inside a transaction on the dataset's snapshot.
 class SnapshotConnection {
  public:
-  SnapshotConnection(PostgresPool::Lease connection, std::string snapshot)
-      : connection_(std::move(connection)), snapshot_(std::move(snapshot)) {}
+  SnapshotConnection(PostgresDatabase& database, PostgresPool::Lease connection,
+                     const DatasetSpec& spec)
+      : database_(database), connection_(std::move(connection)), spec_(spec) {}
   ~SnapshotConnection() { connection_->Rollback(); }
   SnapshotConnection(const SnapshotConnection&) = delete;
   SnapshotConnection& operator=(const SnapshotConnection&) = delete;
 
   Status Begin() {
     pinned_ = false;
-    return SnapshotGone(connection_->Run(BeginReading(snapshot_)));
+    locked_ = false;
+    return SnapshotGone(connection_->Run(BeginReading(spec_.snapshot())));
   }
+  void WaitForLocks(std::chrono::milliseconds most) { lock_wait_ = most; }
 
   Result<std::unique_ptr<RowStream>> Open(const std::string& sql, const ReadColumns& columns) {
     // An earlier stream that was left or failed took the transaction with it.
@@ -69,6 +105,7 @@ class SnapshotConnection {
       connection_->Rollback();
       RETURN_IF_ERROR(Begin());
     }
+    RETURN_IF_ERROR(LockTables());
     if (columns.pinned && !pinned_) {
       RETURN_IF_ERROR(connection_->Run(std::string(kPinnedText)));
       pinned_ = true;
@@ -77,9 +114,30 @@ class SnapshotConnection {
   }
 
  private:
+  // The plan's locks are the select's, and last as long as the transaction.
+  Status LockTables() {
+    if (locked_ || lock_wait_.count() == 0) {
+      return OkStatus();
+    }
+    Status locked =
+        connection_->Run(fmt::format("SET LOCAL lock_timeout = {}; EXPLAIN\n{}\n; SET LOCAL "
+                                     "lock_timeout = 0",
+                                     lock_wait_.count(), spec_.select()));
+    if (locked.sqlstate() == "55P03") {
+      connection_->Rollback();
+      RETURN_IF_ERROR(Begin());
+      return std::move(locked).Detail(LocksInTheWay(database_, spec_.holder()));
+    }
+    locked_ = locked.ok();
+    return locked;
+  }
+
+  PostgresDatabase& database_;
   PostgresPool::Lease connection_;
-  const std::string snapshot_;
+  const DatasetSpec& spec_;
+  std::chrono::milliseconds lock_wait_{0};  // 0: for ever
   bool pinned_ = false;
+  bool locked_ = false;
 };
 
 // Statements one after another as one stream: each begins on the one connection when the one before
@@ -141,6 +199,11 @@ class PostgresShardReader final : public ShardReader {
     return OkStatus();
   }
 
+  void WaitForLocks(std::chrono::milliseconds most) override {
+    lock_wait_ = most;
+    first_->WaitForLocks(most);
+  }
+
   Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
                                           const std::vector<size_t>& columns,
                                           const CopiedColumns& copied) override {
@@ -181,8 +244,9 @@ class PostgresShardReader final : public ShardReader {
  private:
   Result<std::unique_ptr<SnapshotConnection>> Connect() {
     ASSIGN_OR_RETURN(PostgresPool::Lease lease, database_.TakeFor(spec_));
-    auto connection = std::make_unique<SnapshotConnection>(std::move(lease), spec_.snapshot());
+    auto connection = std::make_unique<SnapshotConnection>(database_, std::move(lease), spec_);
     RETURN_IF_ERROR(connection->Begin());
+    connection->WaitForLocks(lock_wait_);
     return connection;
   }
 
@@ -225,6 +289,7 @@ class PostgresShardReader final : public ShardReader {
   PostgresDatabase& database_;
   const DatasetSpec spec_;
   const Schema schema_;
+  std::chrono::milliseconds lock_wait_{0};
   std::unique_ptr<SnapshotConnection> first_;
   std::unique_ptr<SnapshotConnection> second_;  // from the first shard on that is worth it
   bool refused_ = false;

@@ -9,6 +9,7 @@
 #include "catalog/dataset.pb.h"
 #include "catalog/postgres_cut_internal.h"
 #include "catalog/postgres_database_internal.h"
+#include "catalog/postgres_stage_internal.h"
 #include "catalog/sql_job_store.h"
 #include "catalog/sql_model_store.h"
 
@@ -37,11 +38,8 @@ class PostgresSource final : public DataSource {
         models_(MakeModelStore(model_tables_)),
         jobs_(MakeJobStore(tables_)) {}
 
-  Status Connect() {
-    MutexLock lock(session_mutex_);
-    ASSIGN_OR_RETURN(session_, database_.pool().Take());
-    return OkStatus();
-  }
+  // The connection waits in the pool: a process that only reads shards needs no session.
+  Status Connect(const std::stop_token& stop) { return database_.pool().Take(stop).status(); }
 
   std::string_view dialect() const override { return "postgresql"; }
   const std::string& url() const override { return database_.url(); }
@@ -171,6 +169,11 @@ class PostgresSource final : public DataSource {
     return AppendPostgresRows(database_, table, schema, batch);
   }
 
+  Status DropLeftovers() override {
+    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.pool().Take());
+    return DropAbandonedStages(*connection);
+  }
+
   ModelStore& models() override { return *models_; }
   JobStore& jobs() override { return *jobs_; }
 
@@ -289,9 +292,10 @@ Result<std::unique_ptr<SqlSession>> PostgresDatabase::ForModels::TakeSession() {
   return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
 }
 
-Result<std::unique_ptr<DataSource>> OpenPostgres(const SourceUrl& url) {
+Result<std::unique_ptr<DataSource>> OpenPostgres(const SourceUrl& url,
+                                                 const std::stop_token& stop) {
   auto source = std::make_unique<PostgresSource>(url);
-  RETURN_IF_ERROR(source->Connect());
+  RETURN_IF_ERROR(source->Connect(stop));
   return std::unique_ptr<DataSource>(std::move(source));
 }
 

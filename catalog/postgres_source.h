@@ -1,12 +1,13 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 
 #include "catalog/data_source.h"
 #include "catalog/source_url.h"
 
 namespace sluice::catalog {
 
-Result<std::unique_ptr<DataSource>> OpenPostgres(const SourceUrl& url);
+Result<std::unique_ptr<DataSource>> OpenPostgres(const SourceUrl& url, const std::stop_token& stop);
 
 }  // namespace sluice::catalog

@@ -37,8 +37,10 @@ std::string MarkOf(std::string_view table) {
   return fmt::format("Sluice keeps the rows of a select in {} while it reads them", table);
 }
 
+}  // namespace
+
 // Staging tables whose owner's lock is free: the owner is gone.
-Status DropAbandoned(PostgresConnection& connection) {
+Status DropAbandonedStages(PostgresConnection& connection) {
   ASSIGN_OR_RETURN(
       const PostgresResult stages,
       connection.Ask("SELECT c.oid, pg_catalog.quote_ident(c.relname)"
@@ -74,8 +76,6 @@ Status DropAbandoned(PostgresConnection& connection) {
   return OkStatus();
 }
 
-}  // namespace
-
 Result<std::unique_ptr<PostgresStage>> PostgresStage::Create(PostgresDatabase& database,
                                                              const std::string& select,
                                                              const Schema& schema) {
@@ -84,7 +84,7 @@ Result<std::unique_ptr<PostgresStage>> PostgresStage::Create(PostgresDatabase& d
   if (!allowed) {
     return std::unique_ptr<PostgresStage>();
   }
-  RETURN_IF_ERROR(DropAbandoned(*owner));
+  RETURN_IF_ERROR(DropAbandonedStages(*owner));
   const std::string table = "sluice.stage_" + RandomSuffix();
   // One process reads in one order, so that the same statement stages the same rows in the same
   // order again.

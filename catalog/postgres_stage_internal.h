@@ -9,6 +9,9 @@
 
 namespace sluice::catalog {
 
+// Drops the staging tables whose owner is gone.
+Status DropAbandonedStages(PostgresConnection& connection);
+
 // The rows of one SELECT in an unlogged table of schema sluice, in the order the SELECT gave them.
 // The table goes with the object; should the process die, the next one that stages drops it: the
 // owner's session holds an advisory lock on the table's number for as long as it lives.

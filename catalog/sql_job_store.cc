@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "catalog/catalog_tables.h"
+#include "catalog/sqlstate.h"
 
 namespace sluice::catalog {
 namespace {
@@ -59,6 +60,25 @@ Job JobFromRow(const std::vector<Value>& row) {
   job.rows_skipped = IntegerCell(row.at(11));
   job.error = TextCell(row.at(12));
   return job;
+}
+
+Status StatusOf(const Status& status) {
+  return status;
+}
+template <typename T>
+Status StatusOf(const Result<T>& result) {
+  return result.status();
+}
+
+// Done again, on other connections, where one was lost: for what may be done twice.
+template <typename Function>
+auto Again(const Function& function) {
+  constexpr int kTries = 3;
+  auto result = function();
+  for (int tried = 1; tried < kTries && IsConnectionLost(StatusOf(result)); ++tried) {
+    result = function();
+  }
+  return result;
 }
 
 class SqlJobStore final : public JobStore {
@@ -136,19 +156,22 @@ class SqlJobStore final : public JobStore {
   }
 
   Result<int64_t> BeginTerm(int64_t job) override {
-    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
-    RETURN_IF_ERROR(tables_.Create(*session));
-    ASSIGN_OR_RETURN(
-        const SqlRows rows,
-        session->Query(tables_.Resolve("INSERT INTO {job_terms} AS t (job_id, term) VALUES ($1, 1)"
-                                       " ON CONFLICT (job_id) DO UPDATE SET term = t.term + 1"
-                                       " RETURNING term"),
-                       {job}));
-    return IntegerCell(rows.at(0).at(0));
+    return Again([&]() -> Result<int64_t> {
+      ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+      RETURN_IF_ERROR(tables_.Create(*session));
+      ASSIGN_OR_RETURN(
+          const SqlRows rows,
+          session->Query(
+              tables_.Resolve("INSERT INTO {job_terms} AS t (job_id, term) VALUES ($1, 1)"
+                              " ON CONFLICT (job_id) DO UPDATE SET term = t.term + 1"
+                              " RETURNING term"),
+              {job}));
+      return IntegerCell(rows.at(0).at(0));
+    });
   }
 
   Status AppendJournal(int64_t job, int64_t term, const std::vector<std::string>& entries,
-                       bool anew) override {
+                       bool anew, std::optional<int64_t>* last) override {
     ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
     ASSIGN_OR_RETURN(const auto transaction,
                      SqlTransaction::Begin(*session, tables_.database().dialect(), true));
@@ -162,19 +185,32 @@ class SqlJobStore final : public JobStore {
       return Status(Code::kAborted,
                     fmt::format("job {} has another master by now: term {} is over", job, term));
     }
+    ASSIGN_OR_RETURN(
+        const SqlRows end,
+        session->Query(tables_.Resolve("SELECT coalesce(max(position), 0) FROM {job_journal}"
+                                       " WHERE job_id = $1"),
+                       {job}));
+    int64_t position = IntegerCell(end.at(0).at(0));
+    if (position > last->value_or(position)) {  // nobody else appends in this term
+      *last = position;
+      return OkStatus();
+    }
+    *last = position;
     if (anew) {
       RETURN_IF_ERROR(
           session->Query(tables_.Resolve("DELETE FROM {job_journal} WHERE job_id = $1"), {job})
               .status());
     }
     for (const std::string& entry : entries) {
-      RETURN_IF_ERROR(
-          session
-              ->Query(tables_.Resolve("INSERT INTO {job_journal} (job_id, entry) VALUES ($1, $2)"),
-                      {job, SqlBytes{entry}})
-              .status());
+      ASSIGN_OR_RETURN(const SqlRows inserted,
+                       session->Query(tables_.Resolve("INSERT INTO {job_journal} (job_id, entry)"
+                                                      " VALUES ($1, $2) RETURNING position"),
+                                      {job, SqlBytes{entry}}));
+      position = IntegerCell(inserted.at(0).at(0));
     }
-    return transaction->Commit();
+    RETURN_IF_ERROR(transaction->Commit());
+    *last = position;
+    return OkStatus();
   }
 
   Result<std::vector<std::string>> Journal(int64_t job) override {
@@ -297,12 +333,14 @@ class SqlJobStore final : public JobStore {
  private:
   // No rows while the tables do not exist.
   Result<SqlRows> Ask(std::string_view sql, const std::vector<SqlParameter>& parameters) {
-    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
-    ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
-    if (!exist) {
-      return SqlRows{};
-    }
-    return session->Query(tables_.Resolve(sql), parameters);
+    return Again([&]() -> Result<SqlRows> {
+      ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+      ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
+      if (!exist) {
+        return SqlRows{};
+      }
+      return session->Query(tables_.Resolve(sql), parameters);
+    });
   }
 
   // What only a running job needs.
@@ -317,9 +355,10 @@ class SqlJobStore final : public JobStore {
 
   // All rows in one transaction.
   Status Insert(std::string_view into, const std::vector<std::vector<SqlParameter>>& rows) {
-    if (rows.empty()) {
-      return OkStatus();
-    }
+    return rows.empty() ? OkStatus() : Again([&] { return InsertAll(into, rows); });
+  }
+
+  Status InsertAll(std::string_view into, const std::vector<std::vector<SqlParameter>>& rows) {
     ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
     RETURN_IF_ERROR(tables_.Create(*session));
     ASSIGN_OR_RETURN(const auto transaction,

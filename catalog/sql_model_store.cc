@@ -32,6 +32,7 @@ class SqlModelStore final : public ModelStore {
 
   Result<ModelVersion> Put(ModelVersion model, std::string_view weights,
                            bool must_be_new) override {
+    RETURN_IF_ERROR(tables_.database().OpenAnew().status());  // or it would be stored for nobody
     ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
     RETURN_IF_ERROR(tables_.Create(*session));
     ASSIGN_OR_RETURN(const auto transaction,
@@ -48,6 +49,9 @@ class SqlModelStore final : public ModelStore {
     RETURN_IF_ERROR(InsertVersion(*session, model));
     RETURN_IF_ERROR(InsertChunks(*session, model, weights));
     RETURN_IF_ERROR(transaction->Commit());
+    RETURN_IF_ERROR(ReadBack(model).Because(
+        fmt::format("version {} of model '{}' was stored, and cannot be read back", model.version,
+                    FullName(model.schema, model.name))));
     return model;
   }
 
@@ -63,28 +67,7 @@ class SqlModelStore final : public ModelStore {
 
   Result<std::string> LoadWeights(const ModelVersion& model) override {
     ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
-    RETURN_IF_ERROR(CheckChunks(*session, model));
-    std::string weights;
-    weights.reserve(static_cast<size_t>(model.weights_bytes));
-    for (int64_t position = 0; std::cmp_less(weights.size(), model.weights_bytes); ++position) {
-      ASSIGN_OR_RETURN(const SqlRows rows,
-                       Ask(*session,
-                           "SELECT bytes FROM {model_chunks} WHERE schema_name = $1 AND name = $2"
-                           " AND version = $3 AND position = $4",
-                           {model.schema, model.name, model.version, position}));
-      const std::string chunk = rows.empty() ? "" : TextCell(rows[0][0]);
-      if (chunk.empty()) {
-        break;  // the checksum tells that something is missing
-      }
-      weights += chunk;
-    }
-    const std::string checksum = Sha256Hex(weights);
-    if (checksum != model.weights_sha256) {
-      return Damaged(
-          model, fmt::format("SHA-256 of the {} bytes read is {}, recorded is {} of {} bytes",
-                             weights.size(), checksum, model.weights_sha256, model.weights_bytes));
-    }
-    return weights;
+    return ReadWeights(*session, model);
   }
 
   Result<std::vector<ModelVersion>> List() override {
@@ -153,6 +136,41 @@ class SqlModelStore final : public ModelStore {
   }
 
  private:
+  Result<std::string> ReadWeights(SqlSession& session, const ModelVersion& model) {
+    RETURN_IF_ERROR(CheckChunks(session, model));
+    std::string weights;
+    weights.reserve(static_cast<size_t>(model.weights_bytes));
+    for (int64_t position = 0; std::cmp_less(weights.size(), model.weights_bytes); ++position) {
+      ASSIGN_OR_RETURN(const SqlRows rows,
+                       Ask(session,
+                           "SELECT bytes FROM {model_chunks} WHERE schema_name = $1 AND name = $2"
+                           " AND version = $3 AND position = $4",
+                           {model.schema, model.name, model.version, position}));
+      const std::string chunk = rows.empty() ? "" : TextCell(rows[0][0]);
+      if (chunk.empty()) {
+        break;  // the checksum tells that something is missing
+      }
+      weights += chunk;
+    }
+    const std::string checksum = Sha256Hex(weights);
+    if (checksum != model.weights_sha256) {
+      return Damaged(
+          model, fmt::format("SHA-256 of the {} bytes read is {}, recorded is {} of {} bytes",
+                             weights.size(), checksum, model.weights_sha256, model.weights_bytes));
+    }
+    return weights;
+  }
+
+  // A server keeps what it has committed; a file is what its path leads to.
+  Status ReadBack(const ModelVersion& model) {
+    if (tables_.database().dialect() == Dialect::kPostgres) {
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const auto session, tables_.database().OpenAnew());
+    RETURN_IF_ERROR(FindIn(*session, model.schema, model.name, model.version).status());
+    return ReadWeights(*session, model).status();
+  }
+
   Result<SqlRows> Ask(SqlSession& session, std::string_view sql,
                       const std::vector<SqlParameter>& parameters) {
     return session.Query(tables_.Resolve(sql), parameters);

@@ -36,6 +36,9 @@ class SqlDatabase {
   virtual ~SqlDatabase() = default;
   virtual Dialect dialect() const = 0;
   virtual Result<std::unique_ptr<SqlSession>> TakeSession() = 0;
+  // A session that reads what somebody would read who connects only now. A file that was deleted,
+  // replaced, truncated or overwritten under our connections is refused (58P01, 58030, XX001).
+  virtual Result<std::unique_ptr<SqlSession>> OpenAnew() { return TakeSession(); }
 };
 
 // BEGIN ... COMMIT around a scope; rolls back when it is left without Commit.

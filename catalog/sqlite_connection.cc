@@ -19,8 +19,9 @@ constexpr std::chrono::milliseconds kFirstPause{1};
 constexpr std::chrono::milliseconds kPause{20};
 // SQLite asks after so many steps of its machine, some 10 microseconds, whether to go on.
 constexpr int kStepsBetweenChecks = 1'000;
-// Pages are read in place instead of copied; the build's own upper limit is 2 GiB.
-constexpr std::string_view kMemoryMap = "PRAGMA mmap_size = 2147418112";
+// A page that is read in place is a signal, which ends the process, where somebody has truncated
+// the file; one that is copied is an error, and takes no longer.
+constexpr std::string_view kNoMemoryMap = "PRAGMA mmap_size = 0";
 // What a write-ahead log needs to be whole after a loss of power.
 constexpr std::string_view kEnoughForALog = "PRAGMA synchronous = NORMAL";
 
@@ -164,7 +165,7 @@ Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLoc
   if (!read.ok()) {
     return std::move(read).Because(fmt::format("cannot open SQLite database {}", name));
   }
-  RETURN_IF_ERROR(connection->Run(kMemoryMap));
+  RETURN_IF_ERROR(connection->Run(kNoMemoryMap));
   if (access == Access::kReadWrite && !location.in_memory()) {
     ASSIGN_OR_RETURN(const bool logs, connection->IsWriteAheadLog());
     RETURN_IF_ERROR(logs ? connection->Run(kEnoughForALog) : OkStatus());

@@ -185,15 +185,30 @@ void SqliteSnapshot::Close() {
 
 SqliteDatabase::SqliteDatabase(SqliteLocation location)
     : location_(std::move(location)),
-      writers_([this](const std::stop_token&) {
-        return SqliteConnection::Open(location_, SqliteConnection::Access::kReadWrite);
-      }),
+      writers_(
+          [this](const std::stop_token&) { return Connect(SqliteConnection::Access::kReadWrite); }),
       // An in-memory database is never read under a snapshot, and memdb knows no read-only handle.
       readers_([this](const std::stop_token&) {
-        return SqliteConnection::Open(location_, location_.in_memory()
-                                                     ? SqliteConnection::Access::kReadWrite
-                                                     : SqliteConnection::Access::kReadOnly);
+        return Connect(location_.in_memory() ? SqliteConnection::Access::kReadWrite
+                                             : SqliteConnection::Access::kReadOnly);
       }) {}
+
+Result<std::unique_ptr<SqliteConnection>> SqliteDatabase::Connect(SqliteConnection::Access access) {
+  // First: nothing is to be created where a file was deleted.
+  RETURN_IF_ERROR(place_.CheckIfOpened());
+  ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> connection,
+                   SqliteConnection::Open(location_, access));
+  RETURN_IF_ERROR(place_.Check());
+  return connection;
+}
+
+Result<std::unique_ptr<SqlSession>> SqliteDatabase::OpenAnew() {
+  if (location_.in_memory()) {
+    return TakeSession();
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> connection, place_.OpenAnew(stop()));
+  return std::unique_ptr<SqlSession>(std::move(connection));
+}
 
 void SqliteDatabase::HearStop(std::stop_token stop) {
   MutexLock lock(mutex_);

@@ -13,6 +13,7 @@
 #include "catalog/connection_pool.h"
 #include "catalog/data_source.h"
 #include "catalog/sqlite_connection_internal.h"
+#include "catalog/sqlite_place_internal.h"
 
 namespace sluice::catalog {
 
@@ -78,6 +79,7 @@ class SqliteDatabase final : public SqlDatabase {
 
   Dialect dialect() const override { return Dialect::kSqlite; }
   Result<std::unique_ptr<SqlSession>> TakeSession() override;
+  Result<std::unique_ptr<SqlSession>> OpenAnew() override;
 
   // What the stores of models ask: it hears the statement's stop. (Jobs are written down also when
   // their statement was cancelled.)
@@ -94,12 +96,17 @@ class SqliteDatabase final : public SqlDatabase {
     explicit ForModels(SqliteDatabase& database) : database_(database) {}
     Dialect dialect() const override { return Dialect::kSqlite; }
     Result<std::unique_ptr<SqlSession>> TakeSession() override;
+    Result<std::unique_ptr<SqlSession>> OpenAnew() override { return database_.OpenAnew(); }
 
    private:
     SqliteDatabase& database_;
   };
 
+  // A connection, as long as the path leads to the file that was opened first.
+  Result<std::unique_ptr<SqliteConnection>> Connect(SqliteConnection::Access access);
+
   SqliteLocation location_;
+  SqlitePlace place_{location_};
   SqlitePool writers_;
   SqlitePool readers_;
   ForModels for_models_{*this};

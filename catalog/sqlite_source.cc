@@ -13,6 +13,7 @@
 #include "catalog/sql_model_store.h"
 #include "catalog/sqlite_database_internal.h"
 #include "catalog/sqlite_session_internal.h"
+#include "catalog/sqlite_stage_internal.h"
 #include "catalog/sqlite_types_internal.h"
 
 namespace sluice::catalog {
@@ -139,6 +140,13 @@ class SqliteSource final : public DataSource {
   }
   Status AppendRows(const TableName& table, const Schema& schema, const RowBatch& batch) override {
     return AppendSqliteRows(database_, table, schema, batch);
+  }
+
+  Status DropLeftovers() override {
+    if (!database_.location().in_memory()) {
+      RemoveAbandonedStages(database_.location());
+    }
+    return OkStatus();
   }
 
   ModelStore& models() override { return *models_; }

@@ -67,6 +67,8 @@ bool IsAbandonedStage(int file) {
   return id == static_cast<uint32_t>(kApplicationId);
 }
 
+}  // namespace
+
 void RemoveAbandonedStages(const SqliteLocation& database) {
   const std::string prefix = std::filesystem::path(database.path).filename().string() + ".stage-";
   std::error_code error;
@@ -85,8 +87,6 @@ void RemoveAbandonedStages(const SqliteLocation& database) {
     close(file);
   }
 }
-
-}  // namespace
 
 Result<StageRoom> FindStageRoom(const SqliteLocation& database) {
   if (database.in_memory()) {

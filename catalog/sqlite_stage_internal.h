@@ -20,6 +20,9 @@ struct StageRoom {
 };
 Result<StageRoom> FindStageRoom(const SqliteLocation& database);
 
+// Removes the stages beside the database whose owner is gone.
+void RemoveAbandonedStages(const SqliteLocation& database);
+
 // A database of its own for the rows of one SELECT, beside the database that they come from and as
 // readable as that; in memory, where that is. The file goes with the object; should the process
 // die, the next that stages removes it: the owner holds a lock on the file for as long as it lives.

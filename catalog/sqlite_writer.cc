@@ -56,9 +56,10 @@ class PlainRename {
 // free in between: progress and metrics of the same job are written to the same file.
 class SqliteTableWriter final : public TableWriter {
  public:
-  SqliteTableWriter(SqlitePool::Lease connection, ResultTable wanted, TableName staging,
-                    std::string staged_columns, const Schema& schema)
-      : wanted_(std::move(wanted)),
+  SqliteTableWriter(SqliteDatabase& database, SqlitePool::Lease connection, ResultTable wanted,
+                    TableName staging, std::string staged_columns, const Schema& schema)
+      : database_(database),
+        wanted_(std::move(wanted)),
         staging_(std::move(staging)),
         staged_columns_(std::move(staged_columns)),
         schema_(schema),
@@ -91,6 +92,8 @@ class SqliteTableWriter final : public TableWriter {
     if (stop.stop_requested()) {
       return Cancelled("cancelled before the result was written");
     }
+    // Before and after: what is written where nobody will look must not count as written.
+    RETURN_IF_ERROR(database_.OpenAnew().status());
     Status published;
     {
       sqlite3* handle = connection_->handle();
@@ -98,6 +101,9 @@ class SqliteTableWriter final : public TableWriter {
       published = Publish();
     }
     committed_ = published.ok();
+    if (committed_) {
+      published = database_.OpenAnew().status();
+    }
     return Status(published).Because("cannot write " + wanted_.name.Text());
   }
 
@@ -151,6 +157,7 @@ class SqliteTableWriter final : public TableWriter {
     return connection_->Run("DROP TABLE " + staging_.Quoted());
   }
 
+  SqliteDatabase& database_;
   const ResultTable wanted_;
   const TableName staging_;
   const std::string staged_columns_;
@@ -206,7 +213,7 @@ Result<std::unique_ptr<TableWriter>> OpenSqliteWriter(SqliteDatabase& database,
   ResultTable wanted = table;
   wanted.name = plan.name;
   return std::unique_ptr<TableWriter>(new SqliteTableWriter(
-      std::move(connection), std::move(wanted), staging, std::move(columns), schema));
+      database, std::move(connection), std::move(wanted), staging, std::move(columns), schema));
 }
 
 Status AppendSqliteRows(SqliteDatabase& database, const TableName& table, const Schema& schema,

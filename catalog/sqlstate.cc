@@ -51,4 +51,21 @@ Status DatabaseError(std::string_view sqlstate, std::string message) {
   return Status(CodeOfSqlState(sqlstate), std::move(message)).SqlState(sqlstate);
 }
 
+bool IsConnectionLost(const Status& status) {
+  return !status.ok() && (status.sqlstate().starts_with("08") || status.sqlstate() == "57P01" ||
+                          status.sqlstate() == "57P02" || status.sqlstate() == "57P03");
+}
+
+bool IsOutOfConnections(const Status& status) {
+  return !status.ok() && status.sqlstate() == "53300";
+}
+
+bool IsLocked(const Status& status) {
+  return !status.ok() && status.sqlstate() == "55P03";
+}
+
+bool IsUnavailableForNow(const Status& status) {
+  return IsConnectionLost(status) || IsOutOfConnections(status) || IsLocked(status);
+}
+
 }  // namespace sluice::catalog

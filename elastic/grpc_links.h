@@ -25,7 +25,7 @@ class RemoteMaster : public MasterLink, public WorldLink {
   // The weights to continue from, of so many bytes. NotFound: they are with those who need them.
   virtual Result<models::NetworkWeights> Base(uint64_t bytes) = 0;
   // Thread-safe. True: the job is over.
-  virtual Result<bool> Heartbeat() = 0;
+  virtual Result<bool> Heartbeat(const std::string& waits_for) = 0;
   // Of a parameter server: it is there, and still is. False: it has been given up.
   virtual Result<bool> Register(const std::string& name, ServerId server,
                                 const std::string& address) = 0;

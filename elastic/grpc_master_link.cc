@@ -93,9 +93,10 @@ class Remote final : public RemoteMaster {
     return FromProto(reply.map());
   }
 
-  Result<bool> Heartbeat() override {
+  Result<bool> Heartbeat(const std::string& waits_for) override {
     HeartbeatRequest request;
     request.set_incarnation(worker_);
+    request.set_waits_for(waits_for);
     HeartbeatReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Heartbeat(context, request, &reply); }));

@@ -45,6 +45,9 @@ struct Progress {
 // cancelled; from one thread at a time.
 using ProgressCallback = std::function<void(const Progress&)>;
 
+// The event that somebody waits for the database; its detail is for whoever waits for the job.
+inline constexpr char kDatabaseWaits[] = "database_waits";
+
 struct EventCallback {
   std::function<void(const std::string& kind, const std::string& detail)> on_event;
 };

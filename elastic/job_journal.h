@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "elastic/journal.h"
 
 namespace sluice::catalog {
@@ -23,6 +25,9 @@ class JobJournal final : public JournalStore {
  private:
   catalog::JobStore& store_;
   const int64_t job_;
+  Mutex mutex_;
+  std::optional<int64_t> last_
+      GUARDED_BY(mutex_);  // where the journal ends, as far as this term knows
 };
 
 }  // namespace sluice::elastic

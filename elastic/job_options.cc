@@ -59,6 +59,10 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
   options.queue.max_batches = plan.max_steps();
   options.queue.lease_seconds = kLeaseSeconds;
   options.silence_seconds = kSilenceSeconds;
+  if (plan.database_patience_seconds() > 0) {
+    options.journal_seconds = plan.database_patience_seconds();
+    options.database_seconds = plan.database_patience_seconds();
+  }
   options.snapshot_rows = dataset.counted_rows() > 0 ? dataset.counted_rows() : -1;
   options.skip_poison = plan.strategy().skip_poison();
   options.splits = validation == nullptr && plan.split().kind() != plan::Split::NONE;

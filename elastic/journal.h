@@ -19,7 +19,8 @@ class JournalStore {
   // Begins a term: a number above all before it. Appends of older terms are refused from now on.
   virtual Result<int64_t> BeginTerm() = 0;
   // `anew`: the first entry makes all before it superfluous; they are removed with it.
-  // Aborted: another master has begun a later term; this one must stop.
+  // Aborted: another master has begun a later term; this one must stop. An append that failed in
+  // any other way may be called again as it was: it is there once, whatever became of the first.
   virtual Status Append(int64_t term, const std::vector<std::string>& entries, bool anew) = 0;
   // In the order in which they were appended.
   virtual Result<std::vector<std::string>> ReadAll() = 0;

@@ -36,7 +36,8 @@ Master::Master(const Options& options, TimePoint now)
       evaluation_(options.evaluation_shards, options.task, options.outputs,
                   options.queue.lease_seconds),
       staleness_(options.staleness.value_or(0)),
-      described_at_(now) {
+      described_at_(now),
+      trained_at_(now) {
   if (options_.all_reduce.has_value()) {
     rendezvous_.emplace(*options_.all_reduce);
   }
@@ -151,9 +152,12 @@ Result<Standing> Master::Report(Incarnation worker, const TaskReport& report, Ti
     Abort(answer.status());
     return answer.status();
   }
-  if (queue_.totals().rows > rows && members_.Committed(worker)) {
-    failed_starts_ = 0;
-    preempted_starts_ = 0;
+  if (queue_.totals().rows > rows) {
+    trained_at_ = now;
+    if (members_.Committed(worker)) {
+      failed_starts_ = 0;
+      preempted_starts_ = 0;
+    }
   }
   const Standing standing{*answer != TaskQueue::Answer::kRejected, queue_.LastBatch(report.task)};
   Advance(now);
@@ -178,6 +182,9 @@ Status Master::Fail(Incarnation worker, int64_t task, const Status& cause, TimeP
     return Status();
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
+  if (FailForDatabase(worker, task, cause, now)) {
+    return Status();
+  }
   if (IsFinal(cause.code()) || task < 0) {
     Abort(cause);
     return Status();

@@ -49,6 +49,9 @@ class Master {
     // Who says nothing for so long is lost, and another process is started in its place.
     double silence_seconds = 10;
     double journal_seconds = 30;  // a journal that takes longer for one entry is given up
+    // A job whose workers cannot read, because there is a lock or no connection, is given up when
+    // nothing has been trained for so long.
+    double database_seconds = 60;
     // Give up a shard on which code fails again and again, and say so, instead of failing the job.
     bool skip_poison = false;
     // Rows of the snapshot as the database counts them, without a validation select's; -1: unknown.
@@ -130,6 +133,8 @@ class Master {
   // A worker that computes or reads for long is alive all the same; its leases are renewed by what
   // it does for them (Take, Report), not by this. True: the job is over.
   Result<bool> Heartbeat(Incarnation worker, TimePoint now);
+  // What the worker waits for, of its database: for people.
+  void Wait(Incarnation worker, const std::string& what);
   // What the fleet says.
   void OnExit(const std::string& name, ExitClass exit_class, const std::string& message,
               TimePoint now);
@@ -221,6 +226,9 @@ class Master {
   void Requeue(const std::vector<Task>& tasks);
   // Code failed on the shard. True: the job is over.
   bool Charge(Incarnation worker, int64_t shard, const Status& cause, TimePoint now);
+  // The worker has waited long enough for a lock, or for a connection: no mistake of the shard's,
+  // and the job goes on as long as others train. False: it is something else.
+  bool FailForDatabase(Incarnation worker, int64_t task, const Status& cause, TimePoint now);
   void GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now);
   void Replace(ExitClass how, const std::string& why, bool had_trained, TimePoint now);
   void StartLater(double seconds, TimePoint now);
@@ -302,6 +310,7 @@ class Master {
 
   // Rate and loss over the last reports to the user.
   TimePoint described_at_;
+  TimePoint trained_at_;  // when the last rows were
   TaskQueue::Totals described_;
   double rate_ = 0;
   double loss_ = 0;

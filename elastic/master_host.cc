@@ -264,6 +264,13 @@ Result<bool> MasterHost::Heartbeat(Incarnation worker) {
   return over;
 }
 
+void MasterHost::Wait(Incarnation worker, const std::string& what) {
+  With([&](Master& master, TimePoint) {
+    master.Wait(worker, what);
+    return 0;
+  });
+}
+
 void MasterHost::OnExit(const FleetEvent& event) {
   With([&](Master& master, TimePoint now) {
     master.OnExit(event.name, event.exit_class, event.message, now);

@@ -25,6 +25,7 @@ class MasterHost {
   using Handler = std::function<Status(const Master::Action&)>;
   MasterHost(const Master::Options& options, Handler handler, const ProgressCallback& progress,
              const EventCallback& events);
+  // `events` may be called by any thread where the journal has to wait for its database.
   // `master`: a new one, or one that took over (Master::TakeOver). What it decides is in `journal`,
   // under `term`, before any of its actions is done, and before anybody is told that the job is
   // over, of a new epoch's tasks, or where to train on in an all-reduce world; a journal that
@@ -51,6 +52,7 @@ class MasterHost {
                  const Result<CheckpointManifest::File>& file);
   Status Deliver(Incarnation worker, models::NetworkWeights weights);
   Result<bool> Heartbeat(Incarnation worker);  // true: the job is over
+  void Wait(Incarnation worker, const std::string& what);
   void OnExit(const FleetEvent& event);
   void Scale(uint32_t workers);
   void OnNotStarted(const std::string& name, const std::string& why);
@@ -96,6 +98,7 @@ class MasterHost {
   Status SaveForWorker() EXCLUDES(mutex_);
   Status TakeEntry(std::string* entry, bool* anew) EXCLUDES(mutex_);
   void Judge(const std::stop_token& done) EXCLUDES(mutex_);
+  bool WaitToWriteAgain(const Status& why, TimePoint begun) EXCLUDES(mutex_);
   void CheckJournal(TimePoint now) REQUIRES(mutex_);
   void FailJournal(const Status& why) REQUIRES(mutex_);
   bool ShouldSave(TimePoint now) const EXCLUDES(mutex_);

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "base/guarded.h"
+#include "catalog/sqlstate.h"
 #include "elastic/master_host.h"
 
 // When what a master has decided is written down.
@@ -12,6 +13,10 @@ namespace {
 // Decisions that nobody waits for are written in groups, so often: what a master's death leaves out
 // is done again.
 constexpr double kGroupSeconds = 0.05;
+// A database that took no group is asked again after so long.
+constexpr auto kWritePause = std::chrono::milliseconds(200);
+// One that somebody has locked is there, and gets more patience than one that does not answer.
+constexpr double kLockedSeconds = 600;
 
 }  // namespace
 
@@ -26,8 +31,22 @@ Status MasterHost::Save() {
     return Status();
   }
   // While this group is being written, the next one gathers.
-  const Status written =
-      Guarded("writing the journal", [&] { return journal_->Append(term_, {entry}, anew); });
+  Status written;
+  const TimePoint begun = clock_.Now();
+  for (bool told = false;; told = true) {
+    written =
+        Guarded("writing the journal", [&] { return journal_->Append(term_, {entry}, anew); });
+    if (!catalog::IsUnavailableForNow(written)) {
+      break;
+    }
+    if (!told && events_.on_event) {  // Pump, which passes events on, may be what waits here
+      events_.on_event(kDatabaseWaits, fmt::format("the job's journal cannot be written yet: {}",
+                                                   written.message()));
+    }
+    if (!WaitToWriteAgain(written, begun)) {
+      break;
+    }
+  }
   const MutexLock lock(mutex_);
   writing_since_.reset();
   if (!written.ok()) {
@@ -36,6 +55,24 @@ Status MasterHost::Save() {
   ++changes_;
   changed_.notify_all();
   return saved_;
+}
+
+// A connection is lost, a lock is held: neither is a reason to end a job. True: try again.
+bool MasterHost::WaitToWriteAgain(const Status& why, TimePoint begun) {
+  const bool locked = catalog::IsLocked(why);
+  const auto until = std::chrono::steady_clock::now() + kWritePause;
+  MutexLock lock(mutex_);
+  const double limit = locked ? kLockedSeconds : master_.options().journal_seconds;
+  while (saved_.ok() && !(master_.finished() && !master_.result().ok())) {
+    if (SecondsBetween(begun, clock_.Now()) >= limit) {
+      return false;
+    }
+    if (changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+      writing_since_ = clock_.Now();  // it hangs from then on, if it does
+      return true;
+    }
+  }
+  return false;  // the job is over: nobody needs it
 }
 
 // The next group, when nobody writes any more. Without one there is nothing to write.

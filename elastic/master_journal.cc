@@ -256,6 +256,7 @@ void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoin
   fleet_ = true;
   wanted_ = wanted_.value_or(options_.workers);  // until the fleet grants another number
   described_at_ = now;
+  trained_at_ = now;
   described_ = queue_.totals();
   if (phase_ == Phase::kSucceeded && rendezvous_.has_value()) {
     phase_ = Phase::kExporting;  // the weights were in the last master's memory

@@ -110,6 +110,9 @@ class Service final : public MasterService::StreamedService {
     return ForMember(
         context, call, [this](const HeartbeatRequest* request, HeartbeatReply* reply) -> Status {
           ASSIGN_OR_RETURN(const bool finished, host_.Heartbeat(request->incarnation()));
+          if (!request->waits_for().empty()) {
+            host_.Wait(request->incarnation(), request->waits_for());
+          }
           reply->set_finished(finished);
           return Status();
         });

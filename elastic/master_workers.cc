@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "catalog/sqlstate.h"
 #include "elastic/master.h"
 
 // The master's workers: started, lost, replaced.
@@ -97,6 +98,30 @@ void Master::Replace(ExitClass how, const std::string& why, bool had_trained, Ti
   }
   const double seconds = std::min(kLongestWaitSeconds, kFirstWaitSeconds * std::ldexp(1, waits));
   StartLater(seconds, now);
+}
+
+void Master::Wait(Incarnation worker, const std::string& what) {
+  constexpr size_t kLongest = 1000;
+  const auto found = members_.workers().find(worker);
+  if (found != members_.workers().end() && !finished()) {
+    AddEvent(kDatabaseWaits, fmt::format("{}: {}", found->second.name, what.substr(0, kLongest)));
+  }
+}
+
+bool Master::FailForDatabase(Incarnation worker, int64_t task, const Status& cause, TimePoint now) {
+  if (!catalog::IsLocked(cause) && !catalog::IsOutOfConnections(cause)) {
+    return false;
+  }
+  const bool others = !rendezvous_.has_value() && members_.joined() > 1;
+  if (!others || SecondsBetween(trained_at_, now) >= options_.database_seconds) {
+    Abort(cause);
+    return true;
+  }
+  const std::optional<Task> released = queue_.Release(worker, task);
+  if (released.has_value()) {
+    AddEvent("task_requeued", fmt::format("shard {}: {}", released->shard, cause.message()));
+  }
+  return true;
 }
 
 void Master::OnExit(const std::string& name, ExitClass exit_class, const std::string& message,

@@ -1,5 +1,7 @@
 #include "elastic/process.h"
 
+#include <fmt/core.h>
+
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +11,7 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "catalog/data_source.h"
+#include "catalog/sqlstate.h"
 #include "elastic/direct_links.h"
 #include "elastic/elastic.pb.h"
 #include "elastic/grpc_links.h"
@@ -60,7 +63,9 @@ class Heartbeat {
         std::fprintf(stderr, "the database has not answered for %d seconds\n", kStuckBeats);
         std::_Exit(kPreempted);
       }
-      const Result<bool> finished = master.Heartbeat();
+      const std::string waits_for = reads_.waits_for();
+      const Result<bool> finished = master.Heartbeat(waits_for == told_ ? "" : waits_for);
+      told_ = waits_for;
       if (done.stop_requested()) {
         return;
       }
@@ -75,6 +80,7 @@ class Heartbeat {
   }
 
   ReadWatch& reads_;
+  std::string told_;  // of what is waited for
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::jthread thread_;
@@ -136,8 +142,37 @@ int ExitCode(const Status& status) {
   std::fprintf(stderr, "%s\n", status.ToString().c_str());
   // Stopped or cut off: nobody's fault, and nothing is charged for it.
   const bool preempted = status.code() == Code::kCancelled || status.code() == Code::kUnavailable ||
-                         status.code() == Code::kAborted;
+                         status.code() == Code::kAborted || catalog::IsUnavailableForNow(status);
   return preempted ? kPreempted : kApplicationError;
+}
+
+// The database may restart, or have no connection left: the master is told, and waits.
+Result<std::unique_ptr<catalog::DataSource>> OpenSource(const ProcessConfig& config,
+                                                        const std::string& secret,
+                                                        const std::stop_token& stop) {
+  auto source = catalog::OpenDataSource(config.source_url(), secret);
+  const double patience = config.plan().database_patience_seconds();
+  if (!catalog::IsUnavailableForNow(source.status()) || patience == 0) {
+    return source;
+  }
+  std::stop_source either;
+  const std::stop_callback forward(stop, [&either] { either.request_stop(); });
+  const std::unique_ptr<RemoteMaster> master = RemoteMaster::Connect(
+      config.master_address(), config.token(), config.incarnation(), either.get_token());
+  ReadWatch reads;
+  const Heartbeat heartbeat(*master, reads, either);
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock<std::mutex> lock(mutex);
+  const SteadyClock clock;
+  const TimePoint begun = clock.Now();
+  while (catalog::IsUnavailableForNow(source.status()) && !either.stop_requested() &&
+         SecondsBetween(begun, clock.Now()) < patience) {
+    reads.WaitFor(fmt::format("the database cannot be read yet: {}", source.status().message()));
+    wake.wait_for(lock, either.get_token(), kHeartbeat, [] { return false; });
+    source = catalog::OpenDataSource(config.source_url(), secret);
+  }
+  return source;
 }
 
 }  // namespace
@@ -209,13 +244,9 @@ int RunWorkerProcess(const std::string& config, const std::string& secret, std::
     std::fprintf(stderr, "%s\n", parsed.status().ToString().c_str());
     return kConfigurationError;
   }
-  const Result<std::unique_ptr<catalog::DataSource>> source =
-      catalog::OpenDataSource(parsed->source_url(), secret);
-  if (!source.ok()) {
-    // The master was reached by this very URL: most likely the database has no connection left, or
-    // restarts. The master starts another process, so often and no more.
-    std::fprintf(stderr, "%s\n", source.status().ToString().c_str());
-    return kApplicationError;
+  const Result<std::unique_ptr<catalog::DataSource>> source = OpenSource(*parsed, secret, stop);
+  if (!source.ok()) {  // the master starts another process, so often and no more
+    return ExitCode(source.status());
   }
   (*source)->HearStop(stop);
   return ExitCode(RunWorker(config, **source, std::move(stop)));

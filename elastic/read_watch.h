@@ -2,6 +2,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/mutex.h"
 
 namespace sluice::elastic {
 
@@ -28,6 +32,17 @@ class ReadWatch {
     ReadWatch* const watch_;
   };
 
+  // What the reader waits for beside an answer (a lock, a free connection), as a line for a person;
+  // "": nothing. Any thread.
+  void WaitFor(std::string what) EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    waits_for_ = std::move(what);
+  }
+  std::string waits_for() const EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    return waits_for_;
+  }
+
   // The next beat, in the one thread that looks: the beats that the open read has seen before this
   // one.
   int Beat() {
@@ -42,6 +57,8 @@ class ReadWatch {
   std::atomic<uint64_t> turns_{0};  // odd: a read is open
   uint64_t seen_ = 0;
   int beats_ = 0;
+  mutable Mutex mutex_;
+  std::string waits_for_ GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::elastic

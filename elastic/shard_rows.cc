@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
+#include "catalog/sqlstate.h"
 #include "elastic/shard_order.h"
 
 namespace sluice::elastic {
@@ -23,9 +24,12 @@ constexpr double kKeptBytes = 256.0 * (1 << 20);
 constexpr size_t kKeptValidationBytes = 64U << 20;
 // Rows asked of the database at a time: a tile that stays in the cache through transform and split.
 constexpr size_t kTileRows = 1024;
-// A database that restarts or drops a connection is asked again, waiting 0.1 s, 0.2 s ... 1.6 s.
-constexpr int kReadAttempts = 6;
+// A database that restarts, drops a connection or is full is asked again, after 0.1 s, 0.2 s ...
 constexpr auto kFirstReadWait = std::chrono::milliseconds(100);
+constexpr auto kLongestReadWait = std::chrono::milliseconds(800);
+// A statement that waits for a lock is taken back after so long and asked again: nobody stands in
+// the queue for longer than he lives.
+constexpr std::chrono::seconds kReadLockWait{2};
 
 }  // namespace
 
@@ -204,6 +208,7 @@ Status ShardLoader::OpenStream() {
   const ReadWatch::Read read(options_.watch);
   if (reader_ == nullptr) {
     ASSIGN_OR_RETURN(reader_, source_.OpenReader(spec_));
+    reader_->WaitForLocks(kReadLockWait);
   }
   ASSIGN_OR_RETURN(stream_, reader_->Read(spec_.shards(static_cast<int>(shard_)), columns_));
   return Status();
@@ -211,17 +216,45 @@ Status ShardLoader::OpenStream() {
 
 Result<bool> ShardLoader::Pump(size_t rows) {
   SLUICE_CHECK(loading_, "Start comes before Pump");
-  for (int attempt = 1;; ++attempt) {
-    Result<bool> complete = Read(rows);
-    if (complete.ok() || complete.status().code() != Code::kUnavailable ||
-        attempt == kReadAttempts) {
-      return complete;
-    }
-    log::Warn("reading shard {} again: {}", shard_, complete.status().message());
-    std::this_thread::sleep_for(kFirstReadWait * (1 << (attempt - 1)));
-    reader_.reset();
-    rows_ = std::make_shared<ShardRows>();
+  Result<bool> complete = Read(rows);
+  const Status status = complete.status();
+  if (status.code() == Code::kUnavailable || catalog::IsUnavailableForNow(status)) {
+    return WaitOrGiveUp(status);
   }
+  if (waiting() && options_.watch != nullptr) {
+    options_.watch->WaitFor("");
+  }
+  waiting_since_.reset();
+  return complete;
+}
+
+// Nobody's mistake: a restart, a lock, a server that is full.
+Result<bool> ShardLoader::WaitOrGiveUp(const Status& why) {
+  const TimePoint now = clock_.Now();
+  if (!waiting()) {
+    waiting_since_ = now;
+    pause_ = kFirstReadWait;
+  }
+  if (stop_.stop_requested()) {
+    return Cancelled("the training was stopped while its database was waited for");
+  }
+  const double waited = SecondsBetween(*waiting_since_, now);
+  if (waited >= options_.patience_seconds) {
+    waiting_since_.reset();
+    return Status(why).Because(fmt::format("shard {} could not be read for {:.0f} seconds", shard_,
+                                           options_.patience_seconds));
+  }
+  log::Warn("reading shard {} again: {}", shard_, why.message());
+  if (options_.watch != nullptr) {
+    const std::string& detail = why.diagnostics().front().detail;
+    options_.watch->WaitFor(fmt::format("shard {} cannot be read yet: {}{}", shard_, why.message(),
+                                        detail.empty() ? "" : "; " + detail));
+  }
+  std::this_thread::sleep_for(pause_);
+  pause_ = std::min(2 * pause_, kLongestReadWait);
+  reader_.reset();
+  rows_ = std::make_shared<ShardRows>();
+  return false;
 }
 
 Status ShardLoader::NextTile() {

@@ -1,13 +1,17 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/row_batch.h"
 #include "base/status.h"
 #include "elastic/read_watch.h"
@@ -56,6 +60,9 @@ class ShardLoader {
     bool keep_rows = false;       // later epochs will ask for the same shards
     bool checksum = false;        // other processes may read the same shards
     ReadWatch* watch = nullptr;   // is told of each read; must outlive the loader
+    // A database that cannot be reached, has no connection left or lets nobody read for a lock is
+    // asked again for so long.
+    double patience_seconds = 3;
   };
   // `transform` and `source` must outlive it.
   static Result<std::unique_ptr<ShardLoader>> Make(catalog::DataSource& source,
@@ -66,9 +73,11 @@ class ShardLoader {
 
   // Begins to load a shard; the database is asked when Pump is called. One at a time.
   Status Start(int64_t shard);
-  // Reads about `rows` rows more. True when the shard is complete. A database that cannot be
-  // reached is asked again for a few seconds.
+  // Reads about `rows` rows more. True when the shard is complete. Nothing is read, after a moment,
+  // while the database is waited for (`waiting`); the shard begins anew then.
   Result<bool> Pump(size_t rows);
+  void HearStop(std::stop_token stop) { stop_ = std::move(stop); }  // ends the waiting (57014)
+  bool waiting() const { return waiting_since_.has_value(); }
   // The shard that Pump has completed.
   std::shared_ptr<const ShardRows> Finish();
   // Forgets the shard that is being loaded.
@@ -90,6 +99,7 @@ class ShardLoader {
   Status OpenStream();
   Status NextTile();
   Status Add(size_t first_row);
+  Result<bool> WaitOrGiveUp(const Status& why);
   void Keep();
   Result<std::shared_ptr<const ShardRows>> ReadWhole(int64_t shard);
 
@@ -110,6 +120,10 @@ class ShardLoader {
   std::shared_ptr<ShardRows> rows_;
   std::shared_ptr<const ShardRows> found_;
   int64_t rows_read_ = 0;
+  SteadyClock clock_;
+  std::stop_token stop_;
+  std::optional<TimePoint> waiting_since_;
+  std::chrono::milliseconds pause_{0};
 
   RowBatch batch_;
   models::FeatureBatch tile_, part_;

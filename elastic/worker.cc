@@ -52,6 +52,9 @@ Status Worker::MakeLoaders() {
   ShardLoader::Options options;
   options.keep_rows = job_.plan.epochs() > 1;
   options.watch = job_.reads;
+  if (job_.plan.database_patience_seconds() > 0) {
+    options.patience_seconds = job_.plan.database_patience_seconds();
+  }
   // Others read the same shards: workers, or whoever goes on from a checkpoint.
   options.checksum =
       job_.plan.strategy().kind() != plan::Strategy::LOCAL || job_.plan.has_checkpoints();
@@ -68,6 +71,10 @@ Status Worker::MakeLoaders() {
 
 Status Worker::Run(std::stop_token stop) {
   stop_ = std::move(stop);
+  loader_->HearStop(stop_);
+  if (validation_loader_ != nullptr) {
+    validation_loader_->HearStop(stop_);
+  }
   Status status = Work();
   if (!status.ok()) {
     master_.Leave();
@@ -145,8 +152,8 @@ Status Worker::Load(Lease* lease) {
     }
     // In all-reduce the lanes are held by all together, and nobody reports on his own.
     const bool own_lease = job_.plan.strategy().kind() != plan::Strategy::ALL_REDUCE;
-    if (status.ok() && own_lease && TimeToReport()) {
-      // Reading is progress, too: it renews the lease.
+    if (status.ok() && own_lease && !loader_->waiting() && TimeToReport()) {
+      // Reading is progress, too: it renews the lease. Waiting for the database is none.
       lease->report.rows_read = loader_->rows_read() - lease->rows_read_before;
       ASSIGN_OR_RETURN(const bool mine, Report(lease, false));
       if (!mine) {

@@ -50,7 +50,7 @@ Status Worker::AskAhead() {
 // Interleaves reading with training in the same thread, so that both shards are ready at about the
 // same time and the database never waits for long.
 Status Worker::LoadAhead(size_t trained_rows) {
-  if (next_ == nullptr) {
+  if (next_ == nullptr || loader_->waiting()) {  // the database can be waited for later
     return Status();
   }
   load_credit_ +=

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include <poll.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -126,6 +127,20 @@ void ExitOutOfMemory() {
   _exit(elastic::kOutOfMemoryExit);
 }
 
+// The memory limit of a process counts what its threads might use of their stacks: eight megabytes
+// each would be all that there is for a worker. None of them needs more than this.
+void KeepStacksSmall() {
+  constexpr size_t kStackBytes = size_t{1} << 20;
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) == 0) {
+    if (pthread_attr_setstacksize(&attributes, kStackBytes) != 0 ||
+        pthread_setattr_default_np(&attributes) != 0) {
+      log::Warn("the threads of this process have large stacks");
+    }
+    pthread_attr_destroy(&attributes);
+  }
+}
+
 // A master ends its fleet in good order, the others have nothing to lose. The parent may have died
 // before the kernel was told.
 void DieWithParent(elastic::Role role) {
@@ -189,6 +204,7 @@ void StopReceiving() {
 
 int RunChildProcess(elastic::Role role) {
   std::set_new_handler(ExitOutOfMemory);
+  KeepStacksSmall();
   const SignalThread signals;
   signal(SIGPIPE, SIG_IGN);
   DieWithParent(role);

@@ -114,13 +114,7 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
 }  // namespace
 
 Status ExecuteEvaluate(const plan::EvaluatePlan& plan, Context& context, ResultSink& sink) {
-  catalog::Job description;
-  description.kind = "evaluate";
-  description.statement = context.statement;
-  description.model = plan.model_name();
-  description.user = context.user;
-  ASSIGN_OR_RETURN(const auto job,
-                   JobRecord::Start(context.source.jobs(), description, context.stop));
+  ASSIGN_OR_RETURN(const auto job, StartJob(context, "evaluate", plan.model_name()));
   context.source.HearStop(job->stop_token());
   RETURN_IF_ERROR(
       job->Finish(Guarded("evaluating", [&] { return RunEvaluate(plan, context, *job, sink); })));

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
+#include <iterator>
 
 #include "base/clock.h"
 #include "base/guarded.h"
 #include "base/log.h"
+#include "catalog/data_source.h"
+#include "catalog/sqlstate.h"
+#include "executor/executor.h"
+#include "executor/local_cluster.h"
 #include "executor/lost_jobs.h"
 
 namespace sluice::executor {
@@ -17,28 +20,33 @@ namespace {
 constexpr auto kCancelPollInterval = std::chrono::milliseconds(400);
 // A look at a job shows rows that are as old at most.
 constexpr double kRowsSeconds = 1;
+// Of what waits for a database that takes nothing, so much is kept.
+constexpr size_t kMostWaiting = 10'000;
 
 }  // namespace
 
 Result<std::unique_ptr<JobRecord>> JobRecord::Start(catalog::JobStore& jobs, catalog::Job job,
-                                                    std::stop_token outer) {
+                                                    std::stop_token outer, HandOver hand_over) {
   job.started_micros = WallMicros();
   job.state = catalog::JobState::kRunning;
   job.runner = ThisProcess();
   ASSIGN_OR_RETURN(job.id, jobs.Create(job));
-  return Adopt(jobs, std::move(job), std::move(outer));
+  return std::unique_ptr<JobRecord>(
+      new JobRecord(jobs, std::move(job), std::move(outer), std::move(hand_over)));
 }
 
 std::unique_ptr<JobRecord> JobRecord::Adopt(catalog::JobStore& jobs, catalog::Job job,
                                             std::stop_token outer) {
-  return std::unique_ptr<JobRecord>(new JobRecord(jobs, std::move(job), std::move(outer)));
+  return std::unique_ptr<JobRecord>(new JobRecord(jobs, std::move(job), std::move(outer), {}));
 }
 
-JobRecord::JobRecord(catalog::JobStore& jobs, catalog::Job job, std::stop_token outer)
+JobRecord::JobRecord(catalog::JobStore& jobs, catalog::Job job, std::stop_token outer,
+                     HandOver hand_over)
     : jobs_(jobs),
       job_(std::move(job)),
+      hand_over_(std::move(hand_over)),
       outer_callback_(std::move(outer), std::function<void()>([this] { stop_.request_stop(); })),
-      watcher_([this](std::stop_token self) { WatchForCancel(std::move(self)); }) {}
+      watcher_([this](const std::stop_token& self) { Watch(self); }) {}
 
 JobRecord::~JobRecord() {
   if (!finished_) {
@@ -50,25 +58,29 @@ JobRecord::~JobRecord() {
   }
 }
 
-void JobRecord::WatchForCancel(std::stop_token self) {
-  std::mutex mutex;
-  std::condition_variable_any wake;
-  std::unique_lock<std::mutex> lock(mutex);
+void JobRecord::Watch(const std::stop_token& self) {
   const SteadyClock clock;
   TimePoint seen = clock.Now();
   TimePoint counted = seen;
-  while (!self.stop_requested() && !stop_.stop_requested()) {
-    wake.wait_for(lock, self, kCancelPollInterval, [] { return false; });
+  TimePoint looked = seen;
+  Status written;
+  while (!self.stop_requested()) {
+    {
+      MutexLock lock(mutex_);
+      const bool waits = !written.ok();
+      wake_.wait_for(lock.native(), self, kCancelPollInterval,
+                     [this, waits]() NO_THREAD_SAFETY_ANALYSIS {
+                       return !waits && (!events_.empty() || !metrics_.empty());
+                     });
+    }
     if (self.stop_requested()) {
       return;
     }
-    const Result<bool> requested =
-        Guarded("looking for CANCEL JOB", [this] { return jobs_.CancelRequested(job_.id); });
-    if (!requested.ok()) {
-      log::Warn("job={} cannot look for CANCEL JOB: {}", job_.id, requested.status().ToString());
-    } else if (*requested) {
-      stop_.request_stop();
+    if (clock.Now() - looked >= kCancelPollInterval) {
+      looked = clock.Now();
+      LookForCancel();
     }
+    written = Guarded("writing down what happens in a job", [this] { return Write(); });
     if (SecondsBetween(counted, clock.Now()) >= kRowsSeconds) {
       counted = clock.Now();
       WriteRows();
@@ -81,6 +93,53 @@ void JobRecord::WatchForCancel(std::stop_token self) {
       }
     }
   }
+}
+
+void JobRecord::LookForCancel() {
+  if (stop_.stop_requested()) {
+    return;
+  }
+  const Result<bool> requested =
+      Guarded("looking for CANCEL JOB", [this] { return jobs_.CancelRequested(job_.id); });
+  if (!requested.ok()) {
+    log::Warn("job={} cannot look for CANCEL JOB: {}", job_.id, requested.status().ToString());
+  } else if (*requested) {
+    cancel_requested_ = true;
+    stop_.request_stop();
+  }
+}
+
+// What could not be written now is written later; what is refused is lost: it is for people, and
+// the job itself goes on.
+Status JobRecord::Write() {
+  const MutexLock writing(writing_);
+  std::vector<catalog::JobEvent> events;
+  std::vector<catalog::JobMetric> metrics;
+  {
+    const MutexLock lock(mutex_);
+    events.swap(events_);
+    metrics.swap(metrics_);
+  }
+  Status told = jobs_.AddEvents(job_.id, events);
+  if (catalog::IsUnavailableForNow(told)) {
+    const MutexLock lock(mutex_);
+    events_.insert(events_.begin(), events.begin(), events.end());
+    metrics_.insert(metrics_.begin(), metrics.begin(), metrics.end());
+    events_.resize(std::min(events_.size(), kMostWaiting));
+    metrics_.resize(std::min(metrics_.size(), kMostWaiting));
+    return told;
+  }
+  const Status measured = jobs_.AddMetrics(job_.id, metrics);
+  for (const Status& status : {told, measured}) {
+    if (!status.ok()) {
+      log::Warn("job={} not recorded: {}", job_.id, status.ToString());
+    }
+  }
+  return OkStatus();
+}
+
+void JobRecord::Flush() {
+  static_cast<void>(Write());  // logged there
 }
 
 void JobRecord::Rows(int64_t read, int64_t trained) {
@@ -102,30 +161,30 @@ void JobRecord::WriteRows() {
 }
 
 void JobRecord::Event(const std::string& kind, const std::string& detail) {
-  const Status status = jobs_.AddEvents(job_.id, {{WallMicros(), kind, detail}});
-  if (!status.ok()) {  // events are for people; the job itself goes on
-    log::Warn("job={} event {} not recorded: {}", job_.id, kind, status.ToString());
-  }
+  const MutexLock lock(mutex_);
+  events_.push_back({WallMicros(), kind, detail});
+  wake_.notify_all();
+}
+
+void JobRecord::Tell(const std::string& kind, const std::string& detail) {
+  Event(kind, detail);
+  Notify(detail);
 }
 
 void JobRecord::Metric(int64_t step, const std::string& name, double value) {
-  const Status status = jobs_.AddMetrics(job_.id, {{WallMicros(), step, name, value}});
-  if (!status.ok()) {
-    log::Warn("job={} metric {} not recorded: {}", job_.id, name, status.ToString());
-  }
+  const MutexLock lock(mutex_);
+  metrics_.push_back({WallMicros(), step, name, value});
+  wake_.notify_all();
 }
 
 void JobRecord::Workers(const catalog::JobWorkers& workers) {
   const int64_t values[] = {workers.now, workers.wanted, workers.min, workers.max};
   const int64_t now = WallMicros();
-  std::vector<catalog::JobMetric> metrics;
+  const MutexLock lock(mutex_);
   for (size_t i = 0; i < std::size(values); ++i) {
-    metrics.push_back({now, 0, catalog::kJobWorkersMetrics[i], static_cast<double>(values[i])});
+    metrics_.push_back({now, 0, catalog::kJobWorkersMetrics[i], static_cast<double>(values[i])});
   }
-  const Status status = jobs_.AddMetrics(job_.id, metrics);
-  if (!status.ok()) {
-    log::Warn("job={} number of workers not recorded: {}", job_.id, status.ToString());
-  }
+  wake_.notify_all();
 }
 
 void JobRecord::Leave() {
@@ -145,7 +204,16 @@ Status JobRecord::Finish(const Status& outcome) {
     job_.rows_read = std::max<int64_t>(job_.rows_read, rows_read_);
     job_.rows_trained = std::max<int64_t>(job_.rows_trained, rows_trained_);
   }
-  const Status recorded = jobs_.Update(job_);
+  Status recorded = Write();
+  if (recorded.ok()) {
+    recorded = jobs_.Update(job_);
+  }
+  if (hand_over_ && catalog::IsUnavailableForNow(recorded)) {
+    log::Warn("job={} end is recorded later: {}", job_.id, recorded.ToString());
+    const MutexLock lock(mutex_);
+    hand_over_(job_, events_);
+    return outcome;
+  }
   if (outcome.ok()) {
     return recorded;
   }
@@ -153,6 +221,25 @@ Status JobRecord::Finish(const Status& outcome) {
     log::Error("job={} end not recorded: {}", job_.id, recorded.ToString());
   }
   return outcome;
+}
+
+Result<std::unique_ptr<JobRecord>> StartJob(Context& context, const std::string& kind,
+                                            const std::string& model) {
+  catalog::Job job;
+  job.kind = kind;
+  job.statement = context.statement;
+  job.model = model;
+  job.user = context.user;
+  JobRecord::HandOver hand_over;
+  if (context.cluster != nullptr) {
+    hand_over = [&closer = context.cluster->closer(), url = context.source.url(),
+                 secret = context.source.secret()](const catalog::Job& ended,
+                                                   const std::vector<catalog::JobEvent>& events) {
+      closer.Close({url, secret, ended, events});
+    };
+  }
+  return JobRecord::Start(context.source.jobs(), std::move(job), context.stop,
+                          std::move(hand_over));
 }
 
 }  // namespace sluice::executor

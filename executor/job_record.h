@@ -1,26 +1,37 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
 #include "catalog/job_store.h"
+#include "executor/job_closer.h"
 
 namespace sluice::executor {
 
+struct Context;
+
 // The row of a running job in the catalog. Made when the work starts; Finish writes how it ended,
 // and destruction without Finish writes Failed, so that no job stays "running" behind a dead
-// statement. While it lives, CANCEL JOB from any other session stops `stop_token()`. Thread-safe.
+// statement. While it lives, CANCEL JOB from any other session stops `stop_token()`. What happens
+// is written by a thread of its own, in order, so that a database that is locked or away holds
+// nobody up. Thread-safe.
 class JobRecord {
  public:
+  // Takes over a job that has ended and could not be written down.
+  using HandOver =
+      std::function<void(const catalog::Job& job, const std::vector<catalog::JobEvent>& events)>;
   // `outer` is the statement's own cancel (Ctrl-C, a client that went away).
   static Result<std::unique_ptr<JobRecord>> Start(catalog::JobStore& jobs, catalog::Job job,
-                                                  std::stop_token outer);
+                                                  std::stop_token outer, HandOver hand_over = {});
   // Continues a job that another process made (the master of a gateway's job).
   static std::unique_ptr<JobRecord> Adopt(catalog::JobStore& jobs, catalog::Job job,
                                           std::stop_token outer);
@@ -36,22 +47,50 @@ class JobRecord {
   // when the job fails or is cancelled.
   void Rows(int64_t read, int64_t trained);
   void Event(const std::string& kind, const std::string& detail);
+  // An event that whoever waits for the statement is told of, too.
+  void Tell(const std::string& kind, const std::string& detail);
+  void Notify(const std::string& text) const {
+    if (told_) {
+      told_(text);
+    }
+  }
+  // Who that is; called in the thread that calls Tell or Notify.
+  void OnTold(std::function<void(const std::string&)> told) { told_ = std::move(told); }
   void Workers(const catalog::JobWorkers& workers);
   void Metric(int64_t step, const std::string& name, double value);
+  // All events so far are in the catalog, or cannot be written now.
+  void Flush() EXCLUDES(mutex_);
   // Writes the final state: Succeeded, Cancelled (57014) or Failed with the error's text. Returns
-  // `outcome`, or the catalog's own error where the job succeeded but could not be recorded.
+  // `outcome`, or the catalog's own error where the job succeeded but could not be recorded. A
+  // database that takes nothing now hears of it later, where there is somebody to hand it over to.
   Status Finish(const Status& outcome);
   // Another process writes the final state; this one only stops watching.
   void Leave();
+  // CANCEL JOB was heard (rather than the end of the statement, or of the process).
+  bool cancel_requested() const { return cancel_requested_; }
+  // The database has lost what the job was reading.
+  bool snapshot_lost() const { return snapshot_lost_; }
+  void set_snapshot_lost(bool lost) { snapshot_lost_ = lost; }
 
  private:
-  JobRecord(catalog::JobStore& jobs, catalog::Job job, std::stop_token outer);
-  void WatchForCancel(std::stop_token self);
+  JobRecord(catalog::JobStore& jobs, catalog::Job job, std::stop_token outer, HandOver hand_over);
+  void Watch(const std::stop_token& self);
+  void LookForCancel();
   void WriteRows();
+  Status Write() EXCLUDES(mutex_, writing_);
 
   catalog::JobStore& jobs_;
   catalog::Job job_;
+  const HandOver hand_over_;
+  std::function<void(const std::string&)> told_;
   bool finished_ = false;
+  std::atomic<bool> cancel_requested_ = false;
+  std::atomic<bool> snapshot_lost_ = false;
+  Mutex writing_;  // who has it writes; taken before mutex_
+  Mutex mutex_;
+  std::condition_variable_any wake_;
+  std::vector<catalog::JobEvent> events_ GUARDED_BY(mutex_);  // not written yet
+  std::vector<catalog::JobMetric> metrics_ GUARDED_BY(mutex_);
   std::atomic<int64_t> rows_read_ = 0;
   std::atomic<int64_t> rows_trained_ = 0;
   int64_t rows_written_ = 0;  // their sum, when they were written last; the watcher's alone
@@ -59,5 +98,9 @@ class JobRecord {
   std::stop_callback<std::function<void()>> outer_callback_;
   std::jthread watcher_;  // last: stops before the members it uses go
 };
+
+// The job of a statement that begins.
+Result<std::unique_ptr<JobRecord>> StartJob(Context& context, const std::string& kind,
+                                            const std::string& model);
 
 }  // namespace sluice::executor

@@ -67,7 +67,9 @@ Status LocalCluster::Share::Launch(const elastic::ProcessSpec& spec) {
   const bool worker = spec.role == elastic::Role::kWorker;
   if (worker) {
     owner.memory_bytes = cluster_.arbiter_.WorkerStarted(job_);
-    granted.resources.memory_bytes = owner.memory_bytes;
+    if (spec.resources.memory_bytes > 0) {  // else an estimate, which makes room and binds nobody
+      granted.resources.memory_bytes = owner.memory_bytes;
+    }
   }
   bool fresh = false;
   {

@@ -10,6 +10,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "elastic/fleet.h"
+#include "executor/job_closer.h"
 #include "executor/local_fleet.h"
 #include "executor/slot_arbiter.h"
 
@@ -59,6 +60,9 @@ class LocalCluster {
   // What one job may take: --memory-limit, or what the machine has.
   int64_t memory_bytes() const { return arbiter_.memory_bytes(); }
 
+  // For the jobs that end while their database takes nothing.
+  JobCloser& closer() { return closer_; }
+
   // For tests that kill real processes.
   Result<int> ProcessId(const std::string& name);
 
@@ -73,6 +77,7 @@ class LocalCluster {
   void Forget(const std::string& name) EXCLUDES(mutex_);
 
   const Options options_;
+  JobCloser closer_;
   SlotArbiter arbiter_;
   Mutex mutex_;
   std::condition_variable gone_;

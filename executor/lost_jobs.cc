@@ -35,22 +35,25 @@ catalog::JobRunner ThisProcess() {
   return {process.place, process.pid, process.started, WallMicros()};
 }
 
+Status LostJob(catalog::JobStore& jobs, const catalog::Job& job) {
+  const auto events = jobs.Events(job.id);
+  const std::string checkpoint = events.ok() ? LastCheckpoint(*events) : "";
+  std::string hint = "run the statement again";
+  if (!checkpoint.empty()) {
+    hint = fmt::format("run it again: it continues from {}", checkpoint);
+  } else if (job.kind == "train") {
+    hint += "; with engine.checkpoint_dir it would continue where it was";
+  }
+  return Unavailable("the process that ran the job was lost").Hint(hint);
+}
+
 Status MarkLostJobs(catalog::JobStore& jobs) {
   ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, jobs.Running());
   for (const catalog::Job& job : running) {
     if (!IsGone(job.runner)) {
       continue;
     }
-    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs.Events(job.id));
-    const std::string checkpoint = LastCheckpoint(events);
-    std::string hint = "run the statement again";
-    if (!checkpoint.empty()) {
-      hint = fmt::format("run it again: it continues from {}", checkpoint);
-    } else if (job.kind == "train") {
-      hint += "; with engine.checkpoint_dir it would continue where it was";
-    }
-    const Status lost = Unavailable("the process that ran the job was lost").Hint(hint);
-    RETURN_IF_ERROR(jobs.Abandon(job.id, WallMicros(), lost.ToString()));
+    RETURN_IF_ERROR(jobs.Abandon(job.id, WallMicros(), LostJob(jobs, job).ToString()));
   }
   return OkStatus();
 }

@@ -13,6 +13,10 @@ catalog::JobRunner ThisProcess();
 inline constexpr double kSeenSeconds = 10;
 inline constexpr double kUnseenSeconds = 180;
 
+// How a job ends whose process was lost: with what to do about it, and from which checkpoint it
+// would go on.
+Status LostJob(catalog::JobStore& jobs, const catalog::Job& job);
+
 // Jobs whose process is gone (killed, or its machine was) are RUNNING as far as anybody could write
 // down: marks them FAILED, with what to do about it.
 Status MarkLostJobs(catalog::JobStore& jobs);

@@ -1,11 +1,17 @@
 #include <fmt/core.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
 
+#include "base/clock.h"
 #include "catalog/data_source.h"
+#include "catalog/sqlstate.h"
 #include "executor/child_process.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
+#include "executor/lost_jobs.h"
 #include "executor/master_wire_internal.h"
 #include "executor/remote_fleet.h"
 
@@ -24,6 +30,26 @@ Result<TrainReport> Train(const MasterConfig& config, catalog::DataSource& sourc
   return TrainOnProcesses(config.plan(), source, job, place, progress);
 }
 
+// A master that takes over finds the database as it is: restarting, or full.
+Result<std::unique_ptr<catalog::DataSource>> OpenSource(const MasterConfig& config,
+                                                        const std::string& secret,
+                                                        const std::stop_token& stop) {
+  constexpr std::chrono::milliseconds kAgain{500};
+  const SteadyClock clock;
+  const TimePoint begun = clock.Now();
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock<std::mutex> lock(mutex);
+  for (;;) {
+    auto source = catalog::OpenDataSource(config.source_url(), secret, stop);
+    if (!catalog::IsUnavailableForNow(source.status()) || stop.stop_requested() ||
+        SecondsBetween(begun, clock.Now()) >= config.plan().database_patience_seconds()) {
+      return source;
+    }
+    wake.wait_for(lock, stop, kAgain, [] { return false; });
+  }
+}
+
 Status SendError(const Status& status) {
   MasterMessage message;
   ToMessage(status, message.mutable_error());
@@ -31,7 +57,7 @@ Status SendError(const Status& status) {
 }
 
 Status RunMaster(const MasterConfig& config, const std::string& secret, std::stop_token stop) {
-  const auto source = catalog::OpenDataSource(config.source_url(), secret);
+  const auto source = OpenSource(config, secret, stop);
   if (!source.ok()) {
     static_cast<void>(SendError(source.status()));  // standard error says it, too
     return source.status();
@@ -43,12 +69,21 @@ Status RunMaster(const MasterConfig& config, const std::string& secret, std::sto
   }
   const auto job = JobRecord::Adopt((*source)->jobs(), *std::move(description), std::move(stop));
   (*source)->HearStop(job->stop_token());
+  job->OnTold([](const std::string& text) {
+    MasterMessage message;
+    message.set_notice(text);
+    static_cast<void>(SendToLauncher(message.SerializeAsString()));  // for people only
+  });
   const Result<TrainReport> report = Train(config, **source, *job);
+  job->Flush();
   const Status answered = report.ok()
                               ? SendToLauncher(ToMessage(*report, job->job()).SerializeAsString())
                               : SendError(report.status());
-  if (!answered.ok()) {
-    return job->Finish(report.status());  // the gateway is gone, and nobody else writes it down
+  if (!answered.ok()) {  // the gateway is gone, and nobody else writes it down
+    const bool stopped_with_it =
+        report.status().code() == Code::kCancelled && !job->cancel_requested();
+    static_cast<void>((*source)->DropLeftovers());  // of the gateway; or else the next one does
+    return job->Finish(stopped_with_it ? LostJob((*source)->jobs(), job->job()) : report.status());
   }
   // The gateway does. Until then the journal lasts, and when this process dies before it has
   // answered, another one can.

@@ -151,13 +151,7 @@ Status ExecutePredict(const plan::PredictPlan& plan, Context& context, ResultSin
   for (const std::string& attribute : plan.without_effect()) {
     sink.Notice(attribute);
   }
-  catalog::Job description;
-  description.kind = "predict";
-  description.statement = context.statement;
-  description.model = plan.model_name();
-  description.user = context.user;
-  ASSIGN_OR_RETURN(const auto job,
-                   JobRecord::Start(context.source.jobs(), description, context.stop));
+  ASSIGN_OR_RETURN(const auto job, StartJob(context, "predict", plan.model_name()));
   context.source.HearStop(job->stop_token());
   RETURN_IF_ERROR(
       job->Finish(Guarded("predicting", [&] { return RunPredict(plan, context, *job, sink); })));

@@ -49,7 +49,9 @@ Result<int64_t> SlotArbiter::Enter(const Request& request, OnGrant on_grant) {
                            "that this gateway has",
                            request.min, request.servers, Mebibytes(request.memory_bytes),
                            Mebibytes(options_.memory_bytes)))
-        .Hint("lower engine.memory, or start the gateway with a larger --memory-limit");
+        .Hint(
+            "lower engine.memory, engine.min_workers or engine.num_ps, or start the gateway with a "
+            "larger --memory-limit");
   }
   const MutexLock lock(mutex_);
   Job job;

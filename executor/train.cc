@@ -16,6 +16,8 @@
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/result_rows.h"
+#include "executor/store_model.h"
+#include "executor/train_again.h"
 #include "executor/train_on_master.h"
 #include "executor/train_trees.h"
 #include "models/metric.h"
@@ -92,7 +94,7 @@ Result<std::optional<models::NetworkWeights>> StartOf(const plan::TrainPlan& pla
 elastic::EventCallback EventsOf(JobRecord& job) {
   elastic::EventCallback events;
   events.on_event = [&job](const std::string& kind, const std::string& detail) {
-    job.Event(kind, detail);
+    kind == elastic::kDatabaseWaits ? job.Tell(kind, detail) : job.Event(kind, detail);
   };
   return events;
 }
@@ -136,7 +138,7 @@ Result<Trained> Train(const plan::TrainPlan& plan, catalog::DataSource& source,
 }
 
 Result<catalog::ModelVersion> Commit(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                     const JobRecord& job, const catalog::DatasetSpec& dataset,
+                                     JobRecord& job, const catalog::DatasetSpec& dataset,
                                      const elastic::TrainOutcome& outcome,
                                      const std::string& weights) {
   catalog::ModelVersion version;
@@ -150,25 +152,11 @@ Result<catalog::ModelVersion> Commit(const plan::TrainPlan& plan, catalog::DataS
   version.job = job.id();
   version.rows = outcome.rows_trained;
   version.lineage = LineageJson(plan, dataset, outcome);
-  return source.models().Put(std::move(version), weights, plan.must_be_new());
-}
-
-// The version that job `job` has committed.
-Result<std::optional<catalog::ModelVersion>> FindCommitted(const plan::TrainPlan& plan,
-                                                           catalog::DataSource& source,
-                                                           int64_t job) {
-  Result<std::vector<catalog::ModelVersion>> versions =
-      source.models().Versions(plan.into_schema(), plan.into_name());
-  if (versions.status().code() == Code::kNotFound) {
-    return std::optional<catalog::ModelVersion>();
-  }
-  RETURN_IF_ERROR(versions.status());
-  for (catalog::ModelVersion& version : *versions) {
-    if (version.job == job) {
-      return std::optional(std::move(version));
-    }
-  }
-  return std::optional<catalog::ModelVersion>();
+  StorePatience patience;
+  patience.away_seconds = plan.database_patience_seconds();
+  patience.stop = job.stop_token();
+  patience.tell = [&job](const std::string& why) { job.Tell("commit_waits", why); };
+  return StoreModel(source.models(), version, weights, plan.must_be_new(), patience);
 }
 
 TrainReport Report(catalog::ModelVersion version, const elastic::TrainOutcome& outcome,
@@ -270,7 +258,8 @@ Status LookAtCheckpoints(const plan::TrainPlan& plan, catalog::DataSource& sourc
     return OkStatus();
   }
   if (checkpoints->ending().has_value()) {
-    ASSIGN_OR_RETURN(const auto version, FindCommitted(plan, source, *checkpoints->ending()));
+    ASSIGN_OR_RETURN(const auto version, FindStored(source.models(), plan.into_schema(),
+                                                    plan.into_name(), *checkpoints->ending()));
     if (version.has_value()) {  // everything was lost before they were removed
       sink.Notice(
           fmt::format("the checkpoints in '{}' are left over from job {}, which made "
@@ -289,6 +278,10 @@ Status LookAtCheckpoints(const plan::TrainPlan& plan, catalog::DataSource& sourc
 }
 
 }  // namespace
+
+bool Datasets::Lost() const {
+  return train->Lost() || (validation != nullptr && validation->Lost());
+}
 
 Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& source) {
   catalog::DatasetOptions options;
@@ -319,16 +312,20 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& wanted, catalog::DataS
   const plan::TrainPlan plan = checkpoints.has_value() ? checkpoints->PlanToRun(wanted) : wanted;
   ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, source));
   TellDamaged(checkpoints, job);
-  ASSIGN_OR_RETURN(const Trained trained, Train(plan, source, datasets, job, progress,
-                                                checkpoints ? &*checkpoints : nullptr));
+  const Result<Trained> trained =
+      Train(plan, source, datasets, job, progress, checkpoints ? &*checkpoints : nullptr);
+  if (!trained.ok()) {
+    job.set_snapshot_lost(datasets.Lost());
+    return trained.status();
+  }
   if (job.stop_token().stop_requested()) {  // cancelled at the very end: nothing is committed
     return Cancelled("the training was cancelled");
   }
   TellEnding(checkpoints, job);
   ASSIGN_OR_RETURN(catalog::ModelVersion version, Commit(plan, source, job, datasets.train->spec(),
-                                                         trained.outcome, trained.weights));
+                                                         trained->outcome, trained->weights));
   Finish(checkpoints, job);
-  return Report(std::move(version), trained.outcome, SecondsBetween(started, SteadyClock().Now()),
+  return Report(std::move(version), trained->outcome, SecondsBetween(started, SteadyClock().Now()),
                 job);
 }
 
@@ -345,7 +342,8 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
   }
   std::optional<catalog::ModelVersion> version;
   if (place.seat.term > 1) {
-    ASSIGN_OR_RETURN(version, FindCommitted(plan, source, job.id()));
+    ASSIGN_OR_RETURN(version,
+                     FindStored(source.models(), plan.into_schema(), plan.into_name(), job.id()));
   }
   elastic::JobJournal journal(source.jobs(), job.id());
   elastic::Succession succession;
@@ -378,22 +376,23 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
     sink.Notice(attribute);
   }
   RETURN_IF_ERROR(LookAtCheckpoints(plan, context.source, sink));
-  catalog::Job description;
-  description.kind = "train";
-  description.statement = context.statement;
-  description.model = plan.into_name();
-  description.user = context.user;
-  ASSIGN_OR_RETURN(const auto job,
-                   JobRecord::Start(context.source.jobs(), description, context.stop));
+  ASSIGN_OR_RETURN(const auto job, StartJob(context, "train", plan.into_name()));
+  job->OnTold([&sink](const std::string& text) { sink.Notice(text); });
   context.source.HearStop(job->stop_token());
   const auto progress = [&sink, &job = *job](const elastic::Progress& now) {
     job.Rows(now.rows_read, now.rows_done);
     sink.Progress(now);
   };
-  Result<TrainReport> report = Guarded("training", [&] {
-    return OnProcesses(plan) ? TrainOnMaster(plan, context, *job, progress)
-                             : TrainAndCommit(plan, context.source, *job, progress);
-  });
+  const auto train = [&] {
+    return Guarded("training", [&] {
+      return OnProcesses(plan) ? TrainOnMaster(plan, context, *job, progress)
+                               : TrainAndCommit(plan, context.source, *job, progress);
+    });
+  };
+  Result<TrainReport> report = train();
+  while (!report.ok() && MayGoOn(plan, *job) && BackAgain(plan, context.source, *job, report)) {
+    report = train();
+  }
   RETURN_IF_ERROR(job->Finish(report.status()));
   RETURN_IF_ERROR(SendReport(plan, *report, sink));
   sink.Done("TRAIN");

@@ -43,6 +43,7 @@ struct TrainReport {
 struct Datasets {
   std::unique_ptr<catalog::Dataset> train;
   std::unique_ptr<catalog::Dataset> validation;  // validation.select; else null
+  bool Lost() const;                             // as of Dataset
 };
 Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& source);
 // What is trained on; of a plan with checkpoints, its rows are counted.

@@ -99,6 +99,7 @@ class MasterKeeper {
       RETURN_IF_ERROR(LaunchMaster());
       const elastic::FleetEvent exit = Serve();
       if (answer_.has_outcome() || answer_.has_error()) {
+        job_.set_snapshot_lost(answer_.has_error() && datasets_.Lost());
         return ReadAnswer();
       }
       if (job_.stop_token().stop_requested()) {
@@ -134,7 +135,8 @@ class MasterKeeper {
     request.max = strategy.max_workers();
     request.priority = strategy.priority();
     request.cpu = strategy.cpu();
-    request.memory_bytes = strategy.memory_bytes();
+    request.memory_bytes =
+        strategy.memory_bytes() > 0 ? strategy.memory_bytes() : plan_.estimated_memory_bytes();
     request.servers = std::max<uint32_t>(1, strategy.parameter_servers());
     return request;
   }
@@ -232,6 +234,9 @@ class MasterKeeper {
     switch (message.kind_case()) {
       case MasterMessage::kProgress:
         OnProgress(FromMessage(message.progress()));
+        break;
+      case MasterMessage::kNotice:
+        job_.Notify(message.notice());
         break;
       case MasterMessage::kLaunch:
         Launch(message.launch());

@@ -126,6 +126,9 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
            "run again after everything was lost, goes on from the newest; not for boosted trees"));
   attributes->push_back(Integer("engine.keep_checkpoint_max", int64_t{5}, Between(0, 1'000'000),
                                 "so many checkpoints are kept while the training runs; 0: all"));
+  attributes->push_back(Integer("engine.database_patience", int64_t{60}, Between(0, 86'400),
+                                "seconds for which a training waits for a database that restarts, "
+                                "has no connection left, or lets nobody read for a lock"));
   attributes->push_back(Integer("engine.seed", {}, AtLeast(0),
                                 "seed of everything random: initial weights, order, dropout"));
 }

@@ -27,6 +27,7 @@ constexpr std::array kMayChange = {
     "engine.priority",
     "engine.checkpoint_dir",
     "engine.keep_checkpoint_max",
+    "engine.database_patience",
     "train.save_checkpoints_steps",
 };
 

@@ -207,10 +207,20 @@ Status CheckMemory(const BoundTrain& bound, const models::Network& network, int6
   // Parameter servers share the parameters; a worker has a gradient beside what it has pulled.
   const plan::Strategy& strategy = plan.strategy();
   const bool shared = strategy.kind() == plan::Strategy::PARAMETER_SERVER;
-  const int64_t process = shared ? Bytes(parameters * 2 * sizeof(float) + batch) : needed;
+  const int64_t process = kProcessBytes + kStreamBytes +
+                          (shared ? Bytes(parameters * 2 * sizeof(float) + batch) : needed);
   const bool limited = strategy.kind() != plan::Strategy::LOCAL && strategy.memory_bytes() > 0;
   if (needed <= limit && (!limited || process <= strategy.memory_bytes())) {
     return OkStatus();
+  }
+  if (needed <= limit && strategy.memory_bytes() < kProcessBytes + kStreamBytes) {
+    return ResourceExhausted(
+               fmt::format("a process of a training takes {}, and engine.memory is {}",
+                           FormatBytes(kProcessBytes + kStreamBytes),
+                           FormatBytes(strategy.memory_bytes())))
+        .SqlState("53200")
+        .At(bound.attributes.SpanOf("engine.memory"))
+        .Hint("a larger engine.memory, or none: it is estimated then");
   }
   const std::string_view setting = needed > limit ? "--memory-limit" : "engine.memory";
   return ResourceExhausted(
@@ -258,6 +268,8 @@ void FillNames(const parser::TrainStatement& statement, const BoundTrain& bound,
   plan->set_into_schema(statement.into.schema);
   plan->set_into_name(statement.into.name);
   plan->set_must_be_new(bound.must_be_new);
+  plan->set_database_patience_seconds(
+      static_cast<uint32_t>(bound.attributes.Integer("engine.database_patience").value_or(0)));
   plan->set_chosen_because(bound.chosen_because);
   plan->mutable_notes()->Add(bound.notes.begin(), bound.notes.end());
   const std::vector<std::string> columns =

@@ -66,7 +66,7 @@ GatewayScripts::Place::~Place() {
 
 Status GatewayScripts::RunAdmitted(const Script& script, const std::stop_token& stop,
                                    executor::ResultSink& sink, const StatementObserver& observer) {
-  ASSIGN_OR_RETURN(SourcePool::Lease source, sources_->Acquire());
+  ASSIGN_OR_RETURN(SourcePool::Lease source, sources_->Acquire(stop));
   Session session(*source, script.user.empty() ? user_ : script.user, &cluster_);
   session.set_stop(stop);
   session.KeepCheckpointsIn(checkpoint_root_);

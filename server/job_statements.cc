@@ -28,10 +28,11 @@ constexpr std::chrono::milliseconds kWaitStep(200);
 // SHOW JOBS without a number: a screen's worth.
 constexpr int64_t kJobsShown = 20;
 
-// Jobs of processes that are gone are not shown as running. Who may only read sees them as they
-// are.
+// Jobs of processes that are gone are not shown as running, and what those left behind goes. Who
+// may only read sees them as they are.
 void MarkLost(Session& session) {
-  const Status marked = executor::MarkLostJobs(session.source().jobs());
+  Status marked = executor::MarkLostJobs(session.source().jobs());
+  marked.Add(session.source().DropLeftovers());
   if (!marked.ok()) {
     log::Warn("jobs that were lost cannot be marked: {}", marked.ToString());
   }

@@ -45,6 +45,10 @@ Result<std::unique_ptr<SourcePool>> SourcePool::Open(const std::string& url) {
         .Hint("give a file: --source sqlite:my.db");
   }
   ASSIGN_OR_RETURN(std::unique_ptr<catalog::DataSource> first, catalog::OpenDataSource(url));
+  const Status dropped = first->DropLeftovers();  // of a gateway that was killed
+  if (!dropped.ok()) {
+    log::Warn("what is left of killed processes stays: {}", dropped.ToString());
+  }
   std::unique_ptr<SourcePool> pool(new SourcePool(url, catalog::WithoutSecrets(first->url())));
   pool->Release(std::move(first), false);
   return pool;
@@ -55,7 +59,7 @@ SourcePool::SourcePool(std::string url, std::string shown_url)
 
 SourcePool::~SourcePool() = default;
 
-Result<SourcePool::Lease> SourcePool::Acquire() {
+Result<SourcePool::Lease> SourcePool::Acquire(const std::stop_token& stop) {
   std::unique_ptr<catalog::DataSource> source;
   {
     const MutexLock lock(mutex_);
@@ -65,7 +69,7 @@ Result<SourcePool::Lease> SourcePool::Acquire() {
     }
   }
   if (source == nullptr) {
-    ASSIGN_OR_RETURN(source, catalog::OpenDataSource(url_));
+    ASSIGN_OR_RETURN(source, catalog::OpenDataSource(url_, "", stop));
   }
   return Lease(this, std::move(source));
 }

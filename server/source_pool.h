@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,8 @@ class SourcePool {
 
   // `url` as the user gave it, without the password.
   const std::string& url() const { return shown_url_; }
-  Result<Lease> Acquire();
+  // `stop` ends the waiting for a server (57014).
+  Result<Lease> Acquire(const std::stop_token& stop = {});
 
  private:
   SourcePool(std::string url, std::string shown_url);

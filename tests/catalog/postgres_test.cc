@@ -310,6 +310,18 @@ TEST_P(PostgresTest, PartitionsAndFunctionsAreNotCutButRead) {
   }
 }
 
+TEST_P(PostgresTest, AnAbandonedStageIsDroppedByWhoeverLooks) {
+  MakeNumbers(100);
+  const auto mine = source().OpenDataset("SELECT id, random() FROM t", {});
+  ASSERT_TRUE(mine.ok()) << mine.status().ToString();
+  Run("CREATE UNLOGGED TABLE sluice.stage_abandoned (c0 integer)");
+  Run("COMMENT ON TABLE sluice.stage_abandoned IS 'Sluice keeps the rows of a select in "
+      "sluice.stage_abandoned while it reads them'");
+  ASSERT_TRUE(source().DropLeftovers().ok());
+  EXPECT_FALSE(source().ResolveTable({"sluice", "stage_abandoned"}).value().has_value());
+  EXPECT_TRUE(ReadAll(source(), (*mine)->spec()).ok()) << "one whose owner lives stays";
+}
+
 TEST_P(PostgresTest, AnAbandonedStageIsDroppedByTheNext) {
   MakeNumbers(100);
   Run("CREATE SCHEMA sluice");

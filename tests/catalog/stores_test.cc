@@ -266,15 +266,38 @@ TEST_P(StoresTest, AJournalBelongsToTheNewestMasterAndGoesWithTheJob) {
   EXPECT_THAT(jobs.Journal(job.id).value(), IsEmpty());
   ASSERT_EQ(jobs.BeginTerm(job.id).value(), 1);
   const std::string bytes("a\0b\xff", 4);
-  ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"first", bytes}, false).ok());
+  std::optional<int64_t> first, second;
+  ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"first", bytes}, false, &first).ok());
   ASSERT_EQ(jobs.BeginTerm(job.id).value(), 2);
-  EXPECT_EQ(jobs.AppendJournal(job.id, 1, {"too late"}, false).code(), Code::kAborted);
-  ASSERT_TRUE(jobs.AppendJournal(job.id, 2, {"third"}, false).ok());
+  EXPECT_EQ(jobs.AppendJournal(job.id, 1, {"too late"}, false, &first).code(), Code::kAborted);
+  ASSERT_TRUE(jobs.AppendJournal(job.id, 2, {"third"}, false, &second).ok());
   EXPECT_EQ(jobs.Journal(job.id).value(), (std::vector<std::string>{"first", bytes, "third"}));
   ASSERT_EQ(jobs.BeginTerm(job.id + 1).value(), 1) << "each job has its own";
   job.state = JobState::kSucceeded;
   ASSERT_TRUE(jobs.Update(job).ok());
   EXPECT_THAT(jobs.Journal(job.id).value(), IsEmpty());
+}
+
+// The connection was lost at COMMIT: nobody knows, so the master writes it again.
+TEST_P(StoresTest, AnAppendThatIsRepeatedIsThereOnce) {
+  JobStore& jobs = source().jobs();
+  Job job;
+  job.kind = "train";
+  job.id = jobs.Create(job).value();
+  ASSERT_EQ(jobs.BeginTerm(job.id).value(), 1);
+  std::optional<int64_t> last;
+  ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"first"}, false, &last).ok());
+  const std::optional<int64_t> known = last;
+  ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"second", "third"}, false, &last).ok());
+  last = known;  // as it is when the answer never came
+  ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"second", "third"}, false, &last).ok());
+  EXPECT_EQ(jobs.Journal(job.id).value(), (std::vector<std::string>{"first", "second", "third"}));
+  const std::optional<int64_t> before = last;
+  ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"all"}, true, &last).ok());
+  last = before;
+  ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"all"}, true, &last).ok());
+  ASSERT_TRUE(jobs.AppendJournal(job.id, 1, {"more"}, false, &last).ok());
+  EXPECT_EQ(jobs.Journal(job.id).value(), (std::vector<std::string>{"all", "more"}));
 }
 
 TEST_P(StoresTest, JobsAreRows) {

@@ -197,5 +197,31 @@ TEST_F(ClusterJobs, WhenTheGatewayDiesEverythingDies) {
       10));
 }
 
+// The least that the planner accepts: thread stacks alone would be more.
+TEST_F(ClusterJobs, ProcessesWorkWithinTheLeastMemory) {
+  for (const char* strategy : {"engine.num_ps=1", "engine.strategy='allreduce'"}) {
+    LocalCluster cluster(Machine(8));
+    RecordingSink sink;
+    const Status status = Run(TrainText("least", std::string("train.epoch=2, engine.num_workers=2, "
+                                                             "engine.memory='73MB', ") +
+                                                     strategy),
+                              cluster, *source_, sink);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    EXPECT_EQ(Count(source_->jobs().List()->front().id, "memory_raised"), 0);
+  }
+}
+
+// The limit of the gateway binds a job that names no memory, too.
+TEST_F(ClusterJobs, AJobThatNamesNoMemoryNeedsRoomForItsEstimate) {
+  LocalCluster::Options machine = Machine(8);
+  machine.slots.memory_bytes = int64_t{40} << 20;
+  LocalCluster cluster(machine);
+  RecordingSink sink;
+  const Status status =
+      Run(TrainText("none", "engine.num_workers=8, engine.num_ps=1"), cluster, *source_, sink);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument) << status.ToString();
+  EXPECT_NE(status.message().find("more than the 40 MiB that this gateway has"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace sluice::executor

@@ -24,7 +24,12 @@ class RecordingSink final : public executor::ResultSink {
     }
     return OkStatus();
   }
-  void Notice(const std::string& message) override { notices.push_back(message); }
+  void Notice(const std::string& message) override {
+    notices.push_back(message);
+    if (on_notice) {
+      on_notice(message);
+    }
+  }
   void Progress(const elastic::Progress& now) override {
     progress.push_back(now);
     if (on_progress) {
@@ -52,6 +57,7 @@ class RecordingSink final : public executor::ResultSink {
   std::vector<elastic::Progress> progress;
   std::string tag;
   std::function<void()> on_progress;
+  std::function<void(const std::string&)> on_notice;
 };
 
 }  // namespace sluice

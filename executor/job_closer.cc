@@ -1,0 +1,63 @@
+#include "executor/job_closer.h"
+
+#include <chrono>
+#include <utility>
+
+#include "base/guarded.h"
+#include "base/log.h"
+#include "catalog/data_source.h"
+#include "catalog/sqlstate.h"
+
+namespace sluice::executor {
+namespace {
+
+constexpr std::chrono::seconds kCloserPause{1};
+
+Status WriteDown(const EndedJob& ended, const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(const auto source, catalog::OpenDataSource(ended.url, ended.secret, stop));
+  RETURN_IF_ERROR(source->jobs().AddEvents(ended.job.id, ended.events));
+  return source->jobs().Update(ended.job);
+}
+
+}  // namespace
+
+void JobCloser::Close(EndedJob ended) {
+  const MutexLock lock(mutex_);
+  open_.push_back(std::move(ended));
+  changed_.notify_all();
+  if (!thread_.joinable()) {
+    thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+  }
+}
+
+void JobCloser::Run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    std::vector<EndedJob> open;
+    {
+      MutexLock lock(mutex_);
+      changed_.wait(lock.native(), stop,
+                    [this]() NO_THREAD_SAFETY_ANALYSIS { return !open_.empty(); });
+      open.swap(open_);
+    }
+    std::vector<EndedJob> left;
+    for (EndedJob& ended : open) {
+      if (stop.stop_requested()) {
+        return;
+      }
+      const Status written = Guarded("closing a job", [&] { return WriteDown(ended, stop); });
+      if (catalog::IsUnavailableForNow(written)) {
+        left.push_back(std::move(ended));
+      } else if (!written.ok()) {
+        log::Error("job={} end not recorded: {}", ended.job.id, written.ToString());
+      }
+    }
+    MutexLock lock(mutex_);
+    open_.insert(open_.end(), std::make_move_iterator(left.begin()),
+                 std::make_move_iterator(left.end()));
+    if (!open_.empty()) {
+      changed_.wait_for(lock.native(), stop, kCloserPause, [] { return false; });
+    }
+  }
+}
+
+}  // namespace sluice::executor

@@ -1,0 +1,66 @@
+#include "executor/train_again.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+
+#include "base/clock.h"
+#include "catalog/data_source.h"
+#include "catalog/sqlstate.h"
+#include "elastic/job.h"
+#include "executor/job_record.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+constexpr std::chrono::milliseconds kReturnPause{500};
+
+// The job's next master begins from the checkpoint.
+Status ForgetJournal(catalog::JobStore& jobs, int64_t job) {
+  ASSIGN_OR_RETURN(const int64_t term, jobs.BeginTerm(job));
+  std::optional<int64_t> last;
+  return jobs.AppendJournal(job, term, {}, true, &last);
+}
+
+}  // namespace
+
+bool MayGoOn(const plan::TrainPlan& plan, const JobRecord& job) {
+  return plan.has_checkpoints() && job.snapshot_lost() && !job.stop_token().stop_requested();
+}
+
+bool BackAgain(const plan::TrainPlan& plan, catalog::DataSource& source, JobRecord& job,
+               Result<TrainReport>& report) {
+  job.set_snapshot_lost(false);
+  job.Tell(elastic::kDatabaseWaits,
+           fmt::format("the database is waited for, for {} seconds at most, and the training goes "
+                       "on from its checkpoint: {}",
+                       plan.database_patience_seconds(), report.status().message()));
+  const SteadyClock clock;
+  const TimePoint begun = clock.Now();
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock<std::mutex> lock(mutex);
+  for (;;) {
+    const Status forgotten = ForgetJournal(source.jobs(), job.id());
+    if (forgotten.ok()) {
+      job.Event("database_back",
+                fmt::format("after {:.1f} seconds", SecondsBetween(begun, clock.Now())));
+      return true;
+    }
+    if (!catalog::IsUnavailableForNow(forgotten) ||
+        SecondsBetween(begun, clock.Now()) >= plan.database_patience_seconds()) {
+      return false;
+    }
+    wake.wait_for(lock, job.stop_token(), kReturnPause, [] { return false; });
+    if (job.stop_token().stop_requested()) {
+      report = Cancelled("the training was cancelled while its database was away");
+      return false;
+    }
+  }
+}
+
+}  // namespace sluice::executor

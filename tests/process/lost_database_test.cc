@@ -1,0 +1,298 @@
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <csignal>
+
+#include "tests/process/cluster_job.h"
+#include "tests/support/database_proxy.h"
+#include "tests/support/postgres_server.h"
+
+// Jobs whose database is the fault: connections that break, a server that restarts, locks, no
+// connection left.
+namespace sluice::executor {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class LostDatabase : public ClusterJobs {
+ protected:
+  static constexpr const char* kSynchronous =
+      "engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
+      "engine.sync=true, ";
+
+  void SetUp() override {
+    if (database_.url().empty()) {
+      GTEST_SKIP() << "no PostgreSQL";
+    }
+    std::string pattern = ::testing::TempDir() + "/sluice-lost-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    UseDatabase(database_.url(),
+                "CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a, "
+                "(i * 104729 % 997) / 500.0::float8 - 1 AS b, ((i * 7919 % 1000) + (i * "
+                "104729 % 997) > 1000)::int AS y FROM generate_series(1::bigint, " +
+                    std::to_string(kRows) + ") AS i");
+  }
+  // The first number that a select gives.
+  int64_t Ask(const std::string& sql) const {
+    struct First final : catalog::RowReceiver {
+      Status Header(const Schema&) override { return OkStatus(); }
+      Status Rows(const RowBatch& batch) override {
+        number = batch.rows > 0 ? batch.columns[0].int64s[0] : 0;
+        return OkStatus();
+      }
+      int64_t number = 0;
+    } first;
+    const auto asked = source_->Execute(sql, &first, {});
+    EXPECT_TRUE(asked.ok()) << asked.status().ToString();
+    return first.number;
+  }
+  // The database's URL with another host:port, or another role.
+  std::string UrlBy(const std::string& who, int port) const {
+    const std::string url = database_.url();
+    const size_t slash = url.find('/', url.find("//") + 2);
+    const size_t colon = url.rfind(':', slash);
+    const size_t at = url.rfind('@', slash);
+    const std::string host = url.substr(at + 1, colon - at - 1);
+    return "postgresql://" + who + "@" + (port > 0 ? "127.0.0.1" : host) + ":" +
+           (port > 0 ? std::to_string(port) : url.substr(colon + 1, slash - colon - 1)) +
+           url.substr(slash);
+  }
+  int Port() const {
+    const std::string url = database_.url();
+    const size_t slash = url.find('/', url.find("//") + 2);
+    return std::stoi(url.substr(url.rfind(':', slash) + 1));
+  }
+  std::string Checkpoints() const {
+    return "train.save_checkpoints_steps=10, engine.checkpoint_dir='" +
+           (folder_ / "checkpoints").string() + "', ";
+  }
+  std::string Sha(const std::string& model) const {
+    return source_->models().Find("", model, std::nullopt).value().weights_sha256;
+  }
+
+  testing::PostgresTestDatabase database_;
+};
+
+// A pooler's time-out, an administrator: idle connections end, the job does not hear of it.
+TEST_F(LostDatabase, ConnectionsThatEndAreMadeAnew) {
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  const std::string attributes = std::string(kSynchronous) + "train.epoch=8";
+  ASSERT_TRUE(Run(TrainText("u", attributes), cluster, *source_, sink).ok());
+  std::atomic<int64_t> ended = 0;
+  Status status;
+  {
+    const std::jthread killer([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(2, "epoch_done") >= 1; }, 60);
+      while (!stop.stop_requested()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        ended +=
+            Ask("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname "
+                "= current_database() AND pid <> pg_backend_pid() AND state = 'idle' AND "
+                "application_name = 'sluice'");
+      }
+    });
+    status = Run(TrainText("m", attributes), cluster, *Open(), sink);
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_GT(ended, 10);
+  EXPECT_EQ(Sha("m"), Sha("u"));
+  EXPECT_EQ(source_->jobs().Find(2)->state, catalog::JobState::kSucceeded);
+  EXPECT_TRUE(source_->jobs().Journal(2)->empty());
+}
+
+// All connections break, also those that are in the middle of something; the snapshot is lost.
+TEST_F(LostDatabase, AJobWithoutCheckpointsEndsAndIsClosed) {
+  testing::DatabaseProxy proxy(Port());
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  const auto through = catalog::OpenDataSource(UrlBy("postgres", proxy.port())).value();
+  Status status;
+  {
+    const std::jthread fault([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      proxy.Cut();
+    });
+    status = Run(
+        TrainText("m", std::string(kSynchronous) + "train.epoch=2000, engine.database_patience=2"),
+        cluster, *through, sink);
+  }
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(source_->jobs().Find(1)->state, catalog::JobState::kRunning);
+  proxy.Restore();
+  EXPECT_TRUE(Eventually([&] {
+    return source_->jobs().Find(1)->state == catalog::JobState::kFailed;
+  })) << "it is closed as soon as the database answers";
+  EXPECT_TRUE(Eventually([&] { return source_->jobs().Journal(1)->empty(); }));
+  EXPECT_EQ(ChildrenOf(getpid()), 0);
+}
+
+TEST_F(LostDatabase, AJobWithCheckpointsGoesOnWhenItIsBack) {
+  testing::DatabaseProxy proxy(Port());
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  const std::string attributes = std::string(kSynchronous) + "train.epoch=8";
+  ASSERT_TRUE(Run(TrainText("u", attributes), cluster, *source_, sink).ok());
+  const auto through = catalog::OpenDataSource(UrlBy("postgres", proxy.port())).value();
+  Status status;
+  {
+    const std::jthread fault([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(2, "checkpoint_written") >= 2; }, 60);
+      proxy.Cut();
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+      proxy.Restore();
+      // Who starts now has to read, and what was to be read is gone.
+      for (int i = 1; i <= 2; ++i) {
+        const auto worker = cluster.ProcessId("job2-worker-" + std::to_string(i));
+        if (worker.ok()) {
+          kill(*worker, SIGKILL);
+        }
+      }
+    });
+    status = Run(TrainText("m", Checkpoints() + attributes), cluster, *through, sink);
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(source_->jobs().Find(2)->state, catalog::JobState::kSucceeded);
+  EXPECT_EQ(Sha("m"), Sha("u"));
+  EXPECT_EQ(Count(2, "database_back"), 1) << ::testing::PrintToString(Events(2));
+  EXPECT_THAT(sink.notices, Contains(HasSubstr("the database is waited for")));
+  EXPECT_TRUE(source_->jobs().Journal(2)->empty());
+  EXPECT_EQ(ChildrenOf(getpid()), 0);
+}
+
+// Somebody changes the table; workers that start then stand behind him, and he behind the job.
+TEST_F(LostDatabase, AWorkerBehindAnAlterTableIsNotKilled) {
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  Status status;
+  bool told = false;
+  std::stop_source patience_over;
+  {
+    const std::jthread fault([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      std::stop_source over;
+      const auto other = Open();
+      const std::jthread changes([&] {
+        static_cast<void>(
+            other->Execute("ALTER TABLE points ADD COLUMN z int", nullptr, over.get_token()));
+      });
+      Eventually([&] { return Ask("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0; });
+      for (int i = 1; i <= 2; ++i) {
+        const auto worker = cluster.ProcessId("job1-worker-" + std::to_string(i));
+        if (worker.ok()) {
+          kill(*worker, SIGKILL);
+        }
+      }
+      told = Eventually([&] { return Count(1, elastic::kDatabaseWaits) > 0; });
+      over.request_stop();
+    });
+    status = Run(TrainText("m", std::string(kSynchronous) + "train.epoch=8"), cluster, *Open(),
+                 sink, patience_over.get_token());
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString() << ::testing::PrintToString(Events(1));
+  EXPECT_TRUE(told);
+  EXPECT_THAT(Events(1), Contains(HasSubstr("AccessExclusiveLock on points: ALTER TABLE points")));
+  EXPECT_THAT(Events(1), Not(Contains(HasSubstr("has not answered"))));
+  EXPECT_EQ(Count(1, "worker_lost"), 2)
+      << "those that were killed: " << ::testing::PrintToString(Events(1));
+}
+
+TEST_F(LostDatabase, AnAlterTableThatStaysEndsTheJobAfterItsPatience) {
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  Status status;
+  std::stop_source over;
+  const auto other = Open();
+  std::jthread changes;
+  {
+    const std::jthread fault([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      changes = std::jthread([&] {
+        static_cast<void>(
+            other->Execute("ALTER TABLE points ADD COLUMN z int", nullptr, over.get_token()));
+      });
+      Eventually([&] { return Ask("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0; });
+      for (int i = 1; i <= 2; ++i) {
+        const auto worker = cluster.ProcessId("job1-worker-" + std::to_string(i));
+        if (worker.ok()) {
+          kill(*worker, SIGKILL);
+        }
+      }
+    });
+    status = Run(
+        TrainText("m", std::string(kSynchronous) + "train.epoch=2000, engine.database_patience=4"),
+        cluster, *Open(), sink);
+  }
+  EXPECT_EQ(status.sqlstate(), "55P03") << status.ToString();
+  changes.join();  // it has what it waited for
+  EXPECT_EQ(Ask("SELECT count(*) FROM pg_locks WHERE NOT granted"), 0);
+  EXPECT_EQ(Ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+                "wait_event_type = 'Lock'"),
+            0)
+      << "no session is left behind";
+}
+
+// CANCEL JOB ends a job whose workers wait, and their sessions.
+TEST_F(LostDatabase, AJobThatWaitsForALockIsCancelled) {
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  Status status;
+  std::stop_source over;
+  const auto other = Open();
+  std::jthread changes;
+  {
+    const std::jthread fault([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      changes = std::jthread([&] {
+        static_cast<void>(other->Execute("DROP TABLE points", nullptr, over.get_token()));
+      });
+      Eventually([&] { return Ask("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0; });
+      const auto worker = cluster.ProcessId("job1-worker-1");
+      if (worker.ok()) {
+        kill(*worker, SIGKILL);
+      }
+      Eventually([&] { return Count(1, elastic::kDatabaseWaits) > 0; });
+      EXPECT_TRUE(source_->jobs().RequestCancel(1).ok());
+    });
+    status = Run(TrainText("m",
+                           "engine.num_workers=2, engine.strategy='allreduce', "
+                           "train.epoch=2000"),
+                 cluster, *Open(), sink);
+  }
+  EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
+  changes.join();  // nobody stands in its way
+  EXPECT_EQ(Ask("SELECT count(*) FROM pg_locks WHERE NOT granted"), 0);
+  EXPECT_EQ(source_->jobs().Find(1)->state, catalog::JobState::kCancelled);
+  EXPECT_EQ(ChildrenOf(getpid()), 0);
+}
+
+// Fewer connections than the workers want: some of them wait, and nobody is charged for it.
+TEST_F(LostDatabase, TooFewConnectionsAreNobodysMistake) {
+  const std::string role = "few_" + std::to_string(getpid());
+  ASSERT_TRUE(
+      source_->Execute("CREATE ROLE " + role + " LOGIN CONNECTION LIMIT 8", nullptr, {}).ok());
+  ASSERT_TRUE(source_->Execute("GRANT SELECT ON points TO " + role, nullptr, {}).ok());
+  ASSERT_TRUE(source_->Execute("CREATE SCHEMA sluice AUTHORIZATION " + role, nullptr, {}).ok());
+  LocalCluster cluster(Machine(8));
+  RecordingSink sink;
+  Status status;
+  {
+    const auto few = catalog::OpenDataSource(UrlBy(role, 0)).value();
+    status = Run(TrainText("m",
+                           "engine.seed=5, engine.num_workers=8, engine.max_workers=8, "
+                           "engine.num_ps=1, train.epoch=20"),
+                 cluster, *few, sink);
+  }
+  EXPECT_TRUE(status.ok()) << status.ToString() << ::testing::PrintToString(Events(1));
+  EXPECT_THAT(Events(1), Contains(HasSubstr("too many connections")));
+  EXPECT_EQ(Count(1, "task_failed"), 0);
+  EXPECT_EQ(Count(1, "worker_lost"), 0) << ::testing::PrintToString(Events(1));
+  ASSERT_TRUE(source_->Execute("DROP OWNED BY " + role + " CASCADE", nullptr, {}).ok());
+  EXPECT_TRUE(source_->Execute("DROP ROLE " + role, nullptr, {}).ok());
+}
+
+}  // namespace
+}  // namespace sluice::executor

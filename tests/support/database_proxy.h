@@ -1,0 +1,148 @@
+#pragma once
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace sluice::testing {
+
+// Stands between clients and a database server of this machine, and can be pulled out: everybody's
+// connection breaks and nobody gets a new one, as when the server restarts.
+class DatabaseProxy {
+ public:
+  explicit DatabaseProxy(int server_port) : server_port_(server_port) {
+    Open();
+    thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+  }
+  ~DatabaseProxy() {
+    thread_.request_stop();
+    thread_.join();
+    Cut();
+  }
+  int port() const { return port_; }
+  // From now on nobody is let through.
+  void Cut() {
+    const std::lock_guard lock(mutex_);
+    if (listener_ >= 0) {
+      close(std::exchange(listener_, -1));
+    }
+    CloseAll();
+  }
+  // From now on nothing comes through, and nobody is told: the server's host is gone.
+  void Freeze() { thread_.request_stop(); }
+  void Restore() {
+    const std::lock_guard lock(mutex_);
+    Open();
+  }
+
+ private:
+  static sockaddr_in Local(int port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return address;
+  }
+  static const sockaddr* Any(const sockaddr_in& address) {
+    return reinterpret_cast<const sockaddr*>(&address);  // NOLINT: as POSIX wants it
+  }
+  void Open() {
+    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int yes = 1;
+    setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    sockaddr_in address = Local(port_);
+    if (bind(listener_, Any(address), sizeof address) != 0 || listen(listener_, SOMAXCONN) != 0) {
+      std::abort();
+    }
+    socklen_t size = sizeof address;
+    getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);  // NOLINT: as above
+    port_ = ntohs(address.sin_port);
+  }
+  void CloseAll() {
+    for (const auto& [client, server] : pairs_) {
+      close(client);
+      close(server);
+    }
+    pairs_.clear();
+  }
+  // False: one of the two has gone.
+  static bool Move(int from, int to) {
+    char buffer[65536];
+    const ssize_t got = recv(from, buffer, sizeof buffer, 0);
+    ssize_t sent = 0;
+    while (sent < got) {
+      const ssize_t put = send(to, buffer + sent, static_cast<size_t>(got - sent), MSG_NOSIGNAL);
+      if (put <= 0) {
+        return false;
+      }
+      sent += put;
+    }
+    return got > 0;
+  }
+  void Accept() {
+    const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (client < 0) {
+      return;
+    }
+    const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_in address = Local(server_port_);
+    if (connect(server, Any(address), sizeof address) != 0) {
+      close(client);
+      close(server);
+      return;
+    }
+    pairs_.emplace_back(client, server);
+  }
+  void Run(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      std::vector<pollfd> wanted;
+      {
+        const std::lock_guard lock(mutex_);
+        wanted.push_back({listener_, POLLIN, 0});
+        for (const auto& [client, server] : pairs_) {
+          wanted.push_back({client, POLLIN, 0});
+          wanted.push_back({server, POLLIN, 0});
+        }
+      }
+      constexpr int kLook = 20;
+      poll(wanted.data(), wanted.size(), kLook);
+      const std::lock_guard lock(mutex_);
+      // Who was closed meanwhile is not looked at: the pairs are those of before, or gone.
+      for (size_t i = 0; 2 * i + 2 < wanted.size() && i < pairs_.size();) {
+        const auto [client, server] = pairs_[i];
+        if (client != wanted[2 * i + 1].fd) {
+          break;
+        }
+        const bool alive = (wanted[2 * i + 1].revents == 0 || Move(client, server)) &&
+                           (wanted[2 * i + 2].revents == 0 || Move(server, client));
+        if (!alive) {
+          close(client);
+          close(server);
+          pairs_.erase(pairs_.begin() + static_cast<std::ptrdiff_t>(i));
+          break;  // the places have moved
+        }
+        ++i;
+      }
+      if (wanted[0].revents != 0 && listener_ == wanted[0].fd) {
+        Accept();
+      }
+    }
+  }
+
+  const int server_port_;
+  int port_ = 0;  // the same after Restore
+  std::mutex mutex_;
+  int listener_ = -1;
+  std::vector<std::pair<int, int>> pairs_;
+  std::jthread thread_;
+};
+
+}  // namespace sluice::testing
