@@ -21,11 +21,14 @@ struct Options {
   double minutes = 0;
   std::string binary = SLUICE_BINARY;
   bool kill_masters = kMastersAreSucceeded;
+  bool postgres = true;
   Sizes sizes;
 };
 
 struct Totals {
-  int64_t jobs = 0;
+  int64_t jobs = 0, under_storms = 0, with_checkpoints = 0, with_patience = 0, on_postgres = 0;
+  int64_t refused = 0;  // and right to
+  int64_t checked_jobs = 0, checked_rows = 0;
   std::map<std::pair<Target, Blow>, int> blows;
   std::vector<uint64_t> failed;
   int64_t retried_rows = 0;
@@ -34,9 +37,19 @@ struct Totals {
 };
 
 void Tell(const Schedule& schedule, const Verdict& verdict) {
-  fmt::print("{} {}\n  {:.1f} s, longest pause {:.1f} s, {} faults, {} rows retried\n",
+  fmt::print("{} {}\n  {:.1f} s, longest pause {:.1f} s, {} faults, {} rows retried",
              verdict.complaints.empty() ? "ok  " : "FAIL", Describe(schedule), verdict.seconds,
              verdict.longest_pause, verdict.blows.log.size(), verdict.retried_rows);
+  if (verdict.checked_rows > 0) {
+    fmt::print(", {} rows checked", verdict.checked_rows);
+  }
+  if (verdict.stalest > 0) {
+    fmt::print(", at most {} versions stale", verdict.stalest);
+  }
+  fmt::print("\n");
+  if (!verdict.refused.empty()) {
+    fmt::print("  failed, as it should: {}\n", verdict.refused);
+  }
   for (const std::string& complaint : verdict.complaints) {
     fmt::print("  WRONG {}\n", complaint);
   }
@@ -51,6 +64,13 @@ void Tell(const Schedule& schedule, const Verdict& verdict) {
 
 void Count(const Schedule& schedule, const Verdict& verdict, Totals* totals) {
   ++totals->jobs;
+  totals->under_storms += IsStorm(schedule.style) ? 1 : 0;
+  totals->with_checkpoints += schedule.job.checkpoints ? 1 : 0;
+  totals->with_patience += schedule.job.patience > 0 ? 1 : 0;
+  totals->on_postgres += schedule.job.postgres ? 1 : 0;
+  totals->refused += verdict.refused.empty() ? 0 : 1;
+  totals->checked_jobs += verdict.checked_rows > 0 ? 1 : 0;
+  totals->checked_rows += verdict.checked_rows;
   totals->retried_rows += verdict.retried_rows;
   for (const auto& [what, count] : verdict.blows.sent) {
     totals->blows[what] += count;
@@ -65,14 +85,16 @@ void Count(const Schedule& schedule, const Verdict& verdict, Totals* totals) {
 }
 
 void Tell(const Totals& totals, double minutes) {
-  fmt::print("\n{} jobs in {:.1f} minutes, {} rows retried\n", totals.jobs, minutes,
-             totals.retried_rows);
-  for (const Blow blow : kBlows) {
-    for (const Target target : kTargets) {
-      const auto found = totals.blows.find({target, blow});
-      fmt::print("  {:5} {:6} {}\n", NameOf(blow), NameOf(target),
-                 found == totals.blows.end() ? 0 : found->second);
-    }
+  fmt::print(
+      "\n{} jobs in {:.1f} minutes, {} of them under storms and bursts; {} with checkpoints, {} "
+      "with "
+      "early stopping, {} on PostgreSQL; {} failed as they should\n{} rows retried; {} rows of {} "
+      "jobs checked one by one\n",
+      totals.jobs, minutes, totals.under_storms, totals.with_checkpoints, totals.with_patience,
+      totals.on_postgres, totals.refused, totals.retried_rows, totals.checked_rows,
+      totals.checked_jobs);
+  for (const auto& [what, count] : totals.blows) {
+    fmt::print("  {:10} {:10} {}\n", NameOf(what.second), NameOf(what.first), count);
   }
   fmt::print("longest pause {:.1f} s (seed {})\n{} jobs were not as they should be{}",
              totals.longest_pause, totals.longest_pause_seed, totals.failed.size(),
@@ -85,7 +107,8 @@ void Tell(const Totals& totals, double minutes) {
 
 Result<bool> Run(const Options& options) {
   const SteadyClock clock;
-  ASSIGN_OR_RETURN(const auto trials, Trials::Make(options.binary, options.sizes));
+  ASSIGN_OR_RETURN(const auto trials,
+                   Trials::Make({options.binary, options.sizes, options.postgres}));
   const TimePoint begin = clock.Now();
   const auto minutes = [&] { return SecondsBetween(begin, clock.Now()) / 60; };
   const int64_t jobs = options.jobs > 0      ? options.jobs
@@ -120,6 +143,8 @@ int main(int argc, char** argv) {
                  "of asynchronous jobs beside undisturbed ones");
   app.add_flag("--kill-masters,!--spare-masters", options.kill_masters,
                "masters are killed as well, not only paused");
+  app.add_flag("--postgres,!--no-postgres", options.postgres,
+               "jobs that a schedule puts on PostgreSQL are on one, where there is one");
   CLI11_PARSE(app, argc, argv);
   const sluice::Result<bool> good = sluice::chaos::Run(options);
   if (!good.ok()) {

@@ -11,33 +11,19 @@
 #include <cstdlib>
 #include <mutex>
 #include <thread>
-#include <variant>
-
-#include "server/sample.h"
 
 namespace sluice::chaos {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kModel[] = "chaos_model";
 constexpr int kSlots = 8;
-constexpr int kWorkers = 4, kServers = 3, kStaleness = 3;
 // A disturbed job that takes so much longer than its longest faults explain does not end at all.
 constexpr double kPatienceSeconds = 120;
-// Asynchronous trainings of the same rows differ by their order; measured on rows that none of them
-// has seen.
-constexpr int64_t kHeldOutRows = 40'000;
-
-std::string TableName(Table table) {
-  return std::string(NameOf(table));
-}
-
-// Shows whatever a statement answers as text.
-std::string TextOf(const Value& value) {
-  const auto* text = std::get_if<std::string>(&value);
-  return text != nullptr ? *text : "";
-}
+// The course of an asynchronous job that learns with a large rate is as good as chance.
+constexpr double kToleranceWithPatience = 20;  // times
+// What a training tells of validation rows, and an evaluation of the same rows afterwards.
+constexpr double kSameAuc = 1e-6;
 
 // Asks a statement to stop when it has had its time.
 class Alarm {
@@ -59,78 +45,50 @@ class Alarm {
   std::jthread thread_;
 };
 
-Status MakeTable(Table table, int64_t rows, catalog::DataSource& source) {
-  constexpr uint64_t kSampleSeed = 1;
-  ASSIGN_OR_RETURN(const auto generator, server::MakeSample(NameOf(table), kSampleSeed));
-  const std::string name = TableName(table);
-  RETURN_IF_ERROR(
-      server::WriteSample(*generator, rows + kHeldOutRows, {"", name}, source, [](int64_t) {}, {})
-          .status());
-  for (const std::string& sql :
-       {fmt::format("CREATE TABLE {0}_held_out AS SELECT * FROM {0} WHERE rowid > {1}", name, rows),
-        fmt::format("DELETE FROM {} WHERE rowid > {}", name, rows)}) {
-    RETURN_IF_ERROR(source.Execute(sql, nullptr, {}).status());
-  }
-  return Status();
-}
-
 }  // namespace
 
-Result<std::unique_ptr<Trials>> Trials::Make(const std::string& binary, const Sizes& sizes) {
+Result<std::unique_ptr<Trials>> Trials::Make(const Options& options) {
+  std::unique_ptr<Trials> trials(new Trials(options));
+  RETURN_IF_ERROR(trials->Open());
+  return trials;
+}
+
+Status Trials::Open() {
+  if (options_.postgres) {  // before TMPDIR is ours
+    database_ = std::make_unique<testing::PostgresTestDatabase>();
+  }
   std::string pattern = fs::temp_directory_path() / "sluice-chaos-XXXXXX";
   if (mkdtemp(pattern.data()) == nullptr) {
     return Internal("no temporary directory");
   }
-  std::unique_ptr<Trials> trials(new Trials(pattern, sizes));
-  fs::create_directory(trials->folder_ / "tmp");
-  setenv("TMPDIR", (trials->folder_ / "tmp").c_str(), 1);  // of the gateway and all its processes
-  GatewayProcess::Options options;
-  options.binary = binary;
-  options.source = "sqlite:" + (trials->folder_ / "chaos.db").string();
-  options.slots = kSlots;
-  ASSIGN_OR_RETURN(trials->source_, catalog::OpenDataSource(options.source));
-  for (const Table table : {Table::kCensus, Table::kClicks}) {
-    RETURN_IF_ERROR(MakeTable(table, sizes.rows, *trials->source_));
+  folder_ = pattern;
+  fs::create_directory(folder_ / "tmp");
+  fs::create_directory(folder_ / "checkpoints");
+  setenv("TMPDIR", (folder_ / "tmp").c_str(), 1);  // of the gateways and all their processes
+  Site::Options site;
+  site.binary = options_.binary;
+  site.checkpoint_root = folder_ / "checkpoints";
+  site.slots = kSlots;
+  site.rows = options_.sizes.rows;
+  site.held_out_rows = options_.sizes.held_out_rows();
+  site.url = "sqlite:" + (folder_ / "chaos.db").string();
+  ASSIGN_OR_RETURN(sqlite_, Site::Make(site));
+  if (database_ != nullptr && !database_->url().empty()) {
+    site.postgres = true;
+    site.url = database_->url();
+    ASSIGN_OR_RETURN(postgres_, Site::Make(site));
   }
-  ASSIGN_OR_RETURN(trials->gateway_, GatewayProcess::Start(options));
-  ASSIGN_OR_RETURN(trials->client_, trials->gateway_->Connect());
-  return trials;
+  return OkStatus();
 }
 
 Trials::~Trials() {
-  client_.reset();
-  gateway_.reset();
-  source_.reset();
-  fs::remove_all(folder_);
+  sqlite_.reset();
+  postgres_.reset();
+  std::error_code error;
+  fs::remove_all(folder_, error);
 }
 
-int Trials::Epochs(Mode mode) const {
-  const bool synchronous = mode == Mode::kSynchronous || mode == Mode::kAllReduce;
-  return synchronous ? sizes_.synchronous_epochs : sizes_.epochs;
-}
-
-std::string Trials::Statement(Mode mode, Table table, int workers) const {
-  std::string engine = mode == Mode::kAllReduce
-                           ? std::string("engine.strategy='allreduce'")
-                           : fmt::format("engine.num_ps={}, engine.replicas=1", kServers);
-  if (mode == Mode::kSynchronous) {
-    engine += ", engine.sync=true";
-  } else if (mode == Mode::kBoundedStaleness) {
-    engine += fmt::format(", engine.staleness={}", kStaleness);
-  }
-  const bool census = table == Table::kCensus;
-  return fmt::format(
-      "SELECT {} FROM {} TO TRAIN DNNClassifier WITH model.hidden_units=[16], "
-      "model.optimizer='Adagrad', optimizer.learning_rate=0.05, train.batch_size=256, "
-      "train.epoch={}, engine.num_workers={}, engine.seed=1, {} LABEL {} "
-      "INTO {};",
-      census
-          ? "*"
-          : "\"label\", i1, i2, i3, i4, i5, i6, c2, c5, c6, c8, c9, c14, c17, c20, c22, c23, c25",
-      TableName(table), Epochs(mode), workers, engine, census ? "income" : "\"label\"", kModel);
-}
-
-Trials::Trained Trials::Train(Mode mode, Table table, int workers) {
+Trials::Trained Trials::Train(const Job& job, int workers) {
   Trained trained;
   const SteadyClock clock;
   const TimePoint begin = clock.Now();
@@ -147,7 +105,8 @@ Trials::Trained Trials::Train(Mode mode, Table table, int workers) {
     }
   };
   const Alarm alarm(kPatienceSeconds);
-  trained.status = client_->Run(Statement(mode, table, workers), alarm.token(), trained.answer);
+  trained.status = SiteOf(job).client().Run(StatementOf(job, options_.sizes, workers, kModel),
+                                            alarm.token(), trained.answer);
   trained.answer.on_progress = nullptr;
   trained.seconds = SecondsBetween(begin, clock.Now());
   if (alarm.token().stop_requested()) {
@@ -156,8 +115,9 @@ Trials::Trained Trials::Train(Mode mode, Table table, int workers) {
   return trained;
 }
 
-Result<std::map<std::string, std::string>> Trials::Shown(const std::string& statement) {
-  ASSIGN_OR_RETURN(const RecordingSink shown, Ask(*client_, statement));
+Result<std::map<std::string, std::string>> Trials::Shown(const Job& job,
+                                                         const std::string& statement) {
+  ASSIGN_OR_RETURN(const RecordingSink shown, SiteOf(job).Ask(statement));
   std::map<std::string, std::string> values;
   for (const std::vector<Value>& row : shown.rows) {
     values[TextOf(row.at(0)) + " " + TextOf(row.at(1))] = TextOf(row.at(2));
@@ -165,128 +125,217 @@ Result<std::map<std::string, std::string>> Trials::Shown(const std::string& stat
   return values;
 }
 
-Result<std::vector<std::string>> Trials::Tables() {
-  ASSIGN_OR_RETURN(const RecordingSink answer,
-                   Ask(*client_, "SELECT name FROM sqlite_schema ORDER BY name;"));
-  std::vector<std::string> tables;
-  for (const std::vector<Value>& row : answer.rows) {
-    tables.push_back(TextOf(row.at(0)));
-  }
-  return tables;
-}
-
-Result<Trials::Reference> Trials::Measure(Table table) {
+Result<Trials::Reference> Trials::Measure(const Job& job) {
   Reference reference;
-  ASSIGN_OR_RETURN(auto model, Shown(fmt::format("DESCRIBE MODEL {};", kModel)));
+  ASSIGN_OR_RETURN(auto model, Shown(job, fmt::format("DESCRIBE MODEL {};", kModel)));
   reference.sha256 = model["lineage sha256 of the weights"];
   if (reference.sha256.empty()) {
     return Internal("DESCRIBE MODEL does not tell the digest of the weights");
   }
-  ASSIGN_OR_RETURN(const RecordingSink scores,
-                   Ask(*client_, fmt::format("SELECT * FROM {}_held_out TO EVALUATE {};",
-                                             TableName(table), kModel)));
-  reference.auc = scores.Number("auc");
+  reference.told_auc = std::strtod(model["metric auc"].c_str(), nullptr);
+  if (job.table != Table::kIds) {
+    ASSIGN_OR_RETURN(const RecordingSink scores,
+                     SiteOf(job).Ask(fmt::format("SELECT * FROM {}_held_out TO EVALUATE {};",
+                                                 NameOf(job.table), kModel)));
+    reference.auc = scores.Number("auc");
+  }
   return reference;
 }
 
-Result<const Trials::Reference*> Trials::ReferenceOf(Mode mode, Table table) {
-  const auto found = references_.find({mode, table});
+Result<const Trials::Reference*> Trials::ReferenceOf(Job job) {
+  job.checkpoints = false;  // they change nothing
+  const auto found = references_.find(job);
   if (found != references_.end()) {
     return &found->second;
   }
   Reference reference;
-  const bool same_bits = mode == Mode::kSynchronous || mode == Mode::kAllReduce;
   // One worker has one course; of several, each run has another.
-  const std::vector<int> runs =
-      same_bits ? std::vector{kWorkers} : std::vector{1, kWorkers, kWorkers, kWorkers};
+  const std::vector<int> runs = SameBits(job.mode) || job.table == Table::kIds
+                                    ? std::vector{kWorkers}
+                                : job.patience > 0 ? std::vector{1, kWorkers}
+                                                   : std::vector{1, kWorkers, kWorkers, kWorkers};
   for (const int workers : runs) {
-    const Trained trained = Train(mode, table, workers);
+    const Trained trained = Train(job, workers);
     RETURN_IF_ERROR(trained.status);
     const Reference before = reference;
-    ASSIGN_OR_RETURN(reference, Measure(table));
+    ASSIGN_OR_RETURN(reference, Measure(job));
     reference.seconds = trained.seconds;
     const bool first = before.sha256.empty();
     reference.least_auc = first ? reference.auc : std::min(before.least_auc, reference.auc);
     reference.best_auc = first ? reference.auc : std::max(before.best_auc, reference.auc);
-    if (tables_.empty()) {
-      ASSIGN_OR_RETURN(tables_, Tables());
-    }
-    RETURN_IF_ERROR(Ask(*client_, fmt::format("DROP MODEL {};", kModel)).status());
+    RETURN_IF_ERROR(SiteOf(job).Ask(fmt::format("DROP MODEL {};", kModel)).status());
   }
-  return &references_.emplace(std::pair(mode, table), reference).first->second;
+  std::vector<std::string>& tables = tables_[job.postgres];
+  if (tables.empty()) {
+    ASSIGN_OR_RETURN(tables, SiteOf(job).Tables());
+  }
+  return &references_.emplace(job, reference).first->second;
 }
 
-Status Trials::CheckLedger(const Schedule& schedule, const Trained& trained, Verdict* verdict) {
-  const auto job = static_cast<int64_t>(trained.answer.Number("job"));
-  ASSIGN_OR_RETURN(auto shown, Shown(fmt::format("SHOW JOB {};", job)));
-  ASSIGN_OR_RETURN(auto model, Shown(fmt::format("DESCRIBE MODEL {};", kModel)));
+// The newest job is this one.
+Status Trials::CheckFailure(const Job& job, const Trained& trained, Verdict* verdict) {
+  const std::string why = trained.status.ToString();
+  const auto says = [&](std::string_view words) { return why.find(words) != std::string::npos; };
+  const bool lost = verdict->blows.both_copies && !job.checkpoints && says("the only copy");
+  const bool refused = verdict->blows.files && says("checkpoint");
+  if (!lost && !refused) {
+    verdict->complaints.push_back(why);
+  } else {
+    verdict->refused = why;
+  }
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, SiteOf(job).source().jobs().List(1));
+  if (jobs.empty() ||
+      (jobs[0].state != catalog::JobState::kFailed && trained.status.code() != Code::kCancelled)) {
+    verdict->complaints.push_back(
+        fmt::format("a job that failed is {}",
+                    jobs.empty() ? "not there" : catalog::JobStateName(jobs[0].state)));
+  }
+  ASSIGN_OR_RETURN(const RecordingSink versions,
+                   SiteOf(job).Ask(fmt::format("SELECT count(*) AS versions FROM {};",
+                                               SiteOf(job).CatalogTable("model_versions"))));
+  if (versions.Number("versions") != 0) {
+    verdict->complaints.push_back("there is a model of a job that failed");
+  }
+  return OkStatus();
+}
+
+Status Trials::CheckLedger(const Job& job, const Trained& trained, Verdict* verdict) {
+  const Sizes& sizes = options_.sizes;
+  const auto number = static_cast<int64_t>(trained.answer.Number("job"));
+  ASSIGN_OR_RETURN(auto shown, Shown(job, fmt::format("SHOW JOB {};", number)));
+  ASSIGN_OR_RETURN(auto model, Shown(job, fmt::format("DESCRIBE MODEL {};", kModel)));
   const auto complain = [&](const std::string& what) { verdict->complaints.push_back(what); };
   if (shown["job state"] != "SUCCEEDED") {
     complain("the job's state is " + shown["job state"]);
   }
   const auto rows = static_cast<int64_t>(trained.answer.Number("rows"));
-  const std::string trained_rows = std::to_string(rows * Epochs(schedule.mode));
-  if (shown["rows trained"] != trained_rows) {
-    complain(fmt::format("{} rows trained instead of {}", shown["rows trained"], trained_rows));
+  const auto epochs = static_cast<int64_t>(trained.answer.Number("epochs"));
+  const int wanted = EpochsOf(job, sizes);
+  if (job.patience > 0 ? epochs < 1 || epochs > wanted : epochs != wanted) {
+    complain(fmt::format("{} epochs of {}", epochs, wanted));
+  }
+  if (const std::string all = std::to_string(rows * epochs); shown["rows trained"] != all) {
+    complain(fmt::format("{} rows trained instead of {}", shown["rows trained"], all));
   }
   if (shown["rows skipped"] != "0") {
     complain(shown["rows skipped"] + " rows skipped");
   }
+  // What is not trained is for validation.
+  const bool own_table = job.patience > 0;
   const std::string validation =
-      fmt::format("\"validation_rows\":{},", sizes_.rows - rows);  // what is not trained is these
-  if (model["lineage details"].find(validation) == std::string::npos) {
-    complain(fmt::format("not {} in {}", validation, model["lineage details"]));
+      fmt::format("\"validation_rows\":{},", own_table ? sizes.held_out_rows() : sizes.rows - rows);
+  if (model["lineage details"].find(validation) == std::string::npos ||
+      (own_table && rows != sizes.rows)) {
+    complain(fmt::format("{} rows, and not {} in {}", rows, validation, model["lineage details"]));
   }
   verdict->retried_rows = std::strtoll(shown["rows retried"].c_str(), nullptr, 10);
-  return OkStatus();
+  return job.table == Table::kIds ? CheckSingleRows(job, number, verdict) : OkStatus();
 }
 
-Status Trials::CheckModel(const Schedule& schedule, const Reference& reference, Verdict* verdict) {
-  ASSIGN_OR_RETURN(const RecordingSink versions,
-                   Ask(*client_, "SELECT count(*) AS versions FROM sluice_model_versions;"));
-  if (versions.Number("versions") != 1) {
-    verdict->complaints.push_back(
-        fmt::format("the model was stored {} times", versions.Number("versions")));
+Status Trials::CheckSingleRows(const Job& job, int64_t number, Verdict* verdict) {
+  Site& site = SiteOf(job);
+  RETURN_IF_ERROR(site.Ask(fmt::format("SELECT * FROM ids TO PREDICT chaos_scored.guess WITH "
+                                       "predict.extra_outputs='probability' USING {};",
+                                       kModel))
+                      .status());
+  ASSIGN_OR_RETURN(
+      const RecordingSink scores,
+      site.Ask("SELECT i.id AS id, CAST(i.held AS bigint) AS held, CAST(i.answer AS bigint) AS "
+               "answer, CAST(s.guess AS bigint) AS guess, s.probability AS probability "
+               "FROM ids AS i JOIN chaos_scored AS s ON s.id = i.id;"));
+  std::vector<ScoredRow> rows;
+  rows.reserve(scores.rows.size());
+  for (const std::vector<Value>& row : scores.rows) {
+    rows.push_back({std::get<int64_t>(row.at(0)), std::get<int64_t>(row.at(1)) != 0,
+                    std::get<int64_t>(row.at(2)) != 0, std::get<int64_t>(row.at(3)) != 0,
+                    std::get<double>(row.at(4))});
   }
-  ASSIGN_OR_RETURN(const Reference model, Measure(schedule.table));
-  const bool same_bits = schedule.mode == Mode::kSynchronous || schedule.mode == Mode::kAllReduce;
-  if (same_bits && model.sha256 != reference.sha256) {
-    verdict->complaints.push_back(fmt::format("weights {} instead of {} (AUC {:.5f}, {:.5f})",
-                                              model.sha256, reference.sha256, model.auc,
-                                              reference.auc));
+  RowExpectation expected;
+  expected.same_bits = SameBits(job.mode);
+  expected.times = EpochsOf(job, options_.sizes);
+  if (job.mode == Mode::kBoundedStaleness) {
+    // While a worker computes, each other one goes from as far behind it as may be to as far
+    // ahead, and so does each that takes a dead one's place.
+    ASSIGN_OR_RETURN(const auto events, site.source().jobs().Events(number));
+    const auto started = std::count_if(events.begin(), events.end(), [](const auto& event) {
+      return event.kind == "worker_started";
+    });
+    expected.most_stale =
+        static_cast<double>((std::max<int64_t>(started, kWorkers) - 1) * (2 * kStaleness + 1));
   }
-  if (!(model.auc >= reference.least_auc - sizes_.auc_tolerance &&
-        model.auc <= reference.best_auc + sizes_.auc_tolerance)) {
-    verdict->complaints.push_back(fmt::format("AUC {:.5f} instead of {:.5f} to {:.5f}", model.auc,
-                                              reference.least_auc, reference.best_auc));
+  const RowFindings findings = CheckRows(rows, expected);
+  if (findings.rows + findings.validation_rows != options_.sizes.rows) {
+    verdict->complaints.push_back(fmt::format("{} and {} rows of {} are scored", findings.rows,
+                                              findings.validation_rows, options_.sizes.rows));
   }
-  return OkStatus();
+  if (!findings.good()) {
+    verdict->complaints.push_back(Describe(findings));
+  }
+  verdict->checked_rows = findings.rows;
+  verdict->stalest = findings.stalest;
+  return site.Ask("DROP TABLE chaos_scored;").status();
 }
 
-Status Trials::CheckNothingIsLeft(Verdict* verdict) {
+Status Trials::CheckModel(const Job& job, const Reference& reference, Verdict* verdict) {
   const auto complain = [&](const std::string& what) { verdict->complaints.push_back(what); };
-  for (const auto& process : gateway_->Processes("")) {
+  ASSIGN_OR_RETURN(const RecordingSink versions,
+                   SiteOf(job).Ask(fmt::format("SELECT count(*) AS versions FROM {};",
+                                               SiteOf(job).CatalogTable("model_versions"))));
+  if (versions.Number("versions") != 1) {
+    complain(fmt::format("the model was stored {} times", versions.Number("versions")));
+  }
+  ASSIGN_OR_RETURN(const Reference model, Measure(job));
+  if (SameBits(job.mode) && model.sha256 != reference.sha256) {
+    complain(fmt::format("weights {} instead of {} (AUC {:.5f}, {:.5f})", model.sha256,
+                         reference.sha256, model.auc, reference.auc));
+  }
+  if (job.patience > 0 && std::abs(model.auc - model.told_auc) >
+                              kSameAuc + std::abs(reference.auc - reference.told_auc)) {
+    complain(
+        fmt::format("its weights are not those that were judged best: AUC {:.6f} then, {:.6f} "
+                    "now",
+                    model.told_auc, model.auc));
+  }
+  const double tolerance =
+      options_.sizes.auc_tolerance * (job.patience > 0 ? kToleranceWithPatience : 1);
+  if (!(model.auc >= reference.least_auc - tolerance &&
+        model.auc <= reference.best_auc + tolerance)) {
+    complain(fmt::format("AUC {:.5f} instead of {:.5f} to {:.5f}", model.auc, reference.least_auc,
+                         reference.best_auc));
+  }
+  return OkStatus();
+}
+
+Status Trials::CheckNothingIsLeft(const Job& job, bool succeeded, Verdict* verdict) {
+  Site& site = SiteOf(job);
+  const auto complain = [&](const std::string& what) { verdict->complaints.push_back(what); };
+  for (const auto& process : site.gateway().Processes("")) {
     complain(fmt::format("process {} is left", process->pid()));
     process->Send(SIGKILL);
   }
-  ASSIGN_OR_RETURN(const RecordingSink journal,
-                   Ask(*client_, "SELECT count(*) AS entries FROM sluice_job_journal;"));
-  if (journal.Number("entries") != 0) {
-    complain(fmt::format("{} entries of the journal are left", journal.Number("entries")));
+  for (const char* table : {"job_journal", "model_chunks"}) {
+    ASSIGN_OR_RETURN(const RecordingSink left, site.Ask(fmt::format("SELECT count(*) AS n FROM {};",
+                                                                    site.CatalogTable(table))));
+    if (left.Number("n") != 0) {
+      complain(fmt::format("{} rows of {} are left", left.Number("n"), table));
+    }
   }
-  ASSIGN_OR_RETURN(const RecordingSink chunks,
-                   Ask(*client_, "SELECT count(*) AS chunks FROM sluice_model_chunks;"));
-  if (chunks.Number("chunks") != 0) {
-    complain(fmt::format("{} chunks of models are left", chunks.Number("chunks")));
-  }
-  ASSIGN_OR_RETURN(const std::vector<std::string> tables, Tables());
-  if (tables != tables_) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> tables, site.Tables());
+  if (tables != tables_[job.postgres]) {
     complain(fmt::format("the tables are {} instead of {}", fmt::join(tables, ", "),
-                         fmt::join(tables_, ", ")));
+                         fmt::join(tables_[job.postgres], ", ")));
   }
+  // A job that failed leaves what the next run of its statement goes on from.
+  for (const auto& entry : fs::recursive_directory_iterator(CheckpointsOf().parent_path())) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("draft-") || (succeeded && name.starts_with("checkpoint-"))) {
+      complain("a checkpoint is left: " + name);
+    }
+  }
+  fs::remove_all(CheckpointsOf());
   for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
-    if (name != "tmp" && !name.starts_with("chaos.db")) {
+    if (name != "tmp" && name != "checkpoints" && !name.starts_with("chaos.db")) {
       complain("a file is left: " + name);
       fs::remove(entry.path());
     }
@@ -294,10 +343,19 @@ Status Trials::CheckNothingIsLeft(Verdict* verdict) {
   return OkStatus();
 }
 
-Result<Verdict> Trials::Run(const Schedule& schedule) {
-  ASSIGN_OR_RETURN(const Reference* reference, ReferenceOf(schedule.mode, schedule.table));
-  Disturber disturber(*gateway_, source_->jobs(), schedule, reference->seconds);
-  const Trained trained = Train(schedule.mode, schedule.table, kWorkers);
+Result<Verdict> Trials::Run(Schedule schedule) {
+  schedule.job.postgres = schedule.job.postgres && postgres_ != nullptr;
+  if (!schedule.job.postgres) {
+    std::erase_if(schedule.faults, [](const Fault& f) { return f.blow == Blow::kDisconnect; });
+  }
+  const Job& job = schedule.job;
+  ASSIGN_OR_RETURN(const Reference* reference, ReferenceOf(job));
+  Site& site = SiteOf(job);
+  Disturber disturber(
+      {site.gateway(), site.source(), job.checkpoints ? CheckpointsOf() : fs::path(),
+       reference->seconds, EpochsOf(job, options_.sizes)},
+      schedule);
+  const Trained trained = Train(job, kWorkers);
   Verdict verdict;
   verdict.blows = disturber.Finish();
   verdict.seconds = trained.seconds;
@@ -307,13 +365,14 @@ Result<Verdict> Trials::Run(const Schedule& schedule) {
       verdict.complaints.push_back(status.ToString());
     }
   };
-  check(trained.status);
   if (trained.status.ok()) {
-    check(CheckLedger(schedule, trained, &verdict));
-    check(CheckModel(schedule, *reference, &verdict));
-    check(Ask(*client_, fmt::format("DROP MODEL {};", kModel)).status());
+    check(CheckLedger(job, trained, &verdict));
+    check(CheckModel(job, *reference, &verdict));
+    check(site.Ask(fmt::format("DROP MODEL {};", kModel)).status());
+  } else {
+    check(CheckFailure(job, trained, &verdict));
   }
-  check(CheckNothingIsLeft(&verdict));
+  check(CheckNothingIsLeft(job, trained.status.ok(), &verdict));
   return verdict;
 }
 
