@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <map>
@@ -22,6 +23,7 @@ struct Options {
   std::string binary = SLUICE_BINARY;
   bool kill_masters = kMastersAreSucceeded;
   bool postgres = true;
+  bool only_describe = false;
   Sizes sizes;
 };
 
@@ -105,6 +107,14 @@ void Tell(const Totals& totals, double minutes) {
   fmt::print("\n");
 }
 
+void TellSchedules(const Options& options) {
+  for (int64_t i = 0; i < std::max<int64_t>(1, options.jobs); ++i) {
+    const Schedule schedule =
+        DrawSchedule(options.seed + static_cast<uint64_t>(i), options.kill_masters);
+    fmt::print("{}\n", Describe(schedule));
+  }
+}
+
 Result<bool> Run(const Options& options) {
   const SteadyClock clock;
   ASSIGN_OR_RETURN(const auto trials,
@@ -145,7 +155,12 @@ int main(int argc, char** argv) {
                "masters are killed as well, not only paused");
   app.add_flag("--postgres,!--no-postgres", options.postgres,
                "jobs that a schedule puts on PostgreSQL are on one, where there is one");
+  app.add_flag("--describe", options.only_describe, "prints the schedules of the jobs, and ends");
   CLI11_PARSE(app, argc, argv);
+  if (options.only_describe) {
+    sluice::chaos::TellSchedules(options);
+    return 0;
+  }
   const sluice::Result<bool> good = sluice::chaos::Run(options);
   if (!good.ok()) {
     fmt::print(stderr, "chaos: {}\n", good.status().ToString());

@@ -144,7 +144,7 @@ bool Disturber::HasCome(const Fault& fault, uint32_t evaluations, bool ending) c
     case Moment::kTime:
       return true;
     case Moment::kEvaluation:
-      return evaluations >= fault.nth;
+      return evaluations >= std::min(fault.nth, static_cast<uint32_t>(scene_.epochs));
     case Moment::kDraft:
       return files_.drafts() >= fault.nth;
     case Moment::kCheckpoint:

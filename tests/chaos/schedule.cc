@@ -188,7 +188,7 @@ class Author {
   }
 
   void LoseCopies() {
-    const double at = dice_.Between(0.15, 0.85);
+    const double at = dice_.Between(0.35, 0.9);  // there is something to lose
     if (dice_.Percent(60) || mode_ == Mode::kAllReduce) {
       faults_.push_back(AtOnce(Holders(), at));
     } else {
