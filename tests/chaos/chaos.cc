@@ -1,14 +1,14 @@
 // Trains jobs on real processes while it kills and pauses them, and examines what comes of it:
-//   chaos --seed N --jobs 1     one job with the schedule of seed N
+//   chaos --seeds N M            jobs with the schedules of seeds N and M
 //   chaos --minutes 60 --seed S  seeds S, S + 1, ... for an hour
 // The exit code is 0 when every job was as it would have been undisturbed.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <map>
+#include <vector>
 
 #include "base/clock.h"
 #include "tests/chaos/trial.h"
@@ -18,12 +18,13 @@ namespace {
 
 struct Options {
   uint64_t seed = 1;
+  std::vector<uint64_t> seeds;  // these instead
   int64_t jobs = 0;
   double minutes = 0;
   std::string binary = SLUICE_BINARY;
   bool kill_masters = kMastersAreSucceeded;
   bool postgres = true;
-  bool only_describe = false;
+  bool only_describe = false, events = false;
   Sizes sizes;
 };
 
@@ -38,10 +39,10 @@ struct Totals {
   uint64_t longest_pause_seed = 0;
 };
 
-void Tell(const Schedule& schedule, const Verdict& verdict) {
-  fmt::print("{} {}\n  {:.1f} s, longest pause {:.1f} s, {} faults, {} rows retried",
+void Tell(const Schedule& schedule, const Verdict& verdict, bool always_events) {
+  fmt::print("{} {}\n  {:.1f} s, {} epochs, longest pause {:.1f} s, {} faults, {} rows retried",
              verdict.complaints.empty() ? "ok  " : "FAIL", Describe(schedule), verdict.seconds,
-             verdict.longest_pause, verdict.blows.log.size(), verdict.retried_rows);
+             verdict.epochs, verdict.longest_pause, verdict.blows.log.size(), verdict.retried_rows);
   if (verdict.checked_rows > 0) {
     fmt::print(", {} rows checked", verdict.checked_rows);
   }
@@ -59,7 +60,12 @@ void Tell(const Schedule& schedule, const Verdict& verdict) {
     for (const std::string& blow : verdict.blows.log) {
       fmt::print("  {}\n", blow);
     }
-    fmt::print("  again: chaos --seed {} --jobs 1\n", schedule.seed);
+    fmt::print("  again: chaos --seeds {}\n", schedule.seed);
+  }
+  if (always_events || !verdict.complaints.empty()) {
+    for (const std::string& event : verdict.events) {
+      fmt::print("    {}\n", event);
+    }
   }
   std::fflush(stdout);
 }
@@ -107,12 +113,19 @@ void Tell(const Totals& totals, double minutes) {
   fmt::print("\n");
 }
 
-void TellSchedules(const Options& options) {
-  for (int64_t i = 0; i < std::max<int64_t>(1, options.jobs); ++i) {
-    const Schedule schedule =
-        DrawSchedule(options.seed + static_cast<uint64_t>(i), options.kill_masters);
-    fmt::print("{}\n", Describe(schedule));
+int64_t JobsOf(const Options& options) {
+  if (!options.seeds.empty()) {
+    return static_cast<int64_t>(options.seeds.size());
   }
+  return options.jobs > 0      ? options.jobs
+         : options.minutes > 0 ? std::numeric_limits<int64_t>::max()
+                               : 1;
+}
+
+Schedule ScheduleOf(const Options& options, int64_t job) {
+  const auto place = static_cast<size_t>(job);
+  return DrawSchedule(options.seeds.empty() ? options.seed + place : options.seeds[place],
+                      options.kill_masters);
 }
 
 Result<bool> Run(const Options& options) {
@@ -121,15 +134,12 @@ Result<bool> Run(const Options& options) {
                    Trials::Make({options.binary, options.sizes, options.postgres}));
   const TimePoint begin = clock.Now();
   const auto minutes = [&] { return SecondsBetween(begin, clock.Now()) / 60; };
-  const int64_t jobs = options.jobs > 0      ? options.jobs
-                       : options.minutes > 0 ? std::numeric_limits<int64_t>::max()
-                                             : 1;
+  const int64_t jobs = JobsOf(options);
   Totals totals;
-  for (uint64_t seed = options.seed;
-       totals.jobs < jobs && (options.minutes <= 0 || minutes() < options.minutes); ++seed) {
-    const Schedule schedule = DrawSchedule(seed, options.kill_masters);
+  while (totals.jobs < jobs && (options.minutes <= 0 || minutes() < options.minutes)) {
+    const Schedule schedule = ScheduleOf(options, totals.jobs);
     ASSIGN_OR_RETURN(const Verdict verdict, trials->Run(schedule));
-    Tell(schedule, verdict);
+    Tell(schedule, verdict, options.events);
     Count(schedule, verdict, &totals);
   }
   Tell(totals, minutes());
@@ -143,6 +153,7 @@ int main(int argc, char** argv) {
   sluice::chaos::Options options;
   CLI::App app("Disturbs trainings and examines what comes of them");
   app.add_option("--seed", options.seed, "of the first job; each next one has the next");
+  app.add_option("--seeds", options.seeds, "these, one job each");
   app.add_option("--jobs", options.jobs, "end after so many");
   app.add_option("--minutes", options.minutes, "end after so long");
   app.add_option("--binary", options.binary, "the sluice that is disturbed");
@@ -155,10 +166,13 @@ int main(int argc, char** argv) {
                "masters are killed as well, not only paused");
   app.add_flag("--postgres,!--no-postgres", options.postgres,
                "jobs that a schedule puts on PostgreSQL are on one, where there is one");
+  app.add_flag("--events", options.events, "prints the events of jobs that went well, too");
   app.add_flag("--describe", options.only_describe, "prints the schedules of the jobs, and ends");
   CLI11_PARSE(app, argc, argv);
   if (options.only_describe) {
-    sluice::chaos::TellSchedules(options);
+    for (int64_t job = 0; job < sluice::chaos::JobsOf(options); ++job) {
+      fmt::print("{}\n", Describe(sluice::chaos::ScheduleOf(options, job)));
+    }
     return 0;
   }
   const sluice::Result<bool> good = sluice::chaos::Run(options);

@@ -69,8 +69,22 @@ bool CheckpointFiles::Exchange(uint32_t pick) const {
     return false;
   }
   const std::vector<std::string> files = Names(whole[0], kPartition);
-  const std::string name = files.empty() ? "" : files[pick % files.size()];
-  return !name.empty() && ChangePlaces(whole[0] / name, whole[1] / name);
+  const size_t first = files.empty() ? 0 : pick % files.size();
+  // Their length tells those apart that differ in it.
+  for (const bool of_one_length : {true, false}) {
+    for (size_t older = 1; older < whole.size(); ++older) {
+      for (size_t i = 0; i < files.size(); ++i) {
+        const std::string& name = files[(first + i) % files.size()];
+        const fs::path one = whole[0] / name, other = whole[older] / name;
+        std::error_code error;
+        const auto bytes = fs::file_size(one, error), others = fs::file_size(other, error);
+        if (!error && (bytes == others || !of_one_length) && ChangePlaces(one, other)) {
+          return true;
+        }
+      }
+    }
+  }
+  return false;
 }
 
 bool CheckpointFiles::Damage(uint32_t pick) const {

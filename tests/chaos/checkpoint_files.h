@@ -17,8 +17,8 @@ class CheckpointFiles {
   size_t drafts() const { return drafts_.size(); }
   size_t checkpoints() const { return checkpoints_.size(); }
 
-  // The file of some partition changes places with the same one of the checkpoint before. False:
-  // there are no two checkpoints.
+  // A file of the newest checkpoint changes places with the one of an older checkpoint that has its
+  // name, and its length if there is such a one. False: there are no two checkpoints.
   bool Exchange(uint32_t pick) const;
   // A byte in the middle of a file of the newest checkpoint is another from now on. False: there is
   // none.

@@ -67,6 +67,7 @@ void Disturber::Run(const std::stop_token& stop) {
     }
   }
   begin_ = clock_.Now();
+  blows_.began_micros = WallMicros();
   const Result<std::vector<catalog::Job>> jobs = scene_.source.jobs().List();
   job_ = jobs.ok() && !jobs->empty() ? jobs->front().id : 0;  // the newest
   for (const Fault& fault : schedule_.faults) {
@@ -144,7 +145,7 @@ bool Disturber::HasCome(const Fault& fault, uint32_t evaluations, bool ending) c
     case Moment::kTime:
       return true;
     case Moment::kEvaluation:
-      return evaluations >= std::min(fault.nth, static_cast<uint32_t>(scene_.epochs));
+      return evaluations >= fault.nth;
     case Moment::kDraft:
       return files_.drafts() >= fault.nth;
     case Moment::kCheckpoint:

@@ -21,6 +21,7 @@ namespace sluice::chaos {
 
 // What really happened to a job.
 struct Blows {
+  int64_t began_micros = 0;  // wall clock: the job's first process was there
   std::map<std::pair<Target, Blow>, int> sent;
   std::vector<std::string> log;  // seconds since the job's first process, blow, process number
   // All copies of some parameters that servers hold may have been gone at once.

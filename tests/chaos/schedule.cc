@@ -22,6 +22,8 @@ constexpr uint32_t kWithCheckpoints = 30, kOnPostgres = 20, kWithPatience = 35;
 constexpr double kShortestPause = 0.05, kShortPause = 1.2, kLongPause = 3, kLongestPause = 8;
 // Of a storm.
 constexpr double kShortestGap = 0.25, kLongestGap = 0.9;
+// Where a job has fewer, some faults do not come.
+constexpr uint32_t kEpochs = 3, kEpochsWithPatience = 5;
 // Of a burst.
 constexpr double kWithin = 0.008;
 // So many masters may be lost in a row with nothing trained in between: more is too much to ask.
@@ -83,8 +85,8 @@ Job DrawJob(uint64_t seed, Style style, Dice& dice) {
 // Draws the faults of one schedule.
 class Author {
  public:
-  Author(Mode mode, Style style, Dice* dice, std::vector<Fault>* faults)
-      : mode_(mode), style_(style), dice_(*dice), faults_(*faults) {}
+  Author(const Job& job, Style style, Dice* dice, std::vector<Fault>* faults)
+      : mode_(job.mode), stops_(job.patience > 0), style_(style), dice_(*dice), faults_(*faults) {}
 
   void Write() {
     switch (style_) {
@@ -160,10 +162,13 @@ class Author {
     }
   }
 
+  // Of every epoch that there may be, since any may be the best.
   void EpochEnds() {
-    const uint32_t most = 3;
-    for (uint32_t left = dice_.From(1, most); left > 0; --left) {
-      faults_.push_back(At(Moment::kEvaluation, dice_.From(1, most), 0.15));
+    const uint32_t last = stops_ ? kEpochsWithPatience : kEpochs;
+    for (uint32_t epoch = 1; epoch <= last; ++epoch) {
+      if (dice_.Percent(65)) {
+        faults_.push_back(At(Moment::kEvaluation, epoch, 0.15));
+      }
     }
   }
   void Drafts() {
@@ -258,6 +263,7 @@ class Author {
   }
 
   const Mode mode_;
+  const bool stops_;
   const Style style_;
   Dice& dice_;
   std::vector<Fault>& faults_;
@@ -333,7 +339,7 @@ Schedule DrawSchedule(uint64_t seed, bool kill_masters) {
   schedule.seed = seed;
   schedule.style = DrawStyle(dice);
   schedule.job = DrawJob(seed, schedule.style, dice);
-  Author(schedule.job.mode, schedule.style, &dice, &schedule.faults).Write();
+  Author(schedule.job, schedule.style, &dice, &schedule.faults).Write();
   SpareMasters(kill_masters ? kMostMasters : 0, &schedule.faults);
   std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
                    [](const Fault& left, const Fault& right) {

@@ -34,7 +34,7 @@ enum class Blow {
   kKill,        // SIGKILL
   kPause,       // SIGSTOP, and SIGCONT later
   kDisconnect,  // all of a process's connections to PostgreSQL are terminated
-  kExchange,    // the same file of the two newest checkpoints
+  kExchange,    // a file of the newest checkpoint with one of an older
   kDamage,      // a byte of a file of the newest checkpoint
 };
 enum class Target { kWorker, kServer, kMaster, kCheckpoint };

@@ -172,7 +172,6 @@ Result<const Trials::Reference*> Trials::ReferenceOf(Job job) {
   return &references_.emplace(job, reference).first->second;
 }
 
-// The newest job is this one.
 Status Trials::CheckFailure(const Job& job, const Trained& trained, Verdict* verdict) {
   const std::string why = trained.status.ToString();
   const auto says = [&](std::string_view words) { return why.find(words) != std::string::npos; };
@@ -183,12 +182,11 @@ Status Trials::CheckFailure(const Job& job, const Trained& trained, Verdict* ver
   } else {
     verdict->refused = why;
   }
-  ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, SiteOf(job).source().jobs().List(1));
-  if (jobs.empty() ||
-      (jobs[0].state != catalog::JobState::kFailed && trained.status.code() != Code::kCancelled)) {
+  ASSIGN_OR_RETURN(const catalog::Job training, NewestTraining(job));
+  const bool late = trained.status.code() == Code::kCancelled;  // it was cancelled then
+  if (training.state != (late ? catalog::JobState::kCancelled : catalog::JobState::kFailed)) {
     verdict->complaints.push_back(
-        fmt::format("a job that failed is {}",
-                    jobs.empty() ? "not there" : catalog::JobStateName(jobs[0].state)));
+        fmt::format("a job that failed is {}", catalog::JobStateName(training.state)));
   }
   ASSIGN_OR_RETURN(const RecordingSink versions,
                    SiteOf(job).Ask(fmt::format("SELECT count(*) AS versions FROM {};",
@@ -228,6 +226,7 @@ Status Trials::CheckLedger(const Job& job, const Trained& trained, Verdict* verd
       (own_table && rows != sizes.rows)) {
     complain(fmt::format("{} rows, and not {} in {}", rows, validation, model["lineage details"]));
   }
+  verdict->epochs = epochs;
   verdict->retried_rows = std::strtoll(shown["rows retried"].c_str(), nullptr, 10);
   return job.table == Table::kIds ? CheckSingleRows(job, number, verdict) : OkStatus();
 }
@@ -306,6 +305,28 @@ Status Trials::CheckModel(const Job& job, const Reference& reference, Verdict* v
   return OkStatus();
 }
 
+Result<catalog::Job> Trials::NewestTraining(const Job& job) {
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, SiteOf(job).source().jobs().List());
+  for (const catalog::Job& each : jobs) {
+    if (each.kind == "train") {
+      return each;
+    }
+  }
+  return NotFound("there is no job");
+}
+
+Status Trials::TellEvents(const Job& job, Verdict* verdict) {
+  ASSIGN_OR_RETURN(const catalog::Job training, NewestTraining(job));
+  ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events,
+                   SiteOf(job).source().jobs().Events(training.id));
+  for (const catalog::JobEvent& event : events) {
+    verdict->events.push_back(fmt::format(
+        "{:.2f} s: {}: {}", static_cast<double>(event.micros - verdict->blows.began_micros) / 1e6,
+        event.kind, event.detail));
+  }
+  return OkStatus();
+}
+
 Status Trials::CheckNothingIsLeft(const Job& job, bool succeeded, Verdict* verdict) {
   Site& site = SiteOf(job);
   const auto complain = [&](const std::string& what) { verdict->complaints.push_back(what); };
@@ -372,6 +393,7 @@ Result<Verdict> Trials::Run(Schedule schedule) {
   } else {
     check(CheckFailure(job, trained, &verdict));
   }
+  check(TellEvents(job, &verdict));
   check(CheckNothingIsLeft(job, trained.status.ok(), &verdict));
   return verdict;
 }

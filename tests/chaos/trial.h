@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "catalog/job_store.h"
 #include "tests/chaos/disturber.h"
 #include "tests/chaos/row_check.h"
 #include "tests/chaos/schedule.h"
@@ -21,10 +22,12 @@ struct Verdict {
   std::vector<std::string> complaints;
   std::string refused;  // why it failed, where that was right
   Blows blows;
+  std::vector<std::string> events;  // that the job recorded
   double seconds = 0;
   // The longest time in which no row became trained, from the first one on. Progress is told each
   // second and at the ends of epochs, so this is up to a second too much.
   double longest_pause = 0;
+  int64_t epochs = 0;  // until it ended, or was stopped early
   int64_t retried_rows = 0;
   int64_t checked_rows = 0;  // one by one
   int64_t stalest = 0;       // gradient, where rows are checked
@@ -79,6 +82,8 @@ class Trials {
   Status CheckLedger(const Job& job, const Trained& trained, Verdict* verdict);
   Status CheckModel(const Job& job, const Reference& reference, Verdict* verdict);
   Status CheckSingleRows(const Job& job, int64_t number, Verdict* verdict);
+  Result<catalog::Job> NewestTraining(const Job& job);
+  Status TellEvents(const Job& job, Verdict* verdict);
   Status CheckNothingIsLeft(const Job& job, bool succeeded, Verdict* verdict);
 
   const Options options_;
