@@ -23,7 +23,7 @@ constexpr double kShortestPause = 0.05, kShortPause = 1.2, kLongPause = 3, kLong
 // Of a storm.
 constexpr double kShortestGap = 0.25, kLongestGap = 0.9;
 // Where a job has fewer, some faults do not come.
-constexpr uint32_t kEpochs = 3, kEpochsWithPatience = 5;
+constexpr uint32_t kUsualEnds = 3, kEndsWithPatience = 5;
 // Of a burst.
 constexpr double kWithin = 0.008;
 // So many masters may be lost in a row with nothing trained in between: more is too much to ask.
@@ -164,7 +164,7 @@ class Author {
 
   // Of every epoch that there may be, since any may be the best.
   void EpochEnds() {
-    const uint32_t last = stops_ ? kEpochsWithPatience : kEpochs;
+    const uint32_t last = stops_ ? kEndsWithPatience : kUsualEnds;
     for (uint32_t epoch = 1; epoch <= last; ++epoch) {
       if (dice_.Percent(65)) {
         faults_.push_back(At(Moment::kEvaluation, epoch, 0.15));

@@ -10,7 +10,6 @@
 namespace sluice::chaos {
 namespace {
 
-constexpr int kBatch = 256;
 // Enough for the best epoch to lie some way before the last.
 constexpr int kEpochsWithPatience = 5;
 constexpr int kCheckpointsPerJob = 12;
@@ -44,6 +43,10 @@ Learning LearningOf(const Job& job) {
           "DNNClassifier", attributes, "", census ? "income" : "\"label\""};
 }
 
+int BatchOf(const Job& job) {
+  return job.patience > 0 ? 512 : 256;  // more epochs, and no more steps
+}
+
 std::string EngineOf(Mode mode) {
   if (mode == Mode::kAllReduce) {
     return "engine.strategy='allreduce'";
@@ -75,12 +78,12 @@ std::string StatementOf(const Job& job, const Sizes& sizes, int workers,
   if (job.checkpoints) {
     engine += fmt::format(
         ", engine.checkpoint_dir='{}', train.save_checkpoints_steps={}", checkpoints,
-        std::max<int64_t>(1, sizes.rows * epochs / (int64_t{kBatch} * kCheckpointsPerJob)));
+        std::max<int64_t>(1, sizes.rows * epochs / (int64_t{BatchOf(job)} * kCheckpointsPerJob)));
   }
   return fmt::format(
       "SELECT {} FROM {} TO TRAIN {} WITH {}train.batch_size={}, train.epoch={}, "
       "engine.num_workers={}, engine.seed=1, {} {}LABEL {} INTO {};",
-      learning.columns, NameOf(job.table), learning.type, learning.attributes, kBatch, epochs,
+      learning.columns, NameOf(job.table), learning.type, learning.attributes, BatchOf(job), epochs,
       workers, engine, learning.clause, learning.label, kModel);
 }
 
