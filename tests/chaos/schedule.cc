@@ -178,7 +178,7 @@ class Author {
   }
   void Commit() {
     for (uint32_t left = dice_.From(1, 3); left > 0; --left) {
-      faults_.push_back(At(Moment::kCommit, 1, 0.3));
+      faults_.push_back(At(Moment::kCommit, 1, dice_.Percent(60) ? 0.04 : 0.3));
     }
   }
 
@@ -210,7 +210,7 @@ class Author {
   void Files() {
     Fault files = Draw(Target::kCheckpoint);
     files.moment = Moment::kCheckpoint;
-    files.nth = dice_.From(2, 5);
+    files.nth = dice_.From(2, 3);
     files.blow = dice_.Percent(60) ? Blow::kExchange : Blow::kDamage;
     faults_.push_back(files);
     Fault loss = AtOnce(Holders(), 0);
