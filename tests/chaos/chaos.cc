@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <map>
@@ -39,6 +40,17 @@ struct Totals {
   uint64_t longest_pause_seed = 0;
 };
 
+// So much longer than its faults a pause says something about the engine; its events are told.
+constexpr double kStrangePause = 5;
+
+double LongestPause(const Schedule& schedule) {
+  double longest = 0;
+  for (const Fault& fault : schedule.faults) {
+    longest = std::max(longest, fault.blow == Blow::kPause ? fault.pause_seconds : 0);
+  }
+  return longest;
+}
+
 void Tell(const Schedule& schedule, const Verdict& verdict, bool always_events) {
   fmt::print("{} {}\n  {:.1f} s, {} epochs, longest pause {:.1f} s, {} faults, {} rows retried",
              verdict.complaints.empty() ? "ok  " : "FAIL", Describe(schedule), verdict.seconds,
@@ -62,7 +74,8 @@ void Tell(const Schedule& schedule, const Verdict& verdict, bool always_events) 
     }
     fmt::print("  again: chaos --seeds {}\n", schedule.seed);
   }
-  if (always_events || !verdict.complaints.empty()) {
+  if (always_events || !verdict.complaints.empty() ||
+      verdict.longest_pause > LongestPause(schedule) + kStrangePause) {
     for (const std::string& event : verdict.events) {
       fmt::print("    {}\n", event);
     }

@@ -135,7 +135,7 @@ Result<Trials::Reference> Trials::Measure(const Job& job) {
   return reference;
 }
 
-Result<const Trials::Reference*> Trials::ReferenceOf(Job job) {
+Result<Trials::Reference*> Trials::ReferenceOf(Job job) {
   job.checkpoints = false;  // they change nothing
   const auto found = references_.find(job);
   if (found != references_.end()) {
@@ -152,7 +152,8 @@ Result<const Trials::Reference*> Trials::ReferenceOf(Job job) {
     RETURN_IF_ERROR(trained.status);
     const Reference before = reference;
     ASSIGN_OR_RETURN(reference, Measure(job));
-    reference.seconds = trained.seconds;
+    reference.seconds =
+        before.seconds > 0 ? std::min(before.seconds, trained.seconds) : trained.seconds;
     const bool first = before.sha256.empty();
     reference.least_auc = first ? reference.auc : std::min(before.least_auc, reference.auc);
     reference.best_auc = first ? reference.auc : std::max(before.best_auc, reference.auc);
@@ -171,7 +172,7 @@ Result<Verdict> Trials::Run(Schedule schedule) {
     std::erase_if(schedule.faults, [](const Fault& f) { return f.blow == Blow::kDisconnect; });
   }
   const Job& job = schedule.job;
-  ASSIGN_OR_RETURN(const Reference* reference, ReferenceOf(job));
+  ASSIGN_OR_RETURN(Reference* const reference, ReferenceOf(job));
   Site& site = SiteOf(job);
   Disturber disturber(
       {site.gateway(), site.source(), job.checkpoints ? CheckpointsOf() : fs::path(),
@@ -188,6 +189,7 @@ Result<Verdict> Trials::Run(Schedule schedule) {
     }
   };
   if (trained.status.ok()) {
+    reference->seconds = std::min(reference->seconds, trained.seconds);
     check(CheckLedger(job, trained, &verdict));
     check(CheckModel(job, *reference, &verdict));
     check(site.Ask(fmt::format("DROP MODEL {};", kModel)).status());

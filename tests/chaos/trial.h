@@ -53,7 +53,7 @@ class Trials {
 
  private:
   struct Reference {
-    double seconds = 0;
+    double seconds = 0;  // the least that any job of the kind took: machines are busy at times
     std::string sha256;
     double auc = 0;
     double told_auc = 0;  // by the training, of its validation rows
@@ -73,7 +73,7 @@ class Trials {
   std::filesystem::path CheckpointsOf() const { return folder_ / "checkpoints" / kModel; }
 
   Trained Train(const Job& job, int workers);
-  Result<const Reference*> ReferenceOf(Job job);
+  Result<Reference*> ReferenceOf(Job job);
   Result<Reference> Measure(const Job& job);
   Result<std::map<std::string, std::string>> Shown(const Job& job, const std::string& statement);
 
