@@ -5,11 +5,16 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/log.h"
+#include "tests/chaos/connections.h"
 
 namespace sluice::chaos {
 namespace {
 
-constexpr std::chrono::milliseconds kLook(5), kTryAgain(30);
+constexpr std::chrono::milliseconds kLook(5), kLookForDraft(1), kTryAgain(30);
 // A server that was paused and is not given up by then will not be.
 constexpr std::chrono::milliseconds kGivenUpBy(1'500);
 
@@ -21,14 +26,20 @@ TimePoint Seconds(double seconds) {
   return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
 }
 
+// Of "epoch 3: 40000 rows, ...".
+uint32_t EpochIn(std::string_view detail) {
+  constexpr std::string_view kEpoch = "epoch ";
+  return detail.starts_with(kEpoch)
+             ? static_cast<uint32_t>(std::strtoul(detail.data() + kEpoch.size(), nullptr, 10))
+             : 0;
+}
+
 }  // namespace
 
-Disturber::Disturber(const GatewayProcess& gateway, catalog::JobStore& jobs,
-                     const Schedule& schedule, double seconds)
-    : gateway_(gateway),
-      jobs_(jobs),
-      schedule_(schedule),
-      seconds_(seconds),
+Disturber::Disturber(Scene scene, Schedule schedule)
+    : scene_(std::move(scene)),
+      schedule_(std::move(schedule)),
+      files_(scene_.checkpoints),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
 Disturber::~Disturber() {
@@ -50,39 +61,99 @@ bool Disturber::SleepUntil(TimePoint when, const std::stop_token& stop) {
 }
 
 void Disturber::Run(const std::stop_token& stop) {
-  while (gateway_.Processes("").empty()) {
+  while (scene_.gateway.Processes("").empty()) {
     if (!SleepUntil(clock_.Now() + kLook, stop)) {
       return;
     }
   }
   begin_ = clock_.Now();
-  const Result<std::vector<catalog::Job>> jobs = jobs_.List();
+  blows_.began_micros = WallMicros();
+  const Result<std::vector<catalog::Job>> jobs = scene_.source.jobs().List();
   job_ = jobs.ok() && !jobs->empty() ? jobs->front().id : 0;  // the newest
-  std::multimap<TimePoint, Fault> due;
   for (const Fault& fault : schedule_.faults) {
-    due.emplace(begin_ + Seconds(fault.at * seconds_), fault);
+    Due due{TimePoint::max(), fault};
+    if (fault.moment == Moment::kTime) {
+      due.when = begin_ + Seconds(fault.at * scene_.seconds + fault.after);
+    }
+    due_.push_back(due);
   }
-  for (;;) {
-    TimePoint next = clock_.Now() + std::chrono::hours(24);
-    for (const Paused& paused : paused_) {
-      next = std::min(next, paused.until);
-    }
-    if (!due.empty()) {
-      next = std::min(next, due.begin()->first);
-    }
-    if (!SleepUntil(next, stop)) {
-      break;
-    }
+  while (SleepUntil(NextLook(), stop)) {
     ContinueDue(clock_.Now());
-    while (!due.empty() && due.begin()->first <= clock_.Now()) {
-      const Fault fault = due.begin()->second;
-      due.erase(due.begin());
-      if (!Strike(fault)) {
-        due.emplace(clock_.Now() + kTryAgain, fault);
+    LookForMoments();
+    for (;;) {
+      const auto next = std::min_element(
+          due_.begin(), due_.end(), [](const Due& a, const Due& b) { return a.when < b.when; });
+      if (next == due_.end() || next->when > clock_.Now()) {
+        break;
+      }
+      if (Strike(next->fault)) {
+        due_.erase(next);
+      } else {
+        next->when = clock_.Now() + kTryAgain;
       }
     }
   }
   ContinueDue(TimePoint::max());
+}
+
+TimePoint Disturber::NextLook() const {
+  TimePoint next = clock_.Now() + std::chrono::hours(24);
+  for (const Paused& paused : paused_) {
+    next = std::min(next, paused.until);
+  }
+  for (const Due& due : due_) {
+    const bool waits = due.when == TimePoint::max();
+    const auto look = due.fault.moment == Moment::kDraft ? kLookForDraft : kLook;
+    next = std::min(next, waits ? clock_.Now() + look : due.when);
+  }
+  return next;
+}
+
+void Disturber::LookForMoments() {
+  const auto waiting = [&](auto&& wanted) {
+    return std::any_of(due_.begin(), due_.end(), [&](const Due& due) {
+      return due.when == TimePoint::max() && wanted(due.fault.moment);
+    });
+  };
+  if (waiting([](Moment m) { return m == Moment::kDraft || m == Moment::kCheckpoint; })) {
+    files_.Look();
+  }
+  uint32_t evaluations = 0;
+  bool ending = false;
+  if (waiting([](Moment m) { return m == Moment::kEvaluation || m == Moment::kCommit; })) {
+    const Result<std::vector<catalog::JobEvent>> events = scene_.source.jobs().Events(job_);
+    if (!events.ok()) {
+      return;
+    }
+    for (const catalog::JobEvent& event : *events) {
+      if (event.kind == "evaluation_done") {
+        evaluations = std::max(evaluations, EpochIn(event.detail));
+      }
+      ending = ending || event.kind == "early_stop";
+    }
+    ending = ending || evaluations >= static_cast<uint32_t>(scene_.epochs);
+  }
+  for (Due& due : due_) {
+    if (due.when == TimePoint::max() && HasCome(due.fault, evaluations, ending)) {
+      due.when = clock_.Now() + Seconds(due.fault.after);
+    }
+  }
+}
+
+bool Disturber::HasCome(const Fault& fault, uint32_t evaluations, bool ending) const {
+  switch (fault.moment) {
+    case Moment::kTime:
+      return true;
+    case Moment::kEvaluation:
+      return evaluations >= fault.nth;
+    case Moment::kDraft:
+      return files_.drafts() >= fault.nth;
+    case Moment::kCheckpoint:
+      return files_.checkpoints() >= fault.nth;
+    case Moment::kCommit:
+      return ending;
+  }
+  return false;
 }
 
 void Disturber::ContinueDue(TimePoint now) {
@@ -93,40 +164,86 @@ void Disturber::ContinueDue(TimePoint now) {
 }
 
 bool Disturber::Strike(const Fault& fault) {
-  if (fault.target == Target::kServer && !ServersAreWhole()) {
+  if (fault.target == Target::kCheckpoint) {
+    return StrikeFiles(fault);
+  }
+  const bool whole = fault.target != Target::kServer || ServersAreWhole();
+  if (!whole && !fault.regardless) {
     return false;
   }
-  const auto living = gateway_.Processes(RoleOf(fault.target));
+  const auto living = scene_.gateway.Processes(RoleOf(fault.target));
   if (living.empty()) {
     return false;
   }
-  const std::shared_ptr<const Victim>& victim = living[fault.pick % living.size()];
-  const bool pause = fault.blow == Blow::kPause;
-  const int64_t micros = WallMicros();
-  if (!victim->Send(pause ? SIGSTOP : SIGKILL)) {
-    return false;
+  if (!fault.all) {
+    const auto& victim = living[fault.pick % living.size()];
+    const bool struck = StrikeOne(fault, victim);
+    if (struck && fault.target == Target::kServer) {
+      StrikeServer(fault, victim, whole);
+    }
+    return struck;
   }
-  const TimePoint now = clock_.Now();
-  if (pause) {
-    paused_.push_back({now + Seconds(fault.pause_seconds), victim, fault.target});
+  for (const auto& victim : living) {
+    StrikeOne(fault, victim);
   }
   if (fault.target == Target::kServer) {
-    struck_server_ = victim;
-    struck_server_micros_ = micros;
-    struck_server_continues_ = now + (pause ? Seconds(fault.pause_seconds) : TimePoint(0));
+    StrikeServer(fault, living.back(), whole && living.size() == 1);
   }
-  ++blows_.sent[{fault.target, fault.blow}];
-  blows_.log.push_back(fmt::format("{:.2f} s: {} (process {})", SecondsBetween(begin_, now),
-                                   Describe(fault), victim->pid()));
   return true;
 }
 
-// By what the job has told: moved partitions are the last of what follows a lost server.
+bool Disturber::StrikeFiles(const Fault& fault) {
+  const bool done =
+      fault.blow == Blow::kExchange ? files_.Exchange(fault.pick) : files_.Damage(fault.pick);
+  blows_.files = blows_.files || done;
+  if (done) {
+    Record(fault, "");
+  }
+  return done;
+}
+
+bool Disturber::StrikeOne(const Fault& fault, const std::shared_ptr<const Victim>& victim) {
+  if (fault.blow == Blow::kDisconnect) {
+    const Result<int> ended = TerminateConnections(victim->pid(), scene_.source);
+    if (!ended.ok()) {
+      log::Warn("connections of {} are not terminated: {}", victim->pid(),
+                ended.status().ToString());
+    }
+    if (!ended.ok() || *ended == 0) {
+      return false;
+    }
+  } else if (!victim->Send(fault.blow == Blow::kPause ? SIGSTOP : SIGKILL)) {
+    return false;
+  }
+  if (fault.blow == Blow::kPause) {
+    paused_.push_back({clock_.Now() + Seconds(fault.pause_seconds), victim});
+  }
+  Record(fault, fmt::format(" (process {})", victim->pid()));
+  return true;
+}
+
+void Disturber::StrikeServer(const Fault& fault, const std::shared_ptr<const Victim>& victim,
+                             bool whole) {
+  blows_.both_copies = blows_.both_copies || !whole;
+  struck_server_ = victim;
+  struck_server_micros_ = WallMicros();
+  struck_server_continues_ =
+      clock_.Now() + (fault.blow == Blow::kPause ? Seconds(fault.pause_seconds) : TimePoint(0));
+}
+
+void Disturber::Record(const Fault& fault, const std::string& at_whom) {
+  ++blows_.sent[{fault.target, fault.blow}];
+  blows_.log.push_back(fmt::format("{:.2f} s: {}{}", SecondsBetween(begin_, clock_.Now()),
+                                   Describe(fault), at_whom));
+}
+
+// By what the job has told: moved partitions are the last of what follows a lost server, and a job
+// that goes back to a checkpoint has new servers.
 bool Disturber::ServersAreWhole() {
   if (struck_server_micros_ == 0) {
     return true;
   }
-  const Result<std::vector<catalog::JobEvent>> events = jobs_.Events(job_);
+  const Result<std::vector<catalog::JobEvent>> events = scene_.source.jobs().Events(job_);
   if (!events.ok()) {
     return false;
   }
@@ -134,7 +251,7 @@ bool Disturber::ServersAreWhole() {
   for (const catalog::JobEvent& event : *events) {
     const bool later = event.micros > struck_server_micros_;
     lost = lost || (later && event.kind == "server_lost");
-    moved = moved || (later && event.kind == "partitions_moved");
+    moved = moved || (later && (event.kind == "partitions_moved" || event.kind == "rolled_back"));
   }
   const bool never_missed = !lost && struck_server_->Alive() &&
                             clock_.Now() > struck_server_continues_ + TimePoint(kGivenUpBy);

@@ -91,6 +91,9 @@ Result<std::unique_ptr<GatewayProcess>> GatewayProcess::Start(const Options& opt
   }
   std::vector<std::string> words = {options.binary, "serve", "--source=" + options.source,
                                     "--grpc=127.0.0.1:0", fmt::format("--slots={}", options.slots)};
+  if (!options.checkpoint_root.empty()) {
+    words.push_back("--checkpoint-root=" + options.checkpoint_root);
+  }
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (std::string& word : words) {

@@ -36,6 +36,7 @@ class GatewayProcess {
     std::string binary;
     std::string source;
     int slots = 8;
+    std::string checkpoint_root;  // "": none
   };
   static Result<std::unique_ptr<GatewayProcess>> Start(const Options& options);
   ~GatewayProcess();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,40 +10,91 @@
 namespace sluice::chaos {
 
 enum class Mode { kAsynchronous, kBoundedStaleness, kSynchronous, kAllReduce };
-enum class Table { kCensus, kClicks };
-enum class Blow { kKill, kPause };  // SIGKILL; SIGSTOP, and SIGCONT later
-enum class Target { kWorker, kServer, kMaster };
+// kIds: every row has an id of its own, whose learnt weight tells how often it was applied.
+enum class Table { kCensus, kClicks, kIds };
 
 inline constexpr std::array kModes = {Mode::kAsynchronous, Mode::kBoundedStaleness,
                                       Mode::kSynchronous, Mode::kAllReduce};
-inline constexpr std::array kTargets = {Target::kWorker, Target::kServer, Target::kMaster};
-inline constexpr std::array kBlows = {Blow::kKill, Blow::kPause};
+inline constexpr std::array kTables = {Table::kCensus, Table::kClicks, Table::kIds};
+
+// What is trained.
+struct Job {
+  Mode mode = Mode::kAsynchronous;
+  Table table = Table::kCensus;
+  int patience = 0;  // train.early_stopping_rounds
+  bool checkpoints = false;
+  bool postgres = false;   // else SQLite
+  bool one_epoch = false;  // a row's weight then tells exactly how often it was applied
+  auto operator<=>(const Job&) const = default;
+};
+// The weights are a function of the statement, whoever is killed.
+bool SameBits(Mode mode);
+
+enum class Blow {
+  kKill,        // SIGKILL
+  kPause,       // SIGSTOP, and SIGCONT later
+  kDisconnect,  // all of a process's connections to PostgreSQL are terminated
+  kExchange,    // a file of the newest checkpoint with one of an older
+  kDamage,      // a byte of a file of the newest checkpoint
+};
+enum class Target { kWorker, kServer, kMaster, kCheckpoint };
+
+// What a fault waits for.
+enum class Moment {
+  kTime,
+  kEvaluation,  // of the nth epoch has ended
+  kDraft,       // the nth checkpoint is being written
+  kCheckpoint,  // so many have been written
+  kCommit,      // the last evaluation has ended: the model is about to be stored
+};
 
 // Whether a job goes on under another master when its own is killed.
 inline constexpr bool kMastersAreSucceeded = true;
+
+struct Fault {
+  Moment moment = Moment::kTime;
+  double at = 0;  // kTime: in undisturbed durations of the job, since its first process was there
+  uint32_t nth = 1;  // of the other moments
+  double after = 0;  // seconds after the moment
+  Blow blow = Blow::kKill;
+  Target target = Target::kWorker;
+  uint32_t pick = 0;  // which of those that live then, by age
+  bool all = false;   // all of them at once
+  // Comes although the parameters may have one copy only at the moment.
+  bool regardless = false;
+  double pause_seconds = 0;  // kPause
+};
+
+// What is typical of a schedule; beside it there are faults at any time.
+enum class Style {
+  kScattered,    // nothing: faults at any time
+  kStorm,        // masters are killed one after the other, 0.25 to 0.9 s apart
+  kBurst,        // several processes within milliseconds, or all of a role
+  kEpochEnds,    // right after an epoch's evaluation
+  kDrafts,       // while a checkpoint is written
+  kCommit,       // while the model is stored
+  kConnections,  // to PostgreSQL, terminated
+  kLostCopies,   // both copies of parameters at once, all replicas, or everybody
+  kFiles,        // of checkpoints, exchanged or damaged; then the job needs one
+};
+// Storms and bursts.
+bool IsStorm(Style style);
 
 std::string_view NameOf(Mode mode);
 std::string_view NameOf(Table table);
 std::string_view NameOf(Blow blow);
 std::string_view NameOf(Target target);
-
-struct Fault {
-  double at = 0;  // in undisturbed durations of the job, since its first process was there
-  Blow blow = Blow::kKill;
-  Target target = Target::kWorker;
-  uint32_t pick = 0;         // which of those that live then, by age
-  double pause_seconds = 0;  // kPause
-};
+std::string_view NameOf(Style style);
 
 // What happens to one job: a function of the seed (and of whether masters are killed) alone.
 struct Schedule {
   uint64_t seed = 0;
-  Mode mode = Mode::kAsynchronous;
-  Table table = Table::kCensus;
-  std::vector<Fault> faults;  // by time
+  Job job;
+  Style style = Style::kScattered;
+  std::vector<Fault> faults;
 };
 
-// Eight consecutive seeds train every table in every mode.
+// Twelve consecutive seeds train every table in every mode.
 Schedule DrawSchedule(uint64_t seed, bool kill_masters);
 std::string Describe(const Fault& fault);
 std::string Describe(const Schedule& schedule);

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "catalog/data_source.h"
+
+namespace sluice::chaos {
+
+// The local ports of a process's TCP connections.
+std::vector<int> PortsOf(pid_t pid);
+
+// Ends all connections that a process on this machine has to the PostgreSQL of `source`, as a
+// pooler's time-out or an administrator would; how many there were.
+Result<int> TerminateConnections(pid_t pid, catalog::DataSource& source);
+
+}  // namespace sluice::chaos
