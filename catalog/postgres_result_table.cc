@@ -20,6 +20,11 @@ constexpr std::string_view kColumns =
     " JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace"
     " WHERE a.attrelid = {} AND a.attnum > 0 AND NOT a.attisdropped";
 
+// The mark that a table of ours carries.
+std::string MarkText(const std::string& columns) {
+  return fmt::format("written by Sluice with ({})", columns);
+}
+
 std::string_view KindOf(std::string_view relkind) {
   switch (relkind.empty() ? ' ' : relkind.front()) {
     case 'r':
@@ -98,6 +103,22 @@ Result<bool> Is(PostgresConnection& connection, const std::string& sql,
   return PostgresText(answer.get(), 0, 0) == "t";
 }
 
+// A table makes a type of its name: one that is there already is in its way.
+Status CheckNoType(PostgresConnection& connection, const TableName& name) {
+  ASSIGN_OR_RETURN(const bool taken,
+                   Is(connection,
+                      "SELECT EXISTS (SELECT FROM pg_catalog.pg_type t"
+                      " JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace"
+                      " WHERE n.nspname = $1 AND t.typname = $2 AND t.typcategory <> 'A')",
+                      {name.schema, name.name}));
+  return taken ? AlreadyExists(fmt::format("there is a type {}, and a table makes a type of its "
+                                           "own name",
+                                           name.Text()))
+                     .SqlState("42710")
+                     .Hint("name another table")
+               : OkStatus();
+}
+
 Status NeedCreate(PostgresConnection& connection, const TableName& name) {
   ASSIGN_OR_RETURN(
       const bool allowed,
@@ -142,17 +163,43 @@ Status CheckRefill(PostgresConnection& connection, const FoundTable& table) {
   return connection.Run("EXPLAIN " + DeleteOldRows(table.name));
 }
 
+// A table that is part of another one, or has others as its parts, in the words of an error.
+Status CheckInheritance(PostgresConnection& connection, const FoundTable& table) {
+  ASSIGN_OR_RETURN(
+      const PostgresResult bonds,
+      connection.Ask("SELECT CASE WHEN i.inhrelid <> $1::oid"
+                     " THEN i.inhrelid::regclass || ' inherits from it'"
+                     " WHEN c.relispartition THEN 'it is a partition of ' || i.inhparent::regclass"
+                     " ELSE 'it inherits from ' || i.inhparent::regclass END"
+                     " FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c"
+                     " ON c.oid = i.inhrelid WHERE $1::oid IN (i.inhrelid, i.inhparent)"
+                     " ORDER BY 1 LIMIT 1",
+                     {table.identity}));
+  if (PQntuples(bonds.get()) == 0) {
+    return OkStatus();
+  }
+  return FailedPrecondition(fmt::format("table {} cannot be replaced: {}", table.name.Text(),
+                                        PostgresText(bonds.get(), 0, 0)))
+      .Hint(
+          "WITH result.append=true adds the rows to it; or ALTER TABLE to part them first, or name "
+          "another table");
+}
+
 Status CheckReplace(PostgresConnection& connection, const FoundTable& table) {
   ASSIGN_OR_RETURN(
       const PostgresResult facts,
-      connection.Ask("SELECT pg_has_role(c.relowner, 'USAGE'), c.relrowsecurity,"
-                     " (SELECT pg_describe_object(d.classid, d.objid, d.objsubid)"
-                     "  FROM pg_catalog.pg_depend d LEFT JOIN pg_catalog.pg_constraint k"
-                     "  ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid"
-                     "  WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid"
-                     "  AND d.deptype = 'n' AND k.conrelid IS DISTINCT FROM c.oid LIMIT 1)"
-                     " FROM pg_catalog.pg_class c WHERE c.oid = $1::oid",
-                     {table.identity}));
+      connection.Ask(
+          "SELECT pg_has_role(c.relowner, 'USAGE'), c.relrowsecurity,"
+          " (SELECT pg_describe_object(d.classid, d.objid, d.objsubid)"
+          "  FROM pg_catalog.pg_depend d LEFT JOIN pg_catalog.pg_constraint k"
+          "  ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid"
+          "  WHERE (d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid"
+          "   OR d.refclassid = 'pg_type'::regclass AND d.refobjid IN (t.oid, t.typarray))"
+          "  AND (d.deptype = 'n' OR d.classid = 'pg_publication_rel'::regclass)"
+          "  AND k.conrelid IS DISTINCT FROM c.oid LIMIT 1)"
+          " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_type t ON t.oid = c.reltype"
+          " WHERE c.oid = $1::oid",
+          {table.identity}));
   if (PQntuples(facts.get()) == 0) {
     return OkStatus();  // gone meanwhile; the next look sees it
   }
@@ -167,6 +214,7 @@ Status CheckReplace(PostgresConnection& connection, const FoundTable& table) {
                            table.name.Text()))
         .Hint("drop it yourself, or name another table");
   }
+  RETURN_IF_ERROR(CheckInheritance(connection, table));
   if (PQgetisnull(facts.get(), 0, 2) == 0) {
     return FailedPrecondition(fmt::format("table {} cannot be replaced: {} depends on it",
                                           table.name.Text(), PostgresText(facts.get(), 0, 2)))
@@ -177,6 +225,32 @@ Status CheckReplace(PostgresConnection& connection, const FoundTable& table) {
 }
 
 }  // namespace
+
+Status MarkPostgresTable(PostgresConnection& connection, const TableName& table,
+                         const std::string& columns) {
+  return connection.Run(fmt::format("COMMENT ON TYPE {} IS {}", table.Quoted(),
+                                    QuoteText(MarkText(columns), Dialect::kPostgres)));
+}
+
+Status CheckPostgresArrived(PostgresConnection& connection, const TableName& table,
+                            int64_t written) {
+  ASSIGN_OR_RETURN(const PostgresResult counted,
+                   connection.Ask(fmt::format("SELECT count(*) FROM ONLY {}", table.Quoted())));
+  const int64_t arrived = PostgresInteger(counted.get(), 0, 0);
+  if (arrived == written) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(
+      const PostgresResult hooks,
+      connection.Ask("SELECT string_agg(hook, ', ' ORDER BY hook) FROM ("
+                     "SELECT 'trigger ' || quote_ident(tgname) AS hook FROM pg_catalog.pg_trigger"
+                     " WHERE tgrelid = $1::regclass AND NOT tgisinternal AND tgtype & 4 <> 0"
+                     " AND tgenabled <> 'D' UNION ALL"
+                     " SELECT 'rule ' || quote_ident(rulename) FROM pg_catalog.pg_rewrite"
+                     " WHERE ev_class = $1::regclass AND ev_type = '3' AND ev_enabled <> 'D') AS h",
+                     {table.Quoted()}));
+  return CheckArrived(table, arrived, written, std::string(PostgresText(hooks.get(), 0, 0)));
+}
 
 Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const TableName& name) {
   RETURN_IF_ERROR(CheckResultName(name, Dialect::kPostgres));
@@ -192,7 +266,9 @@ Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const 
   }
   ASSIGN_OR_RETURN(
       const PostgresResult row,
-      connection.Ask(fmt::format("SELECT c.oid, c.relkind, ({}) FROM pg_catalog.pg_namespace s"
+      connection.Ask(fmt::format("SELECT c.oid, c.relkind, ({}),"
+                                 " obj_description(c.reltype, 'pg_type')"
+                                 " FROM pg_catalog.pg_namespace s"
                                  " LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = s.oid"
                                  " AND c.relname = $2 WHERE s.nspname = $1",
                                  fmt::format(fmt::runtime(kColumns), "c.oid")),
@@ -210,6 +286,9 @@ Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const 
   found.kind = KindOf(PostgresText(row.get(), 0, 1));
   found.columns = PostgresText(row.get(), 0, 2);
   RETURN_IF_ERROR(ReadRecord(connection, &found));
+  if (PostgresText(row.get(), 0, 3) != MarkText(found.recorded_columns)) {
+    found.recorded_identity.clear();  // whoever wrote the record had no right to the table
+  }
   target.found = std::move(found);
   return target;
 }
@@ -242,7 +321,8 @@ Status CheckPostgresAction(PostgresConnection& connection, const PostgresTarget&
                            const std::optional<TableName>& staging) {
   switch (action) {
     case ResultAction::kMake:
-      return NeedCreate(connection, target.name);
+      RETURN_IF_ERROR(NeedCreate(connection, target.name));
+      return CheckNoType(connection, target.name);
     case ResultAction::kReplace:
       RETURN_IF_ERROR(NeedCreate(connection, target.name));
       return CheckReplace(connection, *target.found);

@@ -28,6 +28,18 @@ Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const 
 // The columns of a table of ours, as FoundTable spells them.
 Result<std::string> PostgresColumns(PostgresConnection& connection, const TableName& table);
 
+// Marks a table of ours, with the columns that it was made with: a comment on its row type, which
+// the table keeps whatever it is renamed to and a copy of it does not have. Only the table's owner
+// can set it; anybody with rights on the record could write there that a table of others is ours.
+// A record without the mark counts for nothing.
+Status MarkPostgresTable(PostgresConnection& connection, const TableName& table,
+                         const std::string& columns);
+
+// A refilled table that has other rows than were written is 55000 with the names of its triggers
+// and rules. After the deferred ones have run.
+Status CheckPostgresArrived(PostgresConnection& connection, const TableName& table,
+                            int64_t written);
+
 // Statements that bring the rows of `staging` into the table, and one that says whether it has any.
 std::string FindOldRows(const TableName& table);
 std::string DeleteOldRows(const TableName& table);
@@ -35,9 +47,10 @@ std::string InsertNewRows(const TableName& table, const TableName& staging, cons
                           ResultAction action);
 
 // What would only fail at the end: rights, row-level security, foreign keys that would take rows of
-// other tables along, columns that do not fit, a publication without a replica identity, views that
-// hang on a table which is replaced. `staging` has the columns of the new rows; without it only
-// what does not depend on them is looked at.
+// other tables along, columns that do not fit, a publication without a replica identity; of a table
+// that is replaced whatever it is part of, or others are made of: views, partitions, publications.
+// `staging` has the columns of the new rows; without it only what does not depend on them is looked
+// at.
 Status CheckPostgresAction(PostgresConnection& connection, const PostgresTarget& target,
                            ResultAction action, const Schema* schema,
                            const std::optional<TableName>& staging);

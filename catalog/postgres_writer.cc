@@ -204,8 +204,6 @@ class PostgresTableWriter final : public TableWriter {
     }
     if (action != ResultAction::kAppend || target.found->IsOurs()) {
       ASSIGN_OR_RETURN(const PostgresTarget written, FindPostgresTarget(connection, wanted_.name));
-      // What is left to others' triggers runs before, with the rights of whom they serve.
-      RETURN_IF_ERROR(connection.Run("SET CONSTRAINTS ALL IMMEDIATE"));
       RETURN_IF_ERROR(connection.Run(std::string(kAsLogin)));
       RETURN_IF_ERROR(RecordResultTable(connection, Dialect::kPostgres, wanted_, *written.found));
     }
@@ -248,6 +246,7 @@ class PostgresTableWriter final : public TableWriter {
           connection.Run(InsertNewRows(*beginning_.staging, rows, schema_, ResultAction::kMake)));
       RETURN_IF_ERROR(connection.Run("DROP TABLE " + rows.Quoted()));
     }
+    RETURN_IF_ERROR(MarkPostgresTable(connection, *beginning_.staging, beginning_.columns));
     if (target.found) {
       ASSIGN_OR_RETURN(const std::vector<std::string> rights,
                        RightsOf(connection, target.name, *beginning_.staging));
@@ -273,8 +272,18 @@ class PostgresTableWriter final : public TableWriter {
             .Hint("drop it, or name another table");
       }
     }
-    RETURN_IF_ERROR(connection.Run(InsertNewRows(table, *beginning_.staging, schema_, action)));
-    return connection.Run("DROP TABLE " + beginning_.staging->Quoted());
+    const TableName& staging = *beginning_.staging;
+    RETURN_IF_ERROR(connection.Run(InsertNewRows(table, staging, schema_, action)));
+    // What is left to others' triggers runs with the rights of whom they serve, and before the rows
+    // are counted.
+    RETURN_IF_ERROR(connection.Run("SET CONSTRAINTS ALL IMMEDIATE"));
+    if (action == ResultAction::kRefill) {
+      ASSIGN_OR_RETURN(const PostgresResult written,
+                       connection.Ask("SELECT count(*) FROM " + staging.Quoted()));
+      RETURN_IF_ERROR(
+          CheckPostgresArrived(connection, table, PostgresInteger(written.get(), 0, 0)));
+    }
+    return connection.Run("DROP TABLE " + staging.Quoted());
   }
 
   ResultTable wanted_;

@@ -169,6 +169,43 @@ TEST_P(PostgresResultTableTest, ARoleWithoutRightsDestroysNothing) {
   EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "3");
 }
 
+// The record may be written by whoever may write results; whether a table is ours is for its owner
+// to say.
+TEST_P(PostgresResultTableTest, AForgedRecordEmptiesNoTable) {
+  ASSERT_TRUE(Write(3).ok());
+  LetScorerWrite();
+  Run("CREATE TABLE wine (id bigint)");
+  Run("INSERT INTO wine VALUES (1), (2)");
+  Run("GRANT SELECT ON wine TO " + role_);
+  const auto as_scorer = [&](const std::string& sql) {
+    return scorer_->Execute(sql, nullptr, {}).status();
+  };
+  ASSERT_TRUE(as_scorer("INSERT INTO sluice.result_tables (schema_name, table_name, identity,"
+                        " columns, statement_kind, job, written_micros) VALUES ('public', 'wine',"
+                        " 'wine'::regclass::oid::text, 'id bigint', 'predict', 1, 1)")
+                  .ok());
+  EXPECT_EQ(as_scorer("COMMENT ON TYPE wine IS 'written by Sluice with (id bigint)'").sqlstate(),
+            "42501");
+  ResultTable wine;
+  wine.name = {"public", "wine"};
+  const Schema schema = OneColumn();
+  const Status refused = source().PlanResultTable(wine, &schema).status();
+  EXPECT_EQ(refused.sqlstate(), "42P07");
+  EXPECT_THAT(refused.message(), HasSubstr("Sluice did not write it"));
+  // Columns that the table has only got since.
+  Run("ALTER TABLE p ADD COLUMN remark bigint");
+  ASSERT_TRUE(as_scorer("UPDATE sluice.result_tables SET columns = 'id bigint, remark bigint'"
+                        " WHERE table_name = 'p'")
+                  .ok());
+  const Schema wider = {{{"id", DataType::kInt64, ""}, {"remark", DataType::kInt64, ""}}};
+  EXPECT_EQ(Write(1, false, wider).sqlstate(), "42P07");
+  EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "3");
+  // The owner may lose the record and the mark, and says again that it is Sluice's.
+  EXPECT_TRUE(Write(1, true, wider).ok());
+  EXPECT_TRUE(Write(2, false, wider).ok());
+  EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "2");
+}
+
 TEST_P(PostgresResultTableTest, ReplacingKeepsOwnerAndRights) {
   const Schema wider = {{{"id", DataType::kInt64, ""}, {"n", DataType::kInt64, ""}}};
   Run("CREATE TABLE p (id integer, gone text)");
