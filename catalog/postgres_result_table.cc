@@ -21,8 +21,8 @@ constexpr std::string_view kColumns =
     " WHERE a.attrelid = {} AND a.attnum > 0 AND NOT a.attisdropped";
 
 // The mark that a table of ours carries.
-std::string MarkText(const std::string& columns) {
-  return fmt::format("written by Sluice with ({})", columns);
+std::string MarkText(const TableName& table, const std::string& columns) {
+  return fmt::format("written by Sluice as {} with ({})", table.Text(), columns);
 }
 
 std::string_view KindOf(std::string_view relkind) {
@@ -226,10 +226,10 @@ Status CheckReplace(PostgresConnection& connection, const FoundTable& table) {
 
 }  // namespace
 
-Status MarkPostgresTable(PostgresConnection& connection, const TableName& table,
-                         const std::string& columns) {
-  return connection.Run(fmt::format("COMMENT ON TYPE {} IS {}", table.Quoted(),
-                                    QuoteText(MarkText(columns), Dialect::kPostgres)));
+Status MarkPostgresTable(PostgresConnection& connection, const TableName& staging,
+                         const TableName& table, const std::string& columns) {
+  return connection.Run(fmt::format("COMMENT ON TYPE {} IS {}", staging.Quoted(),
+                                    QuoteText(MarkText(table, columns), Dialect::kPostgres)));
 }
 
 Status CheckPostgresArrived(PostgresConnection& connection, const TableName& table,
@@ -267,7 +267,7 @@ Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const 
   ASSIGN_OR_RETURN(
       const PostgresResult row,
       connection.Ask(fmt::format("SELECT c.oid, c.relkind, ({}),"
-                                 " obj_description(c.reltype, 'pg_type')"
+                                 " pg_catalog.obj_description(c.reltype, 'pg_type')"
                                  " FROM pg_catalog.pg_namespace s"
                                  " LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = s.oid"
                                  " AND c.relname = $2 WHERE s.nspname = $1",
@@ -286,7 +286,7 @@ Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const 
   found.kind = KindOf(PostgresText(row.get(), 0, 1));
   found.columns = PostgresText(row.get(), 0, 2);
   RETURN_IF_ERROR(ReadRecord(connection, &found));
-  if (PostgresText(row.get(), 0, 3) != MarkText(found.recorded_columns)) {
+  if (PostgresText(row.get(), 0, 3) != MarkText(found.name, found.recorded_columns)) {
     found.recorded_identity.clear();  // whoever wrote the record had no right to the table
   }
   target.found = std::move(found);

@@ -28,12 +28,12 @@ Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const 
 // The columns of a table of ours, as FoundTable spells them.
 Result<std::string> PostgresColumns(PostgresConnection& connection, const TableName& table);
 
-// Marks a table of ours, with the columns that it was made with: a comment on its row type, which
-// the table keeps whatever it is renamed to and a copy of it does not have. Only the table's owner
-// can set it; anybody with rights on the record could write there that a table of others is ours.
-// A record without the mark counts for nothing.
-Status MarkPostgresTable(PostgresConnection& connection, const TableName& table,
-                         const std::string& columns);
+// Marks a staging table that becomes `table`, with that name and its columns: a comment on its row
+// type, which goes with the table and not with a copy of it. Only the table's owner can set it;
+// anybody with rights on the record could write there that a table of others is ours. A record
+// without the mark counts for nothing.
+Status MarkPostgresTable(PostgresConnection& connection, const TableName& staging,
+                         const TableName& table, const std::string& columns);
 
 // A refilled table that has other rows than were written is 55000 with the names of its triggers
 // and rules. After the deferred ones have run.

@@ -246,7 +246,8 @@ class PostgresTableWriter final : public TableWriter {
           connection.Run(InsertNewRows(*beginning_.staging, rows, schema_, ResultAction::kMake)));
       RETURN_IF_ERROR(connection.Run("DROP TABLE " + rows.Quoted()));
     }
-    RETURN_IF_ERROR(MarkPostgresTable(connection, *beginning_.staging, beginning_.columns));
+    RETURN_IF_ERROR(
+        MarkPostgresTable(connection, *beginning_.staging, target.name, beginning_.columns));
     if (target.found) {
       ASSIGN_OR_RETURN(const std::vector<std::string> rights,
                        RightsOf(connection, target.name, *beginning_.staging));

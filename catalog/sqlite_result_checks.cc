@@ -151,12 +151,18 @@ Status CheckSqliteAction(SqliteConnection& connection, const SqliteTarget& targe
 Status CheckAppendedCells(SqliteConnection& connection, const TableName& table,
                           const TableName& staging, const Schema& schema) {
   ASSIGN_OR_RETURN(const std::vector<SqliteColumn> columns, ListSqliteColumns(connection, table));
+  ASSIGN_OR_RETURN(const std::vector<SqliteColumn> staged, ListSqliteColumns(connection, staging));
   // What SQLite makes of a cell is seen in a table of the same declarations, beside the cell as it
   // is. ("ANY", which keeps it, is a type of STRICT tables only.)
   const TableName tried = NewSqliteStaging({"temp", ""});
   for (const ColumnInfo& wanted : schema.columns) {
     const SqliteColumn* column = FindColumn(columns, wanted.name);
-    if (column == nullptr || column->type.empty() || LowerAscii(column->type) == "any") {
+    const SqliteColumn* from = FindColumn(staged, wanted.name);
+    if (column == nullptr || from == nullptr) {
+      return Internal(fmt::format("column '{}' is gone", wanted.name));
+    }
+    const std::string type = LowerAscii(column->type);
+    if (type.empty() || type == "any" || type == LowerAscii(from->type)) {
       continue;
     }
     RETURN_IF_ERROR(connection.Run(

@@ -184,7 +184,8 @@ TEST_P(PostgresResultTableTest, AForgedRecordEmptiesNoTable) {
                         " columns, statement_kind, job, written_micros) VALUES ('public', 'wine',"
                         " 'wine'::regclass::oid::text, 'id bigint', 'predict', 1, 1)")
                   .ok());
-  EXPECT_EQ(as_scorer("COMMENT ON TYPE wine IS 'written by Sluice with (id bigint)'").sqlstate(),
+  EXPECT_EQ(as_scorer("COMMENT ON TYPE wine IS 'written by Sluice as public.wine with (id bigint)'")
+                .sqlstate(),
             "42501");
   ResultTable wine;
   wine.name = {"public", "wine"};
@@ -200,7 +201,21 @@ TEST_P(PostgresResultTableTest, AForgedRecordEmptiesNoTable) {
   const Schema wider = {{{"id", DataType::kInt64, ""}, {"remark", DataType::kInt64, ""}}};
   EXPECT_EQ(Write(1, false, wider).sqlstate(), "42P07");
   EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "3");
-  // The owner may lose the record and the mark, and says again that it is Sluice's.
+  // A table that its owner has put aside.
+  Run("ALTER TABLE p RENAME TO kept");
+  Run("ALTER TABLE kept DROP COLUMN remark");
+  ASSERT_TRUE(as_scorer("UPDATE sluice.result_tables SET columns = 'id bigint',"
+                        " table_name = 'kept' WHERE table_name = 'p'")
+                  .ok());
+  ResultTable kept;
+  kept.name = {"public", "kept"};
+  EXPECT_EQ(source().PlanResultTable(kept, &schema).status().sqlstate(), "42P07");
+  // Under its name, and as it was, it is Sluice's again.
+  Run("ALTER TABLE kept RENAME TO p");
+  ASSERT_TRUE(
+      as_scorer("UPDATE sluice.result_tables SET table_name = 'p' WHERE table_name = 'kept'").ok());
+  EXPECT_TRUE(Plan(source()).ok());
+  // The owner says so, and it is Sluice's with other columns.
   EXPECT_TRUE(Write(1, true, wider).ok());
   EXPECT_TRUE(Write(2, false, wider).ok());
   EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "2");
