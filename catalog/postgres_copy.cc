@@ -108,8 +108,9 @@ Result<std::string> PostgresTableDefinition(PostgresConnection& connection,
     if (!wanted.empty() && wanted != type) {
       // to_regtype takes the name of a type, with its modifier, and nothing else: so nothing else
       // can hide in the text.
-      ASSIGN_OR_RETURN(const PostgresResult known,
-                       connection.Ask("SELECT to_regtype($1)::oid", {wanted}));
+      ASSIGN_OR_RETURN(
+          const PostgresResult known,
+          connection.Ask("SELECT pg_catalog.to_regtype($1)::pg_catalog.oid", {wanted}));
       const bool exists = PQgetisnull(known.get(), 0, 0) == 0;
       if (exists && (column.declaration.has_value() || TypeOfOid(static_cast<Oid>(PostgresInteger(
                                                            known.get(), 0, 0))) == column.type)) {
@@ -117,8 +118,9 @@ Result<std::string> PostgresTableDefinition(PostgresConnection& connection,
       }
     }
     if (!collation.empty()) {  // to_regcollation, too, takes a name and nothing else
-      ASSIGN_OR_RETURN(const PostgresResult known,
-                       connection.Ask("SELECT to_regcollation($1)::oid", {collation}));
+      ASSIGN_OR_RETURN(
+          const PostgresResult known,
+          connection.Ask("SELECT pg_catalog.to_regcollation($1)::pg_catalog.oid", {collation}));
       type += PQgetisnull(known.get(), 0, 0) == 0 ? " COLLATE " + collation : "";
     }
     columns += fmt::format("{}{} {}", columns.empty() ? "" : ", ", QuoteName(column.name), type);

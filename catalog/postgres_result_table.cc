@@ -92,14 +92,15 @@ Result<std::string> SchemaOf(PostgresConnection& connection, const TableName& na
   ASSIGN_OR_RETURN(const PostgresResult found,
                    connection.Ask("SELECT coalesce((SELECT n.nspname FROM pg_catalog.pg_class c"
                                   " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-                                  " WHERE c.oid = to_regclass($1)), current_schema())",
+                                  " WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid),"
+                                  " pg_catalog.current_schema())",
                                   {name.Quoted()}));
   return std::string(PostgresText(found.get(), 0, 0));
 }
 
 Result<bool> Is(PostgresConnection& connection, const std::string& sql,
                 const std::vector<SqlParameter>& parameters) {
-  ASSIGN_OR_RETURN(const PostgresResult answer, connection.Ask(sql, parameters));
+  ASSIGN_OR_RETURN(const PostgresResult answer, AskServer(connection, sql, parameters));
   return PostgresText(answer.get(), 0, 0) == "t";
 }
 
@@ -145,10 +146,11 @@ Status CheckRefill(PostgresConnection& connection, const FoundTable& table) {
   }
   ASSIGN_OR_RETURN(
       const PostgresResult taken_along,
-      connection.Ask("SELECT conrelid::regclass, conname FROM pg_catalog.pg_constraint"
-                     " WHERE contype = 'f' AND confrelid = $1::oid AND conrelid <> confrelid"
-                     " AND confdeltype IN ('c', 'n', 'd') ORDER BY 1, 2 LIMIT 1",
-                     {table.identity}));
+      AskServer(connection,
+                "SELECT conrelid::regclass, conname FROM pg_catalog.pg_constraint"
+                " WHERE contype = 'f' AND confrelid = $1::oid AND conrelid <> confrelid"
+                " AND confdeltype IN ('c', 'n', 'd') ORDER BY 1, 2 LIMIT 1",
+                {table.identity}));
   if (PQntuples(taken_along.get()) > 0) {
     return FailedPrecondition(
                fmt::format("refilling table {} would change table {}: its foreign key {} follows "
@@ -167,14 +169,15 @@ Status CheckRefill(PostgresConnection& connection, const FoundTable& table) {
 Status CheckInheritance(PostgresConnection& connection, const FoundTable& table) {
   ASSIGN_OR_RETURN(
       const PostgresResult bonds,
-      connection.Ask("SELECT CASE WHEN i.inhrelid <> $1::oid"
-                     " THEN i.inhrelid::regclass || ' inherits from it'"
-                     " WHEN c.relispartition THEN 'it is a partition of ' || i.inhparent::regclass"
-                     " ELSE 'it inherits from ' || i.inhparent::regclass END"
-                     " FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c"
-                     " ON c.oid = i.inhrelid WHERE $1::oid IN (i.inhrelid, i.inhparent)"
-                     " ORDER BY 1 LIMIT 1",
-                     {table.identity}));
+      AskServer(connection,
+                "SELECT CASE WHEN i.inhrelid <> $1::oid"
+                " THEN i.inhrelid::regclass || ' inherits from it'"
+                " WHEN c.relispartition THEN 'it is a partition of ' || i.inhparent::regclass"
+                " ELSE 'it inherits from ' || i.inhparent::regclass END"
+                " FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c"
+                " ON c.oid = i.inhrelid WHERE $1::oid IN (i.inhrelid, i.inhparent)"
+                " ORDER BY 1 LIMIT 1",
+                {table.identity}));
   if (PQntuples(bonds.get()) == 0) {
     return OkStatus();
   }
@@ -188,18 +191,18 @@ Status CheckInheritance(PostgresConnection& connection, const FoundTable& table)
 Status CheckReplace(PostgresConnection& connection, const FoundTable& table) {
   ASSIGN_OR_RETURN(
       const PostgresResult facts,
-      connection.Ask(
-          "SELECT pg_has_role(c.relowner, 'USAGE'), c.relrowsecurity,"
-          " (SELECT pg_describe_object(d.classid, d.objid, d.objsubid)"
-          "  FROM pg_catalog.pg_depend d LEFT JOIN pg_catalog.pg_constraint k"
-          "  ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid"
-          "  WHERE (d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid"
-          "   OR d.refclassid = 'pg_type'::regclass AND d.refobjid IN (t.oid, t.typarray))"
-          "  AND (d.deptype = 'n' OR d.classid = 'pg_publication_rel'::regclass)"
-          "  AND k.conrelid IS DISTINCT FROM c.oid LIMIT 1)"
-          " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_type t ON t.oid = c.reltype"
-          " WHERE c.oid = $1::oid",
-          {table.identity}));
+      AskServer(connection,
+                "SELECT pg_has_role(c.relowner, 'USAGE'), c.relrowsecurity,"
+                " (SELECT pg_describe_object(d.classid, d.objid, d.objsubid)"
+                "  FROM pg_catalog.pg_depend d LEFT JOIN pg_catalog.pg_constraint k"
+                "  ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid"
+                "  WHERE (d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid"
+                "   OR d.refclassid = 'pg_type'::regclass AND d.refobjid IN (t.oid, t.typarray))"
+                "  AND (d.deptype = 'n' OR d.classid = 'pg_publication_rel'::regclass)"
+                "  AND k.conrelid IS DISTINCT FROM c.oid LIMIT 1)"
+                " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_type t ON t.oid = c.reltype"
+                " WHERE c.oid = $1::oid",
+                {table.identity}));
   if (PQntuples(facts.get()) == 0) {
     return OkStatus();  // gone meanwhile; the next look sees it
   }
@@ -226,6 +229,22 @@ Status CheckReplace(PostgresConnection& connection, const FoundTable& table) {
 
 }  // namespace
 
+Result<PostgresResult> AskServer(PostgresConnection& connection, const std::string& sql,
+                                 const std::vector<SqlParameter>& parameters) {
+  const bool inside = connection.InTransaction();
+  RETURN_IF_ERROR(
+      connection.Run(fmt::format("{}; SET LOCAL search_path = pg_catalog, pg_temp",
+                                 inside ? "SAVEPOINT server_only" : "BEGIN READ ONLY")));
+  Result<PostgresResult> answer = connection.Ask(sql, parameters);
+  if (!inside) {
+    connection.Rollback();
+  } else if (answer.ok()) {
+    RETURN_IF_ERROR(
+        connection.Run("ROLLBACK TO SAVEPOINT server_only; RELEASE SAVEPOINT server_only"));
+  }
+  return answer;
+}
+
 Status MarkPostgresTable(PostgresConnection& connection, const TableName& staging,
                          const TableName& table, const std::string& columns) {
   return connection.Run(fmt::format("COMMENT ON TYPE {} IS {}", staging.Quoted(),
@@ -234,22 +253,24 @@ Status MarkPostgresTable(PostgresConnection& connection, const TableName& stagin
 
 Status CheckPostgresArrived(PostgresConnection& connection, const TableName& table,
                             int64_t written) {
-  ASSIGN_OR_RETURN(const PostgresResult counted,
-                   connection.Ask(fmt::format("SELECT count(*) FROM ONLY {}", table.Quoted())));
+  ASSIGN_OR_RETURN(
+      const PostgresResult counted,
+      connection.Ask(fmt::format("SELECT pg_catalog.count(*) FROM ONLY {}", table.Quoted())));
   const int64_t arrived = PostgresInteger(counted.get(), 0, 0);
   if (arrived == written) {
     return OkStatus();
   }
   ASSIGN_OR_RETURN(
       const PostgresResult hooks,
-      connection.Ask("SELECT string_agg(hook, ', ' ORDER BY hook) FROM ("
-                     "SELECT 'trigger ' || quote_ident(tgname) AS hook FROM pg_catalog.pg_trigger"
-                     " WHERE tgrelid = $1::regclass AND NOT tgisinternal AND tgtype & 4 <> 0"
-                     " AND tgenabled <> 'D' UNION ALL"
-                     " SELECT 'rule ' || quote_ident(rulename) FROM pg_catalog.pg_rewrite"
-                     " WHERE ev_class = $1::regclass AND ev_type = '3' AND ev_enabled <> 'D') AS h",
-                     {table.Quoted()}));
-  return CheckArrived(table, arrived, written, std::string(PostgresText(hooks.get(), 0, 0)));
+      AskServer(connection,
+                "SELECT string_agg(hook, ', ' ORDER BY hook) FROM ("
+                "SELECT 'trigger ' || quote_ident(tgname) AS hook FROM pg_catalog.pg_trigger"
+                " WHERE tgrelid = $1::regclass AND NOT tgisinternal AND tgtype & 4 <> 0"
+                " AND tgenabled <> 'D' UNION ALL"
+                " SELECT 'rule ' || quote_ident(rulename) FROM pg_catalog.pg_rewrite"
+                " WHERE ev_class = $1::regclass AND ev_type = '3' AND ev_enabled <> 'D') AS h",
+                {table.Quoted()}));
+  return CheckArrived(arrived, written, std::string(PostgresText(hooks.get(), 0, 0)));
 }
 
 Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const TableName& name) {
@@ -266,13 +287,14 @@ Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const 
   }
   ASSIGN_OR_RETURN(
       const PostgresResult row,
-      connection.Ask(fmt::format("SELECT c.oid, c.relkind, ({}),"
-                                 " pg_catalog.obj_description(c.reltype, 'pg_type')"
-                                 " FROM pg_catalog.pg_namespace s"
-                                 " LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = s.oid"
-                                 " AND c.relname = $2 WHERE s.nspname = $1",
-                                 fmt::format(fmt::runtime(kColumns), "c.oid")),
-                     {target.name.schema, target.name.name}));
+      AskServer(connection,
+                fmt::format("SELECT c.oid, c.relkind, ({}),"
+                            " pg_catalog.obj_description(c.reltype, 'pg_type')"
+                            " FROM pg_catalog.pg_namespace s"
+                            " LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = s.oid"
+                            " AND c.relname = $2 WHERE s.nspname = $1",
+                            fmt::format(fmt::runtime(kColumns), "c.oid")),
+                {target.name.schema, target.name.name}));
   if (PQntuples(row.get()) == 0) {
     return InvalidArgument(fmt::format("schema \"{}\" does not exist", target.name.schema))
         .SqlState("3F000");
@@ -296,7 +318,7 @@ Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const 
 Result<std::string> PostgresColumns(PostgresConnection& connection, const TableName& table) {
   ASSIGN_OR_RETURN(
       const PostgresResult columns,
-      connection.Ask(fmt::format(fmt::runtime(kColumns), "$1::regclass"), {table.Quoted()}));
+      AskServer(connection, fmt::format(fmt::runtime(kColumns), "$1::regclass"), {table.Quoted()}));
   return std::string(PostgresText(columns.get(), 0, 0));
 }
 

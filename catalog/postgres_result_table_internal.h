@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "catalog/postgres_connection_internal.h"
 #include "catalog/result_table_internal.h"
@@ -16,6 +17,12 @@ namespace sluice::catalog {
 inline constexpr std::string_view kAsLogin =
     "SET LOCAL SESSION AUTHORIZATION DEFAULT; SET LOCAL ROLE NONE;"
     " SET LOCAL search_path = pg_catalog, pg_temp";
+
+// Asks about the database itself, with the server's own functions and operators only: in a schema
+// of the session's search path others may have made some with the same names, whose types fit
+// better. What it sets or locks does not stay.
+Result<PostgresResult> AskServer(PostgresConnection& connection, const std::string& sql,
+                                 const std::vector<SqlParameter>& parameters);
 
 struct PostgresTarget {
   TableName name;  // with its schema

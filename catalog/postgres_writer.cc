@@ -49,9 +49,9 @@ Status CopyRows(PostgresConnection& connection, const std::string& copy, std::st
 }
 
 // One text per row of the answer.
-Result<std::vector<std::string>> Texts(PostgresConnection& connection, std::string_view sql,
+Result<std::vector<std::string>> Texts(PostgresConnection& connection, const std::string& sql,
                                        const std::vector<SqlParameter>& parameters) {
-  ASSIGN_OR_RETURN(const PostgresResult rows, connection.Ask(sql, parameters));
+  ASSIGN_OR_RETURN(const PostgresResult rows, AskServer(connection, sql, parameters));
   std::vector<std::string> texts;
   for (int i = 0; i < PQntuples(rows.get()); ++i) {
     texts.emplace_back(PostgresText(rows.get(), i, 0));
@@ -83,7 +83,7 @@ Result<std::vector<std::string>> RightsOf(PostgresConnection& connection, const 
       "  WHERE n.attname = c.attname AND NOT n.attisdropped AND n.attnum > 0"
       " UNION ALL SELECT format('ALTER TABLE %s OWNER TO %s', $2::text, role.name)"
       "  FROM old JOIN role ON role.oid = old.relowner, new WHERE new.relowner <> old.relowner";
-  return Texts(connection, kRights, {replaced.Quoted(), made.Quoted()});
+  return Texts(connection, std::string(kRights), {replaced.Quoted(), made.Quoted()});
 }
 
 // What is to be done, and the table where the rows are gathered until then.
@@ -190,7 +190,8 @@ class PostgresTableWriter final : public TableWriter {
     RETURN_IF_ERROR(connection.Run(std::string(kPatience)));
     // Two statements that write one table do it one after the other, also when it is not there yet.
     RETURN_IF_ERROR(connection
-                        .Ask("SELECT pg_advisory_xact_lock(hashtextextended($1, 736811225))",
+                        .Ask("SELECT pg_catalog.pg_advisory_xact_lock("
+                             "pg_catalog.hashtextextended($1, 736811225))",
                              {wanted_.name.Quoted()})
                         .status());
     ASSIGN_OR_RETURN(const PostgresTarget target, Lock());
@@ -280,7 +281,7 @@ class PostgresTableWriter final : public TableWriter {
     RETURN_IF_ERROR(connection.Run("SET CONSTRAINTS ALL IMMEDIATE"));
     if (action == ResultAction::kRefill) {
       ASSIGN_OR_RETURN(const PostgresResult written,
-                       connection.Ask("SELECT count(*) FROM " + staging.Quoted()));
+                       connection.Ask("SELECT pg_catalog.count(*) FROM " + staging.Quoted()));
       RETURN_IF_ERROR(
           CheckPostgresArrived(connection, table, PostgresInteger(written.get(), 0, 0)));
     }

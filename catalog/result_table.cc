@@ -113,13 +113,12 @@ Status TemporaryNamesake(std::string_view kind, const TableName& result) {
       .Hint(fmt::format("DROP it, or say which table is meant: {}", result.Text()));
 }
 
-Status CheckArrived(const TableName& table, int64_t arrived, int64_t written,
-                    const std::string& hooks) {
+Status CheckArrived(int64_t arrived, int64_t written, const std::string& hooks) {
   if (arrived == written) {
     return OkStatus();
   }
-  return FailedPrecondition(fmt::format("table {} would have {} rows instead of {}{}", table.Text(),
-                                        arrived, written, hooks.empty() ? "" : ": it has " + hooks))
+  return FailedPrecondition(fmt::format("the table would have {} rows instead of {}{}", arrived,
+                                        written, hooks.empty() ? "" : ": it has " + hooks))
       .Hint("drop or disable what changes their number, or name another table");
 }
 

@@ -49,11 +49,10 @@ Status CheckPostgresName(const std::string& name);
 // written elsewhere.
 Status TemporaryNamesake(std::string_view kind, const TableName& result);
 
-// A result that is written over its own old rows has the rows that came, and no others.
+// A result that is written over its own old rows has the rows that came, and no others (55000).
 // `arrived`: rows of the table; `hooks`: the triggers and rules that it runs on INSERT, "" for
 // none.
-Status CheckArrived(const TableName& table, int64_t arrived, int64_t written,
-                    const std::string& hooks);
+Status CheckArrived(int64_t arrived, int64_t written, const std::string& hooks);
 
 // Writes down that Sluice wrote the table; inside the transaction that does.
 Status RecordResultTable(SqlSession& session, Dialect dialect, const ResultTable& wanted,

@@ -204,8 +204,7 @@ Status CheckSqliteArrived(SqliteConnection& connection, const TableName& table,
                                                 " AND lower(tbl_name) = lower($1)",
                                                 QuoteName(table.schema)),
                                     {table.name}));
-  return CheckArrived(table, arrived, written,
-                      IsNull(triggers[0][0]) ? "" : TextCell(triggers[0][0]));
+  return CheckArrived(arrived, written, IsNull(triggers[0][0]) ? "" : TextCell(triggers[0][0]));
 }
 
 }  // namespace sluice::catalog

@@ -221,6 +221,37 @@ TEST_P(PostgresResultTableTest, AForgedRecordEmptiesNoTable) {
   EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "2");
 }
 
+// Others may make functions and operators with the server's names, whose types fit better: they
+// would run with the rights of whoever writes a result.
+TEST_P(PostgresResultTableTest, FunctionsThatOnlyLookLikeTheServersAreNotRun) {
+  const std::string body = " LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''not the server''; END'";
+  Run("CREATE FUNCTION quote_ident(name) RETURNS text" + body);
+  Run("CREATE FUNCTION format(text, text, text) RETURNS text" + body);
+  Run("CREATE FUNCTION pg_typeof(text) RETURNS regtype" + body);
+  Run("CREATE FUNCTION pg_collation_for(text) RETURNS text" + body);
+  Run("CREATE FUNCTION joined(text, integer) RETURNS text" + body);
+  Run("CREATE OPERATOR || (LEFTARG = text, RIGHTARG = integer, FUNCTION = joined)");
+  Run("CREATE FUNCTION same(oid, integer) RETURNS boolean" + body);
+  Run("CREATE OPERATOR = (LEFTARG = oid, RIGHTARG = integer, FUNCTION = same)");
+  Run("CREATE FUNCTION joined(regclass, text) RETURNS text" + body);
+  Run("CREATE OPERATOR || (LEFTARG = regclass, RIGHTARG = text, FUNCTION = joined)");
+  for (const bool replace : {false, false, true}) {
+    const Status written = Write(3, replace);
+    EXPECT_TRUE(written.ok()) << written.ToString();
+  }
+  const Schema wider = {{{"id", DataType::kInt64, ""}, {"n", DataType::kInt64, ""}}};
+  Run("GRANT SELECT ON p TO PUBLIC");
+  const Status replaced = Write(3, true, wider);
+  EXPECT_TRUE(replaced.ok()) << replaced.ToString();
+  Run("CREATE TABLE child () INHERITS (p)");
+  EXPECT_THAT(Write(3, true).message(), HasSubstr("public.child inherits from it"));
+  const std::string select = "SELECT 'a'::text COLLATE \"C\" AS c";
+  auto schema = source().Describe(select);
+  ASSERT_TRUE(schema.ok()) << schema.status().ToString();
+  const Status described = source().DescribeCopies(select, &*schema);
+  EXPECT_TRUE(described.ok()) << described.ToString();
+}
+
 TEST_P(PostgresResultTableTest, ReplacingKeepsOwnerAndRights) {
   const Schema wider = {{{"id", DataType::kInt64, ""}, {"n", DataType::kInt64, ""}}};
   Run("CREATE TABLE p (id integer, gone text)");
