@@ -71,6 +71,17 @@ void AppendCell(const RowBatch::Column& column, size_t row, std::string* out) {
   }
 }
 
+// A declaration as DescribeDeclarations makes it: the type, and the collation or "".
+std::pair<std::string, std::string> SplitCollation(const std::string& declaration) {
+  for (const SqlToken& token : TokenizeSql(declaration, Dialect::kPostgres)) {
+    if (token.kind == SqlToken::Kind::kWord && token.begin > 0 &&
+        std::string_view(declaration).substr(token.begin, token.end - token.begin) == "COLLATE") {
+      return {declaration.substr(0, token.begin - 1), declaration.substr(token.end + 1)};
+    }
+  }
+  return {declaration, ""};
+}
+
 }  // namespace
 
 std::string CopyText(const RowBatch& batch) {
@@ -92,17 +103,25 @@ Result<std::string> PostgresTableDefinition(PostgresConnection& connection,
   std::string columns;
   for (const ColumnInfo& column : schema.columns) {
     std::string type(PostgresTypeName(column.type));
-    const std::string wanted = column.declaration.value_or(column.database_type);
+    const auto [wanted, collation] =
+        SplitCollation(column.declaration.value_or(column.database_type));
     if (!wanted.empty() && wanted != type) {
       // to_regtype takes the name of a type, with its modifier, and nothing else: so nothing else
       // can hide in the text.
-      ASSIGN_OR_RETURN(const PostgresResult known,
-                       connection.Ask("SELECT to_regtype($1)::oid", {wanted}));
+      ASSIGN_OR_RETURN(
+          const PostgresResult known,
+          connection.Ask("SELECT pg_catalog.to_regtype($1)::pg_catalog.oid", {wanted}));
       const bool exists = PQgetisnull(known.get(), 0, 0) == 0;
       if (exists && (column.declaration.has_value() || TypeOfOid(static_cast<Oid>(PostgresInteger(
                                                            known.get(), 0, 0))) == column.type)) {
         type = wanted;
       }
+    }
+    if (!collation.empty()) {  // to_regcollation, too, takes a name and nothing else
+      ASSIGN_OR_RETURN(
+          const PostgresResult known,
+          connection.Ask("SELECT pg_catalog.to_regcollation($1)::pg_catalog.oid", {collation}));
+      type += PQgetisnull(known.get(), 0, 0) == 0 ? " COLLATE " + collation : "";
     }
     columns += fmt::format("{}{} {}", columns.empty() ? "" : ", ", QuoteName(column.name), type);
   }

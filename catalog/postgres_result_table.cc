@@ -20,6 +20,11 @@ constexpr std::string_view kColumns =
     " JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace"
     " WHERE a.attrelid = {} AND a.attnum > 0 AND NOT a.attisdropped";
 
+// The mark that a table of ours carries.
+std::string MarkText(const TableName& table, const std::string& columns) {
+  return fmt::format("written by Sluice as {} with ({})", table.Text(), columns);
+}
+
 std::string_view KindOf(std::string_view relkind) {
   switch (relkind.empty() ? ' ' : relkind.front()) {
     case 'r':
@@ -87,15 +92,32 @@ Result<std::string> SchemaOf(PostgresConnection& connection, const TableName& na
   ASSIGN_OR_RETURN(const PostgresResult found,
                    connection.Ask("SELECT coalesce((SELECT n.nspname FROM pg_catalog.pg_class c"
                                   " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-                                  " WHERE c.oid = to_regclass($1)), current_schema())",
+                                  " WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid),"
+                                  " pg_catalog.current_schema())",
                                   {name.Quoted()}));
   return std::string(PostgresText(found.get(), 0, 0));
 }
 
 Result<bool> Is(PostgresConnection& connection, const std::string& sql,
                 const std::vector<SqlParameter>& parameters) {
-  ASSIGN_OR_RETURN(const PostgresResult answer, connection.Ask(sql, parameters));
+  ASSIGN_OR_RETURN(const PostgresResult answer, AskServer(connection, sql, parameters));
   return PostgresText(answer.get(), 0, 0) == "t";
+}
+
+// A table makes a type of its name: one that is there already is in its way.
+Status CheckNoType(PostgresConnection& connection, const TableName& name) {
+  ASSIGN_OR_RETURN(const bool taken,
+                   Is(connection,
+                      "SELECT EXISTS (SELECT FROM pg_catalog.pg_type t"
+                      " JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace"
+                      " WHERE n.nspname = $1 AND t.typname = $2 AND t.typcategory <> 'A')",
+                      {name.schema, name.name}));
+  return taken ? AlreadyExists(fmt::format("there is a type {}, and a table makes a type of its "
+                                           "own name",
+                                           name.Text()))
+                     .SqlState("42710")
+                     .Hint("name another table")
+               : OkStatus();
 }
 
 Status NeedCreate(PostgresConnection& connection, const TableName& name) {
@@ -124,10 +146,11 @@ Status CheckRefill(PostgresConnection& connection, const FoundTable& table) {
   }
   ASSIGN_OR_RETURN(
       const PostgresResult taken_along,
-      connection.Ask("SELECT conrelid::regclass, conname FROM pg_catalog.pg_constraint"
-                     " WHERE contype = 'f' AND confrelid = $1::oid AND conrelid <> confrelid"
-                     " AND confdeltype IN ('c', 'n', 'd') ORDER BY 1, 2 LIMIT 1",
-                     {table.identity}));
+      AskServer(connection,
+                "SELECT conrelid::regclass, conname FROM pg_catalog.pg_constraint"
+                " WHERE contype = 'f' AND confrelid = $1::oid AND conrelid <> confrelid"
+                " AND confdeltype IN ('c', 'n', 'd') ORDER BY 1, 2 LIMIT 1",
+                {table.identity}));
   if (PQntuples(taken_along.get()) > 0) {
     return FailedPrecondition(
                fmt::format("refilling table {} would change table {}: its foreign key {} follows "
@@ -142,17 +165,44 @@ Status CheckRefill(PostgresConnection& connection, const FoundTable& table) {
   return connection.Run("EXPLAIN " + DeleteOldRows(table.name));
 }
 
+// A table that is part of another one, or has others as its parts, in the words of an error.
+Status CheckInheritance(PostgresConnection& connection, const FoundTable& table) {
+  ASSIGN_OR_RETURN(
+      const PostgresResult bonds,
+      AskServer(connection,
+                "SELECT CASE WHEN i.inhrelid <> $1::oid"
+                " THEN i.inhrelid::regclass || ' inherits from it'"
+                " WHEN c.relispartition THEN 'it is a partition of ' || i.inhparent::regclass"
+                " ELSE 'it inherits from ' || i.inhparent::regclass END"
+                " FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c"
+                " ON c.oid = i.inhrelid WHERE $1::oid IN (i.inhrelid, i.inhparent)"
+                " ORDER BY 1 LIMIT 1",
+                {table.identity}));
+  if (PQntuples(bonds.get()) == 0) {
+    return OkStatus();
+  }
+  return FailedPrecondition(fmt::format("table {} cannot be replaced: {}", table.name.Text(),
+                                        PostgresText(bonds.get(), 0, 0)))
+      .Hint(
+          "WITH result.append=true adds the rows to it; or ALTER TABLE to part them first, or name "
+          "another table");
+}
+
 Status CheckReplace(PostgresConnection& connection, const FoundTable& table) {
   ASSIGN_OR_RETURN(
       const PostgresResult facts,
-      connection.Ask("SELECT pg_has_role(c.relowner, 'USAGE'), c.relrowsecurity,"
-                     " (SELECT pg_describe_object(d.classid, d.objid, d.objsubid)"
-                     "  FROM pg_catalog.pg_depend d LEFT JOIN pg_catalog.pg_constraint k"
-                     "  ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid"
-                     "  WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid"
-                     "  AND d.deptype = 'n' AND k.conrelid IS DISTINCT FROM c.oid LIMIT 1)"
-                     " FROM pg_catalog.pg_class c WHERE c.oid = $1::oid",
-                     {table.identity}));
+      AskServer(connection,
+                "SELECT pg_has_role(c.relowner, 'USAGE'), c.relrowsecurity,"
+                " (SELECT pg_describe_object(d.classid, d.objid, d.objsubid)"
+                "  FROM pg_catalog.pg_depend d LEFT JOIN pg_catalog.pg_constraint k"
+                "  ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid"
+                "  WHERE (d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid"
+                "   OR d.refclassid = 'pg_type'::regclass AND d.refobjid IN (t.oid, t.typarray))"
+                "  AND (d.deptype = 'n' OR d.classid = 'pg_publication_rel'::regclass)"
+                "  AND k.conrelid IS DISTINCT FROM c.oid LIMIT 1)"
+                " FROM pg_catalog.pg_class c JOIN pg_catalog.pg_type t ON t.oid = c.reltype"
+                " WHERE c.oid = $1::oid",
+                {table.identity}));
   if (PQntuples(facts.get()) == 0) {
     return OkStatus();  // gone meanwhile; the next look sees it
   }
@@ -167,6 +217,7 @@ Status CheckReplace(PostgresConnection& connection, const FoundTable& table) {
                            table.name.Text()))
         .Hint("drop it yourself, or name another table");
   }
+  RETURN_IF_ERROR(CheckInheritance(connection, table));
   if (PQgetisnull(facts.get(), 0, 2) == 0) {
     return FailedPrecondition(fmt::format("table {} cannot be replaced: {} depends on it",
                                           table.name.Text(), PostgresText(facts.get(), 0, 2)))
@@ -177,6 +228,50 @@ Status CheckReplace(PostgresConnection& connection, const FoundTable& table) {
 }
 
 }  // namespace
+
+Result<PostgresResult> AskServer(PostgresConnection& connection, const std::string& sql,
+                                 const std::vector<SqlParameter>& parameters) {
+  const bool inside = connection.InTransaction();
+  RETURN_IF_ERROR(
+      connection.Run(fmt::format("{}; SET LOCAL search_path = pg_catalog, pg_temp",
+                                 inside ? "SAVEPOINT server_only" : "BEGIN READ ONLY")));
+  Result<PostgresResult> answer = connection.Ask(sql, parameters);
+  if (!inside) {
+    connection.Rollback();
+  } else if (answer.ok()) {
+    RETURN_IF_ERROR(
+        connection.Run("ROLLBACK TO SAVEPOINT server_only; RELEASE SAVEPOINT server_only"));
+  }
+  return answer;
+}
+
+Status MarkPostgresTable(PostgresConnection& connection, const TableName& staging,
+                         const TableName& table, const std::string& columns) {
+  return connection.Run(fmt::format("COMMENT ON TYPE {} IS {}", staging.Quoted(),
+                                    QuoteText(MarkText(table, columns), Dialect::kPostgres)));
+}
+
+Status CheckPostgresArrived(PostgresConnection& connection, const TableName& table,
+                            int64_t written) {
+  ASSIGN_OR_RETURN(
+      const PostgresResult counted,
+      connection.Ask(fmt::format("SELECT pg_catalog.count(*) FROM ONLY {}", table.Quoted())));
+  const int64_t arrived = PostgresInteger(counted.get(), 0, 0);
+  if (arrived == written) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(
+      const PostgresResult hooks,
+      AskServer(connection,
+                "SELECT string_agg(hook, ', ' ORDER BY hook) FROM ("
+                "SELECT 'trigger ' || quote_ident(tgname) AS hook FROM pg_catalog.pg_trigger"
+                " WHERE tgrelid = $1::regclass AND NOT tgisinternal AND tgtype & 4 <> 0"
+                " AND tgenabled <> 'D' UNION ALL"
+                " SELECT 'rule ' || quote_ident(rulename) FROM pg_catalog.pg_rewrite"
+                " WHERE ev_class = $1::regclass AND ev_type = '3' AND ev_enabled <> 'D') AS h",
+                {table.Quoted()}));
+  return CheckArrived(arrived, written, std::string(PostgresText(hooks.get(), 0, 0)));
+}
 
 Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const TableName& name) {
   RETURN_IF_ERROR(CheckResultName(name, Dialect::kPostgres));
@@ -192,11 +287,14 @@ Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const 
   }
   ASSIGN_OR_RETURN(
       const PostgresResult row,
-      connection.Ask(fmt::format("SELECT c.oid, c.relkind, ({}) FROM pg_catalog.pg_namespace s"
-                                 " LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = s.oid"
-                                 " AND c.relname = $2 WHERE s.nspname = $1",
-                                 fmt::format(fmt::runtime(kColumns), "c.oid")),
-                     {target.name.schema, target.name.name}));
+      AskServer(connection,
+                fmt::format("SELECT c.oid, c.relkind, ({}),"
+                            " pg_catalog.obj_description(c.reltype, 'pg_type')"
+                            " FROM pg_catalog.pg_namespace s"
+                            " LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = s.oid"
+                            " AND c.relname = $2 WHERE s.nspname = $1",
+                            fmt::format(fmt::runtime(kColumns), "c.oid")),
+                {target.name.schema, target.name.name}));
   if (PQntuples(row.get()) == 0) {
     return InvalidArgument(fmt::format("schema \"{}\" does not exist", target.name.schema))
         .SqlState("3F000");
@@ -210,6 +308,9 @@ Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const 
   found.kind = KindOf(PostgresText(row.get(), 0, 1));
   found.columns = PostgresText(row.get(), 0, 2);
   RETURN_IF_ERROR(ReadRecord(connection, &found));
+  if (PostgresText(row.get(), 0, 3) != MarkText(found.name, found.recorded_columns)) {
+    found.recorded_identity.clear();  // whoever wrote the record had no right to the table
+  }
   target.found = std::move(found);
   return target;
 }
@@ -217,7 +318,7 @@ Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const 
 Result<std::string> PostgresColumns(PostgresConnection& connection, const TableName& table) {
   ASSIGN_OR_RETURN(
       const PostgresResult columns,
-      connection.Ask(fmt::format(fmt::runtime(kColumns), "$1::regclass"), {table.Quoted()}));
+      AskServer(connection, fmt::format(fmt::runtime(kColumns), "$1::regclass"), {table.Quoted()}));
   return std::string(PostgresText(columns.get(), 0, 0));
 }
 
@@ -242,7 +343,8 @@ Status CheckPostgresAction(PostgresConnection& connection, const PostgresTarget&
                            const std::optional<TableName>& staging) {
   switch (action) {
     case ResultAction::kMake:
-      return NeedCreate(connection, target.name);
+      RETURN_IF_ERROR(NeedCreate(connection, target.name));
+      return CheckNoType(connection, target.name);
     case ResultAction::kReplace:
       RETURN_IF_ERROR(NeedCreate(connection, target.name));
       return CheckReplace(connection, *target.found);

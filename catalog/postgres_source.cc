@@ -10,6 +10,7 @@
 #include "catalog/postgres_cut_internal.h"
 #include "catalog/postgres_database_internal.h"
 #include "catalog/postgres_stage_internal.h"
+#include "catalog/result_table_internal.h"
 #include "catalog/sql_job_store.h"
 #include "catalog/sql_model_store.h"
 
@@ -159,7 +160,11 @@ class PostgresSource final : public DataSource {
   }
 
   Result<ResultPlan> PlanResultTable(const ResultTable& table, const Schema* columns) override {
-    return PlanPostgresResult(database_, table, columns);
+    Result<ResultPlan> plan = PlanPostgresResult(database_, table, columns);
+    if (plan.ok() && table.name.schema.empty()) {
+      RETURN_IF_ERROR(CheckNoTemporaryNamesake(plan->name));
+    }
+    return plan;
   }
   Result<std::unique_ptr<TableWriter>> OpenWriter(const ResultTable& table,
                                                   const Schema& schema) override {
@@ -221,6 +226,20 @@ class PostgresSource final : public DataSource {
     Status checked = CheckNothingTemporary(*session_, TrimStatement(select, Dialect::kPostgres));
     session_->IgnoreStop();
     return checked;
+  }
+
+  // A result that is written elsewhere would be hidden from the session.
+  Status CheckNoTemporaryNamesake(const TableName& result) {
+    MutexLock lock(session_mutex_);
+    if (!session_ || !captured_.has_temporary) {
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const PostgresResult found,
+                     session_->Ask("SELECT FROM pg_catalog.pg_class AS c WHERE c.relname"
+                                   " OPERATOR(pg_catalog.=) $1 AND c.relnamespace"
+                                   " OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()",
+                                   {result.name}));
+    return PQntuples(found.get()) == 0 ? OkStatus() : TemporaryNamesake("table", result);
   }
 
   PostgresDatabase database_;

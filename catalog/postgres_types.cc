@@ -322,6 +322,30 @@ Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::strin
   return schema;
 }
 
+namespace {
+
+// Which columns have a type that can be collated.
+Result<std::vector<bool>> Collatable(PostgresConnection& connection, const PGresult& described) {
+  std::string types;
+  for (int i = 0; i < PQnfields(&described); ++i) {
+    types +=
+        fmt::format("{}({}, {}::pg_catalog.oid)", i == 0 ? "" : ", ", i, PQftype(&described, i));
+  }
+  ASSIGN_OR_RETURN(
+      const PostgresResult answer,
+      connection.Ask(fmt::format("SELECT coalesce(t.typcollation <> 0::pg_catalog.oid, false)"
+                                 " FROM (VALUES {}) AS v(i, o) LEFT JOIN pg_catalog.pg_type t"
+                                 " ON t.oid = v.o ORDER BY v.i",
+                                 types)));
+  std::vector<bool> collatable;
+  for (int i = 0; i < PQntuples(answer.get()); ++i) {
+    collatable.push_back(PostgresText(answer.get(), i, 0) == "t");
+  }
+  return collatable;
+}
+
+}  // namespace
+
 Status DescribeDeclarations(PostgresConnection& connection, std::string_view select,
                             Schema* schema) {
   ASSIGN_OR_RETURN(const PostgresResult described, connection.DescribeColumns(select));
@@ -331,19 +355,26 @@ Status DescribeDeclarations(PostgresConnection& connection, std::string_view sel
   // A description names the type behind a domain, and its modifier; pg_typeof knows the domain.
   // Nothing is read: the join has no rows but the one it begins with. With no other schema in the
   // path than the server's own, the others are told.
+  ASSIGN_OR_RETURN(const std::vector<bool> collatable, Collatable(connection, *described));
   std::string names;
   for (int i = 0; i < PQnfields(described.get()); ++i) {
     names += fmt::format(
-        "{0}format_type(pg_typeof(c{1})::oid,"
-        " CASE pg_typeof(c{1})::oid WHEN {2} THEN {3} ELSE -1 END)",
-        i == 0 ? "" : ", ", i, PQftype(described.get(), i), PQfmod(described.get(), i));
+        "{0}pg_catalog.format_type(pg_catalog.pg_typeof(c{1})::pg_catalog.oid,"
+        " CASE pg_catalog.pg_typeof(c{1})::pg_catalog.oid WHEN {2}::pg_catalog.oid THEN {3}"
+        " ELSE -1 END){4}",
+        i == 0 ? "" : ", ", i, PQftype(described.get(), i), PQfmod(described.get(), i),
+        collatable[static_cast<size_t>(i)]
+            ? fmt::format(" || coalesce(' COLLATE ' || nullif(pg_catalog.pg_collation_for(c{}),"
+                          " '\"default\"'), '')",
+                          i)
+            : "");
   }
   ASSIGN_OR_RETURN(
       const PostgresResult types,
-      connection.Ask(fmt::format(
-          "SELECT {} FROM (SELECT set_config('search_path', 'pg_catalog', true) OFFSET 0) AS path"
-          " LEFT JOIN (\n{}\n) AS s({}) ON false",
-          names, select, NumberedColumns(schema->columns.size()))));
+      connection.Ask(fmt::format("SELECT {} FROM (SELECT pg_catalog.set_config('search_path', "
+                                 "'pg_catalog', true) OFFSET 0) AS path"
+                                 " LEFT JOIN (\n{}\n) AS s({}) ON false",
+                                 names, select, NumberedColumns(schema->columns.size()))));
   for (size_t i = 0; i < schema->columns.size(); ++i) {
     schema->columns[i].declaration = PostgresText(types.get(), 0, static_cast<int>(i));
   }

@@ -49,9 +49,9 @@ Status CopyRows(PostgresConnection& connection, const std::string& copy, std::st
 }
 
 // One text per row of the answer.
-Result<std::vector<std::string>> Texts(PostgresConnection& connection, std::string_view sql,
+Result<std::vector<std::string>> Texts(PostgresConnection& connection, const std::string& sql,
                                        const std::vector<SqlParameter>& parameters) {
-  ASSIGN_OR_RETURN(const PostgresResult rows, connection.Ask(sql, parameters));
+  ASSIGN_OR_RETURN(const PostgresResult rows, AskServer(connection, sql, parameters));
   std::vector<std::string> texts;
   for (int i = 0; i < PQntuples(rows.get()); ++i) {
     texts.emplace_back(PostgresText(rows.get(), i, 0));
@@ -83,7 +83,7 @@ Result<std::vector<std::string>> RightsOf(PostgresConnection& connection, const 
       "  WHERE n.attname = c.attname AND NOT n.attisdropped AND n.attnum > 0"
       " UNION ALL SELECT format('ALTER TABLE %s OWNER TO %s', $2::text, role.name)"
       "  FROM old JOIN role ON role.oid = old.relowner, new WHERE new.relowner <> old.relowner";
-  return Texts(connection, kRights, {replaced.Quoted(), made.Quoted()});
+  return Texts(connection, std::string(kRights), {replaced.Quoted(), made.Quoted()});
 }
 
 // What is to be done, and the table where the rows are gathered until then.
@@ -190,7 +190,8 @@ class PostgresTableWriter final : public TableWriter {
     RETURN_IF_ERROR(connection.Run(std::string(kPatience)));
     // Two statements that write one table do it one after the other, also when it is not there yet.
     RETURN_IF_ERROR(connection
-                        .Ask("SELECT pg_advisory_xact_lock(hashtextextended($1, 736811225))",
+                        .Ask("SELECT pg_catalog.pg_advisory_xact_lock("
+                             "pg_catalog.hashtextextended($1, 736811225))",
                              {wanted_.name.Quoted()})
                         .status());
     ASSIGN_OR_RETURN(const PostgresTarget target, Lock());
@@ -204,8 +205,6 @@ class PostgresTableWriter final : public TableWriter {
     }
     if (action != ResultAction::kAppend || target.found->IsOurs()) {
       ASSIGN_OR_RETURN(const PostgresTarget written, FindPostgresTarget(connection, wanted_.name));
-      // What is left to others' triggers runs before, with the rights of whom they serve.
-      RETURN_IF_ERROR(connection.Run("SET CONSTRAINTS ALL IMMEDIATE"));
       RETURN_IF_ERROR(connection.Run(std::string(kAsLogin)));
       RETURN_IF_ERROR(RecordResultTable(connection, Dialect::kPostgres, wanted_, *written.found));
     }
@@ -248,6 +247,8 @@ class PostgresTableWriter final : public TableWriter {
           connection.Run(InsertNewRows(*beginning_.staging, rows, schema_, ResultAction::kMake)));
       RETURN_IF_ERROR(connection.Run("DROP TABLE " + rows.Quoted()));
     }
+    RETURN_IF_ERROR(
+        MarkPostgresTable(connection, *beginning_.staging, target.name, beginning_.columns));
     if (target.found) {
       ASSIGN_OR_RETURN(const std::vector<std::string> rights,
                        RightsOf(connection, target.name, *beginning_.staging));
@@ -273,8 +274,18 @@ class PostgresTableWriter final : public TableWriter {
             .Hint("drop it, or name another table");
       }
     }
-    RETURN_IF_ERROR(connection.Run(InsertNewRows(table, *beginning_.staging, schema_, action)));
-    return connection.Run("DROP TABLE " + beginning_.staging->Quoted());
+    const TableName& staging = *beginning_.staging;
+    RETURN_IF_ERROR(connection.Run(InsertNewRows(table, staging, schema_, action)));
+    // What is left to others' triggers runs with the rights of whom they serve, and before the rows
+    // are counted.
+    RETURN_IF_ERROR(connection.Run("SET CONSTRAINTS ALL IMMEDIATE"));
+    if (action == ResultAction::kRefill) {
+      ASSIGN_OR_RETURN(const PostgresResult written,
+                       connection.Ask("SELECT pg_catalog.count(*) FROM " + staging.Quoted()));
+      RETURN_IF_ERROR(
+          CheckPostgresArrived(connection, table, PostgresInteger(written.get(), 0, 0)));
+    }
+    return connection.Run("DROP TABLE " + staging.Quoted());
   }
 
   ResultTable wanted_;

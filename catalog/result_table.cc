@@ -8,13 +8,17 @@ namespace sluice::catalog {
 namespace {
 
 constexpr size_t kLongestPostgresName = 63;
+constexpr std::string_view kDropIt =
+    "WITH result.replace=true drops it first, WITH result.append=true adds the rows to it; or name "
+    "another table";
+constexpr std::string_view kTakeTheRows =
+    "WITH result.replace=true takes the new rows instead, WITH result.append=true adds them; or "
+    "name another table";
 
-Status Exists(const FoundTable& found, std::string_view why) {
+Status Exists(const FoundTable& found, std::string_view why, std::string_view hint = kDropIt) {
   return AlreadyExists(fmt::format("table {} {}", found.name.Text(), why))
       .SqlState("42P07")
-      .Hint(
-          "WITH result.replace=true drops it first, WITH result.append=true adds the rows to it; "
-          "or name another table");
+      .Hint(std::string(hint));
 }
 
 }  // namespace
@@ -40,15 +44,19 @@ Result<ResultAction> DecideResultAction(const ResultTable& wanted,
     return ResultAction::kRefill;
   }
   if (wanted.replace) {
-    return ResultAction::kReplace;
+    const bool stays = found->HasOurShape() && (!columns || *columns == found->columns);
+    return stays ? ResultAction::kRefill : ResultAction::kReplace;
   }
   if (found->identity.empty() || found->identity != found->recorded_identity) {
     return Exists(*found, "exists, and Sluice did not write it");
   }
-  if (!found->IsOurs()) {
+  if (!found->HasOurShape()) {
     return Exists(*found, "was altered since Sluice wrote it")
         .Detail(fmt::format("it was written with ({}), and has ({})", found->recorded_columns,
                             found->columns));
+  }
+  if (!found->IsOurs()) {
+    return Exists(*found, "has other rows than Sluice wrote", kTakeTheRows);
   }
   return Exists(*found, "exists, and has other columns than the result")
       .Detail(fmt::format("it has ({}), the result has ({})", found->columns, *columns));
@@ -98,6 +106,22 @@ Status CheckResultName(const TableName& name, Dialect dialect) {
   return OkStatus();
 }
 
+Status TemporaryNamesake(std::string_view kind, const TableName& result) {
+  return Unimplemented(fmt::format("the {} '{}' is temporary: it would be read instead of the "
+                                   "result, which other connections write for this statement",
+                                   kind, result.name))
+      .Hint(fmt::format("DROP it, or say which table is meant: {}", result.Text()));
+}
+
+Status CheckArrived(int64_t arrived, int64_t written, const std::string& hooks) {
+  if (arrived == written) {
+    return OkStatus();
+  }
+  return FailedPrecondition(fmt::format("the table would have {} rows instead of {}{}", arrived,
+                                        written, hooks.empty() ? "" : ": it has " + hooks))
+      .Hint("drop or disable what changes their number, or name another table");
+}
+
 Status RecordResultTable(SqlSession& session, Dialect dialect, const ResultTable& wanted,
                          const FoundTable& written) {
   const std::string table =
@@ -111,8 +135,9 @@ Status RecordResultTable(SqlSession& session, Dialect dialect, const ResultTable
                  " excluded.statement_kind, job = excluded.job,"
                  " written_micros = excluded.written_micros",
                  table),
-             {written.name.schema, written.name.name, written.identity, written.columns,
-              wanted.kind, wanted.job, WallMicros()})
+             {written.name.schema, written.name.name,
+              written.rows.empty() ? written.identity : written.identity + " " + written.rows,
+              written.columns, wanted.kind, wanted.job, WallMicros()})
       .status();
 }
 

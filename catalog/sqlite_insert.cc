@@ -39,19 +39,26 @@ bool IsPlainType(std::string_view type) {
          digit(numbers[numbers.size() - 2]);
 }
 
-// " TYPE", or "" for a column that keeps every cell as it is.
+// " TYPE COLLATE name", or less of that: no type for a column that keeps every cell as it is.
 std::string Declaration(const ColumnInfo& column) {
   if (!column.declaration.has_value()) {
     const bool known =
         IsPlainType(column.database_type) && TypeOfDeclaration(column.database_type) == column.type;
     return fmt::format(" {}", known ? column.database_type : SqliteTypeName(column.type));
   }
-  // "ANY" keeps every cell in a STRICT table only; in others it means NUMERIC.
-  if (column.declaration->empty() || LowerAscii(*column.declaration) == "any") {
-    return "";
+  std::string_view type = *column.declaration;
+  std::string_view collation;
+  for (const std::string_view known : {" COLLATE nocase", " COLLATE rtrim"}) {
+    if (type.ends_with(known)) {
+      collation = known;
+      type.remove_suffix(known.size());
+    }
   }
-  return " " +
-         (IsPlainType(*column.declaration) ? *column.declaration : QuoteName(*column.declaration));
+  // "ANY" keeps every cell in a STRICT table only; in others it means NUMERIC.
+  if (type.empty() || LowerAscii(type) == "any") {
+    return std::string(collation);
+  }
+  return fmt::format(" {}{}", IsPlainType(type) ? std::string(type) : QuoteName(type), collation);
 }
 
 }  // namespace

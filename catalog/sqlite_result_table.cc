@@ -9,8 +9,6 @@
 #include "base/process.h"
 #include "catalog/row_ranges_internal.h"
 #include "catalog/sqlite_insert_internal.h"
-#include "catalog/sqlite_types_internal.h"
-#include "catalog/sqlstate.h"
 
 namespace sluice::catalog {
 namespace {
@@ -39,92 +37,38 @@ std::optional<Mark> FindMark(std::string_view definition) {
   return mark.token.empty() || words.bad() ? std::nullopt : std::optional<Mark>(std::move(mark));
 }
 
-struct Column {
-  std::string name;
-  std::string type;
-  bool generated = false;
+// The mark of a definition is copied with it: by a dump, by `.schema`, by the way in which SQLite's
+// own manual alters tables. So the record says, too, which rows were written.
+struct Record {
+  std::string columns;
+  std::string rows;
 };
 
-Result<std::vector<Column>> ColumnsOf(SqliteConnection& connection, const TableName& table) {
-  ASSIGN_OR_RETURN(const SqlRows rows,
-                   connection.Query("SELECT name, type, hidden FROM pragma_table_xinfo($1, $2)",
-                                    {table.name, table.schema}));
-  std::vector<Column> columns;
-  for (const std::vector<Value>& row : rows) {
-    columns.push_back({TextCell(row[0]), TextCell(row[1]), IntegerCell(row[2]) != 0});
+Result<std::optional<Record>> FindRecord(SqliteConnection& connection, const TableName& table,
+                                         const std::string& identity) {
+  std::optional<Record> found;
+  ASSIGN_OR_RETURN(const int64_t recorded,
+                   connection.QueryInteger("SELECT count(*) FROM main.sqlite_schema"
+                                           " WHERE name = 'sluice_result_tables'"));
+  if (recorded == 0) {
+    return found;
   }
-  return columns;
-}
-
-// Without a change that SQLite would make in silence: text that stays text in a column of numbers.
-bool Fits(DataType type, const std::string& declared) {
-  const std::optional<DataType> target = TypeOfDeclaration(declared);
-  const auto is_number = [](DataType t) {
-    return t == DataType::kBool || t == DataType::kInt64 || t == DataType::kDouble;
-  };
-  return !target || *target == type || *target == DataType::kText ||
-         (is_number(*target) && is_number(type));
-}
-
-Status CheckAppend(SqliteConnection& connection, const TableName& table, const Schema& schema) {
-  ASSIGN_OR_RETURN(const std::vector<Column> columns, ColumnsOf(connection, table));
-  std::vector<std::string> names;
-  for (const Column& column : columns) {
-    names.push_back(column.name);
-  }
-  Status errors;
-  for (const ColumnInfo& wanted : schema.columns) {
-    const Column* fitting = nullptr;
-    for (const Column& column : columns) {
-      if (LowerAscii(column.name) == LowerAscii(wanted.name)) {
-        fitting = &column;
-      }
-    }
-    if (fitting == nullptr) {
-      const auto nearest = NearestName(wanted.name, names);
-      Status missing = ColumnNotFound(fmt::format(
-          "table {} has no column '{}', which the result has", table.Text(), wanted.name));
-      errors.Add(nearest ? std::move(missing).Hint(
-                               fmt::format("did you mean '{}'? name it with AS", *nearest))
-                         : missing);
-    } else if (fitting->generated) {
-      errors.Add(InvalidArgument(fmt::format("column '{}' of table {} is generated", fitting->name,
-                                             table.Text()))
-                     .SqlState("428C9"));
-    } else if (!Fits(wanted.type, fitting->type)) {
-      errors.Add(
-          InvalidArgument(fmt::format("column '{}' of table {} is {}, and the result's is {}",
-                                      fitting->name, table.Text(), fitting->type,
-                                      DataTypeName(wanted.type)))
-              .SqlState("42804"));
+  ASSIGN_OR_RETURN(const SqlRows records,
+                   connection.Query("SELECT identity, columns FROM main.sluice_result_tables"
+                                    " WHERE lower(table_name) = lower($1)",
+                                    {table.name}));
+  for (const std::vector<Value>& record : records) {
+    const std::string text = TextCell(record[0]);
+    const size_t space = text.find(' ');
+    if (text.substr(0, space) == identity) {
+      found = {TextCell(record[1]), space == std::string::npos ? "" : text.substr(space + 1)};
     }
   }
-  return errors;
+  return found;
 }
 
-// Deleting rows would delete or change those of another table.
-Status CheckForeignKeys(SqliteConnection& connection, const TableName& table) {
-  ASSIGN_OR_RETURN(
-      const SqlRows rows,
-      connection.Query(fmt::format("SELECT m.name FROM {}.sqlite_schema m,"
-                                   " pragma_foreign_key_list(m.name, $2) f WHERE m.type = 'table'"
-                                   " AND lower(f.\"table\") = lower($1)"
-                                   " AND lower(m.name) <> lower($1)"
-                                   " AND f.on_delete NOT IN ('NO ACTION', 'RESTRICT') LIMIT 1",
-                                   QuoteName(table.schema)),
-                       {table.name, table.schema}));
-  if (rows.empty()) {
-    return OkStatus();
-  }
-  return FailedPrecondition(fmt::format("new rows for table {} would change table {}: its foreign "
-                                        "key follows the rows that are deleted",
-                                        table.Text(), TextCell(rows[0][0])))
-      .Hint("a foreign key without ON DELETE lets the rows come back; or name another table");
-}
-
-}  // namespace
-
-Result<SqliteTarget> FindSqliteTarget(SqliteConnection& connection, const TableName& name) {
+// What stands under the name, without what the catalog knows of it.
+Result<SqliteTarget> LookAt(SqliteConnection& connection, const TableName& name) {
   SqliteTarget target = {{name.schema.empty() ? "main" : LowerAscii(name.schema), name.name},
                          std::nullopt};
   RETURN_IF_ERROR(CheckResultName(target.name, Dialect::kSqlite));
@@ -160,46 +104,61 @@ Result<SqliteTarget> FindSqliteTarget(SqliteConnection& connection, const TableN
   }
   if (const std::optional<Mark> mark = FindMark(TextCell(rows[0][2]))) {
     found.identity = mark->token;
-    ASSIGN_OR_RETURN(const int64_t recorded,
-                     connection.QueryInteger("SELECT count(*) FROM main.sqlite_schema"
-                                             " WHERE name = 'sluice_result_tables'"));
-    if (recorded > 0) {
-      ASSIGN_OR_RETURN(const SqlRows record,
-                       connection.Query("SELECT identity, columns FROM main.sluice_result_tables"
-                                        " WHERE identity = $1 AND lower(table_name) = lower($2)",
-                                        {found.identity, found.name.name}));
-      if (!record.empty()) {
-        found.recorded_identity = TextCell(record[0][0]);
-        found.recorded_columns = TextCell(record[0][1]);
-      }
-    }
   }
   target.found = std::move(found);
   return target;
 }
 
+}  // namespace
+
+Result<SqliteTarget> FindSqliteTarget(SqliteConnection& connection, const TableName& name) {
+  ASSIGN_OR_RETURN(SqliteTarget target, LookAt(connection, name));
+  if (!target.found || target.found->identity.empty()) {
+    return target;
+  }
+  FoundTable& found = *target.found;
+  ASSIGN_OR_RETURN(const std::optional<Record> record,
+                   FindRecord(connection, found.name, found.identity));
+  if (record) {
+    found.recorded_identity = found.identity;
+    found.recorded_columns = record->columns;
+    found.recorded_rows = record->rows;
+    if (found.HasOurShape()) {
+      ASSIGN_OR_RETURN(found.rows, DigestSqliteRows(connection, found.name));
+    }
+  }
+  return target;
+}
+
+Result<FoundTable> FindWrittenSqliteTable(SqliteConnection& connection, const TableName& name) {
+  ASSIGN_OR_RETURN(SqliteTarget target, LookAt(connection, name));
+  if (!target.found) {
+    return Internal(fmt::format("table {} is gone after it was written", name.Text()));
+  }
+  ASSIGN_OR_RETURN(target.found->rows, DigestSqliteRows(connection, target.found->name));
+  return *std::move(target.found);
+}
+
+Result<std::vector<SqliteColumn>> ListSqliteColumns(SqliteConnection& connection,
+                                                    const TableName& table) {
+  ASSIGN_OR_RETURN(const SqlRows rows,
+                   connection.Query("SELECT name, type, hidden FROM pragma_table_xinfo($1, $2)",
+                                    {table.name, table.schema}));
+  std::vector<SqliteColumn> columns;
+  for (const std::vector<Value>& row : rows) {
+    columns.push_back({TextCell(row[0]), TextCell(row[1]), IntegerCell(row[2]) != 0});
+  }
+  return columns;
+}
+
 Result<std::string> SqliteColumns(SqliteConnection& connection, const TableName& table) {
-  ASSIGN_OR_RETURN(const std::vector<Column> columns, ColumnsOf(connection, table));
+  ASSIGN_OR_RETURN(const std::vector<SqliteColumn> columns, ListSqliteColumns(connection, table));
   std::string text;
-  for (const Column& column : columns) {
+  for (const SqliteColumn& column : columns) {
     text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", TableName{"", column.name}.Text(),
                         column.type, column.generated ? " generated" : "");
   }
   return text;
-}
-
-Status CheckSqliteAction(SqliteConnection& connection, const SqliteTarget& target,
-                         ResultAction action, const Schema& schema) {
-  switch (action) {
-    case ResultAction::kMake:
-      return OkStatus();
-    case ResultAction::kRefill:
-    case ResultAction::kReplace:
-      return CheckForeignKeys(connection, target.name);
-    case ResultAction::kAppend:
-      break;
-  }
-  return CheckAppend(connection, target.name, schema);
 }
 
 TableName NewSqliteStaging(const TableName& beside) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "catalog/result_table_internal.h"
 #include "catalog/sqlstate.h"
 
 namespace sluice::catalog {
@@ -120,6 +121,26 @@ Status CheckNoSessionFunctions(SqliteConnection& session, std::string_view selec
     }
   }
   return OkStatus();
+}
+
+Status CheckResultInMain(SqliteConnection& session, const TableName& result) {
+  if (!result.schema.empty()) {
+    ASSIGN_OR_RETURN(const SqlRows attached,
+                     session.Query("SELECT 1 FROM pragma_database_list"
+                                   " WHERE seq > 1 AND lower(name) = lower($1)",
+                                   {result.schema}));
+    return attached.empty()
+               ? OkStatus()
+               : Unimplemented(fmt::format("'{}' is an ATTACHed database: other connections write "
+                                           "for this statement, and do not see it",
+                                           result.schema))
+                     .Hint("name a table of the main database, or open that file as the source");
+  }
+  ASSIGN_OR_RETURN(const SqlRows rows,
+                   session.Query("SELECT type FROM temp.sqlite_schema WHERE type IN"
+                                 " ('table', 'view') AND lower(name) = lower($1)",
+                                 {result.name}));
+  return rows.empty() ? OkStatus() : TemporaryNamesake(TextCell(rows[0][0]), {"main", result.name});
 }
 
 Status CheckOnlyMain(SqliteConnection& session, std::string_view select) {

@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "catalog/sqlite_connection_internal.h"
+#include "catalog/table_name.h"
 
 // Other connections than the session's own read for an extended statement, and nothing of a session
 // can be replayed on them: what only it has, and the select needs, is refused.
@@ -21,6 +22,10 @@ Result<bool> HasMoreThanMain(SqliteConnection& session);
 
 // 0A000 when the select calls a function that answers for the session's own connection.
 Status CheckNoSessionFunctions(SqliteConnection& session, std::string_view select);
+
+// 0A000 for a result that would be written to an ATTACHed database, or that a temporary table or
+// view of its name would hide from the session.
+Status CheckResultInMain(SqliteConnection& session, const TableName& result);
 
 // 0A000, by name, when SQLite would read any of that for the select. Runs nothing.
 Status CheckOnlyMain(SqliteConnection& session, std::string_view select);

@@ -132,6 +132,12 @@ class SqliteSource final : public DataSource {
   }
 
   Result<ResultPlan> PlanResultTable(const ResultTable& table, const Schema* columns) override {
+    {
+      MutexLock lock(session_mutex_);
+      if (has_more_) {
+        RETURN_IF_ERROR(CheckResultInMain(*session_, table.name));
+      }
+    }
     return PlanSqliteResult(database_, table, columns);
   }
   Result<std::unique_ptr<TableWriter>> OpenWriter(const ResultTable& table,

@@ -180,6 +180,27 @@ DataType CellTypes::type() const {
   return reals_ ? DataType::kDouble : DataType::kInt64;
 }
 
+namespace {
+
+// " COLLATE name", where the column is one of a table that compares its texts in a way of its own;
+// what a program has made itself is not known here.
+std::string CollationOf(SqliteConnection& connection, sqlite3_stmt* statement, int column) {
+  const char* schema = sqlite3_column_database_name(statement, column);
+  const char* table = sqlite3_column_table_name(statement, column);
+  const char* name = sqlite3_column_origin_name(statement, column);
+  const char* collation = nullptr;
+  if (table == nullptr || name == nullptr ||
+      sqlite3_table_column_metadata(connection.handle(), schema, table, name, nullptr, &collation,
+                                    nullptr, nullptr, nullptr) != SQLITE_OK ||
+      collation == nullptr) {
+    return "";
+  }
+  const std::string known = LowerAscii(collation);
+  return known == "nocase" || known == "rtrim" ? fmt::format(" COLLATE {}", known) : "";
+}
+
+}  // namespace
+
 Result<Schema> DescribeSqliteSelect(SqliteConnection& connection, std::string_view select) {
   ASSIGN_OR_RETURN(const SqliteStatement statement, connection.Prepare(select));
   const int count = sqlite3_column_count(statement.get());
@@ -197,7 +218,7 @@ Result<Schema> DescribeSqliteSelect(SqliteConnection& connection, std::string_vi
     ColumnInfo& column = schema.columns.emplace_back();
     column.name = name == nullptr ? "" : name;
     column.database_type = declared == nullptr ? "" : declared;
-    column.declaration = column.database_type;
+    column.declaration = column.database_type + CollationOf(connection, statement.get(), i);
     if (const auto type = TypeOfDeclaration(column.database_type)) {
       column.type = *type;
     } else {

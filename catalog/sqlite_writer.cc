@@ -123,8 +123,8 @@ class SqliteTableWriter final : public TableWriter {
       RETURN_IF_ERROR(Fill(target.name, action));
     }
     if (action != ResultAction::kAppend || target.found->IsOurs()) {
-      ASSIGN_OR_RETURN(const SqliteTarget written, FindSqliteTarget(connection, wanted_.name));
-      RETURN_IF_ERROR(RecordResultTable(connection, Dialect::kSqlite, wanted_, *written.found));
+      ASSIGN_OR_RETURN(const FoundTable written, FindWrittenSqliteTable(connection, wanted_.name));
+      RETURN_IF_ERROR(RecordResultTable(connection, Dialect::kSqlite, wanted_, written));
     }
     return transaction->Commit();
   }
@@ -150,10 +150,16 @@ class SqliteTableWriter final : public TableWriter {
             .Hint("drop it, or name another table");
       }
     }
+    if (action == ResultAction::kAppend) {
+      RETURN_IF_ERROR(CheckAppendedCells(*connection_, table, staging_, schema_));
+    }
     const std::string columns = ColumnList(schema_);
     RETURN_IF_ERROR(
         connection_->Run(fmt::format("INSERT INTO {} ({}) SELECT {} FROM {}", table.Quoted(),
                                      columns, columns, staging_.Quoted())));
+    if (action == ResultAction::kRefill) {
+      RETURN_IF_ERROR(CheckSqliteArrived(*connection_, table, staging_));
+    }
     return connection_->Run("DROP TABLE " + staging_.Quoted());
   }
 

@@ -82,15 +82,29 @@ Status FillExtraOutputs(const AttributeSet& attributes, const models::ModelSpec&
   return errors.Take();
 }
 
-// Every selected column but the training label and the one that the prediction replaces.
-void FillPassThrough(const BoundSelect& select, const models::LabelPlan& label,
-                     plan::PredictPlan* plan) {
+// Every selected column but the training label and the one that the prediction replaces. Where
+// names that differ in case are two columns, the result would have both, and nobody could train
+// from it or predict with it: such names are refused, as they are in a SELECT.
+Status FillPassThrough(const BoundSelect& select, const models::LabelPlan& label, Span target,
+                       const catalog::DataSource& source, plan::PredictPlan* plan) {
   for (const ColumnInfo& column : select.schema.columns) {
-    if (SameName(column.name, label.column()) || SameName(column.name, plan->column())) {
+    if (SameName(column.name, label.column())) {
       continue;
     }
-    catalog::PutColumn(column, plan->add_pass_through());
+    if (!SameName(column.name, plan->column())) {
+      catalog::PutColumn(column, plan->add_pass_through());
+    } else if (column.name != plan->column() && source.dialect() != "sqlite") {
+      return InvalidArgument(
+                 fmt::format("the predicted column \"{}\" and the selected \"{}\" differ "
+                             "in case only",
+                             plan->column(), column.name))
+          .SqlState("42701")
+          .At(target)
+          .Hint(fmt::format("write \"{}\" to put the prediction in its place, or another name",
+                            column.name));
+    }
   }
+  return OkStatus();
 }
 
 // Whether a column of this type can take every class.
@@ -163,7 +177,8 @@ Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
   plan->set_model_name(model->version.name);
   plan->set_model_version(model->version.version);
   plan->set_column(ResultColumn(statement, label, source));
-  FillPassThrough(*select, label, plan);
+  errors.Add(FillPassThrough(
+      *select, label, statement.target ? statement.target->span : statement.span, source, plan));
   plan->set_prediction_type(static_cast<int32_t>(PredictionType(*select, label)));
   errors.Add(FillExtraOutputs(attributes, model->plan.model(), plan));
   if (into_table) {

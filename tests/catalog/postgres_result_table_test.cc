@@ -169,6 +169,89 @@ TEST_P(PostgresResultTableTest, ARoleWithoutRightsDestroysNothing) {
   EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "3");
 }
 
+// The record may be written by whoever may write results; whether a table is ours is for its owner
+// to say.
+TEST_P(PostgresResultTableTest, AForgedRecordEmptiesNoTable) {
+  ASSERT_TRUE(Write(3).ok());
+  LetScorerWrite();
+  Run("CREATE TABLE wine (id bigint)");
+  Run("INSERT INTO wine VALUES (1), (2)");
+  Run("GRANT SELECT ON wine TO " + role_);
+  const auto as_scorer = [&](const std::string& sql) {
+    return scorer_->Execute(sql, nullptr, {}).status();
+  };
+  ASSERT_TRUE(as_scorer("INSERT INTO sluice.result_tables (schema_name, table_name, identity,"
+                        " columns, statement_kind, job, written_micros) VALUES ('public', 'wine',"
+                        " 'wine'::regclass::oid::text, 'id bigint', 'predict', 1, 1)")
+                  .ok());
+  EXPECT_EQ(as_scorer("COMMENT ON TYPE wine IS 'written by Sluice as public.wine with (id bigint)'")
+                .sqlstate(),
+            "42501");
+  ResultTable wine;
+  wine.name = {"public", "wine"};
+  const Schema schema = OneColumn();
+  const Status refused = source().PlanResultTable(wine, &schema).status();
+  EXPECT_EQ(refused.sqlstate(), "42P07");
+  EXPECT_THAT(refused.message(), HasSubstr("Sluice did not write it"));
+  // Columns that the table has only got since.
+  Run("ALTER TABLE p ADD COLUMN remark bigint");
+  ASSERT_TRUE(as_scorer("UPDATE sluice.result_tables SET columns = 'id bigint, remark bigint'"
+                        " WHERE table_name = 'p'")
+                  .ok());
+  const Schema wider = {{{"id", DataType::kInt64, ""}, {"remark", DataType::kInt64, ""}}};
+  EXPECT_EQ(Write(1, false, wider).sqlstate(), "42P07");
+  EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "3");
+  // A table that its owner has put aside.
+  Run("ALTER TABLE p RENAME TO kept");
+  Run("ALTER TABLE kept DROP COLUMN remark");
+  ASSERT_TRUE(as_scorer("UPDATE sluice.result_tables SET columns = 'id bigint',"
+                        " table_name = 'kept' WHERE table_name = 'p'")
+                  .ok());
+  ResultTable kept;
+  kept.name = {"public", "kept"};
+  EXPECT_EQ(source().PlanResultTable(kept, &schema).status().sqlstate(), "42P07");
+  // Under its name, and as it was, it is Sluice's again.
+  Run("ALTER TABLE kept RENAME TO p");
+  ASSERT_TRUE(
+      as_scorer("UPDATE sluice.result_tables SET table_name = 'p' WHERE table_name = 'kept'").ok());
+  EXPECT_TRUE(Plan(source()).ok());
+  // The owner says so, and it is Sluice's with other columns.
+  EXPECT_TRUE(Write(1, true, wider).ok());
+  EXPECT_TRUE(Write(2, false, wider).ok());
+  EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "2");
+}
+
+// Others may make functions and operators with the server's names, whose types fit better: they
+// would run with the rights of whoever writes a result.
+TEST_P(PostgresResultTableTest, FunctionsThatOnlyLookLikeTheServersAreNotRun) {
+  const std::string body = " LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''not the server''; END'";
+  Run("CREATE FUNCTION quote_ident(name) RETURNS text" + body);
+  Run("CREATE FUNCTION format(text, text, text) RETURNS text" + body);
+  Run("CREATE FUNCTION pg_typeof(text) RETURNS regtype" + body);
+  Run("CREATE FUNCTION pg_collation_for(text) RETURNS text" + body);
+  Run("CREATE FUNCTION joined(text, integer) RETURNS text" + body);
+  Run("CREATE OPERATOR || (LEFTARG = text, RIGHTARG = integer, FUNCTION = joined)");
+  Run("CREATE FUNCTION same(oid, integer) RETURNS boolean" + body);
+  Run("CREATE OPERATOR = (LEFTARG = oid, RIGHTARG = integer, FUNCTION = same)");
+  Run("CREATE FUNCTION joined(regclass, text) RETURNS text" + body);
+  Run("CREATE OPERATOR || (LEFTARG = regclass, RIGHTARG = text, FUNCTION = joined)");
+  for (const bool replace : {false, false, true}) {
+    const Status written = Write(3, replace);
+    EXPECT_TRUE(written.ok()) << written.ToString();
+  }
+  const Schema wider = {{{"id", DataType::kInt64, ""}, {"n", DataType::kInt64, ""}}};
+  Run("GRANT SELECT ON p TO PUBLIC");
+  const Status replaced = Write(3, true, wider);
+  EXPECT_TRUE(replaced.ok()) << replaced.ToString();
+  Run("CREATE TABLE child () INHERITS (p)");
+  EXPECT_THAT(Write(3, true).message(), HasSubstr("public.child inherits from it"));
+  const std::string select = "SELECT 'a'::text COLLATE \"C\" AS c";
+  auto schema = source().Describe(select);
+  ASSERT_TRUE(schema.ok()) << schema.status().ToString();
+  const Status described = source().DescribeCopies(select, &*schema);
+  EXPECT_TRUE(described.ok()) << described.ToString();
+}
+
 TEST_P(PostgresResultTableTest, ReplacingKeepsOwnerAndRights) {
   const Schema wider = {{{"id", DataType::kInt64, ""}, {"n", DataType::kInt64, ""}}};
   Run("CREATE TABLE p (id integer, gone text)");

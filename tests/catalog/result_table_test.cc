@@ -132,6 +132,79 @@ TEST_P(ResultTableTest, ATableThatTookTheNameOfOursIsTheUsers) {
   EXPECT_THAT(Refusal(Named({"", "kept"})), HasSubstr("42P07"));
 }
 
+// A definition is copied with all that it says: by `.schema`, by a dump, by the way in which
+// SQLite's manual alters tables. What the user then puts into the copy is the user's.
+TEST_P(ResultTableTest, ACopiedDefinitionMakesNoTableOurs) {
+  if (postgres()) {
+    EXPECT_OK(Write(Named({"", "p"}), 3));
+    Run("ALTER TABLE p RENAME TO p_old");
+    Run("CREATE TABLE p (LIKE p_old INCLUDING ALL)");
+    EXPECT_THAT(Refusal(Named({"", "p"})), HasSubstr("42P07"));
+    return;
+  }
+  EXPECT_OK(Write(Named({"", "p"}), 3));
+  const std::string definition = Select("SELECT sql FROM sqlite_schema WHERE name = 'p'")[0][0];
+  Run("ALTER TABLE p RENAME TO p_old");
+  Run(definition);
+  Run("INSERT INTO p VALUES (1000, 'precious')");
+  const std::string refused = "has other rows than Sluice wrote";
+  EXPECT_THAT(Refusal(Named({"", "p"})), AllOf(HasSubstr("42P07"), HasSubstr(refused)));
+  Run("INSERT INTO p SELECT * FROM p_old");
+  EXPECT_THAT(Refusal(Named({"", "p"})), HasSubstr(refused));
+  // Dropped and made again, with as many rows.
+  Run("DROP TABLE p");
+  Run(definition);
+  Run("INSERT INTO p VALUES (1, 'new'), (2, 'new'), (3, 'precious')");
+  EXPECT_THAT(Refusal(Named({"", "p"})), HasSubstr(refused));
+  Run("VACUUM");
+  EXPECT_THAT(Refusal(Named({"", "p"})), HasSubstr(refused));
+  EXPECT_OK(Write(Appending({"", "p"}), 1));
+  EXPECT_THAT(Refusal(Named({"", "p"})), HasSubstr(refused));
+  // Nothing but the rows that Sluice wrote, and can write again, is in it.
+  Run("DELETE FROM p");
+  Run("INSERT INTO p SELECT * FROM p_old ORDER BY id DESC");
+  EXPECT_OK(Write(Named({"", "p"}), 5));
+  EXPECT_OK(Write(Appending({"", "p"}), 2));
+  Run("VACUUM");
+  EXPECT_OK(Write(Named({"", "p"}), 4));
+  EXPECT_EQ(Count("p"), "4");
+}
+
+// A row that somebody changed in a table of ours is theirs (SQLite: PostgreSQL knows the table).
+TEST_P(ResultTableTest, ChangedRowsOfOursAreToldWhereOnlyRowsTellTables) {
+  EXPECT_OK(Write(Named({"", "p"}), 3));
+  Run("CREATE INDEX p_by_id ON p (id)");
+  Run("CREATE VIEW seen AS SELECT count(*) AS n FROM p");
+  Run("UPDATE p SET y = 'corrected' WHERE id = 2");
+  if (postgres()) {
+    EXPECT_EQ(Planned(Named({"", "p"})), ResultAction::kRefill);
+    return;
+  }
+  EXPECT_THAT(Refusal(Named({"", "p"})), HasSubstr("42P07"));
+  // Said so, it gets new rows, and stays what it is.
+  EXPECT_EQ(Planned(Replacing({"", "p"})), ResultAction::kRefill);
+  EXPECT_OK(Write(Replacing({"", "p"}), 4));
+  EXPECT_EQ(Select("SELECT n FROM seen")[0][0], "4");
+  EXPECT_EQ(Planned(Named({"", "p"})), ResultAction::kRefill);
+}
+
+TEST_P(ResultTableTest, EveryKindOfCellTellsRowsApart) {
+  if (postgres()) {
+    GTEST_SKIP() << "PostgreSQL knows the table";
+  }
+  EXPECT_OK(Write(Named({"", "p"}), 1));
+  EXPECT_THAT(Select("SELECT id, y FROM p"), ElementsAre(ElementsAre("1", "new")));
+  for (const std::string cells : {"1, 'nev'", "1, 'new '", "1, NULL", "1, x'6e6577'", "NULL, 'new'",
+                                  "1.5, 'new'", "2, 'new'", "'1st', 'new'"}) {
+    Run("DELETE FROM p");
+    Run("INSERT INTO p VALUES (" + cells + ")");
+    EXPECT_THAT(Refusal(Named({"", "p"})), HasSubstr("other rows")) << cells;
+  }
+  Run("DELETE FROM p");
+  Run("INSERT INTO p VALUES (1, 'new')");
+  EXPECT_OK(Write(Named({"", "p"}), 1));
+}
+
 TEST_P(ResultTableTest, AnAlteredTableAndOtherColumnsAreRefused) {
   EXPECT_OK(Write(Named({"", "p"}), 3));
   const Schema wider = {
