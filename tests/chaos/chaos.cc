@@ -107,10 +107,9 @@ void Count(const Schedule& schedule, const Verdict& verdict, Totals* totals) {
 
 void Tell(const Totals& totals, double minutes) {
   fmt::print(
-      "\n{} jobs in {:.1f} minutes, {} of them under storms and bursts; {} with checkpoints, {} "
-      "with "
-      "early stopping, {} on PostgreSQL; {} failed as they should\n{} rows retried; {} rows of {} "
-      "jobs checked one by one\n",
+      "\n{} jobs in {:.1f} minutes, {} of them under storms and bursts; {} with checkpoints,\n"
+      "{} with early stopping, {} on PostgreSQL; {} failed as they should\n"
+      "{} rows retried; {} rows of {} jobs checked one by one\n",
       totals.jobs, minutes, totals.under_storms, totals.with_checkpoints, totals.with_patience,
       totals.on_postgres, totals.refused, totals.retried_rows, totals.checked_rows,
       totals.checked_jobs);

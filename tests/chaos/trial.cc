@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr int kSlots = 8;
 // A disturbed job that takes so much longer than its longest faults explain does not end at all.
-constexpr double kPatienceSeconds = 120;
+constexpr double kPatienceSeconds = 180;
 
 // Asks a statement to stop when it has had its time.
 class Alarm {

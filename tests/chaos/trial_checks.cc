@@ -42,6 +42,7 @@ Status Trials::CheckFailure(const Job& job, const Trained& trained, Verdict* ver
                                                SiteOf(job).CatalogTable("model_versions"))));
   if (versions.Number("versions") != 0) {
     verdict->complaints.push_back("there is a model of a job that failed");
+    return SiteOf(job).Ask(fmt::format("DROP MODEL {};", kModel)).status();
   }
   return OkStatus();
 }
