@@ -214,7 +214,9 @@ class DataSource {
   virtual Result<std::optional<TableName>> ResolveTable(const TableName& table) = 0;
   // What a writer would do with the table, which says now what OpenWriter and Commit would refuse:
   // 42P07 a table that must not be replaced unasked, 42809 no table, 42939 one of the catalog or
-  // the database itself, 42703 and 42804 columns that do not fit, 42501 rights. Changes nothing.
+  // the database itself, 42703 and 42804 columns that do not fit, 42501 rights, 0A000 one that only
+  // the session would see or not see; 55000 and 2BP01 what hangs on it. Changes nothing; may read
+  // all rows of a table that is Sluice's.
   // `columns`: of the result; null when they are not known yet.
   virtual Result<ResultPlan> PlanResultTable(const ResultTable& table, const Schema* columns) = 0;
   // Refuses what PlanResultTable does, and Commit looks once more.

@@ -2,6 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include "catalog/postgres_types_internal.h"
 #include "catalog/sql_text.h"
 #include "catalog/timestamp_text.h"

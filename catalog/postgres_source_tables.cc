@@ -5,6 +5,7 @@
 
 #include "catalog/postgres_cut_internal.h"
 #include "catalog/postgres_database_internal.h"
+#include "catalog/postgres_result_table_internal.h"
 #include "catalog/row_ranges_internal.h"
 
 namespace sluice::catalog {
@@ -60,7 +61,7 @@ Status AddDependencies(PostgresConnection& connection, std::string_view select,
   RETURN_IF_ERROR(connection.Run("BEGIN"));
   RETURN_IF_ERROR(connection.Ask(fmt::format("CREATE TEMP VIEW {} AS {}", view, select)).status());
   ASSIGN_OR_RETURN(const PostgresResult reads,
-                   connection.Ask(fmt::format(fmt::runtime(kReads), view)));
+                   AskServer(connection, fmt::format(fmt::runtime(kReads), view), {}));
   for (int i = 0; i < PQntuples(reads.get()); ++i) {
     if (PQgetisnull(reads.get(), i, 2) != 0) {
       tables->push_back({std::string(PostgresText(reads.get(), i, 0)),
@@ -71,7 +72,7 @@ Status AddDependencies(PostgresConnection& connection, std::string_view select,
       ASSIGN_OR_RETURN(const PostgresResult found,
                        connection.Ask("SELECT n.nspname, c.relname FROM pg_catalog.pg_class c"
                                       " JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-                                      " WHERE c.oid = to_regclass($1)",
+                                      " WHERE c.oid = pg_catalog.to_regclass($1)::pg_catalog.oid",
                                       {named.Quoted()}));
       if (PQntuples(found.get()) > 0) {
         tables->push_back({std::string(PostgresText(found.get(), 0, 0)),

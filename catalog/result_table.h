@@ -7,7 +7,8 @@
 
 // Tables that hold what a statement computed. Which of them Sluice wrote is recorded in the
 // catalog (result_tables), with the columns they had and what tells the table itself from another
-// of its name; only a table of which both are still true is refilled without being told.
+// of its name (SQLite: the rows that were written); only a table of which all that is still true,
+// and that says so itself, is refilled without being told.
 namespace sluice::catalog {
 
 // What a statement asks for.

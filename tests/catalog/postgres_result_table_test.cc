@@ -233,6 +233,8 @@ TEST_P(PostgresResultTableTest, FunctionsThatOnlyLookLikeTheServersAreNotRun) {
   Run("CREATE OPERATOR || (LEFTARG = text, RIGHTARG = integer, FUNCTION = joined)");
   Run("CREATE FUNCTION same(oid, integer) RETURNS boolean" + body);
   Run("CREATE OPERATOR = (LEFTARG = oid, RIGHTARG = integer, FUNCTION = same)");
+  Run("CREATE FUNCTION same(oid, regclass) RETURNS boolean" + body);
+  Run("CREATE OPERATOR = (LEFTARG = oid, RIGHTARG = regclass, FUNCTION = same)");
   Run("CREATE FUNCTION joined(regclass, text) RETURNS text" + body);
   Run("CREATE OPERATOR || (LEFTARG = regclass, RIGHTARG = text, FUNCTION = joined)");
   for (const bool replace : {false, false, true}) {
@@ -250,6 +252,10 @@ TEST_P(PostgresResultTableTest, FunctionsThatOnlyLookLikeTheServersAreNotRun) {
   ASSERT_TRUE(schema.ok()) << schema.status().ToString();
   const Status described = source().DescribeCopies(select, &*schema);
   EXPECT_TRUE(described.ok()) << described.ToString();
+  Run("CREATE VIEW seen AS SELECT * FROM p");
+  const auto tables = source().SourceTables("SELECT 1 AS one FROM seen WHERE false");
+  ASSERT_TRUE(tables.ok()) << tables.status().ToString();
+  EXPECT_THAT(*tables, Contains(TableName{"public", "p"}));
 }
 
 TEST_P(PostgresResultTableTest, ReplacingKeepsOwnerAndRights) {
