@@ -26,6 +26,10 @@ std::string DescribeSplit(const plan::Split& split);
 // "/checkpoints/m every 100 steps, 5 kept"
 std::string DescribeCheckpoints(const plan::Checkpoints& checkpoints);
 std::string DescribeStrategy(const plan::Strategy& strategy);
+// Whose loss a training on processes goes on after, and what happens beyond; "" in one process.
+std::string DescribeSurvival(const plan::TrainPlan& plan);
+// How much of the model the same statement gives once more; "" in one process.
+std::string DescribeRepetition(const plan::Strategy& strategy);
 bool IsTrees(const models::ModelSpec& model);
 // The table as the user named it.
 std::string ResultName(const plan::ResultTable& table);

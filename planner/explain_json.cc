@@ -183,7 +183,8 @@ void PutModel(const plan::TrainPlan& plan, Writer* json) {
   json->Close();
 }
 
-void PutStrategy(const plan::Strategy& strategy, Writer* json) {
+void PutStrategy(const plan::TrainPlan& plan, Writer* json) {
+  const plan::Strategy& strategy = plan.strategy();
   json->Open("strategy");
   json->Put("kind", plan::Strategy::Kind_Name(strategy.kind()));
   json->Put("mode", plan::Strategy::Mode_Name(strategy.mode()));
@@ -192,6 +193,8 @@ void PutStrategy(const plan::Strategy& strategy, Writer* json) {
   json->Put("max_workers", strategy.max_workers());
   json->Put("parameter_servers", strategy.parameter_servers());
   json->Put("micro_batches", strategy.micro_batches());
+  json->Put("outlives", DescribeSurvival(plan));
+  json->Put("repeats", DescribeRepetition(strategy));
   json->Put("reason", strategy.reason());
   json->Close();
 }
@@ -220,7 +223,7 @@ void PutTrain(const plan::TrainPlan& plan, Writer* json) {
   json->Put("batch_size", plan.batch_size());
   json->Put("early_stopping", plan.early_stopping().patience());
   PutTexts("metrics", plan.metrics(), json);
-  PutStrategy(plan.strategy(), json);
+  PutStrategy(plan, json);
   if (plan.has_checkpoints()) {
     json->Open("checkpoints");
     json->Put("directory", plan.checkpoints().directory());

@@ -213,6 +213,35 @@ std::string DescribeStrategy(const plan::Strategy& strategy) {
   }
 }
 
+std::string DescribeSurvival(const plan::TrainPlan& plan) {
+  const plan::Strategy& strategy = plan.strategy();
+  const bool saved = plan.has_checkpoints();
+  const std::string_view otherwise = saved ? "it goes on from the newest checkpoint" : "it fails";
+  if (strategy.kind() == plan::Strategy::LOCAL) {
+    return "";
+  }
+  if (strategy.kind() == plan::Strategy::ALL_REDUCE) {
+    return fmt::format("the master, and workers while one is left; when all are lost at once, {}",
+                       saved ? otherwise : "it begins again");
+  }
+  if (strategy.replicas() > 0) {
+    return fmt::format(
+        "workers, the master, and servers one at a time; when both copies of a parameter are lost "
+        "at once, {}",
+        otherwise);
+  }
+  return fmt::format("workers and the master; when a parameter server is lost, {}", otherwise);
+}
+
+std::string DescribeRepetition(const plan::Strategy& strategy) {
+  if (strategy.kind() == plan::Strategy::LOCAL) {
+    return "";
+  }
+  return strategy.mode() == plan::Strategy::SYNCHRONOUS
+             ? "to the last bit, on any number of workers and servers"
+             : "in its rows, not to the last bit: updates come in the order of the workers";
+}
+
 std::string DescribeCheckpoints(const plan::Checkpoints& checkpoints) {
   return fmt::format(
       "{} every {} steps, {} kept", checkpoints.directory(), checkpoints.every_steps(),

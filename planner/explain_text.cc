@@ -132,6 +132,10 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
   }
   lines.Line("runs",
              fmt::format("{}: {}", DescribeStrategy(plan.strategy()), plan.strategy().reason()));
+  if (const std::string survival = DescribeSurvival(plan); !survival.empty()) {
+    lines.Line("outlives", survival);
+    lines.Line("repeats", DescribeRepetition(plan.strategy()));
+  }
   if (plan.has_checkpoints()) {
     lines.Line("saved", "checkpoints in " + DescribeCheckpoints(plan.checkpoints()));
   }
