@@ -91,6 +91,7 @@ class StoredPlanTest : public ::testing::Test {
     features->add_inputs()->set_name("a");
     features->mutable_inputs(0)->set_type(2);
     features->add_features()->add_inputs(0);
+    features->mutable_label()->set_column("y");
     features->mutable_label()->set_kind(models::LabelPlan::CLASS);
     features->mutable_label()->set_type(4);
     return plan;
@@ -144,6 +145,9 @@ TEST_F(StoredPlanTest, NumbersOfOthersAreChecked) {
   plan.mutable_model()->mutable_features()->mutable_inputs(0)->set_type(77);
   EXPECT_THAT(Refusal(plan.SerializeAsString()),
               HasSubstr("column 'a' has no type that exists: 77"));
+  plan = Small();
+  plan.mutable_model()->mutable_features()->mutable_label()->clear_column();
+  EXPECT_THAT(Refusal(plan.SerializeAsString()), HasSubstr("its label has no column"));
   plan = Small();
   plan.mutable_model()->mutable_features()->mutable_label()->set_type(-1);
   EXPECT_THAT(Refusal(plan.SerializeAsString()), HasSubstr("has no type that exists: -1"));
