@@ -97,7 +97,10 @@ Result<std::unique_ptr<SqliteConnection>> SqlitePlace::OpenAnew(std::stop_token 
   }
   RETURN_IF_ERROR(opened.status());
   std::unique_ptr<SqliteConnection> connection = std::move(opened).value();
-  RETURN_IF_ERROR(CheckHeader(*connection, location_));
+  // The first pages of a new database may all be in its log still.
+  if (file.bytes > 0) {
+    RETURN_IF_ERROR(CheckHeader(*connection, location_));
+  }
   connection->HearStop(std::move(stop));
   if (file.bytes > kBytesLookedAt && !shrunk) {
     return connection;
