@@ -80,8 +80,10 @@ Status RunMaster(const MasterConfig& config, const std::string& secret, std::sto
                               ? SendToLauncher(ToMessage(*report, job->job()).SerializeAsString())
                               : SendError(report.status());
   if (!answered.ok()) {  // the gateway is gone, and nobody else writes it down
+    // Its own processes went with it, which the training may have seen first.
+    const Code code = report.status().code();
     const bool stopped_with_it =
-        report.status().code() == Code::kCancelled && !job->cancel_requested();
+        (code == Code::kCancelled || code == Code::kUnavailable) && !job->cancel_requested();
     static_cast<void>((*source)->DropLeftovers());  // of the gateway; or else the next one does
     return job->Finish(stopped_with_it ? LostJob((*source)->jobs(), job->job()) : report.status());
   }
