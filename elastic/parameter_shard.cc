@@ -292,12 +292,12 @@ int64_t ParameterShard::rows() const {
 
 Result<ParameterShard::Kept> ParameterShard::KeepBest(uint64_t map_version, const KeepOrder& order,
                                                       const std::function<void()>& kept) {
+  Kept best;
+  const MutexLock lock(mutex_);
   if (!order.versions.empty() && order.versions.size() != partitions_.size()) {
     return InvalidArgument(fmt::format("an order to keep {} partitions; the job has {}",
                                        order.versions.size(), partitions_.size()));
   }
-  Kept best;
-  const MutexLock lock(mutex_);
   RETURN_IF_ERROR(CheckMap(map_version));
   for (uint32_t partition : served_) {
     RETURN_IF_ERROR(partitions_[partition]->KeepBest(order));
