@@ -150,7 +150,7 @@ void InProcess(const Job& job) {
     warm.push_back(RowsPerSecond(kBatches, [&](int i) { job.Exchange(link, job.ids(i), 1, i); }));
     std::vector<int64_t> fresh(kBatchRows);
     lazy.push_back(RowsPerSecond(kBatches, [&](int i) {
-      std::iota(fresh.begin(), fresh.end(), kTableRows + static_cast<int64_t>(i) * kBatchRows);
+      std::iota(fresh.begin(), fresh.end(), kTableRows + int64_t{i} * int64_t{kBatchRows});
       job.Exchange(link, fresh, 2, i);
     }));
     limit.push_back(StreamingRows());
