@@ -280,11 +280,12 @@ class SqlJobStore final : public JobStore {
     return Insert("{job_metrics} (job_id, micros, step, name, value)", rows);
   }
 
+  // Also told of a job that was stopped.
   Result<std::vector<JobEvent>> Events(int64_t job) override {
     ASSIGN_OR_RETURN(const SqlRows rows,
-                     Look("SELECT micros, kind, detail FROM {job_events} WHERE job_id = $1"
-                          " ORDER BY position",
-                          {job}));
+                     Ask("SELECT micros, kind, detail FROM {job_events} WHERE job_id = $1"
+                         " ORDER BY position",
+                         {job}));
     std::vector<JobEvent> events;
     events.reserve(rows.size());
     for (const std::vector<Value>& row : rows) {
