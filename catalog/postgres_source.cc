@@ -37,7 +37,7 @@ class PostgresSource final : public DataSource {
         tables_(database_),
         model_tables_(database_.for_models()),
         models_(MakeModelStore(model_tables_)),
-        jobs_(MakeJobStore(tables_, database_.for_models())) {}
+        jobs_(MakeJobStore(tables_)) {}
 
   // The connection waits in the pool: a process that only reads shards needs no session.
   Status Connect(const std::stop_token& stop) { return database_.pool().Take(stop).status(); }

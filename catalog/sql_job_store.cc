@@ -83,11 +83,10 @@ auto Again(const Function& function) {
 
 class SqlJobStore final : public JobStore {
  public:
-  SqlJobStore(CatalogTables& tables, SqlDatabase& for_statement)
-      : tables_(tables), for_statement_(for_statement) {}
+  explicit SqlJobStore(CatalogTables& tables) : tables_(tables) {}
 
   Result<int64_t> Create(const Job& job) override {
-    ASSIGN_OR_RETURN(const auto session, for_statement_.TakeSession());
+    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
     RETURN_IF_ERROR(tables_.Create(*session));
     ASSIGN_OR_RETURN(const auto transaction,
                      SqlTransaction::Begin(*session, tables_.database().dialect(), true));
@@ -128,13 +127,12 @@ class SqlJobStore final : public JobStore {
   }
 
   Result<std::vector<Job>> Running() override {
-    ASSIGN_OR_RETURN(
-        const SqlRows rows,
-        Look(fmt::format("SELECT id, {}, place, pid, started AS began, seen_micros FROM"
-                         " (SELECT id, {} FROM {{jobs}} WHERE state = 'RUNNING') AS j"
-                         " JOIN {{job_runners}} AS r ON r.job_id = j.id",
-                         kJobColumns, kJobColumns),
-             {}));
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask(fmt::format("SELECT id, {}, place, pid, started AS began, seen_micros FROM"
+                                     " (SELECT id, {} FROM {{jobs}} WHERE state = 'RUNNING') AS j"
+                                     " JOIN {{job_runners}} AS r ON r.job_id = j.id",
+                                     kJobColumns, kJobColumns),
+                         {}));
     std::vector<Job> jobs;
     for (const std::vector<Value>& row : rows) {
       jobs.push_back(JobFromRow(row));
@@ -230,7 +228,7 @@ class SqlJobStore final : public JobStore {
   Result<Job> Find(int64_t id) override {
     ASSIGN_OR_RETURN(
         const SqlRows rows,
-        Look(fmt::format("SELECT id, {} FROM {{jobs}} WHERE id = $1", kJobColumns), {id}));
+        Ask(fmt::format("SELECT id, {} FROM {{jobs}} WHERE id = $1", kJobColumns), {id}));
     if (rows.empty()) {
       return NoJob(id);
     }
@@ -245,15 +243,15 @@ class SqlJobStore final : public JobStore {
   }
 
   Result<int64_t> Count() override {
-    ASSIGN_OR_RETURN(const SqlRows rows, Look("SELECT count(*) FROM {jobs}", {}));
+    ASSIGN_OR_RETURN(const SqlRows rows, Ask("SELECT count(*) FROM {jobs}", {}));
     return rows.empty() ? 0 : IntegerCell(rows[0][0]);
   }
 
   Result<std::vector<Job>> List(int64_t most) override {
     ASSIGN_OR_RETURN(
         const SqlRows rows,
-        Look(fmt::format("SELECT id, {} FROM {{jobs}} ORDER BY id DESC LIMIT $1", kJobColumns),
-             {most}));
+        Ask(fmt::format("SELECT id, {} FROM {{jobs}} ORDER BY id DESC LIMIT $1", kJobColumns),
+            {most}));
     std::vector<Job> jobs;
     jobs.reserve(rows.size());
     for (const std::vector<Value>& row : rows) {
@@ -280,7 +278,6 @@ class SqlJobStore final : public JobStore {
     return Insert("{job_metrics} (job_id, micros, step, name, value)", rows);
   }
 
-  // Also told of a job that was stopped.
   Result<std::vector<JobEvent>> Events(int64_t job) override {
     ASSIGN_OR_RETURN(const SqlRows rows,
                      Ask("SELECT micros, kind, detail FROM {job_events} WHERE job_id = $1"
@@ -296,9 +293,9 @@ class SqlJobStore final : public JobStore {
 
   Result<std::vector<JobMetric>> Metrics(int64_t job) override {
     ASSIGN_OR_RETURN(const SqlRows rows,
-                     Look("SELECT micros, step, name, value FROM {job_metrics} WHERE job_id = $1"
-                          " ORDER BY position",
-                          {job}));
+                     Ask("SELECT micros, step, name, value FROM {job_metrics} WHERE job_id = $1"
+                         " ORDER BY position",
+                         {job}));
     std::vector<JobMetric> metrics;
     metrics.reserve(rows.size());
     for (const std::vector<Value>& row : rows) {
@@ -336,16 +333,8 @@ class SqlJobStore final : public JobStore {
  private:
   // No rows while the tables do not exist.
   Result<SqlRows> Ask(std::string_view sql, const std::vector<SqlParameter>& parameters) {
-    return AskOf(tables_.database(), sql, parameters);
-  }
-  // For the statement that runs, whose stop ends it.
-  Result<SqlRows> Look(std::string_view sql, const std::vector<SqlParameter>& parameters) {
-    return AskOf(for_statement_, sql, parameters);
-  }
-  Result<SqlRows> AskOf(SqlDatabase& database, std::string_view sql,
-                        const std::vector<SqlParameter>& parameters) {
     return Again([&]() -> Result<SqlRows> {
-      ASSIGN_OR_RETURN(const auto session, database.TakeSession());
+      ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
       ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
       if (!exist) {
         return SqlRows{};
@@ -393,7 +382,6 @@ class SqlJobStore final : public JobStore {
   }
 
   CatalogTables& tables_;
-  SqlDatabase& for_statement_;
 };
 
 }  // namespace
@@ -412,8 +400,8 @@ std::string_view JobStateName(JobState state) {
   return "UNKNOWN";
 }
 
-std::unique_ptr<JobStore> MakeJobStore(CatalogTables& tables, SqlDatabase& for_statement) {
-  return std::make_unique<SqlJobStore>(tables, for_statement);
+std::unique_ptr<JobStore> MakeJobStore(CatalogTables& tables) {
+  return std::make_unique<SqlJobStore>(tables);
 }
 
 }  // namespace sluice::catalog

@@ -38,7 +38,7 @@ class SqliteSource final : public DataSource {
         tables_(database_),
         model_tables_(database_.for_models()),
         models_(MakeModelStore(model_tables_)),
-        jobs_(MakeJobStore(tables_, database_.for_models())) {}
+        jobs_(MakeJobStore(tables_)) {}
 
   Status Connect() {
     MutexLock lock(session_mutex_);
