@@ -135,6 +135,27 @@ Status Status::Hint(std::string hint) && {
   Last().hint = std::move(hint);
   return std::move(*this);
 }
+Status Status::MovedTo(Span place) const {
+  Status moved = *this;
+  if (!ok()) {
+    moved.diagnostics_ = std::make_shared<std::vector<Diagnostic>>(*diagnostics_);
+    for (Diagnostic& diagnostic : *moved.diagnostics_) {
+      diagnostic.span = place;
+    }
+  }
+  return moved;
+}
+
+Status Status::Within(Span part) const {
+  Status moved = MovedTo(part);
+  for (size_t i = 0; i < diagnostics().size(); ++i) {
+    if (const Span& span = (*diagnostics_)[i].span; span.valid()) {
+      (*moved.diagnostics_)[i].span = {span.begin + part.begin, span.end + part.begin};
+    }
+  }
+  return moved;
+}
+
 Status Status::Because(std::string_view context) && {
   if (!ok()) {
     Last();  // unshare

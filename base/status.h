@@ -70,6 +70,12 @@ class [[nodiscard]] Status {
   // Puts `context: ` before every message.
   Status Because(std::string_view context) &&;
 
+  // The same diagnostics, each at `place` instead of its own. OK stays OK.
+  Status MovedTo(Span place) const;
+  // Of a part of the text: places count from the text's first byte instead of the part's, and a
+  // diagnostic without one is at the part.
+  Status Within(Span part) const;
+
   // Appends the diagnostics of `other` (nothing when it is OK).
   void Add(const Status& other);
 

@@ -9,6 +9,7 @@
 
 #include "catalog/postgres_types_internal.h"
 #include "catalog/row_ranges_internal.h"
+#include "catalog/sql_text.h"
 #include "catalog/timestamp_text.h"
 
 namespace sluice::catalog {
@@ -86,10 +87,6 @@ bool ParseDouble(const char* data, size_t size, double* number) {
 bool ParseBool(std::string_view text, int64_t* flag) {
   *flag = text == "t" || text == "true" ? 1 : 0;
   return *flag == 1 || text == "f" || text == "false";
-}
-
-int HexDigit(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 // "\x0aff", decoded over itself.

@@ -4,18 +4,10 @@
 
 #include <algorithm>
 
+#include "catalog/sql_text.h"
+
 namespace sluice::catalog {
 namespace {
-
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') {
-    return c - '0';
-  }
-  if (c >= 'a' && c <= 'f') {
-    return c - 'a' + 10;
-  }
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 std::string PercentDecode(std::string_view text) {
   std::string decoded;

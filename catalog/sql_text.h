@@ -30,6 +30,9 @@ std::string_view TrimStatement(std::string_view sql, Dialect dialect);
 
 std::string LowerAscii(std::string_view text);
 
+// 0 to 15; -1: `c` is no hexadecimal digit.
+int HexDigit(char c);
+
 // "name", with quotes inside doubled. Both databases take it.
 std::string QuoteName(std::string_view name);
 // 'text', for places where a value cannot be bound. Both databases take it.

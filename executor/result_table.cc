@@ -8,25 +8,13 @@
 namespace sluice::executor {
 namespace {
 
-Status AtTable(const Status& status, Span place) {
-  Status at_table;
-  for (const Diagnostic& diagnostic : status.diagnostics()) {
-    at_table.Add(Status(diagnostic.code, diagnostic.message)
-                     .SqlState(diagnostic.sqlstate)
-                     .At(place)
-                     .Detail(diagnostic.detail)
-                     .Hint(diagnostic.hint));
-  }
-  return at_table;
-}
-
 class PlacedWriter final : public catalog::TableWriter {
  public:
   PlacedWriter(std::unique_ptr<catalog::TableWriter> writer, Span place)
       : writer_(std::move(writer)), place_(place) {}
-  Status Write(const RowBatch& batch) override { return AtTable(writer_->Write(batch), place_); }
+  Status Write(const RowBatch& batch) override { return writer_->Write(batch).MovedTo(place_); }
   Status Commit(std::stop_token stop) override {
-    return AtTable(writer_->Commit(std::move(stop)), place_);
+    return writer_->Commit(std::move(stop)).MovedTo(place_);
   }
 
  private:
@@ -49,7 +37,7 @@ Result<std::unique_ptr<catalog::TableWriter>> OpenResultTable(const plan::Result
   const Span place = {table.place_begin(), table.place_end()};
   auto writer = source.OpenWriter(wanted, schema);
   if (!writer.ok()) {
-    return AtTable(writer.status(), place);
+    return writer.status().MovedTo(place);
   }
   return std::unique_ptr<catalog::TableWriter>(new PlacedWriter(std::move(writer).value(), place));
 }

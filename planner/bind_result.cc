@@ -59,15 +59,7 @@ Status BindResultTable(const parser::Name& name, size_t parts, const AttributeSe
   }
   const Result<catalog::ResultPlan> planned = source.PlanResultTable(wanted, columns);
   if (!planned.ok()) {
-    Status refused;
-    for (const Diagnostic& diagnostic : planned.status().diagnostics()) {
-      refused.Add(Status(diagnostic.code, diagnostic.message)
-                      .SqlState(diagnostic.sqlstate)
-                      .At(name.span)
-                      .Detail(diagnostic.detail)
-                      .Hint(diagnostic.hint));
-    }
-    return refused;
+    return planned.status().MovedTo(name.span);
   }
   table->set_schema(planned->name.schema);
   table->set_name(planned->name.name);

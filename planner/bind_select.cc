@@ -12,22 +12,6 @@
 namespace sluice::planner {
 namespace {
 
-// The spans of a database's errors count from the SELECT's first byte.
-Status IntoScript(const Status& status, const parser::Select& select) {
-  Status shifted;
-  for (const Diagnostic& diagnostic : status.diagnostics()) {
-    const Span span = diagnostic.span.valid() ? Span{diagnostic.span.begin + select.span.begin,
-                                                     diagnostic.span.end + select.span.begin}
-                                              : select.span;
-    shifted.Add(Status(diagnostic.code, diagnostic.message)
-                    .SqlState(diagnostic.sqlstate)
-                    .At(span)
-                    .Detail(diagnostic.detail)
-                    .Hint(diagnostic.hint));
-  }
-  return shifted;
-}
-
 // Names that differ only in case count as one: a feature, a result column and a COLUMN clause find
 // columns in any case.
 Status CheckDistinctNames(const Schema& schema, Span span) {
@@ -49,7 +33,7 @@ Status CheckDistinctNames(const Schema& schema, Span span) {
 Result<BoundSelect> BindSelect(const parser::Select& select, catalog::DataSource& source) {
   Result<Schema> schema = source.Describe(select.text);
   if (!schema.ok()) {
-    return IntoScript(schema.status(), select);
+    return schema.status().Within(select.span);
   }
   if (schema->columns.empty()) {
     return InvalidArgument("the SELECT has no columns").At(select.span);
@@ -68,20 +52,11 @@ Result<BoundSelect> BindSelectText(std::string_view select, Span place,
   parser::Select text;
   text.text = select;
   Result<BoundSelect> bound = BindSelect(text, source);
-  if (bound.ok()) {
-    bound->span = place;
-    return bound;
+  if (!bound.ok()) {
+    return bound.status().MovedTo(place).Because("validation.select");
   }
-  Status status;
-  for (const Diagnostic& diagnostic : bound.status().diagnostics()) {
-    status.Add(Status(diagnostic.code, diagnostic.message)
-                   .SqlState(diagnostic.sqlstate)
-                   .At(place)
-                   .Detail(diagnostic.detail)
-                   .Hint(diagnostic.hint)
-                   .Because("validation.select"));
-  }
-  return status;
+  bound->span = place;
+  return bound;
 }
 
 std::string QuoteIdentifier(std::string_view name) {

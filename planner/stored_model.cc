@@ -12,18 +12,6 @@
 namespace sluice::planner {
 namespace {
 
-Status WithSpan(const Status& status, Span span) {
-  Status placed;
-  for (const Diagnostic& diagnostic : status.diagnostics()) {
-    placed.Add(Status(diagnostic.code, diagnostic.message)
-                   .SqlState(diagnostic.sqlstate)
-                   .At(span)
-                   .Detail(diagnostic.detail)
-                   .Hint(diagnostic.hint));
-  }
-  return placed;
-}
-
 bool KnowsNumbers(const models::Categorizer& categorizer) {
   const auto& known = categorizer.vocabulary();
   return categorizer.kind() != models::Categorizer::VOCABULARY ||
@@ -84,13 +72,13 @@ Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::Data
   Result<catalog::ModelVersion> version =
       source.models().Find(name.schema, name.name, name.version);
   if (!version.ok()) {
-    return WithSpan(version.status(), name.span);
+    return version.status().MovedTo(name.span);
   }
   StoredModel model;
   model.version = std::move(version).value();
   Result<plan::TrainPlan> plan = ReadStoredPlan(model.version.plan);
   if (!plan.ok()) {
-    return WithSpan(plan.status(), name.span);
+    return plan.status().MovedTo(name.span);
   }
   model.plan = std::move(plan).value();
   return model;

@@ -18,22 +18,6 @@ class SinkReceiver final : public catalog::RowReceiver {
   executor::ResultSink& sink_;
 };
 
-// Places move by where the statement begins in the script; an error without one (SQLite often has
-// none) points to its statement.
-Status PlaceInScript(const Status& status, Span statement) {
-  Status placed;
-  for (const Diagnostic& diagnostic : status.diagnostics()) {
-    const Span& span = diagnostic.span;
-    placed.Add(Status(diagnostic.code, diagnostic.message)
-                   .SqlState(diagnostic.sqlstate)
-                   .Detail(diagnostic.detail)
-                   .Hint(diagnostic.hint)
-                   .At(span.valid() ? Span{span.begin + statement.begin, span.end + statement.begin}
-                                    : statement));
-  }
-  return placed;
-}
-
 }  // namespace
 
 Status RunPlain(const parser::PlainStatement& statement, Session& session,
@@ -41,7 +25,8 @@ Status RunPlain(const parser::PlainStatement& statement, Session& session,
   SinkReceiver receiver(sink);
   const auto executed = session.source().Execute(statement.text, &receiver, session.stop());
   if (!executed.ok()) {
-    return PlaceInScript(executed.status(), statement.span);
+    // SQLite's errors often have no place.
+    return executed.status().Within(statement.span);
   }
   sink.Done(executed->tag);
   return OkStatus();

@@ -50,6 +50,20 @@ TEST(Status, BecausePrefixesEveryMessage) {
   EXPECT_EQ(all.diagnostics()[1].message, "binding: b");
 }
 
+TEST(Status, PlacesMoveWithTheTextThatTheyAreIn) {
+  Status all = InvalidArgument("a").At({2, 3}).Hint("b");
+  all.Add(InvalidArgument("c"));
+  const Status within = all.Within({10, 20});
+  EXPECT_EQ(within.diagnostics()[0].span, (Span{12, 13}));
+  EXPECT_EQ(within.diagnostics()[1].span, (Span{10, 20}));
+  EXPECT_EQ(within.diagnostics()[0].hint, "b");
+  const Status moved = all.MovedTo({5, 6});
+  EXPECT_EQ(moved.diagnostics()[0].span, (Span{5, 6}));
+  EXPECT_EQ(moved.diagnostics()[1].span, (Span{5, 6}));
+  EXPECT_EQ(all.diagnostics()[0].span, (Span{2, 3}));
+  EXPECT_TRUE(OkStatus().Within({1, 2}).ok());
+}
+
 Result<int> Half(int number) {
   if (number % 2 != 0) {
     return InvalidArgument("odd");
