@@ -16,10 +16,9 @@
 #include <span>
 #include <thread>
 
+#include "elastic/checkpoint_file_internal.h"
 #include "elastic/crc32c.h"
 #include "elastic/durable_file.h"
-#include "elastic/wire_internal.h"
-#include "models/model.pb.h"
 
 namespace sluice::elastic {
 namespace {
@@ -152,19 +151,18 @@ bool Lock(int file) {
 
 }  // namespace
 
-std::string DescribeModel(const models::ModelSpec& spec, const models::Network& network) {
-  std::string text = fmt::format("{} ({}, {})", spec.type(), spec.deep_optimizer().name(),
-                                 spec.wide_optimizer().name());
-  for (const models::DenseTensor& tensor : network.dense()) {
-    text += fmt::format("; {}", tensor.name);
-    for (int64_t size : tensor.shape) {
-      text += fmt::format(" {}", size);
-    }
-  }
-  for (const models::EmbeddingTable& table : network.tables()) {
-    text += fmt::format("; {} {} x {}", table.name, table.rows, table.dimension);
-  }
-  return text;
+void ToProto(const CheckpointManifest::File& file, CheckpointFileProto* proto) {
+  proto->set_partition(file.partition);
+  proto->set_name(file.name);
+  proto->set_offset(file.offset);
+  proto->set_bytes(file.bytes);
+  proto->set_draft(file.draft);
+  proto->set_digest(file.digest);
+}
+
+CheckpointManifest::File FromProto(const CheckpointFileProto& proto) {
+  return {proto.partition(), proto.name(),  proto.offset(),
+          proto.bytes(),     proto.draft(), proto.digest()};
 }
 
 // Copies of a directory share it; it ends with the last of them.

@@ -11,7 +11,6 @@
 
 #include "base/status.h"
 #include "elastic/byte_parts.h"
-#include "elastic/parameter_rules.h"
 
 namespace sluice::elastic {
 
@@ -46,10 +45,6 @@ struct CheckpointManifest {
   std::vector<File> files;
   bool operator==(const CheckpointManifest&) const = default;
 };
-
-// Type, optimizers, tensors and tables with their shapes: two models with the same text can load
-// each other's partitions.
-std::string DescribeModel(const models::ModelSpec& spec, const models::Network& network);
 
 // A directory of checkpoints:
 //   checkpoint-<cut>/manifest            written last, with a CRC-32C of its own

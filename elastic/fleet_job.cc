@@ -4,7 +4,6 @@
 #include "base/mutex.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
-#include "elastic/elastic.pb.h"
 #include "elastic/fleet.h"
 #include "elastic/grpc_links.h"
 #include "elastic/job.h"
@@ -16,6 +15,7 @@
 #include "elastic/parameter_fleet.h"
 #include "elastic/roster_internal.h"
 #include "elastic/wire_internal.h"
+#include "elastic/process.pb.h"
 #include "models/model.h"
 #include "planner/plan.pb.h"
 

@@ -1,11 +1,11 @@
 #include "elastic/job_checkpoints.h"
+#include "elastic/process.pb.h"
 
 #include <fmt/core.h>
 
 #include <filesystem>
 
 #include "catalog/dataset.pb.h"
-#include "elastic/elastic.pb.h"
 #include "models/model.h"
 #include "planner/plan.pb.h"
 

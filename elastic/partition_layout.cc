@@ -1,8 +1,11 @@
 #include "elastic/partition_layout.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "elastic/shard_order.h"
+#include "models/model.pb.h"
 
 namespace sluice::elastic {
 namespace {
@@ -47,6 +50,21 @@ uint32_t PartitionLayout::PartitionOf(size_t table, int64_t id) const {
   return partitions() == 1
              ? 0
              : static_cast<uint32_t>(MixSeeds(table, static_cast<uint64_t>(id)) % partitions());
+}
+
+std::string DescribeModel(const models::ModelSpec& spec, const models::Network& network) {
+  std::string text = fmt::format("{} ({}, {})", spec.type(), spec.deep_optimizer().name(),
+                                 spec.wide_optimizer().name());
+  for (const models::DenseTensor& tensor : network.dense()) {
+    text += fmt::format("; {}", tensor.name);
+    for (int64_t size : tensor.shape) {
+      text += fmt::format(" {}", size);
+    }
+  }
+  for (const models::EmbeddingTable& table : network.tables()) {
+    text += fmt::format("; {} {} x {}", table.name, table.rows, table.dimension);
+  }
+  return text;
 }
 
 }  // namespace sluice::elastic

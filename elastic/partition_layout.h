@@ -2,9 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "models/model.h"
+
+namespace sluice::models {
+class ModelSpec;
+}
 
 namespace sluice::elastic {
 
@@ -36,5 +41,9 @@ class PartitionLayout {
   std::vector<std::vector<Chunk>> chunks_;
   std::vector<size_t> dense_sizes_;
 };
+
+// Type, optimizers, tensors and tables with their shapes: two models with the same text can load
+// each other's partitions.
+std::string DescribeModel(const models::ModelSpec& spec, const models::Network& network);
 
 }  // namespace sluice::elastic

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "elastic/crc32c.h"
-#include "elastic/elastic.pb.h"
 #include "elastic/partition.h"
+#include "elastic/partition.pb.h"
 
 namespace sluice::elastic {
 namespace {

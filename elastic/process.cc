@@ -13,13 +13,12 @@
 #include "catalog/data_source.h"
 #include "catalog/sqlstate.h"
 #include "elastic/direct_links.h"
-#include "elastic/elastic.pb.h"
 #include "elastic/grpc_links.h"
-#include "elastic/job.h"
 #include "elastic/job_options_internal.h"
 #include "elastic/parameter_service.h"
 #include "elastic/wire_internal.h"
 #include "elastic/worker.h"
+#include "elastic/process.pb.h"
 
 namespace sluice::elastic {
 namespace {

@@ -18,4 +18,9 @@ Status RunWorker(const std::string& config, catalog::DataSource& source, std::st
 // What a parameter server process does: serves its part until `stop`, or until the job is over.
 Status RunParameterServer(const std::string& config, std::stop_token stop);
 
+// The life of a worker and of a parameter server process: returns the exit code.
+// `config` and `secret` are what ProcessSpec carried.
+int RunWorkerProcess(const std::string& config, const std::string& secret, std::stop_token stop);
+int RunParameterServerProcess(const std::string& config, std::stop_token stop);
+
 }  // namespace sluice::elastic

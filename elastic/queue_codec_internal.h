@@ -4,7 +4,7 @@
 #include "elastic/queue_record.h"
 #include "elastic/queue_state.h"
 
-#include "elastic/journal.pb.h"
+#include "elastic/queue.pb.h"
 
 namespace sluice::elastic {
 

@@ -150,20 +150,6 @@ Result<PartitionMap> FromProto(const PartitionMapProto& proto) {
   return map;
 }
 
-void ToProto(const CheckpointManifest::File& file, CheckpointFileProto* proto) {
-  proto->set_partition(file.partition);
-  proto->set_name(file.name);
-  proto->set_offset(file.offset);
-  proto->set_bytes(file.bytes);
-  proto->set_draft(file.draft);
-  proto->set_digest(file.digest);
-}
-
-CheckpointManifest::File FromProto(const CheckpointFileProto& proto) {
-  return {proto.partition(), proto.name(),  proto.offset(),
-          proto.bytes(),     proto.draft(), proto.digest()};
-}
-
 Status TooLarge(const char* what, size_t bytes) {
   return ResourceExhausted(fmt::format("{} of {} bytes between two processes of a job; {} are "
                                        "allowed",

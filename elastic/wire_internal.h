@@ -10,7 +10,7 @@
 
 #include "base/guarded.h"
 #include "base/status.h"
-#include "elastic/checkpoint.h"
+#include "elastic/checkpoint_file_internal.h"
 #include "elastic/parameter_rules.h"
 #include "elastic/partition_map.h"
 #include "elastic/seat.h"
@@ -64,9 +64,6 @@ BatchIdentity FromProto(const BatchProto& proto);
 
 void ToProto(const PartitionMap& map, PartitionMapProto* proto);
 Result<PartitionMap> FromProto(const PartitionMapProto& proto);
-
-void ToProto(const CheckpointManifest::File& file, CheckpointFileProto* proto);
-CheckpointManifest::File FromProto(const CheckpointFileProto& proto);
 
 template <typename Number>
 std::string Pack(std::span<const Number> numbers) {

@@ -22,7 +22,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "elastic/job.h"
-#include "executor/executor.h"
+#include "executor/master_process.h"
 #include "executor/frames_internal.h"
 
 namespace sluice::executor {

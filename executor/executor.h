@@ -47,8 +47,4 @@ struct Context {
 // nothing behind. Errors are the plan's own; a cancelled statement is Cancelled (57014).
 Status Execute(const plan::Plan& plan, Context& context, ResultSink& sink);
 
-// The life of `sluice master`: runs a train plan on a fleet of local processes for the gateway that
-// launched it. `config` and `secret` are what ProcessSpec carried. Returns the exit code.
-int RunMasterProcess(const std::string& config, const std::string& secret, std::stop_token stop);
-
 }  // namespace sluice::executor

@@ -1,3 +1,5 @@
+#include "executor/master_process.h"
+
 #include <fmt/core.h>
 
 #include <chrono>
@@ -15,7 +17,6 @@
 #include "executor/master_wire_internal.h"
 #include "executor/remote_fleet.h"
 
-// The life of `sluice master`.
 namespace sluice::executor {
 namespace {
 

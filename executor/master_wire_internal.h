@@ -7,7 +7,6 @@
 #include "catalog/job_store.h"
 #include "elastic/fleet.h"
 #include "elastic/job.h"
-#include "elastic/seat.h"
 #include "executor/master.pb.h"
 #include "executor/train.h"
 

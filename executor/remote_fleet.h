@@ -10,7 +10,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "elastic/fleet.h"
-#include "elastic/seat.h"
+#include "elastic/job.h"
 
 namespace sluice::executor {
 

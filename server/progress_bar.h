@@ -10,9 +10,6 @@
 
 namespace sluice::server {
 
-// "epoch 2/5  48 %  1,200,000 of 2,500,000 rows  350,000 rows/s  loss 0.312  auc 0.905 ...".
-std::string FormatProgress(const elastic::Progress& progress);
-
 // Shows progress on a terminal as one line that is drawn again and again, elsewhere as a plain line
 // every few seconds. Not thread-safe.
 class ProgressBar {

@@ -17,7 +17,7 @@
 #include "catalog/source_url.h"
 #include "executor/executor.h"
 #include "server/gateway_services_internal.h"
-#include "server/progress_bar.h"
+#include "server/progress_text.h"
 #include "server/sqlflow.grpc.pb.h"
 #include "server/terminal.h"
 

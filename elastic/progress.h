@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+// What whoever waits for a training hears of it.
+namespace sluice::elastic {
+
+struct Progress {
+  int64_t rows_done = 0;   // training rows committed, all epochs
+  int64_t rows_read = 0;   // from the database, again and again where they are not kept
+  int64_t rows_total = 0;  // estimated rows x epochs
+  double rows_per_second = 0;
+  uint32_t epoch = 0;  // current, from 1
+  uint32_t epochs = 0;
+  double loss = 0;  // mean over the rows of the last second or so
+  std::vector<std::pair<std::string, double>> metrics;  // last evaluation
+  int workers = 0;
+  double seconds_left = 0;
+};
+
+// At most once a second while a job runs, once at each epoch's end, and once when it fails or is
+// cancelled; from one thread at a time.
+using ProgressCallback = std::function<void(const Progress&)>;
+
+// The event that somebody waits for the database; its detail is for whoever waits for the job.
+inline constexpr char kDatabaseWaits[] = "database_waits";
+
+struct EventCallback {
+  std::function<void(const std::string& kind, const std::string& detail)> on_event;
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/model.h"
+
+namespace sluice::elastic {
+
+// What a training has come to.
+struct TrainOutcome {
+  models::NetworkWeights weights;
+  std::vector<std::pair<std::string, double>>
+      metrics;                 // on the validation rows; empty without a split
+  double loss = 0;             // mean training loss of the last epoch
+  uint32_t epochs = 0;         // really run (early stopping)
+  int64_t rows_per_epoch = 0;  // training rows; validation rows not counted
+  int64_t validation_rows = 0;
+  int64_t rows_trained = 0;  // rows_per_epoch x epochs, by the ledger
+  int64_t rows_read = 0, rows_retried = 0, rows_skipped = 0;
+};
+
+}  // namespace sluice::elastic

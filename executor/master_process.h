@@ -1,0 +1,12 @@
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+namespace sluice::executor {
+
+// The life of `sluice master`: runs a train plan on a fleet of local processes for the gateway that
+// launched it. `config` and `secret` are what ProcessSpec carried. Returns the exit code.
+int RunMasterProcess(const std::string& config, const std::string& secret, std::stop_token stop);
+
+}  // namespace sluice::executor
