@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "elastic/all_reduce.h"
+#include "elastic/collective/all_reduce.h"
 
 namespace sluice::elastic {
 namespace {

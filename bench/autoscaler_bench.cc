@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "tests/elastic/cluster_simulation.h"
+#include "tests/elastic/fleet/cluster_simulation.h"
 
 namespace sluice::elastic {
 namespace {

@@ -21,7 +21,7 @@
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
-#include "server/gateway_client.h"
+#include "server/gateway/gateway_client.h"
 
 namespace {
 

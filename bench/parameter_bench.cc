@@ -17,16 +17,16 @@
 #include <vector>
 
 #include "bench/measure.h"
-#include "elastic/checkpoint.h"
-#include "elastic/direct_links.h"
-#include "elastic/exchange_internal.h"
-#include "elastic/grpc_links.h"
-#include "elastic/parameter_control.h"
-#include "elastic/parameter_fleet.h"
-#include "elastic/parameter_service.h"
+#include "elastic/job/direct_links.h"
+#include "elastic/master/parameter_fleet.h"
+#include "elastic/rpc/exchange_internal.h"
+#include "elastic/rpc/grpc_links.h"
+#include "elastic/rpc/parameter_control.h"
+#include "elastic/server/parameter_service.h"
+#include "elastic/storage/checkpoint.h"
 #include "planner/plan.pb.h"
-#include "tests/elastic/small_job.h"
-#include "tests/elastic/thread_fleet.h"
+#include "tests/elastic/job/small_job.h"
+#include "tests/elastic/job/thread_fleet.h"
 
 namespace sluice::elastic {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "elastic/journal.h"
-#include "elastic/master.h"
-#include "elastic/task_queue.h"
+#include "elastic/master/master.h"
+#include "elastic/queue/task_queue.h"
+#include "elastic/storage/journal.h"
 
 namespace {
 

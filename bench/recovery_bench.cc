@@ -24,7 +24,7 @@
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "catalog/model_store.h"
-#include "server/sample.h"
+#include "server/sample/sample.h"
 #include "tests/chaos/gateway_process.h"
 
 namespace sluice::chaos {

@@ -16,7 +16,7 @@
 #include "bench/must.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
-#include "elastic/journal.pb.h"
+#include "elastic/master/journal.pb.h"
 #include "executor/executor.h"
 #include "executor/local_cluster.h"
 #include "parser/parser.h"

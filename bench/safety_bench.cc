@@ -15,10 +15,10 @@
 #include "bench/must.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
-#include "elastic/job_checkpoints.h"
-#include "elastic/job_journal.h"
-#include "tests/elastic/small_job.h"
-#include "tests/elastic/thread_fleet.h"
+#include "elastic/job/job_checkpoints.h"
+#include "elastic/job/job_journal.h"
+#include "tests/elastic/job/small_job.h"
+#include "tests/elastic/job/thread_fleet.h"
 
 namespace sluice::elastic {
 namespace {

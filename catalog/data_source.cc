@@ -1,8 +1,8 @@
 #include "catalog/data_source.h"
 
-#include "catalog/postgres_source.h"
+#include "catalog/postgres/postgres_source.h"
 #include "catalog/source_url.h"
-#include "catalog/sqlite_source.h"
+#include "catalog/sqlite/sqlite_source.h"
 
 namespace sluice::catalog {
 

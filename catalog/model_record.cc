@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "catalog/sha256.h"
-#include "catalog/sql_session.h"
+#include "catalog/sql/sql_session.h"
 
 namespace sluice::catalog {
 namespace {

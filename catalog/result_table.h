@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "catalog/table_name.h"
+#include "catalog/sql/table_name.h"
 
 // Tables that hold what a statement computed. Which of them Sluice wrote is recorded in the
 // catalog (result_tables), with the columns they had and what tells the table itself from another

@@ -8,7 +8,7 @@
 #include "base/row_batch.h"
 #include "base/status.h"
 #include "catalog/result_table.h"
-#include "catalog/sql_session.h"
+#include "catalog/sql/sql_session.h"
 
 // What both databases decide alike about result tables.
 namespace sluice::catalog {

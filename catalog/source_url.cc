@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "catalog/sql_text.h"
+#include "catalog/sql/sql_text.h"
 
 namespace sluice::catalog {
 namespace {

@@ -24,7 +24,7 @@ function(sluice_proto name proto)
   file(MAKE_DIRECTORY ${generated})
   cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR}
              OUTPUT_VARIABLE folder)
-  cmake_path(GET proto STEM stem)
+  cmake_path(REMOVE_EXTENSION proto OUTPUT_VARIABLE stem)
   set(stem ${folder}/${stem})
   set(outputs ${generated}/${stem}.pb.cc ${generated}/${stem}.pb.h)
   set(plugin)

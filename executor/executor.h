@@ -6,7 +6,7 @@
 
 #include "base/row_batch.h"
 #include "base/status.h"
-#include "elastic/job.h"
+#include "elastic/job/job.h"
 
 namespace sluice::catalog {
 class DataSource;

@@ -6,7 +6,7 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "catalog/data_source.h"
-#include "catalog/sqlstate.h"
+#include "catalog/sql/sqlstate.h"
 
 namespace sluice::executor {
 namespace {

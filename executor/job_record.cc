@@ -8,7 +8,7 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "catalog/data_source.h"
-#include "catalog/sqlstate.h"
+#include "catalog/sql/sqlstate.h"
 #include "executor/executor.h"
 #include "executor/local_cluster.h"
 #include "executor/lost_jobs.h"

@@ -9,10 +9,10 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "elastic/fleet.h"
+#include "elastic/fleet/fleet.h"
 #include "executor/job_closer.h"
-#include "executor/local_fleet.h"
-#include "executor/slot_arbiter.h"
+#include "executor/processes/local_fleet.h"
+#include "executor/processes/slot_arbiter.h"
 
 namespace sluice::executor {
 

@@ -9,12 +9,12 @@
 
 #include "base/clock.h"
 #include "catalog/data_source.h"
-#include "catalog/sqlstate.h"
-#include "executor/child_process.h"
+#include "catalog/sql/sqlstate.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/lost_jobs.h"
 #include "executor/master_wire_internal.h"
+#include "executor/processes/child_process.h"
 #include "executor/remote_fleet.h"
 
 namespace sluice::executor {

@@ -5,8 +5,8 @@
 
 #include "base/status.h"
 #include "catalog/job_store.h"
-#include "elastic/fleet.h"
-#include "elastic/job.h"
+#include "elastic/fleet/fleet.h"
+#include "elastic/job/job.h"
 #include "executor/master.pb.h"
 #include "executor/train.h"
 

@@ -4,8 +4,8 @@
 
 #include "base/guarded.h"
 #include "base/log.h"
-#include "executor/child_process.h"
 #include "executor/master_wire_internal.h"
+#include "executor/processes/child_process.h"
 
 namespace sluice::executor {
 

@@ -9,8 +9,8 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "elastic/fleet.h"
-#include "elastic/job.h"
+#include "elastic/fleet/fleet.h"
+#include "elastic/job/job.h"
 
 namespace sluice::executor {
 

@@ -7,9 +7,9 @@
 
 #include "catalog/data_source.h"
 #include "executor/dataset_scan.h"
-#include "models/gradient_boosting.h"
 #include "models/model.h"
-#include "models/registry.h"
+#include "models/registry/registry.h"
+#include "models/trees/gradient_boosting.h"
 #include "planner/plan.pb.h"
 #include "planner/stored_plan.h"
 

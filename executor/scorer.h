@@ -9,8 +9,8 @@
 
 #include "base/status.h"
 #include "catalog/model_store.h"
-#include "models/feature_transform.h"
-#include "models/metric.h"
+#include "models/features/feature_transform.h"
+#include "models/metrics/metric.h"
 
 namespace sluice::catalog {
 class DataSource;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "catalog/sqlstate.h"
+#include "catalog/sql/sqlstate.h"
 
 namespace sluice::executor {
 namespace {

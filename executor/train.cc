@@ -11,8 +11,8 @@
 #include "base/guarded.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
-#include "elastic/job_checkpoints.h"
-#include "elastic/job_journal.h"
+#include "elastic/job/job_checkpoints.h"
+#include "elastic/job/job_journal.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/result_rows.h"
@@ -20,8 +20,8 @@
 #include "executor/train_again.h"
 #include "executor/train_on_master.h"
 #include "executor/train_trees.h"
-#include "models/metric.h"
-#include "models/registry.h"
+#include "models/metrics/metric.h"
+#include "models/registry/registry.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "catalog/model_store.h"
-#include "elastic/job.h"
+#include "elastic/job/job.h"
 
 namespace sluice::catalog {
 class DataSource;

@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "catalog/data_source.h"
-#include "catalog/sqlstate.h"
-#include "elastic/job.h"
+#include "catalog/sql/sqlstate.h"
+#include "elastic/job/job.h"
 #include "executor/job_record.h"
 #include "planner/plan.pb.h"
 

@@ -14,7 +14,7 @@
 #include "base/mutex.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
-#include "elastic/job_checkpoints.h"
+#include "elastic/job/job_checkpoints.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/local_cluster.h"

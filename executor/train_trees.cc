@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
-#include "elastic/split.h"
+#include "elastic/worker/split.h"
 #include "executor/scorer.h"
-#include "models/gradient_boosting.h"
-#include "models/metric.h"
+#include "models/metrics/metric.h"
+#include "models/trees/gradient_boosting.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "elastic/job.h"
+#include "elastic/job/job.h"
 
 namespace sluice::executor {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "models/feature_transform.h"
+#include "models/features/feature_transform.h"
 
 namespace sluice::models {
 

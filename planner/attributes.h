@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "models/registry.h"
+#include "models/registry/registry.h"
 #include "parser/ast.h"
 
 namespace sluice::planner {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "models/registry.h"
+#include "models/registry/registry.h"
 #include "parser/printer.h"
 #include "planner/attributes.h"
 #include "planner/bind_select.h"

@@ -5,7 +5,7 @@
 
 #include "catalog/column_description.h"
 #include "catalog/data_source.h"
-#include "models/cell_format.h"
+#include "models/features/cell_format.h"
 #include "parser/printer.h"
 #include "planner/attributes.h"
 #include "planner/bind_result.h"

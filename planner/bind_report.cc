@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 
-#include "models/registry.h"
+#include "models/registry/registry.h"
 #include "parser/printer.h"
 #include "planner/attributes.h"
 #include "planner/bind_result.h"

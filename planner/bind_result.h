@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "catalog/table_name.h"
+#include "catalog/sql/table_name.h"
 #include "parser/ast.h"
 #include "planner/attributes.h"
 #include "planner/bind_select.h"

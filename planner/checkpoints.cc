@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "models/registry.h"
+#include "models/registry/registry.h"
 #include "parser/printer.h"
 #include "planner/plan.pb.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "models/registry.h"
+#include "models/registry/registry.h"
 #include "parser/ast.h"
 #include "planner/attributes.h"
 #include "planner/planner.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "models/registry.h"
+#include "models/registry/registry.h"
 #include "planner/attributes.h"
 #include "planner/planner.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "models/registry.h"
+#include "models/registry/registry.h"
 #include "parser/ast.h"
 
 namespace sluice::catalog {

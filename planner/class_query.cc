@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "catalog/data_source.h"
-#include "catalog/sql_text.h"
+#include "catalog/sql/sql_text.h"
 #include "planner/bind_select.h"
 
 namespace sluice::planner {

@@ -6,7 +6,7 @@
 
 #include "base/row_batch.h"
 #include "base/status.h"
-#include "models/registry.h"
+#include "models/registry/registry.h"
 #include "planner/column_index.h"
 #include "planner/column_spec.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/value.h"
 #include "catalog/result_table.h"
-#include "models/registry.h"
+#include "models/registry/registry.h"
 #include "planner/explain_internal.h"
 #include "planner/grouped_number.h"
 

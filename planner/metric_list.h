@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "models/metric.h"
+#include "models/metrics/metric.h"
 
 namespace sluice::planner {
 

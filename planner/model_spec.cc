@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/optimizer.h"
+#include "models/networks/optimizer.h"
 #include "planner/error_list.h"
 #include "planner/model_spec_internal.h"
 

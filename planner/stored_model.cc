@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "catalog/data_source.h"
-#include "models/cell_format.h"
+#include "models/features/cell_format.h"
 #include "parser/printer.h"
 #include "planner/error_list.h"
 #include "planner/stored_model_internal.h"

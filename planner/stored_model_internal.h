@@ -2,7 +2,7 @@
 
 #include "base/status.h"
 #include "catalog/model_store.h"
-#include "models/metric.h"
+#include "models/metrics/metric.h"
 #include "parser/ast.h"
 #include "planner/bind_select.h"
 #include "planner/plan.pb.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "models/cell_format.h"
+#include "models/features/cell_format.h"
 
 namespace sluice::planner {
 

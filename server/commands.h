@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "server/config.h"
+#include "server/config/config.h"
 
 // What the subcommands of `sluice` do. Each returns the exit code of the process.
 namespace sluice::server {

@@ -15,14 +15,14 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "catalog/source_url.h"
-#include "executor/child_process.h"
+#include "executor/processes/child_process.h"
 #include "server/commands.h"
-#include "server/descriptor_limit.h"
-#include "server/shell.h"
-#include "server/signals.h"
-#include "server/statement_form.h"
-#include "server/terminal.h"
-#include "server/version.h"
+#include "server/config/descriptor_limit.h"
+#include "server/config/signals.h"
+#include "server/config/terminal.h"
+#include "server/config/version.h"
+#include "server/shell/shell.h"
+#include "server/statements/statement_form.h"
 
 // The command line. Each Add... describes one subcommand and, when it was the one given, leaves
 // what it has to do in `run`.

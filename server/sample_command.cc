@@ -6,13 +6,13 @@
 #include "parser/parser.h"
 #include "planner/bind_result.h"
 #include "server/commands.h"
-#include "server/config.h"
-#include "server/progress_bar.h"
-#include "server/sample.h"
-#include "server/shell.h"
-#include "server/shell_sink.h"
-#include "server/signals.h"
-#include "server/terminal.h"
+#include "server/config/config.h"
+#include "server/config/signals.h"
+#include "server/config/terminal.h"
+#include "server/sample/sample.h"
+#include "server/shell/progress_bar.h"
+#include "server/shell/shell.h"
+#include "server/shell/shell_sink.h"
 
 namespace sluice::server {
 namespace {

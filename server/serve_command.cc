@@ -3,10 +3,10 @@
 #include <cstdio>
 
 #include "server/commands.h"
-#include "server/gateway.h"
-#include "server/shell.h"
-#include "server/signals.h"
-#include "server/terminal.h"
+#include "server/config/signals.h"
+#include "server/config/terminal.h"
+#include "server/gateway/gateway.h"
+#include "server/shell/shell.h"
 
 namespace sluice::server {
 

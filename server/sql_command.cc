@@ -9,13 +9,13 @@
 #include "catalog/source_url.h"
 #include "executor/local_cluster.h"
 #include "server/commands.h"
-#include "server/gateway_client.h"
-#include "server/session.h"
-#include "server/shell.h"
-#include "server/signals.h"
-#include "server/statement.h"
-#include "server/terminal.h"
-#include "server/version.h"
+#include "server/config/signals.h"
+#include "server/config/terminal.h"
+#include "server/config/version.h"
+#include "server/gateway/gateway_client.h"
+#include "server/shell/shell.h"
+#include "server/statements/session.h"
+#include "server/statements/statement.h"
 
 namespace sluice::server {
 namespace {

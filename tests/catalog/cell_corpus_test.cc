@@ -6,8 +6,8 @@
 #include <iterator>
 #include <optional>
 
-#include "catalog/sql_text.h"
-#include "models/cell_format.h"
+#include "catalog/sql/sql_text.h"
+#include "models/features/cell_format.h"
 #include "tests/catalog/both_databases.h"
 
 // PostgreSQL's word on the texts with which cells_fuzz was fed and found things; SQLite's is asked

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "server/gateway_client.h"
+#include "server/gateway/gateway_client.h"
 #include "tests/support/recording_sink.h"
 
 namespace sluice::chaos {

@@ -4,7 +4,7 @@
 
 #include <variant>
 
-#include "server/sample.h"
+#include "server/sample/sample.h"
 
 namespace sluice::chaos {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "catalog/data_source.h"
-#include "server/gateway_client.h"
+#include "server/gateway/gateway_client.h"
 #include "tests/chaos/gateway_process.h"
 #include "tests/chaos/schedule.h"
 

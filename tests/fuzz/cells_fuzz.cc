@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/value.h"
-#include "models/cell_format.h"
+#include "models/features/cell_format.h"
 
 // The text of a cell as a number, a time, a tensor: what SQLite reads as one, we read as the same
 // one; what we write of a value, we read back as that value.

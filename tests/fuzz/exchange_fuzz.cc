@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "elastic/exchange_internal.h"
+#include "elastic/rpc/exchange_internal.h"
 #include "models/model.pb.h"
-#include "tests/elastic/small_job.h"
+#include "tests/elastic/job/small_job.h"
 
 // Exchanges that a parameter server is sent, one after another: each after its length in two bytes.
 // The first byte: synchronous (1), partitions (2), shipped by another server rather than pushed

@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "server/gateway_updates_internal.h"
-#include "server/shell_sink.h"
-#include "server/terminal.h"
+#include "server/config/terminal.h"
+#include "server/gateway/gateway_updates_internal.h"
+#include "server/shell/shell_sink.h"
 
 namespace {
 

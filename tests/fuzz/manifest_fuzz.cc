@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "elastic/checkpoint.h"
-#include "elastic/crc32c.h"
+#include "elastic/storage/checkpoint.h"
+#include "elastic/storage/crc32c.h"
 
 // A checkpoint's manifest: the input, with the checksum that it needs, beside one file of a
 // partition.

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "elastic/journal.h"
-#include "elastic/master.h"
+#include "elastic/master/master.h"
+#include "elastic/storage/journal.h"
 
 // What a master remembers beyond its life. The first byte: the lanes of the job (the lower bits, so
 // that it may be synchronous), all-reduce (8), and whether the rest is the cut of a checkpoint (16)

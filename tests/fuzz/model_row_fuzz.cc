@@ -15,7 +15,7 @@
 #include "executor/prediction_columns.h"
 #include "executor/scorer.h"
 #include "models/checksum_internal.h"
-#include "models/metric.h"
+#include "models/metrics/metric.h"
 #include "models/model.pb.h"
 #include "planner/plan.pb.h"
 #include "planner/stored_plan.h"

@@ -4,10 +4,10 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "elastic/crc32c.h"
-#include "elastic/parameter_shard.h"
+#include "elastic/parameters/parameter_shard.h"
+#include "elastic/storage/crc32c.h"
 #include "models/model.pb.h"
-#include "tests/elastic/small_job.h"
+#include "tests/elastic/job/small_job.h"
 
 // The bytes of a partition: from a checkpoint, or from another server. The first byte says whether
 // the job is synchronous (1), and whether the rest is what a checksum follows (2: so that the input

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <thread>
 
-#include "catalog/postgres_database_internal.h"
+#include "catalog/postgres/postgres_database_internal.h"
 
 // A server that answers a streamed SELECT with any bytes it likes and hangs up: the stream ends
 // with rows, or an error. libpq connects to it over a socket as to any other.

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "catalog/sql_text.h"
+#include "catalog/sql/sql_text.h"
 #include "parser/lexer.h"
 
 // What of a text is code, and what is quoted or a comment, is said by PostgreSQL's own scanner

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "elastic/all_reduce.h"
+#include "elastic/collective/all_reduce.h"
 
 // What the other member of an all-reduce world sends: the hello of its two connections, then its
 // part of a step. The first byte says whether the input begins with the hellos (1), or after them.

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fake_source.h"
-#include "models/feature_transform.h"
+#include "models/features/feature_transform.h"
 #include "models/model.pb.h"
 #include "parser/parser.h"
 #include "planner/plan.pb.h"

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "elastic/checkpoint.h"
+#include "elastic/storage/checkpoint.h"
 #include "tests/process/cluster_job.h"
 
 // Everything is killed when the model is stored and its checkpoints are not yet removed.

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "catalog/model_store.h"
-#include "elastic/checkpoint.h"
+#include "elastic/storage/checkpoint.h"
 #include "executor/lost_jobs.h"
 #include "tests/process/cluster_job.h"
 

@@ -1,4 +1,4 @@
-#include "executor/child_process.h"
+#include "executor/processes/child_process.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

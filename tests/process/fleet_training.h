@@ -18,10 +18,10 @@
 
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
-#include "elastic/job.h"
-#include "elastic/job_handle.h"
-#include "executor/local_fleet.h"
-#include "tests/elastic/small_job.h"
+#include "elastic/job/job.h"
+#include "elastic/job/job_handle.h"
+#include "executor/processes/local_fleet.h"
+#include "tests/elastic/job/small_job.h"
 
 namespace sluice::elastic {
 

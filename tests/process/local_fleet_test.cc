@@ -1,4 +1,4 @@
-#include "executor/local_fleet.h"
+#include "executor/processes/local_fleet.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

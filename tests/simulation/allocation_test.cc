@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "elastic/autoscaler.h"
+#include "elastic/fleet/autoscaler.h"
 
 namespace sluice::elastic::simulation {
 namespace {

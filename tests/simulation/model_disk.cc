@@ -1,6 +1,6 @@
 #include "tests/simulation/model_disk.h"
 
-#include "elastic/journal.h"
+#include "elastic/storage/journal.h"
 
 namespace sluice::elastic::simulation {
 namespace {

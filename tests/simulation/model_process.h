@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "elastic/links.h"
+#include "elastic/rpc/links.h"
 
 namespace sluice::elastic::simulation {
 

@@ -9,7 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "elastic/parameter_shard.h"
+#include "elastic/parameters/parameter_shard.h"
 #include "tests/simulation/linear_model.h"
 
 namespace sluice::elastic::simulation {

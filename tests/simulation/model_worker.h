@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "elastic/links.h"
+#include "elastic/rpc/links.h"
 #include "tests/simulation/model_process.h"
 
 namespace sluice::elastic::simulation {
 
 // A worker without rows: it takes tasks, "reads" shards, pushes a gradient per batch to every
 // server, and reports, with the same protocol and the same reactions to errors as
-// elastic/worker.cc.
+// elastic/worker/worker.cc.
 class ModelWorker final : public ModelProcess {
  public:
   using ModelProcess::ModelProcess;

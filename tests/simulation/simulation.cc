@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "elastic/shard_order.h"
+#include "elastic/queue/shard_order.h"
 
 namespace sluice::elastic::simulation {
 namespace {

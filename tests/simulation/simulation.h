@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "elastic/master.h"
+#include "elastic/master/master.h"
 #include "tests/simulation/model_cut.h"
 #include "tests/simulation/model_disk.h"
 #include "tests/simulation/model_servers.h"

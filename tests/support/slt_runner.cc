@@ -13,10 +13,10 @@
 
 #include "catalog/data_source.h"
 #include "executor/executor.h"
-#include "server/output.h"
-#include "server/sample.h"
-#include "server/session.h"
-#include "server/statement.h"
+#include "server/sample/sample.h"
+#include "server/shell/output.h"
+#include "server/statements/session.h"
+#include "server/statements/statement.h"
 
 namespace sluice::slt {
 namespace {

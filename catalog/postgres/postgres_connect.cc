@@ -1,0 +1,243 @@
+#include <fmt/core.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/log.h"
+#include "catalog/postgres/postgres_connection_internal.h"
+#include "catalog/source_url.h"
+#include "catalog/sql/sqlstate.h"
+
+// How a connection comes to be, and what is said when it does not.
+namespace sluice::catalog {
+namespace {
+
+constexpr std::chrono::seconds kConnectTimeout{5};
+
+// UTC and ISO, so that text means the same everywhere; no limits of the server on long reads.
+constexpr const char* kSessionOptions =
+    "-c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=postgres -c bytea_output=hex"
+    " -c statement_timeout=0 -c idle_in_transaction_session_timeout=0";
+
+bool IsLoopback(std::string_view host) {
+  return host.empty() || host.front() == '/' || host == "localhost" || host == "::1" ||
+         host.starts_with("127.");
+}
+
+struct ConnectionSettings {
+  std::string host;
+  std::string port;
+  std::string options;  // of the URL; ours come behind them
+  bool has_ssl_mode = false;
+};
+
+// True when PGSSLMODE or a service file says how to connect; libpq knows where to look.
+bool EnvironmentHasSslMode() {
+  PQconninfoOption* options = PQconndefaults();
+  bool chosen = false;
+  for (const PQconninfoOption* option = options; option != nullptr && option->keyword != nullptr;
+       ++option) {
+    chosen = chosen || (std::string_view(option->keyword) == "sslmode" && option->val != nullptr &&
+                        std::string_view(option->val) != "prefer");
+  }
+  PQconninfoFree(options);
+  return chosen;
+}
+
+Result<ConnectionSettings> ReadSettings(const std::string& url) {
+  char* error = nullptr;
+  PQconninfoOption* options = PQconninfoParse(url.c_str(), &error);
+  if (options == nullptr) {
+    std::string message = error == nullptr ? "out of memory" : error;
+    PQfreemem(error);
+    while (!message.empty() && message.back() == '\n') {
+      message.pop_back();
+    }
+    const std::string shown = WithoutSecrets(url);
+    // What it quotes may be of a password.
+    if (const size_t quote = message.find('"');
+        quote != std::string::npos &&
+        shown.find(message.substr(quote + 1, message.rfind('"') - quote - 1)) ==
+            std::string::npos) {
+      message.resize(message.find_last_not_of(": ", quote - 1) + 1);
+    }
+    return InvalidArgument(fmt::format("'{}' is not a PostgreSQL URL: {}", shown, message))
+        .Hint("expected postgresql://user@host:port/database");
+  }
+  ConnectionSettings settings;
+  for (const PQconninfoOption* option = options; option->keyword != nullptr; ++option) {
+    const std::string_view key = option->keyword;
+    if (option->val == nullptr) {
+      continue;
+    }
+    if (key == "host" || (key == "hostaddr" && settings.host.empty())) {
+      settings.host = option->val;
+    } else if (key == "port") {
+      settings.port = option->val;
+    } else if (key == "sslmode") {
+      settings.has_ssl_mode = true;
+    } else if (key == "options") {
+      settings.options = std::string(option->val) + " ";
+    }
+  }
+  PQconninfoFree(options);
+  settings.has_ssl_mode = settings.has_ssl_mode || EnvironmentHasSslMode();
+  return settings;
+}
+
+PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings& settings) {
+  // Later entries win over what the URL (the first) says.
+  std::vector<const char*> keys = {"dbname", "fallback_application_name", "client_encoding"};
+  std::vector<const char*> values = {address.url.c_str(), "sluice", "UTF8"};
+  const auto add = [&](const char* key, const char* value) {
+    keys.push_back(key);
+    values.push_back(value);
+  };
+  if (!address.password.empty()) {
+    add("password", address.password.c_str());
+  }
+  if (!settings.has_ssl_mode && IsLoopback(settings.host)) {
+    // Nobody can listen on the loopback, and rows come faster without TLS; a server that insists
+    // on it still gets it.
+    add("sslmode", "allow");
+  }
+  // At the start, so that they are what DISCARD ALL goes back to.
+  const std::string options = settings.options + kSessionOptions;
+  add("options", options.c_str());
+  // A server that vanished is noticed within a minute instead of hours.
+  add("keepalives_idle", "30");
+  add("keepalives_interval", "10");
+  add("keepalives_count", "3");
+  keys.push_back(nullptr);
+  values.push_back(nullptr);
+  return PQconnectStartParams(keys.data(), values.data(), 1);
+}
+
+// Drives the connection with a deadline of our own: libpq's connect_timeout counts for each address
+// of a name anew.
+bool WaitUntilConnected(PGconn* handle, const std::stop_token& stop) {
+  const auto deadline = std::chrono::steady_clock::now() + kConnectTimeout;
+  PostgresPollingStatusType wanted = PGRES_POLLING_WRITING;
+  while (true) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    if (left.count() <= 0 || stop.stop_requested()) {
+      return false;
+    }
+    pollfd waiting = {PQsocket(handle),
+                      static_cast<short>(wanted == PGRES_POLLING_READING ? POLLIN : POLLOUT), 0};
+    const auto patience = stop.stop_possible() ? std::min<int64_t>(left.count(), kStopPollMillis)
+                                               : int64_t{left.count()};
+    poll(&waiting, 1, static_cast<int>(patience));
+    if (waiting.revents == 0) {
+      continue;
+    }
+    wanted = PQconnectPoll(handle);
+    if (wanted == PGRES_POLLING_OK || wanted == PGRES_POLLING_FAILED) {
+      return true;
+    }
+  }
+}
+
+// "FATAL:  28P01: password authentication failed ...": the state, when the server gave one.
+std::string SqlStateIn(std::string_view message) {
+  for (const std::string_view severity : {"FATAL:  ", "ERROR:  ", "PANIC:  "}) {
+    const size_t at = message.find(severity);
+    if (at == std::string_view::npos) {
+      continue;
+    }
+    const std::string_view state = message.substr(at + severity.size(), 5);
+    const bool plausible = state.size() == 5 && std::all_of(state.begin(), state.end(), [](char c) {
+                             return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z');
+                           });
+    if (plausible && message.substr(at + severity.size() + 5, 1) == ":") {
+      return std::string(state);
+    }
+  }
+  return "";
+}
+
+// The last line that says something: with several addresses libpq reports one after another.
+std::string ShortReason(std::string_view message, std::string_view sqlstate) {
+  if (!sqlstate.empty()) {
+    const size_t at = message.find(fmt::format("{}: ", sqlstate));
+    message.remove_prefix(at + sqlstate.size() + 2);
+    message = message.substr(0, message.find('\n'));
+    return std::string(message);
+  }
+  std::string reason(message);
+  while (!reason.empty() && reason.back() == '\n') {
+    reason.pop_back();
+  }
+  std::replace(reason.begin(), reason.end(), '\n', ' ');
+  const size_t last = reason.rfind("failed: ");
+  return last == std::string::npos ? reason : reason.substr(last + 8);
+}
+
+// "WARNING: the text (the detail)", as a line for a person.
+std::string NoticeText(const PGresult* notice) {
+  const auto field = [notice](int code) {
+    const char* text = PQresultErrorField(notice, code);
+    return std::string_view(text == nullptr ? "" : text);
+  };
+  return PostgresNotice(field(PG_DIAG_SEVERITY), field(PG_DIAG_MESSAGE_PRIMARY),
+                        field(PG_DIAG_MESSAGE_DETAIL), field(PG_DIAG_MESSAGE_HINT));
+}
+
+Status ConnectFailure(PGconn* handle, bool in_time) {
+  const char* host = PQhost(handle);
+  const char* port = PQport(handle);
+  const std::string where =
+      fmt::format("{}:{}", host == nullptr || *host == '\0' ? "localhost" : host,
+                  port == nullptr || *port == '\0' ? "5432" : port);
+  if (!in_time) {
+    return DatabaseError("08001",
+                         fmt::format("cannot connect to PostgreSQL at {}: no answer within "
+                                     "{} seconds",
+                                     where, kConnectTimeout.count()));
+  }
+  const std::string message = PQerrorMessage(handle);
+  const std::string sqlstate = SqlStateIn(message);
+  std::string reason = ShortReason(message, sqlstate);
+  if (PQconnectionNeedsPassword(handle) != 0) {
+    return DatabaseError("28P01", fmt::format("cannot connect to PostgreSQL at {}: a password is "
+                                              "needed",
+                                              where))
+        .Hint("put it into the URL, PGPASSWORD or ~/.pgpass");
+  }
+  return DatabaseError(sqlstate.empty() ? "08001" : sqlstate,
+                       fmt::format("cannot connect to PostgreSQL at {}: {}", where, reason));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
+    const PostgresAddress& address, const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(const ConnectionSettings settings, ReadSettings(address.url));
+  std::unique_ptr<PostgresConnection> connection(
+      new PostgresConnection(StartConnection(address, settings)));
+  PGconn* handle = connection->handle();
+  if (handle == nullptr) {
+    return ResourceExhausted("out of memory while connecting to PostgreSQL").SqlState("53200");
+  }
+  // Makes the server's message carry its SQLSTATE, which libpq gives no other access to here.
+  PQsetErrorVerbosity(handle, PQERRORS_VERBOSE);
+  PQsetNoticeReceiver(
+      handle,
+      [](void* self, const PGresult* notice) {
+        static_cast<PostgresConnection*>(self)->Tell(NoticeText(notice));
+      },
+      connection.get());
+  const bool in_time = PQstatus(handle) == CONNECTION_BAD || WaitUntilConnected(handle, stop);
+  if (!in_time && stop.stop_requested()) {
+    return Cancelled("the statement was cancelled");
+  }
+  if (!in_time || PQstatus(handle) != CONNECTION_OK) {
+    return ConnectFailure(handle, in_time);
+  }
+  return connection;
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,377 @@
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "base/log.h"
+#include "catalog/notice_log.h"
+#include "catalog/postgres/postgres_connection_internal.h"
+#include "catalog/postgres/postgres_types_internal.h"
+#include "catalog/sql/sqlstate.h"
+
+namespace sluice::catalog {
+namespace {
+
+// A server that can be reached takes a request in milliseconds.
+constexpr std::chrono::milliseconds kCancelWait{500};
+
+// Where the token that begins at byte `begin` ends.
+Span TokenSpan(std::string_view sql, size_t begin) {
+  for (const SqlToken& token : TokenizeSql(sql, Dialect::kPostgres)) {
+    if (token.begin <= begin && begin < token.end) {
+      return {static_cast<int64_t>(begin), static_cast<int64_t>(token.end)};
+    }
+  }
+  return {static_cast<int64_t>(begin), static_cast<int64_t>(std::min(begin + 1, sql.size()))};
+}
+
+std::string Field(const PGresult* result, int code) {
+  const char* text = PQresultErrorField(result, code);
+  return text == nullptr ? "" : text;
+}
+
+}  // namespace
+
+Status PostgresError(std::string_view sqlstate, std::string message, std::string detail,
+                     std::string hint, int64_t position, std::string_view sql, size_t user_text) {
+  Status status = DatabaseError(sqlstate.empty() ? "XX000" : sqlstate, std::move(message))
+                      .Detail(std::move(detail))
+                      .Hint(std::move(hint));
+  if (position <= 0 || sql.empty()) {
+    return status;
+  }
+  size_t byte = 0;
+  for (int64_t left = position - 1; byte < sql.size(); ++byte) {
+    if ((static_cast<unsigned char>(sql[byte]) & 0xC0U) != 0x80U && left-- == 0) {
+      break;
+    }
+  }
+  if (byte < user_text) {
+    return status;
+  }
+  const std::string_view user_sql = sql.substr(user_text);
+  return std::move(status).At(TokenSpan(user_sql, std::min(byte - user_text, user_sql.size())));
+}
+
+std::string PostgresNotice(std::string_view severity, std::string_view message,
+                           std::string_view detail, std::string_view hint) {
+  std::string more(detail);
+  if (!hint.empty()) {
+    more += fmt::format("{}{}", more.empty() ? "" : "; ", hint);
+  }
+  return more.empty() ? fmt::format("{}: {}", severity, message)
+                      : fmt::format("{}: {} ({})", severity, message, more);
+}
+
+PostgresConnection::~PostgresConnection() {
+  PQfinish(handle_);
+}
+
+bool PostgresConnection::Recycle() {
+  stop_ = std::stop_token();
+  notices_ = nullptr;
+  if (PQstatus(handle_) != CONNECTION_OK || PQtransactionStatus(handle_) != PQTRANS_IDLE) {
+    return false;
+  }
+  // Its answer is read by the next user, so nobody waits for it.
+  resetting_ = std::exchange(served_, false) && PQsendQuery(handle_, "DISCARD ALL") != 0;
+  return true;
+}
+
+bool PostgresConnection::Ready() {
+  if (std::exchange(resetting_, false) && !Drain().ok()) {
+    return false;
+  }
+  return Alive() && PQtransactionStatus(handle_) == PQTRANS_IDLE;
+}
+
+// A server that ended an idle connection (a pooler's time-out, an administrator, a restart) has
+// said so; libpq hears of it only when it reads.
+bool PostgresConnection::Alive() {
+  constexpr int kMostReads = 8;
+  for (int i = 0; i < kMostReads && PQstatus(handle_) == CONNECTION_OK; ++i) {
+    pollfd waiting = {PQsocket(handle_), POLLIN, 0};
+    if (poll(&waiting, 1, 0) <= 0) {
+      return true;
+    }
+    if (PQconsumeInput(handle_) == 0) {
+      return false;
+    }
+    static_cast<void>(PQisBusy(handle_));  // takes in what has come
+  }
+  return PQstatus(handle_) == CONNECTION_OK;
+}
+
+void PostgresConnection::Serve(std::stop_token stop, NoticeLog* notices) {
+  served_ = true;
+  stop_ = std::move(stop);
+  notices_ = notices;
+}
+
+Status PostgresConnection::CheckStop() const {
+  return stop_.stop_requested() ? Cancelled("the statement was cancelled") : OkStatus();
+}
+
+void PostgresConnection::Tell(std::string notice) const {
+  if (notices_ == nullptr || own_text_) {
+    log::Debug("postgresql {}", notice);
+  } else {
+    notices_->Add(std::move(notice));
+  }
+}
+
+bool PostgresConnection::InTransaction() const {
+  const PGTransactionStatusType status = PQtransactionStatus(handle_);
+  return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
+}
+
+bool PostgresConnection::TransactionFailed() const {
+  return failed_on_wire_ || PQtransactionStatus(handle_) == PQTRANS_INERROR;
+}
+
+void PostgresConnection::Rollback() {
+  failed_on_wire_ = false;
+  if (!InTransaction()) {
+    return;
+  }
+  const std::stop_token stop = std::exchange(stop_, std::stop_token());
+  const Status ended = Run("ROLLBACK");
+  stop_ = stop;
+  if (!ended.ok()) {
+    log::Debug("rollback failed error=\"{}\"", ended.message());
+  }
+}
+
+Result<PostgresResult> PostgresConnection::Ask(std::string_view sql, size_t user_text) {
+  if (sql.find('\0') != std::string_view::npos) {
+    return SyntaxError("a statement cannot hold a NULL byte");
+  }
+  RETURN_IF_ERROR(CheckStop());
+  return LastResult(PQsendQueryParams(handle_, std::string(sql).c_str(), 0, nullptr, nullptr,
+                                      nullptr, nullptr, 0) != 0,
+                    sql, user_text);
+}
+
+PostgresResult PostgresConnection::Await() {
+  // A request that reaches the server before the statement does cancels nothing: it is repeated.
+  constexpr std::chrono::seconds kRepeat{1};
+  constexpr int kMostRequests = 5;  // a server that takes requests and ends nothing
+  auto next_request = std::chrono::steady_clock::time_point::min();
+  int requests = 0;
+  while (PQisBusy(handle_) != 0) {
+    if (stop_.stop_requested() && std::chrono::steady_clock::now() >= next_request) {
+      if (requests++ == kMostRequests) {
+        GiveUp();
+      }
+      Cancel();
+      next_request = std::chrono::steady_clock::now() + kRepeat;
+    }
+    pollfd waiting = {PQsocket(handle_), POLLIN, 0};
+    poll(&waiting, 1, stop_.stop_possible() ? kStopPollMillis : -1);
+    if (waiting.revents != 0 && PQconsumeInput(handle_) == 0) {
+      break;  // the next result says that the connection is gone
+    }
+  }
+  return PostgresResult(PQgetResult(handle_));
+}
+
+Result<PostgresResult> PostgresConnection::LastResult(bool sent, std::string_view sql,
+                                                      size_t user_text) {
+  PostgresResult last;
+  while (sent) {
+    PostgresResult result = Await();
+    if (result == nullptr) {
+      break;
+    }
+    last = std::move(result);
+    const ExecStatusType status = PQresultStatus(last.get());
+    if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT || status == PGRES_COPY_BOTH ||
+        PQstatus(handle_) != CONNECTION_OK) {
+      break;
+    }
+  }
+  const ExecStatusType status = PQresultStatus(last.get());
+  if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+    return ErrorOf(last.get(), sql, user_text);
+  }
+  return last;
+}
+
+Result<PostgresResult> PostgresConnection::DescribeColumns(std::string_view sql) {
+  RETURN_IF_ERROR(CheckStop());
+  // The planner does not look at it yet, but it may have to wait for a lock.
+  RETURN_IF_ERROR(
+      LastResult(PQsendPrepare(handle_, "", std::string(sql).c_str(), 0, nullptr) != 0, sql, 0)
+          .status());
+  return LastResult(PQsendDescribePrepared(handle_, "") != 0, sql, 0);
+}
+
+Result<PostgresResult> PostgresConnection::Ask(std::string_view sql,
+                                               const std::vector<SqlParameter>& parameters) {
+  constexpr Oid kBigint = 20;
+  constexpr Oid kDoublePrecision = 701;
+  constexpr Oid kBytea = 17;
+  constexpr Oid kAsTheStatementSays = 0;
+  std::vector<Oid> types;
+  std::vector<std::string> texts(parameters.size());
+  std::vector<const char*> values;
+  std::vector<int> lengths;
+  std::vector<int> formats;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const SqlParameter& parameter = parameters[i];
+    Oid type = kAsTheStatementSays;
+    const char* value = nullptr;
+    int length = 0;
+    int format = 0;
+    if (const auto* integer = std::get_if<int64_t>(&parameter)) {
+      type = kBigint;
+      texts[i] = fmt::format("{}", *integer);
+      value = texts[i].c_str();
+    } else if (const auto* number = std::get_if<double>(&parameter)) {
+      type = kDoublePrecision;
+      texts[i] = FormatDouble(*number);
+      value = texts[i].c_str();
+    } else if (const auto* text = std::get_if<std::string>(&parameter)) {
+      value = text->c_str();
+      if (text->find('\0') != std::string::npos) {
+        return InvalidArgument("PostgreSQL cannot store text with a NULL byte").SqlState("22021");
+      }
+    } else if (const auto* bytes = std::get_if<SqlBytes>(&parameter)) {
+      type = kBytea;
+      value = bytes->bytes.empty() ? "" : bytes->bytes.data();
+      length = static_cast<int>(bytes->bytes.size());
+      format = 1;
+    }
+    types.push_back(type);
+    values.push_back(value);
+    lengths.push_back(length);
+    formats.push_back(format);
+  }
+  RETURN_IF_ERROR(CheckStop());
+  return LastResult(
+      PQsendQueryParams(handle_, std::string(sql).c_str(), static_cast<int>(parameters.size()),
+                        types.data(), values.data(), lengths.data(), formats.data(), 0) != 0,
+      sql, 0);
+}
+
+Status PostgresConnection::Run(const std::string& sql) {
+  RETURN_IF_ERROR(CheckStop());
+  own_text_ = true;
+  const Status status = LastResult(PQsendQuery(handle_, sql.c_str()) != 0, "", 0).status();
+  own_text_ = false;
+  return status;
+}
+
+Result<SqlRows> PostgresConnection::Query(std::string_view sql,
+                                          const std::vector<SqlParameter>& parameters) {
+  ASSIGN_OR_RETURN(const PostgresResult result, Ask(sql, parameters));
+  SqlRows rows(static_cast<size_t>(PQntuples(result.get())));
+  for (size_t row = 0; row < rows.size(); ++row) {
+    for (int i = 0; i < PQnfields(result.get()); ++i) {
+      rows[row].push_back(CellFromText(result.get(), static_cast<int>(row), i));
+    }
+  }
+  return rows;
+}
+
+Status PostgresConnection::ErrorOf(const PGresult* result, std::string_view sql,
+                                   size_t user_text) const {
+  const std::string sqlstate = Field(result, PG_DIAG_SQLSTATE);
+  if (sqlstate.empty()) {
+    if (PQstatus(handle_) == CONNECTION_BAD) {
+      return ConnectionLost();
+    }
+    return DatabaseError("XX000", fmt::format("PostgreSQL: {}", PQerrorMessage(handle_)));
+  }
+  if (sqlstate == "57014") {
+    RETURN_IF_ERROR(CheckStop());
+  }
+  const std::string position = Field(result, PG_DIAG_STATEMENT_POSITION);
+  int64_t character = 0;
+  std::from_chars(position.data(), position.data() + position.size(), character);
+  return PostgresError(sqlstate, Field(result, PG_DIAG_MESSAGE_PRIMARY),
+                       Field(result, PG_DIAG_MESSAGE_DETAIL), Field(result, PG_DIAG_MESSAGE_HINT),
+                       character, sql, user_text);
+}
+
+Status PostgresConnection::ConnectionLost() const {
+  RETURN_IF_ERROR(CheckStop());
+  const char* host = PQhost(handle_);
+  const char* port = PQport(handle_);
+  return DatabaseError("08006", fmt::format("the connection to PostgreSQL at {}:{} was lost",
+                                            host == nullptr || *host == '\0' ? "localhost" : host,
+                                            port == nullptr ? "" : port));
+}
+
+Status PostgresConnection::Drain() {
+  Status status;
+  while (const PostgresResult result = Await()) {
+    const ExecStatusType code = PQresultStatus(result.get());
+    if (code == PGRES_COPY_OUT || code == PGRES_COPY_BOTH) {
+      // libpq repeats this result until the data is read.
+      char* row = nullptr;
+      while (PQgetCopyData(handle_, &row, 0) > 0) {
+        PQfreemem(row);
+      }
+    } else if (code == PGRES_COPY_IN) {
+      PQputCopyEnd(handle_, "given up");
+    } else if (code != PGRES_COMMAND_OK && code != PGRES_TUPLES_OK && code != PGRES_SINGLE_TUPLE) {
+      status.Add(ErrorOf(result.get(), ""));
+    }
+    if (PQstatus(handle_) != CONNECTION_OK) {
+      break;
+    }
+  }
+  return status;
+}
+
+void PostgresConnection::Cancel() const {
+  PGcancel* cancel = PQgetCancel(handle_);
+  if (cancel == nullptr) {
+    return;  // there is no connection any more, so there is nothing to cancel
+  }
+  // A host that is gone lets libpq wait for minutes, and nothing takes it back: the thread has all
+  // that it needs, and outlives whoever asked.
+  const auto sent = std::make_shared<std::promise<bool>>();
+  std::future<bool> answer = sent->get_future();
+  std::thread([cancel, sent] {
+    char error[256] = "";
+    sent->set_value(PQcancel(cancel, error, sizeof(error)) != 0);
+    PQfreeCancel(cancel);
+  }).detach();
+  if (answer.wait_for(kCancelWait) == std::future_status::timeout) {
+    GiveUp();
+  } else if (!answer.get()) {
+    log::Warn("cannot send a cancel request to PostgreSQL");
+  }
+}
+
+// Whoever reads from it finds it closed.
+void PostgresConnection::GiveUp() const {
+  shutdown(PQsocket(handle_), SHUT_RDWR);
+}
+
+std::string_view PostgresText(const PGresult* result, int row, int column) {
+  return {PQgetvalue(result, row, column), static_cast<size_t>(PQgetlength(result, row, column))};
+}
+
+int64_t PostgresInteger(const PGresult* result, int row, int column) {
+  const std::string_view text = PostgresText(result, row, column);
+  int64_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) {
+    double real = 0;  // "1e+06" of float columns such as reltuples
+    std::from_chars(text.data(), text.data() + text.size(), real);
+    number = static_cast<int64_t>(real);
+  }
+  return number;
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "base/row_batch.h"
+#include "base/status.h"
+#include "catalog/postgres/postgres_connection_internal.h"
+
+// How rows are written to PostgreSQL: the declared types of the columns, and the cells in COPY's
+// text format.
+namespace sluice::catalog {
+
+// CREATE TABLE with the columns as the caller's database spells their types, where this server
+// knows the spelling.
+Result<std::string> PostgresTableDefinition(PostgresConnection& connection,
+                                            const std::string& quoted_table, const Schema& schema);
+
+// The rows in COPY's text format.
+std::string CopyText(const RowBatch& batch);
+
+}  // namespace sluice::catalog

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catalog/postgres/postgres_connection_internal.h"
+#include "catalog/row_ranges_internal.h"
+#include "catalog/sql/select_shape.h"
+
+// Cutting a SELECT into ranges of row addresses (ctid).
+namespace sluice::catalog {
+
+// A row address as one number: block * 65536 + offset.
+inline constexpr int64_t kTidsPerBlock = 65'536;
+// After every row of any table.
+inline constexpr int64_t kEndOfTable = int64_t{4'294'967'295} * kTidsPerBlock;
+std::string TidText(int64_t key);
+
+struct TidCut {
+  SingleTableSelect shape;
+  std::string shard_select;  // with {begin} and {end}
+  int64_t table = 0;         // its oid
+  int64_t blocks = 0;
+  size_t columns = 0;
+  double rows = 0;  // estimated
+  RowDensity Density() const;
+};
+
+struct SelectPlan {
+  std::optional<TidCut> cut;  // nullopt: cannot be read range by range
+  // Reading it twice could give different rows (random(), now() ...), even under one snapshot.
+  bool unsteady = false;
+  double rows = 0;  // as the planner estimates them
+};
+
+// What the server's planner says about a SELECT. Runs in a transaction of its own, which it rolls
+// back. `columns`: how many it has.
+Result<SelectPlan> PlanPostgresSelect(PostgresConnection& connection, std::string_view select,
+                                      size_t columns);
+
+// How many rows the cut has, from a few blocks all over the table. Unlike the planner's estimate it
+// does not change when the table is analysed, and with it the shards, the sample, and all that
+// follows. Inside a transaction that began with BeginReading, as CutTids.
+Result<double> ProbeTidRows(PostgresConnection& connection, const TidCut& cut);
+
+Result<std::vector<ShardRange>> CutTids(PostgresConnection& connection, TidCut cut,
+                                        int64_t rows_per_shard);
+
+// "SELECT c2, c0 FROM (rows) AS s(c0, c1, c2)".
+std::string SelectColumns(std::string_view rows, size_t all, const std::vector<size_t>& columns);
+std::string SelectAllColumns(std::string_view rows, size_t all);
+
+// Every table in a plan.
+Result<std::vector<TableName>> TablesInPlan(PostgresConnection& connection,
+                                            std::string_view select);
+
+}  // namespace sluice::catalog

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "catalog/data_source.h"
+#include "catalog/notice_log.h"
+#include "catalog/postgres/postgres_connection_internal.h"
+#include "catalog/postgres/postgres_session_internal.h"
+#include "catalog/postgres/postgres_types_internal.h"
+#include "catalog/store/catalog_tables.h"
+
+namespace sluice::catalog {
+
+// What the server calls its types: format_type. Thread-safe.
+class PostgresTypeNames {
+ public:
+  // `pool` outlives this object; types that every server has are known without asking.
+  explicit PostgresTypeNames(PostgresPool& pool) : pool_(pool) {}
+  // "" when it cannot be told: a type that an open transaction has just made.
+  std::string Name(Oid oid, int modifier);
+
+ private:
+  PostgresPool& pool_;
+  Mutex mutex_;
+  std::map<std::pair<Oid, int>, std::string> known_ GUARDED_BY(mutex_);
+};
+
+// The server that a PostgreSQL data source stands for. Thread-safe.
+class PostgresDatabase final : public SqlDatabase {
+ public:
+  explicit PostgresDatabase(PostgresAddress address);
+
+  const std::string& url() const { return address_.url; }
+  const std::string& password() const { return address_.password; }
+  // For what is ours: connections of the login role, as they were opened.
+  PostgresPool& pool() { return pool_; }
+  PostgresTypeNames& type_names() { return type_names_; }
+
+  // The statement that the session begins: what it has SET, and what ends it.
+  void BeginStatement(SessionSettings settings, std::stop_token stop);
+  void HearStop(std::stop_token stop);
+  // Nothing is left of a statement.
+  void EndStatement() { BeginStatement({}, {}); }
+  NoticeLog& notices() { return notices_; }
+  SessionSettings settings();
+  std::stop_token stop();
+
+  // For the text that a user wrote, and for what is written for the user: a connection that is what
+  // the session's own is, with its role, search_path and settings. It hears the statement's stop.
+  Result<PostgresPool::Lease> TakeForStatement();
+  // The same for a dataset, which another process, too, may have opened.
+  Result<PostgresPool::Lease> TakeFor(const DatasetSpec& spec);
+  // What the stores of models ask: as the login role, and it hears the statement's stop. (Jobs are
+  // written down also when their statement was cancelled.)
+  SqlDatabase& for_models() { return for_models_; }
+
+  Dialect dialect() const override { return Dialect::kPostgres; }
+  Result<std::unique_ptr<SqlSession>> TakeSession() override;
+
+ private:
+  class ForModels final : public SqlDatabase {
+   public:
+    explicit ForModels(PostgresDatabase& database) : database_(database) {}
+    Dialect dialect() const override { return Dialect::kPostgres; }
+    Result<std::unique_ptr<SqlSession>> TakeSession() override;
+
+   private:
+    PostgresDatabase& database_;
+  };
+  Result<PostgresPool::Lease> TakeAs(const SessionSettings& settings);
+
+  PostgresAddress address_;
+  NoticeLog notices_{NoticeLog::Repeated::kOnce};
+  Mutex mutex_;
+  SessionSettings settings_ GUARDED_BY(mutex_);
+  std::stop_token stop_ GUARDED_BY(mutex_);
+  ForModels for_models_{*this};
+  PostgresPool pool_;  // its connections tell notices
+  PostgresTypeNames type_names_{pool_};
+};
+
+// What a transaction that reads shards begins with: rows come in the order of the table, and every
+// shard by a scan of its own blocks. Takes the exported snapshot when one is given.
+std::string BeginReading(std::string_view snapshot);
+
+// The rows of `sql`, whose columns are those of `schema`, decoded straight from the wire; from
+// column `decoded` on they are as ShowCell leaves them, and never refused. The
+// connection serves nothing else until the stream is gone; a stream that is left before its end
+// cancels the statement, and the transaction around it is lost. `connection` outlives the stream.
+Result<std::unique_ptr<RowStream>> OpenPostgresStream(PostgresConnection& connection,
+                                                      std::string_view sql, Schema schema,
+                                                      size_t decoded = SIZE_MAX);
+
+// The same through libpq, for connections with TLS, where the socket alone is not enough.
+Result<std::unique_ptr<RowStream>> OpenLibpqStream(PostgresConnection& connection,
+                                                   std::string_view sql, Schema schema,
+                                                   size_t decoded = SIZE_MAX);
+
+Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
+                                                     std::string_view select,
+                                                     const DatasetOptions& options);
+Result<CutEstimate> EstimatePostgresCut(PostgresDatabase& database, std::string_view select,
+                                        const DatasetOptions& options);
+Result<std::unique_ptr<ShardReader>> OpenPostgresReader(PostgresDatabase& database,
+                                                        const DatasetSpec& spec);
+Result<SelectStatistics> PostgresStatistics(PostgresDatabase& database, std::string_view select,
+                                            const Schema& schema, const StatisticsOptions& options);
+// DataSource::SourceTables.
+Result<std::vector<TableName>> PostgresSourceTables(PostgresConnection& connection,
+                                                    std::string_view select);
+Result<ResultPlan> PlanPostgresResult(PostgresDatabase& database, const ResultTable& table,
+                                      const Schema* columns);
+Result<std::unique_ptr<TableWriter>> OpenPostgresWriter(PostgresDatabase& database,
+                                                        CatalogTables& tables,
+                                                        const ResultTable& table,
+                                                        const Schema& schema);
+Status AppendPostgresRows(PostgresDatabase& database, const TableName& table, const Schema& schema,
+                          const RowBatch& batch);
+// Runs one statement on `connection`.
+Result<ExecuteResult> ExecuteOnPostgres(PostgresConnection& connection,
+                                        PostgresTypeNames& type_names, std::string_view sql,
+                                        RowReceiver* receiver, std::stop_token stop);
+
+}  // namespace sluice::catalog

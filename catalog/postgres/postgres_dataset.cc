@@ -1,0 +1,150 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/mutex.h"
+#include "catalog/dataset.pb.h"
+#include "catalog/postgres/postgres_cut_internal.h"
+#include "catalog/postgres/postgres_database_internal.h"
+#include "catalog/postgres/postgres_stage_internal.h"
+#include "catalog/row_ranges_internal.h"
+
+namespace sluice::catalog {
+namespace {
+
+class PostgresDataset final : public Dataset {
+ public:
+  // `holder` is inside the transaction whose snapshot it is.
+  PostgresDataset(PostgresPool::Lease holder, std::unique_ptr<PostgresStage> stage,
+                  DatasetSpec spec)
+      : spec_(std::move(spec)), stage_(std::move(stage)), holder_(std::move(holder)) {}
+
+  ~PostgresDataset() override {
+    MutexLock lock(mutex_);
+    holder_->Rollback();
+  }
+
+  const DatasetSpec& spec() const override { return spec_; }
+
+  bool Lost() override {
+    MutexLock lock(mutex_);
+    return !holder_->Alive();
+  }
+
+  Result<int64_t> CountRows() override {
+    MutexLock lock(mutex_);
+    ASSIGN_OR_RETURN(
+        const PostgresResult result,
+        holder_->Ask(fmt::format("SELECT pg_catalog.count(*) FROM (\n{}\n) AS s", spec_.select())));
+    return PostgresInteger(result.get(), 0, 0);
+  }
+
+ private:
+  const DatasetSpec spec_;
+  std::unique_ptr<PostgresStage> stage_;
+  Mutex mutex_;
+  PostgresPool::Lease holder_ GUARDED_BY(mutex_);  // goes first: its transaction locks the stage
+};
+
+// Begins the snapshot, exports it, and cuts the shards under it.
+Status TakeSnapshot(PostgresConnection& holder, const std::optional<TidCut>& cut, double rows,
+                    int64_t rows_per_shard, DatasetSpec* spec) {
+  RETURN_IF_ERROR(holder.Run(BeginReading("")));
+  ASSIGN_OR_RETURN(
+      const PostgresResult exported,
+      holder.Ask("SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()"));
+  spec->set_snapshot(std::string(PostgresText(exported.get(), 0, 0)));
+  spec->set_fingerprint(fmt::format("snapshot {}", PostgresText(exported.get(), 0, 1)));
+  // Nobody changes the tables until the job has read them: this takes the select's locks.
+  RETURN_IF_ERROR(holder.Run("EXPLAIN\n" + spec->select()));
+  spec->set_holder(PQbackendPID(holder.handle()));
+  std::vector<ShardRange> shards(1);
+  shards[0].set_estimated_rows(std::llround(rows));
+  if (cut.has_value()) {
+    ASSIGN_OR_RETURN(shards, CutTids(holder, *cut, rows_per_shard));
+    spec->set_cut(DatasetSpec::CTID);
+    spec->set_shard_select(cut->shard_select);
+  }
+  int64_t total = 0;
+  for (ShardRange& shard : shards) {
+    total += shard.estimated_rows();
+    *spec->add_shards() = std::move(shard);
+  }
+  spec->set_estimated_rows(total);
+  return OkStatus();
+}
+
+// A SELECT that cannot be cut is read as a whole when it is small and read by one process only.
+bool ReadWhole(const SelectPlan& plan, const DatasetOptions& options) {
+  return !options.many_processes && !plan.unsteady &&
+         plan.rows < static_cast<double>(options.rows_per_shard);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
+                                                     std::string_view select,
+                                                     const DatasetOptions& options) {
+  if (options.rows_per_shard <= 0) {
+    return InvalidArgument(
+        fmt::format("rows_per_shard is {}; expected at least 1", options.rows_per_shard));
+  }
+  DatasetSpec spec;
+  PutSession(database.settings(), &spec);
+  ASSIGN_OR_RETURN(PostgresPool::Lease holder, database.TakeFor(spec));
+  spec.set_source_url(database.url());
+  spec.set_read_ahead(!options.many_processes);
+  spec.set_select(std::string(TrimStatement(select, Dialect::kPostgres)));
+  ASSIGN_OR_RETURN(const Schema schema, DescribePostgresSelect(*holder, spec.select()));
+  PutSchema(schema, &spec);
+  ASSIGN_OR_RETURN(SelectPlan plan,
+                   PlanPostgresSelect(*holder, spec.select(), schema.columns.size()));
+  std::unique_ptr<PostgresStage> stage;
+  if (!plan.cut.has_value() && !ReadWhole(plan, options)) {
+    ASSIGN_OR_RETURN(stage, PostgresStage::Create(database, spec.select(), schema));
+    if (stage != nullptr) {
+      spec.set_select("SELECT * FROM " + stage->table());
+      spec.set_staging_table(stage->table());
+      spec.set_counted_rows(stage->rows());
+      ASSIGN_OR_RETURN(plan, PlanPostgresSelect(*holder, spec.select(), schema.columns.size()));
+      plan.rows = static_cast<double>(stage->rows());
+      if (plan.cut.has_value()) {
+        plan.cut->rows = plan.rows;
+      }
+    } else if (plan.unsteady) {
+      return Status(Code::kPermissionDenied,
+                    "the select gives other rows each time it is read, and this role may not "
+                    "create the staging table that would fix them")
+          .Hint(
+              "GRANT CREATE ON SCHEMA sluice to the role, or select without random(), now() and "
+              "the like");
+    }
+  }
+  RETURN_IF_ERROR(TakeSnapshot(*holder, plan.cut, plan.rows, options.rows_per_shard, &spec));
+  return std::unique_ptr<Dataset>(
+      new PostgresDataset(std::move(holder), std::move(stage), std::move(spec)));
+}
+
+Result<CutEstimate> EstimatePostgresCut(PostgresDatabase& database, std::string_view select,
+                                        const DatasetOptions& options) {
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForStatement());
+  const std::string trimmed(TrimStatement(select, Dialect::kPostgres));
+  ASSIGN_OR_RETURN(const Schema schema, DescribePostgresSelect(*connection, trimmed));
+  ASSIGN_OR_RETURN(const SelectPlan plan,
+                   PlanPostgresSelect(*connection, trimmed, schema.columns.size()));
+  CutEstimate estimate;
+  estimate.method = plan.cut.has_value()       ? "ctid ranges"
+                    : ReadWhole(plan, options) ? "whole"
+                                               : "staged";
+  estimate.estimated_rows = std::llround(plan.rows);
+  if (estimate.method != "whole") {
+    const int64_t rows_per_shard = std::max<int64_t>(options.rows_per_shard, 1);
+    estimate.shards =
+        std::max<int64_t>(1, (estimate.estimated_rows + rows_per_shard - 1) / rows_per_shard);
+  }
+  return estimate;
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,235 @@
+#include <fmt/core.h>
+#include <poll.h>
+
+#include <charconv>
+#include <string>
+#include <utility>
+
+#include "catalog/postgres/postgres_database_internal.h"
+#include "catalog/sql/sqlstate.h"
+
+namespace sluice::catalog {
+namespace {
+
+constexpr size_t kPostgresBatchRows = 1'000;
+// How often a running statement looks whether it was cancelled.
+constexpr int kPollMillis = 50;
+
+// Reads the results of one statement row by row.
+class StatementRun {
+ public:
+  StatementRun(PostgresConnection& connection, PostgresTypeNames& type_names, std::string_view sql,
+               RowReceiver* receiver, std::stop_token stop)
+      : connection_(connection),
+        type_names_(type_names),
+        sql_(sql),
+        receiver_(receiver),
+        stop_(std::move(stop)) {
+    told_before_ = connection_.TellTo(&notices_);
+  }
+
+  ~StatementRun() {
+    if (!finished_) {
+      connection_.Cancel();
+      connection_.Drain().ok();  // that it was cancelled is no news
+    }
+    TellNotices(notices_.TakeLast());
+    connection_.TellTo(told_before_);
+  }
+  StatementRun(const StatementRun&) = delete;
+  StatementRun& operator=(const StatementRun&) = delete;
+
+  Result<ExecuteResult> Run() {
+    PGconn* handle = connection_.handle();
+    if (PQsendQueryParams(handle, sql_.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0) == 0 ||
+        PQsetSingleRowMode(handle) == 0) {
+      finished_ = true;
+      return connection_.ErrorOf(nullptr, sql_);
+    }
+    Status failure;
+    while (true) {
+      ASSIGN_OR_RETURN(PostgresResult result, NextResult());
+      if (result == nullptr) {
+        finished_ = true;
+        break;
+      }
+      const Status taken = Take(std::move(result));
+      if (!taken.ok() && from_receiver_) {
+        return taken;  // the destructor ends the statement
+      }
+      if (!taken.ok()) {
+        failure = taken;
+      }
+    }
+    if (!failure.ok()) {
+      return stop_.stop_requested() && (failure.sqlstate() == "57014" || IsConnectionLost(failure))
+                 ? Cancelled("the statement was cancelled")
+                 : failure;
+    }
+    return result_;
+  }
+
+ private:
+  // Waits for the next result; asks the server to stop when `stop` says so.
+  Result<PostgresResult> NextResult() {
+    PGconn* handle = connection_.handle();
+    while (PQisBusy(handle) != 0) {
+      if (stop_.stop_requested() && !std::exchange(cancelled_, true)) {
+        connection_.Cancel();
+      }
+      pollfd waiting = {PQsocket(handle), POLLIN, 0};
+      poll(&waiting, 1, cancelled_ || !stop_.stop_possible() ? -1 : kPollMillis);
+      if (waiting.revents != 0 && PQconsumeInput(handle) == 0) {
+        finished_ = true;
+        return stop_.stop_requested() ? Cancelled("the statement was cancelled")
+                                      : connection_.ConnectionLost();
+      }
+      TellNotices(notices_.Take());
+    }
+    if (stop_.stop_requested() && !std::exchange(cancelled_, true)) {
+      connection_.Cancel();  // rows come so fast that nothing has to be waited for
+    }
+    return PostgresResult(PQgetResult(handle));
+  }
+
+  Status Take(PostgresResult result) {
+    switch (PQresultStatus(result.get())) {
+      case PGRES_SINGLE_TUPLE:
+        return FromReceiver(AddRow(std::move(result)));
+      case PGRES_TUPLES_OK:
+        if (!has_header_) {
+          RETURN_IF_ERROR(FromReceiver(SendHeader(result.get())));
+        }
+        RETURN_IF_ERROR(FromReceiver(Flush()));
+        Finish(result.get());
+        return OkStatus();
+      case PGRES_COMMAND_OK:
+      case PGRES_EMPTY_QUERY:
+        Finish(result.get());
+        return OkStatus();
+      case PGRES_COPY_IN:
+        // Not by a cancel request: one that arrives before the server has begun to listen for data
+        // makes it answer our end of the data with a second "ready", which the next statement
+        // hears.
+        connection_.Drain().ok();  // that it was given up is no news
+        finished_ = true;
+        return FromReceiver(Unimplemented("COPY FROM STDIN is not supported here")
+                                .Hint("COPY FROM a file of the server, or INSERT"));
+      case PGRES_COPY_OUT:
+      case PGRES_COPY_BOTH:
+        return FromReceiver(
+            Unimplemented("COPY TO STDOUT is not supported here").Hint("run the SELECT itself"));
+      default:
+        return connection_.ErrorOf(result.get(), sql_);
+    }
+  }
+
+  void TellNotices(const std::vector<std::string>& notices) {
+    for (const std::string& notice : notices) {
+      if (told_before_ != nullptr) {
+        told_before_->Add(notice);
+      } else if (receiver_ != nullptr) {
+        receiver_->Notice(notice);
+      }
+    }
+  }
+
+  // Marks that the statement is given up by us, not by the server.
+  Status FromReceiver(Status status) {
+    from_receiver_ = from_receiver_ || !status.ok();
+    return status;
+  }
+
+  Status SendHeader(const PGresult* result) {
+    has_header_ = true;
+    for (int i = 0; i < PQnfields(result); ++i) {
+      ColumnInfo& column = schema_.columns.emplace_back();
+      column.name = PQfname(result, i);
+      column.type = TypeOfOid(PQftype(result, i));
+      column.database_type = type_names_.Name(PQftype(result, i), PQfmod(result, i));
+      column.type = ShownType(column);
+    }
+    ResetBatch();
+    return receiver_ == nullptr ? OkStatus() : receiver_->Header(schema_);
+  }
+
+  Status AddRow(PostgresResult result) {
+    if (!has_header_) {
+      RETURN_IF_ERROR(SendHeader(result.get()));
+    }
+    const size_t row = batch_.rows;
+    for (size_t i = 0; i < schema_.columns.size(); ++i) {
+      RowBatch::Column& column = batch_.columns[i];
+      const int field = static_cast<int>(i);
+      column.null[row] = static_cast<uint8_t>(PQgetisnull(result.get(), 0, field));
+      if (column.null[row] == 0) {
+        ShowCell(PQgetvalue(result.get(), 0, field),
+                 static_cast<size_t>(PQgetlength(result.get(), 0, field)), row, &column);
+      }
+    }
+    held_bytes_ += PQresultMemorySize(result.get());
+    held_.push_back(std::move(result));
+    ++batch_.rows;
+    return batch_.rows == kPostgresBatchRows || held_bytes_ >= kBatchBytes ? Flush() : OkStatus();
+  }
+
+  Status Flush() {
+    Status status;
+    if (receiver_ != nullptr && batch_.rows > 0) {
+      status = receiver_->Rows(batch_);
+    }
+    ResetBatch();
+    held_.clear();
+    held_bytes_ = 0;
+    return status;
+  }
+
+  void ResetBatch() {
+    batch_.Reset(schema_, kPostgresBatchRows);
+    for (RowBatch::Column& column : batch_.columns) {
+      PrepareShown(kPostgresBatchRows, &column);
+    }
+  }
+
+  void Finish(PGresult* result) {
+    result_.tag = PQcmdStatus(result);
+    const std::string_view affected = PQcmdTuples(result);
+    int64_t rows = -1;
+    const auto parsed = std::from_chars(affected.data(), affected.data() + affected.size(), rows);
+    result_.rows_affected = parsed.ec == std::errc() ? rows : -1;
+  }
+
+  PostgresConnection& connection_;
+  PostgresTypeNames& type_names_;
+  const std::string sql_;
+  RowReceiver* receiver_;
+  std::stop_token stop_;
+  NoticeLog notices_{NoticeLog::Repeated::kEach};
+  NoticeLog* told_before_ = nullptr;  // the statement that this one is a part of
+  Schema schema_;
+  RowBatch batch_;
+  std::vector<PostgresResult> held_;  // the texts of the batch lie in them
+  size_t held_bytes_ = 0;
+  ExecuteResult result_;
+  bool has_header_ = false;
+  bool cancelled_ = false;
+  bool finished_ = false;
+  bool from_receiver_ = false;
+};
+
+}  // namespace
+
+Result<ExecuteResult> ExecuteOnPostgres(PostgresConnection& connection,
+                                        PostgresTypeNames& type_names, std::string_view sql,
+                                        RowReceiver* receiver, std::stop_token stop) {
+  if (sql.find('\0') != std::string_view::npos) {
+    return SyntaxError("a statement cannot hold a NULL byte");
+  }
+  if (stop.stop_requested()) {
+    return Cancelled("the statement was cancelled");
+  }
+  StatementRun run(connection, type_names, sql, receiver, std::move(stop));
+  return run.Run();
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,307 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <utility>
+
+#include "base/log.h"
+#include "catalog/dataset.pb.h"
+#include "catalog/postgres/postgres_cut_internal.h"
+#include "catalog/postgres/postgres_database_internal.h"
+#include "catalog/row_ranges_internal.h"
+
+namespace sluice::catalog {
+namespace {
+
+// Rows of a piece of a shard that is read ahead on a connection of its own: about a megabyte, which
+// waits in the socket's buffers, so that the server goes on while the piece before is used.
+constexpr int64_t kPieceRows = 8'192;
+
+Status SnapshotGone(Status status) {
+  // 22023 and 42704: what SET TRANSACTION SNAPSHOT says of a snapshot whose owner has ended.
+  if (status.sqlstate() == "22023" || status.sqlstate() == "42704") {
+    return Status(Code::kFailedPrecondition,
+                  "the dataset's snapshot is gone: the connection that held it has ended")
+        .SqlState("72000")
+        .Detail(status.message());
+  }
+  return status;
+}
+
+// Names of objects are no text that stands for one object wherever it is read: overloaded functions
+// have one name, and what a name means hangs on search_path. Their numbers are.
+std::string_view CastForCopy(std::string_view type) {
+  constexpr std::array<std::string_view, 11> kNames = {
+      "regproc", "regprocedure", "regoper",   "regoperator",   "regclass",    "regcollation",
+      "regtype", "regrole",      "regconfig", "regdictionary", "regnamespace"};
+  const bool array = type.ends_with("[]");
+  const std::string_view element = array ? type.substr(0, type.size() - 2) : type;
+  if (std::find(kNames.begin(), kNames.end(), element) == kNames.end()) {
+    return "";
+  }
+  return array ? "::oid[]" : "::oid";
+}
+
+// The columns of a stream.
+struct ReadColumns {
+  Schema schema;
+  size_t decoded = 0;   // the first of them; the others are copied
+  bool pinned = false;  // as text that PostgreSQL reads back as the same values
+};
+
+// Who keeps others from reading what the session `holder` reads: "session 7 (psql, role x) waits
+// for AccessExclusiveLock on t: ALTER TABLE t ..."; "" when nobody does any more.
+std::string LocksInTheWay(PostgresDatabase& database, int64_t holder) {
+  Result<PostgresPool::Lease> connection = database.pool().Take();
+  if (!connection.ok()) {
+    return "";
+  }
+  const auto found =
+      (*connection)
+          ->Ask(
+              "SELECT pg_catalog.format('session %s (%s, role %s) %s %s on %s: %s', a.pid,"
+              " CASE a.application_name WHEN '' THEN 'without a name' ELSE a.application_name END,"
+              " a.usename, CASE WHEN l.granted THEN 'has' ELSE 'waits for' END, l.mode,"
+              " l.relation::pg_catalog.regclass, pg_catalog.left(pg_catalog.regexp_replace("
+              "a.query, '\\s+', ' ', 'g'), 100))"
+              " FROM pg_catalog.pg_locks AS l JOIN pg_catalog.pg_stat_activity AS a"
+              " ON a.pid OPERATOR(pg_catalog.=) l.pid"
+              " JOIN pg_catalog.pg_locks AS h ON h.relation OPERATOR(pg_catalog.=) l.relation"
+              " AND h.database OPERATOR(pg_catalog.=) l.database"
+              " WHERE l.locktype OPERATOR(pg_catalog.=) 'relation'"
+              " AND l.mode OPERATOR(pg_catalog.=) 'AccessExclusiveLock'"
+              " AND h.locktype OPERATOR(pg_catalog.=) 'relation'"
+              " AND h.granted AND h.pid::pg_catalog.int8 OPERATOR(pg_catalog.=) $1"
+              " ORDER BY l.granted DESC, a.xact_start LIMIT 3",
+              std::vector<SqlParameter>{holder});
+  std::string who;
+  for (int i = 0; found.ok() && i < PQntuples(found->get()); ++i) {
+    who += fmt::format("{}{}", who.empty() ? "" : "; ", PostgresText(found->get(), i, 0));
+  }
+  return who;
+}
+
+// A connection inside a transaction on the dataset's snapshot.
+class SnapshotConnection {
+ public:
+  SnapshotConnection(PostgresDatabase& database, PostgresPool::Lease connection,
+                     const DatasetSpec& spec)
+      : database_(database), connection_(std::move(connection)), spec_(spec) {}
+  ~SnapshotConnection() { connection_->Rollback(); }
+  SnapshotConnection(const SnapshotConnection&) = delete;
+  SnapshotConnection& operator=(const SnapshotConnection&) = delete;
+
+  Status Begin() {
+    pinned_ = false;
+    locked_ = false;
+    return SnapshotGone(connection_->Run(BeginReading(spec_.snapshot())));
+  }
+  void WaitForLocks(std::chrono::milliseconds most) { lock_wait_ = most; }
+
+  Result<std::unique_ptr<RowStream>> Open(const std::string& sql, const ReadColumns& columns) {
+    // An earlier stream that was left or failed took the transaction with it.
+    if (connection_->TransactionFailed()) {
+      connection_->Rollback();
+      RETURN_IF_ERROR(Begin());
+    }
+    RETURN_IF_ERROR(LockTables());
+    if (columns.pinned && !pinned_) {
+      RETURN_IF_ERROR(connection_->Run(std::string(kPinnedText)));
+      pinned_ = true;
+    }
+    return OpenPostgresStream(*connection_, sql, columns.schema, columns.decoded);
+  }
+
+ private:
+  // The plan's locks are the select's, and last as long as the transaction.
+  Status LockTables() {
+    if (locked_ || lock_wait_.count() == 0) {
+      return OkStatus();
+    }
+    Status locked =
+        connection_->Run(fmt::format("SET LOCAL lock_timeout = {}; EXPLAIN\n{}\n; SET LOCAL "
+                                     "lock_timeout = 0",
+                                     lock_wait_.count(), spec_.select()));
+    if (locked.sqlstate() == "55P03") {
+      connection_->Rollback();
+      RETURN_IF_ERROR(Begin());
+      return std::move(locked).Detail(LocksInTheWay(database_, spec_.holder()));
+    }
+    locked_ = locked.ok();
+    return locked;
+  }
+
+  PostgresDatabase& database_;
+  PostgresPool::Lease connection_;
+  const DatasetSpec& spec_;
+  std::chrono::milliseconds lock_wait_{0};  // 0: for ever
+  bool pinned_ = false;
+  bool locked_ = false;
+};
+
+// Statements one after another as one stream: each begins on the one connection when the one before
+// it begins to be read on the other.
+class ReadAheadStream final : public RowStream {
+ public:
+  ReadAheadStream(SnapshotConnection& first, SnapshotConnection& second,
+                  std::deque<std::string> statements, ReadColumns columns)
+      : free_(&first),
+        busy_(&second),
+        statements_(std::move(statements)),
+        columns_(std::move(columns)) {}
+
+  // Two statements run from here on.
+  Status Start() {
+    RETURN_IF_ERROR(OpenNext());
+    return Advance();
+  }
+
+  Status Next(size_t max_rows, RowBatch* batch) override {
+    for (;;) {
+      RETURN_IF_ERROR(now_->Next(max_rows, batch));
+      if (batch->rows > 0 || ahead_ == nullptr) {
+        return OkStatus();
+      }
+      RETURN_IF_ERROR(Advance());
+    }
+  }
+
+ private:
+  Status OpenNext() {
+    if (!statements_.empty()) {
+      ASSIGN_OR_RETURN(ahead_, free_->Open(statements_.front(), columns_));
+      statements_.pop_front();
+      std::swap(free_, busy_);
+    }
+    return OkStatus();
+  }
+  Status Advance() {
+    now_ = std::move(ahead_);
+    return OpenNext();
+  }
+
+  SnapshotConnection* free_;  // where the next statement begins
+  SnapshotConnection* busy_;
+  std::deque<std::string> statements_;
+  const ReadColumns columns_;
+  std::unique_ptr<RowStream> now_;
+  std::unique_ptr<RowStream> ahead_;
+};
+
+class PostgresShardReader final : public ShardReader {
+ public:
+  PostgresShardReader(PostgresDatabase& database, DatasetSpec spec)
+      : database_(database), spec_(std::move(spec)), schema_(SchemaOf(spec_)) {}
+
+  Status Begin() {
+    ASSIGN_OR_RETURN(first_, Connect());
+    return OkStatus();
+  }
+
+  void WaitForLocks(std::chrono::milliseconds most) override {
+    lock_wait_ = most;
+    first_->WaitForLocks(most);
+  }
+
+  Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
+                                          const std::vector<size_t>& columns,
+                                          const CopiedColumns& copied) override {
+    std::vector<size_t> all = columns;
+    all.insert(all.end(), copied.columns.begin(), copied.columns.end());
+    ReadColumns read;
+    read.decoded = columns.size();
+    read.pinned = copied.purpose == CopiedColumns::Purpose::kWrite && !copied.columns.empty();
+    if (read.pinned) {
+      RETURN_IF_ERROR(CheckReadableAsText(
+          SessionOf(spec_), "columns that are copied into a table cannot be read exactly"));
+    }
+    ASSIGN_OR_RETURN(read.schema, ChosenSchema(schema_, all));
+    std::string list = ChosenColumns(columns);
+    for (size_t i = read.decoded; i < all.size(); ++i) {
+      ColumnInfo& column = read.schema.columns[i];
+      column.type = read.pinned ? DataType::kText : ShownType(column);
+      list += fmt::format("{}c{}{}", list.empty() ? "" : ", ", all[i],
+                          read.pinned ? CastForCopy(column.database_type) : "");
+    }
+    std::deque<std::string> statements;
+    for (const auto& [begin, end] : Pieces(shard)) {
+      const std::string rows = spec_.cut() == DatasetSpec::CTID
+                                   ? WithBounds(spec_.shard_select(), TidText(begin), TidText(end))
+                                   : spec_.select();
+      statements.push_back(fmt::format("SELECT {} FROM (\n{}\n) AS s({})", list, rows,
+                                       NumberedColumns(schema_.columns.size())));
+    }
+    if (statements.size() == 1) {
+      return first_->Open(statements.front(), read);
+    }
+    auto stream = std::make_unique<ReadAheadStream>(*first_, *second_, std::move(statements),
+                                                    std::move(read));
+    RETURN_IF_ERROR(stream->Start());
+    return std::unique_ptr<RowStream>(std::move(stream));
+  }
+
+ private:
+  Result<std::unique_ptr<SnapshotConnection>> Connect() {
+    ASSIGN_OR_RETURN(PostgresPool::Lease lease, database_.TakeFor(spec_));
+    auto connection = std::make_unique<SnapshotConnection>(database_, std::move(lease), spec_);
+    RETURN_IF_ERROR(connection->Begin());
+    connection->WaitForLocks(lock_wait_);
+    return connection;
+  }
+
+  // The ranges that a shard is read in: several where a second connection can read ahead.
+  std::vector<std::pair<int64_t, int64_t>> Pieces(const ShardRange& shard) {
+    const int64_t blocks = (shard.end() - shard.begin()) / kTidsPerBlock;
+    const int64_t pieces = std::min(shard.estimated_rows() / kPieceRows, blocks);
+    // The last shard of a table ends where no table does.
+    const bool open_end = shard.end() >= kEndOfTable;
+    if (!spec_.read_ahead() || spec_.cut() != DatasetSpec::CTID || open_end || pieces < 2 ||
+        !HasSecond()) {
+      return {{shard.begin(), shard.end()}};
+    }
+    std::vector<std::pair<int64_t, int64_t>> ranges;
+    int64_t begin = shard.begin();
+    for (int64_t piece = 1; piece <= pieces; ++piece) {
+      const int64_t end =
+          piece == pieces ? shard.end() : shard.begin() + blocks * piece / pieces * kTidsPerBlock;
+      ranges.emplace_back(begin, end);
+      begin = end;
+    }
+    return ranges;
+  }
+
+  // A server that has no connection left is read through one.
+  bool HasSecond() {
+    if (second_ == nullptr && !refused_) {
+      Result<std::unique_ptr<SnapshotConnection>> connection = Connect();
+      refused_ = !connection.ok();
+      if (refused_) {
+        log::Debug("reading without a second connection error=\"{}\"",
+                   connection.status().message());
+      } else {
+        second_ = std::move(*connection);
+      }
+    }
+    return second_ != nullptr;
+  }
+
+  PostgresDatabase& database_;
+  const DatasetSpec spec_;
+  const Schema schema_;
+  std::chrono::milliseconds lock_wait_{0};
+  std::unique_ptr<SnapshotConnection> first_;
+  std::unique_ptr<SnapshotConnection> second_;  // from the first shard on that is worth it
+  bool refused_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ShardReader>> OpenPostgresReader(PostgresDatabase& database,
+                                                        const DatasetSpec& spec) {
+  auto reader = std::make_unique<PostgresShardReader>(database, spec);
+  RETURN_IF_ERROR(reader->Begin());
+  return std::unique_ptr<ShardReader>(std::move(reader));
+}
+
+}  // namespace sluice::catalog

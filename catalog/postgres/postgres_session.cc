@@ -1,0 +1,415 @@
+#include "catalog/postgres/postgres_session_internal.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "catalog/dataset.pb.h"
+#include "catalog/sql/sql_text.h"
+#include "catalog/sql/sqlstate.h"
+
+namespace sluice::catalog {
+namespace {
+
+// Deep enough for a DO block that runs a DO block.
+constexpr int kDeepestBody = 3;
+
+// Not replayed. Ours on every connection: how text travels, what may end or delay a long read, and
+// how a transaction begins (BeginReading says it itself).
+constexpr std::string_view kOurOwn[] = {"client_encoding",
+                                        "statement_timeout",
+                                        "transaction_timeout",
+                                        "idle_in_transaction_session_timeout",
+                                        "idle_session_timeout",
+                                        "client_connection_check_interval",
+                                        "default_transaction_isolation",
+                                        "default_transaction_deferrable",
+                                        "transaction_isolation",
+                                        "transaction_deferrable",
+                                        "transaction_read_only",
+                                        "exit_on_error",
+                                        "role",
+                                        "session_authorization"};
+
+// Every name is written out: what search_path and its operators are is the user's affair.
+constexpr std::string_view kCapture =
+    "SELECT 1, s.name, s.setting FROM pg_catalog.pg_settings AS s"
+    " WHERE s.source OPERATOR(pg_catalog.=) 'session'"
+    " UNION ALL SELECT 2, 'session_authorization', session_user::pg_catalog.text"
+    " UNION ALL SELECT 3, 'role', pg_catalog.current_setting('role')"
+    " UNION ALL SELECT 4, 'temporary', 'yes' FROM pg_catalog.pg_class AS c"
+    " WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()"
+    " UNION ALL SELECT 4, 'temporary', 'yes' FROM pg_catalog.pg_type AS t"
+    " WHERE t.typnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()"
+    " UNION ALL SELECT 4, 'temporary', 'yes' FROM pg_catalog.pg_proc AS p"
+    " WHERE p.pronamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()";
+
+// Names that the database's own policies, views and functions ask for, or set. 2077 and 3294 are
+// current_setting's numbers, which never change.
+constexpr std::string_view kStandardBodies =
+    " UNION ALL SELECT pg_catalog.pg_get_function_sqlbody(p.oid) FROM pg_catalog.pg_proc AS p"
+    " WHERE p.prosqlbody IS NOT NULL";
+constexpr int kHasStandardBodies = 140'000;  // the server's version
+constexpr const char* kNamesInDatabase =
+    "SELECT DISTINCT m[1] FROM ("
+    "SELECT p.prosrc AS text FROM pg_catalog.pg_proc AS p"
+    " JOIN pg_catalog.pg_language AS l ON l.oid OPERATOR(pg_catalog.=) p.prolang"
+    " WHERE l.lanname OPERATOR(pg_catalog.<>) 'internal' AND"
+    " l.lanname OPERATOR(pg_catalog.<>) 'c'"
+    "{}"
+    " UNION ALL SELECT pg_catalog.pg_get_expr(y.polqual, y.polrelid)"
+    " FROM pg_catalog.pg_policy AS y"
+    " UNION ALL SELECT pg_catalog.pg_get_expr(y.polwithcheck, y.polrelid)"
+    " FROM pg_catalog.pg_policy AS y"
+    " UNION ALL SELECT pg_catalog.pg_get_viewdef(r.ev_class) FROM pg_catalog.pg_rewrite AS r"
+    " JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) r.ev_class"
+    " WHERE c.relkind OPERATOR(pg_catalog.=) 'v' AND r.oid OPERATOR(pg_catalog.>=) 16384"
+    " AND r.ev_action::pg_catalog.text OPERATOR(pg_catalog.~) ':funcid (2077|3294) '"
+    ") AS s, pg_catalog.regexp_matches(s.text,"
+    " $1, 'gi') AS m";
+// Quoted, or behind SET.
+constexpr std::string_view kNamePattern =
+    R"((?:'|set\s+(?:session\s+)?)([a-z_][a-z_0-9$]*(?:\.[a-z_0-9$]+)+))";
+
+// What is found in the temporary schema, as it is told.
+constexpr std::string_view kTemporaryInView =
+    "SELECT CASE WHEN d.refclassid OPERATOR(pg_catalog.=) "
+    "'pg_catalog.pg_class'::pg_catalog.regclass"
+    " THEN (SELECT CASE c.relkind WHEN 'v' THEN 'view ' WHEN 'S' THEN 'sequence ' ELSE 'table ' END"
+    " OPERATOR(pg_catalog.||) c.relname FROM pg_catalog.pg_class AS c"
+    " WHERE c.oid OPERATOR(pg_catalog.=) d.refobjid AND"
+    " c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema() AND"
+    " c.oid OPERATOR(pg_catalog.<>) r.ev_class)"
+    " WHEN d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_type'::pg_catalog.regclass"
+    " THEN (SELECT 'type ' OPERATOR(pg_catalog.||) t.typname FROM pg_catalog.pg_type AS t"
+    " WHERE t.oid OPERATOR(pg_catalog.=) d.refobjid AND"
+    " t.typnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema())"
+    " WHEN d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass"
+    " THEN (SELECT 'function ' OPERATOR(pg_catalog.||) p.proname FROM pg_catalog.pg_proc AS p"
+    " WHERE p.oid OPERATOR(pg_catalog.=) d.refobjid AND"
+    " (p.pronamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema() OR EXISTS ("
+    "SELECT FROM pg_catalog.pg_class AS c"
+    " WHERE c.relnamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema() AND"
+    " c.oid OPERATOR(pg_catalog.<>) r.ev_class AND pg_catalog.strpos(pg_catalog.lower(p.prosrc),"
+    " pg_catalog.lower(c.relname::pg_catalog.text)) OPERATOR(pg_catalog.>) 0)))"
+    " END FROM pg_catalog.pg_rewrite AS r JOIN pg_catalog.pg_depend AS d"
+    " ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND"
+    " d.objid OPERATOR(pg_catalog.=) r.oid"
+    " WHERE r.ev_class OPERATOR(pg_catalog.=) $1::pg_catalog.regclass";
+
+bool IsNameCharacter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$' ||
+         (static_cast<unsigned char>(c) & 0x80U) != 0;
+}
+
+// a.b, a.b.c: two or more names with a dot between them.
+bool IsDottedName(std::string_view text) {
+  constexpr size_t kLongestName = 256;
+  bool dotted = false;
+  bool begins = true;
+  if (text.size() > kLongestName) {
+    return false;
+  }
+  for (const char c : text) {
+    if (c == '.') {
+      if (begins) {
+        return false;
+      }
+      dotted = true;
+      begins = true;
+    } else if (!IsNameCharacter(c) || (begins && !dotted && c >= '0' && c <= '9')) {
+      return false;
+    } else {
+      begins = false;
+    }
+  }
+  return dotted && !begins;
+}
+
+// The text between the quotes of a string token, whatever their kind.
+std::string_view Unquoted(std::string_view token) {
+  const size_t open = token.find('\'');
+  if (open == std::string_view::npos || token.size() < open + 2 || token.front() == '$') {
+    return {};
+  }
+  return token.substr(open + 1, token.size() - open - 2);
+}
+
+// What stands between $tag$ and $tag$.
+std::string_view DollarQuoted(std::string_view token) {
+  const size_t open =
+      token.empty() || token.front() != '$' ? std::string_view::npos : token.find('$', 1);
+  if (open == std::string_view::npos || token.size() < 2 * (open + 1)) {
+    return {};
+  }
+  return token.substr(open + 1, token.size() - 2 * (open + 1));
+}
+
+bool IsOurs(std::string_view name) {
+  return std::find(std::begin(kOurOwn), std::end(kOurOwn), name) != std::end(kOurOwn);
+}
+
+// What our own reading of the text, or of the cells, rests on.
+Status CheckReadable(const SessionSettings& settings) {
+  for (const auto& [name, value] : settings) {
+    const bool strings = name == "standard_conforming_strings" && value != "on";
+    const bool encoding = name == "client_encoding" && value != "UTF8";
+    if (strings || encoding) {
+      return Unimplemented(
+                 fmt::format("the session has SET {} to {}: what a select means then is not "
+                             "understood here",
+                             name, value))
+          .Hint(fmt::format("RESET {}", name));
+    }
+  }
+  return OkStatus();
+}
+
+// Rolls back whatever was begun, also when the statement was cancelled.
+class RolledBack {
+ public:
+  explicit RolledBack(PostgresConnection& connection) : connection_(connection) {}
+  ~RolledBack() { connection_.Rollback(); }
+  RolledBack(const RolledBack&) = delete;
+  RolledBack& operator=(const RolledBack&) = delete;
+
+ private:
+  PostgresConnection& connection_;
+};
+
+}  // namespace
+
+void SettingNames::Add(std::string_view statement) {
+  Add(statement, 0);
+}
+
+void SettingNames::Add(std::string_view statement, int depth) {
+  // Long ones are data.
+  constexpr size_t kLongestStatement = size_t{1} << 20;
+  if (statement.find('.') == std::string_view::npos || statement.size() > kLongestStatement) {
+    return;
+  }
+  const std::vector<SqlToken> tokens = TokenizeSql(statement, Dialect::kPostgres);
+  const auto text = [&](const SqlToken& token) {
+    return statement.substr(token.begin, token.end - token.begin);
+  };
+  const std::string lower = LowerAscii(statement);
+  const bool sets = lower.find("set_config") != std::string::npos;
+  const auto keep = [&](std::string name, bool surely) {
+    if (IsDottedName(name) && names_.size() < (surely ? kMostNames : kMostGuesses)) {
+      names_.insert(std::move(name));
+    }
+  };
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    const SqlToken& token = tokens[i];
+    if (token.kind == SqlToken::Kind::kString) {
+      keep(std::string(Unquoted(text(token))), sets);
+      if (depth < kDeepestBody) {
+        Add(DollarQuoted(text(token)), depth + 1);
+      }
+    } else if (token.kind == SqlToken::Kind::kWord && LowerAscii(text(token)) == "set") {
+      size_t at = i + 1;
+      std::string name;
+      while (at < tokens.size() && (tokens[at].kind == SqlToken::Kind::kWord ||
+                                    tokens[at].kind == SqlToken::Kind::kQuotedName)) {
+        const std::string word = LowerAscii(text(tokens[at]));
+        const bool scope = name.empty() && (word == "session" || word == "local");
+        if (scope) {
+          ++at;
+          continue;
+        }
+        const bool quoted = tokens[at].kind == SqlToken::Kind::kQuotedName && word.size() >= 2;
+        name += quoted ? std::string(text(tokens[at]).substr(1, word.size() - 2)) : word;
+        if (++at >= tokens.size() || text(tokens[at]) != ".") {
+          break;
+        }
+        name += '.';
+        ++at;
+      }
+      keep(std::move(name), true);
+    }
+  }
+}
+
+Result<CapturedSession> CaptureSession(PostgresConnection& session, const SettingNames& names) {
+  CapturedSession captured;
+  // What the session allows its own statements is no limit for ours.
+  const RolledBack rolled_back(session);
+  RETURN_IF_ERROR(session.Run(
+      "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL statement_timeout = 0"));
+  ASSIGN_OR_RETURN(const PostgresResult listed, session.Ask(kCapture));
+  SessionSettings all;
+  std::string authorization;
+  std::string role;
+  for (int row = 0; row < PQntuples(listed.get()); ++row) {
+    std::string name(PostgresText(listed.get(), row, 1));
+    std::string value(PostgresText(listed.get(), row, 2));
+    switch (PostgresInteger(listed.get(), row, 0)) {
+      case 2:
+        authorization = std::move(value);
+        break;
+      case 3:
+        role = std::move(value);
+        break;
+      case 4:
+        captured.has_temporary = true;
+        break;
+      default:
+        all.emplace_back(std::move(name), std::move(value));
+    }
+  }
+  RETURN_IF_ERROR(CheckReadable(all));
+  std::set<std::string> wanted = names.names();
+  for (auto& [name, value] : all) {
+    wanted.erase(name);
+    if (!IsOurs(name)) {
+      captured.settings.emplace_back(name, std::move(value));
+    }
+  }
+  ASSIGN_OR_RETURN(const PostgresResult found,
+                   session.Ask(fmt::format(kNamesInDatabase,
+                                           PQserverVersion(session.handle()) >= kHasStandardBodies
+                                               ? kStandardBodies
+                                               : ""),
+                               {std::string(kNamePattern)}));
+  for (int row = 0; row < PQntuples(found.get()); ++row) {
+    wanted.emplace(PostgresText(found.get(), row, 0));
+  }
+  std::string list;
+  for (const std::string& name : wanted) {
+    if (IsDottedName(name)) {
+      list += fmt::format("{}{}", list.empty() ? "" : ",", name);
+    }
+  }
+  if (!list.empty()) {
+    ASSIGN_OR_RETURN(
+        const PostgresResult values,
+        session.Ask("SELECT n, v FROM (SELECT n, pg_catalog.current_setting(n, true) AS v"
+                    " FROM pg_catalog.unnest(pg_catalog.string_to_array($1, ',')) AS u(n)) AS s"
+                    " WHERE v IS NOT NULL",
+                    {list}));
+    for (int row = 0; row < PQntuples(values.get()); ++row) {
+      captured.settings.emplace_back(PostgresText(values.get(), row, 0),
+                                     PostgresText(values.get(), row, 1));
+    }
+  }
+  if (authorization != PQuser(session.handle())) {
+    captured.settings.emplace_back("session_authorization", authorization);
+  }
+  if (role != "none") {
+    captured.settings.emplace_back("role", role);
+  }
+  return captured;
+}
+
+Status CheckReadableAsText(const SessionSettings& settings, std::string_view purpose) {
+  for (const auto& [name, value] : settings) {
+    const bool dates = name == "DateStyle" && !value.starts_with("ISO");
+    const bool intervals = name == "IntervalStyle" && value != "postgres";
+    const bool bytes = name == "bytea_output" && value != "hex";
+    const bool digits = name == "extra_float_digits" && (value == "0" || value.front() == '-');
+    if (dates || intervals || bytes || digits) {
+      return Unimplemented(fmt::format("the session has SET {} to {}: {}", name, value, purpose))
+          .Hint(fmt::format("RESET {}", name));
+    }
+  }
+  return OkStatus();
+}
+
+Status ReplaySession(PostgresConnection& connection, const SessionSettings& settings) {
+  PGconn* handle = connection.handle();
+  if (PQsslInUse(handle) != 0 || PQgssEncInUse(handle) != 0) {
+    RETURN_IF_ERROR(CheckReadableAsText(
+        settings, "over a connection with TLS its rows cannot be read exactly"));
+  }
+  // A statement has room for so many parameters, two for each setting.
+  constexpr size_t kMostTogether = 500;
+  for (size_t begin = 0; begin < settings.size(); begin += kMostTogether) {
+    const size_t end = std::min(begin + kMostTogether, settings.size());
+    std::string sql = "SELECT ";
+    std::vector<SqlParameter> parameters;
+    for (size_t i = begin; i < end; ++i) {
+      sql += fmt::format("{}pg_catalog.set_config(${}, ${}, false)", i == begin ? "" : ", ",
+                         parameters.size() + 1, parameters.size() + 2);
+      parameters.emplace_back(settings[i].first);
+      parameters.emplace_back(settings[i].second);
+    }
+    RETURN_IF_ERROR(
+        connection.Ask(sql, parameters)
+            .status()
+            .Because("what the session has SET cannot be set where its select is read"));
+  }
+  return OkStatus();
+}
+
+Status CheckNoPostgresTransaction(const PostgresConnection& session) {
+  switch (PQtransactionStatus(session.handle())) {
+    case PQTRANS_INTRANS:
+      return DatabaseError("25001",
+                           "this statement cannot run inside a transaction: other "
+                           "connections read for it, and ROLLBACK would not undo it")
+          .Hint("COMMIT or ROLLBACK first");
+    case PQTRANS_INERROR:
+      return DatabaseError("25P02", "the transaction is aborted: nothing runs until it has ended")
+          .Hint("ROLLBACK first");
+    default:
+      return OkStatus();
+  }
+}
+
+Status CheckNothingTemporary(PostgresConnection& session, std::string_view select) {
+  ASSIGN_OR_RETURN(const PostgresResult described, session.DescribeColumns(select));
+  const int count = PQnfields(described.get());
+  if (count == 0) {
+    return OkStatus();  // not a SELECT: Describe says so
+  }
+  std::string columns;
+  for (int i = 0; i < count; ++i) {
+    columns += fmt::format("{}c{}", i == 0 ? "" : ", ", i);
+  }
+  // The server itself says what the select depends on: of a view, which is never there for anybody.
+  const RolledBack rolled_back(session);
+  RETURN_IF_ERROR(session.Run(
+      "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0"));
+  const std::string view = "pg_temp.sluice_select";
+  const std::string prefix =
+      fmt::format("CREATE TEMPORARY VIEW {} ({}) AS ", view.substr(8), columns);
+  RETURN_IF_ERROR(session.Ask(prefix + std::string(select), prefix.size()).status());
+  ASSIGN_OR_RETURN(const PostgresResult found, session.Ask(kTemporaryInView, {view}));
+  for (int row = 0; row < PQntuples(found.get()); ++row) {
+    if (PQgetisnull(found.get(), row, 0) != 0) {
+      continue;
+    }
+    const std::string name(PostgresText(found.get(), row, 0));
+    const size_t space = name.find(' ');
+    return Unimplemented(
+               name.starts_with("function")
+                   ? fmt::format("function '{}' reads, or is, what only this session has: "
+                                 "other connections read for this statement",
+                                 name.substr(space + 1))
+                   : fmt::format("the {} '{}' is temporary: other connections read for "
+                                 "this statement, and do not see it",
+                                 name.substr(0, space), name.substr(space + 1)))
+        .Hint("CREATE TABLE without TEMPORARY, and DROP it afterwards");
+  }
+  return OkStatus();
+}
+
+void PutSession(const SessionSettings& settings, DatasetSpec* spec) {
+  for (const auto& [name, value] : settings) {
+    SessionSetting& setting = *spec->add_session();
+    setting.set_name(name);
+    setting.set_value(value);
+  }
+}
+
+SessionSettings SessionOf(const DatasetSpec& spec) {
+  SessionSettings settings;
+  for (const SessionSetting& setting : spec.session()) {
+    settings.emplace_back(setting.name(), setting.value());
+  }
+  return settings;
+}
+
+}  // namespace sluice::catalog

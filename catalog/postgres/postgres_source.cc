@@ -1,0 +1,321 @@
+#include "catalog/postgres/postgres_source.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "base/mutex.h"
+#include "catalog/dataset.pb.h"
+#include "catalog/postgres/postgres_cut_internal.h"
+#include "catalog/postgres/postgres_database_internal.h"
+#include "catalog/postgres/postgres_stage_internal.h"
+#include "catalog/result_table_internal.h"
+#include "catalog/store/catalog_tables.h"
+#include "catalog/store/sql_job_store.h"
+#include "catalog/store/sql_model_store.h"
+
+namespace sluice::catalog {
+namespace {
+
+// A pooled connection as the stores see it.
+class PooledSession final : public SqlSession {
+ public:
+  explicit PooledSession(PostgresPool::Lease connection) : connection_(std::move(connection)) {}
+  Result<SqlRows> Query(std::string_view sql,
+                        const std::vector<SqlParameter>& parameters) override {
+    return connection_->Query(sql, parameters);
+  }
+
+ private:
+  PostgresPool::Lease connection_;
+};
+
+class PostgresSource final : public DataSource {
+ public:
+  explicit PostgresSource(const SourceUrl& url)
+      : database_({url.text, url.password}),
+        tables_(database_),
+        model_tables_(database_.for_models()),
+        models_(MakeModelStore(model_tables_)),
+        jobs_(MakeJobStore(tables_)) {}
+
+  // The connection waits in the pool: a process that only reads shards needs no session.
+  Status Connect(const std::stop_token& stop) { return database_.pool().Take(stop).status(); }
+
+  std::string_view dialect() const override { return "postgresql"; }
+  const std::string& url() const override { return database_.url(); }
+  std::string secret() const override { return database_.password(); }
+
+  Result<ExecuteResult> Execute(std::string_view sql, RowReceiver* receiver,
+                                std::stop_token stop) override {
+    // One connection for all statements, so that BEGIN; ...; COMMIT works.
+    MutexLock lock(session_mutex_);
+    if (!session_ || PQstatus(session_->handle()) != CONNECTION_OK) {
+      session_ = PostgresPool::Lease();
+      names_.Clear();
+      ASSIGN_OR_RETURN(session_, database_.pool().Take(stop));
+    }
+    names_.Add(sql);
+    changed_ = true;
+    Result<ExecuteResult> result =
+        ExecuteOnPostgres(*session_, database_.type_names(), sql, receiver, std::move(stop));
+    if (result.ok() && result->tag == "DISCARD ALL") {
+      names_.Clear();
+      captured_ = CapturedSession();
+      changed_ = false;
+    }
+    return result;
+  }
+
+  Status BeginStatement(std::string_view statement, std::stop_token stop) override {
+    MutexLock lock(session_mutex_);
+    database_.EndStatement();
+    database_.notices().Clear();
+    if (!session_ || PQstatus(session_->handle()) != CONNECTION_OK) {
+      session_ = PostgresPool::Lease();  // Execute connects anew
+      names_.Clear();
+      captured_ = CapturedSession();
+      changed_ = false;
+      database_.BeginStatement({}, std::move(stop));
+      return OkStatus();
+    }
+    RETURN_IF_ERROR(CheckNoPostgresTransaction(*session_));
+    const size_t known_names = names_.names().size();
+    names_.Add(statement);
+    if (changed_ || names_.names().size() > known_names) {
+      session_->Serve(stop, nullptr);
+      Result<CapturedSession> captured = CaptureSession(*session_, names_);
+      session_->IgnoreStop();
+      RETURN_IF_ERROR(captured.status());
+      captured_ = std::move(captured).value();
+      changed_ = false;
+    }
+    database_.BeginStatement(captured_.settings, std::move(stop));
+    return OkStatus();
+  }
+  void HearStop(std::stop_token stop) override { database_.HearStop(std::move(stop)); }
+  std::vector<std::string> TakeNotices() override { return database_.notices().TakeLast(); }
+  void EndStatement() override { database_.EndStatement(); }
+  Status CheckNoTransaction() override {
+    MutexLock lock(session_mutex_);
+    return session_ ? CheckNoPostgresTransaction(*session_) : OkStatus();
+  }
+
+  std::string Fold(std::string_view name) const override { return LowerAscii(name); }
+
+  Result<Schema> Describe(std::string_view select) override {
+    RETURN_IF_ERROR(CheckNothingOfSession(select));
+    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
+    return WithNearestName(*connection, DescribePostgresSelect(*connection, select));
+  }
+
+  Status DescribeCopies(std::string_view select, Schema* schema) override {
+    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
+    return DescribeDeclarations(*connection, select, schema);
+  }
+
+  Result<std::vector<TableName>> SourceTables(std::string_view select) override {
+    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
+    return PostgresSourceTables(*connection, select);
+  }
+
+  Status Read(std::string_view select, RowReceiver* receiver) override {
+    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
+    RETURN_IF_ERROR(connection->Run("BEGIN READ ONLY"));
+    const Status read =
+        ExecuteOnPostgres(*connection, database_.type_names(), select, receiver, connection->stop())
+            .status();
+    connection->Rollback();
+    return read;
+  }
+  Result<SelectStatistics> Statistics(std::string_view select, const Schema& schema,
+                                      const StatisticsOptions& options) override {
+    return PostgresStatistics(database_, select, schema, options);
+  }
+  Result<CutEstimate> EstimateCut(std::string_view select, const DatasetOptions& options) override {
+    return EstimatePostgresCut(database_, select, options);
+  }
+  Result<std::unique_ptr<Dataset>> OpenDataset(std::string_view select,
+                                               const DatasetOptions& options) override {
+    return OpenPostgresDataset(database_, select, options);
+  }
+  Result<std::unique_ptr<ShardReader>> OpenReader(const DatasetSpec& spec) override {
+    return OpenPostgresReader(database_, spec);
+  }
+
+  Result<std::optional<TableName>> ResolveTable(const TableName& table) override {
+    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
+    ASSIGN_OR_RETURN(const PostgresResult result,
+                     connection->Ask("SELECT n.nspname, c.relname FROM pg_catalog.pg_class AS c"
+                                     " JOIN pg_catalog.pg_namespace AS n"
+                                     " ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
+                                     " WHERE c.oid OPERATOR(pg_catalog.=)"
+                                     " pg_catalog.to_regclass($1)",
+                                     {table.Quoted()}));
+    if (PQntuples(result.get()) == 0) {
+      return std::optional<TableName>();
+    }
+    return std::optional<TableName>({std::string(PostgresText(result.get(), 0, 0)),
+                                     std::string(PostgresText(result.get(), 0, 1))});
+  }
+
+  Result<ResultPlan> PlanResultTable(const ResultTable& table, const Schema* columns) override {
+    Result<ResultPlan> plan = PlanPostgresResult(database_, table, columns);
+    if (plan.ok() && table.name.schema.empty()) {
+      RETURN_IF_ERROR(CheckNoTemporaryNamesake(plan->name));
+    }
+    return plan;
+  }
+  Result<std::unique_ptr<TableWriter>> OpenWriter(const ResultTable& table,
+                                                  const Schema& schema) override {
+    return OpenPostgresWriter(database_, tables_, table, schema);
+  }
+  Status AppendRows(const TableName& table, const Schema& schema, const RowBatch& batch) override {
+    return AppendPostgresRows(database_, table, schema, batch);
+  }
+
+  Status DropLeftovers() override {
+    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.pool().Take());
+    return DropAbandonedStages(*connection);
+  }
+
+  ModelStore& models() override { return *models_; }
+  JobStore& jobs() override { return *jobs_; }
+
+ private:
+  // PostgreSQL hints at columns with a near name, but not at tables.
+  Result<Schema> WithNearestName(PostgresConnection& connection, Result<Schema> described) {
+    if (described.ok() || described.status().sqlstate() != "42P01") {
+      return described;
+    }
+    // relation "tabel" does not exist
+    const std::string& message = described.status().message();
+    const size_t open = message.find('"');
+    const size_t close = message.rfind('"');
+    if (open == std::string::npos || close == open) {
+      return described;
+    }
+    ASSIGN_OR_RETURN(
+        const PostgresResult tables,
+        connection.Ask("SELECT CASE WHEN pg_catalog.pg_table_is_visible(c.oid) THEN"
+                       " c.relname::pg_catalog.text ELSE"
+                       " pg_catalog.concat(n.nspname, '.', c.relname) END"
+                       " FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n"
+                       " ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
+                       " WHERE c.relkind OPERATOR(pg_catalog.=)"
+                       " ANY ('{r,v,m,f,p}'::pg_catalog.\"char\"[]) AND n.nspname"
+                       " OPERATOR(pg_catalog.<>) ALL"
+                       " ('{pg_catalog,information_schema,pg_toast}'::pg_catalog.name[])"));
+    std::vector<std::string> names;
+    names.reserve(static_cast<size_t>(PQntuples(tables.get())));
+    for (int i = 0; i < PQntuples(tables.get()); ++i) {
+      names.emplace_back(PostgresText(tables.get(), i, 0));
+    }
+    const auto near = NearestName(message.substr(open + 1, close - open - 1), names);
+    return near.has_value() ? described.status().Hint(fmt::format("did you mean '{}'?", *near))
+                            : described.status();
+  }
+
+  // What only the session's own connection has cannot be read by others.
+  Status CheckNothingOfSession(std::string_view select) {
+    MutexLock lock(session_mutex_);
+    if (!session_ || !captured_.has_temporary) {
+      return OkStatus();
+    }
+    session_->Serve(database_.stop(), nullptr);
+    Status checked = CheckNothingTemporary(*session_, TrimStatement(select, Dialect::kPostgres));
+    session_->IgnoreStop();
+    return checked;
+  }
+
+  // A result that is written elsewhere would be hidden from the session.
+  Status CheckNoTemporaryNamesake(const TableName& result) {
+    MutexLock lock(session_mutex_);
+    if (!session_ || !captured_.has_temporary) {
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const PostgresResult found,
+                     session_->Ask("SELECT FROM pg_catalog.pg_class AS c WHERE c.relname"
+                                   " OPERATOR(pg_catalog.=) $1 AND c.relnamespace"
+                                   " OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()",
+                                   {result.name}));
+    return PQntuples(found.get()) == 0 ? OkStatus() : TemporaryNamesake("table", result);
+  }
+
+  PostgresDatabase database_;
+  CatalogTables tables_;
+  CatalogTables model_tables_;
+  std::unique_ptr<ModelStore> models_;
+  std::unique_ptr<JobStore> jobs_;
+  Mutex session_mutex_;
+  PostgresPool::Lease session_ GUARDED_BY(session_mutex_);
+  SettingNames names_ GUARDED_BY(session_mutex_);
+  CapturedSession captured_ GUARDED_BY(session_mutex_);
+  // Something was run on the session's connection since then, and may have changed it.
+  bool changed_ GUARDED_BY(session_mutex_) = false;
+};
+
+}  // namespace
+
+PostgresDatabase::PostgresDatabase(PostgresAddress address)
+    : address_(std::move(address)), pool_([this](const std::stop_token& stop) {
+        return PostgresConnection::Connect(address_, stop);
+      }) {}
+
+void PostgresDatabase::BeginStatement(SessionSettings settings, std::stop_token stop) {
+  MutexLock lock(mutex_);
+  settings_ = std::move(settings);
+  stop_ = std::move(stop);
+}
+
+void PostgresDatabase::HearStop(std::stop_token stop) {
+  MutexLock lock(mutex_);
+  stop_ = std::move(stop);
+}
+
+SessionSettings PostgresDatabase::settings() {
+  MutexLock lock(mutex_);
+  return settings_;
+}
+
+std::stop_token PostgresDatabase::stop() {
+  MutexLock lock(mutex_);
+  return stop_;
+}
+
+Result<PostgresPool::Lease> PostgresDatabase::TakeForStatement() {
+  return TakeAs(settings());
+}
+
+Result<PostgresPool::Lease> PostgresDatabase::TakeFor(const DatasetSpec& spec) {
+  return TakeAs(SessionOf(spec));
+}
+
+Result<PostgresPool::Lease> PostgresDatabase::TakeAs(const SessionSettings& settings) {
+  const std::stop_token stop = this->stop();
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, pool_.Take(stop));
+  connection->Serve(stop, &notices_);
+  RETURN_IF_ERROR(ReplaySession(*connection, settings));
+  return connection;
+}
+
+Result<std::unique_ptr<SqlSession>> PostgresDatabase::TakeSession() {
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, pool_.Take());
+  return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
+}
+
+Result<std::unique_ptr<SqlSession>> PostgresDatabase::ForModels::TakeSession() {
+  const std::stop_token stop = database_.stop();
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.pool_.Take(stop));
+  connection->HearStop(stop);
+  return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
+}
+
+Result<std::unique_ptr<DataSource>> OpenPostgres(const SourceUrl& url,
+                                                 const std::stop_token& stop) {
+  auto source = std::make_unique<PostgresSource>(url);
+  RETURN_IF_ERROR(source->Connect(stop));
+  return std::unique_ptr<DataSource>(std::move(source));
+}
+
+}  // namespace sluice::catalog

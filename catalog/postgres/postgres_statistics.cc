@@ -1,0 +1,124 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "catalog/postgres/postgres_analyzed_internal.h"
+#include "catalog/postgres/postgres_cut_internal.h"
+#include "catalog/postgres/postgres_database_internal.h"
+#include "catalog/statistics_builder.h"
+
+namespace sluice::catalog {
+namespace {
+
+// Ranges are asked for together, so that the time goes into rows rather than round trips; but one
+// by one when the text of the SELECT is long itself.
+constexpr size_t kRangesPerQuery = 16;
+constexpr size_t kShortSelect = 4'096;
+
+Status AddRows(PostgresConnection& connection, const std::string& sql, const Schema& schema,
+               StatisticsBuilder* builder) {
+  ASSIGN_OR_RETURN(const auto stream, OpenPostgresStream(connection, sql, schema));
+  RowBatch batch;
+  do {
+    RETURN_IF_ERROR(stream->Next(kStatisticsBatchRows, &batch));
+    builder->Add(batch);
+  } while (batch.rows > 0);
+  return OkStatus();
+}
+
+// The block ranges to look at: disjoint, and at least one block each.
+std::vector<std::pair<int64_t, int64_t>> SampleBlocks(const TidCut& cut, int64_t sample_rows) {
+  std::vector<std::pair<int64_t, int64_t>> ranges;
+  int64_t next = 0;
+  for (const auto& [begin, end] :
+       SpreadRanges(cut.Density(), kStatisticsSampleRanges, sample_rows)) {
+    const int64_t first = std::max(next, begin / kTidsPerBlock);
+    const int64_t last =
+        std::min(cut.blocks, std::max(first + 1, (end + kTidsPerBlock / 2) / kTidsPerBlock));
+    if (first < last) {
+      ranges.emplace_back(first, last);
+      next = last;
+    }
+  }
+  return ranges;
+}
+
+// Rows from blocks all over a large table. The number of rows is that of the blocks that were read,
+// times as many blocks as there are: the same for the same table, whenever it was analysed last.
+Result<SelectStatistics> Sampled(PostgresConnection& connection, TidCut cut,
+                                 std::string_view select, int64_t sample_rows, const Schema& schema,
+                                 const StatisticsOptions& options) {
+  ASSIGN_OR_RETURN(cut.rows, ProbeTidRows(connection, cut));
+  StatisticsBuilder builder(schema, options);
+  const size_t ranges_per_query = cut.shard_select.size() < kShortSelect ? kRangesPerQuery : 1;
+  const auto ranges = SampleBlocks(cut, sample_rows);
+  int64_t blocks_read = 0;
+  std::string query;
+  size_t in_query = 0;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const auto [first, last] = ranges[i];
+    blocks_read += last - first;
+    query += (query.empty() ? "" : "\nUNION ALL\n") +
+             SelectAllColumns(WithBounds(cut.shard_select, TidText(first * kTidsPerBlock),
+                                         TidText(last * kTidsPerBlock)),
+                              schema.columns.size());
+    if (++in_query == ranges_per_query || i + 1 == ranges.size()) {
+      RETURN_IF_ERROR(AddRows(connection, query, schema, &builder));
+      query.clear();
+      in_query = 0;
+    }
+  }
+  const double share =
+      static_cast<double>(blocks_read) / static_cast<double>(std::max<int64_t>(cut.blocks, 1));
+  const double rows = share > 0 ? static_cast<double>(builder.rows()) / share : 0;
+  SelectStatistics statistics = builder.Finish(std::llround(rows), false);
+  // A condition changes the frequencies of all columns, so what ANALYZE says would be wrong.
+  if (cut.shape.condition.empty()) {
+    RETURN_IF_ERROR(
+        AddAnalyzedStatistics(connection, select, cut.table, options.common_values, &statistics));
+  }
+  return statistics;
+}
+
+Result<SelectStatistics> ReadStatistics(PostgresConnection& connection, const SelectPlan& plan,
+                                        const std::string& select, const Schema& schema,
+                                        const StatisticsOptions& options) {
+  const int64_t limit = ExactRowLimit(schema, options);
+  // Not worth reading `limit` rows when there are certainly more.
+  if (plan.cut.has_value() && plan.rows > 4 * static_cast<double>(limit)) {
+    return Sampled(connection, *plan.cut, select, std::min(kStatisticsSampleRows, limit), schema,
+                   options);
+  }
+  StatisticsBuilder builder(schema, options);
+  RETURN_IF_ERROR(AddRows(connection,
+                          fmt::format("SELECT * FROM (\n{}\n) AS s LIMIT {}", select, limit + 1),
+                          schema, &builder));
+  if (builder.rows() <= limit) {
+    return builder.Finish(builder.rows(), true);
+  }
+  if (plan.cut.has_value()) {
+    return Sampled(connection, *plan.cut, select, std::min(kStatisticsSampleRows, limit), schema,
+                   options);
+  }
+  return builder.Finish(std::llround(plan.rows), false);
+}
+
+}  // namespace
+
+Result<SelectStatistics> PostgresStatistics(PostgresDatabase& database, std::string_view select,
+                                            const Schema& schema,
+                                            const StatisticsOptions& options) {
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForStatement());
+  const std::string trimmed(TrimStatement(select, Dialect::kPostgres));
+  ASSIGN_OR_RETURN(const SelectPlan plan,
+                   PlanPostgresSelect(*connection, trimmed, schema.columns.size()));
+  RETURN_IF_ERROR(connection->Run(BeginReading("")));
+  auto statistics = ReadStatistics(*connection, plan, trimmed, schema, options);
+  connection->Rollback();
+  return statistics;
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,381 @@
+#include <endian.h>
+#include <fmt/core.h>
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "catalog/postgres/postgres_types_internal.h"
+#include "catalog/row_ranges_internal.h"
+#include "catalog/sql/sql_text.h"
+#include "catalog/sql/timestamp_text.h"
+
+namespace sluice::catalog {
+namespace {
+
+// Object identifiers of built-in types never change (pg_type.dat).
+enum BuiltInOid : Oid {
+  kBoolOid = 16,
+  kByteaOid = 17,
+  kInt8Oid = 20,
+  kInt2Oid = 21,
+  kInt4Oid = 23,
+  kOidOid = 26,
+  kFloat4Oid = 700,
+  kFloat8Oid = 701,
+  kDateOid = 1082,
+  kTimestampOid = 1114,
+  kTimestamptzOid = 1184,
+  kNumericOid = 1700,
+};
+
+constexpr int64_t kDaysTo2000 = 10'957;
+constexpr int64_t kMicrosPerDay = 86'400'000'000;
+
+template <typename Integer>
+Integer FromNetwork(const char* data) {
+  Integer number = 0;
+  std::memcpy(&number, data, sizeof(number));
+  if constexpr (sizeof(Integer) == 8) {
+    return static_cast<Integer>(be64toh(static_cast<uint64_t>(number)));
+  } else {
+    return static_cast<Integer>(be32toh(static_cast<uint32_t>(number)));
+  }
+}
+
+bool ParseInteger(const char* data, size_t size, int64_t* number) {
+  // Written out: this is the hottest loop of reading, and the server never sends spaces or '+'.
+  const bool negative = size > 0 && data[0] == '-';
+  size_t i = negative ? 1 : 0;
+  constexpr size_t kDigitsThatFit = 18;
+  if (i == size || size - i > kDigitsThatFit) {
+    const auto parsed = std::from_chars(data, data + size, *number);
+    return parsed.ec == std::errc() && parsed.ptr == data + size;
+  }
+  int64_t value = 0;
+  for (; i < size; ++i) {
+    const auto digit = static_cast<unsigned char>(data[i] - '0');
+    if (digit > 9) {
+      return false;
+    }
+    value = value * 10 + digit;
+  }
+  *number = negative ? -value : value;
+  return true;
+}
+
+bool ParseDouble(const char* data, size_t size, double* number) {
+  const std::string_view text(data, size);
+  if (text == "NaN") {
+    *number = std::nan("");
+    return true;
+  }
+  if (text == "Infinity" || text == "-Infinity") {
+    *number = text.front() == '-' ? -HUGE_VAL : HUGE_VAL;
+    return true;
+  }
+  const auto parsed = std::from_chars(data, data + size, *number);
+  if (parsed.ec == std::errc::result_out_of_range) {  // a numeric beyond double's range
+    *number = std::strtod(std::string(text).c_str(), nullptr);
+    return true;
+  }
+  return parsed.ec == std::errc() && parsed.ptr == data + size;
+}
+
+bool ParseBool(std::string_view text, int64_t* flag) {
+  *flag = text == "t" || text == "true" ? 1 : 0;
+  return *flag == 1 || text == "f" || text == "false";
+}
+
+// "\x0aff", decoded over itself.
+bool DecodeHex(char* data, size_t size, std::string_view* bytes) {
+  if (size < 2 || data[0] != '\\' || data[1] != 'x' || size % 2 != 0) {
+    return false;
+  }
+  const size_t count = (size - 2) / 2;
+  for (size_t i = 0; i < count; ++i) {
+    const int high = HexDigit(data[2 + 2 * i]);
+    const int low = HexDigit(data[3 + 2 * i]);
+    if (high < 0 || low < 0) {
+      return false;
+    }
+    data[i] = static_cast<char>(high * 16 + low);
+  }
+  *bytes = std::string_view(data, count);
+  return true;
+}
+
+int64_t TimestampFromPostgres(int64_t micros) {
+  return IsInfinite(micros)
+             ? micros
+             : TimestampOf(micros / kMicrosPerDay + kDaysTo2000, micros % kMicrosPerDay);
+}
+
+int64_t DateFromPostgres(int32_t days) {
+  if (days == INT32_MAX || days == INT32_MIN) {
+    return days > 0 ? kTimestampInfinity : kTimestampMinusInfinity;
+  }
+  return TimestampOf(days + kDaysTo2000, 0);
+}
+
+// An infinite one is a NULL to whoever computes with it.
+bool PutTimestamp(int64_t micros, size_t row, RowBatch::Column* column) {
+  column->int64s[row] = micros;
+  column->null[row] = IsInfinite(micros) ? 1 : 0;
+  return true;
+}
+
+}  // namespace
+
+DataType TypeOfOid(Oid oid) {
+  switch (oid) {
+    case kBoolOid:
+      return DataType::kBool;
+    case kInt2Oid:
+    case kInt4Oid:
+    case kInt8Oid:
+    case kOidOid:
+      return DataType::kInt64;
+    case kFloat4Oid:
+    case kFloat8Oid:
+    case kNumericOid:
+      return DataType::kDouble;
+    case kDateOid:
+    case kTimestampOid:
+    case kTimestamptzOid:
+      return DataType::kTimestamp;
+    case kByteaOid:
+      return DataType::kBytes;
+    default:
+      return DataType::kText;
+  }
+}
+
+bool IsDate(Oid oid) {
+  return oid == kDateOid;
+}
+
+std::string_view PostgresTypeName(DataType type) {
+  switch (type) {
+    case DataType::kBool:
+      return "boolean";
+    case DataType::kInt64:
+      return "bigint";
+    case DataType::kDouble:
+      return "double precision";
+    case DataType::kText:
+      return "text";
+    case DataType::kTimestamp:
+      return "timestamp";
+    case DataType::kBytes:
+      return "bytea";
+  }
+  return "text";
+}
+
+CellFormat StreamFormat(const ColumnInfo& column) {
+  switch (column.type) {
+    case DataType::kDouble:
+      return column.database_type == "double precision" ? CellFormat::kFloat8Binary
+                                                        : CellFormat::kDoubleText;
+    case DataType::kTimestamp:
+      return column.database_type == "date" ? CellFormat::kDateBinary
+                                            : CellFormat::kTimestampBinary;
+    case DataType::kBytes:
+      return CellFormat::kBytesBinary;
+    case DataType::kBool:
+    case DataType::kInt64:
+    case DataType::kText:
+      break;
+  }
+  return TextFormat(column.type);
+}
+
+CellFormat TextFormat(DataType type) {
+  switch (type) {
+    case DataType::kBool:
+      return CellFormat::kBoolText;
+    case DataType::kInt64:
+      return CellFormat::kIntegerText;
+    case DataType::kDouble:
+      return CellFormat::kDoubleText;
+    case DataType::kTimestamp:
+      return CellFormat::kTimestampText;
+    case DataType::kBytes:
+      return CellFormat::kBytesText;
+    case DataType::kText:
+      break;
+  }
+  return CellFormat::kText;
+}
+
+bool DecodeCell(CellFormat format, char* data, size_t size, size_t row, RowBatch::Column* column) {
+  switch (format) {
+    case CellFormat::kText:
+    case CellFormat::kBytesBinary:
+      column->texts[row] = std::string_view(data, size);
+      return true;
+    case CellFormat::kIntegerText:
+      return ParseInteger(data, size, &column->int64s[row]);
+    case CellFormat::kBoolText:
+      return ParseBool(std::string_view(data, size), &column->int64s[row]);
+    case CellFormat::kDoubleText:
+      return ParseDouble(data, size, &column->doubles[row]);
+    case CellFormat::kTimestampText: {
+      const auto micros = ParseTimestamp(std::string_view(data, size));
+      return micros.has_value() && PutTimestamp(*micros, row, column);
+    }
+    case CellFormat::kBytesText:
+      return DecodeHex(data, size, &column->texts[row]);
+    case CellFormat::kShown:
+      ShowCell(data, size, row, column);
+      return true;
+    case CellFormat::kFloat8Binary:
+      column->doubles[row] =
+          size == sizeof(double) ? std::bit_cast<double>(FromNetwork<int64_t>(data)) : 0;
+      return size == sizeof(double);
+    case CellFormat::kTimestampBinary:
+      return size == sizeof(int64_t) &&
+             PutTimestamp(TimestampFromPostgres(FromNetwork<int64_t>(data)), row, column);
+    case CellFormat::kDateBinary:
+      return size == sizeof(int32_t) &&
+             PutTimestamp(DateFromPostgres(FromNetwork<int32_t>(data)), row, column);
+  }
+  return false;
+}
+
+void ShowCell(char* data, size_t size, size_t row, RowBatch::Column* column) {
+  if (column->type == DataType::kDouble) {
+    column->texts[row] = std::string_view(data, size);
+  }
+  const bool escaped = column->type == DataType::kBytes && (size < 2 || data[1] != 'x');
+  if (!escaped && DecodeCell(TextFormat(column->type), data, size, row, column)) {
+    return;
+  }
+  if (column->types.empty()) {
+    column->types.assign(column->null.size(), column->type);
+    column->texts.resize(column->null.size());
+  }
+  column->types[row] = DataType::kText;
+  column->texts[row] = std::string_view(data, size);
+}
+
+void PrepareShown(size_t capacity, RowBatch::Column* column) {
+  if (column->type == DataType::kDouble) {
+    column->texts.resize(capacity);
+  }
+}
+
+Value CellFromText(const PGresult* result, int row, int column) {
+  if (PQgetisnull(result, row, column) != 0) {
+    return std::monostate{};
+  }
+  const DataType type = TypeOfOid(PQftype(result, column));
+  std::string text(PostgresText(result, row, column));
+  RowBatch::Column cell;
+  cell.type = type;
+  cell.null.resize(1);
+  cell.int64s.resize(1);
+  cell.doubles.resize(1);
+  cell.texts.resize(1);
+  if (DecodeCell(TextFormat(type), text.data(), text.size(), 0, &cell)) {
+    return cell.ValueAt(0);
+  }
+  return text;
+}
+
+Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::string_view select) {
+  if (select.find('\0') != std::string_view::npos) {
+    return SyntaxError("a statement cannot hold a NULL byte");
+  }
+  ASSIGN_OR_RETURN(const PostgresResult described, connection.DescribeColumns(select));
+  if (PQnparams(described.get()) > 0) {
+    return InvalidArgument("the SELECT has parameters ($1) without values").SqlState("42P02");
+  }
+  const int count = PQnfields(described.get());
+  if (count == 0) {
+    return InvalidArgument("expected a SELECT: this statement returns no columns");
+  }
+  Schema schema;
+  std::string names;
+  for (int i = 0; i < count; ++i) {
+    ColumnInfo& column = schema.columns.emplace_back();
+    column.name = PQfname(described.get(), i);
+    column.type = TypeOfOid(PQftype(described.get(), i));
+    names += fmt::format("{}({}, {}, {})", i == 0 ? "" : ", ", i, PQftype(described.get(), i),
+                         PQfmod(described.get(), i));
+  }
+  ASSIGN_OR_RETURN(
+      const PostgresResult types,
+      connection.Ask(fmt::format(
+          "SELECT pg_catalog.format_type(t::pg_catalog.oid, m) FROM (VALUES {}) AS v(i, t, m)"
+          " ORDER BY i",
+          names)));
+  for (int i = 0; i < count; ++i) {
+    schema.columns[static_cast<size_t>(i)].database_type = PostgresText(types.get(), i, 0);
+  }
+  return schema;
+}
+
+namespace {
+
+// Which columns have a type that can be collated.
+Result<std::vector<bool>> Collatable(PostgresConnection& connection, const PGresult& described) {
+  std::string types;
+  for (int i = 0; i < PQnfields(&described); ++i) {
+    types +=
+        fmt::format("{}({}, {}::pg_catalog.oid)", i == 0 ? "" : ", ", i, PQftype(&described, i));
+  }
+  ASSIGN_OR_RETURN(
+      const PostgresResult answer,
+      connection.Ask(fmt::format("SELECT coalesce(t.typcollation <> 0::pg_catalog.oid, false)"
+                                 " FROM (VALUES {}) AS v(i, o) LEFT JOIN pg_catalog.pg_type t"
+                                 " ON t.oid = v.o ORDER BY v.i",
+                                 types)));
+  std::vector<bool> collatable;
+  for (int i = 0; i < PQntuples(answer.get()); ++i) {
+    collatable.push_back(PostgresText(answer.get(), i, 0) == "t");
+  }
+  return collatable;
+}
+
+}  // namespace
+
+Status DescribeDeclarations(PostgresConnection& connection, std::string_view select,
+                            Schema* schema) {
+  ASSIGN_OR_RETURN(const PostgresResult described, connection.DescribeColumns(select));
+  if (PQnfields(described.get()) != static_cast<int>(schema->columns.size())) {
+    return Internal("the columns of the select changed while it was planned");
+  }
+  // A description names the type behind a domain, and its modifier; pg_typeof knows the domain.
+  // Nothing is read: the join has no rows but the one it begins with. With no other schema in the
+  // path than the server's own, the others are told.
+  ASSIGN_OR_RETURN(const std::vector<bool> collatable, Collatable(connection, *described));
+  std::string names;
+  for (int i = 0; i < PQnfields(described.get()); ++i) {
+    names += fmt::format(
+        "{0}pg_catalog.format_type(pg_catalog.pg_typeof(c{1})::pg_catalog.oid,"
+        " CASE pg_catalog.pg_typeof(c{1})::pg_catalog.oid WHEN {2}::pg_catalog.oid THEN {3}"
+        " ELSE -1 END){4}",
+        i == 0 ? "" : ", ", i, PQftype(described.get(), i), PQfmod(described.get(), i),
+        collatable[static_cast<size_t>(i)]
+            ? fmt::format(" || coalesce(' COLLATE ' || nullif(pg_catalog.pg_collation_for(c{}),"
+                          " '\"default\"'), '')",
+                          i)
+            : "");
+  }
+  ASSIGN_OR_RETURN(
+      const PostgresResult types,
+      connection.Ask(fmt::format("SELECT {} FROM (SELECT pg_catalog.set_config('search_path', "
+                                 "'pg_catalog', true) OFFSET 0) AS path"
+                                 " LEFT JOIN (\n{}\n) AS s({}) ON false",
+                                 names, select, NumberedColumns(schema->columns.size()))));
+  for (size_t i = 0; i < schema->columns.size(); ++i) {
+    schema->columns[i].declaration = PostgresText(types.get(), 0, static_cast<int>(i));
+  }
+  return OkStatus();
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,242 @@
+#include <endian.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "catalog/postgres/postgres_wire_internal.h"
+#include "catalog/sql/sqlstate.h"
+
+namespace sluice::catalog {
+namespace {
+
+// Holds a batch of ordinary rows; grows for others.
+constexpr size_t kFirstCapacity = size_t{512} << 10;
+// Below so much free room the buffer is moved or grown before it is filled again.
+constexpr size_t kLeastRoom = size_t{64} << 10;
+// A buffer of PostgreSQL's ends at 1 GiB, and so do its messages.
+constexpr uint32_t kLongestMessage = uint32_t{1} << 30;
+// A reader that sleeps at once makes the server wake it for every 8 KiB, which costs the server
+// 15-25 % (measured on a quiet machine); so it looks again for about as long as the server needs
+// for that much, and lets others run meanwhile.
+constexpr std::chrono::microseconds kSpin{200};
+
+// Where other work waits for the processors, looking again takes them from the server instead: 0.80
+// of the rate of a bare COPY loop with it, 0.95 without (measured with a load of 6 on 2
+// processors).
+bool ProcessorsAreFree() {
+  double load = 0;
+  return getloadavg(&load, 1) == 1 &&
+         load < static_cast<double>(std::thread::hardware_concurrency());
+}
+
+Status Lost(std::string_view what) {
+  return DatabaseError("08006", fmt::format("the connection to PostgreSQL was lost: {}", what));
+}
+
+void PutInt32(std::string* out, size_t number) {
+  const uint32_t network = htobe32(static_cast<uint32_t>(number));
+  out->append(reinterpret_cast<const char*>(&network), sizeof(network));
+}
+
+void PutInt16(std::string* out, size_t number) {
+  const uint16_t network = htobe16(static_cast<uint16_t>(number));
+  out->append(reinterpret_cast<const char*>(&network), sizeof(network));
+}
+
+void PutMessage(std::string* out, char type, std::string_view body) {
+  *out += type;
+  PutInt32(out, body.size() + sizeof(uint32_t));  // the length counts itself
+  *out += body;
+}
+
+// What an ErrorResponse or a NoticeResponse says.
+struct ReportFields {
+  std::string severity;
+  std::string sqlstate;
+  std::string text;
+  std::string detail;
+  std::string hint;
+  int64_t position = 0;
+};
+
+ReportFields FieldsOf(const WireReader::Message& message) {
+  ReportFields fields;
+  std::string_view body(message.body, message.size);
+  while (!body.empty() && body.front() != '\0') {
+    const char field = body.front();
+    body.remove_prefix(1);
+    const std::string_view value = body.substr(0, body.find('\0'));
+    body.remove_prefix(std::min(value.size() + 1, body.size()));
+    switch (field) {
+      case 'S':
+        fields.severity = value;
+        break;
+      case 'C':
+        fields.sqlstate = value;
+        break;
+      case 'M':
+        fields.text = value;
+        break;
+      case 'D':
+        fields.detail = value;
+        break;
+      case 'H':
+        fields.hint = value;
+        break;
+      case 'P':
+        std::from_chars(value.data(), value.data() + value.size(), fields.position);
+        break;
+      default:
+        break;
+    }
+  }
+  return fields;
+}
+
+}  // namespace
+
+WireReader::WireReader(int socket) : socket_(socket), spins_(ProcessorsAreFree()) {}
+
+Status WireReader::Read(Message* message) {
+  constexpr size_t kHeader = 5;
+  while (true) {
+    const size_t available = end_ - begin_;
+    if (available >= kHeader) {
+      uint32_t length = 0;
+      std::memcpy(&length, buffer_.get() + begin_ + 1, sizeof(length));
+      length = be32toh(length);
+      if (length < sizeof(length) || length > kLongestMessage) [[unlikely]] {
+        return Lost("a message with a wrong length");
+      }
+      const size_t whole = size_t{1} + length;
+      if (available >= whole) {
+        message->type = buffer_[begin_];
+        message->body = buffer_.get() + begin_ + kHeader;
+        message->size = length - sizeof(length);
+        begin_ += whole;
+        return OkStatus();
+      }
+      // Room for what is announced is made as it arrives.
+      MakeRoom(std::min(whole - available, std::max(available, kFirstCapacity)));
+    }
+    RETURN_IF_ERROR(Receive());
+  }
+}
+
+void WireReader::Forget() {
+  if (begin_ == end_) {
+    begin_ = 0;
+    end_ = 0;
+  } else if (begin_ > 0) {
+    std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
+    end_ -= begin_;
+    begin_ = 0;
+  }
+}
+
+void WireReader::MakeRoom(size_t bytes) {
+  if (capacity_ - end_ >= bytes) {
+    return;
+  }
+  const size_t capacity = std::max({kFirstCapacity, capacity_ * 2, end_ + bytes});
+  auto larger = std::make_unique_for_overwrite<char[]>(capacity);
+  if (end_ > 0) {
+    std::memcpy(larger.get(), buffer_.get(), end_);
+  }
+  buffer_ = std::move(larger);
+  capacity_ = capacity;
+}
+
+Status WireReader::Receive() {
+  MakeRoom(kLeastRoom);
+  std::chrono::steady_clock::time_point give_up{};
+  while (true) {
+    const ssize_t received = recv(socket_, buffer_.get() + end_, capacity_ - end_, MSG_DONTWAIT);
+    if (received > 0) {
+      end_ += static_cast<size_t>(received);
+      return OkStatus();
+    }
+    if (received == 0) {
+      return Lost("the server closed it");
+    }
+    if (errno == EINTR) {
+      continue;
+    }
+    if (errno != EAGAIN) {
+      return Lost(std::strerror(errno));
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (give_up == std::chrono::steady_clock::time_point{}) {
+      give_up = spins_ ? now + kSpin : now;
+    }
+    if (now < give_up) {
+      sched_yield();
+    } else {
+      // No deadline: a statement may take its time. Keep-alives end a dead connection.
+      pollfd waiting = {socket_, POLLIN, 0};
+      poll(&waiting, 1, look_ ? kStopPollMillis : -1);
+      if (look_) {
+        look_();
+      }
+    }
+  }
+}
+
+std::string QueryMessages(std::string_view sql, const std::vector<CellFormat>& formats) {
+  std::string parse(1, '\0');  // the unnamed statement
+  parse += sql;
+  parse += '\0';
+  PutInt16(&parse, 0);        // no parameter types
+  std::string bind(2, '\0');  // the unnamed portal and statement
+  PutInt16(&bind, 0);         // no parameter formats
+  PutInt16(&bind, 0);         // no parameters
+  PutInt16(&bind, formats.size());
+  for (const CellFormat format : formats) {
+    PutInt16(&bind, IsBinary(format) ? 1 : 0);
+  }
+  std::string execute(1, '\0');
+  PutInt32(&execute, 0);  // all rows
+  std::string messages;
+  PutMessage(&messages, 'P', parse);
+  PutMessage(&messages, 'B', bind);
+  PutMessage(&messages, 'E', execute);
+  PutMessage(&messages, 'S', "");
+  return messages;
+}
+
+Status SendAll(int socket, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent >= 0) {
+      bytes.remove_prefix(static_cast<size_t>(sent));
+    } else if (errno == EAGAIN) {
+      pollfd waiting = {socket, POLLOUT, 0};
+      poll(&waiting, 1, -1);
+    } else if (errno != EINTR) {
+      return Lost(std::strerror(errno));
+    }
+  }
+  return OkStatus();
+}
+
+Status ErrorFromWire(const WireReader::Message& message, std::string_view sql) {
+  const ReportFields fields = FieldsOf(message);
+  return PostgresError(fields.sqlstate, fields.text, fields.detail, fields.hint, fields.position,
+                       sql, 0);
+}
+
+std::string NoticeFromWire(const WireReader::Message& message) {
+  const ReportFields fields = FieldsOf(message);
+  return PostgresNotice(fields.severity, fields.text, fields.detail, fields.hint);
+}
+
+}  // namespace sluice::catalog

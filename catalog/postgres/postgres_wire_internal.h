@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "catalog/postgres/postgres_types_internal.h"
+
+// PostgreSQL's protocol 3 on the socket of an idle libpq connection: libpq connects and
+// authenticates, and this reads bulk rows without its copies. reference: PostgreSQL documentation,
+// "Frontend/Backend Protocol", "Message Formats".
+namespace sluice::catalog {
+
+// Receives whole messages into one buffer. Not thread-safe.
+class WireReader {
+ public:
+  explicit WireReader(int socket);
+  // Called again and again while nothing comes.
+  void OnWait(std::function<void()> look) { look_ = std::move(look); }
+
+  struct Message {
+    char type = 0;
+    char* body = nullptr;
+    size_t size = 0;
+  };
+  // The next message. Its body, and those of earlier messages since the last Forget, stay where
+  // they are, relative to base(): when the buffer has to grow they move together with it.
+  Status Read(Message* message);
+  // What was read until now may be overwritten.
+  void Forget();
+  const char* base() const { return buffer_.get(); }
+
+ private:
+  Status Receive();  // at least one more byte
+  void MakeRoom(size_t bytes);
+
+  int socket_;
+  std::function<void()> look_;
+  bool spins_;  // looks again for a moment before it sleeps
+  std::unique_ptr<char[]> buffer_;
+  size_t capacity_ = 0;
+  size_t begin_ = 0;  // first byte not yet handed out
+  size_t end_ = 0;    // first byte not yet received
+};
+
+// Parse, Bind with one result format for each column, Execute, Sync.
+std::string QueryMessages(std::string_view sql, const std::vector<CellFormat>& formats);
+Status SendAll(int socket, std::string_view bytes);
+// The Status that an ErrorResponse describes.
+Status ErrorFromWire(const WireReader::Message& message, std::string_view sql);
+// The line that a NoticeResponse describes.
+std::string NoticeFromWire(const WireReader::Message& message);
+
+}  // namespace sluice::catalog

@@ -1,0 +1,358 @@
+#include <fmt/core.h>
+
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "base/mutex.h"
+#include "catalog/postgres/postgres_copy_internal.h"
+#include "catalog/postgres/postgres_database_internal.h"
+#include "catalog/postgres/postgres_result_table_internal.h"
+#include "catalog/row_ranges_internal.h"
+
+namespace sluice::catalog {
+namespace {
+
+// Others that use the table are waited for this long.
+constexpr std::string_view kPatience = "SET LOCAL lock_timeout = '30s'";
+// Every statement sees what others have committed by then, whatever the role's default is.
+constexpr std::string_view kBegin = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
+std::string CopyStatement(const TableName& table, const Schema& schema) {
+  return fmt::format("COPY {} ({}) FROM STDIN", table.Quoted(), ColumnList(schema));
+}
+
+// One COPY with the rows of a batch. Reads its results until libpq is idle again.
+Status CopyRows(PostgresConnection& connection, const std::string& copy, std::string_view text) {
+  PGconn* handle = connection.handle();
+  RETURN_IF_ERROR(connection.CheckStop());
+  const bool sent = PQsendQuery(handle, copy.c_str()) != 0;
+  const PostgresResult begun = sent ? connection.Await() : nullptr;
+  if (PQresultStatus(begun.get()) != PGRES_COPY_IN) {
+    const Status refused = connection.ErrorOf(begun.get(), "");
+    connection.Drain().ok();  // the error is all there is to say
+    return refused;
+  }
+  // libpq waits where the server takes no more: for a trigger, or for a lock.
+  const std::stop_callback cancel(connection.stop(), [&connection] { connection.Cancel(); });
+  constexpr size_t kPiece = size_t{1} << 20;  // libpq keeps a copy of what it could not send yet
+  for (size_t at = 0; at < text.size(); at += kPiece) {
+    const std::string_view piece = text.substr(at, kPiece);
+    if (PQputCopyData(handle, piece.data(), static_cast<int>(piece.size())) != 1) {
+      return connection.ConnectionLost();
+    }
+  }
+  if (PQputCopyEnd(handle, nullptr) != 1) {
+    return connection.ConnectionLost();
+  }
+  return connection.Drain();
+}
+
+// One text per row of the answer.
+Result<std::vector<std::string>> Texts(PostgresConnection& connection, const std::string& sql,
+                                       const std::vector<SqlParameter>& parameters) {
+  ASSIGN_OR_RETURN(const PostgresResult rows, AskServer(connection, sql, parameters));
+  std::vector<std::string> texts;
+  for (int i = 0; i < PQntuples(rows.get()); ++i) {
+    texts.emplace_back(PostgresText(rows.get(), i, 0));
+  }
+  return texts;
+}
+
+// Statements that give the table `made` the rights on the one it replaces, and no others: default
+// privileges may have given it more.
+Result<std::vector<std::string>> RightsOf(PostgresConnection& connection, const TableName& replaced,
+                                          const TableName& made) {
+  constexpr std::string_view kRights =
+      "WITH role AS (SELECT 0::oid AS oid, 'PUBLIC' AS name UNION ALL"
+      "  SELECT oid, quote_ident(rolname) FROM pg_catalog.pg_roles),"
+      " old AS (SELECT * FROM pg_catalog.pg_class WHERE oid = $1::regclass),"
+      " new AS (SELECT * FROM pg_catalog.pg_class WHERE oid = $2::regclass)"
+      " SELECT format('REVOKE ALL ON TABLE %s FROM %s', $2::text, role.name)"
+      "  FROM new, aclexplode(new.relacl) a JOIN role ON role.oid = a.grantee"
+      "  WHERE a.grantee <> new.relowner"
+      " UNION ALL SELECT format('GRANT %s ON TABLE %s TO %s%s', a.privilege_type, $2::text,"
+      "  role.name, CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)"
+      "  FROM old, aclexplode(old.relacl) a JOIN role ON role.oid = a.grantee"
+      "  WHERE a.grantee <> old.relowner"
+      " UNION ALL SELECT format('GRANT %s (%I) ON TABLE %s TO %s%s', a.privilege_type, c.attname,"
+      "  $2::text, role.name, CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)"
+      "  FROM old JOIN pg_catalog.pg_attribute c ON c.attrelid = old.oid,"
+      "  new JOIN pg_catalog.pg_attribute n ON n.attrelid = new.oid,"
+      "  aclexplode(c.attacl) a JOIN role ON role.oid = a.grantee"
+      "  WHERE n.attname = c.attname AND NOT n.attisdropped AND n.attnum > 0"
+      " UNION ALL SELECT format('ALTER TABLE %s OWNER TO %s', $2::text, role.name)"
+      "  FROM old JOIN role ON role.oid = old.relowner, new WHERE new.relowner <> old.relowner";
+  return Texts(connection, std::string(kRights), {replaced.Quoted(), made.Quoted()});
+}
+
+// What is to be done, and the table where the rows are gathered until then.
+struct Beginning {
+  PostgresTarget target;
+  ResultAction action = ResultAction::kMake;
+  std::optional<TableName> staging;
+  std::string columns;  // of the staging table
+};
+
+Status MakeStaging(PostgresConnection& connection, const std::string& in_schema,
+                   const Schema& schema, Beginning* beginning) {
+  beginning->staging = {in_schema, "sluice_new_" + RandomSuffix()};
+  ASSIGN_OR_RETURN(const std::string definition,
+                   PostgresTableDefinition(connection, beginning->staging->Quoted(), schema));
+  RETURN_IF_ERROR(connection.Run(definition));
+  ASSIGN_OR_RETURN(beginning->columns, PostgresColumns(connection, *beginning->staging));
+  return OkStatus();
+}
+
+// Finds out what is to be done, inside a transaction that it begins. The staging table is in the
+// schema of the result when it will become the result itself, and temporary otherwise.
+Result<Beginning> Begin(PostgresConnection& connection, const ResultTable& wanted,
+                        const Schema* schema) {
+  RETURN_IF_ERROR(connection.Run(fmt::format("{}; {}", kBegin, kPinnedText)));
+  Beginning beginning;
+  ASSIGN_OR_RETURN(beginning.target, FindPostgresTarget(connection, wanted.name));
+  const std::optional<FoundTable>& found = beginning.target.found;
+  // What the columns have no say in comes first.
+  ASSIGN_OR_RETURN(beginning.action, DecideResultAction(wanted, found, std::nullopt));
+  for (const ColumnInfo& column : schema == nullptr ? Schema().columns : schema->columns) {
+    RETURN_IF_ERROR(CheckPostgresName(column.name));
+  }
+  if (schema != nullptr && found) {
+    RETURN_IF_ERROR(MakeStaging(connection, "pg_temp", *schema, &beginning));
+    ASSIGN_OR_RETURN(beginning.action, DecideResultAction(wanted, found, beginning.columns));
+  }
+  // The locks that the checks take are given back: others may use the table until we are done.
+  RETURN_IF_ERROR(connection.Run("SAVEPOINT checks"));
+  RETURN_IF_ERROR(CheckPostgresAction(connection, beginning.target, beginning.action, schema,
+                                      beginning.staging));
+  RETURN_IF_ERROR(connection.Run("ROLLBACK TO SAVEPOINT checks; RELEASE SAVEPOINT checks"));
+  return beginning;
+}
+
+// Everything happens in one transaction of one connection: whoever dies before COMMIT leaves
+// nothing behind, and the result table stays as it was. Rows that are replaced are deleted, not
+// truncated: who reads with an older snapshot still sees them.
+class PostgresTableWriter final : public TableWriter {
+ public:
+  PostgresTableWriter(PostgresPool::Lease connection, ResultTable wanted, Beginning beginning,
+                      const Schema& schema)
+      : wanted_(std::move(wanted)),
+        schema_(schema),
+        copy_(CopyStatement(*beginning.staging, schema)),
+        connection_(std::move(connection)),
+        beginning_(std::move(beginning)) {
+    wanted_.name = beginning_.target.name;
+  }
+
+  ~PostgresTableWriter() override {
+    MutexLock lock(mutex_);
+    if (connection_) {
+      connection_->Rollback();
+    }
+  }
+
+  Status Write(const RowBatch& batch) override {
+    if (batch.columns.size() != schema_.columns.size()) {
+      return Internal(fmt::format("a batch for table {} has {} columns; expected {}",
+                                  wanted_.name.name, batch.columns.size(), schema_.columns.size()));
+    }
+    const std::string text = CopyText(batch);
+    MutexLock lock(mutex_);
+    if (failure_.ok()) {
+      failure_ = CopyRows(*connection_, copy_, text).Because("cannot write " + wanted_.name.Text());
+    }
+    return failure_;
+  }
+
+  Status Commit(std::stop_token stop) override {
+    MutexLock lock(mutex_);
+    if (!failure_.ok()) {
+      return failure_;
+    }
+    if (stop.stop_requested()) {
+      return failure_ = Cancelled("cancelled before the result was written");
+    }
+    {
+      PostgresConnection& connection = *connection_;
+      const std::stop_callback cancel(stop, [&connection] { connection.Cancel(); });
+      failure_ = Publish().Because("cannot write " + wanted_.name.Text());
+    }
+    connection_->Rollback();  // does nothing after COMMIT
+    if (stop.stop_requested()) {
+      connection_.Discard();  // the request may arrive when the next one uses it
+    }
+    return failure_;
+  }
+
+ private:
+  Status Publish() REQUIRES(mutex_) {
+    PostgresConnection& connection = *connection_;
+    RETURN_IF_ERROR(connection.Run(std::string(kPatience)));
+    // Two statements that write one table do it one after the other, also when it is not there yet.
+    RETURN_IF_ERROR(connection
+                        .Ask("SELECT pg_catalog.pg_advisory_xact_lock("
+                             "pg_catalog.hashtextextended($1, 736811225))",
+                             {wanted_.name.Quoted()})
+                        .status());
+    ASSIGN_OR_RETURN(const PostgresTarget target, Lock());
+    ASSIGN_OR_RETURN(const ResultAction action,
+                     DecideResultAction(wanted_, target.found, beginning_.columns));
+    RETURN_IF_ERROR(CheckPostgresAction(connection, target, action, &schema_, beginning_.staging));
+    if (action == ResultAction::kMake || action == ResultAction::kReplace) {
+      RETURN_IF_ERROR(Make(target));
+    } else {
+      RETURN_IF_ERROR(Fill(target.name, action));
+    }
+    if (action != ResultAction::kAppend || target.found->IsOurs()) {
+      ASSIGN_OR_RETURN(const PostgresTarget written, FindPostgresTarget(connection, wanted_.name));
+      RETURN_IF_ERROR(connection.Run(std::string(kAsLogin)));
+      RETURN_IF_ERROR(RecordResultTable(connection, Dialect::kPostgres, wanted_, *written.found));
+    }
+    return connection.Run("COMMIT");
+  }
+
+  // What stands under the name, and stays so until the end of the transaction.
+  Result<PostgresTarget> Lock() REQUIRES(mutex_) {
+    PostgresConnection& connection = *connection_;
+    ASSIGN_OR_RETURN(PostgresTarget seen, FindPostgresTarget(connection, wanted_.name));
+    if (!seen.found) {
+      return seen;
+    }
+    ASSIGN_OR_RETURN(const ResultAction action,
+                     DecideResultAction(wanted_, seen.found, beginning_.columns));
+    // Readers go on while rows come and go; a table that is dropped has none.
+    const std::string_view mode = action == ResultAction::kAppend    ? "ROW EXCLUSIVE"
+                                  : action == ResultAction::kReplace ? "ACCESS EXCLUSIVE"
+                                                                     : "SHARE ROW EXCLUSIVE";
+    RETURN_IF_ERROR(connection.Run(fmt::format("LOCK TABLE {}{} IN {} MODE",
+                                               action == ResultAction::kAppend ? "" : "ONLY ",
+                                               seen.name.Quoted(), mode)));
+    ASSIGN_OR_RETURN(PostgresTarget locked, FindPostgresTarget(connection, wanted_.name));
+    if (!locked.found || locked.found->identity != seen.found->identity ||
+        locked.found->columns != seen.found->columns) {
+      return Status(Code::kAborted, "the table was changed by somebody else at the same moment")
+          .SqlState("40001")
+          .Hint("run the statement again");
+    }
+    return locked;
+  }
+
+  // The staging table becomes the result.
+  Status Make(const PostgresTarget& target) REQUIRES(mutex_) {
+    PostgresConnection& connection = *connection_;
+    if (beginning_.staging->schema != target.name.schema) {  // the table is gone since we began
+      const TableName rows = *beginning_.staging;
+      RETURN_IF_ERROR(MakeStaging(connection, target.name.schema, schema_, &beginning_));
+      RETURN_IF_ERROR(
+          connection.Run(InsertNewRows(*beginning_.staging, rows, schema_, ResultAction::kMake)));
+      RETURN_IF_ERROR(connection.Run("DROP TABLE " + rows.Quoted()));
+    }
+    RETURN_IF_ERROR(
+        MarkPostgresTable(connection, *beginning_.staging, target.name, beginning_.columns));
+    if (target.found) {
+      ASSIGN_OR_RETURN(const std::vector<std::string> rights,
+                       RightsOf(connection, target.name, *beginning_.staging));
+      RETURN_IF_ERROR(connection.Run("DROP TABLE " + target.name.Quoted()));
+      for (const std::string& right : rights) {
+        RETURN_IF_ERROR(connection.Run(right));
+      }
+    }
+    return connection.Run(fmt::format("ALTER TABLE {} RENAME TO {}", beginning_.staging->Quoted(),
+                                      QuoteName(target.name.name)));
+  }
+
+  // The rows of the staging table go into a table that stays.
+  Status Fill(const TableName& table, ResultAction action) REQUIRES(mutex_) {
+    PostgresConnection& connection = *connection_;
+    if (action == ResultAction::kRefill) {
+      // A foreign key that can wait finds the rows again at COMMIT.
+      RETURN_IF_ERROR(connection.Run("SET CONSTRAINTS ALL DEFERRED"));
+      RETURN_IF_ERROR(connection.Run(DeleteOldRows(table)));
+      ASSIGN_OR_RETURN(const PostgresResult left, connection.Ask(FindOldRows(table)));
+      if (PostgresText(left.get(), 0, 0) == "t") {
+        return FailedPrecondition("a trigger or a rule of the table keeps rows from being deleted")
+            .Hint("drop it, or name another table");
+      }
+    }
+    const TableName& staging = *beginning_.staging;
+    RETURN_IF_ERROR(connection.Run(InsertNewRows(table, staging, schema_, action)));
+    // What is left to others' triggers runs with the rights of whom they serve, and before the rows
+    // are counted.
+    RETURN_IF_ERROR(connection.Run("SET CONSTRAINTS ALL IMMEDIATE"));
+    if (action == ResultAction::kRefill) {
+      ASSIGN_OR_RETURN(const PostgresResult written,
+                       connection.Ask("SELECT pg_catalog.count(*) FROM " + staging.Quoted()));
+      RETURN_IF_ERROR(
+          CheckPostgresArrived(connection, table, PostgresInteger(written.get(), 0, 0)));
+    }
+    return connection.Run("DROP TABLE " + staging.Quoted());
+  }
+
+  ResultTable wanted_;
+  const Schema schema_;
+  const std::string copy_;
+  Mutex mutex_;
+  PostgresPool::Lease connection_ GUARDED_BY(mutex_);
+  Beginning beginning_ GUARDED_BY(mutex_);
+  Status failure_ GUARDED_BY(mutex_);  // the first one; the transaction is lost with it
+};
+
+}  // namespace
+
+Result<ResultPlan> PlanPostgresResult(PostgresDatabase& database, const ResultTable& table,
+                                      const Schema* columns) {
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForStatement());
+  const Result<Beginning> beginning = Begin(*connection, table, columns);
+  connection->Rollback();
+  if (!beginning.ok()) {
+    return beginning.status();
+  }
+  return ResultPlan{beginning->target.name, beginning->action};
+}
+
+Result<std::unique_ptr<TableWriter>> OpenPostgresWriter(PostgresDatabase& database,
+                                                        CatalogTables& tables,
+                                                        const ResultTable& table,
+                                                        const Schema& schema) {
+  {
+    ASSIGN_OR_RETURN(PostgresPool::Lease own, database.pool().Take(database.stop()));
+    RETURN_IF_ERROR(tables.CreateResultTables(*own));
+  }
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForStatement());
+  Result<Beginning> begun = Begin(*connection, table, &schema);
+  if (!begun.ok()) {
+    connection->Rollback();
+    return begun.status();
+  }
+  Beginning beginning = std::move(begun).value();
+  Status staged;
+  if (beginning.action == ResultAction::kMake || beginning.action == ResultAction::kReplace) {
+    if (beginning.staging) {
+      staged = connection->Run("DROP TABLE " + beginning.staging->Quoted());
+    }
+    staged.Add(MakeStaging(*connection, beginning.target.name.schema, schema, &beginning));
+  }
+  if (!staged.ok()) {
+    connection->Rollback();
+    return std::move(staged).Because("cannot write " + beginning.target.name.Text());
+  }
+  return std::unique_ptr<TableWriter>(
+      new PostgresTableWriter(std::move(connection), table, std::move(beginning), schema));
+}
+
+Status AppendPostgresRows(PostgresDatabase& database, const TableName& table, const Schema& schema,
+                          const RowBatch& batch) {
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.pool().Take());
+  ASSIGN_OR_RETURN(const PostgresTarget target, FindPostgresTarget(*connection, table));
+  if (!target.found) {
+    ASSIGN_OR_RETURN(const std::string definition,
+                     PostgresTableDefinition(*connection, target.name.Quoted(), schema));
+    Status created = connection->Run(definition);
+    if (!created.ok() && created.sqlstate() != "42P07") {
+      return created;
+    }
+  }
+  return CopyRows(*connection, CopyStatement(target.name, schema), CopyText(batch));
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,306 @@
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "catalog/sql/sqlstate.h"
+#include "catalog/sqlite/sqlite_connection_internal.h"
+
+namespace sluice::catalog {
+namespace {
+
+// How long a statement waits for another connection's write lock before it gives up.
+constexpr int kBusyTimeoutMillis = 10'000;
+// Between two looks: at first as short as a small transaction.
+constexpr int kFirstLooks = 10;
+constexpr std::chrono::milliseconds kFirstPause{1};
+constexpr std::chrono::milliseconds kPause{20};
+// SQLite asks after so many steps of its machine, some 10 microseconds, whether to go on.
+constexpr int kStepsBetweenChecks = 1'000;
+// A page that is read in place is a signal, which ends the process, where somebody has truncated
+// the file; one that is copied is an error, and takes no longer.
+constexpr std::string_view kNoMemoryMap = "PRAGMA mmap_size = 0";
+// What a write-ahead log needs to be whole after a loss of power.
+constexpr std::string_view kEnoughForALog = "PRAGMA synchronous = NORMAL";
+
+std::string_view SqlStateOf(int code, std::string_view message) {
+  switch (code & 0xFF) {
+    case SQLITE_ERROR:
+      break;
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return "42501";
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return "55P03";
+    case SQLITE_NOMEM:
+      return "53200";
+    case SQLITE_READONLY:
+      return "25006";
+    case SQLITE_INTERRUPT:
+      return "57014";
+    case SQLITE_IOERR:
+      return "58030";
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return "XX001";
+    case SQLITE_FULL:
+      return "53100";
+    case SQLITE_CANTOPEN:
+      return "58P01";
+    case SQLITE_TOOBIG:
+      return "54000";
+    case SQLITE_CONSTRAINT:
+      if (code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY) {
+        return "23505";
+      }
+      return code == SQLITE_CONSTRAINT_NOTNULL ? "23502" : "23000";
+    case SQLITE_MISMATCH:
+      return "42804";
+    default:
+      return "XX000";
+  }
+  const auto says = [&](std::string_view text) {
+    return message.find(text) != std::string_view::npos;
+  };
+  if (says("no such table")) {
+    return "42P01";
+  }
+  if (says("no such column")) {
+    return "42703";
+  }
+  if (says("ambiguous column")) {
+    return "42702";
+  }
+  if (says("no such function") || says("wrong number of arguments")) {
+    return "42883";
+  }
+  if (says("syntax error") || says("incomplete input") || says("unrecognized token")) {
+    return "42601";
+  }
+  if (says("already exists")) {
+    return "42P07";
+  }
+  if (says("too many")) {
+    return "54000";
+  }
+  return "42000";
+}
+
+// The statement that SQLite's error offset points into, as a span of one token.
+Span ErrorSpan(sqlite3* handle, std::string_view sql) {
+  const int64_t offset = sqlite3_error_offset(handle);
+  if (offset < 0 || std::cmp_greater_equal(offset, sql.size())) {
+    return {};
+  }
+  for (const SqlToken& token : TokenizeSql(sql, Dialect::kSqlite)) {
+    if (std::cmp_less_equal(token.begin, offset) && std::cmp_less(offset, token.end)) {
+      return {static_cast<int64_t>(token.begin), static_cast<int64_t>(token.end)};
+    }
+  }
+  return {offset, offset + 1};
+}
+
+Status Bind(sqlite3_stmt* statement, int index, const SqlParameter& parameter) {
+  int code = SQLITE_OK;
+  if (const auto* integer = std::get_if<int64_t>(&parameter)) {
+    code = sqlite3_bind_int64(statement, index, *integer);
+  } else if (const auto* number = std::get_if<double>(&parameter)) {
+    code = sqlite3_bind_double(statement, index, *number);
+  } else if (const auto* text = std::get_if<std::string>(&parameter)) {
+    code = sqlite3_bind_text64(statement, index, text->data(), text->size(), SQLITE_STATIC,
+                               SQLITE_UTF8);
+  } else if (const auto* bytes = std::get_if<SqlBytes>(&parameter)) {
+    // A null pointer would bind NULL.
+    code = sqlite3_bind_blob64(statement, index, bytes->bytes.empty() ? "" : bytes->bytes.data(),
+                               bytes->bytes.size(), SQLITE_STATIC);
+  } else {
+    code = sqlite3_bind_null(statement, index);
+  }
+  if (code == SQLITE_OK) {
+    return OkStatus();
+  }
+  return DatabaseError(SqlStateOf(code, ""),
+                       fmt::format("cannot bind parameter {}: {}", index, sqlite3_errstr(code)));
+}
+
+}  // namespace
+
+Value SqliteCell(sqlite3_stmt* statement, int column) {
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+      return int64_t{sqlite3_column_int64(statement, column)};
+    case SQLITE_FLOAT:
+      return sqlite3_column_double(statement, column);
+    case SQLITE_NULL:
+      return std::monostate{};
+    default:
+      break;
+  }
+  const void* bytes = sqlite3_column_blob(statement, column);
+  const auto size = static_cast<size_t>(sqlite3_column_bytes(statement, column));
+  return bytes == nullptr ? std::string() : std::string(static_cast<const char*>(bytes), size);
+}
+
+Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const SqliteLocation& location,
+                                                                 Access access) {
+  const std::string name = location.in_memory() ? "the in-memory database" : location.path;
+  const int how = access == Access::kReadOnly ? SQLITE_OPEN_READONLY
+                                              : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(location.uri.c_str(), &handle,
+                                   how | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI, nullptr);
+  std::unique_ptr<SqliteConnection> connection(new SqliteConnection(handle));
+  if (code != SQLITE_OK) {
+    return DatabaseError(
+        "08001", fmt::format("cannot open SQLite database {}: {}", name,
+                             handle == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(handle)));
+  }
+  sqlite3_extended_result_codes(handle, 1);
+  sqlite3_busy_handler(handle, Wait, connection.get());
+  // The first thing that reads the file tells whether it is a database at all.
+  Status read = connection->QueryInteger("SELECT count(*) FROM sqlite_schema").status();
+  if (!read.ok()) {
+    return std::move(read).Because(fmt::format("cannot open SQLite database {}", name));
+  }
+  RETURN_IF_ERROR(connection->Run(kNoMemoryMap));
+  if (access == Access::kReadWrite && !location.in_memory()) {
+    ASSIGN_OR_RETURN(const bool logs, connection->IsWriteAheadLog());
+    RETURN_IF_ERROR(logs ? connection->Run(kEnoughForALog) : OkStatus());
+  }
+  RETURN_IF_ERROR(connection->Run("PRAGMA foreign_keys = ON"));
+  return connection;
+}
+
+int SqliteConnection::Wait(void* connection, int tries) {
+  const int waited = tries <= kFirstLooks
+                         ? tries
+                         : kFirstLooks + (tries - kFirstLooks) * static_cast<int>(kPause.count());
+  if (static_cast<SqliteConnection*>(connection)->stop_.stop_requested() ||
+      waited >= kBusyTimeoutMillis) {
+    return 0;
+  }
+  std::this_thread::sleep_for(tries < kFirstLooks ? kFirstPause : kPause);
+  return 1;
+}
+
+void SqliteConnection::HearStop(std::stop_token stop) {
+  stop_ = std::move(stop);
+  if (!stop_.stop_possible()) {
+    sqlite3_progress_handler(handle_, 0, nullptr, nullptr);
+    return;
+  }
+  sqlite3_progress_handler(
+      handle_, kStepsBetweenChecks,
+      [](void* self) {
+        return static_cast<SqliteConnection*>(self)->stop_.stop_requested() ? 1 : 0;
+      },
+      this);
+}
+
+SqliteConnection::~SqliteConnection() {
+  sqlite3_close_v2(handle_);
+}
+
+Status SqliteConnection::UseWriteAheadLog() {
+  const Status logged = Run("PRAGMA journal_mode = WAL");
+  if (logged.ok()) {
+    return Run(kEnoughForALog);
+  }
+  return logged.sqlstate() == "25006" || logged.sqlstate() == "55P03" ? OkStatus() : logged;
+}
+
+Result<bool> SqliteConnection::IsWriteAheadLog() {
+  // A connection notices with its next look at the file that another has changed the mode.
+  RETURN_IF_ERROR(Query("SELECT 1 FROM sqlite_schema LIMIT 1", {}).status());
+  ASSIGN_OR_RETURN(const SqlRows rows, Query("PRAGMA journal_mode", {}));
+  return !rows.empty() && TextCell(rows[0][0]) == "wal";
+}
+
+Result<SqliteStatement> SqliteConnection::Prepare(std::string_view sql) {
+  if (stop_.stop_requested()) {
+    return Cancelled("the statement was cancelled");
+  }
+  if (sql.find('\0') != std::string_view::npos) {
+    return SyntaxError("a statement cannot hold a NULL byte")
+        .At({static_cast<int64_t>(sql.find('\0')), static_cast<int64_t>(sql.find('\0')) + 1});
+  }
+  const std::string text(sql);  // SQLite wants a terminator
+  sqlite3_stmt* raw = nullptr;
+  const char* rest = nullptr;
+  if (text.size() > static_cast<size_t>(sqlite3_limit(handle_, SQLITE_LIMIT_SQL_LENGTH, -1))) {
+    return DatabaseError("54000", "the statement is too long for SQLite");
+  }
+  const int code =
+      sqlite3_prepare_v2(handle_, text.c_str(), static_cast<int>(text.size()) + 1, &raw, &rest);
+  SqliteStatement statement(raw);
+  if (code != SQLITE_OK) {
+    return LastError(sql);
+  }
+  if (statement == nullptr) {
+    return SyntaxError("there is no statement");
+  }
+  const auto used = static_cast<size_t>(rest - text.c_str());
+  const std::vector<SqlToken> more = TokenizeSql(sql.substr(used), Dialect::kSqlite);
+  for (const SqlToken& token : more) {
+    if (sql[used + token.begin] != ';') {
+      return SyntaxError("expected one statement, found a second one")
+          .At({static_cast<int64_t>(used + token.begin), static_cast<int64_t>(used + token.end)});
+    }
+  }
+  return statement;
+}
+
+Status SqliteConnection::Run(std::string_view sql) {
+  return Query(sql, {}).status();
+}
+
+Result<SqlRows> SqliteConnection::Query(std::string_view sql,
+                                        const std::vector<SqlParameter>& parameters) {
+  ASSIGN_OR_RETURN(const SqliteStatement statement, Prepare(sql));
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    // Parameters are named $1, $2 ... in both databases; one that the statement lacks is skipped.
+    const int index =
+        sqlite3_bind_parameter_index(statement.get(), fmt::format("${}", i + 1).c_str());
+    if (index > 0) {
+      RETURN_IF_ERROR(Bind(statement.get(), index, parameters[i]));
+    }
+  }
+  SqlRows rows;
+  int code = SQLITE_ROW;
+  while ((code = sqlite3_step(statement.get())) == SQLITE_ROW) {
+    std::vector<Value>& row = rows.emplace_back();
+    for (int i = 0; i < sqlite3_column_count(statement.get()); ++i) {
+      row.push_back(SqliteCell(statement.get(), i));
+    }
+  }
+  if (code != SQLITE_DONE) {
+    return LastError(sql);
+  }
+  return rows;
+}
+
+Result<int64_t> SqliteConnection::QueryInteger(std::string_view sql) {
+  ASSIGN_OR_RETURN(const SqlRows rows, Query(sql, {}));
+  return rows.empty() ? int64_t{0} : IntegerCell(rows[0].at(0));
+}
+
+Status SqliteConnection::LastError(std::string_view sql) const {
+  const int code = sqlite3_extended_errcode(handle_);
+  const std::string message = sqlite3_errmsg(handle_);
+  const std::string_view sqlstate = SqlStateOf(code, message);
+  if (stop_.stop_requested() && (sqlstate == "57014" || sqlstate == "55P03")) {
+    return Cancelled("the statement was cancelled");
+  }
+  Status status = DatabaseError(sqlstate, message).At(ErrorSpan(handle_, sql));
+  if (sqlstate == "55P03") {
+    status = std::move(status).Hint(
+        "another connection, or an open transaction of this session, holds the write lock: "
+        "COMMIT or ROLLBACK it");
+  }
+  return status;
+}
+
+}  // namespace sluice::catalog

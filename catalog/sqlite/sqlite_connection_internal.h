@@ -1,0 +1,81 @@
+#pragma once
+
+#include <sqlite3.h>
+
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "catalog/sql/sql_session.h"
+
+// SQLite as C++: connections and statements that close themselves, and errors as Status.
+namespace sluice::catalog {
+
+struct SqliteFinalize {
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using SqliteStatement = std::unique_ptr<sqlite3_stmt, SqliteFinalize>;
+
+// Where a database lies. In-memory ones live in SQLite's memdb VFS, under a name that is unique in
+// the process, so that several connections of the process see the same one.
+struct SqliteLocation {
+  std::string uri;   // what sqlite3_open_v2 takes
+  std::string path;  // for people and for files beside it; "" in memory
+  bool in_memory() const { return path.empty(); }
+};
+
+// One connection; belongs to one thread at a time (it is opened without SQLite's own mutex).
+class SqliteConnection final : public SqlSession {
+ public:
+  enum class Access : int { kReadWrite = 1, kReadOnly = 2 };
+
+  static Result<std::unique_ptr<SqliteConnection>> Open(const SqliteLocation& location,
+                                                        Access access);
+  ~SqliteConnection() override;
+  SqliteConnection(const SqliteConnection&) = delete;
+  SqliteConnection& operator=(const SqliteConnection&) = delete;
+
+  sqlite3* handle() const { return handle_; }
+  // Not inside a transaction.
+  bool Idle() const { return sqlite3_get_autocommit(handle_) != 0; }
+  // For the pool.
+  bool Recycle() {
+    HearStop(std::stop_token());
+    return Idle();
+  }
+  bool Ready() const { return Idle(); }
+
+  // `stop` ends whatever runs here, or waits for a lock, from now on (57014).
+  void HearStop(std::stop_token stop);
+  // Readers and a writer do not wait for each other.
+  Result<bool> IsWriteAheadLog();
+  // From now on, for all. A read-only file, a file system without shared memory and a database that
+  // others hold keep their journal mode: datasets are staged then.
+  Status UseWriteAheadLog();
+
+  // The first statement of `sql`; what follows it is an error. Spans are relative to `sql`.
+  Result<SqliteStatement> Prepare(std::string_view sql);
+  // Runs a statement that returns no rows, or whose rows do not matter.
+  Status Run(std::string_view sql);
+  Result<SqlRows> Query(std::string_view sql, const std::vector<SqlParameter>& parameters) override;
+  // The first cell of the first row as a number; 0 without rows.
+  Result<int64_t> QueryInteger(std::string_view sql);
+
+  // The connection's last error.
+  Status LastError(std::string_view sql) const;
+
+ private:
+  explicit SqliteConnection(sqlite3* handle) : handle_(handle) {}
+  // Called while a lock is waited for; 0 gives up.
+  static int Wait(void* connection, int tries);
+
+  sqlite3* handle_;
+  std::stop_token stop_;
+};
+
+// The cell in the class that SQLite stored it in.
+Value SqliteCell(sqlite3_stmt* statement, int column);
+
+}  // namespace sluice::catalog

@@ -1,0 +1,287 @@
+#include <fmt/core.h>
+
+#include <atomic>
+#include <chrono>
+#include <utility>
+
+#include "base/log.h"
+#include "catalog/sqlite/sqlite_database_internal.h"
+
+namespace sluice::catalog {
+namespace {
+
+// Beginning a few transactions takes microseconds; a database that commits in between so often
+// makes us hold its write lock for that moment instead.
+constexpr int kTriesWithoutLock = 5;
+// One for the job's reader, one for what looks at the data meanwhile; more are added on demand.
+constexpr size_t kFirstReaders = 2;
+constexpr std::chrono::seconds kMaxReaderWait{30};
+
+// A transaction begins to see the database with its first read.
+Status BeginRead(SqliteConnection& connection) {
+  RETURN_IF_ERROR(connection.Run("BEGIN"));
+  return connection.QueryInteger("SELECT count(*) FROM sqlite_schema").status();
+}
+
+void EndTransaction(SqliteConnection& connection) {
+  connection.HearStop(std::stop_token());  // it ends also when the statement was cancelled
+  if (!connection.Idle()) {
+    const Status ended = connection.Run("ROLLBACK");
+    if (!ended.ok()) {
+      log::Debug("rollback failed error=\"{}\"", ended.message());
+    }
+  }
+}
+
+Result<int64_t> DataVersion(SqliteConnection& connection) {
+  return connection.QueryInteger("PRAGMA data_version");
+}
+
+// A pooled connection as the stores see it.
+class PooledSession final : public SqlSession {
+ public:
+  explicit PooledSession(SqlitePool::Lease connection) : connection_(std::move(connection)) {}
+  Result<SqlRows> Query(std::string_view sql,
+                        const std::vector<SqlParameter>& parameters) override {
+    return connection_->Query(sql, parameters);
+  }
+
+ private:
+  SqlitePool::Lease connection_;
+};
+
+// What has a meaning in a URI must not have one in a path.
+std::string UriPath(std::string_view path) {
+  std::string uri;
+  for (const char c : path) {
+    if (c == '%' || c == '?' || c == '#') {
+      uri += fmt::format("%{:02x}", static_cast<unsigned>(c));
+    } else {
+      uri += c;
+    }
+  }
+  return uri;
+}
+
+}  // namespace
+
+Result<bool> SqliteSnapshot::TryBegin(std::vector<SqlitePool::Lease>* readers) {
+  ASSIGN_OR_RETURN(version_, DataVersion(*watcher_));
+  for (SqlitePool::Lease& reader : *readers) {
+    RETURN_IF_ERROR(BeginRead(*reader));
+  }
+  ASSIGN_OR_RETURN(const int64_t now, DataVersion(*watcher_));
+  if (now == version_) {
+    return true;
+  }
+  for (SqlitePool::Lease& reader : *readers) {
+    EndTransaction(*reader);
+  }
+  return false;
+}
+
+Result<std::shared_ptr<SqliteSnapshot>> SqliteSnapshot::Open(SqlitePool& pool, SqlitePool& writers,
+                                                             std::stop_token stop) {
+  ASSIGN_OR_RETURN(SqlitePool::Lease watcher, pool.Take(stop));
+  std::shared_ptr<SqliteSnapshot> snapshot(
+      new SqliteSnapshot(pool, std::move(watcher), std::move(stop)));
+  std::vector<SqlitePool::Lease> readers;
+  for (size_t i = 0; i < kFirstReaders; ++i) {
+    ASSIGN_OR_RETURN(SqlitePool::Lease reader, snapshot->NewReader());
+    readers.push_back(std::move(reader));
+  }
+  MutexLock lock(snapshot->mutex_);
+  bool begun = false;
+  for (int attempt = 0; !begun && attempt < kTriesWithoutLock; ++attempt) {
+    ASSIGN_OR_RETURN(begun, snapshot->TryBegin(&readers));
+  }
+  if (!begun) {
+    ASSIGN_OR_RETURN(SqlitePool::Lease writer, writers.Take());
+    RETURN_IF_ERROR(writer->Run("BEGIN IMMEDIATE"));
+    const Result<bool> alone = snapshot->TryBegin(&readers);
+    EndTransaction(*writer);
+    RETURN_IF_ERROR(alone.status());
+    if (!*alone) {
+      return Internal("the SQLite database changed while its write lock was held");
+    }
+  }
+  snapshot->free_ = std::move(readers);
+  return snapshot;
+}
+
+Result<SqlitePool::Lease> SqliteSnapshot::NewReader() {
+  ASSIGN_OR_RETURN(SqlitePool::Lease reader, pool_.Take(stop_));
+  reader->HearStop(stop_);
+  return reader;
+}
+
+Result<SqlitePool::Lease> SqliteSnapshot::TryAdd() {
+  ASSIGN_OR_RETURN(SqlitePool::Lease reader, NewReader());
+  RETURN_IF_ERROR(BeginRead(*reader));
+  const Result<int64_t> now = DataVersion(*watcher_);
+  if (now.ok() && *now == version_) {
+    return reader;
+  }
+  EndTransaction(*reader);
+  if (!now.ok()) {
+    return now.status();
+  }
+  return SqlitePool::Lease();
+}
+
+Result<SqlitePool::Lease> SqliteSnapshot::Take() {
+  const auto deadline = std::chrono::steady_clock::now() + kMaxReaderWait;
+  MutexLock lock(mutex_);
+  while (true) {
+    if (closed_) {
+      return Status(Code::kFailedPrecondition, "the dataset was closed");
+    }
+    if (!free_.empty()) {
+      SqlitePool::Lease reader = std::move(free_.back());
+      free_.pop_back();
+      return reader;
+    }
+    ASSIGN_OR_RETURN(SqlitePool::Lease added, TryAdd());
+    if (added) {
+      return added;
+    }
+    const auto changed = [this]() NO_THREAD_SAFETY_ANALYSIS { return closed_ || !free_.empty(); };
+    if (!returned_.wait_until(lock.native(), stop_, deadline, changed)) {
+      if (stop_.stop_requested()) {
+        return Cancelled("the statement was cancelled");
+      }
+      return ResourceExhausted(
+          "all readers of the dataset are in use, and the database has changed since it was "
+          "opened, so that no other can see the same rows");
+    }
+  }
+}
+
+void SqliteSnapshot::GiveBack(SqlitePool::Lease reader) {
+  {
+    MutexLock lock(mutex_);
+    if (!closed_) {
+      free_.push_back(std::move(reader));
+      returned_.notify_one();
+      return;
+    }
+  }
+  EndTransaction(*reader);
+}
+
+void SqliteSnapshot::Close() {
+  std::vector<SqlitePool::Lease> readers;
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+    readers = std::move(free_);
+    watcher_ = SqlitePool::Lease();
+  }
+  for (SqlitePool::Lease& reader : readers) {
+    EndTransaction(*reader);
+  }
+  returned_.notify_all();
+}
+
+SqliteDatabase::SqliteDatabase(SqliteLocation location)
+    : location_(std::move(location)),
+      writers_(
+          [this](const std::stop_token&) { return Connect(SqliteConnection::Access::kReadWrite); }),
+      // An in-memory database is never read under a snapshot, and memdb knows no read-only handle.
+      readers_([this](const std::stop_token&) {
+        return Connect(location_.in_memory() ? SqliteConnection::Access::kReadWrite
+                                             : SqliteConnection::Access::kReadOnly);
+      }) {}
+
+Result<std::unique_ptr<SqliteConnection>> SqliteDatabase::Connect(SqliteConnection::Access access) {
+  // First: nothing is to be created where a file was deleted.
+  RETURN_IF_ERROR(place_.CheckIfOpened());
+  ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> connection,
+                   SqliteConnection::Open(location_, access));
+  RETURN_IF_ERROR(place_.Check());
+  return connection;
+}
+
+Result<std::unique_ptr<SqlSession>> SqliteDatabase::OpenAnew() {
+  if (location_.in_memory()) {
+    return TakeSession();
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> connection, place_.OpenAnew(stop()));
+  return std::unique_ptr<SqlSession>(std::move(connection));
+}
+
+void SqliteDatabase::HearStop(std::stop_token stop) {
+  MutexLock lock(mutex_);
+  stop_ = std::move(stop);
+}
+
+std::stop_token SqliteDatabase::stop() {
+  MutexLock lock(mutex_);
+  return stop_;
+}
+
+Result<SqlitePool::Lease> SqliteDatabase::TakeForStatement() {
+  const std::stop_token stop = this->stop();
+  ASSIGN_OR_RETURN(SqlitePool::Lease connection, writers_.Take(stop));
+  connection->HearStop(stop);
+  bool first = false;
+  {
+    const MutexLock lock(mutex_);
+    first = !std::exchange(asked_for_log_, true);
+  }
+  if (first && !location_.in_memory()) {
+    RETURN_IF_ERROR(connection->UseWriteAheadLog());
+  }
+  return connection;
+}
+
+Result<std::unique_ptr<SqlSession>> SqliteDatabase::TakeSession() {
+  ASSIGN_OR_RETURN(SqlitePool::Lease connection, writers_.Take());
+  return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
+}
+
+Result<std::unique_ptr<SqlSession>> SqliteDatabase::ForModels::TakeSession() {
+  ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
+  return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
+}
+
+std::string SqliteDatabase::AddSnapshot(std::shared_ptr<SqliteSnapshot> snapshot) {
+  MutexLock lock(mutex_);
+  std::string name = fmt::format("in-process:{}", next_snapshot_++);
+  snapshots_.emplace(name, std::move(snapshot));
+  return name;
+}
+
+std::shared_ptr<SqliteSnapshot> SqliteDatabase::FindSnapshot(const std::string& name) {
+  MutexLock lock(mutex_);
+  const auto found = snapshots_.find(name);
+  return found == snapshots_.end() ? nullptr : found->second;
+}
+
+void SqliteDatabase::RemoveSnapshot(const std::string& name) {
+  MutexLock lock(mutex_);
+  snapshots_.erase(name);
+}
+
+SqliteLocation LocateSqlite(std::string_view path) {
+  if (path == ":memory:") {
+    static std::atomic<int64_t> next{1};
+    return {fmt::format("file:/sluice-{}?vfs=memdb", next++), ""};
+  }
+  return {fmt::format("file:{}", UriPath(path)), std::string(path)};
+}
+
+SqliteLocation LocateBeside(const SqliteLocation& location, std::string_view suffix) {
+  if (location.in_memory()) {
+    const std::string_view name(location.uri.data(), location.uri.find('?'));
+    return {fmt::format("{}.{}?vfs=memdb", name, suffix), ""};
+  }
+  return LocateSqlite(fmt::format("{}.{}", location.path, suffix));
+}
+
+SqliteLocation Immutable(const SqliteLocation& location) {
+  return location.in_memory() ? location
+                              : SqliteLocation{location.uri + "?immutable=1", location.path};
+}
+
+}  // namespace sluice::catalog

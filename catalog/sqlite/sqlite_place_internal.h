@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "catalog/sqlite/sqlite_connection_internal.h"
+
+namespace sluice::catalog {
+
+// Whether the path of a SQLite database still leads to the file that was opened there, and whether
+// that is still a database. SQLite does not notice when somebody deletes, replaces, truncates or
+// overwrites a file that it has open: what it writes then is lost with it. Thread-safe.
+class SqlitePlace {
+ public:
+  explicit SqlitePlace(SqliteLocation location) : location_(std::move(location)) {}
+
+  // The first call says which file it is. 58P01: it is gone; 58030: another one is there, or it is
+  // empty. Costs microseconds.
+  Status Check() EXCLUDES(mutex_);
+  Status CheckIfOpened() EXCLUDES(mutex_);  // OK before the first Check
+  // A connection that sees what somebody would who opened the database only now, after a look at
+  // the file's header (58030) and, where that takes no more than a moment, at each of its pages
+  // (XX001).
+  Result<std::unique_ptr<SqliteConnection>> OpenAnew(std::stop_token stop) EXCLUDES(mutex_);
+
+ private:
+  struct File {
+    uint64_t device = 0;
+    uint64_t inode = 0;
+    int64_t bytes = 0;
+  };
+  Result<File> Look() const;
+  Status Remember(const File& file, bool* shrunk) EXCLUDES(mutex_);
+
+  const SqliteLocation location_;
+  Mutex mutex_;
+  std::optional<File> opened_ GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::catalog

@@ -1,0 +1,216 @@
+#include "catalog/sqlite/sqlite_source.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/mutex.h"
+#include "catalog/dataset.pb.h"
+#include "catalog/sqlite/sqlite_database_internal.h"
+#include "catalog/sqlite/sqlite_session_internal.h"
+#include "catalog/sqlite/sqlite_stage_internal.h"
+#include "catalog/sqlite/sqlite_types_internal.h"
+#include "catalog/store/catalog_tables.h"
+#include "catalog/store/sql_job_store.h"
+#include "catalog/store/sql_model_store.h"
+
+namespace sluice::catalog {
+namespace {
+
+// SQLite calls this for everything that a statement touches while it is prepared.
+int NoteTable(void* tables, int action, const char* table, const char* /*column*/,
+              const char* schema, const char* /*trigger*/) {
+  if (action == SQLITE_READ && table != nullptr && *table != '\0') {
+    // Of a table without a column that matters, count(*), it knows only what was written.
+    static_cast<std::set<std::pair<std::string, std::string>>*>(tables)->emplace(
+        schema == nullptr ? "" : schema, table);
+  }
+  return SQLITE_OK;
+}
+
+class SqliteSource final : public DataSource {
+ public:
+  explicit SqliteSource(const SourceUrl& url)
+      : url_(url.text),
+        database_(LocateSqlite(url.path)),
+        tables_(database_),
+        model_tables_(database_.for_models()),
+        models_(MakeModelStore(model_tables_)),
+        jobs_(MakeJobStore(tables_)) {}
+
+  Status Connect() {
+    MutexLock lock(session_mutex_);
+    ASSIGN_OR_RETURN(session_, database_.writers().Take());
+    return OkStatus();
+  }
+
+  std::string_view dialect() const override { return "sqlite"; }
+  const std::string& url() const override { return url_; }
+  std::string secret() const override { return ""; }
+
+  Result<ExecuteResult> Execute(std::string_view sql, RowReceiver* receiver,
+                                std::stop_token stop) override {
+    // One connection for all statements, so that BEGIN; ...; COMMIT works.
+    MutexLock lock(session_mutex_);
+    return ExecuteOnSqlite(*session_, sql, receiver, std::move(stop));
+  }
+
+  Status BeginStatement(std::string_view /*statement*/, std::stop_token stop) override {
+    MutexLock lock(session_mutex_);
+    database_.HearStop(std::stop_token());
+    RETURN_IF_ERROR(CheckSqliteSession(*session_));
+    ASSIGN_OR_RETURN(has_more_, HasMoreThanMain(*session_));
+    database_.HearStop(std::move(stop));
+    return OkStatus();
+  }
+  void HearStop(std::stop_token stop) override { database_.HearStop(std::move(stop)); }
+  void EndStatement() override {
+    MutexLock lock(session_mutex_);
+    has_more_ = false;
+    database_.HearStop(std::stop_token());
+  }
+  Status CheckNoTransaction() override {
+    MutexLock lock(session_mutex_);
+    return CheckNoSqliteTransaction(*session_);
+  }
+
+  std::string Fold(std::string_view name) const override { return std::string(name); }
+
+  Result<Schema> Describe(std::string_view select) override {
+    {
+      MutexLock lock(session_mutex_);
+      RETURN_IF_ERROR(CheckNoSessionFunctions(*session_, select));
+      if (has_more_) {
+        RETURN_IF_ERROR(CheckOnlyMain(*session_, select));
+      }
+    }
+    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
+    return WithNearestName(*connection, DescribeSqliteSelect(*connection, select));
+  }
+
+  Result<std::vector<TableName>> SourceTables(std::string_view select) override {
+    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
+    std::set<std::pair<std::string, std::string>> read;
+    sqlite3_set_authorizer(connection->handle(), NoteTable, &read);
+    const Status prepared = connection->Prepare(select).status();
+    sqlite3_set_authorizer(connection->handle(), nullptr, nullptr);
+    RETURN_IF_ERROR(prepared);
+    std::vector<TableName> tables;
+    for (const auto& [schema, name] : read) {
+      ASSIGN_OR_RETURN(const std::optional<TableName> table, Find(*connection, {schema, name}));
+      if (table) {
+        tables.push_back(*table);
+      }
+    }
+    return tables;
+  }
+
+  Status Read(std::string_view select, RowReceiver* receiver) override {
+    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
+    return ExecuteOnSqlite(*connection, select, receiver, database_.stop()).status();
+  }
+  Result<SelectStatistics> Statistics(std::string_view select, const Schema& schema,
+                                      const StatisticsOptions& options) override {
+    return SqliteStatistics(database_, select, schema, options);
+  }
+  Result<CutEstimate> EstimateCut(std::string_view select, const DatasetOptions& options) override {
+    return EstimateSqliteCut(database_, select, options);
+  }
+  Result<std::unique_ptr<Dataset>> OpenDataset(std::string_view select,
+                                               const DatasetOptions& options) override {
+    return OpenSqliteDataset(database_, url_, select, options);
+  }
+  Result<std::unique_ptr<ShardReader>> OpenReader(const DatasetSpec& spec) override {
+    return OpenSqliteReader(database_, spec);
+  }
+
+  Result<std::optional<TableName>> ResolveTable(const TableName& table) override {
+    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
+    return Find(*connection, table);
+  }
+
+  Result<ResultPlan> PlanResultTable(const ResultTable& table, const Schema* columns) override {
+    {
+      MutexLock lock(session_mutex_);
+      if (has_more_) {
+        RETURN_IF_ERROR(CheckResultInMain(*session_, table.name));
+      }
+    }
+    return PlanSqliteResult(database_, table, columns);
+  }
+  Result<std::unique_ptr<TableWriter>> OpenWriter(const ResultTable& table,
+                                                  const Schema& schema) override {
+    return OpenSqliteWriter(database_, tables_, table, schema);
+  }
+  Status AppendRows(const TableName& table, const Schema& schema, const RowBatch& batch) override {
+    return AppendSqliteRows(database_, table, schema, batch);
+  }
+
+  Status DropLeftovers() override {
+    if (!database_.location().in_memory()) {
+      RemoveAbandonedStages(database_.location());
+    }
+    return OkStatus();
+  }
+
+  ModelStore& models() override { return *models_; }
+  JobStore& jobs() override { return *jobs_; }
+
+ private:
+  // The table as the database spells it.
+  static Result<std::optional<TableName>> Find(SqliteConnection& connection,
+                                               const TableName& table) {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     connection.Query("SELECT schema, name FROM pragma_table_list"
+                                      " WHERE lower(name) = lower($1)"
+                                      " AND ($2 = '' OR lower(schema) = lower($2))"
+                                      " ORDER BY schema <> 'main' LIMIT 1",
+                                      {table.name, table.schema}));
+    if (rows.empty()) {
+      return std::optional<TableName>();
+    }
+    return std::optional<TableName>({TextCell(rows[0][0]), TextCell(rows[0][1])});
+  }
+
+  // SQLite names what is missing; the nearest name that exists helps more.
+  Result<Schema> WithNearestName(SqliteConnection& connection, Result<Schema> described) {
+    if (described.ok() || described.status().sqlstate() != "42P01") {
+      return described;
+    }
+    const std::string& message = described.status().message();
+    const std::string missing = message.substr(message.rfind(' ') + 1);
+    ASSIGN_OR_RETURN(const SqlRows rows, connection.Query("SELECT name FROM pragma_table_list"
+                                                          " WHERE name NOT LIKE 'sqlite_%'",
+                                                          {}));
+    std::vector<std::string> names;
+    for (const std::vector<Value>& row : rows) {
+      names.push_back(TextCell(row[0]));
+    }
+    const auto near = NearestName(missing, names);
+    return near.has_value() ? described.status().Hint(fmt::format("did you mean '{}'?", *near))
+                            : described.status();
+  }
+
+  const std::string url_;
+  SqliteDatabase database_;
+  CatalogTables tables_;
+  CatalogTables model_tables_;
+  std::unique_ptr<ModelStore> models_;
+  std::unique_ptr<JobStore> jobs_;
+  Mutex session_mutex_;
+  SqlitePool::Lease session_ GUARDED_BY(session_mutex_);
+  // The session has temporary tables, or ATTACHed databases.
+  bool has_more_ GUARDED_BY(session_mutex_) = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<DataSource>> OpenSqlite(const SourceUrl& url) {
+  auto source = std::make_unique<SqliteSource>(url);
+  RETURN_IF_ERROR(source->Connect());
+  return std::unique_ptr<DataSource>(std::move(source));
+}
+
+}  // namespace sluice::catalog

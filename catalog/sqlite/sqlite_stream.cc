@@ -1,0 +1,122 @@
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "catalog/row_ranges_internal.h"
+#include "catalog/sqlite/sqlite_database_internal.h"
+#include "catalog/sqlite/sqlite_types_internal.h"
+
+namespace sluice::catalog {
+namespace {
+
+class SqliteRowStream final : public RowStream {
+ public:
+  SqliteRowStream(SqliteConnection& connection, SqliteStatement statement, Schema schema,
+                  size_t decoded, CopiedColumns::Purpose purpose)
+      : connection_(connection),
+        statement_(std::move(statement)),
+        schema_(std::move(schema)),
+        decoder_(schema_, decoded, purpose) {}
+
+  Status Next(size_t max_rows, RowBatch* batch) override {
+    decoder_.Begin(batch, max_rows);
+    while (!at_end_ && batch->rows < max_rows && decoder_.bytes() < kBatchBytes) {
+      const int code = sqlite3_step(statement_.get());
+      if (code == SQLITE_DONE) {
+        at_end_ = true;  // another step would run the statement again
+      } else if (code == SQLITE_ROW) {
+        RETURN_IF_ERROR(decoder_.Decode(statement_.get(), ++row_number_, batch));
+      } else {
+        return connection_.LastError("");
+      }
+    }
+    decoder_.Finish(batch);
+    return OkStatus();
+  }
+
+ private:
+  SqliteConnection& connection_;
+  SqliteStatement statement_;
+  const Schema schema_;
+  SqliteRowDecoder decoder_;
+  int64_t row_number_ = 0;
+  bool at_end_ = false;
+};
+
+// Reads shards from a snapshot of this process or from a staging database.
+class SqliteShardReader final : public ShardReader {
+ public:
+  SqliteShardReader(DatasetSpec spec, std::shared_ptr<SqliteSnapshot> snapshot,
+                    SqlitePool::Lease leased)
+      : spec_(std::move(spec)),
+        schema_(SchemaOf(spec_)),
+        snapshot_(std::move(snapshot)),
+        leased_(std::move(leased)) {}
+  SqliteShardReader(DatasetSpec spec, std::unique_ptr<SqliteConnection> owned)
+      : spec_(std::move(spec)), schema_(SchemaOf(spec_)), owned_(std::move(owned)) {}
+  ~SqliteShardReader() override {
+    if (snapshot_ != nullptr) {
+      snapshot_->GiveBack(std::move(leased_));
+    }
+  }
+
+  Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
+                                          const std::vector<size_t>& columns,
+                                          const CopiedColumns& copied) override {
+    std::vector<size_t> all = columns;
+    all.insert(all.end(), copied.columns.begin(), copied.columns.end());
+    ASSIGN_OR_RETURN(Schema schema, ChosenSchema(schema_, all));
+    for (size_t i = columns.size(); i < all.size(); ++i) {
+      schema.columns[i].type = ShownType(schema.columns[i]);
+    }
+    const std::string rows = WithBounds(spec_.shard_select(), fmt::format("{}", shard.begin()),
+                                        fmt::format("{}", shard.end()));
+    const std::string sql = fmt::format("WITH s({}) AS (\n{}\n) SELECT {} FROM s",
+                                        NumberedColumns(schema_.columns.size()), rows,
+                                        all.empty() ? std::string("NULL") : ChosenColumns(all));
+    return OpenSqliteStream(snapshot_ != nullptr ? *leased_ : *owned_, sql, std::move(schema),
+                            columns.size(), copied.purpose);
+  }
+
+ private:
+  const DatasetSpec spec_;
+  const Schema schema_;
+  std::shared_ptr<SqliteSnapshot> snapshot_;
+  SqlitePool::Lease leased_;
+  std::unique_ptr<SqliteConnection> owned_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<RowStream>> OpenSqliteStream(SqliteConnection& connection,
+                                                    std::string_view sql, Schema schema,
+                                                    size_t decoded,
+                                                    CopiedColumns::Purpose purpose) {
+  ASSIGN_OR_RETURN(SqliteStatement statement, connection.Prepare(sql));
+  return std::unique_ptr<RowStream>(
+      new SqliteRowStream(connection, std::move(statement), std::move(schema), decoded, purpose));
+}
+
+Result<std::unique_ptr<ShardReader>> OpenSqliteReader(SqliteDatabase& database,
+                                                      const DatasetSpec& spec) {
+  if (!spec.staging_table().empty()) {
+    const SqliteLocation stage = LocateBeside(database.location(), spec.staging_table());
+    ASSIGN_OR_RETURN(auto connection, SqliteConnection::Open(
+                                          Immutable(stage),
+                                          stage.in_memory() ? SqliteConnection::Access::kReadWrite
+                                                            : SqliteConnection::Access::kReadOnly));
+    connection->HearStop(database.stop());
+    return std::unique_ptr<ShardReader>(new SqliteShardReader(spec, std::move(connection)));
+  }
+  std::shared_ptr<SqliteSnapshot> snapshot = database.FindSnapshot(spec.snapshot());
+  if (snapshot == nullptr) {
+    return Status(Code::kFailedPrecondition,
+                  "the dataset is closed, or belongs to another process: SQLite cannot share a "
+                  "snapshot between processes (DatasetOptions::many_processes stages it)");
+  }
+  ASSIGN_OR_RETURN(SqlitePool::Lease reader, snapshot->Take());
+  return std::unique_ptr<ShardReader>(
+      new SqliteShardReader(spec, std::move(snapshot), std::move(reader)));
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "catalog/sql/sql_session.h"
+
+namespace sluice::catalog {
+
+// The tables in which models and jobs live, and result tables are recorded: schema `sluice` in
+// PostgreSQL, a prefix in SQLite. Thread-safe.
+class CatalogTables {
+ public:
+  explicit CatalogTables(SqlDatabase& database) : database_(database) {}
+
+  SqlDatabase& database() { return database_; }
+  // Puts the real names into a statement: "{models}" becomes sluice.models or sluice_models.
+  std::string Resolve(std::string_view sql) const;
+  // False while nothing has been stored yet. Creates nothing.
+  Result<bool> Exist(SqlSession& session);
+  // Makes the tables when they do not exist, in a transaction of its own; safe when several
+  // processes do it at the same moment.
+  Status Create(SqlSession& session);
+  // The same for the table in which result tables are recorded; databases of earlier versions have
+  // all but this one.
+  Result<bool> ResultTablesExist(SqlSession& session);
+  Status CreateResultTables(SqlSession& session);
+
+ private:
+  Result<bool> HasTable(SqlSession& session, std::string_view table);
+  Status CreateAll(SqlSession& session, const std::vector<std::string_view>& definitions);
+
+  SqlDatabase& database_;
+  std::atomic<bool> exist_ = false;
+};
+
+}  // namespace sluice::catalog

@@ -1,0 +1,407 @@
+#include "catalog/store/sql_job_store.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "catalog/sql/sqlstate.h"
+#include "catalog/store/catalog_tables.h"
+
+namespace sluice::catalog {
+namespace {
+
+// Rows in one INSERT: few round trips, and far below both databases' limit of parameters.
+constexpr size_t kRowsPerInsert = 200;
+
+constexpr std::string_view kJobColumns =
+    "state, kind, statement, model, username, started_micros, finished_micros, rows_read,"
+    " rows_trained, rows_retried, rows_skipped, error";
+
+JobState StateFromName(std::string_view name) {
+  for (const JobState state :
+       {JobState::kRunning, JobState::kSucceeded, JobState::kFailed, JobState::kCancelled}) {
+    if (JobStateName(state) == name) {
+      return state;
+    }
+  }
+  return JobState::kFailed;
+}
+
+std::vector<SqlParameter> JobParameters(const Job& job) {
+  return {std::string(JobStateName(job.state)),
+          job.kind,
+          job.statement,
+          job.model,
+          job.user,
+          job.started_micros,
+          job.finished_micros,
+          job.rows_read,
+          job.rows_trained,
+          job.rows_retried,
+          job.rows_skipped,
+          job.error};
+}
+
+Job JobFromRow(const std::vector<Value>& row) {
+  Job job;
+  job.id = IntegerCell(row.at(0));
+  job.state = StateFromName(TextCell(row.at(1)));
+  job.kind = TextCell(row.at(2));
+  job.statement = TextCell(row.at(3));
+  job.model = TextCell(row.at(4));
+  job.user = TextCell(row.at(5));
+  job.started_micros = IntegerCell(row.at(6));
+  job.finished_micros = IntegerCell(row.at(7));
+  job.rows_read = IntegerCell(row.at(8));
+  job.rows_trained = IntegerCell(row.at(9));
+  job.rows_retried = IntegerCell(row.at(10));
+  job.rows_skipped = IntegerCell(row.at(11));
+  job.error = TextCell(row.at(12));
+  return job;
+}
+
+Status StatusOf(const Status& status) {
+  return status;
+}
+template <typename T>
+Status StatusOf(const Result<T>& result) {
+  return result.status();
+}
+
+// Done again, on other connections, where one was lost: for what may be done twice.
+template <typename Function>
+auto Again(const Function& function) {
+  constexpr int kTries = 3;
+  auto result = function();
+  for (int tried = 1; tried < kTries && IsConnectionLost(StatusOf(result)); ++tried) {
+    result = function();
+  }
+  return result;
+}
+
+class SqlJobStore final : public JobStore {
+ public:
+  explicit SqlJobStore(CatalogTables& tables) : tables_(tables) {}
+
+  Result<int64_t> Create(const Job& job) override {
+    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    RETURN_IF_ERROR(tables_.Create(*session));
+    ASSIGN_OR_RETURN(const auto transaction,
+                     SqlTransaction::Begin(*session, tables_.database().dialect(), true));
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        session->Query(tables_.Resolve(fmt::format("INSERT INTO {{jobs}} ({}) VALUES ($1, $2, $3,"
+                                                   " $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+                                                   " RETURNING id",
+                                                   kJobColumns)),
+                       JobParameters(job)));
+    const int64_t id = IntegerCell(rows.at(0).at(0));
+    if (job.runner.pid != 0) {
+      RETURN_IF_ERROR(session
+                          ->Query(tables_.Resolve("INSERT INTO {job_runners} (job_id, place, pid,"
+                                                  " started, seen_micros)"
+                                                  " VALUES ($1, $2, $3, $4, $5)"),
+                                  {id, job.runner.place, job.runner.pid, job.runner.started,
+                                   job.runner.seen_micros})
+                          .status());
+    }
+    RETURN_IF_ERROR(transaction->Commit());
+    return id;
+  }
+
+  Status Update(const Job& job) override {
+    std::vector<SqlParameter> parameters = JobParameters(job);
+    parameters.emplace_back(job.id);
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        Ask("UPDATE {jobs} SET state = $1, kind = $2, statement = $3, model = $4, username = $5,"
+            " started_micros = $6, finished_micros = $7, rows_read = $8, rows_trained = $9,"
+            " rows_retried = $10, rows_skipped = $11, error = $12 WHERE id = $13 RETURNING id",
+            parameters));
+    if (rows.empty()) {
+      return NoJob(job.id);
+    }
+    return job.state == JobState::kRunning ? OkStatus() : Forget(job.id);
+  }
+
+  Result<std::vector<Job>> Running() override {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask(fmt::format("SELECT id, {}, place, pid, started AS began, seen_micros FROM"
+                                     " (SELECT id, {} FROM {{jobs}} WHERE state = 'RUNNING') AS j"
+                                     " JOIN {{job_runners}} AS r ON r.job_id = j.id",
+                                     kJobColumns, kJobColumns),
+                         {}));
+    std::vector<Job> jobs;
+    for (const std::vector<Value>& row : rows) {
+      jobs.push_back(JobFromRow(row));
+      jobs.back().runner = {TextCell(row.at(13)), IntegerCell(row.at(14)), IntegerCell(row.at(15)),
+                            IntegerCell(row.at(16))};
+    }
+    return jobs;
+  }
+
+  Status Seen(int64_t job, int64_t micros) override {
+    return Ask("UPDATE {job_runners} SET seen_micros = $2 WHERE job_id = $1", {job, micros})
+        .status();
+  }
+
+  Status Abandon(int64_t job, int64_t micros, const std::string& error) override {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask("UPDATE {jobs} SET state = 'FAILED', finished_micros = $2, error = $3"
+                         " WHERE id = $1 AND state = 'RUNNING' RETURNING id",
+                         {job, micros, error}));
+    return rows.empty() ? OkStatus() : Forget(job);
+  }
+
+  Result<int64_t> BeginTerm(int64_t job) override {
+    return Again([&]() -> Result<int64_t> {
+      ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+      RETURN_IF_ERROR(tables_.Create(*session));
+      ASSIGN_OR_RETURN(
+          const SqlRows rows,
+          session->Query(
+              tables_.Resolve("INSERT INTO {job_terms} AS t (job_id, term) VALUES ($1, 1)"
+                              " ON CONFLICT (job_id) DO UPDATE SET term = t.term + 1"
+                              " RETURNING term"),
+              {job}));
+      return IntegerCell(rows.at(0).at(0));
+    });
+  }
+
+  Status AppendJournal(int64_t job, int64_t term, const std::vector<std::string>& entries,
+                       bool anew, std::optional<int64_t>* last) override {
+    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    ASSIGN_OR_RETURN(const auto transaction,
+                     SqlTransaction::Begin(*session, tables_.database().dialect(), true));
+    // Locks the row: a term that begins meanwhile waits, and then reads what is written here.
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        session->Query(tables_.Resolve("UPDATE {job_terms} SET term = term WHERE job_id = $1"
+                                       " AND term = $2 RETURNING term"),
+                       {job, term}));
+    if (rows.empty()) {
+      return Status(Code::kAborted,
+                    fmt::format("job {} has another master by now: term {} is over", job, term));
+    }
+    ASSIGN_OR_RETURN(
+        const SqlRows end,
+        session->Query(tables_.Resolve("SELECT coalesce(max(position), 0) FROM {job_journal}"
+                                       " WHERE job_id = $1"),
+                       {job}));
+    int64_t position = IntegerCell(end.at(0).at(0));
+    if (position > last->value_or(position)) {  // nobody else appends in this term
+      *last = position;
+      return OkStatus();
+    }
+    *last = position;
+    if (anew) {
+      RETURN_IF_ERROR(
+          session->Query(tables_.Resolve("DELETE FROM {job_journal} WHERE job_id = $1"), {job})
+              .status());
+    }
+    for (const std::string& entry : entries) {
+      ASSIGN_OR_RETURN(const SqlRows inserted,
+                       session->Query(tables_.Resolve("INSERT INTO {job_journal} (job_id, entry)"
+                                                      " VALUES ($1, $2) RETURNING position"),
+                                      {job, SqlBytes{entry}}));
+      position = IntegerCell(inserted.at(0).at(0));
+    }
+    RETURN_IF_ERROR(transaction->Commit());
+    *last = position;
+    return OkStatus();
+  }
+
+  Result<std::vector<std::string>> Journal(int64_t job) override {
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        Ask("SELECT entry FROM {job_journal} WHERE job_id = $1 ORDER BY position", {job}));
+    std::vector<std::string> entries;
+    entries.reserve(rows.size());
+    for (const std::vector<Value>& row : rows) {
+      entries.push_back(TextCell(row[0]));
+    }
+    return entries;
+  }
+
+  Result<Job> Find(int64_t id) override {
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        Ask(fmt::format("SELECT id, {} FROM {{jobs}} WHERE id = $1", kJobColumns), {id}));
+    if (rows.empty()) {
+      return NoJob(id);
+    }
+    return JobFromRow(rows[0]);
+  }
+
+  Status WriteRows(int64_t job, int64_t read, int64_t trained) override {
+    return Ask("UPDATE {jobs} SET rows_read = $2, rows_trained = $3"
+               " WHERE id = $1 AND state = 'RUNNING'",
+               {job, read, trained})
+        .status();
+  }
+
+  Result<int64_t> Count() override {
+    ASSIGN_OR_RETURN(const SqlRows rows, Ask("SELECT count(*) FROM {jobs}", {}));
+    return rows.empty() ? 0 : IntegerCell(rows[0][0]);
+  }
+
+  Result<std::vector<Job>> List(int64_t most) override {
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        Ask(fmt::format("SELECT id, {} FROM {{jobs}} ORDER BY id DESC LIMIT $1", kJobColumns),
+            {most}));
+    std::vector<Job> jobs;
+    jobs.reserve(rows.size());
+    for (const std::vector<Value>& row : rows) {
+      jobs.push_back(JobFromRow(row));
+    }
+    return jobs;
+  }
+
+  Status AddEvents(int64_t job, const std::vector<JobEvent>& events) override {
+    std::vector<std::vector<SqlParameter>> rows;
+    rows.reserve(events.size());
+    for (const JobEvent& event : events) {
+      rows.push_back({job, event.micros, event.kind, event.detail});
+    }
+    return Insert("{job_events} (job_id, micros, kind, detail)", rows);
+  }
+
+  Status AddMetrics(int64_t job, const std::vector<JobMetric>& metrics) override {
+    std::vector<std::vector<SqlParameter>> rows;
+    rows.reserve(metrics.size());
+    for (const JobMetric& metric : metrics) {
+      rows.push_back({job, metric.micros, metric.step, metric.name, metric.value});
+    }
+    return Insert("{job_metrics} (job_id, micros, step, name, value)", rows);
+  }
+
+  Result<std::vector<JobEvent>> Events(int64_t job) override {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask("SELECT micros, kind, detail FROM {job_events} WHERE job_id = $1"
+                         " ORDER BY position",
+                         {job}));
+    std::vector<JobEvent> events;
+    events.reserve(rows.size());
+    for (const std::vector<Value>& row : rows) {
+      events.push_back({IntegerCell(row[0]), TextCell(row[1]), TextCell(row[2])});
+    }
+    return events;
+  }
+
+  Result<std::vector<JobMetric>> Metrics(int64_t job) override {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask("SELECT micros, step, name, value FROM {job_metrics} WHERE job_id = $1"
+                         " ORDER BY position",
+                         {job}));
+    std::vector<JobMetric> metrics;
+    metrics.reserve(rows.size());
+    for (const std::vector<Value>& row : rows) {
+      metrics.push_back(
+          {IntegerCell(row[0]), IntegerCell(row[1]), TextCell(row[2]),
+           IsNull(row[3]) ? std::nan("") : DoubleCell(row[3])});  // SQLite stores NaN as NULL
+    }
+    return metrics;
+  }
+
+  Status RequestCancel(int64_t id) override {
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        Ask("UPDATE {jobs} SET cancel_requested = true WHERE id = $1 RETURNING state", {id}));
+    if (rows.empty()) {
+      return NoJob(id);
+    }
+    const std::string state = TextCell(rows[0][0]);
+    if (StateFromName(state) != JobState::kRunning) {
+      return Status(Code::kFailedPrecondition,
+                    fmt::format("job {} is not running any more: it is {}", id, state));
+    }
+    return OkStatus();
+  }
+
+  Result<bool> CancelRequested(int64_t id) override {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask("SELECT cancel_requested FROM {jobs} WHERE id = $1", {id}));
+    if (rows.empty()) {
+      return NoJob(id);
+    }
+    return IntegerCell(rows[0][0]) != 0;
+  }
+
+ private:
+  // No rows while the tables do not exist.
+  Result<SqlRows> Ask(std::string_view sql, const std::vector<SqlParameter>& parameters) {
+    return Again([&]() -> Result<SqlRows> {
+      ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+      ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
+      if (!exist) {
+        return SqlRows{};
+      }
+      return session->Query(tables_.Resolve(sql), parameters);
+    });
+  }
+
+  // What only a running job needs.
+  Status Forget(int64_t job) {
+    RETURN_IF_ERROR(Ask("DELETE FROM {job_runners} WHERE job_id = $1", {job}).status());
+    return Ask("DELETE FROM {job_journal} WHERE job_id = $1", {job}).status();
+  }
+
+  static Status NoJob(int64_t id) {
+    return NotFound(fmt::format("there is no job {}", id)).Hint("SHOW JOBS lists them");
+  }
+
+  // All rows in one transaction.
+  Status Insert(std::string_view into, const std::vector<std::vector<SqlParameter>>& rows) {
+    return rows.empty() ? OkStatus() : Again([&] { return InsertAll(into, rows); });
+  }
+
+  Status InsertAll(std::string_view into, const std::vector<std::vector<SqlParameter>>& rows) {
+    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    RETURN_IF_ERROR(tables_.Create(*session));
+    ASSIGN_OR_RETURN(const auto transaction,
+                     SqlTransaction::Begin(*session, tables_.database().dialect(), true));
+    for (size_t begin = 0; begin < rows.size(); begin += kRowsPerInsert) {
+      const size_t end = std::min(rows.size(), begin + kRowsPerInsert);
+      std::string values;
+      std::vector<SqlParameter> parameters;
+      for (size_t row = begin; row < end; ++row) {
+        values += values.empty() ? "(" : ", (";
+        for (size_t i = 0; i < rows[row].size(); ++i) {
+          parameters.push_back(rows[row][i]);
+          values += fmt::format("{}${}", i == 0 ? "" : ", ", parameters.size());
+        }
+        values += ")";
+      }
+      const std::string sql = fmt::format("INSERT INTO {} VALUES {}", into, values);
+      RETURN_IF_ERROR(session->Query(tables_.Resolve(sql), parameters).status());
+    }
+    return transaction->Commit();
+  }
+
+  CatalogTables& tables_;
+};
+
+}  // namespace
+
+std::string_view JobStateName(JobState state) {
+  switch (state) {
+    case JobState::kRunning:
+      return "RUNNING";
+    case JobState::kSucceeded:
+      return "SUCCEEDED";
+    case JobState::kFailed:
+      return "FAILED";
+    case JobState::kCancelled:
+      return "CANCELLED";
+  }
+  return "UNKNOWN";
+}
+
+std::unique_ptr<JobStore> MakeJobStore(CatalogTables& tables) {
+  return std::make_unique<SqlJobStore>(tables);
+}
+
+}  // namespace sluice::catalog

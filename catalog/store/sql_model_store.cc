@@ -1,0 +1,385 @@
+#include "catalog/store/sql_model_store.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "catalog/model_record.h"
+#include "catalog/store/catalog_tables.h"
+
+namespace sluice::catalog {
+namespace {
+
+// Both databases move a value of this size without trouble, and a chunk more or less costs nothing.
+constexpr size_t kChunkBytes = size_t{1} << 20;
+
+constexpr std::string_view kVersionColumns =
+    "schema_name, name, version, live, type, statement, plan, metrics, job, rows_trained,"
+    " lineage, weights_sha256, weights_bytes, created_micros";
+constexpr std::string_view kVersionColumnsWithoutPlan =
+    "schema_name, name, version, live, type, statement, NULL, metrics, job, rows_trained,"
+    " lineage, weights_sha256, weights_bytes, created_micros";
+
+std::string FullName(std::string_view schema, std::string_view name) {
+  return schema.empty() ? std::string(name) : fmt::format("{}.{}", schema, name);
+}
+
+class SqlModelStore final : public ModelStore {
+ public:
+  explicit SqlModelStore(CatalogTables& tables) : tables_(tables) {}
+
+  Result<ModelVersion> Put(ModelVersion model, std::string_view weights,
+                           bool must_be_new) override {
+    RETURN_IF_ERROR(tables_.database().OpenAnew().status());  // or it would be stored for nobody
+    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    RETURN_IF_ERROR(tables_.Create(*session));
+    ASSIGN_OR_RETURN(const auto transaction,
+                     SqlTransaction::Begin(*session, tables_.database().dialect(), true));
+    ASSIGN_OR_RETURN(model.version, NextVersion(*session, model.schema, model.name, must_be_new));
+    model.live = true;
+    model.created_micros = WallMicros();
+    model.weights_sha256 = Sha256Hex(weights);
+    model.weights_bytes = static_cast<int64_t>(weights.size());
+    RETURN_IF_ERROR(Run(*session,
+                        "UPDATE {model_versions} SET live = false"
+                        " WHERE schema_name = $1 AND name = $2 AND live",
+                        {model.schema, model.name}));
+    RETURN_IF_ERROR(InsertVersion(*session, model));
+    RETURN_IF_ERROR(InsertChunks(*session, model, weights));
+    RETURN_IF_ERROR(transaction->Commit());
+    RETURN_IF_ERROR(ReadBack(model).Because(
+        fmt::format("version {} of model '{}' was stored, and cannot be read back", model.version,
+                    FullName(model.schema, model.name))));
+    return model;
+  }
+
+  Result<ModelVersion> Find(std::string_view schema, std::string_view name,
+                            std::optional<int64_t> version) override {
+    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
+    if (!exist) {
+      return NoModel(*session, schema, name);
+    }
+    return FindIn(*session, schema, name, version);
+  }
+
+  Result<std::string> LoadWeights(const ModelVersion& model) override {
+    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    return ReadWeights(*session, model);
+  }
+
+  Result<std::vector<ModelVersion>> List() override {
+    return ReadVersions(fmt::format("SELECT {} FROM {{model_versions}} WHERE live"
+                                    " ORDER BY schema_name, name",
+                                    kVersionColumnsWithoutPlan),
+                        {});
+  }
+
+  Result<std::vector<ModelVersion>> Versions(std::string_view schema,
+                                             std::string_view name) override {
+    ASSIGN_OR_RETURN(auto versions, ReadVersions(fmt::format("SELECT {} FROM {{model_versions}}"
+                                                             " WHERE schema_name = $1 AND name = $2"
+                                                             " ORDER BY version",
+                                                             kVersionColumnsWithoutPlan),
+                                                 {std::string(schema), std::string(name)}));
+    if (versions.empty()) {
+      ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+      return NoModel(*session, schema, name);
+    }
+    return versions;
+  }
+
+  Status Promote(std::string_view schema, std::string_view name, int64_t version) override {
+    return Change(schema, name, [&](SqlSession& session) -> Status {
+      RETURN_IF_ERROR(FindIn(session, schema, name, version).status());
+      return MakeLive(session, schema, name, version);
+    });
+  }
+
+  Status Rollback(std::string_view schema, std::string_view name) override {
+    return Change(schema, name, [&](SqlSession& session) -> Status {
+      ASSIGN_OR_RETURN(const ModelVersion live, FindIn(session, schema, name, std::nullopt));
+      ASSIGN_OR_RETURN(const SqlRows rows,
+                       Ask(session,
+                           "SELECT max(version) FROM {model_versions}"
+                           " WHERE schema_name = $1 AND name = $2 AND version < $3",
+                           {std::string(schema), std::string(name), live.version}));
+      if (IsNull(rows.at(0).at(0))) {
+        return Status(Code::kFailedPrecondition,
+                      fmt::format("model '{}' has no version before its live one, {}",
+                                  FullName(schema, name), live.version));
+      }
+      return MakeLive(session, schema, name, IntegerCell(rows[0][0]));
+    });
+  }
+
+  Status Drop(std::string_view schema, std::string_view name,
+              std::optional<int64_t> version) override {
+    return Change(schema, name, [&](SqlSession& session) -> Status {
+      ASSIGN_OR_RETURN(const ModelVersion found, FindIn(session, schema, name, version));
+      std::vector<SqlParameter> which = {std::string(schema), std::string(name)};
+      std::string_view only;
+      if (version.has_value()) {
+        which.emplace_back(*version);
+        only = " AND version = $3";
+      }
+      for (const std::string_view table : {"{model_chunks}", "{model_versions}"}) {
+        RETURN_IF_ERROR(
+            Run(session,
+                fmt::format("DELETE FROM {} WHERE schema_name = $1 AND name = $2{}", table, only),
+                which));
+      }
+      return AfterDrop(session, schema, name, version.has_value() && found.live);
+    });
+  }
+
+ private:
+  Result<std::string> ReadWeights(SqlSession& session, const ModelVersion& model) {
+    RETURN_IF_ERROR(CheckChunks(session, model));
+    std::string weights;
+    weights.reserve(static_cast<size_t>(model.weights_bytes));
+    for (int64_t position = 0; std::cmp_less(weights.size(), model.weights_bytes); ++position) {
+      ASSIGN_OR_RETURN(const SqlRows rows,
+                       Ask(session,
+                           "SELECT bytes FROM {model_chunks} WHERE schema_name = $1 AND name = $2"
+                           " AND version = $3 AND position = $4",
+                           {model.schema, model.name, model.version, position}));
+      const std::string chunk = rows.empty() ? "" : TextCell(rows[0][0]);
+      if (chunk.empty()) {
+        break;  // the checksum tells that something is missing
+      }
+      weights += chunk;
+    }
+    const std::string checksum = Sha256Hex(weights);
+    if (checksum != model.weights_sha256) {
+      return Damaged(
+          model, fmt::format("SHA-256 of the {} bytes read is {}, recorded is {} of {} bytes",
+                             weights.size(), checksum, model.weights_sha256, model.weights_bytes));
+    }
+    return weights;
+  }
+
+  // A server keeps what it has committed; a file is what its path leads to.
+  Status ReadBack(const ModelVersion& model) {
+    if (tables_.database().dialect() == Dialect::kPostgres) {
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const auto session, tables_.database().OpenAnew());
+    RETURN_IF_ERROR(FindIn(*session, model.schema, model.name, model.version).status());
+    return ReadWeights(*session, model).status();
+  }
+
+  Result<SqlRows> Ask(SqlSession& session, std::string_view sql,
+                      const std::vector<SqlParameter>& parameters) {
+    return session.Query(tables_.Resolve(sql), parameters);
+  }
+  Status Run(SqlSession& session, std::string_view sql,
+             const std::vector<SqlParameter>& parameters) {
+    return Ask(session, sql, parameters).status();
+  }
+
+  // Runs `change` in a transaction that no other change of this model runs beside.
+  template <typename Function>
+  Status Change(std::string_view schema, std::string_view name, const Function& change) {
+    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
+    if (!exist) {
+      return NoModel(*session, schema, name);
+    }
+    ASSIGN_OR_RETURN(const auto transaction,
+                     SqlTransaction::Begin(*session, tables_.database().dialect(), true));
+    RETURN_IF_ERROR(LockModel(*session, schema, name).status());
+    RETURN_IF_ERROR(change(*session));
+    return transaction->Commit();
+  }
+
+  // The model's row, locked until the transaction ends. SQLite's write lock is held anyway.
+  Result<SqlRows> LockModel(SqlSession& session, std::string_view schema, std::string_view name) {
+    const bool postgres = tables_.database().dialect() == Dialect::kPostgres;
+    return Ask(session,
+               fmt::format("SELECT next_version FROM {{models}}"
+                           " WHERE schema_name = $1 AND name = $2{}",
+                           postgres ? " FOR UPDATE" : ""),
+               {std::string(schema), std::string(name)});
+  }
+
+  Result<int64_t> NextVersion(SqlSession& session, const std::string& schema,
+                              const std::string& name, bool must_be_new) {
+    RETURN_IF_ERROR(Run(session,
+                        "INSERT INTO {models} (schema_name, name, next_version)"
+                        " VALUES ($1, $2, 1) ON CONFLICT DO NOTHING",
+                        {schema, name}));
+    ASSIGN_OR_RETURN(const SqlRows rows, LockModel(session, schema, name));
+    if (rows.empty()) {
+      return Status(Code::kAborted, fmt::format("model '{}' was dropped while it was being stored",
+                                                FullName(schema, name)));
+    }
+    const int64_t version = IntegerCell(rows[0][0]);
+    if (must_be_new && version > 1) {
+      return AlreadyExists(fmt::format("model '{}' already exists", FullName(schema, name)))
+          .Hint("CREATE OR REPLACE MODEL, or INTO, makes a new version of it");
+    }
+    RETURN_IF_ERROR(Run(session,
+                        "UPDATE {models} SET next_version = $3"
+                        " WHERE schema_name = $1 AND name = $2",
+                        {schema, name, version + 1}));
+    return version;
+  }
+
+  Status InsertVersion(SqlSession& session, const ModelVersion& model) {
+    return Run(session,
+               fmt::format("INSERT INTO {{model_versions}} ({}) VALUES ($1, $2, $3, true, $4, $5,"
+                           " $6, $7, $8, $9, $10, $11, $12, $13)",
+                           kVersionColumns),
+               {model.schema, model.name, model.version, model.type, model.statement,
+                SqlBytes{model.plan}, MetricsToJson(model.metrics), model.job, model.rows,
+                model.lineage.empty() ? "{}" : model.lineage, model.weights_sha256,
+                model.weights_bytes, model.created_micros});
+  }
+
+  Status InsertChunks(SqlSession& session, const ModelVersion& model, std::string_view weights) {
+    for (size_t begin = 0; begin < weights.size(); begin += kChunkBytes) {
+      RETURN_IF_ERROR(
+          Run(session,
+              "INSERT INTO {model_chunks} (schema_name, name, version, position, bytes)"
+              " VALUES ($1, $2, $3, $4, $5)",
+              {model.schema, model.name, model.version, static_cast<int64_t>(begin / kChunkBytes),
+               SqlBytes{weights.substr(begin, kChunkBytes)}}));
+    }
+    return OkStatus();
+  }
+
+  static Status Damaged(const ModelVersion& model, std::string detail) {
+    return Status(Code::kFailedPrecondition,
+                  fmt::format("the stored weights of model '{}:{}' are damaged",
+                              FullName(model.schema, model.name), model.version))
+        .SqlState("XX001")
+        .Detail(std::move(detail))
+        .Hint("train the model again, or restore the table model_chunks from a backup");
+  }
+
+  // Before anything is allocated: the chunks are numbered without a gap, and hold as many bytes as
+  // the version says.
+  Status CheckChunks(SqlSession& session, const ModelVersion& model) {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask(session,
+                         "SELECT count(*), coalesce(min(position), 0), coalesce(max(position), -1),"
+                         " coalesce(sum(length(bytes)), 0) FROM {model_chunks}"
+                         " WHERE schema_name = $1 AND name = $2 AND version = $3",
+                         {model.schema, model.name, model.version}));
+    const int64_t count = IntegerCell(rows.at(0).at(0));
+    const int64_t bytes = IntegerCell(rows[0].at(3));
+    const bool whole = IntegerCell(rows[0].at(1)) == 0 && IntegerCell(rows[0].at(2)) == count - 1;
+    if (!whole || bytes != model.weights_bytes) {
+      return Damaged(model, fmt::format("its {} chunks{} hold {} bytes, recorded are {}", count,
+                                        whole ? "" : ", some of which are missing,", bytes,
+                                        model.weights_bytes));
+    }
+    return OkStatus();
+  }
+
+  Result<ModelVersion> FindIn(SqlSession& session, std::string_view schema, std::string_view name,
+                              std::optional<int64_t> version) {
+    std::vector<SqlParameter> parameters = {std::string(schema), std::string(name)};
+    if (version.has_value()) {
+      parameters.emplace_back(*version);
+    }
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        Ask(session,
+            fmt::format("SELECT {} FROM {{model_versions}} WHERE schema_name = $1 AND name = $2{}",
+                        kVersionColumns, version.has_value() ? " AND version = $3" : " AND live"),
+            parameters));
+    if (!rows.empty()) {
+      return VersionFromRow(rows[0]);
+    }
+    return version.has_value() ? NoVersion(session, schema, name, *version)
+                               : NoModel(session, schema, name);
+  }
+
+  Status NoVersion(SqlSession& session, std::string_view schema, std::string_view name,
+                   int64_t version) {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask(session,
+                         "SELECT version FROM {model_versions}"
+                         " WHERE schema_name = $1 AND name = $2 ORDER BY version",
+                         {std::string(schema), std::string(name)}));
+    if (rows.empty()) {
+      return NoModel(session, schema, name);
+    }
+    std::string versions;
+    for (const std::vector<Value>& row : rows) {
+      versions += fmt::format("{}{}", versions.empty() ? "" : ", ", IntegerCell(row[0]));
+    }
+    return NotFound(fmt::format("model '{}' has no version {}", FullName(schema, name), version))
+        .Hint(fmt::format("its versions are {}", versions));
+  }
+
+  Status NoModel(SqlSession& session, std::string_view schema, std::string_view name) {
+    Status status = NotFound(fmt::format("there is no model '{}'", FullName(schema, name)));
+    ASSIGN_OR_RETURN(const bool exist, tables_.Exist(session));
+    if (!exist) {
+      return status;
+    }
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask(session, "SELECT schema_name, name FROM {models}", {}));
+    std::vector<std::string> names;
+    for (const std::vector<Value>& row : rows) {
+      names.push_back(FullName(TextCell(row[0]), TextCell(row[1])));
+    }
+    if (const auto near = NearestName(FullName(schema, name), names)) {
+      status = std::move(status).Hint(fmt::format("did you mean '{}'?", *near));
+    }
+    return status;
+  }
+
+  Status MakeLive(SqlSession& session, std::string_view schema, std::string_view name,
+                  int64_t version) {
+    return Run(session,
+               "UPDATE {model_versions} SET live = (version = $3)"
+               " WHERE schema_name = $1 AND name = $2",
+               {std::string(schema), std::string(name), version});
+  }
+
+  // Without the live version the newest one becomes live; without any the model is gone.
+  Status AfterDrop(SqlSession& session, std::string_view schema, std::string_view name,
+                   bool was_live) {
+    const std::vector<SqlParameter> which = {std::string(schema), std::string(name)};
+    ASSIGN_OR_RETURN(const SqlRows rows, Ask(session,
+                                             "SELECT max(version) FROM {model_versions}"
+                                             " WHERE schema_name = $1 AND name = $2",
+                                             which));
+    if (IsNull(rows.at(0).at(0))) {
+      return Run(session, "DELETE FROM {models} WHERE schema_name = $1 AND name = $2", which);
+    }
+    return was_live ? MakeLive(session, schema, name, IntegerCell(rows[0][0])) : OkStatus();
+  }
+
+  Result<std::vector<ModelVersion>> ReadVersions(std::string_view sql,
+                                                 const std::vector<SqlParameter>& parameters) {
+    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    std::vector<ModelVersion> versions;
+    ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
+    if (!exist) {
+      return versions;
+    }
+    ASSIGN_OR_RETURN(const SqlRows rows, Ask(*session, sql, parameters));
+    versions.reserve(rows.size());
+    for (const std::vector<Value>& row : rows) {
+      versions.push_back(VersionFromRow(row));
+    }
+    return versions;
+  }
+
+  CatalogTables& tables_;
+};
+
+}  // namespace
+
+std::unique_ptr<ModelStore> MakeModelStore(CatalogTables& tables) {
+  return std::make_unique<SqlModelStore>(tables);
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,272 @@
+#include "elastic/collective/mesh.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+namespace sluice::elastic {
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+// Stop requests and the pulse are looked at so often while nothing moves.
+constexpr int kPollMilliseconds = 50;
+// A stranger that connects and says nothing holds nobody up for longer.
+constexpr auto kHelloWait = std::chrono::milliseconds(200);
+constexpr size_t kPieces = 64;  // of memory handed to the system at once
+constexpr uint64_t kMagic = 0x536C7569636531ULL;
+
+// The first bytes on a connection say who it is from and what it is for.
+struct Hello {
+  uint64_t magic = kMagic;
+  int64_t world = 0;
+  uint32_t rank = 0;
+  uint32_t pulse = 0;
+  char token[48] = {};
+};
+
+int MillisecondsUntil(SteadyTime until) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+      until - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp<int64_t>(left.count(), 0, kPollMilliseconds));
+}
+
+bool Again() {
+  return errno == EAGAIN || errno == EINTR;
+}
+
+bool Wait(int descriptor, short what, SteadyTime until) {
+  do {
+    pollfd entry{descriptor, what, 0};
+    if (poll(&entry, 1, MillisecondsUntil(until)) > 0) {
+      return true;
+    }
+  } while (std::chrono::steady_clock::now() < until);
+  return false;
+}
+
+bool SendHello(const Socket& socket, const Hello& hello, SteadyTime until) {
+  // The connection may be in the making; the few bytes fit into any buffer.
+  while (Wait(socket.descriptor(), POLLOUT, until)) {
+    const ssize_t sent = send(socket.descriptor(), &hello, sizeof(hello), MSG_NOSIGNAL);
+    if (sent >= 0 || !Again()) {
+      return sent == static_cast<ssize_t>(sizeof(hello));
+    }
+  }
+  return false;
+}
+
+bool ReadHello(const Socket& socket, Hello* hello, SteadyTime until) {
+  size_t got = 0;
+  while (got < sizeof(*hello) && Wait(socket.descriptor(), POLLIN, until)) {
+    const ssize_t more =
+        recv(socket.descriptor(), reinterpret_cast<char*>(hello) + got, sizeof(*hello) - got, 0);
+    if (more == 0 || (more < 0 && !Again())) {
+      return false;
+    }
+    got += more > 0 ? static_cast<size_t>(more) : 0;
+  }
+  return got == sizeof(*hello) && hello->magic == kMagic;
+}
+
+// One peer's part of an exchange.
+class Flow {
+ public:
+  Flow(const Socket& socket, Mesh::Traffic* traffic) : socket_(&socket), traffic_(traffic) {}
+  Status Begin() { return NextTarget(); }
+  bool sending() const { return piece_ < traffic_->out.size(); }
+  bool receiving() const { return receiving_; }
+  int descriptor() const { return socket_->descriptor(); }
+
+  // Both go on until the system has no room or nothing more for now.
+  Status Send() {
+    while (sending()) {
+      iovec pieces[kPieces];
+      size_t count = 0;
+      for (size_t i = piece_; i < traffic_->out.size() && count < kPieces; ++i) {
+        const std::span<const std::byte> piece =
+            traffic_->out[i].subspan(i == piece_ ? offset_ : 0);
+        pieces[count++] = {const_cast<std::byte*>(piece.data()), piece.size()};
+      }
+      msghdr message{};
+      message.msg_iov = pieces;
+      message.msg_iovlen = count;
+      const ssize_t sent = sendmsg(descriptor(), &message, MSG_NOSIGNAL);
+      if (sent < 0) {
+        return Again() ? Status() : Lost();
+      }
+      Sent(static_cast<size_t>(sent));
+    }
+    return Status();
+  }
+  Status Receive() {
+    while (receiving_) {
+      const ssize_t got = recv(descriptor(), target_.data(), target_.size(), 0);
+      if (got <= 0) {
+        return got < 0 && Again() ? Status() : Lost();
+      }
+      target_ = target_.subspan(static_cast<size_t>(got));
+      if (target_.empty()) {
+        RETURN_IF_ERROR(NextTarget());
+      }
+    }
+    return Status();
+  }
+
+ private:
+  static Status Lost() { return Unavailable("a worker of this world is gone"); }
+  Status NextTarget() {
+    ASSIGN_OR_RETURN(target_, traffic_->next());
+    receiving_ = !target_.empty();
+    return Status();
+  }
+  void Sent(size_t bytes) {
+    while (sending()) {
+      const size_t left = traffic_->out[piece_].size() - offset_;
+      if (bytes < left) {
+        offset_ += bytes;
+        return;
+      }
+      bytes -= left;
+      ++piece_;
+      offset_ = 0;
+    }
+  }
+
+  const Socket* socket_;
+  Mesh::Traffic* traffic_;
+  size_t piece_ = 0;
+  size_t offset_ = 0;
+  std::span<std::byte> target_;
+  bool receiving_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Mesh>> Mesh::Open(const Options& options, const Listener& listener,
+                                         std::stop_token stop) {
+  std::unique_ptr<Mesh> mesh(new Mesh(options, std::move(stop)));
+  mesh->sockets_.resize(mesh->size());
+  std::vector<Socket> pulses(mesh->size());
+  RETURN_IF_ERROR(mesh->Connect(&pulses));
+  RETURN_IF_ERROR(mesh->AcceptYounger(listener, &pulses));
+  mesh->pulse_ = std::make_unique<Pulse>(std::move(pulses), options.silence_seconds);
+  return mesh;
+}
+
+Status Mesh::Connect(std::vector<Socket>* pulses) {
+  const SteadyTime until =
+      std::chrono::steady_clock::now() + std::chrono::duration_cast<SteadyTime::duration>(
+                                             std::chrono::duration<double>(options_.open_seconds));
+  Hello hello;
+  hello.world = options_.world;
+  hello.rank = static_cast<uint32_t>(options_.rank);
+  options_.token.copy(hello.token, sizeof(hello.token));
+  for (size_t peer = 0; peer < options_.rank; ++peer) {
+    for (std::vector<Socket>* channel : {&sockets_, pulses}) {
+      Result<Socket> socket = ConnectTo(options_.addresses[peer]);
+      if (!socket.ok()) {  // another meeting may know a better address
+        return Unavailable(socket.status().message());
+      }
+      (*channel)[peer] = *std::move(socket);
+      hello.pulse = channel == pulses ? 1 : 0;
+      if (!SendHello((*channel)[peer], hello, until)) {
+        return Unavailable(fmt::format("worker {} of world {} cannot be reached at {}", peer,
+                                       options_.world, options_.addresses[peer]));
+      }
+    }
+  }
+  return Status();
+}
+
+Status Mesh::AcceptYounger(const Listener& listener, std::vector<Socket>* pulses) {
+  const SteadyTime until =
+      std::chrono::steady_clock::now() + std::chrono::duration_cast<SteadyTime::duration>(
+                                             std::chrono::duration<double>(options_.open_seconds));
+  size_t missing = 2 * (size() - 1 - options_.rank);
+  Hello expected;
+  options_.token.copy(expected.token, sizeof(expected.token));
+  while (missing > 0) {
+    RETURN_IF_ERROR(Interrupted());
+    const bool came = Wait(listener.descriptor(), POLLIN,
+                           std::min(until, std::chrono::steady_clock::now() + kHelloWait));
+    if (std::chrono::steady_clock::now() >= until) {  // whoever else comes meanwhile
+      return Unavailable(fmt::format("world {} did not come together in {} seconds", options_.world,
+                                     options_.open_seconds));
+    }
+    Socket socket = came ? listener.Accept() : Socket();
+    Hello hello;
+    if (!socket.open() ||
+        !ReadHello(socket, &hello, std::chrono::steady_clock::now() + kHelloWait) ||
+        std::memcmp(hello.token, expected.token, sizeof(hello.token)) != 0) {
+      continue;
+    }
+    if (hello.world > options_.world) {
+      return Unavailable(
+          fmt::format("world {} is over: there is world {}", options_.world, hello.world));
+    }
+    // Of an older world: left over from an attempt that failed.
+    if (hello.world < options_.world || hello.rank <= options_.rank || hello.rank >= size() ||
+        hello.pulse > 1) {
+      continue;
+    }
+    Socket& place = hello.pulse != 0 ? (*pulses)[hello.rank] : sockets_[hello.rank];
+    missing -= place.open() ? 0 : 1;
+    place = std::move(socket);
+  }
+  return Status();
+}
+
+Status Mesh::Interrupted() const {
+  if (stop_.stop_requested()) {
+    return Cancelled("the training was stopped");
+  }
+  return silent() < 0 ? Status()
+                      : Unavailable(fmt::format("worker {} of world {} says nothing", silent(),
+                                                options_.world));
+}
+
+Status Mesh::Exchange(std::vector<Traffic>* traffic) {
+  std::vector<Flow> flows;
+  for (size_t peer = 0; peer < size(); ++peer) {
+    if (peer != rank()) {
+      flows.emplace_back(sockets_[peer], &(*traffic)[peer]);
+      RETURN_IF_ERROR(flows.back().Begin());
+    }
+  }
+  std::vector<pollfd> entries;
+  for (;;) {
+    entries.clear();
+    bool pending = false;
+    for (const Flow& flow : flows) {
+      const int events = (flow.sending() ? POLLOUT : 0) | (flow.receiving() ? POLLIN : 0);
+      pending = pending || events != 0;
+      // A peer that is done is not watched: it may close its connection.
+      entries.push_back({events != 0 ? flow.descriptor() : -1, static_cast<short>(events), 0});
+    }
+    if (!pending) {
+      return Status();
+    }
+    if (poll(entries.data(), entries.size(), kPollMilliseconds) < 0 && errno != EINTR) {
+      return Internal(fmt::format("poll: {}", std::strerror(errno)));
+    }
+    RETURN_IF_ERROR(Interrupted());
+    for (size_t i = 0; i < flows.size(); ++i) {
+      const int ready = entries[i].revents;
+      if (flows[i].receiving() && (ready & (POLLIN | POLLHUP | POLLERR)) != 0) {
+        RETURN_IF_ERROR(flows[i].Receive());
+      }
+      if (flows[i].sending() && (ready & (POLLOUT | POLLHUP | POLLERR)) != 0) {
+        RETURN_IF_ERROR(flows[i].Send());
+      }
+    }
+  }
+}
+
+}  // namespace sluice::elastic

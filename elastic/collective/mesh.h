@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "elastic/collective/pulse.h"
+#include "elastic/transport/socket.h"
+
+namespace sluice::elastic {
+
+// The connections between the members of one world: each with each. One thread.
+class Mesh {
+ public:
+  struct Options {
+    int64_t world = 0;
+    size_t rank = 0;
+    std::vector<std::string> addresses;  // by rank; the own one is not used
+    std::string token;                   // of the job; strangers are turned away
+    // Shorter than the silence: who still waits for others has no pulse yet.
+    double open_seconds = 0.6;
+    double silence_seconds = 0.7;
+  };
+  // Connects to the older members and waits for the younger ones. Unavailable: somebody did not
+  // come in time, or this world is over already; Cancelled: `stop`.
+  static Result<std::unique_ptr<Mesh>> Open(const Options& options, const Listener& listener,
+                                            std::stop_token stop);
+
+  // What goes to a peer and what comes from it. Nothing is copied: memory must stay as it is until
+  // Exchange returns.
+  struct Traffic {
+    std::vector<std::span<const std::byte>> out;
+    // Where the next bytes from this peer go, asked when all before have come; empty: that was all.
+    std::function<Result<std::span<std::byte>>()> next;
+  };
+  // Sends and receives everything, with all peers at once. `traffic`: by rank, the own is ignored.
+  // Unavailable as soon as a peer's connection closes before it was done, or a peer has been silent
+  // for silence_seconds; then some of it may have arrived. Cancelled: `stop`.
+  Status Exchange(std::vector<Traffic>* traffic);
+
+  // The rank of a peer that has been silent for too long; -1: none.
+  int silent() const { return pulse_ != nullptr ? pulse_->silent() : -1; }
+  size_t rank() const { return options_.rank; }
+  size_t size() const { return options_.addresses.size(); }
+  int64_t world() const { return options_.world; }
+
+ private:
+  Mesh(Options options, std::stop_token stop)
+      : options_(std::move(options)), stop_(std::move(stop)) {}
+  Status Connect(std::vector<Socket>* pulses);
+  Status AcceptYounger(const Listener& listener, std::vector<Socket>* pulses);
+  Status Interrupted() const;
+
+  const Options options_;
+  const std::stop_token stop_;
+  std::vector<Socket> sockets_;  // by rank
+  std::unique_ptr<Pulse> pulse_;
+};
+
+}  // namespace sluice::elastic

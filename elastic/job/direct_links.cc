@@ -1,0 +1,83 @@
+#include "elastic/job/direct_links.h"
+
+namespace sluice::elastic {
+
+Result<MasterLink::Answer> DirectMasterLink::Take(bool waiting) {
+  // The one worker of the job never waits: what it waits for can only come from itself.
+  Result<Answer> answer = host_.Take(worker_, waiting, held_.ids(), 0);
+  held_.Took(answer);
+  host_.Pump();
+  return answer;
+}
+
+Result<Standing> DirectMasterLink::Report(const TaskReport& report) {
+  Result<Standing> standing = host_.Report(worker_, report);
+  held_.Reported(report, standing);
+  host_.Pump();
+  return standing;
+}
+
+Status DirectMasterLink::Fail(const Task& task, const Status& cause) {
+  const Status status = host_.Fail(worker_, task.id, cause);
+  held_.Drop(task.id);
+  host_.Pump();
+  return status;
+}
+
+void DirectMasterLink::Leave() {
+  static_cast<void>(host_.Leave(worker_));  // given up already: as good
+  host_.Pump();
+}
+
+DirectParameterLink::DirectParameterLink(ParameterShard& shard, const models::Network& network)
+    : shard_(shard), dense_(shard.LiveDense()) {
+  for (const models::EmbeddingTable& table : network.tables()) {
+    dimensions_.push_back(table.dimension);
+  }
+  pull_.tables.resize(dimensions_.size());
+  target_.tables.resize(dimensions_.size());
+  push_.tables.resize(dimensions_.size());
+  pull_.partitions = std::span(&partition_, 1);
+  push_.partitions = std::span(&partition_, 1);
+  push_.versions = std::span(&version_, 1);
+  target_.versions = std::span(&version_, 1);
+}
+
+Status DirectParameterLink::Pull(const BatchIdentity& batch, Purpose purpose,
+                                 models::ParameterView* view) {
+  view->dense = dense_;
+  pull_.batch = batch;
+  pull_.purpose = purpose;
+  for (size_t t = 0; t < dimensions_.size(); ++t) {
+    models::RowSet& rows = view->tables[t];
+    rows.values.resize(rows.ids.size() * dimensions_[t]);
+    pull_.tables[t] = rows.ids;
+    target_.tables[t] = rows.values.data();
+  }
+  return shard_.Pull(pull_, target_, 0);
+}
+
+Status DirectParameterLink::Push(const BatchIdentity& batch, double weight,
+                                 const models::ParameterView& view,
+                                 const models::Gradient& gradient) {
+  push_.batch = batch;
+  push_.weight = weight;
+  push_.end = false;
+  push_.dense.assign(gradient.dense.begin(), gradient.dense.end());
+  for (size_t t = 0; t < dimensions_.size(); ++t) {
+    push_.tables[t] = {view.tables[t].ids, gradient.tables[t]};
+  }
+  return shard_.Push(push_);
+}
+
+Status DirectParameterLink::PushEnd(const BatchIdentity& batch) {
+  push_.batch = batch;
+  push_.end = true;
+  return shard_.Push(push_);
+}
+
+Result<int64_t> DirectParameterLink::AppliedBatches(uint32_t epoch, int64_t shard) {
+  return shard_.AppliedBatches(0, epoch, shard);
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "elastic/master/master_host.h"
+#include "elastic/rpc/links.h"
+
+namespace sluice::elastic {
+
+// The master in the same process and thread: calls, and what follows from them is done at once.
+class DirectMasterLink final : public MasterLink {
+ public:
+  DirectMasterLink(MasterHost& host, Incarnation worker) : host_(host), worker_(worker) {}
+  Result<Answer> Take(bool waiting) override;
+  Result<Standing> Report(const TaskReport& report) override;
+  // The one worker of the job is the slowest as well.
+  Result<bool> MayBegin(int64_t) override { return true; }
+  void Abandon(int64_t task) override { held_.Drop(task); }
+  Status Fail(const Task& task, const Status& cause) override;
+  void Leave() override;
+
+ private:
+  MasterHost& host_;
+  const Incarnation worker_;
+  HeldTasks held_;
+};
+
+// The parameter shard in the same process: no copies of dense tensors, no messages. With one worker
+// the live values may be read in place, as nobody writes between its pull and its push.
+class DirectParameterLink final : public ParameterLink {
+ public:
+  DirectParameterLink(ParameterShard& shard, const models::Network& network);
+  Status Pull(const BatchIdentity& batch, Purpose purpose, models::ParameterView* view) override;
+  Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,
+              const models::Gradient& gradient) override;
+  Status PushEnd(const BatchIdentity& batch) override;
+  std::vector<int64_t> Versions() const override { return {version_}; }
+  Result<int64_t> AppliedBatches(uint32_t epoch, int64_t shard) override;
+
+ private:
+  ParameterShard& shard_;
+  std::vector<uint32_t> dimensions_;
+  const std::vector<const float*> dense_;
+  const uint32_t partition_ = 0;  // the only one
+  int64_t version_ = 0;
+  PullRequest pull_;
+  PullTarget target_;
+  PushRequest push_;
+};
+
+}  // namespace sluice::elastic

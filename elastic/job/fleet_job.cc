@@ -1,0 +1,402 @@
+#include <fmt/core.h>
+
+#include "base/log.h"
+#include "base/mutex.h"
+#include "catalog/data_source.h"
+#include "catalog/dataset.pb.h"
+#include "elastic/fleet/fleet.h"
+#include "elastic/job/job.h"
+#include "elastic/job/job_checkpoints.h"
+#include "elastic/job/job_handle.h"
+#include "elastic/job/job_options_internal.h"
+#include "elastic/job/process.pb.h"
+#include "elastic/master/master_service.h"
+#include "elastic/master/parameter_fleet.h"
+#include "elastic/master/roster_internal.h"
+#include "elastic/rpc/grpc_links.h"
+#include "elastic/rpc/wire_internal.h"
+#include "elastic/storage/journal.h"
+#include "models/model.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::elastic {
+namespace {
+
+// More than servers can be wanted, few enough that each costs nothing: what a server has is even to
+// a tenth up to nine servers.
+constexpr uint32_t kPartitions = 64;
+constexpr uint32_t kPartitionsPerServer = 4;
+constexpr char kListenHost[] = "127.0.0.1";
+// A worker that has to leave hands its work back, and is gone after this.
+constexpr double kDrainGraceSeconds = 1.8;
+// A process that hangs is not asked.
+constexpr double kHungGraceSeconds = 0;
+// The first step of an all-reduce job waits so long for workers that start slowly.
+constexpr double kGatherSeconds = 2;
+// A job that loses its parameters again and again before it has written another checkpoint has
+// something wrong with it.
+constexpr int kMostReturns = 5;
+
+// One job on a fleet: what its master wants done, done.
+class FleetJob {
+ public:
+  FleetJob(const plan::TrainPlan& plan, catalog::DataSource& source, Fleet& fleet,
+           const models::Network& network, MasterSeat seat, const Succession& succession,
+           JobCheckpoints* checkpoints, bool anew)
+      : plan_(plan),
+        source_(source),
+        fleet_(fleet),
+        network_(network),
+        seat_(std::move(seat)),
+        succession_(succession),
+        checkpoints_(checkpoints),
+        anew_(anew) {}
+  ~FleetJob() {
+    if (roster_ != nullptr) {
+      parameters_->Stop();
+      roster_->StopAll(fleet_);
+    }
+  }
+
+  Result<TrainOutcome> Run(const Master::Options& options, const catalog::DatasetSpec& dataset,
+                           const catalog::DatasetSpec* validation,
+                           const models::NetworkWeights* base, const ProgressCallback& progress,
+                           const EventCallback& events, const std::stop_token& stop,
+                           JobHandle* handle) {
+    if (seat_.token.empty()) {
+      ASSIGN_OR_RETURN(seat_.token, MakeJobToken());
+    }
+    ASSIGN_OR_RETURN(Master mind, TakeSeat(options));
+    if (succession_.committed) {
+      return mind.Outcome();
+    }
+    Placement placement = mind.placement();
+    MasterHost host(
+        std::move(mind), succession_.journal, journal_term_,
+        [this](const Master::Action& action) { return Act(action); }, progress, events);
+    host_ = &host;
+    MakeParameters(host, std::move(placement));
+    ASSIGN_OR_RETURN(master_, MasterServer::Start(
+                                  seat_, host, [this](ServerId server, const std::string& address) {
+                                    return parameters_->OnRegistered(server, address);
+                                  }));
+    FillConfig(dataset, validation, base);
+    roster_ = std::make_shared<Roster>(&host, parameters_.get());
+    for (const LivingProcess& process : seat_.living) {
+      roster_->Add(process.name, process.role == Role::kWorker ? kNoServer : process.server_index);
+    }
+    fleet_.Watch([roster = roster_](const FleetEvent& event) { roster->OnEvent(event); });
+    JobHandle unused;
+    JobHandle& door = handle != nullptr ? *handle : unused;
+    door.Attach(AllReduces() ? nullptr : parameters_.get());
+    Result<TrainOutcome> outcome = RunOn(host, stop);
+    door.Attach(nullptr);
+    // Before the host goes: workers' last calls and the fleet's events arrive in it.
+    parameters_->Stop();
+    lost_parameters_ = host.parameters_lost();
+    roster_->StopAll(fleet_);
+    master_.reset();
+    return outcome;
+  }
+  // It failed because the last copy of some parameters was lost.
+  bool lost_parameters() const { return lost_parameters_; }
+
+ private:
+  // The job's first master, or one that goes on where the last one's journal ends.
+  Result<Master> TakeSeat(Master::Options options) {
+    const TimePoint now = SteadyClock().Now();
+    if (succession_.journal == nullptr) {
+      return Begin(options, now);
+    }
+    options.queue.journal = true;
+    // Now: what a master before this one writes from here on is refused.
+    ASSIGN_OR_RETURN(journal_term_, succession_.journal->BeginTerm());
+    ASSIGN_OR_RETURN(const std::vector<std::string> entries, succession_.journal->ReadAll());
+    if (entries.empty() || anew_) {
+      return Begin(options, now);  // nothing has been done by anyone, or it was lost
+    }
+    std::vector<std::string> workers;
+    for (const LivingProcess& process : seat_.living) {
+      if (process.role == Role::kWorker) {
+        workers.push_back(process.name);
+      }
+    }
+    ASSIGN_OR_RETURN(
+        const std::unique_ptr<Master> mind,
+        Master::TakeOver(options, static_cast<int64_t>(seat_.term), entries, workers, now));
+    return std::move(*mind);
+  }
+
+  // From the checkpoint, where there is one.
+  Result<Master> Begin(const Master::Options& options, TimePoint now) const {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Master> mind, MakeMaster(options, checkpoints_, now));
+    return std::move(*mind);
+  }
+
+  Result<TrainOutcome> RunOn(MasterHost& host, const std::stop_token& stop) {
+    RETURN_IF_ERROR(host.result());  // without rows nothing is started
+    if (!AllReduces()) {
+      parameters_->Start();
+    }
+    host.Start();
+    host.Run(stop);
+    RETURN_IF_ERROR(host.result());
+    TrainOutcome outcome = host.Outcome();
+    if (AllReduces()) {
+      outcome.weights = host.TakeWeights();
+    } else {
+      ASSIGN_OR_RETURN(outcome.weights, parameters_->Collect(network_, host.best_digest()));
+    }
+    if (stop.stop_requested()) {  // cancelled at the very end: nothing is committed
+      return Cancelled("the training was cancelled");
+    }
+    if (succession_.commit) {
+      RETURN_IF_ERROR(succession_.commit(outcome));
+    }
+    host.Dismiss();
+    return outcome;
+  }
+
+  // The parameters live in the workers then: there are no servers.
+  bool AllReduces() const { return plan_.strategy().kind() == plan::Strategy::ALL_REDUCE; }
+
+  void MakeParameters(MasterHost& host, Placement placement) {
+    ParameterFleet::Options options;
+    options.servers = std::max<uint32_t>(1, plan_.strategy().parameter_servers());
+    options.partitions = std::max(kPartitions, options.servers * kPartitionsPerServer);
+    options.replicas = plan_.strategy().replicas() > 0;
+    options.token = seat_.token;
+    options.term = seat_.term;
+    if (checkpoints_ != nullptr && !AllReduces()) {
+      const CheckpointManifest about = checkpoints_->Manifest();
+      options.checkpoints = checkpoints_->directory();
+      options.model = about.model;
+      options.plan = about.plan;
+      options.data = about.data;
+      options.synchronous = IsSynchronous(plan_);
+      options.restore = checkpoints_->restore();
+      if (options.restore.has_value()) {
+        options.partitions = options.restore->manifest.partitions;
+      }
+    }
+    if (placement.next > 0) {  // a master before this one has started servers
+      options.placement = std::move(placement);
+      for (const LivingProcess& process : seat_.living) {
+        if (process.role == Role::kParameterServer) {
+          options.living.push_back(process.server_index);
+        }
+      }
+    }
+    config_.set_partitions(options.partitions);
+    ParameterFleet::Hooks hooks;
+    hooks.start = [this](ServerId server) { return StartServer(server); };
+    hooks.stop = [this](ServerId server) { StopServer(server); };
+    hooks.publish = [this](const PartitionMap& map) {
+      master_->Publish(map);
+      config_.clear_base_bytes();  // servers that come later get theirs from others
+      master_->OfferBase(nullptr);
+    };
+    hooks.remember = [&host](const Placement& now) { return host.Remember(now); };
+    hooks.on_event = [&host](const std::string& kind, const std::string& detail) {
+      host.AddEvent(kind, detail);
+    };
+    hooks.fail = [this, &host](const Status& cause) {
+      if (parameters_->lost_partitions()) {
+        host.LoseParameters(cause);
+      } else {
+        host.Abort(cause);
+      }
+    };
+    hooks.cut = [&host](CheckpointManifest* manifest) { return host.SaveCut(manifest); };
+    hooks.checkpoint_over = [&host] { host.OnCheckpoint(); };
+    parameters_ = std::make_unique<ParameterFleet>(options, std::move(hooks));
+  }
+
+  void FillConfig(const catalog::DatasetSpec& dataset, const catalog::DatasetSpec* validation,
+                  const models::NetworkWeights* base) {
+    config_.set_job(seat_.job_name);
+    config_.set_token(seat_.token);
+    config_.set_master_address(master_->address());
+    config_.set_listen_host(kListenHost);
+    *config_.mutable_plan() = plan_;
+    worker_config_ = config_;
+    if (base != nullptr) {
+      const auto weights = std::make_shared<const std::string>(models::SaveWeights(*base));
+      (AllReduces() ? worker_config_ : config_).set_base_bytes(weights->size());
+      master_->OfferBase(weights);
+    }
+    if (AllReduces() && checkpoints_ != nullptr && checkpoints_->restore().has_value()) {
+      worker_config_.set_restore_from(checkpoints_->restore()->path);
+      ToProto(checkpoints_->restore()->manifest.files.at(0), worker_config_.mutable_restore_file());
+    }
+    worker_config_.set_source_url(source_.url());
+    *worker_config_.mutable_dataset() = dataset;
+    if (validation != nullptr) {
+      *worker_config_.mutable_validation() = *validation;
+    }
+  }
+
+  std::string ServerName(ServerId server) const {
+    return fmt::format("{}-ps-{}", seat_.job_name, server);
+  }
+
+  // In the thread of the parameter fleet, as everything that touches config_ from here on.
+  Status StartServer(ServerId server) {
+    ProcessSpec spec;
+    spec.role = Role::kParameterServer;
+    spec.name = ServerName(server);
+    spec.server_index = server;
+    config_.set_name(spec.name);
+    config_.set_server_id(server);
+    spec.config = config_.SerializeAsString();
+    return Launch(spec, server);
+  }
+
+  void StopServer(ServerId server) {
+    const Status status = fleet_.Stop(ServerName(server), kHungGraceSeconds);
+    if (!status.ok()) {
+      log::Debug("a parameter server that is not needed is gone already: {}", status.message());
+    }
+  }
+
+  Status Launch(ProcessSpec& spec, ServerId server, double memory_factor = 1) {
+    if (spec.config.empty()) {
+      return ResourceExhausted("the plan of this job is larger than a message can be");
+    }
+    spec.resources.cpu = plan_.strategy().cpu();
+    spec.resources.memory_bytes =
+        static_cast<int64_t>(static_cast<double>(plan_.strategy().memory_bytes()) * memory_factor);
+    spec.priority = plan_.strategy().priority();
+    roster_->Add(spec.name, server);
+    Status status = fleet_.Launch(spec);
+    if (!status.ok()) {
+      roster_->Remove(spec.name);
+    }
+    return status;
+  }
+
+  // A fleet that has no room now has some later: the master waits and asks again.
+  Status StartWorker(ProcessSpec& spec, double memory_factor) {
+    const Status status = Launch(spec, kNoServer, memory_factor);
+    if (status.code() != Code::kResourceExhausted && status.code() != Code::kUnavailable) {
+      return status;
+    }
+    host_->OnNotStarted(spec.name, status.message());
+    return Status();
+  }
+
+  Status Keep(const KeepOrder& order) {
+    ASSIGN_OR_RETURN(const std::string digest, parameters_->Keep(order));
+    host_->OnWeightsKept(digest);
+    return Status();
+  }
+
+  Status Act(const Master::Action& action) {
+    switch (action.kind) {
+      case Master::Action::Kind::kStartWorker: {
+        ProcessSpec spec;
+        spec.role = Role::kWorker;
+        spec.name = action.name;
+        spec.incarnation = action.incarnation;
+        worker_config_.set_name(action.name);
+        worker_config_.set_incarnation(action.incarnation);
+        spec.config = worker_config_.SerializeAsString();
+        spec.secret = source_.secret();
+        return StartWorker(spec, action.memory_factor);
+      }
+      case Master::Action::Kind::kDrainWorker:
+      case Master::Action::Kind::kStopWorker: {
+        const bool drained = action.kind == Master::Action::Kind::kDrainWorker;
+        const Status status =
+            fleet_.Stop(action.name, drained ? kDrainGraceSeconds : kHungGraceSeconds);
+        if (!status.ok()) {
+          log::Debug("a worker that was given up is gone already: {}", status.message());
+        }
+        return Status();
+      }
+      case Master::Action::Kind::kKeepWeights:
+        return Keep(action.keep);
+      case Master::Action::Kind::kCheckpoint:
+        if (AllReduces()) {
+          OfferDraft(*checkpoints_, *host_);
+        } else {
+          parameters_->RequestCheckpoint();
+        }
+        return Status();
+      case Master::Action::Kind::kCommitCheckpoint:
+        CommitWorldCut(*checkpoints_, *host_);
+        return Status();
+    }
+    return Status();
+  }
+
+  const plan::TrainPlan& plan_;
+  catalog::DataSource& source_;
+  Fleet& fleet_;
+  const models::Network& network_;
+  MasterSeat seat_;
+  const Succession& succession_;
+  JobCheckpoints* const checkpoints_;  // null: none
+  const bool anew_;                    // the journal tells of a life that is over
+  int64_t journal_term_ = 1;
+  bool lost_parameters_ = false;
+  MasterHost* host_ = nullptr;
+  ProcessConfig config_, worker_config_;
+  std::unique_ptr<ParameterFleet> parameters_;
+  std::unique_ptr<MasterServer> master_;
+  std::shared_ptr<Roster> roster_;
+};
+
+}  // namespace
+
+Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSource& source,
+                                  Fleet& fleet, const MasterSeat& seat,
+                                  const catalog::DatasetSpec& dataset,
+                                  const catalog::DatasetSpec* validation,
+                                  const models::NetworkWeights* base,
+                                  const ProgressCallback& progress, const EventCallback& events,
+                                  std::stop_token stop, JobHandle* handle,
+                                  const Succession& succession, JobCheckpoints* checkpoints) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
+                   models::Network::Make(plan.model()));
+  if (base != nullptr) {
+    RETURN_IF_ERROR(models::CheckShape(*base, *network));
+  }
+  ASSIGN_OR_RETURN(Master::Options options, MasterOptionsOf(plan, *network, dataset, validation));
+  options.job_name = seat.job_name;
+  const plan::Strategy& strategy = plan.strategy();
+  options.workers = seat.workers > 0 ? seat.workers
+                                     : std::max<uint32_t>(
+                                           1, std::max(strategy.workers(), strategy.min_workers()));
+  if (strategy.kind() == plan::Strategy::ALL_REDUCE) {
+    Rendezvous::Options& meetings = options.all_reduce.emplace();
+    meetings.min_members = std::max<uint32_t>(1, strategy.min_workers());
+    meetings.max_members = std::max(options.workers, strategy.max_workers());
+    meetings.expected_members = options.workers;
+    meetings.gather_seconds = kGatherSeconds;
+  }
+  options.checkpoint_steps = checkpoints != nullptr ? checkpoints->every_steps() : 0;
+  MasterSeat place = seat;
+  bool anew = false;
+  for (int returns = 0;; ++returns) {
+    FleetJob job(plan, source, fleet, *network, place, succession, checkpoints, anew);
+    Result<TrainOutcome> outcome =
+        job.Run(options, dataset, validation, base, progress, events, stop, handle);
+    if (outcome.ok() || checkpoints == nullptr || !job.lost_parameters() || stop.stop_requested()) {
+      return outcome;
+    }
+    ASSIGN_OR_RETURN(const bool further, checkpoints->GoBack());
+    returns = further ? 0 : returns;
+    if (returns == kMostReturns) {
+      return outcome;
+    }
+    anew = true;  // of the processes nobody is left
+    place.living.clear();
+    if (events.on_event) {
+      events.on_event("rolled_back", fmt::format("to {}: {}", checkpoints->Beginning(),
+                                                 outcome.status().message()));
+    }
+  }
+}
+
+}  // namespace sluice::elastic

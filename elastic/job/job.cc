@@ -1,0 +1,144 @@
+#include "elastic/job/job.h"
+
+#include <fmt/core.h>
+
+#include <thread>
+
+#include "base/guarded.h"
+#include "catalog/data_source.h"
+#include "catalog/dataset.pb.h"
+#include "elastic/job/direct_links.h"
+#include "elastic/job/job_checkpoints.h"
+#include "elastic/job/job_options_internal.h"
+#include "elastic/storage/background.h"
+#include "elastic/worker/worker.h"
+#include "models/model.h"
+#include "models/model.pb.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::elastic {
+namespace {
+
+// Checkpoints of a training in one process: a copy in memory, written by a thread beside it.
+class LocalCheckpoints {
+ public:
+  LocalCheckpoints(JobCheckpoints& checkpoints, ParameterShard& shard)
+      : checkpoints_(checkpoints), directory_(checkpoints.directory()), shard_(shard) {}
+
+  Status Restore() {
+    const std::optional<CheckpointDirectory::Found>& from = checkpoints_.restore();
+    if (!from.has_value()) {
+      return Status();
+    }
+    if (from->manifest.files.size() != 1) {
+      return FailedPrecondition(fmt::format("'{}' was written by servers", from->path));
+    }
+    ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> bytes,
+                     CheckpointDirectory::OpenPartition(from->path, from->manifest.files[0]));
+    return shard_.Load(0, *bytes);
+  }
+
+  // In the worker's thread, between two batches: what the queue counts has been applied. The master
+  // asks for one at a time.
+  void Begin(MasterHost& host) {
+    CheckpointManifest manifest = checkpoints_.Manifest();
+    Result<PartitionImage> image = host.SaveCut(&manifest).ok()
+                                       ? shard_.Capture(0)
+                                       : Result<PartitionImage>(Cancelled("the job is over"));
+    if (!image.ok()) {
+      host.OnCheckpoint();
+      return;
+    }
+    writer_ = std::jthread([this, &host, manifest = std::move(manifest),
+                            image = *std::move(image)]() mutable {
+      GiveWay();
+      const int64_t steps = manifest.steps;
+      const Result<std::string> written = Guarded(
+          "writing a checkpoint", [&] { return Write(std::move(manifest), std::move(image)); });
+      host.AddEvent(
+          written.ok() ? "checkpoint_written" : "checkpoint_failed",
+          written.ok() ? *written : fmt::format("step {}: {}", steps, written.status().message()));
+      host.OnCheckpoint();
+    });
+  }
+
+ private:
+  Result<std::string> Write(CheckpointManifest manifest, PartitionImage image) {
+    ASSIGN_OR_RETURN(const CheckpointDirectory::Draft draft, directory_.Begin());
+    ASSIGN_OR_RETURN(
+        const CheckpointManifest::File file,
+        CheckpointDirectory::WritePartition(draft.path, 0, [&image](const PartSink& sink) {
+          return std::move(image).Encode(sink);
+        }));
+    manifest.partitions = 1;
+    manifest.files = {file};
+    const int64_t steps = manifest.steps;
+    RETURN_IF_ERROR(directory_.Commit(draft, std::move(manifest)));
+    return DescribeCheckpoint(directory_, draft, steps, file.bytes);
+  }
+
+  JobCheckpoints& checkpoints_;
+  CheckpointDirectory directory_;  // the writer's
+  ParameterShard& shard_;
+  std::jthread writer_;  // last: it uses the others
+};
+
+}  // namespace
+
+Result<TrainOutcome> TrainInProcess(const plan::TrainPlan& plan, catalog::DataSource& source,
+                                    const catalog::DatasetSpec& dataset,
+                                    const catalog::DatasetSpec* validation,
+                                    const models::NetworkWeights* base,
+                                    const ProgressCallback& progress, const EventCallback& events,
+                                    std::stop_token stop, JobCheckpoints* checkpoints) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
+                   models::Network::Make(plan.model()));
+  ASSIGN_OR_RETURN(Master::Options options, MasterOptionsOf(plan, *network, dataset, validation));
+  // Its only worker is this thread, which cannot hang without the master hanging too.
+  options.queue.lease_seconds = 1e9;
+  ParameterShard::Options shard_options;
+  shard_options.synchronous = IsSynchronous(plan);
+  ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
+                   ParameterShard::Make(plan.model(), *network, shard_options, base));
+  options.checkpoint_steps = checkpoints != nullptr ? checkpoints->every_steps() : 0;
+  ASSIGN_OR_RETURN(std::unique_ptr<Master> mind,
+                   MakeMaster(options, checkpoints, SteadyClock().Now()));
+  std::optional<LocalCheckpoints> writer;
+  if (checkpoints != nullptr) {
+    RETURN_IF_ERROR(writer.emplace(*checkpoints, *shard).Restore());
+  }
+  MasterHost* door = nullptr;
+  MasterHost host(
+      std::move(*mind), nullptr, 0,
+      [&](const Master::Action& action) -> Status {
+        if (action.kind == Master::Action::Kind::kKeepWeights) {
+          ASSIGN_OR_RETURN(const ParameterShard::Kept kept, shard->KeepBest(0, action.keep));
+          door->OnWeightsKept(DigestOf(*kept.at(0)));
+        }
+        if (action.kind == Master::Action::Kind::kCheckpoint) {
+          writer->Begin(*door);
+        }
+        return Status();
+      },
+      progress, events);
+  door = &host;
+  DirectMasterLink master(host, host.Expect("worker"));
+  DirectParameterLink parameters(*shard, *network);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker,
+                   Worker::Make({plan, source, dataset, validation}, master, parameters));
+  const Status worked = worker->Run(stop);
+  writer.reset();
+  if (!worked.ok()) {
+    host.TellLastProgress();
+  }
+  RETURN_IF_ERROR(worked);
+  RETURN_IF_ERROR(host.result());
+  TrainOutcome outcome = host.Outcome();
+  ASSIGN_OR_RETURN(outcome.weights, shard->ExportAll(*network));
+  if (!host.best_digest().empty()) {
+    RETURN_IF_ERROR(CheckDigest(DigestOf(outcome.weights), host.best_digest()));
+  }
+  return outcome;
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,89 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "catalog/dataset.pb.h"
+#include "elastic/job/job_options_internal.h"
+#include "models/metrics/metric.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::elastic {
+namespace {
+
+// A worker reports ten times a second while it computes or reads; one batch of a huge model takes
+// longer. A lease that ends too early costs a little work, never a row.
+constexpr double kLeaseSeconds = 20;
+// Three heartbeats. A dead process is noticed by its exit, so this is for hung ones and for
+// machines that are cut off; one that only was slow is fenced and replaced.
+constexpr double kSilenceSeconds = 3;
+// Without an end by epochs: as many as the step limit needs.
+constexpr uint32_t kUnlimitedEpochs = 1U << 30;
+
+Status CheckMetric(const plan::TrainPlan& plan, models::Task task) {
+  const std::string& metric = plan.early_stopping().metric();
+  if (plan.early_stopping().patience() == 0 || metric.empty()) {
+    return Status();
+  }
+  const std::vector<std::string> names = models::Metrics::Names(task);
+  if (std::find(names.begin(), names.end(), metric) != names.end() || metric == "loss") {
+    return Status();
+  }
+  Status status = InvalidArgument(fmt::format("there is no metric '{}' to stop by", metric));
+  const std::optional<std::string> nearest = NearestName(metric, names);
+  if (nearest.has_value()) {
+    return std::move(status).Hint(fmt::format("did you mean '{}'?", *nearest));
+  }
+  return status;
+}
+
+}  // namespace
+
+bool IsSynchronous(const plan::TrainPlan& plan) {
+  return plan.strategy().kind() == plan::Strategy::ALL_REDUCE ||
+         plan.strategy().mode() == plan::Strategy::SYNCHRONOUS;
+}
+
+Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const models::Network& network,
+                                        const catalog::DatasetSpec& dataset,
+                                        const catalog::DatasetSpec* validation) {
+  if (plan.epochs() == 0 && plan.max_steps() == 0) {
+    return InvalidArgument("a training needs at least one epoch or a number of steps");
+  }
+  Master::Options options;
+  options.queue.shards = dataset.shards_size();
+  options.queue.epochs = plan.epochs() > 0 ? plan.epochs() : kUnlimitedEpochs;
+  options.queue.seed = plan.seed();
+  options.queue.shuffle = plan.shuffle();
+  options.queue.lanes =
+      IsSynchronous(plan) ? std::max<uint32_t>(1, plan.strategy().micro_batches()) : 0;
+  options.queue.max_batches = plan.max_steps();
+  options.queue.lease_seconds = kLeaseSeconds;
+  options.silence_seconds = kSilenceSeconds;
+  if (plan.database_patience_seconds() > 0) {
+    options.journal_seconds = plan.database_patience_seconds();
+    options.database_seconds = plan.database_patience_seconds();
+  }
+  options.snapshot_rows = dataset.counted_rows() > 0 ? dataset.counted_rows() : -1;
+  options.skip_poison = plan.strategy().skip_poison();
+  options.splits = validation == nullptr && plan.split().kind() != plan::Split::NONE;
+  if (plan.strategy().mode() == plan::Strategy::BOUNDED_STALENESS) {
+    options.staleness = plan.strategy().staleness();
+  }
+  options.task = TaskOfModel(plan.model());
+  options.outputs = network.outputs();
+  RETURN_IF_ERROR(CheckMetric(plan, options.task));
+  options.patience = plan.early_stopping().patience();
+  options.metric = plan.early_stopping().metric();
+  for (const std::string& name : plan.metrics()) {
+    options.further_metrics.push_back(models::Metrics::CanonicalName(name));
+  }
+  options.estimated_rows = std::max(dataset.estimated_rows(), plan.estimated_rows());
+  if (plan.model().features().label().kind() != models::LabelPlan::VECTOR) {
+    const bool splits = plan.split().kind() != plan::Split::NONE;
+    options.evaluation_shards =
+        validation != nullptr ? validation->shards_size() : (splits ? dataset.shards_size() : 0);
+  }
+  return options;
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "base/status.h"
+#include "elastic/master/master.h"
+#include "models/model.h"
+
+namespace sluice::catalog {
+class DatasetSpec;
+}
+
+namespace sluice::plan {
+class TrainPlan;
+}
+
+namespace sluice::elastic {
+
+// What the plan asks of its master. Fails when the plan is not one for a network, or asks for what
+// does not exist (yet).
+Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const models::Network& network,
+                                        const catalog::DatasetSpec& dataset,
+                                        const catalog::DatasetSpec* validation);
+bool IsSynchronous(const plan::TrainPlan& plan);
+
+}  // namespace sluice::elastic

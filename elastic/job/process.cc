@@ -1,0 +1,258 @@
+#include "elastic/job/process.h"
+
+#include <fmt/core.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#include "base/guarded.h"
+#include "base/log.h"
+#include "catalog/data_source.h"
+#include "catalog/sql/sqlstate.h"
+#include "elastic/job/direct_links.h"
+#include "elastic/job/job_options_internal.h"
+#include "elastic/job/process.pb.h"
+#include "elastic/rpc/grpc_links.h"
+#include "elastic/rpc/wire_internal.h"
+#include "elastic/server/parameter_service.h"
+#include "elastic/worker/worker.h"
+
+namespace sluice::elastic {
+namespace {
+
+constexpr auto kHeartbeat = std::chrono::seconds(1);
+// A lease's length: after it the master gives a shard whose reader reports nothing to another
+// worker.
+constexpr int kStuckBeats = 20;
+// Exit codes, as ClassifyExit reads them.
+constexpr int kOk = 0;
+constexpr int kApplicationError = 1;
+constexpr int kConfigurationError = 126;
+constexpr int kPreempted = 143;
+
+Result<ProcessConfig> ParseConfig(const std::string& bytes) {
+  ProcessConfig config;
+  if (!config.ParseFromString(bytes)) {
+    return InvalidArgument("the configuration that this process inherited is damaged");
+  }
+  return config;
+}
+
+// Tells the master once a second that this process lives, whatever it is busy with. Requests the
+// stop when the master says that it is over, or does not answer any more. Ends the process when its
+// database does not answer: nothing else gets a thread out of such a read, and in all-reduce the
+// others would wait for it for ever.
+class Heartbeat {
+ public:
+  Heartbeat(RemoteMaster& master, ReadWatch& reads, std::stop_source& stop)
+      : reads_(reads), thread_([this, &master, &stop](const std::stop_token& done) {
+          if (!Guarded("the heartbeat", [&] { Beat(master, stop, done); }).ok()) {
+            stop.request_stop();  // the master would soon take this process for dead
+          }
+        }) {}
+
+ private:
+  void Beat(RemoteMaster& master, std::stop_source& stop, const std::stop_token& done) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!wake_.wait_for(lock, done, kHeartbeat, [&] { return done.stop_requested(); })) {
+      if (reads_.Beat() >= kStuckBeats) {
+        std::fprintf(stderr, "the database has not answered for %d seconds\n", kStuckBeats);
+        std::_Exit(kPreempted);
+      }
+      const std::string waits_for = reads_.waits_for();
+      const Result<bool> finished = master.Heartbeat(waits_for == told_ ? "" : waits_for);
+      told_ = waits_for;
+      if (done.stop_requested()) {
+        return;
+      }
+      if (!finished.ok()) {
+        log::Warn("leaving the job: {}", finished.status().message());
+      }
+      if (!finished.ok() || *finished) {
+        stop.request_stop();
+        return;
+      }
+    }
+  }
+
+  ReadWatch& reads_;
+  std::string told_;  // of what is waited for
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::jthread thread_;
+};
+
+Result<PartitionMap> FirstMap(RemoteMaster& master, const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    ASSIGN_OR_RETURN(PartitionMap map, master.Map(0));
+    if (map.version > 0) {
+      return map;
+    }
+  }
+  return Cancelled("stopped before the parameter servers were there");
+}
+
+// All-reduce: the parameters of the whole model, in this process.
+Result<std::unique_ptr<ParameterShard>> MakeReplica(const ProcessConfig& config,
+                                                    const models::Network& network,
+                                                    RemoteMaster& master) {
+  if (config.base_bytes() == 0) {
+    return ParameterShard::Make(config.plan().model(), network, {}, nullptr);
+  }
+  ASSIGN_OR_RETURN(const models::NetworkWeights base, master.Base(config.base_bytes()));
+  return ParameterShard::Make(config.plan().model(), network, {}, &base);
+}
+
+Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMaster& master,
+            ReadWatch& reads, const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
+                   models::Network::Make(config.plan().model()));
+  const Worker::Job job{config.plan(), source, config.dataset(),
+                        config.has_validation() ? &config.validation() : nullptr, &reads};
+  if (config.plan().strategy().kind() == plan::Strategy::ALL_REDUCE) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
+                     MakeReplica(config, *network, master));
+    DirectParameterLink parameters(*shard, *network);
+    const Worker::Replica replica{master,
+                                  *shard,
+                                  config.listen_host(),
+                                  config.token(),
+                                  config.restore_from(),
+                                  FromProto(config.restore_file())};
+    ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker,
+                     Worker::Make(job, master, parameters, &replica));
+    return worker->Run(stop);
+  }
+  ASSIGN_OR_RETURN(const PartitionMap map, FirstMap(master, stop));
+  const std::unique_ptr<ParameterLink> parameters = ConnectParameters(
+      map, [&master](uint64_t newer_than) { return master.Map(newer_than); }, config.token(),
+      *network, config.plan().strategy().transport() == plan::Strategy::BFLOAT16, stop);
+  ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker, Worker::Make(job, master, *parameters));
+  return worker->Run(stop);
+}
+
+int ExitCode(const Status& status) {
+  if (status.ok()) {
+    return kOk;
+  }
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  // Stopped or cut off: nobody's fault, and nothing is charged for it.
+  const bool preempted = status.code() == Code::kCancelled || status.code() == Code::kUnavailable ||
+                         status.code() == Code::kAborted || catalog::IsUnavailableForNow(status);
+  return preempted ? kPreempted : kApplicationError;
+}
+
+// The database may restart, or have no connection left: the master is told, and waits.
+Result<std::unique_ptr<catalog::DataSource>> OpenSource(const ProcessConfig& config,
+                                                        const std::string& secret,
+                                                        const std::stop_token& stop) {
+  auto source = catalog::OpenDataSource(config.source_url(), secret);
+  const double patience = config.plan().database_patience_seconds();
+  if (!catalog::IsUnavailableForNow(source.status()) || patience == 0) {
+    return source;
+  }
+  std::stop_source either;
+  const std::stop_callback forward(stop, [&either] { either.request_stop(); });
+  const std::unique_ptr<RemoteMaster> master = RemoteMaster::Connect(
+      config.master_address(), config.token(), config.incarnation(), either.get_token());
+  ReadWatch reads;
+  const Heartbeat heartbeat(*master, reads, either);
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock<std::mutex> lock(mutex);
+  const SteadyClock clock;
+  const TimePoint begun = clock.Now();
+  while (catalog::IsUnavailableForNow(source.status()) && !either.stop_requested() &&
+         SecondsBetween(begun, clock.Now()) < patience) {
+    reads.WaitFor(fmt::format("the database cannot be read yet: {}", source.status().message()));
+    wake.wait_for(lock, either.get_token(), kHeartbeat, [] { return false; });
+    source = catalog::OpenDataSource(config.source_url(), secret);
+  }
+  return source;
+}
+
+}  // namespace
+
+Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::stop_token stop) {
+  ASSIGN_OR_RETURN(const ProcessConfig config, ParseConfig(bytes));
+  std::stop_source either;
+  const std::stop_callback forward(stop, [&either] { either.request_stop(); });
+  const std::unique_ptr<RemoteMaster> master = RemoteMaster::Connect(
+      config.master_address(), config.token(), config.incarnation(), either.get_token());
+  ReadWatch reads;
+  const Heartbeat heartbeat(*master, reads, either);
+  Status status = Work(config, source, *master, reads, either.get_token());
+  const bool final = status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound ||
+                     status.code() == Code::kUnimplemented;
+  if (final) {
+    // Said again for errors from before the first task; the master ends once.
+    const Status told = master->Fail(Task(), status);
+    if (!told.ok()) {
+      log::Warn("the master does not hear why a worker ends: {}", told.message());
+    }
+  }
+  return status;
+}
+
+Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
+  ASSIGN_OR_RETURN(const ProcessConfig config, ParseConfig(bytes));
+  ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
+                   models::Network::Make(config.plan().model()));
+  ParameterShard::Options options;
+  options.partitions = config.partitions();
+  options.synchronous = IsSynchronous(config.plan());
+  options.empty = true;
+  ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
+                   ParameterShard::Make(config.plan().model(), *network, options, nullptr));
+  ParameterServer::Options door{config.listen_host(), config.token(), config.server_id(), nullptr};
+  const std::unique_ptr<RemoteMaster> master =
+      RemoteMaster::Connect(config.master_address(), config.token(), 0, stop);
+  if (config.base_bytes() > 0) {
+    Result<models::NetworkWeights> base = master->Base(config.base_bytes());
+    if (base.ok()) {
+      RETURN_IF_ERROR(models::CheckShape(*base, *network));
+      door.base = std::make_unique<models::NetworkWeights>(*std::move(base));
+    } else if (base.status().code() != Code::kNotFound) {  // the others have it by now
+      return base.status();
+    }
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<ParameterServer> server,
+                   ParameterServer::Start(std::move(door), *shard));
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock<std::mutex> lock(mutex);
+  do {
+    RETURN_IF_ERROR(server->health());
+    const auto asked = std::chrono::steady_clock::now();
+    ASSIGN_OR_RETURN(const bool wanted,
+                     master->Register(config.name(), config.server_id(), server->address()));
+    if (!wanted) {
+      return Status(Code::kAborted, "the master has given this parameter server up");
+    }
+    server->AnsweredByMaster(asked);
+  } while (!stopped.wait_for(lock, stop, kHeartbeat, [&stop] { return stop.stop_requested(); }));
+  return Cancelled("the parameter server was stopped");
+}
+
+int RunWorkerProcess(const std::string& config, const std::string& secret, std::stop_token stop) {
+  const Result<ProcessConfig> parsed = ParseConfig(config);
+  if (!parsed.ok()) {
+    std::fprintf(stderr, "%s\n", parsed.status().ToString().c_str());
+    return kConfigurationError;
+  }
+  const Result<std::unique_ptr<catalog::DataSource>> source = OpenSource(*parsed, secret, stop);
+  if (!source.ok()) {  // the master starts another process, so often and no more
+    return ExitCode(source.status());
+  }
+  (*source)->HearStop(stop);
+  return ExitCode(RunWorker(config, **source, std::move(stop)));
+}
+
+int RunParameterServerProcess(const std::string& config, std::stop_token stop) {
+  return ExitCode(RunParameterServer(config, std::move(stop)));
+}
+
+}  // namespace sluice::elastic

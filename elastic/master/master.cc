@@ -1,0 +1,329 @@
+#include "elastic/master/master.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace sluice::elastic {
+namespace {
+
+// How much the newest second counts in the rate that is shown.
+constexpr double kRateWeight = 0.5;
+// Shorter than this says nothing about a rate.
+constexpr double kRateSeconds = 0.2;
+
+// Mistakes that every worker would make again: the job ends with the first one's text.
+bool IsFinal(Code code) {
+  switch (code) {
+    case Code::kInvalidArgument:
+    case Code::kNotFound:
+    case Code::kAlreadyExists:
+    case Code::kPermissionDenied:
+    case Code::kFailedPrecondition:
+    case Code::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Master::Master(const Options& options, TimePoint now)
+    : options_(options),
+      queue_(options.queue),
+      members_(options.silence_seconds),
+      evaluation_(options.evaluation_shards, options.task, options.outputs,
+                  options.queue.lease_seconds),
+      staleness_(options.staleness.value_or(0)),
+      described_at_(now),
+      trained_at_(now) {
+  if (options_.all_reduce.has_value()) {
+    rendezvous_.emplace(*options_.all_reduce);
+  }
+  if (options_.queue.shards == 0) {
+    Abort(InvalidArgument("there are no rows to train on").SqlState("02000"));
+  }
+}
+
+void Master::AddEvent(std::string kind, std::string detail) {
+  events_.push_back({std::move(kind), std::move(detail)});
+}
+
+bool Master::Dismissed() const {
+  return finished() && (dismissed_ || phase_ == Phase::kFailed || !rendezvous_.has_value());
+}
+
+Status Master::CheckMember(Incarnation worker, TimePoint now) {
+  const auto found = members_.workers().find(worker);
+  const bool first = found != members_.workers().end() && !found->second.joined;
+  if (!members_.Contact(worker, now)) {
+    return Status(Code::kAborted,
+                  fmt::format("incarnation {} has been given up by the master", worker));
+  }
+  if (first) {
+    AddEvent("worker_started", found->second.name);
+    waits_for_room_ = false;
+  }
+  return Status();
+}
+
+void Master::Renew(Incarnation worker, TimePoint now) {
+  queue_.Renew(worker, now);
+  evaluation_.Renew(worker, now);
+}
+
+void Master::Requeue(const std::vector<Task>& tasks) {
+  for (const Task& task : tasks) {
+    AddEvent("task_requeued", fmt::format("shard {} from batch {}", task.shard, task.first_batch));
+  }
+}
+
+Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
+                                        const std::vector<int64_t>& held, TimePoint now) {
+  using Answer = MasterLink::Answer;
+  if (finished()) {
+    members_.Contact(worker, now);
+    return Answer{Dismissed() ? Answer::Kind::kFinished : Answer::Kind::kNothing, {}};
+  }
+  RETURN_IF_ERROR(CheckMember(worker, now));
+  Renew(worker, now);
+  if (waiting) {
+    staleness_.Rest(worker);
+  }
+  queue_.ReleaseOthers(worker, held);
+  evaluation_.Release(worker, held);
+  if (drained_.contains(worker)) {
+    return Answer{};
+  }
+  std::optional<Task> task;
+  if (phase_ == Phase::kTraining && !rendezvous_.has_value()) {
+    const auto sharers = static_cast<int64_t>(std::max<size_t>(1, members_.joined()));
+    const auto holds = static_cast<int64_t>(held.size());
+    const int64_t lanes = options_.queue.lanes;
+    // Asynchronous: one shard is trained, one is read; but nobody reads ahead what another worker
+    // could begin at once. Synchronous: an equal share of the round's lanes.
+    const bool fair = lanes > 0 ? holds < (lanes + sharers - 1) / sharers
+                                : holds < 2 && queue_.ready() >= sharers && !queue_.Suspects(held);
+    if (waiting || fair) {
+      task = queue_.Take(worker, now);
+    }
+    if (!task.has_value() && waiting) {
+      task = queue_.Help(worker, now);
+      if (task.has_value()) {
+        AddEvent("task_shared",
+                 fmt::format("shard {} from batch {}", task->shard, task->first_batch));
+      }
+    }
+    Advance(now);  // the last shards may have been given up
+  } else if ((phase_ == Phase::kEvaluating || phase_ == Phase::kComparing) &&
+             (waiting || rendezvous_.has_value())) {
+    task = evaluation_.Take(worker, next_evaluation_task_, now);
+    next_evaluation_task_ -= task.has_value() ? 1 : 0;
+  }
+  if (!task.has_value()) {
+    return Answer{};
+  }
+  return Answer{Answer::Kind::kTask, *std::move(task)};
+}
+
+Result<Standing> Master::Report(Incarnation worker, const TaskReport& report, TimePoint now) {
+  if (finished()) {
+    return Standing{.mine = false};
+  }
+  RETURN_IF_ERROR(CheckMember(worker, now));
+  RETURN_IF_ERROR(CheckReport(report));
+  Renew(worker, now);
+  if (report.task < 0) {
+    if (phase_ == Phase::kComparing) {
+      RETURN_IF_ERROR(CompareRows(report));
+    }
+    const int repeats = evaluation_.repeats();
+    ASSIGN_OR_RETURN(const bool counted, evaluation_.Report(worker, report));
+    if (evaluation_.repeats() > repeats) {
+      AddEvent("evaluation_repeated", "the parameters changed under it");
+    }
+    Advance(now);
+    return Standing{.mine = counted};
+  }
+  const int64_t rows = queue_.totals().rows;
+  Result<TaskQueue::Answer> answer = queue_.Report(worker, report, now);
+  if (!answer.ok()) {
+    Abort(answer.status());
+    return answer.status();
+  }
+  if (queue_.totals().rows > rows) {
+    trained_at_ = now;
+    if (members_.Committed(worker)) {
+      failed_starts_ = 0;
+      preempted_starts_ = 0;
+    }
+  }
+  const Standing standing{*answer != TaskQueue::Answer::kRejected, queue_.LastBatch(report.task)};
+  Advance(now);
+  CheckpointIfDue(now);
+  return standing;
+}
+
+Result<bool> Master::MayBegin(Incarnation worker, int64_t pushed, TimePoint now) {
+  RETURN_IF_ERROR(CheckMember(worker, now));
+  if (finished() || !options_.staleness.has_value()) {
+    return true;
+  }
+  Renew(worker, now);
+  if (pushed < 0 || pushed > kMostOfAnything) {
+    return InvalidArgument(fmt::format("a worker that has pushed {} batches", pushed));
+  }
+  return staleness_.MayBegin(worker, pushed);
+}
+
+Status Master::Fail(Incarnation worker, int64_t task, const Status& cause, TimePoint now) {
+  if (finished()) {
+    return Status();
+  }
+  RETURN_IF_ERROR(CheckMember(worker, now));
+  if (FailForDatabase(worker, task, cause, now)) {
+    return Status();
+  }
+  if (IsFinal(cause.code()) || task < 0) {
+    Abort(cause);
+    return Status();
+  }
+  if (rendezvous_.has_value()) {
+    if (ChargeLanes(worker, task, cause.message())) {
+      Abort(cause);
+    }
+    return Status();
+  }
+  const std::optional<Task> released = queue_.Release(worker, task);
+  if (!released.has_value()) {
+    return Status();
+  }
+  AddEvent("task_failed", fmt::format("shard {}: {}", released->shard, cause.message()));
+  Status status = cause;
+  Charge(
+      worker, released->shard,
+      std::move(status).Because(fmt::format("shard {} failed on several workers", released->shard)),
+      now);
+  return Status();
+}
+
+bool Master::Charge(Incarnation worker, int64_t shard, const Status& cause, TimePoint now) {
+  if (!queue_.ChargeFailure(worker, shard)) {
+    return false;
+  }
+  if (!options_.skip_poison || options_.queue.lanes > 0) {
+    Abort(cause);
+    return true;
+  }
+  for (const Ledger::Skipped& skipped : queue_.Skip(shard, now)) {
+    AddEvent("shard_skipped",
+             fmt::format("shard {} from batch {} in epoch {} and all of it later: {}", shard,
+                         skipped.first_batch, skipped.epoch, cause.message()));
+  }
+  Advance(now);
+  return finished();
+}
+
+Status Master::Leave(Incarnation worker, TimePoint now) {
+  RETURN_IF_ERROR(CheckMember(worker, now));
+  staleness_.Rest(worker);
+  if (!finished()) {
+    AddEvent("work_handed_back", members_.workers().at(worker).name);
+    Requeue(queue_.ReleaseAll(worker));
+    evaluation_.Release(worker);
+    if (rendezvous_.has_value()) {
+      rendezvous_->Remove(worker);
+    }
+  }
+  return Status();
+}
+
+Result<bool> Master::Heartbeat(Incarnation worker, TimePoint now) {
+  if (finished()) {
+    return Dismissed();
+  }
+  RETURN_IF_ERROR(CheckMember(worker, now));
+  evaluation_.Renew(worker, now);  // it says nothing before its end
+  return false;
+}
+
+void Master::Tick(TimePoint now) {
+  if (finished()) {
+    return;
+  }
+  for (const Membership::Worker& silent : members_.Silent(now)) {
+    if (fleet_) {
+      actions_.push_back({Action::Kind::kStopWorker, silent.name, silent.incarnation});
+    }
+    GiveUp(silent.incarnation, ExitClass::kPreempted,
+           fmt::format("no sign of life for {} seconds", options_.silence_seconds), now);
+  }
+  if (rendezvous_.has_value()) {
+    queue_.Renew(kEverybody, now);
+  }
+  for (const Task& task : queue_.ExpireLeases(now)) {
+    AddEvent("task_requeued", fmt::format("shard {} from batch {}: the lease ran out", task.shard,
+                                          task.first_batch));
+  }
+  evaluation_.ExpireLeases(now);
+  const auto due = std::partition(later_starts_.begin(), later_starts_.end(),
+                                  [now](TimePoint when) { return when > now; });
+  for (auto start = due; start != later_starts_.end(); ++start) {
+    StartWorker(now);
+  }
+  later_starts_.erase(due, later_starts_.end());
+}
+
+void Master::Abort(const Status& cause) {
+  if (!finished()) {
+    phase_ = Phase::kFailed;
+    result_ = cause;
+  }
+}
+
+Progress Master::Describe(TimePoint now) {
+  const TaskQueue::Totals& totals = queue_.totals();
+  const double seconds = SecondsBetween(described_at_, now);
+  if (seconds >= kRateSeconds || (seconds > 0 && rate_ == 0)) {
+    const double rate = static_cast<double>(totals.rows - described_.rows) / seconds;
+    rate_ = rate_ == 0 ? rate : rate_ + kRateWeight * (rate - rate_);
+    if (totals.weight > described_.weight) {
+      loss_ = (totals.loss - described_.loss) / (totals.weight - described_.weight);
+    }
+    described_at_ = now;
+    described_ = totals;
+  }
+  Progress progress;
+  progress.rows_done = totals.rows;
+  progress.rows_read = totals.rows_read;
+  const int64_t known = queue_.epoch() > 1 ? queue_.rows_per_epoch().front() : 0;
+  progress.rows_total =
+      std::max(totals.rows, (known > 0 ? known : options_.estimated_rows) * options_.queue.epochs);
+  progress.rows_per_second = rate_;
+  progress.epoch = queue_.epoch();
+  progress.epochs = options_.queue.epochs;
+  progress.loss = loss_;
+  progress.metrics = metrics_;
+  progress.workers = static_cast<int>(members_.joined());
+  if (rate_ > 0) {
+    progress.seconds_left = static_cast<double>(progress.rows_total - progress.rows_done) / rate_;
+  }
+  return progress;
+}
+
+TrainOutcome Master::Outcome() const {
+  TrainOutcome outcome;
+  outcome.metrics = best_epoch_ > 0 ? best_metrics_ : metrics_;
+  outcome.loss = epoch_loss_;
+  outcome.epochs = queue_.epoch();
+  outcome.rows_per_epoch = queue_.RowsOfSnapshot();
+  outcome.validation_rows = validation_rows_;
+  outcome.rows_trained = queue_.totals().rows;
+  outcome.rows_read = queue_.totals().rows_read;
+  outcome.rows_retried = queue_.totals().rows_retried;
+  outcome.rows_skipped = queue_.ledger().rows_skipped();
+  return outcome;
+}
+
+}  // namespace sluice::elastic

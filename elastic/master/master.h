@@ -1,0 +1,320 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "elastic/fleet/fleet.h"
+#include "elastic/master/progress.h"
+#include "elastic/master/train_outcome.h"
+#include "elastic/parameters/placement.h"
+#include "elastic/queue/evaluation.h"
+#include "elastic/queue/keep_order.h"
+#include "elastic/queue/membership.h"
+#include "elastic/queue/rendezvous.h"
+#include "elastic/queue/staleness_bound.h"
+#include "elastic/queue/task_queue.h"
+#include "elastic/rpc/links.h"
+#include "elastic/rpc/world.h"
+#include "elastic/storage/checkpoint.h"
+
+namespace sluice::elastic {
+
+class MasterSave;
+
+// The master's mind: what happens in a job, and what has to be done about it. Events go in,
+// actions come out; it starts nothing, waits for nothing, and reads no clock. Not thread-safe.
+class Master {
+ public:
+  struct Options {
+    TaskQueue::Options queue;
+    int64_t evaluation_shards = 0;  // 0: nothing to evaluate on
+    models::Task task = models::Task::kBinary;
+    size_t outputs = 1;
+    uint32_t patience = 0;  // epochs without improvement before the job stops; 0: off
+    std::string metric;     // that must improve; empty: the training loss
+    std::vector<std::string> further_metrics;  // asked for beside the standard ones
+    int64_t estimated_rows = 0;
+    std::string job_name;
+    uint32_t workers = 1;
+    // So many batches may lie between the fastest worker and the slowest; none: no bound.
+    std::optional<uint32_t> staleness;
+    // Who says nothing for so long is lost, and another process is started in its place.
+    double silence_seconds = 10;
+    double journal_seconds = 30;  // a journal that takes longer for one entry is given up
+    // A job whose workers cannot read, because there is a lock or no connection, is given up when
+    // nothing has been trained for so long.
+    double database_seconds = 60;
+    // Give up a shard on which code fails again and again, and say so, instead of failing the job.
+    bool skip_poison = false;
+    // Rows of the snapshot as the database counts them, without a validation select's; -1: unknown.
+    int64_t snapshot_rows = -1;
+    bool splits = false;  // the evaluation shards are those that are trained on
+    std::optional<Rendezvous::Options> all_reduce;  // the workers are each other's servers
+    int64_t checkpoint_steps = 0;  // a checkpoint after so many steps, or later; 0: none
+  };
+  // A worker that ran out of memory is replaced by one that may have more, so often.
+  static constexpr int kMemoryRaises = 4;
+  static constexpr double kMemoryFactor = 1.5;
+  // So many processes may start and fail in a row before one of them has trained a batch: then no
+  // more are started, and the job fails when it has no other worker. Preemption is normal life and
+  // gets more patience; it ends too, so that a process that is killed at every start (a memory
+  // limit) does not start for ever.
+  static constexpr int kFailedStarts = 8;
+  static constexpr int kPreemptedStarts = 64;
+
+  Master(const Options& options, TimePoint now);
+
+  // Another master goes on where the last one's journal ends. `term`: above that of every master
+  // before it. `alive`: the names of the worker processes that there are; they keep what they do,
+  // others are replaced, strangers stopped. What the journal lacks of the last moments is done
+  // again, which the parameter servers answer without applying it twice.
+  static Result<std::unique_ptr<Master>> TakeOver(const Options& options, int64_t term,
+                                                  const std::vector<std::string>& journal,
+                                                  const std::vector<std::string>& alive,
+                                                  TimePoint now);
+  // What has happened since the last call, as one entry for the journal; empty: nothing. Whoever
+  // runs this master stores it before doing any of the actions that were taken with it
+  // (Options::queue.journal). `anew`: the entry has everything, and those before it are
+  // superfluous.
+  // ResourceExhausted: it is larger than an entry may be.
+  Result<std::string> TakeJournal(bool* anew = nullptr);
+  // Goes into the journal with the next entry, and comes back from it.
+  void SetPlacement(const Placement& placement);
+  const Placement& placement() const { return placement_; }
+
+  struct Action {
+    enum class Kind {
+      kStartWorker,
+      kStopWorker,
+      kDrainWorker,
+      kKeepWeights,
+      kCheckpoint,        // begin one; OnCheckpoint says that it is over
+      kCommitCheckpoint,  // all-reduce: everything is in the draft (TakeWorldCut)
+    };
+    Kind kind = Kind::kStartWorker;
+    std::string name;
+    Incarnation incarnation = 0;
+    double memory_factor = 1;  // kStartWorker: times what the statement asked for
+    KeepOrder keep = {};       // kKeepWeights
+  };
+  struct Event {
+    std::string kind;
+    std::string detail;
+  };
+  std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
+  void AddEvent(std::string kind, std::string detail);  // of others, for the user
+  std::vector<Event> TakeEvents() { return std::exchange(events_, {}); }
+
+  // A worker that someone else starts.
+  Incarnation Expect(const std::string& name, TimePoint now) { return members_.Expect(name, now); }
+  // Starts the workers of the job (in one go), and others for those that are lost.
+  void Start(TimePoint now);
+  // From now on the job has so many workers: starts more, or drains some, which hand their tasks
+  // back and leave; that is no failure, and they are not replaced. With none the job waits.
+  void Scale(uint32_t workers, TimePoint now);
+  // What workers say. An error: the incarnation is given up (Aborted). `held`: the tasks that the
+  // worker has; any other lease in its name was lost on the way to it and goes back.
+  Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
+                                  const std::vector<int64_t>& held, TimePoint now);
+  Result<Standing> Report(Incarnation worker, const TaskReport& report, TimePoint now);
+  // Bounded staleness: whether the worker, which has pushed so many batches since its start, may
+  // begin another now.
+  Result<bool> MayBegin(Incarnation worker, int64_t pushed, TimePoint now);
+  Status Fail(Incarnation worker, int64_t task, const Status& cause, TimePoint now);
+  Status Leave(Incarnation worker, TimePoint now);
+  // A worker that computes or reads for long is alive all the same; its leases are renewed by what
+  // it does for them (Take, Report), not by this. True: the job is over.
+  Result<bool> Heartbeat(Incarnation worker, TimePoint now);
+  // What the worker waits for, of its database: for people.
+  void Wait(Incarnation worker, const std::string& what);
+  // What the fleet says.
+  void OnExit(const std::string& name, ExitClass exit_class, const std::string& message,
+              TimePoint now);
+  // The fleet has no room for it now: nobody's failure, asked for again every second.
+  void OnNotStarted(const std::string& name, const std::string& why, TimePoint now);
+  // Everybody who has parameters keeps those that were ordered. `digest`: theirs (partition.h).
+  void OnWeightsKept(const std::string& digest, TimePoint now);
+  // Of the weights that are kept; empty: none, or nobody knows.
+  const std::string& best_digest() const { return best_digest_; }
+
+  // All-reduce (master_world.cc): the workers' meetings. Errors as of Take.
+  Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now);
+  Result<StepAnswer> ReportStep(Incarnation worker, int64_t world, int64_t closed,
+                                const RoundPosition& position, TimePoint now);
+  // The first to arrive counts, and ends the job.
+  Status Deliver(Incarnation worker, models::NetworkWeights weights);
+  models::NetworkWeights TakeWeights() { return std::move(weights_); }
+  void Dismiss() { dismissed_ = true; }  // the weights are stored
+
+  // Checkpoints (master_checkpoint.cc). Another job goes on from a cut: nobody of the old one's
+  // processes is left, and what had not been committed then is done again.
+  static Result<std::unique_ptr<Master>> Resume(const Options& options, const std::string& cut,
+                                                TimePoint now);
+  // Queue, evaluation and early stopping as they are now, into the manifest.
+  void SaveCut(CheckpointManifest* manifest) const;
+  // The one that was asked for is on the disk, or will not be.
+  void OnCheckpoint(TimePoint now);
+  // All-reduce: the next rank 0 that reports a step writes the parameters into `draft`, and the cut
+  // is made there.
+  void OfferDraft(const CheckpointDirectory::Draft& draft);
+  Status Written(Incarnation worker, const std::string& draft,
+                 const Result<CheckpointManifest::File>& file, TimePoint now);
+  struct WorldCut {
+    CheckpointDirectory::Draft draft;
+    CheckpointManifest manifest;
+    bool taken = false;  // a worker is writing
+  };
+  std::optional<WorldCut> TakeWorldCut() { return std::exchange(world_cut_, std::nullopt); }
+  // The job cannot go on because nobody is left who has the parameters: a checkpoint may help. A
+  // master that takes over knows it, too.
+  bool parameters_lost() const { return parameters_lost_; }
+
+  void Tick(TimePoint now);
+  void Abort(const Status& cause);  // cancelled, for example
+  void LoseParameters(const Status& cause);
+
+  // The job is over: `result` says how.
+  const Options& options() const { return options_; }
+  bool finished() const { return phase_ == Phase::kSucceeded || phase_ == Phase::kFailed; }
+  // There is something to do that is not in TakeActions' last answer.
+  bool has_actions() const { return !actions_.empty(); }
+  const Status& result() const { return result_; }
+  Progress Describe(TimePoint now);
+  // One for each epoch that has ended since the last call.
+  std::vector<Progress> TakeEpochEnds() { return std::exchange(epoch_ends_, {}); }
+  // Of a job that succeeded: everything but the weights.
+  TrainOutcome Outcome() const;
+  size_t workers() const { return members_.size(); }
+  const TaskQueue& queue() const { return queue_; }
+  const StalenessBound& staleness() const { return staleness_; }
+
+ private:
+  // Holds the lanes of an all-reduce round: no worker's incarnation.
+  static constexpr Incarnation kEverybody = 0;
+  // kComparing: the rows that were only read before the checkpoint that the job went on from.
+  enum class Phase {
+    kTraining,
+    kEvaluating,
+    kKeeping,
+    kExporting,
+    kSucceeded,
+    kFailed,
+    kComparing,
+  };
+
+  // master_journal.cc
+  void SaveMind(MasterSave* save) const;
+  Status RestoreMind(const MasterSave& save, TimePoint now);
+  void SaveWorld(MasterSave* save) const;
+  Status RestoreWorld(const MasterSave& save);
+  Status Replay(const std::vector<std::string>& entries, TimePoint now);
+  void Adopt(int64_t term, const std::vector<std::string>& alive, TimePoint now);
+
+  // Workers may go home. Those of an all-reduce job have the weights, which die with this master
+  // until they are stored: they stay until somebody stops them.
+  bool Dismissed() const;
+  Status CheckMember(Incarnation worker, TimePoint now);
+  void Renew(Incarnation worker, TimePoint now);
+  void Requeue(const std::vector<Task>& tasks);
+  // Code failed on the shard. True: the job is over.
+  bool Charge(Incarnation worker, int64_t shard, const Status& cause, TimePoint now);
+  // The worker has waited long enough for a lock, or for a connection: no mistake of the shard's,
+  // and the job goes on as long as others train. False: it is something else.
+  bool FailForDatabase(Incarnation worker, int64_t task, const Status& cause, TimePoint now);
+  void GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now);
+  void Replace(ExitClass how, const std::string& why, bool had_trained, TimePoint now);
+  void StartLater(double seconds, TimePoint now);
+  void StartWorker(TimePoint now);
+  void Drain(size_t count);
+  size_t Staying() const;  // workers, without those that are drained, with those that start later
+  void Advance(TimePoint now);
+  void EndEpoch(TimePoint now);
+  void OrderKeep();
+  void AfterEpoch();
+  void Finish();
+  void StartComparing();
+  Status CompareRows(const TaskReport& report);
+  void Conclude();
+  Status CheckSnapshot() const;
+  bool Improved();
+  // master_checkpoint.cc
+  void CheckpointIfDue(TimePoint now);
+  void DropWorldCut(const std::string& why, TimePoint now);
+  // master_world.cc
+  void Commit(const RoundPosition& position, TimePoint now);
+  void OpenMeeting(TimePoint now);
+  void BeginAgain();
+  WorldAnswer AnswerTo(Incarnation worker) const;
+  bool ChargeLanes(Incarnation worker, int64_t task, const std::string& why);
+
+  const Options options_;
+  Phase phase_ = Phase::kTraining;
+  Status result_;
+  TaskQueue queue_;
+  Membership members_;
+  EvaluationRound evaluation_;
+  StalenessBound staleness_;
+  // Evaluation tasks count downwards, training tasks upwards; each term begins far from the last.
+  static int64_t FirstEvaluationTask(int64_t term) { return -1 - (term << 40); }
+  int64_t next_evaluation_task_ = -1;
+  std::vector<Action> actions_;
+  std::vector<Event> events_;
+  std::vector<Progress> epoch_ends_;
+  bool fleet_ = false;              // Start was called: lost workers are replaced
+  std::optional<uint32_t> wanted_;  // workers
+  std::set<Incarnation> drained_;
+  int started_ = 0;
+  int failed_starts_ = 0;  // since the last time that a new worker got anywhere
+  int preempted_starts_ = 0;
+  int memory_raises_ = 0;
+  bool waits_for_room_ = false;          // told already
+  std::vector<TimePoint> later_starts_;  // replacements that wait
+
+  // All-reduce. The round's lanes are leased to all members together.
+  std::optional<Rendezvous> rendezvous_;
+  std::vector<Task> round_;
+  std::map<Incarnation, RoundPosition> positions_;  // of those at the meeting
+  int64_t best_closed_ = -1;
+  models::NetworkWeights weights_;
+  bool dismissed_ = false;
+
+  TaskQueue::Totals epoch_start_;
+  double epoch_loss_ = 0;
+  std::vector<std::pair<std::string, double>> metrics_;
+  int64_t validation_rows_ = 0;
+  double best_ = std::numeric_limits<double>::quiet_NaN();
+  uint32_t best_epoch_ = 0;
+  std::vector<int64_t> judged_;  // the parameters' versions in the last evaluation, by partition
+  std::string best_digest_;
+  std::vector<std::pair<std::string, double>> best_metrics_;
+
+  int64_t checkpoint_steps_done_ = 0;  // when the last one was begun
+  std::optional<TimePoint> checkpoint_begun_;
+  TimePoint checkpoint_not_before_{};
+  std::optional<WorldCut> world_cut_;
+  bool parameters_lost_ = false;
+
+  int64_t term_ = 1;
+  Placement placement_;
+  bool placement_changed_ = false;
+  std::string journaled_mind_;
+  int64_t unsaved_transitions_ = 0;
+
+  // Rate and loss over the last reports to the user.
+  TimePoint described_at_;
+  TimePoint trained_at_;  // when the last rows were
+  TaskQueue::Totals described_;
+  double rate_ = 0;
+  double loss_ = 0;
+};
+
+}  // namespace sluice::elastic

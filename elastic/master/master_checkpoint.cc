@@ -1,0 +1,130 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "elastic/master/master.h"
+#include "elastic/queue/queue_codec_internal.h"
+
+// When a job's checkpoints are begun, what of a master is in them, and how another goes on.
+namespace sluice::elastic {
+namespace {
+
+// However often they are asked for, checkpoints are being written at most half of the time: the
+// next one waits as long as the last one took.
+constexpr double kPausePerSecond = 1;
+// Incarnations of the new job's workers lie above any that the old job gave out after the cut.
+constexpr uint64_t kIncarnationsOfAJob = uint64_t{1} << 32;
+
+}  // namespace
+
+void Master::CheckpointIfDue(TimePoint now) {
+  if (options_.checkpoint_steps == 0 || finished() || checkpoint_begun_.has_value() ||
+      now < checkpoint_not_before_ ||
+      queue_.steps() - checkpoint_steps_done_ < options_.checkpoint_steps) {
+    return;
+  }
+  checkpoint_begun_ = now;
+  checkpoint_steps_done_ = queue_.steps();
+  actions_.push_back({Action::Kind::kCheckpoint, "", 0});
+}
+
+void Master::OnCheckpoint(TimePoint now) {
+  if (checkpoint_begun_.has_value()) {
+    const double pause = kPausePerSecond * SecondsBetween(*checkpoint_begun_, now);
+    checkpoint_not_before_ =
+        now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(pause));
+    checkpoint_begun_.reset();
+  }
+}
+
+void Master::SaveCut(CheckpointManifest* manifest) const {
+  CutSave save;
+  QueueCodec::Write(queue_.state(), save.mutable_queue());
+  SaveMind(save.mutable_mind());
+  manifest->queue_state = save.SerializeAsString();  // empty: it is more than a message can be
+  manifest->steps = queue_.steps();
+  manifest->epoch = queue_.epoch();
+}
+
+Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std::string& cut,
+                                               TimePoint now) {
+  CutSave save;
+  if (!save.ParseFromString(cut)) {
+    return Internal("the position of the queue in a checkpoint cannot be read");
+  }
+  auto master = std::make_unique<Master>(options, now);
+  RETURN_IF_ERROR(master->result_);
+  ASSIGN_OR_RETURN(QueueState state, QueueCodec::Read(options.queue, save.queue(), now));
+  state.ForgetReads();
+  master->queue_ = TaskQueue(std::move(state));
+  RETURN_IF_ERROR(master->RestoreMind(save.mind(), now));
+  master->members_.Restore(save.mind().next_incarnation() + kIncarnationsOfAJob, {});
+  master->staleness_.Await({});
+  if (options.all_reduce.has_value()) {
+    master->rendezvous_.emplace(*options.all_reduce);  // the round stays, its members are gone
+  }
+  // Tasks and attempts above those of the old job: servers refuse what is older, and tell how far
+  // they are with what was handed out before. All members of a world hold its round together.
+  const int64_t term = master->queue_.state().term() + 1;
+  std::vector<Incarnation> holders;
+  if (options.all_reduce.has_value()) {
+    holders.push_back(kEverybody);
+  }
+  master->queue_.TakeOver(term, holders, now);
+  master->next_evaluation_task_ = FirstEvaluationTask(term);
+  master->described_ = master->queue_.totals();
+  master->checkpoint_steps_done_ = master->queue_.steps();
+  master->AddEvent("resumed", fmt::format("at step {}, epoch {}, {} of {} shards done",
+                                          master->queue_.steps(), master->queue_.epoch(),
+                                          master->queue_.shards_done(), master->queue_.shards()));
+  if (master->phase_ == Phase::kEvaluating) {
+    master->evaluation_.Start(master->queue_.epoch());
+  } else if (master->phase_ == Phase::kKeeping) {
+    master->OrderKeep();
+  } else if (master->phase_ == Phase::kComparing) {
+    master->StartComparing();
+  }
+  master->Advance(now);
+  return master;
+}
+
+void Master::LoseParameters(const Status& cause) {
+  parameters_lost_ = true;
+  Abort(cause);
+}
+
+void Master::OfferDraft(const CheckpointDirectory::Draft& draft) {
+  WorldCut cut;
+  cut.draft = draft;
+  world_cut_ = std::move(cut);
+}
+
+Status Master::Written(Incarnation worker, const std::string& draft,
+                       const Result<CheckpointManifest::File>& file, TimePoint now) {
+  RETURN_IF_ERROR(CheckMember(worker, now));
+  if (finished()) {
+    return Status();
+  }
+  if (!world_cut_.has_value() || world_cut_->draft.path != draft) {
+    return Status();  // it was given up meanwhile
+  }
+  if (!file.ok()) {
+    DropWorldCut(file.status().message(), now);
+    return Status();
+  }
+  world_cut_->manifest.files = {*file};
+  actions_.push_back({Action::Kind::kCommitCheckpoint, "", 0});
+  return Status();
+}
+
+void Master::DropWorldCut(const std::string& why, TimePoint now) {
+  // One that nobody has begun to write is still wanted.
+  if (world_cut_.has_value() && world_cut_->taken) {
+    world_cut_.reset();
+    AddEvent("checkpoint_failed", why);
+    OnCheckpoint(now);
+  }
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,182 @@
+#include <fmt/core.h>
+
+#include <cmath>
+
+#include "elastic/master/master.h"
+
+// What follows the last task of an epoch: an evaluation, early stopping, the next epoch or the end.
+namespace sluice::elastic {
+
+void Master::Advance(TimePoint now) {
+  if (phase_ == Phase::kTraining && queue_.EpochDone()) {
+    const TaskQueue::Totals& totals = queue_.totals();
+    const double weight = totals.weight - epoch_start_.weight;
+    epoch_loss_ = weight > 0 ? (totals.loss - epoch_start_.loss) / weight : 0;
+    epoch_start_ = totals;
+    AddEvent("epoch_done", fmt::format("epoch {}: {} rows, loss {:.6g}", queue_.epoch(),
+                                       queue_.rows_per_epoch().back(), epoch_loss_));
+    if (options_.evaluation_shards > 0) {
+      phase_ = Phase::kEvaluating;
+      evaluation_.Start(queue_.epoch());
+      return;
+    }
+    EndEpoch(now);
+  } else if (phase_ == Phase::kEvaluating && evaluation_.Done()) {
+    metrics_ = evaluation_.metrics().Values(options_.further_metrics);
+    validation_rows_ = evaluation_.rows();
+    judged_ = evaluation_.versions();
+    std::string text = fmt::format("epoch {}: {} rows", queue_.epoch(), validation_rows_);
+    for (const auto& [name, value] : metrics_) {
+      text += fmt::format(", {} {:.6g}", name, value);
+    }
+    AddEvent("evaluation_done", text);
+    EndEpoch(now);
+  } else if (phase_ == Phase::kComparing && evaluation_.Done()) {
+    Conclude();
+  }
+}
+
+bool Master::Improved() {
+  double value = epoch_loss_;
+  bool higher_is_better = false;
+  for (const auto& [name, metric] : metrics_) {
+    if (name == options_.metric) {
+      value = metric;
+      higher_is_better = models::Metrics::HigherIsBetter(name);
+    }
+  }
+  if (std::isnan(value)) {
+    return false;
+  }
+  if (!std::isnan(best_) && (higher_is_better ? value <= best_ : value >= best_)) {
+    return false;
+  }
+  best_ = value;
+  return true;
+}
+
+void Master::EndEpoch(TimePoint now) {
+  epoch_ends_.push_back(Describe(now));
+  epoch_ends_.back().loss = epoch_loss_;
+  if (options_.patience > 0 && (Improved() || best_epoch_ == 0)) {
+    best_epoch_ = queue_.epoch();
+    best_metrics_ = metrics_;
+    best_digest_.clear();
+    if (rendezvous_.has_value()) {
+      best_closed_ = rendezvous_->world().closed;  // the members keep them before they go on
+      AfterEpoch();
+      return;
+    }
+    phase_ = Phase::kKeeping;  // the parameter servers hold on to these weights first
+    OrderKeep();
+    return;
+  }
+  AfterEpoch();
+}
+
+void Master::OrderKeep() {
+  Action keep{Action::Kind::kKeepWeights, "", 0};
+  keep.keep = {best_epoch_, judged_};
+  actions_.push_back(std::move(keep));
+}
+
+void Master::OnWeightsKept(const std::string& digest, TimePoint) {
+  if (phase_ == Phase::kKeeping) {
+    best_digest_ = digest;
+    AfterEpoch();
+  }
+}
+
+void Master::AfterEpoch() {
+  const bool patience_over =
+      options_.patience > 0 && queue_.epoch() - best_epoch_ >= options_.patience;
+  if (patience_over) {
+    AddEvent("early_stop", fmt::format("no improvement since epoch {}", best_epoch_));
+  }
+  if (patience_over || queue_.LastEpoch() || queue_.BudgetSpent()) {
+    Finish();
+    return;
+  }
+  phase_ = Phase::kTraining;
+  queue_.StartNextEpoch();
+}
+
+// What was trained and evaluated, against what the database says there is.
+Status Master::CheckSnapshot() const {
+  const bool all_known = queue_.ledger().skipped().empty() && !queue_.BudgetSpent() &&
+                         (!options_.splits || options_.evaluation_shards > 0);
+  if (options_.snapshot_rows < 0 || !all_known) {
+    return Status();
+  }
+  const int64_t rows = queue_.RowsOfSnapshot() + (options_.splits ? validation_rows_ : 0);
+  if (rows == options_.snapshot_rows) {
+    return Status();
+  }
+  return Status(Code::kAborted,
+                fmt::format("{} rows were trained or evaluated; the snapshot has {}: the source "
+                            "changed while the job ran",
+                            rows, options_.snapshot_rows))
+      .SqlState("40001");
+}
+
+void Master::Finish() {
+  StartComparing();
+  if (evaluation_.Done()) {
+    Conclude();
+  }
+}
+
+// A checkpoint is of certain rows: those that have not been read since it was taken may be others
+// now, or another database's.
+void Master::StartComparing() {
+  phase_ = Phase::kComparing;
+  std::vector<int64_t> unread = queue_.ledger().Unread();
+  std::erase_if(unread, [this](int64_t shard) { return queue_.state().GivenUp(shard); });
+  if (!unread.empty()) {
+    AddEvent("rows_compared", fmt::format("{} shards were read before the checkpoint, and are read "
+                                          "again to be compared",
+                                          unread.size()));
+  }
+  evaluation_.StartComparing(queue_.epoch(), std::move(unread));
+}
+
+Status Master::CompareRows(const TaskReport& report) {
+  const std::vector<int64_t> shards = evaluation_.ShardsOf(report.task);
+  if (!shards.empty() && report.checksums.size() != shards.size()) {
+    return InvalidArgument(
+        fmt::format("{} checksums of {} shards", report.checksums.size(), shards.size()));
+  }
+  for (size_t i = 0; i < shards.size(); ++i) {
+    Status same = queue_.ledger().Compare(shards[i], report.checksums[i]);
+    if (!same.ok()) {
+      Abort(same);
+      return same;
+    }
+  }
+  return Status();
+}
+
+void Master::Conclude() {
+  if (options_.staleness.has_value()) {
+    AddEvent("staleness", fmt::format("a worker was at most {} batches ahead; the bound is {}",
+                                      staleness_.widest(), *options_.staleness));
+  }
+  result_ = queue_.CheckLedger();
+  if (result_.ok()) {
+    result_ = CheckSnapshot();
+  }
+  if (result_.ok() && queue_.totals().rows == 0) {
+    const bool given_up = !queue_.ledger().skipped().empty();
+    result_ =
+        given_up ? Internal(fmt::format("code fails on every shard; the first that was given up is "
+                                        "shard {}",
+                                        queue_.ledger().skipped().front().shard))
+                 : InvalidArgument("there are no rows to train on").SqlState("02000");
+  }
+  phase_ = result_.ok() ? Phase::kSucceeded : Phase::kFailed;
+  if (result_.ok() && rendezvous_.has_value()) {
+    phase_ = Phase::kExporting;
+  }
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/status.h"
+#include "elastic/master/master.h"
+#include "elastic/master/progress.h"
+#include "elastic/master/train_outcome.h"
+#include "elastic/master/waking_clock.h"
+#include "elastic/storage/journal.h"
+
+namespace sluice::elastic {
+
+// A Master that many threads may talk to. What it wants done is done by one thread, the job's own,
+// in Pump. Thread-safe except for Pump.
+class MasterHost {
+ public:
+  // Does one action; an error ends the job.
+  using Handler = std::function<Status(const Master::Action&)>;
+  MasterHost(const Master::Options& options, Handler handler, const ProgressCallback& progress,
+             const EventCallback& events);
+  // `events` may be called by any thread where the journal has to wait for its database.
+  // `master`: a new one, or one that took over (Master::TakeOver). What it decides is in `journal`,
+  // under `term`, before any of its actions is done, and before anybody is told that the job is
+  // over, of a new epoch's tasks, or where to train on in an all-reduce world; a journal that
+  // cannot be written, or that belongs to a later term, ends this master. null: there is none. The
+  // journal must outlive it.
+  MasterHost(Master master, JournalStore* journal, int64_t term, Handler handler,
+             const ProgressCallback& progress, const EventCallback& events);
+
+  Incarnation Expect(const std::string& name);
+  void Start();
+  // Waits up to `wait_seconds` for a task when there is none and the worker has nothing to do.
+  Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
+                                  const std::vector<int64_t>& held, double wait_seconds);
+  Result<Standing> Report(Incarnation worker, const TaskReport& report);
+  // Waits up to `wait_seconds` for the slowest worker.
+  Result<bool> MayBegin(Incarnation worker, int64_t pushed, double wait_seconds);
+  Status Fail(Incarnation worker, int64_t task, const Status& cause);
+  Status Leave(Incarnation worker);
+  // All-reduce. Waits up to `wait_seconds` for the meeting to open.
+  Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, double wait_seconds);
+  Result<StepAnswer> ReportStep(Incarnation worker, int64_t world, int64_t closed,
+                                const RoundPosition& position);
+  Status Written(Incarnation worker, const std::string& draft,
+                 const Result<CheckpointManifest::File>& file);
+  Status Deliver(Incarnation worker, models::NetworkWeights weights);
+  Result<bool> Heartbeat(Incarnation worker);  // true: the job is over
+  void Wait(Incarnation worker, const std::string& what);
+  void OnExit(const FleetEvent& event);
+  void Scale(uint32_t workers);
+  void OnNotStarted(const std::string& name, const std::string& why);
+  void Abort(const Status& cause);
+  void LoseParameters(const Status& cause);
+  void AddEvent(const std::string& kind, const std::string& detail);
+
+  // What has been decided so far is in the journal when this returns OK. Who comes while another
+  // thread writes finds his part in the next group. Unavailable: the journal takes too long
+  // (Master::Options::journal_seconds).
+  Status Save() EXCLUDES(mutex_);
+  // Does what the master wants done, passes events and progress on. The job's thread only.
+  void Pump();
+  // Pumps until the job is over, cancelled by `stop`. Who lives is judged by a thread beside it,
+  // which waits for no journal, no fleet and no client; a journal that takes too long ends the job.
+  void Run(std::stop_token stop);
+  // Stores the parameter fleet's memory; OK when it is in the journal (or there is none).
+  Status Remember(const Placement& placement);
+  // The model is stored: nobody is needed any more.
+  void Dismiss();
+  bool finished() const;
+  // An error also where the job succeeded, but another master has begun meanwhile.
+  Status result() const;
+  TrainOutcome Outcome() const;
+  // How far a job came that has failed or was cancelled, for the progress callback.
+  void TellLastProgress();
+  models::NetworkWeights TakeWeights();  // all-reduce
+  // Checkpoints: as of Master.
+  Status SaveCut(CheckpointManifest* manifest) const;  // Cancelled: the job is over
+  void OnCheckpoint();
+  // Early stopping: as of Master.
+  void OnWeightsKept(const std::string& digest);
+  std::string best_digest() const;
+  void OfferDraft(const CheckpointDirectory::Draft& draft);
+  std::optional<Master::WorldCut> TakeWorldCut();
+  bool parameters_lost() const;
+
+ private:
+  template <typename Function>
+  auto With(const Function& function);
+  // Wakes those who wait for the slowest worker, where it was before.
+  void NotifyIfMoved(const std::pair<int64_t, size_t>& before) REQUIRES(mutex_);
+  Status SaveForWorker() EXCLUDES(mutex_);
+  Status TakeEntry(std::string* entry, bool* anew) EXCLUDES(mutex_);
+  void Judge(const std::stop_token& done) EXCLUDES(mutex_);
+  bool WaitToWriteAgain(const Status& why, TimePoint begun) EXCLUDES(mutex_);
+  void CheckJournal(TimePoint now) REQUIRES(mutex_);
+  void FailJournal(const Status& why) REQUIRES(mutex_);
+  bool ShouldSave(TimePoint now) const EXCLUDES(mutex_);
+  Result<MasterLink::Answer> WaitForTask(Incarnation worker, bool waiting,
+                                         const std::vector<int64_t>& held, double wait_seconds);
+  bool BeginsEpoch(const MasterLink::Answer& answer) const EXCLUDES(mutex_);
+  Result<WorldAnswer> WaitForMeeting(Incarnation worker, const WorldArrival& arrival,
+                                     double wait_seconds);
+  Result<bool> WaitToBegin(Incarnation worker, int64_t pushed, double wait_seconds, bool* entered);
+
+  const SteadyClock steady_;
+  const WakingClock clock_{steady_};
+  JournalStore* const journal_ = nullptr;  // nullptr: nothing outlives this process
+  const int64_t term_ = 0;
+  const Handler handler_;
+  const ProgressCallback& progress_;
+  const EventCallback& events_;
+  TimePoint last_progress_;
+  TimePoint last_save_{};
+
+  Status saved_ GUARDED_BY(mutex_);
+  std::optional<TimePoint> writing_since_ GUARDED_BY(mutex_);  // one group at a time
+
+  mutable Mutex mutex_;
+  // The journal knows that it has begun, and with it how the one before was judged.
+  uint32_t epoch_written_ GUARDED_BY(mutex_) = 1;
+  std::condition_variable changed_;
+  uint64_t changes_ GUARDED_BY(mutex_) = 0;
+  Master master_ GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,283 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error_code.h"
+#include "elastic/master/master.h"
+#include "elastic/queue/queue_codec_internal.h"
+
+// What a Master remembers beyond its life.
+namespace sluice::elastic {
+namespace {
+
+// After so many transitions the whole state is written, so that a replay stays short.
+constexpr int64_t kTransitionsToSave = 100'000;
+// The whole state of a job of a billion rows takes some megabytes.
+constexpr size_t kMostEntryBytes = size_t{256} << 20;
+
+template <typename Fields>
+void Put(const std::vector<std::pair<std::string, double>>& metrics, Fields* fields) {
+  for (const auto& [name, value] : metrics) {
+    MetricState* one = fields->Add();
+    one->set_name(name);
+    one->set_value(value);
+  }
+}
+
+template <typename Fields>
+std::vector<std::pair<std::string, double>> Get(const Fields& fields) {
+  std::vector<std::pair<std::string, double>> metrics;
+  for (const MetricState& one : fields) {
+    metrics.emplace_back(one.name(), one.value());
+  }
+  return metrics;
+}
+
+void Put(const Placement& placement, PlacementSave* save) {
+  save->set_version(placement.map.version);
+  for (const auto& [server, address] : placement.map.servers) {
+    save->add_servers(server);
+    save->add_addresses(address);
+  }
+  save->mutable_primary()->Add(placement.map.primary.begin(), placement.map.primary.end());
+  save->mutable_backup()->Add(placement.map.backup.begin(), placement.map.backup.end());
+  save->set_next_server(placement.next);
+  save->set_wanted(placement.wanted);
+  save->mutable_started()->Add(placement.servers.begin(), placement.servers.end());
+}
+
+Result<Placement> Get(const PlacementSave& save) {
+  Placement placement;
+  placement.map.version = save.version();
+  if (save.servers_size() != save.addresses_size()) {
+    return Internal("the journal's placement has servers without an address");
+  }
+  for (int i = 0; i < save.servers_size(); ++i) {
+    if (!placement.map.servers.emplace(save.servers(i), save.addresses(i)).second) {
+      return Internal(fmt::format("the journal's placement has server {} twice", save.servers(i)));
+    }
+  }
+  placement.map.primary.assign(save.primary().begin(), save.primary().end());
+  placement.map.backup.assign(save.backup().begin(), save.backup().end());
+  RETURN_IF_ERROR(placement.map.Check());
+  placement.next = save.next_server();
+  placement.wanted = save.wanted();
+  placement.servers.insert(save.started().begin(), save.started().end());
+  return placement;
+}
+
+}  // namespace
+
+void Master::SaveMind(MasterSave* save) const {
+  save->set_phase(static_cast<uint32_t>(phase_));
+  QueueCodec::Write(epoch_start_, save->mutable_epoch_start());
+  save->set_epoch_loss(epoch_loss_);
+  Put(metrics_, save->mutable_metrics());
+  save->set_validation_rows(validation_rows_);
+  save->set_best(best_);
+  save->set_best_epoch(best_epoch_);
+  Put(best_metrics_, save->mutable_best_metrics());
+  save->mutable_judged()->Add(judged_.begin(), judged_.end());
+  save->set_best_digest(best_digest_);
+  save->set_started(started_);
+  save->set_next_incarnation(members_.next());
+  for (const auto& [incarnation, worker] : members_.workers()) {
+    MemberState* one = save->add_members();
+    one->set_name(worker.name);
+    one->set_incarnation(incarnation);
+  }
+  for (const auto& [incarnation, offset] : staleness_.Offsets()) {
+    ClockState* one = save->add_clocks();
+    one->set_incarnation(incarnation);
+    one->set_offset(offset);
+  }
+  if (rendezvous_.has_value()) {
+    SaveWorld(save);
+  }
+  save->set_parameters_lost(parameters_lost_);
+  if (!result_.ok()) {
+    save->set_error_code(static_cast<int>(result_.code()));
+    save->set_error(result_.message());
+    save->set_error_hint(result_.diagnostics().front().hint);
+    save->set_error_sqlstate(result_.diagnostics().front().sqlstate);
+  }
+}
+
+void Master::SetPlacement(const Placement& placement) {
+  placement_changed_ = placement_changed_ || placement != placement_;
+  placement_ = placement;
+}
+
+Result<std::string> Master::TakeJournal(bool* anew) {
+  const std::vector<QueueRecord> transitions = queue_.TakeJournal();
+  JournalEntry entry;
+  MasterSave mind;
+  SaveMind(&mind);
+  std::string bytes = mind.SerializeAsString();
+  if (transitions.empty() && bytes == journaled_mind_ && !placement_changed_) {
+    return std::string();
+  }
+  unsaved_transitions_ += static_cast<int64_t>(transitions.size());
+  const bool everything = journaled_mind_.empty() || unsaved_transitions_ > kTransitionsToSave;
+  if (anew != nullptr) {
+    *anew = everything;
+  }
+  if (everything) {
+    unsaved_transitions_ = 0;
+    QueueCodec::Write(queue_.state(), entry.mutable_everything());
+    journaled_mind_.clear();
+  } else {
+    for (const QueueRecord& transition : transitions) {
+      QueueCodec::Write(transition, entry.add_transitions());
+    }
+  }
+  if (bytes != journaled_mind_) {
+    *entry.mutable_mind() = mind;
+    journaled_mind_ = std::move(bytes);
+  }
+  if (std::exchange(placement_changed_, false) || everything) {
+    Put(placement_, entry.mutable_placement());
+  }
+  const size_t size = entry.ByteSizeLong();
+  if (size > kMostEntryBytes) {
+    return ResourceExhausted(fmt::format(
+        "an entry of {} bytes in the job's journal; {} are allowed", size, kMostEntryBytes));
+  }
+  return entry.SerializeAsString();
+}
+
+Status Master::Replay(const std::vector<std::string>& entries, TimePoint now) {
+  JournalEntry entry;  // one, which keeps its memory
+  MasterSave mind;
+  bool has_mind = false;
+  for (const std::string& bytes : entries) {
+    if (!entry.ParseFromString(bytes)) {
+      return Status(Code::kInternal, "an entry of the journal cannot be read");
+    }
+    if (entry.has_everything()) {
+      ASSIGN_OR_RETURN(QueueState state, QueueCodec::Read(options_.queue, entry.everything(), now));
+      queue_ = TaskQueue(std::move(state));
+    }
+    for (const QueueRecordState& transition : entry.transitions()) {
+      ASSIGN_OR_RETURN(const QueueRecord record, QueueCodec::Read(transition));
+      RETURN_IF_ERROR(queue_.Replay(record, now));
+    }
+    if (entry.has_mind()) {
+      mind.Swap(entry.mutable_mind());
+      has_mind = true;
+    }
+    if (entry.has_placement()) {
+      ASSIGN_OR_RETURN(placement_, Get(entry.placement()));
+    }
+  }
+  return has_mind ? RestoreMind(mind, now) : Status();  // the last one says it all
+}
+
+Status Master::RestoreMind(const MasterSave& save, TimePoint now) {
+  if (save.phase() > static_cast<uint32_t>(Phase::kComparing)) {
+    return Internal(fmt::format("a job that was saved in phase {}", save.phase()));
+  }
+  phase_ = static_cast<Phase>(save.phase());
+  if ((phase_ == Phase::kEvaluating || phase_ == Phase::kKeeping) && !queue_.EpochDone()) {
+    return Internal("a job that was saved after an epoch, and its shards in the middle of it");
+  }
+  epoch_start_ = QueueCodec::Read(save.epoch_start());
+  epoch_loss_ = save.epoch_loss();
+  metrics_ = Get(save.metrics());
+  validation_rows_ = save.validation_rows();
+  best_ = save.best();
+  best_epoch_ = save.best_epoch();
+  best_metrics_ = Get(save.best_metrics());
+  judged_.assign(save.judged().begin(), save.judged().end());
+  best_digest_ = save.best_digest();
+  started_ = save.started();
+  std::vector<Membership::Worker> members;
+  std::set<Incarnation> known;
+  for (const MemberState& one : save.members()) {
+    if (one.incarnation() == 0 || one.incarnation() >= save.next_incarnation() ||
+        !known.insert(one.incarnation()).second) {
+      return Internal(fmt::format("a job that was saved with incarnation {} of {}",
+                                  one.incarnation(), save.next_incarnation()));
+    }
+    members.push_back({one.name(), one.incarnation(), true, true, now});
+  }
+  members_.Restore(save.next_incarnation(), members);
+  std::map<Incarnation, int64_t> offsets;
+  for (const ClockState& clock : save.clocks()) {
+    if (clock.offset() < -kMostOfAnything || clock.offset() > kMostOfAnything) {
+      return Internal("a job that was saved with a worker far from all others");
+    }
+    offsets[clock.incarnation()] = clock.offset();
+  }
+  staleness_.Await(offsets);
+  RETURN_IF_ERROR(RestoreWorld(save));
+  parameters_lost_ = save.parameters_lost();
+  result_ = Status();
+  if (save.error_code() != 0) {
+    result_ = Status(ErrorCode(save.error_code()), save.error())
+                  .SqlState(save.error_sqlstate())
+                  .Hint(save.error_hint());
+  }
+  return Status();
+}
+
+Result<std::unique_ptr<Master>> Master::TakeOver(const Options& options, int64_t term,
+                                                 const std::vector<std::string>& journal,
+                                                 const std::vector<std::string>& alive,
+                                                 TimePoint now) {
+  auto master = std::make_unique<Master>(options, now);
+  RETURN_IF_ERROR(master->Replay(journal, now));
+  master->Adopt(term, alive, now);
+  return master;
+}
+
+void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoint now) {
+  AddEvent("master_took_over",
+           fmt::format("term {}: epoch {}, {} of {} shards done, {} processes live", term,
+                       queue_.epoch(), queue_.shards_done(), queue_.shards(), alive.size()));
+  term_ = term;
+  std::vector<Incarnation> adopted;
+  for (const std::string& name : alive) {
+    if (const std::optional<Incarnation> known = members_.Find(name)) {
+      adopted.push_back(*known);
+    } else {
+      // Given up by the master before, or of a start that it did not live to write down.
+      actions_.push_back({Action::Kind::kStopWorker, name, 0});
+    }
+  }
+  const std::map<Incarnation, Membership::Worker> members = members_.workers();
+  std::vector<Incarnation> holders = adopted;
+  holders.push_back(kEverybody);
+  // A job that was resumed from a checkpoint is in a later term than its masters.
+  term = std::max(term, queue_.state().term() + 1);
+  queue_.TakeOver(term, holders, now);
+  next_evaluation_task_ = FirstEvaluationTask(term);
+  fleet_ = true;
+  wanted_ = wanted_.value_or(options_.workers);  // until the fleet grants another number
+  described_at_ = now;
+  trained_at_ = now;
+  described_ = queue_.totals();
+  if (phase_ == Phase::kSucceeded && rendezvous_.has_value()) {
+    phase_ = Phase::kExporting;  // the weights were in the last master's memory
+  }
+  if (finished()) {
+    return;
+  }
+  if (phase_ == Phase::kEvaluating) {
+    evaluation_.Start(queue_.epoch());  // nobody has pushed meanwhile: the same weights
+  } else if (phase_ == Phase::kKeeping) {
+    OrderKeep();
+  } else if (phase_ == Phase::kComparing) {
+    StartComparing();
+  }
+  for (const auto& [incarnation, worker] : members) {
+    if (std::find(adopted.begin(), adopted.end(), incarnation) == adopted.end()) {
+      GiveUp(incarnation, ExitClass::kPreempted, "gone when the master was replaced", now);
+    }
+  }
+  Scale(*wanted_, now);
+  Advance(now);
+}
+
+}  // namespace sluice::elastic

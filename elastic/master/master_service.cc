@@ -1,0 +1,324 @@
+#include "elastic/master/master_service.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <condition_variable>
+
+#include "base/mutex.h"
+#include "elastic/rpc/elastic.grpc.pb.h"
+#include "elastic/rpc/wire_internal.h"
+
+namespace sluice::elastic {
+namespace {
+
+// How long a call for a task, a batch or a newer map may wait in the master: shorter than any
+// deadline, long enough to make asking rare.
+constexpr double kTakeWaitSeconds = 0.2;
+constexpr double kBeginWaitSeconds = 0.2;
+// A meeting that leaves a hung member behind opens when somebody asks.
+constexpr double kMeetWaitSeconds = 0.1;
+constexpr auto kMapWait = std::chrono::milliseconds(200);
+constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
+// What comes is small, but for weights, and those come in chunks.
+constexpr ServerLimits kLimits{.name = "master",
+                               .max_request_bytes = kMaxMasterMessageBytes,
+                               .max_answer_bytes = kMaxMessageBytes,
+                               .memory_bytes = size_t{1} << 30};
+
+class Service final : public MasterService::StreamedService {
+ public:
+  template <typename Request, typename Reply>
+  using Call = grpc::ServerUnaryStreamer<Request, Reply>;
+
+  Service(const MasterSeat& seat, MasterHost& host, MasterServer::Registered registered)
+      : token_(seat.token), term_(seat.term), host_(host), registered_(std::move(registered)) {}
+
+  grpc::Status StreamedMap(grpc::ServerContext* context,
+                           Call<MapRequest, MapReply>* call) override {
+    return ForMember(context, call, [this](const MapRequest* request, MapReply* reply) {
+      MutexLock lock(mutex_);
+      const auto until = std::chrono::steady_clock::now() + kMapWait;
+      while (map_.version <= request->newer_than()) {
+        if (published_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+          break;
+        }
+      }
+      ToProto(map_, reply->mutable_map());
+      return Status();
+    });
+  }
+
+  grpc::Status StreamedRegister(grpc::ServerContext* context,
+                                Call<RegisterRequest, RegisterReply>* call) override {
+    return ForMember(context, call, [this](const RegisterRequest* request, RegisterReply* reply) {
+      reply->set_given_up(!registered_(request->server(), request->address()));
+      return Status();
+    });
+  }
+
+  grpc::Status StreamedTake(grpc::ServerContext* context,
+                            Call<TakeRequest, TakeReply>* call) override {
+    return ForMember(context, call, [this](const TakeRequest* request, TakeReply* reply) {
+      return TakeTask(*request, reply);
+    });
+  }
+
+  grpc::Status StreamedReport(grpc::ServerContext* context,
+                              Call<ReportRequest, ReportReply>* call) override {
+    return ForMember(context, call,
+                     [this](const ReportRequest* request, ReportReply* reply) -> Status {
+                       ASSIGN_OR_RETURN(const Standing standing,
+                                        host_.Report(request->incarnation(), FromProto(*request)));
+                       reply->set_mine(standing.mine);
+                       reply->set_last_batch(standing.last_batch);
+                       return Status();
+                     });
+  }
+
+  grpc::Status StreamedBegin(grpc::ServerContext* context,
+                             Call<BeginRequest, BeginReply>* call) override {
+    return ForMember(
+        context, call, [this](const BeginRequest* request, BeginReply* reply) -> Status {
+          ASSIGN_OR_RETURN(const bool may, host_.MayBegin(request->incarnation(), request->pushed(),
+                                                          kBeginWaitSeconds));
+          reply->set_may(may);
+          return Status();
+        });
+  }
+
+  grpc::Status StreamedFail(grpc::ServerContext* context,
+                            Call<FailRequest, FailReply>* call) override {
+    return ForMember(context, call, [this](const FailRequest* request, FailReply*) {
+      Status cause = FromProto(request->cause());
+      if (cause.ok()) {
+        cause = Internal("a worker failed and did not say why");
+      }
+      return host_.Fail(request->incarnation(), request->task(), cause);
+    });
+  }
+
+  grpc::Status StreamedLeave(grpc::ServerContext* context,
+                             Call<LeaveRequest, LeaveReply>* call) override {
+    return ForMember(context, call, [this](const LeaveRequest* request, LeaveReply*) {
+      return host_.Leave(request->incarnation());
+    });
+  }
+
+  grpc::Status StreamedHeartbeat(grpc::ServerContext* context,
+                                 Call<HeartbeatRequest, HeartbeatReply>* call) override {
+    return ForMember(
+        context, call, [this](const HeartbeatRequest* request, HeartbeatReply* reply) -> Status {
+          ASSIGN_OR_RETURN(const bool finished, host_.Heartbeat(request->incarnation()));
+          if (!request->waits_for().empty()) {
+            host_.Wait(request->incarnation(), request->waits_for());
+          }
+          reply->set_finished(finished);
+          return Status();
+        });
+  }
+
+  grpc::Status StreamedMeet(grpc::ServerContext* context,
+                            Call<MeetRequest, MeetReply>* call) override {
+    return ForMember(context, call, [this](const MeetRequest* request, MeetReply* reply) {
+      return MeetWorld(*request, reply);
+    });
+  }
+
+  grpc::Status StreamedReportStep(grpc::ServerContext* context,
+                                  Call<ReportStepRequest, ReportStepReply>* call) override {
+    return ForMember(
+        context, call, [this](const ReportStepRequest* request, ReportStepReply* reply) -> Status {
+          ASSIGN_OR_RETURN(const StepAnswer answer,
+                           host_.ReportStep(request->incarnation(), request->world(),
+                                            request->closed(), FromProto(request->position())));
+          reply->set_meet(answer.meet);
+          reply->set_draft(answer.draft);
+          return Status();
+        });
+  }
+
+  grpc::Status StreamedWritten(grpc::ServerContext* context,
+                               Call<WrittenRequest, WrittenReply>* call) override {
+    return ForMember(context, call, [this](const WrittenRequest* request, WrittenReply*) {
+      const Status failed = FromProto(request->failed());
+      return host_.Written(request->incarnation(), request->draft(),
+                           failed.ok()
+                               ? Result<CheckpointManifest::File>(FromProto(request->file()))
+                               : Result<CheckpointManifest::File>(failed));
+    });
+  }
+
+  grpc::Status Deliver(grpc::ServerContext* context, grpc::ServerReader<DeliverChunk>* reader,
+                       DeliverReply*) override {
+    const grpc::Status allowed = Admit(context);
+    return allowed.ok() ? ToGrpc(Guarded("delivering weights", [&] { return Deliver(reader); }))
+                        : allowed;
+  }
+
+  grpc::Status StreamedBase(grpc::ServerContext* context,
+                            grpc::ServerSplitStreamer<BaseRequest, BaseChunk>* call) override {
+    const grpc::Status allowed = Admit(context);
+    return allowed.ok() ? ToGrpc(Guarded("sending weights", [&] { return SendBase(call); }))
+                        : allowed;
+  }
+
+  void OfferBase(std::shared_ptr<const std::string> weights) {
+    const MutexLock lock(mutex_);
+    base_ = std::move(weights);
+  }
+
+  void Publish(const PartitionMap& map) {
+    const MutexLock lock(mutex_);
+    map_ = map;
+    published_.notify_all();
+  }
+
+ private:
+  template <typename Request, typename Reply, typename Handle>
+  grpc::Status ForMember(grpc::ServerContext* context, Call<Request, Reply>* call,
+                         const Handle& handle) {
+    const grpc::Status allowed = Admit(context);
+    return allowed.ok() ? AnswerCall(call, handle) : allowed;
+  }
+
+  Status TakeTask(const TakeRequest& request, TakeReply* reply) {
+    ASSIGN_OR_RETURN(const MasterLink::Answer answer,
+                     host_.Take(request.incarnation(), request.waiting(),
+                                {request.held().begin(), request.held().end()}, kTakeWaitSeconds));
+    switch (answer.kind) {
+      case MasterLink::Answer::Kind::kNothing:
+        reply->set_kind(TakeReply::NOTHING);
+        break;
+      case MasterLink::Answer::Kind::kFinished:
+        reply->set_kind(TakeReply::FINISHED);
+        break;
+      case MasterLink::Answer::Kind::kTask:
+        reply->set_kind(TakeReply::TASK);
+        ToProto(answer.task, reply->mutable_task());
+        break;
+    }
+    return Status();
+  }
+
+  Status MeetWorld(const MeetRequest& request, MeetReply* reply) {
+    WorldArrival arrival;
+    arrival.at.address = request.address();
+    arrival.at.closed = request.closed();
+    arrival.at.beginning = request.beginning();
+    arrival.at.meeting = request.meeting();
+    arrival.at.world = request.world();
+    arrival.at.failed = request.failed();
+    arrival.at.silent = request.silent();
+    arrival.position = FromProto(request.position());
+    ASSIGN_OR_RETURN(const WorldAnswer answer,
+                     host_.Meet(request.incarnation(), arrival, kMeetWaitSeconds));
+    ToProto(answer, reply);
+    return Status();
+  }
+
+  Status SendBase(grpc::ServerSplitStreamer<BaseRequest, BaseChunk>* call) {
+    std::shared_ptr<const std::string> weights;
+    {
+      const MutexLock lock(mutex_);
+      weights = base_;
+    }
+    BaseRequest request;
+    if (!call->Read(&request)) {
+      return InvalidArgument("a call without a message that can be read");
+    }
+    if (weights == nullptr) {
+      return NotFound("the weights to continue from are with those who need them");
+    }
+    BaseChunk chunk;
+    for (size_t begin = 0; begin < weights->size(); begin += kChunkBytes) {
+      chunk.set_weights(weights->substr(begin, kChunkBytes));
+      if (!call->Write(chunk)) {
+        return Unavailable("the reader of the weights went away");
+      }
+    }
+    return Status();
+  }
+
+  Status Deliver(grpc::ServerReader<DeliverChunk>* reader) {
+    std::string bytes;
+    Incarnation worker = 0;
+    for (DeliverChunk chunk; reader->Read(&chunk);) {
+      worker = chunk.incarnation();
+      bytes += chunk.weights();
+    }
+    // A stream that was cut off does not load.
+    ASSIGN_OR_RETURN(models::NetworkWeights weights, models::LoadWeights(bytes));
+    return host_.Deliver(worker, std::move(weights));
+  }
+
+  // A stranger is refused; and a caller that knows of a later master ends this one.
+  grpc::Status Admit(grpc::ServerContext* context) {
+    const grpc::Status allowed = CheckToken(*context, token_);
+    if (!allowed.ok()) {
+      return allowed;
+    }
+    const uint64_t latest = TermOf(context->client_metadata());
+    if (latest > term_) {
+      const Status succeeded(
+          Code::kAborted,
+          fmt::format("this master, of term {}, has been succeeded by term {}", term_, latest));
+      host_.Abort(succeeded);
+      return grpc::Status(grpc::StatusCode::UNAVAILABLE, succeeded.message());
+    }
+    context->AddInitialMetadata(kTermKey, fmt::format("{}", term_));
+    return grpc::Status::OK;
+  }
+
+  const std::string token_;
+  const uint64_t term_;
+  MasterHost& host_;
+  const MasterServer::Registered registered_;
+  Mutex mutex_;
+  std::condition_variable published_;
+  PartitionMap map_ GUARDED_BY(mutex_);
+  std::shared_ptr<const std::string> base_ GUARDED_BY(mutex_);
+};
+
+class Server final : public MasterServer {
+ public:
+  Server(const MasterSeat& seat, MasterHost& master, Registered registered)
+      : host_(seat.address), service_(seat, master, std::move(registered)) {
+    Result<std::unique_ptr<RpcServer>> server = StartServer(kLimits, host_, &service_);
+    if (server.ok()) {
+      server_ = *std::move(server);
+    }
+  }
+  ~Server() override {
+    if (server_ != nullptr) {
+      server_->Shutdown(kShutdownGrace);
+    }
+  }
+  bool listening() const { return server_ != nullptr; }
+  std::string address() const override {
+    return host_.starts_with("unix") ? host_ : fmt::format("{}:{}", host_, server_->port());
+  }
+  void Publish(const PartitionMap& map) override { service_.Publish(map); }
+  void OfferBase(std::shared_ptr<const std::string> weights) override {
+    service_.OfferBase(std::move(weights));
+  }
+
+ private:
+  const std::string host_;
+  Service service_;
+  std::unique_ptr<RpcServer> server_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<MasterServer>> MasterServer::Start(const MasterSeat& seat,
+                                                          MasterHost& master,
+                                                          Registered registered) {
+  auto server = std::make_unique<Server>(seat, master, std::move(registered));
+  if (!server->listening()) {
+    return ResourceExhausted(fmt::format("the master cannot listen on {}", seat.address));
+  }
+  return std::unique_ptr<MasterServer>(std::move(server));
+}
+
+}  // namespace sluice::elastic

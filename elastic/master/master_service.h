@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "elastic/master/master_host.h"
+#include "elastic/parameters/partition_map.h"
+#include "elastic/rpc/seat.h"
+
+namespace sluice::elastic {
+
+// The master's gRPC door: workers and parameter servers of one job come in here. It only
+// translates; what happens is decided by the host.
+class MasterServer {
+ public:
+  // A parameter server says that it is there. False: it has been given up. Thread-safe.
+  using Registered = std::function<bool(ServerId server, const std::string& address)>;
+  // Listens where the seat says, at once.
+  static Result<std::unique_ptr<MasterServer>> Start(const MasterSeat& seat, MasterHost& master,
+                                                     Registered registered);
+  virtual ~MasterServer() = default;  // ends calls that still wait
+  virtual std::string address() const = 0;
+  // Shows workers this map from now on.
+  virtual void Publish(const PartitionMap& map) = 0;
+  // What processes that begin continue from (models::SaveWeights); null: nobody needs it any more.
+  virtual void OfferBase(std::shared_ptr<const std::string> weights) = 0;
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,109 @@
+#include <algorithm>
+
+#include "elastic/master/journal.pb.h"
+#include "elastic/master/master.h"
+
+// What the master of an all-reduce job remembers of its workers' meetings beyond its life.
+namespace sluice::elastic {
+namespace {
+
+void Put(const Rendezvous::Member& member, WorldMemberState* state) {
+  state->set_incarnation(member.incarnation);
+  state->set_address(member.address);
+  state->set_closed(member.closed);
+}
+
+Rendezvous::Member Get(const WorldMemberState& state) {
+  return {state.incarnation(), state.address(), state.closed()};
+}
+
+void Put(const Task& task, LaneState* state) {
+  state->set_task(task.id);
+  state->set_epoch(task.epoch);
+  state->set_shard(task.shard);
+  state->set_first_batch(task.first_batch);
+  state->set_last_batch(task.last_batch);
+  state->set_attempt(task.attempt);
+  state->set_round(task.round);
+  state->set_lane(task.lane);
+  state->set_lanes(task.lanes);
+  state->set_range(task.range);
+}
+
+Task Get(const LaneState& state) {
+  Task task;
+  task.id = state.task();
+  task.epoch = state.epoch();
+  task.shard = state.shard();
+  task.first_batch = state.first_batch();
+  task.last_batch = state.last_batch();
+  task.attempt = state.attempt();
+  task.round = state.round();
+  task.lane = state.lane();
+  task.lanes = state.lanes();
+  task.range = state.range();
+  return task;
+}
+
+}  // namespace
+
+void Master::SaveWorld(MasterSave* save) const {
+  const Rendezvous::Memory memory = rendezvous_->Remember();
+  WorldState* state = save->mutable_world();
+  state->set_id(memory.world.id);
+  state->set_meeting(memory.world.meeting);
+  for (const Rendezvous::Member& member : memory.world.members) {
+    Put(member, state->add_members());
+  }
+  state->set_source(static_cast<uint32_t>(memory.world.source));
+  state->set_closed(memory.world.closed);
+  state->set_beginning(memory.world.beginning);
+  state->set_committed(memory.committed);
+  for (const Rendezvous::Known& known : memory.workers) {
+    WorldMemberState* one = state->add_workers();
+    Put(known.member, one);
+    one->set_tried(known.tried);
+    one->set_may_have(known.may_have);
+  }
+  for (const Task& task : round_) {
+    Put(task, state->add_round());
+  }
+  state->set_best_closed(best_closed_);
+}
+
+Status Master::RestoreWorld(const MasterSave& save) {
+  if (!rendezvous_.has_value() || !save.has_world()) {
+    return Status();
+  }
+  const WorldState& state = save.world();
+  const auto is_shard = [this](const LaneState& lane) {
+    return lane.shard() >= 0 && lane.shard() < options_.queue.shards;
+  };
+  if ((state.members_size() > 0 && state.source() >= static_cast<uint32_t>(state.members_size())) ||
+      static_cast<uint32_t>(state.round_size()) > options_.queue.lanes ||
+      !std::all_of(state.round().begin(), state.round().end(), is_shard)) {
+    return Internal("a world that was saved with other members or lanes");
+  }
+  Rendezvous::Memory memory;
+  memory.world.id = state.id();
+  memory.world.meeting = state.meeting();
+  for (const WorldMemberState& member : state.members()) {
+    memory.world.members.push_back(Get(member));
+  }
+  memory.world.source = state.source();
+  memory.world.closed = state.closed();
+  memory.world.beginning = state.beginning();
+  memory.committed = state.committed();
+  for (const WorldMemberState& one : state.workers()) {
+    memory.workers.push_back({Get(one), one.tried(), one.may_have()});
+  }
+  rendezvous_->Restore(memory);
+  round_.clear();
+  for (const LaneState& lane : state.round()) {
+    round_.push_back(Get(lane));
+  }
+  best_closed_ = state.best_closed();
+  return Status();
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,308 @@
+#include "elastic/master/parameter_fleet.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/guarded.h"
+#include "base/log.h"
+
+namespace sluice::elastic {
+namespace {
+
+// Something did not work that may in a moment: a server that dies is heard of a little later.
+constexpr auto kRetryWait = std::chrono::milliseconds(20);
+// Silence is looked at so often; everything else wakes the thread at once.
+constexpr auto kTick = std::chrono::milliseconds(200);
+// Servers that end before they have registered: so many in a row are not bad luck.
+constexpr int kFailedStarts = 8;
+// Versions of maps begin here in each term: above all that the masters before may have tried.
+constexpr int kVersionBitsOfATerm = 32;
+// How long the end of an epoch, or of the job, waits for a server to answer or to be replaced. One
+// that only slept for a while is asked again, so often.
+constexpr auto kPatience = std::chrono::seconds(30);
+constexpr auto kAskAgain = std::chrono::milliseconds(100);
+
+}  // namespace
+
+ParameterFleet::ParameterFleet(const Options& options, Hooks hooks)
+    : options_(options),
+      hooks_(std::move(hooks)),
+      control_(options.token, options.term, stop_.get_token(), [this] { return Interrupted(); }),
+      wanted_(options.servers),
+      version_((options.term - 1) << kVersionBitsOfATerm) {
+  if (!options.placement.has_value()) {
+    return;
+  }
+  map_ = options.placement->map;
+  next_ = options.placement->next;
+  wanted_ = options.placement->wanted;
+  // The last master may have died while it installed another map, or moved partitions for one: the
+  // map that everybody went by is installed once more.
+  filling_ = map_.version > 0;
+  for (ServerId id : options.living) {
+    if (!options.placement->servers.contains(id)) {
+      strangers_.push_back(id);  // given up, and not heard of it
+      continue;
+    }
+    const auto known = map_.servers.find(id);
+    // One that is not in the map registers again within a second.
+    servers_[id] = {known == map_.servers.end() ? "" : known->second, clock_.Now()};
+  }
+  for (const auto& [id, address] : map_.servers) {
+    if (!servers_.contains(id)) {
+      why_lost_[id] = fmt::format("parameter server {} was lost while the job had no master", id);
+    }
+  }
+}
+
+ParameterFleet::~ParameterFleet() {
+  Stop();
+}
+
+void ParameterFleet::Start() {
+  thread_ = std::jthread([this](const std::stop_token& stop) { Work(stop); });
+}
+
+void ParameterFleet::Stop() {
+  {
+    const MutexLock lock(mutex_);
+    stop_.request_stop();
+    thread_.request_stop();
+    ++changes_;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+bool ParameterFleet::OnRegistered(ServerId server, const std::string& address) {
+  const MutexLock lock(mutex_);
+  const auto found = servers_.find(server);
+  if (found == servers_.end()) {
+    return false;
+  }
+  found->second.last_contact = clock_.Now();
+  if (found->second.address.empty()) {
+    found->second.address = address;
+    failed_starts_ = 0;
+    ++changes_;
+    changed_.notify_all();
+  }
+  return true;
+}
+
+void ParameterFleet::Forget(ServerId server, const std::string& why) {
+  const auto found = servers_.find(server);
+  if (found == servers_.end()) {
+    return;
+  }
+  failed_starts_ += found->second.address.empty() ? 1 : 0;
+  servers_.erase(found);
+  ++losses_;
+  why_lost_[server] = why;
+  log::Info("parameter server {} was lost: {}", server, why);
+  ++changes_;
+  changed_.notify_all();
+}
+
+void ParameterFleet::OnLost(ServerId server, const std::string& why) {
+  const MutexLock lock(mutex_);
+  Forget(server, why);
+}
+
+void ParameterFleet::GiveUpSilent() {
+  std::vector<ServerId> silent;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [id, server] : servers_) {
+      // One that is still starting is watched by the fleet of processes, not by the clock.
+      if (!server.address.empty() &&
+          SecondsBetween(server.last_contact, clock_.Now()) >= options_.silence_seconds) {
+        silent.push_back(id);
+      }
+    }
+    for (ServerId id : silent) {
+      Forget(id, fmt::format("no sign of life for {} seconds", options_.silence_seconds));
+    }
+  }
+  for (ServerId id : silent) {
+    hooks_.stop(id);
+  }
+}
+
+bool ParameterFleet::Interrupted() {
+  GiveUpSilent();
+  const MutexLock lock(mutex_);
+  return losses_ != losses_seen_;
+}
+
+void ParameterFleet::SetServers(uint32_t servers) {
+  const MutexLock lock(mutex_);
+  wanted_ = std::max<uint32_t>(1, servers);
+  ++changes_;
+  changed_.notify_all();
+}
+
+PartitionMap ParameterFleet::map() const {
+  const MutexLock lock(mutex_);
+  return map_;
+}
+
+std::map<ServerId, std::string> ParameterFleet::Registered() const {
+  std::map<ServerId, std::string> registered;
+  for (const auto& [id, server] : servers_) {
+    if (!server.address.empty()) {
+      registered.emplace(id, server.address);
+    }
+  }
+  return registered;
+}
+
+void ParameterFleet::Work(const std::stop_token& stop) {
+  for (ServerId id : strangers_) {
+    hooks_.stop(id);
+  }
+  uint64_t seen = 0;
+  while (!stop.stop_requested()) {
+    {
+      MutexLock lock(mutex_);
+      if (changes_ == seen) {
+        changed_.wait_for(lock.native(), kTick);
+      }
+      seen = changes_;
+    }
+    static_cast<void>(Guarded("looking for silent servers", [this] { GiveUpSilent(); }));
+    for (bool more = true; more && !stop.stop_requested();) {
+      const Result<bool> did = Guarded("keeping parameter servers", [this] { return Step(); });
+      if (did.ok()) {
+        more = *did;
+        continue;
+      }
+      const Code code = did.status().code();
+      if (over_ ||
+          (code != Code::kUnavailable && code != Code::kCancelled && code != Code::kAborted)) {
+        if (!stop.stop_requested()) {
+          hooks_.fail(did.status());
+        }
+        const MutexLock lock(mutex_);
+        failed_ = did.status();
+        changed_.notify_all();
+        return;
+      }
+      MutexLock lock(mutex_);
+      changed_.wait_for(lock.native(), kRetryWait);
+    }
+  }
+}
+
+Result<bool> ParameterFleet::Step() {
+  std::set<ServerId> lost;
+  PartitionMap now;
+  {
+    const MutexLock lock(mutex_);
+    losses_seen_ = losses_;
+    now = map_;
+    for (const auto& [id, address] : map_.servers) {
+      if (!servers_.contains(id)) {
+        lost.insert(id);
+      }
+    }
+  }
+  if (!lost.empty()) {
+    RETURN_IF_ERROR(TakeOver(lost));
+    return true;
+  }
+  if (filling_) {
+    // A move was given up: pushes must not wait for those that were to have copies.
+    RETURN_IF_ERROR(Install(now, ParameterControl::Phase::kAdopt));
+    return true;
+  }
+  ASSIGN_OR_RETURN(const bool started, StartMissing());
+  if (started) {
+    return true;
+  }
+  ASSIGN_OR_RETURN(const bool moved, Rebalance());
+  return moved ? moved : CheckpointIfDue();
+}
+
+Status ParameterFleet::StartServers(size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    ServerId id = 0;
+    {
+      const MutexLock lock(mutex_);
+      if (failed_starts_ > kFailedStarts) {
+        return FailedPrecondition("parameter servers end before they have begun");
+      }
+      id = next_++;
+      servers_[id] = {};
+    }
+    Status status = Remember(map());
+    if (status.ok()) {
+      status = hooks_.start(id);
+    }
+    if (!status.ok()) {
+      const MutexLock lock(mutex_);
+      servers_.erase(id);
+      return status.code() == Code::kResourceExhausted ? Unavailable(status.message()) : status;
+    }
+  }
+  return Status();
+}
+
+Result<bool> ParameterFleet::StartMissing() {
+  size_t missing = 0;
+  {
+    const MutexLock lock(mutex_);
+    missing = wanted_ > servers_.size() ? wanted_ - servers_.size() : 0;
+  }
+  RETURN_IF_ERROR(StartServers(missing));
+  return missing > 0;
+}
+
+Status ParameterFleet::AskAll(const std::function<Status(const PartitionMap&)>& ask) {
+  uint64_t version = 0;
+  auto until = std::chrono::steady_clock::now();
+  for (;;) {
+    const PartitionMap now = map();
+    if (now.version > version) {
+      version = now.version;
+      until = std::chrono::steady_clock::now() + kPatience;
+    }
+    Status status = ask(now);
+    if (status.code() != Code::kUnavailable && status.code() != Code::kNotFound) {
+      return status;
+    }
+    MutexLock lock(mutex_);
+    RETURN_IF_ERROR(failed_);
+    if (stop_.stop_requested() || std::chrono::steady_clock::now() >= until) {
+      return Unavailable("the parameter servers do not come back").Detail(status.message());
+    }
+    if (map_.version == version) {
+      changed_.wait_for(lock.native(), kAskAgain);
+    }
+  }
+}
+
+Result<std::string> ParameterFleet::Keep(const KeepOrder& order) {
+  std::string digest;
+  RETURN_IF_ERROR(AskAll([&](const PartitionMap& now) -> Status {
+    ASSIGN_OR_RETURN(digest, control_.Keep(now, order));
+    return Status();
+  }));
+  return digest;
+}
+
+Result<models::NetworkWeights> ParameterFleet::Collect(const models::Network& network,
+                                                       const std::string& digest) {
+  models::NetworkWeights collected;
+  RETURN_IF_ERROR(AskAll([&](const PartitionMap& now) -> Status {
+    ASSIGN_OR_RETURN(collected, control_.Collect(now, network, digest));
+    return Status();
+  }));
+  return collected;
+}
+
+}  // namespace sluice::elastic

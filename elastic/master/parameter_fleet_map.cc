@@ -1,0 +1,154 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "elastic/master/parameter_fleet.h"
+
+// How one map of the partitions follows another: when a server is lost, comes, or is to go.
+namespace sluice::elastic {
+
+Status ParameterFleet::TakeOver(const std::set<ServerId>& lost) {
+  std::vector<uint32_t> orphans;
+  PartitionMap next = WithoutServers(map(), lost, &orphans);
+  if (!orphans.empty()) {
+    over_ = true;
+    std::string how;
+    const MutexLock lock(mutex_);
+    for (ServerId id : lost) {
+      how += fmt::format("{}{}", how.empty() ? "" : "; ", why_lost_[id]);
+    }
+    return Unavailable(fmt::format("{}, and with it the only copy of {} of {} partitions", how,
+                                   orphans.size(), next.primary.size()))
+        .Hint(options_.replicas
+                  ? "run the statement again; the version in use is untouched"
+                  : "engine.num_ps=2 with engine.replicas=1 keeps a second copy; the version in "
+                    "use is untouched");
+  }
+  RETURN_IF_ERROR(Install(next, ParameterControl::Phase::kAdopt));
+  for (ServerId id : lost) {
+    hooks_.on_event("server_lost", fmt::format("{}: its partitions are served by others", id));
+  }
+  return Status();
+}
+
+Status ParameterFleet::Remember(const PartitionMap& map) {
+  Placement placement;
+  {
+    const MutexLock lock(mutex_);
+    placement.map = map;
+    for (const auto& [id, server] : servers_) {
+      placement.servers.insert(id);
+    }
+    placement.next = next_;
+    placement.wanted = wanted_;
+  }
+  return hooks_.remember ? hooks_.remember(placement) : Status();
+}
+
+// Everyone who is wanted is there: the first map, or a better one than that which is in use.
+Result<bool> ParameterFleet::Rebalance() {
+  std::map<ServerId, std::string> servers;
+  std::vector<ServerId> spare;
+  PartitionMap now;
+  {
+    const MutexLock lock(mutex_);
+    now = map_;
+    servers = Registered();
+    if (servers.size() < wanted_) {
+      return false;  // they are starting
+    }
+    while (servers.size() > wanted_) {
+      spare.push_back(servers.rbegin()->first);
+      servers.erase(std::prev(servers.end()));
+    }
+  }
+  if (now.version == 0) {
+    RETURN_IF_ERROR(Install(PlaceEvenly(servers, options_.partitions, options_.replicas),
+                            ParameterControl::Phase::kCreate));
+    return true;
+  }
+  PartitionMap next = Rebalanced(now, servers, options_.replicas);
+  next.version = now.version;
+  if (next != now) {
+    ++next.version;
+    ASSIGN_OR_RETURN(const bool moved, Move(now, next));
+    if (!moved) {
+      return true;  // first things first
+    }
+  }
+  for (ServerId id : spare) {
+    {
+      const MutexLock lock(mutex_);
+      servers_.erase(id);
+    }
+    hooks_.stop(id);
+  }
+  return next != now;
+}
+
+Result<bool> ParameterFleet::Move(const PartitionMap& now, const PartitionMap& next) {
+  const std::vector<PartitionCopy> copies = CopiesFor(now, next);
+  for (const PartitionCopy& copy : copies) {
+    {
+      const MutexLock lock(mutex_);
+      for (const auto& [id, address] : now.servers) {
+        if (!servers_.contains(id)) {
+          return false;
+        }
+      }
+    }
+    filling_ = true;
+    RETURN_IF_ERROR(control_.Fill(now.servers.at(copy.from), copy.partition, copy.to,
+                                  next.servers.at(copy.to)));
+  }
+  RETURN_IF_ERROR(Install(next, ParameterControl::Phase::kAdopt));
+  hooks_.on_event("partitions_moved",
+                  fmt::format("{} copies, {} servers", copies.size(), next.servers.size()));
+  return true;
+}
+
+Status ParameterFleet::Install(const PartitionMap& wanted, ParameterControl::Phase phase,
+                               const std::function<Status()>& frozen) {
+  PartitionMap map = wanted;
+  // A version that some servers may have seen in a try that failed is not used for another map.
+  map.version = std::max(map.version, version_ + 1);
+  version_ = map.version;
+  std::map<ServerId, std::string> all = map.servers;
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [id, address] : map_.servers) {
+      if (servers_.contains(id)) {
+        all.emplace(id, address);  // that are to leave: they stop serving
+      }
+    }
+  }
+  for (const auto& [id, address] : all) {
+    RETURN_IF_ERROR(control_.Install(address, map, ParameterControl::Phase::kFreeze));
+  }
+  if (frozen) {
+    RETURN_IF_ERROR(frozen());
+  }
+  const bool restores = phase == ParameterControl::Phase::kCreate && options_.restore.has_value();
+  for (const auto& [id, address] : map.servers) {
+    RETURN_IF_ERROR(control_.Install(address, map, phase, restores ? &*options_.restore : nullptr));
+  }
+  // From here on it counts: servers may drop what it does not need.
+  RETURN_IF_ERROR(Remember(map));
+  {
+    const MutexLock lock(mutex_);
+    map_ = map;
+    changed_.notify_all();
+  }
+  filling_ = false;
+  hooks_.publish(map);
+  for (const auto& [id, address] : map.servers) {
+    const Status released = control_.Install(address, map, ParameterControl::Phase::kRelease);
+    if (!released.ok()) {
+      log::Debug("parameter server {} keeps what it does not need: {}", id, released.message());
+    }
+  }
+  return Status();
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/mutex.h"
+#include "elastic/fleet/fleet.h"
+#include "elastic/master/master_host.h"
+#include "elastic/master/parameter_fleet.h"
+
+namespace sluice::elastic {
+
+// What is left of a job's processes when it is over gets so long before it is killed: a cancelled
+// statement has to end within a second.
+inline constexpr double kStopGraceSeconds = 0.8;
+// Killed processes end at once; a fleet that does not say so is not waited for.
+inline constexpr auto kStopWait = std::chrono::seconds(10);
+
+inline std::string HowItEnded(const FleetEvent& event) {
+  std::string text = event.message;
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
+    text.pop_back();
+  }
+  const std::string code = fmt::format("exit code {}", event.exit_code);
+  return text.empty() ? code : fmt::format("{}: {}", code, text);
+}
+
+// The processes that a job has started, as the fleet's events tell. Shared with the watcher, which
+// may outlive the job. Thread-safe.
+class Roster {
+ public:
+  Roster(MasterHost* host, ParameterFleet* parameters) : host_(host), parameters_(parameters) {}
+
+  void Add(const std::string& name, ServerId server = kNoServer) {
+    const MutexLock lock(mutex_);
+    running_[name] = server;
+  }
+  void Remove(const std::string& name) {
+    const MutexLock lock(mutex_);
+    running_.erase(name);
+    gone_.notify_all();
+  }
+  void OnEvent(const FleetEvent& event) {
+    const MutexLock lock(mutex_);
+    if (event.kind == FleetEvent::Kind::kGranted && host_ != nullptr) {
+      host_->Scale(event.workers);
+    }
+    if (event.kind != FleetEvent::Kind::kExited) {
+      return;
+    }
+    const auto found = running_.find(event.name);
+    if (host_ != nullptr && found != running_.end()) {
+      if (event.role == Role::kParameterServer) {
+        parameters_->OnLost(found->second, fmt::format("parameter server {} was lost ({})",
+                                                       event.name, HowItEnded(event)));
+      } else {
+        FleetEvent told = event;
+        told.message = HowItEnded(event);
+        host_->OnExit(told);
+      }
+    }
+    running_.erase(event.name);
+    gone_.notify_all();
+  }
+  // Stops what still runs and waits until it is gone. No event reaches the host afterwards.
+  void StopAll(Fleet& fleet) {
+    std::vector<std::string> names;
+    {
+      const MutexLock lock(mutex_);
+      host_ = nullptr;
+      for (const auto& [name, server] : running_) {
+        names.push_back(name);
+      }
+    }
+    for (const std::string& name : names) {
+      const Status status = fleet.Stop(name, kStopGraceSeconds);
+      if (!status.ok()) {
+        log::Debug("stopping {}: {}", name, status.message());
+        Remove(name);
+      }
+    }
+    MutexLock lock(mutex_);
+    const auto until = std::chrono::steady_clock::now() + kStopWait;
+    while (!running_.empty()) {
+      if (gone_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+        log::Error("{} processes of the job do not end", running_.size());
+        return;
+      }
+    }
+  }
+
+ private:
+  Mutex mutex_;
+  std::condition_variable gone_;
+  MasterHost* host_ GUARDED_BY(mutex_);  // null: nobody wants to know any more
+  ParameterFleet* parameters_ GUARDED_BY(mutex_);
+  std::map<std::string, ServerId> running_ GUARDED_BY(mutex_);  // kNoServer: a worker
+};
+
+}  // namespace sluice::elastic

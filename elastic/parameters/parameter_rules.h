@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "elastic/parameters/partition_layout.h"
+#include "models/model.h"
+#include "models/networks/optimizer.h"
+
+namespace sluice::models {
+class ModelSpec;
+}
+
+namespace sluice::elastic {
+
+// Names a batch: its rows are the same for whoever computes it.
+struct BatchIdentity {
+  uint32_t epoch = 1;
+  int64_t shard = 0;
+  int64_t batch = 0;  // in synchronous mode also the step of the round
+  uint32_t attempt = 1;
+  int64_t round = 0;
+  uint32_t lane = 0;
+  uint32_t lanes = 0;  // 0: asynchronous
+  int64_t range = 0;   // first batch of the range of the shard that the lease is of
+  bool last = false;   // the shard has no batch after it
+};
+
+// Rows of one table: distinct ids, and a number for each dimension of each.
+struct RowSpan {
+  std::span<const int64_t> ids;
+  std::span<const float> values;
+};
+
+// What all partitions of a job have in common: how they are cut, their tensors and tables, and how
+// gradients change them. Immutable after Make: thread-safe.
+struct ParameterRules {
+  static Result<ParameterRules> Make(const models::ModelSpec& spec, const models::Network& network,
+                                     uint32_t partitions, bool synchronous);
+
+  const models::Optimizer& OptimizerOf(const models::DenseTensor& tensor) const {
+    return tensor.wide ? *wide_optimizer : *deep_optimizer;
+  }
+  const models::Optimizer& OptimizerOf(const models::EmbeddingTable& table) const {
+    return table.wide ? *wide_optimizer : *deep_optimizer;
+  }
+
+  PartitionLayout layout;
+  std::vector<models::DenseTensor> tensors;
+  std::vector<models::EmbeddingTable> tables;
+  std::vector<uint32_t> dimensions;  // of the tables
+  uint64_t seed = 0;
+  bool synchronous = false;
+  std::unique_ptr<models::Optimizer> deep_optimizer;
+  std::unique_ptr<models::Optimizer> wide_optimizer;
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "elastic/parameters/batch_window.h"
+#include "elastic/parameters/embedding_slab.h"
+#include "elastic/parameters/parameter_rules.h"
+#include "elastic/parameters/partition_image.h"
+#include "elastic/parameters/synchronous_step.h"
+#include "elastic/queue/keep_order.h"
+
+namespace sluice::elastic {
+
+// One virtual partition: its chunks of the dense tensors, its rows of the tables, their optimizer
+// slots, and the memory of which batches have changed them. All of it moves together, so that a
+// batch counts once wherever the partition is. Deterministic: the same gradients in the same order
+// make the same bits. Not thread-safe. `rules` must outlive it.
+class Partition {
+ public:
+  Partition(const ParameterRules& rules, uint32_t index);
+
+  // The values of a new model, or `base`'s, with fresh slots.
+  void Initialize(const models::NetworkWeights* base);
+
+  // Asynchronous: whether Apply is to follow. False: the batch has been applied before. Aborted:
+  // the lease belongs to someone else; FailedPrecondition: a batch before it is missing.
+  Result<bool> IsNew(const BatchIdentity& batch);
+  // `version`: what the gradient was computed from; s versions behind counts 1/s. `dense` as
+  // chunks().
+  void Apply(const BatchIdentity& batch, int64_t version,
+             std::span<const std::span<const float>> dense, std::span<const RowSpan> tables);
+
+  // The closed step's mean gradient, added up elsewhere.
+  void ApplyStep(std::span<const std::span<const float>> dense, std::span<const RowSpan> tables) {
+    Update(dense, tables, 1.0F);
+  }
+
+  // Synchronous: takes one lane's part of a step (`end`: the lane has none, now or later), closes
+  // what is complete. True: a step or the round has closed. An error leaves all as it was.
+  Result<bool> PushLane(const BatchIdentity& batch, double weight, bool end,
+                        std::span<const std::span<const float>> dense,
+                        std::span<const RowSpan> tables);
+  enum class Ready {
+    kNow,
+    kBefore,  // the step has closed: values from before it are kept, and are what is wanted
+    kNotYet,
+  };
+  Ready StepReady(const BatchIdentity& batch) const;
+
+  int64_t VersionOf(Ready which) const { return which == Ready::kBefore ? version_ - 1 : version_; }
+
+  // Copies values out (`dense`: empty, or a place for each chunk; one row target for each table);
+  // answers their version. `absent`: what a row is that does not exist.
+  int64_t Read(Ready which, std::span<float* const> dense,
+               std::span<const std::span<const int64_t>> ids, std::span<float* const> rows,
+               EmbeddingSlab::Absent absent = EmbeddingSlab::Absent::kInitial) const;
+
+  const std::vector<PartitionLayout::Chunk>& chunks() const { return rules_.layout.chunks(index_); }
+  const float* values(size_t chunk) const { return dense_[chunk].data(); }
+  int64_t version() const { return version_; }
+  int64_t rows() const;  // of all tables
+  int64_t AppliedBatches(uint32_t epoch, int64_t shard) const {
+    return window_.AppliedBatches(epoch, shard);
+  }
+
+  // The best weights so far are kept beside the live ones (early stopping goes back to them).
+  // FailedPrecondition: those that were judged are gone; Aborted: a later order has been carried
+  // out. `order.versions`: none, or of every partition.
+  Status KeepBest(const KeepOrder& order);
+  std::shared_ptr<const models::NetworkWeights> best() const { return best_; }
+  // The kept ones where there are any. Chunks of one tensor end to end.
+  models::NetworkWeights Export() const { return best_ != nullptr ? *best_ : ExportLive(); }
+
+  // partition_state.cc: everything above as it is now, and back from an image's bytes. A partition
+  // that is loaded goes on with the same bits. Load fails on damage, another layout or another
+  // model; then nothing has changed. Pointers to dense values stay what they are.
+  PartitionImage Capture() const;
+  Status Load(ByteSource& bytes);
+  Status Load(std::string_view bytes);
+
+ private:
+  struct Position {  // of the open step
+    uint32_t epoch = 0;
+    int64_t round = 0;
+    int64_t step = 0;
+    bool over = true;  // the round has ended; the next push opens another
+  };
+  void Update(std::span<const std::span<const float>> dense, std::span<const RowSpan> tables,
+              float rate_scale);
+  void CloseStep();
+  models::NetworkWeights ExportLive() const;
+  bool FitsExport(const models::NetworkWeights& weights) const;
+
+  const ParameterRules& rules_;
+  const uint32_t index_;
+  std::vector<std::vector<float>> dense_;  // by chunk: values, then the optimizer's slots
+  std::vector<EmbeddingSlab> slabs_;
+  BatchWindow window_;
+  int64_t version_ = 0;
+  std::shared_ptr<const models::NetworkWeights> best_;
+  int64_t best_number_ = 0;  // of the order
+
+  // Synchronous mode. Partitions close a step one after another, so a worker that takes over a lane
+  // may need the values from before the last step of one that is ahead: they are kept.
+  SynchronousStep step_;
+  Position position_;
+  std::vector<std::vector<float>> dense_before_;
+  std::vector<RowGradients> rows_before_;  // values, not gradients
+};
+
+// SHA-256 of a partition's export, and of those of all partitions, in their order: whoever keeps
+// weights says it, whoever commits them compares.
+std::string DigestOf(const models::NetworkWeights& part);
+std::string DigestOf(const std::vector<std::string>& parts);
+// Internal: the weights that are to be committed are not those that were judged and kept.
+Status CheckDigest(const std::string& found, const std::string& kept);
+
+// Puts the exports of all partitions, in their order, together.
+Result<models::NetworkWeights> MergePartitions(const std::vector<models::NetworkWeights>& parts,
+                                               const PartitionLayout& layout,
+                                               const models::Network& network);
+
+}  // namespace sluice::elastic

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "elastic/queue/task.h"
+#include "models/metrics/metric.h"
+
+namespace sluice::models {
+class ModelSpec;
+}
+
+namespace sluice::elastic {
+
+// The task whose metrics a model is judged by.
+models::Task TaskOfModel(const models::ModelSpec& spec);
+
+// One evaluation over the validation rows of every shard. A group of shards is answered as a whole
+// and counted once, by whoever answers first; nothing is ever added twice. All answers are about
+// the same parameters: it begins anew when one comes that judges others. The last comparison of a
+// job that went on from a checkpoint is dealt out in the same way. Pure; not thread-safe.
+class EvaluationRound {
+ public:
+  // Shards asked for at a time: few answers, and little to do again when a worker dies.
+  static constexpr int64_t kShardsPerTask = 32;
+
+  EvaluationRound(int64_t shards, models::Task task, size_t outputs, double lease_seconds);
+
+  void Start(uint32_t epoch);
+  // These shards are read instead, and compared with what they were: tasks of Kind::kCompare.
+  void StartComparing(uint32_t epoch, std::vector<int64_t> shards);
+  // `first_id`: ids that no other task has.
+  std::optional<Task> Take(Incarnation owner, int64_t id, TimePoint now);
+  // False: not this worker's task (any more), or answered already.
+  Result<bool> Report(Incarnation owner, const TaskReport& report);
+  void Renew(Incarnation owner, TimePoint now);
+  int Release(Incarnation owner, const std::vector<int64_t>& but_for = {});
+  int ExpireLeases(TimePoint now);
+  bool Done() const { return groups_done_ == groups(); }
+  // Of a task that is leased; else none.
+  std::vector<int64_t> ShardsOf(int64_t task) const;
+  size_t leased() const { return leases_.size(); }
+
+  const models::Metrics& metrics() const { return metrics_; }
+  int64_t rows() const { return rows_; }
+  // Of the parameters that are judged, by partition.
+  const std::vector<int64_t>& versions() const { return versions_; }
+  int repeats() const { return repeats_; }
+
+ private:
+  struct Lease {
+    int64_t group = 0;
+    Incarnation owner = 0;
+    TimePoint deadline{};
+  };
+  int64_t size() const { return compares_ ? static_cast<int64_t>(compared_.size()) : shards_; }
+  int64_t groups() const { return (size() + kShardsPerTask - 1) / kShardsPerTask; }
+  std::vector<int64_t> ShardsOfGroup(int64_t group) const;
+  TimePoint Deadline(TimePoint now) const;
+  template <typename Predicate>
+  int RequeueIf(const Predicate& predicate);
+
+  const int64_t shards_;
+  const models::Task task_;
+  const size_t outputs_;
+  const double lease_seconds_;
+  uint32_t epoch_ = 0;
+  int64_t cursor_ = 0;
+  int64_t groups_done_ = 0;
+  int64_t rows_ = 0;
+  std::deque<int64_t> requeued_;
+  std::map<int64_t, Lease> leases_;  // by task id
+  models::Metrics metrics_;
+  std::vector<int64_t> versions_;
+  int repeats_ = 0;
+  bool compares_ = false;
+  std::vector<int64_t> compared_;
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "elastic/queue/task.h"
+
+namespace sluice::elastic {
+
+// Which workers a job has. Every started process has an incarnation of its own; one that has been
+// given up is never listened to again, even when it was only asleep. Pure; not thread-safe.
+class Membership {
+ public:
+  struct Worker {
+    std::string name;
+    Incarnation incarnation = 0;
+    bool joined = false;     // it has spoken
+    bool committed = false;  // it has trained at least one batch
+    TimePoint last_contact{};
+  };
+
+  // `silence_seconds`: who has joined and says nothing for so long is lost.
+  explicit Membership(double silence_seconds) : silence_seconds_(silence_seconds) {}
+
+  // A worker is about to start.
+  Incarnation Expect(const std::string& name, TimePoint now);
+  // A message came. False: from nobody we know (any more).
+  bool Contact(Incarnation incarnation, TimePoint now);
+  // Its work has arrived. True the first time.
+  bool Committed(Incarnation incarnation);
+  // It is gone, or given up. Answers who it was.
+  std::optional<Worker> Remove(Incarnation incarnation);
+  std::optional<Incarnation> Find(const std::string& name) const;
+  // Who has been silent for too long.
+  std::vector<Worker> Silent(TimePoint now) const;
+
+  // For a master that goes on where another ended.
+  Incarnation next() const { return next_; }
+  void Restore(Incarnation next, const std::vector<Worker>& workers);
+
+  size_t size() const { return workers_.size(); }
+  size_t joined() const;
+  const std::map<Incarnation, Worker>& workers() const { return workers_; }
+
+ private:
+  const double silence_seconds_;
+  Incarnation next_ = 1;
+  std::map<Incarnation, Worker> workers_;
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,368 @@
+#include "elastic/queue/queue_codec_internal.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+namespace sluice::elastic {
+namespace {
+
+// Raised when a field changes its meaning; fields that are added need no other format.
+constexpr uint32_t kFormat = 1;
+
+void Put(const TaskReport& said, ReportState* state) {
+  state->set_task(said.task);
+  state->set_done(said.done);
+  state->set_end_of_shard(said.end_of_shard);
+  state->set_next_batch(said.next_batch);
+  state->set_batches(said.batches);
+  state->set_shard_rows(said.shard_rows);
+  state->set_checksum(said.checksum);
+  state->set_rows(said.rows);
+  state->set_rows_read(said.rows_read);
+  state->set_rows_retried(said.rows_retried);
+  state->set_loss(said.loss);
+  state->set_weight(said.weight);
+}
+
+TaskReport Get(const ReportState& state) {
+  TaskReport said;
+  said.task = state.task();
+  said.done = state.done();
+  said.end_of_shard = state.end_of_shard();
+  said.next_batch = state.next_batch();
+  said.batches = state.batches();
+  said.shard_rows = state.shard_rows();
+  said.checksum = state.checksum();
+  said.rows = state.rows();
+  said.rows_read = state.rows_read();
+  said.rows_retried = state.rows_retried();
+  said.loss = state.loss();
+  said.weight = state.weight();
+  return said;
+}
+
+void Put(const Ledger::Skipped& skipped, SkippedState* state) {
+  state->set_epoch(skipped.epoch);
+  state->set_shard(skipped.shard);
+  state->set_first_batch(skipped.first_batch);
+  state->set_last_batch(skipped.last_batch);
+  state->set_rows(skipped.rows);
+}
+
+Ledger::Skipped Get(const SkippedState& state) {
+  return {state.epoch(), state.shard(), state.first_batch(), state.last_batch(), state.rows()};
+}
+
+// Maps without an order are written in one, so that equal states are equal bytes.
+template <typename Map>
+auto Sorted(const Map& map) {
+  std::vector<typename Map::key_type> keys;
+  for (const auto& entry : map) {
+    if constexpr (requires { entry.first; }) {
+      keys.push_back(entry.first);
+    } else {
+      keys.push_back(entry);
+    }
+  }
+  std::sort(keys.begin(), keys.end());
+  return keys;
+}
+
+Status Damaged(const char* what) {
+  return Status(Code::kInternal, fmt::format("a saved queue is damaged: {}", what));
+}
+
+bool IsCount(int64_t number) {
+  return number >= 0 && number <= kMostOfAnything;
+}
+
+Status CheckLedger(const LedgerState& state, const QueueSave& save) {
+  if (save.epoch() < 1 || static_cast<uint32_t>(state.rows_per_epoch_size()) != save.epoch() ||
+      state.missing_per_epoch_size() != state.rows_per_epoch_size() ||
+      state.shard_rows_size() != save.shards() ||
+      (state.checksums_size() != 0 && state.checksums_size() != save.shards()) ||
+      static_cast<int64_t>(state.read().size()) > state.checksums_size()) {
+    return Damaged("a ledger of other epochs or shards");
+  }
+  const TotalsState& totals = state.totals();
+  const auto is_row = [](int64_t rows) { return IsCount(rows + 1); };  // -1: not known
+  if (!IsCount(totals.rows()) || !IsCount(totals.rows_read()) || !IsCount(totals.rows_retried()) ||
+      !std::all_of(state.rows_per_epoch().begin(), state.rows_per_epoch().end(), IsCount) ||
+      !std::all_of(state.shard_rows().begin(), state.shard_rows().end(), is_row)) {
+    return Damaged("a ledger that counts nonsense");
+  }
+  return Status();
+}
+
+// What no sequence of transitions leads to: going on from it, the queue would not fit itself.
+Status CheckSave(const QueueOptions& options, const QueueSave& save) {
+  RETURN_IF_ERROR(CheckLedger(save.ledger(), save));
+  const int64_t lanes = options.lanes;
+  const int64_t round_begin = lanes > 0 ? std::min(options.shards, save.round() * lanes) : 0;
+  if (save.cursor() < 0 || save.cursor() > options.shards || !IsCount(save.done()) ||
+      save.round() < 0 || save.round() > options.shards || !IsCount(save.round_done()) ||
+      !IsCount(save.round_steps()) || !IsCount(save.batches_committed()) || save.next_task() < 1 ||
+      save.term() < 1 || save.term() > kMostTerms) {
+    return Damaged("it is at no place of an epoch");
+  }
+  std::set<int64_t> open;
+  for (const RangeState& range : save.ranges()) {
+    if (range.position() < round_begin || range.position() >= save.cursor() || range.first() < 0 ||
+        range.next() < range.first() || range.last() < range.next() || !IsCount(range.next()) ||
+        !IsCount(range.rows()) || !IsCount(range.batches()) || !IsCount(range.shard_rows())) {
+      return Damaged("a range of no shard");
+    }
+    open.insert(range.position());
+  }
+  if (save.done() + static_cast<int64_t>(open.size()) != save.cursor() ||
+      (lanes > 0 && save.done() != round_begin + save.round_done())) {
+    return Damaged("shards that are neither open nor done");
+  }
+  std::set<int64_t> once;
+  for (const OpenShardState& shard : save.open_shards()) {
+    if (!open.contains(shard.position()) || !once.insert(shard.position()).second ||
+        !IsCount(shard.rows())) {
+      return Damaged("an open shard without a range");
+    }
+  }
+  const auto is_shard = [&](int64_t shard) { return shard >= 0 && shard < options.shards; };
+  if (!std::all_of(save.given_up().begin(), save.given_up().end(), is_shard) ||
+      !std::all_of(save.failures().begin(), save.failures().end(),
+                   [&](const FailuresState& one) { return is_shard(one.shard()); })) {
+    return Damaged("a failure of no shard");
+  }
+  return Status();
+}
+
+}  // namespace
+
+void QueueCodec::Write(const Ledger::Totals& totals, TotalsState* state) {
+  state->set_rows(totals.rows);
+  state->set_rows_read(totals.rows_read);
+  state->set_rows_retried(totals.rows_retried);
+  state->set_loss(totals.loss);
+  state->set_weight(totals.weight);
+}
+
+Ledger::Totals QueueCodec::Read(const TotalsState& state) {
+  return {state.rows(), state.rows_read(), state.rows_retried(), state.loss(), state.weight()};
+}
+
+void QueueCodec::Write(const Ledger& ledger, LedgerState* state) {
+  Write(ledger.totals_, state->mutable_totals());
+  state->mutable_rows_per_epoch()->Add(ledger.rows_per_epoch_.begin(),
+                                       ledger.rows_per_epoch_.end());
+  state->mutable_missing_per_epoch()->Add(ledger.missing_per_epoch_.begin(),
+                                          ledger.missing_per_epoch_.end());
+  state->mutable_shard_rows()->Add(ledger.shard_rows_.begin(), ledger.shard_rows_.end());
+  state->mutable_checksums()->Add(ledger.checksums_.begin(), ledger.checksums_.end());
+  state->mutable_read()->assign(ledger.read_.begin(), ledger.read_.end());
+  for (const Ledger::Skipped& skipped : ledger.skipped_) {
+    Put(skipped, state->add_skipped());
+  }
+}
+
+void QueueCodec::Read(const LedgerState& state, Ledger* ledger) {
+  ledger->totals_ = Read(state.totals());
+  ledger->rows_per_epoch_.assign(state.rows_per_epoch().begin(), state.rows_per_epoch().end());
+  ledger->missing_per_epoch_.assign(state.missing_per_epoch().begin(),
+                                    state.missing_per_epoch().end());
+  ledger->shard_rows_.assign(state.shard_rows().begin(), state.shard_rows().end());
+  ledger->checksums_.assign(state.checksums().begin(), state.checksums().end());
+  ledger->read_.assign(state.read().begin(), state.read().end());
+  for (const SkippedState& skipped : state.skipped()) {
+    ledger->skipped_.push_back(Get(skipped));
+  }
+}
+
+void QueueCodec::Write(const QueueState& state, QueueSave* save) {
+  save->set_format(kFormat);
+  save->set_shards(state.options_.shards);
+  save->set_seed(state.options_.seed);
+  save->set_lanes(state.options_.lanes);
+  save->set_epoch(state.epoch_);
+  save->set_cursor(state.cursor_);
+  save->set_round(state.round_);
+  save->set_round_done(state.round_done_);
+  save->set_round_steps(state.round_steps_);
+  save->set_done(state.done_);
+  save->set_next_task(state.next_task_);
+  save->set_term(state.term_);
+  save->set_batches_committed(state.batches_committed_);
+  Write(state.ledger_, save->mutable_ledger());
+  for (const auto& [key, range] : state.ranges_) {
+    RangeState* one = save->add_ranges();
+    one->set_position(key.position);
+    one->set_first(key.first);
+    one->set_last(range.last);
+    one->set_next(range.next);
+    one->set_rows(range.rows);
+    one->set_attempt(range.attempt);
+    one->set_batches(range.batches);
+    one->set_shard_rows(range.shard_rows);
+    one->set_expiries(range.expiries);
+    one->set_waiting(state.waiting_.contains(key));
+  }
+  for (int64_t task : Sorted(state.leases_)) {
+    const QueueState::Lease& lease = state.leases_.at(task);
+    LeaseState* one = save->add_leases();
+    one->set_position(lease.key.position);
+    one->set_range(lease.key.first);
+    one->set_owner(lease.owner);
+    one->set_first_batch(lease.task.first_batch);
+    one->set_last_batch(lease.task.last_batch);
+    one->set_rows_before(lease.rows_before);
+    one->set_expired(lease.expired);
+    Put(lease.said, one->mutable_said());
+  }
+  for (int64_t position : Sorted(state.open_shards_)) {
+    const QueueState::OpenShard& shard = state.open_shards_.at(position);
+    OpenShardState* one = save->add_open_shards();
+    one->set_position(position);
+    one->set_rows(shard.rows);
+    one->set_cut_short(shard.cut_short);
+    if (shard.skipped.has_value()) {
+      Put(*shard.skipped, one->mutable_skipped());
+    }
+  }
+  for (int64_t shard : Sorted(state.given_up_)) {
+    save->add_given_up(shard);
+  }
+  for (int64_t shard : Sorted(state.failures_)) {
+    FailuresState* one = save->add_failures();
+    one->set_shard(shard);
+    const std::vector<Incarnation>& owners = state.failures_.at(shard);
+    one->mutable_owners()->Add(owners.begin(), owners.end());
+  }
+}
+
+Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave& save,
+                                    TimePoint now) {
+  if (save.format() != kFormat) {
+    return Status(Code::kFailedPrecondition,
+                  fmt::format("a queue saved in format {}; this program reads format {}",
+                              save.format(), kFormat));
+  }
+  if (save.shards() != options.shards || save.seed() != options.seed ||
+      save.lanes() != options.lanes || save.ledger().shard_rows_size() != options.shards) {
+    return FailedPrecondition("a queue that was saved by another job");
+  }
+  RETURN_IF_ERROR(CheckSave(options, save));
+  QueueState state(options);
+  state.epoch_ = save.epoch();
+  state.order_ = ShardOrder(options.shards, options.seed, state.epoch_, options.shuffle);
+  state.cursor_ = save.cursor();
+  state.round_ = save.round();
+  state.round_done_ = save.round_done();
+  state.round_steps_ = save.round_steps();
+  state.done_ = save.done();
+  state.next_task_ = save.next_task();
+  state.term_ = save.term();
+  state.batches_committed_ = save.batches_committed();
+  Read(save.ledger(), &state.ledger_);
+  for (const RangeState& one : save.ranges()) {
+    const QueueState::Key key{one.position(), one.first()};
+    if (state.ranges_.contains(key)) {
+      return Damaged("a range that is there twice");
+    }
+    state.ranges_[key] = {one.last(),    one.next(),       one.rows(),     one.attempt(),
+                          one.batches(), one.shard_rows(), one.expiries(), {}};
+    if (one.waiting()) {
+      state.waiting_.insert(key);
+    }
+  }
+  for (const LeaseState& one : save.leases()) {
+    const QueueState::Key key{one.position(), one.range()};
+    const auto range = state.ranges_.find(key);
+    if (range == state.ranges_.end()) {
+      return Damaged("a lease of no range");
+    }
+    QueueState::Lease lease;
+    lease.said = Get(one.said());
+    if (lease.said.task < 1 || state.leases_.contains(lease.said.task) ||
+        !CheckReport(lease.said).ok() || !IsCount(one.rows_before()) || one.first_batch() < 0 ||
+        one.last_batch() < one.first_batch()) {
+      return Damaged("a lease of no task");
+    }
+    lease.owner = one.owner();
+    lease.key = key;
+    lease.rows_before = one.rows_before();
+    lease.expired = one.expired();
+    lease.since = now;
+    lease.progress = now;
+    lease.task.id = lease.said.task;
+    lease.task.epoch = state.epoch_;
+    lease.task.shard = state.ShardAt(key.position);
+    lease.task.range = key.first;
+    lease.task.first_batch = one.first_batch();
+    lease.task.last_batch = one.last_batch();
+    lease.task.attempt = range->second.attempt;
+    state.SetLane(&lease.task, key.position);
+    range->second.holders.push_back(lease.task.id);
+    QueueState::Holder& holder = state.holders_[lease.owner];
+    holder.deadline = state.Deadline(now);
+    holder.tasks.push_back(lease.task.id);
+    state.Grant(lease, 1);
+    state.leases_[lease.task.id] = std::move(lease);
+  }
+  for (const OpenShardState& one : save.open_shards()) {
+    QueueState::OpenShard& shard = state.open_shards_[one.position()];
+    shard.rows = one.rows();
+    shard.cut_short = one.cut_short();
+    if (one.has_skipped()) {
+      shard.skipped = Get(one.skipped());
+    }
+  }
+  state.given_up_.insert(save.given_up().begin(), save.given_up().end());
+  for (const FailuresState& one : save.failures()) {
+    state.failures_[one.shard()].assign(one.owners().begin(), one.owners().end());
+  }
+  return state;
+}
+
+void QueueCodec::Write(const QueueRecord& record, QueueRecordState* state) {
+  state->set_kind(static_cast<uint32_t>(record.kind));
+  state->set_owner(record.owner);
+  state->set_position(record.position);
+  state->set_range(record.range);
+  state->set_batch(record.batch);
+  state->set_attempt(record.attempt);
+  Put(record.said, state->mutable_said());
+}
+
+Result<QueueRecord> QueueCodec::Read(const QueueRecordState& state) {
+  if (state.kind() < static_cast<uint32_t>(QueueRecord::Kind::kTake) ||
+      state.kind() > static_cast<uint32_t>(QueueRecord::Kind::kTerm)) {
+    return FailedPrecondition(fmt::format(
+        "the journal has a transition of kind {}, which this program does not know", state.kind()));
+  }
+  QueueRecord record;
+  record.kind = static_cast<QueueRecord::Kind>(state.kind());
+  record.owner = state.owner();
+  record.position = state.position();
+  record.range = state.range();
+  record.batch = state.batch();
+  record.attempt = state.attempt();
+  record.said = Get(state.said());
+  RETURN_IF_ERROR(CheckReport(record.said));
+  return record;
+}
+
+std::string QueueState::Save() const {
+  QueueSave save;
+  QueueCodec::Write(*this, &save);
+  return save.SerializeAsString();
+}
+
+Result<QueueState> QueueState::Restore(const QueueOptions& options, const std::string& saved,
+                                       TimePoint now) {
+  QueueSave save;
+  if (!save.ParseFromString(saved)) {
+    return Damaged("it cannot be read");
+  }
+  return QueueCodec::Read(options, save, now);
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+
+#include "elastic/queue/task.h"
+
+namespace sluice::elastic {
+
+// One transition of a QueueState, with every decision in it already taken: applying it asks no
+// clock and has no choice, so that a journal of them leads any master to the same state.
+struct QueueRecord {
+  enum class Kind : uint8_t {
+    kTake = 1,      // a task was handed out
+    kProgress = 2,  // batches of a task are committed
+    kFinish = 3,    // the same, and the task has ended
+    kRelease = 4,   // a lease ended without more: the rest of its range waits for another holder
+    kExpire = 5,    // a lease has run out: others may have the range, until its owner comes back
+    kRevive = 6,    // it came back first
+    kSplit = 7,     // a range ends earlier; what is left of it is a range of its own
+    kSkip = 8,      // a range is given up
+    kFailure = 9,   // code failed on a shard
+    kNextEpoch = 10,
+    kTerm = 11,  // another master goes on from here
+  };
+  Kind kind = Kind::kNextEpoch;
+  Incarnation owner = 0;  // kTake, kFailure
+  int64_t position = 0;  // kTake, kSplit, kSkip: of the shard in the epoch's order; kFailure: shard
+  int64_t range = 0;     // kTake, kSplit, kSkip: its first batch
+  int64_t batch = 0;     // kTake: the task's last; kSplit: the new range's first; kTerm: the term
+  uint32_t attempt = 0;  // kTake
+  TaskReport said;       // kProgress, kFinish: all of it; kTake to kRevive: the task
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,410 @@
+#include "elastic/queue/queue_state.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/check.h"
+
+namespace sluice::elastic {
+namespace {
+
+// A retry arrives within seconds; so many tasks are not done in that time.
+constexpr size_t kRememberedDone = 4096;
+// A new master's tasks and attempts begin far above those of the one before, whose last ones may
+// not have reached the journal.
+constexpr int kTaskBitsOfATerm = 40;
+constexpr int kAttemptBitsOfATerm = 20;
+
+Status Misfit(const char* what, int64_t which) {
+  return Status(Code::kInternal,
+                fmt::format("the journal does not fit this job: no {} {}", what, which));
+}
+
+}  // namespace
+
+QueueState::QueueState(const QueueOptions& options)
+    : options_(options),
+      order_(options.shards, options.seed, 1, options.shuffle),
+      ledger_(options.shards) {
+  SLUICE_CHECK(options.shards >= 0, "a queue has no negative number of shards");
+  SLUICE_CHECK(options.epochs >= 1, "a job has at least one epoch");
+}
+
+TimePoint QueueState::Deadline(TimePoint now) const {
+  return now + std::chrono::duration_cast<TimePoint>(
+                   std::chrono::duration<double>(options_.lease_seconds));
+}
+
+int64_t QueueState::RoundEnd() const {
+  if (options_.lanes == 0) {
+    return options_.shards;
+  }
+  return std::min<int64_t>(options_.shards, (round_ + 1) * options_.lanes);
+}
+
+int64_t QueueState::steps() const {
+  if (options_.lanes == 0) {
+    return batches_committed_;
+  }
+  int64_t open = round_steps_;
+  for (const auto& [key, range] : ranges_) {  // those of the open round only
+    open = std::max(open, range.next);
+  }
+  return batches_committed_ + open;
+}
+
+uint32_t QueueState::NextAttempt(const Range& range) const {
+  const auto floor = static_cast<uint32_t>((term_ - 1) << kAttemptBitsOfATerm);
+  return std::max(range.attempt, floor) + 1;
+}
+
+void QueueState::Renew(Incarnation owner, TimePoint now) {
+  const auto found = holders_.find(owner);
+  if (found != holders_.end()) {
+    found->second.deadline = Deadline(now);
+  }
+}
+
+Status QueueState::Apply(const QueueRecord& record, TimePoint now) {
+  using Kind = QueueRecord::Kind;
+  const auto lease = leases_.find(record.said.task);
+  switch (record.kind) {
+    case Kind::kTake:
+      return Take(record, now);
+    case Kind::kProgress:
+      return Progress(record, now);
+    case Kind::kFinish:
+      return Finish(record);
+    case Kind::kSplit:
+      return Split(record);
+    case Kind::kSkip:
+      return Skip(record);
+    case Kind::kNextEpoch:
+      return NextEpoch();
+    case Kind::kRelease:
+    case Kind::kExpire:
+    case Kind::kRevive:
+      if (lease == leases_.end()) {
+        return Misfit("task", record.said.task);
+      }
+      if (record.kind == Kind::kRelease) {
+        DropLease(record.said.task);
+      } else if (record.kind == Kind::kExpire && !lease->second.expired) {
+        Grant(lease->second, -1);
+        lease->second.expired = true;
+        ++ranges_.at(lease->second.key).expiries;
+        WaitIfUnheld(lease->second.key);
+      } else if (record.kind == Kind::kRevive && lease->second.expired) {
+        lease->second.expired = false;
+        Grant(lease->second, 1);
+        waiting_.erase(lease->second.key);
+      }
+      return Status();
+    case Kind::kFailure:
+      if (!IsPosition(record.position)) {
+        return Misfit("shard", record.position);
+      }
+      failures_[record.position].push_back(record.owner);
+      return Status();
+    case Kind::kTerm:
+      if (record.batch < 1 || record.batch > kMostTerms) {
+        return Misfit("term", record.batch);
+      }
+      term_ = std::max(term_, record.batch);
+      next_task_ = std::max(next_task_, ((term_ - 1) << kTaskBitsOfATerm) + 1);
+      return Status();
+  }
+  return Misfit("kind of transition", static_cast<int64_t>(record.kind));
+}
+
+Status QueueState::Take(const QueueRecord& record, TimePoint now) {
+  const Key key{record.position, record.range};
+  auto found = ranges_.find(key);
+  if (record.said.task < 1 || leases_.contains(record.said.task)) {
+    return Misfit("room for task", record.said.task);
+  }
+  if (record.batch < (found == ranges_.end() ? 0 : found->second.next)) {
+    return Misfit("batch", record.batch);
+  }
+  if (found == ranges_.end()) {
+    if (record.range != 0 || record.position != cursor_ || record.position >= RoundEnd()) {
+      return Misfit("shard that is to be handed out at", record.position);
+    }
+    ++cursor_;
+    found = ranges_.emplace(key, Range()).first;
+  }
+  Range& range = found->second;
+  if (record.attempt != range.attempt) {
+    // Whoever held it before is fenced off; a racing copy shares the attempt.
+    for (int64_t task : std::vector<int64_t>(range.holders)) {
+      DropLease(task);
+    }
+  }
+  waiting_.erase(key);
+  range.attempt = record.attempt;
+  Lease lease;
+  lease.task.id = record.said.task;
+  lease.task.epoch = epoch_;
+  lease.task.shard = ShardAt(record.position);
+  lease.task.range = record.range;
+  lease.task.first_batch = range.next;
+  lease.task.last_batch = record.batch;
+  lease.task.attempt = record.attempt;
+  SetLane(&lease.task, record.position);
+  lease.owner = record.owner;
+  lease.key = key;
+  lease.rows_before = range.rows;
+  lease.said.task = record.said.task;
+  lease.said.next_batch = range.next;
+  lease.since = now;
+  lease.progress = now;
+  Grant(lease, 1);
+  next_task_ = std::max(next_task_, record.said.task + 1);
+  range.holders.push_back(record.said.task);
+  Holder& holder = holders_[record.owner];
+  holder.deadline = Deadline(now);
+  holder.tasks.push_back(record.said.task);
+  leases_[record.said.task] = std::move(lease);
+  return Status();
+}
+
+void QueueState::SetLane(Task* task, int64_t position) const {
+  if (options_.lanes > 0) {
+    const int64_t begin = round_ * options_.lanes;
+    task->round = round_;
+    task->lane = static_cast<uint32_t>(position - begin);
+    task->lanes = static_cast<uint32_t>(RoundEnd() - begin);
+  }
+}
+
+Status QueueState::Progress(const QueueRecord& record, TimePoint now) {
+  const auto found = leases_.find(record.said.task);
+  if (found == leases_.end()) {
+    return Misfit("task", record.said.task);
+  }
+  if (record.said.next_batch > found->second.said.next_batch) {
+    found->second.progress = now;
+  }
+  Commit(&found->second, &ranges_.at(found->second.key), record.said);
+  return Status();
+}
+
+// Sums of a report count from the start of its task, and the range remembers how far it is: of two
+// copies of a task only what is new is added.
+void QueueState::Commit(Lease* lease, Range* range, const TaskReport& report) {
+  TaskReport& said = lease->said;
+  Grant(*lease, -1);
+  Ledger::Totals news;
+  news.rows_read = report.rows_read - said.rows_read;
+  news.rows_retried = report.rows_retried - said.rows_retried;
+  const int64_t batches = report.next_batch - range->next;
+  if (batches > 0) {
+    // One of two copies computed some of these batches after the other had committed them.
+    const int64_t said_now = std::max(batches, report.next_batch - said.next_batch);
+    const double share = static_cast<double>(batches) / static_cast<double>(said_now);
+    news.rows = lease->rows_before + report.rows - range->rows;
+    news.loss = (report.loss - said.loss) * share;
+    news.weight = (report.weight - said.weight) * share;
+    range->next = report.next_batch;
+    range->expiries = 0;
+    range->rows = lease->rows_before + report.rows;
+    batches_committed_ += options_.lanes == 0 ? batches : 0;
+  }
+  if (report.batches > 0) {
+    range->batches = report.batches;
+    range->shard_rows = report.shard_rows;
+  }
+  ledger_.Add(news);
+  ledger_.SawChecksum(lease->task.shard, report.checksum);
+  said = report;
+  Grant(*lease, 1);
+}
+
+Status QueueState::Finish(const QueueRecord& record) {
+  const auto found = leases_.find(record.said.task);
+  if (found == leases_.end()) {
+    return Misfit("task", record.said.task);
+  }
+  Range& range = ranges_.at(found->second.key);
+  Commit(&found->second, &range, record.said);
+  const Key key = found->second.key;
+  Remember(record.said.task);
+  const bool closed = record.said.end_of_shard || range.next >= range.last || options_.lanes > 0;
+  if (!closed) {
+    // The budget of this task is used up, the range is not: what is left goes on at the front.
+    DropLease(record.said.task);
+    return Status();
+  }
+  failures_.erase(found->second.task.shard);
+  if (!record.said.end_of_shard && options_.lanes > 0) {
+    open_shards_[key.position].cut_short = true;
+  }
+  for (int64_t task : std::vector<int64_t>(range.holders)) {
+    DropLease(task);
+  }
+  CloseRange(key, range);
+  return Status();
+}
+
+std::optional<int64_t> QueueState::RowsWhenClosed(const Key& key, int64_t rows) const {
+  for (auto it = ranges_.lower_bound({key.position, 0});
+       it != ranges_.end() && it->first.position == key.position; ++it) {
+    if (it->first != key) {
+      return std::nullopt;
+    }
+  }
+  const auto open = open_shards_.find(key.position);
+  return open == open_shards_.end() ? rows : rows + open->second.rows;
+}
+
+void QueueState::CloseRange(const Key& key, const Range& range) {
+  const bool last = RowsWhenClosed(key, 0).has_value();
+  OpenShard& shard = open_shards_[key.position];
+  shard.rows += range.rows;
+  if (options_.lanes > 0) {
+    round_steps_ = std::max(round_steps_, range.next);
+  }
+  waiting_.erase(key);
+  ranges_.erase(key);
+  if (last) {
+    CloseShard(key.position);
+  }
+}
+
+void QueueState::CloseShard(int64_t position) {
+  const auto open = open_shards_.find(position);
+  const int64_t shard = ShardAt(position);
+  if (open->second.skipped.has_value()) {
+    ledger_.Skip(*open->second.skipped, open->second.rows);
+  } else if (!open->second.cut_short) {
+    ledger_.ShardDone(shard, open->second.rows);
+  }
+  open_shards_.erase(open);
+  ++done_;
+  if (options_.lanes == 0) {
+    return;
+  }
+  ++round_done_;
+  if (round_done_ == RoundEnd() - round_ * options_.lanes) {
+    batches_committed_ += round_steps_;
+    ++round_;
+    round_done_ = 0;
+    round_steps_ = 0;
+  }
+}
+
+Status QueueState::Split(const QueueRecord& record) {
+  const auto found = ranges_.find({record.position, record.range});
+  if (found == ranges_.end() || record.batch <= found->second.next ||
+      record.batch >= found->second.last) {
+    return Misfit("range to split at batch", record.batch);
+  }
+  Range tail;
+  tail.last = std::exchange(found->second.last, record.batch);
+  tail.next = record.batch;
+  tail.batches = found->second.batches;
+  tail.shard_rows = found->second.shard_rows;
+  for (int64_t task : found->second.holders) {
+    Task& held = leases_.at(task).task;
+    held.last_batch = std::min(held.last_batch, record.batch);
+  }
+  const Key key{record.position, record.batch};
+  ranges_.emplace(key, tail);
+  waiting_.insert(key);
+  return Status();
+}
+
+Status QueueState::Skip(const QueueRecord& record) {
+  const Key key{record.position, record.range};
+  if (!IsPosition(record.position)) {
+    return Misfit("shard to skip at", record.position);
+  }
+  const int64_t shard = ShardAt(record.position);
+  given_up_.insert(shard);
+  failures_.erase(shard);
+  auto found = ranges_.find(key);
+  if (found == ranges_.end()) {
+    if (record.range != 0 || record.position != cursor_ || record.position >= RoundEnd()) {
+      return Misfit("range to skip at", record.position);
+    }
+    ++cursor_;
+    found = ranges_.emplace(key, Range()).first;
+  }
+  for (int64_t task : std::vector<int64_t>(found->second.holders)) {
+    DropLease(task);
+  }
+  const Range range = found->second;
+  Ledger::Skipped skipped{epoch_, shard, range.next, range.last, -1};
+  if (range.batches > 0) {
+    skipped.last_batch = std::min(range.last, range.batches);
+    skipped.rows = range.shard_rows;
+  }
+  std::optional<Ledger::Skipped>& so_far = open_shards_[record.position].skipped;
+  if (so_far.has_value()) {
+    skipped.first_batch = std::min(skipped.first_batch, so_far->first_batch);
+    skipped.last_batch = std::max(skipped.last_batch, so_far->last_batch);
+  }
+  so_far = skipped;
+  CloseRange(key, range);
+  return Status();
+}
+
+Status QueueState::NextEpoch() {
+  if (done_ != options_.shards || !ranges_.empty()) {
+    return Misfit("end of epoch", epoch_);
+  }
+  ++epoch_;
+  order_ = ShardOrder(options_.shards, options_.seed, epoch_, options_.shuffle);
+  cursor_ = 0;
+  round_ = 0;
+  round_done_ = 0;
+  done_ = 0;
+  ledger_.NextEpoch();
+  return Status();
+}
+
+void QueueState::Grant(const Lease& lease, int sign) {
+  if (counts_grants() && !lease.expired) {
+    batches_granted_ += sign * (lease.task.last_batch - lease.said.next_batch);
+  }
+}
+
+void QueueState::Unlist(const Lease& lease) {
+  const auto holder = holders_.find(lease.owner);
+  std::erase(holder->second.tasks, lease.task.id);
+  if (holder->second.tasks.empty()) {
+    holders_.erase(holder);
+  }
+}
+
+// The range waits for another holder, unless there is a second one.
+void QueueState::DropLease(int64_t task) {
+  const auto found = leases_.find(task);
+  Grant(found->second, -1);
+  const Key key = found->second.key;
+  Unlist(found->second);
+  leases_.erase(found);
+  std::erase(ranges_.at(key).holders, task);
+  WaitIfUnheld(key);
+}
+
+void QueueState::WaitIfUnheld(const Key& key) {
+  const std::vector<int64_t>& holders = ranges_.at(key).holders;
+  if (std::all_of(holders.begin(), holders.end(),
+                  [this](int64_t task) { return leases_.at(task).expired; })) {
+    waiting_.insert(key);
+  }
+}
+
+void QueueState::Remember(int64_t task) {
+  done_tasks_.insert(task);
+  done_order_.push_back(task);
+  if (done_order_.size() > kRememberedDone) {
+    done_tasks_.erase(done_order_.front());
+    done_order_.pop_front();
+  }
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "elastic/queue/task.h"
+
+namespace sluice::elastic {
+
+// Which workers add their gradients together. A world is a list of members with a number; it
+// changes only where its members meet: when a step has closed or a collective has failed. A pure
+// state machine; not thread-safe.
+class Rendezvous {
+ public:
+  // A worker that has no parameters yet.
+  static constexpr int64_t kNoState = -1;
+
+  struct Options {
+    uint32_t min_members = 1;  // with fewer, everybody waits
+    uint32_t max_members = std::numeric_limits<uint32_t>::max();
+    uint32_t node_unit = 1;  // the size of a world is a multiple of it
+    // The first world waits for so many, but no longer than so many seconds.
+    uint32_t expected_members = 1;
+    double gather_seconds = 30;
+    // After a failed collective a member that does not come for so long is left behind (it may be
+    // computing), at once when another one has found it silent. It may come back like a newcomer.
+    double regroup_seconds = 3;
+  };
+  struct Member {
+    Incarnation incarnation = 0;
+    std::string address;
+    int64_t closed = kNoState;  // the steps that it has closed
+    bool operator==(const Member&) const = default;
+  };
+  struct World {
+    int64_t id = 0;               // 0: there has been none
+    int64_t meeting = 0;          // grows with every meeting, also when the members stay the same
+    std::vector<Member> members;  // oldest first: the place is the rank
+    size_t source = 0;            // a rank whose `closed` is the largest: has the newest parameters
+    int64_t closed = kNoState;    // its
+    // Grows when nobody is left who has the parameters, and everything begins again.
+    int64_t beginning = 0;
+  };
+
+  explicit Rendezvous(const Options& options) : options_(options) {}
+
+  struct Arrival {
+    Incarnation incarnation = 0;
+    std::string address;
+    int64_t closed = kNoState;
+    int64_t beginning = 0;   // that its parameters belong to
+    int64_t meeting = 0;     // the last one whose outcome it knows
+    int64_t world = 0;       // the last world that it tried to enter
+    bool failed = false;     // and could not, or left in the middle of a step
+    Incarnation silent = 0;  // the member that was found silent; 0: none
+  };
+  // The worker has come to the meeting place and waits. Repeating it changes nothing.
+  void Arrive(const Arrival& arrival, TimePoint now);
+  // The process is gone or leaves.
+  void Remove(Incarnation incarnation);
+  // Opens the meeting if everybody is there whom it waits for. True: world() holds from now on, and
+  // its members may go.
+  bool Convene(TimePoint now);
+  // The worker may go: it is in world(), and has not come back from it.
+  bool MayGo(Incarnation incarnation) const;
+
+  const World& world() const { return world_; }
+  std::optional<size_t> RankOf(Incarnation incarnation) const;
+  // Somebody waits whom a meeting would let in: the members are to meet when the step closes.
+  bool ShouldConvene() const;
+  // What another master needs to go on.
+  struct Known {
+    Member member;
+    int64_t tried = 0;
+    int64_t may_have = kNoState;
+  };
+  struct Memory {
+    World world;
+    int64_t committed = kNoState;
+    std::vector<Known> workers;
+  };
+  Memory Remember() const;
+  // Nobody is at the meeting place then: who was comes again.
+  void Restore(const Memory& memory);
+
+  // Every member of the world has closed so many steps: later meetings need somebody who has.
+  void Closed(int64_t steps) { committed_ = std::max(committed_, steps); }
+
+ private:
+  struct Worker {
+    Member member;
+    int64_t tried = 0;  // the last world that it tried to enter
+    bool here = false;  // at the meeting place
+    // It has closed no more steps than these, as far as is known; while it is in the world: any.
+    int64_t may_have = kNoState;
+    bool failed = false;
+  };
+  bool WaitsForMembers(TimePoint now);
+  bool NewestMayCome() const;
+  bool MayHaveNewest(const Worker& worker) const;
+  // Who would be let in now, oldest first.
+  std::vector<Incarnation> Candidates(bool with_members) const;
+  void Form(const std::vector<Incarnation>& chosen);
+
+  const Options options_;
+  World world_;
+  int64_t committed_ = kNoState;
+  std::map<Incarnation, Worker> workers_;  // in order of age
+  std::optional<TimePoint> first_here_;    // before the first world
+  std::optional<TimePoint> first_failure_;
+  std::set<Incarnation> silent_;  // members of the world
+};
+
+}  // namespace sluice::elastic

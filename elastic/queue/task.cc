@@ -1,0 +1,25 @@
+#include "elastic/queue/task.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+
+namespace sluice::elastic {
+
+double CountedSum(double sum) {
+  constexpr double kUnits = 1U << 20U;
+  return std::nearbyint(sum * kUnits) / kUnits;
+}
+
+Status CheckReport(const TaskReport& report) {
+  for (int64_t count : {report.next_batch, report.batches, report.shard_rows, report.rows,
+                        report.rows_read, report.rows_retried}) {
+    if (count < 0 || count > kMostOfAnything) {
+      return InvalidArgument(
+          fmt::format("a report on task {} counts {} of something", report.task, count));
+    }
+  }
+  return Status();
+}
+
+}  // namespace sluice::elastic

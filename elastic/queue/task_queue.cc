@@ -1,0 +1,414 @@
+#include "elastic/queue/task_queue.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/check.h"
+
+namespace sluice::elastic {
+namespace {
+
+// The tasks whose durations say what is usual.
+constexpr size_t kRememberedSeconds = 64;
+// A lease that nobody can use in time would go round for ever: it is doubled each time.
+constexpr uint32_t kMostDoublings = 16;
+
+}  // namespace
+
+void TaskQueue::Do(const QueueRecord& record, TimePoint now) {
+  const Status applied = state_.Apply(record, now);
+  SLUICE_CHECK(applied.ok(), "the queue decides nothing that does not fit its state");
+  if (state_.options().journal) {
+    journal_.push_back(record);
+  }
+}
+
+int64_t TaskQueue::BatchLimit() const {
+  const QueueOptions& options = state_.options();
+  if (options.max_batches == 0) {
+    return Task::kToTheEnd;
+  }
+  if (options.lanes > 0) {
+    return options.max_batches - state_.batches_committed();  // steps of earlier rounds
+  }
+  const int64_t left = options.max_batches - state_.batches_committed() - state_.batches_granted();
+  return std::min(left, options.batches_per_task);
+}
+
+Task TaskQueue::HandOut(Incarnation owner, const QueueState::Key& key, uint32_t attempt,
+                        int64_t limit, TimePoint now) {
+  QueueRecord take;
+  take.kind = QueueRecord::Kind::kTake;
+  take.owner = owner;
+  take.position = key.position;
+  take.range = key.first;
+  take.attempt = attempt;
+  take.said.task = state_.next_task();
+  const auto range = state_.ranges().find(key);
+  const bool fresh = range == state_.ranges().end();
+  take.batch = fresh ? Task::kToTheEnd : range->second.last;
+  if (limit != Task::kToTheEnd) {
+    // In synchronous mode the limit is the round's: steps count from the round's start.
+    const int64_t next = fresh || state_.options().lanes > 0 ? 0 : range->second.next;
+    take.batch = std::min(take.batch, next + limit);
+  }
+  Do(take, now);
+  return state_.leases().at(take.said.task).task;
+}
+
+std::optional<Task> TaskQueue::Take(Incarnation owner, TimePoint now) {
+  const int64_t limit = BatchLimit();
+  if (limit <= 0) {
+    return std::nullopt;
+  }
+  if (!state_.waiting().empty()) {
+    const QueueState::Key key = *state_.waiting().begin();
+    return HandOut(owner, key, state_.NextAttempt(state_.ranges().at(key)), limit, now);
+  }
+  while (state_.cursor() < state_.RoundEnd()) {
+    const QueueState::Key key{state_.cursor(), 0};
+    if (!state_.GivenUp(state_.ShardAt(key.position))) {
+      return HandOut(owner, key, state_.NextAttempt({}), limit, now);
+    }
+    QueueRecord skip;
+    skip.kind = QueueRecord::Kind::kSkip;
+    skip.position = key.position;
+    Do(skip, now);
+  }
+  return std::nullopt;
+}
+
+double TaskQueue::MedianSeconds() const {
+  std::vector<double> sorted(seconds_.begin(), seconds_.end());
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  return *middle;
+}
+
+// The lane that the open step waits for: the one that is least far, when nothing moves.
+std::optional<int64_t> TaskQueue::LaggingLane(Incarnation owner, TimePoint now) const {
+  std::optional<int64_t> lagging;
+  int64_t next = 0;
+  for (const auto& [id, lease] : state_.leases()) {
+    if (lease.owner == owner || lease.expired) {
+      continue;
+    }
+    const QueueState::Range& range = state_.ranges().at(lease.key);
+    if (SecondsBetween(lease.progress, now) < kStallSeconds || range.holders.size() > 1) {
+      continue;
+    }
+    if (!lagging.has_value() || range.next < next || (range.next == next && id < *lagging)) {
+      lagging = id;
+      next = range.next;
+    }
+  }
+  return lagging;
+}
+
+std::optional<Task> TaskQueue::Help(Incarnation owner, TimePoint now) {
+  if (state_.options().max_batches > 0) {
+    return std::nullopt;  // tasks are small, and their batches have been granted
+  }
+  if (state_.options().lanes > 0) {
+    const std::optional<int64_t> lane = LaggingLane(owner, now);
+    if (!lane.has_value()) {
+      return std::nullopt;
+    }
+    const QueueState::Key key = state_.leases().at(*lane).key;
+    return HandOut(owner, key, state_.ranges().at(key).attempt, Task::kToTheEnd, now);
+  }
+  // The one that takes longest, by what its holder has done so far.
+  const double late = seconds_.empty() ? 0 : kLateFactor * MedianSeconds();
+  const QueueState::Lease* slowest = nullptr;
+  double longest = 0;
+  bool split = false;
+  for (const auto& [id, lease] : state_.leases()) {
+    const QueueState::Range& range = state_.ranges().at(lease.key);
+    // A shard on which code has failed is tried by one worker at a time.
+    const bool suspect = state_.failures().contains(lease.task.shard);
+    if (lease.owner == owner || lease.expired || suspect || range.holders.size() > 1) {
+      continue;
+    }
+    const double elapsed = SecondsBetween(lease.since, now);
+    const int64_t trained = range.next - lease.task.first_batch;
+    const int64_t left = std::min(range.last, range.batches) - range.next;
+    // Nothing committed yet: at least as long again as it took so far.
+    const double seconds = trained > 0 && left > 0
+                               ? elapsed * static_cast<double>(left) / static_cast<double>(trained)
+                               : elapsed;
+    const bool can_split = trained > 0 && left >= kBatchesToSplit && seconds >= kSecondsToSplit &&
+                           SecondsBetween(lease.progress, now) < kStallSeconds;
+    const bool can_race = !seconds_.empty() && elapsed >= late && seconds >= kSecondsToSplit;
+    if ((can_split || can_race) && (slowest == nullptr || seconds > longest ||
+                                    (seconds == longest && id < slowest->task.id))) {
+      slowest = &lease;
+      longest = seconds;
+      split = can_split;
+    }
+  }
+  if (slowest == nullptr) {
+    return std::nullopt;
+  }
+  QueueState::Key key = slowest->key;
+  const QueueState::Range& range = state_.ranges().at(key);
+  if (!split) {
+    return HandOut(owner, key, range.attempt, Task::kToTheEnd, now);
+  }
+  QueueRecord cut;
+  cut.kind = QueueRecord::Kind::kSplit;
+  cut.position = key.position;
+  cut.range = key.first;
+  cut.batch = range.next + (std::min(range.last, range.batches) - range.next + 1) / 2;
+  Do(cut, now);
+  key.first = cut.batch;
+  return HandOut(owner, key, state_.NextAttempt({}), Task::kToTheEnd, now);
+}
+
+int64_t TaskQueue::LastBatch(int64_t task) const {
+  const auto found = state_.leases().find(task);
+  return found == state_.leases().end() ? Task::kToTheEnd : found->second.task.last_batch;
+}
+
+Status TaskQueue::CheckRows(const QueueState::Lease& lease, const TaskReport& report) const {
+  RETURN_IF_ERROR(ledger().CheckChecksum(lease.task.shard, report.checksum));
+  const int64_t last = state_.ranges().at(lease.key).last;
+  if (!report.done || !(report.end_of_shard || report.next_batch >= last)) {
+    return Status();
+  }
+  if (last != Task::kToTheEnd && report.next_batch < last) {
+    return Status(
+               Code::kAborted,
+               fmt::format("shard {} had more than {} batches and has {} now: the source changed "
+                           "while the job ran",
+                           lease.task.shard, last, report.next_batch))
+        .SqlState("40001");
+  }
+  const std::optional<int64_t> rows =
+      state_.RowsWhenClosed(lease.key, lease.rows_before + report.rows);
+  return rows.has_value() && !state_.GivenUp(lease.task.shard)
+             ? ledger().CheckRows(lease.task.shard, *rows)
+             : Status();
+}
+
+Result<TaskQueue::Answer> TaskQueue::Report(Incarnation owner, const TaskReport& report,
+                                            TimePoint now) {
+  const auto found = state_.leases().find(report.task);
+  if (found == state_.leases().end()) {
+    return state_.Remembers(report.task) ? Answer::kDuplicate : Answer::kRejected;
+  }
+  const QueueState::Lease& lease = found->second;
+  if (lease.owner != owner) {
+    return Answer::kRejected;
+  }
+  if (report.next_batch > lease.task.last_batch) {
+    return Answer::kCut;
+  }
+  RETURN_IF_ERROR(CheckRows(lease, report));
+  QueueRecord record;
+  record.said = report;
+  if (lease.expired) {
+    // Its lease ran out, but nobody else has taken the rest: it goes on.
+    if (BatchLimit() <= 0) {
+      return Answer::kRejected;
+    }
+    record.kind = QueueRecord::Kind::kRevive;
+    Do(record, now);
+  }
+  state_.Renew(owner, now);
+  const TaskReport& said = lease.said;
+  const bool older = report.next_batch < said.next_batch || report.rows < said.rows;
+  if (older && !report.done) {
+    return Answer::kDuplicate;
+  }
+  const bool news = !older && report.next_batch > said.next_batch;
+  if (older) {
+    record.said = said;
+    record.said.done = report.done;
+    record.said.end_of_shard = report.end_of_shard;
+  }
+  if (report.done) {
+    record.kind = QueueRecord::Kind::kFinish;
+    seconds_.push_back(SecondsBetween(lease.since, now));
+    if (seconds_.size() > kRememberedSeconds) {
+      seconds_.pop_front();
+    }
+    Do(record, now);
+    return Answer::kAccepted;
+  }
+  const bool more = news || report.rows_read != said.rows_read ||
+                    report.rows_retried != said.rows_retried || report.batches != said.batches;
+  if (!more) {
+    return Answer::kDuplicate;
+  }
+  record.kind = QueueRecord::Kind::kProgress;
+  Do(record, now);
+  return news ? Answer::kAccepted : Answer::kDuplicate;
+}
+
+Task TaskQueue::Requeue(int64_t task, QueueRecord::Kind how) {
+  const QueueState::Lease& lease = state_.leases().at(task);
+  Task rest = lease.task;
+  rest.first_batch = state_.ranges().at(lease.key).next;
+  QueueRecord record;
+  record.kind = how;
+  record.said.task = task;
+  Do(record, TimePoint{});
+  return rest;
+}
+
+std::vector<Task> TaskQueue::RequeueAll(std::vector<int64_t> tasks, QueueRecord::Kind how) {
+  std::sort(tasks.begin(), tasks.end());
+  std::vector<Task> requeued;
+  for (int64_t task : tasks) {
+    requeued.push_back(Requeue(task, how));
+  }
+  return requeued;
+}
+
+std::vector<Task> TaskQueue::ReleaseAll(Incarnation owner) {
+  return ReleaseOthers(owner, {});
+}
+
+std::vector<Task> TaskQueue::ReleaseOthers(Incarnation owner, const std::vector<int64_t>& held) {
+  const auto holder = state_.holders().find(owner);
+  if (holder == state_.holders().end()) {
+    return {};
+  }
+  std::vector<int64_t> tasks = holder->second.tasks;
+  std::erase_if(
+      tasks, [&](int64_t task) { return std::find(held.begin(), held.end(), task) != held.end(); });
+  return RequeueAll(std::move(tasks), QueueRecord::Kind::kRelease);
+}
+
+std::optional<Task> TaskQueue::Release(Incarnation owner, int64_t task) {
+  const auto found = state_.leases().find(task);
+  if (found == state_.leases().end() || found->second.owner != owner) {
+    return std::nullopt;
+  }
+  return Requeue(task, QueueRecord::Kind::kRelease);
+}
+
+std::vector<Task> TaskQueue::ExpireLeases(TimePoint now) {
+  std::vector<int64_t> tasks;
+  for (const auto& [owner, holder] : state_.holders()) {
+    for (int64_t task : holder.tasks) {
+      const QueueState::Lease& lease = state_.leases().at(task);
+      const uint32_t expiries = state_.ranges().at(lease.key).expiries;
+      const double more =
+          state_.options().lease_seconds *
+          (std::ldexp(1.0, static_cast<int>(std::min(expiries, kMostDoublings))) - 1);
+      if (!lease.expired && SecondsBetween(holder.deadline, now) >= more) {
+        tasks.push_back(task);
+      }
+    }
+  }
+  return RequeueAll(std::move(tasks), QueueRecord::Kind::kExpire);
+}
+
+bool TaskQueue::ChargeFailure(Incarnation owner, int64_t shard) {
+  QueueRecord failure;
+  failure.kind = QueueRecord::Kind::kFailure;
+  failure.owner = owner;
+  failure.position = shard;
+  Do(failure, TimePoint{});
+  const std::vector<Incarnation>& failed = state_.failures().at(shard);
+  const std::set<Incarnation> distinct(failed.begin(), failed.end());
+  return failed.size() >= kFailuresToQuarantine && distinct.size() >= 2;
+}
+
+bool TaskQueue::Suspects(const std::vector<int64_t>& held) const {
+  if (state_.failures().empty()) {
+    return false;
+  }
+  const auto failed = [this](int64_t shard) { return state_.failures().contains(shard); };
+  const std::set<QueueState::Key>& waiting = state_.waiting();
+  return (!waiting.empty() && failed(state_.ShardAt(waiting.begin()->position))) ||
+         std::any_of(held.begin(), held.end(), [&](int64_t task) {
+           const auto lease = state_.leases().find(task);
+           return lease != state_.leases().end() && failed(lease->second.task.shard);
+         });
+}
+
+std::vector<Ledger::Skipped> TaskQueue::Skip(int64_t shard, TimePoint now) {
+  SLUICE_CHECK(state_.options().lanes == 0, "a lane cannot be skipped");
+  std::vector<Ledger::Skipped> skipped;
+  const std::set<QueueState::Key> waiting = state_.waiting();
+  for (const QueueState::Key& key : waiting) {
+    if (state_.ShardAt(key.position) == shard) {
+      const QueueState::Range& range = state_.ranges().at(key);
+      skipped.push_back({epoch(), shard, range.next, range.last, -1});
+      QueueRecord skip;
+      skip.kind = QueueRecord::Kind::kSkip;
+      skip.position = key.position;
+      skip.range = key.first;
+      Do(skip, now);
+    }
+  }
+  return skipped;
+}
+
+bool TaskQueue::BudgetSpent() const {
+  const int64_t most = state_.options().max_batches;
+  return most > 0 && state_.batches_committed() >= most;
+}
+
+bool TaskQueue::EpochDone() const {
+  return (state_.shards_done() == shards() && state_.ranges().empty()) || BudgetSpent();
+}
+
+void TaskQueue::StartNextEpoch() {
+  SLUICE_CHECK(state_.shards_done() == shards() && state_.ranges().empty(),
+               "an epoch begins when every shard of the last one is committed");
+  QueueRecord next;
+  next.kind = QueueRecord::Kind::kNextEpoch;
+  Do(next, TimePoint{});
+}
+
+size_t TaskQueue::leased() const {
+  return static_cast<size_t>(
+      std::count_if(state_.leases().begin(), state_.leases().end(),
+                    [](const auto& entry) { return !entry.second.expired; }));
+}
+
+int64_t TaskQueue::ready() const {
+  if (BatchLimit() <= 0) {
+    return 0;
+  }
+  return static_cast<int64_t>(state_.waiting().size()) + state_.RoundEnd() - state_.cursor();
+}
+
+Status TaskQueue::CheckLedger() const {
+  if (BudgetSpent()) {
+    return Status();  // exactly max_batches are committed; the last epoch is cut short by intent
+  }
+  return ledger().Check();
+}
+
+Result<TaskQueue> TaskQueue::Restore(const Options& options, const std::string& saved,
+                                     TimePoint now) {
+  ASSIGN_OR_RETURN(QueueState state, QueueState::Restore(options, saved, now));
+  return TaskQueue(std::move(state));
+}
+
+void TaskQueue::TakeOver(int64_t term, const std::vector<Incarnation>& alive, TimePoint now) {
+  QueueRecord record;
+  record.kind = QueueRecord::Kind::kTerm;
+  record.batch = term;
+  Do(record, now);
+  std::vector<Incarnation> gone;
+  for (const auto& [owner, holder] : state_.holders()) {
+    if (std::find(alive.begin(), alive.end(), owner) == alive.end()) {
+      gone.push_back(owner);
+    } else {
+      state_.Renew(owner, now);
+    }
+  }
+  for (Incarnation owner : gone) {
+    ReleaseAll(owner);
+  }
+}
+
+}  // namespace sluice::elastic

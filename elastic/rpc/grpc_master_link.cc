@@ -1,0 +1,217 @@
+// First: gRPC brings macros that have the names of ours.
+#include "elastic/rpc/grpc_links.h"
+
+#include "base/log.h"
+#include "elastic/rpc/elastic.grpc.pb.h"
+#include "elastic/rpc/wire_internal.h"
+
+namespace sluice::elastic {
+namespace {
+
+class Remote final : public RemoteMaster {
+ public:
+  Remote(const std::string& address, std::string token, Incarnation worker, std::stop_token stop)
+      : token_(std::move(token)),
+        worker_(worker),
+        stop_(std::move(stop)),
+        stub_(MasterService::NewStub(OpenChannel(address))) {}
+
+  Result<Answer> Take(bool waiting) override {
+    TakeRequest request;
+    request.set_incarnation(worker_);
+    request.set_waiting(waiting);
+    request.mutable_held()->Add(held_.ids().begin(), held_.ids().end());
+    TakeReply reply;
+    RETURN_IF_ERROR(
+        Call([&](grpc::ClientContext* context) { return stub_->Take(context, request, &reply); }));
+    Answer answer;
+    if (reply.kind() == TakeReply::FINISHED) {
+      answer.kind = Answer::Kind::kFinished;
+    } else if (reply.kind() == TakeReply::TASK) {
+      answer.kind = Answer::Kind::kTask;
+      answer.task = FromProto(reply.task());
+    }
+    held_.Took(answer);
+    return answer;
+  }
+
+  Result<Standing> Report(const TaskReport& report) override {
+    ReportRequest request;
+    ToProto(report, &request);
+    request.set_incarnation(worker_);
+    ReportReply reply;
+    RETURN_IF_ERROR(Call(
+        [&](grpc::ClientContext* context) { return stub_->Report(context, request, &reply); }));
+    const Standing standing{reply.mine(), reply.last_batch()};
+    held_.Reported(report, standing);
+    return standing;
+  }
+
+  Result<bool> MayBegin(int64_t pushed) override {
+    BeginRequest request;
+    request.set_incarnation(worker_);
+    request.set_pushed(pushed);
+    BeginReply reply;
+    RETURN_IF_ERROR(
+        Call([&](grpc::ClientContext* context) { return stub_->Begin(context, request, &reply); }));
+    return reply.may();
+  }
+
+  Status Fail(const Task& task, const Status& cause) override {
+    FailRequest request;
+    request.set_incarnation(worker_);
+    request.set_task(task.id);
+    ToProto(cause, request.mutable_cause());
+    FailReply reply;
+    held_.Drop(task.id);
+    return Call(
+        [&](grpc::ClientContext* context) { return stub_->Fail(context, request, &reply); });
+  }
+
+  void Abandon(int64_t task) override { held_.Drop(task); }
+
+  void Leave() override {
+    // Once: a process that leaves is in a hurry, and the master notices its end anyway.
+    grpc::ClientContext context;
+    Prepare(&context, token_);
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
+    LeaveRequest request;
+    request.set_incarnation(worker_);
+    LeaveReply reply;
+    const grpc::Status status = stub_->Leave(&context, request, &reply);
+    if (!status.ok()) {
+      log::Debug("leaving without a word: {}", status.error_message());
+    }
+  }
+
+  Result<PartitionMap> Map(uint64_t newer_than) override {
+    MapRequest request;
+    request.set_newer_than(newer_than);
+    MapReply reply;
+    RETURN_IF_ERROR(
+        Call([&](grpc::ClientContext* context) { return stub_->Map(context, request, &reply); }));
+    return FromProto(reply.map());
+  }
+
+  Result<bool> Heartbeat(const std::string& waits_for) override {
+    HeartbeatRequest request;
+    request.set_incarnation(worker_);
+    request.set_waits_for(waits_for);
+    HeartbeatReply reply;
+    RETURN_IF_ERROR(Call(
+        [&](grpc::ClientContext* context) { return stub_->Heartbeat(context, request, &reply); }));
+    return reply.finished();
+  }
+
+  Result<WorldAnswer> Meet(const WorldArrival& arrival) override {
+    MeetRequest request;
+    request.set_incarnation(worker_);
+    request.set_address(arrival.at.address);
+    request.set_closed(arrival.at.closed);
+    request.set_beginning(arrival.at.beginning);
+    request.set_meeting(arrival.at.meeting);
+    request.set_world(arrival.at.world);
+    request.set_failed(arrival.at.failed);
+    request.set_silent(arrival.at.silent);
+    ToProto(arrival.position, request.mutable_position());
+    MeetReply reply;
+    RETURN_IF_ERROR(
+        Call([&](grpc::ClientContext* context) { return stub_->Meet(context, request, &reply); }));
+    return FromProto(reply);
+  }
+
+  Result<StepAnswer> ReportStep(int64_t world, int64_t closed,
+                                const RoundPosition& position) override {
+    ReportStepRequest request;
+    request.set_incarnation(worker_);
+    request.set_world(world);
+    request.set_closed(closed);
+    ToProto(position, request.mutable_position());
+    ReportStepReply reply;
+    RETURN_IF_ERROR(Call(
+        [&](grpc::ClientContext* context) { return stub_->ReportStep(context, request, &reply); }));
+    return StepAnswer{reply.meet(), reply.draft()};
+  }
+
+  Status Written(const std::string& draft, const Result<CheckpointManifest::File>& file) override {
+    WrittenRequest request;
+    request.set_incarnation(worker_);
+    request.set_draft(draft);
+    if (file.ok()) {
+      ToProto(*file, request.mutable_file());
+    } else {
+      ToProto(file.status(), request.mutable_failed());
+    }
+    WrittenReply reply;
+    return Call(
+        [&](grpc::ClientContext* context) { return stub_->Written(context, request, &reply); });
+  }
+
+  Status Deliver(const models::NetworkWeights& weights) override {
+    const std::string bytes = models::SaveWeights(weights);
+    return Call([&](grpc::ClientContext* context) {
+      context->set_deadline(std::chrono::system_clock::now() + kBulkDeadline);
+      DeliverReply reply;
+      DeliverChunk chunk;
+      chunk.set_incarnation(worker_);
+      const auto writer = stub_->Deliver(context, &reply);
+      for (size_t begin = 0; begin < bytes.size(); begin += kChunkBytes) {
+        chunk.set_weights(bytes.substr(begin, kChunkBytes));
+        if (!writer->Write(chunk)) {
+          break;
+        }
+      }
+      writer->WritesDone();
+      return writer->Finish();
+    });
+  }
+
+  Result<models::NetworkWeights> Base(uint64_t bytes) override {
+    std::string weights;
+    RETURN_IF_ERROR(Call([&](grpc::ClientContext* context) {
+      context->set_deadline(std::chrono::system_clock::now() + kBulkDeadline);
+      weights.clear();
+      weights.reserve(bytes);
+      const auto reader = stub_->Base(context, BaseRequest());
+      for (BaseChunk chunk; reader->Read(&chunk);) {
+        weights += chunk.weights();
+      }
+      return reader->Finish();
+    }));
+    return models::LoadWeights(weights);
+  }
+
+  Result<bool> Register(const std::string& name, ServerId server,
+                        const std::string& address) override {
+    RegisterRequest request;
+    request.set_name(name);
+    request.set_server(server);
+    request.set_address(address);
+    RegisterReply reply;
+    RETURN_IF_ERROR(Call(
+        [&](grpc::ClientContext* context) { return stub_->Register(context, request, &reply); }));
+    return !reply.given_up();
+  }
+
+ private:
+  Status Call(const std::function<grpc::Status(grpc::ClientContext*)>& call) {
+    return CallWithRetry(token_, "the master", stop_, call, &fence_);
+  }
+
+  const std::string token_;
+  const Incarnation worker_;
+  const std::stop_token stop_;
+  const std::unique_ptr<MasterService::Stub> stub_;
+  TermFence fence_;
+  HeldTasks held_;
+};
+
+}  // namespace
+
+std::unique_ptr<RemoteMaster> RemoteMaster::Connect(const std::string& address,
+                                                    const std::string& token, Incarnation worker,
+                                                    std::stop_token stop) {
+  return std::make_unique<Remote>(address, token, worker, std::move(stop));
+}
+
+}  // namespace sluice::elastic

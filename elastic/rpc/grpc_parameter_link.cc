@@ -1,0 +1,251 @@
+// First: gRPC brings macros that have the names of ours.
+#include "elastic/rpc/grpc_links.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "elastic/rpc/elastic.grpc.pb.h"
+#include "elastic/rpc/exchange_internal.h"
+#include "elastic/rpc/wire_internal.h"
+
+namespace sluice::elastic {
+namespace {
+
+constexpr auto kRetryWait = std::chrono::milliseconds(20);
+// While servers are waited for, the master is asked so often whether they are still the right ones.
+constexpr auto kMapCheck = std::chrono::milliseconds(500);
+
+class RemoteParameters final : public ParameterLink {
+ public:
+  RemoteParameters(const PartitionMap& map, MapSource newer_map, std::string token,
+                   const models::Network& network, bool bf16, std::stop_token stop)
+      : token_(std::move(token)),
+        stop_(std::move(stop)),
+        newer_map_(std::move(newer_map)),
+        packer_(network, static_cast<uint32_t>(map.primary.size()), bf16) {
+    Follow(map);
+  }
+
+  Status Pull(const BatchIdentity& batch, Purpose purpose, models::ParameterView* view) override {
+    return Exchange({.pull = &batch, .purpose = purpose, .wanted = view});
+  }
+
+  Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,
+              const models::Gradient& gradient) override {
+    return Exchange({.push = &batch, .weight = weight, .view = &view, .gradient = &gradient});
+  }
+
+  Status PushAndPull(const BatchIdentity& batch, double weight, const models::ParameterView& view,
+                     const models::Gradient& gradient, const BatchIdentity& next,
+                     models::ParameterView* next_view) override {
+    return Exchange({.push = &batch,
+                     .weight = weight,
+                     .view = &view,
+                     .gradient = &gradient,
+                     .pull = &next,
+                     .wanted = next_view});
+  }
+
+  Status PushEnd(const BatchIdentity& batch) override { return Exchange({.push = &batch}); }
+
+  std::vector<int64_t> Versions() const override { return packer_.versions(); }
+
+  Result<int64_t> AppliedBatches(uint32_t epoch, int64_t shard) override {
+    const auto give_up = GiveUp();
+    for (;;) {
+      int64_t everywhere = Task::kToTheEnd;
+      bool again = false;
+      for (Server& server : servers_) {
+        AppliedRequest request;
+        request.set_epoch(epoch);
+        request.set_shard(shard);
+        request.set_map_version(map_.version);
+        AppliedReply reply;
+        grpc::ClientContext context;
+        Prepare(&context, token_);
+        server.status = server.stub->Applied(&context, request, &reply);
+        again = again || Unreachable(server) || reply.wrong_owner();
+        if (!server.status.ok() && !Unreachable(server)) {
+          return FromGrpc(server.status, server.part.server);
+        }
+        everywhere = std::min(everywhere, reply.batches());
+      }
+      if (!again) {
+        return everywhere;
+      }
+      RETURN_IF_ERROR(LookForMap(give_up).status());
+    }
+  }
+
+ private:
+  struct Server {
+    ExchangePart part;
+    std::unique_ptr<ParameterService::Stub> stub;
+    bool answered = false;
+    grpc::Status status;
+  };
+  using Work = ExchangePacker::Work;
+  using Clock = std::chrono::steady_clock;
+
+  static Clock::time_point GiveUp() {
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                              std::chrono::duration<double>(kRetrySeconds));
+  }
+  static bool Unreachable(const Server& server) {
+    return server.status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+           server.status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED ||
+           server.status.error_code() == grpc::StatusCode::CANCELLED;
+  }
+
+  void Follow(const PartitionMap& map) {
+    std::vector<Server> servers;
+    for (const auto& [id, address] : map.servers) {
+      Server server;
+      server.part.partitions = map.PrimariesOf(id);
+      if (server.part.partitions.empty()) {
+        continue;
+      }
+      server.part.server = fmt::format("parameter server {} at {}", id, address);
+      server.stub = ParameterService::NewStub(OpenChannel(address));
+      servers.push_back(std::move(server));
+    }
+    servers_.swap(servers);
+    parts_.clear();
+    for (Server& server : servers_) {
+      parts_.push_back(&server.part);
+    }
+    packer_.Forget();
+    map_ = map;
+  }
+
+  // True: there is a newer map. Waits a little either way.
+  Result<bool> LookForMap(Clock::time_point give_up) {
+    if (stop_.stop_requested() || Clock::now() > give_up) {
+      for (const Server& server : servers_) {
+        if (!server.answered) {
+          return Unavailable(fmt::format("{} cannot be reached: {}", server.part.server,
+                                         server.status.error_message()));
+        }
+      }
+      return Unavailable("the parameter servers cannot be reached");
+    }
+    ASSIGN_OR_RETURN(const PartitionMap map, newer_map_(map_.version));
+    if (map.version > map_.version) {
+      if (map.primary.size() != map_.primary.size()) {
+        return Internal(fmt::format("a map of {} partitions after one of {}", map.primary.size(),
+                                    map_.primary.size()));
+      }
+      Follow(map);
+      return true;
+    }
+    std::this_thread::sleep_for(kRetryWait);
+    return false;
+  }
+
+  void Build(const Work& work) {
+    packer_.Pack(work, parts_);
+    for (Server& server : servers_) {
+      server.part.request.set_map_version(map_.version);
+      server.answered = false;
+    }
+  }
+
+  // All servers at the same time; those that did not answer again and again, with the same batch: a
+  // server that has applied it already says so.
+  Status Exchange(const Work& work) {
+    const auto give_up = GiveUp();
+    Build(work);
+    for (;;) {
+      ExchangeOnce();
+      bool again = false;
+      for (Server& server : servers_) {
+        if (!server.status.ok() && !Unreachable(server)) {
+          return FromGrpc(server.status, server.part.server);
+        }
+        server.answered = server.status.ok() && !server.part.reply.wrong_owner();
+        again = again || !server.answered;
+      }
+      if (!again) {
+        return work.pull == nullptr ? Status() : TakeReplies(work.wanted);
+      }
+      ASSIGN_OR_RETURN(const bool moved, LookForMap(give_up));
+      if (moved) {
+        Build(work);
+      }
+    }
+  }
+
+  void ExchangeOnce() {
+    if (servers_.size() == 1) {
+      // One server needs no queue: the plain call is the cheapest.
+      Server& server = servers_.front();
+      grpc::ClientContext context;
+      Prepare(&context, token_);
+      server.status = server.stub->Exchange(&context, server.part.request, &server.part.reply);
+      return;
+    }
+    grpc::CompletionQueue queue;
+    std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
+    std::vector<std::unique_ptr<grpc::ClientAsyncResponseReader<ExchangeReply>>> calls;
+    for (Server& server : servers_) {
+      if (server.answered) {
+        continue;
+      }
+      contexts.push_back(std::make_unique<grpc::ClientContext>());
+      Prepare(contexts.back().get(), token_);
+      calls.push_back(
+          server.stub->AsyncExchange(contexts.back().get(), server.part.request, &queue));
+      calls.back()->Finish(&server.part.reply, &server.status, &server);
+    }
+    void* tag = nullptr;
+    bool ok = false;
+    for (size_t left = calls.size(); left > 0;) {
+      const auto until = std::chrono::system_clock::now() + kMapCheck;
+      if (queue.AsyncNext(&tag, &ok, until) == grpc::CompletionQueue::GOT_EVENT) {
+        --left;
+        continue;
+      }
+      // A server that hangs is given up by the master long before the call's deadline.
+      const Result<PartitionMap> map = newer_map_(0);
+      if (stop_.stop_requested() || (map.ok() && map->version > map_.version)) {
+        for (const auto& context : contexts) {
+          context->TryCancel();
+        }
+      }
+    }
+    queue.Shutdown();
+    while (queue.Next(&tag, &ok)) {
+    }
+  }
+
+  Status TakeReplies(models::ParameterView* view) {
+    for (const Server& server : servers_) {
+      if (server.part.reply.not_open()) {
+        return Status(Code::kDeadlineExceeded, "the step is not open yet");
+      }
+    }
+    return packer_.Take(parts_, view);
+  }
+
+  const std::string token_;
+  const std::stop_token stop_;
+  const MapSource newer_map_;
+  ExchangePacker packer_;
+  PartitionMap map_;
+  std::vector<Server> servers_;
+  std::vector<ExchangePart*> parts_;  // the servers'
+};
+
+}  // namespace
+
+std::unique_ptr<ParameterLink> ConnectParameters(const PartitionMap& map, MapSource newer_map,
+                                                 const std::string& token,
+                                                 const models::Network& network, bool bf16,
+                                                 std::stop_token stop) {
+  return std::make_unique<RemoteParameters>(map, std::move(newer_map), token, network, bf16,
+                                            std::move(stop));
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "elastic/parameters/parameter_shard.h"
+#include "elastic/queue/task.h"
+#include "models/model.h"
+
+namespace sluice::elastic {
+
+// A worker's way to its master: a direct call in one process, gRPC between processes. One thread.
+class MasterLink {
+ public:
+  struct Answer {
+    enum class Kind {
+      kTask,
+      kNothing,   // not now: ask again
+      kFinished,  // the job is over: go home
+    };
+    Kind kind = Kind::kNothing;
+    Task task;
+  };
+  virtual ~MasterLink() = default;
+
+  // `waiting`: the worker has nothing else to do, so the call may wait a while for a task. Else it
+  // asks ahead, to read one shard while it trains on another.
+  virtual Result<Answer> Take(bool waiting) = 0;
+  virtual Result<Standing> Report(const TaskReport& report) = 0;
+  // Bounded staleness: whether this worker, which has pushed so many batches since its start, may
+  // begin another. False, after a while: not yet, ask again.
+  virtual Result<bool> MayBegin(int64_t pushed) = 0;
+  // The task cannot be done: code or data are wrong. Ends the job where that is final.
+  virtual Status Fail(const Task& task, const Status& cause) = 0;
+  // The worker does not work on the task any more, and says so when it asks for the next.
+  virtual void Abandon(int64_t task) = 0;
+  // Hands everything back, before leaving.
+  virtual void Leave() = 0;
+};
+
+// The tasks a worker has, as its link to the master knows them.
+class HeldTasks {
+ public:
+  const std::vector<int64_t>& ids() const { return ids_; }
+  void Took(const Result<MasterLink::Answer>& answer) {
+    if (answer.ok() && answer->kind == MasterLink::Answer::Kind::kTask) {
+      ids_.push_back(answer->task.id);
+    }
+  }
+  void Reported(const TaskReport& report, const Result<Standing>& standing) {
+    if (!standing.ok()) {
+      return;
+    }
+    const bool counted = report.next_batch <= standing->last_batch;
+    if (!standing->mine || (report.done && counted)) {
+      Drop(report.task);
+    }
+  }
+  void Drop(int64_t task) { std::erase(ids_, task); }
+
+ private:
+  std::vector<int64_t> ids_;
+};
+
+// A worker's way to the parameters, on however many servers they are. One thread.
+class ParameterLink {
+ public:
+  virtual ~ParameterLink() = default;
+
+  // view->tables[].ids say which rows; fills the values and the dense pointers, which stay valid
+  // until the next call. DeadlineExceeded in synchronous mode: the step is not open yet,
+  // ask again.
+  virtual Status Pull(const BatchIdentity& batch, Purpose purpose, models::ParameterView* view) = 0;
+  // Every server has the batch when this returns OK. Aborted: the lease is someone else's now.
+  virtual Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,
+                      const models::Gradient& gradient) = 0;
+  // Push, then Pull for the next batch, in one exchange where that is cheaper.
+  virtual Status PushAndPull(const BatchIdentity& batch, double weight,
+                             const models::ParameterView& view, const models::Gradient& gradient,
+                             const BatchIdentity& next, models::ParameterView* next_view) {
+    RETURN_IF_ERROR(Push(batch, weight, view, gradient));
+    return Pull(next, Purpose::kStep, next_view);
+  }
+  // Synchronous mode: the lane has no batch for this step.
+  virtual Status PushEnd(const BatchIdentity& batch) = 0;
+  // Of the parameters that the last Pull answered, by partition.
+  virtual std::vector<int64_t> Versions() const = 0;
+  // Batches [0, n) of the shard are applied on every server.
+  virtual Result<int64_t> AppliedBatches(uint32_t epoch, int64_t shard) = 0;
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "elastic/parameters/partition_map.h"
+#include "elastic/queue/keep_order.h"
+#include "elastic/storage/checkpoint.h"
+#include "models/model.h"
+
+namespace sluice::elastic {
+
+// The master's calls to the parameter servers. Each waits until it is done; one that does not get
+// through in time is Unavailable.
+class ParameterControl {
+ public:
+  // `term`: of the master that calls; servers that know of a later one refuse (Aborted). While a
+  // placement call waits, `hopeless` is asked now and then, in the caller's thread, whether to give
+  // it up: a server that hangs is given up long before a call's deadline.
+  using Hopeless = std::function<bool()>;
+  ParameterControl(std::string token, uint64_t term, std::stop_token stop, Hopeless hopeless = {})
+      : token_(std::move(token)),
+        term_(term),
+        stop_(std::move(stop)),
+        hopeless_(std::move(hopeless)) {}
+
+  // Placement.
+
+  enum class Phase { kFreeze, kAdopt, kCreate, kRelease };  // elastic.proto, InstallRequest
+  // `restore`: kCreate from this checkpoint.
+  Status Install(const std::string& address, const PartitionMap& map, Phase phase,
+                 const CheckpointDirectory::Found* restore = nullptr) const;
+  // Between kFreeze and kAdopt: the server remembers these partitions as they are; then it writes
+  // them, while it serves, and forgets them.
+  Status Snapshot(const std::string& address, const std::vector<uint32_t>& partitions) const;
+  Result<std::vector<CheckpointManifest::File>> Write(const std::string& address,
+                                                      const std::string& directory) const;
+  // Gives `to` a copy of a partition, from its primary at `address`.
+  Status Fill(const std::string& address, uint32_t partition, ServerId to,
+              const std::string& to_address) const;
+
+  // Every primary keeps the weights that were judged. Their digest (partition.h).
+  Result<std::string> Keep(const PartitionMap& map, const KeepOrder& order) const;
+  // The weights of all partitions. Internal: they are not those of `digest`; empty: any will do.
+  Result<models::NetworkWeights> Collect(const PartitionMap& map, const models::Network& network,
+                                         const std::string& digest) const;
+
+ private:
+  const std::string token_;
+  const uint64_t term_;
+  const std::stop_token stop_;
+  const Hopeless hopeless_;
+};
+
+}  // namespace sluice::elastic

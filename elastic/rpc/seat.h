@@ -1,0 +1,55 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "elastic/fleet/fleet.h"
+
+namespace sluice::elastic {
+
+// A process of a job that was there before its present master.
+struct LivingProcess {
+  Role role = Role::kWorker;
+  std::string name;
+  uint64_t incarnation = 0;   // workers
+  uint32_t server_index = 0;  // parameter servers; they register again with whoever is master
+};
+
+// Where the master of a job sits: everything that outlives one master process.
+struct MasterSeat {
+  // The seat of a master that nobody succeeds, on any free port of this machine.
+  MasterSeat(std::string name) : job_name(std::move(name)) {}  // NOLINT: implicit, a name will do
+  MasterSeat(const char* name) : job_name(name) {}             // NOLINT: the same
+
+  std::string job_name;
+  // A host (any free port of it), or a whole address of gRPC's that is the same for every master of
+  // the job ("unix-abstract:NAME"): so the job's processes find the next one.
+  std::string address = "127.0.0.1";
+  std::string token;  // MakeJobToken; empty: made by the master
+  // Grows with each master of the job. Whoever has heard of a later one refuses an earlier one.
+  uint64_t term = 1;
+  std::vector<LivingProcess> living;
+  // That the fleet grants to begin with (FleetEvent::Kind::kGranted); 0: as many as the plan says.
+  uint32_t workers = 0;
+};
+
+// By which the processes of one job know each other; a stranger on the machine does not have it.
+Result<std::string> MakeJobToken();
+
+// Remembers the latest term that this process has heard of. Thread-safe.
+class TermFence {
+ public:
+  explicit TermFence(uint64_t term = 0) : latest_(term) {}
+  uint64_t latest() const { return latest_.load(); }
+  // False: `term` is one before the latest, and whoever speaks with it has been succeeded.
+  bool Admit(uint64_t term);
+
+ private:
+  std::atomic<uint64_t> latest_;
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,246 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <optional>
+#include <thread>
+
+#include "base/error_code.h"
+#include "elastic/rpc/wire_internal.h"
+
+namespace sluice::elastic {
+namespace {
+
+constexpr auto kFirstCallWait = std::chrono::milliseconds(20);
+// Short: a job stands still until everybody has found its next master.
+constexpr auto kLongestWait = std::chrono::milliseconds(200);
+
+}  // namespace
+
+void ToProto(const Status& status, StatusProto* proto) {
+  for (const Diagnostic& diagnostic : status.diagnostics()) {
+    DiagnosticProto* one = proto->add_diagnostics();
+    one->set_code(static_cast<int>(diagnostic.code));
+    one->set_sqlstate(diagnostic.sqlstate);
+    one->set_message(diagnostic.message);
+    one->set_detail(diagnostic.detail);
+    one->set_hint(diagnostic.hint);
+  }
+}
+
+Status FromProto(const StatusProto& proto) {
+  Status status;
+  for (const DiagnosticProto& one : proto.diagnostics()) {
+    Status single(ErrorCode(one.code()), one.message());
+    if (!one.sqlstate().empty()) {
+      single = std::move(single).SqlState(one.sqlstate());
+    }
+    if (!one.detail().empty()) {
+      single = std::move(single).Detail(one.detail());
+    }
+    if (!one.hint().empty()) {
+      single = std::move(single).Hint(one.hint());
+    }
+    status.Add(single);
+  }
+  return status;
+}
+
+grpc::Status ToGrpc(const Status& status) {
+  if (status.ok()) {
+    return grpc::Status::OK;
+  }
+  StatusProto details;
+  ToProto(status, &details);
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), status.message(),
+                      details.SerializeAsString());
+}
+
+Status FromGrpc(const grpc::Status& status, const std::string& context) {
+  if (status.ok()) {
+    return Status();
+  }
+  StatusProto details;
+  if (!status.error_details().empty() && details.ParseFromString(status.error_details()) &&
+      details.diagnostics_size() > 0) {
+    return FromProto(details);
+  }
+  return Status(ErrorCode(status.error_code()),
+                fmt::format("{}: {}", context, status.error_message()));
+}
+
+void ToProto(const Task& task, TaskProto* proto) {
+  proto->set_id(task.id);
+  proto->set_evaluate(task.kind == Task::Kind::kEvaluate);
+  proto->set_compare(task.kind == Task::Kind::kCompare);
+  proto->set_epoch(task.epoch);
+  proto->set_shard(task.shard);
+  proto->set_first_batch(task.first_batch);
+  proto->set_last_batch(task.last_batch);
+  proto->set_attempt(task.attempt);
+  proto->set_round(task.round);
+  proto->set_lane(task.lane);
+  proto->set_lanes(task.lanes);
+  proto->set_range(task.range);
+  proto->mutable_shards()->Add(task.shards.begin(), task.shards.end());
+}
+
+Task FromProto(const TaskProto& proto) {
+  Task task;
+  task.id = proto.id();
+  task.kind = proto.compare()    ? Task::Kind::kCompare
+              : proto.evaluate() ? Task::Kind::kEvaluate
+                                 : Task::Kind::kTrain;
+  task.epoch = proto.epoch();
+  task.shard = proto.shard();
+  task.first_batch = proto.first_batch();
+  task.last_batch = proto.last_batch();
+  task.attempt = proto.attempt();
+  task.round = proto.round();
+  task.lane = proto.lane();
+  task.lanes = proto.lanes();
+  task.range = proto.range();
+  task.shards.assign(proto.shards().begin(), proto.shards().end());
+  return task;
+}
+
+void ToProto(const BatchIdentity& batch, BatchProto* proto) {
+  proto->set_epoch(batch.epoch);
+  proto->set_shard(batch.shard);
+  proto->set_batch(batch.batch);
+  proto->set_attempt(batch.attempt);
+  proto->set_round(batch.round);
+  proto->set_lane(batch.lane);
+  proto->set_lanes(batch.lanes);
+  proto->set_range(batch.range);
+  proto->set_last(batch.last);
+}
+
+BatchIdentity FromProto(const BatchProto& proto) {
+  return {proto.epoch(), proto.shard(), proto.batch(), proto.attempt(), proto.round(),
+          proto.lane(),  proto.lanes(), proto.range(), proto.last()};
+}
+
+void ToProto(const PartitionMap& map, PartitionMapProto* proto) {
+  proto->set_version(map.version);
+  for (const auto& [server, address] : map.servers) {
+    proto->add_servers(server);
+    proto->add_addresses(address);
+  }
+  proto->mutable_primary()->Add(map.primary.begin(), map.primary.end());
+  proto->mutable_backup()->Add(map.backup.begin(), map.backup.end());
+}
+
+Result<PartitionMap> FromProto(const PartitionMapProto& proto) {
+  PartitionMap map;
+  map.version = proto.version();
+  if (proto.servers_size() != proto.addresses_size()) {
+    return InvalidArgument(fmt::format("a map with {} servers and {} addresses",
+                                       proto.servers_size(), proto.addresses_size()));
+  }
+  for (int i = 0; i < proto.servers_size(); ++i) {
+    if (!map.servers.emplace(proto.servers(i), proto.addresses(i)).second) {
+      return InvalidArgument(fmt::format("a map that has server {} twice", proto.servers(i)));
+    }
+  }
+  map.primary.assign(proto.primary().begin(), proto.primary().end());
+  map.backup.assign(proto.backup().begin(), proto.backup().end());
+  RETURN_IF_ERROR(map.Check());
+  return map;
+}
+
+Status TooLarge(const char* what, size_t bytes) {
+  return ResourceExhausted(fmt::format("{} of {} bytes between two processes of a job; {} are "
+                                       "allowed",
+                                       what, bytes, kMaxMessageBytes))
+      .Hint("with engine.num_ps each parameter server has a smaller part of the model");
+}
+
+Result<std::unique_ptr<RpcServer>> StartServer(const ServerLimits& limits, const std::string& host,
+                                               grpc::Service* service) {
+  const bool whole = host.starts_with("unix");
+  return RpcServer::Start(
+      whole ? host : host + ":0", limits, grpc::InsecureServerCredentials(),
+      [service](grpc::ServerBuilder& builder) { builder.RegisterService(service); });
+}
+
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  RefuseCompression(&arguments);
+  // Each link has a connection of its own: processes on one machine share nothing else either.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);  // that an attempt may take
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& token) {
+  const auto found = context.client_metadata().find(kTokenKey);
+  if (found == context.client_metadata().end() ||
+      std::string_view(found->second.data(), found->second.size()) != token) {
+    return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "this process belongs to another job");
+  }
+  return grpc::Status::OK;
+}
+
+void Prepare(grpc::ClientContext* context, const std::string& token) {
+  context->AddMetadata(kTokenKey, token);
+  context->set_deadline(std::chrono::system_clock::now() + kCallDeadline);
+}
+
+uint64_t TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) {
+  const auto found = metadata.find(kTermKey);
+  uint64_t term = 0;
+  if (found != metadata.end()) {
+    const grpc::string_ref text = found->second;
+    std::from_chars(text.data(), text.data() + text.size(), term);
+  }
+  return term;
+}
+
+Status CallWithRetry(const std::string& token, const std::string& context_name,
+                     const std::stop_token& stop,
+                     const std::function<grpc::Status(grpc::ClientContext*)>& call,
+                     TermFence* fence) {
+  const auto give_up =
+      std::chrono::steady_clock::now() + std::chrono::duration<double>(kRetrySeconds);
+  auto wait = kFirstCallWait;
+  for (;;) {
+    grpc::ClientContext context;
+    Prepare(&context, token);
+    std::optional<std::stop_callback<std::function<void()>>> cancel;
+    if (fence != nullptr) {
+      context.AddMetadata(kTermKey, fmt::format("{}", fence->latest()));
+    }
+    if (fence != nullptr && !stop.stop_requested()) {
+      // The next master listens in a moment. A call that failed at once would leave nobody to look
+      // after the connection while this thread sleeps.
+      context.set_wait_for_ready(true);
+      cancel.emplace(stop, [&context] { context.TryCancel(); });
+    }
+    grpc::Status status = call(&context);
+    cancel.reset();
+    if (status.ok() && fence != nullptr &&
+        !fence->Admit(TermOf(context.GetServerInitialMetadata()))) {
+      status = grpc::Status(grpc::StatusCode::UNAVAILABLE, "it has been succeeded by another");
+    }
+    const bool unreachable = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                             status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+    if (!unreachable || stop.stop_requested() ||
+        std::chrono::steady_clock::now() + wait > give_up) {
+      if (unreachable) {
+        return Unavailable(
+            fmt::format("{} cannot be reached: {}", context_name, status.error_message()));
+      }
+      return FromGrpc(status, context_name);
+    }
+    std::this_thread::sleep_for(wait);
+    wait = std::min<std::chrono::milliseconds>(wait * 2, kLongestWait);
+  }
+}
+
+}  // namespace sluice::elastic

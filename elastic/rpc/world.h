@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "elastic/queue/rendezvous.h"
+#include "elastic/queue/task.h"
+#include "elastic/storage/checkpoint.h"
+#include "models/model.h"
+
+namespace sluice::elastic {
+
+// Where the members of a world are in their round, and what the ledger is to say of its lanes. The
+// same on every member that has closed the same steps, so any of them can report for all.
+struct RoundPosition {
+  uint32_t epoch = 0;
+  int64_t round = -1;
+  int64_t step = 0;               // the open one
+  std::vector<TaskReport> lanes;  // by lane; sums since the round began
+  bool Over() const;              // no lane has another batch
+};
+
+// What a worker says when it comes to a meeting.
+struct WorldArrival {
+  Rendezvous::Arrival at;  // the incarnation is the link's matter
+  RoundPosition position;
+};
+
+// What it is told.
+struct WorldAnswer {
+  enum class Work {
+    kWait,      // come again
+    kTrain,     // the round of `lanes`
+    kEvaluate,  // take evaluation tasks until there are none
+    kExport,    // hand over the weights
+    kFinished,  // the job is over: go home
+  };
+  Work work = Work::kWait;
+  Rendezvous::World world;
+  size_t rank = 0;
+  std::vector<Task> lanes;
+  // The weights after so many steps are the best so far (early stopping); -1: none are kept.
+  int64_t best = -1;
+};
+
+// What rank 0 is told between two steps.
+struct StepAnswer {
+  bool meet = false;  // others wait to join: the members are to meet when the open step has closed
+  // Not empty: the parameters, as they are now, are to be written there (checkpoint.h).
+  std::string draft;
+};
+
+// A worker's way to the meetings of an all-reduce job. One thread.
+class WorldLink {
+ public:
+  virtual ~WorldLink() = default;
+  // Waits a while for the meeting to open, then answers kWait.
+  virtual Result<WorldAnswer> Meet(const WorldArrival& arrival) = 0;
+  // From rank 0 between two steps: every member has closed so many.
+  virtual Result<StepAnswer> ReportStep(int64_t world, int64_t closed,
+                                        const RoundPosition& position) = 0;
+  // The parameters that were to be written into a draft are on the disk, or could not be.
+  virtual Status Written(const std::string& draft,
+                         const Result<CheckpointManifest::File>& file) = 0;
+  virtual Status Deliver(const models::NetworkWeights& weights) = 0;
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,380 @@
+#include "elastic/server/parameter_service.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <limits>
+#include <map>
+
+#include "elastic/rpc/elastic.grpc.pb.h"
+#include "elastic/rpc/exchange_internal.h"
+#include "elastic/rpc/wire_internal.h"
+#include "elastic/server/replication_internal.h"
+#include "elastic/storage/background.h"
+
+namespace sluice::elastic {
+namespace {
+
+// A pull for a step that is not open yet waits so long in the server; then the worker looks whether
+// there are lanes without a holder.
+constexpr double kStepWaitSeconds = 0.05;
+constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
+// Pushes of several workers and what other servers ship, on their way in at the same time.
+constexpr ServerLimits kLimits{.name = "parameter server",
+                               .max_request_bytes = kMaxMessageBytes + kEnvelopeBytes,
+                               .max_answer_bytes = kMaxMessageBytes,
+                               .memory_bytes = size_t{8} * kMaxMessageBytes};
+
+// Beside training, on a thread of its own.
+Result<std::vector<CheckpointManifest::File>> WriteImages(
+    const std::string& draft, std::map<uint32_t, PartitionImage> images) {
+  GiveWay();
+  CheckpointDirectory::Partitions partitions;
+  for (auto& [partition, image] : images) {
+    partitions.emplace(partition, [&image = image](const PartSink& sink) {
+      return std::move(image).Encode(sink);
+    });
+  }
+  return CheckpointDirectory::WritePartitions(draft, partitions);
+}
+
+class Service final : public ParameterService::StreamedService {
+ public:
+  template <typename Request, typename Reply>
+  using Call = grpc::ServerUnaryStreamer<Request, Reply>;
+
+  Service(ParameterServer::Options options, ParameterShard& shard)
+      : token_(options.token),
+        shard_(shard),
+        replication_({options.self, options.token, std::move(options.base)}, shard) {}
+
+  grpc::Status StreamedExchange(grpc::ServerContext* context,
+                                Call<ExchangeRequest, ExchangeReply>* call) override {
+    return ForMember(*context, call, [this](ExchangeRequest* request, ExchangeReply* reply) {
+      return RunExchange(request, reply);
+    });
+  }
+
+  grpc::Status StreamedApplied(grpc::ServerContext* context,
+                               Call<AppliedRequest, AppliedReply>* call) override {
+    return ForMember(*context, call, [this](const AppliedRequest* request, AppliedReply* reply) {
+      const Result<int64_t> batches =
+          shard_.AppliedBatches(request->map_version(), request->epoch(), request->shard());
+      if (batches.status().code() == Code::kNotFound) {
+        reply->set_wrong_owner(true);
+        return Status();
+      }
+      if (batches.ok()) {
+        reply->set_batches(*batches);
+      }
+      return batches.ok() ? CheckNotForgotten() : batches.status();
+    });
+  }
+
+  grpc::Status StreamedKeep(grpc::ServerContext* context,
+                            Call<KeepRequest, KeepReply>* call) override {
+    return ForMaster(*context, call, [this](const KeepRequest* request, KeepReply* reply) {
+      return KeepWeights(*request, reply);
+    });
+  }
+
+  grpc::Status StreamedExport(
+      grpc::ServerContext* context,
+      grpc::ServerSplitStreamer<ExportRequest, ExportChunk>* call) override {
+    const grpc::Status allowed = CheckMaster(*context);
+    return allowed.ok() ? ToGrpc(Guarded("exporting weights", [&] { return SendWeights(call); }))
+                        : allowed;
+  }
+
+  grpc::Status StreamedInstall(grpc::ServerContext* context,
+                               Call<InstallRequest, InstallReply>* call) override {
+    return ForMaster(*context, call, [this](const InstallRequest* request, InstallReply*) {
+      return TakeOrder(*request);
+    });
+  }
+
+  grpc::Status StreamedFill(grpc::ServerContext* context,
+                            Call<FillRequest, FillReply>* call) override {
+    return ForMaster(*context, call, [this](const FillRequest* request, FillReply*) {
+      return replication_.Fill(request->partition(), request->server(), request->address());
+    });
+  }
+
+  grpc::Status StreamedReplicate(grpc::ServerContext* context,
+                                 Call<ReplicateRequest, ReplicateReply>* call) override {
+    return ForMember(*context, call,
+                     [this](ReplicateRequest* request, ReplicateReply* reply) -> Status {
+                       ASSIGN_OR_RETURN(const bool taken, replication_.Receive(request));
+                       reply->set_refused(!taken);
+                       return Status();
+                     });
+  }
+
+  grpc::Status StreamedSnapshot(grpc::ServerContext* context,
+                                Call<SnapshotRequest, SnapshotReply>* call) override {
+    return ForMaster(*context, call, [this](const SnapshotRequest* request, SnapshotReply*) {
+      return TakeSnapshot(*request);
+    });
+  }
+
+  grpc::Status StreamedWrite(grpc::ServerContext* context,
+                             Call<WriteRequest, WriteReply>* call) override {
+    return ForMaster(*context, call, [this](const WriteRequest* request, WriteReply* reply) {
+      return WriteSnapshot(*request, reply);
+    });
+  }
+
+  void AnsweredByMaster(std::chrono::steady_clock::time_point asked) {
+    constexpr std::chrono::duration<double> kSilence(kServerSilenceSeconds);
+    const auto until = asked + std::chrono::duration_cast<std::chrono::nanoseconds>(kSilence);
+    trusted_until_.store(until.time_since_epoch().count());
+  }
+
+  Status health() const { return replication_.health(); }
+
+  void Close() {
+    shard_.Close();
+    replication_.Close();
+  }
+
+ private:
+  template <typename Request, typename Reply, typename Handle>
+  grpc::Status ForMember(const grpc::ServerContext& context, Call<Request, Reply>* call,
+                         const Handle& handle) const {
+    const grpc::Status allowed = CheckToken(context, token_);
+    return allowed.ok() ? AnswerCall(call, handle) : allowed;
+  }
+  template <typename Request, typename Reply, typename Handle>
+  grpc::Status ForMaster(const grpc::ServerContext& context, Call<Request, Reply>* call,
+                         const Handle& handle) {
+    const grpc::Status allowed = CheckMaster(context);
+    return allowed.ok() ? AnswerCall(call, handle) : allowed;
+  }
+
+  Status RunExchange(ExchangeRequest* request, ExchangeReply* reply) {
+    const std::shared_ptr<const Replication::Role> role = replication_.role();
+    Status status = CheckNotForgotten();
+    if (status.ok() && role->map_version != request->map_version()) {
+      status = NotFound("another map");
+    }
+    if (status.ok() && request->has_push()) {
+      status = Push(*role, request->mutable_push());
+    }
+    if (status.ok() && request->has_pull()) {
+      status = AnswerPull(request->pull(), role->map_version, role->partitions, kStepWaitSeconds,
+                          shard_, reply);
+    }
+    if (status.ok() && request->has_push()) {
+      // Last: while the followers get the push, the pull is answered.
+      status = replication_.WaitShipped();
+    }
+    if (status.ok()) {
+      status = CheckNotForgotten();  // it may have slept anywhere
+    }
+    if (status.code() == Code::kNotFound) {
+      reply->Clear();
+      reply->set_wrong_owner(true);
+      reply->set_map_version(role->map_version);
+      return Status();
+    }
+    return status;
+  }
+
+  Status KeepWeights(const KeepRequest& request, KeepReply* reply) {
+    KeepOrder order{request.number(), {request.versions().begin(), request.versions().end()}};
+    if (order.number < 1) {
+      return InvalidArgument("an order to keep weights without a number");
+    }
+    auto entry = std::make_shared<ReplicaEntry>();
+    entry->set_keep(order.number);
+    const std::shared_ptr<const Replication::Role> role = replication_.role();
+    entry->mutable_partitions()->Add(role->partitions.begin(), role->partitions.end());
+    ASSIGN_OR_RETURN(
+        const ParameterShard::Kept kept,
+        shard_.KeepBest(request.map_version(), order, [&] { replication_.Ship(entry); }));
+    for (const auto& [partition, weights] : kept) {
+      reply->add_partitions(partition);
+      reply->add_digests(DigestOf(*weights));
+    }
+    return replication_.WaitShipped();
+  }
+
+  Status SendWeights(grpc::ServerSplitStreamer<ExportRequest, ExportChunk>* call) const {
+    ExportRequest request;
+    if (!call->Read(&request)) {
+      return InvalidArgument("a call without a message that can be read");
+    }
+    ASSIGN_OR_RETURN(const models::NetworkWeights weights,
+                     shard_.Export(request.map_version(), request.partition()));
+    const std::string bytes = models::SaveWeights(weights);
+    ExportChunk chunk;
+    for (size_t begin = 0; begin < bytes.size(); begin += kChunkBytes) {
+      chunk.set_weights(bytes.substr(begin, kChunkBytes));
+      if (!call->Write(chunk)) {
+        return Unavailable("the reader of an export went away");
+      }
+    }
+    return Status();
+  }
+
+  Status TakeOrder(const InstallRequest& request) {
+    ASSIGN_OR_RETURN(const PartitionMap map, FromProto(request.map()));
+    const size_t partitions = shard_.rules().layout.partitions();
+    if (map.primary.size() != partitions) {
+      return InvalidArgument(
+          fmt::format("a map of {} partitions; the job has {}", map.primary.size(), partitions));
+    }
+    // A master that hears nothing asks again, while the first call may still be at it.
+    const MutexLock lock(install_mutex_);
+    switch (request.phase()) {
+      case InstallRequest::FREEZE: {
+        const Status status = replication_.Freeze(map);
+        stands_still_ = status.ok();
+        return status;
+      }
+      case InstallRequest::ADOPT:
+      case InstallRequest::CREATE:
+        stands_still_ = false;
+        return Adopt(map, request);
+      case InstallRequest::RELEASE:
+        replication_.Release(map);
+        return Status();
+      default:
+        return InvalidArgument("an order that this server does not know");
+    }
+  }
+
+  Status TakeSnapshot(const SnapshotRequest& request) {
+    if (!stands_still_) {
+      return FailedPrecondition("a snapshot of a server that serves is no cut");
+    }
+    std::map<uint32_t, PartitionImage> snapshot;
+    for (uint32_t partition : request.partitions()) {
+      ASSIGN_OR_RETURN(PartitionImage image, shard_.Capture(partition));
+      snapshot.emplace(partition, std::move(image));
+    }
+    const MutexLock lock(mutex_);
+    snapshot_ = std::move(snapshot);
+    return Status();
+  }
+
+  Status WriteSnapshot(const WriteRequest& request, WriteReply* reply) {
+    std::map<uint32_t, PartitionImage> snapshot;
+    {
+      const MutexLock lock(mutex_);
+      snapshot.swap(snapshot_);
+    }
+    ASSIGN_OR_RETURN(
+        const std::vector<CheckpointManifest::File> files,
+        std::async(std::launch::async, WriteImages, request.directory(), std::move(snapshot))
+            .get());
+    for (const CheckpointManifest::File& file : files) {
+      ToProto(file, reply->add_files());
+    }
+    return Status();
+  }
+
+  Status CheckNotForgotten() const {
+    const int64_t now = std::chrono::steady_clock::now().time_since_epoch().count();
+    return now <= trusted_until_.load()
+               ? Status()
+               : Unavailable("this parameter server has not heard of its master for too long");
+  }
+
+  // The calls of a master that has been succeeded are refused.
+  grpc::Status CheckMaster(const grpc::ServerContext& context) {
+    const grpc::Status allowed = CheckToken(context, token_);
+    if (allowed.ok() && !fence_.Admit(TermOf(context.client_metadata()))) {
+      return grpc::Status(grpc::StatusCode::ABORTED, "this master has been succeeded by another");
+    }
+    return allowed;
+  }
+
+  Status Adopt(const PartitionMap& map, const InstallRequest& request) {
+    if (request.phase() != InstallRequest::CREATE) {
+      return replication_.Adopt(map, nullptr, false);
+    }
+    if (request.restore_from().empty()) {
+      return replication_.Adopt(
+          map, [this](uint32_t partition) { return replication_.CreateFresh(partition); }, false);
+    }
+    const auto restore = [&](uint32_t partition) -> Status {
+      for (const CheckpointFileProto& file : request.files()) {
+        if (file.partition() == partition) {
+          ASSIGN_OR_RETURN(
+              const std::unique_ptr<ByteSource> bytes,
+              CheckpointDirectory::OpenPartition(request.restore_from(), FromProto(file)));
+          return shard_.Load(partition, *bytes);
+        }
+      }
+      return Internal(fmt::format("partition {} is not in the checkpoint", partition));
+    };
+    return replication_.Adopt(map, restore, true);
+  }
+
+  // Takes the push out of the message: it is shipped as it came, without a copy.
+  Status Push(const Replication::Role& role, PushProto* proto) {
+    auto entry = std::make_shared<ReplicaEntry>();
+    entry->mutable_partitions()->Add(role.partitions.begin(), role.partitions.end());
+    entry->mutable_push()->Swap(proto);
+    UnpackedPush push;
+    RETURN_IF_ERROR(Unpack(entry->push(), shard_.rules().layout, role.partitions, &push));
+    push.request.map_version = role.map_version;
+    return shard_.Push(push.request, [&] { replication_.Ship(entry); });
+  }
+
+  const std::string token_;
+  TermFence fence_;
+  ParameterShard& shard_;
+  Replication replication_;
+  // Of the steady clock, in its own unit.
+  std::atomic<int64_t> trusted_until_ = std::numeric_limits<int64_t>::max();
+  std::atomic<bool> stands_still_ = false;  // between FREEZE and the next order
+  Mutex install_mutex_;                     // one order at a time
+  Mutex mutex_;
+  std::map<uint32_t, PartitionImage> snapshot_ GUARDED_BY(mutex_);
+};
+
+class Server final : public ParameterServer {
+ public:
+  Server(Options options, ParameterShard& shard)
+      : host_(options.host), service_(std::move(options), shard) {
+    Result<std::unique_ptr<RpcServer>> server = StartServer(kLimits, host_, &service_);
+    if (server.ok()) {
+      server_ = *std::move(server);
+    }
+  }
+  ~Server() override {
+    service_.Close();
+    if (server_ != nullptr) {
+      server_->Shutdown(kShutdownGrace);
+    }
+  }
+  bool listening() const { return server_ != nullptr; }
+  std::string address() const override { return fmt::format("{}:{}", host_, server_->port()); }
+  void AnsweredByMaster(std::chrono::steady_clock::time_point asked) override {
+    service_.AnsweredByMaster(asked);
+  }
+  Status health() const override { return service_.health(); }
+
+ private:
+  const std::string host_;
+  Service service_;
+  std::unique_ptr<RpcServer> server_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ParameterServer>> ParameterServer::Start(Options options,
+                                                                ParameterShard& shard) {
+  const std::string host = options.host;
+  auto server = std::make_unique<Server>(std::move(options), shard);
+  if (!server->listening()) {
+    return ResourceExhausted(fmt::format("a parameter server cannot listen on {}", host));
+  }
+  return std::unique_ptr<ParameterServer>(std::move(server));
+}
+
+}  // namespace sluice::elastic

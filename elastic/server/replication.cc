@@ -1,0 +1,336 @@
+#include "elastic/server/replication_internal.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/guarded.h"
+#include "base/log.h"
+#include "elastic/rpc/elastic.grpc.pb.h"
+#include "elastic/rpc/wire_internal.h"
+
+namespace sluice::elastic {
+namespace {
+
+// One call ships at most so much; what comes meanwhile goes with the next.
+constexpr size_t kShipBytes = 32U << 20;
+constexpr size_t kPieceBytes = 4U << 20;
+constexpr auto kShipRetry = std::chrono::milliseconds(50);
+
+// Entries that are lent to a message, not copied: pushes are large, and nobody changes them any
+// more.
+class Loan {
+ public:
+  Loan(const std::vector<std::shared_ptr<ReplicaEntry>>& entries, ReplicateRequest* request)
+      : entries_(*request->mutable_entries()) {
+    entries_.Reserve(static_cast<int>(entries.size()));
+    for (const std::shared_ptr<ReplicaEntry>& entry : entries) {
+      entries_.AddAllocated(entry.get());
+    }
+  }
+  ~Loan() {
+    while (!entries_.empty()) {
+      (void)entries_.ReleaseLast();
+    }
+  }
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+
+ private:
+  google::protobuf::RepeatedPtrField<ReplicaEntry>& entries_;
+};
+
+}  // namespace
+
+Replication::Replication(Options options, ParameterShard& shard)
+    : self_(options.self),
+      token_(std::move(options.token)),
+      base_(std::move(options.base)),
+      shard_(shard),
+      role_(std::make_shared<Role>()),
+      inbox_(shard) {}
+
+Replication::~Replication() {
+  Close();
+}
+
+void Replication::Close() {
+  std::map<ServerId, std::unique_ptr<Follower>> followers;
+  {
+    const MutexLock lock(mutex_);
+    closed_ = true;
+    followers.swap(followers_);
+    for (const auto& [server, follower] : followers) {
+      follower->sender.request_stop();
+    }
+    changed_.notify_all();
+  }
+  inbox_.Close();
+}
+
+std::shared_ptr<const Replication::Role> Replication::role() const {
+  const MutexLock lock(mutex_);
+  return role_;
+}
+
+void Replication::SetRole(uint64_t map_version, std::vector<uint32_t> partitions) {
+  auto role = std::make_shared<Role>();
+  role->map_version = map_version;
+  role->partitions = partitions;
+  shard_.Serve(map_version, std::move(partitions));
+  const MutexLock lock(mutex_);
+  role_ = std::move(role);
+  changed_.notify_all();
+}
+
+// ---- What this server ships.
+
+void Replication::Follow(ServerId server, const std::string& address) {
+  std::unique_ptr<Follower>& follower = followers_[server];
+  if (follower == nullptr) {
+    follower = std::make_unique<Follower>();
+    follower->sender = std::jthread([this, server, address,
+                                     stream = ++streams_](const std::stop_token& stop) {
+      while (!Guarded("shipping to a replica", [&] { Send(server, address, stream, stop); }).ok()) {
+        std::this_thread::sleep_for(kShipRetry);  // with memory, it goes on where it was
+      }
+    });
+  }
+}
+
+void Replication::Ship(std::shared_ptr<ReplicaEntry> entry) {
+  const MutexLock lock(mutex_);
+  entry->set_sequence(++sequence_);
+  for (const auto& [server, follower] : followers_) {
+    follower->queue.push_back(entry);
+  }
+  if (!followers_.empty()) {
+    changed_.notify_all();
+  }
+}
+
+bool Replication::Arrived(const Follower& follower, uint64_t sequence) const {
+  return follower.queue.empty() || follower.queue.front()->sequence() > sequence;
+}
+
+Status Replication::WaitShipped() {
+  MutexLock lock(mutex_);
+  const uint64_t sequence = sequence_;
+  auto until = std::chrono::steady_clock::now() + kReplicaPatience;
+  uint64_t seen = arrivals_;
+  for (;;) {
+    if (arrivals_ != seen) {  // a large partition takes its time, but it moves
+      seen = arrivals_;
+      until = std::chrono::steady_clock::now() + kReplicaPatience;
+    }
+    if (given_up_) {
+      return NotFound("this parameter server has been given up");
+    }
+    if (closed_) {
+      return Cancelled("the parameter server is stopping");
+    }
+    if (std::all_of(followers_.begin(), followers_.end(),
+                    [&](const auto& f) { return Arrived(*f.second, sequence); })) {
+      return Status();
+    }
+    if (changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+      return Unavailable("a replica does not take what it is sent");
+    }
+  }
+}
+
+void Replication::Send(ServerId server, const std::string& address, uint64_t stream,
+                       const std::stop_token& stop) {
+  const auto stub = ParameterService::NewStub(OpenChannel(address));
+  while (!stop.stop_requested()) {
+    std::vector<std::shared_ptr<ReplicaEntry>> entries;
+    ReplicateRequest request;
+    {
+      MutexLock lock(mutex_);
+      const auto found = followers_.find(server);
+      if (stop.stop_requested() || found == followers_.end()) {
+        return;
+      }
+      if (found->second->queue.empty()) {
+        changed_.wait_for(lock.native(), std::chrono::seconds(1));
+        continue;
+      }
+      size_t bytes = 0;
+      for (const std::shared_ptr<ReplicaEntry>& entry : found->second->queue) {
+        bytes += entry->ByteSizeLong();
+        if (bytes > kShipBytes && !entries.empty()) {
+          break;  // a push that is as large as a message may be goes alone
+        }
+        entries.push_back(entry);
+      }
+      request.set_map_version(role_->map_version);
+    }
+    request.set_server(self_);
+    request.set_stream(stream);
+    const Loan loan(entries, &request);
+    grpc::ClientContext context;
+    const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+    Prepare(&context, token_);
+    ReplicateReply reply;
+    const grpc::Status status = stub->Replicate(&context, request, &reply);
+    MutexLock lock(mutex_);
+    const auto found = followers_.find(server);
+    if (stop.stop_requested() || found == followers_.end()) {
+      return;
+    }
+    if (!status.ok()) {
+      // The follower may be gone: then the master says so by a new map.
+      changed_.wait_for(lock.native(), kShipRetry);
+      continue;
+    }
+    if (reply.refused()) {
+      given_up_ = true;
+      role_ = std::make_shared<Role>();
+    } else {
+      ++arrivals_;
+      found->second->queue.erase(
+          found->second->queue.begin(),
+          found->second->queue.begin() + static_cast<std::ptrdiff_t>(entries.size()));
+    }
+    changed_.notify_all();
+  }
+}
+
+// ---- The master's orders.
+
+Status Replication::Freeze(const PartitionMap& map) {
+  if (map.version < role()->map_version) {
+    return Status(Code::kAborted, "an order of an older map");
+  }
+  SetRole(map.version, {});
+  MutexLock lock(mutex_);
+  const auto until = std::chrono::steady_clock::now() + kReplicaPatience;
+  // What followers that are still there have not got yet was not acknowledged or is under way.
+  while (!std::all_of(followers_.begin(), followers_.end(), [&](const auto& f) {
+    return f.second->queue.empty() || !map.servers.contains(f.first);
+  })) {
+    if (closed_ || changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+      return Unavailable("a replica does not take what it is sent");
+    }
+  }
+  return Status();
+}
+
+Status Replication::Adopt(const PartitionMap& map, const Create& create, bool anew) {
+  if (map.version < role()->map_version) {
+    return Status(Code::kAborted, "an order of an older map");
+  }
+  {
+    // From here on servers that the map gives up are refused; what they got rid of before counts.
+    const MutexLock lock(mutex_);
+    map_ = map;
+  }
+  RETURN_IF_ERROR(inbox_.AwaitApplied());
+  std::vector<ServerId> sources;
+  for (uint32_t p = 0; p < map.primary.size(); ++p) {
+    sources.push_back(map.backup[p] == self_ ? map.primary[p] : kNoServer);
+  }
+  inbox_.SetSources(std::move(sources));
+  std::vector<std::unique_ptr<Follower>> dropped;
+  {
+    const MutexLock lock(mutex_);
+    for (auto follower = followers_.begin(); follower != followers_.end();) {
+      follower->second->sender.request_stop();
+      dropped.push_back(std::move(follower->second));
+      follower = followers_.erase(follower);
+    }
+    for (uint32_t p = 0; p < map.primary.size(); ++p) {
+      if (map.primary[p] == self_ && map.backup[p] != kNoServer) {
+        Follow(map.backup[p], map.servers.at(map.backup[p]));
+      }
+    }
+    changed_.notify_all();
+  }
+  dropped.clear();
+  for (uint32_t p = 0; p < map.primary.size(); ++p) {
+    const bool mine = map.primary[p] == self_ || map.backup[p] == self_;
+    if (!mine || (shard_.Holds(p) && !anew)) {
+      continue;
+    }
+    if (!create) {
+      return Internal(fmt::format("partition {} was never copied to this server", p));
+    }
+    RETURN_IF_ERROR(create(p));
+  }
+  SetRole(map.version, map.PrimariesOf(self_));
+  return Status();
+}
+
+Status Replication::CreateFresh(uint32_t partition) {
+  shard_.Create(partition, base_.get());
+  return Status();
+}
+
+void Replication::Release(const PartitionMap& map) {
+  if (role()->map_version != map.version) {
+    return;
+  }
+  for (uint32_t p = 0; p < map.primary.size(); ++p) {
+    if (map.primary[p] != self_ && map.backup[p] != self_) {
+      shard_.Drop(p);
+    }
+  }
+  base_.reset();
+}
+
+Status Replication::Fill(uint32_t partition, ServerId server, const std::string& address) {
+  // The last piece is only known when there is none after it.
+  std::shared_ptr<ReplicaEntry> held;
+  bool begun = false;
+  const auto put = [&](bool last) {
+    held->set_last_piece(last);
+    const MutexLock lock(mutex_);
+    if (!followers_.contains(server)) {
+      return Status(Code::kAborted, "the map has changed while a partition was copied");
+    }
+    held->set_sequence(++sequence_);
+    followers_[server]->queue.push_back(std::move(held));
+    changed_.notify_all();
+    return Status();
+  };
+  // Under the shard's lock: what is pushed from now on comes after the state.
+  const PartSink sink = [&](std::string part) {
+    Status status;
+    if (held == nullptr) {
+      const MutexLock lock(mutex_);
+      Follow(server, address);
+    } else {
+      status = put(false);
+    }
+    held = std::make_shared<ReplicaEntry>();
+    held->add_partitions(partition);
+    held->set_state(std::move(part));
+    held->set_first_piece(!std::exchange(begun, true));
+    return status;
+  };
+  // The last piece, too: a push that came before it would miss on the replica.
+  RETURN_IF_ERROR(shard_.Save(partition, kPieceBytes, sink, [&put] { return put(true); }));
+  return WaitShipped();
+}
+
+// ---- What others ship to this server.
+
+Result<bool> Replication::Receive(ReplicateRequest* request) {
+  RETURN_IF_ERROR(inbox_.AwaitRoom());
+  const MutexLock lock(mutex_);
+  if (request->map_version() < map_.version) {
+    for (const ReplicaEntry& entry : request->entries()) {
+      for (uint32_t partition : entry.partitions()) {
+        if (partition >= map_.primary.size() || map_.primary[partition] != request->server()) {
+          return false;
+        }
+      }
+    }
+  }
+  inbox_.Put(request);
+  return true;
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "elastic/parameters/parameter_shard.h"
+#include "elastic/parameters/partition_map.h"
+#include "elastic/server/replica_inbox_internal.h"
+
+namespace sluice::elastic {
+
+// For what takes milliseconds; a process that hangs is the master's business.
+inline constexpr auto kReplicaPatience = std::chrono::seconds(15);
+
+// A parameter server's place among the others: which partitions it serves, by which version of the
+// map; what it ships to the servers that follow it, and what it takes from those that it follows.
+//
+// A primary ships every push in the order in which it applied it, and acknowledges it when each of
+// its followers has it; a follower applies what it has in a thread of its own, in the same order.
+// Kernels are deterministic, so their states are equal. A server that has been given up is refused
+// by those that follow it, and acknowledges nothing any more. Thread-safe.
+class Replication {
+ public:
+  struct Options {
+    ServerId self = 0;
+    std::string token;
+    std::unique_ptr<models::NetworkWeights> base;  // of partitions that are created
+  };
+  Replication(Options options, ParameterShard& shard);
+  ~Replication();
+
+  struct Role {
+    uint64_t map_version = 0;
+    std::vector<uint32_t> partitions;  // served
+  };
+  std::shared_ptr<const Role> role() const;
+
+  // Called under the shard's lock, in the order in which things happen. Followers come while the
+  // shard is locked or serves nothing.
+  void Ship(std::shared_ptr<ReplicaEntry> entry);
+  // Waits until everything that has been shipped has arrived with all followers. NotFound: this
+  // server has been given up.
+  Status WaitShipped();
+
+  // The master's orders (elastic.proto, InstallRequest).
+  Status Freeze(const PartitionMap& map);
+  // `create` makes a partition that is to be held and is not, or any at all (`anew`): null in all
+  // but a job's first map.
+  using Create = std::function<Status(uint32_t partition)>;
+  Status Adopt(const PartitionMap& map, const Create& create, bool anew);
+  Status CreateFresh(uint32_t partition);
+  void Release(const PartitionMap& map);
+  Status Fill(uint32_t partition, ServerId server, const std::string& address);
+
+  // An error: this server cannot follow those that ship to it any more.
+  Status health() const { return inbox_.broken(); }
+
+  // What another server ships. True: taken (the message is empty), and kept until it is applied.
+  // False: refused.
+  Result<bool> Receive(ReplicateRequest* request);
+
+  void Close();
+
+ private:
+  struct Follower {
+    std::deque<std::shared_ptr<ReplicaEntry>> queue;  // not acknowledged
+    std::jthread sender;
+  };
+
+  void Follow(ServerId server, const std::string& address) REQUIRES(mutex_);
+  void Send(ServerId server, const std::string& address, uint64_t stream,
+            const std::stop_token& stop);
+  bool Arrived(const Follower& follower, uint64_t sequence) const;
+  void SetRole(uint64_t map_version, std::vector<uint32_t> partitions);
+
+  const ServerId self_;
+  const std::string token_;
+  std::unique_ptr<models::NetworkWeights> base_;  // until the first map is in use
+  ParameterShard& shard_;
+
+  mutable Mutex mutex_;
+  std::condition_variable changed_;
+  std::shared_ptr<const Role> role_ GUARDED_BY(mutex_);
+  PartitionMap map_ GUARDED_BY(mutex_);
+  bool closed_ GUARDED_BY(mutex_) = false;
+  bool given_up_ GUARDED_BY(mutex_) = false;
+  uint64_t sequence_ GUARDED_BY(mutex_) = 0;
+  uint64_t arrivals_ GUARDED_BY(mutex_) = 0;  // of shipments with their followers
+  uint64_t streams_ GUARDED_BY(mutex_) = 0;
+  std::map<ServerId, std::unique_ptr<Follower>> followers_ GUARDED_BY(mutex_);
+
+  ReplicaInbox inbox_;
+};
+
+}  // namespace sluice::elastic

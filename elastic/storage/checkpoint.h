@@ -1,0 +1,122 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "elastic/storage/byte_parts.h"
+
+namespace sluice::elastic {
+
+// What a checkpoint is: one consistent cut through a job. The parameters with their slots and
+// windows are there partition by partition (Partition::Save), whoever held it then, so that any
+// number of servers can load them.
+struct CheckpointManifest {
+  uint64_t cut = 0;   // counts up within a directory
+  std::string model;  // DescribeModel: what the partitions are of
+  uint32_t partitions = 0;
+  bool synchronous = false;
+  uint32_t servers = 0;  // that wrote it; for people
+  // The position of the queue at the cut, as the task queue saves it: nothing that it counts as
+  // committed is missing from the partitions.
+  std::string queue_state;
+  int64_t steps = 0;  // that the queue counts as committed; for people
+  uint32_t epoch = 0;
+  // Of the job that wrote it: its plan (plan::TrainPlan), and what its data looked like
+  // (job_checkpoints.h). Whoever continues must fit both.
+  std::string plan;
+  std::string data;
+  struct File {
+    uint32_t partition = 0;
+    std::string name;
+    uint64_t offset = 0;  // in the file
+    uint64_t bytes = 0;
+    // The name of the draft that it was written for, which no other draft of any job has.
+    std::string draft;
+    std::string digest;  // SHA-256 of that name, the partition's number and its bytes
+    bool operator==(const File&) const = default;
+  };
+  std::vector<File> files;
+  bool operator==(const CheckpointManifest&) const = default;
+};
+
+// A directory of checkpoints:
+//   checkpoint-<cut>/manifest            written last, with a CRC-32C of its own
+//   checkpoint-<cut>/partition-<p>       a server's partitions; p is the first of them
+//   lock                                 held by the one process that has it open
+//   ending                               the job that was about to store its model, see SetEnding
+// A checkpoint is written under another name and renamed when all of it is on the disk, so one that
+// has its name is whole, unless the disk has damaged it since. Copies are one opener. Pure but for
+// the file system; not thread-safe.
+class CheckpointDirectory {
+ public:
+  // Creates `path` where it does not exist. FailedPrecondition: it cannot be written; there are
+  // files in it, and no checkpoints, so it is somebody else's; or another opener has it (the system
+  // lets go of a dead process's). `keep`: the newest so many are kept; 0: all.
+  static Result<CheckpointDirectory> Open(const std::string& path, uint32_t keep);
+  const std::string& path() const { return path_; }
+
+  // An empty place for the files of the next checkpoint, and its cut.
+  struct Draft {
+    uint64_t cut = 0;
+    std::string path;
+  };
+  Result<Draft> Begin();
+  // Writes files of a draft: on the disk when this returns. Static: servers call it. A partition is
+  // what gives its bytes to a sink, in order.
+  using Contents = std::function<Status(const PartSink& sink)>;
+  using Partitions = std::map<uint32_t, Contents>;
+  static Result<std::vector<CheckpointManifest::File>> WritePartitions(
+      const std::string& draft, const Partitions& partitions);
+  static Result<CheckpointManifest::File> WritePartition(const std::string& draft,
+                                                         uint32_t partition,
+                                                         const Contents& contents);
+  // Makes the draft a checkpoint, then removes those that are too old.
+  Status Commit(const Draft& draft, CheckpointManifest manifest);
+  // Removes every checkpoint: the job has come to its end.
+  Status Clear() const;
+  // Job `job` is about to store its model. Kept until Clear: whoever finds checkpoints and this can
+  // ask the catalog whether the model was stored, and they are only left over from it.
+  Status SetEnding(int64_t job) const;
+  // Internal: it cannot be read.
+  Result<std::optional<int64_t>> Ending() const;
+
+  // The newest checkpoint that is whole; none: the directory has no checkpoints. Internal: all of
+  // them are damaged. With `model`, FailedPrecondition: it is of another model.
+  struct Found {
+    std::string path;
+    CheckpointManifest manifest;
+    std::vector<std::string> damaged;  // newer ones that are not whole, and why
+  };
+  Result<std::optional<Found>> Newest() const;
+  Result<std::optional<Found>> Newest(const std::string& model) const;
+  // Static: servers call it with what they were told of `Found`. Reading fails at the last byte
+  // at the latest when they are not those that were written.
+  static Result<std::unique_ptr<ByteSource>> OpenPartition(const std::string& path,
+                                                           const CheckpointManifest::File& file);
+
+ private:
+  struct Opener;
+  CheckpointDirectory(std::string path, uint32_t keep);
+  std::vector<uint64_t> Cuts() const;  // ascending
+  std::string PathOf(uint64_t cut) const;
+  Status Remove(uint64_t cut) const;
+  Status Prune() const;
+
+  std::string path_;
+  uint32_t keep_ = 0;
+  std::shared_ptr<Opener> opener_;
+};
+
+// "step 1200 in /checkpoints/m (checkpoint-7, 91234 bytes)": an event's detail.
+std::string DescribeCheckpoint(const CheckpointDirectory& directory,
+                               const CheckpointDirectory::Draft& draft, int64_t steps,
+                               uint64_t bytes);
+
+}  // namespace sluice::elastic

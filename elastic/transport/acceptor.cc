@@ -1,0 +1,298 @@
+#include "elastic/transport/acceptor.h"
+
+#include <fmt/core.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+
+#include "base/guarded.h"
+#include "base/log.h"
+
+namespace sluice::elastic {
+namespace {
+
+constexpr int kBacklog = 1'024;
+// Those who have connected and said nothing yet: more than ever connect at once, and few enough to
+// be looked at one by one.
+constexpr size_t kMostSilent = 128;
+constexpr std::chrono::seconds kLongestSilence(10);
+// Accepted before those who have begun to speak are looked at.
+constexpr int kAcceptsInTurn = 64;
+constexpr int kLookMs = 1'000;
+// With no descriptor left: until somebody has closed one.
+constexpr timespec kPause{0, 20'000'000};
+// Connections that were handed on, of the process's descriptors; the rest is for databases, files
+// and the connections that this process opens itself.
+constexpr size_t kMostConnections = 10'000;
+constexpr size_t kShareOfDescriptors = 2;
+// With no room for another: longer than a connection with a call is silent, which is pinged.
+constexpr uint32_t kIdleMsWhenFull = 20'000;
+
+Status SystemError(const std::string& what) {
+  return Unavailable(fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+size_t MostConnections() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return kMostConnections;
+  }
+  return std::min<size_t>(kMostConnections, limit.rlim_cur / kShareOfDescriptors);
+}
+
+uint64_t Inode(int descriptor) {
+  struct stat about {};
+  return fstat(descriptor, &about) == 0 ? about.st_ino : 0;
+}
+
+// Since something has come on a connection; 0 where the system does not say it.
+uint32_t SilentMs(int descriptor) {
+  tcp_info about{};
+  socklen_t size = sizeof about;
+  return getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &about, &size) == 0
+             ? about.tcpi_last_data_recv
+             : 0;
+}
+
+void SetOption(const Socket& socket, int level, int name, int value) {
+  // Each makes things faster or clearer, and nothing depends on it.
+  setsockopt(socket.descriptor(), level, name, &value, sizeof value);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Acceptor>> Acceptor::Listen(const std::string& address) {
+  std::unique_ptr<Acceptor> acceptor(new Acceptor());
+  acceptor->wake_ = Socket(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!acceptor->wake_.open()) {
+    return SystemError("an eventfd");
+  }
+  constexpr std::string_view kAbstract = "unix-abstract:";
+  constexpr std::string_view kPath = "unix:";
+  const size_t colon = address.rfind(':');
+  if (address.starts_with(kAbstract)) {
+    RETURN_IF_ERROR(
+        acceptor->ListenLocally(std::string_view(address).substr(kAbstract.size()), true));
+  } else if (address.starts_with(kPath)) {
+    RETURN_IF_ERROR(acceptor->ListenLocally(std::string_view(address).substr(kPath.size()), false));
+  } else if (colon == std::string::npos || colon + 1 == address.size()) {
+    return InvalidArgument(fmt::format("the address must be HOST:PORT, not '{}'", address));
+  } else {
+    std::string host = address.substr(0, colon);
+    if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
+      host = host.substr(1, host.size() - 2);
+    }
+    RETURN_IF_ERROR(acceptor->ListenOn(host, address.substr(colon + 1)));
+  }
+  return acceptor;
+}
+
+Status Acceptor::ListenLocally(std::string_view name, bool abstract) {
+  local_ = true;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const size_t first = abstract ? 1 : 0;  // the leading zero byte makes it an abstract name
+  if (name.empty() || name.size() + 1 > sizeof(address.sun_path)) {
+    return InvalidArgument(fmt::format("'{}' is no name for a local address", name));
+  }
+  std::memcpy(address.sun_path + first, name.data(), name.size());
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size() + 1);
+  struct stat about {};
+  if (!abstract && stat(address.sun_path, &about) == 0 && S_ISSOCK(about.st_mode)) {
+    unlink(address.sun_path);  // of a process that was killed
+  }
+  Socket socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.open() ||
+      bind(socket.descriptor(), reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
+      listen(socket.descriptor(), kBacklog) != 0) {
+    return SystemError(fmt::format("listening on {}", name));
+  }
+  listeners_.push_back(std::move(socket));
+  return Status();
+}
+
+Status Acceptor::ListenOn(const std::string& host, const std::string& port) {
+  addrinfo wanted{};
+  wanted.ai_family = AF_UNSPEC;
+  wanted.ai_socktype = SOCK_STREAM;
+  wanted.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int failed = getaddrinfo(host.c_str(), port.c_str(), &wanted, &found);
+  if (failed != 0) {
+    return Unavailable(fmt::format("listening on {}:{}: {}", host, port, gai_strerror(failed)));
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
+  Status status = Unavailable(fmt::format("{} has no address", host));
+  for (addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    // All of a name's addresses get the port that the first one got.
+    in_port_t* const place = one->ai_family == AF_INET6
+                                 ? &reinterpret_cast<sockaddr_in6*>(one->ai_addr)->sin6_port
+                                 : &reinterpret_cast<sockaddr_in*>(one->ai_addr)->sin_port;
+    if (port_ != 0) {
+      *place = htons(static_cast<in_port_t>(port_));
+    }
+    Socket socket(::socket(one->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!socket.open()) {
+      status = SystemError(fmt::format("listening on {}:{}", host, port));
+      continue;  // a machine without IPv6
+    }
+    // Accepted connections inherit TCP_NODELAY.
+    SetOption(socket, IPPROTO_TCP, TCP_NODELAY, 1);
+    SetOption(socket, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (one->ai_family == AF_INET6) {
+      // "[::]" means every address; of a name the others are bound by themselves.
+      SetOption(socket, IPPROTO_IPV6, IPV6_V6ONLY, one->ai_next != nullptr || port_ != 0 ? 1 : 0);
+    }
+    if (bind(socket.descriptor(), one->ai_addr, one->ai_addrlen) != 0 ||
+        listen(socket.descriptor(), kBacklog) != 0) {
+      status = SystemError(fmt::format("listening on {}:{}", host, port));
+      continue;
+    }
+    socklen_t length = one->ai_addrlen;
+    if (port_ == 0 && getsockname(socket.descriptor(), one->ai_addr, &length) == 0) {
+      port_ = ntohs(*place);
+    }
+    listeners_.push_back(std::move(socket));
+  }
+  return listeners_.empty() ? status : Status();
+}
+
+Acceptor::~Acceptor() {
+  const uint64_t one = 1;
+  // Fails only when the counter is full, and then it is readable already.
+  [[maybe_unused]] const ssize_t written = write(wake_.descriptor(), &one, sizeof one);
+}
+
+void Acceptor::Start(HandOn hand_on) {
+  hand_on_ = std::move(hand_on);
+  thread_ = std::jthread([this] {
+    pthread_setname_np(pthread_self(), "acceptor");
+    Run();
+  });
+}
+
+void Acceptor::Run() {
+  std::vector<pollfd> entries;
+  for (;;) {
+    entries = {{wake_.descriptor(), POLLIN, 0}};
+    for (const Socket& listener : listeners_) {
+      entries.push_back({listener.descriptor(), POLLIN, 0});
+    }
+    for (const Silent& silent : silent_) {
+      entries.push_back({silent.socket.descriptor(), POLLIN, 0});
+    }
+    if (poll(entries.data(), entries.size(), silent_.empty() ? -1 : kLookMs) < 0) {
+      continue;  // EINTR
+    }
+    if (entries[0].revents != 0) {
+      return;
+    }
+    // What escapes here costs connections, not the server.
+    const Status status = Guarded("accepting connections", [&]() -> Status {
+      size_t next = 1 + listeners_.size();
+      for (auto silent = silent_.begin(); silent != silent_.end(); ++next) {
+        const auto at = silent++;
+        if (entries[next].revents != 0) {
+          Socket connection = std::move(at->socket);
+          silent_.erase(at);
+          HandOnOrRefuse(std::move(connection));
+        }
+      }
+      DropSilentSince(clock_.Now() - kLongestSilence);
+      for (size_t i = 0; i < listeners_.size(); ++i) {
+        if (entries[1 + i].revents != 0) {
+          AcceptFrom(listeners_[i]);
+        }
+      }
+      return Status();
+    });
+    if (!status.ok()) {
+      nanosleep(&kPause, nullptr);
+    }
+  }
+}
+
+void Acceptor::AcceptFrom(const Socket& listener) {
+  for (int i = 0; i < kAcceptsInTurn; ++i) {
+    Socket connection(
+        accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!connection.open()) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        if (silent_.empty()) {
+          nanosleep(&kPause, nullptr);
+          return;
+        }
+        silent_.pop_front();
+        continue;
+      }
+      if (errno == EAGAIN) {
+        return;
+      }
+      continue;  // this one went away
+    }
+    if (local_ && !IsOfOwnUser(connection)) {
+      log::Warn("a process of another user was refused at a local address");
+      continue;
+    }
+    if (silent_.size() >= kMostSilent) {
+      silent_.pop_front();
+    }
+    silent_.push_back({std::move(connection), clock_.Now()});
+  }
+}
+
+void Acceptor::HandOnOrRefuse(Socket connection) {
+  char byte = 0;
+  if (recv(connection.descriptor(), &byte, 1, MSG_PEEK) <= 0) {
+    return;  // it went away
+  }
+  if (!HasRoom()) {
+    if (!std::exchange(refusing_, true)) {
+      log::Warn("connections are refused: there are {}", handed_on_.size());
+    }
+    return;
+  }
+  refusing_ = false;
+  handed_on_.push_back({connection.descriptor(), Inode(connection.descriptor())});
+  hand_on_(std::move(connection));
+}
+
+bool Acceptor::HasRoom() {
+  const size_t most = MostConnections();
+  if (handed_on_.size() < most) {
+    return true;
+  }
+  std::erase_if(handed_on_, [](const HandedOn& one) { return Inode(one.descriptor) != one.inode; });
+  if (handed_on_.size() < most) {
+    return true;
+  }
+  // Their owner closes them when it reads the end, and then there is room for the next.
+  for (const HandedOn& one : handed_on_) {
+    if (SilentMs(one.descriptor) > kIdleMsWhenFull) {
+      shutdown(one.descriptor, SHUT_RDWR);
+    }
+  }
+  return false;
+}
+
+void Acceptor::DropSilentSince(TimePoint time) {
+  while (!silent_.empty() && silent_.front().since <= time) {
+    silent_.pop_front();
+  }
+}
+
+}  // namespace sluice::elastic

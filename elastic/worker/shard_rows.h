@@ -1,0 +1,138 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/row_batch.h"
+#include "base/status.h"
+#include "elastic/worker/read_watch.h"
+#include "elastic/worker/split.h"
+#include "models/features/feature_transform.h"
+
+namespace sluice::catalog {
+class DataSource;
+class DatasetSpec;
+class RowStream;
+class ShardReader;
+}  // namespace sluice::catalog
+
+namespace sluice::elastic {
+
+// Rows `rows` of `from`, in that order, as a batch of their own. `out` is overwritten; its storage
+// is used again.
+void GatherRows(const models::FeatureBatch& from, std::span<const uint32_t> rows,
+                models::FeatureBatch* out);
+
+// The order in which the rows of a shard are trained in one epoch: a seeded shuffle, or as they
+// are.
+std::vector<uint32_t> RowOrder(size_t rows, uint64_t seed, uint32_t epoch, int64_t shard,
+                               bool shuffle);
+
+// A shard as models see it: transformed, split.
+struct ShardRows {
+  models::FeatureBatch train;
+  models::FeatureBatch validation;
+  int64_t rows_read = 0;
+  // Sum over the rows of a hash of what models see of each: the same in whatever order they come.
+  // 0 where nobody will read the shard again.
+  uint64_t checksum = 0;
+};
+
+// The sum of the rows' hashes; never 0 for a batch with rows.
+uint64_t ChecksumOf(const models::FeatureBatch& rows);
+
+// Loads shards of one dataset from its database, a piece at a time, so that one thread can train on
+// a shard while the next one streams in (a reader that sleeps slows the server down). What fits in
+// memory is kept for the later epochs. Not thread-safe.
+class ShardLoader {
+ public:
+  struct Options {
+    bool all_validation = false;  // a dataset of validation rows only
+    bool keep_rows = false;       // later epochs will ask for the same shards
+    bool checksum = false;        // other processes may read the same shards
+    ReadWatch* watch = nullptr;   // is told of each read; must outlive the loader
+    // A database that cannot be reached, has no connection left or lets nobody read for a lock is
+    // asked again for so long.
+    double patience_seconds = 3;
+  };
+  // `transform` and `source` must outlive it.
+  static Result<std::unique_ptr<ShardLoader>> Make(catalog::DataSource& source,
+                                                   const catalog::DatasetSpec& spec,
+                                                   const models::FeatureTransform& transform,
+                                                   const SplitRule& split, const Options& options);
+  ~ShardLoader();
+
+  // Begins to load a shard; the database is asked when Pump is called. One at a time.
+  Status Start(int64_t shard);
+  // Reads about `rows` rows more. True when the shard is complete. Nothing is read, after a moment,
+  // while the database is waited for (`waiting`); the shard begins anew then.
+  Result<bool> Pump(size_t rows);
+  void HearStop(std::stop_token stop) { stop_ = std::move(stop); }  // ends the waiting (57014)
+  bool waiting() const { return waiting_since_.has_value(); }
+  // The shard that Pump has completed.
+  std::shared_ptr<const ShardRows> Finish();
+  // Forgets the shard that is being loaded.
+  void Abandon();
+  bool loading() const { return loading_; }
+
+  // The validation rows of a shard: kept from when it was trained on, or read again.
+  Result<std::shared_ptr<const ShardRows>> Validation(int64_t shard);
+  // ShardRows::checksum of the shard as it is now, or as it was read by this loader.
+  Result<uint64_t> Checksum(int64_t shard);
+  int64_t rows_read() const { return rows_read_; }
+
+ private:
+  ShardLoader(catalog::DataSource& source, const catalog::DatasetSpec& spec,
+              const models::FeatureTransform& transform, const SplitRule& split,
+              const Options& options);
+  Status FindColumns();
+  Result<bool> Read(size_t rows);
+  Status OpenStream();
+  Status NextTile();
+  Status Add(size_t first_row);
+  Result<bool> WaitOrGiveUp(const Status& why);
+  void Keep();
+  Result<std::shared_ptr<const ShardRows>> ReadWhole(int64_t shard);
+
+  catalog::DataSource& source_;
+  const catalog::DatasetSpec& spec_;
+  const models::FeatureTransform& transform_;
+  const SplitRule split_;
+  const std::vector<int64_t> places_;  // by shard: of its first row in the dataset
+  const Options options_;
+  std::vector<size_t> columns_;         // of the dataset, in the transform's order
+  std::optional<size_t> split_column_;  // position in columns_
+  bool split_column_is_extra_ = false;  // the transform does not want it
+
+  std::unique_ptr<catalog::ShardReader> reader_;
+  std::unique_ptr<catalog::RowStream> stream_;
+  int64_t shard_ = 0;
+  bool loading_ = false;
+  std::shared_ptr<ShardRows> rows_;
+  std::shared_ptr<const ShardRows> found_;
+  int64_t rows_read_ = 0;
+  SteadyClock clock_;
+  std::stop_token stop_;
+  std::optional<TimePoint> waiting_since_;
+  std::chrono::milliseconds pause_{0};
+
+  RowBatch batch_;
+  models::FeatureBatch tile_, part_;
+  std::vector<uint32_t> train_rows_, validation_rows_;
+
+  std::optional<bool> keep_all_;  // decided with the first shard
+  std::unordered_map<int64_t, std::shared_ptr<const ShardRows>> kept_;
+  std::unordered_map<int64_t, std::shared_ptr<const ShardRows>> kept_validation_;
+  size_t kept_validation_bytes_ = 0;
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,115 @@
+#include "elastic/worker/split.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <limits>
+
+#include "catalog/dataset.pb.h"
+#include "elastic/queue/shard_order.h"
+#include "models/features/feature_transform.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::elastic {
+namespace {
+
+uint64_t HashCell(const RowBatch::Column& column, size_t row) {
+  if (column.null[row] != 0) {
+    return models::HashInteger(0);
+  }
+  switch (column.type) {
+    case DataType::kText:
+    case DataType::kBytes:
+      return models::HashText(column.texts[row]);
+    case DataType::kDouble:
+      return models::HashText(FormatDouble(column.doubles[row]));
+    case DataType::kBool:
+    case DataType::kInt64:
+    case DataType::kTimestamp:
+      return models::HashInteger(static_cast<uint64_t>(column.int64s[row]));
+  }
+  return 0;
+}
+
+bool IsTrue(const RowBatch::Column& column, size_t row) {
+  if (column.null[row] != 0) {
+    return false;
+  }
+  if (column.type == DataType::kText || column.type == DataType::kBytes) {
+    const std::string_view text = column.texts[row];
+    return text == "t" || text == "true" || text == "1";
+  }
+  return column.NumberAt(row) != 0;
+}
+
+}  // namespace
+
+Result<SplitRule> SplitRule::Make(const plan::Split& split) {
+  SplitRule rule;
+  rule.seed_ = split.seed();
+  rule.threshold_ = split.threshold();
+  const double fraction = split.fraction();
+  switch (split.kind()) {
+    case plan::Split::NONE:
+    case plan::Split::SELECT:
+      return rule;
+    case plan::Split::RANDOM:
+      rule.kind_ = Kind::kRandom;
+      break;
+    case plan::Split::HASH:
+      rule.kind_ = Kind::kHash;
+      break;
+    case plan::Split::TIME:
+      rule.kind_ = Kind::kTime;
+      break;
+    case plan::Split::COLUMN:
+      rule.kind_ = Kind::kColumn;
+      break;
+    default:
+      return InvalidArgument(
+          fmt::format("the plan has a split of unknown kind {}", static_cast<int>(split.kind())));
+  }
+  if (rule.kind_ == Kind::kRandom || rule.kind_ == Kind::kHash) {
+    if (!(fraction >= 0 && fraction < 1)) {
+      return InvalidArgument(
+          fmt::format("a split keeps a fraction of at least 0 and below 1, not {}", fraction));
+    }
+    rule.below_ =
+        static_cast<uint64_t>(std::ldexp(fraction, std::numeric_limits<uint64_t>::digits));
+  }
+  if (rule.kind_ != Kind::kRandom) {
+    rule.column_ = split.column();
+    if (rule.column_.empty()) {
+      return InvalidArgument("the plan splits by a column and names none");
+    }
+  }
+  return rule;
+}
+
+bool SplitRule::IsValidation(int64_t place, const RowBatch::Column* column, size_t row) const {
+  switch (kind_) {
+    case Kind::kNone:
+      return false;
+    case Kind::kRandom:
+      return models::HashInteger(seed_ ^ MixSeeds(static_cast<uint64_t>(place), 0)) < below_;
+    case Kind::kHash:
+      return models::HashInteger(seed_ ^ HashCell(*column, row)) < below_;
+    case Kind::kTime:
+      return column->null[row] == 0 && column->NumberAt(row) >= threshold_;
+    case Kind::kColumn:
+      return IsTrue(*column, row);
+  }
+  return false;
+}
+
+std::vector<int64_t> PlacesOf(const catalog::DatasetSpec& dataset) {
+  std::vector<int64_t> places;
+  int64_t rows = 0;
+  for (const catalog::ShardRange& shard : dataset.shards()) {
+    places.push_back(rows);
+    rows += shard.estimated_rows();
+  }
+  return places;
+}
+
+}  // namespace sluice::elastic

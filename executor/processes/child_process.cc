@@ -1,0 +1,234 @@
+#include "executor/processes/child_process.h"
+
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <new>
+#include <optional>
+#include <stop_token>
+#include <thread>
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/guarded.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "elastic/job/job.h"
+#include "executor/master_process.h"
+#include "executor/processes/frames_internal.h"
+
+namespace sluice::executor {
+namespace {
+
+// Both are a few kilobytes, plans with large vocabularies a few megabytes; base weights travel in
+// the configuration of a parameter server.
+constexpr uint64_t kMaxInheritedBytes = uint64_t{4} << 30;
+// A preempted process has to be gone within two seconds, whatever call it is stuck in.
+constexpr double kStopSeconds = 1.5;
+constexpr int kPreempted = 143;
+constexpr int kApplicationError = 1;
+constexpr int kConfigurationError = 126;
+
+Status ReadAll(int descriptor, void* into, size_t bytes) {
+  char* out = static_cast<char*>(into);
+  while (bytes > 0) {
+    const ssize_t got = read(descriptor, out, bytes);
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got <= 0) {
+      return FailedPrecondition("the configuration that this process should inherit is missing")
+          .Hint("`sluice master`, `worker` and `ps` are started by a fleet, not by hand");
+    }
+    out += got;
+    bytes -= static_cast<size_t>(got);
+  }
+  return Status();
+}
+
+Result<std::string> ReadPrefixed(int descriptor) {
+  uint64_t length = 0;
+  RETURN_IF_ERROR(ReadAll(descriptor, &length, sizeof(length)));
+  if (length > kMaxInheritedBytes) {
+    return InvalidArgument(
+        fmt::format("an inherited configuration of {} bytes is not ours", length));
+  }
+  std::string text(length, '\0');
+  RETURN_IF_ERROR(ReadAll(descriptor, text.data(), length));
+  return text;
+}
+
+Status WriteAll(int descriptor, const void* from, size_t bytes) {
+  const char* next = static_cast<const char*>(from);
+  while (bytes > 0) {
+    const ssize_t put = write(descriptor, next, bytes);
+    if (put < 0 && errno == EINTR) {
+      continue;
+    }
+    if (put <= 0) {
+      return Unavailable(fmt::format("the launcher does not listen: {}", std::strerror(errno)));
+    }
+    next += put;
+    bytes -= static_cast<size_t>(put);
+  }
+  return Status();
+}
+
+// Waits for a signal in a thread of its own, so that no handler runs anywhere.
+class SignalThread {
+ public:
+  SignalThread() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    thread_ = std::jthread([this](const std::stop_token& done) {
+      if (!Guarded("waiting for signals", [&] { Wait(done); }).ok()) {
+        _exit(kPreempted);  // nobody could stop it any more
+      }
+    });
+  }
+  std::stop_token token() const { return stop_.get_token(); }
+
+ private:
+  void Wait(const std::stop_token& done) {
+    constexpr timespec kLook{0, 50'000'000};
+    double waited = 0;
+    while (!done.stop_requested()) {
+      if (sigtimedwait(&signals_, nullptr, &kLook) > 0) {
+        stop_.request_stop();
+      }
+      if (stop_.stop_requested()) {
+        waited += 0.05;
+      }
+      if (waited > kStopSeconds) {
+        _exit(kPreempted);  // stuck in a call that does not hear of the stop
+      }
+    }
+  }
+
+  sigset_t signals_{};
+  std::stop_source stop_;
+  std::jthread thread_;
+};
+
+// The memory limit of a local process makes allocations fail: its exit says so.
+void ExitOutOfMemory() {
+  constexpr char kText[] = "out of memory\n";
+  [[maybe_unused]] const ssize_t ignored = write(STDERR_FILENO, kText, sizeof(kText) - 1);
+  _exit(elastic::kOutOfMemoryExit);
+}
+
+// The memory limit of a process counts what its threads might use of their stacks: eight megabytes
+// each would be all that there is for a worker. None of them needs more than this.
+void KeepStacksSmall() {
+  constexpr size_t kStackBytes = size_t{1} << 20;
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) == 0) {
+    if (pthread_attr_setstacksize(&attributes, kStackBytes) != 0 ||
+        pthread_setattr_default_np(&attributes) != 0) {
+      log::Warn("the threads of this process have large stacks");
+    }
+    pthread_attr_destroy(&attributes);
+  }
+}
+
+// A master ends its fleet in good order, the others have nothing to lose. The parent may have died
+// before the kernel was told.
+void DieWithParent(elastic::Role role) {
+  const int signal = role == elastic::Role::kMaster ? SIGTERM : SIGKILL;
+  if (prctl(PR_SET_PDEATHSIG, signal) != 0) {
+    log::Warn("a process will not die with its parent: {}", std::strerror(errno));
+  }
+  pollfd launcher{kLauncherDescriptor, POLLRDHUP, 0};
+  if (poll(&launcher, 1, 0) > 0 && (launcher.revents & (POLLHUP | POLLRDHUP)) != 0) {
+    kill(getpid(),
+         signal);  // the process: what `raise` sends to this thread, no other can wait for
+  }
+}
+
+}  // namespace
+
+Result<InheritedConfig> ReadInheritedConfig() {
+  InheritedConfig inherited;
+  ASSIGN_OR_RETURN(inherited.config, ReadPrefixed(kConfigDescriptor));
+  ASSIGN_OR_RETURN(inherited.secret, ReadPrefixed(kConfigDescriptor));
+  close(kConfigDescriptor);
+  return inherited;
+}
+
+Status SendToLauncher(std::string_view bytes) {
+  static Mutex mutex;
+  ASSIGN_OR_RETURN(const std::string frame, Frame(bytes));
+  const MutexLock lock(mutex);
+  return WriteAll(kLauncherDescriptor, frame.data(), frame.size());
+}
+
+void ReceiveFromLauncher(const std::function<void(const std::string&)>& on_message) {
+  FrameReader reader;
+  char buffer[65536];
+  for (;;) {
+    const ssize_t got = read(kLauncherDescriptor, buffer, sizeof(buffer));
+    if (got < 0 && errno == EINTR) {
+      continue;
+    }
+    if (got <= 0) {
+      return;
+    }
+    reader.Append(buffer, static_cast<size_t>(got));
+    for (;;) {
+      const Result<std::optional<std::string>> message = reader.Next();
+      if (!message.ok()) {
+        log::Error("the launcher is not heard any more: {}", message.status().message());
+        return;
+      }
+      if (!message->has_value()) {
+        break;
+      }
+      on_message(**message);
+    }
+  }
+}
+
+void StopReceiving() {
+  shutdown(kLauncherDescriptor, SHUT_RD);
+}
+
+int RunChildProcess(elastic::Role role) {
+  std::set_new_handler(ExitOutOfMemory);
+  KeepStacksSmall();
+  const SignalThread signals;
+  signal(SIGPIPE, SIG_IGN);
+  DieWithParent(role);
+  Result<InheritedConfig> inherited = ReadInheritedConfig();
+  if (!inherited.ok()) {
+    std::fprintf(stderr, "%s\n", inherited.status().ToString().c_str());
+    return kConfigurationError;
+  }
+  const Result<int> exit = Guarded(elastic::RoleName(role), [&]() -> Result<int> {
+    switch (role) {
+      case elastic::Role::kMaster:
+        return RunMasterProcess(inherited->config, inherited->secret, signals.token());
+      case elastic::Role::kWorker:
+        return elastic::RunWorkerProcess(inherited->config, inherited->secret, signals.token());
+      case elastic::Role::kParameterServer:
+        return elastic::RunParameterServerProcess(inherited->config, signals.token());
+    }
+    return kConfigurationError;
+  });
+  if (!exit.ok()) {
+    std::fprintf(stderr, "%s\n", exit.status().ToString().c_str());
+    return kApplicationError;
+  }
+  return *exit;
+}
+
+}  // namespace sluice::executor

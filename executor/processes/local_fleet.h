@@ -1,0 +1,73 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "elastic/fleet/fleet.h"
+
+namespace sluice::executor {
+
+struct LocalProcess;
+
+// Processes of our own binary on this machine as a fleet. One thread starts and watches them all
+// (pidfd and pipes, no signals, no polling); processes die with it. Thread-safe.
+class LocalFleet final : public elastic::Fleet {
+ public:
+  struct Options {
+    std::string binary;  // empty: /proc/self/exe
+    // A message that a process sent with SendToLauncher; called from the fleet's thread.
+    std::function<void(const std::string& name, const std::string& bytes)> on_message;
+  };
+  static Result<std::unique_ptr<LocalFleet>> Make(Options options);
+  ~LocalFleet() override;  // kills what still runs, and waits until it is gone
+
+  Status Launch(const elastic::ProcessSpec& spec) override;
+  Status Stop(const std::string& name, double grace_seconds) override;
+  void Watch(Watcher watcher) override;
+  // Hands a message to a process (ReceiveFromLauncher). Returns at once; messages arrive in order.
+  Status Send(const std::string& name, std::string_view bytes);
+
+  // For tests that kill real processes.
+  Result<int> ProcessId(const std::string& name) const;
+
+ private:
+  struct Order {
+    elastic::ProcessSpec spec;
+    std::promise<Status> answer;
+  };
+  explicit LocalFleet(Options options);
+
+  void Loop();
+  Result<bool> Turn();  // false: there is nothing left to do
+  void Wake() const;
+  void RunOrders() EXCLUDES(mutex_);
+  void KillOverdue() EXCLUDES(mutex_);
+  int PollTimeout() const EXCLUDES(mutex_);
+  void Start(Order order) EXCLUDES(mutex_);
+  void Reap(const std::string& name) EXCLUDES(mutex_);
+  void ReadMessages(LocalProcess& process) const;
+  void WriteMessages(LocalProcess& process) EXCLUDES(mutex_);
+  void Emit(const elastic::FleetEvent& event);
+
+  const Options options_;
+  int wake_ = -1;  // eventfd
+
+  mutable Mutex mutex_;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  Watcher watcher_ GUARDED_BY(mutex_);
+  std::deque<Order> orders_ GUARDED_BY(mutex_);
+  // Entries are made and erased by the fleet's thread only.
+  std::map<std::string, std::unique_ptr<LocalProcess>> processes_ GUARDED_BY(mutex_);
+
+  std::jthread thread_;
+};
+
+}  // namespace sluice::executor

@@ -1,0 +1,170 @@
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern "C" {  // glibc 2.36 forgot to say so itself
+#include <sys/pidfd.h>
+}
+
+#include "base/log.h"
+#include "executor/processes/child_process.h"
+#include "executor/processes/local_process_internal.h"
+
+extern char** environ;  // NOLINT: POSIX declares it nowhere
+
+namespace sluice::executor {
+namespace {
+
+// The last lines of a process's standard error: enough for a stack of errors, bounded whatever it
+// writes.
+constexpr size_t kErrorBytes = 4096;
+
+// Configuration and secret in memory that only the child can reach; unlike a pipe it takes any size
+// at once.
+Result<Descriptor> MakeConfig(const elastic::ProcessSpec& spec) {
+  std::string bytes;
+  for (const std::string* part : {&spec.config, &spec.secret}) {
+    const uint64_t length = part->size();
+    bytes.append(reinterpret_cast<const char*>(&length), sizeof(length));
+    bytes.append(*part);
+  }
+  return MakeMemory("sluice-config", bytes);
+}
+
+// What the process asks for of the kernel from now on: heap and stacks, not files that it maps.
+Status LimitMemory(pid_t pid, int64_t bytes) {
+  const rlimit limit{static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
+  return prlimit(pid, RLIMIT_DATA, &limit, nullptr) == 0
+             ? Status()
+             : SystemError("limiting the memory of a process");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LocalProcess>> LocalProcess::Spawn(const std::string& binary,
+                                                          const elastic::ProcessSpec& spec) {
+  auto process = std::make_unique<LocalProcess>();
+  process->name = spec.name;
+  process->role = spec.role;
+  ASSIGN_OR_RETURN(const Descriptor config, MakeConfig(spec));
+  ASSIGN_OR_RETURN(Pipe error, MakePipe());
+  ASSIGN_OR_RETURN(Channel channel, MakeChannel());
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, error.write.get(), STDERR_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, config.get(), kConfigDescriptor);
+  posix_spawn_file_actions_adddup2(&actions, channel.theirs.get(), kLauncherDescriptor);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  // A process group of its own: Ctrl-C at the shell reaches the gateway, which stops its fleet.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+  std::string role(elastic::RoleName(spec.role));
+  std::string program = binary;
+  char* arguments[] = {program.data(), role.data(), nullptr};
+  const int failed =
+      posix_spawn(&process->pid, program.c_str(), &actions, &attributes, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (failed != 0) {
+    return FailedPrecondition(fmt::format("process '{}' cannot be started from {}: {}", spec.name,
+                                          binary, std::strerror(failed)));
+  }
+  process->pidfd = Descriptor(pidfd_open(process->pid, 0));
+  Status watched =
+      process->pidfd.open() ? Status() : SystemError("watching a process of the fleet");
+  if (watched.ok() && spec.resources.memory_bytes > 0) {
+    watched = LimitMemory(process->pid, spec.resources.memory_bytes);
+  }
+  if (!watched.ok()) {
+    kill(process->pid, SIGKILL);
+    waitpid(process->pid, nullptr, 0);
+    return watched;
+  }
+  process->error = std::move(error.read);
+  process->channel = std::move(channel.ours);
+  return process;
+}
+
+void LocalProcess::ReadError() {
+  char buffer[4096];
+  for (;;) {
+    const ssize_t got = read(error.get(), buffer, sizeof(buffer));
+    if (got < 0 && errno == EAGAIN) {
+      return;
+    }
+    if (got <= 0) {
+      error.Close();
+      break;
+    }
+    last_error.append(buffer, static_cast<size_t>(got));
+    if (last_error.size() > 2 * kErrorBytes) {
+      last_error.erase(0, last_error.size() - kErrorBytes);
+    }
+  }
+  if (last_error.size() > kErrorBytes) {
+    last_error.erase(0, last_error.size() - kErrorBytes);
+  }
+}
+
+void LocalProcess::ReadMessages(const std::function<void(const std::string&)>& on_message) {
+  char buffer[65536];
+  for (;;) {
+    const ssize_t got = read(channel.get(), buffer, sizeof(buffer));
+    if (got < 0 && errno == EAGAIN) {
+      break;
+    }
+    if (got <= 0) {
+      channel.Close();
+      break;
+    }
+    received.Append(buffer, static_cast<size_t>(got));
+  }
+  for (;;) {
+    const Result<std::optional<std::string>> message = received.Next();
+    if (!message.ok()) {
+      log::Error("process {} is not heard any more: {}", name, message.status().message());
+      channel.Close();
+      return;
+    }
+    if (!message->has_value()) {
+      return;
+    }
+    if (on_message) {
+      on_message(**message);
+    }
+  }
+}
+
+void LocalProcess::WriteMessages() {
+  size_t sent = 0;
+  while (sent < unsent.size()) {
+    const ssize_t put =
+        send(channel.get(), unsent.data() + sent, unsent.size() - sent, MSG_NOSIGNAL);
+    if (put < 0 && errno == EAGAIN) {
+      break;
+    }
+    if (put <= 0) {
+      sent = unsent.size();  // it does not listen any more; its exit says the rest
+      break;
+    }
+    sent += static_cast<size_t>(put);
+  }
+  unsent.erase(0, sent);
+}
+
+}  // namespace sluice::executor

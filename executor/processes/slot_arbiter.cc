@@ -1,0 +1,216 @@
+#include "executor/processes/slot_arbiter.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/machine.h"
+
+#include "base/guarded.h"
+
+namespace sluice::executor {
+namespace {
+
+constexpr double kNewRateWeight = 0.5;  // against what was measured with as many workers before
+
+SlotArbiter::Options WithMachine(SlotArbiter::Options options) {
+  if (options.slots <= 0) {
+    options.slots = std::max(1U, std::thread::hardware_concurrency());
+  }
+  if (options.memory_bytes <= 0) {
+    options.memory_bytes = MachineMemory();
+  }
+  return options;
+}
+
+std::string Mebibytes(int64_t bytes) {
+  return fmt::format("{} MiB", bytes >> 20);
+}
+
+}  // namespace
+
+SlotArbiter::SlotArbiter(const Options& options) : options_(WithMachine(options)) {}
+
+Result<int64_t> SlotArbiter::Enter(const Request& request, OnGrant on_grant) {
+  if (request.min == 0 || request.max < request.min) {
+    return InvalidArgument(
+        fmt::format("a job of {} to {} workers: it needs one at least", request.min, request.max));
+  }
+  if (request.cpu * request.min > options_.slots) {
+    return InvalidArgument(fmt::format("{} workers of {} processors are more than the {} slots "
+                                       "that this gateway has",
+                                       request.min, request.cpu, options_.slots))
+        .Hint("lower engine.min_workers or engine.cpu, or start the gateway with more --slots");
+  }
+  if (request.memory_bytes > options_.memory_bytes / (request.min + request.servers)) {
+    return InvalidArgument(
+               fmt::format("{} workers and {} parameter servers of {} are more than the {} "
+                           "that this gateway has",
+                           request.min, request.servers, Mebibytes(request.memory_bytes),
+                           Mebibytes(options_.memory_bytes)))
+        .Hint(
+            "lower engine.memory, engine.min_workers or engine.num_ps, or start the gateway with a "
+            "larger --memory-limit");
+  }
+  const MutexLock lock(mutex_);
+  Job job;
+  job.request = request;
+  job.on_grant = std::move(on_grant);
+  job.arrival = clock_.Now();
+  jobs_[next_] = std::move(job);
+  ForgetRates();
+  Changed();
+  if (!thread_.joinable()) {
+    thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+  }
+  return next_++;
+}
+
+void SlotArbiter::Leave(int64_t job) {
+  const MutexLock lock(mutex_);
+  jobs_.erase(job);
+  ForgetRates();
+  Changed();
+}
+
+int64_t SlotArbiter::WorkerStarted(int64_t job) {
+  const MutexLock lock(mutex_);
+  Job& known = jobs_.at(job);
+  const int64_t memory = elastic::RequestOf(Describe(known), Nodes()).memory_bytes;
+  known.live.insert(memory);
+  Changed();
+  return memory;
+}
+
+void SlotArbiter::WorkerEnded(int64_t job, int64_t memory_bytes, bool out_of_memory) {
+  const MutexLock lock(mutex_);
+  const auto found = jobs_.find(job);
+  if (found != jobs_.end()) {
+    Job& known = found->second;
+    const auto one = known.live.find(memory_bytes);
+    if (one != known.live.end()) {
+      known.live.erase(one);
+    }
+    known.out_of_memory += out_of_memory ? 1 : 0;
+    Changed();
+  }
+}
+
+void SlotArbiter::Report(int64_t job, uint32_t workers, double rows_per_second, double rows_left) {
+  const MutexLock lock(mutex_);
+  Job& known = jobs_.at(job);
+  known.rows_left = rows_left;
+  // The first second with another number of workers is neither the one nor the other.
+  const bool steady = known.last_reported == workers && workers == known.grant.workers;
+  known.last_reported = workers;
+  if (steady && workers > 0 && rows_per_second > 0) {
+    const auto [rate, first] = known.rates.emplace(workers, rows_per_second);
+    rate->second += first ? 0 : kNewRateWeight * (rows_per_second - rate->second);
+    Changed();
+  }
+}
+
+void SlotArbiter::ForgetRates() {
+  for (auto& [id, job] : jobs_) {
+    job.rates.clear();
+  }
+}
+
+void SlotArbiter::Changed() {
+  dirty_ = true;
+  changed_.notify_all();
+}
+
+void SlotArbiter::Run(const std::stop_token& stop) {
+  MutexLock lock(mutex_);
+  while (!stop.stop_requested()) {
+    const auto due = [this]() NO_THREAD_SAFETY_ANALYSIS { return dirty_; };
+    if (look_again_) {
+      changed_.wait_for(lock.native(), stop, *look_again_ - clock_.Now(), due);
+    } else {
+      changed_.wait(lock.native(), stop, due);
+    }
+    dirty_ = false;
+    // Logged there; the next change, or the next look, decides anew.
+    [[maybe_unused]] const Status decided =
+        Guarded("granting workers", [this]() NO_THREAD_SAFETY_ANALYSIS { Decide(); });
+  }
+}
+
+std::vector<elastic::ClusterNode> SlotArbiter::Nodes() const {
+  return {{"this machine", {options_.slots, options_.memory_bytes, 0}, false}};
+}
+
+elastic::ClusterJob SlotArbiter::Describe(const Job& job) {
+  elastic::ClusterJob one;
+  one.name = job.request.name;
+  one.min = job.request.min;
+  one.max = job.request.max;
+  one.priority = job.request.priority;
+  one.arrival = job.arrival;
+  one.worker = {job.request.cpu, job.request.memory_bytes, 0};
+  one.out_of_memory = job.out_of_memory;
+  one.throughput.assign(job.rates.begin(), job.rates.end());
+  one.rows_left = job.rows_left;
+  return one;
+}
+
+// The machine as a cluster of one node. A worker that was granted and does not run yet holds its
+// place; one that runs beyond its job's grant is on its way out.
+elastic::ClusterState SlotArbiter::Describe() const {
+  elastic::ClusterState state;
+  state.nodes = Nodes();
+  for (const auto& [id, job] : jobs_) {
+    const int index = static_cast<int>(state.jobs.size());
+    state.jobs.push_back(Describe(job));
+    elastic::ClusterProcess servers;
+    servers.job = index;
+    servers.node = job.started ? 0 : elastic::ClusterProcess::kNone;
+    servers.request.memory_bytes = job.request.memory_bytes * job.request.servers;
+    state.processes.push_back(servers);
+    elastic::ClusterProcess worker;
+    worker.job = index;
+    worker.node = 0;
+    worker.worker = true;
+    worker.request = elastic::RequestOf(state.jobs.back(), state.nodes);
+    uint32_t count = 0;
+    for (const int64_t memory : job.live) {
+      elastic::ClusterProcess live = worker;
+      live.request.memory_bytes = memory;
+      live.terminating = ++count > job.grant.workers;
+      state.processes.push_back(live);
+    }
+    for (; count < job.grant.workers; ++count) {
+      state.processes.push_back(worker);
+    }
+  }
+  return state;
+}
+
+void SlotArbiter::Decide() {
+  const elastic::ClusterState state = Describe();
+  const elastic::ScalingDecision decision =
+      elastic::Autoscale(state, options_.autoscaler, history_, clock_.Now());
+  history_ = decision.history;
+  look_again_ = decision.look_again;
+  int index = 0;
+  for (auto& [id, job] : jobs_) {
+    const elastic::ScalingDecision::Target& target = decision.targets[static_cast<size_t>(index)];
+    const auto starts = static_cast<uint32_t>(
+        std::count_if(decision.starts.begin(), decision.starts.end(),
+                      [index](const auto& start) { return start.job == index; }));
+    ++index;
+    Grant grant{std::min(target.workers, job.grant.workers + starts), target.workers};
+    if (!job.started && grant.workers < job.request.min) {
+      grant.workers = 0;  // it begins with its smallest number, when there is room for that
+    }
+    job.started = job.started || grant.workers > 0;
+    if (grant.workers != job.grant.workers || grant.wanted != job.grant.wanted) {
+      job.grant = grant;
+      job.on_grant(grant);
+    }
+  }
+}
+
+}  // namespace sluice::executor

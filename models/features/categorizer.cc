@@ -1,0 +1,454 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include "models/features/categorizer_internal.h"
+#include "models/model.pb.h"
+
+namespace sluice::models {
+namespace {
+
+// Up to here doubles print without an exponent, as the integers that they are.
+constexpr double kPlainIntegers = 9e15;
+
+bool IsText(DataType type) {
+  return type == DataType::kText || type == DataType::kBytes;
+}
+
+// Rows that got kNoId lose it: the slot then says where each row's ids end.
+void DropAbsent(IdSlot* slot, size_t rows) {
+  uint32_t kept = 0;
+  slot->ends.resize(rows);
+  for (size_t row = 0; row < rows; ++row) {
+    if (slot->ids[row] != kNoId) {
+      slot->ids[kept++] = slot->ids[row];
+    }
+    slot->ends[row] = kept;
+  }
+  slot->ids.resize(kept);
+}
+
+}  // namespace
+
+Result<CellCategorizer> CellCategorizer::Make(const Categorizer& spec, std::string column,
+                                              DataType learnt) {
+  CellCategorizer made;
+  made.column_ = std::move(column);
+  made.learnt_ = learnt;
+  made.buckets_ = spec.buckets();
+  const int64_t buckets = spec.buckets();
+  if (buckets == 0 || spec.buckets() == kNoId) {
+    return InvalidArgument(fmt::format("{} buckets: expected 1 to {}", buckets, kNoId - 1));
+  }
+  for (const int64_t id : {spec.null_bucket(), spec.oov_bucket()}) {
+    if (id < -1 || id >= buckets) {
+      return InvalidArgument(fmt::format("bucket {} is not one of {}", id, buckets));
+    }
+  }
+  made.null_id_ = spec.null_bucket() < 0 ? kNoId : static_cast<uint32_t>(spec.null_bucket());
+  made.oov_id_ = spec.oov_bucket() < 0 ? kNoId : static_cast<uint32_t>(spec.oov_bucket());
+  // Values never fall into the buckets of NULL and of unseen values where those stand at the end.
+  made.value_buckets_ = made.buckets_;
+  while (made.value_buckets_ > 1 &&
+         (made.value_buckets_ - 1 == made.null_id_ || made.value_buckets_ - 1 == made.oov_id_)) {
+    --made.value_buckets_;
+  }
+  switch (spec.kind()) {
+    case Categorizer::VOCABULARY:
+      made.kind_ = Kind::kVocabulary;
+      if (spec.vocabulary_size() > buckets) {
+        return InvalidArgument(
+            fmt::format("{} values for {} buckets", spec.vocabulary_size(), buckets));
+      }
+      RETURN_IF_ERROR(
+          made.vocabulary_.Build({spec.vocabulary().begin(), spec.vocabulary().end()}, learnt));
+      return made;
+    case Categorizer::IDENTITY:
+      made.kind_ = Kind::kIdentity;
+      return made;
+    case Categorizer::HASH:
+      made.kind_ = Kind::kHash;
+      return made;
+    case Categorizer::BUCKET:
+      made.kind_ = Kind::kBucket;
+      made.boundaries_.assign(spec.boundaries().begin(), spec.boundaries().end());
+      if (!std::all_of(made.boundaries_.begin(), made.boundaries_.end(),
+                       [](double boundary) { return std::isfinite(boundary); }) ||
+          !std::is_sorted(made.boundaries_.begin(), made.boundaries_.end(), std::less_equal<>()) ||
+          spec.boundaries_size() + 1 > buckets) {
+        return InvalidArgument(
+            fmt::format("{} boundaries must be numbers, ascend and be fewer than {} buckets",
+                        spec.boundaries_size(), buckets));
+      }
+      return made;
+    case Categorizer::TIME_PART:
+      made.kind_ = Kind::kTimePart;
+      RETURN_IF_ERROR(ReadTimePart(spec, &made));
+      return made;
+    default:
+      return InvalidArgument(
+          fmt::format("categorizer {} cannot stand for one column", static_cast<int>(spec.kind())));
+  }
+}
+
+Status CellCategorizer::ReadTimePart(const Categorizer& spec, CellCategorizer* categorizer) {
+  struct Part {
+    std::string_view name;
+    TimePart part;
+    uint32_t values;
+  };
+  constexpr Part kParts[] = {
+      {"minute", TimePart::kMinute, 60},  {"hour", TimePart::kHour, 24},
+      {"weekday", TimePart::kWeekday, 7}, {"day", TimePart::kDay, 31},
+      {"month", TimePart::kMonth, 12},    {"quarter", TimePart::kQuarter, 4}};
+  for (const Part& part : kParts) {
+    if (part.name == spec.time_part()) {
+      if (spec.buckets() < part.values) {
+        return InvalidArgument(
+            fmt::format("'{}' needs {} buckets, not {}", part.name, part.values, spec.buckets()));
+      }
+      categorizer->time_part_ = part.part;
+      return OkStatus();
+    }
+  }
+  return InvalidArgument(fmt::format(
+      "'{}' is no part of a time: expected minute, hour, weekday, day, month or quarter",
+      spec.time_part()));
+}
+
+uint32_t CellCategorizer::OfIdentity(double value) const {
+  return value >= 0 && value < value_buckets_ && value == std::floor(value)
+             ? static_cast<uint32_t>(value)
+             : oov_id_;
+}
+
+// A number hashes as the text that FormatValue makes of it, so that a column may change between
+// bigint, double and text without changing the model's view of it.
+uint32_t CellCategorizer::OfHash(int64_t value) const {
+  char text[24];
+  const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
+  return OfHash(std::string_view(text, static_cast<size_t>(end - text)));
+}
+
+uint32_t CellCategorizer::OfHash(double value) const {
+  if (value == std::floor(value) && std::abs(value) < kPlainIntegers) {
+    return OfHash(static_cast<int64_t>(value));
+  }
+  char text[40];
+  const auto end = fmt::format_to_n(text, sizeof(text), "{}", value).out;
+  return OfHash(std::string_view(text, static_cast<size_t>(end - text)));
+}
+
+uint32_t CellCategorizer::OfFlag(bool value) const {
+  const bool number = learnt_ == DataType::kInt64 || learnt_ == DataType::kDouble;
+  return number ? OfHash(int64_t{value}) : OfHash(std::string_view(value ? "t" : "f"));
+}
+
+// As a value of the learnt type would hash, where the text spells one: "1.0" as 1.
+uint32_t CellCategorizer::OfHashedText(std::string_view text) const {
+  if (learnt_ == DataType::kTimestamp) {
+    const std::optional<int64_t> micros = ParseTimestamp(text);
+    return OfHash(micros.has_value() ? std::string_view(FormatTimestamp(*micros)) : text);
+  }
+  if (!IsNumeric(learnt_)) {
+    return OfHash(text);
+  }
+  const std::string_view trimmed = TrimBlanks(text);
+  const std::optional<double> number = ParseCategoryNumber(trimmed);
+  if (const std::optional<bool> flag = ParseFlag(trimmed)) {
+    return OfFlag(*flag);
+  }
+  if (learnt_ == DataType::kBool && number.has_value() && (*number == 0 || *number == 1)) {
+    return OfFlag(*number == 1);
+  }
+  return number.has_value() && std::abs(*number) < kPlainIntegers ? OfHash(*number)
+                                                                  : OfHash(trimmed);
+}
+
+uint32_t CellCategorizer::OfIdentityText(std::string_view text) const {
+  if (const std::optional<int64_t> integer = ParseInteger(text)) {
+    return OfIdentity(*integer);
+  }
+  const std::optional<double> number =
+      IsNumeric(learnt_) ? ParseCategoryNumber(TrimBlanks(text)) : std::nullopt;
+  return number.has_value() ? OfIdentity(*number) : oov_id_;
+}
+
+uint32_t CellCategorizer::OfBucket(double value) const {
+  return static_cast<uint32_t>(std::upper_bound(boundaries_.begin(), boundaries_.end(), value) -
+                               boundaries_.begin());
+}
+
+uint32_t CellCategorizer::OfTime(int64_t micros) const {
+  using std::chrono::floor;
+  // PostgreSQL's infinities, and what lies so near to them that its day would not be a number.
+  constexpr int64_t kDay = 86'400'000'000;
+  if (micros < std::numeric_limits<int64_t>::min() + kDay ||
+      micros > std::numeric_limits<int64_t>::max() - kDay) {
+    return oov_id_;
+  }
+  const std::chrono::sys_time<std::chrono::microseconds> time{std::chrono::microseconds(micros)};
+  const auto day = floor<std::chrono::days>(time);
+  const auto minutes = static_cast<uint32_t>(floor<std::chrono::minutes>(time - day).count());
+  switch (time_part_) {
+    case TimePart::kMinute:
+      return minutes % 60;
+    case TimePart::kHour:
+      return minutes / 60;
+    case TimePart::kWeekday:
+      return std::chrono::weekday(day).iso_encoding() - 1;  // Monday is 0
+    case TimePart::kDay:
+      return static_cast<unsigned>(std::chrono::year_month_day(day).day()) - 1;
+    case TimePart::kMonth:
+      return static_cast<unsigned>(std::chrono::year_month_day(day).month()) - 1;
+    case TimePart::kQuarter:
+      return (static_cast<unsigned>(std::chrono::year_month_day(day).month()) - 1) / 3;
+  }
+  return oov_id_;
+}
+
+template <typename Find>
+void CellCategorizer::Fill(const RowBatch::Column& column, size_t rows, uint32_t* ids,
+                           Find find) const {
+  const uint8_t* null = column.null.data();
+  const uint32_t null_id = null_id_;
+  for (size_t row = 0; row < rows; ++row) {
+    ids[row] = null[row] != 0 ? null_id : find(row);
+  }
+}
+
+void CellCategorizer::ApplyVocabulary(const RowBatch::Column& column, size_t rows,
+                                      uint32_t* ids) const {
+  if (IsText(column.type)) {
+    Fill(column, rows, ids, [this, texts = column.texts.data()](size_t row) {
+      return IsMissing(texts[row]) ? null_id_ : Known(vocabulary_.FindTextCell(texts[row]));
+    });
+  } else if (column.type == DataType::kInt64) {
+    Fill(column, rows, ids, [this, values = column.int64s.data()](size_t row) {
+      return Known(vocabulary_.FindInteger(values[row]));
+    });
+  } else if (column.type == DataType::kDouble) {
+    Fill(column, rows, ids, [this, values = column.doubles.data()](size_t row) {
+      return std::isfinite(values[row]) ? Known(vocabulary_.FindDouble(values[row])) : null_id_;
+    });
+  } else {
+    Fill(column, rows, ids,
+         [this, &column](size_t row) { return Known(vocabulary_.FindCell(column, row)); });
+  }
+}
+
+void CellCategorizer::ApplyIdentity(const RowBatch::Column& column, size_t rows,
+                                    uint32_t* ids) const {
+  if (IsText(column.type)) {
+    Fill(column, rows, ids, [this, texts = column.texts.data()](size_t row) {
+      return IsMissing(texts[row]) ? null_id_ : OfIdentityText(texts[row]);
+    });
+  } else if (column.type == DataType::kDouble) {
+    Fill(column, rows, ids, [this, values = column.doubles.data()](size_t row) {
+      return std::isfinite(values[row]) ? OfIdentity(values[row]) : null_id_;
+    });
+  } else {
+    Fill(column, rows, ids,
+         [this, values = column.int64s.data()](size_t row) { return OfIdentity(values[row]); });
+  }
+}
+
+void CellCategorizer::ApplyHash(const RowBatch::Column& column, size_t rows, uint32_t* ids) const {
+  if (learnt_ == DataType::kBool && IsNumeric(column.type)) {
+    Fill(column, rows, ids,
+         [this, &column](size_t row) { return OfFlag(column.NumberAt(row) != 0); });
+    return;
+  }
+  switch (column.type) {
+    case DataType::kText:
+    case DataType::kBytes:
+      Fill(column, rows, ids, [this, texts = column.texts.data()](size_t row) {
+        return IsMissing(texts[row]) ? null_id_ : OfHashedText(texts[row]);
+      });
+      return;
+    case DataType::kDouble:
+      Fill(column, rows, ids, [this, values = column.doubles.data()](size_t row) {
+        return std::isfinite(values[row]) ? OfHash(values[row]) : null_id_;
+      });
+      return;
+    case DataType::kInt64:
+      Fill(column, rows, ids,
+           [this, values = column.int64s.data()](size_t row) { return OfHash(values[row]); });
+      return;
+    case DataType::kBool:
+      Fill(column, rows, ids,
+           [this, values = column.int64s.data()](size_t row) { return OfFlag(values[row] != 0); });
+      return;
+    case DataType::kTimestamp:
+      Fill(column, rows, ids, [this, values = column.int64s.data()](size_t row) {
+        return OfHash(std::string_view(FormatTimestamp(values[row])));
+      });
+      return;
+  }
+}
+
+Status CellCategorizer::ApplyBucket(const RowBatch::Column& column, size_t rows,
+                                    uint32_t* ids) const {
+  if (!IsText(column.type)) {
+    Fill(column, rows, ids, [this, &column](size_t row) {
+      const double value = column.NumberAt(row);
+      return std::isfinite(value) ? OfBucket(value) : null_id_;
+    });
+    return OkStatus();
+  }
+  for (size_t row = 0; row < rows; ++row) {
+    ids[row] = null_id_;
+    if (column.null[row] != 0 || TrimBlanks(column.texts[row]).empty()) {
+      continue;
+    }
+    const std::optional<double> value = ParseNumber(column.texts[row]);
+    if (!value.has_value()) {
+      return BadCell(column_, row, column.texts[row], "BUCKET expects a number, found text");
+    }
+    if (!std::isnan(*value)) {
+      ids[row] = OfBucket(*value);
+    }
+  }
+  return OkStatus();
+}
+
+Status CellCategorizer::ApplyTimePart(const RowBatch::Column& column, size_t rows,
+                                      uint32_t* ids) const {
+  if (column.type == DataType::kTimestamp) {
+    Fill(column, rows, ids,
+         [this, values = column.int64s.data()](size_t row) { return OfTime(values[row]); });
+    return OkStatus();
+  }
+  if (!IsText(column.type)) {
+    return InvalidArgument(fmt::format("column '{}' holds {}, but the model needs a timestamp",
+                                       column_, DataTypeName(column.type)));
+  }
+  for (size_t row = 0; row < rows; ++row) {
+    ids[row] = null_id_;
+    if (column.null[row] != 0 || TrimBlanks(column.texts[row]).empty()) {
+      continue;
+    }
+    const std::optional<int64_t> micros = ParseTimestamp(column.texts[row]);
+    if (!micros.has_value()) {
+      return BadCell(column_, row, column.texts[row],
+                     "expected a timestamp such as 2014-04-01 12:30:00");
+    }
+    ids[row] = OfTime(*micros);
+  }
+  return OkStatus();
+}
+
+Status CellCategorizer::Apply(const RowBatch::Column& column, size_t rows, IdSlot* slot) const {
+  slot->ids.resize(rows);
+  slot->ends.clear();
+  slot->weights.clear();
+  uint32_t* ids = slot->ids.data();
+  switch (kind_) {
+    case Kind::kVocabulary:
+      ApplyVocabulary(column, rows, ids);
+      break;
+    case Kind::kIdentity:
+      ApplyIdentity(column, rows, ids);
+      break;
+    case Kind::kHash:
+      ApplyHash(column, rows, ids);
+      break;
+    case Kind::kBucket:
+      RETURN_IF_ERROR(ApplyBucket(column, rows, ids));
+      break;
+    case Kind::kTimePart:
+      RETURN_IF_ERROR(ApplyTimePart(column, rows, ids));
+      break;
+  }
+  const bool may_be_absent = null_id_ == kNoId || oov_id_ == kNoId;
+  if (may_be_absent && std::find(ids, ids + rows, kNoId) != ids + rows) {
+    DropAbsent(slot, rows);
+  }
+  return OkStatus();
+}
+
+bool CellCategorizer::ElementId(std::string_view element, uint32_t* id) const {
+  switch (kind_) {
+    case Kind::kVocabulary:
+      *id = Known(vocabulary_.FindText(element));
+      return true;
+    case Kind::kHash:
+      *id = OfHash(element);
+      return true;
+    case Kind::kIdentity: {
+      const std::optional<int64_t> value = ParseInteger(element);
+      *id = OfIdentity(value.value_or(-1));
+      return value.has_value();
+    }
+    case Kind::kBucket: {
+      const std::optional<double> value = ParseNumber(element);
+      *id = value.has_value() && !std::isnan(*value) ? OfBucket(*value) : null_id_;
+      return value.has_value();
+    }
+    case Kind::kTimePart: {
+      const std::optional<int64_t> micros = ParseTimestamp(element);
+      *id = micros.has_value() ? OfTime(*micros) : null_id_;
+      return micros.has_value();
+    }
+  }
+  return false;
+}
+
+Status CellCategorizer::ApplyTensor(const RowBatch::Column& column, size_t rows,
+                                    const CellLayout& layout, bool weighted, IdSlot* slot) const {
+  if (!IsText(column.type)) {
+    return Apply(column, rows, slot);  // one number is a tensor of one element
+  }
+  slot->ids.clear();
+  slot->ends.resize(rows);
+  slot->weights.clear();
+  const auto put = [slot, weighted](uint32_t id, double weight) {
+    if (id != kNoId) {
+      slot->ids.push_back(id);
+      if (weighted) {
+        slot->weights.push_back(static_cast<float>(weight));
+      }
+    }
+  };
+  for (size_t row = 0; row < rows; ++row) {
+    if (column.null[row] != 0) {
+      put(null_id_, 1);
+      slot->ends[row] = static_cast<uint32_t>(slot->ids.size());
+      continue;
+    }
+    const std::string_view cell = column.texts[row];
+    CellCursor cursor(cell, layout);
+    std::string_view element;
+    while (cursor.Next(&element)) {
+      std::string_view key = element;
+      std::string_view value;
+      double weight = 1;
+      if (layout.key_value && SplitPair(element, layout, &key, &value)) {
+        const std::optional<double> number = ParseNumber(value);
+        if (!number.has_value() || !std::isfinite(*number)) {
+          return BadCell(column_, row, cell,
+                         fmt::format("expected a weight after '{}', found '{}'",
+                                     layout.key_value_delimiter, value));
+        }
+        weight = *number;
+      }
+      uint32_t id = kNoId;
+      if (key.empty() || !ElementId(key, &id)) {
+        return BadCell(column_, row, cell,
+                       fmt::format("expected {}, found '{}'",
+                                   kind_ == Kind::kBucket ? "numbers" : "integer ids", element));
+      }
+      put(id, weight);
+    }
+    slot->ends[row] = static_cast<uint32_t>(slot->ids.size());
+  }
+  return OkStatus();
+}
+
+}  // namespace sluice::models

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/row_batch.h"
+#include "base/status.h"
+#include "models/features/cell_format.h"
+#include "models/features/feature_transform.h"
+#include "models/features/tensor_cell_internal.h"
+#include "models/features/vocabulary_internal.h"
+
+namespace sluice::models {
+
+class Categorizer;
+
+// One column to ids: every kind of Categorizer but CROSS. Immutable.
+class CellCategorizer {
+ public:
+  // `learnt`: the column's type when the model was trained; its cells may be of another by now.
+  static Result<CellCategorizer> Make(const Categorizer& spec, std::string column, DataType learnt);
+
+  uint32_t buckets() const { return buckets_; }
+  // One id per row, from the whole cell; none where NULL or an unseen value has no bucket.
+  Status Apply(const RowBatch::Column& column, size_t rows, IdSlot* slot) const;
+  // The ids of all elements of a text cell that holds a tensor; `weighted`: with their weights.
+  Status ApplyTensor(const RowBatch::Column& column, size_t rows, const CellLayout& layout,
+                     bool weighted, IdSlot* slot) const;
+
+ private:
+  enum class Kind { kVocabulary, kIdentity, kHash, kBucket, kTimePart };
+  enum class TimePart { kMinute, kHour, kWeekday, kDay, kMonth, kQuarter };
+
+  template <typename Find>
+  void Fill(const RowBatch::Column& column, size_t rows, uint32_t* ids, Find find) const;
+  void ApplyVocabulary(const RowBatch::Column& column, size_t rows, uint32_t* ids) const;
+  void ApplyIdentity(const RowBatch::Column& column, size_t rows, uint32_t* ids) const;
+  void ApplyHash(const RowBatch::Column& column, size_t rows, uint32_t* ids) const;
+  Status ApplyBucket(const RowBatch::Column& column, size_t rows, uint32_t* ids) const;
+  Status ApplyTimePart(const RowBatch::Column& column, size_t rows, uint32_t* ids) const;
+  static Status ReadTimePart(const Categorizer& spec, CellCategorizer* categorizer);
+
+  uint32_t Known(uint32_t id) const { return id == kNoId ? oov_id_ : id; }
+  uint32_t OfIdentity(int64_t value) const {
+    return static_cast<uint64_t>(value) < value_buckets_ ? static_cast<uint32_t>(value) : oov_id_;
+  }
+  uint32_t OfIdentity(double value) const;
+  uint32_t OfHash(std::string_view text) const {
+    return static_cast<uint32_t>(HashTextInline(text) % value_buckets_);
+  }
+  uint32_t OfHash(int64_t value) const;
+  uint32_t OfHash(double value) const;
+  uint32_t OfFlag(bool value) const;
+  uint32_t OfHashedText(std::string_view text) const;
+  uint32_t OfIdentityText(std::string_view text) const;
+  uint32_t OfBucket(double value) const;
+  uint32_t OfTime(int64_t micros) const;
+  // A blank cell of what was a number is what a file import makes of a missing value.
+  bool IsMissing(std::string_view text) const {
+    return IsNumeric(learnt_) && TrimBlanks(text).empty();
+  }
+  // The id of one element; false when an index or a number was expected and is not there.
+  bool ElementId(std::string_view element, uint32_t* id) const;
+
+  std::string column_;
+  DataType learnt_ = DataType::kText;
+  Kind kind_ = Kind::kVocabulary;
+  uint32_t buckets_ = 0;
+  uint32_t value_buckets_ = 0;  // without the NULL and unseen buckets at the end
+  uint32_t null_id_ = kNoId;
+  uint32_t oov_id_ = kNoId;
+  Vocabulary vocabulary_;
+  std::vector<double> boundaries_;
+  TimePart time_part_ = TimePart::kHour;
+};
+
+}  // namespace sluice::models

@@ -1,0 +1,405 @@
+#include "models/features/cell_format.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+namespace sluice::models {
+namespace {
+
+// A sparse tensor with more columns than this is a column of long numbers, not of indices.
+constexpr int64_t kLargestIndex = int64_t{1} << 31;
+
+bool IsBlank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
+bool IsDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+size_t CountDigits(std::string_view text) {
+  size_t count = 0;
+  while (count < text.size() && IsDigit(text[count])) {
+    ++count;
+  }
+  return count;
+}
+
+// Length of the number without exponent at the start of `text`; 0 when there is none.
+size_t PlainNumberLength(std::string_view text) {
+  size_t at = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
+  const size_t whole = CountDigits(text.substr(at));
+  at += whole;
+  size_t decimals = 0;
+  if (at < text.size() && text[at] == '.') {
+    decimals = CountDigits(text.substr(at + 1));
+    at += 1 + decimals;
+  }
+  return whole + decimals == 0 ? 0 : at;
+}
+
+bool IsPlainNumber(std::string_view text) {
+  return !text.empty() && PlainNumberLength(text) == text.size();
+}
+
+// The next element before `delimiter` (or before blanks), without blanks around it.
+std::string_view TakeElement(std::string_view* rest, char delimiter) {
+  const size_t end = delimiter == ' ' ? rest->find_first_of(" \t\n\r\f\v") : rest->find(delimiter);
+  const std::string_view element = rest->substr(0, end);
+  *rest = end == std::string_view::npos ? std::string_view() : rest->substr(end + 1);
+  if (delimiter == ' ') {
+    *rest = TrimBlanks(*rest);
+  }
+  return TrimBlanks(element);
+}
+
+void NoteIndex(std::string_view text, CellFormat* format) {
+  if (text.empty() || CountDigits(text) != text.size()) {
+    format->indices = false;
+    return;
+  }
+  const std::optional<int64_t> index = ParseInteger(text);
+  if (!index.has_value() || *index > kLargestIndex) {
+    format->indices = false;
+    return;
+  }
+  format->max_index = std::max(format->max_index, *index);
+}
+
+bool ReadCsv(std::string_view cell, CellFormat* format) {
+  format->kind = CellKind::kCsv;
+  format->indices = true;
+  while (!cell.empty()) {
+    const std::string_view element = TakeElement(&cell, ',');
+    if (!IsPlainNumber(element)) {
+      return false;
+    }
+    NoteIndex(element, format);
+    ++format->elements;
+    cell = TrimBlanks(cell);  // so that "1,2, " ends after its last comma
+  }
+  return format->elements >= 2;
+}
+
+bool ReadKeyValue(std::string_view cell, char delimiter, CellFormat* format) {
+  format->kind = CellKind::kKeyValue;
+  format->delimiter = delimiter;
+  format->indices = true;
+  while (!cell.empty()) {
+    const std::string_view element = TakeElement(&cell, delimiter);
+    const size_t colon = element.find(':');
+    if (colon == std::string_view::npos || !IsPlainNumber(element.substr(colon + 1))) {
+      return false;
+    }
+    NoteIndex(element.substr(0, colon), format);
+    if (!format->indices) {
+      return false;
+    }
+    ++format->elements;
+  }
+  return format->elements >= 1;
+}
+
+// Reads `digits` digits at the front of `rest`.
+bool TakeField(std::string_view* rest, size_t digits, int* value) {
+  if (rest->size() < digits || CountDigits(rest->substr(0, digits)) != digits) {
+    return false;
+  }
+  std::from_chars(rest->data(), rest->data() + digits, *value);
+  rest->remove_prefix(digits);
+  return true;
+}
+bool TakeCharacter(std::string_view* rest, char c) {
+  if (rest->empty() || rest->front() != c) {
+    return false;
+  }
+  rest->remove_prefix(1);
+  return true;
+}
+
+// "12:30", "12:30:45", "12:30:45.123456" as micros.
+bool TakeClock(std::string_view* rest, int64_t* micros) {
+  int hour = 0, minute = 0, second = 0;
+  int64_t fraction = 0;
+  if (!TakeField(rest, 2, &hour) || !TakeCharacter(rest, ':') || !TakeField(rest, 2, &minute)) {
+    return false;
+  }
+  if (TakeCharacter(rest, ':')) {
+    if (!TakeField(rest, 2, &second)) {
+      return false;
+    }
+    if (TakeCharacter(rest, '.')) {
+      const size_t digits = CountDigits(*rest);
+      if (digits == 0) {
+        return false;
+      }
+      for (size_t i = 0; i < 6; ++i) {
+        fraction = fraction * 10 + (i < digits ? (*rest)[i] - '0' : 0);
+      }
+      rest->remove_prefix(digits);
+    }
+  }
+  *micros = ((hour * 60 + minute) * 60 + second) * int64_t{1'000'000} + fraction;
+  return hour < 24 && minute < 60 && (second < 60 || (second == 60 && fraction == 0));
+}
+
+// "", "Z", "+02", "+0230", "-05:30" as micros east of UTC.
+bool TakeZone(std::string_view* rest, int64_t* micros) {
+  *micros = 0;
+  if (rest->empty() || TakeCharacter(rest, 'Z')) {
+    return true;
+  }
+  const bool west = rest->front() == '-';
+  int hours = 0, minutes = 0;
+  if (!(west || rest->front() == '+')) {
+    return false;
+  }
+  rest->remove_prefix(1);
+  if (!TakeField(rest, 2, &hours)) {
+    return false;
+  }
+  TakeCharacter(rest, ':');
+  if (!rest->empty() && !TakeField(rest, 2, &minutes)) {
+    return false;
+  }
+  *micros = (hours * 60 + minutes) * int64_t{60'000'000} * (west ? -1 : 1);
+  constexpr int kMostHours = 15;  // PostgreSQL's limit
+  return hours <= kMostHours && minutes < 60;
+}
+
+}  // namespace
+
+std::string_view TrimBlanks(std::string_view text) {
+  while (!text.empty() && IsBlank(text.front())) {
+    text.remove_prefix(1);
+  }
+  while (!text.empty() && IsBlank(text.back())) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+std::optional<double> ParseNumber(std::string_view text) {
+  text = TrimBlanks(text);
+  if (text.size() > 1 && text.front() == '+' && text[1] != '-') {
+    text.remove_prefix(1);
+  }
+  // Most numbers in text cells are short integers; from_chars for doubles costs four times as much.
+  const bool negative = !text.empty() && text.front() == '-';
+  const std::string_view digits = text.substr(negative ? 1 : 0);
+  if (!digits.empty() && digits.size() <= 15 && CountDigits(digits) == digits.size()) {
+    int64_t whole = 0;
+    for (const char c : digits) {
+      whole = whole * 10 + (c - '0');
+    }
+    return static_cast<double>(negative ? -whole : whole);
+  }
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, value);
+  if (parsed.ptr != end || text.empty()) {
+    return std::nullopt;
+  }
+  if (parsed.ec == std::errc::result_out_of_range) {
+    // A tiny number has a negative exponent or starts with "0.000...".
+    const bool tiny = text.find("e-") != std::string_view::npos ||
+                      text.find("E-") != std::string_view::npos || digits.starts_with("0.") ||
+                      digits.starts_with(".");
+    const double magnitude = tiny ? 0.0 : std::numeric_limits<double>::infinity();
+    return negative ? -magnitude : magnitude;
+  }
+  return parsed.ec == std::errc() ? std::optional<double>(value) : std::nullopt;
+}
+
+std::optional<int64_t> ParseInteger(std::string_view text) {
+  text = TrimBlanks(text);
+  if (text.size() > 1 && text.front() == '+' && text[1] != '-') {
+    text.remove_prefix(1);
+  }
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, value);
+  if (parsed.ec != std::errc() || parsed.ptr != end) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::optional<double> ParseCategoryNumber(std::string_view text) {
+  std::string_view digits = text;
+  if (digits.starts_with('-')) {
+    digits.remove_prefix(1);
+  }
+  const bool begins = !digits.empty() && IsDigit(digits.front());
+  const bool padded = begins && digits.size() > 1 && digits[0] == '0' && IsDigit(digits[1]);
+  if (!begins || padded || !IsDigit(digits.back())) {
+    return std::nullopt;
+  }
+  const std::optional<double> number = ParseNumber(text);
+  return number.has_value() && std::isfinite(*number) ? number : std::nullopt;
+}
+
+std::optional<bool> ParseFlag(std::string_view text) {
+  const auto is = [text](std::string_view word) {
+    return std::equal(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) {
+      return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b;
+    });
+  };
+  if (is("t") || is("true")) {
+    return true;
+  }
+  return is("f") || is("false") ? std::optional<bool>(false) : std::nullopt;
+}
+
+std::optional<int64_t> ParseTimestamp(std::string_view text) {
+  std::string_view rest = TrimBlanks(text);
+  int year = 0, month = 0, day = 0;
+  if (!TakeField(&rest, 4, &year) || !TakeCharacter(&rest, '-') || !TakeField(&rest, 2, &month) ||
+      !TakeCharacter(&rest, '-') || !TakeField(&rest, 2, &day)) {
+    return std::nullopt;
+  }
+  const std::chrono::year_month_day date(std::chrono::year(year),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day)));
+  if (!date.ok()) {
+    return std::nullopt;
+  }
+  const std::chrono::sys_time<std::chrono::microseconds> midnight = std::chrono::sys_days(date);
+  int64_t micros = midnight.time_since_epoch().count();
+  if (rest.empty()) {
+    return micros;
+  }
+  int64_t clock = 0, zone = 0;
+  if (!(TakeCharacter(&rest, ' ') || TakeCharacter(&rest, 'T')) || !TakeClock(&rest, &clock) ||
+      !TakeZone(&rest, &zone) || !rest.empty()) {
+    return std::nullopt;
+  }
+  return micros + clock - zone;
+}
+
+CellFormat InferFormat(std::string_view cell) {
+  const std::string_view text = TrimBlanks(cell);
+  CellFormat format;
+  if (text.empty()) {
+    format.kind = CellKind::kBlank;
+    return format;
+  }
+  if (ParseNumber(text).has_value()) {
+    format.kind = CellKind::kNumber;
+    format.indices = true;
+    NoteIndex(text, &format);
+    return format;
+  }
+  if (ParseTimestamp(text).has_value()) {
+    format.kind = CellKind::kTimestamp;
+    return format;
+  }
+  if (text.find(':') != std::string_view::npos) {
+    for (const char delimiter : {' ', ','}) {
+      CellFormat key_value;
+      if (ReadKeyValue(text, delimiter, &key_value)) {
+        return key_value;
+      }
+    }
+  }
+  CellFormat csv;
+  return ReadCsv(text, &csv) ? csv : format;
+}
+
+bool IsKeyValue(std::string_view cell, std::string_view delimiter,
+                std::string_view key_value_delimiter) {
+  std::string_view rest = TrimBlanks(cell);
+  if (rest.empty() || delimiter.empty() || key_value_delimiter.empty()) {
+    return false;
+  }
+  while (!rest.empty()) {
+    const size_t end = rest.find(delimiter);
+    const std::string_view element = TrimBlanks(rest.substr(0, end));
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + delimiter.size());
+    const size_t cut = element.find(key_value_delimiter);
+    const std::string_view key = element.substr(0, cut);
+    const bool word = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
+      return IsDigit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    });
+    if (!word || (cut != std::string_view::npos &&
+                  !IsPlainNumber(element.substr(cut + key_value_delimiter.size())))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void FormatVote::Add(std::string_view cell) {
+  const CellFormat format = InferFormat(cell);
+  if (format.kind == CellKind::kBlank) {
+    return;
+  }
+  ++cells_;
+  indices_ = indices_ && format.indices;
+  max_index_ = std::max(max_index_, format.max_index);
+  size_t elements = format.elements;
+  switch (format.kind) {
+    case CellKind::kNumber:
+      ++numbers_;
+      elements = 1;
+      break;
+    case CellKind::kTimestamp:
+      ++timestamps_;
+      break;
+    case CellKind::kCsv:
+      ++csvs_;
+      break;
+    case CellKind::kKeyValue:
+      ++key_values_;
+      // One pair alone has no delimiter that could be seen.
+      by_blanks_ = by_blanks_ || (elements > 1 && format.delimiter == ' ');
+      by_commas_ = by_commas_ || (elements > 1 && format.delimiter == ',');
+      break;
+    case CellKind::kBlank:
+    case CellKind::kPlain:
+      break;
+  }
+  fewest_elements_ = std::min(fewest_elements_, elements);
+  most_elements_ = std::max(most_elements_, elements);
+}
+
+ColumnFormat FormatVote::Decide() const {
+  ColumnFormat format;
+  if (cells_ == 0) {
+    return format;
+  }
+  format.max_index = indices_ ? max_index_ : -1;
+  if (numbers_ == cells_) {
+    format.kind = ColumnFormatKind::kNumber;
+    return format;
+  }
+  if (timestamps_ == cells_) {
+    format.kind = ColumnFormatKind::kTimestamp;
+    return format;
+  }
+  if (key_values_ == cells_ && by_blanks_ != by_commas_) {
+    format.kind = ColumnFormatKind::kKeyValue;
+    format.delimiter = by_commas_ ? "," : "";
+    format.key_value_delimiter = ":";
+    format.width = max_index_ + 1;
+    return format;
+  }
+  // A single number is a csv of one where other cells have more.
+  if (csvs_ > 0 && csvs_ + numbers_ == cells_) {
+    if (fewest_elements_ == most_elements_) {
+      format.kind = ColumnFormatKind::kDenseCsv;
+      format.delimiter = ",";
+      format.width = static_cast<int64_t>(most_elements_);
+      format.integers = indices_;
+    } else if (indices_) {
+      format.kind = ColumnFormatKind::kSparseCsv;
+      format.delimiter = ",";
+      format.width = max_index_ + 1;
+    }
+  }
+  return format;
+}
+
+}  // namespace sluice::models

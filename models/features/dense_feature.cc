@@ -1,0 +1,254 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "models/features/dense_feature_internal.h"
+#include "models/model.pb.h"
+
+namespace sluice::models {
+namespace {
+
+constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+// One text cell with more floats than this is not a feature but a file.
+constexpr uint32_t kWidestTensor = 1U << 20;
+
+float ToFloat(double value) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(value, -kLargest, kLargest));
+}
+
+}  // namespace
+
+Result<DenseFeature> DenseFeature::Make(const Feature& feature, const std::string& column,
+                                        DataType declared, FeatureTransform::Target target) {
+  DenseFeature dense;
+  dense.column_ = column;
+  dense.input_ = feature.inputs(0);
+  dense.tensor_ = feature.kind() == Feature::TENSOR;
+  dense.trees_ = target == FeatureTransform::Target::kTrees;
+  dense.timestamp_ = declared == DataType::kTimestamp;
+  dense.flag_ = declared == DataType::kBool;
+  if (!dense.trees_) {
+    dense.indicator_ = feature.null_indicator();
+    dense.logarithm_ = feature.logarithm();
+    dense.offset_ = feature.offset();
+    dense.scale_ = feature.scale();
+    if (dense.scale_ == 0 || !std::isfinite(dense.scale_) || !std::isfinite(dense.offset_)) {
+      return InvalidArgument(fmt::format("offset {} and scale {} must be finite, scale not 0",
+                                         dense.offset_, dense.scale_));
+    }
+  }
+  if (dense.tensor_) {
+    if (feature.width() == 0 || feature.width() > kWidestTensor) {
+      return InvalidArgument(fmt::format("width {} of a tensor must be between 1 and {}",
+                                         feature.width(), kWidestTensor));
+    }
+    dense.values_ = feature.width();
+    ASSIGN_OR_RETURN(dense.layout_, CellLayout::Make(feature.format()));
+    // An absent index is 0 for a network; XGBoost takes it as missing, as its own sparse input.
+    dense.absent_ = dense.trees_ ? kMissing : dense.Scaled(0);
+  }
+  return dense;
+}
+
+float DenseFeature::Scaled(double value) const {
+  if (trees_) {
+    return ToFloat(value);
+  }
+  if (logarithm_ && value != 0) {
+    value = std::copysign(std::log1p(std::abs(value)), value);
+  }
+  return ToFloat((value - offset_) * scale_);
+}
+
+void DenseFeature::WriteMissing(float* out) const {
+  std::fill_n(out, values_, trees_ ? kMissing : 0.0F);
+  if (indicator_) {
+    out[values_] = 1;
+  }
+}
+
+template <typename Read>
+void DenseFeature::Fill(const RowBatch::Column& column, size_t rows, float* out, size_t stride,
+                        Read read) const {
+  const uint8_t* null = column.null.data();
+  if (indicator_ || logarithm_ || trees_) {
+    for (size_t row = 0; row < rows; ++row, out += stride) {
+      const double value = null[row] != 0 ? std::numeric_limits<double>::quiet_NaN() : read(row);
+      if (!std::isfinite(value)) {
+        WriteMissing(out);
+        continue;
+      }
+      out[0] = Scaled(value);
+      if (indicator_) {
+        out[1] = 0;
+      }
+    }
+    return;
+  }
+  // The common case without branches. x - x is 0 only where x is finite.
+  const double offset = offset_;
+  const double scale = scale_;
+  for (size_t row = 0; row < rows; ++row, out += stride) {
+    const double value = read(row);
+    const bool present = null[row] == 0 && value - value == 0;
+    out[0] = present ? ToFloat((value - offset) * scale) : 0.0F;
+  }
+}
+
+Status DenseFeature::ApplyNumbers(const RowBatch::Column& column, size_t rows, float* out,
+                                  size_t stride) const {
+  if (column.type == DataType::kDouble) {
+    Fill(column, rows, out, stride,
+         [values = column.doubles.data()](size_t row) { return values[row]; });
+  } else {
+    Fill(column, rows, out, stride,
+         [values = column.int64s.data()](size_t row) { return static_cast<double>(values[row]); });
+  }
+  return OkStatus();
+}
+
+Status DenseFeature::ApplyTexts(const RowBatch::Column& column, size_t rows, float* out,
+                                size_t stride) const {
+  for (size_t row = 0; row < rows; ++row, out += stride) {
+    const std::string_view cell = column.null[row] != 0 ? std::string_view() : column.texts[row];
+    // A blank cell is what a file import makes of a missing value.
+    if (TrimBlanks(cell).empty()) {
+      WriteMissing(out);
+      continue;
+    }
+    std::optional<double> value = ParseNumber(cell);
+    if (!value.has_value() && timestamp_) {
+      if (const std::optional<int64_t> micros = ParseTimestamp(cell)) {
+        value = static_cast<double>(*micros);
+      }
+    }
+    if (const std::optional<bool> flag = ParseFlag(cell); flag_ && flag.has_value()) {
+      value = *flag ? 1 : 0;
+    }
+    if (!value.has_value()) {
+      return BadCell(column_, row, cell, "expected a number, found text")
+          .Hint(fmt::format("leave such rows out by WHERE, or train with COLUMN CATEGORY_HASH({}, "
+                            "100) to take the column as a category",
+                            column_));
+    }
+    if (!std::isfinite(*value)) {
+      WriteMissing(out);
+      continue;
+    }
+    out[0] = Scaled(*value);
+    if (indicator_) {
+      out[1] = 0;
+    }
+  }
+  return OkStatus();
+}
+
+Status DenseFeature::PutAt(std::string_view index_text, double value, std::string_view cell,
+                           size_t row, float* out) const {
+  const std::optional<int64_t> index = ParseInteger(index_text);
+  if (!index.has_value() || *index < 0) {
+    return BadCell(
+        column_, row, cell,
+        fmt::format("expected an index from 0 to {}, found '{}'", values_ - 1, index_text));
+  }
+  if (static_cast<uint64_t>(*index) >= values_) {
+    return BadCell(column_, row, cell,
+                   fmt::format("index {} does not fit into {} elements", *index, values_))
+        .Hint(fmt::format("give the size: COLUMN SPARSE({}, {})", column_, *index + 1));
+  }
+  if (std::isfinite(value)) {
+    out[*index] = Scaled(value);
+  }
+  return OkStatus();
+}
+
+Status DenseFeature::ReadElements(std::string_view cell, size_t row, float* out) const {
+  CellCursor cursor(cell, layout_);
+  std::string_view element;
+  size_t count = 0;
+  while (cursor.Next(&element)) {
+    const std::optional<double> value = ParseNumber(element);
+    if (!value.has_value()) {
+      return BadCell(column_, row, cell, fmt::format("expected numbers, found '{}'", element));
+    }
+    if (count < values_) {
+      out[count] = std::isfinite(*value) ? Scaled(*value) : (trees_ ? kMissing : 0.0F);
+    }
+    ++count;
+  }
+  if (count != values_) {
+    return BadCell(column_, row, cell,
+                   fmt::format("should be csv format dense tensor of {} element(s), but got {} "
+                               "element(s)",
+                               values_, count));
+  }
+  return OkStatus();
+}
+
+Status DenseFeature::ReadTensor(std::string_view cell, size_t row, float* out) const {
+  if (!layout_.key_value && !layout_.sparse) {
+    return ReadElements(cell, row, out);
+  }
+  std::fill_n(out, values_, absent_);
+  CellCursor cursor(cell, layout_);
+  std::string_view element;
+  while (cursor.Next(&element)) {
+    std::string_view index = element;
+    double value = 1;
+    if (layout_.key_value) {
+      std::string_view text;
+      const std::optional<double> weight =
+          SplitPair(element, layout_, &index, &text) ? ParseNumber(text) : std::nullopt;
+      if (!weight.has_value()) {
+        return BadCell(column_, row, cell,
+                       fmt::format("expected index{}number, found '{}'",
+                                   layout_.key_value_delimiter, element));
+      }
+      value = *weight;
+    }
+    RETURN_IF_ERROR(PutAt(index, value, cell, row, out));
+  }
+  return OkStatus();
+}
+
+Status DenseFeature::ApplyTensors(const RowBatch::Column& column, size_t rows, float* out,
+                                  size_t stride) const {
+  const bool text = column.type == DataType::kText || column.type == DataType::kBytes;
+  if (!text && values_ > 1) {
+    return InvalidArgument(
+        fmt::format("column '{}' holds {}, but the model was trained on texts "
+                    "of {} numbers",
+                    column_, DataTypeName(column.type), values_));
+  }
+  if (!text) {
+    return ApplyNumbers(column, rows, out, stride);
+  }
+  for (size_t row = 0; row < rows; ++row, out += stride) {
+    const std::string_view cell = column.null[row] != 0 ? std::string_view() : column.texts[row];
+    if (TrimBlanks(cell).empty()) {
+      WriteMissing(out);
+      continue;
+    }
+    RETURN_IF_ERROR(ReadTensor(cell, row, out));
+    if (indicator_) {
+      out[values_] = 0;
+    }
+  }
+  return OkStatus();
+}
+
+Status DenseFeature::Apply(const RowBatch::Column& column, size_t rows, float* out,
+                           size_t stride) const {
+  if (tensor_) {
+    return ApplyTensors(column, rows, out, stride);
+  }
+  if (column.type == DataType::kText || column.type == DataType::kBytes) {
+    return ApplyTexts(column, rows, out, stride);
+  }
+  return ApplyNumbers(column, rows, out, stride);
+}
+
+}  // namespace sluice::models

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+
+#include "base/row_batch.h"
+#include "base/status.h"
+#include "models/features/feature_transform.h"
+#include "models/features/tensor_cell_internal.h"
+
+namespace sluice::models {
+
+class Feature;
+
+// A NUMERIC or TENSOR feature: one input column to `width()` floats of every row. Immutable.
+class DenseFeature {
+ public:
+  static Result<DenseFeature> Make(const Feature& feature, const std::string& column,
+                                   DataType declared, FeatureTransform::Target target);
+
+  size_t input() const { return input_; }
+  size_t width() const { return values_ + (indicator_ ? 1 : 0); }
+  // Writes row r at out + r x stride.
+  Status Apply(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
+
+ private:
+  float Scaled(double value) const;
+  Status ApplyNumbers(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
+  Status ApplyTexts(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
+  Status ApplyTensors(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
+  template <typename Read>
+  void Fill(const RowBatch::Column& column, size_t rows, float* out, size_t stride,
+            Read read) const;
+  Status ReadTensor(std::string_view cell, size_t row, float* out) const;
+  Status ReadElements(std::string_view cell, size_t row, float* out) const;
+  Status PutAt(std::string_view index_text, double value, std::string_view cell, size_t row,
+               float* out) const;
+  void WriteMissing(float* out) const;
+
+  std::string column_;
+  size_t input_ = 0;
+  bool tensor_ = false;
+  bool trees_ = false;
+  bool indicator_ = false;
+  bool logarithm_ = false;
+  bool timestamp_ = false;  // texts may be timestamps
+  bool flag_ = false;       // texts may be "t", "true" ...
+  double offset_ = 0;
+  double scale_ = 1;
+  size_t values_ = 1;  // floats without the indicator
+  float absent_ = 0;   // what an index that is not in a sparse cell becomes
+  CellLayout layout_;
+};
+
+}  // namespace sluice::models

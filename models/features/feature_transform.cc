@@ -1,0 +1,197 @@
+#include "models/features/feature_transform.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "models/features/category_feature_internal.h"
+#include "models/features/dense_feature_internal.h"
+#include "models/features/label_reader_internal.h"
+#include "models/model.pb.h"
+
+namespace sluice::models {
+namespace {
+
+// A row of more floats than this is no row of a table; batches of it would not fit a worker.
+constexpr size_t kWidestRow = 1U << 22;
+
+class PlanTransform final : public FeatureTransform {
+ public:
+  Status Build(const FeaturePlan& plan, Target target);
+
+  std::vector<std::string> ColumnNames(bool with_label) const override;
+  Status Apply(const RowBatch& batch, bool with_label, FeatureBatch* out) const override;
+  const std::vector<DenseColumn>& dense_columns() const override { return dense_columns_; }
+  const std::vector<SlotColumn>& slots() const override { return slot_columns_; }
+  size_t dense_width() const override { return dense_width_; }
+  size_t label_width() const override { return label_.width(); }
+
+ private:
+  Status Add(const FeaturePlan& plan, int position, Target target);
+  Status AddDense(const FeaturePlan& plan, int position, Target target);
+  Status AddCategory(const FeaturePlan& plan, int position);
+  void CheckColumns(const RowBatch& batch, bool with_label) const;
+  Status ApplyTargets(const RowBatch& batch, FeatureBatch* out) const;
+
+  std::vector<std::string> inputs_;
+  std::vector<DenseFeature> dense_;
+  std::vector<DenseColumn> dense_columns_;
+  size_t dense_width_ = 0;
+  std::vector<CategoryFeature> categories_;
+  std::vector<SlotColumn> slot_columns_;
+  size_t scratch_slots_ = 0;
+  LabelReader label_;
+  std::string label_column_;  // "" where there is none
+  std::string weight_column_;
+  std::string group_column_;
+};
+
+Status PlanTransform::Build(const FeaturePlan& plan, Target target) {
+  for (const InputColumn& input : plan.inputs()) {
+    inputs_.push_back(input.name());
+  }
+  for (int i = 0; i < plan.features_size(); ++i) {
+    Status status = Add(plan, i, target);
+    if (!status.ok()) {
+      return std::move(status).Because(fmt::format("feature '{}'", plan.features(i).name()));
+    }
+  }
+  ASSIGN_OR_RETURN(label_, LabelReader::Make(plan.label()));
+  label_column_ = label_.width() == 0 ? "" : plan.label().column();
+  weight_column_ = plan.weight_column();
+  group_column_ = plan.group_column();
+  return OkStatus();
+}
+
+Status PlanTransform::Add(const FeaturePlan& plan, int position, Target target) {
+  const Feature& feature = plan.features(position);
+  for (const uint32_t input : feature.inputs()) {
+    if (input >= static_cast<uint32_t>(plan.inputs_size())) {
+      return InvalidArgument(
+          fmt::format("input {} is not one of {} columns", input, plan.inputs_size()));
+    }
+  }
+  switch (feature.kind()) {
+    case Feature::NUMERIC:
+    case Feature::TENSOR:
+      return AddDense(plan, position, target);
+    case Feature::CATEGORY:
+      return AddCategory(plan, position);
+    default:
+      return InvalidArgument(fmt::format("unknown kind {}", static_cast<int>(feature.kind())));
+  }
+}
+
+Status PlanTransform::AddDense(const FeaturePlan& plan, int position, Target target) {
+  const Feature& feature = plan.features(position);
+  if (feature.inputs_size() != 1) {
+    return InvalidArgument(fmt::format("{} inputs, expected 1", feature.inputs_size()));
+  }
+  const InputColumn& input = plan.inputs(static_cast<int>(feature.inputs(0)));
+  ASSIGN_OR_RETURN(
+      DenseFeature made,
+      DenseFeature::Make(feature, input.name(), static_cast<DataType>(input.type()), target));
+  DenseColumn column;
+  column.feature = static_cast<size_t>(position);
+  column.offset = dense_width_;
+  column.width = made.width();
+  column.in_wide = feature.part() != Feature::DEEP;
+  column.in_deep = feature.part() != Feature::WIDE;
+  dense_width_ += made.width();
+  if (dense_width_ > kWidestRow) {
+    return InvalidArgument(fmt::format("more than {} numbers in one row", kWidestRow));
+  }
+  dense_.push_back(std::move(made));
+  dense_columns_.push_back(column);
+  return OkStatus();
+}
+
+Status PlanTransform::AddCategory(const FeaturePlan& plan, int position) {
+  const Feature& feature = plan.features(position);
+  ASSIGN_OR_RETURN(CategoryFeature made, CategoryFeature::Make(plan, feature));
+  SlotColumn column;
+  column.feature = static_cast<size_t>(position);
+  column.buckets = made.buckets();
+  column.embedding = feature.representation() == Feature::EMBEDDING;
+  column.dimension = feature.dimension();
+  column.combiner = feature.combiner();
+  column.initializer = feature.initializer();
+  column.in_wide = feature.part() != Feature::DEEP;
+  column.in_deep = feature.part() != Feature::WIDE;
+  if (column.embedding && column.dimension == 0) {
+    return InvalidArgument("an embedding needs a dimension");
+  }
+  scratch_slots_ = std::max(scratch_slots_, made.members() > 1 ? made.members() : 0);
+  categories_.push_back(std::move(made));
+  slot_columns_.push_back(std::move(column));
+  return OkStatus();
+}
+
+std::vector<std::string> PlanTransform::ColumnNames(bool with_label) const {
+  std::vector<std::string> names = inputs_;
+  if (with_label) {
+    for (const std::string* name : {&label_column_, &weight_column_, &group_column_}) {
+      if (!name->empty()) {
+        names.push_back(*name);
+      }
+    }
+  }
+  return names;
+}
+
+void PlanTransform::CheckColumns(const RowBatch& batch, bool with_label) const {
+  size_t expected = inputs_.size();
+  if (with_label) {
+    expected += (label_column_.empty() ? 0U : 1U) + (weight_column_.empty() ? 0U : 1U) +
+                (group_column_.empty() ? 0U : 1U);
+  }
+  SLUICE_CHECK(batch.columns.size() == expected, "a batch without the columns of its transform");
+}
+
+Status PlanTransform::ApplyTargets(const RowBatch& batch, FeatureBatch* out) const {
+  size_t at = inputs_.size();
+  if (!label_column_.empty()) {
+    RETURN_IF_ERROR(label_.Apply(batch.columns[at++], batch.rows, &out->labels));
+  }
+  if (!weight_column_.empty()) {
+    RETURN_IF_ERROR(ReadWeights(weight_column_, batch.columns[at++], batch.rows, &out->weights));
+  }
+  if (!group_column_.empty()) {
+    RETURN_IF_ERROR(ReadGroups(group_column_, batch.columns[at], batch.rows, &out->groups));
+  }
+  return OkStatus();
+}
+
+Status PlanTransform::Apply(const RowBatch& batch, bool with_label, FeatureBatch* out) const {
+  CheckColumns(batch, with_label);
+  out->rows = batch.rows;
+  out->dense_width = dense_width_;
+  out->dense.resize(batch.rows * dense_width_);
+  for (size_t i = 0; i < dense_.size(); ++i) {
+    RETURN_IF_ERROR(dense_[i].Apply(batch.columns[dense_[i].input()], batch.rows,
+                                    out->dense.data() + dense_columns_[i].offset, dense_width_));
+  }
+  out->slots.resize(categories_.size());
+  if (out->scratch.size() < scratch_slots_) {
+    out->scratch.resize(scratch_slots_);
+  }
+  for (size_t i = 0; i < categories_.size(); ++i) {
+    RETURN_IF_ERROR(categories_[i].Apply(batch, &out->slots[i], &out->scratch));
+  }
+  out->labels.clear();
+  out->weights.clear();
+  out->groups.clear();
+  return with_label ? ApplyTargets(batch, out) : OkStatus();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FeatureTransform>> FeatureTransform::Make(const FeaturePlan& plan,
+                                                                 Target target) {
+  auto transform = std::make_unique<PlanTransform>();
+  RETURN_IF_ERROR(transform->Build(plan, target));
+  return std::unique_ptr<FeatureTransform>(std::move(transform));
+}
+
+}  // namespace sluice::models

@@ -1,0 +1,223 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "models/features/feature_transform.h"
+#include "models/features/label_reader_internal.h"
+#include "models/model.pb.h"
+
+namespace sluice::models {
+namespace {
+
+// Class ids travel as floats, which hold integers exactly up to here.
+constexpr int kMostLabelClasses = 1 << 24;
+constexpr size_t kWidestLabel = 1U << 16;
+constexpr int kClassesShown = 5;
+
+bool IsText(const RowBatch::Column& column) {
+  return column.type == DataType::kText || column.type == DataType::kBytes;
+}
+
+// nullopt: text that is no number. The cell must not be NULL.
+std::optional<double> NumberOf(const RowBatch::Column& column, size_t row) {
+  return IsText(column) ? ParseNumber(column.texts[row])
+                        : std::optional<double>(column.NumberAt(row));
+}
+
+std::string CellText(const RowBatch::Column& column, size_t row) {
+  return FormatValue(column.ValueAt(row), column.type);
+}
+
+}  // namespace
+
+Result<LabelReader> LabelReader::Make(const LabelPlan& plan) {
+  LabelReader made;
+  made.column_ = plan.column();
+  switch (plan.kind()) {
+    case LabelPlan::NONE:
+      return made;
+    case LabelPlan::NUMBER:
+      made.width_ = 1;
+      made.mean_ = plan.mean();
+      made.scale_ = plan.scale();
+      if (made.scale_ == 0 || !std::isfinite(made.scale_) || !std::isfinite(made.mean_)) {
+        return InvalidArgument(
+            fmt::format("label '{}': mean {} and scale {} must be finite, scale "
+                        "not 0",
+                        plan.column(), plan.mean(), plan.scale()));
+      }
+      return made;
+    case LabelPlan::CLASS: {
+      made.width_ = 1;
+      made.classes_ = true;
+      if (plan.classes_size() == 0 || plan.classes_size() > kMostLabelClasses) {
+        return InvalidArgument(fmt::format("label '{}': {} classes, expected 1 to {}",
+                                           plan.column(), plan.classes_size(), kMostLabelClasses));
+      }
+      Status status = made.vocabulary_.Build({plan.classes().begin(), plan.classes().end()},
+                                             static_cast<DataType>(plan.type()));
+      if (!status.ok()) {
+        return std::move(status).Because(fmt::format("label '{}'", plan.column()));
+      }
+      return made;
+    }
+    case LabelPlan::VECTOR:
+      made.vector_ = true;
+      made.width_ = plan.width();
+      if (made.width_ == 0 || made.width_ > kWidestLabel) {
+        return InvalidArgument(fmt::format("label '{}': {} numbers, expected 1 to {}",
+                                           plan.column(), plan.width(), kWidestLabel));
+      }
+      return made;
+    default:
+      return InvalidArgument(
+          fmt::format("label '{}': unknown kind {}", plan.column(), static_cast<int>(plan.kind())));
+  }
+}
+
+Status LabelReader::NullLabel(size_t row) const {
+  return InvalidArgument(fmt::format("label column '{}' is NULL in a row", column_))
+      .Detail(fmt::format("row {} of its batch", row + 1))
+      .Hint(fmt::format("add WHERE {} IS NOT NULL to the select", column_));
+}
+
+Status LabelReader::UnknownClass(const RowBatch::Column& column, size_t row) const {
+  const std::string value = CellText(column, row);
+  const std::vector<std::string>& classes = vocabulary_.texts();
+  std::string known;
+  for (size_t i = 0; i < classes.size() && i < kClassesShown; ++i) {
+    known += (i == 0 ? "'" : ", '") + classes[i] + "'";
+  }
+  if (classes.size() > kClassesShown) {
+    known += fmt::format(" and {} more", classes.size() - kClassesShown);
+  }
+  Status status =
+      BadCell(column_, row, value, fmt::format("the label is none of the classes {}", known));
+  // A plan without common values would have every class in it: the row is new, or misspelt.
+  const std::optional<std::string> nearest = NearestName(value, classes);
+  return nearest.has_value() ? std::move(status).Hint(fmt::format("did you mean '{}'?", *nearest))
+                             : std::move(status).Hint("leave such rows out by WHERE");
+}
+
+Status LabelReader::ApplyClasses(const RowBatch::Column& column, size_t rows, float* labels) const {
+  for (size_t row = 0; row < rows; ++row) {
+    if (column.null[row] != 0) {
+      return NullLabel(row);
+    }
+    const uint32_t id = vocabulary_.FindCell(column, row);
+    if (id == kNoId) {
+      if (column.type == DataType::kDouble && std::isnan(column.doubles[row])) {
+        return BadCell(column_, row, "NaN", "the label is not a number")
+            .Hint(fmt::format("leave such rows out: WHERE {} IS NOT NULL AND {} <> 'NaN'", column_,
+                              column_));
+      }
+      return UnknownClass(column, row);
+    }
+    labels[row] = static_cast<float>(id);
+  }
+  return OkStatus();
+}
+
+Status LabelReader::ApplyNumbers(const RowBatch::Column& column, size_t rows, float* labels) const {
+  for (size_t row = 0; row < rows; ++row) {
+    if (column.null[row] != 0 || (IsText(column) && TrimBlanks(column.texts[row]).empty())) {
+      return NullLabel(row);
+    }
+    const std::optional<double> value = NumberOf(column, row);
+    if (!value.has_value()) {
+      return BadCell(column_, row, column.texts[row], "expected a number as label, found text")
+          .Hint("a classifier takes texts as labels");
+    }
+    if (!std::isfinite(*value)) {
+      return BadCell(column_, row, CellText(column, row), "the label must be a finite number")
+          .Hint("leave such rows out by WHERE");
+    }
+    labels[row] = static_cast<float>((*value - mean_) / scale_);
+  }
+  return OkStatus();
+}
+
+Status LabelReader::ApplyVectors(const RowBatch::Column& column, size_t rows, float* labels) const {
+  for (size_t row = 0; row < rows; ++row, labels += width_) {
+    if (column.null[row] != 0) {
+      return NullLabel(row);
+    }
+    const std::string number = IsText(column) ? std::string() : CellText(column, row);
+    const std::string_view cell = IsText(column) ? column.texts[row] : std::string_view(number);
+    CellCursor cursor(cell, layout_);
+    std::string_view element;
+    size_t count = 0;
+    while (cursor.Next(&element)) {
+      const std::optional<double> value = ParseNumber(element);
+      if (!value.has_value() || !std::isfinite(*value)) {
+        return BadCell(column_, row, cell,
+                       fmt::format("expected numbers as label, found '{}'", element));
+      }
+      if (count < width_) {
+        labels[count] = static_cast<float>(*value);
+      }
+      ++count;
+    }
+    if (count != width_) {
+      return BadCell(column_, row, cell,
+                     fmt::format("expected {} numbers as label, found {}", width_, count));
+    }
+  }
+  return OkStatus();
+}
+
+Status LabelReader::Apply(const RowBatch::Column& column, size_t rows,
+                          std::vector<float>* labels) const {
+  labels->resize(rows * width_);
+  if (classes_) {
+    return ApplyClasses(column, rows, labels->data());
+  }
+  return vector_ ? ApplyVectors(column, rows, labels->data())
+                 : ApplyNumbers(column, rows, labels->data());
+}
+
+Status ReadWeights(const std::string& name, const RowBatch::Column& column, size_t rows,
+                   std::vector<float>* weights) {
+  weights->resize(rows);
+  for (size_t row = 0; row < rows; ++row) {
+    const std::optional<double> weight =
+        column.null[row] != 0 ? std::nullopt : NumberOf(column, row);
+    if (!weight.has_value() || !std::isfinite(*weight) || *weight < 0) {
+      return BadCell(name, row, column.null[row] != 0 ? "NULL" : CellText(column, row),
+                     "a weight must be a finite number >= 0")
+          .Hint(fmt::format("COALESCE({}, 1) gives every row a weight", name));
+    }
+    (*weights)[row] = static_cast<float>(*weight);
+  }
+  return OkStatus();
+}
+
+Status ReadGroups(const std::string& name, const RowBatch::Column& column, size_t rows,
+                  std::vector<int64_t>* groups) {
+  groups->resize(rows);
+  for (size_t row = 0; row < rows; ++row) {
+    if (column.null[row] != 0) {
+      return InvalidArgument(fmt::format("group column '{}' is NULL in a row", name))
+          .Detail(fmt::format("row {} of its batch", row + 1))
+          .Hint(fmt::format("add WHERE {} IS NOT NULL to the select", name));
+    }
+    switch (column.type) {
+      case DataType::kText:
+      case DataType::kBytes:
+        (*groups)[row] = static_cast<int64_t>(HashTextInline(column.texts[row]));
+        break;
+      case DataType::kDouble:
+        (*groups)[row] = std::bit_cast<int64_t>(column.doubles[row] + 0.0);
+        break;
+      case DataType::kBool:
+      case DataType::kInt64:
+      case DataType::kTimestamp:
+        (*groups)[row] = column.int64s[row];
+        break;
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace sluice::models

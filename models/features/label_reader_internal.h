@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/row_batch.h"
+#include "base/status.h"
+#include "models/features/tensor_cell_internal.h"
+#include "models/features/vocabulary_internal.h"
+
+namespace sluice::models {
+
+class LabelPlan;
+
+// The label column to floats: class ids, scaled numbers, or vectors. Immutable.
+class LabelReader {
+ public:
+  static Result<LabelReader> Make(const LabelPlan& plan);
+
+  size_t width() const { return width_; }  // 0: there is no label
+  Status Apply(const RowBatch::Column& column, size_t rows, std::vector<float>* labels) const;
+
+ private:
+  Status ApplyClasses(const RowBatch::Column& column, size_t rows, float* labels) const;
+  Status ApplyNumbers(const RowBatch::Column& column, size_t rows, float* labels) const;
+  Status ApplyVectors(const RowBatch::Column& column, size_t rows, float* labels) const;
+  Status NullLabel(size_t row) const;
+  Status UnknownClass(const RowBatch::Column& column, size_t row) const;
+
+  std::string column_;
+  size_t width_ = 0;
+  bool classes_ = false;
+  bool vector_ = false;
+  Vocabulary vocabulary_;
+  double mean_ = 0;
+  double scale_ = 1;
+  CellLayout layout_;
+};
+
+// The weight of every row: finite, not negative, not NULL.
+Status ReadWeights(const std::string& name, const RowBatch::Column& column, size_t rows,
+                   std::vector<float>* weights);
+// A number per row that is equal where the group's cells are equal.
+Status ReadGroups(const std::string& name, const RowBatch::Column& column, size_t rows,
+                  std::vector<int64_t>* groups);
+
+}  // namespace sluice::models

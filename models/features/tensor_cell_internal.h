@@ -1,0 +1,68 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "models/features/cell_format.h"
+
+// Walks over the elements of one text cell that holds a tensor.
+namespace sluice::models {
+
+class TensorFormat;
+
+// A TensorFormat, checked and with its defaults filled in.
+struct CellLayout {
+  bool key_value = false;
+  bool sparse = false;                    // csv: indices
+  std::string delimiter = ",";            // "" = blanks
+  std::string key_value_delimiter = ":";  // when key_value
+
+  static Result<CellLayout> Make(const TensorFormat& format);
+};
+
+class CellCursor {
+ public:
+  CellCursor(std::string_view cell, const CellLayout& layout)
+      : rest_(TrimBlanks(cell)), delimiter_(layout.delimiter) {}
+
+  // The next element without blanks around it; false at the end. One delimiter after the last
+  // element is ignored; an empty element between two delimiters is handed out as empty.
+  bool Next(std::string_view* element) {
+    if (rest_.empty()) {
+      return false;
+    }
+    if (delimiter_.empty()) {
+      const size_t end = rest_.find_first_of(" \t\n\r\f\v");
+      *element = rest_.substr(0, end);
+      rest_ = end == std::string_view::npos ? std::string_view() : TrimBlanks(rest_.substr(end));
+      return true;
+    }
+    const size_t end = rest_.find(delimiter_);
+    *element = TrimBlanks(rest_.substr(0, end));
+    rest_ = end == std::string_view::npos ? std::string_view()
+                                          : TrimBlanks(rest_.substr(end + delimiter_.size()));
+    return true;
+  }
+
+ private:
+  std::string_view rest_;
+  std::string_view delimiter_;
+};
+
+// "key:value" cut in two; false, and value empty, without a delimiter.
+inline bool SplitPair(std::string_view element, const CellLayout& layout, std::string_view* key,
+                      std::string_view* value) {
+  const size_t cut = element.find(layout.key_value_delimiter);
+  *key = TrimBlanks(element.substr(0, cut));
+  *value = cut == std::string_view::npos
+               ? std::string_view()
+               : TrimBlanks(element.substr(cut + layout.key_value_delimiter.size()));
+  return cut != std::string_view::npos;
+}
+
+// InvalidArgument "column 'c': <problem>: '<cell>'", with the row inside its batch as detail.
+Status BadCell(std::string_view column, size_t row, std::string_view cell,
+               std::string_view problem);
+
+}  // namespace sluice::models

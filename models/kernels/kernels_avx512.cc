@@ -1,0 +1,14 @@
+#include "models/kernels/kernels_elementwise_internal.h"
+#include "models/kernels/kernels_gemm_internal.h"
+#include "models/kernels/kernels_optimizer_internal.h"
+#include "models/kernels/kernels_random_internal.h"
+#include "models/kernels/kernels_table_internal.h"
+
+namespace sluice::models {
+
+const Kernels& Avx512Kernels() {
+  static constexpr Kernels kKernels = SLUICE_KERNEL_TABLE("AVX-512");
+  return kKernels;
+}
+
+}  // namespace sluice::models

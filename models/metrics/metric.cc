@@ -1,0 +1,264 @@
+#include "models/metrics/metric.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "models/byte_stream_internal.h"
+#include "models/metrics/metric_state_internal.h"
+
+namespace sluice::models {
+namespace {
+
+constexpr uint64_t kFormat = 1;  // first number of the bytes; changes with the layout
+// As large as a header may claim before the bytes are believed.
+constexpr uint64_t kMostOutputs = 1U << 20;
+
+size_t StandardMetrics(Task task) {
+  switch (task) {
+    case Task::kBinary:
+      return 8;
+    case Task::kMulticlass:
+      return 6;
+    case Task::kRegression:
+      return 5;
+    case Task::kRanking:
+      return 1;
+  }
+  return 0;
+}
+
+void WriteClasses(const ClassSums& sums, ByteWriter* out) {
+  for (const ClassSums::Class& one : sums.classes) {
+    out->Double(one.hits);
+    out->Double(one.predicted);
+    out->Double(one.actual);
+  }
+  out->Double(sums.loss);
+  out->Double(sums.score);
+  out->Double(sums.brier);
+  for (const ScoreHistogram& curve : sums.curves) {
+    curve.Serialize(out);
+  }
+}
+
+bool ReadClasses(ByteReader* in, ClassSums* sums) {
+  for (ClassSums::Class& one : sums->classes) {
+    one.hits = in->Double();
+    one.predicted = in->Double();
+    one.actual = in->Double();
+  }
+  sums->loss = in->Double();
+  sums->score = in->Double();
+  sums->brier = in->Double();
+  for (ScoreHistogram& curve : sums->curves) {
+    if (!curve.Deserialize(in)) {
+      return false;
+    }
+  }
+  return in->ok();
+}
+
+constexpr double NumberSums::*kNumberFields[] = {&NumberSums::weight,  &NumberSums::absolute,
+                                                 &NumberSums::squared, &NumberSums::error,
+                                                 &NumberSums::percent, &NumberSums::percent_weight,
+                                                 &NumberSums::mean,    &NumberSums::deviation};
+
+void WriteRanking(const RankingSums& sums, ByteWriter* out) {
+  out->Double(sums.ndcg);
+  out->Double(sums.queries);
+  out->Whole(sums.open ? 1 : 0);
+  out->Whole(static_cast<uint64_t>(sums.group));
+  out->Whole(sums.rows.size());
+  for (const auto& [score, label] : sums.rows) {
+    out->Double(static_cast<double>(score));
+    out->Double(static_cast<double>(label));
+  }
+}
+
+bool ReadRanking(ByteReader* in, RankingSums* sums) {
+  sums->ndcg = in->Double();
+  sums->queries = in->Double();
+  sums->open = in->Whole() == 1;
+  sums->group = static_cast<int64_t>(in->Whole());
+  const uint64_t rows = in->Whole();
+  if (rows > in->left() / (2 * sizeof(double))) {
+    return false;
+  }
+  for (uint64_t i = 0; i < rows; ++i) {
+    const double score = in->Double();
+    const double label = in->Double();
+    sums->rows.emplace_back(static_cast<float>(score), static_cast<float>(label));
+  }
+  return in->ok();
+}
+
+void MergeClasses(const ClassSums& from, ClassSums* to) {
+  for (size_t i = 0; i < to->classes.size(); ++i) {
+    to->classes[i].hits += from.classes[i].hits;
+    to->classes[i].predicted += from.classes[i].predicted;
+    to->classes[i].actual += from.classes[i].actual;
+  }
+  to->loss += from.loss;
+  to->score += from.score;
+  to->brier += from.brier;
+  for (size_t i = 0; i < to->curves.size(); ++i) {
+    to->curves[i].Merge(from.curves[i]);
+  }
+}
+
+void MergeNumbers(const NumberSums& from, NumberSums* to) {
+  const double weight = to->weight + from.weight;
+  if (from.weight == 0) {
+    return;
+  }
+  // Chan's formula: means and squared deviations of two parts.
+  const double distance = from.mean - to->mean;
+  to->deviation += from.deviation + distance * distance * to->weight * from.weight / weight;
+  to->mean += distance * from.weight / weight;
+  to->weight = weight;
+  to->absolute += from.absolute;
+  to->squared += from.squared;
+  to->error += from.error;
+  to->percent += from.percent;
+  to->percent_weight += from.percent_weight;
+}
+
+void MergeRanking(RankingSums from, RankingSums* to) {
+  // Shards are cut between queries, so an open one does not go on in the other part.
+  CloseQuery(&from);
+  CloseQuery(to);
+  to->ndcg += from.ndcg;
+  to->queries += from.queries;
+}
+
+}  // namespace
+
+Metrics::Metrics(Task task, size_t outputs) : state_(std::make_unique<State>(task, outputs)) {}
+Metrics::Metrics(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Metrics::~Metrics() = default;
+Metrics::Metrics(Metrics&&) noexcept = default;
+Metrics& Metrics::operator=(Metrics&&) noexcept = default;
+
+void Metrics::Add(std::span<const float> predictions, std::span<const float> labels,
+                  std::span<const float> weights, std::span<const int64_t> groups) {
+  const size_t rows = predictions.size() / state_->outputs;
+  const bool vectors = labels.size() == predictions.size();
+  SLUICE_CHECK(predictions.size() % state_->outputs == 0 && (vectors || labels.size() == rows) &&
+                   (weights.empty() || weights.size() == rows) &&
+                   (groups.empty() || groups.size() == rows),
+               "predictions, labels, weights and groups of different rows");
+  state_->rows += static_cast<double>(rows);
+  switch (state_->task) {
+    case Task::kBinary:
+      state_->AddBinary(predictions, labels.first(rows), weights);
+      break;
+    case Task::kMulticlass:
+      state_->AddClasses(predictions, labels.first(rows), weights);
+      break;
+    case Task::kRegression:
+      state_->AddNumbers(predictions, labels, weights);
+      break;
+    case Task::kRanking:
+      state_->AddRanking(predictions, labels.first(rows), groups);
+      break;
+  }
+}
+
+void Metrics::Merge(const Metrics& other) {
+  const State& from = *other.state_;
+  SLUICE_CHECK(from.task == state_->task && from.outputs == state_->outputs,
+               "metrics of different models");
+  state_->rows += from.rows;
+  state_->weight += from.weight;
+  MergeClasses(from.classes, &state_->classes);
+  MergeNumbers(from.numbers, &state_->numbers);
+  if (state_->task == Task::kRanking) {
+    MergeRanking(from.ranking, &state_->ranking);
+  }
+}
+
+std::string Metrics::Serialize() const {
+  ByteWriter out;
+  out.Whole(kFormat);
+  out.Whole(static_cast<uint64_t>(state_->task));
+  out.Whole(state_->outputs);
+  out.Double(state_->rows);
+  out.Double(state_->weight);
+  WriteClasses(state_->classes, &out);
+  for (const auto field : kNumberFields) {
+    out.Double(state_->numbers.*field);
+  }
+  WriteRanking(state_->ranking, &out);
+  return out.Take();
+}
+
+Result<Metrics> Metrics::Deserialize(std::string_view bytes) {
+  ByteReader in(bytes);
+  const uint64_t format = in.Whole();
+  const uint64_t task = in.Whole();
+  const uint64_t outputs = in.Whole();
+  if (!in.ok() || format != kFormat || task > static_cast<uint64_t>(Task::kRanking) ||
+      outputs == 0 || outputs > kMostOutputs) {
+    return InvalidArgument("the bytes are not metrics of this version");
+  }
+  auto state = std::make_unique<State>(static_cast<Task>(task), outputs);
+  state->rows = in.Double();
+  state->weight = in.Double();
+  bool good = ReadClasses(&in, &state->classes);
+  for (const auto field : kNumberFields) {
+    state->numbers.*field = in.Double();
+  }
+  good = good && ReadRanking(&in, &state->ranking) && in.ok() && in.left() == 0;
+  if (!good) {
+    return InvalidArgument("the bytes of metrics are cut short or damaged");
+  }
+  return Metrics(std::move(state));
+}
+
+std::vector<std::pair<std::string, double>> Metrics::Values() const {
+  std::vector<std::pair<std::string, double>> values;
+  const std::vector<std::string> names = Names(state_->task);
+  for (size_t i = 0; i < StandardMetrics(state_->task); ++i) {
+    values.emplace_back(names[i], Value(names[i]));
+  }
+  return values;
+}
+
+std::vector<std::pair<std::string, double>> Metrics::Values(
+    const std::vector<std::string>& further) const {
+  std::vector<std::pair<std::string, double>> values = Values();
+  for (const std::string& name : further) {
+    const bool told = std::any_of(values.begin(), values.end(),
+                                  [&name](const auto& value) { return value.first == name; });
+    if (!told) {
+      values.emplace_back(name, Value(name));
+    }
+  }
+  return values;
+}
+
+double Metrics::Value(std::string_view canonical_name) const {
+  constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
+  switch (state_->task) {
+    case Task::kBinary:
+    case Task::kMulticlass:
+      return state_->ClassValue(canonical_name);
+    case Task::kRegression:
+      return state_->NumberValue(canonical_name);
+    case Task::kRanking: {
+      RankingSums sums = state_->ranking;
+      CloseQuery(&sums);
+      return canonical_name == "ndcg" && sums.queries > 0 ? sums.ndcg / sums.queries : kNotANumber;
+    }
+  }
+  return kNotANumber;
+}
+
+double Metrics::rows() const {
+  return state_->rows;
+}
+
+}  // namespace sluice::models

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "models/metrics/metric.h"
+#include "models/metrics/score_histogram_internal.h"
+
+namespace sluice::models {
+
+// Sums from which every classification metric follows. Binary is the case of two classes.
+struct ClassSums {
+  struct Class {
+    double hits = 0;       // weight of rows predicted as this class and of this class
+    double predicted = 0;  // weight of rows predicted as it
+    double actual = 0;     // weight of rows of it
+  };
+  std::vector<Class> classes;
+  double loss = 0;
+  double score = 0;                    // binary: sum of the positive class's probability
+  double brier = 0;                    // binary
+  std::vector<ScoreHistogram> curves;  // binary: one; multiclass: one per class, or none
+};
+
+struct NumberSums {
+  double weight = 0;
+  double absolute = 0, squared = 0, error = 0;
+  double percent = 0, percent_weight = 0;  // over labels that are not 0
+  double mean = 0, deviation = 0;          // of labels: Welford's mean and sum of squares
+};
+
+struct RankingSums {
+  double ndcg = 0;
+  double queries = 0;
+  bool open = false;  // the query whose rows may go on in the next call
+  int64_t group = 0;
+  std::vector<std::pair<float, float>> rows;  // of the open query: score, label
+};
+
+struct Metrics::State {
+  Task task = Task::kBinary;
+  size_t outputs = 1;
+  double rows = 0;
+  double weight = 0;
+  ClassSums classes;
+  NumberSums numbers;
+  RankingSums ranking;
+
+  State(Task task_of_it, size_t outputs_of_it);
+  void AddBinary(std::span<const float> predictions, std::span<const float> labels,
+                 std::span<const float> weights);
+  void AddClasses(std::span<const float> predictions, std::span<const float> labels,
+                  std::span<const float> weights);
+  void AddNumbers(std::span<const float> predictions, std::span<const float> labels,
+                  std::span<const float> weights);
+  void AddRanking(std::span<const float> predictions, std::span<const float> labels,
+                  std::span<const int64_t> groups);
+  double ClassValue(std::string_view name) const;
+  double MeanAuc() const;
+  double BinaryValue(std::string_view name) const;
+  double NumberValue(std::string_view name) const;
+};
+
+// NDCG over all rows of one query.
+double NdcgOf(std::vector<std::pair<float, float>> rows);
+void CloseQuery(RankingSums* sums);
+
+}  // namespace sluice::models

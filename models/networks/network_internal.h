@@ -1,0 +1,175 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "models/features/feature_transform.h"
+#include "models/model.h"
+
+// The parts that a Network is made of. Only network*.cc include this.
+namespace sluice::models {
+
+class ModelSpec;
+
+enum class Combiner { kSum, kMean, kSqrtn };
+enum class Activation { kRelu, kTanh, kSigmoid, kElu, kLeakyRelu, kSelu, kGelu };
+
+// One feature's share of a table: its id i is the table's row offset + i.
+struct SlotUse {
+  size_t slot = 0;  // position in FeatureBatch::slots
+  int64_t offset = 0;
+  uint32_t buckets = 0;
+  Combiner combiner = Combiner::kSum;
+  size_t column = 0;  // embeddings: where its values begin in the network's input
+};
+
+struct TableUse {
+  enum class Kind {
+    kWide,       // a weight per output
+    kEmbedding,  // a part of the first layer's input
+    kIndicator,  // rows of the first layer's weights: a multi-hot input that is never written out
+  };
+  Kind kind = Kind::kWide;
+  std::vector<SlotUse> slots;
+};
+
+// A run of neighbouring columns of FeatureBatch::dense, and where it goes.
+struct DenseRun {
+  size_t from = 0;
+  size_t to = 0;
+  size_t width = 0;
+};
+
+struct DenseInput {
+  std::vector<DenseRun> runs;
+  size_t width = 0;
+};
+
+// What a ModelSpec comes down to: sizes, places and names.
+struct NetworkShape {
+  bool wide = false;
+  bool deep = false;
+  DenseInput wide_dense;
+  DenseInput deep_dense;       // follows the embeddings in the first layer's input
+  size_t embedding_width = 0;  // all embeddings of a row side by side
+  std::vector<size_t> hidden_units;
+  Activation activation = Activation::kRelu;
+  float dropout = 0;
+
+  std::vector<DenseTensor> dense;
+  std::vector<EmbeddingTable> tables;
+  std::vector<TableUse> uses;  // one per table
+
+  size_t input_width() const { return embedding_width + deep_dense.width; }
+};
+
+Result<NetworkShape> ShapeOf(const ModelSpec& spec, const FeatureTransform& transform,
+                             size_t outputs);
+
+// Gives each distinct id of a batch a number, in order of first occurrence.
+class IdNumbering {
+ public:
+  // `stamps`: the most that it may take, which are 8 bytes each.
+  IdNumbering(int64_t rows, int64_t stamps);
+  int64_t stamps() const { return by_stamp_ ? rows_ : 0; }
+  // Forgets all ids; room for as many as may come before the next Start.
+  void Start(size_t occurrences);
+  // Appends to `ids` what has not been seen since Start.
+  void Number(const std::vector<uint32_t>& slot_ids, const SlotUse& use, std::vector<int64_t>* ids,
+              uint32_t* positions);
+
+ private:
+  void NumberByStamp(const std::vector<uint32_t>& slot_ids, int64_t offset,
+                     std::vector<int64_t>* ids, uint32_t* positions);
+  void NumberByHash(const std::vector<uint32_t>& slot_ids, int64_t offset,
+                    std::vector<int64_t>* ids, uint32_t* positions);
+
+  struct Stamp {
+    uint32_t round = 0;  // valid when equal to round_
+    uint32_t number = 0;
+  };
+  struct Entry {
+    int64_t id = 0;
+    Stamp stamp;
+  };
+  int64_t rows_;
+  bool by_stamp_;
+  uint32_t round_ = 0;
+  std::vector<Stamp> stamps_;   // one per row, from the first batch on
+  std::vector<Entry> entries_;  // open addressing, a power of two
+};
+
+// Moves between a table's pulled rows and the columns of a matrix, for every slot of the table.
+class TableColumns {
+ public:
+  // to += rows (indicator, wide) or to = rows (embedding, at each slot's column).
+  void Forward(const TableUse& use, const FeatureBatch& batch, const RowSet& set, size_t dimension,
+               float* to, size_t stride);
+  // rows += gradient.
+  void Backward(const TableUse& use, const FeatureBatch& batch, const RowSet& set, size_t dimension,
+                const float* gradient, size_t stride, float* rows);
+
+ private:
+  // The factor of every id, or nullptr when all are 1.
+  const float* Factors(const IdSlot& slot, Combiner combiner, size_t rows);
+  std::vector<float> factors_;
+};
+
+// The hidden layers and the output layer of the deep part, with their activations of one batch.
+class LayerStack {
+ public:
+  // `first_tensor` is the position of the first layer's kernel among the network's dense tensors.
+  LayerStack(const NetworkShape& shape, size_t outputs, size_t first_tensor);
+
+  // The first layer's input, rows x input_width, to be filled before Forward.
+  float* Input(size_t rows);
+  // First half: the first layer before its activation; indicator rows are added to it.
+  float* FirstLayer(size_t rows, const ParameterView& view);
+  size_t first_width() const { return layers_.front().width; }
+  // Second half: adds the outputs to `logits`. Dropout when `train`.
+  void Forward(size_t rows, const ParameterView& view, bool train, uint64_t seed, uint64_t step,
+               float* logits);
+  // From the logits' gradient: the gradients of the layers; FirstGradient and InputGradient are
+  // valid until the next call.
+  void Backward(size_t rows, const ParameterView& view, const float* logits_gradient,
+                Gradient* gradient);
+  const float* FirstGradient() const { return layers_.front().gradient.data(); }
+  // Of the embeddings' columns only: rows x embedding_width.
+  const float* InputGradient() const { return input_gradient_.data(); }
+
+ private:
+  struct Layer {
+    size_t inputs = 0;
+    size_t width = 0;
+    size_t kernel = 0;  // position among the dense tensors; inputs == 0: none
+    size_t bias = 0;
+    std::vector<float> before;       // gelu: its input
+    std::vector<float> values;       // after the activation
+    std::vector<float> dropped;      // values with dropout
+    std::vector<float> keep;         // 0 or 1 / (1 - dropout)
+    std::vector<float> gradient;     // of the value before the activation
+    const float* outputs = nullptr;  // what the next layer reads
+  };
+  void Activate(Layer* layer, size_t n) const;
+  void Differentiate(Layer* layer, size_t n) const;
+  void Drop(Layer* layer, size_t n, uint64_t seed, uint64_t step, size_t index) const;
+  void KernelGradient(const Layer& layer, const float* inputs, size_t input_stride, size_t rows,
+                      const float* gradient_of_outputs, Gradient* gradient) const;
+  // to (rows x columns) = gradient x the first `columns` rows of the kernel, transposed.
+  void InputsGradient(const Layer& layer, size_t rows, const ParameterView& view,
+                      const float* gradient_of_outputs, size_t columns, float* to);
+
+  Activation activation_;
+  float dropout_;
+  size_t embedding_width_;
+  std::vector<Layer> layers_;  // the hidden ones
+  Layer output_;
+  std::vector<float> input_;
+  std::vector<float> input_gradient_;
+  std::vector<float> transposed_;
+};
+
+}  // namespace sluice::models

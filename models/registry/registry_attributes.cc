@@ -1,0 +1,220 @@
+#include <utility>
+
+#include "models/registry/registry_internal.h"
+
+namespace sluice::models {
+namespace {
+
+// More would be more connections than any database of this house is asked to serve.
+constexpr double kMostWorkers = 1024;
+
+AttributeSpec Make(AttributeType type, std::string name, AttributeDefault default_value,
+                   Range range, std::string doc) {
+  AttributeSpec spec;
+  spec.name = std::move(name);
+  spec.type = type;
+  spec.default_value = std::move(default_value);
+  spec.min = range.min;
+  spec.max = range.max;
+  spec.doc = std::move(doc);
+  return spec;
+}
+
+// Of every statement that can write a table.
+std::vector<AttributeSpec> WithResultAttributes(std::vector<AttributeSpec> attributes) {
+  attributes.push_back(
+      Flag("result.replace", false,
+           "the result's table may replace one that Sluice did not write, or whose columns are "
+           "others"));
+  attributes.push_back(
+      Flag("result.append", false, "rows are added to the result's table, whose columns must fit"));
+  return attributes;
+}
+
+std::vector<AttributeSpec> PredictAttributes() {
+  return WithResultAttributes({
+      Text("predict.extra_outputs", {}, {},
+           "further columns beside the prediction: probability, probabilities (a comma "
+           "list)"),
+      WithoutEffect(Integer("predict.batch_size", {}, AtLeast(1),
+                            "taken over from SQLFlow, no effect: batches are chosen")),
+      WithoutEffect(WithAliases(Integer("engine.num_workers", {}, Between(1, kMostWorkers),
+                                        "taken over from SQLFlow, no effect: one process predicts"),
+                                {"predict.num_workers"})),
+  });
+}
+
+std::vector<AttributeSpec> EvaluateAttributes() {
+  return WithResultAttributes({
+      Text("validation.metrics", {}, {},
+           "metrics to compute (a comma list); all of the model's task when not given"),
+  });
+}
+
+std::vector<AttributeSpec> ExplainAttributes() {
+  return WithResultAttributes({
+      WithoutEffect(WithAliases(Text("label_col", {}, {},
+                                     "taken over from SQLFlow, no effect: no row is explained by "
+                                     "itself"),
+                                {"label_column"})),
+      WithoutEffect(Text("summary.plot_type", std::string("bar"),
+                         {"bar", "dot", "violin", "decision"},
+                         "taken over from SQLFlow, no effect: importances are rows")),
+      WithoutEffect(
+          Flag("summary.sort", true, "taken over from SQLFlow, no effect: most gain comes first")),
+      WithoutEffect(Number("summary.alpha", 1.0, Between(0, 1),
+                           "taken over from SQLFlow, no effect: importances are rows")),
+      WithoutEffect(Integer("summary.max_display", int64_t{20}, AtLeast(1),
+                            "taken over from SQLFlow, no effect: every feature is shown")),
+  });
+}
+
+void AppendSplitAttributes(std::vector<AttributeSpec>* attributes) {
+  attributes->push_back(
+      Text("split.kind", {}, {"auto", "random", "hash", "time", "column", "none"},
+           "how validation rows are set aside: at random, by hash of split.column, the latest by "
+           "split.column, where split.column is true, or not at all"));
+  attributes->push_back(Number("split.fraction", {}, Between(0, 0.9),
+                               "share of the rows that is set aside for validation"));
+  attributes->push_back(
+      Text("split.column", {}, {}, "the column of split.kind = hash, time or column"));
+  attributes->push_back(
+      Integer("split.seed", {}, AtLeast(0), "seed of the split; engine.seed when not given"));
+}
+
+void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
+  attributes->push_back(Text("engine.strategy", std::string("auto"),
+                             {"auto", "local", "parameter_server", "allreduce"},
+                             "where the training runs: chosen by cost when auto"));
+  attributes->push_back(WithAliases(
+      Integer("engine.num_workers", {}, Between(1, kMostWorkers), "workers to start with"),
+      {"train.num_workers"}));
+  attributes->push_back(Integer("engine.min_workers", {}, Between(1, kMostWorkers),
+                                "the job goes on while so many workers are left"));
+  attributes->push_back(Integer("engine.max_workers", {}, Between(1, kMostWorkers),
+                                "the job grows to at most so many workers"));
+  attributes->push_back(
+      WithAliases(Integer("engine.num_ps", {}, Between(0, kMostWorkers), "parameter servers"),
+                  {"train.num_ps"}));
+  attributes->push_back(Integer("engine.replicas", {}, Between(0, 1),
+                                "further copies of each parameter on another server, so that a "
+                                "lost one costs nothing; 1 with two servers or more"));
+  attributes->push_back(Flag("engine.sync", {},
+                             "true: every step waits for all workers, and the model does not "
+                             "depend on their number"));
+  attributes->push_back(Integer("engine.micro_batches", {}, Between(1, kMostWorkers),
+                                "with engine.sync or all-reduce: the parts of a step that workers "
+                                "share, a power of two; part of what the model is, so not chosen "
+                                "by the number of workers (8)"));
+  attributes->push_back(Integer("engine.staleness", {}, Between(0, 1024),
+                                "steps by which the slowest worker may be behind the fastest"));
+  attributes->push_back(Text("engine.transport", std::string("float32"), {"float32", "bf16"},
+                             "how weights and gradients travel between processes: bf16 halves the "
+                             "messages and keeps 8 bits of precision on the way"));
+  attributes->push_back(Integer("engine.priority", int64_t{0}, Between(-1000, 1000),
+                                "jobs of a higher priority get their processes first"));
+  attributes->push_back(Number("engine.cpu", {}, Between(0.1, 1024), "processors of one worker"));
+  attributes->push_back(
+      Text("engine.memory", {}, {}, "memory of one worker: 512MB, 2GB; estimated when not given"));
+  attributes->push_back(
+      Text("engine.on_poison", std::string("fail"), {"fail", "skip"},
+           "a shard on which code fails again and again, on several workers, fails the job, or is "
+           "skipped, counted and named (not with engine.sync)"));
+  attributes->push_back(
+      Text("engine.checkpoint_dir", {}, {},
+           "a folder for checkpoints of this training, one training's alone: the same statement, "
+           "run again after everything was lost, goes on from the newest; not for boosted trees"));
+  attributes->push_back(Integer("engine.keep_checkpoint_max", int64_t{5}, Between(0, 1'000'000),
+                                "so many checkpoints are kept while the training runs; 0: all"));
+  attributes->push_back(Integer("engine.database_patience", int64_t{60}, Between(0, 86'400),
+                                "seconds for which a training waits for a database that restarts, "
+                                "has no connection left, or lets nobody read for a lock"));
+  attributes->push_back(Integer("engine.seed", {}, AtLeast(0),
+                                "seed of everything random: initial weights, order, dropout"));
+}
+
+}  // namespace
+
+AttributeSpec Flag(std::string name, AttributeDefault default_value, std::string doc) {
+  return Make(AttributeType::kFlag, std::move(name), std::move(default_value), {}, std::move(doc));
+}
+
+AttributeSpec Integer(std::string name, AttributeDefault default_value, Range range,
+                      std::string doc) {
+  return Make(AttributeType::kInteger, std::move(name), std::move(default_value), range,
+              std::move(doc));
+}
+
+AttributeSpec Number(std::string name, AttributeDefault default_value, Range range,
+                     std::string doc) {
+  return Make(AttributeType::kNumber, std::move(name), std::move(default_value), range,
+              std::move(doc));
+}
+
+AttributeSpec Text(std::string name, AttributeDefault default_value,
+                   std::vector<std::string> allowed, std::string doc) {
+  AttributeSpec spec =
+      Make(AttributeType::kText, std::move(name), std::move(default_value), {}, std::move(doc));
+  spec.allowed = std::move(allowed);
+  return spec;
+}
+
+AttributeSpec List(AttributeType type, std::string name, AttributeDefault default_value,
+                   Range range, std::string doc) {
+  return Make(type, std::move(name), std::move(default_value), range, std::move(doc));
+}
+
+AttributeSpec WithAliases(AttributeSpec spec, std::vector<std::string> aliases) {
+  spec.aliases = std::move(aliases);
+  return spec;
+}
+
+AttributeSpec Required(AttributeSpec spec) {
+  spec.required = true;
+  return spec;
+}
+
+AttributeSpec WithoutEffect(AttributeSpec spec) {
+  spec.without_effect = true;
+  return spec;
+}
+
+std::vector<AttributeSpec> TrainingAttributes() {
+  std::vector<AttributeSpec> attributes = {
+      WithoutEffect(Integer("train.verbose", int64_t{0}, Between(0, 2),
+                            "taken over from SQLFlow, no effect: progress is told once a second")),
+      WithoutEffect(
+          Flag("train.disk_cache", false,
+               "taken over from SQLFlow, no effect: rows are kept in memory, within bounds")),
+      Text("validation.select", std::string(), {},
+           "a SELECT whose rows are the validation rows; replaces the split"),
+      Text("validation.metrics", {}, {},
+           "metrics to report (a comma list); all of the task when not given"),
+      WithoutEffect(
+          Integer("validation.steps", int64_t{1}, AtLeast(1),
+                  "taken over from SQLFlow: validation here always reads all validation rows")),
+      WithoutEffect(Integer("validation.start_delay_secs", int64_t{0}, AtLeast(0),
+                            "taken over from SQLFlow, no effect: validation ends each epoch")),
+      WithoutEffect(Integer("validation.throttle_secs", int64_t{0}, AtLeast(0),
+                            "taken over from SQLFlow, no effect: validation ends each epoch")),
+  };
+  AppendSplitAttributes(&attributes);
+  AppendEngineAttributes(&attributes);
+  return attributes;
+}
+
+const std::vector<AttributeSpec>& StatementAttributes(std::string_view statement_kind) {
+  static const std::vector<AttributeSpec> predict = PredictAttributes();
+  static const std::vector<AttributeSpec> evaluate = EvaluateAttributes();
+  static const std::vector<AttributeSpec> explain = ExplainAttributes();
+  static const std::vector<AttributeSpec> none;
+  if (statement_kind == "predict") {
+    return predict;
+  }
+  if (statement_kind == "evaluate") {
+    return evaluate;
+  }
+  return statement_kind == "explain" ? explain : none;
+}
+
+}  // namespace sluice::models

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/registry/registry.h"
+
+// How the tables of the registry are written down. Only registry*.cc include this.
+namespace sluice::models {
+
+struct Range {
+  std::optional<double> min, max;
+};
+inline Range AtLeast(double min) {
+  return {min, std::nullopt};
+}
+inline Range Between(double min, double max) {
+  return {min, max};
+}
+
+AttributeSpec Flag(std::string name, AttributeDefault default_value, std::string doc);
+AttributeSpec Integer(std::string name, AttributeDefault default_value, Range range,
+                      std::string doc);
+AttributeSpec Number(std::string name, AttributeDefault default_value, Range range,
+                     std::string doc);
+AttributeSpec Text(std::string name, AttributeDefault default_value,
+                   std::vector<std::string> allowed, std::string doc);
+AttributeSpec List(AttributeType type, std::string name, AttributeDefault default_value,
+                   Range range, std::string doc);
+AttributeSpec WithAliases(AttributeSpec spec, std::vector<std::string> aliases);
+AttributeSpec Required(AttributeSpec spec);
+AttributeSpec WithoutEffect(AttributeSpec spec);
+
+bool SameName(std::string_view a, std::string_view b);  // any case
+
+// What every training has: train.*, validation.*, split.*, engine.*.
+std::vector<AttributeSpec> TrainingAttributes();
+std::vector<ModelType> NetworkTypes();
+std::vector<ModelType> TreeTypes();
+
+}  // namespace sluice::models

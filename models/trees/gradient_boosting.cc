@@ -1,0 +1,410 @@
+#include "models/trees/gradient_boosting.h"
+
+#include <fmt/core.h>
+#include <xgboost/c_api.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "models/checksum_internal.h"
+#include "models/kernels/kernels.h"
+#include "models/model.pb.h"
+#include "models/trees/gradient_boosting_internal.h"
+
+namespace sluice::models {
+namespace {
+
+void IgnoreLog(const char*) {}
+
+class XgboostModel final : public GradientBoosting {
+ public:
+  XgboostModel(std::unique_ptr<FeatureTransform> transform, ColumnLayout layout,
+               BoostingParameters parameters)
+      : transform_(std::move(transform)),
+        layout_(std::move(layout)),
+        parameters_(std::move(parameters)),
+        rows_(&layout_, &parameters_) {}
+
+  const FeatureTransform& transform() const override { return *transform_; }
+  size_t outputs() const override { return parameters_.outputs; }
+  size_t bytes_per_row() const override {
+    return (transform_->dense_width() + layout_.columns() + 2 * parameters_.raw_outputs) *
+           sizeof(float);
+  }
+
+  Status Train(const BatchSource& train, const BatchSource& validation,
+               const std::function<void(const Round&)>& progress, std::stop_token stop) override;
+  Result<std::string> Save() const override;
+  Status Load(std::string_view bytes) override;
+  Status Predict(const FeatureBatch& batch, std::vector<float>* predictions) override;
+  Result<std::vector<Importance>> FeatureImportance() const override;
+
+ private:
+  // A booster over `matrices` that goes on from the loaded model, if there is one.
+  Result<BoosterHolder> MakeBooster(const std::vector<void*>& matrices) const;
+  Status RunRounds(const std::vector<void*>& matrices,
+                   const std::function<void(const Round&)>& progress, const std::stop_token& stop);
+  // The metrics after a round; those of the training rows are `train`'s unless `with_train`.
+  Status Evaluate(const std::vector<void*>& matrices, int iteration, bool with_train,
+                  RoundMetrics* train, RoundMetrics* all) const;
+  Status KeepRounds(int count);
+  Result<std::string> SaveRaw() const;
+  Status LoadRaw(std::string_view bytes);
+  Status PredictInPlace(const FeatureBatch& batch, const float** scores);
+  Status PredictLinear(const FeatureBatch& batch, const float** scores);
+  Status CheckShape(const bst_ulong* shape, bst_ulong dimensions, size_t rows) const;
+  Status TakeScores(const float* scores, size_t rows, std::vector<float>* predictions) const;
+  // `type` is one of libxgboost's importance types; one entry per feature of the plan.
+  Result<std::map<std::string, double>> Scores(const char* type) const;
+
+  std::unique_ptr<FeatureTransform> transform_;
+  ColumnLayout layout_;
+  BoostingParameters parameters_;
+  RowMatrix rows_;
+  BoosterHolder booster_;
+  MatrixHandle linear_rows_;
+};
+
+Result<BoosterHolder> XgboostModel::MakeBooster(const std::vector<void*>& matrices) const {
+  void* handle = nullptr;
+  RETURN_IF_ERROR(
+      CheckXgboost(XGBoosterCreate(matrices.data(), matrices.size(), &handle), "making a booster"));
+  BoosterHolder booster(handle);
+  if (booster_ != nullptr) {
+    ASSIGN_OR_RETURN(const std::string bytes, SaveRaw());
+    RETURN_IF_ERROR(CheckXgboost(XGBoosterLoadModelFromBuffer(handle, bytes.data(), bytes.size()),
+                                 "going on from a model"));
+  }
+  for (const auto& [name, value] : parameters_.settings) {
+    RETURN_IF_ERROR(CheckXgboost(XGBoosterSetParam(handle, name.c_str(), value.c_str()),
+                                 fmt::format("attribute {}", name)));
+  }
+  return booster;
+}
+
+Status XgboostModel::Train(const BatchSource& train, const BatchSource& validation,
+                           const std::function<void(const Round&)>& progress,
+                           std::stop_token stop) {
+  ASSIGN_OR_RETURN(const MatrixHandle rows,
+                   BuildMatrix(train, layout_, parameters_, nullptr, "to train on", stop));
+  std::vector<void*> matrices = {rows.get()};
+  MatrixHandle held_out;
+  if (validation.next) {
+    auto made = BuildMatrix(validation, layout_, parameters_, rows.get(), "to validate on", stop);
+    RETURN_IF_ERROR(made.status());
+    held_out = std::move(made).value();
+    matrices.push_back(held_out.get());
+  } else if (parameters_.early_stopping_rounds > 0) {
+    return InvalidArgument("train.early_stopping_rounds needs validation rows")
+        .Hint("say validation.select, or split.kind='random'");
+  }
+  ASSIGN_OR_RETURN(BoosterHolder booster, MakeBooster(matrices));
+  booster_ = std::move(booster);
+  RETURN_IF_ERROR(RunRounds(matrices, progress, stop));
+  // Without the matrices' caches, which the booster would keep as long as it lives.
+  ASSIGN_OR_RETURN(const std::string bytes, SaveRaw());
+  // Numbers that overflowed would be found at the first prediction otherwise.
+  RETURN_IF_ERROR(CheckBooster(bytes, parameters_, layout_.columns())
+                      .Because("XGBoost made a model that it could not predict from"));
+  return LoadRaw(bytes);
+}
+
+// The metrics of the training rows cost a quarter of a round on a million rows. So they are told
+// every round up to this many rows, and every tenth for ten times as many; the first and the last
+// round always.
+constexpr uint64_t kRowsToldEveryRound = 100'000;
+
+Status XgboostModel::Evaluate(const std::vector<void*>& matrices, int iteration, bool with_train,
+                              RoundMetrics* train, RoundMetrics* all) const {
+  static const char* kNames[] = {"train", "validation"};
+  const size_t first = with_train ? 0 : 1;
+  std::vector<void*> evaluated(matrices.begin() + static_cast<std::ptrdiff_t>(first),
+                               matrices.end());
+  RoundMetrics fresh;
+  if (!evaluated.empty()) {
+    const char* line = nullptr;
+    RETURN_IF_ERROR(CheckXgboost(XGBoosterEvalOneIter(booster_.get(), iteration, evaluated.data(),
+                                                      kNames + first, evaluated.size(), &line),
+                                 "evaluating"));
+    fresh = ParseRoundMetrics(line);
+  }
+  if (with_train) {
+    train->clear();
+    std::copy_if(fresh.begin(), fresh.end(), std::back_inserter(*train),
+                 [](const auto& metric) { return metric.first.starts_with("train-"); });
+    *all = std::move(fresh);
+  } else {
+    *all = *train;
+    all->insert(all->end(), fresh.begin(), fresh.end());
+  }
+  return OkStatus();
+}
+
+Status XgboostModel::RunRounds(const std::vector<void*>& matrices,
+                               const std::function<void(const Round&)>& progress,
+                               const std::stop_token& stop) {
+  int first = 0;
+  RETURN_IF_ERROR(CheckXgboost(XGBoosterBoostedRounds(booster_.get(), &first), "training"));
+  bst_ulong rows = 0;
+  RETURN_IF_ERROR(CheckXgboost(XGDMatrixNumRow(matrices.front(), &rows), "training"));
+  const auto interval = static_cast<int>(rows / kRowsToldEveryRound) + 1;
+  BestRound best(matrices.size() > 1 ? parameters_.early_stopping_rounds : 0);
+  RoundMetrics train;
+  for (int i = 0; i < parameters_.rounds; ++i) {
+    if (stop.stop_requested()) {
+      return Cancelled("the training was cancelled");
+    }
+    RETURN_IF_ERROR(CheckXgboost(
+        XGBoosterUpdateOneIter(booster_.get(), first + i, matrices.front()), "training"));
+    Round round;
+    round.round = i + 1;
+    round.rounds = parameters_.rounds;
+    const bool with_train = i % interval == 0 || round.round == round.rounds;
+    RETURN_IF_ERROR(Evaluate(matrices, first + i, with_train, &train, &round.metrics));
+    const bool enough = best.Note(i, round.metrics);
+    if (progress) {
+      progress(round);
+    }
+    if (enough) {
+      break;
+    }
+  }
+  return best.round() ? KeepRounds(first + *best.round() + 1) : OkStatus();
+}
+
+Status XgboostModel::KeepRounds(int count) {
+  int rounds = 0;
+  RETURN_IF_ERROR(CheckXgboost(XGBoosterBoostedRounds(booster_.get(), &rounds), "training"));
+  if (count >= rounds || parameters_.booster == BoostingParameters::Booster::kLinear) {
+    return OkStatus();  // a linear model has no rounds to take back
+  }
+  void* kept = nullptr;
+  RETURN_IF_ERROR(
+      CheckXgboost(XGBoosterSlice(booster_.get(), 0, count, 1, &kept), "keeping the best rounds"));
+  booster_.reset(kept);
+  return OkStatus();
+}
+
+Result<std::string> XgboostModel::SaveRaw() const {
+  if (booster_ == nullptr) {
+    return Internal("a boosted model is saved before it was trained");
+  }
+  bst_ulong size = 0;
+  const char* bytes = nullptr;
+  RETURN_IF_ERROR(
+      CheckXgboost(XGBoosterSaveModelToBuffer(booster_.get(), R"({"format":"ubj"})", &size, &bytes),
+                   "saving the model"));
+  return std::string(bytes, size);
+}
+
+Status XgboostModel::LoadRaw(std::string_view bytes) {
+  void* handle = nullptr;
+  RETURN_IF_ERROR(CheckXgboost(XGBoosterCreate(nullptr, 0, &handle), "making a booster"));
+  BoosterHolder booster(handle);
+  RETURN_IF_ERROR(CheckXgboost(XGBoosterLoadModelFromBuffer(handle, bytes.data(), bytes.size()),
+                               "loading the model"));
+  RETURN_IF_ERROR(CheckXgboost(XGBoosterSetParam(handle, "verbosity", "0"), "loading the model"));
+  if (parameters_.threads > 0) {
+    const std::string threads = std::to_string(parameters_.threads);
+    RETURN_IF_ERROR(
+        CheckXgboost(XGBoosterSetParam(handle, "nthread", threads.c_str()), "loading the model"));
+  }
+  bst_ulong columns = 0;
+  RETURN_IF_ERROR(CheckXgboost(XGBoosterGetNumFeature(handle, &columns), "loading the model"));
+  if (columns != layout_.columns()) {
+    return InvalidArgument(
+        fmt::format("the stored model has {} columns, its plan {}", columns, layout_.columns()));
+  }
+  booster_ = std::move(booster);
+  return OkStatus();
+}
+
+// The stored form: "SLXG", the checksum of the rest, libxgboost's UBJSON.
+constexpr std::string_view kMagic = "SLXG";
+constexpr size_t kHeader = kMagic.size() + sizeof(uint64_t);
+
+Result<std::string> XgboostModel::Save() const {
+  ASSIGN_OR_RETURN(const std::string raw, SaveRaw());
+  const uint64_t checksum = ChecksumOf(raw);
+  std::string bytes(kMagic);
+  bytes.append(reinterpret_cast<const char*>(&checksum), sizeof(checksum));
+  return bytes + raw;
+}
+
+Status XgboostModel::Load(std::string_view bytes) {
+  uint64_t checksum = 0;
+  const bool whole = bytes.size() > kHeader && bytes.starts_with(kMagic);
+  if (whole) {
+    std::memcpy(&checksum, bytes.data() + kMagic.size(), sizeof(checksum));
+  }
+  if (!whole || checksum != ChecksumOf(bytes.substr(kHeader))) {
+    return InvalidArgument("the stored model is damaged: it is not as XGBoost saved it")
+        .Hint("train the model again, or roll back to an older version");
+  }
+  RETURN_IF_ERROR(CheckBooster(bytes.substr(kHeader), parameters_, layout_.columns()));
+  return LoadRaw(bytes.substr(kHeader));
+}
+
+constexpr const char* kPredictSettings =
+    R"({"type":0,"training":false,"iteration_begin":0,"iteration_end":0,"strict_shape":true,)"
+    R"("missing":NaN,"cache_id":0})";
+
+Status XgboostModel::PredictInPlace(const FeatureBatch& batch, const float** scores) {
+  RETURN_IF_ERROR(rows_.Fill(batch));
+  bst_ulong const* shape = nullptr;
+  bst_ulong dimensions = 0;
+  const int code =
+      layout_.sparse()
+          ? XGBoosterPredictFromCSR(booster_.get(), rows_.RowEnds().c_str(),
+                                    rows_.Columns().c_str(), rows_.Values().c_str(),
+                                    layout_.columns(), kPredictSettings, nullptr, &shape,
+                                    &dimensions, scores)
+          : XGBoosterPredictFromDense(booster_.get(), rows_.Dense().c_str(), kPredictSettings,
+                                      nullptr, &shape, &dimensions, scores);
+  RETURN_IF_ERROR(CheckXgboost(code, "predicting"));
+  return CheckShape(shape, dimensions, batch.rows);
+}
+
+// A linear booster reads matrices only.
+Status XgboostModel::PredictLinear(const FeatureBatch& batch, const float** scores) {
+  RETURN_IF_ERROR(rows_.Fill(batch));
+  void* handle = nullptr;
+  const std::string settings =
+      fmt::format(R"({{"missing":NaN,"nthread":{}}})", parameters_.threads);
+  const int code = layout_.sparse()
+                       ? XGDMatrixCreateFromCSR(rows_.RowEnds().c_str(), rows_.Columns().c_str(),
+                                                rows_.Values().c_str(), layout_.columns(),
+                                                settings.c_str(), &handle)
+                       : XGDMatrixCreateFromDense(rows_.Dense().c_str(), settings.c_str(), &handle);
+  RETURN_IF_ERROR(CheckXgboost(code, "predicting"));
+  linear_rows_.reset(handle);
+  bst_ulong const* shape = nullptr;
+  bst_ulong dimensions = 0;
+  RETURN_IF_ERROR(CheckXgboost(XGBoosterPredictFromDMatrix(booster_.get(), handle, kPredictSettings,
+                                                           &shape, &dimensions, scores),
+                               "predicting"));
+  return CheckShape(shape, dimensions, batch.rows);
+}
+
+Status XgboostModel::Predict(const FeatureBatch& batch, std::vector<float>* predictions) {
+  if (booster_ == nullptr) {
+    return Internal("a boosted model predicts before it was trained or loaded");
+  }
+  predictions->clear();
+  if (batch.rows == 0) {
+    return OkStatus();
+  }
+  const float* scores = nullptr;
+  if (parameters_.booster == BoostingParameters::Booster::kLinear) {
+    RETURN_IF_ERROR(PredictLinear(batch, &scores));
+  } else {
+    RETURN_IF_ERROR(PredictInPlace(batch, &scores));
+  }
+  return TakeScores(scores, batch.rows, predictions);
+}
+
+// libxgboost's answer has the shape that is read from it.
+Status XgboostModel::CheckShape(const bst_ulong* shape, bst_ulong dimensions, size_t rows) const {
+  size_t count = 1;
+  for (bst_ulong i = 0; i < dimensions; ++i) {
+    count *= shape[i];
+  }
+  return count == rows * parameters_.raw_outputs
+             ? OkStatus()
+             : Internal(fmt::format("XGBoost predicts {} numbers for {} rows", count, rows));
+}
+
+Status XgboostModel::TakeScores(const float* scores, size_t rows,
+                                std::vector<float>* predictions) const {
+  const size_t raw = parameters_.raw_outputs;
+  if (raw == parameters_.outputs) {
+    predictions->assign(scores, scores + rows * raw);
+  } else {  // two classes of multi:softprob: the second one's probability
+    predictions->resize(rows);
+    for (size_t r = 0; r < rows; ++r) {
+      (*predictions)[r] = scores[r * raw + 1];
+    }
+  }
+  if (parameters_.objective == "binary:logitraw") {
+    ActiveKernels().sigmoid(predictions->data(), predictions->size());
+  }
+  return OkStatus();
+}
+
+Result<std::map<std::string, double>> XgboostModel::Scores(const char* type) const {
+  bst_ulong names = 0;
+  char const** features = nullptr;
+  bst_ulong dimensions = 0;
+  bst_ulong const* shape = nullptr;
+  float const* scores = nullptr;
+  const std::string settings = fmt::format(R"({{"importance_type":"{}"}})", type);
+  RETURN_IF_ERROR(CheckXgboost(XGBoosterFeatureScore(booster_.get(), settings.c_str(), &names,
+                                                     &features, &dimensions, &shape, &scores),
+                               "scoring features"));
+  // A linear model of several classes has a weight per class.
+  const size_t per_column = dimensions > 1 ? static_cast<size_t>(shape[1]) : 1;
+  std::map<std::string, double> sums;
+  for (size_t i = 0; i < names; ++i) {
+    size_t column = 0;  // "f12"
+    const std::string_view name = features[i];
+    const auto parsed = std::from_chars(name.data() + 1, name.data() + name.size(), column);
+    if (parsed.ec != std::errc() || column >= layout_.columns()) {
+      return Internal(fmt::format("XGBoost names a feature '{}'", name));
+    }
+    for (size_t k = 0; k < per_column; ++k) {
+      const auto score = static_cast<double>(scores[i * per_column + k]);
+      sums[layout_.feature(column)] += std::fabs(score);
+    }
+  }
+  return sums;
+}
+
+Result<std::vector<GradientBoosting::Importance>> XgboostModel::FeatureImportance() const {
+  if (booster_ == nullptr) {
+    return Internal("a boosted model is explained before it was trained or loaded");
+  }
+  ASSIGN_OR_RETURN(const auto weights, Scores("weight"));
+  std::vector<Importance> importance;
+  if (parameters_.booster == BoostingParameters::Booster::kLinear) {
+    for (const auto& [feature, weight] : weights) {
+      if (weight > 0) {
+        importance.push_back({feature, 0, weight});
+      }
+    }
+  } else {
+    ASSIGN_OR_RETURN(const auto gains, Scores("total_gain"));
+    for (const auto& [feature, splits] : weights) {
+      const auto gain = gains.find(feature);
+      importance.push_back({feature, splits, gain == gains.end() ? 0 : gain->second});
+    }
+  }
+  std::stable_sort(importance.begin(), importance.end(),
+                   [](const Importance& a, const Importance& b) { return a.gain > b.gain; });
+  return importance;
+}
+
+}  // namespace
+
+void BoosterFree::operator()(void* handle) const {
+  XGBoosterFree(handle);
+}
+
+Result<std::unique_ptr<GradientBoosting>> GradientBoosting::Make(const ModelSpec& spec) {
+  // libxgboost would write its warnings to the process's standard output.
+  RETURN_IF_ERROR(CheckXgboost(XGBRegisterLogCallback(IgnoreLog), "starting"));
+  ASSIGN_OR_RETURN(BoostingParameters parameters, ParametersOf(spec));
+  ASSIGN_OR_RETURN(auto transform,
+                   FeatureTransform::Make(spec.features(), FeatureTransform::Target::kTrees));
+  const bool linear = parameters.booster == BoostingParameters::Booster::kLinear;
+  ASSIGN_OR_RETURN(ColumnLayout layout, ColumnLayout::Make(spec, *transform, linear));
+  return std::unique_ptr<GradientBoosting>(std::make_unique<XgboostModel>(
+      std::move(transform), std::move(layout), std::move(parameters)));
+}
+
+}  // namespace sluice::models

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "models/features/feature_transform.h"
+
+namespace sluice::models {
+
+class ModelSpec;
+
+// Gradient-boosted trees through libxgboost: gbtree, dart, gblinear, random forests, ranking.
+// Batches are quantised as they arrive, so memory is about one byte per row and feature.
+// Not thread-safe; libxgboost uses its own threads (attribute nthread).
+class GradientBoosting {
+ public:
+  // Hands out the next batch of rows; rows == 0 ends the pass; Rewind starts the next pass.
+  struct BatchSource {
+    std::function<Result<const FeatureBatch*>()> next;
+    std::function<Status()> rewind;
+  };
+  struct Round {
+    int round = 0, rounds = 0;
+    // "train-logloss", "validation-auc": those of the training rows first. On tables of more than
+    // 100,000 rows those may be some rounds old.
+    std::vector<std::pair<std::string, double>> metrics;
+  };
+
+  static Result<std::unique_ptr<GradientBoosting>> Make(const ModelSpec& spec);
+  virtual ~GradientBoosting() = default;
+  virtual const FeatureTransform& transform() const = 0;  // Target::kTrees
+  virtual size_t outputs() const = 0;
+  // Of scratch that predicting one row takes, the row itself included.
+  virtual size_t bytes_per_row() const = 0;
+
+  // Trains all rounds; `validation` may be empty (no next). Calls `progress` after every round.
+  virtual Status Train(const BatchSource& train, const BatchSource& validation,
+                       const std::function<void(const Round&)>& progress, std::stop_token stop) = 0;
+  virtual Result<std::string> Save() const = 0;
+  virtual Status Load(std::string_view bytes) = 0;
+  // rows x outputs(): probabilities, class probabilities, or numbers.
+  virtual Status Predict(const FeatureBatch& batch, std::vector<float>* predictions) = 0;
+  // (feature name, split count, total gain) of every feature that occurs in a tree.
+  struct Importance {
+    std::string feature;
+    double splits = 0;
+    double gain = 0;
+  };
+  virtual Result<std::vector<Importance>> FeatureImportance() const = 0;
+};
+
+}  // namespace sluice::models

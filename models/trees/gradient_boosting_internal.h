@@ -1,0 +1,173 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "models/features/feature_transform.h"
+#include "models/trees/gradient_boosting.h"
+
+// Between our batches and libxgboost. Only gradient_boosting*.cc include this.
+namespace sluice::models {
+
+class ModelSpec;
+
+// libxgboost's handles, freed as they should be.
+struct MatrixFree {
+  void operator()(void* handle) const;
+};
+struct BoosterFree {
+  void operator()(void* handle) const;
+};
+using MatrixHandle = std::unique_ptr<void, MatrixFree>;
+using BoosterHolder = std::unique_ptr<void, BoosterFree>;
+
+// Status of a call: libxgboost's own words, without its file names and stack.
+Status CheckXgboost(int code, std::string_view doing);
+
+// What a ModelSpec says, in libxgboost's terms.
+struct BoostingParameters {
+  enum class Booster { kTree, kDart, kLinear };
+  Booster booster = Booster::kTree;
+  std::vector<std::pair<std::string, std::string>> settings;  // for XGBoosterSetParam
+  std::string objective;
+  int rounds = 10;
+  int early_stopping_rounds = 0;  // 0: off
+  int max_bin = 256;
+  int threads = 0;          // 0: libxgboost's choice
+  bool raw_values = false;  // the method needs numbers, not bins
+  bool ranking = false;
+  bool has_missing = false;  // beside NULL, this number is missing
+  float missing = 0;
+  size_t classes = 0;      // 0: numbers
+  size_t raw_outputs = 1;  // what libxgboost predicts per row
+  size_t outputs = 1;      // what we do: two classes are one probability
+  double label_mean = 0;   // batches hold (y - mean) / scale; trees learn y
+  double label_scale = 1;
+  std::string label;  // for messages
+  std::string group_column;
+};
+Result<BoostingParameters> ParametersOf(const ModelSpec& spec);
+
+// Whether libxgboost can load these bytes, its own UBJSON, and predict `columns` columns from them
+// without harm: they may have been damaged, or made by somebody. Time and memory follow their size.
+Status CheckBooster(std::string_view bytes, const BoostingParameters& parameters, size_t columns);
+
+// Memory as libxgboost wants to be told of it: JSON like numpy's __array_interface__. columns == 0:
+// one dimension. `type` is "<f4", "<u4" or "<u8".
+std::string ArrayInterface(const void* data, size_t rows, size_t columns, std::string_view type);
+template <typename T>
+std::string VectorInterface(const std::vector<T>& values, std::string_view type) {
+  return ArrayInterface(values.data(), values.size(), 0, type);
+}
+
+// Where each feature goes among libxgboost's columns. A category is one column that holds its id:
+// with ids by falling frequency that costs no time and next to no AUC (measured: README.md). Only
+// cells with several ids, and categories of a linear booster, get a column per id.
+class ColumnLayout {
+ public:
+  static Result<ColumnLayout> Make(const ModelSpec& spec, const FeatureTransform& transform,
+                                   bool linear);
+  size_t columns() const { return owners_.size(); }
+  bool sparse() const { return sparse_; }
+  // Of the feature that a column belongs to.
+  const std::string& feature(size_t column) const { return names_[owners_[column]]; }
+
+  struct Slot {
+    size_t column = 0;
+    uint32_t buckets = 0;
+    bool expanded = false;  // a column per id
+    std::string feature;
+  };
+  const std::vector<Slot>& slots() const { return slots_; }
+
+ private:
+  size_t dense_width_ = 0;
+  bool sparse_ = false;
+  std::vector<Slot> slots_;
+  std::vector<std::string> names_;  // of the features
+  std::vector<uint32_t> owners_;    // of every column: its feature
+};
+
+// Rows in a form that libxgboost reads in place: dense with NaN for missing, or compressed rows.
+// The addresses inside the texts are valid until the next Fill.
+class RowMatrix {
+ public:
+  RowMatrix(const ColumnLayout* layout, const BoostingParameters* parameters)
+      : layout_(layout), parameters_(parameters) {}
+  // Fails on a cell with several ids where the plan foresaw one.
+  Status Fill(const FeatureBatch& batch);
+  // Adds the rows to those that are there: for methods that need all numbers at once.
+  Status Append(const FeatureBatch& batch);
+
+  size_t rows() const { return rows_; }
+  // JSON as numpy's __array_interface__.
+  std::string Dense() const;
+  std::string RowEnds() const;
+  std::string Columns() const;
+  std::string Values() const;
+
+ private:
+  Status AppendDense(const FeatureBatch& batch);
+  Status AppendSparse(const FeatureBatch& batch);
+  bool IsMissing(float value) const;
+
+  const ColumnLayout* layout_;
+  const BoostingParameters* parameters_;
+  size_t rows_ = 0;
+  std::vector<float> values_;       // dense: rows x columns
+  std::vector<uint64_t> row_ends_;  // sparse: with a leading 0
+  std::vector<uint32_t> columns_;
+  std::vector<std::pair<uint32_t, float>> row_;  // scratch: one row's entries
+};
+
+// The sizes of the queries of a ranking, from rows of one query that stand together.
+class QueryGroups {
+ public:
+  explicit QueryGroups(std::string column) : column_(std::move(column)) {}
+  Status Add(const FeatureBatch& batch);
+  const std::vector<uint32_t>& sizes() const { return sizes_; }
+  const std::vector<float>& weights() const { return weights_; }  // of each query's first row
+
+ private:
+  std::string column_;
+  std::unordered_set<int64_t> seen_;
+  int64_t last_ = 0;
+  std::vector<uint32_t> sizes_;
+  std::vector<float> weights_;
+};
+
+// Metrics of one round, training rows first.
+using RoundMetrics = std::vector<std::pair<std::string, double>>;
+// From libxgboost's line: "[3]\ttrain-logloss:0.51\tvalidation-logloss:0.53".
+RoundMetrics ParseRoundMetrics(std::string_view line);
+
+// The best round so far by the last metric of the validation rows, as xgb.train chooses it.
+class BestRound {
+ public:
+  explicit BestRound(int patience) : patience_(patience) {}  // 0: never stops, notes nothing
+  // Whether training should stop.
+  bool Note(int round, const RoundMetrics& metrics);
+  std::optional<int> round() const { return best_ ? std::optional(round_) : std::nullopt; }
+
+ private:
+  int patience_;
+  int round_ = 0;
+  std::optional<double> best_;
+};
+
+// Reads `source` to its end, as often as libxgboost wants, into a matrix of bins (or of numbers).
+// `reference` gives the bins of another matrix; nullptr: own bins.
+Result<MatrixHandle> BuildMatrix(const GradientBoosting::BatchSource& source,
+                                 const ColumnLayout& layout, const BoostingParameters& parameters,
+                                 void* reference, std::string_view what, std::stop_token stop);
+
+}  // namespace sluice::models

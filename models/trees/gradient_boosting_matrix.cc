@@ -1,0 +1,262 @@
+#include <fmt/core.h>
+#include <xgboost/c_api.h>
+
+#include <cctype>
+#include <exception>
+#include <limits>
+#include <utility>
+
+#include "models/model.pb.h"
+#include "models/trees/gradient_boosting_internal.h"
+
+namespace sluice::models {
+namespace {
+
+// Every push is several parallel loops, whose threads wait for each other.
+constexpr size_t kRowsPerPush = 1 << 16;
+
+std::string BuildSettings(const BoostingParameters& parameters) {
+  return fmt::format(R"({{"missing":NaN,"nthread":{},"max_bin":{}}})", parameters.threads,
+                     parameters.max_bin);
+}
+
+// The labels in their own scale.
+void AppendLabels(const FeatureBatch& batch, const BoostingParameters& parameters,
+                  std::vector<float>* labels) {
+  const bool scaled = parameters.label_mean != 0 || parameters.label_scale != 1;
+  for (const float label : batch.labels) {
+    labels->push_back(scaled
+                          ? static_cast<float>(static_cast<double>(label) * parameters.label_scale +
+                                               parameters.label_mean)
+                          : label);
+  }
+}
+
+// Hands a source's batches to libxgboost, which calls back from C: every error is kept aside and
+// looks like the end of the rows.
+class MatrixFeed {
+ public:
+  MatrixFeed(const GradientBoosting::BatchSource& source, const ColumnLayout& layout,
+             const BoostingParameters& parameters, std::stop_token stop)
+      : source_(source),
+        layout_(layout),
+        parameters_(parameters),
+        stop_(std::move(stop)),
+        matrix_(&layout, &parameters),
+        groups_(parameters.group_column) {}
+
+  // Whether there is a first batch; it is the first that Next hands out.
+  Result<bool> HasRows() {
+    ASSIGN_OR_RETURN(first_, source_.next());
+    return first_->rows > 0;
+  }
+  Result<MatrixHandle> Bins(void* reference);
+  Result<MatrixHandle> Numbers();
+
+ private:
+  static int NextOf(void* self) { return static_cast<MatrixFeed*>(self)->NextForXgboost(); }
+  static void ResetOf(void* self) { static_cast<MatrixFeed*>(self)->Reset(); }
+
+  // libxgboost resets before its first pass and after its last one, too: the source is told only
+  // where rows that have been read are wanted again.
+  void Reset() {
+    ended_ = false;
+    must_rewind_ = must_rewind_ || reading_;
+    first_pass_ = first_pass_ && !reading_;
+  }
+  int NextForXgboost();
+  Result<const FeatureBatch*> NextBatch();
+  // Reads at least `rows` rows into matrix_, or all that are left.
+  Status Collect(size_t rows);
+  Status SetProxy();
+  Status SetGroups(void* handle) const;
+  // Once per row, whatever the number of passes.
+  Status Note(const FeatureBatch& batch);
+
+  const GradientBoosting::BatchSource& source_;
+  const ColumnLayout& layout_;
+  const BoostingParameters& parameters_;
+  std::stop_token stop_;
+  RowMatrix matrix_;
+  QueryGroups groups_;
+  const FeatureBatch* first_ = nullptr;
+  bool must_rewind_ = false;
+  bool reading_ = false;  // since the last rewind
+  bool first_pass_ = true;
+  bool ended_ = false;  // this pass
+  Status status_;
+  MatrixHandle proxy_;
+  std::vector<float> labels_;  // of the rows in matrix_
+  std::vector<float> weights_;
+};
+
+Result<const FeatureBatch*> MatrixFeed::NextBatch() {
+  if (stop_.stop_requested()) {
+    return Cancelled("the training was cancelled");
+  }
+  if (first_ != nullptr) {
+    reading_ = true;
+    return std::exchange(first_, nullptr);
+  }
+  if (must_rewind_) {
+    must_rewind_ = false;
+    RETURN_IF_ERROR(source_.rewind());
+  }
+  reading_ = true;
+  return source_.next();
+}
+
+Status MatrixFeed::Note(const FeatureBatch& batch) {
+  if (batch.labels.size() != batch.rows) {
+    return InvalidArgument(
+               fmt::format("label '{}' must be one number or class per row", parameters_.label))
+        .Hint("trees have no vector labels: train one model per number");
+  }
+  return parameters_.ranking && first_pass_ ? groups_.Add(batch) : OkStatus();
+}
+
+Status MatrixFeed::Collect(size_t rows) {
+  labels_.clear();
+  weights_.clear();
+  bool fresh = true;
+  while (!ended_ && (fresh || matrix_.rows() < rows)) {
+    ASSIGN_OR_RETURN(const FeatureBatch* batch, NextBatch());
+    if (batch->rows == 0) {
+      ended_ = true;
+      break;
+    }
+    RETURN_IF_ERROR(Note(*batch));
+    RETURN_IF_ERROR(fresh ? matrix_.Fill(*batch) : matrix_.Append(*batch));
+    fresh = false;
+    AppendLabels(*batch, parameters_, &labels_);
+    weights_.insert(weights_.end(), batch->weights.begin(), batch->weights.end());
+  }
+  return OkStatus();
+}
+
+Status MatrixFeed::SetProxy() {
+  void* proxy = proxy_.get();
+  const int code =
+      layout_.sparse()
+          ? XGProxyDMatrixSetDataCSR(proxy, matrix_.RowEnds().c_str(), matrix_.Columns().c_str(),
+                                     matrix_.Values().c_str(), layout_.columns())
+          : XGProxyDMatrixSetDataDense(proxy, matrix_.Dense().c_str());
+  RETURN_IF_ERROR(CheckXgboost(code, "reading rows"));
+  RETURN_IF_ERROR(CheckXgboost(
+      XGDMatrixSetInfoFromInterface(proxy, "label", VectorInterface(labels_, "<f4").c_str()),
+      "reading labels"));
+  if (!weights_.empty() && !parameters_.ranking) {
+    RETURN_IF_ERROR(CheckXgboost(
+        XGDMatrixSetInfoFromInterface(proxy, "weight", VectorInterface(weights_, "<f4").c_str()),
+        "reading weights"));
+  }
+  return OkStatus();
+}
+
+int MatrixFeed::NextForXgboost() {
+  if (!status_.ok()) {
+    return 0;
+  }
+  try {
+    status_ = Collect(kRowsPerPush);
+    if (!status_.ok() || labels_.empty()) {
+      return 0;
+    }
+    status_ = SetProxy();
+  } catch (const std::exception& error) {  // no exception may cross libxgboost's C frames
+    status_ = ResourceExhausted(fmt::format("reading rows for libxgboost: {}", error.what()));
+  }
+  return status_.ok() ? 1 : 0;
+}
+
+// A weight belongs to a query in a ranking, not to a row.
+Status MatrixFeed::SetGroups(void* handle) const {
+  if (!parameters_.ranking) {
+    return OkStatus();
+  }
+  const std::vector<uint32_t>& sizes = groups_.sizes();
+  RETURN_IF_ERROR(CheckXgboost(XGDMatrixSetUIntInfo(handle, "group", sizes.data(), sizes.size()),
+                               "grouping queries"));
+  const std::vector<float>& weights = groups_.weights();
+  if (weights.empty()) {
+    return OkStatus();
+  }
+  return CheckXgboost(XGDMatrixSetFloatInfo(handle, "weight", weights.data(), weights.size()),
+                      "weighing queries");
+}
+
+Result<MatrixHandle> MatrixFeed::Bins(void* reference) {
+  void* proxy = nullptr;
+  RETURN_IF_ERROR(CheckXgboost(XGProxyDMatrixCreate(&proxy), "starting a matrix"));
+  proxy_.reset(proxy);
+  void* handle = nullptr;
+  const int code = XGQuantileDMatrixCreateFromCallback(this, proxy, reference, ResetOf, NextOf,
+                                                       BuildSettings(parameters_).c_str(), &handle);
+  MatrixHandle matrix(code == 0 ? handle : nullptr);
+  RETURN_IF_ERROR(status_);  // the reason of whatever libxgboost made of rows that ended early
+  RETURN_IF_ERROR(CheckXgboost(code, "binning the rows"));
+  RETURN_IF_ERROR(SetGroups(matrix.get()));
+  return matrix;
+}
+
+Result<MatrixHandle> MatrixFeed::Numbers() {
+  RETURN_IF_ERROR(Collect(std::numeric_limits<size_t>::max()));
+  void* handle = nullptr;
+  const std::string settings = BuildSettings(parameters_);
+  const int code =
+      layout_.sparse()
+          ? XGDMatrixCreateFromCSR(matrix_.RowEnds().c_str(), matrix_.Columns().c_str(),
+                                   matrix_.Values().c_str(), layout_.columns(), settings.c_str(),
+                                   &handle)
+          : XGDMatrixCreateFromDense(matrix_.Dense().c_str(), settings.c_str(), &handle);
+  RETURN_IF_ERROR(CheckXgboost(code, "making a matrix"));
+  MatrixHandle matrix(handle);
+  RETURN_IF_ERROR(CheckXgboost(
+      XGDMatrixSetFloatInfo(handle, "label", labels_.data(), labels_.size()), "reading labels"));
+  if (!weights_.empty() && !parameters_.ranking) {
+    RETURN_IF_ERROR(
+        CheckXgboost(XGDMatrixSetFloatInfo(handle, "weight", weights_.data(), weights_.size()),
+                     "reading weights"));
+  }
+  RETURN_IF_ERROR(SetGroups(handle));
+  return matrix;
+}
+
+}  // namespace
+
+void MatrixFree::operator()(void* handle) const {
+  XGDMatrixFree(handle);
+}
+
+Status CheckXgboost(int code, std::string_view doing) {
+  if (code == 0) {
+    return OkStatus();
+  }
+  // "[12:00:00] ./src/metric/metric.cc:49: Unknown metric function x\nStack trace: ..."
+  std::string text = XGBGetLastError();
+  text = text.substr(0, text.find("\nStack trace"));
+  if (!text.empty() && text[0] == '[') {
+    const size_t time = text.find("] ");
+    const size_t place = time == std::string::npos ? time : text.find(": ", time);
+    if (place != std::string::npos) {
+      text = text.substr(place + 2);
+    }
+  }
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) {
+    text.pop_back();
+  }
+  return InvalidArgument(fmt::format("XGBoost, {}: {}", doing, text));
+}
+
+Result<MatrixHandle> BuildMatrix(const GradientBoosting::BatchSource& source,
+                                 const ColumnLayout& layout, const BoostingParameters& parameters,
+                                 void* reference, std::string_view what, std::stop_token stop) {
+  MatrixFeed feed(source, layout, parameters, std::move(stop));
+  ASSIGN_OR_RETURN(const bool any, feed.HasRows());
+  if (!any) {
+    return InvalidArgument(fmt::format("no rows {}: the select is empty", what));
+  }
+  return parameters.raw_values ? feed.Numbers() : feed.Bins(reference);
+}
+
+}  // namespace sluice::models

@@ -1,0 +1,305 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "base/value.h"
+#include "models/model.pb.h"
+#include "models/trees/gradient_boosting_internal.h"
+
+namespace sluice::models {
+namespace {
+
+// OpenMP ends the process when it cannot start as many.
+constexpr int kMostThreads = 256;
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+Result<std::string> SettingText(const Attribute& attribute) {
+  switch (attribute.value_case()) {
+    case Attribute::kFlag:
+      return std::string(attribute.flag() ? "1" : "0");
+    case Attribute::kInteger:
+      return std::to_string(attribute.integer());
+    case Attribute::kNumber:
+      return FormatDouble(attribute.number());
+    case Attribute::kText:
+      return attribute.text();
+    default:
+      return InvalidArgument(
+          fmt::format("attribute {} must be one number or text, not a list", attribute.name()));
+  }
+}
+
+double NumberOf(const Attribute& attribute) {
+  return attribute.value_case() == Attribute::kInteger ? static_cast<double>(attribute.integer())
+                                                       : attribute.number();
+}
+
+// The model's type decides booster and forest; SQLFlow's xgboost. prefix may be there or not.
+struct Type {
+  std::string name;  // lower case, no prefix
+  bool forest = false;
+  bool classifier = false;
+  bool regressor = false;
+};
+
+Result<Type> TypeOf(const std::string& spelled) {
+  Type type;
+  type.name = Lower(spelled);
+  constexpr std::string_view kPrefix = "xgboost.";
+  if (type.name.starts_with(kPrefix)) {
+    type.name = type.name.substr(kPrefix.size());
+  }
+  static const std::vector<std::string> kNames = {
+      "gbtree",          "dart",           "gblinear", "xgbclassifier", "xgbregressor",
+      "xgbrfclassifier", "xgbrfregressor", "xgbranker"};
+  if (std::find(kNames.begin(), kNames.end(), type.name) == kNames.end()) {
+    return NotFound(fmt::format("no boosted model of type '{}'", spelled))
+        .Hint(
+            "xgboost.gbtree, xgboost.dart, xgboost.gblinear, XGBClassifier, XGBRegressor, "
+            "XGBRFClassifier, XGBRFRegressor, XGBRanker");
+  }
+  type.forest = type.name.starts_with("xgbrf");
+  type.classifier = type.name.ends_with("classifier");
+  type.regressor = type.name.ends_with("regressor");
+  return type;
+}
+
+std::string DefaultObjective(const Type& type, const LabelPlan& label) {
+  if (type.name == "xgbranker") {
+    return "rank:pairwise";
+  }
+  if (label.kind() != LabelPlan::CLASS) {
+    return "reg:squarederror";
+  }
+  return label.classes_size() > 2 ? "multi:softprob" : "binary:logistic";
+}
+
+Status CheckObjective(const Type& type, const LabelPlan& label, BoostingParameters* parameters) {
+  const std::string& objective = parameters->objective;
+  const bool classes = label.kind() == LabelPlan::CLASS;
+  const bool binary = objective.starts_with("binary:");
+  const bool multi = objective.starts_with("multi:");
+  if (type.classifier && !binary && !multi) {
+    return InvalidArgument(fmt::format("objective {} is not one of a classifier", objective))
+        .Hint("binary:logistic or multi:softprob");
+  }
+  if (type.regressor && (binary || multi)) {
+    return InvalidArgument(fmt::format("objective {} is not one of a regressor", objective))
+        .Hint("reg:squarederror");
+  }
+  if ((binary || multi) && !classes) {
+    return InvalidArgument(fmt::format("objective {} needs classes, but label '{}' holds numbers",
+                                       objective, label.column()))
+        .Hint("reg:squarederror learns numbers");
+  }
+  if (classes && label.classes_size() < 2) {
+    return InvalidArgument(fmt::format("label '{}' has {} class{}: a classifier needs two or more",
+                                       label.column(), label.classes_size(),
+                                       label.classes_size() == 1 ? "" : "es"))
+        .Hint("look at the label's values, or at the select's WHERE");
+  }
+  if (binary && label.classes_size() > 2) {
+    return InvalidArgument(fmt::format("objective {} is for two classes, but label '{}' has {}",
+                                       objective, label.column(), label.classes_size()))
+        .Hint("multi:softprob learns several");
+  }
+  return OkStatus();
+}
+
+// Attributes that are ours, or that follow from the rest of the spec, and do not go to libxgboost.
+bool IsOurs(const std::string& name) {
+  static const std::vector<std::string> kOurs = {
+      "objective", "num_class",    "importance_type", "silent",  "verbosity",  "weight_column",
+      "missing",   "group_column", "booster",         "nthread", "n_jobs",     "n_estimators",
+      "seed",      "random_state", "num_boost_round", "max_bin", "eval_metric"};
+  return name.find('.') != std::string::npos ||
+         std::find(kOurs.begin(), kOurs.end(), name) != kOurs.end();
+}
+
+// Several metrics may be named: "auc, logloss".
+void AddMetrics(std::string_view names, BoostingParameters* parameters) {
+  size_t begin = 0;
+  while (begin < names.size()) {
+    size_t end = names.find_first_of(", ", begin);
+    end = end == std::string_view::npos ? names.size() : end;
+    if (end > begin) {
+      parameters->settings.emplace_back("eval_metric", names.substr(begin, end - begin));
+    }
+    begin = end + 1;
+  }
+}
+
+// "model.x" is the same attribute as "x".
+std::map<std::string, const Attribute*> ByName(const ModelSpec& spec) {
+  std::map<std::string, const Attribute*> attributes;
+  for (const Attribute& attribute : spec.attributes()) {
+    std::string name = attribute.name();
+    if (name.starts_with("model.")) {
+      name = name.substr(6);
+    }
+    attributes[name] = &attribute;
+  }
+  return attributes;
+}
+
+class ParameterReader {
+ public:
+  ParameterReader(const ModelSpec& spec, BoostingParameters* out)
+      : attributes_(ByName(spec)), out_(out) {}
+
+  const Attribute* Find(std::initializer_list<const char*> names) const {
+    for (const char* name : names) {
+      const auto found = attributes_.find(name);
+      if (found != attributes_.end() && found->second->value_case() != Attribute::VALUE_NOT_SET) {
+        return found->second;
+      }
+    }
+    return nullptr;
+  }
+  int Whole(std::initializer_list<const char*> names, int otherwise) const {
+    const Attribute* attribute = Find(names);
+    if (attribute == nullptr) {
+      return otherwise;
+    }
+    constexpr double kMost = std::numeric_limits<int>::max();
+    const double number = NumberOf(*attribute);
+    return std::isnan(number) ? otherwise : static_cast<int>(std::clamp(number, -kMost, kMost));
+  }
+  void Set(std::string name, std::string value) const {
+    out_->settings.emplace_back(std::move(name), std::move(value));
+  }
+  // What libxgboost's sklearn wrapper sets for a forest, unless the user says otherwise.
+  void SetUnlessGiven(std::initializer_list<const char*> names, const char* value) const {
+    if (Find(names) == nullptr) {
+      Set(*names.begin(), value);
+    }
+  }
+  Status PassOn() const {
+    for (const auto& [name, attribute] : attributes_) {
+      if (!IsOurs(name) && attribute->value_case() != Attribute::VALUE_NOT_SET) {
+        ASSIGN_OR_RETURN(const std::string value, SettingText(*attribute));
+        Set(name, value);
+      }
+    }
+    return OkStatus();
+  }
+
+ private:
+  std::map<std::string, const Attribute*> attributes_;
+  BoostingParameters* out_;
+};
+
+void SetForest(const ParameterReader& reader, BoostingParameters* parameters) {
+  // A forest is one round of many trees, each on its own sample of rows and columns.
+  if (reader.Find({"num_parallel_tree"}) == nullptr) {
+    reader.Set("num_parallel_tree", std::to_string(parameters->rounds));
+  }
+  parameters->rounds = 1;
+  reader.SetUnlessGiven({"eta", "learning_rate"}, "1");
+  reader.SetUnlessGiven({"subsample"}, "0.8");
+  reader.SetUnlessGiven({"colsample_bynode"}, "0.8");
+  reader.SetUnlessGiven({"lambda", "reg_lambda"}, "1e-5");
+}
+
+void SetBooster(const Type& type, const ParameterReader& reader, BoostingParameters* parameters) {
+  using Booster = BoostingParameters::Booster;
+  if (type.name == "gblinear") {
+    parameters->booster = Booster::kLinear;
+    parameters->raw_values = true;
+    reader.Set("booster", "gblinear");
+    // shotgun, libxgboost's default, races: the same seed would give other models.
+    reader.SetUnlessGiven({"updater"}, "coord_descent");
+    return;
+  }
+  parameters->booster = type.name == "dart" ? Booster::kDart : Booster::kTree;
+  reader.Set("booster", type.name == "dart" ? "dart" : "gbtree");
+  const Attribute* method = reader.Find({"tree_method"});
+  const std::string named = method == nullptr ? "" : method->text();
+  if (named.empty() || named == "auto") {
+    reader.Set("tree_method", "hist");
+  }
+  parameters->raw_values = named == "exact" || named == "approx";
+  reader.Set("max_bin", std::to_string(parameters->max_bin));
+}
+
+void SetOutputs(const LabelPlan& label, BoostingParameters* parameters) {
+  parameters->classes =
+      label.kind() == LabelPlan::CLASS ? static_cast<size_t>(label.classes_size()) : 0;
+  if (parameters->objective == "multi:softmax") {
+    parameters->objective = "multi:softprob";  // the same trees, and probabilities
+  }
+  if (parameters->objective.starts_with("multi:")) {
+    parameters->raw_outputs = parameters->classes;
+    parameters->outputs = parameters->classes == 2 ? 1 : parameters->classes;
+    parameters->settings.emplace_back("num_class", std::to_string(parameters->classes));
+  }
+  if (label.kind() == LabelPlan::NUMBER && label.scale() != 0) {
+    parameters->label_mean = label.mean();
+    parameters->label_scale = label.scale();
+  }
+}
+
+}  // namespace
+
+Result<BoostingParameters> ParametersOf(const ModelSpec& spec) {
+  const LabelPlan& label = spec.features().label();
+  ASSIGN_OR_RETURN(const Type type, TypeOf(spec.type()));
+  if (label.kind() == LabelPlan::NONE) {
+    return InvalidArgument(fmt::format("{} needs a label", spec.type())).Hint("say LABEL column");
+  }
+  if (label.kind() == LabelPlan::VECTOR) {
+    return InvalidArgument(fmt::format("{} learns one number or class per row, label '{}' holds "
+                                       "several",
+                                       spec.type(), label.column()))
+        .Hint("train one model per number, or a DNNRegressor");
+  }
+  BoostingParameters parameters;
+  const ParameterReader reader(spec, &parameters);
+  parameters.label = label.column();
+  parameters.group_column = spec.features().group_column();
+  const Attribute* objective = reader.Find({"objective"});
+  parameters.objective = objective == nullptr ? DefaultObjective(type, label) : objective->text();
+  RETURN_IF_ERROR(CheckObjective(type, label, &parameters));
+  parameters.ranking = parameters.objective.starts_with("rank:");
+  constexpr int kDefaultRounds = 10;  // as xgb.train
+  parameters.rounds =
+      reader.Whole({"train.num_boost_round", "num_boost_round", "n_estimators"}, kDefaultRounds);
+  parameters.early_stopping_rounds = reader.Whole({"train.early_stopping_rounds"}, 0);
+  parameters.threads = std::min(reader.Whole({"nthread", "n_jobs"}, 0), kMostThreads);
+  parameters.max_bin = reader.Whole({"max_bin"}, 256);
+  if (const Attribute* missing = reader.Find({"missing"})) {
+    parameters.has_missing = std::isfinite(NumberOf(*missing));
+    parameters.missing = static_cast<float>(NumberOf(*missing));
+  }
+  RETURN_IF_ERROR(reader.PassOn());
+  SetBooster(type, reader, &parameters);
+  if (type.forest) {
+    SetForest(reader, &parameters);
+  }
+  SetOutputs(label, &parameters);
+  reader.Set("objective", parameters.objective);
+  const Attribute* seed = reader.Find({"seed", "random_state"});
+  // libxgboost keeps its seed in 31 bits.
+  const uint64_t chosen = seed == nullptr ? spec.seed() : static_cast<uint64_t>(seed->integer());
+  reader.Set("seed", std::to_string(chosen & 0x7fffffffu));
+  reader.Set("verbosity", "0");
+  if (parameters.threads > 0) {
+    reader.Set("nthread", std::to_string(parameters.threads));
+  }
+  if (const Attribute* metric = reader.Find({"eval_metric"})) {
+    AddMetrics(metric->text(), &parameters);
+  }
+  return parameters;
+}
+
+}  // namespace sluice::models

@@ -1,0 +1,190 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "models/model.pb.h"
+#include "models/trees/gradient_boosting_internal.h"
+
+namespace sluice::models {
+namespace {
+
+// libxgboost keeps a histogram per column and node: more columns than this would not fit.
+constexpr size_t kMostColumns = 1 << 20;
+
+constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
+
+}  // namespace
+
+std::string ArrayInterface(const void* data, size_t rows, size_t columns, std::string_view type) {
+  const std::string shape =
+      columns == 0 ? fmt::format("[{}]", rows) : fmt::format("[{},{}]", rows, columns);
+  return fmt::format(R"({{"data":[{},true],"shape":{},"typestr":"{}","version":3}})",
+                     reinterpret_cast<uintptr_t>(data), shape, type);
+}
+
+Result<ColumnLayout> ColumnLayout::Make(const ModelSpec& spec, const FeatureTransform& transform,
+                                        bool linear) {
+  const FeaturePlan& plan = spec.features();
+  const auto feature = [&plan](size_t position) -> const Feature& {
+    return plan.features(static_cast<int>(position));
+  };
+  ColumnLayout layout;
+  layout.dense_width_ = transform.dense_width();
+  for (const Feature& one : plan.features()) {
+    layout.names_.push_back(one.name());
+  }
+  layout.owners_.resize(layout.dense_width_);
+  for (const DenseColumn& column : transform.dense_columns()) {
+    std::fill_n(layout.owners_.begin() + static_cast<std::ptrdiff_t>(column.offset), column.width,
+                static_cast<uint32_t>(column.feature));
+  }
+  for (const SlotColumn& column : transform.slots()) {
+    Slot slot;
+    slot.column = layout.owners_.size();
+    slot.buckets = column.buckets;
+    slot.feature = feature(column.feature).name();
+    slot.expanded = linear || feature(column.feature).format().kind() != TensorFormat::NONE;
+    const size_t width = slot.expanded ? column.buckets : 1;
+    if (layout.owners_.size() + width > kMostColumns) {
+      return InvalidArgument(fmt::format("{} would need {} columns for '{}', the limit is {}",
+                                         spec.type(), width, slot.feature, kMostColumns))
+          .Hint("use fewer buckets: CATEGORY_HASH(column, 1000)");
+    }
+    layout.sparse_ = layout.sparse_ || slot.expanded;
+    layout.owners_.insert(layout.owners_.end(), width, static_cast<uint32_t>(column.feature));
+    layout.slots_.push_back(std::move(slot));
+  }
+  if (layout.owners_.empty()) {
+    return InvalidArgument(fmt::format("{} needs a feature", spec.type()))
+        .Hint("select a column beside the label");
+  }
+  return layout;
+}
+
+bool RowMatrix::IsMissing(float value) const {
+  return std::isnan(value) || (parameters_->has_missing && value == parameters_->missing);
+}
+
+Status RowMatrix::Fill(const FeatureBatch& batch) {
+  rows_ = 0;
+  values_.clear();
+  row_ends_.clear();
+  columns_.clear();
+  return Append(batch);
+}
+
+Status RowMatrix::Append(const FeatureBatch& batch) {
+  return layout_->sparse() ? AppendSparse(batch) : AppendDense(batch);
+}
+
+Status RowMatrix::AppendDense(const FeatureBatch& batch) {
+  const size_t width = layout_->columns();
+  const size_t first = values_.size();
+  values_.resize(first + batch.rows * width);
+  float* to = values_.data() + first;
+  for (size_t r = 0; r < batch.rows; ++r) {
+    const float* from = batch.dense.data() + r * batch.dense_width;
+    for (size_t c = 0; c < batch.dense_width; ++c) {
+      to[r * width + c] = IsMissing(from[c]) ? kMissing : from[c];
+    }
+  }
+  for (size_t s = 0; s < batch.slots.size(); ++s) {
+    const IdSlot& slot = batch.slots[s];
+    const ColumnLayout::Slot& own = layout_->slots()[s];
+    for (size_t r = 0; r < batch.rows; ++r) {
+      const size_t begin = slot.Begin(r);
+      const size_t count = slot.End(r) - begin;
+      if (count > 1) {
+        return InvalidArgument(
+                   fmt::format("feature '{}' has {} categories in one row", own.feature, count))
+            .Hint("declare it as SPARSE in COLUMN");
+      }
+      to[r * width + own.column] = count == 0 ? kMissing : static_cast<float>(slot.ids[begin]);
+    }
+  }
+  rows_ += batch.rows;
+  return OkStatus();
+}
+
+Status RowMatrix::AppendSparse(const FeatureBatch& batch) {
+  if (row_ends_.empty()) {
+    row_ends_.push_back(0);
+  }
+  for (size_t r = 0; r < batch.rows; ++r) {
+    row_.clear();
+    const float* dense = batch.dense.data() + r * batch.dense_width;
+    for (size_t c = 0; c < batch.dense_width; ++c) {
+      if (!IsMissing(dense[c])) {
+        row_.emplace_back(static_cast<uint32_t>(c), dense[c]);
+      }
+    }
+    for (size_t s = 0; s < batch.slots.size(); ++s) {
+      const IdSlot& slot = batch.slots[s];
+      const ColumnLayout::Slot& own = layout_->slots()[s];
+      for (size_t i = slot.Begin(r); i < slot.End(r); ++i) {
+        const auto base = static_cast<uint32_t>(own.column);
+        if (own.expanded) {
+          row_.emplace_back(base + slot.ids[i], slot.weights.empty() ? 1.0f : slot.weights[i]);
+        } else {
+          row_.emplace_back(base, static_cast<float>(slot.ids[i]));
+        }
+      }
+    }
+    // libxgboost wants each column once, in order; an id that occurs twice counts twice.
+    std::sort(row_.begin(), row_.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [column, value] : row_) {
+      if (columns_.size() > row_ends_.back() && columns_.back() == column) {
+        values_.back() += value;
+      } else {
+        columns_.push_back(column);
+        values_.push_back(value);
+      }
+    }
+    row_ends_.push_back(columns_.size());
+  }
+  rows_ += batch.rows;
+  return OkStatus();
+}
+
+std::string RowMatrix::Dense() const {
+  return ArrayInterface(values_.data(), rows_, layout_->columns(), "<f4");
+}
+std::string RowMatrix::RowEnds() const {
+  return VectorInterface(row_ends_, "<u8");
+}
+std::string RowMatrix::Columns() const {
+  return VectorInterface(columns_, "<u4");
+}
+std::string RowMatrix::Values() const {
+  return VectorInterface(values_, "<f4");
+}
+
+Status QueryGroups::Add(const FeatureBatch& batch) {
+  if (batch.groups.size() != batch.rows) {
+    return InvalidArgument("a ranking needs the query of every row")
+        .Hint("say WITH group_column='query_id'");
+  }
+  for (size_t r = 0; r < batch.rows; ++r) {
+    const int64_t group = batch.groups[r];
+    if (sizes_.empty() || group != last_) {
+      if (!seen_.insert(group).second) {
+        return InvalidArgument(
+                   fmt::format("the rows of query {} do not stand together in column '{}'", group,
+                               column_))
+            .Hint(fmt::format("ORDER BY {} in the select", column_));
+      }
+      sizes_.push_back(0);
+      if (!batch.weights.empty()) {
+        weights_.push_back(batch.weights[r]);
+      }
+      last_ = group;
+    }
+    ++sizes_.back();
+  }
+  return OkStatus();
+}
+
+}  // namespace sluice::models

@@ -1,0 +1,205 @@
+#include "server/config/config.h"
+
+#include <fmt/core.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+
+#include "catalog/source_url.h"
+
+namespace sluice::server {
+namespace {
+
+constexpr int64_t kMostStatements = 1'000;  // each holds a thread and a database connection
+constexpr int64_t kMostSlots = 1'024;       // larger numbers are typing errors
+constexpr int64_t kMostTimeoutSeconds = 24 * 60 * 60;
+constexpr int64_t kMostMebibytes = int64_t{1} << 30;
+
+struct Key {
+  const char* name;
+  std::string Config::*text = nullptr;
+  int64_t Config::*number = nullptr;  // where there is no text
+  int64_t least = 0, most = 0;
+};
+constexpr Key kKeys[] = {
+    {"source", &Config::source},
+    {"grpc", &Config::grpc},
+    {"tls_cert", &Config::tls_cert},
+    {"tls_key", &Config::tls_key},
+    {"max_statements", nullptr, &Config::max_statements, 1, kMostStatements},
+    {"write_timeout", nullptr, &Config::write_timeout, 1, kMostTimeoutSeconds},
+    {"slots", nullptr, &Config::slots, 0, kMostSlots},
+    {"memory_limit", nullptr, &Config::memory_limit, 0, kMostMebibytes},
+    {"checkpoint_root", &Config::checkpoint_root},
+    {"log_level", &Config::log_level},
+    {"user", &Config::user},
+    {"history_file", &Config::history_file},
+};
+
+std::string_view Trim(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) {
+    return {};
+  }
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+// In place of `source`: what stands on a command line is listed to everybody.
+constexpr std::string_view kSourceFile = "source_file";
+
+Status ReadSourceFile(const std::string& path, Config& config) {
+  ASSIGN_OR_RETURN(config.source, ReadSourceUrl(path));
+  return OkStatus();
+}
+
+Status SetKey(Config& config, std::string_view name, const std::string& value,
+              std::string_view where) {
+  std::vector<std::string> names = {std::string(kSourceFile)};
+  if (name == kSourceFile) {
+    return ReadSourceFile(value, config);
+  }
+  for (const Key& key : kKeys) {
+    names.emplace_back(key.name);
+    if (name != key.name) {
+      continue;
+    }
+    if (key.text != nullptr) {
+      config.*key.text = value;
+      return OkStatus();
+    }
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc() || end != value.data() + value.size() || number < key.least ||
+        number > key.most) {
+      return InvalidArgument(fmt::format("{}: {} must be an integer from {} to {}, not '{}'", where,
+                                         name, key.least, key.most, value));
+    }
+    config.*key.number = number;
+    return OkStatus();
+  }
+  Status unknown = InvalidArgument(fmt::format("{}: no setting '{}'", where, name));
+  if (const auto nearest = NearestName(name, names)) {
+    return std::move(unknown).Hint(fmt::format("did you mean '{}'?", *nearest));
+  }
+  return unknown;
+}
+
+Status ReadFile(const std::string& path, Config& config) {
+  std::ifstream file(path);
+  if (!file) {
+    return NotFound(fmt::format("cannot read the configuration file {}", path));
+  }
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    const std::string_view text = Trim(line);
+    if (text.empty() || text.front() == '#') {
+      continue;
+    }
+    const std::string where = fmt::format("{}:{}", path, number);
+    const size_t equals = text.find('=');
+    if (equals == std::string_view::npos) {
+      return InvalidArgument(fmt::format("{}: expected 'key = value', not '{}'", where,
+                                         catalog::WithoutSecrets(text)));
+    }
+    RETURN_IF_ERROR(SetKey(config, Trim(text.substr(0, equals)),
+                           std::string(Trim(text.substr(equals + 1))), where));
+  }
+  return OkStatus();
+}
+
+const char* Environment(const std::string& name) {
+  return std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): before any thread
+}
+
+// $USER, or where that is not set (containers) the name of the process's user.
+std::string LoginName() {
+  if (const char* user = Environment("USER")) {
+    return user;
+  }
+  std::array<char, 4096> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  return found == nullptr ? "" : found->pw_name;
+}
+
+Status Check(const Config& config) {
+  static const std::vector<std::string> levels = {"debug", "info", "warn", "error", "off"};
+  if (std::find(levels.begin(), levels.end(), config.log_level) == levels.end()) {
+    return InvalidArgument(fmt::format(
+        "log_level must be debug, info, warn, error or off, not '{}'", config.log_level));
+  }
+  if (config.tls_cert.empty() != config.tls_key.empty()) {
+    return InvalidArgument("tls_cert and tls_key belong together: give both or none");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<std::string> ReadSourceUrl(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!file || !std::getline(file, line) || Trim(line).empty()) {
+    return NotFound(fmt::format("cannot read a data source from {}", path))
+        .Hint("its first line must be sqlite:PATH or postgresql://user:password@host/database");
+  }
+  return std::string(Trim(line));
+}
+
+Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags) {
+  Config config;
+  config.user = LoginName();
+  if (const char* home = Environment("HOME")) {
+    config.history_file = std::string(home) + "/.sluice_history";
+  }
+  const char* named_file = Environment("SLUICE_CONFIG");
+  const std::string path = file.empty() && named_file != nullptr ? named_file : file;
+  if (!path.empty()) {
+    RETURN_IF_ERROR(ReadFile(path, config));
+  }
+  for (const Key& key : kKeys) {
+    std::string variable = "SLUICE_";
+    for (const char* c = key.name; *c != '\0'; ++c) {
+      variable += static_cast<char>(std::toupper(static_cast<unsigned char>(*c)));
+    }
+    if (const char* value = Environment(variable)) {
+      RETURN_IF_ERROR(SetKey(config, key.name, value, "environment variable " + variable));
+    }
+  }
+  if (const char* source_file = Environment("SLUICE_SOURCE_FILE")) {
+    RETURN_IF_ERROR(ReadSourceFile(source_file, config));
+  }
+  // The processes of a job inherit the environment, and get what they need otherwise.
+  unsetenv("SLUICE_SOURCE");  // NOLINT(concurrency-mt-unsafe): before any thread
+  for (const auto& [key, value] : flags) {
+    RETURN_IF_ERROR(SetKey(config, key, value, "command line"));
+  }
+  RETURN_IF_ERROR(Check(config));
+  return config;
+}
+
+executor::LocalCluster::Options ClusterOptions(const Config& config) {
+  executor::LocalCluster::Options options;
+  options.slots.slots = static_cast<double>(config.slots);
+  options.slots.memory_bytes = config.memory_limit << 20;
+  return options;
+}
+
+std::string PrintConfig(const Config& config) {
+  std::string text;
+  for (const Key& key : kKeys) {
+    const std::string value = key.text != nullptr ? catalog::WithoutSecrets(config.*key.text)
+                                                  : fmt::format("{}", config.*key.number);
+    text += fmt::format("{} = {}\n", key.name, value);
+  }
+  return text;
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,32 @@
+#include "server/config/descriptor_limit.h"
+
+#include <fmt/core.h>
+#include <sys/resource.h>
+
+namespace sluice::server {
+namespace {
+
+// A worker of a small fleet gets by with some 30. With fewer, processes wait for connections that
+// nobody can open.
+constexpr rlim_t kFewestDescriptors = 64;
+
+}  // namespace
+
+Status RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return OkStatus();
+  }
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_max >= kFewestDescriptors) {
+    return OkStatus();
+  }
+  return ResourceExhausted(
+             fmt::format("a process may open {} files and connections here; sluice needs {}",
+                         limit.rlim_max, kFewestDescriptors))
+      .SqlState("53000")
+      .Hint("ulimit -n 1024, or LimitNOFILE=1024 in a service's unit");
+}
+
+}  // namespace sluice::server

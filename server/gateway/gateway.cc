@@ -1,0 +1,121 @@
+#include "server/gateway/gateway.h"
+
+// Before gRPC's headers: Abseil may define the annotation macros of base/mutex.h once more, but not
+// the other way round.
+#include "server/gateway/gateway_scripts.h"
+
+#include <fmt/core.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "elastic/transport/rpc_server_internal.h"
+#include "parser/parser.h"
+#include "server/gateway/gateway_services_internal.h"
+
+namespace sluice::server {
+namespace {
+
+// Beyond the scripts: job calls, health checks, and the threads that gRPC polls with. gRPC refuses
+// calls at its limit without a word, so our own readable refusal has to come first.
+constexpr int kSpareThreads = 16;
+// A script of parser::kMaxScriptBytes and what surrounds it.
+constexpr int kMaxRequestBytes = static_cast<int>(parser::kMaxScriptBytes) + (1 << 20);
+// Of requests that are on their way in: a few of the longest scripts, or any number of usual ones.
+constexpr size_t kRequestMemory = size_t{512} << 20;
+// A shell that sits at its prompt for longer connects again without noticing.
+constexpr int kMaxIdleMs = 5 * 60'000;
+// For running calls to tell their clients that they were cancelled.
+constexpr std::chrono::seconds kShutdownGrace(2);
+
+Result<std::string> ReadPem(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    return NotFound(fmt::format("cannot read {}", path)).Hint("a PEM file is expected there");
+  }
+  return text.str();
+}
+
+Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Config& config) {
+  if (config.tls_cert.empty()) {
+    return grpc::InsecureServerCredentials();
+  }
+  ASSIGN_OR_RETURN(std::string certificate, ReadPem(config.tls_cert));
+  ASSIGN_OR_RETURN(std::string key, ReadPem(config.tls_key));
+  grpc::SslServerCredentialsOptions options;
+  options.pem_key_cert_pairs.push_back({std::move(key), std::move(certificate)});
+  return grpc::SslServerCredentials(options);
+}
+
+class GrpcGateway final : public Gateway {
+ public:
+  GrpcGateway(std::unique_ptr<SourcePool> sources, const Config& config)
+      : scripts_(std::move(sources), config),
+        gateway_service_(MakeGatewayService(scripts_)),
+        sqlflow_service_(MakeSqlflowService(scripts_)) {}
+
+  ~GrpcGateway() override { Shutdown(); }
+
+  Status Listen(const Config& config) {
+    ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ServerCredentials> credentials,
+                     MakeCredentials(config));
+    const size_t colon = config.grpc.rfind(':');
+    if (colon == std::string::npos || colon + 1 == config.grpc.size()) {
+      return InvalidArgument(fmt::format("grpc must be HOST:PORT, not '{}'", config.grpc));
+    }
+    elastic::ServerLimits limits;
+    limits.name = "gateway";
+    limits.max_request_bytes = kMaxRequestBytes;
+    limits.memory_bytes = kRequestMemory;
+    limits.max_threads = static_cast<int>(config.max_statements) + kSpareThreads;
+    limits.max_idle_ms = kMaxIdleMs;
+    auto server = elastic::RpcServer::Start(config.grpc, limits, credentials,
+                                            [this](grpc::ServerBuilder& builder) {
+                                              builder.RegisterService(gateway_service_.get());
+                                              builder.RegisterService(sqlflow_service_.get());
+                                            });
+    if (!server.ok()) {
+      return Unavailable(
+                 fmt::format("cannot listen on {}: {}", config.grpc, server.status().message()))
+          .Hint("is the port taken, or the certificate not a PEM file?");
+    }
+    server_ = *std::move(server);
+    address_ = fmt::format("{}:{}", config.grpc.substr(0, colon), server_->port());
+    return OkStatus();
+  }
+
+  const std::string& address() const override { return address_; }
+
+  void Shutdown() override {
+    scripts_.Shutdown();
+    if (server_ != nullptr) {
+      server_->Shutdown(kShutdownGrace);
+    }
+  }
+
+ private:
+  GatewayScripts scripts_;
+  const std::unique_ptr<grpc::Service> gateway_service_;
+  const std::unique_ptr<grpc::Service> sqlflow_service_;
+  std::unique_ptr<elastic::RpcServer> server_;
+  std::string address_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
+  ASSIGN_OR_RETURN(std::unique_ptr<SourcePool> sources, SourcePool::Open(config.source));
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  auto gateway = std::make_unique<GrpcGateway>(std::move(sources), config);
+  RETURN_IF_ERROR(gateway->Listen(config));
+  return std::unique_ptr<Gateway>(std::move(gateway));
+}
+
+}  // namespace sluice::server

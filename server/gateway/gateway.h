@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "server/config/config.h"
+
+namespace sluice::server {
+
+// A running gateway: sluice.v1.Gateway and proto.SQLFlow on one address, with gRPC's health and
+// reflection services. One thread per script, at most config.max_statements at a time; the next one
+// is refused with a readable RESOURCE_EXHAUSTED.
+class Gateway {
+ public:
+  static Result<std::unique_ptr<Gateway>> Start(const Config& config);
+  virtual ~Gateway() = default;  // as Shutdown
+  // "127.0.0.1:50051", with the port that was taken where port 0 was asked for.
+  virtual const std::string& address() const = 0;
+  // Cancels the running scripts and waits for them to end. Idempotent.
+  virtual void Shutdown() = 0;
+};
+
+}  // namespace sluice::server

@@ -1,0 +1,145 @@
+#include "server/gateway/gateway_client.h"
+
+#include <fmt/core.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <fstream>
+#include <functional>
+#include <mutex>
+#include <sstream>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "elastic/transport/rpc_server_internal.h"
+#include "executor/executor.h"
+#include "server/gateway/gateway.grpc.pb.h"
+#include "server/gateway/gateway_updates_internal.h"
+#include "server/gateway/gateway_wire_internal.h"
+
+namespace sluice::server {
+namespace {
+
+constexpr std::chrono::seconds kConnectDeadline(5);
+// A training may take days; what notices a dead gateway is the keepalive.
+constexpr std::chrono::hours kScriptDeadline(24 * 30);
+// Behind the last message.
+constexpr std::chrono::seconds kStatusDeadline(5);
+
+Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const std::string& ca_file) {
+  if (ca_file.empty()) {
+    return grpc::InsecureChannelCredentials();
+  }
+  std::ifstream file(ca_file, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    return NotFound(fmt::format("cannot read the certificate {}", ca_file));
+  }
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = text.str();
+  return grpc::SslCredentials(options);
+}
+
+Status FromGrpc(const grpc::Status& status) {
+  if (status.ok()) {
+    return OkStatus();
+  }
+  Status error(static_cast<Code>(status.error_code()), status.error_message());
+  if (status.error_code() == grpc::StatusCode::CANCELLED) {
+    return std::move(error).Hint(
+        "the gateway has cut this client off (it ends, or waited too long for rows to be read), or "
+        "sent what cannot be read");
+  }
+  return error;
+}
+
+class GrpcGatewayClient final : public GatewayClient {
+ public:
+  GrpcGatewayClient(std::unique_ptr<v1::Gateway::Stub> stub, std::string user)
+      : stub_(std::move(stub)), user_(std::move(user)) {}
+
+  Status CheckVersion(const std::string& address) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kConnectDeadline);
+    v1::GetVersionResponse response;
+    const grpc::Status status = stub_->GetVersion(&context, {}, &response);
+    if (!status.ok()) {
+      return Unavailable(
+                 fmt::format("cannot reach a gateway at {}: {}", address, status.error_message()))
+          .SqlState("08001")
+          .Hint("start one: sluice serve --source URL --grpc HOST:PORT");
+    }
+    return OkStatus();
+  }
+
+  Status Run(const std::string& script, std::stop_token stop, executor::ResultSink& sink) override {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kScriptDeadline);
+    const std::stop_callback<std::function<void()>> cancel(stop, [&] { context.TryCancel(); });
+    v1::RunRequest request;
+    request.set_script(script);
+    request.set_user(user_);
+    for (const std::string& setting : updates_.settings()) {
+      request.add_settings(setting);
+    }
+    const auto reader = stub_->Run(&context, request);
+    Status failure;
+    v1::RunUpdate update;
+    while (reader->Read(&update)) {
+      if (failure.ok()) {
+        failure = updates_.Apply(update, sink);
+        if (!failure.ok()) {
+          context.TryCancel();  // the rows cannot be shown, or it was the last update
+        }
+      }
+    }
+    updates_.EndScript();
+    const grpc::Status status = Finish(*reader, context);
+    if (stop.stop_requested()) {
+      return Cancelled("cancelled");
+    }
+    return failure.ok() ? FromGrpc(status) : failure;
+  }
+
+ private:
+  // A message that cannot be read ends the reading as the last one does; but then the call's status
+  // never comes.
+  static grpc::Status Finish(grpc::ClientReader<v1::RunUpdate>& reader,
+                             grpc::ClientContext& context) {
+    std::mutex mutex;
+    std::condition_variable_any ended;
+    const std::jthread watch([&](const std::stop_token& end) {
+      std::unique_lock<std::mutex> lock(mutex);
+      ended.wait_for(lock, end, kStatusDeadline, [] { return false; });
+      if (!end.stop_requested()) {
+        context.TryCancel();
+      }
+    });
+    return reader.Finish();
+  }
+
+  const std::unique_ptr<v1::Gateway::Stub> stub_;
+  const std::string user_;
+  GatewayUpdates updates_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<GatewayClient>> GatewayClient::Connect(const GatewayClientOptions& options) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
+                   MakeCredentials(options.ca_file));
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);
+  elastic::RefuseCompression(&arguments);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMs);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
+  const std::shared_ptr<grpc::Channel> channel =
+      grpc::CreateCustomChannel(options.address, credentials, arguments);
+  auto client = std::make_unique<GrpcGatewayClient>(v1::Gateway::NewStub(channel), options.user);
+  RETURN_IF_ERROR(client->CheckVersion(options.address));
+  return std::unique_ptr<GatewayClient>(std::move(client));
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,147 @@
+#include "server/gateway/gateway_scripts.h"
+
+#include <fmt/core.h>
+#include <pthread.h>
+
+#include <chrono>
+#include <utility>
+
+#include "base/guarded.h"
+#include "parser/parser.h"
+
+namespace sluice::server {
+namespace {
+
+// The synchronous API tells of a lost client only when asked; a fifth of the second within which a
+// cancelled statement has to end.
+constexpr std::chrono::milliseconds kClientCheckInterval(200);
+
+Status ApplySettings(const std::vector<std::string>& settings, Session& session) {
+  for (const std::string& setting : settings) {
+    ASSIGN_OR_RETURN(const std::vector<parser::Statement> statements, parser::Parse(setting));
+    for (const parser::Statement& statement : statements) {
+      const auto* set = std::get_if<parser::SetStatement>(&statement);
+      if (set == nullptr) {
+        return InvalidArgument(
+            fmt::format("a setting must be SET sluice.name = value, not {}", setting));
+      }
+      RETURN_IF_ERROR(session.Set(set->name, set->value));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources, const Config& config)
+    : sources_(std::move(sources)),
+      user_(config.user),
+      checkpoint_root_(config.checkpoint_root),
+      cluster_(ClusterOptions(config)),
+      max_scripts_(static_cast<size_t>(config.max_statements)),
+      write_seconds_(static_cast<double>(config.write_timeout)),
+      watcher_([this](const std::stop_token& end) { WatchClients(end); }) {}
+
+GatewayScripts::~GatewayScripts() {
+  Shutdown();
+}
+
+Status GatewayScripts::Run(const Script& script, const Client& client, executor::ResultSink& sink,
+                           const StatementObserver& observer) {
+  const Result<Place> place = Admit(client);
+  const Status status =
+      place.ok() ? Guarded("running a script",
+                           [&] { return RunAdmitted(script, place->stop(), sink, observer); })
+                 : place.status();
+  client.ended(status);
+  return status;
+}
+
+GatewayScripts::Place::~Place() {
+  if (scripts_ != nullptr) {
+    const MutexLock lock(scripts_->mutex_);
+    scripts_->running_.erase(at_);
+  }
+}
+
+Status GatewayScripts::RunAdmitted(const Script& script, const std::stop_token& stop,
+                                   executor::ResultSink& sink, const StatementObserver& observer) {
+  ASSIGN_OR_RETURN(SourcePool::Lease source, sources_->Acquire(stop));
+  Session session(*source, script.user.empty() ? user_ : script.user, &cluster_);
+  session.set_stop(stop);
+  session.KeepCheckpointsIn(checkpoint_root_);
+  if (script.settings != nullptr) {
+    RETURN_IF_ERROR(ApplySettings(*script.settings, session));
+  }
+  StatementObserver outer = observer;
+  outer.starts = [&](const parser::Statement& statement) {
+    if (std::holds_alternative<parser::PlainStatement>(statement)) {
+      source.MarkUsedDirectly();
+    }
+    if (observer.starts) {
+      observer.starts(statement);
+    }
+  };
+  return RunScript(script.text, session, sink, outer);
+}
+
+void GatewayScripts::Shutdown() {
+  std::list<Running> running;
+  {
+    const MutexLock lock(mutex_);
+    shut_down_ = true;
+    running = running_;
+  }
+  for (Running& script : running) {
+    script.stop.request_stop();
+  }
+}
+
+Result<GatewayScripts::Place> GatewayScripts::Admit(const Client& client) {
+  const MutexLock lock(mutex_);
+  if (shut_down_) {
+    return Unavailable("the gateway is shutting down");
+  }
+  if (running_.size() >= max_scripts_) {
+    return ResourceExhausted(
+               fmt::format("the gateway already runs {} scripts, its limit", max_scripts_))
+        .SqlState("53300")
+        .Hint("try again later, or raise max_statements of the gateway");
+  }
+  running_.push_front({&client, std::stop_source()});
+  script_began_.notify_one();
+  return Place(*this, running_.begin());
+}
+
+void GatewayScripts::WatchClients(const std::stop_token& end) {
+  pthread_setname_np(pthread_self(), "clients");
+  while (!end.stop_requested()) {
+    {
+      MutexLock lock(mutex_);
+      script_began_.wait(lock.native(), end,
+                         [this]() NO_THREAD_SAFETY_ANALYSIS { return !running_.empty(); });
+    }
+    // Logged there; it is tried again in a moment.
+    [[maybe_unused]] const Status looked =
+        Guarded("looking after the clients", [this] { CancelForGoneClients(); });
+    MutexLock lock(mutex_);
+    script_began_.wait_for(lock.native(), end, kClientCheckInterval, [] { return false; });
+  }
+}
+
+void GatewayScripts::CancelForGoneClients() {
+  std::vector<std::stop_source> gone;
+  {
+    const MutexLock lock(mutex_);
+    for (const Running& script : running_) {
+      if (script.client->is_gone()) {
+        gone.push_back(script.stop);
+      }
+    }
+  }
+  for (std::stop_source& stop : gone) {
+    stop.request_stop();  // outside the lock: it runs the callbacks of whoever listens
+  }
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "executor/local_cluster.h"
+#include "server/config/config.h"
+#include "server/statements/session.h"
+#include "server/statements/source_pool.h"
+#include "server/statements/statement.h"
+
+namespace sluice::executor {
+class ResultSink;
+}
+
+namespace sluice::server {
+
+// The scripts that a gateway runs: admits them, gives each a session, and cancels it when its
+// client goes away or the gateway ends. Both services run through it. Thread-safe.
+class GatewayScripts {
+ public:
+  GatewayScripts(std::unique_ptr<SourcePool> sources, const Config& config);
+  ~GatewayScripts();
+
+  SourcePool& sources() { return *sources_; }
+
+  struct Script {
+    const std::string& text;
+    std::string user;                                    // "": the gateway's own
+    const std::vector<std::string>* settings = nullptr;  // SET statements to run beforehand
+  };
+  struct Client {
+    // Asked again and again, from another thread, while the script runs.
+    std::function<bool()> is_gone;
+    // Told how the script ended, before anybody gets its place.
+    std::function<void(const Status& status)> ended;
+  };
+  // What escapes from the script is its error, too.
+  Status Run(const Script& script, const Client& client, executor::ResultSink& sink,
+             const StatementObserver& observer);
+
+  // A client that takes longer for one message is cut off.
+  double write_seconds() const { return write_seconds_; }
+
+  // Stops what runs; later scripts are refused.
+  void Shutdown();
+
+ private:
+  struct Running {
+    const Client* client = nullptr;
+    std::stop_source stop;
+  };
+  // Left when it goes, however that comes.
+  class Place {
+   public:
+    Place(GatewayScripts& scripts, std::list<Running>::iterator at) : scripts_(&scripts), at_(at) {}
+    Place(Place&& other) noexcept
+        : scripts_(std::exchange(other.scripts_, nullptr)), at_(other.at_) {}
+    Place& operator=(Place&&) = delete;
+    ~Place();
+    std::stop_token stop() const { return at_->stop.get_token(); }
+
+   private:
+    GatewayScripts* scripts_;
+    std::list<Running>::iterator at_;
+  };
+
+  Result<Place> Admit(const Client& client);
+  Status RunAdmitted(const Script& script, const std::stop_token& stop, executor::ResultSink& sink,
+                     const StatementObserver& observer);
+  void WatchClients(const std::stop_token& end);
+  void CancelForGoneClients();
+
+  const std::unique_ptr<SourcePool> sources_;
+  const std::string user_;
+  const std::string checkpoint_root_;
+  executor::LocalCluster cluster_;
+  const size_t max_scripts_;
+  const double write_seconds_;
+  Mutex mutex_;
+  std::condition_variable_any script_began_;
+  std::list<Running> running_ GUARDED_BY(mutex_);
+  bool shut_down_ GUARDED_BY(mutex_) = false;
+  std::jthread watcher_;  // last: ends before the members it uses go
+};
+
+}  // namespace sluice::server

@@ -1,0 +1,180 @@
+// Before gRPC's headers: Abseil may define the annotation macros of base/mutex.h once more, but not
+// the other way round.
+#include "server/gateway/gateway_scripts.h"
+
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "base/guarded.h"
+#include "catalog/data_source.h"
+#include "executor/executor.h"
+#include "parser/printer.h"
+#include "server/config/terminal.h"
+#include "server/config/version.h"
+#include "server/gateway/gateway.grpc.pb.h"
+#include "server/gateway/gateway_services_internal.h"
+#include "server/gateway/gateway_wire_internal.h"
+
+namespace sluice::server {
+namespace {
+
+grpc::Status ToGrpc(const Status& status) {
+  if (status.ok()) {
+    return grpc::Status::OK;
+  }
+  // The text travels in an HTTP/2 trailer, which peers limit to 8 KB in all.
+  constexpr size_t kLongestMessage = 4'000;
+  return {static_cast<grpc::StatusCode>(status.code()),
+          status.ToString().substr(0, kLongestMessage)};
+}
+
+class StreamSink final : public executor::ResultSink {
+ public:
+  explicit StreamSink(ClientStream& stream) : stream_(stream) {}
+
+  Status Header(const Schema& schema) override {
+    auto update = std::make_unique<v1::RunUpdate>();
+    *update->mutable_header() = HeaderToWire(schema);
+    return stream_.Send(std::move(update));
+  }
+  Status Rows(const RowBatch& batch) override {
+    return RowsToWire(batch, [this](v1::Rows&& rows) {
+      auto update = std::make_unique<v1::RunUpdate>();
+      *update->mutable_rows() = std::move(rows);
+      return stream_.Send(std::move(update));
+    });
+  }
+  void Notice(const std::string& message) override {
+    auto update = std::make_unique<v1::RunUpdate>();
+    update->set_notice(ValidUtf8(message));
+    stream_.Tell(std::move(update));
+  }
+  void Progress(const elastic::Progress& progress) override {
+    auto update = std::make_unique<v1::RunUpdate>();
+    *update->mutable_progress() = ProgressToWire(progress);
+    stream_.Show(std::move(update));
+  }
+  void Done(const std::string& tag) override { tag_ = tag; }
+
+  void Started(const parser::Statement& statement) {
+    const auto* set = std::get_if<parser::SetStatement>(&statement);
+    setting_ = set == nullptr ? "" : parser::Print(statement);
+  }
+  // Nobody to tell of a lost client: the script is cancelled by then.
+  void Ended(std::string_view sql, double seconds) {
+    if (!setting_.empty()) {
+      auto update = std::make_unique<v1::RunUpdate>();
+      update->set_setting_changed(setting_);
+      std::ignore = stream_.Send(std::move(update));
+    }
+    auto update = std::make_unique<v1::RunUpdate>();
+    v1::StatementDone* done = update->mutable_statement_done();
+    done->set_tag(tag_);
+    done->set_sql(sql.data(), sql.size());
+    done->set_seconds(seconds);
+    std::ignore = stream_.Send(std::move(update));
+  }
+
+ private:
+  ClientStream& stream_;
+  std::string tag_;
+  std::string setting_;
+};
+
+class GatewayService final
+    : public v1::Gateway::WithSplitStreamingMethod_Run<v1::Gateway::Service> {
+ public:
+  explicit GatewayService(GatewayScripts& scripts) : scripts_(scripts) {}
+
+  grpc::Status StreamedRun(
+      grpc::ServerContext* context,
+      grpc::ServerSplitStreamer<v1::RunRequest, v1::RunUpdate>* call) override {
+    v1::RunRequest message;
+    const v1::RunRequest* const request = &message;
+    const auto run = [&]() -> Status {
+      RETURN_IF_ERROR(ReadRequest(call, &message, &v1::RunRequest::script));
+      const SteadyClock clock;
+      ClientStream stream(CallOf(context, call), clock, scripts_.write_seconds());
+      StreamSink sink(stream);
+      StatementObserver observer;
+      observer.starts = [&sink](const parser::Statement& statement) { sink.Started(statement); };
+      observer.ends = [&sink](std::string_view sql, double seconds) { sink.Ended(sql, seconds); };
+      GatewayScripts::Client client;
+      client.is_gone = [&stream] { return stream.IsGone(); };
+      client.ended = [&](const Status& status) {
+        if (!status.ok()) {
+          auto update = std::make_unique<v1::RunUpdate>();
+          *update->mutable_error() = ErrorToWire(status, request->script());
+          std::ignore = stream.Send(std::move(update));
+        }
+        stream.Drain();
+      };
+      const std::vector<std::string> settings(request->settings().begin(),
+                                              request->settings().end());
+      return scripts_.Run({request->script(), request->user(), &settings}, client, sink, observer);
+    };
+    return ToGrpc(Guarded("Gateway.Run", run));
+  }
+
+  grpc::Status ListJobs(grpc::ServerContext*, const v1::ListJobsRequest*,
+                        v1::ListJobsResponse* response) override {
+    const auto list = [&]() -> Status {
+      ASSIGN_OR_RETURN(const SourcePool::Lease source, scripts_.sources().Acquire());
+      ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, source->jobs().List());
+      for (const catalog::Job& job : jobs) {
+        JobToWire(job, response->add_jobs());
+      }
+      return OkStatus();
+    };
+    return ToGrpc(Guarded("Gateway.ListJobs", list));
+  }
+
+  grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest* request,
+                      v1::GetJobResponse* response) override {
+    const auto get = [&]() -> Status {
+      ASSIGN_OR_RETURN(const SourcePool::Lease source, scripts_.sources().Acquire());
+      ASSIGN_OR_RETURN(const catalog::Job job, source->jobs().Find(request->id()));
+      ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events,
+                       source->jobs().Events(request->id()));
+      JobToWire(job, response->mutable_job());
+      for (const catalog::JobEvent& event : events) {
+        v1::JobEvent* wire = response->add_events();
+        wire->set_micros(event.micros);
+        wire->set_kind(event.kind);
+        wire->set_detail(event.detail);
+      }
+      return OkStatus();
+    };
+    return ToGrpc(Guarded("Gateway.GetJob", get));
+  }
+
+  grpc::Status CancelJob(grpc::ServerContext*, const v1::CancelJobRequest* request,
+                         v1::CancelJobResponse*) override {
+    const auto cancel = [&]() -> Status {
+      ASSIGN_OR_RETURN(const SourcePool::Lease source, scripts_.sources().Acquire());
+      RETURN_IF_ERROR(source->jobs().Find(request->id()).status());
+      return source->jobs().RequestCancel(request->id());
+    };
+    return ToGrpc(Guarded("Gateway.CancelJob", cancel));
+  }
+
+  grpc::Status GetVersion(grpc::ServerContext*, const v1::GetVersionRequest*,
+                          v1::GetVersionResponse* response) override {
+    return ToGrpc(Guarded("Gateway.GetVersion", [&] {
+      response->set_version(kVersion);
+      response->set_source(scripts_.sources().url());
+    }));
+  }
+
+ private:
+  GatewayScripts& scripts_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeGatewayService(GatewayScripts& scripts) {
+  return std::make_unique<GatewayService>(scripts);
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "base/row_batch.h"
+#include "base/status.h"
+#include "catalog/job_store.h"
+#include "elastic/job/job.h"
+#include "server/gateway/gateway.pb.h"
+
+// Between the house's types and those of gateway.proto.
+namespace sluice::server {
+
+// Each side notices another that vanished without closing its connection (a pulled cable).
+inline constexpr int kKeepaliveMs = 10'000;
+inline constexpr int kKeepaliveTimeoutMs = 5'000;
+
+v1::Header HeaderToWire(const Schema& schema);
+Result<Schema> HeaderFromWire(const v1::Header& header);
+
+// Cuts the batch into messages of about a megabyte, far below every client's limit, and hands each
+// to `send`.
+Status RowsToWire(const RowBatch& batch, const std::function<Status(v1::Rows&&)>& send);
+// The batch's texts point into `rows`. Fails when the message does not fit the schema.
+Status RowsFromWire(const v1::Rows& rows, const Schema& schema, RowBatch* batch);
+
+v1::Progress ProgressToWire(const elastic::Progress& progress);
+elastic::Progress ProgressFromWire(const v1::Progress& progress);
+
+v1::Error ErrorToWire(const Status& status, std::string_view script);
+Status ErrorFromWire(const v1::Error& error);
+
+void JobToWire(const catalog::Job& job, v1::Job* wire);
+
+}  // namespace sluice::server

@@ -1,0 +1,281 @@
+#include "server/shell/output.h"
+
+#include <fmt/core.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "server/config/terminal.h"
+#include "server/shell/table_output.h"
+
+namespace sluice::server {
+namespace {
+
+// A write per line would be a system call per row.
+constexpr size_t kFlushBytes = 64 << 10;
+
+class BufferedPrinter : public RowPrinter {
+ public:
+  explicit BufferedPrinter(Write write) : write_(std::move(write)) {}
+  Status Finish() override { return Flush(); }
+
+ protected:
+  Status FlushWhenFull() { return text_.size() < kFlushBytes ? OkStatus() : Flush(); }
+  Status Flush() {
+    std::string text;
+    text.swap(text_);
+    return text.empty() ? OkStatus() : write_(text);
+  }
+  std::string text_;
+
+ private:
+  Write write_;
+};
+
+class CsvPrinter final : public BufferedPrinter {
+ public:
+  using BufferedPrinter::BufferedPrinter;
+
+  Status Header(const Schema& schema) override {
+    for (size_t c = 0; c < schema.columns.size(); ++c) {
+      text_ += c == 0 ? "" : ",";
+      AppendField(schema.columns[c].name);
+    }
+    text_ += '\n';
+    return OkStatus();
+  }
+
+  Status Rows(const RowBatch& batch) override {
+    for (size_t r = 0; r < batch.rows; ++r) {
+      for (size_t c = 0; c < batch.columns.size(); ++c) {
+        text_ += c == 0 ? "" : ",";
+        const RowBatch::Column& column = batch.columns[c];
+        if (column.null[r] == 0) {
+          AppendField(CellText(column, r));
+        }
+      }
+      text_ += '\n';
+      RETURN_IF_ERROR(FlushWhenFull());
+    }
+    return OkStatus();
+  }
+
+ private:
+  void AppendField(std::string_view field) {
+    if (!field.empty() && field.find_first_of(",\"\r\n") == std::string_view::npos) {
+      text_ += field;
+      return;
+    }
+    text_ += '"';
+    for (const char c : field) {
+      text_ += c;
+      if (c == '"') {
+        text_ += c;
+      }
+    }
+    text_ += '"';
+  }
+};
+
+void AppendJsonText(std::string_view text, std::string& json) {
+  json += '"';
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = CharacterLength(text, i);
+    if (length == 0) {  // JSON is UTF-8: a stray byte becomes the replacement character
+      json += "\xEF\xBF\xBD";
+      ++i;
+      continue;
+    }
+    const char c = text[i];
+    if (c == '"' || c == '\\') {
+      json += '\\';
+      json += c;
+    } else if (c == '\n') {
+      json += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      json += fmt::format("\\u{:04x}", c);
+    } else if (c == '\xC2' && static_cast<unsigned char>(text[i + 1]) < 0xA0) {  // C1 controls
+      json += fmt::format("\\u{:04x}", static_cast<unsigned char>(text[i + 1]));
+    } else {
+      json += text.substr(i, length);
+    }
+    i += length;
+  }
+  json += '"';
+}
+
+// -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)?
+bool IsJsonNumber(std::string_view text) {
+  const auto skip_digits = [&text] {
+    const size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+    text.remove_prefix(end);
+    return end > 0;
+  };
+  if (text.starts_with('-')) {
+    text.remove_prefix(1);
+  }
+  if (text.starts_with('0')) {
+    text.remove_prefix(1);
+  } else if (!skip_digits()) {
+    return false;
+  }
+  if (text.starts_with('.')) {
+    text.remove_prefix(1);
+    if (!skip_digits()) {
+      return false;
+    }
+  }
+  if (text.starts_with('e') || text.starts_with('E')) {
+    text.remove_prefix(1);
+    if (text.starts_with('+') || text.starts_with('-')) {
+      text.remove_prefix(1);
+    }
+    if (!skip_digits()) {
+      return false;
+    }
+  }
+  return text.empty();
+}
+
+// The value without blanks between its parts, so that a row stays a line; nullopt: no JSON.
+std::optional<std::string> OnOneLine(const std::string& json) {
+  rapidjson::Reader reader;
+  rapidjson::BaseReaderHandler<> nothing;
+  rapidjson::MemoryStream stream(json.data(), json.size());
+  constexpr unsigned kFlags = rapidjson::kParseIterativeFlag |
+                              rapidjson::kParseValidateEncodingFlag |
+                              rapidjson::kParseNumbersAsStringsFlag;
+  if (!reader.Parse<kFlags>(stream, nothing)) {
+    return std::nullopt;
+  }
+  std::string line;
+  bool in_text = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_text && c == '\\') {
+      line += c;
+      line += json[++i];
+      continue;
+    }
+    in_text = in_text != (c == '"');
+    if (in_text || (c != ' ' && c != '\n' && c != '\r' && c != '\t')) {
+      line += c;
+    }
+  }
+  return line;
+}
+
+class JsonPrinter final : public BufferedPrinter {
+ public:
+  using BufferedPrinter::BufferedPrinter;
+
+  Status Header(const Schema& schema) override {
+    keys_.clear();
+    numbers_.clear();
+    json_.clear();
+    for (const ColumnInfo& column : schema.columns) {
+      std::string key;
+      AppendJsonText(column.name, key);
+      keys_.push_back(key + ": ");
+      numbers_.push_back(HoldsNumbers(column));
+      json_.push_back(column.database_type == "json" || column.database_type == "jsonb");
+    }
+    return OkStatus();
+  }
+
+  Status Rows(const RowBatch& batch) override {
+    for (size_t r = 0; r < batch.rows; ++r) {
+      text_ += '{';
+      for (size_t c = 0; c < batch.columns.size(); ++c) {
+        text_ += c == 0 ? "" : ", ";
+        text_ += keys_[c];
+        AppendCell(batch.columns[c], r, numbers_[c], json_[c]);
+      }
+      text_ += "}\n";
+      RETURN_IF_ERROR(FlushWhenFull());
+    }
+    return OkStatus();
+  }
+
+ private:
+  // `number`, `json`: of a column that holds numbers or JSON values, maybe as text.
+  void AppendCell(const RowBatch::Column& column, size_t row, bool number, bool json) {
+    if (column.null[row] != 0) {
+      text_ += "null";
+      return;
+    }
+    const DataType type = column.TypeAt(row);
+    if (type == DataType::kBool) {
+      text_ += column.int64s[row] != 0 ? "true" : "false";
+      return;
+    }
+    const std::string text = CellText(column, row);
+    number = type == DataType::kInt64 || type == DataType::kDouble ||
+             (type == DataType::kText && number);
+    if (number && IsJsonNumber(text)) {
+      text_ += text;
+    } else {
+      const std::optional<std::string> value = json ? OnOneLine(text) : std::nullopt;
+      if (value.has_value()) {
+        text_ += *value;
+      } else {
+        AppendJsonText(text, text_);
+      }
+    }
+  }
+  std::vector<std::string> keys_;
+  std::vector<bool> numbers_;
+  std::vector<bool> json_;  // columns whose cells are JSON values, and are shown as these
+};
+
+}  // namespace
+
+std::optional<OutputFormat> ParseOutputFormat(std::string_view name) {
+  if (name == "table") {
+    return OutputFormat::kTable;
+  }
+  if (name == "csv") {
+    return OutputFormat::kCsv;
+  }
+  if (name == "json") {
+    return OutputFormat::kJson;
+  }
+  return std::nullopt;
+}
+
+std::unique_ptr<RowPrinter> RowPrinter::Make(OutputFormat format, Write write) {
+  switch (format) {
+    case OutputFormat::kCsv:
+      return std::make_unique<CsvPrinter>(std::move(write));
+    case OutputFormat::kJson:
+      return std::make_unique<JsonPrinter>(std::move(write));
+    case OutputFormat::kTable:
+      break;
+  }
+  return std::make_unique<TablePrinter>(std::move(write));
+}
+
+bool HoldsNumbers(const ColumnInfo& column) {
+  return column.type == DataType::kInt64 || column.type == DataType::kDouble ||
+         (column.type == DataType::kText && column.database_type.starts_with("numeric") &&
+          !column.database_type.ends_with("]"));
+}
+
+std::string CellText(const RowBatch::Column& column, size_t row) {
+  const DataType type = column.TypeAt(row);
+  if (type == DataType::kDouble && column.null[row] == 0 && column.HasShownText(row)) {
+    return std::string(column.texts[row]);
+  }
+  if (type == DataType::kBytes && column.null[row] == 0) {
+    std::string text = "\\x";
+    for (const char byte : column.texts[row]) {
+      text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+    }
+    return text;
+  }
+  return FormatValue(column.ValueAt(row), type);
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,229 @@
+#include "server/statements/job_statements.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <iterator>
+#include <limits>
+#include <mutex>
+#include <optional>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "catalog/data_source.h"
+#include "catalog/job_store.h"
+#include "executor/executor.h"
+#include "executor/lost_jobs.h"
+#include "executor/result_rows.h"
+#include "server/statements/session.h"
+
+namespace sluice::server {
+namespace {
+
+// How often WAIT JOB looks at the job's row, which another process may be writing.
+constexpr std::chrono::milliseconds kWaitStep(200);
+
+// SHOW JOBS without a number: a screen's worth.
+constexpr int64_t kJobsShown = 20;
+
+// Jobs of processes that are gone are not shown as running, and what those left behind goes. Who
+// may only read sees them as they are.
+void MarkLost(Session& session) {
+  Status marked = executor::MarkLostJobs(session.source().jobs());
+  marked.Add(session.source().DropLeftovers());
+  if (!marked.ok()) {
+    log::Warn("jobs that were lost cannot be marked: {}", marked.ToString());
+  }
+}
+
+Result<catalog::Job> FindJob(int64_t id, Span span, Session& session) {
+  MarkLost(session);
+  auto job = session.source().jobs().Find(id);
+  if (!job.ok()) {
+    Status status = job.status();
+    return std::move(status).At(span);
+  }
+  return job;
+}
+
+double SecondsOf(const catalog::Job& job) {
+  const int64_t end = job.finished_micros != 0 ? job.finished_micros : WallMicros();
+  return static_cast<double>(end - job.started_micros) / 1e6;
+}
+
+Value TimeOrNull(int64_t micros) {
+  return micros == 0 ? Value() : Value(FormatTimestamp(micros));
+}
+
+// Sleeps for one step; false when the session was cancelled.
+bool WaitOneStep(const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock<std::mutex> lock(mutex);
+  wake.wait_for(lock, stop, kWaitStep, [] { return false; });
+  return !stop.stop_requested();
+}
+
+Status OutcomeOf(const catalog::Job& job, Span span) {
+  if (job.state == catalog::JobState::kCancelled) {
+    return Cancelled(fmt::format("job {} was cancelled", job.id)).At(span);
+  }
+  if (job.state == catalog::JobState::kFailed) {
+    return Status(Code::kFailedPrecondition, fmt::format("job {} failed: {}", job.id, job.error))
+        .At(span);
+  }
+  return OkStatus();
+}
+
+Status WaitForJob(const parser::JobStatement& statement, Session& session,
+                  executor::ResultSink& sink) {
+  size_t shown_events = 0;
+  for (;;) {
+    ASSIGN_OR_RETURN(const catalog::Job job, FindJob(statement.job, statement.span, session));
+    if (job.state != catalog::JobState::kRunning) {
+      RETURN_IF_ERROR(OutcomeOf(job, statement.span));
+      RETURN_IF_ERROR(ShowJob(job.id, statement.span, session, sink));
+      sink.Done("WAIT JOB");
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events,
+                     session.source().jobs().Events(statement.job));
+    for (; shown_events < events.size(); ++shown_events) {
+      const catalog::JobEvent& event = events[shown_events];
+      sink.Notice(fmt::format("{} {} {}", FormatTimestamp(event.micros), event.kind, event.detail));
+    }
+    if (!WaitOneStep(session.stop())) {
+      return Cancelled("cancelled while waiting; the job goes on").At(statement.span);
+    }
+  }
+}
+
+Status CancelJob(const parser::JobStatement& statement, Session& session,
+                 executor::ResultSink& sink) {
+  ASSIGN_OR_RETURN(const catalog::Job job, FindJob(statement.job, statement.span, session));
+  if (job.state != catalog::JobState::kRunning) {
+    return Status(Code::kFailedPrecondition, fmt::format("job {} has ended already: {}", job.id,
+                                                         catalog::JobStateName(job.state)))
+        .At(statement.span);
+  }
+  RETURN_IF_ERROR(session.source().jobs().RequestCancel(job.id));
+  sink.Notice(fmt::format("job {} was asked to stop", job.id));
+  sink.Done("CANCEL JOB");
+  return OkStatus();
+}
+
+}  // namespace
+
+Status ShowJobs(const parser::ShowStatement& statement, Session& session,
+                executor::ResultSink& sink) {
+  MarkLost(session);
+  const int64_t most =
+      statement.all ? std::numeric_limits<int64_t>::max() : statement.limit.value_or(kJobsShown);
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, session.source().jobs().List(most));
+  executor::ResultRows rows(Schema{{{"job", DataType::kInt64, "bigint"},
+                                    {"state", DataType::kText, "text"},
+                                    {"kind", DataType::kText, "text"},
+                                    {"model", DataType::kText, "text"},
+                                    {"user", DataType::kText, "text"},
+                                    {"rows", DataType::kInt64, "bigint"},
+                                    {"started", DataType::kTimestamp, "timestamp"},
+                                    {"seconds", DataType::kDouble, "double precision"}}});
+  for (const catalog::Job& job : jobs) {
+    rows.Add({job.id, std::string(catalog::JobStateName(job.state)), job.kind, job.model, job.user,
+              std::max(job.rows_trained, job.rows_read), job.started_micros, SecondsOf(job)});
+  }
+  RETURN_IF_ERROR(rows.SendTo(sink));
+  if (static_cast<int64_t>(jobs.size()) == most && !statement.limit) {
+    ASSIGN_OR_RETURN(const int64_t all, session.source().jobs().Count());
+    if (all > most) {
+      sink.Notice(
+          fmt::format("the newest {} of {} jobs; SHOW JOBS LIMIT n shows more, SHOW JOBS "
+                      "ALL every one",
+                      most, all));
+    }
+  }
+  return OkStatus();
+}
+
+namespace {
+
+// The last that was recorded; nothing of a job without processes.
+std::optional<catalog::JobWorkers> LastWorkers(const std::vector<catalog::JobMetric>& metrics) {
+  catalog::JobWorkers workers;
+  int64_t* const values[] = {&workers.now, &workers.wanted, &workers.min, &workers.max};
+  bool any = false;
+  for (const catalog::JobMetric& metric : metrics) {
+    for (size_t i = 0; i < std::size(values); ++i) {
+      if (metric.name == catalog::kJobWorkersMetrics[i]) {
+        *values[i] = static_cast<int64_t>(metric.value);
+        any = true;
+      }
+    }
+  }
+  return any ? std::optional(workers) : std::nullopt;
+}
+
+// Whether it ever had a worker decides between one that has not begun and one that was pushed back.
+std::string ConditionOf(const catalog::JobWorkers& workers,
+                        const std::vector<catalog::JobMetric>& metrics) {
+  if (workers.now >= workers.min) {
+    return "Running";
+  }
+  const bool begun = std::any_of(metrics.begin(), metrics.end(), [](const auto& metric) {
+    return metric.name == catalog::kJobWorkersMetrics[0] && metric.value > 0;
+  });
+  return begun ? "Degraded" : "Waiting";
+}
+
+}  // namespace
+
+Status ShowJob(int64_t id, Span span, Session& session, executor::ResultSink& sink) {
+  ASSIGN_OR_RETURN(const catalog::Job job, FindJob(id, span, session));
+  ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, session.source().jobs().Events(id));
+  executor::ResultRows rows(Schema{{{"section", DataType::kText, "text"},
+                                    {"name", DataType::kText, "text"},
+                                    {"value", DataType::kText, "text"}}});
+  const auto number = [](int64_t value) { return Value(fmt::format("{}", value)); };
+  rows.Add({"job", "number", number(job.id)});
+  rows.Add({"job", "state", std::string(catalog::JobStateName(job.state))});
+  rows.Add({"job", "kind", job.kind});
+  rows.Add({"job", "model", job.model});
+  rows.Add({"job", "user", job.user});
+  rows.Add({"job", "statement", job.statement});
+  rows.Add({"job", "started", TimeOrNull(job.started_micros)});
+  rows.Add({"job", "finished", TimeOrNull(job.finished_micros)});
+  rows.Add({"job", "seconds", fmt::format("{:.3f}", SecondsOf(job))});
+  if (!job.error.empty()) {
+    rows.Add({"job", "error", job.error});
+  }
+  rows.Add({"rows", "read", number(job.rows_read)});
+  rows.Add({"rows", "trained", number(job.rows_trained)});
+  rows.Add({"rows", "retried", number(job.rows_retried)});
+  rows.Add({"rows", "skipped", number(job.rows_skipped)});
+  ASSIGN_OR_RETURN(const std::vector<catalog::JobMetric> metrics,
+                   session.source().jobs().Metrics(id));
+  if (const std::optional<catalog::JobWorkers> workers = LastWorkers(metrics)) {
+    if (job.state == catalog::JobState::kRunning) {
+      rows.Add({"workers", "state", ConditionOf(*workers, metrics)});
+      rows.Add({"workers", "now", number(workers->now)});
+      rows.Add({"workers", "wanted", number(workers->wanted)});
+    }
+    rows.Add({"workers", "allowed", fmt::format("{}..{}", workers->min, workers->max)});
+  }
+  for (const catalog::JobEvent& event : events) {
+    rows.Add(
+        {"event", event.kind, fmt::format("{} {}", FormatTimestamp(event.micros), event.detail)});
+  }
+  return rows.SendTo(sink);
+}
+
+Status RunJobStatement(const parser::JobStatement& statement, Session& session,
+                       executor::ResultSink& sink) {
+  return statement.action == parser::JobStatement::Action::kWait
+             ? WaitForJob(statement, session, sink)
+             : CancelJob(statement, session, sink);
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,41 @@
+#include "server/statements/plan_rows.h"
+
+#include "executor/executor.h"
+#include "executor/result_rows.h"
+#include "planner/explain.h"
+#include "planner/plan.pb.h"
+#include "planner/planner.h"
+#include "server/statements/session.h"
+#include "server/statements/statement_scope.h"
+
+namespace sluice::server {
+
+Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_view sql,
+                   Session& session, executor::ResultSink& sink) {
+  ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, statement.span, session, sink));
+  ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(statement.statement, session.source(),
+                                                            session.planner_options()));
+  if (session.stop().stop_requested()) {
+    return Cancelled("the statement was cancelled");
+  }
+  scope->TellNotices();
+  if (statement.json) {  // one value, as PostgreSQL's own
+    executor::ResultRows value(Schema{{{"plan", DataType::kText, "json"}}});
+    value.Add({planner::ExplainJson(plan)});
+    RETURN_IF_ERROR(value.SendTo(sink));
+    sink.Done("EXPLAIN");
+    return OkStatus();
+  }
+  const std::string text = planner::ExplainText(plan);
+  executor::ResultRows rows(Schema{{{"plan", DataType::kText, "text"}}});
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t newline = std::min(text.find('\n', begin), text.size());
+    rows.Add({text.substr(begin, newline - begin)});
+    begin = newline + 1;
+  }
+  RETURN_IF_ERROR(rows.SendTo(sink));
+  sink.Done("EXPLAIN");
+  return OkStatus();
+}
+
+}  // namespace sluice::server

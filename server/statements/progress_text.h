@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "elastic/job/job.h"
+
+namespace sluice::server {
+
+// "epoch 2/5  48 %  1,200,000 of 2,500,000 rows  350,000 rows/s  loss 0.312  auc 0.905 ...".
+std::string FormatProgress(const elastic::Progress& progress);
+
+// Share of the work that is done, 0 to 1; estimates of the total may be too small.
+double ShareDone(const elastic::Progress& progress);
+
+}  // namespace sluice::server

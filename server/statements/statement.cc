@@ -1,0 +1,120 @@
+#include "server/statements/statement.h"
+
+#include <utility>
+#include <variant>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "catalog/data_source.h"
+#include "executor/executor.h"
+#include "parser/parser.h"
+#include "planner/plan.pb.h"
+#include "planner/planner.h"
+#include "server/statements/job_statements.h"
+#include "server/statements/model_statements.h"
+#include "server/statements/plain_statement.h"
+#include "server/statements/plan_rows.h"
+#include "server/statements/session.h"
+#include "server/statements/show.h"
+#include "server/statements/statement_scope.h"
+
+namespace sluice::server {
+namespace {
+
+template <typename... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+template <typename... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
+
+template <typename Variant>
+Span SpanOf(const Variant& statement) {
+  return std::visit([](const auto& any) { return any.span; }, statement);
+}
+
+std::string_view TextOf(const parser::Statement& statement, std::string_view script) {
+  const Span span = SpanOf(statement);
+  if (!span.valid()) {
+    return script;
+  }
+  return script.substr(static_cast<size_t>(span.begin), static_cast<size_t>(span.end - span.begin));
+}
+
+// Train, predict, evaluate, model report: what has a plan. The planner refuses the rest with 0A000.
+Status PlanAndExecute(const parser::ExtendedStatement& statement, std::string_view sql,
+                      Session& session, executor::ResultSink& sink) {
+  const SteadyClock clock;
+  const TimePoint begin = clock.Now();
+  ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, SpanOf(statement), session, sink));
+  ASSIGN_OR_RETURN(const plan::Plan plan,
+                   planner::MakePlan(statement, session.source(), session.planner_options()));
+  scope->TellNotices();
+  log::Debug("planned seconds={:.6f}", SecondsBetween(begin, clock.Now()));
+  executor::Context context{session.source(), session.user(), std::string(sql), session.stop(),
+                            session.cluster()};
+  return executor::Execute(plan, context, sink);
+}
+
+// What changes models would survive a ROLLBACK.
+Status CheckNoTransaction(Session& session, Span span) {
+  Status outside = session.source().CheckNoTransaction();
+  return outside.ok() ? outside : std::move(outside).At(span);
+}
+
+Status RunStatement(const parser::Statement& statement, std::string_view script, Session& session,
+                    executor::ResultSink& sink) {
+  return std::visit(
+      Overloaded{
+          [&](const parser::PlainStatement& plain) { return RunPlain(plain, session, sink); },
+          [&](const parser::ExplainPlanStatement& explain) {
+            return ExplainPlan(explain, TextOf(statement, script), session, sink);
+          },
+          [&](const parser::ShowStatement& show) { return RunShow(show, session, sink); },
+          [&](const parser::DescribeStatement& describe) {
+            return RunDescribe(describe, session, sink);
+          },
+          [&](const parser::DropModelStatement& drop) {
+            RETURN_IF_ERROR(CheckNoTransaction(session, drop.span));
+            return DropModel(drop, session, sink);
+          },
+          [&](const parser::AlterModelStatement& alter) {
+            RETURN_IF_ERROR(CheckNoTransaction(session, alter.span));
+            return AlterModel(alter, session, sink);
+          },
+          [&](const parser::JobStatement& job) { return RunJobStatement(job, session, sink); },
+          [&](const parser::SetStatement& set) {
+            RETURN_IF_ERROR(session.Set(set.name, set.value));
+            sink.Done("SET");
+            return OkStatus();
+          },
+          [&](const auto& planned) {
+            return PlanAndExecute(planned, TextOf(statement, script), session, sink);
+          },
+      },
+      statement);
+}
+
+}  // namespace
+
+Status RunScript(std::string_view script, Session& session, executor::ResultSink& sink,
+                 const StatementObserver& observer) {
+  const SteadyClock clock;
+  ASSIGN_OR_RETURN(const std::vector<parser::Statement> statements, parser::Parse(script));
+  for (const parser::Statement& statement : statements) {
+    if (session.stop().stop_requested()) {
+      return Cancelled("cancelled before the statement began");
+    }
+    const TimePoint begin = clock.Now();
+    if (observer.starts) {
+      observer.starts(statement);
+    }
+    RETURN_IF_ERROR(RunStatement(statement, script, session, sink));
+    if (observer.ends) {
+      observer.ends(TextOf(statement, script), SecondsBetween(begin, clock.Now()));
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace sluice::server

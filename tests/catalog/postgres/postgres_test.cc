@@ -1,0 +1,387 @@
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "catalog/model_store.h"
+#include "catalog/postgres/postgres_database_internal.h"
+#include "tests/catalog/both_databases.h"
+
+// What only PostgreSQL does.
+namespace sluice::catalog {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::string_view kEveryType =
+    "SELECT true AS a, 1::smallint AS b, -2 AS c, 9223372036854775807 AS d, 0.1::real AS e,"
+    " 1e300::float8 AS f, 12.50::numeric(8, 2) AS g, 'text' AS h, 'c'::char(3) AS i,"
+    " DATE '2024-02-29' AS j, TIMESTAMP '1999-12-31 23:59:59.5' AS k,"
+    " TIMESTAMPTZ '2024-01-01 00:00:00+02' AS l, '\\x00ff'::bytea AS m, '{1,2}'::int[] AS n,"
+    " '{\"a\": 1}'::jsonb AS o, 'NaN'::float8 AS p, '-Infinity'::float8 AS q, 'NaN'::numeric AS r,"
+    " '0f0e0d0c-0b0a-0908-0706-050403020100'::uuid AS s, INTERVAL '1 day' AS t,"
+    " DATE '0044-03-15 BC' AS u, 'infinity'::timestamp AS v, NULL::integer AS w, NULL AS x";
+
+class PostgresTest : public BothDatabases {
+ protected:
+  // Reads with one of the two ways in which rows arrive.
+  Texts ReadWith(Result<std::unique_ptr<RowStream>> (*open)(PostgresConnection&, std::string_view,
+                                                            Schema, size_t),
+                 std::string_view sql) {
+    const auto connection = PostgresConnection::Connect({url(), ""});
+    EXPECT_TRUE(connection.ok());
+    const auto schema = DescribePostgresSelect(**connection, sql);
+    EXPECT_TRUE(schema.ok()) << schema.status().ToString();
+    const auto stream = open(**connection, sql, *schema, schema->columns.size());
+    EXPECT_TRUE(stream.ok());
+    Texts texts;
+    RowBatch batch;
+    do {
+      const Status status = (*stream)->Next(10, &batch);
+      EXPECT_TRUE(status.ok()) << status.ToString();
+      if (!status.ok()) {
+        break;
+      }
+      Append(batch, *schema, &texts);
+    } while (batch.rows > 0);
+    return texts;
+  }
+
+  // The URL of this test's database for another role.
+  std::string UrlFor(const std::string& role) {
+    std::string other = url();
+    other.replace(other.find("postgres@"), 8, role);
+    return other;
+  }
+
+  void TearDown() override {
+    if (!role_.empty()) {
+      Run("DROP OWNED BY " + role_);
+      Run("DROP ROLE " + role_);
+    }
+    BothDatabases::TearDown();
+  }
+  // A role that may only read.
+  void MakeReader() {
+    role_ = "reader_" + url().substr(url().rfind('_') + 1);
+    Run("CREATE ROLE " + role_ + " LOGIN PASSWORD 'right'");
+    Run("GRANT SELECT ON ALL TABLES IN SCHEMA public TO " + role_);
+  }
+  std::string role_;
+};
+
+TEST_P(PostgresTest, EveryTypeBothWays) {
+  const Texts wire = ReadWith(OpenPostgresStream, kEveryType);
+  const Texts libpq = ReadWith(OpenLibpqStream, kEveryType);
+  EXPECT_EQ(wire, libpq);
+  ASSERT_EQ(wire.size(), 1U);
+  EXPECT_THAT(wire[0],
+              ElementsAre("t", "1", "-2", "9223372036854775807", "0.1", "1e+300", "12.5", "text",
+                          "c  ", "2024-02-29 00:00:00", "1999-12-31 23:59:59.500000",
+                          "2023-12-31 22:00:00", std::string("\x00\xff", 2), "{1,2}", "{\"a\": 1}",
+                          "NaN", "-Infinity", "NaN", "0f0e0d0c-0b0a-0908-0706-050403020100",
+                          "1 day", ::testing::_, ::testing::_, "NULL", "NULL"));
+}
+
+// What the session shows dates and bytes as is no business of who decodes them.
+TEST_P(PostgresTest, SettingsDoNotChangeWhatIsDecoded) {
+  constexpr std::string_view kSelect =
+      "SELECT TIMESTAMP '2024-02-29 01:02:03' AS a, DATE '2024-02-29' AS b,"
+      " TIMESTAMPTZ '2024-02-29 00:00:00+00' AS c, '\\x61ff'::bytea AS d";
+  for (const auto open : {OpenPostgresStream, OpenLibpqStream}) {
+    const auto connection = PostgresConnection::Connect({url(), ""});
+    ASSERT_TRUE(connection.ok());
+    ASSERT_TRUE((*connection)
+                    ->Run("SET DateStyle = 'German'; SET TimeZone = 'Asia/Kathmandu';"
+                          " SET bytea_output = escape; BEGIN")
+                    .ok());
+    const auto schema = DescribePostgresSelect(**connection, kSelect);
+    ASSERT_TRUE(schema.ok());
+    const auto stream = open(**connection, kSelect, *schema, schema->columns.size());
+    ASSERT_TRUE(stream.ok());
+    RowBatch batch;
+    ASSERT_TRUE((*stream)->Next(1, &batch).ok());
+    Texts texts;
+    Append(batch, *schema, &texts);
+    EXPECT_THAT(texts[0], ElementsAre("2024-02-29 01:02:03", "2024-02-29 00:00:00",
+                                      "2024-02-29 00:00:00", "a\xFF"));
+  }
+}
+
+// Only rows fill a batch: one without rows would be taken for the end.
+TEST_P(PostgresTest, ALongNoticeIsNotTheEnd) {
+  Run("CREATE FUNCTION loud(i integer) RETURNS integer LANGUAGE plpgsql AS"
+      " $$BEGIN RAISE NOTICE '%', repeat('x', 5000000); RETURN i; END$$");
+  EXPECT_EQ(ReadWith(OpenPostgresStream, "SELECT loud(1)"), (Texts{{"1"}}));
+  EXPECT_EQ(ReadWith(OpenLibpqStream, "SELECT loud(1)"), (Texts{{"1"}}));
+}
+
+// A model knows neither of them.
+TEST_P(PostgresTest, TimesOutOfReachAreNullBothWays) {
+  constexpr std::string_view kSelect =
+      "SELECT 'infinity'::date AS a, DATE '5874897-12-31' AS b, '-infinity'::timestamptz AS c,"
+      " TIMESTAMP '294276-12-31' AS d, DATE '4713-01-01 BC' AS e, TIMESTAMP '294246-12-31' AS f";
+  for (const auto open : {OpenPostgresStream, OpenLibpqStream}) {
+    const Texts rows = ReadWith(open, kSelect);
+    ASSERT_EQ(rows.size(), 1U);
+    EXPECT_THAT(rows[0], ElementsAre("NULL", "NULL", "NULL", "NULL", "4713-01-01 00:00:00 BC",
+                                     "294246-12-31 00:00:00"));
+  }
+}
+
+TEST_P(PostgresTest, LeavingEitherStreamFreesTheConnection) {
+  for (const auto open : {OpenPostgresStream, OpenLibpqStream}) {
+    const auto connection = PostgresConnection::Connect({url(), ""});
+    ASSERT_TRUE(connection.ok());
+    const Schema schema = {{{"i", DataType::kInt64, "bigint"}}};
+    {
+      const auto stream =
+          open(**connection, "SELECT i FROM generate_series(1::bigint, 300000) i", schema, 1);
+      ASSERT_TRUE(stream.ok());
+      RowBatch batch;
+      ASSERT_TRUE((*stream)->Next(100, &batch).ok());
+      EXPECT_EQ(batch.columns[0].int64s[99], 100);
+    }
+    (*connection)->Rollback();
+    const auto answer = (*connection)->Ask("SELECT 42");
+    ASSERT_TRUE(answer.ok()) << answer.status().ToString();
+    EXPECT_EQ(PostgresText(answer->get(), 0, 0), "42");
+  }
+}
+
+TEST_P(PostgresTest, AReadAnswersToBothWaysOfFailing) {
+  for (const auto open : {OpenPostgresStream, OpenLibpqStream}) {
+    const auto connection = PostgresConnection::Connect({url(), ""});
+    ASSERT_TRUE(connection.ok());
+    const Schema schema = {{{"i", DataType::kInt64, "integer"}}};
+    const auto stream =
+        open(**connection, "SELECT 1 / (i - 500) FROM generate_series(1, 1000) i", schema, 1);
+    ASSERT_TRUE(stream.ok());
+    RowBatch batch;
+    Status status = (*stream)->Next(100, &batch);
+    while (status.ok() && batch.rows > 0) {
+      status = (*stream)->Next(100, &batch);
+    }
+    EXPECT_EQ(status.sqlstate(), "22012");
+  }
+}
+
+TEST_P(PostgresTest, AKilledBackendIsALostConnection) {
+  MakeNumbers(10);
+  const auto dataset = source().OpenDataset("SELECT id FROM t", {});
+  ASSERT_TRUE(dataset.ok());
+  const auto reader = source().OpenReader((*dataset)->spec());
+  ASSERT_TRUE(reader.ok());
+  Select(
+      "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+      " WHERE datname = current_database() AND pid <> pg_backend_pid()");
+  const auto stream = (*reader)->Read((*dataset)->spec().shards(0), {0});
+  RowBatch batch;
+  const Status lost = stream.ok() ? (*stream)->Next(10, &batch) : stream.status();
+  ASSERT_FALSE(lost.ok());
+  EXPECT_EQ(lost.code(), Code::kUnavailable) << lost.ToString();
+}
+
+TEST_P(PostgresTest, TheSessionComesBackAfterALoss) {
+  const auto killed =
+      source().Execute("SELECT pg_terminate_backend(pg_backend_pid())", nullptr, {});
+  ASSERT_FALSE(killed.ok());
+  EXPECT_EQ(killed.status().code(), Code::kUnavailable);
+  EXPECT_EQ(Select("SELECT 1")[0][0], "1");
+}
+
+TEST_P(PostgresTest, UnreachableServersAreNamed) {
+  const auto refused = OpenDataSource("postgresql://me:secret@127.0.0.1:1/db");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().sqlstate(), "08001");
+  EXPECT_THAT(refused.status().message(), HasSubstr("127.0.0.1:1"));
+  EXPECT_THAT(refused.status().message(), HasSubstr("refused"));
+  EXPECT_THAT(refused.status().ToString(), Not(HasSubstr("secret")));
+  const auto unknown = OpenDataSource("postgresql://me@no-such-host.invalid:5432/db");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.status().sqlstate(), "08001");
+  const auto malformed = OpenDataSource("postgresql://host:port/db");
+  ASSERT_FALSE(malformed.ok());
+}
+
+TEST_P(PostgresTest, AWrongPasswordIsToldWithoutIt) {
+  // The role belongs to the server, not to this test's database.
+  Run("DO $$ BEGIN CREATE ROLE needs_password LOGIN; EXCEPTION WHEN duplicate_object THEN NULL;"
+      " END $$");
+  Run("ALTER ROLE needs_password PASSWORD 'right one'");
+  const std::string user = UrlFor(testing::kPasswordRole);
+  const auto wrong = OpenDataSource(user, "wrong one");
+  if (wrong.ok()) {
+    GTEST_SKIP() << "this server trusts everybody";
+  }
+  EXPECT_EQ(wrong.status().sqlstate(), "28P01");
+  EXPECT_EQ(wrong.status().code(), Code::kPermissionDenied);
+  EXPECT_THAT(wrong.status().message(), HasSubstr("password authentication failed"));
+  EXPECT_THAT(wrong.status().ToString(), Not(HasSubstr("wrong one")));
+  const auto none = OpenDataSource(user);
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.status().sqlstate(), "28P01");
+  EXPECT_THAT(none.status().message(), HasSubstr("a password is needed"));
+  const auto right = OpenDataSource(user, "right one");
+  ASSERT_TRUE(right.ok()) << right.status().ToString();
+  EXPECT_EQ((*right)->secret(), "right one");
+  EXPECT_EQ((*right)->url(), user);
+  std::string with_password = user;
+  with_password.insert(with_password.find('@'), ":right%20one");
+  const auto in_url = OpenDataSource(with_password);
+  ASSERT_TRUE(in_url.ok()) << in_url.status().ToString();
+  EXPECT_EQ((*in_url)->url(), user);
+  EXPECT_EQ((*in_url)->secret(), "right one");
+}
+
+TEST_P(PostgresTest, AMissingDatabaseIsNotFound) {
+  const auto missing = OpenDataSource(url() + "_missing");
+  ASSERT_FALSE(missing.ok());
+  EXPECT_EQ(missing.status().sqlstate(), "3D000");
+  EXPECT_EQ(missing.status().code(), Code::kNotFound);
+  EXPECT_THAT(missing.status().message(), HasSubstr("does not exist"));
+}
+
+TEST_P(PostgresTest, ASmallRoleReadsWhatItMay) {
+  MakeNumbers(5000);
+  Run("CREATE TABLE hidden (x integer)");
+  Run("REVOKE ALL ON SCHEMA public FROM PUBLIC");
+  Run("GRANT USAGE ON SCHEMA public TO PUBLIC");
+  MakeReader();
+  Run("REVOKE ALL ON hidden FROM " + role_);
+  const auto reader = OpenDataSource(UrlFor(role_), "right");
+  ASSERT_TRUE(reader.ok()) << reader.status().ToString();
+  EXPECT_EQ((*reader)->secret(), "right");
+  EXPECT_THAT((*reader)->url(), Not(HasSubstr("right")));
+  EXPECT_EQ((*reader)->Describe("SELECT * FROM t")->columns.size(), 4U);
+
+  const auto hidden = (*reader)->OpenDataset("SELECT * FROM hidden", {});
+  ASSERT_FALSE(hidden.ok());
+  EXPECT_EQ(hidden.status().sqlstate(), "42501");
+
+  // It may not stage: what cannot be cut is one shard.
+  DatasetOptions options;
+  options.rows_per_shard = 100;
+  const auto whole = (*reader)->OpenDataset("SELECT id FROM t ORDER BY id DESC", options);
+  ASSERT_TRUE(whole.ok()) << whole.status().ToString();
+  EXPECT_EQ((*whole)->spec().shards_size(), 1);
+  EXPECT_EQ(ReadAll(**reader, (*whole)->spec())->at(0)[0], "5000");
+
+  const auto unsteady = (*reader)->OpenDataset("SELECT random() FROM t", options);
+  ASSERT_FALSE(unsteady.ok());
+  EXPECT_EQ(unsteady.status().sqlstate(), "42501");
+  EXPECT_THAT(unsteady.status().diagnostics()[0].hint, HasSubstr("GRANT CREATE"));
+
+  const auto stored = (*reader)->models().Put(ModelVersion{}, "w", true);
+  ASSERT_FALSE(stored.ok());
+  EXPECT_EQ(stored.status().sqlstate(), "42501");
+  EXPECT_THAT(stored.status().diagnostics()[0].hint, HasSubstr("CREATE SCHEMA"));
+}
+
+TEST_P(PostgresTest, RowLevelSecurityCounts) {
+  MakeNumbers(1000);
+  MakeReader();
+  Run("ALTER TABLE t ENABLE ROW LEVEL SECURITY");
+  Run("CREATE POLICY few ON t FOR SELECT USING (id <= 7)");
+  const auto reader = OpenDataSource(UrlFor(role_), "right");
+  ASSERT_TRUE(reader.ok());
+  const auto dataset = (*reader)->OpenDataset("SELECT id FROM t", {});
+  ASSERT_TRUE(dataset.ok());
+  EXPECT_EQ(ReadAll(**reader, (*dataset)->spec())->size(), 7U);
+  EXPECT_EQ((*dataset)->CountRows().value(), 7);
+}
+
+TEST_P(PostgresTest, PartitionsAndFunctionsAreNotCutButRead) {
+  Run("CREATE TABLE parts (id integer, k integer) PARTITION BY LIST (k)");
+  Run("CREATE TABLE part_0 PARTITION OF parts FOR VALUES IN (0)");
+  Run("CREATE TABLE part_1 PARTITION OF parts FOR VALUES IN (1)");
+  Run("INSERT INTO parts SELECT i, i % 2 FROM generate_series(1, 3000) i");
+  DatasetOptions options;
+  options.rows_per_shard = 500;
+  for (const std::string select : {"SELECT * FROM parts", "SELECT * FROM parts WHERE k = 1",
+                                   "SELECT generate_series(1, 2), id FROM part_0",
+                                   "SELECT * FROM generate_series(1, 3000) i"}) {
+    SCOPED_TRACE(select);
+    const auto dataset = source().OpenDataset(select, options);
+    ASSERT_TRUE(dataset.ok()) << dataset.status().ToString();
+    const int64_t expected = std::stoll(Select("SELECT count(*) FROM (" + select + ") s")[0][0]);
+    EXPECT_EQ(static_cast<int64_t>(ReadAll(source(), (*dataset)->spec())->size()), expected);
+  }
+}
+
+TEST_P(PostgresTest, AnAbandonedStageIsDroppedByWhoeverLooks) {
+  MakeNumbers(100);
+  const auto mine = source().OpenDataset("SELECT id, random() FROM t", {});
+  ASSERT_TRUE(mine.ok()) << mine.status().ToString();
+  Run("CREATE UNLOGGED TABLE sluice.stage_abandoned (c0 integer)");
+  Run("COMMENT ON TABLE sluice.stage_abandoned IS 'Sluice keeps the rows of a select in "
+      "sluice.stage_abandoned while it reads them'");
+  ASSERT_TRUE(source().DropLeftovers().ok());
+  EXPECT_FALSE(source().ResolveTable({"sluice", "stage_abandoned"}).value().has_value());
+  EXPECT_TRUE(ReadAll(source(), (*mine)->spec()).ok()) << "one whose owner lives stays";
+}
+
+TEST_P(PostgresTest, AnAbandonedStageIsDroppedByTheNext) {
+  MakeNumbers(100);
+  Run("CREATE SCHEMA sluice");
+  Run("CREATE UNLOGGED TABLE sluice.stage_abandoned (c0 integer)");
+  Run("COMMENT ON TABLE sluice.stage_abandoned IS 'Sluice keeps the rows of a select in "
+      "sluice.stage_abandoned while it reads them'");
+  // Tables that only look like it: nobody marked them.
+  Run("CREATE UNLOGGED TABLE sluice.stage_plan (c0 integer)");
+  Run("CREATE TABLE sluice.stage_results (c0 integer)");
+  Run("COMMENT ON TABLE sluice.stage_results IS 'Sluice keeps the rows of a select in "
+      "sluice.stage_abandoned while it reads them'");
+  const auto mine = source().OpenDataset("SELECT id, random() FROM t", {});
+  ASSERT_TRUE(mine.ok()) << mine.status().ToString();
+  EXPECT_FALSE(source().ResolveTable({"sluice", "stage_abandoned"}).value().has_value());
+  EXPECT_TRUE(source().ResolveTable({"sluice", "stage_plan"}).value().has_value());
+  EXPECT_TRUE(source().ResolveTable({"sluice", "stage_results"}).value().has_value());
+  // One whose owner lives stays.
+  const auto other = source().OpenDataset("SELECT id, random() FROM t", {});
+  ASSERT_TRUE(other.ok());
+  const std::string stage = (*mine)->spec().staging_table().substr(7);
+  EXPECT_TRUE(source().ResolveTable({"sluice", stage}).value().has_value());
+}
+
+TEST_P(PostgresTest, ShardsDoNotChangeWhenTheTableIsAnalysed) {
+  Run("CREATE TABLE big AS SELECT i, 'some text ' || i AS t FROM generate_series(1, 260000) i");
+  DatasetOptions options;
+  options.rows_per_shard = 10'000;
+  const auto before = source().OpenDataset("SELECT * FROM big", options);
+  Run("ANALYZE big");
+  const auto after = source().OpenDataset("SELECT * FROM big", options);
+  ASSERT_TRUE(before.ok() && after.ok());
+  ASSERT_EQ((*before)->spec().shards_size(), (*after)->spec().shards_size());
+  EXPECT_NEAR((*after)->spec().shards_size(), 26, 1);
+  for (int i = 0; i < (*after)->spec().shards_size(); ++i) {
+    EXPECT_EQ((*before)->spec().shards(i).begin(), (*after)->spec().shards(i).begin());
+  }
+  EXPECT_EQ(ReadAll(source(), (*after)->spec())->size(), 260'000U);
+}
+
+TEST_P(PostgresTest, CopyInAStatementIsRefused) {
+  MakeNumbers(3);
+  for (const std::string sql : {"COPY t FROM STDIN", "COPY t TO STDOUT"}) {
+    const auto copy = source().Execute(sql, nullptr, {});
+    ASSERT_FALSE(copy.ok());
+    EXPECT_EQ(copy.status().sqlstate(), "0A000") << copy.status().ToString();
+    EXPECT_EQ(Select("SELECT count(*) FROM t")[0][0], "3");
+  }
+}
+
+TEST_P(PostgresTest, ErrorsKeepDetailAndHint) {
+  MakeNumbers(1);
+  const auto duplicate = source().Execute("INSERT INTO t (id) VALUES (1)", nullptr, {});
+  ASSERT_FALSE(duplicate.ok());
+  EXPECT_THAT(duplicate.status().diagnostics()[0].detail, HasSubstr("(id)=(1) already exists"));
+  const auto near = source().Describe("SELECT t.idd FROM t");
+  ASSERT_FALSE(near.ok());
+  EXPECT_THAT(near.status().diagnostics()[0].hint, HasSubstr("\"t.id\""));
+}
+
+INSTANTIATE_TEST_SUITE_P(Databases, PostgresTest, ::testing::Values("postgresql"), DatabaseName);
+
+}  // namespace
+}  // namespace sluice::catalog

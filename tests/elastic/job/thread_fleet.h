@@ -1,0 +1,79 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "elastic/fleet/fleet.h"
+#include "elastic/job/process.h"
+#include "tests/support/memory_source.h"
+
+namespace sluice::elastic {
+
+// Workers and parameter servers as threads that talk real gRPC on loopback, over a source in
+// memory.
+class ThreadFleet final : public Fleet {
+ public:
+  explicit ThreadFleet(testing::MemorySource& source) : source_(source) {}
+  ~ThreadFleet() override {
+    std::map<std::string, std::jthread> threads;
+    {
+      const std::lock_guard lock(mutex_);
+      threads.swap(threads_);
+    }
+    for (auto& [name, thread] : threads) {
+      thread.request_stop();
+    }
+  }
+
+  Status Launch(const ProcessSpec& spec) override {
+    const std::lock_guard lock(mutex_);
+    launched_.push_back(spec.name);
+    // A job that goes back to a checkpoint uses names again; who had one before has ended.
+    threads_[spec.name] = std::jthread([this, spec](std::stop_token stop) {
+      const Status status = spec.role == Role::kWorker ? RunWorker(spec.config, source_, stop)
+                                                       : RunParameterServer(spec.config, stop);
+      FleetEvent event;
+      event.kind = FleetEvent::Kind::kExited;
+      event.name = spec.name;
+      event.role = spec.role;
+      const bool error = !status.ok() && status.code() != Code::kCancelled &&
+                         status.code() != Code::kUnavailable && status.code() != Code::kAborted;
+      event.exit_code = status.ok() ? 0 : error ? 1 : 143;
+      event.exit_class = ClassifyExit(event.exit_code, false);
+      event.message = status.ok() ? "" : status.message();
+      watcher_(event);
+    });
+    return Status();
+  }
+  Status Stop(const std::string& name, double) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = threads_.find(name);
+    if (found == threads_.end()) {
+      return NotFound("no such thread");
+    }
+    found->second.request_stop();
+    return Status();
+  }
+  void Watch(Watcher watcher) override { watcher_ = std::move(watcher); }
+
+  std::vector<std::string> launched() const {
+    const std::lock_guard lock(mutex_);
+    return launched_;
+  }
+
+ private:
+  testing::MemorySource& source_;
+  mutable std::mutex mutex_;
+  Watcher watcher_;
+  std::vector<std::string> launched_;
+  std::map<std::string, std::jthread> threads_;
+};
+
+}  // namespace sluice::elastic

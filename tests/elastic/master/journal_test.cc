@@ -1,0 +1,192 @@
+#include "elastic/storage/journal.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+
+#include "elastic/master/journal.pb.h"
+#include "elastic/master/master.h"
+#include "tests/elastic/queue/queue_steps.h"
+
+namespace sluice::elastic {
+namespace {
+
+std::string Framed(const std::vector<std::string>& entries) {
+  std::string stream;
+  for (const std::string& entry : entries) {
+    AppendFrame(entry, &stream);
+  }
+  return stream;
+}
+
+TEST(Journal, ReadsWhatWasWrittenUpToTheFirstTornFrame) {
+  const std::vector<std::string> entries{"one", "", std::string(100'000, 'x'), "four"};
+  const std::string stream = Framed(entries);
+  size_t whole = 0;
+  EXPECT_EQ(ReadFrames(stream, &whole), entries);
+  EXPECT_EQ(whole, stream.size());
+  const std::string last = Framed({"four"});
+  for (size_t bytes = 1; bytes <= last.size(); ++bytes) {
+    const std::vector<std::string> read =
+        ReadFrames(std::string_view(stream).substr(0, stream.size() - bytes), &whole);
+    EXPECT_EQ(read.size(), 3U);
+    EXPECT_EQ(whole, stream.size() - last.size());
+  }
+  for (size_t at = stream.size() - last.size(); at < stream.size(); ++at) {
+    std::string damaged = stream;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
+    EXPECT_EQ(ReadFrames(damaged, &whole).size(), 3U) << "byte " << at;
+  }
+}
+
+// A random life of a queue: whoever takes, reports, dies, is silent, is raced or robbed.
+class RandomQueue {
+ public:
+  explicit RandomQueue(uint64_t seed) : random_(seed) {
+    options_ = QueueOf(static_cast<int64_t>(1 + random_() % 8), 3);
+    options_.shuffle = true;
+    options_.seed = seed;
+    options_.lanes = random_() % 4 == 0 ? 2 : 0;
+    options_.max_batches = random_() % 4 == 0 ? static_cast<int64_t>(5 + random_() % 40) : 0;
+    options_.batches_per_task = 3;
+    options_.journal = true;
+    queue_.emplace(options_);
+  }
+  void Step() {
+    now_ += 0.4;
+    const Incarnation worker = 1 + random_() % 4;
+    std::map<int64_t, std::pair<Task, int64_t>>& held = held_[worker];
+    switch (random_() % 12) {
+      case 0:
+        queue_->ReleaseAll(worker);
+        held.clear();
+        return;
+      case 1:
+        now_ += 11;
+        queue_->ExpireLeases(At(now_));
+        return;
+      case 2:
+        queue_->ChargeFailure(
+            worker, static_cast<int64_t>(random_() % static_cast<uint64_t>(options_.shards)));
+        return;
+      case 3:
+        if (options_.lanes == 0 && options_.max_batches == 0 && random_() % 8 == 0 &&
+            !queue_->state().waiting().empty()) {
+          queue_->Skip(queue_->state().ShardAt(queue_->state().waiting().begin()->position),
+                       At(now_));
+        }
+        return;
+      default:
+        break;
+    }
+    if (queue_->EpochDone() && !queue_->LastEpoch() && !queue_->BudgetSpent()) {
+      queue_->StartNextEpoch();
+    }
+    if (held.empty() || random_() % 4 == 0) {
+      std::optional<Task> task = queue_->Take(worker, At(now_));
+      if (!task.has_value()) {
+        task = queue_->Help(worker, At(now_));
+      }
+      if (task.has_value()) {
+        held[task->id] = {*task, task->first_batch};
+      }
+      return;
+    }
+    auto& [task, next] = held.begin()->second;
+    constexpr int64_t kBatches = 12;
+    next = std::min({next + 1 + static_cast<int64_t>(random_() % 4), kBatches, task.last_batch});
+    const Result<TaskQueue::Answer> answer =
+        queue_->Report(worker, Trained(task, next, kBatches), At(now_));
+    ASSERT_TRUE(answer.ok()) << answer.status().ToString();
+    if (*answer == TaskQueue::Answer::kCut) {
+      task.last_batch = queue_->LastBatch(task.id);
+      next = task.last_batch;
+    } else if (*answer == TaskQueue::Answer::kRejected ||
+               next >= std::min(kBatches, task.last_batch)) {
+      held.erase(held.begin());
+    }
+  }
+  TaskQueue& queue() { return *queue_; }
+  const TaskQueue::Options& options() const { return options_; }
+
+ private:
+  std::mt19937_64 random_;
+  TaskQueue::Options options_;
+  std::optional<TaskQueue> queue_;
+  std::map<Incarnation, std::map<int64_t, std::pair<Task, int64_t>>> held_;
+  double now_ = 0;
+};
+
+TEST(Journal, ReplayingItIsTheStateAtEveryPoint) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    RandomQueue live(seed);
+    TaskQueue replayed(live.options());
+    for (int step = 0; step < 150; ++step) {
+      live.Step();
+      for (const QueueRecord& record : live.queue().TakeJournal()) {
+        ASSERT_TRUE(replayed.Replay(record, kTimeZero).ok()) << "seed " << seed << " step " << step;
+      }
+      ASSERT_EQ(replayed.Save(), live.queue().Save()) << "seed " << seed << " step " << step;
+      if (step % 16 == 0) {
+        Result<TaskQueue> restored = TaskQueue::Restore(live.options(), replayed.Save(), kTimeZero);
+        ASSERT_TRUE(restored.ok());
+        ASSERT_EQ(restored->Save(), replayed.Save());
+        ASSERT_EQ(restored->ready(), live.queue().ready());
+        replayed = std::move(*restored);
+      }
+    }
+  }
+}
+
+TEST(Journal, OneOfAnotherJobOrDamagedIsRefused) {
+  Master::Options options;
+  options.queue = QueueOf(4);
+  options.queue.journal = true;
+  Master master(options, kTimeZero);
+  master.Start(kTimeZero);
+  const std::string entry = master.TakeJournal().value();
+  EXPECT_TRUE(Master::TakeOver(options, 2, {entry}, {}, kTimeZero).ok());
+  EXPECT_FALSE(Master::TakeOver(options, 2, {"no entry"}, {}, kTimeZero).ok());
+  options.queue.shards = 5;
+  EXPECT_FALSE(Master::TakeOver(options, 2, {entry}, {}, kTimeZero).ok());
+}
+
+// No sequence of transitions leads to these: a queue that went on from one would not fit itself.
+TEST(Journal, ASaveThatCannotBeIsRefused) {
+  RandomQueue live(3);
+  for (int step = 0; step < 40; ++step) {
+    live.Step();
+  }
+  QueueSave good;
+  ASSERT_TRUE(good.ParseFromString(live.queue().Save()));
+  ASSERT_GT(good.ranges_size(), 0);
+  const std::vector<std::function<void(QueueSave*)>> damages = {
+      [](QueueSave* save) { save->set_epoch(0); },
+      [](QueueSave* save) { save->set_epoch(4'000'000'000U); },
+      [](QueueSave* save) { save->set_cursor(-1); },
+      [](QueueSave* save) { save->set_cursor(save->cursor() + 1); },
+      [](QueueSave* save) { save->set_done(save->done() + 1); },
+      [](QueueSave* save) { save->set_next_task(0); },
+      [](QueueSave* save) { save->set_term(int64_t{1} << 50); },
+      [](QueueSave* save) { *save->add_ranges() = save->ranges(0); },
+      [](QueueSave* save) { save->mutable_ranges(0)->set_position(-1); },
+      [](QueueSave* save) { save->mutable_ranges(0)->set_next(-5); },
+      [](QueueSave* save) { save->mutable_ranges(0)->set_rows(int64_t{1} << 60); },
+      [](QueueSave* save) { save->add_given_up(save->shards()); },
+      [](QueueSave* save) { save->add_failures()->set_shard(-1); },
+      [](QueueSave* save) { save->add_open_shards()->set_position(save->shards()); },
+      [](QueueSave* save) { save->mutable_ledger()->add_rows_per_epoch(1); },
+      [](QueueSave* save) { save->mutable_ledger()->add_checksums(1); },
+      [](QueueSave* save) { save->add_leases()->mutable_said()->set_task(-1); },
+  };
+  EXPECT_TRUE(TaskQueue::Restore(live.options(), good.SerializeAsString(), kTimeZero).ok());
+  for (size_t i = 0; i < damages.size(); ++i) {
+    QueueSave bad = good;
+    damages[i](&bad);
+    EXPECT_FALSE(TaskQueue::Restore(live.options(), bad.SerializeAsString(), kTimeZero).ok()) << i;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::elastic

@@ -1,0 +1,305 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/elastic/master/master_steps.h"
+
+// When a master wants a checkpoint, and how another one goes on from the cut. Shards have four
+// batches of 25 rows.
+namespace sluice::elastic {
+namespace {
+
+class MasterCheckpoint : public MasterTest {
+ protected:
+  MasterCheckpoint() { options_.checkpoint_steps = 4; }
+  void DoShard(double now) {
+    const std::optional<Task> task = Take(Worker(0), now);
+    ASSERT_TRUE(task.has_value());
+    ASSERT_TRUE(master_->Report(Worker(0), Done(*task), At(now)).ok());
+  }
+  // That one was asked for since the last call.
+  bool Begun() {
+    kept_.clear();
+    Collect();
+    return std::any_of(kept_.begin(), kept_.end(), [](const Master::Action& action) {
+      return action.kind == Master::Action::Kind::kCheckpoint;
+    });
+  }
+  // The job is killed; the same statement goes on from what a checkpoint has of it now.
+  void Resume() {
+    CheckpointManifest manifest;
+    master_->SaveCut(&manifest);
+    Result<std::unique_ptr<Master>> other = Master::Resume(options_, manifest.queue_state, At(50));
+    ASSERT_TRUE(other.ok()) << other.status().ToString();
+    master_ = std::move(*other);
+    started_.clear();
+    kept_.clear();
+    master_->Start(At(50));
+    Collect();
+    ASSERT_EQ(started_.size(), 2U);
+  }
+};
+
+TEST_F(MasterCheckpoint, IsBegunAfterSoManyStepsAndAPause) {
+  options_.queue.shards = 20;
+  options_.checkpoint_steps = 8;
+  Start();
+  DoShard(1);
+  EXPECT_FALSE(Begun());
+  DoShard(1);
+  EXPECT_TRUE(Begun());
+  DoShard(1);
+  DoShard(2);
+  EXPECT_FALSE(Begun()) << "one at a time";
+  master_->OnCheckpoint(At(11));  // it has taken ten seconds
+  DoShard(12);
+  EXPECT_FALSE(Begun()) << "and the next one comes after ten seconds more";
+  DoShard(22);
+  EXPECT_TRUE(Begun());
+  master_->OnCheckpoint(At(22));
+  DoShard(30);
+  EXPECT_FALSE(Begun()) << "steps are counted from the last one on";
+  DoShard(30);
+  EXPECT_TRUE(Begun());
+}
+
+TEST_F(MasterCheckpoint, P16_ASuccessorHandsOutWhatWasOpenAboveTheOldTasks) {
+  options_.checkpoint_steps = 8;
+  Start();
+  DoShard(1);
+  const Task open = *Take(Worker(0));
+  const Incarnation last = Worker(1);
+  Resume();
+  EXPECT_EQ(Count("resumed"), 1);
+  EXPECT_GT(Worker(0), last + 1'000'000) << "more may have been started after the cut";
+  const Task again = *Take(Worker(0), 51);
+  EXPECT_EQ(again.shard, open.shard) << "what was begun comes first";
+  EXPECT_GT(again.attempt, open.attempt + 1'000);
+  EXPECT_GT(again.id, open.id + 1'000);
+}
+
+TEST_F(MasterCheckpoint, TheStepsOfTheCutAreOnTheDisk) {
+  options_.checkpoint_steps = 8;
+  Start();
+  DoShard(1);
+  DoShard(1);
+  EXPECT_TRUE(Begun());
+  Resume();
+  DoShard(51);
+  EXPECT_FALSE(Begun()) << "four steps after the one that it goes on from";
+  DoShard(51);
+  EXPECT_TRUE(Begun());
+}
+
+TEST_F(MasterCheckpoint, NobodyWaitsForTheDeadWorkersOfTheCut) {
+  options_.staleness = 2;
+  Start();
+  for (size_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(Take(Worker(i)).has_value());
+    ASSERT_TRUE(*master_->MayBegin(Worker(i), 0, At(1)));
+  }
+  Resume();
+  ASSERT_TRUE(Take(Worker(0), 51).has_value());
+  for (int64_t pushed = 0; pushed < 4; ++pushed) {
+    EXPECT_TRUE(*master_->MayBegin(Worker(0), pushed, At(51))) << pushed;
+  }
+}
+
+class MasterComparison : public MasterCheckpoint {
+ protected:
+  // One epoch of three shards with checksums 1, 2, 3; the first was done before the checkpoint.
+  MasterComparison() {
+    options_.queue.shards = 3;
+    options_.queue.epochs = 1;
+  }
+  void ReadAndTrain(double now) {
+    const std::optional<Task> task = Take(Worker(0), now);
+    ASSERT_TRUE(task.has_value());
+    ASSERT_EQ(task->kind, Task::Kind::kTrain);
+    TaskReport report = Done(*task);
+    report.checksum = static_cast<uint64_t>(task->shard) + 1;
+    ASSERT_TRUE(master_->Report(Worker(0), report, At(now)).ok());
+    last_ = task->shard;
+  }
+  // What is asked for when all has been trained.
+  std::optional<Task> TrainAcrossACheckpoint() {
+    started_.clear();
+    Start();
+    ReadAndTrain(1);
+    before_ = last_;
+    Resume();
+    ReadAndTrain(51);
+    ReadAndTrain(51);
+    return Take(Worker(0), 52);
+  }
+  Status Answer(const Task& task, uint64_t checksum) {
+    TaskReport report;
+    report.task = task.id;
+    report.done = true;
+    report.checksums = {checksum};
+    return master_->Report(Worker(0), report, At(53)).status();
+  }
+  int64_t last_ = -1, before_ = -1;
+};
+
+TEST_F(MasterComparison, RowsThatAreNotReadAgainAreComparedBeforeTheJobEnds) {
+  const std::optional<Task> task = TrainAcrossACheckpoint();
+  ASSERT_TRUE(task.has_value());
+  EXPECT_EQ(task->kind, Task::Kind::kCompare);
+  EXPECT_EQ(task->shards, std::vector<int64_t>{before_}) << "the others have been read again";
+  EXPECT_FALSE(master_->finished());
+  ASSERT_TRUE(Answer(*task, static_cast<uint64_t>(before_) + 1).ok());
+  EXPECT_TRUE(master_->finished());
+  EXPECT_TRUE(master_->result().ok()) << master_->result().ToString();
+}
+
+TEST_F(MasterComparison, OtherRowsThanThoseOfTheCheckpointEndTheJob) {
+  for (const uint64_t now : {uint64_t{77}, uint64_t{0}}) {  // 0: there are none any more
+    const std::optional<Task> task = TrainAcrossACheckpoint();
+    ASSERT_TRUE(task.has_value());
+    EXPECT_FALSE(Answer(*task, now).ok());
+    ASSERT_TRUE(master_->finished());
+    EXPECT_EQ(master_->result().code(), Code::kAborted);
+    EXPECT_EQ(master_->result().diagnostics().front().sqlstate, "40001");
+  }
+}
+
+TEST_F(MasterComparison, IsBegunAgainByAMasterThatTakesOver) {
+  options_.queue.journal = true;
+  const std::optional<Task> task = TrainAcrossACheckpoint();
+  ASSERT_TRUE(task.has_value());
+  const std::vector<std::string> journal = {*master_->TakeJournal()};
+  const std::string alive = started_[0].name;
+  Result<std::unique_ptr<Master>> other = Master::TakeOver(options_, 2, journal, {alive}, At(60));
+  ASSERT_TRUE(other.ok()) << other.status().ToString();
+  master_ = std::move(*other);
+  const std::optional<Task> again = Take(Worker(0), 61);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->kind, Task::Kind::kCompare);
+  EXPECT_EQ(again->shards, task->shards);
+}
+
+TEST_F(MasterCheckpoint, E2_AnEvaluationAtTheCutIsBegunAgain) {
+  options_.evaluation_shards = 4;
+  Start();
+  for (int shard = 0; shard < 4; ++shard) {
+    DoShard(1);
+  }
+  const std::optional<Task> first = Take(Worker(0));
+  ASSERT_TRUE(first.has_value());
+  const Task evaluation = *first;
+  ASSERT_EQ(evaluation.kind, Task::Kind::kEvaluate);
+  Resume();
+  const std::optional<Task> again = Take(Worker(0), 51);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->kind, Task::Kind::kEvaluate);
+  EXPECT_LT(again->id, evaluation.id - 1'000) << "an old report is not taken for a new one";
+}
+
+TEST_F(MasterCheckpoint, E6_WeightsThatWereToBeKeptAreKeptAfterTheCut) {
+  options_.patience = 1;
+  options_.metric = "loss";
+  Start();
+  FinishEpoch(Worker(0));
+  Resume();
+  ASSERT_FALSE(kept_.empty());
+  EXPECT_EQ(kept_.back().kind, Master::Action::Kind::kKeepWeights);
+  EXPECT_FALSE(Take(Worker(0), 51).has_value()) << "before that nobody trains on";
+  master_->OnWeightsKept("digest", At(51));
+  EXPECT_TRUE(Take(Worker(0), 51).has_value());
+}
+
+class WorldCheckpoint : public MasterCheckpoint {
+ protected:
+  WorldCheckpoint() {
+    options_.queue.lanes = 2;
+    options_.checkpoint_steps = 1;
+    Rendezvous::Options& meetings = options_.all_reduce.emplace();
+    meetings.expected_members = 2;
+  }
+  // A world whose rank 0 is writing into draft `a`.
+  void BeginToWrite() {
+    Start();
+    Meet(0, Rendezvous::kNoState, {}, 0, 0);
+    world_ = Meet(1, Rendezvous::kNoState, {}, 0, 0);
+    ASSERT_EQ(world_.work, WorldAnswer::Work::kTrain);
+    ASSERT_TRUE(Step(1).draft.empty());
+    ASSERT_TRUE(Begun());
+    master_->OfferDraft({1, "a"});
+    ASSERT_EQ(Step(2).draft, "a");
+  }
+  StepAnswer Step(int64_t step) {
+    return master_
+        ->ReportStep(Worker(0), world_.world.id, step, After(world_.lanes, step, false), At(3))
+        .value();
+  }
+  bool Committed() {
+    kept_.clear();
+    Collect();
+    return !kept_.empty() && kept_.back().kind == Master::Action::Kind::kCommitCheckpoint;
+  }
+  WorldAnswer world_;
+};
+
+TEST_F(WorldCheckpoint, IsCommittedWhenItsDraftIsWritten) {
+  BeginToWrite();
+  EXPECT_TRUE(Step(3).draft.empty()) << "one writes";
+  ASSERT_TRUE(master_->Written(Worker(0), "z", CheckpointManifest::File{}, At(4)).ok());
+  EXPECT_FALSE(Committed()) << "a draft that was given up";
+  const CheckpointManifest::File file{0, "partition-0", 0, 9, "draft-2", "a digest"};
+  EXPECT_EQ(master_->Written(99, "a", file, At(4)).code(), Code::kAborted) << "of nobody";
+  EXPECT_FALSE(Committed());
+  ASSERT_TRUE(master_->Written(Worker(0), "a", file, At(4)).ok());
+  EXPECT_TRUE(Committed());
+  const std::optional<Master::WorldCut> cut = master_->TakeWorldCut();
+  ASSERT_TRUE(cut.has_value());
+  EXPECT_EQ(cut->manifest.steps, 2) << "of the step at which the draft was taken";
+  EXPECT_EQ(cut->manifest.files.at(0).digest, "a digest");
+}
+
+TEST_F(WorldCheckpoint, ADiskThatTakesNothingIsToldAndTriedAgain) {
+  BeginToWrite();
+  const Result<CheckpointManifest::File> full = Unavailable("the disk is full");
+  ASSERT_TRUE(master_->Written(Worker(0), "a", full, At(4)).ok());
+  EXPECT_FALSE(Committed());
+  EXPECT_EQ(Count("checkpoint_failed"), 1);
+  EXPECT_FALSE(master_->TakeWorldCut().has_value());
+  ASSERT_TRUE(
+      master_->ReportStep(Worker(0), world_.world.id, 3, After(world_.lanes, 3, false), At(9))
+          .ok());
+  EXPECT_TRUE(Begun());
+}
+
+// When the members meet anew, whoever was writing may be gone; what nobody has begun is still
+// wanted.
+TEST_F(WorldCheckpoint, ANewWorldDropsOnlyWhatIsBeingWritten) {
+  BeginToWrite();
+  master_->OnExit(started_[1].name, ExitClass::kPreempted, "gone", At(4));
+  const RoundPosition position = After(world_.lanes, 2, false);
+  Meet(0, 2, position, world_.world.meeting, world_.world.id);
+  Collect();
+  EXPECT_EQ(Count("checkpoint_failed"), 1);
+  EXPECT_FALSE(master_->TakeWorldCut().has_value());
+
+  master_->OfferDraft({2, "b"});
+  Meet(2, Rendezvous::kNoState, {}, 0, 0);
+  Meet(0, 2, position, world_.world.meeting + 1, world_.world.id + 1);
+  Collect();
+  EXPECT_EQ(Count("checkpoint_failed"), 1);
+  EXPECT_TRUE(master_->TakeWorldCut().has_value());
+}
+
+TEST_F(WorldCheckpoint, LostParametersAreKnownToTheNextMaster) {
+  options_.queue.journal = true;
+  BeginToWrite();
+  std::vector<std::string> journal = {master_->TakeJournal().value()};
+  master_->LoseParameters(Unavailable("every worker that had the parameters was lost"));
+  journal.push_back(master_->TakeJournal().value());
+  const auto next = Master::TakeOver(options_, 2, journal, {}, At(5)).value();
+  EXPECT_TRUE(next->finished());
+  EXPECT_EQ(next->result().code(), Code::kUnavailable);
+  EXPECT_TRUE(next->parameters_lost()) << "a checkpoint may help";
+}
+
+}  // namespace
+}  // namespace sluice::elastic

@@ -1,0 +1,177 @@
+#include "elastic/master/master_host.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "tests/elastic/master/memory_journal.h"
+#include "tests/elastic/queue/queue_steps.h"
+
+namespace sluice::elastic {
+namespace {
+
+class MasterHostTest : public ::testing::Test {
+ protected:
+  MasterHostTest() {
+    options_.queue = QueueOf(3);
+    options_.queue.journal = true;
+    options_.workers = 1;
+  }
+  std::unique_ptr<MasterHost> Host(Master master, int64_t term) {
+    return std::make_unique<MasterHost>(
+        std::move(master), &journal_, term,
+        [this](const Master::Action& action) {
+          actions_.push_back(action);
+          return Status();
+        },
+        progress_, events_);
+  }
+  Master::Options options_;
+  MemoryJournal journal_;
+  ProgressCallback progress_;
+  EventCallback events_;
+  std::vector<Master::Action> actions_;
+};
+
+TEST_F(MasterHostTest, ASecondOneGoesOnAndTheFirstStops) {  // S23
+  const auto first = Host(Master(options_, kTimeZero), *journal_.BeginTerm());
+  first->Start();
+  first->Pump();
+  ASSERT_EQ(actions_.size(), 1U);
+  const Incarnation worker = actions_[0].incarnation;
+  const Task task = first->Take(worker, true, {}, 0)->task;
+  ASSERT_TRUE(first->Report(worker, Done(task, 2, 20)).ok());
+  ASSERT_TRUE(first->Save().ok());
+
+  const int64_t term = *journal_.BeginTerm();
+  Result<std::unique_ptr<Master>> taken =
+      Master::TakeOver(options_, term, *journal_.ReadAll(), {actions_[0].name}, kTimeZero);
+  ASSERT_TRUE(taken.ok()) << taken.status().ToString();
+  const auto second = Host(std::move(**taken), term);
+  ASSERT_TRUE(first->Take(worker, true, {}, 0).ok());
+  EXPECT_FALSE(first->Save().ok());
+  EXPECT_TRUE(first->finished()) << "its journal belongs to the second one";
+  EXPECT_EQ(first->result().code(), Code::kAborted);
+  for (int i = 0; i < 2; ++i) {
+    const Task rest = second->Take(worker, true, {}, 0)->task;
+    EXPECT_NE(rest.shard, task.shard) << "what is done stays done";
+    ASSERT_TRUE(second->Report(worker, Done(rest, 2, 20)).ok());
+  }
+  second->Pump();
+  EXPECT_TRUE(second->finished());
+  EXPECT_TRUE(second->result().ok()) << second->result().ToString();
+  EXPECT_EQ(second->Outcome().rows_trained, 60);
+  EXPECT_EQ(actions_.size(), 1U) << "the living worker is not replaced";
+}
+
+// Else a successor would judge the last epoch by parameters that the next one has changed.
+TEST_F(MasterHostTest, E6_AnEpochHasBegunInTheJournalBeforeAWorkerHearsOfIt) {
+  options_.queue.epochs = 2;
+  const auto host = Host(Master(options_, kTimeZero), *journal_.BeginTerm());
+  host->Start();
+  host->Pump();
+  const Incarnation worker = actions_.at(0).incarnation;
+  Task task;
+  while ((task = host->Take(worker, true, {}, 0)->task).epoch == 1) {
+    ASSERT_TRUE(host->Report(worker, Done(task, 2, 20)).ok());
+  }
+  ASSERT_EQ(task.epoch, 2U);
+  const Result<std::unique_ptr<Master>> successor =
+      Master::TakeOver(options_, 2, *journal_.ReadAll(), {actions_[0].name}, kTimeZero);
+  ASSERT_TRUE(successor.ok()) << successor.status().ToString();
+  EXPECT_EQ((*successor)->queue().epoch(), 2U);
+}
+
+TEST_F(MasterHostTest, NothingIsDoneThatIsNotInTheJournal) {
+  const auto host = Host(Master(options_, kTimeZero), *journal_.BeginTerm());
+  ASSERT_TRUE(journal_.BeginTerm().ok());
+  host->Start();
+  host->Pump();
+  EXPECT_TRUE(actions_.empty());
+  EXPECT_TRUE(host->finished());
+}
+
+// A journal whose database does not answer until it is let go.
+class StalledJournal final : public JournalStore {
+ public:
+  Result<int64_t> BeginTerm() override { return 1; }
+  Status Append(int64_t, const std::vector<std::string>&, bool) override {
+    appending.set_value();
+    go.get_future().wait();
+    return Status();
+  }
+  Result<std::vector<std::string>> ReadAll() override { return std::vector<std::string>(); }
+  std::promise<void> appending, go;
+};
+
+class StalledJournalTest : public MasterHostTest {
+ protected:
+  void Run(StalledJournal* journal) {
+    host_ = std::make_unique<MasterHost>(
+        Master(options_, kTimeZero), journal, 1,
+        [this](const Master::Action& action) {
+          actions_.push_back(action);
+          return Status();
+        },
+        progress_, events_);
+    worker_ = host_->Expect("w");
+    task_ = host_->Take(worker_, true, {}, 0)->task;
+    runs_ = std::jthread([this] { host_->Run({}); });
+    journal->appending.get_future().wait();
+  }
+  template <typename Condition>
+  static bool Eventually(const Condition& condition) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (std::chrono::steady_clock::now() < until) {
+      if (condition()) {
+        return true;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+  std::unique_ptr<MasterHost> host_;
+  Incarnation worker_ = 0;
+  Task task_;
+  std::jthread runs_;
+};
+
+TEST_F(StalledJournalTest, WhoLivesIsJudgedWhileTheJournalIsNotWritten) {
+  options_.silence_seconds = 0.2;
+  StalledJournal journal;
+  Run(&journal);
+  // Somebody else gets the task of the one that says nothing.
+  const Incarnation other = host_->Expect("other");
+  std::vector<int64_t> held;
+  EXPECT_TRUE(Eventually([&] {
+    const Result<MasterLink::Answer> answer = host_->Take(other, true, held, 0);
+    if (!answer.ok() || answer->kind != MasterLink::Answer::Kind::kTask) {
+      return false;
+    }
+    held.push_back(answer->task.id);
+    return answer->task.shard == task_.shard;
+  }));
+  EXPECT_TRUE(actions_.empty()) << "nothing is done that is not in the journal";
+  EXPECT_FALSE(host_->finished());
+  host_->Abort(Cancelled("enough"));
+  journal.go.set_value();
+  runs_.join();
+}
+
+TEST_F(StalledJournalTest, OneThatIsNeverWrittenEndsTheJobWithAClearError) {
+  options_.journal_seconds = 0.2;
+  StalledJournal journal;
+  Run(&journal);
+  EXPECT_TRUE(Eventually([&] { return host_->finished(); }));
+  EXPECT_EQ(host_->result().code(), Code::kUnavailable);
+  EXPECT_EQ(host_->Save().code(), Code::kUnavailable) << "nobody waits for it";
+  journal.go.set_value();
+  runs_.join();
+  EXPECT_EQ(host_->result().code(), Code::kUnavailable);
+  EXPECT_TRUE(actions_.empty());
+}
+
+}  // namespace
+}  // namespace sluice::elastic

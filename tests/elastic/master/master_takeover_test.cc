@@ -1,0 +1,145 @@
+#include <gtest/gtest.h>
+
+#include "tests/elastic/master/master_steps.h"
+
+// What another master knows of a job beside its queue.
+namespace sluice::elastic {
+namespace {
+
+class MasterTakeOver : public MasterTest {
+ protected:
+  MasterTakeOver() {
+    options_.queue.journal = true;
+    options_.queue.epochs = 1;
+  }
+  void Write() {
+    bool anew = false;
+    const std::string entry = master_->TakeJournal(&anew).value();
+    if (anew) {
+      journal_.clear();
+    }
+    if (!entry.empty()) {
+      journal_.push_back(entry);
+    }
+  }
+  // Everybody lives.
+  void TakeOver() {
+    std::vector<std::string> alive;
+    for (const Master::Action& action : started_) {
+      alive.push_back(action.name);
+    }
+    Result<std::unique_ptr<Master>> other =
+        Master::TakeOver(options_, ++term_, journal_, alive, At(5));
+    ASSERT_TRUE(other.ok()) << other.status().ToString();
+    master_ = std::move(*other);
+    Collect();
+    ASSERT_EQ(started_.size(), 2U) << "nobody is replaced";
+    ASSERT_TRUE(stopped_.empty());
+  }
+  int64_t term_ = 1;
+  std::vector<std::string> journal_;
+};
+
+TEST_F(MasterTakeOver, K20_ThePlacementOfTheParametersIsKnown) {
+  Start();
+  Write();
+  Placement placement;
+  placement.map = PlaceEvenly({{0, "here:1"}, {3, "there:2"}}, 4, true);
+  placement.servers = {0, 3, 4};
+  placement.next = 5;
+  placement.wanted = 3;
+  master_->SetPlacement(placement);
+  Write();
+  EXPECT_EQ(journal_.size(), 2U);
+  TakeOver();
+  EXPECT_EQ(master_->placement(), placement);
+  Write();
+  ASSERT_EQ(journal_.size(), 1U) << "a successor writes everything, and what was before goes";
+  TakeOver();
+  EXPECT_EQ(master_->placement(), placement);
+}
+
+TEST_F(MasterTakeOver, P8_NobodyBeginsBeforeAllWhoTrainHaveSaidWhereTheyAre) {
+  options_.staleness = 2;
+  Start();
+  for (size_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(Take(Worker(i)).has_value());
+    ASSERT_TRUE(*master_->MayBegin(Worker(i), 0, At(1)));
+  }
+  ASSERT_TRUE(*master_->MayBegin(Worker(0), 1, At(1)));
+  ASSERT_TRUE(*master_->MayBegin(Worker(0), 2, At(1)));
+  Write();
+  TakeOver();
+  EXPECT_FALSE(*master_->MayBegin(Worker(0), 2, At(6))) << "the other one may be behind";
+  EXPECT_TRUE(*master_->MayBegin(Worker(1), 0, At(6)));
+  EXPECT_TRUE(*master_->MayBegin(Worker(0), 2, At(6)));
+  EXPECT_FALSE(*master_->MayBegin(Worker(0), 3, At(6))) << "its lead is known";
+  EXPECT_TRUE(*master_->MayBegin(Worker(1), 1, At(6)));
+  EXPECT_TRUE(*master_->MayBegin(Worker(0), 3, At(6)));
+}
+
+class WorldTakeOver : public MasterTakeOver {
+ protected:
+  WorldTakeOver() {
+    options_.queue.lanes = 2;
+    Rendezvous::Options& meetings = options_.all_reduce.emplace();
+    meetings.expected_members = 2;
+  }
+};
+
+TEST_F(WorldTakeOver, K20_AWorldGoesOnUnderAnotherMaster) {
+  Start();
+  Meet(0, Rendezvous::kNoState, {}, 0, 0);
+  const WorldAnswer first = Meet(1, Rendezvous::kNoState, {}, 0, 0);
+  ASSERT_EQ(first.work, WorldAnswer::Work::kTrain);
+  Write();
+  ASSERT_FALSE(
+      master_->ReportStep(Worker(0), first.world.id, 1, After(first.lanes, 1, false), At(3))->meet);
+  // Not written any more: said again, it changes nothing.
+  TakeOver();
+  EXPECT_FALSE(
+      master_->ReportStep(Worker(0), first.world.id, 2, After(first.lanes, 2, false), At(6))->meet)
+      << "its members need not meet";
+  EXPECT_EQ(master_->queue().totals().rows, 100);
+  Write();
+  TakeOver();
+  // One of two had not heard of the meeting's outcome when the master died.
+  EXPECT_EQ(Meet(1, Rendezvous::kNoState, {}, 0, 0).world.id, first.world.id);
+  const RoundPosition over = After(first.lanes, 4, true);
+  Meet(0, 4, over, first.world.meeting, first.world.id);
+  const WorldAnswer second = Meet(1, 4, over, first.world.meeting, first.world.id);
+  ASSERT_EQ(second.work, WorldAnswer::Work::kTrain);
+  EXPECT_EQ(second.world.id, first.world.id) << "the same members";
+  EXPECT_EQ(second.lanes[0].round, 1);
+  EXPECT_EQ(master_->queue().totals().rows, 200);
+}
+
+TEST_F(WorldTakeOver, E7_WeightsThatDiedWithTheMasterAreDeliveredAgain) {
+  options_.queue.shards = 2;
+  Start();
+  Meet(0, Rendezvous::kNoState, {}, 0, 0);
+  const WorldAnswer only = Meet(1, Rendezvous::kNoState, {}, 0, 0);
+  const RoundPosition over = After(only.lanes, 4, true);
+  Meet(0, 4, over, only.world.meeting, only.world.id);
+  const WorldAnswer last = Meet(1, 4, over, only.world.meeting, only.world.id);
+  Write();
+  const size_t exporter = last.work == WorldAnswer::Work::kExport ? 1 : 0;
+  ASSERT_TRUE(master_->Deliver(Worker(exporter), {}).ok());
+  ASSERT_TRUE(master_->finished());
+  EXPECT_NE(Meet(1 - exporter, 4, over, last.world.meeting, last.world.id).work,
+            WorldAnswer::Work::kFinished)
+      << "the weights are in the master's memory only";
+  EXPECT_FALSE(*master_->Heartbeat(Worker(0), At(4)));
+  Write();
+  TakeOver();
+  EXPECT_FALSE(master_->finished());
+  Meet(0, 4, over, last.world.meeting, last.world.id);
+  const WorldAnswer again = Meet(1, 4, over, last.world.meeting, last.world.id);
+  ASSERT_TRUE(master_->Deliver(Worker(again.work == WorldAnswer::Work::kExport ? 1 : 0), {}).ok());
+  EXPECT_TRUE(master_->finished());
+  master_->Dismiss();
+  EXPECT_TRUE(*master_->Heartbeat(Worker(0), At(7)));
+}
+
+}  // namespace
+}  // namespace sluice::elastic

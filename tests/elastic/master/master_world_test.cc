@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include "elastic/master/master.h"
+
+// The master of an all-reduce job, at its end.
+namespace sluice::elastic {
+namespace {
+
+using std::chrono::seconds;
+
+class MasterWorldTest : public ::testing::Test {
+ protected:
+  static Master::Options Options() {
+    Master::Options options;
+    options.queue.shards = 2;
+    options.queue.epochs = 1;
+    options.queue.lanes = 2;
+    options.queue.lease_seconds = 20;
+    options.all_reduce.emplace();
+    options.all_reduce->expected_members = 2;
+    return options;
+  }
+  WorldAnswer Meet(Incarnation worker, int64_t closed) {
+    WorldArrival arrival;
+    arrival.at.address = "worker " + std::to_string(worker);
+    arrival.at.closed = closed;
+    arrival.at.meeting = meeting_;
+    arrival.at.world = world_;
+    arrival.position = position_;
+    return master_.Meet(worker, arrival, now_).value();
+  }
+  // Both come, and go with what they are told.
+  std::pair<WorldAnswer, WorldAnswer> MeetBoth(int64_t closed) {
+    Meet(old_, closed);
+    const WorldAnswer young = Meet(young_, closed);
+    const WorldAnswer old = Meet(old_, closed);
+    meeting_ = old.world.meeting;
+    world_ = old.world.id;
+    return {old, young};
+  }
+  // The only step of the only round: both lanes have one batch of ten rows.
+  void TrainAll(const std::vector<Task>& lanes) {
+    position_ = {lanes[0].epoch, lanes[0].round, 1, {}};
+    for (const Task& lane : lanes) {
+      TaskReport report;
+      report.task = lane.id;
+      report.next_batch = 1;
+      report.rows = 10;
+      report.weight = 10;
+      report.done = report.end_of_shard = true;
+      report.batches = 1;
+      report.shard_rows = 10;
+      position_.lanes.push_back(report);
+    }
+    ASSERT_TRUE(master_.ReportStep(old_, world_, 1, position_, now_).ok());
+  }
+
+  TimePoint now_{seconds(100)};
+  Master master_{Options(), now_};
+  const Incarnation old_ = master_.Expect("old", now_);
+  const Incarnation young_ = master_.Expect("young", now_);
+  int64_t meeting_ = 0, world_ = 0;
+  RoundPosition position_;
+};
+
+// E7: the oldest hands the weights over, once, and not before every row has been trained.
+TEST_F(MasterWorldTest, E7_OnlyTheOldestDeliversAndOnlyAtTheEnd) {
+  const auto [begin, other] = MeetBoth(Rendezvous::kNoState);
+  ASSERT_EQ(begin.work, WorldAnswer::Work::kTrain);
+  ASSERT_TRUE(master_.Deliver(old_, {}).ok());
+  EXPECT_FALSE(master_.finished()) << "in the middle of the training";
+  TrainAll(begin.lanes);
+  ASSERT_FALSE(master_.finished());
+  const auto [old, young] = MeetBoth(1);
+  EXPECT_EQ(old.work, WorldAnswer::Work::kExport);
+  EXPECT_NE(young.work, WorldAnswer::Work::kExport);
+  ASSERT_TRUE(master_.Deliver(young_, {}).ok());
+  EXPECT_FALSE(master_.finished()) << "by a member that was not asked";
+  ASSERT_TRUE(master_.Deliver(old_, {}).ok());
+  EXPECT_TRUE(master_.finished());
+  EXPECT_TRUE(master_.result().ok()) << master_.result().ToString();
+}
+
+// The oldest dies while it exports: the next one is asked.
+TEST_F(MasterWorldTest, E7_WhenTheOldestDiesTheNextDelivers) {
+  const auto [begin, other] = MeetBoth(Rendezvous::kNoState);
+  TrainAll(begin.lanes);
+  EXPECT_EQ(MeetBoth(1).first.work, WorldAnswer::Work::kExport);
+  master_.OnExit("old", ExitClass::kPreempted, "", now_);
+  EXPECT_EQ(Meet(young_, 1).work, WorldAnswer::Work::kExport);
+  ASSERT_TRUE(master_.Deliver(young_, {}).ok());
+  EXPECT_TRUE(master_.result().ok() && master_.finished());
+}
+
+}  // namespace
+}  // namespace sluice::elastic

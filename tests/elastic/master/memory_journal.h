@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "elastic/storage/journal.h"
+
+namespace sluice::elastic {
+
+// A journal that ends with the test. Thread-safe.
+class MemoryJournal final : public JournalStore {
+ public:
+  Result<int64_t> BeginTerm() override {
+    const std::lock_guard lock(mutex_);
+    return ++term_;
+  }
+  Status Append(int64_t term, const std::vector<std::string>& entries, bool anew) override {
+    const std::lock_guard lock(mutex_);
+    if (term != term_) {
+      return Status(Code::kAborted, "another master has taken over");
+    }
+    if (anew) {
+      entries_.clear();
+    }
+    entries_.insert(entries_.end(), entries.begin(), entries.end());
+    return Status();
+  }
+  Result<std::vector<std::string>> ReadAll() override {
+    const std::lock_guard lock(mutex_);
+    return entries_;
+  }
+  // As a master has left it.
+  void Set(std::vector<std::string> entries) {
+    const std::lock_guard lock(mutex_);
+    entries_ = std::move(entries);
+  }
+
+ private:
+  std::mutex mutex_;
+  int64_t term_ = 0;
+  std::vector<std::string> entries_;
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,379 @@
+#include "elastic/master/parameter_fleet.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <numeric>
+#include <thread>
+
+#include "elastic/rpc/grpc_links.h"
+#include "elastic/server/parameter_service.h"
+#include "planner/plan.pb.h"
+#include "tests/elastic/job/small_job.h"
+
+namespace sluice::elastic {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint32_t kPartitions = 16;
+constexpr char kToken[] = "token";
+
+// A port where connections are made, and nothing is ever said.
+class SilentListener {
+ public:
+  SilentListener() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in local{};
+    local.sin_family = AF_INET;
+    local.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(local);
+    auto* any = reinterpret_cast<sockaddr*>(&local);
+    EXPECT_EQ(bind(socket_, any, size), 0);
+    EXPECT_EQ(listen(socket_, 64), 0);
+    EXPECT_EQ(getsockname(socket_, any, &size), 0);
+    port_ = ntohs(local.sin_port);
+  }
+  ~SilentListener() { close(socket_); }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  const int socket_;
+  int port_ = 0;
+};
+
+// A job's servers in this process, kept by a ParameterFleet.
+class World {
+ public:
+  World(const plan::TrainPlan& plan, const models::Network& network, uint32_t servers,
+        std::optional<CheckpointDirectory> checkpoints,
+        std::optional<CheckpointDirectory::Found> restore = std::nullopt,
+        double silence_seconds = 1000)
+      : plan_(plan), network_(network) {
+    options_.servers = servers;
+    options_.partitions = kPartitions;
+    options_.replicas = true;
+    options_.token = kToken;
+    options_.silence_seconds = silence_seconds;
+    options_.checkpoints = std::move(checkpoints);
+    options_.model = DescribeModel(plan.model(), network);
+    options_.restore = std::move(restore);
+    std::string folder = fs::temp_directory_path() / "sluice-servers-XXXXXX";
+    EXPECT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    StartFleet();
+    Await([this] { return fleet_->map().version > 0; });
+  }
+  ~World() {
+    fleet_->Stop();
+    const std::lock_guard lock(mutex_);
+    doors_.clear();
+    fs::remove_all(folder_);
+  }
+
+  void StartFleet() {
+    ParameterFleet::Hooks hooks;
+    hooks.start = [this](ServerId id) {
+      if (id == deaf_) {
+        EXPECT_TRUE(fleet_->OnRegistered(id, silent_.address()));
+      } else {
+        Start(id);
+      }
+      return Status();
+    };
+    hooks.stop = [this](ServerId id) { Kill(id); };
+    hooks.publish = [](const PartitionMap&) {};
+    hooks.on_event = [this](const std::string& kind, const std::string& detail) {
+      const std::lock_guard lock(mutex_);
+      events_.push_back(kind);
+      details_.push_back(detail);
+    };
+    hooks.fail = [](const Status& cause) { ADD_FAILURE() << cause.ToString(); };
+    hooks.cut = [this](CheckpointManifest* manifest) {
+      manifest->queue_state = std::to_string(pushed_.load());
+      return Status();
+    };
+    hooks.remember = [this](const Placement& placement) {
+      options_.placement = placement;
+      return Status();
+    };
+    fleet_ = std::make_unique<ParameterFleet>(options_, std::move(hooks));
+    fleet_->Start();
+  }
+  // The master has died; what it had begun goes on being `halfway`.
+  void TakeOver(const std::function<void()>& halfway) {
+    fleet_.reset();
+    halfway();
+    ++options_.term;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [id, door] : doors_) {
+        options_.living.push_back(id);
+      }
+    }
+    StartFleet();
+  }
+
+  void Start(ServerId id) {
+    ParameterShard::Options options;
+    options.partitions = kPartitions;
+    options.empty = true;
+    auto shard = ParameterShard::Make(plan_.model(), network_, options, nullptr).value();
+    {
+      const std::lock_guard lock(mutex_);
+      shards_[id] = std::move(shard);
+    }
+    EXPECT_TRUE(fleet_->OnRegistered(id, Open(id)));
+  }
+  // The door of a server that has its parameters, at its own address.
+  std::string Open(ServerId id) {
+    const std::lock_guard lock(mutex_);
+    const std::string address = Address(id);
+    doors_[id] = ParameterServer::Start({address, kToken, id, nullptr}, *shards_[id]).value();
+    return address;
+  }
+  // Server `id` will take connections and never answer; nor does it tell the fleet that it lives.
+  void StartDeaf(ServerId id) { deaf_ = id; }
+  // What servers do every second.
+  void Beat() {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, door] : doors_) {
+      (void)fleet_->OnRegistered(id, Address(id));
+    }
+  }
+  void Kill(ServerId id) {
+    const std::lock_guard lock(mutex_);
+    doors_.erase(id);
+  }
+  void Await(const std::function<bool()>& what) const {
+    for (int i = 0; i < 3'000 && !what(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_TRUE(what());
+  }
+  bool Happened(const std::string& kind) const {
+    const std::lock_guard lock(mutex_);
+    return std::find(events_.begin(), events_.end(), kind) != events_.end();
+  }
+  std::unique_ptr<ParameterLink> Worker() const {
+    return ConnectParameters(fleet_->map(),
+                             [this](uint64_t) { return Result<PartitionMap>(fleet_->map()); },
+                             kToken, network_, false, {});
+  }
+  Status Push(ParameterLink& link, int64_t batch) {
+    models::ParameterView view;
+    view.tables.resize(network_.tables().size());
+    view.tables[0].ids.resize(25);
+    std::iota(view.tables[0].ids.begin(), view.tables[0].ids.end(), batch % 20);
+    BatchIdentity identity;
+    identity.batch = batch;
+    RETURN_IF_ERROR(link.Pull(identity, Purpose::kStep, &view));
+    models::Gradient gradient;
+    for (const models::DenseTensor& tensor : network_.dense()) {
+      gradient.dense.emplace_back(tensor.size(), 0.01F);
+    }
+    for (const models::RowSet& rows : view.tables) {
+      gradient.tables.emplace_back(rows.values.size(), 0.1F);
+    }
+    RETURN_IF_ERROR(link.Push(identity, 1, view, gradient));
+    ++pushed_;
+    return Status();
+  }
+  std::string Bits() { return models::SaveWeights(fleet_->Collect(network_, "").value()); }
+  ParameterFleet& fleet() { return *fleet_; }
+  // As the job's first master orders it.
+  static Status Order(const PartitionMap& map, ServerId server, ParameterControl::Phase phase) {
+    return ParameterControl(kToken, 1, {}).Install(map.servers.at(server), map, phase);
+  }
+
+ private:
+  std::string Address(ServerId id) const {
+    return "unix:" + folder_.string() + "/" + std::to_string(id);
+  }
+
+  ParameterFleet::Options options_;
+  const plan::TrainPlan& plan_;
+  const models::Network& network_;
+  mutable std::mutex mutex_;
+  std::vector<std::string> events_, details_;
+  std::map<ServerId, std::unique_ptr<ParameterShard>> shards_;
+  std::map<ServerId, std::unique_ptr<ParameterServer>> doors_;
+  std::atomic<int64_t> pushed_ = 0;
+  std::atomic<ServerId> deaf_ = kNoServer;
+  SilentListener silent_;
+  fs::path folder_;
+  std::unique_ptr<ParameterFleet> fleet_;
+};
+
+class ParameterFleetTest : public ::testing::Test {
+ protected:
+  ParameterFleetTest()
+      : path_(fs::temp_directory_path() / ("sluice-fleet-test-" + std::to_string(getpid()))),
+        plan_(SmallPlan(1, 64)) {
+    fs::remove_all(path_);
+    network_ = models::Network::Make(plan_.model()).value();
+  }
+  ~ParameterFleetTest() override { fs::remove_all(path_); }
+  CheckpointDirectory Directory() const {
+    return CheckpointDirectory::Open(path_.string(), 2).value();
+  }
+
+  fs::path path_;
+  plan::TrainPlan plan_;
+  std::unique_ptr<models::Network> network_;
+};
+
+// Checkpoints are written while a worker pushes; what is restored from the last of them, on another
+// number of servers, is a state that the undisturbed run went through, and goes on to its end.
+TEST_F(ParameterFleetTest, P11_P14_ACutThroughRunningTrainingIsConsistent) {
+  constexpr int64_t kBatches = 150;
+  const CheckpointDirectory directory = Directory();
+  World world(plan_, *network_, 3, directory);
+  const auto worker = world.Worker();
+  for (int64_t batch = 0; batch < kBatches; ++batch) {
+    if (batch == 20 || batch == 60) {
+      world.fleet().RequestCheckpoint();
+    }
+    ASSERT_TRUE(world.Push(*worker, batch).ok());
+  }
+  world.Await([&] { return world.Happened("checkpoint_written"); });
+  EXPECT_FALSE(world.Happened("checkpoint_failed"));
+  const std::string bits = world.Bits();
+  world.fleet().Stop();
+  const auto found = directory.Newest(DescribeModel(plan_.model(), *network_)).value();
+  ASSERT_TRUE(found.has_value());
+  const int64_t committed = std::stoll(found->manifest.queue_state);
+
+  World restored(plan_, *network_, 2, std::nullopt, *found);
+  const auto again = restored.Worker();
+  const int64_t applied = again->AppliedBatches(1, 0).value();
+  EXPECT_GE(applied, committed) << "what the queue counts is in the parameters";
+  EXPECT_LE(applied, committed + 1) << "one worker has one batch under way";
+  for (int64_t batch = applied; batch < kBatches; ++batch) {
+    ASSERT_TRUE(restored.Push(*again, batch).ok());
+  }
+  EXPECT_EQ(restored.Bits(), bits);
+}
+
+// A master died between the two rounds of a map that it had tried for the third time: one server
+// stands still, the other goes by that map already. The successor installs the map that everybody
+// knows once more, under a version that nobody has seen with another one.
+TEST_F(ParameterFleetTest, K20_AMapThatAMasterLeftHalfwayIsInstalledAnew) {
+  World world(plan_, *network_, 2, std::nullopt);
+  const auto worker = world.Worker();
+  ASSERT_TRUE(world.Push(*worker, 0).ok());
+  const PartitionMap known = world.fleet().map();
+  PartitionMap halfway = known;
+  halfway.version += 3;
+  std::swap(halfway.primary, halfway.backup);
+  world.TakeOver([&] {
+    for (const ServerId server : {0U, 1U}) {
+      ASSERT_TRUE(World::Order(halfway, server, ParameterControl::Phase::kFreeze).ok());
+    }
+    ASSERT_TRUE(World::Order(halfway, 1, ParameterControl::Phase::kAdopt).ok());
+  });
+  world.Await([&] { return world.fleet().map().version > known.version; });
+  const PartitionMap now = world.fleet().map();
+  ASSERT_GT(now.version, halfway.version) << "two maps of one version";
+  EXPECT_EQ(now.primary, known.primary);
+  ASSERT_TRUE(world.Push(*worker, 1).ok());
+}
+
+// A server that hangs while it is filled: it is given up after its silence, not after the deadlines
+// of calls; pushes do not wait for it any longer than that; another takes its place.
+// What was judged is kept, though its master dies before it hears so, its successor says it again
+// when training has gone on, and a server is lost, whose backup then has it; and by who came later.
+TEST_F(ParameterFleetTest, E6_WhatWasJudgedIsKeptThroughLostMastersAndServers) {
+  World world(plan_, *network_, 3, std::nullopt);
+  auto worker = world.Worker();
+  for (int64_t batch = 0; batch < 4; ++batch) {
+    ASSERT_TRUE(world.Push(*worker, batch).ok());
+  }
+  const std::string judged = world.Bits();
+  const KeepOrder order{1, std::vector<int64_t>(worker->Versions().size(), 4)};
+  const Result<std::string> digest = world.fleet().Keep(order);
+  ASSERT_TRUE(digest.ok()) << digest.status().ToString();
+  for (int64_t batch = 4; batch < 8; ++batch) {
+    ASSERT_TRUE(world.Push(*worker, batch).ok());
+  }
+  world.TakeOver([] {});
+  EXPECT_EQ(*world.fleet().Keep(order), *digest);
+  for (const ServerId lost : {0U, 1U}) {
+    world.fleet().OnLost(lost, "killed");
+    world.Kill(lost);
+    world.Await([&] {
+      const PartitionMap map = world.fleet().map();
+      return !map.servers.contains(lost) && map.servers.size() == 3;
+    });
+    worker = world.Worker();
+    ASSERT_TRUE(world.Push(*worker, 8 + lost).ok());
+    EXPECT_EQ(*world.fleet().Keep(order), *digest);
+    const Result<models::NetworkWeights> kept = world.fleet().Collect(*network_, *digest);
+    ASSERT_TRUE(kept.ok()) << kept.status().ToString();
+    EXPECT_EQ(models::SaveWeights(*kept), judged);
+  }
+  // An order to keep what is gone is an error, and so are other weights than those that were kept.
+  EXPECT_EQ(world.fleet().Keep({2, order.versions}).status().code(), Code::kFailedPrecondition);
+  const Status other = world.fleet().Collect(*network_, "another digest").status();
+  EXPECT_EQ(other.diagnostics().front().sqlstate, "XX001") << other.ToString();
+}
+
+TEST_F(ParameterFleetTest, AServerThatHangsWhileItIsFilledIsGivenUp) {
+  World world(plan_, *network_, 2, std::nullopt, std::nullopt, 1);
+  const std::jthread beats([&world](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      world.Beat();
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  });
+  const auto worker = world.Worker();
+  ASSERT_TRUE(world.Push(*worker, 0).ok());
+  world.StartDeaf(2);
+  world.fleet().SetServers(3);
+  int64_t batch = 1;
+  std::chrono::duration<double> longest(0);
+  world.Await([&] {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_TRUE(world.Push(*worker, batch++).ok());
+    longest =
+        std::max<std::chrono::duration<double>>(longest, std::chrono::steady_clock::now() - begin);
+    return world.fleet().map().servers.contains(3);
+  });
+  EXPECT_LT(longest.count(), 10) << "a call's own patience is 15 seconds, the silence 1";
+  EXPECT_FALSE(world.fleet().map().servers.contains(2));
+  ASSERT_TRUE(world.Push(*worker, batch).ok());
+}
+
+TEST_F(ParameterFleetTest, AServerThatDoesNotAnswerForAMomentIsAskedAgain) {
+  World world(plan_, *network_, 1, {});
+  const std::string bits = world.Bits();
+  const uint64_t version = world.fleet().map().version;
+  world.Kill(world.fleet().map().primary[0]);  // nobody tells the fleet
+  std::jthread again([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    world.Open(world.fleet().map().primary[0]);
+  });
+  EXPECT_EQ(world.Bits(), bits);
+  EXPECT_EQ(world.fleet().map().version, version);
+}
+
+TEST_F(ParameterFleetTest, ADiskThatTakesNothingDoesNotEndTheJob) {
+  World world(plan_, *network_, 2, Directory());
+  const auto worker = world.Worker();
+  ASSERT_TRUE(world.Push(*worker, 0).ok());
+  fs::remove_all(path_);
+  world.fleet().RequestCheckpoint();
+  world.Await([&] { return world.Happened("checkpoint_failed"); });
+  ASSERT_TRUE(world.Push(*worker, 1).ok());
+  fs::create_directories(path_);
+  world.fleet().RequestCheckpoint();
+  world.Await([&] { return world.Happened("checkpoint_written"); });
+  ASSERT_TRUE(world.Push(*worker, 2).ok());
+}
+
+}  // namespace
+}  // namespace sluice::elastic

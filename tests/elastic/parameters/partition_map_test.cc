@@ -1,0 +1,84 @@
+#include "elastic/parameters/partition_map.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace sluice::elastic {
+namespace {
+
+std::map<ServerId, std::string> Servers(std::initializer_list<ServerId> ids) {
+  std::map<ServerId, std::string> servers;
+  for (ServerId id : ids) {
+    servers.emplace(id, "server" + std::to_string(id));
+  }
+  return servers;
+}
+
+size_t Changed(const std::vector<ServerId>& a, const std::vector<ServerId>& b) {
+  size_t changed = 0;
+  for (size_t p = 0; p < a.size(); ++p) {
+    changed += a[p] != b[p] ? 1 : 0;
+  }
+  return changed;
+}
+
+void ExpectEven(const PartitionMap& map) {
+  for (const auto& [id, address] : map.servers) {
+    const double share =
+        static_cast<double>(map.primary.size()) / static_cast<double>(map.servers.size());
+    EXPECT_NEAR(static_cast<double>(map.PrimariesOf(id).size()), share, 1);
+  }
+  for (size_t p = 0; p < map.primary.size(); ++p) {
+    EXPECT_TRUE(map.servers.contains(map.primary[p]));
+    EXPECT_NE(map.primary[p], map.backup[p]);
+  }
+}
+
+TEST(PartitionMap, EveryServerGetsAnEqualShareAndABackup) {
+  for (uint32_t count = 1; count < 10; ++count) {
+    std::map<ServerId, std::string> servers;
+    for (ServerId id = 0; id < count; ++id) {
+      servers.emplace(id * 3, "");
+    }
+    const PartitionMap map = PlaceEvenly(servers, 64, true);
+    EXPECT_EQ(map.version, 1U);
+    ExpectEven(map);
+    EXPECT_EQ(map.BackupsOf(kNoServer).size(), count == 1 ? 64U : 0U);
+    EXPECT_EQ(PlaceEvenly(servers, 64, false).BackupsOf(kNoServer).size(), 64U);
+  }
+}
+
+TEST(PartitionMap, P20_FewPartitionsMoveWhenServersComeAndGo) {
+  const PartitionMap two = PlaceEvenly(Servers({0, 1}), 64, true);
+  const PartitionMap four = Rebalanced(two, Servers({0, 1, 2, 3}), true);
+  ExpectEven(four);
+  EXPECT_EQ(Changed(two.primary, four.primary), 32U);
+  const PartitionMap three = Rebalanced(four, Servers({0, 1, 2}), true);
+  ExpectEven(three);
+  EXPECT_LE(Changed(four.primary, three.primary), 17U);
+  EXPECT_EQ(three.version, 3U);
+  for (const PartitionCopy& copy : CopiesFor(four, three)) {
+    EXPECT_EQ(copy.from, four.primary[copy.partition]);
+    EXPECT_NE(copy.to, four.backup[copy.partition]) << "it has a copy";
+  }
+}
+
+TEST(PartitionMap, BackupsTakeOverAndWhatHasNoneIsNamed) {
+  const PartitionMap map = PlaceEvenly(Servers({0, 1, 2}), 12, true);
+  std::vector<uint32_t> orphans;
+  const PartitionMap one_less = WithoutServers(map, {1}, &orphans);
+  EXPECT_TRUE(orphans.empty());
+  EXPECT_EQ(one_less.version, 2U);
+  for (uint32_t p = 0; p < 12; ++p) {
+    EXPECT_EQ(one_less.primary[p], map.primary[p] == 1 ? map.backup[p] : map.primary[p]);
+    EXPECT_NE(one_less.backup[p], 1U);
+  }
+  WithoutServers(map, {0, 1}, &orphans);
+  EXPECT_EQ(orphans.size(), 4U) << "those of 0 have their backups on 1";
+  const PartitionMap healed = Rebalanced(one_less, Servers({0, 2, 3}), true);
+  ExpectEven(healed);
+}
+
+}  // namespace
+}  // namespace sluice::elastic

@@ -1,0 +1,362 @@
+#include "elastic/queue/rendezvous.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "elastic/parameters/lane_tree.h"
+
+namespace sluice::elastic {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// Workers that come, close steps, fail and die, on virtual time.
+class RendezvousTest : public ::testing::Test {
+ protected:
+  RendezvousTest() : meeting_(std::make_unique<Rendezvous>(Rendezvous::Options())) {}
+  void Use(const Rendezvous::Options& options) { meeting_ = std::make_unique<Rendezvous>(options); }
+
+  void Come(Incarnation worker, int64_t closed, int64_t world, bool failed = false,
+            Incarnation silent = 0) {
+    meeting_->Arrive({worker, "unix:" + std::to_string(worker), closed, meeting_->world().beginning,
+                      known_[worker], world, failed, silent},
+                     now_);
+  }
+  // What came of the last meeting reaches everybody.
+  void Hear() {
+    for (const Rendezvous::Member& member : meeting_->world().members) {
+      known_[member.incarnation] = meeting_->world().meeting;
+    }
+  }
+  bool Convene() {
+    if (!meeting_->Convene(now_)) {
+      return false;
+    }
+    Hear();
+    return true;
+  }
+  std::vector<Incarnation> Members() const {
+    std::vector<Incarnation> members;
+    for (const Rendezvous::Member& member : meeting_->world().members) {
+      members.push_back(member.incarnation);
+    }
+    return members;
+  }
+  int64_t World() const { return meeting_->world().id; }
+  using Members_ = std::vector<Incarnation>;
+
+  std::unique_ptr<Rendezvous> meeting_;
+  TimePoint now_{};
+  std::map<Incarnation, int64_t> known_;
+};
+
+TEST_F(RendezvousTest, R1_ANewcomerJoinsWhenTheStepCloses) {
+  Rendezvous::Options options;
+  options.expected_members = 2;
+  Use(options);
+  Come(1, -1, 0);
+  EXPECT_FALSE(Convene());  // the first world waits for those who were started
+  Come(2, -1, 0);
+  ASSERT_TRUE(Convene());
+  EXPECT_EQ(World(), 1);
+  EXPECT_EQ(Members(), (Members_{1, 2}));
+  EXPECT_FALSE(meeting_->ShouldConvene());
+  Come(3, -1, 0);
+  EXPECT_TRUE(meeting_->ShouldConvene());
+  EXPECT_FALSE(Convene());  // nobody is stopped
+  EXPECT_TRUE(meeting_->MayGo(1));
+  EXPECT_FALSE(meeting_->MayGo(3));
+  Come(2, 5, 1);
+  EXPECT_FALSE(Convene());  // only when all are ready
+  Come(1, 5, 1);
+  ASSERT_TRUE(Convene());
+  EXPECT_EQ(World(), 2);
+  EXPECT_EQ(Members(), (Members_{1, 2, 3}));
+  EXPECT_EQ(meeting_->RankOf(1), 0U);
+  EXPECT_EQ(meeting_->world().closed, 5);
+  EXPECT_EQ(meeting_->world().source, 0U);
+  EXPECT_EQ(meeting_->world().members[2].closed, Rendezvous::kNoState);
+}
+
+TEST_F(RendezvousTest, AMeetingWithoutChangeKeepsTheWorld) {
+  Come(1, -1, 0);
+  ASSERT_TRUE(Convene());
+  Come(1, 9, 1);
+  ASSERT_TRUE(Convene());
+  EXPECT_EQ(World(), 1);
+  EXPECT_EQ(meeting_->world().closed, 9);
+}
+
+TEST_F(RendezvousTest, R2_WhenTheOldestDiesTheNextHasTheState) {
+  for (Incarnation worker : {1, 2, 3}) {
+    Come(worker, -1, 0);
+  }
+  ASSERT_TRUE(Convene());
+  meeting_->Closed(6);
+  meeting_->Remove(1);
+  Come(3, 7, 1, true);  // had closed step 7 when the others were cut off
+  EXPECT_FALSE(Convene());
+  Come(2, 6, 1, true);
+  ASSERT_TRUE(Convene());
+  EXPECT_EQ(World(), 2);
+  EXPECT_EQ(Members(), (Members_{2, 3}));
+  EXPECT_EQ(meeting_->world().closed, 7);
+  EXPECT_EQ(meeting_->world().source, 1U);
+  EXPECT_EQ(meeting_->world().beginning, 0);
+}
+
+TEST_F(RendezvousTest, R3_WhenAllVanishANewWorldBeginsAgain) {
+  Come(1, -1, 0);
+  Come(2, -1, 0);
+  ASSERT_TRUE(Convene());
+  meeting_->Closed(4);
+  meeting_->Remove(1);
+  Come(3, -1, 0);
+  EXPECT_FALSE(Convene());  // the parameters still live in 2
+  meeting_->Remove(2);
+  ASSERT_TRUE(Convene());
+  EXPECT_EQ(World(), 2);
+  EXPECT_EQ(Members(), (Members_{3}));
+  EXPECT_EQ(meeting_->world().beginning, 1);
+  EXPECT_EQ(meeting_->world().closed, Rendezvous::kNoState);
+  // What is left over from before the new beginning is worth nothing.
+  meeting_->Arrive({2, "unix:2", 4, 0, 1, 1, true, 0}, now_);
+  Come(3, 1, 2);
+  ASSERT_TRUE(Convene());
+  EXPECT_EQ(meeting_->world().closed, 1);
+  EXPECT_EQ(meeting_->world().members[0].closed, Rendezvous::kNoState);
+}
+
+TEST_F(RendezvousTest, R4_LanesOfAStepAreTheSameForAnyWorld) {
+  // A global batch of 12 rows in 12 lanes: three each for four, four each for three.
+  for (size_t size : {4, 3, 4}) {
+    uint32_t next = 0;
+    for (size_t rank = 0; rank < size; ++rank) {
+      const auto [begin, end] = LanesOf(12, rank, size);
+      EXPECT_EQ(begin, next);
+      EXPECT_EQ(end - begin, 12 / size);
+      next = end;
+    }
+    EXPECT_EQ(next, 12U);
+  }
+}
+
+TEST_F(RendezvousTest, R5_AWorkerThatLeavesStopsNobody) {
+  for (Incarnation worker : {1, 2, 3}) {
+    Come(worker, -1, 0);
+  }
+  ASSERT_TRUE(Convene());
+  Come(1, 3, 1);
+  Come(2, 3, 1);
+  EXPECT_FALSE(Convene());
+  meeting_->Remove(3);
+  ASSERT_TRUE(Convene());
+  EXPECT_EQ(Members(), (Members_{1, 2}));
+  EXPECT_EQ(World(), 2);
+}
+
+TEST_F(RendezvousTest, R6_TooFewWaitUntilOthersCome) {
+  Rendezvous::Options options;
+  options.min_members = 2;
+  Use(options);
+  Come(1, -1, 0);
+  Come(2, -1, 0);
+  ASSERT_TRUE(Convene());
+  meeting_->Remove(2);
+  Come(1, 8, 1, true);
+  now_ += seconds(100);
+  EXPECT_FALSE(Convene());
+  EXPECT_FALSE(meeting_->MayGo(1));
+  Come(3, -1, 0);
+  ASSERT_TRUE(Convene());
+  EXPECT_EQ(Members(), (Members_{1, 3}));
+  EXPECT_EQ(meeting_->world().closed, 8);
+  EXPECT_TRUE(meeting_->MayGo(1));
+  EXPECT_TRUE(meeting_->MayGo(3));
+}
+
+TEST_F(RendezvousTest, R7_AHungMemberIsLeftBehindAndMayComeBack) {
+  for (Incarnation worker : {1, 2, 3}) {
+    Come(worker, -1, 0);
+  }
+  ASSERT_TRUE(Convene());
+  Come(1, 4, 1, true);
+  Come(3, 4, 1, true);
+  EXPECT_FALSE(Convene());  // it may be computing
+  now_ += milliseconds(2'900);
+  EXPECT_FALSE(Convene());
+  now_ += milliseconds(101);
+  ASSERT_TRUE(Convene());
+  EXPECT_EQ(Members(), (Members_{1, 3}));
+  EXPECT_EQ(World(), 2);
+  Come(2, 4, 1, true);  // it wakes up
+  EXPECT_FALSE(Convene());
+  EXPECT_TRUE(meeting_->ShouldConvene());
+  Come(1, 9, 2);
+  Come(3, 9, 2);
+  ASSERT_TRUE(Convene());
+  EXPECT_EQ(Members(), (Members_{1, 2, 3}));
+  EXPECT_EQ(meeting_->world().members[1].closed, 4);  // it is given the state again
+}
+
+TEST_F(RendezvousTest, R7_ASilentMemberIsNotWaitedFor) {
+  for (Incarnation worker : {1, 2, 3}) {
+    Come(worker, -1, 0);
+  }
+  ASSERT_TRUE(Convene());
+  Come(1, 4, 1, true);
+  EXPECT_FALSE(Convene());
+  Come(3, 4, 1, true, 2);
+  ASSERT_TRUE(Convene());
+  EXPECT_EQ(Members(), (Members_{1, 3}));
+}
+
+TEST_F(RendezvousTest, R8_SizesAreMultiplesOfTheNodeUnit) {
+  Rendezvous::Options options;
+  options.min_members = 2;
+  options.max_members = 4;
+  options.node_unit = 2;
+  options.expected_members = 4;
+  options.gather_seconds = 30;
+  Use(options);
+  for (Incarnation worker : {1, 2, 3}) {
+    Come(worker, -1, 0);
+  }
+  now_ += seconds(29);
+  EXPECT_FALSE(Convene());
+  now_ += seconds(1);
+  ASSERT_TRUE(Convene());
+  EXPECT_EQ(Members(), (Members_{1, 2}));
+  EXPECT_FALSE(meeting_->MayGo(3));
+  EXPECT_FALSE(meeting_->ShouldConvene());  // the third waits, and disturbs nobody
+  Come(4, -1, 0);
+  EXPECT_TRUE(meeting_->ShouldConvene());
+  Come(5, -1, 0);
+  Come(1, 1, 1);
+  Come(2, 1, 1);
+  ASSERT_TRUE(Convene());
+  EXPECT_EQ(Members(), (Members_{1, 2, 3, 4}));
+}
+
+TEST_F(RendezvousTest, AnAnswerThatGotLostIsGivenAgain) {
+  Come(1, -1, 0);
+  Come(2, -1, 0);
+  ASSERT_TRUE(meeting_->Convene(now_));
+  Come(1, -1, 0);  // asks again: it has not heard of world 1
+  EXPECT_TRUE(meeting_->MayGo(1));
+  Hear();
+  Come(1, 3, 1);
+  Come(2, 3, 1);
+  ASSERT_TRUE(meeting_->Convene(now_));
+  Come(1, 3, 1);  // the world has not changed, but the meeting is over
+  EXPECT_TRUE(meeting_->MayGo(1));
+}
+
+// Workers at random: come, fail, die, come back. Whoever may go is in the newest world, worlds only
+// grow, the newest parameters are never thrown away while somebody alive has them, and when nothing
+// happens any more all that live end up in one world.
+TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
+  struct Process {
+    int64_t closed = -1, beginning = 0, world = 0;
+    bool failed = false;
+  };
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    std::mt19937_64 random(seed);
+    Rendezvous::Options options;
+    options.min_members = 1 + static_cast<uint32_t>(random() % 2);
+    Use(options);
+    known_.clear();
+    std::map<Incarnation, Process> living;
+    std::set<Incarnation> inside;
+    Incarnation next = 1;
+    int64_t committed = -1, last_world = 0, last_beginning = 0;
+    // Hears what the meeting decided.
+    const auto enter = [&] {
+      if (!Convene()) {
+        return;
+      }
+      const Rendezvous::World& world = meeting_->world();
+      ASSERT_GE(world.id, last_world);
+      last_world = world.id;
+      bool survives = committed < 0;
+      for (const auto& [name, process] : living) {
+        survives = survives || (process.closed >= committed && process.beginning == last_beginning);
+      }
+      ASSERT_EQ(world.beginning != last_beginning, !survives) << "seed " << seed;
+      if (world.beginning != last_beginning) {
+        committed = -1;
+      }
+      last_beginning = world.beginning;
+      ASSERT_GE(world.closed, committed);
+      inside.clear();
+      for (const Rendezvous::Member& member : world.members) {
+        ASSERT_TRUE(living.contains(member.incarnation));
+        inside.insert(member.incarnation);
+        living[member.incarnation] = {std::max<int64_t>(world.closed, 0), world.beginning, world.id,
+                                      false};
+      }
+    };
+    const auto come = [&](Incarnation name) {
+      const Process& process = living[name];
+      meeting_->Arrive({name, "", process.closed, process.beginning, known_[name], process.world,
+                        process.failed, 0},
+                       now_);
+    };
+    for (int event = 0; event < 60; ++event) {
+      now_ += milliseconds(random() % 1'500);
+      const uint64_t what = random() % 6;
+      if (what == 0 || living.empty()) {
+        living[next];
+        come(next++);
+      } else if (what == 1) {
+        auto victim = living.begin();
+        std::advance(victim, static_cast<std::ptrdiff_t>(random() % living.size()));
+        meeting_->Remove(victim->first);
+        inside.erase(victim->first);
+        living.erase(victim);
+      } else if (what == 2) {
+        // A collective fails; some have closed the step, some have not, some say nothing for now.
+        const bool all_gone = inside.size() < meeting_->world().members.size();
+        for (Incarnation name : std::set<Incarnation>(inside)) {
+          living[name].closed += random() % 2 == 0 ? 1 : 0;
+          living[name].failed = true;
+          if (random() % 4 != 0 || all_gone) {
+            come(name);
+            inside.erase(name);
+          }
+        }
+      } else if (!inside.empty() && inside.size() == meeting_->world().members.size()) {
+        for (Incarnation name : inside) {
+          ++living[name].closed;
+        }
+        meeting_->Closed(living[*inside.begin()].closed);
+        committed = std::max(committed, living[*inside.begin()].closed);
+        if (meeting_->ShouldConvene()) {
+          for (Incarnation name : std::set<Incarnation>(inside)) {
+            come(name);
+          }
+          inside.clear();
+        }
+      }
+      enter();
+      if (HasFatalFailure()) {
+        return;
+      }
+    }
+    // Peace: everybody comes.
+    living[next];
+    living[next + 1];
+    for (const auto& [name, process] : std::map<Incarnation, Process>(living)) {
+      come(name);
+    }
+    now_ += seconds(4);
+    enter();
+    EXPECT_EQ(Members().size(), living.size()) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace sluice::elastic

@@ -1,0 +1,113 @@
+#include "elastic/rpc/seat.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <stop_token>
+#include <thread>
+
+#include "base/mutex.h"
+#include "elastic/master/master_service.h"
+#include "elastic/rpc/grpc_links.h"
+#include "elastic/rpc/parameter_control.h"
+#include "elastic/server/parameter_service.h"
+#include "tests/elastic/job/small_job.h"
+
+namespace sluice::elastic {
+namespace {
+
+class MasterSeats : public ::testing::Test {
+ protected:
+  MasterSeats() {
+    seat_.token = MakeJobToken().value();
+    seat_.address = "unix-abstract:sluice-test-" + MakeJobToken().value();
+  }
+  static Master::Options Options() {
+    Master::Options options;
+    options.queue.shards = 1;
+    options.queue.epochs = 1;
+    return options;
+  }
+  // A master of the seat's present term.
+  struct Sitting {
+    explicit Sitting(const MasterSeat& seat)
+        : host(
+              Options(), [](const Master::Action&) { return Status(); }, progress, events),
+          server(MasterServer::Start(seat, host, [this](ServerId id, const std::string& address) {
+                   const MutexLock lock(mutex);
+                   registered = std::to_string(id) + " " + address;
+                   return true;
+                 }).value()) {}
+    std::string Registered() {
+      const MutexLock lock(mutex);
+      return registered;
+    }
+
+    ProgressCallback progress;
+    EventCallback events;
+    MasterHost host;
+    Mutex mutex;  // gRPC's own locks order the writes, too, but ThreadSanitizer does not see them
+    std::string registered GUARDED_BY(mutex);
+    std::unique_ptr<MasterServer> server;
+  };
+
+  MasterSeat seat_{"job1"};
+};
+
+TEST_F(MasterSeats, TheNextMasterIsReachedWhereTheLastOneWas) {
+  auto first = std::make_unique<Sitting>(seat_);
+  const auto link = RemoteMaster::Connect(seat_.address, seat_.token, 1, {});
+  ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());
+  EXPECT_EQ(first->Registered(), "0 there:1");
+  first.reset();
+  seat_.term = 2;
+  Sitting second(seat_);
+  ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());  // the same link, by itself
+  EXPECT_EQ(second.Registered(), "0 there:1");
+}
+
+TEST_F(MasterSeats, AMasterThatWasSucceededEndsAndIsNotListenedTo) {
+  seat_.term = 2;
+  auto later = std::make_unique<Sitting>(seat_);
+  std::stop_source stop;
+  const auto link = RemoteMaster::Connect(seat_.address, seat_.token, 1, stop.get_token());
+  ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());
+  later.reset();
+  seat_.term = 1;
+  Sitting earlier(seat_);
+  std::jthread ends([&](const std::stop_token& done) {
+    while (!earlier.host.finished() && !done.stop_requested()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    stop.request_stop();
+  });
+  EXPECT_FALSE(link->Register("ps", 0, "there:1").ok()) << "it is unavailable, or stopped by us";
+  EXPECT_TRUE(earlier.Registered().empty());
+  EXPECT_NE(earlier.host.result().message().find("succeeded by term 2"), std::string::npos)
+      << earlier.host.result().ToString();
+}
+
+TEST_F(MasterSeats, ServersRefuseTheCallsOfAnEarlierMaster) {
+  const plan::TrainPlan plan = SmallPlan(1, 64);
+  const auto network = models::Network::Make(plan.model()).value();
+  ParameterShard::Options options;
+  options.partitions = 2;
+  options.empty = true;
+  const auto shard = ParameterShard::Make(plan.model(), *network, options, nullptr).value();
+  const auto server =
+      ParameterServer::Start({"127.0.0.1", seat_.token, 0, nullptr}, *shard).value();
+  PartitionMap map;
+  map.primary = {0, 0};
+  map.backup = {kNoServer, kNoServer};
+  map.servers = {{0, server->address()}};
+  const auto release = [&](uint64_t term) {
+    return ParameterControl(seat_.token, term, {})
+        .Install(server->address(), map, ParameterControl::Phase::kRelease);
+  };
+  EXPECT_TRUE(release(2).ok());
+  EXPECT_EQ(release(1).code(), Code::kAborted);
+  EXPECT_TRUE(release(3).ok());
+}
+
+}  // namespace
+}  // namespace sluice::elastic

@@ -1,0 +1,274 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "elastic/master/master_service.h"
+#include "elastic/server/parameter_service.h"
+#include "tests/elastic/job/small_job.h"
+
+// After ours: gRPC brings macros that have the names of those in base/mutex.h.
+#include <grpcpp/generic/generic_stub.h>
+
+#include "elastic/rpc/elastic.grpc.pb.h"
+#include "elastic/rpc/wire_internal.h"
+
+// Who has not the job's token, and who has it and talks nonsense.
+namespace sluice::elastic {
+namespace {
+
+constexpr char kToken[] = "the job's";
+constexpr char kParameters[] = "/sluice.elastic.ParameterService/";
+constexpr char kMaster[] = "/sluice.elastic.MasterService/";
+
+class StrangerTest : public ::testing::Test {
+ protected:
+  StrangerTest() : plan_(SmallPlan(1, 8)), network_(models::Network::Make(plan_.model()).value()) {
+    shard_ = ParameterShard::Make(plan_.model(), *network_, {4, false, true}, nullptr).value();
+    ParameterServer::Options options{"127.0.0.1", kToken, 0, nullptr};
+    server_ = ParameterServer::Start(std::move(options), *shard_).value();
+    Master::Options master;
+    master.queue.shards = 3;
+    host_ = std::make_unique<MasterHost>(
+        master, [](const Master::Action&) { return Status(); }, progress_, events_);
+    MasterSeat seat("job");
+    seat.token = kToken;
+    master_ = MasterServer::Start(seat, *host_, [](ServerId, const std::string&) {
+                return true;
+              }).value();
+    parameters_ = ParameterService::NewStub(OpenChannel(server_->address()));
+    control_ = MasterService::NewStub(OpenChannel(master_->address()));
+  }
+
+  // A call that sends its headers, and no message before it is answered.
+  static grpc::StatusCode WithoutMessage(const std::string& address, const std::string& method,
+                                         const std::string& token) {
+    grpc::GenericStub stub(OpenChannel(address));
+    grpc::ClientContext context;
+    context.AddMetadata(kTokenKey, token);
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    grpc::CompletionQueue queue;
+    const auto call = stub.PrepareCall(&context, method, &queue);
+    grpc::Status status;
+    int tag = 0;
+    call->StartCall(&tag);
+    void* got = nullptr;
+    bool ok = false;
+    EXPECT_TRUE(queue.Next(&got, &ok));
+    call->Finish(&status, &tag);
+    EXPECT_TRUE(queue.Next(&got, &ok));
+    queue.Shutdown();
+    while (queue.Next(&got, &ok)) {
+    }
+    return status.error_code();
+  }
+
+  template <typename Stub, typename Request, typename Reply>
+  static grpc::Status Call(Stub& stub,
+                           grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                                        Reply*),
+                           const Request& request) {
+    grpc::ClientContext context;
+    Prepare(&context, kToken);
+    Reply reply;
+    return (stub.*method)(&context, request, &reply);
+  }
+
+  plan::TrainPlan plan_;
+  std::unique_ptr<models::Network> network_;
+  std::unique_ptr<ParameterShard> shard_;
+  std::unique_ptr<ParameterServer> server_;
+  ProgressCallback progress_;
+  EventCallback events_;
+  std::unique_ptr<MasterHost> host_;
+  std::unique_ptr<MasterServer> master_;
+  std::unique_ptr<ParameterService::Stub> parameters_;
+  std::unique_ptr<MasterService::Stub> control_;
+};
+
+// Nothing that a stranger sends has to be received before he is refused.
+TEST_F(StrangerTest, IsRefusedBeforeThereIsAMessage) {
+  for (const char* method : {"Exchange", "Applied", "Keep", "Export", "Install", "Fill", "Snapshot",
+                             "Write", "Replicate"}) {
+    EXPECT_EQ(WithoutMessage(server_->address(), std::string(kParameters) + method, "another"),
+              grpc::StatusCode::PERMISSION_DENIED)
+        << method;
+  }
+  for (const char* method : {"Map", "Register", "Take", "Report", "Begin", "Fail", "Leave",
+                             "Heartbeat", "Meet", "ReportStep", "Written", "Deliver"}) {
+    EXPECT_EQ(WithoutMessage(master_->address(), std::string(kMaster) + method, "another"),
+              grpc::StatusCode::PERMISSION_DENIED)
+        << method;
+  }
+}
+
+size_t PeakMegabytes() {
+  std::ifstream in("/proc/self/status");
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("VmHWM:")) {
+      return std::stoul(line.substr(6)) / 1024;
+    }
+  }
+  return 0;
+}
+
+// Three at once, with 300 MB each that lie in one piece of memory here: what is in flight is what
+// a connection may hold, not what the stranger would like to send.
+TEST_F(StrangerTest, WhatHeSendsIsNotTaken) {
+  const grpc::Slice piece(std::string(size_t{1} << 20, 'x'));
+  const std::vector<grpc::Slice> pieces(300, piece);
+  const size_t before = PeakMegabytes();
+  ASSERT_GT(before, 0U);
+  std::vector<std::jthread> strangers;
+  std::atomic<int> refused = 0;
+  for (int i = 0; i < 3; ++i) {
+    strangers.emplace_back([&] {
+      grpc::GenericStub stub(OpenChannel(server_->address()));
+      grpc::ClientContext context;
+      Prepare(&context, "another");
+      grpc::ByteBuffer request(pieces.data(), pieces.size());
+      grpc::ByteBuffer reply;
+      grpc::Status status;
+      grpc::CompletionQueue queue;
+      const auto call =
+          stub.PrepareUnaryCall(&context, std::string(kParameters) + "Exchange", request, &queue);
+      call->StartCall();
+      call->Finish(&reply, &status, &status);
+      void* tag = nullptr;
+      bool ok = false;
+      EXPECT_TRUE(queue.Next(&tag, &ok));
+      refused += status.error_code() == grpc::StatusCode::PERMISSION_DENIED ? 1 : 0;
+    });
+  }
+  strangers.clear();
+  EXPECT_EQ(refused, 3);
+  EXPECT_LT(PeakMegabytes() - before, 100U);
+}
+
+TEST_F(StrangerTest, AMessageThatIsNoneIsAnError) {
+  grpc::GenericStub stub(OpenChannel(server_->address()));
+  grpc::ClientContext context;
+  Prepare(&context, kToken);
+  const grpc::Slice nonsense("\xFF\xFF nonsense");
+  const grpc::ByteBuffer request(&nonsense, 1);
+  grpc::ByteBuffer reply;
+  grpc::Status status;
+  grpc::CompletionQueue queue;
+  const auto call =
+      stub.PrepareUnaryCall(&context, std::string(kParameters) + "Applied", request, &queue);
+  call->StartCall();
+  call->Finish(&reply, &status, &status);
+  void* tag = nullptr;
+  bool ok = false;
+  EXPECT_TRUE(queue.Next(&tag, &ok));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << status.error_message();
+}
+
+TEST_F(StrangerTest, AMapThatDoesNotHaveItsOwnServersIsRefused) {
+  InstallRequest request;
+  request.set_phase(InstallRequest::CREATE);
+  PartitionMapProto& map = *request.mutable_map();
+  map.set_version(1);
+  map.add_servers(0);
+  map.add_addresses(server_->address());
+  for (int i = 0; i < 4; ++i) {
+    map.add_primary(0);
+    map.add_backup(7);  // nobody knows where
+  }
+  EXPECT_EQ(Call(*parameters_, &ParameterService::Stub::Install, request).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  for (int i = 0; i < 4; ++i) {
+    map.set_backup(i, 0xFFFFFFFF);
+  }
+  map.add_servers(0);
+  map.add_addresses("elsewhere");
+  EXPECT_EQ(Call(*parameters_, &ParameterService::Stub::Install, request).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  map.mutable_servers()->RemoveLast();
+  map.mutable_addresses()->RemoveLast();
+  request.set_phase(static_cast<InstallRequest::Phase>(9));
+  EXPECT_EQ(Call(*parameters_, &ParameterService::Stub::Install, request).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  request.set_phase(InstallRequest::CREATE);
+  const grpc::Status installed = Call(*parameters_, &ParameterService::Stub::Install, request);
+  EXPECT_TRUE(installed.ok()) << installed.error_message();
+}
+
+TEST_F(StrangerTest, AJobWithParameterServersHasNoMeetings) {
+  const Incarnation worker = host_->Expect("w");
+  MeetRequest meet;
+  meet.set_incarnation(worker);
+  EXPECT_EQ(Call(*control_, &MasterService::Stub::Meet, meet).error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
+  ReportStepRequest step;
+  step.set_incarnation(worker);
+  EXPECT_EQ(Call(*control_, &MasterService::Stub::ReportStep, step).error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
+}
+
+TEST_F(StrangerTest, WhomNobodyExpectsIsToldSo) {
+  LeaveRequest leave;
+  leave.set_incarnation(77);
+  BeginRequest begin;
+  begin.set_incarnation(77);
+  WrittenRequest written;
+  written.set_incarnation(77);
+  for (const bool over : {false, true}) {
+    if (over) {
+      host_->Abort(Cancelled("the training was cancelled"));
+    }
+    EXPECT_EQ(Call(*control_, &MasterService::Stub::Leave, leave).error_code(),
+              grpc::StatusCode::ABORTED);
+    EXPECT_EQ(Call(*control_, &MasterService::Stub::Begin, begin).error_code(),
+              grpc::StatusCode::ABORTED);
+    EXPECT_EQ(Call(*control_, &MasterService::Stub::Written, written).error_code(),
+              grpc::StatusCode::ABORTED);
+  }
+}
+
+// Whoever has the token, and knows versions of partitions that this server does not serve: he is
+// told to ask for the map, and nothing ends.
+TEST_F(StrangerTest, WhoKnowsVersionsOfNoPartitionsIsToldToAskForTheMap) {
+  ExchangeRequest request;
+  PullProto& pull = *request.mutable_pull();
+  pull.set_evaluation(true);
+  pull.mutable_known()->assign(32 * sizeof(int64_t), '\0');
+  for (size_t t = 0; t < network_->tables().size(); ++t) {
+    pull.add_tables();
+  }
+  grpc::ClientContext context;
+  Prepare(&context, kToken);
+  ExchangeReply reply;
+  const grpc::Status status = parameters_->Exchange(&context, request, &reply);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  EXPECT_TRUE(reply.wrong_owner());
+}
+
+TEST_F(StrangerTest, AnErrorWithoutANumberIsStillOne) {
+  FailRequest fail;
+  fail.set_incarnation(host_->Expect("w"));
+  fail.set_task(-1);
+  fail.mutable_cause()->add_diagnostics()->set_message("what happened");  // code 0: no error
+  EXPECT_TRUE(Call(*control_, &MasterService::Stub::Fail, fail).ok());
+  EXPECT_EQ(host_->result().code(), Code::kUnknown);
+  EXPECT_EQ(host_->result().message(), "what happened");
+}
+
+TEST_F(StrangerTest, AReportThatCountsNonsenseIsRefused) {
+  const Incarnation worker = host_->Expect("w");
+  const Task task = host_->Take(worker, true, {}, 0)->task;
+  ReportRequest report;
+  report.set_incarnation(worker);
+  report.set_task(task.id);
+  report.set_next_batch(1);
+  report.set_rows(std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(Call(*control_, &MasterService::Stub::Report, report).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  report.set_rows(8);
+  EXPECT_TRUE(Call(*control_, &MasterService::Stub::Report, report).ok());
+}
+
+}  // namespace
+}  // namespace sluice::elastic

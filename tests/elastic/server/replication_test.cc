@@ -1,0 +1,334 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <numeric>
+#include <thread>
+
+#include "elastic/rpc/grpc_links.h"
+#include "elastic/rpc/parameter_control.h"
+#include "elastic/server/parameter_service.h"
+#include "models/model.h"
+#include "planner/plan.pb.h"
+#include "tests/elastic/job/small_job.h"
+
+namespace sluice::elastic {
+namespace {
+
+constexpr uint32_t kPartitions = 8;
+constexpr char kToken[] = "token";
+
+// Parameter servers behind real doors; the test is their master and their worker.
+class ReplicationTest : public ::testing::Test {
+ protected:
+  ReplicationTest() : plan_(SmallPlan(1, 64)), control_(kToken, 1, {}) {
+    network_ = models::Network::Make(plan_.model()).value();
+  }
+  struct Server {
+    std::unique_ptr<ParameterShard> shard;
+    std::unique_ptr<ParameterServer> door;
+  };
+  void StartServer(ServerId id) {
+    Server& server = servers_[id];
+    ParameterShard::Options options;
+    options.partitions = kPartitions;
+    options.empty = true;
+    server.shard = ParameterShard::Make(plan_.model(), *network_, options, nullptr).value();
+    server.door = ParameterServer::Start({"127.0.0.1", kToken, id, nullptr}, *server.shard).value();
+  }
+  std::map<ServerId, std::string> Addresses() const {
+    std::map<ServerId, std::string> addresses;
+    for (const auto& [id, server] : servers_) {
+      addresses.emplace(id, server.door->address());
+    }
+    return addresses;
+  }
+  // The map as the master installs it, everywhere but at `deaf`.
+  void Install(const PartitionMap& map, ParameterControl::Phase phase, ServerId deaf = kNoServer) {
+    for (const auto& one : {ParameterControl::Phase::kFreeze, phase}) {
+      for (const auto& [id, address] : map.servers) {
+        if (id != deaf) {
+          const Status status = control_.Install(address, map, one);
+          ASSERT_TRUE(status.ok()) << status.ToString();
+        }
+      }
+    }
+    Show(map);
+  }
+  // To workers.
+  void Show(const PartitionMap& map) {
+    const std::lock_guard lock(mutex_);
+    map_ = map;
+  }
+  void Create(uint32_t count) {
+    for (ServerId id = 0; id < count; ++id) {
+      StartServer(id);
+    }
+    Install(PlaceEvenly(Addresses(), kPartitions, true), ParameterControl::Phase::kCreate);
+  }
+  std::unique_ptr<ParameterLink> Worker() {
+    PartitionMap shown;
+    {
+      const std::lock_guard lock(mutex_);
+      shown = map_;
+    }
+    return ConnectParameters(
+        shown,
+        [this](uint64_t) -> Result<PartitionMap> {
+          ++asked_;
+          if (when_asked_) {
+            std::exchange(when_asked_, nullptr)();
+          }
+          const std::lock_guard lock(mutex_);
+          return map_;
+        },
+        kToken, *network_, false, stop_.get_token());
+  }
+  Status PushBatch(ParameterLink& link, int64_t batch, int64_t shard = 0,
+                   const std::function<void()>& before_push = {}) {
+    models::ParameterView view;
+    view.tables.resize(network_->tables().size());
+    view.tables[0].ids.resize(20);
+    std::iota(view.tables[0].ids.begin(), view.tables[0].ids.end(), batch % 7);
+    BatchIdentity identity;
+    identity.shard = shard;
+    identity.batch = batch;
+    RETURN_IF_ERROR(link.Pull(identity, Purpose::kStep, &view));
+    models::Gradient gradient;
+    for (const models::DenseTensor& tensor : network_->dense()) {
+      gradient.dense.emplace_back(tensor.size(), 0.1F / static_cast<float>(batch + 1));
+    }
+    for (size_t t = 0; t < view.tables.size(); ++t) {
+      gradient.tables.emplace_back(view.tables[t].values.size(), 0.2F);
+    }
+    if (before_push) {
+      before_push();
+    }
+    return link.Push(identity, 1, view, gradient);
+  }
+  // What a follower has taken it applies a little later.
+  void ExpectSame(ServerId one, ServerId other, uint32_t partition) {
+    const std::string bytes = servers_[one].shard->Save(partition).value();
+    for (int i = 0; i < 500; ++i) {
+      const Result<std::string> copy = servers_[other].shard->Save(partition);
+      if (copy.ok() && *copy == bytes) {
+        return;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    ADD_FAILURE() << "partition " << partition << " on " << one << " and " << other;
+  }
+
+  plan::TrainPlan plan_;
+  std::unique_ptr<models::Network> network_;
+  ParameterControl control_;
+  std::map<ServerId, Server> servers_;
+  std::mutex mutex_;
+  PartitionMap map_;
+  std::stop_source stop_;
+  int asked_ = 0;
+  std::function<void()> when_asked_;
+};
+
+TEST_F(ReplicationTest, BackupsHaveTheBitsOfTheirPrimaries) {
+  Create(3);
+  const auto one = Worker();
+  const auto other = Worker();
+  for (int64_t batch = 0; batch < 30; ++batch) {
+    ASSERT_TRUE(PushBatch(*one, batch, 0).ok());
+    ASSERT_TRUE(PushBatch(*other, batch, 1).ok());
+  }
+  ASSERT_TRUE(control_.Keep(map_, {1, {}}).ok());
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    ExpectSame(map_.primary[p], map_.backup[p], p);
+    EXPECT_EQ(servers_[map_.primary[p]].shard->version(p), 60);
+  }
+}
+
+// A push counts as done when losing one server cannot lose it: not before the backup has it, or the
+// master has said that there is none.
+TEST_F(ReplicationTest, APushIsAcknowledgedWhenTheBackupHasIt) {
+  StartServer(0);
+  StartServer(1);
+  PartitionMap map = PlaceEvenly(Addresses(), kPartitions, true);
+  map.primary.assign(kPartitions, 0);
+  map.backup.assign(kPartitions, 1);
+  Install(map, ParameterControl::Phase::kCreate);
+  servers_[1].door.reset();
+  std::atomic<bool> acknowledged = false;
+  std::jthread pusher([&] {
+    const auto worker = Worker();
+    const Status status = PushBatch(*worker, 0);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    acknowledged = true;
+  });
+  while (servers_[0].shard->version(0) == 0) {
+    std::this_thread::yield();
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_FALSE(acknowledged);
+  std::vector<uint32_t> orphans;
+  Install(WithoutServers(map, {1}, &orphans), ParameterControl::Phase::kAdopt);
+  pusher.join();
+  EXPECT_TRUE(acknowledged);
+  EXPECT_EQ(servers_[0].shard->version(0), 1);
+}
+
+// A server that was given up while it slept: its followers refuse what it ships, so that it cannot
+// acknowledge; the worker finds the new owner, and the batch counts once.
+TEST_F(ReplicationTest, AServerThatWasGivenUpAcknowledgesNothing) {
+  StartServer(0);
+  StartServer(1);
+  PartitionMap old = PlaceEvenly(Addresses(), kPartitions, true);
+  old.primary.assign(kPartitions, 0);
+  old.backup.assign(kPartitions, 1);
+  Install(old, ParameterControl::Phase::kCreate);
+  const auto worker = Worker();
+  ASSERT_TRUE(PushBatch(*worker, 0).ok());
+  std::vector<uint32_t> orphans;
+  const PartitionMap now = WithoutServers(old, {0}, &orphans);
+  Install(now, ParameterControl::Phase::kAdopt);  // server 0 does not hear of it
+  Show(old);                                      // nor does the worker, yet
+  when_asked_ = [&] {
+    EXPECT_EQ(servers_[1].shard->version(0), 1) << "taken from a server that was given up";
+    Show(now);
+  };
+  ASSERT_TRUE(PushBatch(*worker, 1).ok());
+  EXPECT_GE(asked_, 1);
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    EXPECT_EQ(servers_[1].shard->version(p), 2);
+  }
+}
+
+// Without replicas there is nobody who refuses for the master: the server itself does.
+TEST_F(ReplicationTest, AServerThatSleptTooLongAcknowledgesNothing) {
+  StartServer(0);
+  Install(PlaceEvenly(Addresses(), kPartitions, false), ParameterControl::Phase::kCreate);
+  const auto worker = Worker();
+  ASSERT_TRUE(PushBatch(*worker, 0).ok());
+  ParameterServer& server = *servers_[0].door;
+  const auto now = std::chrono::steady_clock::now();
+  const auto silence = std::chrono::seconds(static_cast<int>(kServerSilenceSeconds));
+  server.AnsweredByMaster(now - silence - std::chrono::seconds(1));
+  when_asked_ = [&] {
+    EXPECT_EQ(servers_[0].shard->version(0), 1) << "taken from a server that was given up";
+    server.AnsweredByMaster(std::chrono::steady_clock::now());
+  };
+  ASSERT_TRUE(PushBatch(*worker, 1).ok());
+  EXPECT_GE(asked_, 1);
+  EXPECT_EQ(servers_[0].shard->version(0), 2);
+  // It falls asleep between taking a push and acknowledging it.
+  when_asked_ = [&] { server.AnsweredByMaster(std::chrono::steady_clock::now()); };
+  asked_ = 0;
+  ASSERT_TRUE(PushBatch(*worker, 2, 0, [&] { server.AnsweredByMaster(now - 2 * silence); }).ok());
+  EXPECT_GE(asked_, 1);
+  EXPECT_EQ(servers_[0].shard->version(0), 3) << "once";
+}
+
+TEST_F(ReplicationTest, P7_ABatchThatReachedSomeServersIsCompletedOnce) {
+  Create(3);
+  const auto worker = Worker();
+  ASSERT_TRUE(PushBatch(*worker, 0).ok());
+  // Server 1 goes; others get the batch, and the master takes its time.
+  when_asked_ = [&] {
+    when_asked_ = [&] {
+      std::vector<uint32_t> orphans;
+      Install(WithoutServers(map_, {1}, &orphans), ParameterControl::Phase::kAdopt);
+      EXPECT_TRUE(orphans.empty());
+    };
+  };
+  ASSERT_TRUE(PushBatch(*worker, 1, 0, [&] { servers_[1].door.reset(); }).ok());
+  EXPECT_EQ(map_.version, 2U);
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    EXPECT_NE(map_.primary[p], 1U);
+    EXPECT_EQ(servers_[map_.primary[p]].shard->version(p), 2);
+  }
+}
+
+TEST_F(ReplicationTest, P20_AServerIsFilledWhileOthersPush) {
+  Create(2);
+  std::atomic<bool> done = false;
+  std::atomic<int64_t> pushed = 0;
+  std::jthread pusher([&] {
+    const auto worker = Worker();
+    for (int64_t batch = 0; !done; ++batch) {
+      const Status status = PushBatch(*worker, batch);
+      ASSERT_TRUE(status.ok()) << status.ToString();
+      ++pushed;
+    }
+  });
+  while (pushed < 5) {
+    std::this_thread::yield();
+  }
+  StartServer(2);
+  PartitionMap next = Rebalanced(map_, Addresses(), true);
+  const std::vector<PartitionCopy> copies = CopiesFor(map_, next);
+  EXPECT_FALSE(copies.empty());
+  for (const PartitionCopy& copy : copies) {
+    const Status status = control_.Fill(map_.servers.at(copy.from), copy.partition, copy.to,
+                                        next.servers.at(copy.to));
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  }
+  const int64_t before = pushed;
+  while (pushed < before + 5) {
+    std::this_thread::yield();
+  }
+  Install(next, ParameterControl::Phase::kAdopt);
+  const int64_t then = pushed;
+  while (pushed < then + 5) {
+    std::this_thread::yield();
+  }
+  done = true;
+  pusher.join();
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    EXPECT_EQ(servers_[next.primary[p]].shard->version(p), pushed);
+    ExpectSame(next.primary[p], next.backup[p], p);
+  }
+}
+
+// The master that had a server filled dies before the map is in use; the next one takes the old map
+// up again, and has the server filled once more.
+TEST_F(ReplicationTest, P20_AServerThatWasFilledForAMapThatDidNotComeIsFilledAgain) {
+  Create(2);
+  const auto worker = Worker();
+  int64_t batch = 0;
+  const auto push = [&](int64_t batches) {
+    for (const int64_t until = batch + batches; batch < until; ++batch) {
+      ASSERT_TRUE(PushBatch(*worker, batch).ok());
+    }
+  };
+  push(3);
+  StartServer(2);
+  PartitionMap next = Rebalanced(map_, Addresses(), true);
+  const std::vector<PartitionCopy> copies = CopiesFor(map_, next);
+  ASSERT_GT(copies.size(), 1U);
+  const auto fill = [&](const PartitionCopy& copy) {
+    const Status status = control_.Fill(map_.servers.at(copy.from), copy.partition, copy.to,
+                                        next.servers.at(copy.to));
+    ASSERT_TRUE(status.ok()) << status.ToString();
+  };
+  std::for_each(copies.begin(), copies.end(), fill);
+  PartitionMap again = map_;
+  ++again.version;
+  Install(again, ParameterControl::Phase::kAdopt);
+  push(3);  // of which nobody tells the new server
+  next.version = again.version + 1;
+  for (const PartitionCopy& copy : copies) {
+    fill(copy);
+    push(1);
+  }
+  Install(next, ParameterControl::Phase::kAdopt);
+  push(2);
+  for (const auto& [id, server] : servers_) {
+    EXPECT_TRUE(server.door->health().ok()) << server.door->health().ToString();
+  }
+  for (uint32_t p = 0; p < kPartitions; ++p) {
+    EXPECT_EQ(servers_[next.primary[p]].shard->version(p), batch);
+    ExpectSame(next.primary[p], next.backup[p], p);
+  }
+}
+
+}  // namespace
+}  // namespace sluice::elastic

@@ -1,0 +1,103 @@
+#include "elastic/storage/byte_parts.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <limits>
+
+#include "elastic/storage/crc32c.h"
+
+namespace sluice::elastic {
+namespace {
+
+std::string Written(const std::vector<std::string>& blocks, size_t part_bytes) {
+  std::string all;
+  PartWriter writer(part_bytes, [&all](const std::string& part) {
+    all += part;
+    return Status();
+  });
+  for (const std::string& block : blocks) {
+    EXPECT_TRUE(writer.Block(block).ok());
+  }
+  EXPECT_TRUE(writer.Finish().ok());
+  return all;
+}
+
+Result<std::vector<std::string>> Read(std::string_view bytes, size_t blocks) {
+  MemorySource source(bytes);
+  std::string mark(PartReader::kMarkBytes, '\0');
+  RETURN_IF_ERROR(source.Read(mark.data(), mark.size()));
+  if (!PartReader::IsMark(mark)) {
+    return InvalidArgument("no mark");
+  }
+  PartReader reader(source);
+  std::vector<std::string> read;
+  while (read.size() < blocks) {
+    ASSIGN_OR_RETURN(std::string block, reader.Block(1 << 20));
+    read.push_back(std::move(block));
+  }
+  RETURN_IF_ERROR(reader.Finish());
+  return read;
+}
+
+TEST(ByteParts, BlocksComeBackWhateverThePartsAre) {
+  const std::vector<std::string> blocks = {"", "one", std::string(1'000, 'x'), ""};
+  for (size_t part_bytes : {1U, 7U, 64U, 1'000'000U}) {
+    EXPECT_EQ(Read(Written(blocks, part_bytes), blocks.size()).value(), blocks) << part_bytes;
+  }
+}
+
+TEST(ByteParts, DamageIsFound) {
+  const std::string good = Written({"one", "two"}, 5);
+  for (size_t at = 0; at < good.size(); ++at) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 0x40);
+    EXPECT_FALSE(Read(bad, 2).ok()) << at;
+    EXPECT_FALSE(Read(std::string_view(good).substr(0, at), 2).ok()) << at;
+  }
+  EXPECT_FALSE(Read(good + "x", 2).ok());
+  EXPECT_FALSE(Read(good, 1).ok()) << "there is another block";
+  EXPECT_FALSE(Read(good, 3).ok());
+}
+
+// A length is not believed: there would be no memory for these.
+TEST(ByteParts, ALengthBeyondWhatIsThereIsAnError) {
+  for (uint64_t length : {uint64_t{9}, uint64_t{1} << 40, std::numeric_limits<uint64_t>::max()}) {
+    std::string part(2 * sizeof(uint32_t) + sizeof(length), '\0');  // a header, and the length
+    char* payload = part.data() + 2 * sizeof(uint32_t);
+    std::memcpy(payload, &length, sizeof(length));
+    const uint32_t header[] = {sizeof(length), Crc32c({payload, sizeof(length)})};
+    std::memcpy(part.data(), header, sizeof(header));
+    MemorySource source(part);
+    PartReader reader(source);
+    EXPECT_NE(reader.Block(std::numeric_limits<uint64_t>::max()).status().message().find("a block"),
+              std::string::npos);
+  }
+}
+
+// More than 32 bits count, of memory that is zero and not there.
+TEST(ByteParts, ABlockOfMoreThan4GiBHasItsLength) {
+  constexpr uint64_t kSize = (uint64_t{1} << 32) + 5;
+  void* zeros = mmap(nullptr, kSize, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(zeros, MAP_FAILED);
+  uint64_t bytes = 0, parts = 0, length = 0;
+  PartWriter writer(kMostPartBytes, [&](const std::string& part) {
+    if (parts == 0) {
+      std::memcpy(&length, part.data() + PartReader::kMarkBytes + 8, sizeof(length));
+    }
+    EXPECT_LE(part.size(), kMostPartBytes + 16);
+    bytes += part.size();
+    ++parts;
+    return Status();
+  });
+  ASSERT_TRUE(writer.Block({static_cast<const char*>(zeros), kSize}).ok());
+  ASSERT_TRUE(writer.Finish().ok());
+  munmap(zeros, kSize);
+  EXPECT_EQ(length, kSize);
+  EXPECT_EQ(parts, 65U);
+  EXPECT_EQ(bytes, PartReader::kMarkBytes + parts * 8 + sizeof(length) + kSize);
+}
+
+}  // namespace
+}  // namespace sluice::elastic

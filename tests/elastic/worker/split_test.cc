@@ -1,0 +1,51 @@
+#include "elastic/worker/split.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "catalog/dataset.pb.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::elastic {
+namespace {
+
+catalog::DatasetSpec CutInto(const std::vector<int64_t>& rows) {
+  catalog::DatasetSpec dataset;
+  for (const int64_t count : rows) {
+    dataset.add_shards()->set_estimated_rows(count);
+  }
+  return dataset;
+}
+
+// The validation rows of a table of `rows` rows, by their numbers, however it is cut.
+std::vector<int64_t> ValidationRows(const SplitRule& rule, const std::vector<int64_t>& cut) {
+  std::vector<int64_t> found;
+  const std::vector<int64_t> places = PlacesOf(CutInto(cut));
+  int64_t number = 0;
+  for (size_t shard = 0; shard < cut.size(); ++shard) {
+    for (int64_t row = 0; row < cut[shard]; ++row, ++number) {
+      if (rule.IsValidation(places[shard] + row, nullptr, 0)) {
+        found.push_back(number);
+      }
+    }
+  }
+  return found;
+}
+
+TEST(Split, RandomRowsAreTheSameHoweverTheTableIsCut) {
+  plan::Split split;
+  split.set_kind(plan::Split::RANDOM);
+  split.set_fraction(0.2);
+  split.set_seed(7);
+  const SplitRule rule = SplitRule::Make(split).value();
+  const std::vector<int64_t> whole = ValidationRows(rule, {1'000});
+  EXPECT_GT(whole.size(), 150U);
+  EXPECT_LT(whole.size(), 250U);
+  EXPECT_EQ(ValidationRows(rule, {100, 100, 500, 0, 300}), whole);
+  split.set_seed(8);
+  EXPECT_NE(ValidationRows(SplitRule::Make(split).value(), {1'000}), whole);
+}
+
+}  // namespace
+}  // namespace sluice::elastic

@@ -1,0 +1,132 @@
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+
+#include "catalog/dataset.pb.h"
+#include "elastic/job/direct_links.h"
+#include "elastic/worker/worker.h"
+#include "tests/elastic/job/small_job.h"
+
+// What a worker does when a task that it has is someone else's: the master's and the servers'
+// refusals come from here, and nothing is charged to the shard.
+namespace sluice::elastic {
+namespace {
+
+constexpr int64_t kShardRows = 4'000, kBatch = 10;
+
+// Hands out its tasks, one by one, and refuses reports on those that it took back.
+class ScriptedMaster final : public MasterLink {
+ public:
+  Result<Answer> Take(bool waiting) override {
+    if (tasks.empty()) {
+      return Answer{waiting ? Answer::Kind::kFinished : Answer::Kind::kNothing, {}};
+    }
+    Answer answer{Answer::Kind::kTask, tasks.front()};
+    tasks.pop_front();
+    return answer;
+  }
+  Result<Standing> Report(const TaskReport& report) override {
+    reports[report.task] = report;
+    return Standing{.mine = report.task != taken_back};
+  }
+  Result<bool> MayBegin(int64_t) override { return true; }
+  Status Fail(const Task&, const Status& cause) override {
+    failures.push_back(cause);
+    return Status();
+  }
+  void Abandon(int64_t task) override { abandoned.push_back(task); }
+  void Leave() override {}
+
+  std::deque<Task> tasks;
+  int64_t taken_back = -1;
+  std::map<int64_t, TaskReport> reports;
+  std::vector<Status> failures;
+  std::vector<int64_t> abandoned;
+};
+
+// Counts pushes; those of one shard are refused from one batch on.
+class FencedParameters final : public ParameterLink {
+ public:
+  explicit FencedParameters(ParameterLink& link) : link_(link) {}
+  Status Pull(const BatchIdentity& batch, Purpose purpose, models::ParameterView* view) override {
+    return link_.Pull(batch, purpose, view);
+  }
+  Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,
+              const models::Gradient& gradient) override {
+    if (batch.shard == fenced_shard && batch.batch >= fenced_from) {
+      return Status(Code::kAborted, "shard belongs to another worker now");
+    }
+    ++pushes[batch.shard];
+    return link_.Push(batch, weight, view, gradient);
+  }
+  Status PushEnd(const BatchIdentity& batch) override { return link_.PushEnd(batch); }
+  std::vector<int64_t> Versions() const override { return link_.Versions(); }
+  Result<int64_t> AppliedBatches(uint32_t epoch, int64_t shard) override {
+    return link_.AppliedBatches(epoch, shard);
+  }
+
+  int64_t fenced_shard = -1, fenced_from = 0;
+  std::map<int64_t, int64_t> pushes;
+
+ private:
+  ParameterLink& link_;
+};
+
+class WorkerLease : public ::testing::Test {
+ protected:
+  WorkerLease() {
+    for (int64_t shard = 0; shard < 2; ++shard) {
+      Task task;
+      task.id = shard + 1;
+      task.shard = shard;
+      master_.tasks.push_back(task);
+    }
+  }
+  Status Work() {
+    const Worker::Job job{plan_, *source_, spec_};
+    return Worker::Make(job, master_, parameters_).value()->Run({});
+  }
+
+  static plan::TrainPlan Plan() {
+    plan::TrainPlan plan = SmallPlan(1, kBatch);
+    plan.mutable_split()->set_kind(plan::Split::NONE);
+    return plan;
+  }
+  const plan::TrainPlan plan_ = Plan();
+  const std::unique_ptr<testing::MemorySource> source_ = SmallSource(2 * kShardRows);
+  const catalog::DatasetSpec spec_ = source_->Spec(kShardRows);
+  const std::unique_ptr<models::Network> network_ = models::Network::Make(plan_.model()).value();
+  const std::unique_ptr<ParameterShard> shard_ =
+      ParameterShard::Make(plan_.model(), *network_, {}, nullptr).value();
+  DirectParameterLink direct_{*shard_, *network_};
+  FencedParameters parameters_{direct_};
+  ScriptedMaster master_;
+};
+
+TEST_F(WorkerLease, S9_AServersRefusalMakesItGiveWay) {
+  parameters_.fenced_shard = 0;
+  parameters_.fenced_from = 5;
+  const Status status = Work();
+  EXPECT_TRUE(status.ok()) << status.ToString();  // it lives on, and does the other task
+  EXPECT_TRUE(master_.failures.empty()) << master_.failures.front().ToString();
+  EXPECT_EQ(parameters_.pushes[0], 5);
+  EXPECT_EQ(parameters_.pushes[1], kShardRows / kBatch);
+  EXPECT_EQ(master_.abandoned, std::vector<int64_t>{1});
+  EXPECT_TRUE(master_.reports[2].done);
+}
+
+// Its first report comes with its first batch; after the answer it pushes nothing more of the
+// shard.
+TEST_F(WorkerLease, S12_TheMastersRefusalMakesItGiveWay) {
+  master_.taken_back = 1;
+  const Status status = Work();
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  EXPECT_TRUE(master_.failures.empty());
+  EXPECT_LT(parameters_.pushes[0], kShardRows / kBatch);
+  EXPECT_FALSE(master_.reports[1].done);
+  EXPECT_EQ(parameters_.pushes[1], kShardRows / kBatch);
+}
+
+}  // namespace
+}  // namespace sluice::elastic

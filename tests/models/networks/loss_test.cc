@@ -1,0 +1,116 @@
+#include "models/networks/loss.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "tests/models/networks/network_specs.h"
+
+namespace sluice::models {
+namespace {
+
+Loss MakeLoss(const ModelSpec& spec) {
+  auto made = Loss::Make(spec);
+  EXPECT_TRUE(made.ok()) << made.status().ToString();
+  return std::move(made).value();
+}
+
+ModelSpec NumberSpec(const std::string& loss, double mean = 0, double scale = 1) {
+  ModelSpec spec = Spec("LinearRegressor");
+  SetNumberLabel(&spec, mean, scale);
+  spec.set_loss(loss);
+  return spec;
+}
+ModelSpec ClassSpec(const std::string& loss, int classes) {
+  ModelSpec spec = Spec("LinearClassifier");
+  SetClasses(&spec, classes);
+  spec.set_loss(loss);
+  return spec;
+}
+
+double LossAt(const ModelSpec& spec, float logit, float label) {
+  Loss loss = MakeLoss(spec);
+  return loss.Compute(1, &logit, &label, nullptr, nullptr).loss;
+}
+
+TEST(LossTest, ValuesByHand) {
+  EXPECT_NEAR(LossAt(ClassSpec("logistic", 2), 0, 1), std::log(2), 1e-6);
+  EXPECT_NEAR(LossAt(ClassSpec("logistic", 2), 2, 0), std::log1p(std::exp(2.0)), 1e-6);
+  EXPECT_NEAR(LossAt(ClassSpec("hinge", 2), 0.25f, 1), 0.75, 1e-6);
+  EXPECT_NEAR(LossAt(ClassSpec("hinge", 2), 0.25f, 0), 1.25, 1e-6);
+  EXPECT_NEAR(LossAt(ClassSpec("SquaredHinge", 2), 0.5f, 0), 2.25, 1e-6);
+  EXPECT_NEAR(LossAt(NumberSpec("squared"), 3, 1), 4, 1e-6);
+  EXPECT_NEAR(LossAt(NumberSpec("mae"), 3, 1), 2, 1e-6);
+  EXPECT_NEAR(LossAt(NumberSpec("Huber"), 1.5f, 1), 0.125, 1e-6);
+  EXPECT_NEAR(LossAt(NumberSpec("Huber"), 4, 1), 2.5, 1e-6);
+  EXPECT_NEAR(LossAt(NumberSpec("LogCosh"), 2, 0), std::log(std::cosh(2.0)), 1e-6);
+}
+
+TEST(LossTest, HugeLogitsStayFinite) {
+  EXPECT_NEAR(LossAt(ClassSpec("logistic", 2), -500, 1), 500, 1e-3);
+  EXPECT_NEAR(LossAt(NumberSpec("LogCosh"), 500, 0), 500 - std::log(2), 1e-3);
+  Loss softmax = MakeLoss(ClassSpec("", 3));
+  const std::vector<float> logits = {1000, -1000, 999};
+  const float label = 1;
+  std::vector<float> gradient(3);
+  EXPECT_NEAR(softmax.Compute(1, logits.data(), &label, nullptr, gradient.data()).loss, 2000.3,
+              0.1);
+  EXPECT_NEAR(gradient[1], -1, 1e-6);
+}
+
+TEST(LossTest, HuberDeltaIsAnAttribute) {
+  ModelSpec spec = NumberSpec("Huber");
+  SetNumber(&spec, "loss.delta", 2);
+  EXPECT_NEAR(LossAt(spec, 5, 0), 2 * (5 - 1), 1e-6);
+}
+
+TEST(LossTest, WeightsAreSharesOfTheMean) {
+  Loss loss = MakeLoss(NumberSpec("squared"));
+  const std::vector<float> logits = {1, 2, 3}, labels = {0, 0, 0}, weights = {1, 0, 3};
+  std::vector<float> gradient(3);
+  const LossSum sum =
+      loss.Compute(3, logits.data(), labels.data(), weights.data(), gradient.data());
+  EXPECT_NEAR(sum.loss, 1 + 27, 1e-6);
+  EXPECT_NEAR(sum.weight, 4, 1e-6);
+  EXPECT_NEAR(gradient[0], 2.0 / 4, 1e-6);
+  EXPECT_EQ(gradient[1], 0);
+  EXPECT_NEAR(gradient[2], 6.0 * 3 / 4, 1e-6);
+}
+
+TEST(LossTest, ABatchOfWeightZeroMovesNothing) {
+  Loss loss = MakeLoss(NumberSpec("squared"));
+  const std::vector<float> logits = {1, 2}, labels = {0, 0}, weights = {0, 0};
+  std::vector<float> gradient(2, 9);
+  loss.Compute(2, logits.data(), labels.data(), weights.data(), gradient.data());
+  EXPECT_EQ(gradient, (std::vector<float>{0, 0}));
+}
+
+TEST(LossTest, PredictionsComeInTheLabelsScale) {
+  std::vector<float> logits = {0, 1};
+  MakeLoss(NumberSpec("squared", 100, 10)).ToPredictions(2, logits.data());
+  EXPECT_EQ(logits, (std::vector<float>{100, 110}));
+  logits = {0, 0};
+  MakeLoss(ClassSpec("", 2)).ToPredictions(2, logits.data());
+  EXPECT_EQ(logits, (std::vector<float>{0.5f, 0.5f}));
+  logits = {0};
+  MakeLoss(NumberSpec("Poisson", 40, 3)).ToPredictions(1, logits.data());
+  EXPECT_NEAR(logits[0], 40, 1e-4);
+}
+
+TEST(LossTest, KerasNamesAnyCase) {
+  EXPECT_EQ(MakeLoss(ClassSpec("BINARYCROSSENTROPY", 2)).kind(), Loss::Kind::kLogistic);
+  EXPECT_EQ(MakeLoss(ClassSpec("SparseCategoricalCrossentropy", 5)).outputs(), 5u);
+  EXPECT_EQ(MakeLoss(NumberSpec("MeanSquaredError")).kind(), Loss::Kind::kSquared);
+  EXPECT_EQ(MakeLoss(ClassSpec("softmax", 2)).outputs(), 1u) << "two classes need one output";
+}
+
+TEST(LossTest, OneClassIsNoLabel) {
+  const auto made = Loss::Make(ClassSpec("", 1));
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().message(), "label 'y' has 1 class: a classifier needs two or more");
+}
+
+}  // namespace
+}  // namespace sluice::models

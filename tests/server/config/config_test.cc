@@ -1,0 +1,78 @@
+#include "server/config/config.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace sluice::server {
+namespace {
+
+class ConfigTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = (std::filesystem::temp_directory_path() /
+             ("sluice_config_" + std::to_string(getpid()) + ".conf"))
+                .string();
+  }
+  void TearDown() override {
+    std::filesystem::remove(path_);
+    unsetenv("SLUICE_GRPC");
+  }
+  const std::string& Write(const std::string& text) {
+    std::ofstream(path_) << text;
+    return path_;
+  }
+  std::string path_;
+};
+
+TEST_F(ConfigTest, FlagOverEnvironmentOverFileOverDefault) {
+  const std::string& file =
+      Write("# a comment\n\ngrpc = file:1\n  max_statements=7  \nuser = file\n");
+  setenv("SLUICE_GRPC", "environment:2", 1);
+  const auto config = LoadConfig(file, {{"user", "flag"}});
+  ASSERT_TRUE(config.ok()) << config.status().ToString();
+  EXPECT_EQ(config->grpc, "environment:2");
+  EXPECT_EQ(config->max_statements, 7);
+  EXPECT_EQ(config->user, "flag");
+  EXPECT_EQ(config->log_level, "warn");
+}
+
+TEST_F(ConfigTest, ErrorsNameTheirPlaceAndTheNearestKey) {
+  const Status unknown = LoadConfig(Write("grcp = x:1\n"), {}).status();
+  EXPECT_EQ(unknown.message(), path_ + ":1: no setting 'grcp'");
+  EXPECT_EQ(unknown.diagnostics()[0].hint, "did you mean 'grpc'?");
+  EXPECT_EQ(LoadConfig(Write("\nwords\n"), {}).status().message(),
+            path_ + ":2: expected 'key = value', not 'words'");
+  EXPECT_EQ(LoadConfig("", {{"max_statements", "many"}}).status().message(),
+            "command line: max_statements must be an integer from 1 to 1000, not 'many'");
+  EXPECT_FALSE(LoadConfig("", {{"max_statements", "0"}}).ok());
+  EXPECT_FALSE(LoadConfig("", {{"log_level", "loud"}}).ok());
+  EXPECT_FALSE(LoadConfig("", {{"tls_cert", "a.pem"}}).ok());
+  EXPECT_EQ(LoadConfig(path_ + ".missing", {}).status().code(), Code::kNotFound);
+}
+
+TEST_F(ConfigTest, PrintsWhatItLoadsButNoPassword) {
+  Config config;
+  config.source = "postgresql://ann:se%40cret@host:5432/db";
+  const std::string text = PrintConfig(config);
+  EXPECT_EQ(text.find("cret"), std::string::npos);
+  const auto loaded = LoadConfig(Write(text), {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
+  EXPECT_EQ(loaded->source, "postgresql://ann@host:5432/db");
+  EXPECT_EQ(loaded->max_statements, config.max_statements);
+}
+
+TEST_F(ConfigTest, SlotsAndMemoryOfTheCluster) {
+  const auto config = LoadConfig(Write("slots = 6\nmemory_limit = 2048\n"), {});
+  ASSERT_TRUE(config.ok()) << config.status().ToString();
+  const executor::LocalCluster::Options options = ClusterOptions(*config);
+  EXPECT_EQ(options.slots.slots, 6);
+  EXPECT_EQ(options.slots.memory_bytes, int64_t{2} << 30);
+  EXPECT_NE(LoadConfig("", {{"slots", "-1"}}).status().ToString().find("from 0 to 1024"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice::server

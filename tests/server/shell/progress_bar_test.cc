@@ -1,0 +1,76 @@
+#include "server/shell/progress_bar.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace sluice::server {
+namespace {
+
+class FakeClock final : public Clock {
+ public:
+  TimePoint Now() const override { return now; }
+  TimePoint now{0};
+};
+
+elastic::Progress Half() {
+  elastic::Progress progress;
+  progress.rows_done = 1'250'000;
+  progress.rows_total = 2'500'000;
+  progress.rows_per_second = 351'234.4;
+  progress.epoch = 3;
+  progress.epochs = 5;
+  progress.loss = 0.31234;
+  progress.metrics = {{"auc", 0.90512}, {"accuracy", 0.85}};
+  progress.workers = 2;
+  progress.seconds_left = 75.2;
+  return progress;
+}
+
+TEST(ProgressBar, SaysEverythingInOneLine) {
+  EXPECT_EQ(FormatProgress(Half()),
+            "epoch 3/5  50 %  1,250,000 of 2,500,000 rows  351,234 rows/s  loss 0.3123  "
+            "auc 0.9051  2 workers  1:16 min left");
+}
+
+TEST(ProgressBar, LeavesOutWhatIsNotKnown) {
+  elastic::Progress progress;
+  progress.rows_done = 999;
+  progress.loss = std::numeric_limits<double>::quiet_NaN();
+  progress.seconds_left = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(FormatProgress(progress), "999 rows");
+  progress.rows_total = 500;  // an estimate that was too small
+  EXPECT_EQ(FormatProgress(progress), "100 %  999 of 500 rows");
+}
+
+TEST(ProgressBar, DrawsOneLineAgainAndAgainOnATerminal) {
+  std::string text;
+  const FakeClock clock;
+  ProgressBar bar([&text](std::string_view part) { text += part; }, clock, 40);
+  bar.Update(Half());
+  EXPECT_EQ(text, "\r[##########..........]  epoch 3/5  50 %\x1b[K")
+      << "cut at the terminal's width";
+  text.clear();
+  bar.Clear();
+  EXPECT_EQ(text, "\r\x1b[K");
+  text.clear();
+  bar.Clear();
+  EXPECT_EQ(text, "") << "nothing is drawn, nothing to clear";
+}
+
+TEST(ProgressBar, WritesPlainLinesNowAndThenElsewhere) {
+  std::string text;
+  FakeClock clock;
+  ProgressBar bar([&text](std::string_view part) { text += part; }, clock, 0);
+  elastic::Progress progress;
+  for (int second = 0; second < 7; ++second) {
+    clock.now = std::chrono::seconds(second);
+    progress.rows_done = second;
+    bar.Update(progress);
+  }
+  bar.Clear();
+  EXPECT_EQ(text, "0 rows\n3 rows\n6 rows\n");
+}
+
+}  // namespace
+}  // namespace sluice::server

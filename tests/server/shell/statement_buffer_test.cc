@@ -1,0 +1,64 @@
+#include "server/shell/statement_buffer.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::server {
+namespace {
+
+// Lines typed until the statement is complete; -1 when it never is.
+int LinesUntilComplete(const std::vector<std::string>& lines) {
+  StatementBuffer buffer;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    buffer.Add(lines[i]);
+    if (buffer.complete()) {
+      return static_cast<int>(i) + 1;
+    }
+  }
+  return -1;
+}
+
+TEST(StatementBuffer, EndsAtASemicolon) {
+  EXPECT_EQ(LinesUntilComplete({"SELECT 1;"}), 1);
+  EXPECT_EQ(LinesUntilComplete({"SELECT 1", "FROM t", ";"}), 3);
+  EXPECT_EQ(LinesUntilComplete({"SELECT 1; -- the end"}), 1);
+  EXPECT_EQ(LinesUntilComplete({"SELECT 1; SELECT 2", ";"}), 2) << "a second one has begun";
+  EXPECT_EQ(LinesUntilComplete({"SELECT 1"}), -1);
+}
+
+// SQLFlow's J23: each is one statement, unchanged.
+TEST(StatementBuffer, SemicolonsInsideQuotesDoNotCount) {
+  EXPECT_EQ(LinesUntilComplete({R"(SELECT * FROM tbl WHERE a==";")", ";"}), 2);
+  EXPECT_EQ(LinesUntilComplete({"SELECT 'a", "b;", "c';"}), 3);
+  EXPECT_EQ(LinesUntilComplete({R"(SELECT "\";")", ";"}), 2);
+  EXPECT_EQ(LinesUntilComplete({R"(SELECT "';")", ";"}), 2);
+  EXPECT_EQ(LinesUntilComplete({R"(SELECT '";')", ";"}), 2);
+  EXPECT_EQ(LinesUntilComplete({R"(SELECT "-- \";")", ";"}), 2);
+  EXPECT_EQ(LinesUntilComplete({"SELECT 'it''s;'", ";"}), 2);
+  EXPECT_EQ(LinesUntilComplete({R"(SELECT 'C:\';)"}), 1);
+  EXPECT_EQ(LinesUntilComplete({"SELECT `a;b`", ";"}), 2);
+}
+
+TEST(StatementBuffer, CommentsAndDollarQuotesDoNotCount) {
+  EXPECT_EQ(LinesUntilComplete({"-- don't; stop", "SELECT 1;"}), 2);
+  EXPECT_EQ(LinesUntilComplete({"/* a; /* nested; */", "still; */ SELECT 1;"}), 2);
+  EXPECT_EQ(LinesUntilComplete({"DO $x$ a; $y$ b;", "$x$", ";"}), 3);
+  EXPECT_EQ(LinesUntilComplete({"SELECT $$;$$", ";"}), 2);
+  EXPECT_EQ(LinesUntilComplete({"SELECT $1;"}), 1) << "a parameter is no quote";
+  EXPECT_EQ(LinesUntilComplete({"SELECT a$b$ FROM t;"}), 1) << "nor is a name";
+}
+
+TEST(StatementBuffer, BlanksAndCommentsAreNoStatement) {
+  StatementBuffer buffer;
+  buffer.Add("  ");
+  buffer.Add("-- 1. test");
+  EXPECT_TRUE(buffer.blank());
+  EXPECT_FALSE(buffer.complete());
+  buffer.Add("SELECT 1;");
+  EXPECT_FALSE(buffer.blank());
+  EXPECT_EQ(buffer.Take(), "  \n-- 1. test\nSELECT 1;\n");
+  EXPECT_TRUE(buffer.blank());
+  EXPECT_FALSE(buffer.complete());
+}
+
+}  // namespace
+}  // namespace sluice::server
