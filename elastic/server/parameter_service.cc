@@ -226,7 +226,8 @@ class Service final : public ParameterService::StreamedService {
       return InvalidArgument(
           fmt::format("a map of {} partitions; the job has {}", map.primary.size(), partitions));
     }
-    // A master that hears nothing asks again, while the first call may still be at it.
+    // A master that hears nothing, or of a loss, orders anew while the first call is still at it.
+    replication_.Expect(map.version);
     const MutexLock lock(install_mutex_);
     switch (request.phase()) {
       case InstallRequest::FREEZE: {

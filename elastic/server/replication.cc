@@ -200,6 +200,12 @@ void Replication::Send(ServerId server, const std::string& address, uint64_t str
 
 // ---- The master's orders.
 
+void Replication::Expect(uint64_t map_version) {
+  const MutexLock lock(mutex_);
+  expected_ = std::max(expected_, map_version);
+  changed_.notify_all();
+}
+
 Status Replication::Freeze(const PartitionMap& map) {
   if (map.version < role()->map_version) {
     return Status(Code::kAborted, "an order of an older map");
@@ -211,6 +217,9 @@ Status Replication::Freeze(const PartitionMap& map) {
   while (!std::all_of(followers_.begin(), followers_.end(), [&](const auto& f) {
     return f.second->queue.empty() || !map.servers.contains(f.first);
   })) {
+    if (expected_ > map.version) {
+      return Status(Code::kAborted, "a newer map is ordered");  // perhaps without that follower
+    }
     if (closed_ || changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
       return Unavailable("a replica does not take what it is sent");
     }

@@ -52,7 +52,9 @@ class Replication {
   // server has been given up.
   Status WaitShipped();
 
-  // The master's orders (elastic.proto, InstallRequest).
+  // The master's orders (elastic.proto, InstallRequest), one at a time. `Expect` comes before an
+  // order has its turn: a Freeze that waits for a follower ends for a newer map.
+  void Expect(uint64_t map_version);
   Status Freeze(const PartitionMap& map);
   // `create` makes a partition that is to be held and is not, or any at all (`anew`): null in all
   // but a job's first map.
@@ -92,6 +94,7 @@ class Replication {
   std::condition_variable changed_;
   std::shared_ptr<const Role> role_ GUARDED_BY(mutex_);
   PartitionMap map_ GUARDED_BY(mutex_);
+  uint64_t expected_ GUARDED_BY(mutex_) = 0;  // version of the newest map that was ordered
   bool closed_ GUARDED_BY(mutex_) = false;
   bool given_up_ GUARDED_BY(mutex_) = false;
   uint64_t sequence_ GUARDED_BY(mutex_) = 0;

@@ -227,6 +227,38 @@ TEST_F(ReplicationTest, AServerThatSleptTooLongAcknowledgesNothing) {
   EXPECT_EQ(servers_[0].shard->version(0), 3) << "once";
 }
 
+TEST_F(ReplicationTest, AnOrderThatWaitsForADeadBackupEndsForANewerMap) {
+  StartServer(0);
+  StartServer(1);
+  PartitionMap map = PlaceEvenly(Addresses(), kPartitions, true);
+  map.primary.assign(kPartitions, 0);
+  map.backup.assign(kPartitions, 1);
+  Install(map, ParameterControl::Phase::kCreate);
+  servers_[1].door.reset();
+  const ParameterShard& shard = *servers_[0].shard;
+  Status pushed, frozen;
+  {
+    const std::jthread push([&] { pushed = PushBatch(*Worker(), 0); });
+    while (shard.version(0) == 0) {
+      std::this_thread::yield();
+    }
+    PartitionMap again = map;  // for a checkpoint, before the loss is known
+    ++again.version;
+    const std::jthread freeze([&] {
+      frozen =
+          control_.Install(servers_[0].door->address(), again, ParameterControl::Phase::kFreeze);
+    });
+    while (shard.AppliedBatches(map.version, 1, 0).ok()) {
+      std::this_thread::yield();
+    }
+    std::vector<uint32_t> orphans;
+    Install(WithoutServers(again, {1}, &orphans), ParameterControl::Phase::kAdopt);
+  }
+  EXPECT_EQ(frozen.code(), Code::kAborted) << frozen.ToString();
+  EXPECT_TRUE(pushed.ok()) << pushed.ToString();
+  EXPECT_EQ(shard.version(0), 1);
+}
+
 TEST_F(ReplicationTest, P7_ABatchThatReachedSomeServersIsCompletedOnce) {
   Create(3);
   const auto worker = Worker();
