@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "elastic/master/journal.pb.h"
 #include "elastic/master/master.h"
 #include "elastic/queue/queue_codec_internal.h"
 

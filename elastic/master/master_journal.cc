@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error_code.h"
+#include "elastic/master/journal.pb.h"
 #include "elastic/master/master.h"
 #include "elastic/queue/queue_codec_internal.h"
 

@@ -7,7 +7,7 @@
 #include <random>
 #include <set>
 
-#include "elastic/rpc/elastic.pb.h"
+#include "elastic/parameters/partition.pb.h"
 #include "elastic/storage/crc32c.h"
 #include "models/model.pb.h"
 #include "planner/plan.pb.h"
