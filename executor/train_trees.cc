@@ -11,6 +11,7 @@
 #include "elastic/split.h"
 #include "executor/scorer.h"
 #include "models/gradient_boosting.h"
+#include "models/label_scale.h"
 #include "models/metric.h"
 #include "planner/plan.pb.h"
 
@@ -244,7 +245,7 @@ Status Evaluate(models::GradientBoosting& trees, const plan::TrainPlan& plan,
   std::vector<float> scores;
   RETURN_IF_ERROR(trees.Predict(batch, &scores));
   std::vector<float> labels = batch.labels;
-  RestoreLabelScale(spec.features().label(), &labels);
+  models::RestoreLabelScale(spec.features().label(), &labels);
   metrics.Add(scores, labels, batch.weights, batch.groups);
   std::vector<std::string> further;
   for (const std::string& name : plan.metrics()) {
