@@ -10,7 +10,9 @@
 #include "executor/result_rows.h"
 #include "executor/result_table.h"
 #include "executor/scorer.h"
+#include "models/features/label_scale.h"
 #include "planner/plan.pb.h"
+#include "planner/result_columns.h"
 #include "planner/stored_plan.h"
 
 namespace sluice::executor {
@@ -45,7 +47,7 @@ Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer
     job.Rows(rows, 0);
     RETURN_IF_ERROR(scorer.transform().Apply(input, /*with_label=*/true, &batch));
     RETURN_IF_ERROR(scorer.Score(batch, &scores));
-    RestoreLabelScale(spec.features().label(), &batch.labels);
+    models::RestoreLabelScale(spec.features().label(), &batch.labels);
     metrics.Add(scores, batch.labels, batch.weights, batch.groups);
     return OkStatus();
   };
@@ -58,27 +60,13 @@ Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer
   return metrics;
 }
 
-// loss first, as SQLFlow does; then the metrics asked for, or all of the task.
 ResultRows MetricRow(const models::Metrics& metrics, models::Task task,
                      const plan::EvaluatePlan& plan) {
-  Schema schema;
   std::vector<Value> row;
-  const auto add = [&](const std::string& name, double value) {
-    schema.columns.push_back({name, DataType::kDouble, ""});
-    row.emplace_back(value);
-  };
-  if (task != models::Task::kRanking) {
-    add("loss", metrics.Value(task == models::Task::kRegression ? "mse" : "log_loss"));
+  for (const planner::ToldMetric& told : planner::ToldMetrics(plan, task)) {
+    row.emplace_back(metrics.Value(told.metric));
   }
-  for (const std::string& name : plan.metrics()) {
-    add(name, metrics.Value(models::Metrics::CanonicalName(name)));
-  }
-  if (plan.metrics().empty()) {
-    for (const auto& [name, value] : metrics.Values()) {
-      add(name, value);
-    }
-  }
-  ResultRows rows(std::move(schema));
+  ResultRows rows(planner::EvaluateResult(plan, task));
   rows.Add(std::move(row));
   return rows;
 }
@@ -93,10 +81,8 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
                    Scorer::Load(context.source, version, context.memory_bytes()));
   std::unique_ptr<catalog::TableWriter> writer;
   if (plan.has_table()) {
-    // Without rows the metrics have their names already.
-    const models::Task task = TaskOf(trained.model());
-    const models::Metrics nothing(task, scorer->outputs());
-    ASSIGN_OR_RETURN(writer, OpenResultTable(plan.table(), MetricRow(nothing, task, plan).schema(),
+    ASSIGN_OR_RETURN(writer, OpenResultTable(plan.table(),
+                                             planner::EvaluateResult(plan, TaskOf(trained.model())),
                                              "evaluate", job.id(), context.source));
   }
   ASSIGN_OR_RETURN(const auto scan,

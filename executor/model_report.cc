@@ -8,6 +8,7 @@
 #include "executor/result_table.h"
 #include "executor/scorer.h"
 #include "planner/plan.pb.h"
+#include "planner/result_columns.h"
 
 namespace sluice::executor {
 
@@ -23,10 +24,7 @@ Status ExecuteModelReport(const plan::ModelReportPlan& plan, Context& context, R
   ASSIGN_OR_RETURN(auto importance, scorer->FeatureImportance());
   std::stable_sort(importance.begin(), importance.end(),
                    [](const auto& a, const auto& b) { return a.gain > b.gain; });
-  // Column names as SQLFlow's XGBoostExplainer writes them.
-  ResultRows rows(Schema{{{"feature", DataType::kText, ""},
-                          {"fscore", DataType::kDouble, ""},
-                          {"gain", DataType::kDouble, ""}}});
+  ResultRows rows(planner::ReportResult());
   for (const auto& feature : importance) {
     rows.Add({feature.feature, feature.splits, feature.gain});
   }

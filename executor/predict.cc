@@ -17,6 +17,7 @@
 #include "executor/result_table.h"
 #include "executor/scorer.h"
 #include "planner/plan.pb.h"
+#include "planner/result_columns.h"
 #include "planner/stored_plan.h"
 
 namespace sluice::executor {
@@ -28,17 +29,12 @@ struct ScanColumns {
   catalog::CopiedColumns copied;
 };
 
-// The pass-through columns, then the prediction's.
-Schema OutputColumns(const plan::PredictPlan& plan, const PredictionColumns& predictions) {
-  Schema output;
-  for (const catalog::ColumnDescription& description : plan.pass_through()) {
-    ColumnInfo& column = output.columns.emplace_back(catalog::ColumnOf(description));
-    if (!plan.has_table()) {
-      column.type = catalog::ShownType(column);
-    }
-  }
-  for (const ColumnInfo& column : predictions.columns()) {
-    output.columns.push_back(column);
+// As a table holds them, or as they are shown to a client.
+Schema OutputColumns(const plan::PredictPlan& plan) {
+  Schema output = planner::PredictResult(plan);
+  for (int i = 0; i < plan.pass_through_size() && !plan.has_table(); ++i) {
+    ColumnInfo& column = output.columns[static_cast<size_t>(i)];
+    column.type = catalog::ShownType(column);
   }
   return output;
 }
@@ -113,7 +109,7 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
   ASSIGN_OR_RETURN(
       PredictionColumns predictions,
       PredictionColumns::Make(plan, trained.model().features().label(), scorer->outputs()));
-  const Schema output = OutputColumns(plan, predictions);
+  const Schema output = OutputColumns(plan);
   std::unique_ptr<catalog::TableWriter> writer;
   if (plan.has_table()) {
     ASSIGN_OR_RETURN(writer,

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "planner/plan.pb.h"
+#include "planner/result_columns.h"
 
 namespace sluice::executor {
 namespace {
@@ -36,8 +37,7 @@ Result<PredictionColumns> PredictionColumns::Make(const plan::PredictPlan& plan,
   result.outputs_ = outputs;
   result.classifier_ = label.kind() == models::LabelPlan::CLASS;
   result.vector_ = label.kind() == models::LabelPlan::VECTOR;
-  const auto type = static_cast<DataType>(plan.prediction_type());
-  result.columns_.push_back({plan.column(), type, ""});
+  result.columns_ = planner::PredictedColumns(plan);
   for (const std::string& name : label.classes()) {
     result.classes_.push_back(name);
     result.class_integers_.push_back(ClassAsInteger(name));
@@ -50,11 +50,7 @@ Result<PredictionColumns> PredictionColumns::Make(const plan::PredictPlan& plan,
     if (!result.classifier_) {
       return InvalidArgument(fmt::format("predict.extra_outputs '{}' needs a classifier", extra));
     }
-    if (extra == "probability") {
-      result.columns_.push_back({extra, DataType::kDouble, ""});
-    } else if (extra == "probabilities") {
-      result.columns_.push_back({extra, DataType::kText, ""});
-    } else {
+    if (extra != "probability" && extra != "probabilities") {
       return InvalidArgument(fmt::format("unknown predict.extra_outputs '{}'", extra))
           .Hint("allowed: probability, probabilities");
     }

@@ -11,6 +11,7 @@
 #include "models/registry/registry.h"
 #include "models/trees/gradient_boosting.h"
 #include "planner/plan.pb.h"
+#include "planner/result_columns.h"
 #include "planner/stored_plan.h"
 
 namespace sluice::executor {
@@ -201,23 +202,7 @@ Result<std::unique_ptr<Scorer>> Scorer::Load(catalog::DataSource& source,
 }
 
 models::Task TaskOf(const models::ModelSpec& spec) {
-  const models::LabelPlan& label = spec.features().label();
-  if (!spec.features().group_column().empty()) {
-    return models::Task::kRanking;
-  }
-  if (label.kind() == models::LabelPlan::CLASS) {
-    return label.classes_size() > 2 ? models::Task::kMulticlass : models::Task::kBinary;
-  }
-  return models::Task::kRegression;
-}
-
-void RestoreLabelScale(const models::LabelPlan& label, std::vector<float>* labels) {
-  if (label.kind() != models::LabelPlan::NUMBER || label.scale() == 0) {
-    return;
-  }
-  for (float& value : *labels) {
-    value = static_cast<float>(static_cast<double>(value) * label.scale() + label.mean());
-  }
+  return planner::JudgedTask(spec);
 }
 
 }  // namespace sluice::executor

@@ -62,7 +62,5 @@ class Scorer {
 
 // What the label of a model asks of metrics and predictions.
 models::Task TaskOf(const models::ModelSpec& spec);
-// The label in its own scale: FeatureBatch::labels of a regressor are standardised.
-void RestoreLabelScale(const models::LabelPlan& label, std::vector<float>* labels);
 
 }  // namespace sluice::executor

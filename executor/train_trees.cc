@@ -10,8 +10,9 @@
 #include "catalog/dataset.pb.h"
 #include "elastic/worker/split.h"
 #include "executor/scorer.h"
-#include "models/metrics/metric.h"
 #include "models/trees/gradient_boosting.h"
+#include "models/features/label_scale.h"
+#include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
@@ -244,7 +245,7 @@ Status Evaluate(models::GradientBoosting& trees, const plan::TrainPlan& plan,
   std::vector<float> scores;
   RETURN_IF_ERROR(trees.Predict(batch, &scores));
   std::vector<float> labels = batch.labels;
-  RestoreLabelScale(spec.features().label(), &labels);
+  models::RestoreLabelScale(spec.features().label(), &labels);
   metrics.Add(scores, labels, batch.weights, batch.groups);
   std::vector<std::string> further;
   for (const std::string& name : plan.metrics()) {

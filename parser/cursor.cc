@@ -122,6 +122,11 @@ Status Cursor::Unexpected(std::string_view what, const std::vector<std::string>&
   return status;
 }
 
+// U&"...", PostgreSQL's way to write letters by their numbers.
+bool Cursor::AtUnicodeName() const {
+  return Peek().IsWord("U") && Peek(1).IsSymbol("&") && Adjacent(Peek(), Peek(1));
+}
+
 Result<Name> Cursor::TakeName(std::string_view what) {
   Name name;
   const int64_t begin = Peek().span.begin;
@@ -134,6 +139,10 @@ Result<Name> Cursor::TakeName(std::string_view what) {
       if (name.parts.back().empty()) {
         return SyntaxError("a quoted name is empty").At(token.span);
       }
+    } else if (AtUnicodeName()) {
+      return Unexpected(what).Hint("write the letters themselves in the quotes: \"...\"");
+    } else if (token.IsSymbol("[")) {
+      return Unexpected(what).Hint("quote a name as \"name\" or `name` here, not as [name]");
     } else if (token.kind == Token::Kind::kWord &&
                !(name.parts.empty() && IsReserved(token.text))) {
       for (std::string& part : SplitAtDots(token.text)) {

@@ -54,6 +54,8 @@ class Cursor {
   Lexer lexer_;
   ClauseState state_;
   int64_t end_;
+  bool AtUnicodeName() const;
+
   std::array<Token, 2> ahead_;
   std::optional<Token> taken_;  // the last one
   size_t elements_ = 0;

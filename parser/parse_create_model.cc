@@ -60,6 +60,16 @@ Status ParseTransform(Cursor& cursor, int64_t begin, TrainStatement& statement) 
   return OkStatus();
 }
 
+// Several systems have a CREATE MODEL, each with clauses of its own.
+Status CreateModelHint(Status unexpected) {
+  return unexpected.diagnostics().front().hint.empty()
+             ? std::move(unexpected)
+                   .Hint(
+                       "here it is CREATE MODEL m OPTIONS (label='y') AS SELECT ..., or SELECT "
+                       "... LABEL y INTO m")
+             : unexpected;
+}
+
 }  // namespace
 
 Result<ExtendedStatement> ParseCreateModelPiece(std::string_view script, const Piece& piece) {
@@ -87,8 +97,8 @@ Result<ExtendedStatement> ParseCreateModelPiece(std::string_view script, const P
     } else if (cursor.AtWord("TRANSFORM") || cursor.AtWord("OPTIONS")) {
       return SyntaxError(fmt::format("{} is given twice", cursor.Peek().text)).At(keyword);
     } else {
-      return cursor.Unexpected("TRANSFORM (...), OPTIONS (...) or AS and a query",
-                               {"TRANSFORM", "OPTIONS", "AS"});
+      return CreateModelHint(cursor.Unexpected("TRANSFORM (...), OPTIONS (...) or AS and a query",
+                                               {"TRANSFORM", "OPTIONS", "AS"}));
     }
   }
   if (!piece.query.valid()) {

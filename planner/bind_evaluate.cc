@@ -6,6 +6,7 @@
 #include "planner/error_list.h"
 #include "planner/metric_list.h"
 #include "planner/plan_use_internal.h"
+#include "planner/result_columns.h"
 #include "planner/stored_model_internal.h"
 
 namespace sluice::planner {
@@ -57,12 +58,6 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
   plan::Plan result;
   plan::EvaluatePlan* plan = result.mutable_evaluate();
   plan->set_statement(parser::Print(parser::Statement(statement)));
-  if (!statement.into) {
-    errors.Add(RefuseResultAttributes(attributes, "INTO table"));
-  } else if (select.ok()) {
-    errors.Add(BindResultTable(*statement.into, statement.into->parts.size(), attributes, *select,
-                               nullptr, source, plan->mutable_table()));
-  }
   if (select.ok() && model.ok()) {
     const models::FeaturePlan& features = model->plan.model().features();
     errors.Add(RequireInputs(features, *select, "evaluate"));
@@ -80,6 +75,16 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
         plan->mutable_metrics()->Add(metrics->begin(), metrics->end());
       }
     }
+  }
+  if (!statement.into) {
+    errors.Add(RefuseResultAttributes(attributes, "INTO table"));
+  } else if (select.ok()) {
+    Schema columns;
+    if (model.ok()) {
+      columns = EvaluateResult(*plan, JudgedTask(model->plan.model()));
+    }
+    errors.Add(BindResultTable(*statement.into, statement.into->parts.size(), attributes, *select,
+                               model.ok() ? &columns : nullptr, source, plan->mutable_table()));
   }
   if (select.ok()) {
     plan->set_select(select->text);

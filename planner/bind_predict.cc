@@ -13,6 +13,7 @@
 #include "planner/error_list.h"
 #include "planner/metric_list.h"
 #include "planner/plan_use_internal.h"
+#include "planner/result_columns.h"
 #include "planner/stored_model_internal.h"
 
 namespace sluice::planner {
@@ -24,20 +25,6 @@ std::string ResultColumn(const parser::PredictStatement& statement, const models
   return statement.target
              ? ReadNamePart(*statement.target, statement.target->parts.size() - 1, source)
              : label.column();
-}
-
-// The columns of the result's table.
-Schema ResultColumns(const plan::PredictPlan& plan) {
-  Schema schema;
-  for (const catalog::ColumnDescription& column : plan.pass_through()) {
-    schema.columns.push_back(catalog::ColumnOf(column));
-  }
-  schema.columns.push_back({plan.column(), static_cast<DataType>(plan.prediction_type()), ""});
-  for (const std::string& output : plan.extra_outputs()) {
-    schema.columns.push_back(
-        {output, output == "probability" ? DataType::kDouble : DataType::kText, ""});
-  }
-  return schema;
 }
 
 bool SameName(std::string_view a, std::string_view b) {
@@ -182,7 +169,7 @@ Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
   plan->set_prediction_type(static_cast<int32_t>(PredictionType(*select, label)));
   errors.Add(FillExtraOutputs(attributes, model->plan.model(), plan));
   if (into_table) {
-    const Schema columns = ResultColumns(*plan);
+    const Schema columns = PredictResult(*plan);
     errors.Add(BindResultTable(*statement.target, statement.target->parts.size() - 1, attributes,
                                *select, &columns, source, plan->mutable_table()));
   } else {

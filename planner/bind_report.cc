@@ -7,6 +7,7 @@
 #include "planner/error_list.h"
 #include "planner/letter_case.h"
 #include "planner/plan_use_internal.h"
+#include "planner/result_columns.h"
 #include "planner/stored_model_internal.h"
 
 namespace sluice::planner {
@@ -70,8 +71,9 @@ Result<plan::Plan> PlanReport(const parser::ModelReportStatement& statement,
   if (select.ok()) {
     plan->set_select(select->text);
     if (statement.into) {
+      const Schema columns = ReportResult();
       errors.Add(BindResultTable(*statement.into, statement.into->parts.size(), attributes, *select,
-                                 nullptr, source, plan->mutable_table()));
+                                 &columns, source, plan->mutable_table()));
     }
     if (const auto label = attributes.Text("label_col"); label && !select->columns.Find(*label)) {
       errors.Add(select->columns.Missing(*label, attributes.SpanOf("label_col")));

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "models/features/cell_format.h"
 #include "parser/printer.h"
 #include "planner/bind_train_internal.h"
 #include "planner/choose_type.h"
@@ -41,6 +42,7 @@ class Binder {
   void Derive();
   void DeriveFromBase();
 
+  bool HoldsNumbers(size_t column) const;
   Status FindRole(const std::string& attribute, const std::string& role, bool numeric,
                   std::string* column);
   LabelUse UseOf(ModelTask task) const;
@@ -128,7 +130,9 @@ void Binder::BindLabel() {
   if (!statement_.label) {
     errors_.Add(InvalidArgument("the statement has no LABEL clause")
                     .At(statement_.span)
-                    .Hint("add LABEL column: what the model has to predict"));
+                    .Hint(statement_.create_form
+                              ? "OPTIONS (label='column') says what the model has to predict"
+                              : "add LABEL column: what the model has to predict"));
     return;
   }
   if (!has_select_) {
@@ -218,6 +222,18 @@ void Binder::BindColumns() {
   }
 }
 
+// Text that holds numbers says what the numbers would; what has no type (SQLite) is found out where
+// it is read.
+bool Binder::HoldsNumbers(size_t column) const {
+  const ColumnInfo& info = bound_.select.schema.columns[column];
+  const auto& sample = bound_.statistics.sample;
+  return info.type == DataType::kText && !sample.empty() &&
+         std::all_of(sample.begin(), sample.end(), [column](const std::vector<Value>& row) {
+           const auto* text = std::get_if<std::string>(&row[column]);
+           return text == nullptr || models::ParseNumber(*text).has_value();
+         });
+}
+
 Status Binder::FindRole(const std::string& attribute, const std::string& role, bool numeric,
                         std::string* column) {
   const std::optional<std::string> name = bound_.attributes.Text(attribute);
@@ -235,7 +251,8 @@ Status Binder::FindRole(const std::string& attribute, const std::string& role, b
                fmt::format("column '{}' is the label; it cannot be {} too", info.name, role))
         .At(span);
   }
-  if (numeric && !IsNumeric(info.type)) {
+  const bool weights = role == "the weight";
+  if (numeric && !IsNumeric(info.type) && !(weights && HoldsNumbers(*index))) {
     return InvalidArgument(fmt::format("column '{}' is {}; {} must be a number", info.name,
                                        info.database_type.empty()
                                            ? DataTypeName(info.type)
@@ -362,7 +379,20 @@ Status Binder::BindLabelPlan() {
 
 void Binder::DeriveFromBase() {
   const models::FeaturePlan& learnt = bound_.base->plan.model().features();
-  errors_.Add(RequireInputs(learnt, bound_.select, "train"));
+  bool missing = false;
+  for (const models::InputColumn& input : learnt.inputs()) {
+    if (!bound_.select.columns.Find(input.name())) {
+      missing = true;
+      errors_.Add(ColumnNotFound(fmt::format("model '{}' was trained with column {}, which the "
+                                             "SELECT does not have",
+                                             parser::Print(*statement_.base_model), input.name()))
+                      .At(statement_.base_model->span)
+                      .Hint(fmt::format("select {} as well, or leave USING out", input.name())));
+    }
+  }
+  if (!missing) {
+    errors_.Add(RequireInputs(learnt, bound_.select, "train"));
+  }
   const std::string weight = bound_.features.weight_column();
   const std::string group = bound_.features.group_column();
   bound_.features = learnt;

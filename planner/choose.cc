@@ -279,6 +279,13 @@ Status ChooseSplit(const AttributeSet& attributes, int64_t rows, const std::stri
     split->set_kind(plan::Split::NONE);
     split->set_fraction(0);
   } else if (!group_column.empty()) {
+    if (kind == "random") {
+      return Conflict(attributes, "split.kind",
+                      fmt::format("split.kind='random' would tear the rows of one query apart, and "
+                                  "{} is the group column",
+                                  group_column))
+          .Hint(fmt::format("leave split.kind out: the split is by hash of {}", group_column));
+    }
     split->set_kind(plan::Split::HASH);  // the rows of one query stay together
     split->set_column(group_column);
   } else {

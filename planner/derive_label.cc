@@ -120,7 +120,13 @@ Status DeriveTextNumber(const LabelInput& input, models::LabelPlan* plan) {
   if (shape.format.kind == models::ColumnFormatKind::kDenseCsv) {
     plan->set_kind(models::LabelPlan::VECTOR);
     plan->set_width(static_cast<uint32_t>(shape.format.width));
-    SetScale(0, 1, LabelUse::kNumber, plan);
+    if (input.use == LabelUse::kScaledNumber) {
+      for (const NumberMoments& own : MomentsOfVectors(input.sample, shape.format)) {
+        const bool known = std::isfinite(own.mean) && std::isfinite(own.deviation);
+        plan->add_means(known ? own.mean : 0);
+        plan->add_scales(known && own.deviation > 0 ? own.deviation : 1);
+      }
+    }
     return OkStatus();
   }
   const std::string example = input.sample.empty() ? "" : fmt::format(" ('{}')", input.sample[0]);

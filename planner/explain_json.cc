@@ -155,6 +155,15 @@ void PutTexts(std::string_view key, const google::protobuf::RepeatedPtrField<std
   json->CloseList();
 }
 
+void PutNumbers(std::string_view key, const google::protobuf::RepeatedField<double>& numbers,
+                Writer* json) {
+  json->OpenList(key);
+  for (const double number : numbers) {
+    json->Item(number);
+  }
+  json->CloseList();
+}
+
 void PutLabel(const models::LabelPlan& label, Writer* json) {
   json->Open("label");
   json->Put("column", label.column());
@@ -162,6 +171,10 @@ void PutLabel(const models::LabelPlan& label, Writer* json) {
   PutTexts("classes", label.classes(), json);
   json->Put("mean", label.mean());
   json->Put("scale", label.scale());
+  if (label.scales_size() > 0) {
+    PutNumbers("means", label.means(), json);
+    PutNumbers("scales", label.scales(), json);
+  }
   json->Close();
 }
 

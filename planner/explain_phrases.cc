@@ -123,7 +123,10 @@ std::string DescribeLabel(const models::LabelPlan& label) {
       return fmt::format("{} ({}), {}", label.column(), type,
                          DescribeValues(label.classes(), "classes"));
     case models::LabelPlan::VECTOR:
-      return fmt::format("{} ({}), a vector of {} numbers", label.column(), type, label.width());
+      return fmt::format("{} ({}), a vector of {} numbers{}", label.column(), type, label.width(),
+                         label.scales_size() > 0
+                             ? ", each learnt as its distance from its mean, by its deviation"
+                             : "");
     case models::LabelPlan::NUMBER:
       return label.scale() != 1 || label.mean() != 0
                  ? fmt::format("{} ({}), a number, learnt as (y - {:.6g}) / {:.6g}", label.column(),

@@ -22,6 +22,28 @@ std::vector<double> NumbersOfCell(const std::string& cell, const std::string& de
   return numbers;
 }
 
+std::vector<NumberMoments> MomentsOfVectors(const std::vector<std::string>& cells,
+                                            const models::ColumnFormat& format) {
+  std::vector<NumberMoments> moments(static_cast<size_t>(format.width));
+  double count = 0;
+  for (const std::string& cell : cells) {
+    const std::vector<double> numbers = NumbersOfCell(cell, format.delimiter);
+    if (numbers.size() != moments.size()) {
+      continue;
+    }
+    count += 1;
+    for (size_t i = 0; i < numbers.size(); ++i) {  // Welford: `deviation` is the sum of squares
+      const double distance = numbers[i] - moments[i].mean;
+      moments[i].mean += distance / count;
+      moments[i].deviation += distance * (numbers[i] - moments[i].mean);
+    }
+  }
+  for (NumberMoments& one : moments) {
+    one.deviation = count > 0 ? std::sqrt(one.deviation / count) : 0;
+  }
+  return moments;
+}
+
 TextShape InspectText(const std::vector<std::string>& cells) {
   models::FormatVote vote;
   for (const std::string& cell : cells) {

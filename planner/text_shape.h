@@ -19,6 +19,14 @@ struct TextShape {
 
 TextShape InspectText(const std::vector<std::string>& cells);
 
+// Of each number of the cells that hold `format.width` of them (kDenseCsv).
+struct NumberMoments {
+  double mean = 0;
+  double deviation = 0;
+};
+std::vector<NumberMoments> MomentsOfVectors(const std::vector<std::string>& cells,
+                                            const models::ColumnFormat& format);
+
 // The finite numbers of one cell that lists them.
 std::vector<double> NumbersOfCell(const std::string& cell, const std::string& delimiter);
 

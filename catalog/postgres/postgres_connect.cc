@@ -16,10 +16,11 @@ namespace {
 
 constexpr std::chrono::seconds kConnectTimeout{5};
 
-// UTC and ISO, so that text means the same everywhere; no limits of the server on long reads.
-constexpr const char* kSessionOptions =
-    "-c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=postgres -c bytea_output=hex"
-    " -c statement_timeout=0 -c idle_in_transaction_session_timeout=0";
+// No limits of the server on long reads.
+constexpr std::string_view kSessionOptions =
+    "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0";
+constexpr std::string_view kOurTexts =
+    " -c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=postgres -c bytea_output=hex";
 
 bool IsLoopback(std::string_view host) {
   return host.empty() || host.front() == '/' || host == "localhost" || host == "::1" ||
@@ -87,7 +88,8 @@ Result<ConnectionSettings> ReadSettings(const std::string& url) {
   return settings;
 }
 
-PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings& settings) {
+PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings& settings,
+                        ConnectionUse use) {
   // Later entries win over what the URL (the first) says.
   std::vector<const char*> keys = {"dbname", "fallback_application_name", "client_encoding"};
   std::vector<const char*> values = {address.url.c_str(), "sluice", "UTF8"};
@@ -104,7 +106,10 @@ PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings
     add("sslmode", "allow");
   }
   // At the start, so that they are what DISCARD ALL goes back to.
-  const std::string options = settings.options + kSessionOptions;
+  std::string options = settings.options + std::string(kSessionOptions);
+  if (use == ConnectionUse::kOurs) {
+    options += kOurTexts;
+  }
   add("options", options.c_str());
   // A server that vanished is noticed within a minute instead of hours.
   add("keepalives_idle", "30");
@@ -214,10 +219,10 @@ Status ConnectFailure(PGconn* handle, bool in_time) {
 }  // namespace
 
 Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
-    const PostgresAddress& address, const std::stop_token& stop) {
+    const PostgresAddress& address, const std::stop_token& stop, ConnectionUse use) {
   ASSIGN_OR_RETURN(const ConnectionSettings settings, ReadSettings(address.url));
   std::unique_ptr<PostgresConnection> connection(
-      new PostgresConnection(StartConnection(address, settings)));
+      new PostgresConnection(StartConnection(address, settings, use)));
   PGconn* handle = connection->handle();
   if (handle == nullptr) {
     return ResourceExhausted("out of memory while connecting to PostgreSQL").SqlState("53200");

@@ -33,11 +33,18 @@ struct PostgresAddress {
   std::string password;
 };
 
+// Whose statements a connection is for.
+enum class ConnectionUse {
+  kOurs,   // UTC and ISO, so that text means the same everywhere
+  kUsers,  // begins with what the server gives the role: its TimeZone, its DateStyle
+};
+
 // One connection; belongs to one thread at a time.
 class PostgresConnection final : public SqlSession {
  public:
-  static Result<std::unique_ptr<PostgresConnection>> Connect(const PostgresAddress& address,
-                                                             const std::stop_token& stop = {});
+  static Result<std::unique_ptr<PostgresConnection>> Connect(
+      const PostgresAddress& address, const std::stop_token& stop = {},
+      ConnectionUse use = ConnectionUse::kOurs);
   ~PostgresConnection() override;
   PostgresConnection(const PostgresConnection&) = delete;
   PostgresConnection& operator=(const PostgresConnection&) = delete;

@@ -41,6 +41,8 @@ class PostgresDatabase final : public SqlDatabase {
   const std::string& password() const { return address_.password; }
   // For what is ours: connections of the login role, as they were opened.
   PostgresPool& pool() { return pool_; }
+  // For the user's own session: as the server gives them to the role.
+  PostgresPool& users_pool() { return users_pool_; }
   PostgresTypeNames& type_names() { return type_names_; }
 
   // The statement that the session begins: what it has SET, and what ends it.
@@ -82,7 +84,8 @@ class PostgresDatabase final : public SqlDatabase {
   SessionSettings settings_ GUARDED_BY(mutex_);
   std::stop_token stop_ GUARDED_BY(mutex_);
   ForModels for_models_{*this};
-  PostgresPool pool_;  // its connections tell notices
+  PostgresPool pool_;  // the connections of both tell notices
+  PostgresPool users_pool_;
   PostgresTypeNames type_names_{pool_};
 };
 

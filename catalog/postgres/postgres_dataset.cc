@@ -101,8 +101,17 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
   PutSchema(schema, &spec);
   ASSIGN_OR_RETURN(SelectPlan plan,
                    PlanPostgresSelect(*holder, spec.select(), schema.columns.size()));
+  // Where texts cannot be read back, the rows are copied as they are meant, and read from there. A
+  // large training does without: it copies no text.
+  Status readable;
+  if (!options.many_processes || OnlyText(*holder)) {
+    readable = CheckReadableAsText(*holder, "its rows cannot be read exactly");
+    if (!readable.ok() && readable.sqlstate() != "0A000") {
+      return readable;
+    }
+  }
   std::unique_ptr<PostgresStage> stage;
-  if (!plan.cut.has_value() && !ReadWhole(plan, options)) {
+  if (!readable.ok() || (!plan.cut.has_value() && !ReadWhole(plan, options))) {
     ASSIGN_OR_RETURN(stage, PostgresStage::Create(database, spec.select(), schema));
     if (stage != nullptr) {
       spec.set_select("SELECT * FROM " + stage->table());

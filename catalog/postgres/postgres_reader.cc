@@ -47,7 +47,7 @@ std::string_view CastForCopy(std::string_view type) {
 struct ReadColumns {
   Schema schema;
   size_t decoded = 0;   // the first of them; the others are copied
-  bool pinned = false;  // as text that PostgreSQL reads back as the same values
+  bool copied = false;  // into a table: as text that PostgreSQL reads back as the same values
 };
 
 // Who keeps others from reading what the session `holder` reads: "session 7 (psql, role x) waits
@@ -93,7 +93,7 @@ class SnapshotConnection {
   SnapshotConnection& operator=(const SnapshotConnection&) = delete;
 
   Status Begin() {
-    pinned_ = false;
+    texts_ = Texts::kAny;
     locked_ = false;
     return SnapshotGone(connection_->Run(BeginReading(spec_.snapshot())));
   }
@@ -106,14 +106,33 @@ class SnapshotConnection {
       RETURN_IF_ERROR(Begin());
     }
     RETURN_IF_ERROR(LockTables());
-    if (columns.pinned && !pinned_) {
-      RETURN_IF_ERROR(connection_->Run(std::string(kPinnedText)));
-      pinned_ = true;
+    const Texts wanted = columns.copied           ? Texts::kPinned
+                         : OnlyText(*connection_) ? Texts::kReadable
+                                                  : Texts::kAny;
+    if (texts_ < wanted) {
+      RETURN_IF_ERROR(MakeTexts(wanted));
+      texts_ = wanted;
     }
     return OpenPostgresStream(*connection_, sql, columns.schema, columns.decoded);
   }
 
  private:
+  enum class Texts { kAny, kReadable, kPinned };
+
+  // What the select's own texts are is the session's affair; the rows of a staging table were made
+  // with them before.
+  Status MakeTexts(Texts wanted) {
+    if (spec_.staging_table().empty()) {
+      RETURN_IF_ERROR(CheckReadableAsText(
+          *connection_, wanted == Texts::kPinned
+                            ? "columns that are copied into a table cannot be read exactly"
+                            : "over a connection with TLS its rows cannot be read exactly"));
+      if (wanted == Texts::kReadable) {
+        return OkStatus();
+      }
+    }
+    return connection_->Run(std::string(kPinnedText));
+  }
   // The plan's locks are the select's, and last as long as the transaction.
   Status LockTables() {
     if (locked_ || lock_wait_.count() == 0) {
@@ -136,7 +155,7 @@ class SnapshotConnection {
   PostgresPool::Lease connection_;
   const DatasetSpec& spec_;
   std::chrono::milliseconds lock_wait_{0};  // 0: for ever
-  bool pinned_ = false;
+  Texts texts_ = Texts::kAny;
   bool locked_ = false;
 };
 
@@ -211,18 +230,14 @@ class PostgresShardReader final : public ShardReader {
     all.insert(all.end(), copied.columns.begin(), copied.columns.end());
     ReadColumns read;
     read.decoded = columns.size();
-    read.pinned = copied.purpose == CopiedColumns::Purpose::kWrite && !copied.columns.empty();
-    if (read.pinned) {
-      RETURN_IF_ERROR(CheckReadableAsText(
-          SessionOf(spec_), "columns that are copied into a table cannot be read exactly"));
-    }
+    read.copied = copied.purpose == CopiedColumns::Purpose::kWrite && !copied.columns.empty();
     ASSIGN_OR_RETURN(read.schema, ChosenSchema(schema_, all));
     std::string list = ChosenColumns(columns);
     for (size_t i = read.decoded; i < all.size(); ++i) {
       ColumnInfo& column = read.schema.columns[i];
-      column.type = read.pinned ? DataType::kText : ShownType(column);
+      column.type = read.copied ? DataType::kText : ShownType(column);
       list += fmt::format("{}c{}{}", list.empty() ? "" : ", ", all[i],
-                          read.pinned ? CastForCopy(column.database_type) : "");
+                          read.copied ? CastForCopy(column.database_type) : "");
     }
     std::deque<std::string> statements;
     for (const auto& [begin, end] : Pieces(shard)) {

@@ -303,26 +303,35 @@ Result<CapturedSession> CaptureSession(PostgresConnection& session, const Settin
   return captured;
 }
 
-Status CheckReadableAsText(const SessionSettings& settings, std::string_view purpose) {
-  for (const auto& [name, value] : settings) {
+Status CheckReadableAsText(PostgresConnection& connection, std::string_view purpose) {
+  ASSIGN_OR_RETURN(const PostgresResult settings,
+                   connection.Ask("SELECT n, pg_catalog.current_setting(n) FROM (VALUES"
+                                  " ('DateStyle'::pg_catalog.text), ('IntervalStyle'),"
+                                  " ('bytea_output'), ('extra_float_digits')) AS v(n)"));
+  for (int row = 0; row < PQntuples(settings.get()); ++row) {
+    const std::string_view name = PostgresText(settings.get(), row, 0);
+    const std::string_view value = PostgresText(settings.get(), row, 1);
     const bool dates = name == "DateStyle" && !value.starts_with("ISO");
     const bool intervals = name == "IntervalStyle" && value != "postgres";
     const bool bytes = name == "bytea_output" && value != "hex";
     const bool digits = name == "extra_float_digits" && (value == "0" || value.front() == '-');
     if (dates || intervals || bytes || digits) {
-      return Unimplemented(fmt::format("the session has SET {} to {}: {}", name, value, purpose))
-          .Hint(fmt::format("RESET {}", name));
+      return Unimplemented(fmt::format("the session's {} is {}: {}", name, value, purpose))
+          .Hint(fmt::format("SET {} = {}", name,
+                            dates       ? "ISO"
+                            : intervals ? "postgres"
+                            : bytes     ? "hex"
+                                        : "1"));
     }
   }
   return OkStatus();
 }
 
+bool OnlyText(const PostgresConnection& connection) {
+  return PQsslInUse(connection.handle()) != 0 || PQgssEncInUse(connection.handle()) != 0;
+}
+
 Status ReplaySession(PostgresConnection& connection, const SessionSettings& settings) {
-  PGconn* handle = connection.handle();
-  if (PQsslInUse(handle) != 0 || PQgssEncInUse(handle) != 0) {
-    RETURN_IF_ERROR(CheckReadableAsText(
-        settings, "over a connection with TLS its rows cannot be read exactly"));
-  }
   // A statement has room for so many parameters, two for each setting.
   constexpr size_t kMostTogether = 500;
   for (size_t begin = 0; begin < settings.size(); begin += kMostTogether) {
@@ -358,6 +367,34 @@ Status CheckNoPostgresTransaction(const PostgresConnection& session) {
   }
 }
 
+namespace {
+
+// `what`: "table t", "function f".
+Status TemporaryInSelect(const std::string& what) {
+  const size_t space = what.find(' ');
+  const std::string kind = what.substr(0, space);
+  const std::string name = what.substr(space + 1);
+  if (kind == "function") {
+    return Unimplemented(fmt::format("function '{}' reads, or is, what only this session has: "
+                                     "other connections read for this statement",
+                                     name))
+        .Hint(
+            "CREATE FUNCTION in a schema that stays, not in pg_temp, and let it read tables that "
+            "stay");
+  }
+  std::string statement = "CREATE " + kind;
+  std::transform(statement.begin(), statement.end(), statement.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return Unimplemented(fmt::format("the {} '{}' is temporary: other connections read for this "
+                                   "statement, and do not see it",
+                                   kind, name))
+      .Hint(kind == "type"
+                ? "CREATE TYPE in a schema that stays, not in pg_temp"
+                : fmt::format("{} without TEMPORARY, and DROP it afterwards", statement));
+}
+
+}  // namespace
+
 Status CheckNothingTemporary(PostgresConnection& session, std::string_view select) {
   ASSIGN_OR_RETURN(const PostgresResult described, session.DescribeColumns(select));
   const int count = PQnfields(described.get());
@@ -382,16 +419,7 @@ Status CheckNothingTemporary(PostgresConnection& session, std::string_view selec
       continue;
     }
     const std::string name(PostgresText(found.get(), row, 0));
-    const size_t space = name.find(' ');
-    return Unimplemented(
-               name.starts_with("function")
-                   ? fmt::format("function '{}' reads, or is, what only this session has: "
-                                 "other connections read for this statement",
-                                 name.substr(space + 1))
-                   : fmt::format("the {} '{}' is temporary: other connections read for "
-                                 "this statement, and do not see it",
-                                 name.substr(0, space), name.substr(space + 1)))
-        .Hint("CREATE TABLE without TEMPORARY, and DROP it afterwards");
+    return TemporaryInSelect(name);
   }
   return OkStatus();
 }

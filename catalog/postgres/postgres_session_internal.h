@@ -45,9 +45,11 @@ struct CapturedSession {
 Result<CapturedSession> CaptureSession(PostgresConnection& session, const SettingNames& names);
 
 // Settings that decide how values look as text. Where all cells come as text (over TLS), or are
-// copied as text into a table, one that we do not read back exactly is refused (0A000); `purpose`
-// ends the message.
-Status CheckReadableAsText(const SessionSettings& settings, std::string_view purpose);
+// copied as text into a table, one that we do not read back exactly is an error (0A000); `purpose`
+// ends the message. Asks the server.
+Status CheckReadableAsText(PostgresConnection& connection, std::string_view purpose);
+// Whether all cells that come over `connection` come as text.
+bool OnlyText(const PostgresConnection& connection);
 
 // Before anything of the select runs on `connection`, which is as it was opened.
 Status ReplaySession(PostgresConnection& connection, const SessionSettings& settings);

@@ -17,13 +17,27 @@
 namespace sluice::catalog {
 namespace {
 
+// Models and jobs belong to whoever used Sluice first; others need to be let in.
+Status WithGrants(Status status, const PostgresConnection& connection) {
+  if (status.sqlstate() != "42501") {
+    return status;
+  }
+  const std::string role = QuoteName(PQuser(connection.handle()));
+  return std::move(status).Hint(
+      fmt::format("models and jobs are kept in schema sluice, and the role needs rights there: let "
+                  "its owner GRANT USAGE, CREATE ON SCHEMA sluice TO {0} and GRANT SELECT, INSERT, "
+                  "UPDATE, DELETE ON ALL TABLES IN SCHEMA sluice TO {0}",
+                  role));
+}
+
 // A pooled connection as the stores see it.
 class PooledSession final : public SqlSession {
  public:
   explicit PooledSession(PostgresPool::Lease connection) : connection_(std::move(connection)) {}
   Result<SqlRows> Query(std::string_view sql,
                         const std::vector<SqlParameter>& parameters) override {
-    return connection_->Query(sql, parameters);
+    Result<SqlRows> rows = connection_->Query(sql, parameters);
+    return rows.ok() ? std::move(rows) : WithGrants(rows.status(), *connection_);
   }
 
  private:
@@ -40,7 +54,7 @@ class PostgresSource final : public DataSource {
         jobs_(MakeJobStore(tables_)) {}
 
   // The connection waits in the pool: a process that only reads shards needs no session.
-  Status Connect(const std::stop_token& stop) { return database_.pool().Take(stop).status(); }
+  Status Connect(const std::stop_token& stop) { return database_.users_pool().Take(stop).status(); }
 
   std::string_view dialect() const override { return "postgresql"; }
   const std::string& url() const override { return database_.url(); }
@@ -53,7 +67,7 @@ class PostgresSource final : public DataSource {
     if (!session_ || PQstatus(session_->handle()) != CONNECTION_OK) {
       session_ = PostgresPool::Lease();
       names_.Clear();
-      ASSIGN_OR_RETURN(session_, database_.pool().Take(stop));
+      ASSIGN_OR_RETURN(session_, database_.users_pool().Take(stop));
     }
     names_.Add(sql);
     changed_ = true;
@@ -258,8 +272,12 @@ class PostgresSource final : public DataSource {
 }  // namespace
 
 PostgresDatabase::PostgresDatabase(PostgresAddress address)
-    : address_(std::move(address)), pool_([this](const std::stop_token& stop) {
-        return PostgresConnection::Connect(address_, stop);
+    : address_(std::move(address)),
+      pool_([this](const std::stop_token& stop) {
+        return PostgresConnection::Connect(address_, stop, ConnectionUse::kOurs);
+      }),
+      users_pool_([this](const std::stop_token& stop) {
+        return PostgresConnection::Connect(address_, stop, ConnectionUse::kUsers);
       }) {}
 
 void PostgresDatabase::BeginStatement(SessionSettings settings, std::stop_token stop) {
@@ -293,7 +311,7 @@ Result<PostgresPool::Lease> PostgresDatabase::TakeFor(const DatasetSpec& spec) {
 
 Result<PostgresPool::Lease> PostgresDatabase::TakeAs(const SessionSettings& settings) {
   const std::stop_token stop = this->stop();
-  ASSIGN_OR_RETURN(PostgresPool::Lease connection, pool_.Take(stop));
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, users_pool_.Take(stop));
   connection->Serve(stop, &notices_);
   RETURN_IF_ERROR(ReplaySession(*connection, settings));
   return connection;

@@ -78,11 +78,9 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
     options.further_metrics.push_back(models::Metrics::CanonicalName(name));
   }
   options.estimated_rows = std::max(dataset.estimated_rows(), plan.estimated_rows());
-  if (plan.model().features().label().kind() != models::LabelPlan::VECTOR) {
-    const bool splits = plan.split().kind() != plan::Split::NONE;
-    options.evaluation_shards =
-        validation != nullptr ? validation->shards_size() : (splits ? dataset.shards_size() : 0);
-  }
+  const bool splits = plan.split().kind() != plan::Split::NONE;
+  options.evaluation_shards =
+      validation != nullptr ? validation->shards_size() : (splits ? dataset.shards_size() : 0);
   return options;
 }
 

@@ -7,6 +7,7 @@
 #include "elastic/queue/shard_order.h"
 #include "elastic/worker/worker_lease_internal.h"
 #include "elastic/worker/worker_world_internal.h"
+#include "models/features/label_scale.h"
 #include "models/metrics/metric.h"
 #include "models/model.pb.h"
 #include "planner/plan.pb.h"
@@ -346,11 +347,7 @@ Status Worker::EvaluateRows(const models::FeatureBatch& rows, models::Metrics* m
       return Status();
     }
     network_->Predict(batch_, view_, &predictions);
-    if (label.kind() == models::LabelPlan::NUMBER) {
-      for (float& value : batch_.labels) {
-        value = static_cast<float>(value * label.scale() + label.mean());
-      }
-    }
+    models::RestoreLabelScale(label, &batch_.labels);
     metrics->Add(predictions, batch_.labels, batch_.weights);
   }
   return Status();

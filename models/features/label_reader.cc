@@ -37,17 +37,11 @@ Result<LabelReader> LabelReader::Make(const LabelPlan& plan) {
   switch (plan.kind()) {
     case LabelPlan::NONE:
       return made;
-    case LabelPlan::NUMBER:
+    case LabelPlan::NUMBER: {
       made.width_ = 1;
-      made.mean_ = plan.mean();
-      made.scale_ = plan.scale();
-      if (made.scale_ == 0 || !std::isfinite(made.scale_) || !std::isfinite(made.mean_)) {
-        return InvalidArgument(
-            fmt::format("label '{}': mean {} and scale {} must be finite, scale "
-                        "not 0",
-                        plan.column(), plan.mean(), plan.scale()));
-      }
+      ASSIGN_OR_RETURN(made.scales_, LabelScales(plan));
       return made;
+    }
     case LabelPlan::CLASS: {
       made.width_ = 1;
       made.classes_ = true;
@@ -62,14 +56,16 @@ Result<LabelReader> LabelReader::Make(const LabelPlan& plan) {
       }
       return made;
     }
-    case LabelPlan::VECTOR:
+    case LabelPlan::VECTOR: {
       made.vector_ = true;
       made.width_ = plan.width();
       if (made.width_ == 0 || made.width_ > kWidestLabel) {
         return InvalidArgument(fmt::format("label '{}': {} numbers, expected 1 to {}",
                                            plan.column(), plan.width(), kWidestLabel));
       }
+      ASSIGN_OR_RETURN(made.scales_, LabelScales(plan));
       return made;
+    }
     default:
       return InvalidArgument(
           fmt::format("label '{}': unknown kind {}", plan.column(), static_cast<int>(plan.kind())));
@@ -120,6 +116,7 @@ Status LabelReader::ApplyClasses(const RowBatch::Column& column, size_t rows, fl
 }
 
 Status LabelReader::ApplyNumbers(const RowBatch::Column& column, size_t rows, float* labels) const {
+  const LabelScale& own = scales_.front();
   for (size_t row = 0; row < rows; ++row) {
     if (column.null[row] != 0 || (IsText(column) && TrimBlanks(column.texts[row]).empty())) {
       return NullLabel(row);
@@ -133,7 +130,7 @@ Status LabelReader::ApplyNumbers(const RowBatch::Column& column, size_t rows, fl
       return BadCell(column_, row, CellText(column, row), "the label must be a finite number")
           .Hint("leave such rows out by WHERE");
     }
-    labels[row] = static_cast<float>((*value - mean_) / scale_);
+    labels[row] = static_cast<float>((*value - own.mean) / own.scale);
   }
   return OkStatus();
 }
@@ -155,7 +152,8 @@ Status LabelReader::ApplyVectors(const RowBatch::Column& column, size_t rows, fl
                        fmt::format("expected numbers as label, found '{}'", element));
       }
       if (count < width_) {
-        labels[count] = static_cast<float>(*value);
+        const LabelScale& own = scales_[count];
+        labels[count] = static_cast<float>((*value - own.mean) / own.scale);
       }
       ++count;
     }

@@ -6,6 +6,7 @@
 
 #include "base/row_batch.h"
 #include "base/status.h"
+#include "models/features/label_scale.h"
 #include "models/features/tensor_cell_internal.h"
 #include "models/features/vocabulary_internal.h"
 
@@ -13,7 +14,7 @@ namespace sluice::models {
 
 class LabelPlan;
 
-// The label column to floats: class ids, scaled numbers, or vectors. Immutable.
+// The label column to floats: class ids, scaled numbers, or vectors of them. Immutable.
 class LabelReader {
  public:
   static Result<LabelReader> Make(const LabelPlan& plan);
@@ -33,8 +34,7 @@ class LabelReader {
   bool classes_ = false;
   bool vector_ = false;
   Vocabulary vocabulary_;
-  double mean_ = 0;
-  double scale_ = 1;
+  std::vector<LabelScale> scales_;  // one per number; empty for classes
   CellLayout layout_;
 };
 

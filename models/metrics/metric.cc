@@ -174,7 +174,9 @@ void Metrics::Merge(const Metrics& other) {
   state_->rows += from.rows;
   state_->weight += from.weight;
   MergeClasses(from.classes, &state_->classes);
-  MergeNumbers(from.numbers, &state_->numbers);
+  for (size_t i = 0; i < state_->numbers.size(); ++i) {
+    MergeNumbers(from.numbers[i], &state_->numbers[i]);
+  }
   if (state_->task == Task::kRanking) {
     MergeRanking(from.ranking, &state_->ranking);
   }
@@ -188,8 +190,10 @@ std::string Metrics::Serialize() const {
   out.Double(state_->rows);
   out.Double(state_->weight);
   WriteClasses(state_->classes, &out);
-  for (const auto field : kNumberFields) {
-    out.Double(state_->numbers.*field);
+  for (const NumberSums& sums : state_->numbers) {
+    for (const auto field : kNumberFields) {
+      out.Double(sums.*field);
+    }
   }
   WriteRanking(state_->ranking, &out);
   return out.Take();
@@ -201,15 +205,17 @@ Result<Metrics> Metrics::Deserialize(std::string_view bytes) {
   const uint64_t task = in.Whole();
   const uint64_t outputs = in.Whole();
   if (!in.ok() || format != kFormat || task > static_cast<uint64_t>(Task::kRanking) ||
-      outputs == 0 || outputs > kMostOutputs) {
+      outputs == 0 || outputs > kMostOutputs || outputs > in.left() / sizeof(double)) {
     return InvalidArgument("the bytes are not metrics of this version");
   }
   auto state = std::make_unique<State>(static_cast<Task>(task), outputs);
   state->rows = in.Double();
   state->weight = in.Double();
   bool good = ReadClasses(&in, &state->classes);
-  for (const auto field : kNumberFields) {
-    state->numbers.*field = in.Double();
+  for (NumberSums& sums : state->numbers) {
+    for (const auto field : kNumberFields) {
+      sums.*field = in.Double();
+    }
   }
   good = good && ReadRanking(&in, &state->ranking) && in.ok() && in.left() == 0;
   if (!good) {

@@ -23,6 +23,7 @@ struct ClassSums {
   std::vector<ScoreHistogram> curves;  // binary: one; multiclass: one per class, or none
 };
 
+// Of one predicted number.
 struct NumberSums {
   double weight = 0;
   double absolute = 0, squared = 0, error = 0;
@@ -44,7 +45,7 @@ struct Metrics::State {
   double rows = 0;
   double weight = 0;
   ClassSums classes;
-  NumberSums numbers;
+  std::vector<NumberSums> numbers;  // regression: one per number of the label; else one, unused
   RankingSums ranking;
 
   State(Task task_of_it, size_t outputs_of_it);

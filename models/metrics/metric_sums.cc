@@ -34,6 +34,7 @@ double Ratio(double part, double whole) {
 Metrics::State::State(Task task_of_it, size_t outputs_of_it)
     : task(task_of_it), outputs(outputs_of_it) {
   SLUICE_CHECK(outputs >= 1, "metrics of no outputs");
+  numbers.resize(task == Task::kRegression ? outputs : 1);
   if (task == Task::kBinary) {
     classes.classes.resize(2);
     classes.curves.emplace_back(kBinaryBins);
@@ -96,17 +97,18 @@ void Metrics::State::AddNumbers(std::span<const float> predictions, std::span<co
     }
     const double label = static_cast<double>(labels[i]);
     const double error = static_cast<double>(predictions[i]) - label;
-    numbers.weight += w;
-    numbers.error += w * error;
-    numbers.absolute += w * std::abs(error);
-    numbers.squared += w * error * error;
+    NumberSums& sums = numbers[i % outputs];
+    sums.weight += w;
+    sums.error += w * error;
+    sums.absolute += w * std::abs(error);
+    sums.squared += w * error * error;
     if (label != 0) {
-      numbers.percent += w * std::abs(error / label);
-      numbers.percent_weight += w;
+      sums.percent += w * std::abs(error / label);
+      sums.percent_weight += w;
     }
-    const double distance = label - numbers.mean;
-    numbers.mean += distance * w / numbers.weight;
-    numbers.deviation += w * distance * (label - numbers.mean);
+    const double distance = label - sums.mean;
+    sums.mean += distance * w / sums.weight;
+    sums.deviation += w * distance * (label - sums.mean);
   }
 }
 
@@ -246,7 +248,9 @@ double Metrics::State::BinaryValue(std::string_view name) const {
   return name == "false_negatives" ? positive.actual - positive.hits : kNotANumber;
 }
 
-double Metrics::State::NumberValue(std::string_view name) const {
+namespace {
+
+double ValueOf(const NumberSums& numbers, std::string_view name) {
   const double total = numbers.weight;
   if (!(total > 0)) {
     return kNotANumber;
@@ -273,6 +277,21 @@ double Metrics::State::NumberValue(std::string_view name) const {
                                       : kNotANumber;
   }
   return kNotANumber;
+}
+
+}  // namespace
+
+// Several numbers: the average of each one's own value, as scikit-learn does.
+double Metrics::State::NumberValue(std::string_view name) const {
+  double sum = 0, known = 0;
+  for (const NumberSums& one : numbers) {
+    const double value = ValueOf(one, name);
+    if (!std::isnan(value)) {
+      sum += value;
+      known += 1;
+    }
+  }
+  return known > 0 ? sum / known : kNotANumber;
 }
 
 }  // namespace sluice::models

@@ -126,9 +126,7 @@ Result<Loss> Loss::Make(const ModelSpec& spec) {
     }
     case LabelPlan::NUMBER: {
       ASSIGN_OR_RETURN(loss.kind_, KindForNumbers(spec.loss(), label));
-      loss.mean_ = label.mean();
-      loss.scale_ = label.scale() != 0 ? label.scale() : 1;
-      loss.poisson_unit_ = label.mean() > 0 ? label.mean() : 1;
+      ASSIGN_OR_RETURN(loss.scales_, LabelScales(label));
       break;
     }
     case LabelPlan::VECTOR: {
@@ -137,6 +135,7 @@ Result<Loss> Loss::Make(const ModelSpec& spec) {
         return InvalidArgument(fmt::format("label '{}' has no width", label.column()));
       }
       loss.outputs_ = label.width();
+      ASSIGN_OR_RETURN(loss.scales_, LabelScales(label));
       break;
     }
     default:
@@ -273,6 +272,15 @@ LossAndSlope LogCoshOf(float error) {
 // Rates beyond exp(+-30) times the mean are a diverged network's; the bound keeps the loss finite.
 constexpr float kLargestLogRate = 30.0f;
 
+// Poisson learns log(y / unit).
+double PoissonUnit(const LabelScale& scale) {
+  return scale.mean > 0 ? scale.mean : 1;
+}
+
+double InUnits(float label, const LabelScale& scale) {
+  return (static_cast<double>(label) * scale.scale + scale.mean) / PoissonUnit(scale);
+}
+
 LossAndSlope PoissonOf(float z, double target) {
   const float bounded = std::clamp(z, -kLargestLogRate, kLargestLogRate);
   const float rate = std::exp(bounded);
@@ -301,8 +309,7 @@ void Loss::ComputeEach(size_t n, const float* logits, const float* labels, float
         at = LogCoshOf(error);
         break;
       case Kind::kPoisson:
-        at =
-            PoissonOf(logits[i], (static_cast<double>(labels[i]) * scale_ + mean_) / poisson_unit_);
+        at = PoissonOf(logits[i], InUnits(labels[i], scales_[i % outputs_]));
         break;
       default:
         at = {error * error, 2.0f * error};
@@ -337,12 +344,14 @@ void Loss::ToPredictions(size_t rows, float* logits) const {
     case Kind::kPoisson:
       for (size_t i = 0; i < n; ++i) {
         const float bounded = std::clamp(logits[i], -kLargestLogRate, kLargestLogRate);
-        logits[i] = static_cast<float>(std::exp(static_cast<double>(bounded)) * poisson_unit_);
+        logits[i] = static_cast<float>(std::exp(static_cast<double>(bounded)) *
+                                       PoissonUnit(scales_[i % outputs_]));
       }
       return;
     default:
       for (size_t i = 0; i < n; ++i) {
-        logits[i] = static_cast<float>(static_cast<double>(logits[i]) * scale_ + mean_);
+        const LabelScale& own = scales_[i % outputs_];
+        logits[i] = static_cast<float>(static_cast<double>(logits[i]) * own.scale + own.mean);
       }
   }
 }

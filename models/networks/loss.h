@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "models/features/label_scale.h"
 #include "models/model.h"
 
 namespace sluice::models {
@@ -51,10 +52,9 @@ class Loss {
 
   Kind kind_ = Kind::kSquared;
   size_t outputs_ = 1;
-  float delta_ = 1;              // Huber, in units of the label's scale
-  double mean_ = 0, scale_ = 1;  // (y - mean) / scale is what the batches hold
-  double poisson_unit_ = 1;
-  std::vector<float> losses_;  // one per logit; softmax: one per row
+  float delta_ = 1;                 // Huber, in units of the label's scale
+  std::vector<LabelScale> scales_;  // numbers: one per output; what the batches hold
+  std::vector<float> losses_;       // one per logit; softmax: one per row
   std::vector<float> exponents_;
 };
 

@@ -1,6 +1,7 @@
 #include "server/shell/shell_sink.h"
 
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -11,13 +12,25 @@
 
 namespace sluice::server {
 
+namespace {
+
+// False where a write would wait: a terminal that is stopped (Ctrl-S), a pipe that nobody reads.
+bool TakesText(std::FILE* file) {
+  pollfd waiting = {fileno(file), POLLOUT, 0};
+  return poll(&waiting, 1, 0) != 0;
+}
+
+}  // namespace
+
 ShellSink::ShellSink(OutputFormat format, std::FILE* out, std::FILE* err, size_t err_columns)
     : out_(out),
       err_(err),
       bar_(
           [err](std::string_view text) {
-            std::fwrite(text.data(), 1, text.size(), err);
-            std::fflush(err);
+            if (TakesText(err)) {  // progress is dropped rather than the job held up
+              std::fwrite(text.data(), 1, text.size(), err);
+              std::fflush(err);
+            }
           },
           clock_, err_columns),
       printer_(RowPrinter::Make(format, [this](std::string_view text) { return Print(text); })) {}

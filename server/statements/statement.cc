@@ -1,5 +1,8 @@
 #include "server/statements/statement.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -41,19 +44,54 @@ std::string_view TextOf(const parser::Statement& statement, std::string_view scr
   return script.substr(static_cast<size_t>(span.begin), static_cast<size_t>(span.end - span.begin));
 }
 
+// An error of the rows themselves, such as a division by zero in one of them, is told without a
+// place: the select is where they come from.
+Status AtSelect(const Status& status, Span select) {
+  constexpr std::string_view kOfRows[] = {"21", "22", "38", "39", "P0"};  // classes of SQLSTATEs
+  Status placed;
+  for (const Diagnostic& diagnostic : status.diagnostics()) {
+    const std::string_view state = diagnostic.sqlstate;
+    // 22023 is what we say ourselves about anything that is wrong.
+    const bool of_rows =
+        !diagnostic.span.valid() && state != "22023" &&
+        std::find(std::begin(kOfRows), std::end(kOfRows), state.substr(0, 2)) != std::end(kOfRows);
+    placed.Add(Status(diagnostic.code, diagnostic.message)
+                   .SqlState(diagnostic.sqlstate)
+                   .At(of_rows ? select : diagnostic.span)
+                   .Detail(diagnostic.detail)
+                   .Hint(diagnostic.hint));
+  }
+  return placed;
+}
+
+Span SelectOf(const parser::ExtendedStatement& statement) {
+  return std::visit(
+      [](const auto& any) {
+        if constexpr (requires { any.select; }) {
+          return any.select.span;
+        } else {
+          return any.span;
+        }
+      },
+      statement);
+}
+
 // Train, predict, evaluate, model report: what has a plan. The planner refuses the rest with 0A000.
 Status PlanAndExecute(const parser::ExtendedStatement& statement, std::string_view sql,
                       Session& session, executor::ResultSink& sink) {
   const SteadyClock clock;
   const TimePoint begin = clock.Now();
   ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, SpanOf(statement), session, sink));
-  ASSIGN_OR_RETURN(const plan::Plan plan,
-                   planner::MakePlan(statement, session.source(), session.planner_options()));
+  const Result<plan::Plan> plan =
+      planner::MakePlan(statement, session.source(), session.planner_options());
+  if (!plan.ok()) {
+    return AtSelect(plan.status(), SelectOf(statement));
+  }
   scope->TellNotices();
   log::Debug("planned seconds={:.6f}", SecondsBetween(begin, clock.Now()));
   executor::Context context{session.source(), session.user(), std::string(sql), session.stop(),
                             session.cluster()};
-  return executor::Execute(plan, context, sink);
+  return AtSelect(executor::Execute(*plan, context, sink), SelectOf(statement));
 }
 
 // What changes models would survive a ROLLBACK.

@@ -15,6 +15,7 @@
 #include "executor/prediction_columns.h"
 #include "executor/scorer.h"
 #include "models/checksum_internal.h"
+#include "models/features/label_scale.h"
 #include "models/metrics/metric.h"
 #include "models/model.pb.h"
 #include "planner/plan.pb.h"
@@ -130,7 +131,7 @@ void Evaluate(executor::Scorer& scorer, const models::ModelSpec& spec) {
     return;
   }
   models::Metrics metrics(executor::TaskOf(spec), scorer.outputs());
-  executor::RestoreLabelScale(spec.features().label(), &features.labels);
+  models::RestoreLabelScale(spec.features().label(), &features.labels);
   metrics.Add(scores, features.labels, features.weights, features.groups);
   metrics.Values();
 }

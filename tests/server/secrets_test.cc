@@ -52,6 +52,22 @@ TEST_F(Secrets, TheProcessListDoesNotShowThem) {
   }
 }
 
+// A statement may hold the password that it gives to a role.
+TEST_F(Secrets, TheProcessListDoesNotShowStatements) {
+  const std::string sql =
+      "SELECT 's3cret' AS password; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+      " SELECT max(i) FROM n";
+  for (const std::string& option : {"-c \"" + sql + "\"", "\"-c" + sql + "\"", "-e \"" + sql + "\"",
+                                    "--command \"" + sql + "\"", "\"--command=" + sql + "\""}) {
+    BackgroundProcess shell("exec " SLUICE_BINARY " sql --format csv --source sqlite:" +
+                            (folder_ / "test.db").string() + " " + option);
+    ASSERT_EQ(shell.ReadLine(), "password");
+    const std::string shown = ReadFile("/proc/" + std::to_string(shell.pid()) + "/cmdline");
+    EXPECT_THAT(shown, HasSubstr("--format"));
+    EXPECT_THAT(shown, Not(HasSubstr("s3cret"))) << option;
+  }
+}
+
 // Another process of the same user neither traces it nor reads its memory and environment.
 TEST_F(Secrets, ProcessesAreNotDumpable) {
   chmod(folder_.c_str(), 0777);

@@ -271,6 +271,18 @@ class RecordRun {
   Status status_;
 };
 
+// reconnect [ROLE]: a new session, of PostgreSQL as that role.
+Result<std::unique_ptr<catalog::DataSource>> Reconnect(const Record& record,
+                                                       const catalog::DataSource& source) {
+  std::string url = source.url();
+  const size_t at = url.find('@');
+  const size_t user = url.find("//");
+  if (record.words.size() > 1 && at != std::string::npos && user != std::string::npos) {
+    url.replace(user + 2, at - user - 2, record.words[1]);
+  }
+  return catalog::OpenDataSource(url, source.secret());
+}
+
 // sample census 2000 INTO t [seed 7]
 std::string RunSample(const Record& record, catalog::DataSource& source) {
   if (record.words.size() < 5 || record.words[3] != "INTO") {
@@ -299,7 +311,8 @@ bool IsThere(const std::string& what, const catalog::DataSource& source) {
 Outcome RunSlt(const std::string& name, std::string_view script, catalog::DataSource& source) {
   Outcome outcome;
   std::vector<std::string> lines = SplitLines(script);
-  server::Session session(source, "tester");
+  std::vector<std::unique_ptr<catalog::DataSource>> reconnected;
+  auto session = std::make_unique<server::Session>(source, "tester");
   ptrdiff_t shift = 0;  // lines that rewriting has added so far
   for (const Record& record : SplitRecords(lines)) {
     const std::string& kind = record.words[0];
@@ -314,10 +327,18 @@ Outcome RunSlt(const std::string& name, std::string_view script, catalog::DataSo
       }
     } else if (kind == "sample") {
       wrong = RunSample(record, source);
+    } else if (kind == "reconnect") {
+      auto opened = Reconnect(record, source);
+      if (opened.ok()) {
+        session = std::make_unique<server::Session>(**opened, "tester");
+        reconnected.push_back(std::move(opened).value());
+      } else {
+        wrong = opened.status().ToString();
+      }
     } else if (!TakesStatement(kind)) {
       wrong = "no directive '" + kind + "'";
     } else {
-      RecordRun run(record, session);
+      RecordRun run(record, *session);
       wrong = run.Check();
       if (!wrong.empty() && kind == "query" && record.has_separator) {
         const std::vector<std::string> rows = run.Rows();

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/features/label_scale.h"
 #include "tests/models/features/feature_plans.h"
 
 namespace sluice::models {
@@ -73,7 +74,27 @@ TEST(LabelTest, NumbersAreStandardisedAndVectorsRead) {
   vector.mutable_label()->set_width(2);
   EXPECT_THAT(Labels(vector, Texts({"1,2", "3,4.5"})), ElementsAre(1, 2, 3, 4.5F));
   EXPECT_EQ(Make(vector)->label_width(), 2U);
+  for (const auto& [mean, scale] : {std::pair(1.0, 2.0), {10.0, 0.5}}) {
+    vector.mutable_label()->add_means(mean);
+    vector.mutable_label()->add_scales(scale);
+  }
+  std::vector<float> labels = Labels(vector, Texts({"1,10", "5,10.5"}));
+  EXPECT_THAT(labels, ElementsAre(0, 0, 2, 1));
+  RestoreLabelScale(vector.label(), &labels);
+  EXPECT_THAT(labels, ElementsAre(1, 10, 5, 10.5F));
   EXPECT_THAT(LabelStatus(vector, Texts({"1"})).message(), HasSubstr("expected 2 numbers"));
+}
+
+TEST(LabelTest, StoredScalesOfAnotherCountAreRefused) {
+  FeaturePlan vector = LabelledPlan(LabelPlan::VECTOR);
+  vector.mutable_label()->set_width(2);
+  vector.mutable_label()->add_means(1);
+  vector.mutable_label()->add_scales(1);
+  EXPECT_THAT(LabelScales(vector.label()).status().message(),
+              HasSubstr("1 means and 1 scales for 2 numbers"));
+  vector.mutable_label()->add_means(1);
+  vector.mutable_label()->add_scales(0);
+  EXPECT_THAT(LabelScales(vector.label()).status().message(), HasSubstr("scale not 0"));
 }
 
 TEST(LabelTest, WeightsAndGroupsFollowTheLabel) {

@@ -282,6 +282,12 @@ TEST(RegressionMetricsTest, VectorsAndConstantLabels) {
   vectors.Add(std::vector<float>{1, 2, 3, 4}, std::vector<float>{1, 2, 3, 6}, {});
   EXPECT_DOUBLE_EQ(vectors.Value("mse"), 1);
   EXPECT_DOUBLE_EQ(vectors.rows(), 2);
+  EXPECT_DOUBLE_EQ(vectors.Value("rmse"), std::sqrt(2.0) / 2);  // each number's, averaged
+  EXPECT_DOUBLE_EQ(vectors.Value("r2"), (1 + 0.5) / 2);
+  const auto again = Metrics::Deserialize(vectors.Serialize());
+  ASSERT_TRUE(again.ok());
+  vectors.Merge(*again);
+  EXPECT_DOUBLE_EQ(vectors.Value("r2"), (1 + 0.5) / 2);
   Metrics constant(Task::kRegression, 1);
   constant.Add(std::vector<float>{1, 2}, std::vector<float>{3, 3}, {});
   EXPECT_TRUE(std::isnan(constant.Value("r2")));

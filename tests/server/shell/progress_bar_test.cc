@@ -1,8 +1,14 @@
 #include "server/shell/progress_bar.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <limits>
+#include <string>
+
+#include "server/shell/shell_sink.h"
 
 namespace sluice::server {
 namespace {
@@ -70,6 +76,24 @@ TEST(ProgressBar, WritesPlainLinesNowAndThenElsewhere) {
   }
   bar.Clear();
   EXPECT_EQ(text, "0 rows\n3 rows\n6 rows\n");
+}
+
+// A terminal that is stopped by Ctrl-S, a pipe that is full: the job would wait with its progress.
+TEST(ProgressBar, IsDroppedForWhoDoesNotRead) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(fcntl(ends[1], F_SETFL, O_NONBLOCK), 0);
+  const std::string filling(4096, '.');
+  while (write(ends[1], filling.data(), filling.size()) > 0) {
+  }
+  ASSERT_EQ(fcntl(ends[1], F_SETFL, 0), 0);
+  std::FILE* const err = fdopen(ends[1], "w");
+  for (const size_t columns : {size_t{0}, size_t{40}}) {
+    ShellSink sink(OutputFormat::kCsv, stdout, err, columns);
+    sink.Progress(Half());  // would never return
+  }
+  close(ends[0]);
+  std::fclose(err);
 }
 
 }  // namespace

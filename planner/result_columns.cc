@@ -1,0 +1,70 @@
+#include "planner/result_columns.h"
+
+#include "catalog/column_description.h"
+#include "models/model.pb.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::planner {
+
+std::vector<ColumnInfo> PredictedColumns(const plan::PredictPlan& plan) {
+  std::vector<ColumnInfo> columns;
+  columns.push_back({plan.column(), static_cast<DataType>(plan.prediction_type()), ""});
+  for (const std::string& output : plan.extra_outputs()) {
+    columns.push_back({output, output == "probability" ? DataType::kDouble : DataType::kText, ""});
+  }
+  return columns;
+}
+
+Schema PredictResult(const plan::PredictPlan& plan) {
+  Schema schema;
+  for (const catalog::ColumnDescription& column : plan.pass_through()) {
+    schema.columns.push_back(catalog::ColumnOf(column));
+  }
+  for (ColumnInfo& column : PredictedColumns(plan)) {
+    schema.columns.push_back(std::move(column));
+  }
+  return schema;
+}
+
+models::Task JudgedTask(const models::ModelSpec& model) {
+  const models::LabelPlan& label = model.features().label();
+  if (!model.features().group_column().empty()) {
+    return models::Task::kRanking;
+  }
+  if (label.kind() == models::LabelPlan::CLASS) {
+    return label.classes_size() > 2 ? models::Task::kMulticlass : models::Task::kBinary;
+  }
+  return models::Task::kRegression;
+}
+
+std::vector<ToldMetric> ToldMetrics(const plan::EvaluatePlan& plan, models::Task task) {
+  std::vector<ToldMetric> told;
+  if (task != models::Task::kRanking) {
+    told.push_back({"loss", task == models::Task::kRegression ? "mse" : "log_loss"});
+  }
+  for (const std::string& name : plan.metrics()) {
+    told.push_back({name, models::Metrics::CanonicalName(name)});
+  }
+  if (plan.metrics().empty()) {
+    for (const auto& [name, value] : models::Metrics(task, 1).Values()) {
+      told.push_back({name, name});
+    }
+  }
+  return told;
+}
+
+Schema EvaluateResult(const plan::EvaluatePlan& plan, models::Task task) {
+  Schema schema;
+  for (const ToldMetric& told : ToldMetrics(plan, task)) {
+    schema.columns.push_back({told.column, DataType::kDouble, ""});
+  }
+  return schema;
+}
+
+Schema ReportResult() {
+  return Schema{{{"feature", DataType::kText, ""},
+                 {"fscore", DataType::kDouble, ""},
+                 {"gain", DataType::kDouble, ""}}};
+}
+
+}  // namespace sluice::planner
