@@ -21,7 +21,7 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "base/mutex.h"
-#include "elastic/job/job.h"
+#include "elastic/job/process.h"
 #include "executor/master_process.h"
 #include "executor/processes/frames_internal.h"
 
