@@ -93,6 +93,7 @@ class MemorySource final : public catalog::DataSource {
   }
   catalog::ModelStore& models() override { std::abort(); }
   catalog::JobStore& jobs() override { std::abort(); }
+  std::unique_ptr<catalog::JobStore> JobsFor(std::stop_token) override { return nullptr; }
 
  private:
   static Status Nothing() { return Unimplemented("a source in memory can only be read"); }
