@@ -133,6 +133,9 @@ class TableWriter {
   virtual Status Write(const RowBatch& batch) = 0;
   // `stop` ends it within a second, with nothing changed (57014).
   virtual Status Commit(std::stop_token stop) = 0;
+  // After Commit: of the rows that were written, those that are in the table where it can tell; a
+  // trigger of a table that was appended to may have kept some out.
+  virtual std::optional<int64_t> rows_arrived() { return std::nullopt; }
 };
 
 // Receives the rows of a plain statement, in batches of at most about kBatchBytes. Cells are what
