@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "catalog/data_source.h"
+#include "catalog/job_store.h"
 
 namespace sluice {
 

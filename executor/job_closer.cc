@@ -6,6 +6,7 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "catalog/data_source.h"
+#include "catalog/job_store.h"
 #include "catalog/sqlstate.h"
 
 namespace sluice::executor {

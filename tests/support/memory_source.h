@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "catalog/data_source.h"
+#include "catalog/job_store.h"
 #include "catalog/dataset.pb.h"
 
 namespace sluice::testing {
