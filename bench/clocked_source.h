@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "catalog/data_source.h"
+#include "catalog/job_store.h"
 
 namespace sluice {
 
@@ -71,6 +72,9 @@ class ClockedSource final : public catalog::DataSource {
   }
   catalog::ModelStore& models() override { return source_.models(); }
   catalog::JobStore& jobs() override { return source_.jobs(); }
+  std::unique_ptr<catalog::JobStore> JobsFor(std::stop_token stop) override {
+    return source_.JobsFor(std::move(stop));
+  }
 
  private:
   template <typename Call>

@@ -12,6 +12,10 @@ Status DataSource::BeginStatement(std::string_view /*statement*/, std::stop_toke
 
 void DataSource::HearStop(std::stop_token /*stop*/) {}
 
+std::chrono::milliseconds DataSource::statement_timeout() {
+  return std::chrono::milliseconds(0);
+}
+
 std::vector<std::string> DataSource::TakeNotices() {
   return {};
 }

@@ -133,6 +133,9 @@ class TableWriter {
   virtual Status Write(const RowBatch& batch) = 0;
   // `stop` ends it within a second, with nothing changed (57014).
   virtual Status Commit(std::stop_token stop) = 0;
+  // After Commit: of the rows that were written, those that are in the table where it can tell; a
+  // trigger of a table that was appended to may have kept some out.
+  virtual std::optional<int64_t> rows_arrived() { return std::nullopt; }
 };
 
 // Receives the rows of a plain statement, in batches of at most about kBatchBytes. Cells are what
@@ -180,6 +183,8 @@ class DataSource {
   virtual Status BeginStatement(std::string_view statement, std::stop_token stop);
   // From now on `stop` does: the statement has become a job, which is cancelled by its number, too.
   virtual void HearStop(std::stop_token stop);
+  // What the session lets the statement that was begun take (SET statement_timeout); 0: for ever.
+  virtual std::chrono::milliseconds statement_timeout();
   // What the database has said meanwhile (NOTICE, WARNING), each a line for a person; bounded.
   virtual std::vector<std::string> TakeNotices();
   virtual void EndStatement();
@@ -232,7 +237,11 @@ class DataSource {
 
   // Models and jobs live beside the data; both belong to this source.
   virtual ModelStore& models() = 0;
+  // Hears no stop: what becomes of a job is written down although its statement was cancelled.
   virtual JobStore& jobs() = 0;
+  // The same jobs for one who may give up: whatever waits there (for locks of others, too) ends
+  // when `stop` is requested (57014). The source outlives it.
+  virtual std::unique_ptr<JobStore> JobsFor(std::stop_token stop) = 0;
 };
 
 // sqlite:PATH | postgresql://user[:password]@host:port/database. sqlite::memory: is a new, empty

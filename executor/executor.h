@@ -38,6 +38,8 @@ struct Context {
   std::stop_token stop;   // Ctrl-C, CancelRequest, a client that went away
   // Where trainings start processes; null: nowhere. Outlives the statement.
   LocalCluster* cluster = nullptr;
+  // Turns the outcome of a statement that was stopped into what it is told as; empty: as it is.
+  std::function<Status(Status outcome)> stopped_because = {};
 
   // What the statement may take: the cluster's --memory-limit, or what the machine has.
   int64_t memory_bytes() const;

@@ -6,6 +6,7 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "catalog/data_source.h"
+#include "catalog/job_store.h"
 #include "catalog/sql/sqlstate.h"
 
 namespace sluice::executor {
@@ -15,8 +16,9 @@ constexpr std::chrono::seconds kCloserPause{1};
 
 Status WriteDown(const EndedJob& ended, const std::stop_token& stop) {
   ASSIGN_OR_RETURN(const auto source, catalog::OpenDataSource(ended.url, ended.secret, stop));
-  RETURN_IF_ERROR(source->jobs().AddEvents(ended.job.id, ended.events));
-  return source->jobs().Update(ended.job);
+  const std::unique_ptr<catalog::JobStore> jobs = source->JobsFor(stop);
+  RETURN_IF_ERROR(jobs->AddEvents(ended.job.id, ended.events));
+  return jobs->Update(ended.job);
 }
 
 }  // namespace

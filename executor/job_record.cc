@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <iterator>
+#include <mutex>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/guarded.h"
@@ -20,31 +23,36 @@ namespace {
 constexpr auto kCancelPollInterval = std::chrono::milliseconds(400);
 // A look at a job shows rows that are as old at most.
 constexpr double kRowsSeconds = 1;
+// A cancelled statement is answered within a second: so long may its job's last words take.
+constexpr std::chrono::milliseconds kLastWords{400};
 // Of what waits for a database that takes nothing, so much is kept.
 constexpr size_t kMostWaiting = 10'000;
 
 }  // namespace
 
-Result<std::unique_ptr<JobRecord>> JobRecord::Start(catalog::JobStore& jobs, catalog::Job job,
-                                                    std::stop_token outer, HandOver hand_over) {
+Result<std::unique_ptr<JobRecord>> JobRecord::Start(catalog::DataSource& source, catalog::Job job,
+                                                    std::stop_token outer, HandOver hand_over,
+                                                    Reason reason) {
   job.started_micros = WallMicros();
   job.state = catalog::JobState::kRunning;
   job.runner = ThisProcess();
-  ASSIGN_OR_RETURN(job.id, jobs.Create(job));
-  return std::unique_ptr<JobRecord>(
-      new JobRecord(jobs, std::move(job), std::move(outer), std::move(hand_over)));
+  ASSIGN_OR_RETURN(job.id, source.JobsFor(outer)->Create(job));
+  return std::unique_ptr<JobRecord>(new JobRecord(source, std::move(job), std::move(outer),
+                                                  std::move(hand_over), std::move(reason)));
 }
 
-std::unique_ptr<JobRecord> JobRecord::Adopt(catalog::JobStore& jobs, catalog::Job job,
+std::unique_ptr<JobRecord> JobRecord::Adopt(catalog::DataSource& source, catalog::Job job,
                                             std::stop_token outer) {
-  return std::unique_ptr<JobRecord>(new JobRecord(jobs, std::move(job), std::move(outer), {}));
+  return std::unique_ptr<JobRecord>(
+      new JobRecord(source, std::move(job), std::move(outer), {}, {}));
 }
 
-JobRecord::JobRecord(catalog::JobStore& jobs, catalog::Job job, std::stop_token outer,
-                     HandOver hand_over)
-    : jobs_(jobs),
+JobRecord::JobRecord(catalog::DataSource& source, catalog::Job job, std::stop_token outer,
+                     HandOver hand_over, Reason reason)
+    : jobs_(source.JobsFor(give_up_.get_token())),
       job_(std::move(job)),
       hand_over_(std::move(hand_over)),
+      reason_(std::move(reason)),
       outer_callback_(std::move(outer), std::function<void()>([this] { stop_.request_stop(); })),
       watcher_([this](const std::stop_token& self) { Watch(self); }) {}
 
@@ -87,7 +95,7 @@ void JobRecord::Watch(const std::stop_token& self) {
     }
     if (SecondsBetween(seen, clock.Now()) >= kSeenSeconds) {
       seen = clock.Now();
-      const Status told = jobs_.Seen(job_.id, WallMicros());
+      const Status told = jobs_->Seen(job_.id, WallMicros());
       if (!told.ok()) {
         log::Warn("job={} cannot say that it lives: {}", job_.id, told.ToString());
       }
@@ -100,7 +108,7 @@ void JobRecord::LookForCancel() {
     return;
   }
   const Result<bool> requested =
-      Guarded("looking for CANCEL JOB", [this] { return jobs_.CancelRequested(job_.id); });
+      Guarded("looking for CANCEL JOB", [this] { return jobs_->CancelRequested(job_.id); });
   if (!requested.ok()) {
     log::Warn("job={} cannot look for CANCEL JOB: {}", job_.id, requested.status().ToString());
   } else if (*requested) {
@@ -120,8 +128,8 @@ Status JobRecord::Write() {
     events.swap(events_);
     metrics.swap(metrics_);
   }
-  Status told = jobs_.AddEvents(job_.id, events);
-  if (catalog::IsUnavailableForNow(told)) {
+  Status told = jobs_->AddEvents(job_.id, events);
+  if (catalog::IsUnavailableForNow(told) || give_up_.stop_requested()) {
     const MutexLock lock(mutex_);
     events_.insert(events_.begin(), events.begin(), events.end());
     metrics_.insert(metrics_.begin(), metrics.begin(), metrics.end());
@@ -129,7 +137,7 @@ Status JobRecord::Write() {
     metrics_.resize(std::min(metrics_.size(), kMostWaiting));
     return told;
   }
-  const Status measured = jobs_.AddMetrics(job_.id, metrics);
+  const Status measured = jobs_->AddMetrics(job_.id, metrics);
   for (const Status& status : {told, measured}) {
     if (!status.ok()) {
       log::Warn("job={} not recorded: {}", job_.id, status.ToString());
@@ -154,7 +162,7 @@ void JobRecord::WriteRows() {
     return;
   }
   rows_written_ = read + trained;
-  const Status written = jobs_.WriteRows(job_.id, read, trained);
+  const Status written = jobs_->WriteRows(job_.id, read, trained);
   if (!written.ok()) {  // for people; the job itself goes on
     log::Warn("job={} rows not recorded: {}", job_.id, written.ToString());
   }
@@ -190,10 +198,29 @@ void JobRecord::Workers(const catalog::JobWorkers& workers) {
 void JobRecord::Leave() {
   finished_ = true;
   watcher_.request_stop();
+  if (!hurry_.joinable()) {
+    hurry_ = std::jthread([this](const std::stop_token& self) { HurryOnceStopped(self); });
+  }
 }
 
-Status JobRecord::Finish(const Status& outcome) {
+void JobRecord::HurryOnceStopped(const std::stop_token& self) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  const std::stop_callback stopped(stop_.get_token(), [&] {
+    const std::lock_guard<std::mutex> lock(mutex);
+    wake.notify_all();
+  });
+  std::unique_lock<std::mutex> lock(mutex);
+  wake.wait(lock, self, [this] { return stop_.stop_requested(); });
+  wake.wait_for(lock, self, kLastWords, [] { return false; });
+  if (!self.stop_requested()) {
+    give_up_.request_stop();
+  }
+}
+
+Status JobRecord::Finish(const Status& ended) {
   Leave();
+  const Status outcome = reason_ ? reason_(ended) : ended;
   job_.finished_micros = WallMicros();
   if (outcome.ok()) {
     job_.state = catalog::JobState::kSucceeded;
@@ -206,9 +233,10 @@ Status JobRecord::Finish(const Status& outcome) {
   }
   Status recorded = Write();
   if (recorded.ok()) {
-    recorded = jobs_.Update(job_);
+    recorded = jobs_->Update(job_);
   }
-  if (hand_over_ && catalog::IsUnavailableForNow(recorded)) {
+  const bool gave_up = give_up_.stop_requested() && recorded.code() == Code::kCancelled;
+  if (hand_over_ && (gave_up || catalog::IsUnavailableForNow(recorded))) {
     log::Warn("job={} end is recorded later: {}", job_.id, recorded.ToString());
     const MutexLock lock(mutex_);
     hand_over_(job_, events_);
@@ -238,8 +266,8 @@ Result<std::unique_ptr<JobRecord>> StartJob(Context& context, const std::string&
       closer.Close({url, secret, ended, events});
     };
   }
-  return JobRecord::Start(context.source.jobs(), std::move(job), context.stop,
-                          std::move(hand_over));
+  return JobRecord::Start(context.source, std::move(job), context.stop, std::move(hand_over),
+                          context.stopped_because);
 }
 
 }  // namespace sluice::executor

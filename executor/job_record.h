@@ -15,6 +15,10 @@
 #include "catalog/job_store.h"
 #include "executor/job_closer.h"
 
+namespace sluice::catalog {
+class DataSource;
+}
+
 namespace sluice::executor {
 
 struct Context;
@@ -29,11 +33,15 @@ class JobRecord {
   // Takes over a job that has ended and could not be written down.
   using HandOver =
       std::function<void(const catalog::Job& job, const std::vector<catalog::JobEvent>& events)>;
-  // `outer` is the statement's own cancel (Ctrl-C, a client that went away).
-  static Result<std::unique_ptr<JobRecord>> Start(catalog::JobStore& jobs, catalog::Job job,
-                                                  std::stop_token outer, HandOver hand_over = {});
+  // What a stop was for: the outcome as it is told and recorded.
+  using Reason = std::function<Status(Status outcome)>;
+  // `outer` is the statement's own cancel (Ctrl-C, a client that went away); it ends the waiting
+  // for somebody else's lock, too, and then no job begins.
+  static Result<std::unique_ptr<JobRecord>> Start(catalog::DataSource& source, catalog::Job job,
+                                                  std::stop_token outer, HandOver hand_over = {},
+                                                  Reason reason = {});
   // Continues a job that another process made (the master of a gateway's job).
-  static std::unique_ptr<JobRecord> Adopt(catalog::JobStore& jobs, catalog::Job job,
+  static std::unique_ptr<JobRecord> Adopt(catalog::DataSource& source, catalog::Job job,
                                           std::stop_token outer);
   ~JobRecord();
   JobRecord(const JobRecord&) = delete;
@@ -62,8 +70,9 @@ class JobRecord {
   void Flush() EXCLUDES(mutex_);
   // Writes the final state: Succeeded, Cancelled (57014) or Failed with the error's text. Returns
   // `outcome`, or the catalog's own error where the job succeeded but could not be recorded. A
-  // database that takes nothing now hears of it later, where there is somebody to hand it over to.
-  Status Finish(const Status& outcome);
+  // database that takes nothing now, or nothing in the moment that a cancelled statement has left
+  // for it, hears of it later, where there is somebody to hand it over to.
+  Status Finish(const Status& ended);
   // Another process writes the final state; this one only stops watching.
   void Leave();
   // CANCEL JOB was heard (rather than the end of the statement, or of the process).
@@ -73,15 +82,19 @@ class JobRecord {
   void set_snapshot_lost(bool lost) { snapshot_lost_ = lost; }
 
  private:
-  JobRecord(catalog::JobStore& jobs, catalog::Job job, std::stop_token outer, HandOver hand_over);
+  JobRecord(catalog::DataSource& source, catalog::Job job, std::stop_token outer,
+            HandOver hand_over, Reason reason);
   void Watch(const std::stop_token& self);
   void LookForCancel();
   void WriteRows();
+  void HurryOnceStopped(const std::stop_token& self);
   Status Write() EXCLUDES(mutex_, writing_);
 
-  catalog::JobStore& jobs_;
+  std::stop_source give_up_;  // whatever `jobs_` waits for
+  const std::unique_ptr<catalog::JobStore> jobs_;
   catalog::Job job_;
   const HandOver hand_over_;
+  const Reason reason_;
   std::function<void(const std::string&)> told_;
   bool finished_ = false;
   std::atomic<bool> cancel_requested_ = false;
@@ -96,6 +109,7 @@ class JobRecord {
   int64_t rows_written_ = 0;  // their sum, when they were written last; the watcher's alone
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> outer_callback_;
+  std::jthread hurry_;    // from the end of the job on
   std::jthread watcher_;  // last: stops before the members it uses go
 };
 

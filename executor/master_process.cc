@@ -68,7 +68,7 @@ Status RunMaster(const MasterConfig& config, const std::string& secret, std::sto
     static_cast<void>(SendError(description.status()));
     return description.status();
   }
-  const auto job = JobRecord::Adopt((*source)->jobs(), *std::move(description), std::move(stop));
+  const auto job = JobRecord::Adopt(**source, *std::move(description), std::move(stop));
   (*source)->HearStop(job->stop_token());
   job->OnTold([](const std::string& text) {
     MasterMessage message;

@@ -97,8 +97,9 @@ Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const ScanColumns& 
   return rows;
 }
 
-Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& job,
-                  ResultSink& sink) {
+// `rows`: of the predictions, those that have arrived.
+Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& job, ResultSink& sink,
+                  int64_t* rows) {
   const TimePoint started = SteadyClock().Now();
   ASSIGN_OR_RETURN(
       const catalog::ModelVersion version,
@@ -123,21 +124,23 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
     RETURN_IF_ERROR(sink.Header(output));
     ASSIGN_OR_RETURN(job.job().rows_read,
                      ScoreRows(*scan, *scorer, columns, output, predictions, job,
-                               [&](const RowBatch& rows) { return sink.Rows(rows); }));
+                               [&](const RowBatch& batch) { return sink.Rows(batch); }));
+    *rows = job.job().rows_read;
     return OkStatus();
   }
   ASSIGN_OR_RETURN(job.job().rows_read,
                    ScoreRows(*scan, *scorer, columns, output, predictions, job,
-                             [&](const RowBatch& rows) { return writer->Write(rows); }));
+                             [&](const RowBatch& batch) { return writer->Write(batch); }));
   RETURN_IF_ERROR(writer->Commit(job.stop_token()));
+  *rows = writer->rows_arrived().value_or(job.job().rows_read);
 
   ResultRows answer(Schema{{{"table", DataType::kText, ""},
                             {"model", DataType::kText, ""},
                             {"version", DataType::kInt64, ""},
                             {"rows", DataType::kInt64, ""},
                             {"seconds", DataType::kDouble, ""}}});
-  answer.Add({ResultTableName(plan.table()), plan.model_name(), version.version,
-              job.job().rows_read, SecondsBetween(started, SteadyClock().Now())});
+  answer.Add({ResultTableName(plan.table()), plan.model_name(), version.version, *rows,
+              SecondsBetween(started, SteadyClock().Now())});
   return answer.SendTo(sink);
 }
 
@@ -149,9 +152,10 @@ Status ExecutePredict(const plan::PredictPlan& plan, Context& context, ResultSin
   }
   ASSIGN_OR_RETURN(const auto job, StartJob(context, "predict", plan.model_name()));
   context.source.HearStop(job->stop_token());
-  RETURN_IF_ERROR(
-      job->Finish(Guarded("predicting", [&] { return RunPredict(plan, context, *job, sink); })));
-  sink.Done(fmt::format("PREDICT {}", job->job().rows_read));
+  int64_t rows = 0;
+  RETURN_IF_ERROR(job->Finish(
+      Guarded("predicting", [&] { return RunPredict(plan, context, *job, sink, &rows); })));
+  sink.Done(fmt::format("PREDICT {}", rows));
   return OkStatus();
 }
 

@@ -16,6 +16,7 @@ class PlacedWriter final : public catalog::TableWriter {
   Status Commit(std::stop_token stop) override {
     return writer_->Commit(std::move(stop)).MovedTo(place_);
   }
+  std::optional<int64_t> rows_arrived() override { return writer_->rows_arrived(); }
 
  private:
   const std::unique_ptr<catalog::TableWriter> writer_;

@@ -48,6 +48,10 @@ constexpr uint32_t kMicroBatches = 8;
 constexpr int64_t kCountedCutRows = 100'000;
 // Parameters that one server can exchange without being the bottleneck.
 constexpr int64_t kParametersPerServer = 16'000'000;
+// A worker and a server exchange the server's dense parameters in one message, and a message of
+// elastic/ (kMaxMessageBytes) holds 512 MiB; the rest of this is for rows of tables, and for
+// partitions that are not quite even.
+constexpr int64_t kDenseBytesPerServer = int64_t{448} << 20;
 
 // Whether anything asks for processes beside the gateway's own.
 bool AsksForFleet(const AttributeSet& attributes) {
@@ -294,6 +298,34 @@ Status ChooseSplit(const AttributeSet& attributes, int64_t rows, const std::stri
   return OkStatus();
 }
 
+namespace {
+
+// So few parameter servers that what each exchanges fits into a message.
+Status ChooseServers(const AttributeSet& attributes, const Work& work, plan::Strategy* strategy) {
+  const bool bf16 = attributes.Text("engine.transport").value_or("float32") == "bf16";
+  const int64_t bytes =
+      work.dense_parameters * static_cast<int64_t>(bf16 ? sizeof(uint16_t) : sizeof(float));
+  const int64_t fewest =
+      std::max((bytes + kDenseBytesPerServer - 1) / kDenseBytesPerServer, int64_t{1});
+  const int64_t usual = work.parameters > kParametersPerServer ? 2 : 1;
+  const int64_t servers =
+      std::max<int64_t>(attributes.Integer("engine.num_ps").value_or(std::max(usual, fewest)), 1);
+  if (servers < fewest) {
+    return ResourceExhausted(fmt::format("the model's dense parameters have {} MB, of which a "
+                                         "worker exchanges {} MB with each of {} parameter servers "
+                                         "at once; {} MB are allowed",
+                                         bytes >> 20, (bytes / servers) >> 20, servers,
+                                         kDenseBytesPerServer >> 20))
+        .SqlState("54000")
+        .At(attributes.SpanOf("engine.num_ps"))
+        .Hint(fmt::format("engine.num_ps={}, or smaller layers", fewest));
+  }
+  strategy->set_parameter_servers(Unsigned(servers));
+  return OkStatus();
+}
+
+}  // namespace
+
 Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Options& options,
                       plan::Strategy* strategy, std::vector<std::string>* notes) {
   const std::string asked = attributes.Text("engine.strategy").value_or("auto");
@@ -342,9 +374,7 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
   }
   strategy->set_kind(plan::Strategy::PARAMETER_SERVER);
   RETURN_IF_ERROR(ReadMode(attributes, work.batch_size, strategy, notes));
-  const int64_t servers = work.parameters > kParametersPerServer ? 2 : 1;
-  strategy->set_parameter_servers(
-      Unsigned(std::max<int64_t>(attributes.Integer("engine.num_ps").value_or(servers), 1)));
+  RETURN_IF_ERROR(ChooseServers(attributes, work, strategy));
   strategy->set_replicas(strategy->parameter_servers() > 1
                              ? Unsigned(attributes.Integer("engine.replicas").value_or(1))
                              : 0);

@@ -37,6 +37,7 @@ struct Work {
   int64_t columns = 0;
   int64_t epochs = 1;
   int64_t parameters = 0;
+  int64_t dense_parameters = 0;  // those that every batch needs
   bool trees = false;
 };
 Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Options& options,

@@ -283,7 +283,9 @@ void FillNames(const parser::TrainStatement& statement, const BoundTrain& bound,
   }
 }
 
-Status FillDecisions(const BoundTrain& bound, const Options& options, plan::TrainPlan* plan) {
+// `network` is null for trees.
+Status FillDecisions(const BoundTrain& bound, const models::Network* network,
+                     const Options& options, plan::TrainPlan* plan) {
   ErrorList errors;
   plan::Split* split = plan->mutable_split();
   const Status split_status = ChooseSplit(bound.attributes, bound.statistics.rows,
@@ -309,6 +311,11 @@ Status FillDecisions(const BoundTrain& bound, const Options& options, plan::Trai
   work.columns = plan->model().features().features_size();
   work.epochs = plan->epochs();
   work.parameters = plan->parameter_count();
+  if (network != nullptr) {
+    for (const models::DenseTensor& tensor : network->dense()) {
+      work.dense_parameters += static_cast<int64_t>(tensor.size());
+    }
+  }
   work.trees = bound.type->family == models::ModelFamily::kTrees;
   std::vector<std::string> notes;
   errors.Add(ChooseStrategy(bound.attributes, work, options, plan->mutable_strategy(), &notes));
@@ -325,7 +332,7 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, BoundTrain
   FillNames(statement, bound, plan);
   std::unique_ptr<models::Network> network;
   Status errors = FillModel(bound, options, plan, &network);
-  errors.Add(FillDecisions(bound, options, plan));
+  errors.Add(FillDecisions(bound, network.get(), options, plan));
   errors.Add(FillCheckpoints(statement, *bound.type, bound.attributes, options, plan));
   if (network != nullptr) {
     errors.Add(CheckMemory(bound, *network, options.memory_bytes, *plan));

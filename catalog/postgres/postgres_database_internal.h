@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <stop_token>
@@ -62,19 +63,23 @@ class PostgresDatabase final : public SqlDatabase {
   // What the stores of models ask: as the login role, and it hears the statement's stop. (Jobs are
   // written down also when their statement was cancelled.)
   SqlDatabase& for_models() { return for_models_; }
+  // The same, with a stop of its own.
+  std::unique_ptr<SqlDatabase> ThatHears(std::stop_token stop);
 
   Dialect dialect() const override { return Dialect::kPostgres; }
   Result<std::unique_ptr<SqlSession>> TakeSession() override;
 
  private:
-  class ForModels final : public SqlDatabase {
+  class Stoppable final : public SqlDatabase {
    public:
-    explicit ForModels(PostgresDatabase& database) : database_(database) {}
+    Stoppable(PostgresDatabase& database, std::function<std::stop_token()> stop)
+        : database_(database), stop_(std::move(stop)) {}
     Dialect dialect() const override { return Dialect::kPostgres; }
     Result<std::unique_ptr<SqlSession>> TakeSession() override;
 
    private:
     PostgresDatabase& database_;
+    const std::function<std::stop_token()> stop_;
   };
   Result<PostgresPool::Lease> TakeAs(const SessionSettings& settings);
 
@@ -83,7 +88,7 @@ class PostgresDatabase final : public SqlDatabase {
   Mutex mutex_;
   SessionSettings settings_ GUARDED_BY(mutex_);
   std::stop_token stop_ GUARDED_BY(mutex_);
-  ForModels for_models_{*this};
+  Stoppable for_models_{*this, [this] { return stop(); }};
   PostgresPool pool_;  // the connections of both tell notices
   PostgresPool users_pool_;
   PostgresTypeNames type_names_{pool_};

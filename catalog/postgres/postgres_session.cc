@@ -32,6 +32,12 @@ constexpr std::string_view kOurOwn[] = {"client_encoding",
                                         "role",
                                         "session_authorization"};
 
+// In milliseconds, whatever unit it was SET in.
+constexpr std::string_view kTimeout =
+    "SELECT s.setting FROM pg_catalog.pg_settings AS s"
+    " WHERE s.name OPERATOR(pg_catalog.=) 'statement_timeout'"
+    " AND s.source OPERATOR(pg_catalog.=) 'session'";
+
 // Every name is written out: what search_path and its operators are is the user's affair.
 constexpr std::string_view kCapture =
     "SELECT 1, s.name, s.setting FROM pg_catalog.pg_settings AS s"
@@ -234,10 +240,14 @@ void SettingNames::Add(std::string_view statement, int depth) {
 
 Result<CapturedSession> CaptureSession(PostgresConnection& session, const SettingNames& names) {
   CapturedSession captured;
-  // What the session allows its own statements is no limit for ours.
   const RolledBack rolled_back(session);
-  RETURN_IF_ERROR(session.Run(
-      "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY; SET LOCAL statement_timeout = 0"));
+  RETURN_IF_ERROR(session.Run("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"));
+  ASSIGN_OR_RETURN(const PostgresResult timeout, session.Ask(kTimeout));
+  if (PQntuples(timeout.get()) > 0) {
+    captured.statement_timeout = std::chrono::milliseconds(PostgresInteger(timeout.get(), 0, 0));
+  }
+  // It counts for the statement as a whole, not for what is asked here.
+  RETURN_IF_ERROR(session.Run("SET LOCAL statement_timeout = 0"));
   ASSIGN_OR_RETURN(const PostgresResult listed, session.Ask(kCapture));
   SessionSettings all;
   std::string authorization;

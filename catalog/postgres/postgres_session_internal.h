@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <set>
 #include <string>
 #include <string_view>
@@ -37,6 +38,7 @@ class SettingNames {
 
 struct CapturedSession {
   SessionSettings settings;
+  std::chrono::milliseconds statement_timeout{0};  // that was SET; 0: none
   bool has_temporary = false;  // tables, views, sequences or types of this session only
 };
 

@@ -108,6 +108,10 @@ class PostgresSource final : public DataSource {
     return OkStatus();
   }
   void HearStop(std::stop_token stop) override { database_.HearStop(std::move(stop)); }
+  std::chrono::milliseconds statement_timeout() override {
+    MutexLock lock(session_mutex_);
+    return captured_.statement_timeout;
+  }
   std::vector<std::string> TakeNotices() override { return database_.notices().TakeLast(); }
   void EndStatement() override { database_.EndStatement(); }
   Status CheckNoTransaction() override {
@@ -195,6 +199,9 @@ class PostgresSource final : public DataSource {
 
   ModelStore& models() override { return *models_; }
   JobStore& jobs() override { return *jobs_; }
+  std::unique_ptr<JobStore> JobsFor(std::stop_token stop) override {
+    return MakeJobStore(database_.ThatHears(std::move(stop)));
+  }
 
  private:
   // PostgreSQL hints at columns with a near name, but not at tables.
@@ -322,8 +329,12 @@ Result<std::unique_ptr<SqlSession>> PostgresDatabase::TakeSession() {
   return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
 }
 
-Result<std::unique_ptr<SqlSession>> PostgresDatabase::ForModels::TakeSession() {
-  const std::stop_token stop = database_.stop();
+std::unique_ptr<SqlDatabase> PostgresDatabase::ThatHears(std::stop_token stop) {
+  return std::make_unique<Stoppable>(*this, [stop = std::move(stop)] { return stop; });
+}
+
+Result<std::unique_ptr<SqlSession>> PostgresDatabase::Stoppable::TakeSession() {
+  const std::stop_token stop = stop_();
   ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.pool_.Take(stop));
   connection->HearStop(stop);
   return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <cstdlib>
 #include <optional>
 #include <stop_token>
 #include <utility>
@@ -164,6 +165,11 @@ class PostgresTableWriter final : public TableWriter {
     return failure_;
   }
 
+  std::optional<int64_t> rows_arrived() override {
+    MutexLock lock(mutex_);
+    return arrived_;
+  }
+
   Status Commit(std::stop_token stop) override {
     MutexLock lock(mutex_);
     if (!failure_.ok()) {
@@ -275,7 +281,9 @@ class PostgresTableWriter final : public TableWriter {
       }
     }
     const TableName& staging = *beginning_.staging;
-    RETURN_IF_ERROR(connection.Run(InsertNewRows(table, staging, schema_, action)));
+    ASSIGN_OR_RETURN(const PostgresResult inserted,
+                     connection.Ask(InsertNewRows(table, staging, schema_, action)));
+    arrived_ = std::strtoll(PQcmdTuples(inserted.get()), nullptr, 10);
     // What is left to others' triggers runs with the rights of whom they serve, and before the rows
     // are counted.
     RETURN_IF_ERROR(connection.Run("SET CONSTRAINTS ALL IMMEDIATE"));
@@ -294,6 +302,7 @@ class PostgresTableWriter final : public TableWriter {
   Mutex mutex_;
   PostgresPool::Lease connection_ GUARDED_BY(mutex_);
   Beginning beginning_ GUARDED_BY(mutex_);
+  std::optional<int64_t> arrived_ GUARDED_BY(mutex_);
   Status failure_ GUARDED_BY(mutex_);  // the first one; the transaction is lost with it
 };
 

@@ -11,6 +11,9 @@ constexpr int64_t kStrata = 64;
 constexpr int64_t kRowsPerProbe = 64;
 // A look takes some 10 microseconds, so a table with the oddest numbers takes a tenth of a second.
 constexpr int kMaxProbes = 4'096;
+// Each look reads the condition's constants anew: 100,000 of them take longer than the rows. One
+// that is longer than this is looked at in fewer places.
+constexpr size_t kShortCondition = 8 << 10;
 // Two looks at a part of the table that differ by less are taken for an even part.
 constexpr double kEvenWithin = 4;
 
@@ -53,6 +56,13 @@ Result<bool> IsRowidSearch(SqliteConnection& connection, const std::string& sql)
          detail.ends_with(" USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)");
 }
 
+// Of `places`, those that a condition of this length leaves; at least a few.
+int64_t PlacesFor(const SingleTableSelect& shape, int64_t places) {
+  constexpr int64_t kFewest = 4;
+  const auto times = static_cast<int64_t>(shape.condition.size() / kShortCondition) + 1;
+  return std::max(kFewest, places / times);
+}
+
 double Distance(int64_t from, int64_t to) {
   return static_cast<double>(to) - static_cast<double>(from);
 }
@@ -69,7 +79,8 @@ class DensityProbe {
                          " ORDER BY {0} LIMIT {4})",
                          shape.Qualified("rowid"), shape.condition.empty() ? "1" : shape.condition,
                          shape.table, shape.alias.empty() ? "" : " AS " + shape.alias,
-                         kRowsPerProbe)) {
+                         kRowsPerProbe)),
+        most_probes_(PlacesFor(shape, kMaxProbes)) {
     density_.Start(first);
   }
 
@@ -92,7 +103,7 @@ class DensityProbe {
     const double half_density = half.seen > 0 ? Density(half, middle) : 0;
     const bool even =
         front_density <= kEvenWithin * half_density && half_density <= kEvenWithin * front_density;
-    if (even || probes_ >= kMaxProbes || middle <= begin) {
+    if (even || probes_ >= most_probes_ || middle <= begin) {
       const double kept = (front.kept + half.kept) / static_cast<double>(front.seen + half.seen);
       density_.Add(end, (front_density + half_density) / 2 * kept * Distance(begin, end));
       return OkStatus();
@@ -113,16 +124,29 @@ class DensityProbe {
 
   Result<Look> LookAt(int64_t rowid) {
     ++probes_;
-    ASSIGN_OR_RETURN(const SqlRows rows, connection_.Query(sql_, {rowid}));
-    const std::vector<Value>& row = rows.at(0);
-    return Look{IntegerCell(row.at(0)), IntegerCell(row.at(1)), IntegerCell(row.at(2)),
-                DoubleCell(row.at(3))};
+    if (statement_ == nullptr) {
+      ASSIGN_OR_RETURN(statement_, connection_.Prepare(sql_));
+    }
+    sqlite3_stmt* statement = statement_.get();
+    sqlite3_reset(statement);
+    sqlite3_bind_int64(statement, sqlite3_bind_parameter_index(statement, "$1"), rowid);
+    if (sqlite3_step(statement) != SQLITE_ROW) {
+      return connection_.LastError(sql_);
+    }
+    Look look{sqlite3_column_int64(statement, 0), sqlite3_column_int64(statement, 1),
+              sqlite3_column_int64(statement, 2), sqlite3_column_double(statement, 3)};
+    if (sqlite3_step(statement) != SQLITE_DONE) {
+      return connection_.LastError(sql_);
+    }
+    return look;
   }
 
   SqliteConnection& connection_;
   const std::string sql_;
+  const int64_t most_probes_;
+  SqliteStatement statement_;  // prepared by the first look
   RowDensity density_;
-  int probes_ = 0;
+  int64_t probes_ = 0;
 };
 
 }  // namespace
@@ -176,12 +200,14 @@ Result<std::optional<RowDensity>> ProbeRowids(SqliteConnection& connection, cons
   const int64_t first = *ends[0];
   const int64_t end = *ends[1] + 1;  // FindRowidCut saw that there is such a number
   DensityProbe probe(connection, cut.shape, first);
+  const int64_t strata = PlacesFor(cut.shape, kStrata);
   // As doubles: rowids may span more than 64 bits can count.
-  const double width = (static_cast<double>(end) - static_cast<double>(first)) / kStrata;
+  const double width =
+      (static_cast<double>(end) - static_cast<double>(first)) / static_cast<double>(strata);
   int64_t begin = first;
-  for (int64_t i = 1; i <= kStrata; ++i) {
+  for (int64_t i = 1; i <= strata; ++i) {
     const int64_t next =
-        i == kStrata
+        i == strata
             ? end
             : static_cast<int64_t>(static_cast<double>(first) + width * static_cast<double>(i));
     if (next > begin) {

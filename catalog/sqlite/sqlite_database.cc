@@ -245,6 +245,16 @@ Result<std::unique_ptr<SqlSession>> SqliteDatabase::ForModels::TakeSession() {
   return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
 }
 
+std::unique_ptr<SqlDatabase> SqliteDatabase::ThatHears(std::stop_token stop) {
+  return std::make_unique<Stoppable>(*this, std::move(stop));
+}
+
+Result<std::unique_ptr<SqlSession>> SqliteDatabase::Stoppable::TakeSession() {
+  ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.writers_.Take(stop_));
+  connection->HearStop(stop_);
+  return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
+}
+
 std::string SqliteDatabase::AddSnapshot(std::shared_ptr<SqliteSnapshot> snapshot) {
   MutexLock lock(mutex_);
   std::string name = fmt::format("in-process:{}", next_snapshot_++);

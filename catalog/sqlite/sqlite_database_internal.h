@@ -84,6 +84,8 @@ class SqliteDatabase final : public SqlDatabase {
   // What the stores of models ask: it hears the statement's stop. (Jobs are written down also when
   // their statement was cancelled.)
   SqlDatabase& for_models() { return for_models_; }
+  // What writes jobs down, with a stop of its own.
+  std::unique_ptr<SqlDatabase> ThatHears(std::stop_token stop);
 
   // Snapshots are found again by the name in DatasetSpec.snapshot.
   std::string AddSnapshot(std::shared_ptr<SqliteSnapshot> snapshot);
@@ -100,6 +102,19 @@ class SqliteDatabase final : public SqlDatabase {
 
    private:
     SqliteDatabase& database_;
+  };
+
+  class Stoppable final : public SqlDatabase {
+   public:
+    Stoppable(SqliteDatabase& database, std::stop_token stop)
+        : database_(database), stop_(std::move(stop)) {}
+    Dialect dialect() const override { return Dialect::kSqlite; }
+    Result<std::unique_ptr<SqlSession>> TakeSession() override;
+    Result<std::unique_ptr<SqlSession>> OpenAnew() override { return database_.OpenAnew(); }
+
+   private:
+    SqliteDatabase& database_;
+    const std::stop_token stop_;
   };
 
   // A connection, as long as the path leads to the file that was opened first.

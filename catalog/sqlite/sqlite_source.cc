@@ -157,6 +157,9 @@ class SqliteSource final : public DataSource {
 
   ModelStore& models() override { return *models_; }
   JobStore& jobs() override { return *jobs_; }
+  std::unique_ptr<JobStore> JobsFor(std::stop_token stop) override {
+    return MakeJobStore(database_.ThatHears(std::move(stop)));
+  }
 
  private:
   // The table as the database spells it.

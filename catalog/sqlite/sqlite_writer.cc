@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include <optional>
 #include <stop_token>
 #include <utility>
 
@@ -87,6 +88,11 @@ class SqliteTableWriter final : public TableWriter {
         .Because("cannot write " + wanted_.name.Text());
   }
 
+  std::optional<int64_t> rows_arrived() override {
+    MutexLock lock(mutex_);
+    return arrived_;
+  }
+
   Status Commit(std::stop_token stop) override {
     MutexLock lock(mutex_);
     if (stop.stop_requested()) {
@@ -157,6 +163,7 @@ class SqliteTableWriter final : public TableWriter {
     RETURN_IF_ERROR(
         connection_->Run(fmt::format("INSERT INTO {} ({}) SELECT {} FROM {}", table.Quoted(),
                                      columns, columns, staging_.Quoted())));
+    arrived_ = sqlite3_changes64(connection_->handle());
     if (action == ResultAction::kRefill) {
       RETURN_IF_ERROR(CheckSqliteArrived(*connection_, table, staging_));
     }
@@ -172,6 +179,7 @@ class SqliteTableWriter final : public TableWriter {
   Mutex mutex_;
   SqlitePool::Lease connection_ GUARDED_BY(mutex_);
   bool committed_ GUARDED_BY(mutex_) = false;
+  std::optional<int64_t> arrived_ GUARDED_BY(mutex_);
 };
 
 // The columns that a table with this definition would have: asked of a temporary one.

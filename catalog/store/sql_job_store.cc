@@ -84,6 +84,10 @@ auto Again(const Function& function) {
 class SqlJobStore final : public JobStore {
  public:
   explicit SqlJobStore(CatalogTables& tables) : tables_(tables) {}
+  explicit SqlJobStore(std::unique_ptr<SqlDatabase> database)
+      : own_database_(std::move(database)),
+        own_tables_(std::make_unique<CatalogTables>(*own_database_)),
+        tables_(*own_tables_) {}
 
   Result<int64_t> Create(const Job& job) override {
     ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
@@ -381,6 +385,8 @@ class SqlJobStore final : public JobStore {
     return transaction->Commit();
   }
 
+  const std::unique_ptr<SqlDatabase> own_database_;  // null: somebody else's, as the tables are
+  const std::unique_ptr<CatalogTables> own_tables_;
   CatalogTables& tables_;
 };
 
@@ -402,6 +408,10 @@ std::string_view JobStateName(JobState state) {
 
 std::unique_ptr<JobStore> MakeJobStore(CatalogTables& tables) {
   return std::make_unique<SqlJobStore>(tables);
+}
+
+std::unique_ptr<JobStore> MakeJobStore(std::unique_ptr<SqlDatabase> database) {
+  return std::make_unique<SqlJobStore>(std::move(database));
 }
 
 }  // namespace sluice::catalog

@@ -144,19 +144,24 @@ class RemoteParameters final : public ParameterLink {
     return false;
   }
 
-  void Build(const Work& work) {
+  Status Build(const Work& work) {
     packer_.Pack(work, parts_);
     for (Server& server : servers_) {
       server.part.request.set_map_version(map_.version);
       server.answered = false;
+      const size_t bytes = server.part.request.ByteSizeLong();
+      if (bytes > static_cast<size_t>(kMaxMessageBytes)) {
+        return TooLarge("a worker's exchange", bytes);
+      }
     }
+    return Status();
   }
 
   // All servers at the same time; those that did not answer again and again, with the same batch: a
   // server that has applied it already says so.
   Status Exchange(const Work& work) {
     const auto give_up = GiveUp();
-    Build(work);
+    RETURN_IF_ERROR(Build(work));
     for (;;) {
       ExchangeOnce();
       bool again = false;
@@ -172,7 +177,7 @@ class RemoteParameters final : public ParameterLink {
       }
       ASSIGN_OR_RETURN(const bool moved, LookForMap(give_up));
       if (moved) {
-        Build(work);
+        RETURN_IF_ERROR(Build(work));
       }
     }
   }

@@ -1,9 +1,9 @@
 #include "elastic/transport/acceptor.h"
 
 #include <fmt/core.h>
+#include <linux/tcp.h>  // netinet's tcp_info has no bytes
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -41,6 +41,12 @@ constexpr size_t kMostConnections = 10'000;
 constexpr size_t kShareOfDescriptors = 2;
 // With no room for another: longer than a connection with a call is silent, which is pinged.
 constexpr uint32_t kIdleMsWhenFull = 20'000;
+// The same for those that have said less than any call takes: HTTP/2's preface, settings. Who only
+// meant to be ready connects again without noticing.
+constexpr uint32_t kIdleMsWithoutACall = 500;
+constexpr uint64_t kBytesOfACall = 128;
+// So many may be on their way out beyond the most that there are.
+constexpr int kDropsInTurn = 64;
 
 Status SystemError(const std::string& what) {
   return Unavailable(fmt::format("{}: {}", what, std::strerror(errno)));
@@ -59,13 +65,17 @@ uint64_t Inode(int descriptor) {
   return fstat(descriptor, &about) == 0 ? about.st_ino : 0;
 }
 
-// Since something has come on a connection; 0 where the system does not say it.
-uint32_t SilentMs(int descriptor) {
+// Whether nothing has come on a connection for so long that another may have its place; false where
+// the system does not say it.
+bool MayBeDropped(int descriptor) {
   tcp_info about{};
   socklen_t size = sizeof about;
-  return getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &about, &size) == 0
-             ? about.tcpi_last_data_recv
-             : 0;
+  if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &about, &size) != 0) {
+    return false;
+  }
+  const bool counted = size >= offsetof(tcp_info, tcpi_bytes_received) + sizeof(uint64_t);
+  const bool no_call = counted && about.tcpi_bytes_received < kBytesOfACall;
+  return about.tcpi_last_data_recv > (no_call ? kIdleMsWithoutACall : kIdleMsWhenFull);
 }
 
 void SetOption(const Socket& socket, int level, int name, int value) {
@@ -280,13 +290,17 @@ bool Acceptor::HasRoom() {
   if (handed_on_.size() < most) {
     return true;
   }
-  // Their owner closes them when it reads the end, and then there is room for the next.
-  for (const HandedOn& one : handed_on_) {
-    if (SilentMs(one.descriptor) > kIdleMsWhenFull) {
-      shutdown(one.descriptor, SHUT_RDWR);
+  // Their owner closes them when it reads the end.
+  int drops = 0;
+  std::erase_if(handed_on_, [&drops](const HandedOn& one) {
+    if (drops == kDropsInTurn || !MayBeDropped(one.descriptor)) {
+      return false;
     }
-  }
-  return false;
+    shutdown(one.descriptor, SHUT_RDWR);
+    ++drops;
+    return true;
+  });
+  return handed_on_.size() < most;
 }
 
 void Acceptor::DropSilentSince(TimePoint time) {

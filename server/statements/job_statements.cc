@@ -30,17 +30,17 @@ constexpr int64_t kJobsShown = 20;
 
 // Jobs of processes that are gone are not shown as running, and what those left behind goes. Who
 // may only read sees them as they are.
-void MarkLost(Session& session) {
-  Status marked = executor::MarkLostJobs(session.source().jobs());
+void MarkLost(Session& session, catalog::JobStore& jobs) {
+  Status marked = executor::MarkLostJobs(jobs);
   marked.Add(session.source().DropLeftovers());
   if (!marked.ok() && marked.sqlstate() != "42501") {
     log::Warn("jobs that were lost cannot be marked: {}", marked.ToString());
   }
 }
 
-Result<catalog::Job> FindJob(int64_t id, Span span, Session& session) {
-  MarkLost(session);
-  auto job = session.source().jobs().Find(id);
+Result<catalog::Job> FindJob(int64_t id, Span span, Session& session, catalog::JobStore& jobs) {
+  MarkLost(session, jobs);
+  auto job = jobs.Find(id);
   if (!job.ok()) {
     Status status = job.status();
     return std::move(status).At(span);
@@ -80,16 +80,17 @@ Status OutcomeOf(const catalog::Job& job, Span span) {
 Status WaitForJob(const parser::JobStatement& statement, Session& session,
                   executor::ResultSink& sink) {
   size_t shown_events = 0;
+  const auto jobs = session.source().JobsFor(session.stop());
   for (;;) {
-    ASSIGN_OR_RETURN(const catalog::Job job, FindJob(statement.job, statement.span, session));
+    ASSIGN_OR_RETURN(const catalog::Job job,
+                     FindJob(statement.job, statement.span, session, *jobs));
     if (job.state != catalog::JobState::kRunning) {
       RETURN_IF_ERROR(OutcomeOf(job, statement.span));
       RETURN_IF_ERROR(ShowJob(job.id, statement.span, session, sink));
       sink.Done("WAIT JOB");
       return OkStatus();
     }
-    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events,
-                     session.source().jobs().Events(statement.job));
+    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs->Events(statement.job));
     for (; shown_events < events.size(); ++shown_events) {
       const catalog::JobEvent& event = events[shown_events];
       sink.Notice(fmt::format("{} {} {}", FormatTimestamp(event.micros), event.kind, event.detail));
@@ -102,13 +103,14 @@ Status WaitForJob(const parser::JobStatement& statement, Session& session,
 
 Status CancelJob(const parser::JobStatement& statement, Session& session,
                  executor::ResultSink& sink) {
-  ASSIGN_OR_RETURN(const catalog::Job job, FindJob(statement.job, statement.span, session));
+  const auto jobs = session.source().JobsFor(session.stop());
+  ASSIGN_OR_RETURN(const catalog::Job job, FindJob(statement.job, statement.span, session, *jobs));
   if (job.state != catalog::JobState::kRunning) {
     return Status(Code::kFailedPrecondition, fmt::format("job {} has ended already: {}", job.id,
                                                          catalog::JobStateName(job.state)))
         .At(statement.span);
   }
-  RETURN_IF_ERROR(session.source().jobs().RequestCancel(job.id));
+  RETURN_IF_ERROR(jobs->RequestCancel(job.id));
   sink.Notice(fmt::format("job {} was asked to stop", job.id));
   sink.Done("CANCEL JOB");
   return OkStatus();
@@ -118,10 +120,11 @@ Status CancelJob(const parser::JobStatement& statement, Session& session,
 
 Status ShowJobs(const parser::ShowStatement& statement, Session& session,
                 executor::ResultSink& sink) {
-  MarkLost(session);
+  const auto store = session.source().JobsFor(session.stop());
+  MarkLost(session, *store);
   const int64_t most =
       statement.all ? std::numeric_limits<int64_t>::max() : statement.limit.value_or(kJobsShown);
-  ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, session.source().jobs().List(most));
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, store->List(most));
   executor::ResultRows rows(Schema{{{"job", DataType::kInt64, "bigint"},
                                     {"state", DataType::kText, "text"},
                                     {"kind", DataType::kText, "text"},
@@ -136,7 +139,7 @@ Status ShowJobs(const parser::ShowStatement& statement, Session& session,
   }
   RETURN_IF_ERROR(rows.SendTo(sink));
   if (static_cast<int64_t>(jobs.size()) == most && !statement.limit) {
-    ASSIGN_OR_RETURN(const int64_t all, session.source().jobs().Count());
+    ASSIGN_OR_RETURN(const int64_t all, store->Count());
     if (all > most) {
       sink.Notice(
           fmt::format("the newest {} of {} jobs; SHOW JOBS LIMIT n shows more, SHOW JOBS "
@@ -180,8 +183,9 @@ std::string ConditionOf(const catalog::JobWorkers& workers,
 }  // namespace
 
 Status ShowJob(int64_t id, Span span, Session& session, executor::ResultSink& sink) {
-  ASSIGN_OR_RETURN(const catalog::Job job, FindJob(id, span, session));
-  ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, session.source().jobs().Events(id));
+  const auto jobs = session.source().JobsFor(session.stop());
+  ASSIGN_OR_RETURN(const catalog::Job job, FindJob(id, span, session, *jobs));
+  ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs->Events(id));
   executor::ResultRows rows(Schema{{{"section", DataType::kText, "text"},
                                     {"name", DataType::kText, "text"},
                                     {"value", DataType::kText, "text"}}});
@@ -202,8 +206,7 @@ Status ShowJob(int64_t id, Span span, Session& session, executor::ResultSink& si
   rows.Add({"rows", "trained", number(job.rows_trained)});
   rows.Add({"rows", "retried", number(job.rows_retried)});
   rows.Add({"rows", "skipped", number(job.rows_skipped)});
-  ASSIGN_OR_RETURN(const std::vector<catalog::JobMetric> metrics,
-                   session.source().jobs().Metrics(id));
+  ASSIGN_OR_RETURN(const std::vector<catalog::JobMetric> metrics, jobs->Metrics(id));
   if (const std::optional<catalog::JobWorkers> workers = LastWorkers(metrics)) {
     if (job.state == catalog::JobState::kRunning) {
       rows.Add({"workers", "state", ConditionOf(*workers, metrics)});

@@ -13,11 +13,13 @@ namespace sluice::server {
 Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_view sql,
                    Session& session, executor::ResultSink& sink) {
   ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, statement.span, session, sink));
-  ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(statement.statement, session.source(),
-                                                            session.planner_options()));
-  if (session.stop().stop_requested()) {
-    return Cancelled("the statement was cancelled");
+  const Result<plan::Plan> planned =
+      planner::MakePlan(statement.statement, session.source(), session.planner_options());
+  if (!planned.ok() || scope->stop().stop_requested()) {
+    return scope->Outcome(planned.ok() ? Cancelled("the statement was cancelled")
+                                       : planned.status());
   }
+  const plan::Plan& plan = *planned;
   scope->TellNotices();
   if (statement.json) {  // one value, as PostgreSQL's own
     executor::ResultRows value(Schema{{{"plan", DataType::kText, "json"}}});

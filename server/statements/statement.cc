@@ -85,13 +85,15 @@ Status PlanAndExecute(const parser::ExtendedStatement& statement, std::string_vi
   const Result<plan::Plan> plan =
       planner::MakePlan(statement, session.source(), session.planner_options());
   if (!plan.ok()) {
-    return AtSelect(plan.status(), SelectOf(statement));
+    return scope->Outcome(AtSelect(plan.status(), SelectOf(statement)));
   }
   scope->TellNotices();
   log::Debug("planned seconds={:.6f}", SecondsBetween(begin, clock.Now()));
-  executor::Context context{session.source(), session.user(), std::string(sql), session.stop(),
-                            session.cluster()};
-  return AtSelect(executor::Execute(*plan, context, sink), SelectOf(statement));
+  executor::Context context{
+      session.source(),  session.user(),
+      std::string(sql),  scope->stop(),
+      session.cluster(), [&scope](Status ended) { return scope->Outcome(std::move(ended)); }};
+  return scope->Outcome(AtSelect(executor::Execute(*plan, context, sink), SelectOf(statement)));
 }
 
 // What changes models would survive a ROLLBACK.
@@ -108,16 +110,22 @@ Status RunStatement(const parser::Statement& statement, std::string_view script,
           [&](const parser::ExplainPlanStatement& explain) {
             return ExplainPlan(explain, TextOf(statement, script), session, sink);
           },
-          [&](const parser::ShowStatement& show) { return RunShow(show, session, sink); },
+          [&](const parser::ShowStatement& show) {
+            const StoppableStatement stoppable(session);
+            return RunShow(show, session, sink);
+          },
           [&](const parser::DescribeStatement& describe) {
+            const StoppableStatement stoppable(session);
             return RunDescribe(describe, session, sink);
           },
           [&](const parser::DropModelStatement& drop) {
             RETURN_IF_ERROR(CheckNoTransaction(session, drop.span));
+            const StoppableStatement stoppable(session);
             return DropModel(drop, session, sink);
           },
           [&](const parser::AlterModelStatement& alter) {
             RETURN_IF_ERROR(CheckNoTransaction(session, alter.span));
+            const StoppableStatement stoppable(session);
             return AlterModel(alter, session, sink);
           },
           [&](const parser::JobStatement& job) { return RunJobStatement(job, session, sink); },

@@ -1,5 +1,9 @@
 #include "server/statements/statement_scope.h"
 
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
 #include "catalog/data_source.h"
 #include "executor/executor.h"
 #include "server/statements/session.h"
@@ -9,16 +13,57 @@ namespace sluice::server {
 Result<std::unique_ptr<StatementScope>> StatementScope::Begin(std::string_view statement, Span span,
                                                               Session& session,
                                                               executor::ResultSink& sink) {
+  const auto now = std::chrono::steady_clock::now();
   Status begun = session.source().BeginStatement(statement, session.stop());
   if (!begun.ok()) {
     return std::move(begun).At(span);
   }
-  return std::unique_ptr<StatementScope>(new StatementScope(session, sink));
+  return std::unique_ptr<StatementScope>(new StatementScope(session, sink, now));
+}
+
+StatementScope::StatementScope(Session& session, executor::ResultSink& sink,
+                               std::chrono::steady_clock::time_point begun)
+    : session_(session),
+      sink_(sink),
+      session_stop_(session.stop(), std::function<void()>([this] { stop_.request_stop(); })) {
+  session_.source().HearStop(stop_.get_token());
+  const std::chrono::milliseconds limit = session_.source().statement_timeout();
+  if (limit.count() > 0) {
+    timer_ = std::jthread(
+        [this, end = begun + limit](const std::stop_token& self) { StopAt(end, self); });
+  }
+}
+
+void StatementScope::StopAt(std::chrono::steady_clock::time_point end,
+                            const std::stop_token& self) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock<std::mutex> lock(mutex);
+  wake.wait_until(lock, self, end, [] { return false; });
+  if (!self.stop_requested() && !stop_.stop_requested()) {
+    timed_out_ = true;
+    stop_.request_stop();
+  }
+}
+
+Status StatementScope::Outcome(Status ended) const {
+  if (!timed_out_ || ended.code() != Code::kCancelled) {
+    return ended;
+  }
+  return Cancelled("canceling statement due to statement timeout");
 }
 
 StatementScope::~StatementScope() {
   TellNotices();
   session_.source().EndStatement();
+}
+
+StoppableStatement::StoppableStatement(Session& session) : session_(session) {
+  session_.source().HearStop(session_.stop());
+}
+
+StoppableStatement::~StoppableStatement() {
+  session_.source().HearStop({});
 }
 
 void StatementScope::TellNotices() {

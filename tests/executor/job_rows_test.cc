@@ -127,7 +127,7 @@ TEST_F(JobRowsTest, AFailedEvaluationTellsItsRows) {
 }
 
 TEST_F(JobRowsTest, ARunningJobTellsItsRows) {
-  const auto record = JobRecord::Start(source_->jobs(), catalog::Job(), {}).value();
+  const auto record = JobRecord::Start(*source_, catalog::Job(), {}).value();
   record->Rows(300, 200);
   catalog::Job job;
   for (int look = 0; look < 3'000 && job.rows_read == 0; ++look) {

@@ -68,6 +68,24 @@ TEST(ParserMemoryTest, ListsTakeAtMostFourTimesTheirText) {
   }
 }
 
+// An element takes many times its text when that is short, so elements are counted: what a
+// statement's lists take in all is held against the longest clauses that there may be.
+TEST(ParserMemoryTest, ShortElementsAreFewEnough) {
+  constexpr size_t kMostElements = size_t{1} << 14;
+  struct Case {
+    const char* text;
+    size_t elements;
+  };
+  for (const Case& one : {Case{"1,", 1}, Case{"'a',", 1}, Case{"x,", 1}, Case{"[],", 1},
+                          Case{"[1],", 2}, Case{"[[1],[2]],", 5}, Case{"[[[]]],", 3}}) {
+    const size_t times = kMostElements / one.elements - 1;
+    const std::string text = Repeat(one.text, times * std::string_view(one.text).size());
+    const Cost cost = Measure(Training("a=[" + text + "1]"));
+    EXPECT_TRUE(cost.status.ok()) << one.text << cost.status.ToString();
+    EXPECT_LT(cost.peak, 4 * kMebibyte) << one.text;
+  }
+}
+
 TEST(ParserMemoryTest, NestedLists) {
   for (const char* open : {"[", "(", "([", "- ", "[-("}) {
     const Cost cost = Measure(Training("a=" + Repeat(open, kMebibyte / 2)));

@@ -222,6 +222,7 @@ class FakeSource final : public catalog::DataSource {
     SLUICE_CHECK(false, "the planner makes no jobs");
     std::abort();
   }
+  std::unique_ptr<catalog::JobStore> JobsFor(std::stop_token) override { return nullptr; }
 
  private:
   struct Query {

@@ -56,6 +56,24 @@ TEST_F(MemoryLimitTest, LayersAreHeldAgainstIt) {
   EXPECT_TRUE(Plan("DNNClassifier", "model.hidden_units=[64,32]", kGibibyte).ok());
 }
 
+// A worker and a server exchange what the server has in one message.
+TEST_F(MemoryLimitTest, WhatEachServerExchangesIsHeldAgainstAMessage) {
+  const std::string layers = "model.hidden_units=[16384,16384], engine.num_workers=2";  // 1 GiB
+  const auto few = Plan("DNNClassifier", layers + ", engine.num_ps=2", 100 * kGibibyte);
+  EXPECT_EQ(few.status().sqlstate(), "54000");
+  EXPECT_THAT(few.status().message(), HasSubstr("MB with each of 2 parameter servers at once"));
+  EXPECT_EQ(Place(few.status()), "2");
+  EXPECT_THAT(few.status().diagnostics().front().hint, StartsWith("engine.num_ps=3"));
+  const auto enough = Plan("DNNClassifier", layers + ", engine.num_ps=3", 100 * kGibibyte);
+  EXPECT_TRUE(enough.ok()) << enough.status().ToString();
+  const auto half =
+      Plan("DNNClassifier", layers + ", engine.num_ps=2, engine.transport='bf16'", 100 * kGibibyte);
+  EXPECT_TRUE(half.ok()) << half.status().ToString();
+  const auto chosen = Plan("DNNClassifier", layers, 100 * kGibibyte);
+  ASSERT_TRUE(chosen.ok()) << chosen.status().ToString();
+  EXPECT_EQ(chosen->train().strategy().parameter_servers(), 3U);
+}
+
 TEST_F(MemoryLimitTest, NoProductOverflows) {
   std::string widest = "model.hidden_units=[65536";
   for (int i = 1; i < 64; ++i) {

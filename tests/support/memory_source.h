@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "catalog/data_source.h"
+#include "catalog/job_store.h"
 #include "catalog/dataset.pb.h"
 
 namespace sluice::testing {
@@ -93,6 +94,7 @@ class MemorySource final : public catalog::DataSource {
   }
   catalog::ModelStore& models() override { std::abort(); }
   catalog::JobStore& jobs() override { std::abort(); }
+  std::unique_ptr<catalog::JobStore> JobsFor(std::stop_token) override { return nullptr; }
 
  private:
   static Status Nothing() { return Unimplemented("a source in memory can only be read"); }

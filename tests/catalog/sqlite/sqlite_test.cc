@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "catalog/job_store.h"
+#include "catalog/sqlite/sqlite_connection_internal.h"
 #include "catalog/sqlite/sqlite_stage_internal.h"
 #include "tests/catalog/both_databases.h"
 
@@ -38,6 +39,41 @@ TEST_P(SqliteTest, CellsOfAnotherClassAreConverted) {
   EXPECT_THAT((*rows)[0], ElementsAre("3", "5", "7", "t", "2024-01-02 00:00:00"));
   EXPECT_THAT((*rows)[1], ElementsAre("12", "1.5", "2.5", "f", "1970-01-02 00:00:00"));
   EXPECT_THAT((*rows)[2], ElementsAre("NULL", "NULL", "NULL", "NULL", "NULL"));
+}
+
+int64_t long_runs = 0;
+int CountLongRun(unsigned, void*, void* statement, void*) {
+  constexpr size_t kLong = 100'000;
+  long_runs += std::string_view(sqlite3_sql(static_cast<sqlite3_stmt*>(statement))).size() > kLong;
+  return 0;
+}
+int CountLongRuns(sqlite3* database, char**, const void*) {
+  return sqlite3_trace_v2(database, SQLITE_TRACE_STMT, CountLongRun, nullptr);
+}
+
+// Each run of it builds the list anew.
+TEST_P(SqliteTest, ALongListIsRunAFewTimesOnly) {
+  Run("CREATE TABLE t (a INTEGER, y INTEGER)");
+  Run("INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
+      " SELECT i, i % 2 FROM n");
+  std::string select = "SELECT a, y FROM t WHERE a IN (0";
+  for (int i = 1; i <= 30'000; ++i) {
+    select += "," + std::to_string(i);
+  }
+  select += ")";
+  const auto entry = reinterpret_cast<void (*)()>(CountLongRuns);
+  sqlite3_auto_extension(entry);
+  const auto counted = std::move(OpenDataSource(url())).value();
+  const auto schema = counted->Describe(select);
+  ASSERT_TRUE(schema.ok()) << schema.status().ToString();
+  EXPECT_TRUE(counted->Statistics(select, *schema, {}).ok());
+  EXPECT_EQ(counted->EstimateCut(select, {})->method, "rowid ranges");
+  const auto dataset = counted->OpenDataset(select, {});
+  ASSERT_TRUE(dataset.ok()) << dataset.status().ToString();
+  EXPECT_EQ(ReadAll(*counted, (*dataset)->spec())->size(), 5'000U);
+  sqlite3_cancel_auto_extension(entry);
+  EXPECT_GT(long_runs, 0);
+  EXPECT_LT(long_runs, 64);
 }
 
 TEST_P(SqliteTest, ACellThatCannotBeConvertedIsNamed) {

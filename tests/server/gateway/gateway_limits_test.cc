@@ -120,8 +120,13 @@ TEST_P(NeverReading, ClientLosesItsPlace) {
 INSTANTIATE_TEST_SUITE_P(OfEachService, NeverReading,
                          testing::Values("/sluice.v1.Gateway/Run", "/proto.SQLFlow/Run"));
 
-// Sockets that nobody speaks on: more than the gateway has descriptors.
-TEST_F(GatewayLimits, IdleSocketsLockNobodyOut) {
+// Sockets that nobody speaks on, or that say no more than hello: more than the gateway has
+// descriptors.
+class IdleSockets : public GatewayLimits, public testing::WithParamInterface<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(Hello, IdleSockets, testing::Bool());
+
+TEST_P(IdleSockets, LockNobodyOut) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
@@ -138,6 +143,9 @@ TEST_F(GatewayLimits, IdleSocketsLockNobodyOut) {
   std::vector<RawConnection> idle;
   for (size_t i = 0; i < kSockets; ++i) {
     ASSERT_TRUE(idle.emplace_back(address).open()) << i;
+    if (GetParam()) {
+      idle.back().Send(kHttp2Preface);
+    }
   }
   const auto client = GatewayClient::Connect({address, "", "bob"});
   ASSERT_TRUE(client.ok()) << client.status().ToString();
