@@ -12,7 +12,6 @@ namespace {
 
 // Class ids travel as floats, which hold integers exactly up to here.
 constexpr int kMostLabelClasses = 1 << 24;
-constexpr size_t kWidestLabel = 1U << 16;
 constexpr int kClassesShown = 5;
 
 bool IsText(const RowBatch::Column& column) {
@@ -59,10 +58,6 @@ Result<LabelReader> LabelReader::Make(const LabelPlan& plan) {
     case LabelPlan::VECTOR: {
       made.vector_ = true;
       made.width_ = plan.width();
-      if (made.width_ == 0 || made.width_ > kWidestLabel) {
-        return InvalidArgument(fmt::format("label '{}': {} numbers, expected 1 to {}",
-                                           plan.column(), plan.width(), kWidestLabel));
-      }
       ASSIGN_OR_RETURN(made.scales_, LabelScales(plan));
       return made;
     }

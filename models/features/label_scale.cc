@@ -3,16 +3,26 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <cstdint>
 
 #include "models/model.pb.h"
 
 namespace sluice::models {
+namespace {
+
+constexpr uint32_t kWidestLabel = 1U << 16;
+
+}  // namespace
 
 Result<std::vector<LabelScale>> LabelScales(const LabelPlan& label) {
   std::vector<LabelScale> scales;
   if (label.kind() == LabelPlan::NUMBER) {
     scales.push_back({label.mean(), label.scale()});
   } else if (label.kind() == LabelPlan::VECTOR) {
+    if (label.width() == 0 || label.width() > kWidestLabel) {
+      return InvalidArgument(fmt::format("label '{}': {} numbers, expected 1 to {}", label.column(),
+                                         label.width(), kWidestLabel));
+    }
     scales.resize(label.width());
     const bool plain = label.means_size() == 0 && label.scales_size() == 0;
     const auto width = static_cast<int64_t>(label.width());
