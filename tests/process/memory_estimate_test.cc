@@ -34,7 +34,7 @@ class MemoryEstimate : public ClusterJobs {
             Look("/proc/" + std::to_string(pid));
           }
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
       }
     }
     void Look(const std::string& process) {
@@ -89,7 +89,7 @@ TEST_F(MemoryEstimate, OfAFewRows) {
   Expect(head + "engine.strategy='allreduce' LABEL y INTO m");
 }
 
-// A million rows of fourteen columns, for several epochs: workers keep them.
+// Rows of fourteen columns, for several epochs: workers keep them.
 TEST_F(MemoryEstimate, OfRowsThatAreKept) {
   std::string columns;
   for (int i = 0; i < 14; ++i) {
@@ -98,11 +98,11 @@ TEST_F(MemoryEstimate, OfRowsThatAreKept) {
   ASSERT_TRUE(source_
                   ->Execute("CREATE TABLE many AS SELECT y" + columns +
                                 " FROM points p, (WITH RECURSIVE n(k) AS (SELECT 1 UNION ALL "
-                                "SELECT k + 1 FROM n WHERE k < 17) SELECT k FROM n)",
+                                "SELECT k + 1 FROM n WHERE k < 6) SELECT k FROM n)",
                             nullptr, {})
                   .ok());
   Expect(
-      "SELECT * FROM many TO TRAIN DNNClassifier WITH model.hidden_units=[64,32], train.epoch=3, "
+      "SELECT * FROM many TO TRAIN DNNClassifier WITH model.hidden_units=[64,32], train.epoch=2, "
       "engine.num_workers=2, engine.num_ps=2 LABEL y INTO m");
 }
 
