@@ -14,6 +14,7 @@
 #include "elastic/journal.h"
 #include "elastic/master_service.h"
 #include "elastic/parameter_fleet.h"
+#include "elastic/partition.h"
 #include "elastic/roster_internal.h"
 #include "elastic/wire_internal.h"
 #include "models/model.h"
@@ -144,6 +145,9 @@ class FleetJob {
     TrainOutcome outcome = host.Outcome();
     if (AllReduces()) {
       outcome.weights = host.TakeWeights();
+      if (!host.best_digest().empty()) {
+        RETURN_IF_ERROR(CheckDigest(DigestOf(outcome.weights), host.best_digest()));
+      }
     } else {
       ASSIGN_OR_RETURN(outcome.weights, parameters_->Collect(network_, host.best_digest()));
     }
