@@ -135,9 +135,10 @@ class MasterKeeper {
     request.max = strategy.max_workers();
     request.priority = strategy.priority();
     request.cpu = strategy.cpu();
-    request.memory_bytes =
-        strategy.memory_bytes() > 0 ? strategy.memory_bytes() : plan_.estimated_memory_bytes();
-    request.servers = std::max<uint32_t>(1, strategy.parameter_servers());
+    const int64_t asked = strategy.memory_bytes();
+    request.memory_bytes = asked > 0 ? asked : plan_.estimated_memory_bytes();
+    request.servers = strategy.parameter_servers();
+    request.server_memory_bytes = asked > 0 ? asked : plan_.estimated_server_memory_bytes();
     return request;
   }
 

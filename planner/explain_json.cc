@@ -245,6 +245,9 @@ void PutTrain(const plan::TrainPlan& plan, Writer* json) {
     json->Close();
   }
   json->Put("memory_bytes", plan.estimated_memory_bytes());
+  if (plan.estimated_server_memory_bytes() > 0) {
+    json->Put("server_memory_bytes", plan.estimated_server_memory_bytes());
+  }
   json->Put("seed", plan.seed());
   PutTexts("notes", plan.notes(), json);
 }

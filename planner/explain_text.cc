@@ -139,8 +139,11 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
   if (plan.has_checkpoints()) {
     lines.Line("saved", "checkpoints in " + DescribeCheckpoints(plan.checkpoints()));
   }
-  lines.Line("memory",
-             fmt::format("about {} a process", FormatBytes(plan.estimated_memory_bytes())));
+  const std::string memory = FormatBytes(plan.estimated_memory_bytes());
+  lines.Line("memory", plan.estimated_server_memory_bytes() == 0
+                           ? fmt::format("about {} a process", memory)
+                           : fmt::format("about {} a worker, {} a parameter server", memory,
+                                         FormatBytes(plan.estimated_server_memory_bytes())));
   lines.Line("seed", fmt::format("{}", plan.seed()));
   for (const std::string& note : plan.notes()) {
     lines.Line("note", note);

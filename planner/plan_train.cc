@@ -13,13 +13,11 @@
 #include "planner/metric_list.h"
 #include "planner/model_spec_internal.h"
 #include "planner/same_columns.h"
+#include "planner/training_memory.h"
 
 namespace sluice::planner {
 namespace {
 
-// One process with its libraries, and what a stream of rows keeps in flight.
-constexpr int64_t kProcessBytes = 64 << 20;
-constexpr int64_t kStreamBytes = 8 << 20;
 // Adam's two moments beside each weight, and the gradient.
 constexpr int64_t kFloatsPerParameter = 4;
 
@@ -104,27 +102,34 @@ void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
       task == models::Task::kBinary || task == models::Task::kMulticlass ? "log_loss" : "rmse");
 }
 
-// A number of bytes that an integer holds, whatever a statement asks for.
-int64_t Bytes(double bytes) {
-  constexpr double kMost = 0x1p62;
-  return static_cast<int64_t>(std::min(bytes, kMost));
+// Once the strategy is known, and how the rows are cut. `network` is null for trees.
+void EstimateMemory(const BoundTrain& bound, const models::Network* network,
+                    plan::TrainPlan* plan) {
+  const TrainingMemory memory =
+      network == nullptr
+          ? EstimateTreeMemory(*plan, bound.statistics)
+          : EstimateNetworkMemory(*plan, *network, bound.select.schema, bound.statistics);
+  plan->set_estimated_memory_bytes(memory.worker);
+  plan->set_estimated_server_memory_bytes(memory.server);
+  plan->set_estimated_kept_bytes(memory.kept);
 }
 
-void EstimateMemory(const BoundTrain& bound, plan::TrainPlan* plan) {
-  const int64_t columns = plan->model().features().features_size();
-  if (bound.type->family == models::ModelFamily::kTrees) {
-    // libxgboost: a byte per value, and gradients, predictions and positions per row.
-    constexpr int64_t kBytesPerRow = 24;
-    plan->set_estimated_memory_bytes(kProcessBytes + kStreamBytes +
-                                     bound.statistics.rows * (columns + kBytesPerRow));
-    return;
+// A process that is given less than it takes would be started and die, again and again.
+Status CheckProcessMemory(const BoundTrain& bound, const plan::TrainPlan& plan) {
+  const plan::Strategy& strategy = plan.strategy();
+  const int64_t limit = strategy.memory_bytes();
+  const int64_t worker = plan.estimated_memory_bytes() - plan.estimated_kept_bytes();
+  const int64_t server = plan.estimated_server_memory_bytes();
+  if (strategy.kind() == plan::Strategy::LOCAL || limit <= 0 || std::max(worker, server) <= limit) {
+    return OkStatus();
   }
-  constexpr int64_t kBytesPerValue = 16;  // the value, its id, and their copies in a batch
-  constexpr auto kBytesPerParameter = static_cast<double>(kFloatsPerParameter * sizeof(float));
-  plan->set_estimated_memory_bytes(
-      Bytes(static_cast<double>(kProcessBytes + kStreamBytes) +
-            static_cast<double>(plan->parameter_count()) * kBytesPerParameter +
-            static_cast<double>(int64_t{plan->batch_size()} * columns * kBytesPerValue)));
+  return ResourceExhausted(
+             fmt::format("a {} of this training takes about {}, and engine.memory is {}",
+                         worker >= server ? "worker" : "parameter server",
+                         FormatBytes(std::max(worker, server)), FormatBytes(limit)))
+      .SqlState("53200")
+      .At(bound.attributes.SpanOf("engine.memory"))
+      .Hint("a larger engine.memory, or none: it is estimated then");
 }
 
 // The model knows no spans; its errors name the attribute that is wrong.
@@ -203,39 +208,21 @@ Status CheckMemory(const BoundTrain& bound, const models::Network& network, int6
   }
   const double batch =
       static_cast<double>(plan.batch_size()) * static_cast<double>(network.bytes_per_row());
-  const int64_t needed = Bytes(parameters * kBytesPerParameter + batch);
-  // Parameter servers share the parameters; a worker has a gradient beside what it has pulled.
-  const plan::Strategy& strategy = plan.strategy();
-  const bool shared = strategy.kind() == plan::Strategy::PARAMETER_SERVER;
-  const int64_t process = kProcessBytes + kStreamBytes +
-                          (shared ? Bytes(parameters * 2 * sizeof(float) + batch) : needed);
-  const bool limited = strategy.kind() != plan::Strategy::LOCAL && strategy.memory_bytes() > 0;
-  if (needed <= limit && (!limited || process <= strategy.memory_bytes())) {
+  const int64_t needed = WholeBytes(parameters * kBytesPerParameter + batch);
+  if (needed <= limit) {
     return OkStatus();
   }
-  if (needed <= limit && strategy.memory_bytes() < kProcessBytes + kStreamBytes) {
-    return ResourceExhausted(
-               fmt::format("a process of a training takes {}, and engine.memory is {}",
-                           FormatBytes(kProcessBytes + kStreamBytes),
-                           FormatBytes(strategy.memory_bytes())))
-        .SqlState("53200")
-        .At(bound.attributes.SpanOf("engine.memory"))
-        .Hint("a larger engine.memory, or none: it is estimated then");
-  }
-  const std::string_view setting = needed > limit ? "--memory-limit" : "engine.memory";
-  return ResourceExhausted(
-             fmt::format("training {} takes {}, and {} is {}", bound.type->name,
-                         FormatBytes(needed > limit ? needed : process), setting,
-                         FormatBytes(needed > limit ? limit : strategy.memory_bytes())))
+  return ResourceExhausted(fmt::format("training {} takes {}, and --memory-limit is {}",
+                                       bound.type->name, FormatBytes(needed), FormatBytes(limit)))
       .SqlState("53200")
       .At(SizeSpan(bound))
       .Detail(fmt::format("{} parameters with their gradients and the optimizer's values, and {} "
                           "for a batch of {} rows",
-                          GroupDigits(Bytes(parameters)), FormatBytes(Bytes(batch)),
+                          GroupDigits(WholeBytes(parameters)), FormatBytes(WholeBytes(batch)),
                           plan.batch_size()))
-      .Hint(fmt::format("smaller layers, fewer buckets or dimensions, a smaller train.batch_size; "
-                        "or a larger {}",
-                        setting));
+      .Hint(
+          "smaller layers, fewer buckets or dimensions, a smaller train.batch_size; or a larger "
+          "--memory-limit");
 }
 
 // `network` is null for trees.
@@ -352,7 +339,8 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, BoundTrain
   ASSIGN_OR_RETURN(const catalog::CutEstimate cut, source.EstimateCut(bound.select.text, dataset));
   plan->set_estimated_shards(cut.shards);
   plan->set_cut_method(cut.method);
-  EstimateMemory(bound, plan);
+  EstimateMemory(bound, network.get(), plan);
+  RETURN_IF_ERROR(CheckProcessMemory(bound, *plan));
   return result;
 }
 

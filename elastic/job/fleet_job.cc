@@ -13,6 +13,7 @@
 #include "elastic/master/master_service.h"
 #include "elastic/master/parameter_fleet.h"
 #include "elastic/master/roster_internal.h"
+#include "elastic/parameters/partition.h"
 #include "elastic/rpc/grpc_links.h"
 #include "elastic/rpc/wire_internal.h"
 #include "elastic/storage/journal.h"
@@ -144,6 +145,9 @@ class FleetJob {
     TrainOutcome outcome = host.Outcome();
     if (AllReduces()) {
       outcome.weights = host.TakeWeights();
+      if (!host.best_digest().empty()) {
+        RETURN_IF_ERROR(CheckDigest(DigestOf(outcome.weights), host.best_digest()));
+      }
     } else {
       ASSIGN_OR_RETURN(outcome.weights, parameters_->Collect(network_, host.best_digest()));
     }

@@ -243,6 +243,8 @@ class Master {
   void Finish();
   void StartComparing();
   Status CompareRows(const TaskReport& report);
+  Status CompareValidation();
+  Status CheckKept(const WorldArrival& arrival);
   void Conclude();
   Status CheckSnapshot() const;
   bool Improved();
@@ -291,6 +293,7 @@ class Master {
   double epoch_loss_ = 0;
   std::vector<std::pair<std::string, double>> metrics_;
   int64_t validation_rows_ = 0;
+  uint64_t validation_checksum_ = 0;  // of a validation.select's rows; 0: not known
   double best_ = std::numeric_limits<double>::quiet_NaN();
   uint32_t best_epoch_ = 0;
   std::vector<int64_t> judged_;  // the parameters' versions in the last evaluation, by partition

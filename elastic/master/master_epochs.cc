@@ -25,6 +25,11 @@ void Master::Advance(TimePoint now) {
     metrics_ = evaluation_.metrics().Values(options_.further_metrics);
     validation_rows_ = evaluation_.rows();
     judged_ = evaluation_.versions();
+    const Status same = CompareValidation();
+    if (!same.ok()) {
+      Abort(same);
+      return;
+    }
     std::string text = fmt::format("epoch {}: {} rows", queue_.epoch(), validation_rows_);
     for (const auto& [name, value] : metrics_) {
       text += fmt::format(", {} {:.6g}", name, value);
@@ -34,6 +39,21 @@ void Master::Advance(TimePoint now) {
   } else if (phase_ == Phase::kComparing && evaluation_.Done()) {
     Conclude();
   }
+}
+
+// Rows of a second select that are others than in the last evaluation (or before the checkpoint
+// that the job went on from) would be compared with what was judged by those. Rows that were split
+// off are the training shards' matter.
+Status Master::CompareValidation() {
+  const uint64_t checksum = evaluation_.checksum();
+  if (checksum != 0 && validation_checksum_ != 0 && checksum != validation_checksum_) {
+    return Status(Code::kAborted,
+                  "the validation rows are not those of the last evaluation: the source changed "
+                  "while the job ran")
+        .SqlState("40001");
+  }
+  validation_checksum_ = checksum;
+  return Status();
 }
 
 bool Master::Improved() {

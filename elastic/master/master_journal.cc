@@ -76,6 +76,7 @@ void Master::SaveMind(MasterSave* save) const {
   save->set_epoch_loss(epoch_loss_);
   Put(metrics_, save->mutable_metrics());
   save->set_validation_rows(validation_rows_);
+  save->set_validation_checksum(validation_checksum_);
   save->set_best(best_);
   save->set_best_epoch(best_epoch_);
   Put(best_metrics_, save->mutable_best_metrics());
@@ -187,6 +188,7 @@ Status Master::RestoreMind(const MasterSave& save, TimePoint now) {
   epoch_loss_ = save.epoch_loss();
   metrics_ = Get(save.metrics());
   validation_rows_ = save.validation_rows();
+  validation_checksum_ = save.validation_checksum();
   best_ = save.best();
   best_epoch_ = save.best_epoch();
   best_metrics_ = Get(save.best_metrics());

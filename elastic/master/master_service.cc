@@ -6,6 +6,7 @@
 #include <condition_variable>
 
 #include "base/mutex.h"
+#include "elastic/parameters/partition.h"
 #include "elastic/rpc/elastic.grpc.pb.h"
 #include "elastic/rpc/wire_internal.h"
 
@@ -211,6 +212,8 @@ class Service final : public MasterService::StreamedService {
     arrival.at.failed = request.failed();
     arrival.at.silent = request.silent();
     arrival.position = FromProto(request.position());
+    arrival.kept = request.kept();
+    arrival.kept_digest = request.kept_digest();
     ASSIGN_OR_RETURN(const WorldAnswer answer,
                      host_.Meet(request.incarnation(), arrival, kMeetWaitSeconds));
     ToProto(answer, reply);
@@ -241,14 +244,16 @@ class Service final : public MasterService::StreamedService {
   }
 
   Status Deliver(grpc::ServerReader<DeliverChunk>* reader) {
-    std::string bytes;
+    std::string bytes, digest;
     Incarnation worker = 0;
     for (DeliverChunk chunk; reader->Read(&chunk);) {
       worker = chunk.incarnation();
       bytes += chunk.weights();
+      digest = chunk.digest();
     }
     // A stream that was cut off does not load.
     ASSIGN_OR_RETURN(models::NetworkWeights weights, models::LoadWeights(bytes));
+    RETURN_IF_ERROR(CheckDigest(DigestOf(weights), digest));
     return host_.Deliver(worker, std::move(weights));
   }
 

@@ -35,12 +35,32 @@ Result<WorldAnswer> Master::Meet(Incarnation worker, const WorldArrival& arrival
   if (!rendezvous_.has_value()) {
     return FailedPrecondition("the workers of this job do not meet: it has parameter servers");
   }
+  RETURN_IF_ERROR(CheckKept(arrival));
   Rendezvous::Arrival at = arrival.at;
   at.incarnation = worker;
   rendezvous_->Arrive(at, now);
   positions_[worker] = arrival.position;
   OpenMeeting(now);
   return AnswerTo(worker);
+}
+
+// Every member keeps the same weights. The digest is journaled, and compared with what is
+// committed.
+Status Master::CheckKept(const WorldArrival& arrival) {
+  if (arrival.kept_digest.empty() || arrival.kept != best_closed_) {
+    return Status();
+  }
+  if (best_digest_.empty()) {
+    best_digest_ = arrival.kept_digest;
+  }
+  if (arrival.kept_digest != best_digest_) {
+    const Status differs =
+        Internal(fmt::format("two workers keep different weights of step {}", best_closed_))
+            .Detail(fmt::format("SHA-256 {} and {}", best_digest_, arrival.kept_digest));
+    Abort(differs);
+    return differs;
+  }
+  return Status();
 }
 
 // When everybody is there: what the newest says counts, and the next round is dealt.

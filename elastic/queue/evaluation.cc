@@ -28,6 +28,7 @@ void EvaluationRound::Start(uint32_t epoch) {
   cursor_ = 0;
   groups_done_ = 0;
   rows_ = 0;
+  checksum_ = 0;
   requeued_.clear();
   leases_.clear();
   metrics_ = models::Metrics(task_, outputs_);
@@ -102,6 +103,9 @@ Result<bool> EvaluationRound::Report(Incarnation owner, const TaskReport& report
   }
   metrics_.Merge(metrics);
   rows_ += report.rows;
+  for (const uint64_t checksum : report.checksums) {
+    checksum_ += checksum;
+  }
   leases_.erase(found);
   ++groups_done_;
   return true;

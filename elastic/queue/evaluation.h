@@ -50,6 +50,8 @@ class EvaluationRound {
 
   const models::Metrics& metrics() const { return metrics_; }
   int64_t rows() const { return rows_; }
+  // Of the rows of all shards, as far as the answers say; 0: they do not.
+  uint64_t checksum() const { return checksum_; }
   // Of the parameters that are judged, by partition.
   const std::vector<int64_t>& versions() const { return versions_; }
   int repeats() const { return repeats_; }
@@ -75,6 +77,7 @@ class EvaluationRound {
   int64_t cursor_ = 0;
   int64_t groups_done_ = 0;
   int64_t rows_ = 0;
+  uint64_t checksum_ = 0;
   std::deque<int64_t> requeued_;
   std::map<int64_t, Lease> leases_;  // by task id
   models::Metrics metrics_;

@@ -2,6 +2,7 @@
 #include "elastic/rpc/grpc_links.h"
 
 #include "base/log.h"
+#include "elastic/parameters/partition.h"
 #include "elastic/rpc/elastic.grpc.pb.h"
 #include "elastic/rpc/wire_internal.h"
 
@@ -114,6 +115,8 @@ class Remote final : public RemoteMaster {
     request.set_failed(arrival.at.failed);
     request.set_silent(arrival.at.silent);
     ToProto(arrival.position, request.mutable_position());
+    request.set_kept(arrival.kept);
+    request.set_kept_digest(arrival.kept_digest);
     MeetReply reply;
     RETURN_IF_ERROR(
         Call([&](grpc::ClientContext* context) { return stub_->Meet(context, request, &reply); }));
@@ -149,6 +152,7 @@ class Remote final : public RemoteMaster {
 
   Status Deliver(const models::NetworkWeights& weights) override {
     const std::string bytes = models::SaveWeights(weights);
+    const std::string digest = DigestOf(weights);
     return Call([&](grpc::ClientContext* context) {
       context->set_deadline(std::chrono::system_clock::now() + kBulkDeadline);
       DeliverReply reply;
@@ -157,6 +161,9 @@ class Remote final : public RemoteMaster {
       const auto writer = stub_->Deliver(context, &reply);
       for (size_t begin = 0; begin < bytes.size(); begin += kChunkBytes) {
         chunk.set_weights(bytes.substr(begin, kChunkBytes));
+        if (begin + kChunkBytes >= bytes.size()) {
+          chunk.set_digest(digest);
+        }
         if (!writer->Write(chunk)) {
           break;
         }

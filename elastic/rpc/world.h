@@ -26,6 +26,9 @@ struct RoundPosition {
 struct WorldArrival {
   Rendezvous::Arrival at;  // the incarnation is the link's matter
   RoundPosition position;
+  // The weights that it keeps (early stopping): after so many steps, and their SHA-256.
+  int64_t kept = -1;
+  std::string kept_digest;
 };
 
 // What it is told.

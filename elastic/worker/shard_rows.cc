@@ -332,7 +332,8 @@ void ShardLoader::Keep() {
     const double bytes_per_row = static_cast<double>(bytes) / static_cast<double>(rows_->rows_read);
     const double rows = static_cast<double>(
         std::max<int64_t>(spec_.estimated_rows(), rows_->rows_read * spec_.shards_size()));
-    keep_all_ = bytes_per_row * rows <= kKeptBytes;
+    keep_all_ =
+        bytes_per_row * rows <= std::min(kKeptBytes, static_cast<double>(options_.most_kept));
   }
   if (options_.checksum || (options_.keep_rows && !keep_all_.value_or(false))) {
     rows_->checksum = ChecksumOf(rows_->train) + ChecksumOf(rows_->validation);
@@ -343,11 +344,13 @@ void ShardLoader::Keep() {
   }
   const size_t validation_bytes = rows_->validation.Bytes();
   if (rows_->validation.rows == 0 || kept_validation_.contains(shard_) ||
-      kept_validation_bytes_ + validation_bytes > kKeptValidationBytes) {
+      kept_validation_bytes_ + validation_bytes >
+          std::min<size_t>(kKeptValidationBytes, static_cast<size_t>(options_.most_kept))) {
     return;
   }
   auto validation = std::make_shared<ShardRows>();
   validation->validation = rows_->validation;
+  validation->checksum = rows_->checksum;
   kept_validation_bytes_ += validation_bytes;
   kept_validation_[shard_] = std::move(validation);
 }

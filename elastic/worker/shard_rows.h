@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -59,7 +60,9 @@ class ShardLoader {
     bool all_validation = false;  // a dataset of validation rows only
     bool keep_rows = false;       // later epochs will ask for the same shards
     bool checksum = false;        // other processes may read the same shards
-    ReadWatch* watch = nullptr;   // is told of each read; must outlive the loader
+    // Bytes of rows that may be kept, whatever there is of them: this process has no more memory.
+    int64_t most_kept = std::numeric_limits<int64_t>::max();
+    ReadWatch* watch = nullptr;  // is told of each read; must outlive the loader
     // A database that cannot be reached, has no connection left or lets nobody read for a lock is
     // asked again for so long.
     double patience_seconds = 3;

@@ -56,6 +56,10 @@ Status Worker::MakeLoaders() {
   if (job_.plan.database_patience_seconds() > 0) {
     options.patience_seconds = job_.plan.database_patience_seconds();
   }
+  if (job_.plan.strategy().memory_bytes() > 0) {
+    const int64_t without = job_.plan.estimated_memory_bytes() - job_.plan.estimated_kept_bytes();
+    options.most_kept = std::max<int64_t>(0, job_.plan.strategy().memory_bytes() - without);
+  }
   // Others read the same shards: workers, or whoever goes on from a checkpoint.
   options.checksum =
       job_.plan.strategy().kind() != plan::Strategy::LOCAL || job_.plan.has_checkpoints();
@@ -308,6 +312,7 @@ Status Worker::EvaluateOnce(const Task& task, ShardLoader* loader, TaskReport* r
   models::Metrics metrics(TaskOfModel(job_.plan.model()), network_->outputs());
   judged_.clear();
   report->versions.clear();
+  report->checksums.clear();
   report->rows = 0;
   for (int64_t shard : task.shards) {
     RETURN_IF_ERROR(Stopped());
@@ -320,6 +325,9 @@ Status Worker::EvaluateOnce(const Task& task, ShardLoader* loader, TaskReport* r
       return FailTask(task, status);
     }
     report->rows += static_cast<int64_t>((*rows)->validation.rows);
+    if (loader == validation_loader_.get()) {
+      report->checksums.push_back((*rows)->checksum);
+    }
   }
   report->metrics = metrics.Serialize();
   return Status();

@@ -90,6 +90,7 @@ class Worker {
   Status EnterWorld(const WorldAnswer& answer);
   Status ShareState(const Rendezvous::World& formed);
   Status DeliverWeights();
+  Status DigestKept();
   Status EvaluateAll();
   Status LoadLanes(const std::vector<Task>& lanes, uint32_t begin, uint32_t end);
   Status TrainRound(const WorldAnswer& answer);

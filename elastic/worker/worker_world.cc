@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "base/log.h"
+#include "elastic/parameters/partition.h"
 #include "elastic/worker/worker_lease_internal.h"
 #include "elastic/worker/worker_world_internal.h"
 
@@ -97,8 +98,10 @@ Status Worker::EnterWorld(const WorldAnswer& answer) {
                                   world.closed));
     }
     const KeepOrder order{answer.best, {}};
-    RETURN_IF_ERROR(world.replica.shard.KeepBest(kReplicaMap, order).status());
+    ASSIGN_OR_RETURN(const ParameterShard::Kept kept,
+                     world.replica.shard.KeepBest(kReplicaMap, order));
     world.best = answer.best;
+    world.best_digest = DigestOf(*kept.at(0));
   }
   return Status();
 }
@@ -108,7 +111,8 @@ Status Worker::ShareState(const Rendezvous::World& formed) {
   World& world = *world_;
   if (formed.closed == Rendezvous::kNoState) {
     world.closed = 0;  // every worker begins with the same parameters
-    return world.Restore();
+    RETURN_IF_ERROR(world.Restore());
+    return DigestKept();
   }
   const size_t rank = world.mesh->rank();
   std::vector<Mesh::Traffic> traffic(formed.members.size());
@@ -156,7 +160,18 @@ Status Worker::ShareState(const Rendezvous::World& formed) {
   PiecesSource bytes(std::move(state));
   Status loaded = world.LoadState(bytes);
   // What a member sent is no reason to end: another one may send it right.
-  return loaded.ok() ? Status() : Unavailable(loaded.message());
+  return loaded.ok() ? DigestKept() : Unavailable(loaded.message());
+}
+
+// Of what came with the state.
+Status Worker::DigestKept() {
+  World& world = *world_;
+  world.best_digest.clear();
+  if (world.best >= 0) {
+    ASSIGN_OR_RETURN(const models::NetworkWeights kept, world.replica.shard.ExportAll(*network_));
+    world.best_digest = DigestOf(kept);
+  }
+  return Status();
 }
 
 Status Worker::DeliverWeights() {
@@ -328,6 +343,8 @@ WorldArrival Worker::World::Arrival() const {
   arrival.at.failed = failed;
   arrival.at.silent = silent;
   arrival.position = position;
+  arrival.kept = best;
+  arrival.kept_digest = best_digest;
   return arrival;
 }
 

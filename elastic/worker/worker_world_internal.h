@@ -36,6 +36,7 @@ struct Worker::World {
   int64_t beginning = 0;
   int64_t closed = Rendezvous::kNoState;
   int64_t best = -1;  // closed steps of the weights that are kept
+  std::string best_digest;
   bool meet = false;  // rank 0: the others are to be told that somebody waits
   RoundPosition position;
 

@@ -43,12 +43,17 @@ Result<int64_t> SlotArbiter::Enter(const Request& request, OnGrant on_grant) {
                                        request.min, request.cpu, options_.slots))
         .Hint("lower engine.min_workers or engine.cpu, or start the gateway with more --slots");
   }
-  if (request.memory_bytes > options_.memory_bytes / (request.min + request.servers)) {
-    return InvalidArgument(
-               fmt::format("{} workers and {} parameter servers of {} are more than the {} "
-                           "that this gateway has",
-                           request.min, request.servers, Mebibytes(request.memory_bytes),
-                           Mebibytes(options_.memory_bytes)))
+  const double needed = static_cast<double>(request.memory_bytes) * request.min +
+                        static_cast<double>(request.server_memory_bytes) * request.servers;
+  if (needed > static_cast<double>(options_.memory_bytes)) {
+    std::string processes =
+        fmt::format("{} workers of {}", request.min, Mebibytes(request.memory_bytes));
+    if (request.servers > 0) {
+      processes += fmt::format(" and {} parameter servers of {}", request.servers,
+                               Mebibytes(request.server_memory_bytes));
+    }
+    return InvalidArgument(fmt::format("{} are more than the {} that this gateway has", processes,
+                                       Mebibytes(options_.memory_bytes)))
         .Hint(
             "lower engine.memory, engine.min_workers or engine.num_ps, or start the gateway with a "
             "larger --memory-limit");
@@ -167,7 +172,7 @@ elastic::ClusterState SlotArbiter::Describe() const {
     elastic::ClusterProcess servers;
     servers.job = index;
     servers.node = job.started ? 0 : elastic::ClusterProcess::kNone;
-    servers.request.memory_bytes = job.request.memory_bytes * job.request.servers;
+    servers.request.memory_bytes = job.request.server_memory_bytes * job.request.servers;
     state.processes.push_back(servers);
     elastic::ClusterProcess worker;
     worker.job = index;

@@ -33,8 +33,9 @@ class SlotArbiter {
     uint32_t min = 1, max = 1;
     int priority = 0;
     double cpu = 1;            // of a worker; servers and masters take no slot
-    int64_t memory_bytes = 0;  // of a worker and of a server
+    int64_t memory_bytes = 0;  // of a worker
     uint32_t servers = 0;
+    int64_t server_memory_bytes = 0;  // of each
   };
   struct Grant {
     uint32_t workers = 0;  // so many may run from now on; more than that have to go

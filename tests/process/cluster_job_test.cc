@@ -202,10 +202,16 @@ TEST_F(ClusterJobs, ProcessesWorkWithinTheLeastMemory) {
   for (const char* strategy : {"engine.num_ps=1", "engine.strategy='allreduce'"}) {
     LocalCluster cluster(Machine(8));
     RecordingSink sink;
-    const Status status = Run(TrainText("least", std::string("train.epoch=2, engine.num_workers=2, "
-                                                             "engine.memory='73MB', ") +
-                                                     strategy),
-                              cluster, *source_, sink);
+    const std::string attributes = std::string("train.epoch=2, engine.num_workers=2, ") + strategy;
+    const auto statements = parser::Parse(TrainText("least", attributes)).value();
+    const plan::TrainPlan plan =
+        planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *source_, {})
+            .value()
+            .train();
+    const int64_t least = std::max(plan.estimated_memory_bytes() - plan.estimated_kept_bytes(),
+                                   plan.estimated_server_memory_bytes());
+    const std::string memory = ", engine.memory='" + std::to_string((least >> 20) + 1) + "MB'";
+    const Status status = Run(TrainText("least", attributes + memory), cluster, *source_, sink);
     ASSERT_TRUE(status.ok()) << status.ToString();
     EXPECT_EQ(Count(source_->jobs().List()->front().id, "memory_raised"), 0);
   }

@@ -163,64 +163,75 @@ TEST_F(LostDatabase, AJobWithCheckpointsGoesOnWhenItIsBack) {
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
-// Somebody changes the table; workers that start then stand behind him, and he behind the job.
-TEST_F(LostDatabase, AWorkerBehindAnAlterTableIsNotKilled) {
+// Somebody wants the table for himself; workers that start then stand behind him, and he behind the
+// job.
+class BehindALock : public LostDatabase, public ::testing::WithParamInterface<const char*> {
+ protected:
+  // Asks for the lock once an epoch has been trained, and kills both workers.
+  void WantTheTable(catalog::DataSource& other, const std::stop_token& stop,
+                    const std::stop_source& over, std::jthread* changes, LocalCluster& cluster) {
+    Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+    *changes = std::jthread([&other, over] {
+      if (std::string_view(GetParam()).starts_with("LOCK")) {
+        static_cast<void>(other.Execute("BEGIN", nullptr, {}));
+      }
+      static_cast<void>(other.Execute(GetParam(), nullptr, over.get_token()));
+    });
+    Eventually([&] { return Ask("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0; });
+    for (int i = 1; i <= 2; ++i) {
+      const auto worker = cluster.ProcessId("job1-worker-" + std::to_string(i));
+      if (worker.ok()) {
+        kill(*worker, SIGKILL);
+      }
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Statements, BehindALock,
+                         ::testing::Values("ALTER TABLE points ADD COLUMN z int",
+                                           "DROP TABLE points", "TRUNCATE points",
+                                           "VACUUM FULL points",
+                                           "LOCK TABLE points IN ACCESS EXCLUSIVE MODE"),
+                         [](const auto& named) {
+                           const std::string text = named.param;
+                           return text.substr(0, text.find(' '));
+                         });
+
+TEST_P(BehindALock, AWorkerIsNotKilled) {
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
   Status status;
   bool told = false;
-  std::stop_source patience_over;
   {
+    const auto other = Open();
+    std::jthread changes;
     const std::jthread fault([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
       std::stop_source over;
-      const auto other = Open();
-      const std::jthread changes([&] {
-        static_cast<void>(
-            other->Execute("ALTER TABLE points ADD COLUMN z int", nullptr, over.get_token()));
-      });
-      Eventually([&] { return Ask("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0; });
-      for (int i = 1; i <= 2; ++i) {
-        const auto worker = cluster.ProcessId("job1-worker-" + std::to_string(i));
-        if (worker.ok()) {
-          kill(*worker, SIGKILL);
-        }
-      }
+      WantTheTable(*other, stop, over, &changes, cluster);
       told = Eventually([&] { return Count(1, elastic::kDatabaseWaits) > 0; });
       over.request_stop();
     });
-    status = Run(TrainText("m", std::string(kSynchronous) + "train.epoch=8"), cluster, *Open(),
-                 sink, patience_over.get_token());
+    status =
+        Run(TrainText("m", std::string(kSynchronous) + "train.epoch=3"), cluster, *Open(), sink);
   }
   ASSERT_TRUE(status.ok()) << status.ToString() << ::testing::PrintToString(Events(1));
   EXPECT_TRUE(told);
-  EXPECT_THAT(Events(1), Contains(HasSubstr("AccessExclusiveLock on points: ALTER TABLE points")));
+  EXPECT_THAT(Events(1),
+              Contains(HasSubstr(std::string("AccessExclusiveLock on points: ") + GetParam())));
   EXPECT_THAT(Events(1), Not(Contains(HasSubstr("has not answered"))));
   EXPECT_EQ(Count(1, "worker_lost"), 2)
       << "those that were killed: " << ::testing::PrintToString(Events(1));
 }
 
-TEST_F(LostDatabase, AnAlterTableThatStaysEndsTheJobAfterItsPatience) {
+TEST_P(BehindALock, AJobEndsAfterItsPatience) {
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
   Status status;
-  std::stop_source over;
-  const auto other = Open();
+  auto other = Open();
   std::jthread changes;
   {
     const std::jthread fault([&](const std::stop_token& stop) {
-      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
-      changes = std::jthread([&] {
-        static_cast<void>(
-            other->Execute("ALTER TABLE points ADD COLUMN z int", nullptr, over.get_token()));
-      });
-      Eventually([&] { return Ask("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0; });
-      for (int i = 1; i <= 2; ++i) {
-        const auto worker = cluster.ProcessId("job1-worker-" + std::to_string(i));
-        if (worker.ok()) {
-          kill(*worker, SIGKILL);
-        }
-      }
+      WantTheTable(*other, stop, std::stop_source(), &changes, cluster);
     });
     status = Run(
         TrainText("m", std::string(kSynchronous) + "train.epoch=2000, engine.database_patience=4"),
@@ -228,6 +239,7 @@ TEST_F(LostDatabase, AnAlterTableThatStaysEndsTheJobAfterItsPatience) {
   }
   EXPECT_EQ(status.sqlstate(), "55P03") << status.ToString();
   changes.join();  // it has what it waited for
+  other.reset();
   EXPECT_EQ(Ask("SELECT count(*) FROM pg_locks WHERE NOT granted"), 0);
   EXPECT_EQ(Ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
                 "wait_event_type = 'Lock'"),

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "elastic/master/master.h"
 
 // The master of an all-reduce job, at its end.
@@ -39,7 +41,7 @@ class MasterWorldTest : public ::testing::Test {
     return {old, young};
   }
   // The only step of the only round: both lanes have one batch of ten rows.
-  void TrainAll(const std::vector<Task>& lanes) {
+  void CloseLanes(const std::vector<Task>& lanes) {
     position_ = {lanes[0].epoch, lanes[0].round, 1, {}};
     for (const Task& lane : lanes) {
       TaskReport report;
@@ -52,6 +54,9 @@ class MasterWorldTest : public ::testing::Test {
       report.shard_rows = 10;
       position_.lanes.push_back(report);
     }
+  }
+  void TrainAll(const std::vector<Task>& lanes) {
+    CloseLanes(lanes);
     ASSERT_TRUE(master_.ReportStep(old_, world_, 1, position_, now_).ok());
   }
 
@@ -90,6 +95,58 @@ TEST_F(MasterWorldTest, E7_WhenTheOldestDiesTheNextDelivers) {
   EXPECT_EQ(Meet(young_, 1).work, WorldAnswer::Work::kExport);
   ASSERT_TRUE(master_.Deliver(young_, {}).ok());
   EXPECT_TRUE(master_.result().ok() && master_.finished());
+}
+
+// What was judged best is kept by every member, with the same bits.
+class KeptWeights : public MasterWorldTest {
+ protected:
+  // Both have trained an epoch, and heard that its weights are the best so far.
+  void KeepFirstEpoch() {
+    Master::Options options = Options();
+    options.queue.epochs = 3;
+    options.patience = 2;
+    std::destroy_at(&master_);
+    std::construct_at(&master_, options, now_);
+    ASSERT_EQ(master_.Expect("old", now_), old_);
+    ASSERT_EQ(master_.Expect("young", now_), young_);
+    CloseLanes(MeetBoth(Rendezvous::kNoState).first.lanes);  // they say so at the meeting
+    const auto [old, young] = MeetBoth(1);
+    ASSERT_EQ(old.best, 1);
+    ASSERT_EQ(old.work, WorldAnswer::Work::kTrain);
+  }
+  Status Say(Incarnation worker, const std::string& digest, int64_t kept = 1) {
+    WorldArrival arrival;
+    arrival.at.address = "worker";
+    arrival.at.closed = 1;
+    arrival.at.meeting = meeting_;
+    arrival.at.world = world_;
+    arrival.kept = kept;
+    arrival.kept_digest = digest;
+    return master_.Meet(worker, arrival, now_).status();
+  }
+};
+
+TEST_F(KeptWeights, AreJournaledByTheirDigest) {
+  KeepFirstEpoch();
+  ASSERT_TRUE(Say(old_, "of an earlier epoch", 0).ok());
+  EXPECT_EQ(master_.best_digest(), "");
+  ASSERT_TRUE(Say(old_, "abc").ok());
+  ASSERT_TRUE(Say(young_, "abc").ok());
+  EXPECT_EQ(master_.best_digest(), "abc");
+  const std::string journal = master_.TakeJournal().value();
+  Master::Options options = Options();
+  options.queue.epochs = 3;
+  options.patience = 2;
+  EXPECT_EQ(Master::TakeOver(options, 2, {journal}, {"old", "young"}, now_).value()->best_digest(),
+            "abc");
+}
+
+TEST_F(KeptWeights, ThatDifferEndTheJob) {
+  KeepFirstEpoch();
+  ASSERT_TRUE(Say(old_, "abc").ok());
+  EXPECT_EQ(Say(young_, "abd").code(), Code::kInternal);
+  EXPECT_TRUE(master_.finished());
+  EXPECT_EQ(master_.result().message(), "two workers keep different weights of step 1");
 }
 
 }  // namespace

@@ -68,6 +68,17 @@ class SqlflowTest : public testing::Test {
   std::shared_ptr<grpc::Channel> channel_;
 };
 
+// gRPC itself would say INTERNAL, and not where.
+TEST_F(SqlflowTest, AScriptThatIsNotUtf8IsToldWithItsPlace) {
+  const Answer answer = Run("SELECT 1;\nSELECT 'caf\xE9'");
+  EXPECT_EQ(answer.status.error_code(), grpc::StatusCode::UNKNOWN);
+  EXPECT_NE(answer.status.error_message().find("22021"), std::string::npos)
+      << answer.status.error_message();
+  EXPECT_NE(answer.status.error_message().find("LINE 2:12"), std::string::npos)
+      << answer.status.error_message();
+  EXPECT_TRUE(answer.responses.empty()) << "nothing of it runs";
+}
+
 // J1, J3, J4: head, rows of Any, an eoe after every statement with seconds.
 TEST_F(SqlflowTest, SelectAnswersHeadRowsEndOfExecution) {
   const Answer answer = Run("SELECT 7 AS n, 0.5 AS x, 'a' AS s, NULL AS none, x'00ff' AS b;");

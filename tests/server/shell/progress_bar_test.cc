@@ -9,6 +9,7 @@
 #include <string>
 
 #include "server/shell/shell_sink.h"
+#include "server/statements/progress_text.h"
 
 namespace sluice::server {
 namespace {

@@ -86,8 +86,10 @@ std::string AttributesPage() {
     page += RowOf(row) + "\n";
     const std::string name = std::get<std::string>(row[0]);
     families[std::get<std::string>(row[1])].push_back(name);
+    parser::Name type;
+    type.text = name;
     RecordingSink attributes;
-    EXPECT_TRUE(DescribeModelType({name, {}}, attributes).ok());
+    EXPECT_TRUE(DescribeModelType(type, attributes).ok());
     for (const std::vector<Value>& attribute : attributes.rows) {
       const std::string line = RowOf(attribute);
       if (owners[line].empty()) {

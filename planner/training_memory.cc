@@ -1,0 +1,214 @@
+#include "planner/training_memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "catalog/data_source.h"
+#include "models/model.h"
+#include "models/model.pb.h"
+#include "models/networks/optimizer.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::planner {
+namespace {
+
+constexpr double kMebibyte = 1 << 20;
+// The program with its libraries, and what every process of a job has: threads, connections.
+constexpr double kProgramBytes = 31 * kMebibyte;
+// The database's buffers and the rows that are between it and the transform; a server's messages.
+constexpr double kStreamBytes = 5 * kMebibyte;
+constexpr double kMessageBytes = 2 * kMebibyte;
+// A feature plan as it comes, as it is parsed, and as the transform has it.
+constexpr double kCopiesOfPlan = 6;
+// Vectors that grow have room that is not used yet, and have left room that is too small.
+constexpr double kGrowth = 1.35;
+// A row of a table: its id, the number of its steps, its places in the index; and of its block a
+// share that is not used yet.
+constexpr double kBytesPerRow = 32;
+constexpr double kRowGrowth = 1.1;
+// Dense values on their way. A worker: as pulled, their gradient, the message as it is built, sent,
+// received and read (a synchronous one waits for the others meanwhile). A server: what each worker
+// pushes or pulls at the time.
+constexpr double kDenseCopiesOfWorker = 9;
+constexpr double kDenseCopiesInLockstep = 7;
+constexpr double kDenseCopiesPerPush = 4;
+// A synchronous step: the lanes' gradients and their messages, the sums, the values before it.
+constexpr double kDenseCopiesPerLane = 2;
+constexpr double kDenseCopiesOfStep = 9;
+// All-reduce: gradient and sums of the lanes, messages of the mesh; and the whole model, by whoever
+// hands it over at the end.
+constexpr double kDenseCopiesOfMesh = 5.5;
+constexpr double kCopiesHandedOver = 2.9;
+constexpr double kCopiesInProcess = 2;
+// libxgboost: values with their columns twice over, gradients, predictions and positions.
+constexpr double kTreeBytesPerValue = 8;
+constexpr double kTreeBytesPerRow = 32;
+// elastic/worker/shard_rows.cc: more is not kept for later epochs; but of validation rows so much.
+constexpr double kMostKept = 256 * kMebibyte;
+constexpr double kMostKeptValidation = 64 * kMebibyte;
+
+struct Parameters {
+  double dense = 0;      // bytes of the dense values
+  double rows = 0;       // bytes of the tables' rows
+  double optimizer = 0;  // bytes of all that is kept beside both
+};
+
+double SlotsOf(const models::OptimizerSpec& spec) {
+  const auto optimizer = models::Optimizer::Make(spec);
+  return optimizer.ok() ? static_cast<double>((*optimizer)->slot_count()) : 0;
+}
+
+// Of the ids that a feature can have, those that the data has.
+double IdsOf(const models::FeaturePlan& plan, const models::Feature& feature, double buckets,
+             const Schema& columns, const catalog::SelectStatistics& statistics) {
+  if (feature.format().kind() != models::TensorFormat::NONE) {
+    return buckets;  // each cell holds many
+  }
+  double distinct = 1;
+  for (const uint32_t input : feature.inputs()) {
+    const std::optional<size_t> column = columns.Find(plan.inputs(static_cast<int>(input)).name());
+    if (!column.has_value() || *column >= statistics.columns.size()) {
+      return buckets;
+    }
+    distinct *= std::max(1.0, statistics.columns[*column].distinct);
+  }
+  distinct = std::min(distinct, static_cast<double>(std::max<int64_t>(1, statistics.rows)));
+  const models::Categorizer::Kind kind = feature.categorizer().kind();
+  if (kind == models::Categorizer::HASH || kind == models::Categorizer::CROSS) {
+    return buckets * -std::expm1(-distinct / buckets);  // several values may share a bucket
+  }
+  return std::min(buckets, distinct + 2);
+}
+
+// Of the rows that tables can have, the share that the data touches: those of one part of the
+// network with this dimension.
+double TouchedShare(const plan::TrainPlan& plan, const models::Network& network, bool wide,
+                    uint32_t dimension, const Schema& columns,
+                    const catalog::SelectStatistics& statistics) {
+  const models::FeaturePlan& features = plan.model().features();
+  double all = 0, touched = 0;
+  for (const models::SlotColumn& slot : network.transform().slots()) {
+    const bool here =
+        wide ? slot.in_wide : slot.in_deep && (!slot.embedding || slot.dimension == dimension);
+    if (here && slot.buckets > 0) {
+      all += slot.buckets;
+      touched += IdsOf(features, features.features(static_cast<int>(slot.feature)), slot.buckets,
+                       columns, statistics);
+    }
+  }
+  return all > 0 ? touched / all : 1;
+}
+
+Parameters ParametersOf(const plan::TrainPlan& plan, const models::Network& network,
+                        const Schema& columns, const catalog::SelectStatistics& statistics) {
+  const double wide_slots = SlotsOf(plan.model().wide_optimizer());
+  const double deep_slots = SlotsOf(plan.model().deep_optimizer());
+  Parameters parameters;
+  for (const models::DenseTensor& tensor : network.dense()) {
+    const double bytes = static_cast<double>(tensor.size()) * sizeof(float);
+    parameters.dense += bytes;
+    parameters.optimizer += bytes * (tensor.wide ? wide_slots : deep_slots);
+  }
+  for (const models::EmbeddingTable& table : network.tables()) {
+    const double rows =
+        static_cast<double>(table.rows) *
+        TouchedShare(plan, network, table.wide, table.dimension, columns, statistics);
+    const double bytes = rows * table.dimension * sizeof(float) * kRowGrowth;
+    parameters.rows += bytes;
+    parameters.optimizer += bytes * (table.wide ? wide_slots : deep_slots) + rows * kBytesPerRow;
+  }
+  return parameters;
+}
+
+double BytesPerRow(const models::Network& network) {
+  const models::FeatureTransform& transform = network.transform();
+  return static_cast<double>(transform.dense_width() + transform.slots().size() +
+                             transform.label_width()) *
+         sizeof(float);
+}
+
+// A process that trains: what it has of the rows.
+TrainingMemory RowsOf(const plan::TrainPlan& plan, const models::Network& network) {
+  const double workers = std::max<uint32_t>(1, plan.strategy().workers());
+  const double per_row = BytesPerRow(network) * kGrowth;
+  const auto rows = static_cast<double>(plan.estimated_rows());
+  const double shard = std::min(rows, static_cast<double>(plan.rows_per_shard()));
+  const bool lockstep = plan.strategy().mode() == plan::Strategy::SYNCHRONOUS;
+  const double lanes = lockstep ? std::max<uint32_t>(1, plan.strategy().micro_batches()) : 1;
+  const double batch =
+      static_cast<double>(plan.batch_size()) / lanes * static_cast<double>(network.bytes_per_row());
+  double kept = 0;
+  if (plan.epochs() > 1 && BytesPerRow(network) * rows <= kMostKept) {
+    // Shards are dealt anew in each epoch: a worker sees more of them every time.
+    kept = per_row * rows * (1 - std::pow(1 - 1 / workers, plan.epochs()));
+  } else if (plan.split().kind() != plan::Split::NONE) {
+    kept = std::min(kMostKeptValidation, per_row * rows * plan.split().fraction() / workers);
+  }
+  TrainingMemory memory;
+  // The shard at hand and the next one; half of the scratch is for what is rare (dropout).
+  memory.worker = WholeBytes(kStreamBytes + 2 * shard * per_row + batch / 2 + kept);
+  memory.kept = WholeBytes(kept);
+  return memory;
+}
+
+}  // namespace
+
+int64_t WholeBytes(double bytes) {
+  constexpr double kMost = 0x1p62;
+  return static_cast<int64_t>(std::min(bytes, kMost));
+}
+
+TrainingMemory EstimateNetworkMemory(const plan::TrainPlan& plan, const models::Network& network,
+                                     const Schema& columns,
+                                     const catalog::SelectStatistics& statistics) {
+  const plan::Strategy& strategy = plan.strategy();
+  const Parameters parameters = ParametersOf(plan, network, columns, statistics);
+  const double values = parameters.dense + parameters.rows;
+  const double process =
+      kProgramBytes + kCopiesOfPlan * static_cast<double>(plan.model().ByteSizeLong());
+  double all = values + parameters.optimizer;
+  if (plan.early_stopping().patience() > 0) {
+    all += values;  // the best ones so far
+  }
+  TrainingMemory memory = RowsOf(plan, network);
+  double worker = static_cast<double>(memory.worker) + process;
+  switch (strategy.kind()) {
+    case plan::Strategy::PARAMETER_SERVER: {
+      const double servers = std::max<uint32_t>(1, strategy.parameter_servers());
+      const double share = std::min(1.0, (1.0 + strategy.replicas()) / servers);
+      const bool lanes = strategy.mode() == plan::Strategy::SYNCHRONOUS;
+      worker += (lanes ? kDenseCopiesInLockstep : kDenseCopiesOfWorker) * parameters.dense;
+      const double copies =
+          lanes ? kDenseCopiesPerLane * strategy.micro_batches() + kDenseCopiesOfStep
+                : kDenseCopiesPerPush * strategy.workers();
+      memory.server =
+          WholeBytes(process + kMessageBytes + share * (all + copies * parameters.dense));
+      break;
+    }
+    case plan::Strategy::ALL_REDUCE:
+      worker += all + kDenseCopiesOfMesh * parameters.dense + kCopiesHandedOver * values;
+      break;
+    default:
+      worker += all + kCopiesInProcess * (parameters.dense + values);
+      break;
+  }
+  memory.worker = WholeBytes(worker);
+  if (strategy.kind() != plan::Strategy::LOCAL && strategy.memory_bytes() > 0 &&
+      memory.worker > strategy.memory_bytes()) {
+    memory.worker -= memory.kept;  // they are read again instead
+    memory.kept = 0;
+  }
+  return memory;
+}
+
+TrainingMemory EstimateTreeMemory(const plan::TrainPlan& plan,
+                                  const catalog::SelectStatistics& statistics) {
+  const double per_row =
+      kTreeBytesPerValue * plan.model().features().features_size() + kTreeBytesPerRow;
+  TrainingMemory memory;
+  memory.worker = WholeBytes(kProgramBytes + kStreamBytes +
+                             static_cast<double>(std::max<int64_t>(0, statistics.rows)) * per_row);
+  return memory;
+}
+
+}  // namespace sluice::planner

@@ -1,0 +1,127 @@
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+#include "tests/process/cluster_job.h"
+#include "tests/server/sluice_process.h"
+#include "tests/support/postgres_server.h"
+
+// SIGTERM at a gateway whose statements plan, stage and train: it ends by itself, and so do its
+// processes, the database's queries and its jobs.
+namespace sluice::executor {
+namespace {
+
+class GatewayStop : public ClusterJobs {
+ protected:
+  void SetUp() override {
+    if (postgres()) {
+      if (database_.url().empty()) {
+        GTEST_SKIP() << "no PostgreSQL";
+      }
+      UseDatabase(database_.url(),
+                  "CREATE TABLE points AS SELECT i, i % 1000 / 500.0::float8 AS a, i % 997 / "
+                  "500.0::float8 AS b, (i % 2)::int AS y FROM generate_series(1::bigint, " +
+                      std::to_string(kRows) + ") AS i");
+    } else {
+      ClusterJobs::SetUp();
+    }
+  }
+  virtual bool postgres() const { return false; }
+  std::string Gateway() const {
+    return "exec " + std::string(SLUICE_BINARY) + " serve --grpc 127.0.0.1:0 --slots 8 --source " +
+           Url();
+  }
+  static std::string Client(const std::string& address, const std::string& sql) {
+    return "exec " + std::string(SLUICE_BINARY) + " sql --gateway " + address + " -c \"" + sql +
+           "\" 2>&1";
+  }
+  // Of a gateway that two jobs train in, and two statements that never come to train.
+  void StopWith(const std::string& endless, const std::function<bool()>& plans) {
+    BackgroundProcess gateway(Gateway());
+    const std::string greeting = gateway.ReadLine();
+    const std::string said = "gRPC on ";
+    ASSERT_NE(greeting.find(said), std::string::npos) << greeting;
+    const std::string from = greeting.substr(greeting.find(said) + said.size());
+    const std::string address = from.substr(0, from.find_first_of(" ,;"));
+    BackgroundProcess first(Client(
+        address, TrainText("m", "train.epoch=100000, engine.num_workers=2, engine.num_ps=2")));
+    BackgroundProcess second(Client(
+        address,
+        TrainText("n", "train.epoch=100000, engine.num_workers=2, engine.strategy='allreduce'")));
+    ASSERT_TRUE(
+        Eventually([&] { return Count(1, "epoch_done") + Count(2, "epoch_done") > 0; }, 60));
+    BackgroundProcess third(Client(address, endless + " TO TRAIN LinearClassifier LABEL y INTO o"));
+    BackgroundProcess fourth(Client(address, endless + " TO EVALUATE m"));
+    ASSERT_TRUE(Eventually(plans, 60));
+    std::vector<int> processes;
+    for (const auto& [parent, pid] : Children()) {
+      if (parent == gateway.pid()) {
+        processes.push_back(pid);
+      }
+    }
+    EXPECT_GE(processes.size(), 2U);
+    kill(gateway.pid(), SIGTERM);
+    int status = 0;
+    ASSERT_TRUE(Eventually([&] { return waitpid(gateway.pid(), &status, WNOHANG) != 0; }));
+    EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    const auto alive = Children();
+    for (const int process : processes) {
+      EXPECT_TRUE(std::none_of(alive.begin(), alive.end(), [&](const auto& one) {
+        return one.second == process;
+      })) << "it waits for what it has started";
+    }
+    // Who ends in good order says so; a master that is killed leaves his job to be closed.
+    for (const int64_t job : {1, 2}) {
+      EXPECT_EQ(source_->jobs().Find(job)->state, catalog::JobState::kCancelled)
+          << ::testing::PrintToString(Events(job));
+      EXPECT_EQ(Count(job, "master_lost"), 0) << ::testing::PrintToString(Events(job));
+    }
+  }
+
+ private:
+  testing::PostgresTestDatabase database_;
+};
+
+TEST_F(GatewayStop, EndsWhatItsStatementsDo) {
+  // Whether SQLite computes nobody sees from outside; a client that is told nothing waits.
+  int looks = 0;
+  StopWith(
+      "SELECT v AS a, v AS y FROM (WITH RECURSIVE s(v) AS (VALUES (1) UNION ALL SELECT v + 1 "
+      "FROM s) SELECT v FROM s) WHERE v < 0",
+      [&looks] { return ++looks > 50; });
+}
+
+class GatewayStopPostgres : public GatewayStop {
+ protected:
+  bool postgres() const override { return true; }
+  int64_t Asked(const std::string& what) const {
+    struct First final : catalog::RowReceiver {
+      Status Header(const Schema&) override { return OkStatus(); }
+      Status Rows(const RowBatch& batch) override {
+        number = batch.rows > 0 ? batch.columns[0].int64s[0] : 0;
+        return OkStatus();
+      }
+      int64_t number = 0;
+    } first;
+    const auto asked = source_->Execute(
+        "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = "
+        "current_database() AND " +
+            what,
+        &first, {});
+    EXPECT_TRUE(asked.ok()) << asked.status().ToString();
+    return first.number;
+  }
+};
+
+TEST_F(GatewayStopPostgres, EndsWhatItsStatementsDo) {
+  const std::string sleeping = "wait_event = 'PgSleep'";
+  StopWith("SELECT a, y FROM points, (SELECT pg_sleep(3600)) AS s",
+           [&] { return Asked(sleeping) >= 1; });
+  EXPECT_TRUE(Eventually([&] { return Asked(sleeping) == 0; }));
+  EXPECT_TRUE(Eventually([&] { return Asked("application_name LIKE 'sluice%'") <= 1; }))
+      << "the test's own";
+}
+
+}  // namespace
+}  // namespace sluice::executor
