@@ -8,15 +8,15 @@ namespace sluice::elastic {
 namespace {
 
 constexpr double kStep = 0.05;  // of a processor
-constexpr double kSmall = 1e-9;
+constexpr double kTolerance = 1e-9;
 // Sizes that make up less of all that is asked for are rare.
 constexpr double kRareShare = 0.05;
 
 size_t StepsDown(double cpu) {
-  return cpu > 0 ? static_cast<size_t>(cpu / kStep + kSmall) : 0;
+  return cpu > 0 ? static_cast<size_t>(cpu / kStep + kTolerance) : 0;
 }
 size_t StepsUp(double cpu) {
-  return static_cast<size_t>(std::ceil(cpu / kStep - kSmall));
+  return static_cast<size_t>(std::ceil(cpu / kStep - kTolerance));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@
 namespace sluice::elastic {
 namespace {
 
-constexpr int kBacklog = 1'024;
+constexpr int kListenBacklog = 1'024;
 // Those who have connected and said nothing yet: more than ever connect at once, and few enough to
 // be looked at one by one.
 constexpr size_t kMostSilent = 128;
@@ -47,10 +47,6 @@ constexpr uint32_t kIdleMsWithoutACall = 500;
 constexpr uint64_t kBytesOfACall = 128;
 // So many may be on their way out beyond the most that there are.
 constexpr int kDropsInTurn = 64;
-
-Status SystemError(const std::string& what) {
-  return Unavailable(fmt::format("{}: {}", what, std::strerror(errno)));
-}
 
 size_t MostConnections() {
   rlimit limit{};
@@ -128,7 +124,7 @@ Status Acceptor::ListenLocally(std::string_view name, bool abstract) {
   Socket socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket.open() ||
       bind(socket.descriptor(), reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
-      listen(socket.descriptor(), kBacklog) != 0) {
+      listen(socket.descriptor(), kListenBacklog) != 0) {
     return SystemError(fmt::format("listening on {}", name));
   }
   listeners_.push_back(std::move(socket));
@@ -168,7 +164,7 @@ Status Acceptor::ListenOn(const std::string& host, const std::string& port) {
       SetOption(socket, IPPROTO_IPV6, IPV6_V6ONLY, one->ai_next != nullptr || port_ != 0 ? 1 : 0);
     }
     if (bind(socket.descriptor(), one->ai_addr, one->ai_addrlen) != 0 ||
-        listen(socket.descriptor(), kBacklog) != 0) {
+        listen(socket.descriptor(), kListenBacklog) != 0) {
       status = SystemError(fmt::format("listening on {}:{}", host, port));
       continue;
     }

@@ -2,8 +2,8 @@
 
 #include <arpa/inet.h>
 #include <fmt/core.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -29,10 +29,6 @@ union AnyAddress {
   sockaddr_un local;
   sockaddr_in internet;
 };
-
-Status SystemError(const std::string& what) {
-  return Unavailable(fmt::format("{}: {}", what, std::strerror(errno)));
-}
 
 Status Option(int descriptor, int level, int name, int value) {
   if (setsockopt(descriptor, level, name, &value, sizeof(value)) != 0) {
@@ -78,6 +74,10 @@ Result<std::string> RandomName() {
 }
 
 }  // namespace
+
+Status SystemError(const std::string& what) {
+  return Unavailable(fmt::format("{}: {}", what, std::strerror(errno)));
+}
 
 Socket::~Socket() {
   if (descriptor_ >= 0) {

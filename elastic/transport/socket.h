@@ -27,6 +27,9 @@ class Socket {
   int descriptor_ = -1;
 };
 
+// Unavailable: `what`, and what the system says of the last call.
+Status SystemError(const std::string& what);
+
 // Whether the process at the other end of a local connection runs as the user of this one. An
 // abstract name is listed to everybody, and nothing keeps others from connecting to it.
 bool IsOfOwnUser(const Socket& socket);

@@ -247,7 +247,6 @@ std::vector<std::pair<std::string, double>> Metrics::Values(
 }
 
 double Metrics::Value(std::string_view canonical_name) const {
-  constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
   switch (state_->task) {
     case Task::kBinary:
     case Task::kMulticlass:

@@ -8,7 +8,6 @@
 namespace sluice::models {
 namespace {
 
-constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 // Probabilities are floats: closer to 0 or 1 than this is rounding, not confidence.
 constexpr double kLeastProbability = 1e-7;
 constexpr size_t kBinaryBins = size_t{1} << 17;  // 5 MB at most, 0.5 MB serialised

@@ -10,7 +10,6 @@ namespace sluice::models {
 namespace {
 
 constexpr size_t kFirstSlots = 256;
-constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 // A double counts rows exactly up to here.
 constexpr double kLargestCount = 9e15;
 

@@ -2,11 +2,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "models/byte_stream_internal.h"
 
 namespace sluice::models {
+
+// A metric that these rows do not define.
+inline constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 // Weights of positive and negative rows by score in [0, 1]. Bins are leading bits of the score's
 // floating-point form (of 1 - score in the upper half), so they are fine wherever the scores are,

@@ -36,15 +36,15 @@ class StatementTimeoutTest : public ::testing::TestWithParam<std::string> {
   RecordingSink sink_;
 };
 
-constexpr const char* kEndless = "SELECT a, y FROM t WHERE pg_sleep(600) IS NULL ";
+constexpr const char* kSleeping = "SELECT a, y FROM t WHERE pg_sleep(600) IS NULL ";
 
 INSTANTIATE_TEST_SUITE_P(Statements, StatementTimeoutTest,
-                         ::testing::Values(std::string(kEndless) +
+                         ::testing::Values(std::string(kSleeping) +
                                                "TO TRAIN LinearClassifier LABEL y INTO m",
-                                           std::string("EXPLAIN ") + kEndless +
+                                           std::string("EXPLAIN ") + kSleeping +
                                                "TO TRAIN LinearClassifier LABEL y INTO m",
-                                           std::string(kEndless) + "TO PREDICT p.y USING known",
-                                           std::string(kEndless) + "TO EVALUATE known", kEndless));
+                                           std::string(kSleeping) + "TO PREDICT p.y USING known",
+                                           std::string(kSleeping) + "TO EVALUATE known", kSleeping));
 
 TEST_P(StatementTimeoutTest, EndsTheStatement) {
   ASSERT_TRUE(Run("SET statement_timeout = '300ms'").ok());
