@@ -49,6 +49,12 @@ class LostDatabase : public ClusterJobs {
     EXPECT_TRUE(asked.ok()) << asked.status().ToString();
     return first.number;
   }
+  // In this database: others of the server are other tests'.
+  int64_t LocksWaitedFor() const {
+    return Ask(
+        "SELECT count(*) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database WHERE NOT "
+        "granted AND datname = current_database()");
+  }
   // The database's URL with another host:port, or another role.
   std::string UrlBy(const std::string& who, int port) const {
     const std::string url = database_.url();
@@ -177,7 +183,7 @@ class BehindALock : public LostDatabase, public ::testing::WithParamInterface<co
       }
       static_cast<void>(other.Execute(GetParam(), nullptr, over.get_token()));
     });
-    Eventually([&] { return Ask("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0; });
+    Eventually([&] { return LocksWaitedFor() > 0; });
     for (int i = 1; i <= 2; ++i) {
       const auto worker = cluster.ProcessId("job1-worker-" + std::to_string(i));
       if (worker.ok()) {
@@ -240,7 +246,7 @@ TEST_P(BehindALock, AJobEndsAfterItsPatience) {
   EXPECT_EQ(status.sqlstate(), "55P03") << status.ToString();
   changes.join();  // it has what it waited for
   other.reset();
-  EXPECT_EQ(Ask("SELECT count(*) FROM pg_locks WHERE NOT granted"), 0);
+  EXPECT_EQ(LocksWaitedFor(), 0);
   EXPECT_EQ(Ask("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
                 "wait_event_type = 'Lock'"),
             0)
@@ -261,7 +267,7 @@ TEST_F(LostDatabase, AJobThatWaitsForALockIsCancelled) {
       changes = std::jthread([&] {
         static_cast<void>(other->Execute("DROP TABLE points", nullptr, over.get_token()));
       });
-      Eventually([&] { return Ask("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0; });
+      Eventually([&] { return LocksWaitedFor() > 0; });
       const auto worker = cluster.ProcessId("job1-worker-1");
       if (worker.ok()) {
         kill(*worker, SIGKILL);
@@ -276,7 +282,7 @@ TEST_F(LostDatabase, AJobThatWaitsForALockIsCancelled) {
   }
   EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
   changes.join();  // nobody stands in its way
-  EXPECT_EQ(Ask("SELECT count(*) FROM pg_locks WHERE NOT granted"), 0);
+  EXPECT_EQ(LocksWaitedFor(), 0);
   EXPECT_EQ(source_->jobs().Find(1)->state, catalog::JobState::kCancelled);
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
