@@ -104,13 +104,16 @@ Result<bool> Is(PostgresConnection& connection, const std::string& sql,
   return PostgresText(answer.get(), 0, 0) == "t";
 }
 
-// A table makes a type of its name: one that is there already is in its way.
+// A table makes a type of its name: one that is there already is in its way. The type of a table
+// that somebody else has made since we looked is not: whoever commits finds that table.
 Status CheckNoType(PostgresConnection& connection, const TableName& name) {
   ASSIGN_OR_RETURN(const bool taken,
                    Is(connection,
                       "SELECT EXISTS (SELECT FROM pg_catalog.pg_type t"
                       " JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace"
-                      " WHERE n.nspname = $1 AND t.typname = $2 AND t.typcategory <> 'A')",
+                      " LEFT JOIN pg_catalog.pg_class c ON c.oid = t.typrelid"
+                      " WHERE n.nspname = $1 AND t.typname = $2 AND t.typcategory <> 'A'"
+                      " AND coalesce(c.relkind = 'c', true))",
                       {name.schema, name.name}));
   return taken ? AlreadyExists(fmt::format("there is a type {}, and a table makes a type of its "
                                            "own name",
