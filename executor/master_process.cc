@@ -21,12 +21,12 @@ namespace sluice::executor {
 namespace {
 
 Result<TrainReport> Train(const MasterConfig& config, catalog::DataSource& source, JobRecord& job) {
-  const elastic::MasterSeat seat = SeatOf(config, fmt::format("job{}", job.id()));
-  RemoteFleet fleet(seat.living);
+  const elastic::JobEndpoint endpoint = EndpointOf(config, fmt::format("job{}", job.id()));
+  RemoteFleet fleet(endpoint.living);
   const auto progress = [](const elastic::Progress& now) {
     static_cast<void>(SendToLauncher(ToMessage(now).SerializeAsString()));  // for people only
   };
-  const TrainingFleet place{fleet, seat, config.dataset(),
+  const TrainingFleet place{fleet, endpoint, config.dataset(),
                             config.has_validation() ? &config.validation() : nullptr};
   return TrainOnProcesses(config.plan(), source, job, place, progress);
 }

@@ -185,13 +185,13 @@ elastic::FleetEvent FromMessage(const EventMessage& message) {
   return event;
 }
 
-void ToConfig(const elastic::MasterSeat& seat, MasterConfig* config) {
-  config->set_address(seat.address);
-  config->set_token(seat.token);
-  config->set_term(seat.term);
-  config->set_workers(seat.workers);
+void ToConfig(const elastic::JobEndpoint& endpoint, MasterConfig* config) {
+  config->set_address(endpoint.address);
+  config->set_token(endpoint.token);
+  config->set_term(endpoint.term);
+  config->set_workers(endpoint.workers);
   config->clear_living();
-  for (const elastic::LivingProcess& process : seat.living) {
+  for (const elastic::LivingProcess& process : endpoint.living) {
     LivingProcessMessage* to = config->add_living();
     to->set_role(static_cast<int>(process.role));
     to->set_name(process.name);
@@ -200,17 +200,17 @@ void ToConfig(const elastic::MasterSeat& seat, MasterConfig* config) {
   }
 }
 
-elastic::MasterSeat SeatOf(const MasterConfig& config, std::string job_name) {
-  elastic::MasterSeat seat(std::move(job_name));
-  seat.address = config.address();
-  seat.token = config.token();
-  seat.term = config.term();
-  seat.workers = config.workers();
+elastic::JobEndpoint EndpointOf(const MasterConfig& config, std::string job_name) {
+  elastic::JobEndpoint endpoint(std::move(job_name));
+  endpoint.address = config.address();
+  endpoint.token = config.token();
+  endpoint.term = config.term();
+  endpoint.workers = config.workers();
   for (const LivingProcessMessage& from : config.living()) {
-    seat.living.push_back(
+    endpoint.living.push_back(
         {RoleOf(from.role()), from.name(), from.incarnation(), from.server_index()});
   }
-  return seat;
+  return endpoint;
 }
 
 }  // namespace sluice::executor

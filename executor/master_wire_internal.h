@@ -28,7 +28,7 @@ elastic::ProcessSpec FromMessage(const LaunchMessage& message);
 EventMessage ToMessage(const elastic::FleetEvent& event);
 elastic::FleetEvent FromMessage(const EventMessage& message);
 
-void ToConfig(const elastic::MasterSeat& seat, MasterConfig* config);
-elastic::MasterSeat SeatOf(const MasterConfig& config, std::string job_name);
+void ToConfig(const elastic::JobEndpoint& endpoint, MasterConfig* config);
+elastic::JobEndpoint EndpointOf(const MasterConfig& config, std::string job_name);
 
 }  // namespace sluice::executor

@@ -234,8 +234,9 @@ void TellDamaged(const std::optional<elastic::JobCheckpoints>& checkpoints, JobR
 }
 
 // Before the model is stored: from then on the checkpoints are left over.
-void TellEnding(const std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job) {
-  const Status told = checkpoints.has_value() ? checkpoints->Ending(job.id()) : OkStatus();
+void TellCommittingJob(const std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job) {
+  const Status told =
+      checkpoints.has_value() ? checkpoints->SetCommittingJob(job.id()) : OkStatus();
   if (!told.ok()) {  // the model counts; the next run may do some of its steps again
     job.Event("checkpoint_failed", told.message());
   }
@@ -257,9 +258,10 @@ Status LookAtCheckpoints(const plan::TrainPlan& plan, catalog::DataSource& sourc
   if (!checkpoints.has_value() || !checkpoints->restore().has_value()) {
     return OkStatus();
   }
-  if (checkpoints->ending().has_value()) {
-    ASSIGN_OR_RETURN(const auto version, FindStored(source.models(), plan.into_schema(),
-                                                    plan.into_name(), *checkpoints->ending()));
+  if (checkpoints->committing_job().has_value()) {
+    ASSIGN_OR_RETURN(const auto version,
+                     FindStored(source.models(), plan.into_schema(), plan.into_name(),
+                                *checkpoints->committing_job()));
     if (version.has_value()) {  // everything was lost before they were removed
       sink.Notice(
           fmt::format("the checkpoints in '{}' are left over from job {}, which made "
@@ -321,7 +323,7 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& wanted, catalog::DataS
   if (job.stop_token().stop_requested()) {  // cancelled at the very end: nothing is committed
     return Cancelled("the training was cancelled");
   }
-  TellEnding(checkpoints, job);
+  TellCommittingJob(checkpoints, job);
   ASSIGN_OR_RETURN(catalog::ModelVersion version, Commit(plan, source, job, datasets.train->spec(),
                                                          trained->outcome, trained->weights));
   Finish(checkpoints, job);
@@ -341,7 +343,7 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
     TellDamaged(checkpoints, job);
   }
   std::optional<catalog::ModelVersion> version;
-  if (place.seat.term > 1) {
+  if (place.endpoint.term > 1) {
     ASSIGN_OR_RETURN(version,
                      FindStored(source.models(), plan.into_schema(), plan.into_name(), job.id()));
   }
@@ -350,14 +352,14 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
   succession.journal = &journal;
   succession.committed = version.has_value();
   succession.commit = [&](const elastic::TrainOutcome& outcome) -> Status {
-    TellEnding(checkpoints, job);
+    TellCommittingJob(checkpoints, job);
     ASSIGN_OR_RETURN(version, Commit(plan, source, job, place.dataset, outcome,
                                      models::SaveWeights(outcome.weights)));
     return OkStatus();
   };
   ASSIGN_OR_RETURN(
       const elastic::TrainOutcome outcome,
-      elastic::TrainOnFleet(plan, source, place.fleet, place.seat, data, place.validation,
+      elastic::TrainOnFleet(plan, source, place.fleet, place.endpoint, data, place.validation,
                             start.has_value() ? &*start : nullptr, progress, EventsOf(job),
                             job.stop_token(), nullptr, succession,
                             checkpoints.has_value() ? &*checkpoints : nullptr));

@@ -58,12 +58,12 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSou
 // outlives this master has it open.
 struct TrainingFleet {
   elastic::Fleet& fleet;
-  const elastic::MasterSeat& seat;
+  const elastic::JobEndpoint& endpoint;
   const catalog::DatasetSpec& dataset;
   const catalog::DatasetSpec* validation = nullptr;
 };
-// The same on processes, as the job's master. A later master of the job (seat.term) goes on from
-// the journal in the jobs database; of all of them one commits the model.
+// The same on processes, as the job's master. A later master of the job (endpoint.term) goes on
+// from the journal in the jobs database; of all of them one commits the model.
 Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source,
                                      JobRecord& job, const TrainingFleet& place,
                                      const elastic::ProgressCallback& progress);

@@ -74,14 +74,14 @@ class MasterKeeper {
         context_(context),
         job_(job),
         progress_(progress),
-        seat_(fmt::format("job{}", job.id())),
-        master_name_(seat_.job_name + "-master") {}
+        endpoint_(fmt::format("job{}", job.id())),
+        master_name_(endpoint_.job_name + "-master") {}
 
   Result<TrainReport> Run() {
-    ASSIGN_OR_RETURN(seat_.token, elastic::MakeJobToken());
+    ASSIGN_OR_RETURN(endpoint_.token, elastic::MakeJobToken());
     // No file that could be left behind, and nobody can guess the name.
     ASSIGN_OR_RETURN(const std::string secret_name, elastic::MakeJobToken());
-    seat_.address = fmt::format("unix-abstract:sluice-{}", secret_name);
+    endpoint_.address = fmt::format("unix-abstract:sluice-{}", secret_name);
     ASSIGN_OR_RETURN(share_, context_.cluster->Open(Request(), Listen()));
     RecordWorkers();
     while (grant_.workers == 0) {  // until there is room
@@ -94,7 +94,7 @@ class MasterKeeper {
     // Here, not in a master: they stay as they are through all masters of the job.
     ASSIGN_OR_RETURN(datasets_, OpenDatasets(plan_, context_.source));
     ASSIGN_OR_RETURN(data_, DataOf(plan_, datasets_));
-    for (int lost = 0;; ++seat_.term) {
+    for (int lost = 0;; ++endpoint_.term) {
       const int64_t rows = rows_done_;
       RETURN_IF_ERROR(LaunchMaster());
       const elastic::FleetEvent exit = Serve();
@@ -106,7 +106,8 @@ class MasterKeeper {
         return Cancelled("the training was cancelled");
       }
       lost = rows_done_ > rows ? 1 : lost + 1;
-      job_.Event("master_lost", fmt::format("term {}: exit code {}", seat_.term, exit.exit_code));
+      job_.Event("master_lost",
+                 fmt::format("term {}: exit code {}", endpoint_.term, exit.exit_code));
       if (lost > kLostMasters || exit.exit_class == elastic::ExitClass::kConfiguration) {
         return Internal(lost == 1 ? fmt::format("the master process ended with exit code {} and no "
                                                 "answer",
@@ -130,7 +131,7 @@ class MasterKeeper {
   SlotArbiter::Request Request() const {
     const plan::Strategy& strategy = plan_.strategy();
     SlotArbiter::Request request;
-    request.name = seat_.job_name;
+    request.name = endpoint_.job_name;
     request.min = strategy.min_workers();
     request.max = strategy.max_workers();
     request.priority = strategy.priority();
@@ -160,16 +161,16 @@ class MasterKeeper {
   }
 
   Status LaunchMaster() {
-    seat_.living.clear();
+    endpoint_.living.clear();
     for (const auto& [name, process] : living_) {
-      seat_.living.push_back(process);
+      endpoint_.living.push_back(process);
     }
-    seat_.workers = std::max(grant_.workers, 1U);
+    endpoint_.workers = std::max(grant_.workers, 1U);
     MasterConfig config;
     config.set_source_url(context_.source.url());
     config.set_job(job_.id());
     *config.mutable_plan() = plan_;
-    ToConfig(seat_, &config);
+    ToConfig(endpoint_, &config);
     *config.mutable_dataset() = data_;
     if (datasets_.validation != nullptr) {
       *config.mutable_validation() = datasets_.validation->spec();
@@ -181,9 +182,9 @@ class MasterKeeper {
     spec.secret = context_.source.secret();
     spec.priority = plan_.strategy().priority();
     RETURN_IF_ERROR(share_->Launch(spec));
-    if (seat_.term > 1) {
-      job_.Event("master_started",
-                 fmt::format("term {}: {} processes of the job live", seat_.term, living_.size()));
+    if (endpoint_.term > 1) {
+      job_.Event("master_started", fmt::format("term {}: {} processes of the job live",
+                                               endpoint_.term, living_.size()));
     }
     master_runs_ = true;
     return Status();
@@ -337,7 +338,7 @@ class MasterKeeper {
   Context& context_;
   JobRecord& job_;
   const elastic::ProgressCallback& progress_;
-  elastic::MasterSeat seat_;
+  elastic::JobEndpoint endpoint_;
   const std::string master_name_;
   const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
   std::map<std::string, elastic::LivingProcess> living_;

@@ -15,7 +15,7 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// Stop requests and the pulse are looked at so often while nothing moves.
+// Stop requests and the heartbeat are looked at so often while nothing moves.
 constexpr int kPollMilliseconds = 50;
 // A stranger that connects and says nothing holds nobody up for longer.
 constexpr auto kHelloWait = std::chrono::milliseconds(200);
@@ -27,7 +27,7 @@ struct Hello {
   uint64_t magic = kMagic;
   int64_t world = 0;
   uint32_t rank = 0;
-  uint32_t pulse = 0;
+  uint32_t heartbeat = 0;
   char token[48] = {};
 };
 
@@ -153,14 +153,14 @@ Result<std::unique_ptr<Mesh>> Mesh::Open(const Options& options, const Listener&
                                          std::stop_token stop) {
   std::unique_ptr<Mesh> mesh(new Mesh(options, std::move(stop)));
   mesh->sockets_.resize(mesh->size());
-  std::vector<Socket> pulses(mesh->size());
-  RETURN_IF_ERROR(mesh->Connect(&pulses));
-  RETURN_IF_ERROR(mesh->AcceptYounger(listener, &pulses));
-  mesh->pulse_ = std::make_unique<Pulse>(std::move(pulses), options.silence_seconds);
+  std::vector<Socket> heartbeats(mesh->size());
+  RETURN_IF_ERROR(mesh->Connect(&heartbeats));
+  RETURN_IF_ERROR(mesh->AcceptYounger(listener, &heartbeats));
+  mesh->heartbeat_ = std::make_unique<Heartbeat>(std::move(heartbeats), options.silence_seconds);
   return mesh;
 }
 
-Status Mesh::Connect(std::vector<Socket>* pulses) {
+Status Mesh::Connect(std::vector<Socket>* heartbeats) {
   const SteadyTime until =
       std::chrono::steady_clock::now() + std::chrono::duration_cast<SteadyTime::duration>(
                                              std::chrono::duration<double>(options_.open_seconds));
@@ -169,13 +169,13 @@ Status Mesh::Connect(std::vector<Socket>* pulses) {
   hello.rank = static_cast<uint32_t>(options_.rank);
   options_.token.copy(hello.token, sizeof(hello.token));
   for (size_t peer = 0; peer < options_.rank; ++peer) {
-    for (std::vector<Socket>* channel : {&sockets_, pulses}) {
+    for (std::vector<Socket>* channel : {&sockets_, heartbeats}) {
       Result<Socket> socket = ConnectTo(options_.addresses[peer]);
-      if (!socket.ok()) {  // another meeting may know a better address
+      if (!socket.ok()) {  // the next regroup may know a better address
         return Unavailable(socket.status().message());
       }
       (*channel)[peer] = *std::move(socket);
-      hello.pulse = channel == pulses ? 1 : 0;
+      hello.heartbeat = channel == heartbeats ? 1 : 0;
       if (!SendHello((*channel)[peer], hello, until)) {
         return Unavailable(fmt::format("worker {} of world {} cannot be reached at {}", peer,
                                        options_.world, options_.addresses[peer]));
@@ -185,7 +185,7 @@ Status Mesh::Connect(std::vector<Socket>* pulses) {
   return Status();
 }
 
-Status Mesh::AcceptYounger(const Listener& listener, std::vector<Socket>* pulses) {
+Status Mesh::AcceptYounger(const Listener& listener, std::vector<Socket>* heartbeats) {
   const SteadyTime until =
       std::chrono::steady_clock::now() + std::chrono::duration_cast<SteadyTime::duration>(
                                              std::chrono::duration<double>(options_.open_seconds));
@@ -213,10 +213,10 @@ Status Mesh::AcceptYounger(const Listener& listener, std::vector<Socket>* pulses
     }
     // Of an older world: left over from an attempt that failed.
     if (hello.world < options_.world || hello.rank <= options_.rank || hello.rank >= size() ||
-        hello.pulse > 1) {
+        hello.heartbeat > 1) {
       continue;
     }
-    Socket& place = hello.pulse != 0 ? (*pulses)[hello.rank] : sockets_[hello.rank];
+    Socket& place = hello.heartbeat != 0 ? (*heartbeats)[hello.rank] : sockets_[hello.rank];
     missing -= place.open() ? 0 : 1;
     place = std::move(socket);
   }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "elastic/collective/pulse.h"
+#include "elastic/collective/heartbeat.h"
 #include "elastic/transport/socket.h"
 
 namespace sluice::elastic {
@@ -23,7 +23,7 @@ class Mesh {
     size_t rank = 0;
     std::vector<std::string> addresses;  // by rank; the own one is not used
     std::string token;                   // of the job; strangers are turned away
-    // Shorter than the silence: who still waits for others has no pulse yet.
+    // Shorter than the silence: who still waits for others has no heartbeat yet.
     double open_seconds = 0.6;
     double silence_seconds = 0.7;
   };
@@ -45,7 +45,7 @@ class Mesh {
   Status Exchange(std::vector<Traffic>* traffic);
 
   // The rank of a peer that has been silent for too long; -1: none.
-  int silent() const { return pulse_ != nullptr ? pulse_->silent() : -1; }
+  int silent() const { return heartbeat_ != nullptr ? heartbeat_->silent() : -1; }
   size_t rank() const { return options_.rank; }
   size_t size() const { return options_.addresses.size(); }
   int64_t world() const { return options_.world; }
@@ -53,14 +53,14 @@ class Mesh {
  private:
   Mesh(Options options, std::stop_token stop)
       : options_(std::move(options)), stop_(std::move(stop)) {}
-  Status Connect(std::vector<Socket>* pulses);
-  Status AcceptYounger(const Listener& listener, std::vector<Socket>* pulses);
+  Status Connect(std::vector<Socket>* heartbeats);
+  Status AcceptYounger(const Listener& listener, std::vector<Socket>* heartbeats);
   Status Interrupted() const;
 
   const Options options_;
   const std::stop_token stop_;
   std::vector<Socket> sockets_;  // by rank
-  std::unique_ptr<Pulse> pulse_;
+  std::unique_ptr<Heartbeat> heartbeat_;
 };
 
 }  // namespace sluice::elastic

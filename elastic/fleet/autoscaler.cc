@@ -5,7 +5,7 @@
 #include <limits>
 #include <tuple>
 
-#include "elastic/fleet/packing.h"
+#include "elastic/fleet/fragmentation.h"
 
 namespace sluice::elastic {
 namespace {
@@ -19,7 +19,7 @@ class Plan {
   Plan(const ClusterState& state, const AutoscalerOptions& options, std::vector<uint32_t> limits)
       : state_(state),
         options_(options),
-        packing_(state),
+        fragmentation_(state),
         limits_(std::move(limits)),
         running_(state.jobs.size()),
         counts_(state.jobs.size(), 0),
@@ -112,7 +112,7 @@ class Plan {
         continue;
       }
       const double cpu = free_[node].cpu;
-      const double lost = packing_.Lost(cpu - request.cpu) - packing_.Lost(cpu);
+      const double lost = fragmentation_.Lost(cpu - request.cpu) - fragmentation_.Lost(cpu);
       if (!best || lost < least - kSmall ||
           (lost < least + kSmall && cpu < free_[static_cast<size_t>(*best)].cpu)) {
         best = static_cast<int>(node);
@@ -250,7 +250,7 @@ class Plan {
 
   const ClusterState& state_;
   const AutoscalerOptions& options_;
-  const Packing packing_;
+  const Fragmentation fragmentation_;
   std::vector<uint32_t> limits_;
   // What foreground, servers and the workers placed so far leave: of each node with and without the
   // workers that run there and may lose their place, and of the whole cluster.

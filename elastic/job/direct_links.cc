@@ -10,11 +10,11 @@ Result<MasterLink::Answer> DirectMasterLink::Take(bool waiting) {
   return answer;
 }
 
-Result<Standing> DirectMasterLink::Report(const TaskReport& report) {
-  Result<Standing> standing = host_.Report(worker_, report);
-  held_.Reported(report, standing);
+Result<LeaseStatus> DirectMasterLink::Report(const TaskReport& report) {
+  Result<LeaseStatus> lease_status = host_.Report(worker_, report);
+  held_.Reported(report, lease_status);
   host_.Pump();
-  return standing;
+  return lease_status;
 }
 
 Status DirectMasterLink::Fail(const Task& task, const Status& cause) {

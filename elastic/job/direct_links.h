@@ -14,7 +14,7 @@ class DirectMasterLink final : public MasterLink {
  public:
   DirectMasterLink(MasterHost& host, Incarnation worker) : host_(host), worker_(worker) {}
   Result<Answer> Take(bool waiting) override;
-  Result<Standing> Report(const TaskReport& report) override;
+  Result<LeaseStatus> Report(const TaskReport& report) override;
   // The one worker of the job is the slowest as well.
   Result<bool> MayBegin(int64_t) override { return true; }
   void Abandon(int64_t task) override { held_.Drop(task); }

@@ -10,9 +10,9 @@
 #include "elastic/job/job_handle.h"
 #include "elastic/job/job_options_internal.h"
 #include "elastic/job/process.pb.h"
+#include "elastic/master/job_processes_internal.h"
 #include "elastic/master/master_service.h"
 #include "elastic/master/parameter_fleet.h"
-#include "elastic/master/roster_internal.h"
 #include "elastic/parameters/partition.h"
 #include "elastic/rpc/grpc_links.h"
 #include "elastic/rpc/wire_internal.h"
@@ -42,20 +42,20 @@ constexpr int kMostReturns = 5;
 class FleetJob {
  public:
   FleetJob(const plan::TrainPlan& plan, catalog::DataSource& source, Fleet& fleet,
-           const models::Network& network, MasterSeat seat, const Succession& succession,
+           const models::Network& network, JobEndpoint endpoint, const Succession& succession,
            JobCheckpoints* checkpoints, bool anew)
       : plan_(plan),
         source_(source),
         fleet_(fleet),
         network_(network),
-        seat_(std::move(seat)),
+        endpoint_(std::move(endpoint)),
         succession_(succession),
         checkpoints_(checkpoints),
         anew_(anew) {}
   ~FleetJob() {
-    if (roster_ != nullptr) {
+    if (processes_ != nullptr) {
       parameters_->Stop();
-      roster_->StopAll(fleet_);
+      processes_->StopAll(fleet_);
     }
   }
 
@@ -64,38 +64,40 @@ class FleetJob {
                            const models::NetworkWeights* base, const ProgressCallback& progress,
                            const EventCallback& events, const std::stop_token& stop,
                            JobHandle* handle) {
-    if (seat_.token.empty()) {
-      ASSIGN_OR_RETURN(seat_.token, MakeJobToken());
+    if (endpoint_.token.empty()) {
+      ASSIGN_OR_RETURN(endpoint_.token, MakeJobToken());
     }
-    ASSIGN_OR_RETURN(Master mind, TakeSeat(options));
+    ASSIGN_OR_RETURN(Master master, BeginOrTakeOver(options));
     if (succession_.committed) {
-      return mind.Outcome();
+      return master.Outcome();
     }
-    Placement placement = mind.placement();
+    Placement placement = master.placement();
     MasterHost host(
-        std::move(mind), succession_.journal, journal_term_,
+        std::move(master), succession_.journal, journal_term_,
         [this](const Master::Action& action) { return Act(action); }, progress, events);
     host_ = &host;
     MakeParameters(host, std::move(placement));
-    ASSIGN_OR_RETURN(master_, MasterServer::Start(
-                                  seat_, host, [this](ServerId server, const std::string& address) {
-                                    return parameters_->OnRegistered(server, address);
-                                  }));
+    ASSIGN_OR_RETURN(
+        master_,
+        MasterServer::Start(endpoint_, host, [this](ServerId server, const std::string& address) {
+          return parameters_->OnRegistered(server, address);
+        }));
     FillConfig(dataset, validation, base);
-    roster_ = std::make_shared<Roster>(&host, parameters_.get());
-    for (const LivingProcess& process : seat_.living) {
-      roster_->Add(process.name, process.role == Role::kWorker ? kNoServer : process.server_index);
+    processes_ = std::make_shared<JobProcesses>(&host, parameters_.get());
+    for (const LivingProcess& process : endpoint_.living) {
+      processes_->Add(process.name,
+                      process.role == Role::kWorker ? kNoServer : process.server_index);
     }
-    fleet_.Watch([roster = roster_](const FleetEvent& event) { roster->OnEvent(event); });
+    fleet_.Watch([processes = processes_](const FleetEvent& event) { processes->OnEvent(event); });
     JobHandle unused;
-    JobHandle& door = handle != nullptr ? *handle : unused;
-    door.Attach(AllReduces() ? nullptr : parameters_.get());
+    JobHandle& operator_handle = handle != nullptr ? *handle : unused;
+    operator_handle.Attach(AllReduces() ? nullptr : parameters_.get());
     Result<TrainOutcome> outcome = RunOn(host, stop);
-    door.Attach(nullptr);
+    operator_handle.Attach(nullptr);
     // Before the host goes: workers' last calls and the fleet's events arrive in it.
     parameters_->Stop();
     lost_parameters_ = host.parameters_lost();
-    roster_->StopAll(fleet_);
+    processes_->StopAll(fleet_);
     master_.reset();
     return outcome;
   }
@@ -104,7 +106,7 @@ class FleetJob {
 
  private:
   // The job's first master, or one that goes on where the last one's journal ends.
-  Result<Master> TakeSeat(Master::Options options) {
+  Result<Master> BeginOrTakeOver(Master::Options options) {
     const TimePoint now = SteadyClock().Now();
     if (succession_.journal == nullptr) {
       return Begin(options, now);
@@ -117,21 +119,21 @@ class FleetJob {
       return Begin(options, now);  // nothing has been done by anyone, or it was lost
     }
     std::vector<std::string> workers;
-    for (const LivingProcess& process : seat_.living) {
+    for (const LivingProcess& process : endpoint_.living) {
       if (process.role == Role::kWorker) {
         workers.push_back(process.name);
       }
     }
     ASSIGN_OR_RETURN(
-        const std::unique_ptr<Master> mind,
-        Master::TakeOver(options, static_cast<int64_t>(seat_.term), entries, workers, now));
-    return std::move(*mind);
+        const std::unique_ptr<Master> master,
+        Master::TakeOver(options, static_cast<int64_t>(endpoint_.term), entries, workers, now));
+    return std::move(*master);
   }
 
   // From the checkpoint, where there is one.
   Result<Master> Begin(const Master::Options& options, TimePoint now) const {
-    ASSIGN_OR_RETURN(const std::unique_ptr<Master> mind, MakeMaster(options, checkpoints_, now));
-    return std::move(*mind);
+    ASSIGN_OR_RETURN(const std::unique_ptr<Master> master, MakeMaster(options, checkpoints_, now));
+    return std::move(*master);
   }
 
   Result<TrainOutcome> RunOn(MasterHost& host, const std::stop_token& stop) {
@@ -169,8 +171,8 @@ class FleetJob {
     options.servers = std::max<uint32_t>(1, plan_.strategy().parameter_servers());
     options.partitions = std::max(kPartitions, options.servers * kPartitionsPerServer);
     options.replicas = plan_.strategy().replicas() > 0;
-    options.token = seat_.token;
-    options.term = seat_.term;
+    options.token = endpoint_.token;
+    options.term = endpoint_.term;
     if (checkpoints_ != nullptr && !AllReduces()) {
       const CheckpointManifest about = checkpoints_->Manifest();
       options.checkpoints = checkpoints_->directory();
@@ -185,7 +187,7 @@ class FleetJob {
     }
     if (placement.next > 0) {  // a master before this one has started servers
       options.placement = std::move(placement);
-      for (const LivingProcess& process : seat_.living) {
+      for (const LivingProcess& process : endpoint_.living) {
         if (process.role == Role::kParameterServer) {
           options.living.push_back(process.server_index);
         }
@@ -218,8 +220,8 @@ class FleetJob {
 
   void FillConfig(const catalog::DatasetSpec& dataset, const catalog::DatasetSpec* validation,
                   const models::NetworkWeights* base) {
-    config_.set_job(seat_.job_name);
-    config_.set_token(seat_.token);
+    config_.set_job(endpoint_.job_name);
+    config_.set_token(endpoint_.token);
     config_.set_master_address(master_->address());
     config_.set_listen_host(kListenHost);
     *config_.mutable_plan() = plan_;
@@ -241,7 +243,7 @@ class FleetJob {
   }
 
   std::string ServerName(ServerId server) const {
-    return fmt::format("{}-ps-{}", seat_.job_name, server);
+    return fmt::format("{}-ps-{}", endpoint_.job_name, server);
   }
 
   // In the thread of the parameter fleet, as everything that touches config_ from here on.
@@ -271,10 +273,10 @@ class FleetJob {
     spec.resources.memory_bytes =
         static_cast<int64_t>(static_cast<double>(plan_.strategy().memory_bytes()) * memory_factor);
     spec.priority = plan_.strategy().priority();
-    roster_->Add(spec.name, server);
+    processes_->Add(spec.name, server);
     Status status = fleet_.Launch(spec);
     if (!status.ok()) {
-      roster_->Remove(spec.name);
+      processes_->Remove(spec.name);
     }
     return status;
   }
@@ -338,7 +340,7 @@ class FleetJob {
   catalog::DataSource& source_;
   Fleet& fleet_;
   const models::Network& network_;
-  MasterSeat seat_;
+  JobEndpoint endpoint_;
   const Succession& succession_;
   JobCheckpoints* const checkpoints_;  // null: none
   const bool anew_;                    // the journal tells of a life that is over
@@ -348,13 +350,13 @@ class FleetJob {
   ProcessConfig config_, worker_config_;
   std::unique_ptr<ParameterFleet> parameters_;
   std::unique_ptr<MasterServer> master_;
-  std::shared_ptr<Roster> roster_;
+  std::shared_ptr<JobProcesses> processes_;
 };
 
 }  // namespace
 
 Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                  Fleet& fleet, const MasterSeat& seat,
+                                  Fleet& fleet, const JobEndpoint& endpoint,
                                   const catalog::DatasetSpec& dataset,
                                   const catalog::DatasetSpec* validation,
                                   const models::NetworkWeights* base,
@@ -367,20 +369,21 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
     RETURN_IF_ERROR(models::CheckShape(*base, *network));
   }
   ASSIGN_OR_RETURN(Master::Options options, MasterOptionsOf(plan, *network, dataset, validation));
-  options.job_name = seat.job_name;
+  options.job_name = endpoint.job_name;
   const plan::Strategy& strategy = plan.strategy();
-  options.workers = seat.workers > 0 ? seat.workers
-                                     : std::max<uint32_t>(
-                                           1, std::max(strategy.workers(), strategy.min_workers()));
+  options.workers =
+      endpoint.workers > 0
+          ? endpoint.workers
+          : std::max<uint32_t>(1, std::max(strategy.workers(), strategy.min_workers()));
   if (strategy.kind() == plan::Strategy::ALL_REDUCE) {
-    Rendezvous::Options& meetings = options.all_reduce.emplace();
-    meetings.min_members = std::max<uint32_t>(1, strategy.min_workers());
-    meetings.max_members = std::max(options.workers, strategy.max_workers());
-    meetings.expected_members = options.workers;
-    meetings.gather_seconds = kGatherSeconds;
+    Rendezvous::Options& group = options.all_reduce.emplace();
+    group.min_members = std::max<uint32_t>(1, strategy.min_workers());
+    group.max_members = std::max(options.workers, strategy.max_workers());
+    group.expected_members = options.workers;
+    group.gather_seconds = kGatherSeconds;
   }
   options.checkpoint_steps = checkpoints != nullptr ? checkpoints->every_steps() : 0;
-  MasterSeat place = seat;
+  JobEndpoint place = endpoint;
   bool anew = false;
   for (int returns = 0;; ++returns) {
     FleetJob job(plan, source, fleet, *network, place, succession, checkpoints, anew);

@@ -51,7 +51,7 @@ class LocalCheckpoints {
     }
     writer_ = std::jthread([this, &host, manifest = std::move(manifest),
                             image = *std::move(image)]() mutable {
-      GiveWay();
+      LowerPriority();
       const int64_t steps = manifest.steps;
       const Result<std::string> written = Guarded(
           "writing a checkpoint", [&] { return Write(std::move(manifest), std::move(image)); });
@@ -101,27 +101,27 @@ Result<TrainOutcome> TrainInProcess(const plan::TrainPlan& plan, catalog::DataSo
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
                    ParameterShard::Make(plan.model(), *network, shard_options, base));
   options.checkpoint_steps = checkpoints != nullptr ? checkpoints->every_steps() : 0;
-  ASSIGN_OR_RETURN(std::unique_ptr<Master> mind,
+  ASSIGN_OR_RETURN(std::unique_ptr<Master> state,
                    MakeMaster(options, checkpoints, SteadyClock().Now()));
   std::optional<LocalCheckpoints> writer;
   if (checkpoints != nullptr) {
     RETURN_IF_ERROR(writer.emplace(*checkpoints, *shard).Restore());
   }
-  MasterHost* door = nullptr;
+  MasterHost* running = nullptr;
   MasterHost host(
-      std::move(*mind), nullptr, 0,
+      std::move(*state), nullptr, 0,
       [&](const Master::Action& action) -> Status {
         if (action.kind == Master::Action::Kind::kKeepWeights) {
           ASSIGN_OR_RETURN(const ParameterShard::Kept kept, shard->KeepBest(0, action.keep));
-          door->OnWeightsKept(DigestOf(*kept.at(0)));
+          running->OnWeightsKept(DigestOf(*kept.at(0)));
         }
         if (action.kind == Master::Action::Kind::kCheckpoint) {
-          writer->Begin(*door);
+          writer->Begin(*running);
         }
         return Status();
       },
       progress, events);
-  door = &host;
+  running = &host;
   DirectMasterLink master(host, host.Expect("worker"));
   DirectParameterLink parameters(*shard, *network);
   ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker,

@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "elastic/master/progress.h"
 #include "elastic/master/train_outcome.h"
-#include "elastic/rpc/seat.h"
+#include "elastic/rpc/job_endpoint.h"
 
 namespace sluice::catalog {
 class DataSource;
@@ -50,14 +50,17 @@ struct Succession {
 
 // Runs the job's master in this process and its workers and parameter servers on `fleet`.
 // Returns when every row has been trained `epochs` times by the ledger, or with the first error.
-// `seat` may be just the job's name.
+// `endpoint` may be just the job's name.
 // `handle` works while it runs. With `checkpoints`, a job that has lost its parameters goes back to
 // the newest one, with all its processes, and on from there.
-Result<TrainOutcome> TrainOnFleet(
-    const plan::TrainPlan& plan, catalog::DataSource& source, Fleet& fleet, const MasterSeat& seat,
-    const catalog::DatasetSpec& dataset, const catalog::DatasetSpec* validation,
-    const models::NetworkWeights* base, const ProgressCallback& progress,
-    const EventCallback& events, std::stop_token stop, JobHandle* handle = nullptr,
-    const Succession& succession = {}, JobCheckpoints* checkpoints = nullptr);
+Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSource& source,
+                                  Fleet& fleet, const JobEndpoint& endpoint,
+                                  const catalog::DatasetSpec& dataset,
+                                  const catalog::DatasetSpec* validation,
+                                  const models::NetworkWeights* base,
+                                  const ProgressCallback& progress, const EventCallback& events,
+                                  std::stop_token stop, JobHandle* handle = nullptr,
+                                  const Succession& succession = {},
+                                  JobCheckpoints* checkpoints = nullptr);
 
 }  // namespace sluice::elastic

@@ -77,11 +77,11 @@ Result<std::optional<JobCheckpoints>> JobCheckpoints::Open(const plan::TrainPlan
   if (!found.ok()) {
     return at(found.status());
   }
-  Result<std::optional<int64_t>> ending = checkpoints.directory_.Ending();
-  if (!ending.ok()) {
-    return at(ending.status());
+  Result<std::optional<int64_t>> committing_job = checkpoints.directory_.CommittingJob();
+  if (!committing_job.ok()) {
+    return at(committing_job.status());
   }
-  checkpoints.ending_ = *ending;
+  checkpoints.committing_job_ = *committing_job;
   plan::TrainPlan to_run = plan;
   if (found->has_value()) {
     const CheckpointManifest& manifest = (*found)->manifest;

@@ -53,8 +53,8 @@ class JobCheckpoints {
   std::string Beginning() const;
   // Before the model of job `job` is stored. Should all be killed before Finish, whoever opens them
   // next finds the number in `ending`, and a model of it in the catalog, or not.
-  Status Ending(int64_t job) const { return directory_.SetEnding(job); }
-  const std::optional<int64_t>& ending() const { return ending_; }
+  Status SetCommittingJob(int64_t job) const { return directory_.SetCommittingJob(job); }
+  const std::optional<int64_t>& committing_job() const { return committing_job_; }
   // The model is in the catalog: nobody needs them any more.
   Status Finish() { return directory_.Clear(); }
 
@@ -66,7 +66,7 @@ class JobCheckpoints {
   int64_t every_steps_ = 0;
   std::optional<CheckpointDirectory::Found> restore_;
   std::vector<std::string> damaged_;
-  std::optional<int64_t> ending_;
+  std::optional<int64_t> committing_job_;
   Span place_;
   CheckpointManifest about_;
 };

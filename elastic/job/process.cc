@@ -207,20 +207,21 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   options.empty = true;
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
                    ParameterShard::Make(config.plan().model(), *network, options, nullptr));
-  ParameterServer::Options door{config.listen_host(), config.token(), config.server_id(), nullptr};
+  ParameterServer::Options service{config.listen_host(), config.token(), config.server_id(),
+                                   nullptr};
   const std::unique_ptr<RemoteMaster> master =
       RemoteMaster::Connect(config.master_address(), config.token(), 0, stop);
   if (config.base_bytes() > 0) {
     Result<models::NetworkWeights> base = master->Base(config.base_bytes());
     if (base.ok()) {
       RETURN_IF_ERROR(models::CheckShape(*base, *network));
-      door.base = std::make_unique<models::NetworkWeights>(*std::move(base));
+      service.base = std::make_unique<models::NetworkWeights>(*std::move(base));
     } else if (base.status().code() != Code::kNotFound) {  // the others have it by now
       return base.status();
     }
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterServer> server,
-                   ParameterServer::Start(std::move(door), *shard));
+                   ParameterServer::Start(std::move(service), *shard));
   std::mutex mutex;
   std::condition_variable_any stopped;
   std::unique_lock<std::mutex> lock(mutex);

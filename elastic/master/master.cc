@@ -109,7 +109,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
       task = queue_.Take(worker, now);
     }
     if (!task.has_value() && waiting) {
-      task = queue_.Help(worker, now);
+      task = queue_.Steal(worker, now);
       if (task.has_value()) {
         AddEvent("task_shared",
                  fmt::format("shard {} from batch {}", task->shard, task->first_batch));
@@ -127,9 +127,9 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
   return Answer{Answer::Kind::kTask, *std::move(task)};
 }
 
-Result<Standing> Master::Report(Incarnation worker, const TaskReport& report, TimePoint now) {
+Result<LeaseStatus> Master::Report(Incarnation worker, const TaskReport& report, TimePoint now) {
   if (finished()) {
-    return Standing{.mine = false};
+    return LeaseStatus{.mine = false};
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
   RETURN_IF_ERROR(CheckReport(report));
@@ -144,7 +144,7 @@ Result<Standing> Master::Report(Incarnation worker, const TaskReport& report, Ti
       AddEvent("evaluation_repeated", "the parameters changed under it");
     }
     Advance(now);
-    return Standing{.mine = counted};
+    return LeaseStatus{.mine = counted};
   }
   const int64_t rows = queue_.totals().rows;
   Result<TaskQueue::Answer> answer = queue_.Report(worker, report, now);
@@ -159,10 +159,11 @@ Result<Standing> Master::Report(Incarnation worker, const TaskReport& report, Ti
       preempted_starts_ = 0;
     }
   }
-  const Standing standing{*answer != TaskQueue::Answer::kRejected, queue_.LastBatch(report.task)};
+  const LeaseStatus lease_status{*answer != TaskQueue::Answer::kRejected,
+                                 queue_.LastBatch(report.task)};
   Advance(now);
   CheckpointIfDue(now);
-  return standing;
+  return lease_status;
 }
 
 Result<bool> Master::MayBegin(Incarnation worker, int64_t pushed, TimePoint now) {

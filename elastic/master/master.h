@@ -30,8 +30,8 @@ namespace sluice::elastic {
 
 class MasterSave;
 
-// The master's mind: what happens in a job, and what has to be done about it. Events go in,
-// actions come out; it starts nothing, waits for nothing, and reads no clock. Not thread-safe.
+// The master's state machine: what happens in a job, and what has to be done about it. Events go
+// in, actions come out; it starts nothing, waits for nothing, and reads no clock. Not thread-safe.
 class Master {
  public:
   struct Options {
@@ -125,7 +125,7 @@ class Master {
   // worker has; any other lease in its name was lost on the way to it and goes back.
   Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
                                   const std::vector<int64_t>& held, TimePoint now);
-  Result<Standing> Report(Incarnation worker, const TaskReport& report, TimePoint now);
+  Result<LeaseStatus> Report(Incarnation worker, const TaskReport& report, TimePoint now);
   // Bounded staleness: whether the worker, which has pushed so many batches since its start, may
   // begin another now.
   Result<bool> MayBegin(Incarnation worker, int64_t pushed, TimePoint now);
@@ -146,7 +146,7 @@ class Master {
   // Of the weights that are kept; empty: none, or nobody knows.
   const std::string& best_digest() const { return best_digest_; }
 
-  // All-reduce (master_world.cc): the workers' meetings. Errors as of Take.
+  // All-reduce (master_world.cc): the workers' regroups. Errors as of Take.
   Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now);
   Result<StepAnswer> ReportStep(Incarnation worker, int64_t world, int64_t closed,
                                 const RoundPosition& position, TimePoint now);
@@ -212,8 +212,8 @@ class Master {
   };
 
   // master_journal.cc
-  void SaveMind(MasterSave* save) const;
-  Status RestoreMind(const MasterSave& save, TimePoint now);
+  void SaveState(MasterSave* save) const;
+  Status RestoreState(const MasterSave& save, TimePoint now);
   void SaveWorld(MasterSave* save) const;
   Status RestoreWorld(const MasterSave& save);
   Status Replay(const std::vector<std::string>& entries, TimePoint now);
@@ -253,7 +253,7 @@ class Master {
   void DropWorldCut(const std::string& why, TimePoint now);
   // master_world.cc
   void Commit(const RoundPosition& position, TimePoint now);
-  void OpenMeeting(TimePoint now);
+  void Regroup(TimePoint now);
   void BeginAgain();
   WorldAnswer AnswerTo(Incarnation worker) const;
   bool ChargeLanes(Incarnation worker, int64_t task, const std::string& why);
@@ -284,7 +284,7 @@ class Master {
   // All-reduce. The round's lanes are leased to all members together.
   std::optional<Rendezvous> rendezvous_;
   std::vector<Task> round_;
-  std::map<Incarnation, RoundPosition> positions_;  // of those at the meeting
+  std::map<Incarnation, RoundPosition> positions_;  // of those who wait to regroup
   int64_t best_closed_ = -1;
   models::NetworkWeights weights_;
   bool dismissed_ = false;
@@ -309,7 +309,7 @@ class Master {
   int64_t term_ = 1;
   Placement placement_;
   bool placement_changed_ = false;
-  std::string journaled_mind_;
+  std::string journaled_state_;
   int64_t unsaved_transitions_ = 0;
 
   // Rate and loss over the last reports to the user.

@@ -42,7 +42,7 @@ void Master::OnCheckpoint(TimePoint now) {
 void Master::SaveCut(CheckpointManifest* manifest) const {
   CutSave save;
   QueueCodec::Write(queue_.state(), save.mutable_queue());
-  SaveMind(save.mutable_mind());
+  SaveState(save.mutable_state());
   manifest->queue_state = save.SerializeAsString();  // empty: it is more than a message can be
   manifest->steps = queue_.steps();
   manifest->epoch = queue_.epoch();
@@ -59,8 +59,8 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   ASSIGN_OR_RETURN(QueueState state, QueueCodec::Read(options.queue, save.queue(), now));
   state.ForgetReads();
   master->queue_ = TaskQueue(std::move(state));
-  RETURN_IF_ERROR(master->RestoreMind(save.mind(), now));
-  master->members_.Restore(save.mind().next_incarnation() + kIncarnationsOfAJob, {});
+  RETURN_IF_ERROR(master->RestoreState(save.state(), now));
+  master->members_.Restore(save.state().next_incarnation() + kIncarnationsOfAJob, {});
   master->staleness_.Await({});
   if (options.all_reduce.has_value()) {
     master->rendezvous_.emplace(*options.all_reduce);  // the round stays, its members are gone

@@ -113,7 +113,7 @@ Result<MasterLink::Answer> MasterHost::WaitForTask(Incarnation worker, bool wait
 
 Result<WorldAnswer> MasterHost::Meet(Incarnation worker, const WorldArrival& arrival,
                                      double wait_seconds) {
-  ASSIGN_OR_RETURN(WorldAnswer answer, WaitForMeeting(worker, arrival, wait_seconds));
+  ASSIGN_OR_RETURN(WorldAnswer answer, WaitForRegroup(worker, arrival, wait_seconds));
   if (answer.world.id != 0 || answer.work == WorldAnswer::Work::kFinished) {
     // Members train on without a word from the master: a later one has to know where they went.
     RETURN_IF_ERROR(SaveForWorker());
@@ -121,7 +121,7 @@ Result<WorldAnswer> MasterHost::Meet(Incarnation worker, const WorldArrival& arr
   return answer;
 }
 
-Result<WorldAnswer> MasterHost::WaitForMeeting(Incarnation worker, const WorldArrival& arrival,
+Result<WorldAnswer> MasterHost::WaitForRegroup(Incarnation worker, const WorldArrival& arrival,
                                                double wait_seconds) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
   MutexLock lock(mutex_);
@@ -211,7 +211,7 @@ models::NetworkWeights MasterHost::TakeWeights() {
   return With([](Master& master, TimePoint) { return master.TakeWeights(); });
 }
 
-Result<Standing> MasterHost::Report(Incarnation worker, const TaskReport& report) {
+Result<LeaseStatus> MasterHost::Report(Incarnation worker, const TaskReport& report) {
   return With([&](Master& master, TimePoint now) { return master.Report(worker, report, now); });
 }
 

@@ -40,12 +40,12 @@ class MasterHost {
   // Waits up to `wait_seconds` for a task when there is none and the worker has nothing to do.
   Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
                                   const std::vector<int64_t>& held, double wait_seconds);
-  Result<Standing> Report(Incarnation worker, const TaskReport& report);
+  Result<LeaseStatus> Report(Incarnation worker, const TaskReport& report);
   // Waits up to `wait_seconds` for the slowest worker.
   Result<bool> MayBegin(Incarnation worker, int64_t pushed, double wait_seconds);
   Status Fail(Incarnation worker, int64_t task, const Status& cause);
   Status Leave(Incarnation worker);
-  // All-reduce. Waits up to `wait_seconds` for the meeting to open.
+  // All-reduce. Waits up to `wait_seconds` for the workers to regroup.
   Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, double wait_seconds);
   Result<StepAnswer> ReportStep(Incarnation worker, int64_t world, int64_t closed,
                                 const RoundPosition& position);
@@ -106,7 +106,7 @@ class MasterHost {
   Result<MasterLink::Answer> WaitForTask(Incarnation worker, bool waiting,
                                          const std::vector<int64_t>& held, double wait_seconds);
   bool BeginsEpoch(const MasterLink::Answer& answer) const EXCLUDES(mutex_);
-  Result<WorldAnswer> WaitForMeeting(Incarnation worker, const WorldArrival& arrival,
+  Result<WorldAnswer> WaitForRegroup(Incarnation worker, const WorldArrival& arrival,
                                      double wait_seconds);
   Result<bool> WaitToBegin(Incarnation worker, int64_t pushed, double wait_seconds, bool* entered);
 

@@ -70,7 +70,7 @@ Result<Placement> Get(const PlacementSave& save) {
 
 }  // namespace
 
-void Master::SaveMind(MasterSave* save) const {
+void Master::SaveState(MasterSave* save) const {
   save->set_phase(static_cast<uint32_t>(phase_));
   QueueCodec::Write(epoch_start_, save->mutable_epoch_start());
   save->set_epoch_loss(epoch_loss_);
@@ -114,29 +114,29 @@ void Master::SetPlacement(const Placement& placement) {
 Result<std::string> Master::TakeJournal(bool* anew) {
   const std::vector<QueueRecord> transitions = queue_.TakeJournal();
   JournalEntry entry;
-  MasterSave mind;
-  SaveMind(&mind);
-  std::string bytes = mind.SerializeAsString();
-  if (transitions.empty() && bytes == journaled_mind_ && !placement_changed_) {
+  MasterSave state;
+  SaveState(&state);
+  std::string bytes = state.SerializeAsString();
+  if (transitions.empty() && bytes == journaled_state_ && !placement_changed_) {
     return std::string();
   }
   unsaved_transitions_ += static_cast<int64_t>(transitions.size());
-  const bool everything = journaled_mind_.empty() || unsaved_transitions_ > kTransitionsToSave;
+  const bool everything = journaled_state_.empty() || unsaved_transitions_ > kTransitionsToSave;
   if (anew != nullptr) {
     *anew = everything;
   }
   if (everything) {
     unsaved_transitions_ = 0;
     QueueCodec::Write(queue_.state(), entry.mutable_everything());
-    journaled_mind_.clear();
+    journaled_state_.clear();
   } else {
     for (const QueueRecord& transition : transitions) {
       QueueCodec::Write(transition, entry.add_transitions());
     }
   }
-  if (bytes != journaled_mind_) {
-    *entry.mutable_mind() = mind;
-    journaled_mind_ = std::move(bytes);
+  if (bytes != journaled_state_) {
+    *entry.mutable_state() = state;
+    journaled_state_ = std::move(bytes);
   }
   if (std::exchange(placement_changed_, false) || everything) {
     Put(placement_, entry.mutable_placement());
@@ -151,32 +151,32 @@ Result<std::string> Master::TakeJournal(bool* anew) {
 
 Status Master::Replay(const std::vector<std::string>& entries, TimePoint now) {
   JournalEntry entry;  // one, which keeps its memory
-  MasterSave mind;
-  bool has_mind = false;
+  MasterSave state;
+  bool has_state = false;
   for (const std::string& bytes : entries) {
     if (!entry.ParseFromString(bytes)) {
       return Status(Code::kInternal, "an entry of the journal cannot be read");
     }
     if (entry.has_everything()) {
-      ASSIGN_OR_RETURN(QueueState state, QueueCodec::Read(options_.queue, entry.everything(), now));
-      queue_ = TaskQueue(std::move(state));
+      ASSIGN_OR_RETURN(QueueState queue, QueueCodec::Read(options_.queue, entry.everything(), now));
+      queue_ = TaskQueue(std::move(queue));
     }
     for (const QueueRecordState& transition : entry.transitions()) {
       ASSIGN_OR_RETURN(const QueueRecord record, QueueCodec::Read(transition));
       RETURN_IF_ERROR(queue_.Replay(record, now));
     }
-    if (entry.has_mind()) {
-      mind.Swap(entry.mutable_mind());
-      has_mind = true;
+    if (entry.has_state()) {
+      state.Swap(entry.mutable_state());
+      has_state = true;
     }
     if (entry.has_placement()) {
       ASSIGN_OR_RETURN(placement_, Get(entry.placement()));
     }
   }
-  return has_mind ? RestoreMind(mind, now) : Status();  // the last one says it all
+  return has_state ? RestoreState(state, now) : Status();  // the last one says it all
 }
 
-Status Master::RestoreMind(const MasterSave& save, TimePoint now) {
+Status Master::RestoreState(const MasterSave& save, TimePoint now) {
   if (save.phase() > static_cast<uint32_t>(Phase::kComparing)) {
     return Internal(fmt::format("a job that was saved in phase {}", save.phase()));
   }

@@ -17,7 +17,7 @@ namespace {
 // deadline, long enough to make asking rare.
 constexpr double kTakeWaitSeconds = 0.2;
 constexpr double kBeginWaitSeconds = 0.2;
-// A meeting that leaves a hung member behind opens when somebody asks.
+// A regroup that leaves a hung member behind happens when somebody asks.
 constexpr double kMeetWaitSeconds = 0.1;
 constexpr auto kMapWait = std::chrono::milliseconds(200);
 constexpr auto kShutdownGrace = std::chrono::milliseconds(200);
@@ -32,8 +32,11 @@ class Service final : public MasterService::StreamedService {
   template <typename Request, typename Reply>
   using Call = grpc::ServerUnaryStreamer<Request, Reply>;
 
-  Service(const MasterSeat& seat, MasterHost& host, MasterServer::Registered registered)
-      : token_(seat.token), term_(seat.term), host_(host), registered_(std::move(registered)) {}
+  Service(const JobEndpoint& endpoint, MasterHost& host, MasterServer::Registered registered)
+      : token_(endpoint.token),
+        term_(endpoint.term),
+        host_(host),
+        registered_(std::move(registered)) {}
 
   grpc::Status StreamedMap(grpc::ServerContext* context,
                            Call<MapRequest, MapReply>* call) override {
@@ -69,10 +72,10 @@ class Service final : public MasterService::StreamedService {
                               Call<ReportRequest, ReportReply>* call) override {
     return ForMember(context, call,
                      [this](const ReportRequest* request, ReportReply* reply) -> Status {
-                       ASSIGN_OR_RETURN(const Standing standing,
+                       ASSIGN_OR_RETURN(const LeaseStatus lease_status,
                                         host_.Report(request->incarnation(), FromProto(*request)));
-                       reply->set_mine(standing.mine);
-                       reply->set_last_batch(standing.last_batch);
+                       reply->set_mine(lease_status.mine);
+                       reply->set_last_batch(lease_status.last_batch);
                        return Status();
                      });
   }
@@ -207,7 +210,7 @@ class Service final : public MasterService::StreamedService {
     arrival.at.address = request.address();
     arrival.at.closed = request.closed();
     arrival.at.beginning = request.beginning();
-    arrival.at.meeting = request.meeting();
+    arrival.at.generation = request.generation();
     arrival.at.world = request.world();
     arrival.at.failed = request.failed();
     arrival.at.silent = request.silent();
@@ -287,8 +290,8 @@ class Service final : public MasterService::StreamedService {
 
 class Server final : public MasterServer {
  public:
-  Server(const MasterSeat& seat, MasterHost& master, Registered registered)
-      : host_(seat.address), service_(seat, master, std::move(registered)) {
+  Server(const JobEndpoint& endpoint, MasterHost& master, Registered registered)
+      : host_(endpoint.address), service_(endpoint, master, std::move(registered)) {
     Result<std::unique_ptr<RpcServer>> server = StartServer(kLimits, host_, &service_);
     if (server.ok()) {
       server_ = *std::move(server);
@@ -316,12 +319,12 @@ class Server final : public MasterServer {
 
 }  // namespace
 
-Result<std::unique_ptr<MasterServer>> MasterServer::Start(const MasterSeat& seat,
+Result<std::unique_ptr<MasterServer>> MasterServer::Start(const JobEndpoint& endpoint,
                                                           MasterHost& master,
                                                           Registered registered) {
-  auto server = std::make_unique<Server>(seat, master, std::move(registered));
+  auto server = std::make_unique<Server>(endpoint, master, std::move(registered));
   if (!server->listening()) {
-    return ResourceExhausted(fmt::format("the master cannot listen on {}", seat.address));
+    return ResourceExhausted(fmt::format("the master cannot listen on {}", endpoint.address));
   }
   return std::unique_ptr<MasterServer>(std::move(server));
 }

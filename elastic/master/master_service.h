@@ -7,7 +7,7 @@
 #include "base/status.h"
 #include "elastic/master/master_host.h"
 #include "elastic/parameters/partition_map.h"
-#include "elastic/rpc/seat.h"
+#include "elastic/rpc/job_endpoint.h"
 
 namespace sluice::elastic {
 
@@ -17,9 +17,9 @@ class MasterServer {
  public:
   // A parameter server says that it is there. False: it has been given up. Thread-safe.
   using Registered = std::function<bool(ServerId server, const std::string& address)>;
-  // Listens where the seat says, at once.
-  static Result<std::unique_ptr<MasterServer>> Start(const MasterSeat& seat, MasterHost& master,
-                                                     Registered registered);
+  // Listens where the endpoint says, at once.
+  static Result<std::unique_ptr<MasterServer>> Start(const JobEndpoint& endpoint,
+                                                     MasterHost& master, Registered registered);
   virtual ~MasterServer() = default;  // ends calls that still wait
   virtual std::string address() const = 0;
   // Shows workers this map from now on.

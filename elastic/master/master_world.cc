@@ -6,7 +6,7 @@
 #include "elastic/master/master.h"
 #include "elastic/parameters/lane_tree.h"
 
-// The master of an all-reduce job: it opens the workers' meetings, deals the lanes of a round to
+// The master of an all-reduce job: it regroups the workers, deals the lanes of a round to
 // all of them together, and keeps the ledger by what the newest of them says.
 namespace sluice::elastic {
 
@@ -40,7 +40,7 @@ Result<WorldAnswer> Master::Meet(Incarnation worker, const WorldArrival& arrival
   at.incarnation = worker;
   rendezvous_->Arrive(at, now);
   positions_[worker] = arrival.position;
-  OpenMeeting(now);
+  Regroup(now);
   return AnswerTo(worker);
 }
 
@@ -64,7 +64,7 @@ Status Master::CheckKept(const WorldArrival& arrival) {
 }
 
 // When everybody is there: what the newest says counts, and the next round is dealt.
-void Master::OpenMeeting(TimePoint now) {
+void Master::Regroup(TimePoint now) {
   const int64_t world = rendezvous_->world().id;
   const int64_t beginning = rendezvous_->world().beginning;
   if (!rendezvous_->Convene(now)) {
@@ -104,7 +104,7 @@ void Master::BeginAgain() {
   std::destroy_at(&queue_);
   std::construct_at(&queue_, options_.queue);
   queue_.TakeOver(term_, {}, TimePoint{});
-  journaled_mind_.clear();  // the next entry has everything
+  journaled_state_.clear();  // the next entry has everything
   phase_ = Phase::kTraining;
   round_.clear();
   epoch_start_ = {};
@@ -168,7 +168,7 @@ WorldAnswer Master::AnswerTo(Incarnation worker) const {
       answer.work = WorldAnswer::Work::kEvaluate;
       break;
     case Phase::kExporting:
-      // The oldest; when it dies, the next meeting has another one.
+      // The oldest; when it dies, the next regroup chooses another one.
       answer.work = answer.rank == 0 ? WorldAnswer::Work::kExport : WorldAnswer::Work::kWait;
       break;
     default:

@@ -3,7 +3,7 @@
 #include "elastic/master/journal.pb.h"
 #include "elastic/master/master.h"
 
-// What the master of an all-reduce job remembers of its workers' meetings beyond its life.
+// What the master of an all-reduce job remembers of its workers' regroups beyond its life.
 namespace sluice::elastic {
 namespace {
 
@@ -51,7 +51,7 @@ void Master::SaveWorld(MasterSave* save) const {
   const Rendezvous::Memory memory = rendezvous_->Remember();
   WorldState* state = save->mutable_world();
   state->set_id(memory.world.id);
-  state->set_meeting(memory.world.meeting);
+  state->set_generation(memory.world.generation);
   for (const Rendezvous::Member& member : memory.world.members) {
     Put(member, state->add_members());
   }
@@ -86,7 +86,7 @@ Status Master::RestoreWorld(const MasterSave& save) {
   }
   Rendezvous::Memory memory;
   memory.world.id = state.id();
-  memory.world.meeting = state.meeting();
+  memory.world.generation = state.generation();
   for (const WorldMemberState& member : state.members()) {
     memory.world.members.push_back(Get(member));
   }

@@ -7,7 +7,7 @@ namespace sluice::elastic {
 void Rendezvous::Arrive(const Arrival& arrival, TimePoint now) {
   Worker& worker = workers_[arrival.incarnation];
   // Asked again: the answer that let it go did not arrive.
-  if (MayGo(arrival.incarnation) && arrival.meeting < world_.meeting) {
+  if (MayGo(arrival.incarnation) && arrival.generation < world_.generation) {
     return;
   }
   worker.member.incarnation = arrival.incarnation;
@@ -174,7 +174,7 @@ void Rendezvous::Form(const std::vector<Incarnation>& chosen) {
     same = false;
   }
   world_.id += same && !failed ? 0 : 1;
-  ++world_.meeting;
+  ++world_.generation;
   world_.members = std::move(members);
   world_.closed = newest;
   world_.source = 0;

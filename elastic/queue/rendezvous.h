@@ -40,7 +40,7 @@ class Rendezvous {
   };
   struct World {
     int64_t id = 0;               // 0: there has been none
-    int64_t meeting = 0;          // grows with every meeting, also when the members stay the same
+    int64_t generation = 0;       // grows with every regroup, also when the members stay the same
     std::vector<Member> members;  // oldest first: the place is the rank
     size_t source = 0;            // a rank whose `closed` is the largest: has the newest parameters
     int64_t closed = kNoState;    // its
@@ -55,16 +55,16 @@ class Rendezvous {
     std::string address;
     int64_t closed = kNoState;
     int64_t beginning = 0;   // that its parameters belong to
-    int64_t meeting = 0;     // the last one whose outcome it knows
+    int64_t generation = 0;  // the last one whose outcome it knows
     int64_t world = 0;       // the last world that it tried to enter
     bool failed = false;     // and could not, or left in the middle of a step
     Incarnation silent = 0;  // the member that was found silent; 0: none
   };
-  // The worker has come to the meeting place and waits. Repeating it changes nothing.
+  // The worker has come to regroup and waits. Repeating it changes nothing.
   void Arrive(const Arrival& arrival, TimePoint now);
   // The process is gone or leaves.
   void Remove(Incarnation incarnation);
-  // Opens the meeting if everybody is there whom it waits for. True: world() holds from now on, and
+  // Regroups if everybody is there whom it waits for. True: world() holds from now on, and
   // its members may go.
   bool Convene(TimePoint now);
   // The worker may go: it is in world(), and has not come back from it.
@@ -72,7 +72,7 @@ class Rendezvous {
 
   const World& world() const { return world_; }
   std::optional<size_t> RankOf(Incarnation incarnation) const;
-  // Somebody waits whom a meeting would let in: the members are to meet when the step closes.
+  // Somebody waits whom a regroup would let in: the members are to regroup when the step closes.
   bool ShouldConvene() const;
   // What another master needs to go on.
   struct Known {
@@ -86,17 +86,17 @@ class Rendezvous {
     std::vector<Known> workers;
   };
   Memory Remember() const;
-  // Nobody is at the meeting place then: who was comes again.
+  // Nobody waits then: who was comes again.
   void Restore(const Memory& memory);
 
-  // Every member of the world has closed so many steps: later meetings need somebody who has.
+  // Every member of the world has closed so many steps: later worlds need somebody who has.
   void Closed(int64_t steps) { committed_ = std::max(committed_, steps); }
 
  private:
   struct Worker {
     Member member;
     int64_t tried = 0;  // the last world that it tried to enter
-    bool here = false;  // at the meeting place
+    bool here = false;  // waits to regroup
     // It has closed no more steps than these, as far as is known; while it is in the world: any.
     int64_t may_have = kNoState;
     bool failed = false;

@@ -67,7 +67,7 @@ inline constexpr int64_t kMostOfAnything = int64_t{1} << 48;
 Status CheckReport(const TaskReport& report);
 
 // What the master answers to a report.
-struct Standing {
+struct LeaseStatus {
   bool mine = true;  // false: the task belongs to someone else now; drop it
   // Where the task ends now: a part of it may have been given to a worker that had nothing to do. A
   // report beyond it is not counted: it has to be cut and said again.

@@ -108,7 +108,7 @@ std::optional<int64_t> TaskQueue::LaggingLane(Incarnation owner, TimePoint now) 
   return lagging;
 }
 
-std::optional<Task> TaskQueue::Help(Incarnation owner, TimePoint now) {
+std::optional<Task> TaskQueue::Steal(Incarnation owner, TimePoint now) {
   if (state_.options().max_batches > 0) {
     return std::nullopt;  // tasks are small, and their batches have been granted
   }

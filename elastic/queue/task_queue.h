@@ -36,7 +36,7 @@ class TaskQueue {
   // a batch has committed it, the first at the end has finished the task. A task is late after 1.5
   // times the median of those before it; in synchronous mode, when the step has waited for its lane
   // for kStallSeconds.
-  std::optional<Task> Help(Incarnation owner, TimePoint now);
+  std::optional<Task> Steal(Incarnation owner, TimePoint now);
   static constexpr double kLateFactor = 1.5;
   static constexpr double kStallSeconds = 1;
   // Reading half a shard again costs something: less than this is not worth it.

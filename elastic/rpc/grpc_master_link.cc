@@ -36,16 +36,16 @@ class Remote final : public RemoteMaster {
     return answer;
   }
 
-  Result<Standing> Report(const TaskReport& report) override {
+  Result<LeaseStatus> Report(const TaskReport& report) override {
     ReportRequest request;
     ToProto(report, &request);
     request.set_incarnation(worker_);
     ReportReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Report(context, request, &reply); }));
-    const Standing standing{reply.mine(), reply.last_batch()};
-    held_.Reported(report, standing);
-    return standing;
+    const LeaseStatus lease_status{reply.mine(), reply.last_batch()};
+    held_.Reported(report, lease_status);
+    return lease_status;
   }
 
   Result<bool> MayBegin(int64_t pushed) override {
@@ -110,7 +110,7 @@ class Remote final : public RemoteMaster {
     request.set_address(arrival.at.address);
     request.set_closed(arrival.at.closed);
     request.set_beginning(arrival.at.beginning);
-    request.set_meeting(arrival.at.meeting);
+    request.set_generation(arrival.at.generation);
     request.set_world(arrival.at.world);
     request.set_failed(arrival.at.failed);
     request.set_silent(arrival.at.silent);

@@ -28,7 +28,7 @@ class MasterLink {
   // `waiting`: the worker has nothing else to do, so the call may wait a while for a task. Else it
   // asks ahead, to read one shard while it trains on another.
   virtual Result<Answer> Take(bool waiting) = 0;
-  virtual Result<Standing> Report(const TaskReport& report) = 0;
+  virtual Result<LeaseStatus> Report(const TaskReport& report) = 0;
   // Bounded staleness: whether this worker, which has pushed so many batches since its start, may
   // begin another. False, after a while: not yet, ask again.
   virtual Result<bool> MayBegin(int64_t pushed) = 0;
@@ -49,12 +49,12 @@ class HeldTasks {
       ids_.push_back(answer->task.id);
     }
   }
-  void Reported(const TaskReport& report, const Result<Standing>& standing) {
-    if (!standing.ok()) {
+  void Reported(const TaskReport& report, const Result<LeaseStatus>& lease_status) {
+    if (!lease_status.ok()) {
       return;
     }
-    const bool counted = report.next_batch <= standing->last_batch;
-    if (!standing->mine || (report.done && counted)) {
+    const bool counted = report.next_batch <= lease_status->last_batch;
+    if (!lease_status->mine || (report.done && counted)) {
       Drop(report.task);
     }
   }

@@ -13,7 +13,7 @@
 #include "elastic/parameters/parameter_rules.h"
 #include "elastic/parameters/partition_map.h"
 #include "elastic/queue/task.h"
-#include "elastic/rpc/seat.h"
+#include "elastic/rpc/job_endpoint.h"
 #include "elastic/rpc/world.h"
 #include "elastic/storage/checkpoint_file_internal.h"
 

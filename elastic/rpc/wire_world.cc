@@ -63,7 +63,7 @@ RoundPosition FromProto(const RoundPositionProto& proto) {
 void ToProto(const WorldAnswer& answer, MeetReply* proto) {
   proto->set_work(static_cast<int>(answer.work));
   proto->set_world(answer.world.id);
-  proto->set_meeting(answer.world.meeting);
+  proto->set_generation(answer.world.generation);
   proto->set_closed(answer.world.closed);
   proto->set_beginning(answer.world.beginning);
   proto->set_source(static_cast<uint32_t>(answer.world.source));
@@ -84,7 +84,7 @@ WorldAnswer FromProto(const MeetReply& proto) {
   WorldAnswer answer;
   answer.work = static_cast<WorldAnswer::Work>(proto.work());
   answer.world.id = proto.world();
-  answer.world.meeting = proto.meeting();
+  answer.world.generation = proto.generation();
   answer.world.closed = proto.closed();
   answer.world.beginning = proto.beginning();
   answer.world.source = proto.source();

@@ -22,7 +22,7 @@ struct RoundPosition {
   bool Over() const;              // no lane has another batch
 };
 
-// What a worker says when it comes to a meeting.
+// What a worker says when it comes to regroup.
 struct WorldArrival {
   Rendezvous::Arrival at;  // the incarnation is the link's matter
   RoundPosition position;
@@ -55,11 +55,11 @@ struct StepAnswer {
   std::string draft;
 };
 
-// A worker's way to the meetings of an all-reduce job. One thread.
+// A worker's way to regroup in an all-reduce job. One thread.
 class WorldLink {
  public:
   virtual ~WorldLink() = default;
-  // Waits a while for the meeting to open, then answers kWait.
+  // Waits a while for the others, then answers kWait.
   virtual Result<WorldAnswer> Meet(const WorldArrival& arrival) = 0;
   // From rank 0 between two steps: every member has closed so many.
   virtual Result<StepAnswer> ReportStep(int64_t world, int64_t closed,

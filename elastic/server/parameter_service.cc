@@ -30,7 +30,7 @@ constexpr ServerLimits kLimits{.name = "parameter server",
 // Beside training, on a thread of its own.
 Result<std::vector<CheckpointManifest::File>> WriteImages(
     const std::string& draft, std::map<uint32_t, PartitionImage> images) {
-  GiveWay();
+  LowerPriority();
   CheckpointDirectory::Partitions partitions;
   for (auto& [partition, image] : images) {
     partitions.emplace(partition, [&image = image](const PartSink& sink) {

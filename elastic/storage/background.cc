@@ -12,7 +12,7 @@ constexpr int kNice = 10;  // Linux weighs such a thread 110 to 1024
 
 }  // namespace
 
-void GiveWay() {
+void LowerPriority() {
   if (setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice) != 0) {
     log::Debug("a background thread keeps its priority");
   }

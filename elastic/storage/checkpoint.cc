@@ -29,7 +29,7 @@ constexpr std::string_view kPrefix = "checkpoint-";
 constexpr std::string_view kDraft = "draft-";
 constexpr char kManifest[] = "manifest";
 constexpr char kLock[] = "lock";
-constexpr char kEnding[] = "ending";
+constexpr char kCommittingJob[] = "ending";
 // A queue of a billion rows takes some megabytes.
 constexpr size_t kMostManifestBytes = size_t{1} << 30;
 constexpr size_t kReadBytes = size_t{1} << 20;
@@ -196,7 +196,7 @@ Result<CheckpointDirectory> CheckpointDirectory::Open(const std::string& path, u
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
     const std::string name = entry.path().filename().string();
     others = others || (!name.starts_with(kDraft) && !name.starts_with(kPrefix) && name != kLock &&
-                        name != kEnding);
+                        name != kCommittingJob);
   }
   if (error) {
     return FailedPrecondition(
@@ -301,23 +301,23 @@ Status CheckpointDirectory::Clear() const {
     RETURN_IF_ERROR(Remove(cut));
   }
   RemoveDrafts(path_);
-  const std::string ending = fmt::format("{}/{}", path_, kEnding);
-  if (unlink(ending.c_str()) != 0 && errno != ENOENT) {
-    return SystemError("remove", ending);
+  const std::string committing_job = fmt::format("{}/{}", path_, kCommittingJob);
+  if (unlink(committing_job.c_str()) != 0 && errno != ENOENT) {
+    return SystemError("remove", committing_job);
   }
   return Status();
 }
 
-Status CheckpointDirectory::SetEnding(int64_t job) const {
-  const std::string draft = fmt::format("{}/{}{}", path_, kDraft, kEnding);
+Status CheckpointDirectory::SetCommittingJob(int64_t job) const {
+  const std::string draft = fmt::format("{}/{}{}", path_, kDraft, kCommittingJob);
   const std::string text = fmt::format("{}", job);
   const std::string_view piece = text;
   RETURN_IF_ERROR(WriteDurably(draft, std::span(&piece, 1)));
-  return RenameDurably(draft, fmt::format("{}/{}", path_, kEnding));
+  return RenameDurably(draft, fmt::format("{}/{}", path_, kCommittingJob));
 }
 
-Result<std::optional<int64_t>> CheckpointDirectory::Ending() const {
-  const std::string path = fmt::format("{}/{}", path_, kEnding);
+Result<std::optional<int64_t>> CheckpointDirectory::CommittingJob() const {
+  const std::string path = fmt::format("{}/{}", path_, kCommittingJob);
   std::error_code error;
   if (!fs::exists(path, error)) {
     return std::optional<int64_t>();

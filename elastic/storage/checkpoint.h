@@ -50,7 +50,8 @@ struct CheckpointManifest {
 //   checkpoint-<cut>/manifest            written last, with a CRC-32C of its own
 //   checkpoint-<cut>/partition-<p>       a server's partitions; p is the first of them
 //   lock                                 held by the one process that has it open
-//   ending                               the job that was about to store its model, see SetEnding
+//   ending                               the job that was about to store its model, see
+//   SetCommittingJob
 // A checkpoint is written under another name and renamed when all of it is on the disk, so one that
 // has its name is whole, unless the disk has damaged it since. Copies are one opener. Pure but for
 // the file system; not thread-safe.
@@ -83,9 +84,9 @@ class CheckpointDirectory {
   Status Clear() const;
   // Job `job` is about to store its model. Kept until Clear: whoever finds checkpoints and this can
   // ask the catalog whether the model was stored, and they are only left over from it.
-  Status SetEnding(int64_t job) const;
+  Status SetCommittingJob(int64_t job) const;
   // Internal: it cannot be read.
-  Result<std::optional<int64_t>> Ending() const;
+  Result<std::optional<int64_t>> CommittingJob() const;
 
   // The newest checkpoint that is whole; none: the directory has no checkpoints. Internal: all of
   // them are damaged. With `model`, FailedPrecondition: it is of another model.

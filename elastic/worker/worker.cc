@@ -237,12 +237,12 @@ Result<bool> Worker::Report(Lease* lease, bool done) {
   for (;;) {
     lease->report.done = done;
     lease->report.end_of_shard = done && lease->next >= lease->batches;
-    ASSIGN_OR_RETURN(const Standing standing, master_.Report(lease->report));
-    if (!standing.mine || standing.last_batch >= lease->report.next_batch) {
-      lease->task.last_batch = std::min(lease->task.last_batch, standing.last_batch);
-      return standing.mine;
+    ASSIGN_OR_RETURN(const LeaseStatus lease_status, master_.Report(lease->report));
+    if (!lease_status.mine || lease_status.last_batch >= lease->report.next_batch) {
+      lease->task.last_batch = std::min(lease->task.last_batch, lease_status.last_batch);
+      return lease_status.mine;
     }
-    CutShort(lease, standing.last_batch);
+    CutShort(lease, lease_status.last_batch);
     done = true;
   }
 }
@@ -264,7 +264,7 @@ void Worker::CutShort(Lease* lease, int64_t last_batch) const {
   lease->next = last_batch;
 }
 
-Status Worker::GaveWay(Lease* lease) {
+Status Worker::LeaveToOthers(Lease* lease) {
   ASSIGN_OR_RETURN(const bool mine, Report(lease, lease->done()));
   if (!mine || !lease->report.done) {
     log::Info("shard {} of epoch {} went to another worker", lease->task.shard, lease->task.epoch);

@@ -110,7 +110,7 @@ class Worker {
   // its new end is not reported, and it may be done.
   Result<bool> Report(Lease* lease, bool done);
   // A server refused a push: the lease has moved on, wholly or from some batch on.
-  Status GaveWay(Lease* lease);
+  Status LeaveToOthers(Lease* lease);
   void CutShort(Lease* lease, int64_t last_batch) const;
   bool TimeToReport();
   // Tells the master why a task cannot be done, and returns why.

@@ -118,7 +118,7 @@ Status Worker::TrainShard(Lease* lease) {
         network_->Step(batch_, view_, StepSeed(*lease, lease->next), &gradient_);
     const Status pushed = PushAndPullNext(*lease, loss.weight);
     if (pushed.code() == Code::kAborted) {
-      return GaveWay(lease);
+      return LeaveToOthers(lease);
     }
     if (!pushed.ok()) {
       return FailTask(lease->task, pushed);

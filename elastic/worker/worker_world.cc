@@ -43,7 +43,7 @@ Status Worker::WorkInWorld() {
   if (answer.world.id == 0) {
     return Status();
   }
-  world.meeting = answer.world.meeting;
+  world.generation = answer.world.generation;
   RETURN_IF_ERROR(EnterWorld(answer));
   if (world.mesh == nullptr) {
     return Status();
@@ -182,7 +182,7 @@ Status Worker::DeliverWeights() {
 
 Status Worker::EvaluateAll() {
   for (;;) {
-    // Nothing left: the others may have the last tasks, so wait for them at the meeting.
+    // Nothing left: the others may have the last tasks, so wait for them where the members regroup.
     ASSIGN_OR_RETURN(const MasterLink::Answer answer, master_.Take(false));
     finished_ = answer.kind == MasterLink::Answer::Kind::kFinished;
     if (answer.kind != MasterLink::Answer::Kind::kTask) {
@@ -338,7 +338,7 @@ WorldArrival Worker::World::Arrival() const {
   arrival.at.address = listener.address();
   arrival.at.closed = closed;
   arrival.at.beginning = beginning;
-  arrival.at.meeting = meeting;
+  arrival.at.generation = generation;
   arrival.at.world = entered;
   arrival.at.failed = failed;
   arrival.at.silent = silent;

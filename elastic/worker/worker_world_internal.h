@@ -28,7 +28,7 @@ struct Worker::World {
 
   std::unique_ptr<Mesh> mesh;  // none: not in a world
   std::unique_ptr<AllReduce> all_reduce;
-  int64_t meeting = 0;               // the last one whose outcome is known
+  int64_t generation = 0;            // the last one whose outcome is known
   int64_t entered = 0;               // the last world that was tried
   bool failed = false;               // and was left in the middle
   Incarnation silent = 0;            // because of this member

@@ -89,7 +89,7 @@ Status Worker::World::BeginWriting(const std::string& to) {
   draft = to;
   written = std::async(
       std::launch::async, [to, head = SavePosition(), image = std::move(image)]() mutable {
-        GiveWay();
+        LowerPriority();
         return Guarded("writing a checkpoint", [&] {
           return CheckpointDirectory::WritePartition(to, 0, [&](const PartSink& sink) -> Status {
             RETURN_IF_ERROR(sink(head));

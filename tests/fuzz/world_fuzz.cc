@@ -21,7 +21,7 @@ struct Hello {
   uint64_t magic = 0x536C7569636531ULL;
   int64_t world = 7;
   uint32_t rank = 1;
-  uint32_t pulse = 0;
+  uint32_t heartbeat = 0;
   char token[48] = {};
 };
 
@@ -36,7 +36,7 @@ void Run(std::string_view input) {
   input.remove_prefix(input.empty() ? 0 : 1);
   const Listener listener = Listener::Open(Listener::Kind::kUnix, "127.0.0.1").value();
   Socket step = ConnectTo(listener.address()).value();
-  Socket pulse = ConnectTo(listener.address()).value();
+  Socket heartbeat = ConnectTo(listener.address()).value();
   Hello hello;
   std::memcpy(hello.token, kToken, sizeof(kToken));
   std::string_view first(reinterpret_cast<const char*>(&hello), sizeof(hello));
@@ -45,8 +45,8 @@ void Run(std::string_view input) {
     input.remove_prefix(first.size());
   }
   Send(step, first);
-  hello.pulse = 1;
-  Send(pulse, {reinterpret_cast<const char*>(&hello), sizeof(hello)});
+  hello.heartbeat = 1;
+  Send(heartbeat, {reinterpret_cast<const char*>(&hello), sizeof(hello)});
   Send(step, input);
   shutdown(step.descriptor(), SHUT_WR);
   Mesh::Options options;

@@ -70,7 +70,7 @@ TEST_P(FinishedJob, P16_ItsCheckpointsAreNotGoneOnWith) {
   {
     const auto directory = elastic::CheckpointDirectory::Open(Copy(), 0).value();
     ASSERT_TRUE(directory.Newest().value().has_value());
-    EXPECT_EQ(*directory.Ending(), job);
+    EXPECT_EQ(*directory.CommittingJob(), job);
   }
   const int64_t rows = source_->jobs().Find(job)->rows_trained;
   PutBack();
@@ -86,7 +86,7 @@ TEST_P(FinishedJob, P16_ItsCheckpointsAreNotGoneOnWith) {
   PutBack();
   {
     const auto directory = elastic::CheckpointDirectory::Open(Folder(), 0).value();
-    ASSERT_TRUE(directory.SetEnding(999).ok());
+    ASSERT_TRUE(directory.SetCommittingJob(999).ok());
   }
   RecordingSink resumed;
   ASSERT_TRUE(Run(Train(), cluster, *source_, resumed).ok());

@@ -56,27 +56,27 @@ void ModelWorker::Report(Lease* lease, bool done, std::function<void(bool)> then
   report.done = done;
   report.end_of_shard = done && lease->next >= lease->batches;
   Call(true, [self, report, lease, then]() -> Then {
-    const Result<Standing> standing =
+    const Result<LeaseStatus> lease_status =
         self->job_.master_->Report(self->incarnation_, report, self->job_.MasterNow());
-    if (!standing.ok()) {
-      return [self, text = standing.status().message()] { self->Exit(text, false); };
+    if (!lease_status.ok()) {
+      return [self, text = lease_status.status().message()] { self->Exit(text, false); };
     }
-    return [self, lease, then, standing = *standing] {
+    return [self, lease, then, lease_status = *lease_status] {
       TaskReport& said = lease->report;
-      const bool counted = standing.last_batch >= said.next_batch;
-      if (!standing.mine || counted) {
-        lease->task.last_batch = std::min(lease->task.last_batch, standing.last_batch);
-        if (!standing.mine || said.done) {
+      const bool counted = lease_status.last_batch >= said.next_batch;
+      if (!lease_status.mine || counted) {
+        lease->task.last_batch = std::min(lease->task.last_batch, lease_status.last_batch);
+        if (!lease_status.mine || said.done) {
           std::erase(self->held_, said.task);
         }
-        then(standing.mine);
+        then(lease_status.mine);
         return;
       }
       const int64_t first = self->job_.RowsBefore(lease->task.shard, lease->task.first_batch);
-      said.rows = self->job_.RowsBefore(lease->task.shard, standing.last_batch) - first;
-      said.next_batch = standing.last_batch;
-      lease->task.last_batch = standing.last_batch;
-      lease->next = standing.last_batch;
+      said.rows = self->job_.RowsBefore(lease->task.shard, lease_status.last_batch) - first;
+      said.next_batch = lease_status.last_batch;
+      lease->task.last_batch = lease_status.last_batch;
+      lease->next = lease_status.last_batch;
       self->Report(lease, true, then);
     };
   });
@@ -125,9 +125,9 @@ void ModelWorker::EvaluateAt(const std::vector<int64_t>& versions, const Task& t
       report.checksums.push_back(static_cast<uint64_t>(shard) + 1);
     }
     self->Call(true, [self, report, then]() -> Then {
-      const Result<Standing> standing =
+      const Result<LeaseStatus> lease_status =
           self->job_.master_->Report(self->incarnation_, report, self->job_.MasterNow());
-      if (!standing.ok()) {
+      if (!lease_status.ok()) {
         return [self] { self->Exit("given up by the master", false); };
       }
       return [self, report, then] {

@@ -264,7 +264,7 @@ TEST(AllReduce, R7_AHungProcessIsNoticedWithinASecond) {
   waitpid(child, &state, 0);
 }
 
-// A worker that computes for long is no hung one: its pulse goes on.
+// A worker that computes for long is no hung one: its heartbeat goes on.
 TEST(AllReduce, ASlowMemberIsWaitedFor) {
   const std::vector<Listener> listeners = Listen(2);
   std::vector<std::jthread> members;

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "elastic/fleet/packing.h"
+#include "elastic/fleet/fragmentation.h"
 #include "tests/elastic/fleet/cluster_simulation.h"
 
 namespace sluice::elastic {
@@ -186,12 +186,12 @@ TEST(Autoscaler, ProcessesArePutWhereWhatIsLeftIsOfUse) {
   for (ClusterProcess& process : cluster.state.processes) {
     process.request = {4, kGiga, 0};
   }
-  const Packing packing(cluster.state);
-  EXPECT_NEAR(packing.Lost(23.6), 0.6, 1e-9);
-  EXPECT_NEAR(packing.Lost(11.6), 1.6, 1e-9);
-  EXPECT_NEAR(packing.Lost(7.6), 2.6, 1e-9);
-  EXPECT_NEAR(packing.Lost(3), 3, 1e-9);
-  EXPECT_EQ(packing.Lost(0), 0);
+  const Fragmentation fragmentation(cluster.state);
+  EXPECT_NEAR(fragmentation.Lost(23.6), 0.6, 1e-9);
+  EXPECT_NEAR(fragmentation.Lost(11.6), 1.6, 1e-9);
+  EXPECT_NEAR(fragmentation.Lost(7.6), 2.6, 1e-9);
+  EXPECT_NEAR(fragmentation.Lost(3), 3, 1e-9);
+  EXPECT_EQ(fragmentation.Lost(0), 0);
   cluster.Converge();
   EXPECT_EQ(cluster.state.processes[0].node, 1);
   EXPECT_EQ(cluster.state.processes[1].node, 1);

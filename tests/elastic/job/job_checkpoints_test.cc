@@ -75,18 +75,18 @@ TEST_F(ResumedJob, AFinishedJobLeavesNoCheckpoints) {
   EXPECT_FALSE(Checkpoints().empty());
   {
     const JobCheckpoints checkpoints = JobCheckpoints::Open(plan).value().value();
-    EXPECT_FALSE(checkpoints.ending().has_value());
-    ASSERT_TRUE(checkpoints.Ending(5).ok());
+    EXPECT_FALSE(checkpoints.committing_job().has_value());
+    ASSERT_TRUE(checkpoints.SetCommittingJob(5).ok());
   }
   {
     JobCheckpoints checkpoints = JobCheckpoints::Open(plan).value().value();
-    EXPECT_EQ(checkpoints.ending(), 5);
+    EXPECT_EQ(checkpoints.committing_job(), 5);
     ASSERT_TRUE(checkpoints.Finish().ok());
   }
   EXPECT_TRUE(Checkpoints().empty());
   const JobCheckpoints checkpoints = JobCheckpoints::Open(plan).value().value();
   EXPECT_FALSE(checkpoints.restore().has_value());
-  EXPECT_FALSE(checkpoints.ending().has_value());
+  EXPECT_FALSE(checkpoints.committing_job().has_value());
 }
 
 TEST_F(ResumedJob, OtherDataIsNotGoneOnWith) {

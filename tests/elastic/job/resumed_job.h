@@ -90,9 +90,9 @@ class ResumedJob : public ::testing::Test {
     }
     Succession succession;
     succession.journal = &journal_;
-    MasterSeat seat("job1");
-    seat.term = term_;
-    return TrainOnFleet(plan, *source_, fleet, seat, data, nullptr, nullptr, {}, events,
+    JobEndpoint endpoint("job1");
+    endpoint.term = term_;
+    return TrainOnFleet(plan, *source_, fleet, endpoint, data, nullptr, nullptr, {}, events,
                         stop.get_token(), nullptr, term_ > 0 ? succession : Succession{}, saved);
   }
   Result<TrainOutcome> Undisturbed(plan::TrainPlan plan) {

@@ -86,7 +86,7 @@ class RandomQueue {
     if (held.empty() || random_() % 4 == 0) {
       std::optional<Task> task = queue_->Take(worker, At(now_));
       if (!task.has_value()) {
-        task = queue_->Help(worker, At(now_));
+        task = queue_->Steal(worker, At(now_));
       }
       if (task.has_value()) {
         held[task->id] = {*task, task->first_batch};

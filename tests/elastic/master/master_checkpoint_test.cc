@@ -214,8 +214,8 @@ class WorldCheckpoint : public MasterCheckpoint {
   WorldCheckpoint() {
     options_.queue.lanes = 2;
     options_.checkpoint_steps = 1;
-    Rendezvous::Options& meetings = options_.all_reduce.emplace();
-    meetings.expected_members = 2;
+    Rendezvous::Options& group = options_.all_reduce.emplace();
+    group.expected_members = 2;
   }
   // A world whose rank 0 is writing into draft `a`.
   void BeginToWrite() {
@@ -276,14 +276,14 @@ TEST_F(WorldCheckpoint, ANewWorldDropsOnlyWhatIsBeingWritten) {
   BeginToWrite();
   master_->OnExit(started_[1].name, ExitClass::kPreempted, "gone", At(4));
   const RoundPosition position = After(world_.lanes, 2, false);
-  Meet(0, 2, position, world_.world.meeting, world_.world.id);
+  Meet(0, 2, position, world_.world.generation, world_.world.id);
   Collect();
   EXPECT_EQ(Count("checkpoint_failed"), 1);
   EXPECT_FALSE(master_->TakeWorldCut().has_value());
 
   master_->OfferDraft({2, "b"});
   Meet(2, Rendezvous::kNoState, {}, 0, 0);
-  Meet(0, 2, position, world_.world.meeting + 1, world_.world.id + 1);
+  Meet(0, 2, position, world_.world.generation + 1, world_.world.id + 1);
   Collect();
   EXPECT_EQ(Count("checkpoint_failed"), 1);
   EXPECT_TRUE(master_->TakeWorldCut().has_value());

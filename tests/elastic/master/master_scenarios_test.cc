@@ -1,4 +1,4 @@
-// Scenarios S, E and K that the master's mind decides, by their numbers, on virtual time.
+// Scenarios S, E and K that the master decides, by their numbers, on virtual time.
 #include <algorithm>
 #include <random>
 

@@ -77,13 +77,13 @@ class MasterTest : public ::testing::Test {
   }
 
   Incarnation Worker(size_t i) const { return started_[i].incarnation; }
-  // All-reduce: a worker comes to a meeting.
-  WorldAnswer Meet(size_t i, int64_t closed, const RoundPosition& position, int64_t meeting,
+  // All-reduce: a worker comes to regroup.
+  WorldAnswer Meet(size_t i, int64_t closed, const RoundPosition& position, int64_t generation,
                    int64_t world) {
     WorldArrival arrival;
     arrival.at.address = "unix:" + std::to_string(i);
     arrival.at.closed = closed;
-    arrival.at.meeting = meeting;
+    arrival.at.generation = generation;
     arrival.at.world = world;
     arrival.position = position;
     return *master_->Meet(Worker(i), arrival, At(2));

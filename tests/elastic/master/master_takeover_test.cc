@@ -82,8 +82,8 @@ class WorldTakeOver : public MasterTakeOver {
  protected:
   WorldTakeOver() {
     options_.queue.lanes = 2;
-    Rendezvous::Options& meetings = options_.all_reduce.emplace();
-    meetings.expected_members = 2;
+    Rendezvous::Options& group = options_.all_reduce.emplace();
+    group.expected_members = 2;
   }
 };
 
@@ -103,11 +103,11 @@ TEST_F(WorldTakeOver, K20_AWorldGoesOnUnderAnotherMaster) {
   EXPECT_EQ(master_->queue().totals().rows, 100);
   Write();
   TakeOver();
-  // One of two had not heard of the meeting's outcome when the master died.
+  // One of two had not heard of the regroup's outcome when the master died.
   EXPECT_EQ(Meet(1, Rendezvous::kNoState, {}, 0, 0).world.id, first.world.id);
   const RoundPosition over = After(first.lanes, 4, true);
-  Meet(0, 4, over, first.world.meeting, first.world.id);
-  const WorldAnswer second = Meet(1, 4, over, first.world.meeting, first.world.id);
+  Meet(0, 4, over, first.world.generation, first.world.id);
+  const WorldAnswer second = Meet(1, 4, over, first.world.generation, first.world.id);
   ASSERT_EQ(second.work, WorldAnswer::Work::kTrain);
   EXPECT_EQ(second.world.id, first.world.id) << "the same members";
   EXPECT_EQ(second.lanes[0].round, 1);
@@ -120,21 +120,21 @@ TEST_F(WorldTakeOver, E7_WeightsThatDiedWithTheMasterAreDeliveredAgain) {
   Meet(0, Rendezvous::kNoState, {}, 0, 0);
   const WorldAnswer only = Meet(1, Rendezvous::kNoState, {}, 0, 0);
   const RoundPosition over = After(only.lanes, 4, true);
-  Meet(0, 4, over, only.world.meeting, only.world.id);
-  const WorldAnswer last = Meet(1, 4, over, only.world.meeting, only.world.id);
+  Meet(0, 4, over, only.world.generation, only.world.id);
+  const WorldAnswer last = Meet(1, 4, over, only.world.generation, only.world.id);
   Write();
   const size_t exporter = last.work == WorldAnswer::Work::kExport ? 1 : 0;
   ASSERT_TRUE(master_->Deliver(Worker(exporter), {}).ok());
   ASSERT_TRUE(master_->finished());
-  EXPECT_NE(Meet(1 - exporter, 4, over, last.world.meeting, last.world.id).work,
+  EXPECT_NE(Meet(1 - exporter, 4, over, last.world.generation, last.world.id).work,
             WorldAnswer::Work::kFinished)
       << "the weights are in the master's memory only";
   EXPECT_FALSE(*master_->Heartbeat(Worker(0), At(4)));
   Write();
   TakeOver();
   EXPECT_FALSE(master_->finished());
-  Meet(0, 4, over, last.world.meeting, last.world.id);
-  const WorldAnswer again = Meet(1, 4, over, last.world.meeting, last.world.id);
+  Meet(0, 4, over, last.world.generation, last.world.id);
+  const WorldAnswer again = Meet(1, 4, over, last.world.generation, last.world.id);
   ASSERT_TRUE(master_->Deliver(Worker(again.work == WorldAnswer::Work::kExport ? 1 : 0), {}).ok());
   EXPECT_TRUE(master_->finished());
   master_->Dismiss();

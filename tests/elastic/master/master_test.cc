@@ -58,7 +58,7 @@ TEST_F(MasterTest, AWorkerThatWasGivenUpIsNotHeardAnyMore) {  // S12, S21
   ASSERT_EQ(stopped_.size(), 1U);
   EXPECT_EQ(stopped_[0].name, started_[0].name);
   EXPECT_EQ(started_.size(), 3U);
-  const Result<Standing> late = master_->Report(sleeper, Done(task), At(13));
+  const Result<LeaseStatus> late = master_->Report(sleeper, Done(task), At(13));
   EXPECT_EQ(late.status().code(), Code::kAborted);
   EXPECT_EQ(master_->Take(sleeper, true, {}, At(13)).status().code(), Code::kAborted);
 }

@@ -26,7 +26,7 @@ class MasterWorldTest : public ::testing::Test {
     WorldArrival arrival;
     arrival.at.address = "worker " + std::to_string(worker);
     arrival.at.closed = closed;
-    arrival.at.meeting = meeting_;
+    arrival.at.generation = generation_;
     arrival.at.world = world_;
     arrival.position = position_;
     return master_.Meet(worker, arrival, now_).value();
@@ -36,7 +36,7 @@ class MasterWorldTest : public ::testing::Test {
     Meet(old_, closed);
     const WorldAnswer young = Meet(young_, closed);
     const WorldAnswer old = Meet(old_, closed);
-    meeting_ = old.world.meeting;
+    generation_ = old.world.generation;
     world_ = old.world.id;
     return {old, young};
   }
@@ -64,7 +64,7 @@ class MasterWorldTest : public ::testing::Test {
   Master master_{Options(), now_};
   const Incarnation old_ = master_.Expect("old", now_);
   const Incarnation young_ = master_.Expect("young", now_);
-  int64_t meeting_ = 0, world_ = 0;
+  int64_t generation_ = 0, world_ = 0;
   RoundPosition position_;
 };
 
@@ -109,7 +109,7 @@ class KeptWeights : public MasterWorldTest {
     std::construct_at(&master_, options, now_);
     ASSERT_EQ(master_.Expect("old", now_), old_);
     ASSERT_EQ(master_.Expect("young", now_), young_);
-    CloseLanes(MeetBoth(Rendezvous::kNoState).first.lanes);  // they say so at the meeting
+    CloseLanes(MeetBoth(Rendezvous::kNoState).first.lanes);  // they say so when they regroup
     const auto [old, young] = MeetBoth(1);
     ASSERT_EQ(old.best, 1);
     ASSERT_EQ(old.work, WorldAnswer::Work::kTrain);
@@ -118,7 +118,7 @@ class KeptWeights : public MasterWorldTest {
     WorldArrival arrival;
     arrival.at.address = "worker";
     arrival.at.closed = 1;
-    arrival.at.meeting = meeting_;
+    arrival.at.generation = generation_;
     arrival.at.world = world_;
     arrival.kept = kept;
     arrival.kept_digest = digest;

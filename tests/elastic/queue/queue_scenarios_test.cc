@@ -189,20 +189,20 @@ class Straggler : public ::testing::Test {
 };
 
 TEST_F(Straggler, S12_AStoppedWorkersTaskIsIssuedAgain) {
-  const std::optional<Task> copy = queue_.Help(1, At(6));
+  const std::optional<Task> copy = queue_.Steal(1, At(6));
   ASSERT_TRUE(copy.has_value());
   EXPECT_EQ(copy->shard, late_.shard);
   EXPECT_EQ(copy->attempt, late_.attempt) << "a race: nobody is fenced before someone has won";
-  EXPECT_FALSE(queue_.Help(2, At(6)).has_value()) << "one copy is enough";
+  EXPECT_FALSE(queue_.Steal(2, At(6)).has_value()) << "one copy is enough";
 }
 
 TEST_F(Straggler, S8_NobodyRacesATaskOnWhichCodeHasFailed) {
   queue_.ChargeFailure(7, late_.shard);
-  EXPECT_FALSE(queue_.Help(1, At(6)).has_value());
+  EXPECT_FALSE(queue_.Steal(1, At(6)).has_value());
 }
 
 TEST_F(Straggler, S19_TheFirstAtTheEndHasFinishedTheTaskOnce) {
-  const Task copy = *queue_.Help(1, At(6));
+  const Task copy = *queue_.Steal(1, At(6));
   ASSERT_EQ(*queue_.Report(9, Trained(late_, 4, 10), At(7)), Answer::kAccepted);
   ASSERT_TRUE(queue_.Report(1, Trained(copy, 3, 10), At(7)).ok());
   EXPECT_EQ(queue_.totals().rows, 340) << "batches 0 to 3 count once";
@@ -219,8 +219,8 @@ TEST_F(Straggler, S19_NotBeforeItIsLate) {
   const Task slow = *queue.Take(9, At(0));
   const Task quick = *queue.Take(1, At(0));
   ASSERT_TRUE(queue.Report(1, Trained(quick, 10, 10), At(2)).ok());
-  EXPECT_FALSE(queue.Help(1, At(2.9)).has_value()) << "1.5 times the median is 3 s";
-  EXPECT_TRUE(queue.Help(1, At(3.1)).has_value());
+  EXPECT_FALSE(queue.Steal(1, At(2.9)).has_value()) << "1.5 times the median is 3 s";
+  EXPECT_TRUE(queue.Steal(1, At(3.1)).has_value());
   EXPECT_EQ(slow.shard, 0);
 }
 
@@ -228,7 +228,7 @@ TEST(QueueScenario, S19_HalfOfWhatIsLeftIsStolen) {
   TaskQueue queue(QueueOf(1));
   const Task slow = *queue.Take(1, At(0));
   ASSERT_TRUE(queue.Report(1, Trained(slow, 20, 100), At(1)).ok());
-  const std::optional<Task> stolen = queue.Help(2, At(1));
+  const std::optional<Task> stolen = queue.Steal(2, At(1));
   ASSERT_TRUE(stolen.has_value());
   EXPECT_EQ(stolen->shard, slow.shard);
   EXPECT_EQ(stolen->first_batch, 60);
@@ -252,7 +252,7 @@ TEST(QueueScenario, S19_AThiefThatDiesLeavesItsRestToOthers) {
   TaskQueue queue(QueueOf(1));
   const Task slow = *queue.Take(1, At(0));
   ASSERT_TRUE(queue.Report(1, Trained(slow, 20, 100), At(1)).ok());
-  const Task stolen = *queue.Help(2, At(1));
+  const Task stolen = *queue.Steal(2, At(1));
   ASSERT_TRUE(queue.Report(2, Trained(stolen, 70, 100), At(1.5)).ok());
   queue.ReleaseAll(2);
   const Task rest = *queue.Take(3, At(2));
@@ -268,8 +268,8 @@ TEST(QueueScenario, S19_ALateLaneIsRacedNeverSplit) {
   const Task first = *queue.Take(1, At(0)), second = *queue.Take(2, At(0));
   ASSERT_TRUE(queue.Report(2, Trained(second, 6, 10), At(1)).ok());
   ASSERT_TRUE(queue.Report(1, Trained(first, 5, 10), At(1)).ok());
-  EXPECT_FALSE(queue.Help(3, At(1.5)).has_value()) << "the step is not late";
-  const Task copy = *queue.Help(3, At(2.5));
+  EXPECT_FALSE(queue.Steal(3, At(1.5)).has_value()) << "the step is not late";
+  const Task copy = *queue.Steal(3, At(2.5));
   EXPECT_EQ(copy.lane, first.lane) << "the lane that the step waits for";
   EXPECT_EQ(copy.first_batch, 5);
   EXPECT_EQ(copy.last_batch, Task::kToTheEnd);

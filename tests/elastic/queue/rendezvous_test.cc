@@ -16,23 +16,25 @@ using std::chrono::seconds;
 // Workers that come, close steps, fail and die, on virtual time.
 class RendezvousTest : public ::testing::Test {
  protected:
-  RendezvousTest() : meeting_(std::make_unique<Rendezvous>(Rendezvous::Options())) {}
-  void Use(const Rendezvous::Options& options) { meeting_ = std::make_unique<Rendezvous>(options); }
+  RendezvousTest() : rendezvous_(std::make_unique<Rendezvous>(Rendezvous::Options())) {}
+  void Use(const Rendezvous::Options& options) {
+    rendezvous_ = std::make_unique<Rendezvous>(options);
+  }
 
   void Come(Incarnation worker, int64_t closed, int64_t world, bool failed = false,
             Incarnation silent = 0) {
-    meeting_->Arrive({worker, "unix:" + std::to_string(worker), closed, meeting_->world().beginning,
-                      known_[worker], world, failed, silent},
-                     now_);
+    rendezvous_->Arrive({worker, "unix:" + std::to_string(worker), closed,
+                         rendezvous_->world().beginning, known_[worker], world, failed, silent},
+                        now_);
   }
-  // What came of the last meeting reaches everybody.
+  // What came of the last regroup reaches everybody.
   void Hear() {
-    for (const Rendezvous::Member& member : meeting_->world().members) {
-      known_[member.incarnation] = meeting_->world().meeting;
+    for (const Rendezvous::Member& member : rendezvous_->world().members) {
+      known_[member.incarnation] = rendezvous_->world().generation;
     }
   }
   bool Convene() {
-    if (!meeting_->Convene(now_)) {
+    if (!rendezvous_->Convene(now_)) {
       return false;
     }
     Hear();
@@ -40,15 +42,15 @@ class RendezvousTest : public ::testing::Test {
   }
   std::vector<Incarnation> Members() const {
     std::vector<Incarnation> members;
-    for (const Rendezvous::Member& member : meeting_->world().members) {
+    for (const Rendezvous::Member& member : rendezvous_->world().members) {
       members.push_back(member.incarnation);
     }
     return members;
   }
-  int64_t World() const { return meeting_->world().id; }
+  int64_t World() const { return rendezvous_->world().id; }
   using Members_ = std::vector<Incarnation>;
 
-  std::unique_ptr<Rendezvous> meeting_;
+  std::unique_ptr<Rendezvous> rendezvous_;
   TimePoint now_{};
   std::map<Incarnation, int64_t> known_;
 };
@@ -63,31 +65,31 @@ TEST_F(RendezvousTest, R1_ANewcomerJoinsWhenTheStepCloses) {
   ASSERT_TRUE(Convene());
   EXPECT_EQ(World(), 1);
   EXPECT_EQ(Members(), (Members_{1, 2}));
-  EXPECT_FALSE(meeting_->ShouldConvene());
+  EXPECT_FALSE(rendezvous_->ShouldConvene());
   Come(3, -1, 0);
-  EXPECT_TRUE(meeting_->ShouldConvene());
+  EXPECT_TRUE(rendezvous_->ShouldConvene());
   EXPECT_FALSE(Convene());  // nobody is stopped
-  EXPECT_TRUE(meeting_->MayGo(1));
-  EXPECT_FALSE(meeting_->MayGo(3));
+  EXPECT_TRUE(rendezvous_->MayGo(1));
+  EXPECT_FALSE(rendezvous_->MayGo(3));
   Come(2, 5, 1);
   EXPECT_FALSE(Convene());  // only when all are ready
   Come(1, 5, 1);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(World(), 2);
   EXPECT_EQ(Members(), (Members_{1, 2, 3}));
-  EXPECT_EQ(meeting_->RankOf(1), 0U);
-  EXPECT_EQ(meeting_->world().closed, 5);
-  EXPECT_EQ(meeting_->world().source, 0U);
-  EXPECT_EQ(meeting_->world().members[2].closed, Rendezvous::kNoState);
+  EXPECT_EQ(rendezvous_->RankOf(1), 0U);
+  EXPECT_EQ(rendezvous_->world().closed, 5);
+  EXPECT_EQ(rendezvous_->world().source, 0U);
+  EXPECT_EQ(rendezvous_->world().members[2].closed, Rendezvous::kNoState);
 }
 
-TEST_F(RendezvousTest, AMeetingWithoutChangeKeepsTheWorld) {
+TEST_F(RendezvousTest, ARegroupWithoutChangeKeepsTheWorld) {
   Come(1, -1, 0);
   ASSERT_TRUE(Convene());
   Come(1, 9, 1);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(World(), 1);
-  EXPECT_EQ(meeting_->world().closed, 9);
+  EXPECT_EQ(rendezvous_->world().closed, 9);
 }
 
 TEST_F(RendezvousTest, R2_WhenTheOldestDiesTheNextHasTheState) {
@@ -95,39 +97,39 @@ TEST_F(RendezvousTest, R2_WhenTheOldestDiesTheNextHasTheState) {
     Come(worker, -1, 0);
   }
   ASSERT_TRUE(Convene());
-  meeting_->Closed(6);
-  meeting_->Remove(1);
+  rendezvous_->Closed(6);
+  rendezvous_->Remove(1);
   Come(3, 7, 1, true);  // had closed step 7 when the others were cut off
   EXPECT_FALSE(Convene());
   Come(2, 6, 1, true);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(World(), 2);
   EXPECT_EQ(Members(), (Members_{2, 3}));
-  EXPECT_EQ(meeting_->world().closed, 7);
-  EXPECT_EQ(meeting_->world().source, 1U);
-  EXPECT_EQ(meeting_->world().beginning, 0);
+  EXPECT_EQ(rendezvous_->world().closed, 7);
+  EXPECT_EQ(rendezvous_->world().source, 1U);
+  EXPECT_EQ(rendezvous_->world().beginning, 0);
 }
 
 TEST_F(RendezvousTest, R3_WhenAllVanishANewWorldBeginsAgain) {
   Come(1, -1, 0);
   Come(2, -1, 0);
   ASSERT_TRUE(Convene());
-  meeting_->Closed(4);
-  meeting_->Remove(1);
+  rendezvous_->Closed(4);
+  rendezvous_->Remove(1);
   Come(3, -1, 0);
   EXPECT_FALSE(Convene());  // the parameters still live in 2
-  meeting_->Remove(2);
+  rendezvous_->Remove(2);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(World(), 2);
   EXPECT_EQ(Members(), (Members_{3}));
-  EXPECT_EQ(meeting_->world().beginning, 1);
-  EXPECT_EQ(meeting_->world().closed, Rendezvous::kNoState);
+  EXPECT_EQ(rendezvous_->world().beginning, 1);
+  EXPECT_EQ(rendezvous_->world().closed, Rendezvous::kNoState);
   // What is left over from before the new beginning is worth nothing.
-  meeting_->Arrive({2, "unix:2", 4, 0, 1, 1, true, 0}, now_);
+  rendezvous_->Arrive({2, "unix:2", 4, 0, 1, 1, true, 0}, now_);
   Come(3, 1, 2);
   ASSERT_TRUE(Convene());
-  EXPECT_EQ(meeting_->world().closed, 1);
-  EXPECT_EQ(meeting_->world().members[0].closed, Rendezvous::kNoState);
+  EXPECT_EQ(rendezvous_->world().closed, 1);
+  EXPECT_EQ(rendezvous_->world().members[0].closed, Rendezvous::kNoState);
 }
 
 TEST_F(RendezvousTest, R4_LanesOfAStepAreTheSameForAnyWorld) {
@@ -152,7 +154,7 @@ TEST_F(RendezvousTest, R5_AWorkerThatLeavesStopsNobody) {
   Come(1, 3, 1);
   Come(2, 3, 1);
   EXPECT_FALSE(Convene());
-  meeting_->Remove(3);
+  rendezvous_->Remove(3);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(Members(), (Members_{1, 2}));
   EXPECT_EQ(World(), 2);
@@ -165,17 +167,17 @@ TEST_F(RendezvousTest, R6_TooFewWaitUntilOthersCome) {
   Come(1, -1, 0);
   Come(2, -1, 0);
   ASSERT_TRUE(Convene());
-  meeting_->Remove(2);
+  rendezvous_->Remove(2);
   Come(1, 8, 1, true);
   now_ += seconds(100);
   EXPECT_FALSE(Convene());
-  EXPECT_FALSE(meeting_->MayGo(1));
+  EXPECT_FALSE(rendezvous_->MayGo(1));
   Come(3, -1, 0);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(Members(), (Members_{1, 3}));
-  EXPECT_EQ(meeting_->world().closed, 8);
-  EXPECT_TRUE(meeting_->MayGo(1));
-  EXPECT_TRUE(meeting_->MayGo(3));
+  EXPECT_EQ(rendezvous_->world().closed, 8);
+  EXPECT_TRUE(rendezvous_->MayGo(1));
+  EXPECT_TRUE(rendezvous_->MayGo(3));
 }
 
 TEST_F(RendezvousTest, R7_AHungMemberIsLeftBehindAndMayComeBack) {
@@ -194,12 +196,12 @@ TEST_F(RendezvousTest, R7_AHungMemberIsLeftBehindAndMayComeBack) {
   EXPECT_EQ(World(), 2);
   Come(2, 4, 1, true);  // it wakes up
   EXPECT_FALSE(Convene());
-  EXPECT_TRUE(meeting_->ShouldConvene());
+  EXPECT_TRUE(rendezvous_->ShouldConvene());
   Come(1, 9, 2);
   Come(3, 9, 2);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(Members(), (Members_{1, 2, 3}));
-  EXPECT_EQ(meeting_->world().members[1].closed, 4);  // it is given the state again
+  EXPECT_EQ(rendezvous_->world().members[1].closed, 4);  // it is given the state again
 }
 
 TEST_F(RendezvousTest, R7_ASilentMemberIsNotWaitedFor) {
@@ -230,10 +232,10 @@ TEST_F(RendezvousTest, R8_SizesAreMultiplesOfTheNodeUnit) {
   now_ += seconds(1);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(Members(), (Members_{1, 2}));
-  EXPECT_FALSE(meeting_->MayGo(3));
-  EXPECT_FALSE(meeting_->ShouldConvene());  // the third waits, and disturbs nobody
+  EXPECT_FALSE(rendezvous_->MayGo(3));
+  EXPECT_FALSE(rendezvous_->ShouldConvene());  // the third waits, and disturbs nobody
   Come(4, -1, 0);
-  EXPECT_TRUE(meeting_->ShouldConvene());
+  EXPECT_TRUE(rendezvous_->ShouldConvene());
   Come(5, -1, 0);
   Come(1, 1, 1);
   Come(2, 1, 1);
@@ -244,15 +246,15 @@ TEST_F(RendezvousTest, R8_SizesAreMultiplesOfTheNodeUnit) {
 TEST_F(RendezvousTest, AnAnswerThatGotLostIsGivenAgain) {
   Come(1, -1, 0);
   Come(2, -1, 0);
-  ASSERT_TRUE(meeting_->Convene(now_));
+  ASSERT_TRUE(rendezvous_->Convene(now_));
   Come(1, -1, 0);  // asks again: it has not heard of world 1
-  EXPECT_TRUE(meeting_->MayGo(1));
+  EXPECT_TRUE(rendezvous_->MayGo(1));
   Hear();
   Come(1, 3, 1);
   Come(2, 3, 1);
-  ASSERT_TRUE(meeting_->Convene(now_));
-  Come(1, 3, 1);  // the world has not changed, but the meeting is over
-  EXPECT_TRUE(meeting_->MayGo(1));
+  ASSERT_TRUE(rendezvous_->Convene(now_));
+  Come(1, 3, 1);  // the world has not changed, but the regroup is over
+  EXPECT_TRUE(rendezvous_->MayGo(1));
 }
 
 // Workers at random: come, fail, die, come back. Whoever may go is in the newest world, worlds only
@@ -273,12 +275,12 @@ TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
     std::set<Incarnation> inside;
     Incarnation next = 1;
     int64_t committed = -1, last_world = 0, last_beginning = 0;
-    // Hears what the meeting decided.
+    // Hears what the regroup decided.
     const auto enter = [&] {
       if (!Convene()) {
         return;
       }
-      const Rendezvous::World& world = meeting_->world();
+      const Rendezvous::World& world = rendezvous_->world();
       ASSERT_GE(world.id, last_world);
       last_world = world.id;
       bool survives = committed < 0;
@@ -301,9 +303,9 @@ TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
     };
     const auto come = [&](Incarnation name) {
       const Process& process = living[name];
-      meeting_->Arrive({name, "", process.closed, process.beginning, known_[name], process.world,
-                        process.failed, 0},
-                       now_);
+      rendezvous_->Arrive({name, "", process.closed, process.beginning, known_[name], process.world,
+                           process.failed, 0},
+                          now_);
     };
     for (int event = 0; event < 60; ++event) {
       now_ += milliseconds(random() % 1'500);
@@ -314,12 +316,12 @@ TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
       } else if (what == 1) {
         auto victim = living.begin();
         std::advance(victim, static_cast<std::ptrdiff_t>(random() % living.size()));
-        meeting_->Remove(victim->first);
+        rendezvous_->Remove(victim->first);
         inside.erase(victim->first);
         living.erase(victim);
       } else if (what == 2) {
         // A collective fails; some have closed the step, some have not, some say nothing for now.
-        const bool all_gone = inside.size() < meeting_->world().members.size();
+        const bool all_gone = inside.size() < rendezvous_->world().members.size();
         for (Incarnation name : std::set<Incarnation>(inside)) {
           living[name].closed += random() % 2 == 0 ? 1 : 0;
           living[name].failed = true;
@@ -328,13 +330,13 @@ TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
             inside.erase(name);
           }
         }
-      } else if (!inside.empty() && inside.size() == meeting_->world().members.size()) {
+      } else if (!inside.empty() && inside.size() == rendezvous_->world().members.size()) {
         for (Incarnation name : inside) {
           ++living[name].closed;
         }
-        meeting_->Closed(living[*inside.begin()].closed);
+        rendezvous_->Closed(living[*inside.begin()].closed);
         committed = std::max(committed, living[*inside.begin()].closed);
-        if (meeting_->ShouldConvene()) {
+        if (rendezvous_->ShouldConvene()) {
           for (Incarnation name : std::set<Incarnation>(inside)) {
             come(name);
           }

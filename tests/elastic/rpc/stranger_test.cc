@@ -33,9 +33,9 @@ class StrangerTest : public ::testing::Test {
     master.queue.shards = 3;
     host_ = std::make_unique<MasterHost>(
         master, [](const Master::Action&) { return Status(); }, progress_, events_);
-    MasterSeat seat("job");
-    seat.token = kToken;
-    master_ = MasterServer::Start(seat, *host_, [](ServerId, const std::string&) {
+    JobEndpoint endpoint("job");
+    endpoint.token = kToken;
+    master_ = MasterServer::Start(endpoint, *host_, [](ServerId, const std::string&) {
                 return true;
               }).value();
     parameters_ = ParameterService::NewStub(OpenChannel(server_->address()));
@@ -196,7 +196,7 @@ TEST_F(StrangerTest, AMapThatDoesNotHaveItsOwnServersIsRefused) {
   EXPECT_TRUE(installed.ok()) << installed.error_message();
 }
 
-TEST_F(StrangerTest, AJobWithParameterServersHasNoMeetings) {
+TEST_F(StrangerTest, AJobWithParameterServersDoesNotRegroup) {
   const Incarnation worker = host_->Expect("w");
   MeetRequest meet;
   meet.set_incarnation(worker);

@@ -114,10 +114,10 @@ TEST_F(PowerLoss, P12_AJobsEndIsOnTheDiskWhole) {
   watcher = [&](const std::string& call, const std::string& name) {
     calls.push_back(call + " " + name);
   };
-  ASSERT_TRUE(directory_.SetEnding(7).ok());
+  ASSERT_TRUE(directory_.SetCommittingJob(7).ok());
   EXPECT_EQ(calls, (std::vector<std::string>{"sync draft-ending", "rename ending",
                                              "sync " + folder_.filename().string()}));
-  EXPECT_EQ(*directory_.Ending(), 7);
+  EXPECT_EQ(*directory_.CommittingJob(), 7);
 }
 
 // Whoever is killed while it removes checkpoints, at whatever call, leaves the newest of them
@@ -125,21 +125,22 @@ TEST_F(PowerLoss, P12_AJobsEndIsOnTheDiskWhole) {
 TEST_F(PowerLoss, P12_ARemovalMayBeInterruptedAnywhere) {
   Write("old");
   Write("new");
-  ASSERT_TRUE(directory_.SetEnding(7).ok());
+  ASSERT_TRUE(directory_.SetCommittingJob(7).ok());
   std::vector<std::string> seen;
   watcher = [&](const std::string&, const std::string&) {
     const auto found = directory_.Newest();
-    const std::string what = !found.ok()                        ? found.status().message()
-                             : !found->has_value()              ? "none"
-                             : directory_.Ending()->has_value() ? (*found)->manifest.queue_state
-                                                                : "to be continued";
+    const std::string what = !found.ok()           ? found.status().message()
+                             : !found->has_value() ? "none"
+                             : directory_.CommittingJob()->has_value()
+                                 ? (*found)->manifest.queue_state
+                                 : "to be continued";
     if (seen.empty() || seen.back() != what) {
       seen.push_back(what);
     }
   };
   ASSERT_TRUE(directory_.Clear().ok());
   EXPECT_EQ(seen, (std::vector<std::string>{"new", "none"}));
-  EXPECT_FALSE(directory_.Ending()->has_value());
+  EXPECT_FALSE(directory_.CommittingJob()->has_value());
 }
 
 }  // namespace

@@ -26,9 +26,9 @@ class ScriptedMaster final : public MasterLink {
     tasks.pop_front();
     return answer;
   }
-  Result<Standing> Report(const TaskReport& report) override {
+  Result<LeaseStatus> Report(const TaskReport& report) override {
     reports[report.task] = report;
-    return Standing{.mine = report.task != taken_back};
+    return LeaseStatus{.mine = report.task != taken_back};
   }
   Result<bool> MayBegin(int64_t) override { return true; }
   Status Fail(const Task&, const Status& cause) override {
@@ -104,7 +104,7 @@ class WorkerLease : public ::testing::Test {
   ScriptedMaster master_;
 };
 
-TEST_F(WorkerLease, S9_AServersRefusalMakesItGiveWay) {
+TEST_F(WorkerLease, S9_AServersRefusalEndsItsLease) {
   parameters_.fenced_shard = 0;
   parameters_.fenced_from = 5;
   const Status status = Work();
@@ -118,7 +118,7 @@ TEST_F(WorkerLease, S9_AServersRefusalMakesItGiveWay) {
 
 // Its first report comes with its first batch; after the answer it pushes nothing more of the
 // shard.
-TEST_F(WorkerLease, S12_TheMastersRefusalMakesItGiveWay) {
+TEST_F(WorkerLease, S12_TheMastersRefusalEndsItsLease) {
   master_.taken_back = 1;
   const Status status = Work();
   EXPECT_TRUE(status.ok()) << status.ToString();

@@ -1,4 +1,4 @@
-#include "elastic/fleet/packing.h"
+#include "elastic/fleet/fragmentation.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ size_t StepsUp(double cpu) {
 
 }  // namespace
 
-Packing::Packing(const ClusterState& state) {
+Fragmentation::Fragmentation(const ClusterState& state) {
   double largest = 0, asked = 0;
   for (const ClusterNode& node : state.nodes) {
     largest = std::max(largest, node.capacity.cpu);
@@ -49,7 +49,7 @@ Packing::Packing(const ClusterState& state) {
   }
 }
 
-double Packing::Lost(double free_cpu) const {
+double Fragmentation::Lost(double free_cpu) const {
   const size_t steps = std::min(StepsDown(free_cpu), usable_.size() - 1);
   return std::max(0.0, free_cpu - usable_[steps]);
 }

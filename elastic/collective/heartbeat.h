@@ -13,11 +13,11 @@ namespace sluice::elastic {
 
 // Tells silence from work: a thread sends a byte to every peer ten times a second on a connection
 // of its own, however long this process computes or reads, and listens for theirs. Thread-safe.
-class Pulse {
+class Heartbeat {
  public:
   // By rank; a socket that is not open is not watched.
-  Pulse(std::vector<Socket> sockets, double silence_seconds);
-  ~Pulse();
+  Heartbeat(std::vector<Socket> sockets, double silence_seconds);
+  ~Heartbeat();
   // The rank of a peer that has been silent for too long; -1: none. A peer that closed its
   // connection is not silent: its other connection tells.
   int silent() const { return silent_.load(std::memory_order_acquire); }

@@ -1,4 +1,4 @@
-#include "elastic/collective/pulse.h"
+#include "elastic/collective/heartbeat.h"
 
 #include <sys/socket.h>
 
@@ -13,22 +13,22 @@ constexpr int kReadsAtOnce = 64;
 
 }  // namespace
 
-Pulse::Pulse(std::vector<Socket> sockets, double silence_seconds)
+Heartbeat::Heartbeat(std::vector<Socket> sockets, double silence_seconds)
     : sockets_(std::move(sockets)),
       silence_seconds_(silence_seconds),
       heard_(sockets_.size(), clock_.Now()),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
-Pulse::~Pulse() = default;
+Heartbeat::~Heartbeat() = default;
 
-void Pulse::Run(const std::stop_token& stop) {
+void Heartbeat::Run(const std::stop_token& stop) {
   std::unique_lock<std::mutex> lock(mutex_);
   do {
     Beat();
   } while (!wake_.wait_for(lock, stop, kBeat, [&] { return stop.stop_requested(); }));
 }
 
-void Pulse::Beat() {
+void Heartbeat::Beat() {
   char buffer[64] = {};
   for (size_t rank = 0; rank < sockets_.size(); ++rank) {
     Socket& socket = sockets_[rank];

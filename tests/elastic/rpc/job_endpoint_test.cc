@@ -1,4 +1,4 @@
-#include "elastic/rpc/seat.h"
+#include "elastic/rpc/job_endpoint.h"
 
 #include <gtest/gtest.h>
 
@@ -16,11 +16,11 @@
 namespace sluice::elastic {
 namespace {
 
-class MasterSeats : public ::testing::Test {
+class JobEndpointTest : public ::testing::Test {
  protected:
-  MasterSeats() {
-    seat_.token = MakeJobToken().value();
-    seat_.address = "unix-abstract:sluice-test-" + MakeJobToken().value();
+  JobEndpointTest() {
+    endpoint_.token = MakeJobToken().value();
+    endpoint_.address = "unix-abstract:sluice-test-" + MakeJobToken().value();
   }
   static Master::Options Options() {
     Master::Options options;
@@ -28,16 +28,17 @@ class MasterSeats : public ::testing::Test {
     options.queue.epochs = 1;
     return options;
   }
-  // A master of the seat's present term.
-  struct Sitting {
-    explicit Sitting(const MasterSeat& seat)
+  // A master of the endpoint's present term.
+  struct RunningMaster {
+    explicit RunningMaster(const JobEndpoint& endpoint)
         : host(
               Options(), [](const Master::Action&) { return Status(); }, progress, events),
-          server(MasterServer::Start(seat, host, [this](ServerId id, const std::string& address) {
-                   const MutexLock lock(mutex);
-                   registered = std::to_string(id) + " " + address;
-                   return true;
-                 }).value()) {}
+          server(
+              MasterServer::Start(endpoint, host, [this](ServerId id, const std::string& address) {
+                const MutexLock lock(mutex);
+                registered = std::to_string(id) + " " + address;
+                return true;
+              }).value()) {}
     std::string Registered() {
       const MutexLock lock(mutex);
       return registered;
@@ -51,30 +52,30 @@ class MasterSeats : public ::testing::Test {
     std::unique_ptr<MasterServer> server;
   };
 
-  MasterSeat seat_{"job1"};
+  JobEndpoint endpoint_{"job1"};
 };
 
-TEST_F(MasterSeats, TheNextMasterIsReachedWhereTheLastOneWas) {
-  auto first = std::make_unique<Sitting>(seat_);
-  const auto link = RemoteMaster::Connect(seat_.address, seat_.token, 1, {});
+TEST_F(JobEndpointTest, TheNextMasterIsReachedWhereTheLastOneWas) {
+  auto first = std::make_unique<RunningMaster>(endpoint_);
+  const auto link = RemoteMaster::Connect(endpoint_.address, endpoint_.token, 1, {});
   ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());
   EXPECT_EQ(first->Registered(), "0 there:1");
   first.reset();
-  seat_.term = 2;
-  Sitting second(seat_);
+  endpoint_.term = 2;
+  RunningMaster second(endpoint_);
   ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());  // the same link, by itself
   EXPECT_EQ(second.Registered(), "0 there:1");
 }
 
-TEST_F(MasterSeats, AMasterThatWasSucceededEndsAndIsNotListenedTo) {
-  seat_.term = 2;
-  auto later = std::make_unique<Sitting>(seat_);
+TEST_F(JobEndpointTest, AMasterThatWasSucceededEndsAndIsNotListenedTo) {
+  endpoint_.term = 2;
+  auto later = std::make_unique<RunningMaster>(endpoint_);
   std::stop_source stop;
-  const auto link = RemoteMaster::Connect(seat_.address, seat_.token, 1, stop.get_token());
+  const auto link = RemoteMaster::Connect(endpoint_.address, endpoint_.token, 1, stop.get_token());
   ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());
   later.reset();
-  seat_.term = 1;
-  Sitting earlier(seat_);
+  endpoint_.term = 1;
+  RunningMaster earlier(endpoint_);
   std::jthread ends([&](const std::stop_token& done) {
     while (!earlier.host.finished() && !done.stop_requested()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -87,7 +88,7 @@ TEST_F(MasterSeats, AMasterThatWasSucceededEndsAndIsNotListenedTo) {
       << earlier.host.result().ToString();
 }
 
-TEST_F(MasterSeats, ServersRefuseTheCallsOfAnEarlierMaster) {
+TEST_F(JobEndpointTest, ServersRefuseTheCallsOfAnEarlierMaster) {
   const plan::TrainPlan plan = SmallPlan(1, 64);
   const auto network = models::Network::Make(plan.model()).value();
   ParameterShard::Options options;
@@ -95,13 +96,13 @@ TEST_F(MasterSeats, ServersRefuseTheCallsOfAnEarlierMaster) {
   options.empty = true;
   const auto shard = ParameterShard::Make(plan.model(), *network, options, nullptr).value();
   const auto server =
-      ParameterServer::Start({"127.0.0.1", seat_.token, 0, nullptr}, *shard).value();
+      ParameterServer::Start({"127.0.0.1", endpoint_.token, 0, nullptr}, *shard).value();
   PartitionMap map;
   map.primary = {0, 0};
   map.backup = {kNoServer, kNoServer};
   map.servers = {{0, server->address()}};
   const auto release = [&](uint64_t term) {
-    return ParameterControl(seat_.token, term, {})
+    return ParameterControl(endpoint_.token, term, {})
         .Install(server->address(), map, ParameterControl::Phase::kRelease);
   };
   EXPECT_TRUE(release(2).ok());

@@ -19,11 +19,11 @@ struct LivingProcess {
   uint32_t server_index = 0;  // parameter servers; they register again with whoever is master
 };
 
-// Where the master of a job sits: everything that outlives one master process.
-struct MasterSeat {
-  // The seat of a master that nobody succeeds, on any free port of this machine.
-  MasterSeat(std::string name) : job_name(std::move(name)) {}  // NOLINT: implicit, a name will do
-  MasterSeat(const char* name) : job_name(name) {}             // NOLINT: the same
+// Where the master of a job is reached, and everything that outlives one master process.
+struct JobEndpoint {
+  // The endpoint of a master that nobody succeeds, on any free port of this machine.
+  JobEndpoint(std::string name) : job_name(std::move(name)) {}  // NOLINT: implicit, a name will do
+  JobEndpoint(const char* name) : job_name(name) {}             // NOLINT: the same
 
   std::string job_name;
   // A host (any free port of it), or a whole address of gRPC's that is the same for every master of

@@ -33,9 +33,10 @@ inline std::string HowItEnded(const FleetEvent& event) {
 
 // The processes that a job has started, as the fleet's events tell. Shared with the watcher, which
 // may outlive the job. Thread-safe.
-class Roster {
+class JobProcesses {
  public:
-  Roster(MasterHost* host, ParameterFleet* parameters) : host_(host), parameters_(parameters) {}
+  JobProcesses(MasterHost* host, ParameterFleet* parameters)
+      : host_(host), parameters_(parameters) {}
 
   void Add(const std::string& name, ServerId server = kNoServer) {
     const MutexLock lock(mutex_);

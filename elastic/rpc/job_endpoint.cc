@@ -1,4 +1,4 @@
-#include "elastic/rpc/seat.h"
+#include "elastic/rpc/job_endpoint.h"
 
 #include <fmt/core.h>
 
