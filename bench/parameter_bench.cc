@@ -18,6 +18,7 @@
 
 #include "bench/measure.h"
 #include "elastic/job/direct_links.h"
+#include "elastic/job/fleet_job.h"
 #include "elastic/master/parameter_fleet.h"
 #include "elastic/rpc/exchange_internal.h"
 #include "elastic/rpc/grpc_links.h"
@@ -218,7 +219,7 @@ double TrainedRows(bool replicas) {
   ThreadFleet fleet(*source);
   const auto begin = Clock::now();
   const Result<TrainOutcome> outcome = TrainOnFleet(
-      plan, *source, fleet, "bench", source->Spec(5'000), nullptr, nullptr, {}, {}, {});
+      {.plan = plan, .source = *source, .dataset = source->Spec(5'000)}, fleet, "bench");
   SLUICE_CHECK(outcome.ok(), outcome.status().ToString());
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   return static_cast<double>(outcome->rows_trained) / seconds;

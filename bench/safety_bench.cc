@@ -15,6 +15,7 @@
 #include "bench/must.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
+#include "elastic/job/fleet_job.h"
 #include "elastic/job/job_checkpoints.h"
 #include "elastic/job/job_journal.h"
 #include "tests/elastic/job/small_job.h"
@@ -63,8 +64,12 @@ class Bench {
     }
     const auto begin = std::chrono::steady_clock::now();
     const TrainOutcome outcome =
-        Must(TrainOnFleet(plan, *rows_, fleet, "bench", dataset, nullptr, nullptr, {}, events, {},
-                          nullptr, succession, written.has_value() ? &*written : nullptr));
+        Must(TrainOnFleet({.plan = plan,
+                           .source = *rows_,
+                           .dataset = dataset,
+                           .events = events,
+                           .checkpoints = written.has_value() ? &*written : nullptr},
+                          fleet, "bench", succession));
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (journaled) {

@@ -6,7 +6,7 @@
 
 #include "base/row_batch.h"
 #include "base/status.h"
-#include "elastic/job/job.h"
+#include "elastic/job/training_job.h"
 
 namespace sluice::catalog {
 class DataSource;

@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "catalog/job_store.h"
 #include "elastic/fleet/fleet.h"
-#include "elastic/job/job.h"
+#include "elastic/job/fleet_job.h"
 #include "executor/master.pb.h"
 #include "executor/train.h"
 

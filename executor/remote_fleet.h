@@ -10,7 +10,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "elastic/fleet/fleet.h"
-#include "elastic/job/job.h"
+#include "elastic/job/fleet_job.h"
 
 namespace sluice::executor {
 

@@ -11,8 +11,10 @@
 #include "base/guarded.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
+#include "elastic/job/fleet_job.h"
 #include "elastic/job/job_checkpoints.h"
 #include "elastic/job/job_journal.h"
+#include "elastic/job/local_job.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/result_rows.h"
@@ -111,10 +113,16 @@ Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& s
     ASSIGN_OR_RETURN(data, checkpoints->DataToRun(data, validation));
   }
   Trained trained;
-  ASSIGN_OR_RETURN(
-      trained.outcome,
-      elastic::TrainInProcess(plan, source, data, validation, start.has_value() ? &*start : nullptr,
-                              progress, EventsOf(job), job.stop_token(), checkpoints));
+  ASSIGN_OR_RETURN(trained.outcome,
+                   elastic::TrainInProcess({.plan = plan,
+                                            .source = source,
+                                            .dataset = data,
+                                            .validation = validation,
+                                            .base = start.has_value() ? &*start : nullptr,
+                                            .progress = progress,
+                                            .events = EventsOf(job),
+                                            .stop = job.stop_token(),
+                                            .checkpoints = checkpoints}));
   trained.weights = models::SaveWeights(trained.outcome.weights);
   return trained;
 }
@@ -250,13 +258,15 @@ void Finish(std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job)
   }
 }
 
-// Before there is a job: says from where it goes on, or why it cannot.
-Status LookAtCheckpoints(const plan::TrainPlan& plan, catalog::DataSource& source,
-                         ResultSink& sink) {
+// The checkpoints that the statement asks for; says where the training goes on. Errors: why it
+// cannot.
+Result<std::optional<elastic::JobCheckpoints>> OpenCheckpoints(const plan::TrainPlan& plan,
+                                                               catalog::DataSource& source,
+                                                               ResultSink& sink) {
   ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
                    elastic::JobCheckpoints::Open(plan));
   if (!checkpoints.has_value() || !checkpoints->restore().has_value()) {
-    return OkStatus();
+    return checkpoints;
   }
   if (checkpoints->committing_job().has_value()) {
     ASSIGN_OR_RETURN(const auto version,
@@ -267,7 +277,9 @@ Status LookAtCheckpoints(const plan::TrainPlan& plan, catalog::DataSource& sourc
           fmt::format("the checkpoints in '{}' are left over from job {}, which made "
                       "version {}: they are removed, and the training begins anew",
                       checkpoints->directory().path(), version->job, version->version));
-      return checkpoints->Finish();
+      RETURN_IF_ERROR(checkpoints->Finish());
+      checkpoints.reset();  // one opener at a time
+      return elastic::JobCheckpoints::Open(plan);
     }
   }
   for (const std::string& damaged : checkpoints->damaged()) {
@@ -276,7 +288,7 @@ Status LookAtCheckpoints(const plan::TrainPlan& plan, catalog::DataSource& sourc
   const elastic::CheckpointDirectory::Found& found = *checkpoints->restore();
   sink.Notice(fmt::format("the training goes on from step {} in epoch {}: {}", found.manifest.steps,
                           found.manifest.epoch, found.path));
-  return OkStatus();
+  return checkpoints;
 }
 
 }  // namespace
@@ -304,31 +316,6 @@ Result<catalog::DatasetSpec> DataOf(const plan::TrainPlan& plan, const Datasets&
     data.set_counted_rows(rows);
   }
   return data;
-}
-
-Result<TrainReport> TrainAndCommit(const plan::TrainPlan& wanted, catalog::DataSource& source,
-                                   JobRecord& job, const elastic::ProgressCallback& progress) {
-  const TimePoint started = SteadyClock().Now();
-  ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
-                   elastic::JobCheckpoints::Open(wanted));
-  const plan::TrainPlan plan = checkpoints.has_value() ? checkpoints->PlanToRun(wanted) : wanted;
-  ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, source));
-  TellDamaged(checkpoints, job);
-  const Result<Trained> trained =
-      Train(plan, source, datasets, job, progress, checkpoints ? &*checkpoints : nullptr);
-  if (!trained.ok()) {
-    job.set_snapshot_lost(datasets.Lost());
-    return trained.status();
-  }
-  if (job.stop_token().stop_requested()) {  // cancelled at the very end: nothing is committed
-    return Cancelled("the training was cancelled");
-  }
-  TellCommittingJob(checkpoints, job);
-  ASSIGN_OR_RETURN(catalog::ModelVersion version, Commit(plan, source, job, datasets.train->spec(),
-                                                         trained->outcome, trained->weights));
-  Finish(checkpoints, job);
-  return Report(std::move(version), trained->outcome, SecondsBetween(started, SteadyClock().Now()),
-                job);
 }
 
 Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source,
@@ -359,16 +346,66 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
   };
   ASSIGN_OR_RETURN(
       const elastic::TrainOutcome outcome,
-      elastic::TrainOnFleet(plan, source, place.fleet, place.endpoint, data, place.validation,
-                            start.has_value() ? &*start : nullptr, progress, EventsOf(job),
-                            job.stop_token(), nullptr, succession,
-                            checkpoints.has_value() ? &*checkpoints : nullptr));
+      elastic::TrainOnFleet({.plan = plan,
+                             .source = source,
+                             .dataset = data,
+                             .validation = place.validation,
+                             .base = start.has_value() ? &*start : nullptr,
+                             .progress = progress,
+                             .events = EventsOf(job),
+                             .stop = job.stop_token(),
+                             .checkpoints = checkpoints.has_value() ? &*checkpoints : nullptr},
+                            place.fleet, place.endpoint, succession));
   Finish(checkpoints, job);
   constexpr double kMicros = 1e6;
   const double seconds =
       static_cast<double>(version->created_micros - job.job().started_micros) / kMicros;
   return Report(*std::move(version), outcome, seconds, job);
 }
+
+namespace {
+
+// Opens the dataset, trains in this process, and commits the model version in one transaction.
+// Nothing is left behind on an error.
+Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
+                                   JobRecord& job, const elastic::ProgressCallback& progress,
+                                   std::optional<elastic::JobCheckpoints> checkpoints) {
+  const TimePoint started = SteadyClock().Now();
+  ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, source));
+  TellDamaged(checkpoints, job);
+  const Result<Trained> trained =
+      Train(plan, source, datasets, job, progress, checkpoints ? &*checkpoints : nullptr);
+  if (!trained.ok()) {
+    job.set_snapshot_lost(datasets.Lost());
+    return trained.status();
+  }
+  if (job.stop_token().stop_requested()) {  // cancelled at the very end: nothing is committed
+    return Cancelled("the training was cancelled");
+  }
+  TellCommittingJob(checkpoints, job);
+  ASSIGN_OR_RETURN(catalog::ModelVersion version, Commit(plan, source, job, datasets.train->spec(),
+                                                         trained->outcome, trained->weights));
+  Finish(checkpoints, job);
+  return Report(std::move(version), trained->outcome, SecondsBetween(started, SteadyClock().Now()),
+                job);
+}
+
+// In this process, or through a master process. Where there is a checkpoint, the plan is the one
+// that it was made by.
+Result<TrainReport> TrainHereOrOnMaster(const plan::TrainPlan& wanted, Context& context,
+                                        JobRecord& job, const elastic::ProgressCallback& progress,
+                                        std::optional<elastic::JobCheckpoints> checkpoints) {
+  const plan::TrainPlan plan = checkpoints.has_value() ? checkpoints->PlanToRun(wanted) : wanted;
+  return Guarded("training", [&] {
+    if (!OnProcesses(plan)) {
+      return TrainAndCommit(plan, context.source, job, progress, std::move(checkpoints));
+    }
+    checkpoints.reset();  // the master opens them to write
+    return TrainOnMaster(plan, context, job, progress);
+  });
+}
+
+}  // namespace
 
 Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& sink) {
   if (!plan.chosen_because().empty()) {
@@ -377,7 +414,8 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   for (const std::string& attribute : plan.without_effect()) {
     sink.Notice(attribute);
   }
-  RETURN_IF_ERROR(LookAtCheckpoints(plan, context.source, sink));
+  // Before there is a job.
+  ASSIGN_OR_RETURN(auto checkpoints, OpenCheckpoints(plan, context.source, sink));
   ASSIGN_OR_RETURN(const auto job, StartJob(context, "train", plan.into_name()));
   job->OnTold([&sink](const std::string& text) { sink.Notice(text); });
   context.source.HearStop(job->stop_token());
@@ -385,15 +423,12 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
     job.Rows(now.rows_read, now.rows_done);
     sink.Progress(now);
   };
-  const auto train = [&] {
-    return Guarded("training", [&] {
-      return OnProcesses(plan) ? TrainOnMaster(plan, context, *job, progress)
-                               : TrainAndCommit(plan, context.source, *job, progress);
-    });
-  };
-  Result<TrainReport> report = train();
+  Result<TrainReport> report =
+      TrainHereOrOnMaster(plan, context, *job, progress, std::move(checkpoints));
   while (!report.ok() && MayGoOn(plan, *job) && BackAgain(plan, context.source, *job, report)) {
-    report = train();
+    auto newer = elastic::JobCheckpoints::Open(plan);
+    report = newer.ok() ? TrainHereOrOnMaster(plan, context, *job, progress, *std::move(newer))
+                        : Result<TrainReport>(newer.status());
   }
   RETURN_IF_ERROR(job->Finish(report.status()));
   RETURN_IF_ERROR(SendReport(plan, *report, sink));

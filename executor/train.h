@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "catalog/model_store.h"
-#include "elastic/job/job.h"
+#include "elastic/job/training_job.h"
 
 namespace sluice::catalog {
 class DataSource;
@@ -17,7 +17,8 @@ class DatasetSpec;
 
 namespace sluice::elastic {
 class Fleet;
-}
+struct JobEndpoint;
+}  // namespace sluice::elastic
 
 namespace sluice::plan {
 class TrainPlan;
@@ -49,11 +50,6 @@ Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& 
 // What is trained on; of a plan with checkpoints, its rows are counted.
 Result<catalog::DatasetSpec> DataOf(const plan::TrainPlan& plan, const Datasets& datasets);
 
-// Opens the dataset, trains in this process, and commits the model version in one transaction.
-// Nothing is left behind on an error.
-Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                   JobRecord& job, const elastic::ProgressCallback& progress);
-
 // Where the processes of a job run, where its master sits, and what they read: somebody who
 // outlives this master has it open.
 struct TrainingFleet {
@@ -62,8 +58,9 @@ struct TrainingFleet {
   const catalog::DatasetSpec& dataset;
   const catalog::DatasetSpec* validation = nullptr;
 };
-// The same on processes, as the job's master. A later master of the job (endpoint.term) goes on
-// from the journal in the jobs database; of all of them one commits the model.
+// Trains on processes, as the job's master, and commits the model version in one transaction. A
+// later master of the job (endpoint.term) goes on from the journal in the jobs database; of all of
+// them one commits the model.
 Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source,
                                      JobRecord& job, const TrainingFleet& place,
                                      const elastic::ProgressCallback& progress);

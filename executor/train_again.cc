@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "catalog/data_source.h"
 #include "catalog/sql/sqlstate.h"
-#include "elastic/job/job.h"
+#include "elastic/job/training_job.h"
 #include "executor/job_record.h"
 #include "planner/plan.pb.h"
 

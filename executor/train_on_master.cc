@@ -14,7 +14,7 @@
 #include "base/mutex.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
-#include "elastic/job/job_checkpoints.h"
+#include "elastic/job/fleet_job.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/local_cluster.h"
@@ -352,12 +352,6 @@ class MasterKeeper {
   std::unique_ptr<LocalCluster::Share> share_;  // last: what is left of the job ends first
 };
 
-Result<plan::TrainPlan> PlanOfCheckpoint(const plan::TrainPlan& plan) {
-  ASSIGN_OR_RETURN(const std::optional<elastic::JobCheckpoints> checkpoints,
-                   elastic::JobCheckpoints::Open(plan));
-  return checkpoints.has_value() ? checkpoints->PlanToRun(plan) : plan;
-}
-
 }  // namespace
 
 Result<TrainReport> TrainOnMaster(const plan::TrainPlan& plan, Context& context, JobRecord& job,
@@ -366,9 +360,7 @@ Result<TrainReport> TrainOnMaster(const plan::TrainPlan& plan, Context& context,
     return FailedPrecondition("this session cannot start processes")
         .Hint("engine.strategy='local' trains in the session's own process");
   }
-  // Another process opens them to write: here only the plan that they go on with is of interest.
-  ASSIGN_OR_RETURN(const plan::TrainPlan to_run, PlanOfCheckpoint(plan));
-  return MasterKeeper(to_run, context, job, progress).Run();
+  return MasterKeeper(plan, context, job, progress).Run();
 }
 
 }  // namespace sluice::executor

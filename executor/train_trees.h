@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "elastic/job/job.h"
+#include "elastic/job/training_job.h"
 
 namespace sluice::executor {
 

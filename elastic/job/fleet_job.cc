@@ -1,3 +1,5 @@
+#include "elastic/job/fleet_job.h"
+
 #include <fmt/core.h>
 
 #include "base/log.h"
@@ -5,7 +7,6 @@
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/fleet/fleet.h"
-#include "elastic/job/job.h"
 #include "elastic/job/job_checkpoints.h"
 #include "elastic/job/job_handle.h"
 #include "elastic/job/job_options_internal.h"
@@ -41,16 +42,13 @@ constexpr int kMostReturns = 5;
 // One job on a fleet: what its master wants done, done.
 class FleetJob {
  public:
-  FleetJob(const plan::TrainPlan& plan, catalog::DataSource& source, Fleet& fleet,
-           const models::Network& network, JobEndpoint endpoint, const Succession& succession,
-           JobCheckpoints* checkpoints, bool anew)
-      : plan_(plan),
-        source_(source),
+  FleetJob(const TrainingJob& job, Fleet& fleet, const models::Network& network,
+           JobEndpoint endpoint, const Succession& succession, bool anew)
+      : job_(job),
         fleet_(fleet),
         network_(network),
         endpoint_(std::move(endpoint)),
         succession_(succession),
-        checkpoints_(checkpoints),
         anew_(anew) {}
   ~FleetJob() {
     if (processes_ != nullptr) {
@@ -59,11 +57,7 @@ class FleetJob {
     }
   }
 
-  Result<TrainOutcome> Run(const Master::Options& options, const catalog::DatasetSpec& dataset,
-                           const catalog::DatasetSpec* validation,
-                           const models::NetworkWeights* base, const ProgressCallback& progress,
-                           const EventCallback& events, const std::stop_token& stop,
-                           JobHandle* handle) {
+  Result<TrainOutcome> Run(const Master::Options& options, JobHandle* handle) {
     if (endpoint_.token.empty()) {
       ASSIGN_OR_RETURN(endpoint_.token, MakeJobToken());
     }
@@ -74,7 +68,7 @@ class FleetJob {
     Placement placement = master.placement();
     MasterHost host(
         std::move(master), succession_.journal, journal_term_,
-        [this](const Master::Action& action) { return Act(action); }, progress, events);
+        [this](const Master::Action& action) { return Act(action); }, job_.progress, job_.events);
     host_ = &host;
     MakeParameters(host, std::move(placement));
     ASSIGN_OR_RETURN(
@@ -82,7 +76,7 @@ class FleetJob {
         MasterServer::Start(endpoint_, host, [this](ServerId server, const std::string& address) {
           return parameters_->OnRegistered(server, address);
         }));
-    FillConfig(dataset, validation, base);
+    FillConfig();
     processes_ = std::make_shared<JobProcesses>(&host, parameters_.get());
     for (const LivingProcess& process : endpoint_.living) {
       processes_->Add(process.name,
@@ -92,7 +86,7 @@ class FleetJob {
     JobHandle unused;
     JobHandle& operator_handle = handle != nullptr ? *handle : unused;
     operator_handle.Attach(AllReduces() ? nullptr : parameters_.get());
-    Result<TrainOutcome> outcome = RunOn(host, stop);
+    Result<TrainOutcome> outcome = RunOn(host);
     operator_handle.Attach(nullptr);
     // Before the host goes: workers' last calls and the fleet's events arrive in it.
     parameters_->Stop();
@@ -132,17 +126,18 @@ class FleetJob {
 
   // From the checkpoint, where there is one.
   Result<Master> Begin(const Master::Options& options, TimePoint now) const {
-    ASSIGN_OR_RETURN(const std::unique_ptr<Master> master, MakeMaster(options, checkpoints_, now));
+    ASSIGN_OR_RETURN(const std::unique_ptr<Master> master,
+                     MakeMaster(options, job_.checkpoints, now));
     return std::move(*master);
   }
 
-  Result<TrainOutcome> RunOn(MasterHost& host, const std::stop_token& stop) {
+  Result<TrainOutcome> RunOn(MasterHost& host) {
     RETURN_IF_ERROR(host.result());  // without rows nothing is started
     if (!AllReduces()) {
       parameters_->Start();
     }
     host.Start();
-    host.Run(stop);
+    host.Run(job_.stop);
     RETURN_IF_ERROR(host.result());
     TrainOutcome outcome = host.Outcome();
     if (AllReduces()) {
@@ -153,7 +148,7 @@ class FleetJob {
     } else {
       ASSIGN_OR_RETURN(outcome.weights, parameters_->Collect(network_, host.best_digest()));
     }
-    if (stop.stop_requested()) {  // cancelled at the very end: nothing is committed
+    if (job_.stop.stop_requested()) {  // cancelled at the very end: nothing is committed
       return Cancelled("the training was cancelled");
     }
     if (succession_.commit) {
@@ -164,23 +159,23 @@ class FleetJob {
   }
 
   // The parameters live in the workers then: there are no servers.
-  bool AllReduces() const { return plan_.strategy().kind() == plan::Strategy::ALL_REDUCE; }
+  bool AllReduces() const { return job_.plan.strategy().kind() == plan::Strategy::ALL_REDUCE; }
 
   void MakeParameters(MasterHost& host, Placement placement) {
     ParameterFleet::Options options;
-    options.servers = std::max<uint32_t>(1, plan_.strategy().parameter_servers());
+    options.servers = std::max<uint32_t>(1, job_.plan.strategy().parameter_servers());
     options.partitions = std::max(kPartitions, options.servers * kPartitionsPerServer);
-    options.replicas = plan_.strategy().replicas() > 0;
+    options.replicas = job_.plan.strategy().replicas() > 0;
     options.token = endpoint_.token;
     options.term = endpoint_.term;
-    if (checkpoints_ != nullptr && !AllReduces()) {
-      const CheckpointManifest about = checkpoints_->Manifest();
-      options.checkpoints = checkpoints_->directory();
+    if (job_.checkpoints != nullptr && !AllReduces()) {
+      const CheckpointManifest about = job_.checkpoints->Manifest();
+      options.checkpoints = job_.checkpoints->directory();
       options.model = about.model;
       options.plan = about.plan;
       options.data = about.data;
-      options.synchronous = IsSynchronous(plan_);
-      options.restore = checkpoints_->restore();
+      options.synchronous = IsSynchronous(job_.plan);
+      options.restore = job_.checkpoints->restore();
       if (options.restore.has_value()) {
         options.partitions = options.restore->manifest.partitions;
       }
@@ -218,27 +213,27 @@ class FleetJob {
     parameters_ = std::make_unique<ParameterFleet>(options, std::move(hooks));
   }
 
-  void FillConfig(const catalog::DatasetSpec& dataset, const catalog::DatasetSpec* validation,
-                  const models::NetworkWeights* base) {
+  void FillConfig() {
     config_.set_job(endpoint_.job_name);
     config_.set_token(endpoint_.token);
     config_.set_master_address(master_->address());
     config_.set_listen_host(kListenHost);
-    *config_.mutable_plan() = plan_;
+    *config_.mutable_plan() = job_.plan;
     worker_config_ = config_;
-    if (base != nullptr) {
-      const auto weights = std::make_shared<const std::string>(models::SaveWeights(*base));
+    if (job_.base != nullptr) {
+      const auto weights = std::make_shared<const std::string>(models::SaveWeights(*job_.base));
       (AllReduces() ? worker_config_ : config_).set_base_bytes(weights->size());
       master_->OfferBase(weights);
     }
-    if (AllReduces() && checkpoints_ != nullptr && checkpoints_->restore().has_value()) {
-      worker_config_.set_restore_from(checkpoints_->restore()->path);
-      ToProto(checkpoints_->restore()->manifest.files.at(0), worker_config_.mutable_restore_file());
+    if (AllReduces() && job_.checkpoints != nullptr && job_.checkpoints->restore().has_value()) {
+      worker_config_.set_restore_from(job_.checkpoints->restore()->path);
+      ToProto(job_.checkpoints->restore()->manifest.files.at(0),
+              worker_config_.mutable_restore_file());
     }
-    worker_config_.set_source_url(source_.url());
-    *worker_config_.mutable_dataset() = dataset;
-    if (validation != nullptr) {
-      *worker_config_.mutable_validation() = *validation;
+    worker_config_.set_source_url(job_.source.url());
+    *worker_config_.mutable_dataset() = job_.dataset;
+    if (job_.validation != nullptr) {
+      *worker_config_.mutable_validation() = *job_.validation;
     }
   }
 
@@ -269,10 +264,10 @@ class FleetJob {
     if (spec.config.empty()) {
       return ResourceExhausted("the plan of this job is larger than a message can be");
     }
-    spec.resources.cpu = plan_.strategy().cpu();
-    spec.resources.memory_bytes =
-        static_cast<int64_t>(static_cast<double>(plan_.strategy().memory_bytes()) * memory_factor);
-    spec.priority = plan_.strategy().priority();
+    spec.resources.cpu = job_.plan.strategy().cpu();
+    spec.resources.memory_bytes = static_cast<int64_t>(
+        static_cast<double>(job_.plan.strategy().memory_bytes()) * memory_factor);
+    spec.priority = job_.plan.strategy().priority();
     processes_->Add(spec.name, server);
     Status status = fleet_.Launch(spec);
     if (!status.ok()) {
@@ -307,7 +302,7 @@ class FleetJob {
         worker_config_.set_name(action.name);
         worker_config_.set_incarnation(action.incarnation);
         spec.config = worker_config_.SerializeAsString();
-        spec.secret = source_.secret();
+        spec.secret = job_.source.secret();
         return StartWorker(spec, action.memory_factor);
       }
       case Master::Action::Kind::kDrainWorker:
@@ -324,26 +319,24 @@ class FleetJob {
         return Keep(action.keep);
       case Master::Action::Kind::kCheckpoint:
         if (AllReduces()) {
-          OfferDraft(*checkpoints_, *host_);
+          OfferDraft(*job_.checkpoints, *host_);
         } else {
           parameters_->RequestCheckpoint();
         }
         return Status();
       case Master::Action::Kind::kCommitCheckpoint:
-        CommitWorldCut(*checkpoints_, *host_);
+        CommitWorldCut(*job_.checkpoints, *host_);
         return Status();
     }
     return Status();
   }
 
-  const plan::TrainPlan& plan_;
-  catalog::DataSource& source_;
+  const TrainingJob& job_;
   Fleet& fleet_;
   const models::Network& network_;
   JobEndpoint endpoint_;
   const Succession& succession_;
-  JobCheckpoints* const checkpoints_;  // null: none
-  const bool anew_;                    // the journal tells of a life that is over
+  const bool anew_;  // the journal tells of a life that is over
   int64_t journal_term_ = 1;
   bool lost_parameters_ = false;
   MasterHost* host_ = nullptr;
@@ -355,22 +348,17 @@ class FleetJob {
 
 }  // namespace
 
-Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                  Fleet& fleet, const JobEndpoint& endpoint,
-                                  const catalog::DatasetSpec& dataset,
-                                  const catalog::DatasetSpec* validation,
-                                  const models::NetworkWeights* base,
-                                  const ProgressCallback& progress, const EventCallback& events,
-                                  std::stop_token stop, JobHandle* handle,
-                                  const Succession& succession, JobCheckpoints* checkpoints) {
+Result<TrainOutcome> TrainOnFleet(const TrainingJob& job, Fleet& fleet, const JobEndpoint& endpoint,
+                                  const Succession& succession, JobHandle* handle) {
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
-                   models::Network::Make(plan.model()));
-  if (base != nullptr) {
-    RETURN_IF_ERROR(models::CheckShape(*base, *network));
+                   models::Network::Make(job.plan.model()));
+  if (job.base != nullptr) {
+    RETURN_IF_ERROR(models::CheckShape(*job.base, *network));
   }
-  ASSIGN_OR_RETURN(Master::Options options, MasterOptionsOf(plan, *network, dataset, validation));
+  ASSIGN_OR_RETURN(Master::Options options,
+                   MasterOptionsOf(job.plan, *network, job.dataset, job.validation));
   options.job_name = endpoint.job_name;
-  const plan::Strategy& strategy = plan.strategy();
+  const plan::Strategy& strategy = job.plan.strategy();
   options.workers =
       endpoint.workers > 0
           ? endpoint.workers
@@ -382,26 +370,26 @@ Result<TrainOutcome> TrainOnFleet(const plan::TrainPlan& plan, catalog::DataSour
     group.expected_members = options.workers;
     group.gather_seconds = kGatherSeconds;
   }
-  options.checkpoint_steps = checkpoints != nullptr ? checkpoints->every_steps() : 0;
+  options.checkpoint_steps = job.checkpoints != nullptr ? job.checkpoints->every_steps() : 0;
   JobEndpoint place = endpoint;
   bool anew = false;
   for (int returns = 0;; ++returns) {
-    FleetJob job(plan, source, fleet, *network, place, succession, checkpoints, anew);
-    Result<TrainOutcome> outcome =
-        job.Run(options, dataset, validation, base, progress, events, stop, handle);
-    if (outcome.ok() || checkpoints == nullptr || !job.lost_parameters() || stop.stop_requested()) {
+    FleetJob life(job, fleet, *network, place, succession, anew);
+    Result<TrainOutcome> outcome = life.Run(options, handle);
+    if (outcome.ok() || job.checkpoints == nullptr || !life.lost_parameters() ||
+        job.stop.stop_requested()) {
       return outcome;
     }
-    ASSIGN_OR_RETURN(const bool further, checkpoints->GoBack());
+    ASSIGN_OR_RETURN(const bool further, job.checkpoints->GoBack());
     returns = further ? 0 : returns;
     if (returns == kMostReturns) {
       return outcome;
     }
     anew = true;  // of the processes nobody is left
     place.living.clear();
-    if (events.on_event) {
-      events.on_event("rolled_back", fmt::format("to {}: {}", checkpoints->Beginning(),
-                                                 outcome.status().message()));
+    if (job.events.on_event) {
+      job.events.on_event("rolled_back", fmt::format("to {}: {}", job.checkpoints->Beginning(),
+                                                     outcome.status().message()));
     }
   }
 }

@@ -6,7 +6,7 @@
 #include "base/row_batch.h"
 #include "base/status.h"
 #include "catalog/job_store.h"
-#include "elastic/job/job.h"
+#include "elastic/job/training_job.h"
 #include "server/gateway/gateway.pb.h"
 
 // Between the house's types and those of gateway.proto.

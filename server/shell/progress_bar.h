@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/clock.h"
-#include "elastic/job/job.h"
+#include "elastic/job/training_job.h"
 
 namespace sluice::server {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "elastic/job/job.h"
+#include "elastic/job/training_job.h"
 
 namespace sluice::server {
 

@@ -28,7 +28,8 @@ TEST_F(FleetTraining, R4_WorldsOfFourThreeAndFourTrainTheSameBatches) {
     }
   };
   const Result<TrainOutcome> outcome = TrainOnFleet(
-      plan, *source_, *fleet_, "job1", dataset_->spec(), nullptr, nullptr, {}, events, {});
+      {.plan = plan, .source = *source_, .dataset = dataset_->spec(), .events = events}, *fleet_,
+      "job1");
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   EXPECT_THAT(worlds, ::testing::ElementsAre("4", "3", "4"));
   EXPECT_EQ(models::SaveWeights(outcome->weights), expected);

@@ -18,8 +18,9 @@
 
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
-#include "elastic/job/job.h"
+#include "elastic/job/fleet_job.h"
 #include "elastic/job/job_handle.h"
+#include "elastic/job/local_job.h"
 #include "executor/processes/local_fleet.h"
 #include "tests/elastic/job/small_job.h"
 
@@ -98,7 +99,7 @@ class FleetTraining : public ::testing::Test {
     plan::TrainPlan here = plan;
     here.mutable_strategy()->set_kind(plan::Strategy::PARAMETER_SERVER);
     const Result<TrainOutcome> outcome =
-        TrainInProcess(here, *source_, dataset_->spec(), nullptr, nullptr, {}, {}, {});
+        TrainInProcess({.plan = here, .source = *source_, .dataset = dataset_->spec()});
     return models::SaveWeights(outcome.value().weights);
   }
   // Sends `signals` to workers at random moments, one each 50 to 250 ms, while a job runs.
@@ -151,8 +152,9 @@ class FleetTraining : public ::testing::Test {
         }
       }
     };
-    return TrainOnFleet(plan, *source_, *fleet_, "job1", dataset_->spec(), nullptr, nullptr, {},
-                        events, {});
+    return TrainOnFleet(
+        {.plan = plan, .source = *source_, .dataset = dataset_->spec(), .events = events}, *fleet_,
+        "job1");
   }
   // At the end of each of the first epochs one server gets `signal`, unless the parameters of the
   // last one that was lost are not on two servers again; then `at_epoch` is called.
@@ -188,8 +190,9 @@ class FleetTraining : public ::testing::Test {
         at_epoch(handle, epoch);
       }
     };
-    return TrainOnFleet(plan, *source_, *fleet_, "job1", dataset_->spec(), nullptr, nullptr, {},
-                        events, {}, &handle);
+    return TrainOnFleet(
+        {.plan = plan, .source = *source_, .dataset = dataset_->spec(), .events = events}, *fleet_,
+        "job1", {}, &handle);
   }
   int Count(const std::string& kind) const {
     int count = 0;

@@ -75,7 +75,8 @@ TEST_F(FleetTraining, P8_NobodyRunsAheadOfASleepingWorker) {
     }
   };
   const Result<TrainOutcome> outcome = TrainOnFleet(
-      plan, *source_, *fleet_, "job1", dataset_->spec(), nullptr, nullptr, {}, events, {});
+      {.plan = plan, .source = *source_, .dataset = dataset_->spec(), .events = events}, *fleet_,
+      "job1");
   ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
   int ahead = -1;
   ASSERT_EQ(std::sscanf(staleness.c_str(), "a worker was at most %d batches", &ahead), 1);
@@ -145,9 +146,11 @@ TEST_F(FleetTraining, AKilledServerIsAClearErrorAndLeavesNothing) {
       kill(*pid, SIGKILL);
     }
   };
-  const Result<TrainOutcome> outcome =
-      TrainOnFleet(Plan(2, 1, 1'000, false), *source_, *fleet_, "job1", dataset_->spec(), nullptr,
-                   nullptr, {}, events, {});
+  const Result<TrainOutcome> outcome = TrainOnFleet({.plan = Plan(2, 1, 1'000, false),
+                                                     .source = *source_,
+                                                     .dataset = dataset_->spec(),
+                                                     .events = events},
+                                                    *fleet_, "job1");
   ASSERT_FALSE(outcome.ok());
   EXPECT_NE(outcome.status().message().find("job1-ps-0"), std::string::npos)
       << outcome.status().ToString();

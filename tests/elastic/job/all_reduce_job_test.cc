@@ -1,7 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "catalog/dataset.pb.h"
-#include "elastic/job/job.h"
+#include "elastic/job/fleet_job.h"
+#include "elastic/job/local_job.h"
 #include "tests/elastic/job/small_job.h"
 #include "tests/elastic/job/thread_fleet.h"
 
@@ -35,13 +36,18 @@ class AllReduceJob : public ::testing::Test {
         disturb(fleet, kind, detail);
       }
     };
-    return TrainOnFleet(plan, *source_, fleet, "job1", source_->Spec(500), nullptr, base, {},
-                        events, {});
+    return TrainOnFleet({.plan = plan,
+                         .source = *source_,
+                         .dataset = source_->Spec(500),
+                         .base = base,
+                         .events = events},
+                        fleet, "job1");
   }
   Result<TrainOutcome> InProcess(plan::TrainPlan plan,
                                  const models::NetworkWeights* base = nullptr) {
     plan.mutable_strategy()->set_kind(plan::Strategy::PARAMETER_SERVER);
-    return TrainInProcess(plan, *source_, source_->Spec(500), nullptr, base, {}, {}, {});
+    return TrainInProcess(
+        {.plan = plan, .source = *source_, .dataset = source_->Spec(500), .base = base});
   }
   int Count(const std::string& kind) const {
     int count = 0;
@@ -177,9 +183,12 @@ TEST_F(AllReduceJob, CancelEndsIt) {
       stop.request_stop();
     }
   };
-  const Result<TrainOutcome> outcome =
-      TrainOnFleet(Plan(2, 1'000'000), *source_, fleet, "job1", source_->Spec(500), nullptr,
-                   nullptr, {}, events, stop.get_token());
+  const Result<TrainOutcome> outcome = TrainOnFleet({.plan = Plan(2, 1'000'000),
+                                                     .source = *source_,
+                                                     .dataset = source_->Spec(500),
+                                                     .events = events,
+                                                     .stop = stop.get_token()},
+                                                    fleet, "job1");
   EXPECT_EQ(outcome.status().code(), Code::kCancelled);
 }
 

@@ -6,7 +6,7 @@
 
 #include "catalog/dataset.pb.h"
 #include "catalog/sql/sqlstate.h"
-#include "elastic/job/job.h"
+#include "elastic/job/local_job.h"
 #include "elastic/master/master_host.h"
 #include "tests/elastic/job/small_job.h"
 #include "tests/elastic/master/master_steps.h"
@@ -134,7 +134,7 @@ TEST(ShardsOfABusyDatabase, AreReadWhenItLets) {
     source->FailReads(1'000, 2, cause);
     const auto spec = source->Spec(1'000);
     const Result<TrainOutcome> outcome =
-        TrainInProcess(SmallPlan(1, 64), *source, spec, nullptr, nullptr, {}, {}, {});
+        TrainInProcess({.plan = SmallPlan(1, 64), .source = *source, .dataset = spec});
     ASSERT_TRUE(outcome.ok()) << outcome.status().ToString();
     EXPECT_EQ(outcome->rows_per_epoch + outcome->validation_rows, 3'000);
   }
@@ -146,7 +146,7 @@ TEST(ShardsOfABusyDatabase, AreGivenUpAfterTheirPatience) {
   plan::TrainPlan plan = SmallPlan(1, 64);
   plan.set_database_patience_seconds(1);
   const Result<TrainOutcome> outcome =
-      TrainInProcess(plan, *source, source->Spec(1'000), nullptr, nullptr, {}, {}, {});
+      TrainInProcess({.plan = plan, .source = *source, .dataset = source->Spec(1'000)});
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.status().sqlstate(), "55P03");
   EXPECT_THAT(outcome.status().message(), HasSubstr("shard 1 could not be read for 1 seconds"));

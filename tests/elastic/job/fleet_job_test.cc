@@ -4,8 +4,9 @@
 
 #include "catalog/dataset.pb.h"
 #include "catalog/model_record.h"
-#include "elastic/job/job.h"
+#include "elastic/job/fleet_job.h"
 #include "elastic/job/job_handle.h"
+#include "elastic/job/local_job.h"
 #include "models/kernels/kernels.h"
 #include "tests/elastic/job/small_job.h"
 #include "tests/elastic/job/thread_fleet.h"
@@ -50,8 +51,12 @@ FleetRun TrainWith(
       disturb(fleet, kind, detail);
     }
   };
-  run.outcome = TrainOnFleet(plan, source, fleet, "job1", source.Spec(rows_per_shard), nullptr,
-                             base, {}, events, {}, handle);
+  run.outcome = TrainOnFleet({.plan = plan,
+                              .source = source,
+                              .dataset = source.Spec(rows_per_shard),
+                              .base = base,
+                              .events = events},
+                             fleet, "job1", {}, handle);
   run.launched = fleet.launched();
   return run;
 }
@@ -95,7 +100,7 @@ TEST(TrainOnFleet, E11_OneWorkerHasTheBitsOfARunInProcess) {
   const auto source = SmallSource(5'000);
   const plan::TrainPlan plan = FleetPlan(1, 1, 2);
   const Result<TrainOutcome> local =
-      TrainInProcess(plan, *source, source->Spec(700), nullptr, nullptr, {}, {}, {});
+      TrainInProcess({.plan = plan, .source = *source, .dataset = source->Spec(700)});
   ASSERT_TRUE(local.ok()) << local.status().ToString();
   const FleetRun one = TrainWith(plan, *source, 700);
   const FleetRun three = TrainWith(FleetPlan(1, 3, 2), *source, 700);
@@ -116,7 +121,7 @@ TEST(TrainOnFleet, G4_SynchronousModelDependsNeitherOnTheFleetNorOnTheBuild) {
     return plan;
   };
   const Result<TrainOutcome> local =
-      TrainInProcess(plan_for(1, 1), *source, source->Spec(500), nullptr, nullptr, {}, {}, {});
+      TrainInProcess({.plan = plan_for(1, 1), .source = *source, .dataset = source->Spec(500)});
   ASSERT_TRUE(local.ok()) << local.status().ToString();
   EXPECT_EQ(local->rows_trained, 2 * local->rows_per_epoch);
   if (std::string_view(models::ActiveKernels().name) != "SSE2") {
@@ -192,7 +197,7 @@ TEST(TrainOnFleet, EarlyStoppingKeepsTheBestOnEveryServer) {
   plan.mutable_early_stopping()->set_patience(2);
   plan.mutable_early_stopping()->set_metric("log_loss");
   const Result<TrainOutcome> local =
-      TrainInProcess(plan, *source, source->Spec(500), nullptr, nullptr, {}, {}, {});
+      TrainInProcess({.plan = plan, .source = *source, .dataset = source->Spec(500)});
   const FleetRun run = TrainWith(plan, *source, 500);
   ASSERT_TRUE(run.outcome.ok()) << run.outcome.status().ToString();
   EXPECT_EQ(run.outcome->epochs, local->epochs);
@@ -289,9 +294,12 @@ TEST(TrainOnFleet, CancelEndsEverything) {
       stop.request_stop();
     }
   };
-  const Result<TrainOutcome> outcome =
-      TrainOnFleet(FleetPlan(2, 1, 1'000'000), *source, fleet, "job1", source->Spec(1'000), nullptr,
-                   nullptr, {}, events, stop.get_token());
+  const Result<TrainOutcome> outcome = TrainOnFleet({.plan = FleetPlan(2, 1, 1'000'000),
+                                                     .source = *source,
+                                                     .dataset = source->Spec(1'000),
+                                                     .events = events,
+                                                     .stop = stop.get_token()},
+                                                    fleet, "job1");
   EXPECT_EQ(outcome.status().code(), Code::kCancelled);
 }
 

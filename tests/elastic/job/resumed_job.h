@@ -11,8 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "elastic/job/job.h"
+#include "elastic/job/fleet_job.h"
 #include "elastic/job/job_checkpoints.h"
+#include "elastic/job/local_job.h"
 #include "tests/elastic/job/small_job.h"
 #include "tests/elastic/job/thread_fleet.h"
 #include "tests/elastic/master/memory_journal.h"
@@ -85,15 +86,24 @@ class ResumedJob : public ::testing::Test {
     };
     JobCheckpoints* saved = checkpoints.has_value() ? &*checkpoints : nullptr;
     if (plan.strategy().kind() == plan::Strategy::LOCAL) {
-      return TrainInProcess(plan, *source_, data, nullptr, nullptr, {}, events, stop.get_token(),
-                            saved);
+      return TrainInProcess({.plan = plan,
+                             .source = *source_,
+                             .dataset = data,
+                             .events = events,
+                             .stop = stop.get_token(),
+                             .checkpoints = saved});
     }
     Succession succession;
     succession.journal = &journal_;
     JobEndpoint endpoint("job1");
     endpoint.term = term_;
-    return TrainOnFleet(plan, *source_, fleet, endpoint, data, nullptr, nullptr, {}, events,
-                        stop.get_token(), nullptr, term_ > 0 ? succession : Succession{}, saved);
+    return TrainOnFleet({.plan = plan,
+                         .source = *source_,
+                         .dataset = data,
+                         .events = events,
+                         .stop = stop.get_token(),
+                         .checkpoints = saved},
+                        fleet, endpoint, term_ > 0 ? succession : Succession{});
   }
   Result<TrainOutcome> Undisturbed(plan::TrainPlan plan) {
     plan.clear_checkpoints();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "elastic/job/job.h"
+#include "elastic/job/training_job.h"
 #include "models/model.h"
 #include "planner/plan.pb.h"
 #include "tests/support/memory_source.h"

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "catalog/dataset.pb.h"
-#include "elastic/job/job.h"
+#include "elastic/job/training_job.h"
 #include "elastic/worker/shard_rows.h"
 #include "tests/elastic/job/small_job.h"
 

@@ -1,4 +1,4 @@
-#include "elastic/job/job.h"
+#include "elastic/job/local_job.h"
 
 #include <fmt/core.h>
 
@@ -85,27 +85,23 @@ class LocalCheckpoints {
 
 }  // namespace
 
-Result<TrainOutcome> TrainInProcess(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                    const catalog::DatasetSpec& dataset,
-                                    const catalog::DatasetSpec* validation,
-                                    const models::NetworkWeights* base,
-                                    const ProgressCallback& progress, const EventCallback& events,
-                                    std::stop_token stop, JobCheckpoints* checkpoints) {
+Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
-                   models::Network::Make(plan.model()));
-  ASSIGN_OR_RETURN(Master::Options options, MasterOptionsOf(plan, *network, dataset, validation));
+                   models::Network::Make(job.plan.model()));
+  ASSIGN_OR_RETURN(Master::Options options,
+                   MasterOptionsOf(job.plan, *network, job.dataset, job.validation));
   // Its only worker is this thread, which cannot hang without the master hanging too.
   options.queue.lease_seconds = 1e9;
   ParameterShard::Options shard_options;
-  shard_options.synchronous = IsSynchronous(plan);
+  shard_options.synchronous = IsSynchronous(job.plan);
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
-                   ParameterShard::Make(plan.model(), *network, shard_options, base));
-  options.checkpoint_steps = checkpoints != nullptr ? checkpoints->every_steps() : 0;
+                   ParameterShard::Make(job.plan.model(), *network, shard_options, job.base));
+  options.checkpoint_steps = job.checkpoints != nullptr ? job.checkpoints->every_steps() : 0;
   ASSIGN_OR_RETURN(std::unique_ptr<Master> state,
-                   MakeMaster(options, checkpoints, SteadyClock().Now()));
+                   MakeMaster(options, job.checkpoints, SteadyClock().Now()));
   std::optional<LocalCheckpoints> writer;
-  if (checkpoints != nullptr) {
-    RETURN_IF_ERROR(writer.emplace(*checkpoints, *shard).Restore());
+  if (job.checkpoints != nullptr) {
+    RETURN_IF_ERROR(writer.emplace(*job.checkpoints, *shard).Restore());
   }
   MasterHost* running = nullptr;
   MasterHost host(
@@ -120,13 +116,14 @@ Result<TrainOutcome> TrainInProcess(const plan::TrainPlan& plan, catalog::DataSo
         }
         return Status();
       },
-      progress, events);
+      job.progress, job.events);
   running = &host;
   DirectMasterLink master(host, host.Expect("worker"));
   DirectParameterLink parameters(*shard, *network);
-  ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker,
-                   Worker::Make({plan, source, dataset, validation}, master, parameters));
-  const Status worked = worker->Run(stop);
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<Worker> worker,
+      Worker::Make({job.plan, job.source, job.dataset, job.validation}, master, parameters));
+  const Status worked = worker->Run(job.stop);
   writer.reset();
   if (!worked.ok()) {
     host.TellLastProgress();

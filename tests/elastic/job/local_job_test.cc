@@ -1,4 +1,4 @@
-#include "elastic/job/job.h"
+#include "elastic/job/local_job.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,11 @@ namespace {
 Result<TrainOutcome> Train(const plan::TrainPlan& plan, testing::MemorySource& source,
                            int64_t rows_per_shard, const ProgressCallback& progress = {},
                            std::stop_token stop = {}) {
-  return TrainInProcess(plan, source, source.Spec(rows_per_shard), nullptr, nullptr, progress, {},
-                        stop);
+  return TrainInProcess({.plan = plan,
+                         .source = source,
+                         .dataset = source.Spec(rows_per_shard),
+                         .progress = progress,
+                         .stop = stop});
 }
 
 TEST(TrainInProcess, LearnsAndAccountsForEveryRow) {

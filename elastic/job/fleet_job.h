@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+
+#include "base/status.h"
+#include "elastic/job/training_job.h"
+#include "elastic/rpc/job_endpoint.h"
+
+namespace sluice::elastic {
+
+class Fleet;
+class JobHandle;
+class JournalStore;
+
+// What a job needs to outlive its masters.
+struct Succession {
+  // Holds what the masters before this one knew; nullptr: a job ends with its master.
+  JournalStore* journal = nullptr;
+  // Stores the model, while the processes that have its weights live: if this master dies
+  // meanwhile, the next one still can. Called once, when the journal says that training has
+  // succeeded.
+  std::function<Status(const TrainOutcome&)> commit;
+  // A master before this one has done so: nothing is started, and the outcome, without weights, is
+  // what the journal says.
+  bool committed = false;
+};
+
+// Runs the job's master in this process and its workers and parameter servers on `fleet`.
+// Returns when every row has been trained `epochs` times by the ledger, or with the first error.
+// `endpoint` may be just the job's name. `handle` works while it runs. With checkpoints, a job that
+// has lost its parameters goes back to the newest one, with all its processes, and on from there.
+Result<TrainOutcome> TrainOnFleet(const TrainingJob& job, Fleet& fleet, const JobEndpoint& endpoint,
+                                  const Succession& succession = {}, JobHandle* handle = nullptr);
+
+}  // namespace sluice::elastic

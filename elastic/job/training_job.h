@@ -1,0 +1,36 @@
+#pragma once
+
+#include <stop_token>
+
+#include "elastic/master/progress.h"
+#include "elastic/master/train_outcome.h"
+
+namespace sluice::catalog {
+class DataSource;
+class DatasetSpec;
+}  // namespace sluice::catalog
+
+namespace sluice::plan {
+class TrainPlan;
+}
+
+namespace sluice::elastic {
+
+class JobCheckpoints;
+
+// One training: what is trained, on which rows, and who hears of it. What it points to outlives the
+// training.
+struct TrainingJob {
+  const plan::TrainPlan& plan;
+  catalog::DataSource& source;
+  const catalog::DatasetSpec& dataset;
+  const catalog::DatasetSpec* validation = nullptr;  // the rows of validation.select; null: none
+  const models::NetworkWeights* base = nullptr;      // where it begins; null: at fresh weights
+  ProgressCallback progress = {};
+  EventCallback events = {};
+  std::stop_token stop = {};
+  // Written while it runs, and where it goes on from; null: none.
+  JobCheckpoints* checkpoints = nullptr;
+};
+
+}  // namespace sluice::elastic
