@@ -2,9 +2,12 @@
 
 #include "base/machine.h"
 #include "executor/evaluate.h"
+#include "executor/job_verbs.h"
 #include "executor/local_cluster.h"
 #include "executor/model_report.h"
+#include "executor/model_verbs.h"
 #include "executor/predict.h"
+#include "executor/show.h"
 #include "executor/train.h"
 #include "planner/plan.pb.h"
 
@@ -24,6 +27,16 @@ Status Execute(const plan::Plan& plan, Context& context, ResultSink& sink) {
       return ExecuteEvaluate(plan.evaluate(), context, sink);
     case plan::Plan::kReport:
       return ExecuteModelReport(plan.report(), context, sink);
+    case plan::Plan::kShow:
+      return ExecuteShow(plan.show(), context, sink);
+    case plan::Plan::kDescribe:
+      return ExecuteDescribe(plan.describe(), context, sink);
+    case plan::Plan::kDropModel:
+      return ExecuteDropModel(plan.drop_model(), context, sink);
+    case plan::Plan::kAlterModel:
+      return ExecuteAlterModel(plan.alter_model(), context, sink);
+    case plan::Plan::kJob:
+      return ExecuteJob(plan.job(), context, sink);
     case plan::Plan::KIND_NOT_SET:
       break;
   }

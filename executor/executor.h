@@ -45,8 +45,9 @@ struct Context {
   int64_t memory_bytes() const;
 };
 
-// Runs a plan: creates the job row, does the work, commits model or table at the end or leaves
-// nothing behind. Errors are the plan's own; a cancelled statement is Cancelled (57014).
+// Runs a plan. One that trains, predicts, evaluates or explains has a job's row while it runs, and
+// commits its model or table at the end or leaves nothing behind. Errors are the plan's own; a
+// cancelled statement is Cancelled (57014).
 Status Execute(const plan::Plan& plan, Context& context, ResultSink& sink);
 
 }  // namespace sluice::executor

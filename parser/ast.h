@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -209,6 +210,13 @@ using ExtendedStatement =
     std::variant<TrainStatement, PredictStatement, EvaluateStatement, ModelReportStatement,
                  RunStatement, OptimizeStatement, ShowStatement, DescribeStatement,
                  DropModelStatement, AlterModelStatement, JobStatement, SetStatement>;
+
+// Statements about models and jobs, which read no rows: they are answered at once.
+template <typename Statement>
+inline constexpr bool kAboutCatalog =
+    std::is_same_v<Statement, ShowStatement> || std::is_same_v<Statement, DescribeStatement> ||
+    std::is_same_v<Statement, DropModelStatement> ||
+    std::is_same_v<Statement, AlterModelStatement> || std::is_same_v<Statement, JobStatement>;
 
 // EXPLAIN [(FORMAT JSON)] <extended statement>: nothing runs.
 struct ExplainPlanStatement {

@@ -7,7 +7,8 @@
 #include "parser/ast.h"
 #include "planner/plan.pb.h"
 
-// Plans of statements that use a model; only .cc files of this folder include this.
+// Plans of statements that use a model or are about the catalog; only .cc files of this folder
+// include this.
 namespace sluice::planner {
 
 Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
@@ -16,6 +17,13 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
                                 catalog::DataSource& source);
 Result<plan::Plan> PlanReport(const parser::ModelReportStatement& statement,
                               catalog::DataSource& source);
+
+// About the catalog itself (plan_catalog.cc): what they name is looked up when they run.
+plan::Plan PlanShow(const parser::ShowStatement& statement);
+plan::Plan PlanDescribe(const parser::DescribeStatement& statement);
+plan::Plan PlanDropModel(const parser::DropModelStatement& statement);
+plan::Plan PlanAlterModel(const parser::AlterModelStatement& statement);
+plan::Plan PlanJob(const parser::JobStatement& statement);
 
 // Rows of one query while a model is applied: it has no batches to align with.
 inline constexpr int64_t kRowsPerUseShard = 20'000;

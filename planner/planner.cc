@@ -9,7 +9,7 @@
 namespace sluice::planner {
 namespace {
 
-// One overload per verb; what has no plan says so.
+// One overload per verb.
 struct Planner {
   catalog::DataSource& source;
   const Options& options;
@@ -39,11 +39,23 @@ struct Planner {
         .At(statement.span)
         .Hint("nothing has run; solve the program beside Sluice, on the same tables");
   }
-  template <typename Other>
-  Result<plan::Plan> operator()(const Other& statement) const {
-    return InvalidArgument("this statement has no plan: it is answered at once")
-        .At(statement.span)
-        .Hint("EXPLAIN is for TRAIN, PREDICT, EVALUATE and EXPLAIN model");
+  Result<plan::Plan> operator()(const parser::ShowStatement& statement) const {
+    return PlanShow(statement);
+  }
+  Result<plan::Plan> operator()(const parser::DescribeStatement& statement) const {
+    return PlanDescribe(statement);
+  }
+  Result<plan::Plan> operator()(const parser::DropModelStatement& statement) const {
+    return PlanDropModel(statement);
+  }
+  Result<plan::Plan> operator()(const parser::AlterModelStatement& statement) const {
+    return PlanAlterModel(statement);
+  }
+  Result<plan::Plan> operator()(const parser::JobStatement& statement) const {
+    return PlanJob(statement);
+  }
+  Result<plan::Plan> operator()(const parser::SetStatement& statement) const {
+    return Internal("SET is the session's own").At(statement.span);
   }
 };
 

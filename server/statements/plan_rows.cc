@@ -1,5 +1,8 @@
 #include "server/statements/plan_rows.h"
 
+#include <type_traits>
+#include <variant>
+
 #include "executor/executor.h"
 #include "executor/result_rows.h"
 #include "planner/explain.h"
@@ -9,9 +12,28 @@
 #include "server/statements/statement_scope.h"
 
 namespace sluice::server {
+namespace {
+
+// What is answered at once has nothing to explain.
+Status CheckExplainable(const parser::ExtendedStatement& statement) {
+  return std::visit(
+      []<typename Statement>([[maybe_unused]] const Statement& any) -> Status {
+        if constexpr (std::is_same_v<Statement, parser::SetStatement> ||
+                      parser::kAboutCatalog<Statement>) {
+          return InvalidArgument("this statement has no plan: it is answered at once")
+              .At(any.span)
+              .Hint("EXPLAIN is for TRAIN, PREDICT, EVALUATE and EXPLAIN model");
+        }
+        return OkStatus();
+      },
+      statement);
+}
+
+}  // namespace
 
 Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_view sql,
                    Session& session, executor::ResultSink& sink) {
+  RETURN_IF_ERROR(CheckExplainable(statement.statement));
   ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, statement.span, session, sink));
   const Result<plan::Plan> planned =
       planner::MakePlan(statement.statement, session.source(), session.planner_options());

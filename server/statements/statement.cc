@@ -13,12 +13,9 @@
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
-#include "server/statements/job_statements.h"
-#include "server/statements/model_statements.h"
 #include "server/statements/plain_statement.h"
 #include "server/statements/plan_rows.h"
 #include "server/statements/session.h"
-#include "server/statements/show.h"
 #include "server/statements/statement_scope.h"
 
 namespace sluice::server {
@@ -76,7 +73,7 @@ Span SelectOf(const parser::ExtendedStatement& statement) {
       statement);
 }
 
-// Train, predict, evaluate, model report: what has a plan. The planner refuses the rest with 0A000.
+// Train, predict, evaluate, model report. The planner refuses what is not built with 0A000.
 Status PlanAndExecute(const parser::ExtendedStatement& statement, std::string_view sql,
                       Session& session, executor::ResultSink& sink) {
   const SteadyClock clock;
@@ -96,10 +93,15 @@ Status PlanAndExecute(const parser::ExtendedStatement& statement, std::string_vi
   return scope->Outcome(AtSelect(executor::Execute(*plan, context, sink), SelectOf(statement)));
 }
 
-// What changes models would survive a ROLLBACK.
-Status CheckNoTransaction(Session& session, Span span) {
-  Status outside = session.source().CheckNoTransaction();
-  return outside.ok() ? outside : std::move(outside).At(span);
+// SHOW, DESCRIBE, DROP, ALTER, CANCEL, WAIT: nothing is read for the session.
+Status PlanAndAnswer(const parser::ExtendedStatement& statement, std::string_view sql,
+                     Session& session, executor::ResultSink& sink) {
+  const StoppableStatement stoppable(session);
+  ASSIGN_OR_RETURN(const plan::Plan plan,
+                   planner::MakePlan(statement, session.source(), session.planner_options()));
+  executor::Context context{session.source(), session.user(), std::string(sql), session.stop(),
+                            session.cluster()};
+  return executor::Execute(plan, context, sink);
 }
 
 Status RunStatement(const parser::Statement& statement, std::string_view script, Session& session,
@@ -110,32 +112,15 @@ Status RunStatement(const parser::Statement& statement, std::string_view script,
           [&](const parser::ExplainPlanStatement& explain) {
             return ExplainPlan(explain, TextOf(statement, script), session, sink);
           },
-          [&](const parser::ShowStatement& show) {
-            const StoppableStatement stoppable(session);
-            return RunShow(show, session, sink);
-          },
-          [&](const parser::DescribeStatement& describe) {
-            const StoppableStatement stoppable(session);
-            return RunDescribe(describe, session, sink);
-          },
-          [&](const parser::DropModelStatement& drop) {
-            RETURN_IF_ERROR(CheckNoTransaction(session, drop.span));
-            const StoppableStatement stoppable(session);
-            return DropModel(drop, session, sink);
-          },
-          [&](const parser::AlterModelStatement& alter) {
-            RETURN_IF_ERROR(CheckNoTransaction(session, alter.span));
-            const StoppableStatement stoppable(session);
-            return AlterModel(alter, session, sink);
-          },
-          [&](const parser::JobStatement& job) { return RunJobStatement(job, session, sink); },
           [&](const parser::SetStatement& set) {
             RETURN_IF_ERROR(session.Set(set.name, set.value));
             sink.Done("SET");
             return OkStatus();
           },
-          [&](const auto& planned) {
-            return PlanAndExecute(planned, TextOf(statement, script), session, sink);
+          [&]<typename Planned>(const Planned& planned) {
+            return parser::kAboutCatalog<Planned>
+                       ? PlanAndAnswer(planned, TextOf(statement, script), session, sink)
+                       : PlanAndExecute(planned, TextOf(statement, script), session, sink);
           },
       },
       statement);

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "base/value.h"
+#include "executor/model_types.h"
 #include "models/registry/registry.h"
 #include "parser/parser.h"
 #include "planner/column_function.h"
-#include "server/statements/model_type_rows.h"
 #include "tests/support/recording_sink.h"
 
 namespace sluice::server {
@@ -73,7 +73,7 @@ std::string NamesOf(const std::vector<std::string>& types,
 // What SHOW MODEL TYPES and DESCRIBE MODEL TYPE say, as a page.
 std::string AttributesPage() {
   RecordingSink types;
-  EXPECT_TRUE(ShowModelTypes(types).ok());
+  EXPECT_TRUE(executor::ShowModelTypes(types).ok());
   std::string page =
       "# Model types and attributes\n\nMade from what SHOW MODEL TYPES and DESCRIBE MODEL TYPE "
       "answer; a test holds it against them.\n\n| type | family | task | also known as | |\n"
@@ -86,10 +86,8 @@ std::string AttributesPage() {
     page += RowOf(row) + "\n";
     const std::string name = std::get<std::string>(row[0]);
     families[std::get<std::string>(row[1])].push_back(name);
-    parser::Name type;
-    type.text = name;
     RecordingSink attributes;
-    EXPECT_TRUE(DescribeModelType(type, attributes).ok());
+    EXPECT_TRUE(executor::DescribeModelType(name, {}, attributes).ok());
     for (const std::vector<Value>& attribute : attributes.rows) {
       const std::string line = RowOf(attribute);
       if (owners[line].empty()) {

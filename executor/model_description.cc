@@ -1,4 +1,4 @@
-#include "server/statements/model_description.h"
+#include "executor/model_description.h"
 
 #include <fmt/core.h>
 
@@ -6,7 +6,7 @@
 #include "catalog/model_store.h"
 #include "planner/plan.pb.h"
 
-namespace sluice::server {
+namespace sluice::executor {
 namespace {
 
 std::string JoinNumbers(const models::NumberList& list) {
@@ -157,4 +157,4 @@ std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& versio
   return lines;
 }
 
-}  // namespace sluice::server
+}  // namespace sluice::executor

@@ -1,4 +1,4 @@
-#include "server/statements/model_description.h"
+#include "executor/model_description.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "catalog/model_store.h"
 #include "planner/plan.pb.h"
 
-namespace sluice::server {
+namespace sluice::executor {
 namespace {
 
 std::string ValueOf(const std::vector<DescriptionLine>& lines, std::string_view section,
@@ -62,4 +62,4 @@ TEST(ModelDescription, TellsFeaturesAttributesMetricsAndLineage) {
 }
 
 }  // namespace
-}  // namespace sluice::server
+}  // namespace sluice::executor

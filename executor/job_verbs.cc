@@ -1,4 +1,4 @@
-#include "server/statements/job_statements.h"
+#include "executor/job_verbs.h"
 
 #include <fmt/core.h>
 
@@ -16,10 +16,10 @@
 #include "catalog/job_store.h"
 #include "executor/executor.h"
 #include "executor/lost_jobs.h"
+#include "executor/place.h"
 #include "executor/result_rows.h"
-#include "server/statements/session.h"
 
-namespace sluice::server {
+namespace sluice::executor {
 namespace {
 
 // How often WAIT JOB looks at the job's row, which another process may be writing.
@@ -30,16 +30,16 @@ constexpr int64_t kJobsShown = 20;
 
 // Jobs of processes that are gone are not shown as running, and what those left behind goes. Who
 // may only read sees them as they are.
-void MarkLost(Session& session, catalog::JobStore& jobs) {
-  Status marked = executor::MarkLostJobs(jobs);
-  marked.Add(session.source().DropLeftovers());
+void MarkLost(Context& context, catalog::JobStore& jobs) {
+  Status marked = MarkLostJobs(jobs);
+  marked.Add(context.source.DropLeftovers());
   if (!marked.ok() && marked.sqlstate() != "42501") {
     log::Warn("jobs that were lost cannot be marked: {}", marked.ToString());
   }
 }
 
-Result<catalog::Job> FindJob(int64_t id, Span span, Session& session, catalog::JobStore& jobs) {
-  MarkLost(session, jobs);
+Result<catalog::Job> FindJob(int64_t id, Span span, Context& context, catalog::JobStore& jobs) {
+  MarkLost(context, jobs);
   auto job = jobs.Find(id);
   if (!job.ok()) {
     Status status = job.status();
@@ -77,38 +77,37 @@ Status OutcomeOf(const catalog::Job& job, Span span) {
   return OkStatus();
 }
 
-Status WaitForJob(const parser::JobStatement& statement, Session& session,
-                  executor::ResultSink& sink) {
+Status WaitForJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) {
   size_t shown_events = 0;
-  const auto jobs = session.source().JobsFor(session.stop());
+  const auto jobs = context.source.JobsFor(context.stop);
   for (;;) {
     ASSIGN_OR_RETURN(const catalog::Job job,
-                     FindJob(statement.job, statement.span, session, *jobs));
+                     FindJob(plan.job(), SpanOf(plan.place()), context, *jobs));
     if (job.state != catalog::JobState::kRunning) {
-      RETURN_IF_ERROR(OutcomeOf(job, statement.span));
-      RETURN_IF_ERROR(ShowJob(job.id, statement.span, session, sink));
+      RETURN_IF_ERROR(OutcomeOf(job, SpanOf(plan.place())));
+      RETURN_IF_ERROR(ShowJob(job.id, SpanOf(plan.place()), context, sink));
       sink.Done("WAIT JOB");
       return OkStatus();
     }
-    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs->Events(statement.job));
+    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs->Events(plan.job()));
     for (; shown_events < events.size(); ++shown_events) {
       const catalog::JobEvent& event = events[shown_events];
       sink.Notice(fmt::format("{} {} {}", FormatTimestamp(event.micros), event.kind, event.detail));
     }
-    if (!WaitOneStep(session.stop())) {
-      return Cancelled("cancelled while waiting; the job goes on").At(statement.span);
+    if (!WaitOneStep(context.stop)) {
+      return Cancelled("cancelled while waiting; the job goes on").At(SpanOf(plan.place()));
     }
   }
 }
 
-Status CancelJob(const parser::JobStatement& statement, Session& session,
-                 executor::ResultSink& sink) {
-  const auto jobs = session.source().JobsFor(session.stop());
-  ASSIGN_OR_RETURN(const catalog::Job job, FindJob(statement.job, statement.span, session, *jobs));
+Status CancelJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) {
+  const auto jobs = context.source.JobsFor(context.stop);
+  ASSIGN_OR_RETURN(const catalog::Job job,
+                   FindJob(plan.job(), SpanOf(plan.place()), context, *jobs));
   if (job.state != catalog::JobState::kRunning) {
     return Status(Code::kFailedPrecondition, fmt::format("job {} has ended already: {}", job.id,
                                                          catalog::JobStateName(job.state)))
-        .At(statement.span);
+        .At(SpanOf(plan.place()));
   }
   RETURN_IF_ERROR(jobs->RequestCancel(job.id));
   sink.Notice(fmt::format("job {} was asked to stop", job.id));
@@ -118,27 +117,26 @@ Status CancelJob(const parser::JobStatement& statement, Session& session,
 
 }  // namespace
 
-Status ShowJobs(const parser::ShowStatement& statement, Session& session,
-                executor::ResultSink& sink) {
-  const auto store = session.source().JobsFor(session.stop());
-  MarkLost(session, *store);
-  const int64_t most =
-      statement.all ? std::numeric_limits<int64_t>::max() : statement.limit.value_or(kJobsShown);
+Status ShowJobs(const plan::ShowPlan& plan, Context& context, ResultSink& sink) {
+  const auto store = context.source.JobsFor(context.stop);
+  MarkLost(context, *store);
+  const int64_t most = plan.all() ? std::numeric_limits<int64_t>::max()
+                                  : (plan.has_limit() ? plan.limit() : kJobsShown);
   ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, store->List(most));
-  executor::ResultRows rows(Schema{{{"job", DataType::kInt64, "bigint"},
-                                    {"state", DataType::kText, "text"},
-                                    {"kind", DataType::kText, "text"},
-                                    {"model", DataType::kText, "text"},
-                                    {"user", DataType::kText, "text"},
-                                    {"rows", DataType::kInt64, "bigint"},
-                                    {"started", DataType::kTimestamp, "timestamp"},
-                                    {"seconds", DataType::kDouble, "double precision"}}});
+  ResultRows rows(Schema{{{"job", DataType::kInt64, "bigint"},
+                          {"state", DataType::kText, "text"},
+                          {"kind", DataType::kText, "text"},
+                          {"model", DataType::kText, "text"},
+                          {"user", DataType::kText, "text"},
+                          {"rows", DataType::kInt64, "bigint"},
+                          {"started", DataType::kTimestamp, "timestamp"},
+                          {"seconds", DataType::kDouble, "double precision"}}});
   for (const catalog::Job& job : jobs) {
     rows.Add({job.id, std::string(catalog::JobStateName(job.state)), job.kind, job.model, job.user,
               std::max(job.rows_trained, job.rows_read), job.started_micros, SecondsOf(job)});
   }
   RETURN_IF_ERROR(rows.SendTo(sink));
-  if (static_cast<int64_t>(jobs.size()) == most && !statement.limit) {
+  if (static_cast<int64_t>(jobs.size()) == most && !plan.has_limit()) {
     ASSIGN_OR_RETURN(const int64_t all, store->Count());
     if (all > most) {
       sink.Notice(
@@ -182,13 +180,13 @@ std::string ConditionOf(const catalog::JobWorkers& workers,
 
 }  // namespace
 
-Status ShowJob(int64_t id, Span span, Session& session, executor::ResultSink& sink) {
-  const auto jobs = session.source().JobsFor(session.stop());
-  ASSIGN_OR_RETURN(const catalog::Job job, FindJob(id, span, session, *jobs));
+Status ShowJob(int64_t id, Span span, Context& context, ResultSink& sink) {
+  const auto jobs = context.source.JobsFor(context.stop);
+  ASSIGN_OR_RETURN(const catalog::Job job, FindJob(id, span, context, *jobs));
   ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs->Events(id));
-  executor::ResultRows rows(Schema{{{"section", DataType::kText, "text"},
-                                    {"name", DataType::kText, "text"},
-                                    {"value", DataType::kText, "text"}}});
+  ResultRows rows(Schema{{{"section", DataType::kText, "text"},
+                          {"name", DataType::kText, "text"},
+                          {"value", DataType::kText, "text"}}});
   const auto number = [](int64_t value) { return Value(fmt::format("{}", value)); };
   rows.Add({"job", "number", number(job.id)});
   rows.Add({"job", "state", std::string(catalog::JobStateName(job.state))});
@@ -222,11 +220,9 @@ Status ShowJob(int64_t id, Span span, Session& session, executor::ResultSink& si
   return rows.SendTo(sink);
 }
 
-Status RunJobStatement(const parser::JobStatement& statement, Session& session,
-                       executor::ResultSink& sink) {
-  return statement.action == parser::JobStatement::Action::kWait
-             ? WaitForJob(statement, session, sink)
-             : CancelJob(statement, session, sink);
+Status ExecuteJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) {
+  return plan.action() == plan::JobPlan::WAIT ? WaitForJob(plan, context, sink)
+                                              : CancelJob(plan, context, sink);
 }
 
-}  // namespace sluice::server
+}  // namespace sluice::executor

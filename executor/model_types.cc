@@ -1,4 +1,4 @@
-#include "server/statements/model_type_rows.h"
+#include "executor/model_types.h"
 
 #include <fmt/core.h>
 
@@ -6,7 +6,7 @@
 #include "executor/result_rows.h"
 #include "models/registry/registry.h"
 
-namespace sluice::server {
+namespace sluice::executor {
 namespace {
 
 std::string Join(const std::vector<std::string>& names) {
@@ -86,12 +86,12 @@ Value RangeText(const models::AttributeSpec& attribute) {
 
 }  // namespace
 
-Status ShowModelTypes(executor::ResultSink& sink) {
-  executor::ResultRows rows(Schema{{{"type", DataType::kText, "text"},
-                                    {"family", DataType::kText, "text"},
-                                    {"task", DataType::kText, "text"},
-                                    {"also known as", DataType::kText, "text"},
-                                    {"description", DataType::kText, "text"}}});
+Status ShowModelTypes(ResultSink& sink) {
+  ResultRows rows(Schema{{{"type", DataType::kText, "text"},
+                          {"family", DataType::kText, "text"},
+                          {"task", DataType::kText, "text"},
+                          {"also known as", DataType::kText, "text"},
+                          {"description", DataType::kText, "text"}}});
   for (const models::ModelType& type : models::ModelTypes()) {
     rows.Add(
         {type.name, FamilyName(type.family), TaskName(type.task), Join(type.aliases), type.doc});
@@ -99,24 +99,24 @@ Status ShowModelTypes(executor::ResultSink& sink) {
   return rows.SendTo(sink);
 }
 
-Status DescribeModelType(const parser::Name& name, executor::ResultSink& sink) {
-  const models::ModelType* type = models::FindModelType(name.text);
+Status DescribeModelType(const std::string& name, Span place, ResultSink& sink) {
+  const models::ModelType* type = models::FindModelType(name);
   if (type == nullptr) {
     std::vector<std::string> known;
     for (const models::ModelType& candidate : models::ModelTypes()) {
       known.push_back(candidate.name);
     }
-    Status unknown = NotFound(fmt::format("no model type '{}'", name.text)).At(name.span);
-    if (const auto nearest = NearestName(name.text, known)) {
+    Status unknown = NotFound(fmt::format("no model type '{}'", name)).At(place);
+    if (const auto nearest = NearestName(name, known)) {
       return std::move(unknown).Hint(fmt::format("did you mean '{}'?", *nearest));
     }
     return std::move(unknown).Hint("SHOW MODEL TYPES lists them");
   }
-  executor::ResultRows rows(Schema{{{"attribute", DataType::kText, "text"},
-                                    {"type", DataType::kText, "text"},
-                                    {"default", DataType::kText, "text"},
-                                    {"allowed", DataType::kText, "text"},
-                                    {"description", DataType::kText, "text"}}});
+  ResultRows rows(Schema{{{"attribute", DataType::kText, "text"},
+                          {"type", DataType::kText, "text"},
+                          {"default", DataType::kText, "text"},
+                          {"allowed", DataType::kText, "text"},
+                          {"description", DataType::kText, "text"}}});
   for (const models::AttributeSpec& attribute : type->attributes) {
     rows.Add({attribute.name, std::string(models::AttributeTypeName(attribute.type)),
               DefaultText(attribute), RangeText(attribute), attribute.doc});
@@ -124,4 +124,4 @@ Status DescribeModelType(const parser::Name& name, executor::ResultSink& sink) {
   return rows.SendTo(sink);
 }
 
-}  // namespace sluice::server
+}  // namespace sluice::executor

@@ -10,7 +10,7 @@ namespace sluice::plan {
 class TrainPlan;
 }
 
-namespace sluice::server {
+namespace sluice::executor {
 
 // One row of DESCRIBE MODEL: section "model", "feature", "attribute", "metric" or "lineage".
 struct DescriptionLine {
@@ -23,4 +23,4 @@ struct DescriptionLine {
 std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& version,
                                              const plan::TrainPlan& plan);
 
-}  // namespace sluice::server
+}  // namespace sluice::executor

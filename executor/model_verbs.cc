@@ -1,0 +1,155 @@
+#include "executor/model_verbs.h"
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <utility>
+
+#include "catalog/data_source.h"
+#include "catalog/model_store.h"
+#include "executor/executor.h"
+#include "executor/model_description.h"
+#include "executor/place.h"
+#include "executor/result_rows.h"
+#include "planner/plan.pb.h"
+#include "planner/stored_plan.h"
+
+namespace sluice::executor {
+namespace {
+
+const ColumnInfo kModelColumn{"model", DataType::kText, "text"};
+const ColumnInfo kVersionColumn{"version", DataType::kInt64, "bigint"};
+
+std::string FullName(const catalog::ModelVersion& model) {
+  return model.schema.empty() ? model.name : model.schema + "." + model.name;
+}
+
+// The catalog does not know where the name stood in the script.
+Status AtModel(Status status, const plan::ModelReference& model) {
+  if (!status.ok() && !status.diagnostics().back().span.valid()) {
+    return std::move(status).At(SpanOf(model.place()));
+  }
+  return status;
+}
+
+std::optional<int64_t> VersionOf(const plan::ModelReference& model) {
+  return model.has_version() ? std::optional<int64_t>(model.version()) : std::nullopt;
+}
+
+Result<catalog::ModelVersion> FindModel(const plan::ModelReference& model, Context& context) {
+  auto found = context.source.models().Find(model.schema(), model.name(), VersionOf(model));
+  if (!found.ok()) {
+    return AtModel(found.status(), model);
+  }
+  return found;
+}
+
+// What changes models would survive a ROLLBACK.
+Status CheckNoTransaction(const plan::Place& place, Context& context) {
+  Status outside = context.source.CheckNoTransaction();
+  return outside.ok() ? outside : std::move(outside).At(SpanOf(place));
+}
+
+// The one figure that a list shows: the first of the task, which is the one that is optimised for.
+Value MainMetric(const catalog::ModelVersion& model) {
+  if (model.metrics.empty()) {
+    return std::monostate{};
+  }
+  const auto& [name, value] = model.metrics.front();
+  return fmt::format("{} {:.4f}", name, value);
+}
+
+}  // namespace
+
+Status ShowModels(Context& context, ResultSink& sink) {
+  ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> models, context.source.models().List());
+  ResultRows rows(Schema{{kModelColumn,
+                          kVersionColumn,
+                          {"type", DataType::kText, "text"},
+                          {"rows", DataType::kInt64, "bigint"},
+                          {"metric", DataType::kText, "text"},
+                          {"created", DataType::kTimestamp, "timestamp"}}});
+  for (const catalog::ModelVersion& model : models) {
+    rows.Add({FullName(model), model.version, model.type, model.rows_per_epoch, MainMetric(model),
+              model.created_micros});
+  }
+  return rows.SendTo(sink);
+}
+
+Status ShowModelVersions(const plan::ModelReference& model, Context& context, ResultSink& sink) {
+  RETURN_IF_ERROR(FindModel(model, context).status());
+  ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> versions,
+                   context.source.models().Versions(model.schema(), model.name()));
+  ResultRows rows(Schema{{kModelColumn,
+                          kVersionColumn,
+                          {"live", DataType::kBool, "boolean"},
+                          {"type", DataType::kText, "text"},
+                          {"rows", DataType::kInt64, "bigint"},
+                          {"metric", DataType::kText, "text"},
+                          {"job", DataType::kInt64, "bigint"},
+                          {"bytes", DataType::kInt64, "bigint"},
+                          {"created", DataType::kTimestamp, "timestamp"}}});
+  for (const catalog::ModelVersion& version : versions) {
+    if (model.has_version() && model.version() != version.version) {
+      continue;
+    }
+    rows.Add({FullName(version), version.version, version.live, version.type,
+              version.rows_per_epoch, MainMetric(version), version.job, version.weights_bytes,
+              version.created_micros});
+  }
+  return rows.SendTo(sink);
+}
+
+Status ShowTrain(const plan::ModelReference& model, Context& context, ResultSink& sink) {
+  ASSIGN_OR_RETURN(const catalog::ModelVersion version, FindModel(model, context));
+  ResultRows rows(
+      Schema{{{"Model", DataType::kText, "text"}, {"Train Statement", DataType::kText, "text"}}});
+  rows.Add({FullName(version), version.statement});
+  return rows.SendTo(sink);
+}
+
+Status DescribeModel(const plan::ModelReference& model, Context& context, ResultSink& sink) {
+  ASSIGN_OR_RETURN(const catalog::ModelVersion version, FindModel(model, context));
+  Result<plan::TrainPlan> plan = planner::ReadStoredPlan(version.plan);
+  if (!plan.ok()) {
+    return plan.status().At(SpanOf(model.place()));
+  }
+  ResultRows rows(Schema{{{"section", DataType::kText, "text"},
+                          {"name", DataType::kText, "text"},
+                          {"value", DataType::kText, "text"}}});
+  for (const DescriptionLine& line : DescribeVersion(version, *plan)) {
+    rows.Add({line.section, line.name, line.value});
+  }
+  return rows.SendTo(sink);
+}
+
+Status ExecuteDropModel(const plan::DropModelPlan& plan, Context& context, ResultSink& sink) {
+  RETURN_IF_ERROR(CheckNoTransaction(plan.place(), context));
+  const plan::ModelReference& model = plan.model();
+  const Status dropped =
+      context.source.models().Drop(model.schema(), model.name(), VersionOf(model));
+  if (dropped.code() == Code::kNotFound && plan.if_exists()) {
+    sink.Notice(fmt::format("model {} does not exist: nothing to drop", model.name()));
+  } else if (!dropped.ok()) {
+    return AtModel(dropped, model);
+  }
+  sink.Done("DROP MODEL");
+  return OkStatus();
+}
+
+Status ExecuteAlterModel(const plan::AlterModelPlan& plan, Context& context, ResultSink& sink) {
+  RETURN_IF_ERROR(CheckNoTransaction(plan.place(), context));
+  const plan::ModelReference& model = plan.model();
+  catalog::ModelStore& models = context.source.models();
+  RETURN_IF_ERROR(AtModel(plan.has_promote()
+                              ? models.Promote(model.schema(), model.name(), plan.promote())
+                              : models.Rollback(model.schema(), model.name()),
+                          model));
+  ASSIGN_OR_RETURN(const catalog::ModelVersion live,
+                   models.Find(model.schema(), model.name(), std::nullopt));
+  sink.Notice(fmt::format("version {} of {} is live now", live.version, FullName(live)));
+  sink.Done("ALTER MODEL");
+  return OkStatus();
+}
+
+}  // namespace sluice::executor

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "base/status.h"
+
+namespace sluice::plan {
+class AlterModelPlan;
+class DropModelPlan;
+class ModelReference;
+}  // namespace sluice::plan
+
+namespace sluice::executor {
+
+struct Context;
+class ResultSink;
+
+// Statements about stored models. Errors point at the model's name in the script.
+Status ShowModels(Context& context, ResultSink& sink);
+Status ShowModelVersions(const plan::ModelReference& model, Context& context, ResultSink& sink);
+Status ShowTrain(const plan::ModelReference& model, Context& context, ResultSink& sink);
+Status DescribeModel(const plan::ModelReference& model, Context& context, ResultSink& sink);
+
+// Refused in a transaction: what they change would survive a ROLLBACK.
+Status ExecuteDropModel(const plan::DropModelPlan& plan, Context& context, ResultSink& sink);
+Status ExecuteAlterModel(const plan::AlterModelPlan& plan, Context& context, ResultSink& sink);
+
+}  // namespace sluice::executor

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "base/status.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+
+// Where an error of the statement points.
+inline Span SpanOf(const plan::Place& place) {
+  return {place.begin(), place.end()};
+}
+
+}  // namespace sluice::executor

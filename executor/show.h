@@ -1,0 +1,19 @@
+#pragma once
+
+#include "base/status.h"
+
+namespace sluice::plan {
+class DescribePlan;
+class ShowPlan;
+}  // namespace sluice::plan
+
+namespace sluice::executor {
+
+struct Context;
+class ResultSink;
+
+// SHOW MODELS, SHOW JOBS, DESCRIBE MODEL ...: what the catalog and the registry hold.
+Status ExecuteShow(const plan::ShowPlan& plan, Context& context, ResultSink& sink);
+Status ExecuteDescribe(const plan::DescribePlan& plan, Context& context, ResultSink& sink);
+
+}  // namespace sluice::executor

@@ -1,0 +1,109 @@
+#include <utility>
+
+#include "parser/ast.h"
+#include "planner/plan_use_internal.h"
+
+// What a statement about the catalog itself (models, jobs) says; nothing has to be looked up to
+// plan it.
+namespace sluice::planner {
+namespace {
+
+plan::Place PlaceOf(const Span& span) {
+  plan::Place place;
+  place.set_begin(span.begin);
+  place.set_end(span.end);
+  return place;
+}
+
+plan::ModelReference ReferenceTo(const parser::ModelName& model) {
+  plan::ModelReference reference;
+  reference.set_schema(model.schema);
+  reference.set_name(model.name);
+  if (model.version) {
+    reference.set_version(*model.version);
+  }
+  *reference.mutable_place() = PlaceOf(model.span);
+  return reference;
+}
+
+plan::ShowPlan::What WhatOf(parser::ShowStatement::What what) {
+  using What = parser::ShowStatement::What;
+  switch (what) {
+    case What::kModels:
+      return plan::ShowPlan::MODELS;
+    case What::kModel:
+      return plan::ShowPlan::MODEL;
+    case What::kTrain:
+      return plan::ShowPlan::TRAIN;
+    case What::kModelTypes:
+      return plan::ShowPlan::MODEL_TYPES;
+    case What::kJobs:
+      return plan::ShowPlan::JOBS;
+    case What::kJob:
+      return plan::ShowPlan::JOB;
+  }
+  return plan::ShowPlan::MODELS;
+}
+
+}  // namespace
+
+plan::Plan PlanShow(const parser::ShowStatement& statement) {
+  plan::Plan plan;
+  plan::ShowPlan& show = *plan.mutable_show();
+  show.set_what(WhatOf(statement.what));
+  if (statement.model) {
+    *show.mutable_model() = ReferenceTo(*statement.model);
+  }
+  show.set_job(statement.job);
+  if (statement.limit) {
+    show.set_limit(*statement.limit);
+  }
+  show.set_all(statement.all);
+  *show.mutable_place() = PlaceOf(statement.span);
+  return plan;
+}
+
+plan::Plan PlanDescribe(const parser::DescribeStatement& statement) {
+  plan::Plan plan;
+  plan::DescribePlan& describe = *plan.mutable_describe();
+  if (statement.model) {
+    *describe.mutable_model() = ReferenceTo(*statement.model);
+  }
+  if (statement.model_type) {
+    describe.set_model_type(statement.model_type->text);
+    *describe.mutable_place() = PlaceOf(statement.model_type->span);
+  }
+  return plan;
+}
+
+plan::Plan PlanDropModel(const parser::DropModelStatement& statement) {
+  plan::Plan plan;
+  plan::DropModelPlan& drop = *plan.mutable_drop_model();
+  *drop.mutable_model() = ReferenceTo(statement.model);
+  drop.set_if_exists(statement.if_exists);
+  *drop.mutable_place() = PlaceOf(statement.span);
+  return plan;
+}
+
+plan::Plan PlanAlterModel(const parser::AlterModelStatement& statement) {
+  plan::Plan plan;
+  plan::AlterModelPlan& alter = *plan.mutable_alter_model();
+  *alter.mutable_model() = ReferenceTo(statement.model);
+  if (statement.promote) {
+    alter.set_promote(*statement.promote);
+  }
+  *alter.mutable_place() = PlaceOf(statement.span);
+  return plan;
+}
+
+plan::Plan PlanJob(const parser::JobStatement& statement) {
+  plan::Plan plan;
+  plan::JobPlan& job = *plan.mutable_job();
+  job.set_action(statement.action == parser::JobStatement::Action::kWait ? plan::JobPlan::WAIT
+                                                                         : plan::JobPlan::CANCEL);
+  job.set_job(statement.job);
+  *job.mutable_place() = PlaceOf(statement.span);
+  return plan;
+}
+
+}  // namespace sluice::planner
