@@ -6,6 +6,10 @@
 #include "base/status.h"
 #include "elastic/job/training_job.h"
 
+namespace sluice::catalog {
+class Dataset;
+}
+
 namespace sluice::executor {
 
 // Trains gradient-boosted trees on one worker, fed by the same streams as the networks. The rows
