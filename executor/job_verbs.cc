@@ -16,7 +16,7 @@
 #include "catalog/job_store.h"
 #include "executor/executor.h"
 #include "executor/lost_jobs.h"
-#include "executor/place.h"
+#include "executor/place_internal.h"
 #include "executor/result_rows.h"
 
 namespace sluice::executor {

@@ -9,7 +9,7 @@
 #include "catalog/model_store.h"
 #include "executor/executor.h"
 #include "executor/model_description.h"
-#include "executor/place.h"
+#include "executor/place_internal.h"
 #include "executor/result_rows.h"
 #include "planner/plan.pb.h"
 #include "planner/stored_plan.h"

@@ -4,7 +4,7 @@
 #include "executor/job_verbs.h"
 #include "executor/model_types.h"
 #include "executor/model_verbs.h"
-#include "executor/place.h"
+#include "executor/place_internal.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
