@@ -36,6 +36,7 @@ Master::Master(const Options& options, TimePoint now)
       evaluation_(options.evaluation_shards, options.task, options.outputs,
                   options.queue.lease_seconds),
       staleness_(options.staleness.value_or(0)),
+      early_stopping_(options.patience, options.metric),
       described_at_(now),
       trained_at_(now) {
   if (options_.all_reduce.has_value()) {
@@ -315,7 +316,8 @@ Progress Master::Describe(TimePoint now) {
 
 TrainOutcome Master::Outcome() const {
   TrainOutcome outcome;
-  outcome.metrics = best_epoch_ > 0 ? best_metrics_ : metrics_;
+  const EarlyStopping::Best& best = early_stopping_.best();
+  outcome.metrics = best.epoch > 0 ? best.metrics : metrics_;
   outcome.loss = epoch_loss_;
   outcome.epochs = queue_.epoch();
   outcome.rows_per_epoch = queue_.RowsOfSnapshot();

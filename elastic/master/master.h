@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "elastic/fleet/fleet.h"
+#include "elastic/master/early_stopping.h"
 #include "elastic/master/progress.h"
 #include "elastic/master/train_outcome.h"
 #include "elastic/parameters/placement.h"
@@ -144,7 +144,7 @@ class Master {
   // Everybody who has parameters keeps those that were ordered. `digest`: theirs (partition.h).
   void OnWeightsKept(const std::string& digest, TimePoint now);
   // Of the weights that are kept; empty: none, or nobody knows.
-  const std::string& best_digest() const { return best_digest_; }
+  const std::string& best_digest() const { return early_stopping_.best().digest; }
 
   // All-reduce (master_world.cc): the workers' regroups. Errors as of Take.
   Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now);
@@ -244,10 +244,8 @@ class Master {
   void StartComparing();
   Status CompareRows(const TaskReport& report);
   Status CompareValidation();
-  Status CheckKept(const WorldArrival& arrival);
   void Conclude();
   Status CheckSnapshot() const;
-  bool Improved();
   // master_checkpoint.cc
   void CheckpointIfDue(TimePoint now);
   void DropWorldCut(const std::string& why, TimePoint now);
@@ -265,6 +263,7 @@ class Master {
   Membership members_;
   EvaluationRound evaluation_;
   StalenessBound staleness_;
+  EarlyStopping early_stopping_;
   // Evaluation tasks count downwards, training tasks upwards; each term begins far from the last.
   static int64_t FirstEvaluationTask(int64_t term) { return -1 - (term << 40); }
   int64_t next_evaluation_task_ = -1;
@@ -285,7 +284,6 @@ class Master {
   std::optional<Rendezvous> rendezvous_;
   std::vector<Task> round_;
   std::map<Incarnation, RoundPosition> positions_;  // of those who wait to regroup
-  int64_t best_closed_ = -1;
   models::NetworkWeights weights_;
   bool dismissed_ = false;
 
@@ -294,11 +292,6 @@ class Master {
   std::vector<std::pair<std::string, double>> metrics_;
   int64_t validation_rows_ = 0;
   uint64_t validation_checksum_ = 0;  // of a validation.select's rows; 0: not known
-  double best_ = std::numeric_limits<double>::quiet_NaN();
-  uint32_t best_epoch_ = 0;
-  std::vector<int64_t> judged_;  // the parameters' versions in the last evaluation, by partition
-  std::string best_digest_;
-  std::vector<std::pair<std::string, double>> best_metrics_;
 
   int64_t checkpoint_steps_done_ = 0;  // when the last one was begun
   std::optional<TimePoint> checkpoint_begun_;

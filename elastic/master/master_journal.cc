@@ -77,11 +77,13 @@ void Master::SaveState(MasterSave* save) const {
   Put(metrics_, save->mutable_metrics());
   save->set_validation_rows(validation_rows_);
   save->set_validation_checksum(validation_checksum_);
-  save->set_best(best_);
-  save->set_best_epoch(best_epoch_);
-  Put(best_metrics_, save->mutable_best_metrics());
-  save->mutable_judged()->Add(judged_.begin(), judged_.end());
-  save->set_best_digest(best_digest_);
+  const EarlyStopping::Best& best = early_stopping_.best();
+  save->set_best(best.value);
+  save->set_best_epoch(best.epoch);
+  Put(best.metrics, save->mutable_best_metrics());
+  const std::vector<int64_t>& judged = early_stopping_.judged();
+  save->mutable_judged()->Add(judged.begin(), judged.end());
+  save->set_best_digest(best.digest);
   save->set_started(started_);
   save->set_next_incarnation(members_.next());
   for (const auto& [incarnation, worker] : members_.workers()) {
@@ -189,11 +191,12 @@ Status Master::RestoreState(const MasterSave& save, TimePoint now) {
   metrics_ = Get(save.metrics());
   validation_rows_ = save.validation_rows();
   validation_checksum_ = save.validation_checksum();
-  best_ = save.best();
-  best_epoch_ = save.best_epoch();
-  best_metrics_ = Get(save.best_metrics());
-  judged_.assign(save.judged().begin(), save.judged().end());
-  best_digest_ = save.best_digest();
+  EarlyStopping::Best best;
+  best.value = save.best();
+  best.epoch = save.best_epoch();
+  best.metrics = Get(save.best_metrics());
+  best.digest = save.best_digest();
+  early_stopping_.Restore(std::move(best), {save.judged().begin(), save.judged().end()});
   started_ = save.started();
   std::vector<Membership::Worker> members;
   std::set<Incarnation> known;

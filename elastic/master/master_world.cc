@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "elastic/master/master.h"
 #include "elastic/parameters/lane_tree.h"
@@ -35,32 +34,17 @@ Result<WorldAnswer> Master::Meet(Incarnation worker, const WorldArrival& arrival
   if (!rendezvous_.has_value()) {
     return FailedPrecondition("the workers of this job do not meet: it has parameter servers");
   }
-  RETURN_IF_ERROR(CheckKept(arrival));
+  const Status kept = early_stopping_.CheckKept(arrival.kept, arrival.kept_digest);
+  if (!kept.ok()) {
+    Abort(kept);
+    return kept;
+  }
   Rendezvous::Arrival at = arrival.at;
   at.incarnation = worker;
   rendezvous_->Arrive(at, now);
   positions_[worker] = arrival.position;
   Regroup(now);
   return AnswerTo(worker);
-}
-
-// Every member keeps the same weights. The digest is journaled, and compared with what is
-// committed.
-Status Master::CheckKept(const WorldArrival& arrival) {
-  if (arrival.kept_digest.empty() || arrival.kept != best_closed_) {
-    return Status();
-  }
-  if (best_digest_.empty()) {
-    best_digest_ = arrival.kept_digest;
-  }
-  if (arrival.kept_digest != best_digest_) {
-    const Status differs =
-        Internal(fmt::format("two workers keep different weights of step {}", best_closed_))
-            .Detail(fmt::format("SHA-256 {} and {}", best_digest_, arrival.kept_digest));
-    Abort(differs);
-    return differs;
-  }
-  return Status();
 }
 
 // When everybody is there: what the newest says counts, and the next round is dealt.
@@ -101,8 +85,7 @@ void Master::Regroup(TimePoint now) {
 
 void Master::BeginAgain() {
   AddEvent("training_begins_again", "every worker that had the parameters was lost");
-  std::destroy_at(&queue_);
-  std::construct_at(&queue_, options_.queue);
+  queue_ = TaskQueue(options_.queue);
   queue_.TakeOver(term_, {}, TimePoint{});
   journaled_state_.clear();  // the next entry has everything
   phase_ = Phase::kTraining;
@@ -110,12 +93,7 @@ void Master::BeginAgain() {
   epoch_start_ = {};
   described_ = {};
   metrics_.clear();
-  best_metrics_.clear();
-  best_ = std::numeric_limits<double>::quiet_NaN();
-  best_epoch_ = 0;
-  best_closed_ = -1;
-  judged_.clear();
-  best_digest_.clear();
+  early_stopping_.Restore({}, {});
 }
 
 // Sums count from the start of the round: saying them twice changes nothing.
@@ -157,7 +135,7 @@ WorldAnswer Master::AnswerTo(Incarnation worker) const {
   }
   answer.world = rendezvous_->world();
   answer.rank = *rendezvous_->RankOf(worker);
-  answer.best = best_closed_;
+  answer.best = early_stopping_.best().step;
   switch (phase_) {
     case Phase::kTraining:
       answer.work = WorldAnswer::Work::kTrain;

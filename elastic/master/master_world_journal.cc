@@ -68,7 +68,7 @@ void Master::SaveWorld(MasterSave* save) const {
   for (const Task& task : round_) {
     Put(task, state->add_round());
   }
-  state->set_best_closed(best_closed_);
+  state->set_best_closed(early_stopping_.best().step);
 }
 
 Status Master::RestoreWorld(const MasterSave& save) {
@@ -102,7 +102,7 @@ Status Master::RestoreWorld(const MasterSave& save) {
   for (const LaneState& lane : state.round()) {
     round_.push_back(Get(lane));
   }
-  best_closed_ = state.best_closed();
+  early_stopping_.SetStep(state.best_closed());
   return Status();
 }
 
