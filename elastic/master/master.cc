@@ -7,11 +7,6 @@
 namespace sluice::elastic {
 namespace {
 
-// How much the newest second counts in the rate that is shown.
-constexpr double kRateWeight = 0.5;
-// Shorter than this says nothing about a rate.
-constexpr double kRateSeconds = 0.2;
-
 // Mistakes that every worker would make again: the job ends with the first one's text.
 bool IsFinal(Code code) {
   switch (code) {
@@ -37,7 +32,7 @@ Master::Master(const Options& options, TimePoint now)
                   options.queue.lease_seconds),
       staleness_(options.staleness.value_or(0)),
       early_stopping_(options.patience, options.metric),
-      described_at_(now),
+      meter_(now),
       trained_at_(now) {
   if (options_.all_reduce.has_value()) {
     rendezvous_.emplace(*options_.all_reduce);
@@ -286,30 +281,22 @@ void Master::Abort(const Status& cause) {
 
 Progress Master::Describe(TimePoint now) {
   const TaskQueue::Totals& totals = queue_.totals();
-  const double seconds = SecondsBetween(described_at_, now);
-  if (seconds >= kRateSeconds || (seconds > 0 && rate_ == 0)) {
-    const double rate = static_cast<double>(totals.rows - described_.rows) / seconds;
-    rate_ = rate_ == 0 ? rate : rate_ + kRateWeight * (rate - rate_);
-    if (totals.weight > described_.weight) {
-      loss_ = (totals.loss - described_.loss) / (totals.weight - described_.weight);
-    }
-    described_at_ = now;
-    described_ = totals;
-  }
+  meter_.Measure(totals, now);
   Progress progress;
   progress.rows_done = totals.rows;
   progress.rows_read = totals.rows_read;
   const int64_t known = queue_.epoch() > 1 ? queue_.rows_per_epoch().front() : 0;
   progress.rows_total =
       std::max(totals.rows, (known > 0 ? known : options_.estimated_rows) * options_.queue.epochs);
-  progress.rows_per_second = rate_;
+  progress.rows_per_second = meter_.rows_per_second();
   progress.epoch = queue_.epoch();
   progress.epochs = options_.queue.epochs;
-  progress.loss = loss_;
+  progress.loss = meter_.loss();
   progress.metrics = metrics_;
   progress.workers = static_cast<int>(members_.joined());
-  if (rate_ > 0) {
-    progress.seconds_left = static_cast<double>(progress.rows_total - progress.rows_done) / rate_;
+  if (progress.rows_per_second > 0) {
+    progress.seconds_left =
+        static_cast<double>(progress.rows_total - progress.rows_done) / progress.rows_per_second;
   }
   return progress;
 }
@@ -318,7 +305,7 @@ TrainOutcome Master::Outcome() const {
   TrainOutcome outcome;
   const EarlyStopping::Best& best = early_stopping_.best();
   outcome.metrics = best.epoch > 0 ? best.metrics : metrics_;
-  outcome.loss = epoch_loss_;
+  outcome.loss = meter_.epoch_loss();
   outcome.epochs = queue_.epoch();
   outcome.rows_per_epoch = queue_.RowsOfSnapshot();
   outcome.validation_rows = validation_rows_;

@@ -14,6 +14,7 @@
 #include "elastic/fleet/fleet.h"
 #include "elastic/master/early_stopping.h"
 #include "elastic/master/progress.h"
+#include "elastic/master/progress_meter.h"
 #include "elastic/master/train_outcome.h"
 #include "elastic/parameters/placement.h"
 #include "elastic/queue/evaluation.h"
@@ -264,6 +265,8 @@ class Master {
   EvaluationRound evaluation_;
   StalenessBound staleness_;
   EarlyStopping early_stopping_;
+  ProgressMeter meter_;
+  TimePoint trained_at_;  // when the last rows were
   // Evaluation tasks count downwards, training tasks upwards; each term begins far from the last.
   static int64_t FirstEvaluationTask(int64_t term) { return -1 - (term << 40); }
   int64_t next_evaluation_task_ = -1;
@@ -287,8 +290,6 @@ class Master {
   models::NetworkWeights weights_;
   bool dismissed_ = false;
 
-  TaskQueue::Totals epoch_start_;
-  double epoch_loss_ = 0;
   std::vector<std::pair<std::string, double>> metrics_;
   int64_t validation_rows_ = 0;
   uint64_t validation_checksum_ = 0;  // of a validation.select's rows; 0: not known
@@ -304,13 +305,6 @@ class Master {
   bool placement_changed_ = false;
   std::string journaled_state_;
   int64_t unsaved_transitions_ = 0;
-
-  // Rate and loss over the last reports to the user.
-  TimePoint described_at_;
-  TimePoint trained_at_;  // when the last rows were
-  TaskQueue::Totals described_;
-  double rate_ = 0;
-  double loss_ = 0;
 };
 
 }  // namespace sluice::elastic

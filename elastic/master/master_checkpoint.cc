@@ -74,7 +74,7 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   }
   master->queue_.TakeOver(term, holders, now);
   master->next_evaluation_task_ = FirstEvaluationTask(term);
-  master->described_ = master->queue_.totals();
+  master->meter_.StartFrom(master->queue_.totals(), now);
   master->checkpoint_steps_done_ = master->queue_.steps();
   master->AddEvent("resumed", fmt::format("at step {}, epoch {}, {} of {} shards done",
                                           master->queue_.steps(), master->queue_.epoch(),

@@ -7,12 +7,9 @@ namespace sluice::elastic {
 
 void Master::Advance(TimePoint now) {
   if (phase_ == Phase::kTraining && queue_.EpochDone()) {
-    const TaskQueue::Totals& totals = queue_.totals();
-    const double weight = totals.weight - epoch_start_.weight;
-    epoch_loss_ = weight > 0 ? (totals.loss - epoch_start_.loss) / weight : 0;
-    epoch_start_ = totals;
+    meter_.EndEpoch(queue_.totals());
     AddEvent("epoch_done", fmt::format("epoch {}: {} rows, loss {:.6g}", queue_.epoch(),
-                                       queue_.rows_per_epoch().back(), epoch_loss_));
+                                       queue_.rows_per_epoch().back(), meter_.epoch_loss()));
     if (options_.evaluation_shards > 0) {
       phase_ = Phase::kEvaluating;
       evaluation_.Start(queue_.epoch());
@@ -56,8 +53,8 @@ Status Master::CompareValidation() {
 
 void Master::EndEpoch(TimePoint now) {
   epoch_ends_.push_back(Describe(now));
-  epoch_ends_.back().loss = epoch_loss_;
-  if (early_stopping_.EndEpoch(queue_.epoch(), epoch_loss_, metrics_)) {
+  epoch_ends_.back().loss = meter_.epoch_loss();
+  if (early_stopping_.EndEpoch(queue_.epoch(), meter_.epoch_loss(), metrics_)) {
     if (rendezvous_.has_value()) {
       early_stopping_.SetStep(rendezvous_->world().closed);  // kept before the members go on
       AfterEpoch();

@@ -72,8 +72,8 @@ Result<Placement> Get(const PlacementSave& save) {
 
 void Master::SaveState(MasterSave* save) const {
   save->set_phase(static_cast<uint32_t>(phase_));
-  QueueCodec::Write(epoch_start_, save->mutable_epoch_start());
-  save->set_epoch_loss(epoch_loss_);
+  QueueCodec::Write(meter_.epoch_start(), save->mutable_epoch_start());
+  save->set_epoch_loss(meter_.epoch_loss());
   Put(metrics_, save->mutable_metrics());
   save->set_validation_rows(validation_rows_);
   save->set_validation_checksum(validation_checksum_);
@@ -186,8 +186,7 @@ Status Master::RestoreState(const MasterSave& save, TimePoint now) {
   if ((phase_ == Phase::kEvaluating || phase_ == Phase::kKeeping) && !queue_.EpochDone()) {
     return Internal("a job that was saved after an epoch, and its shards in the middle of it");
   }
-  epoch_start_ = QueueCodec::Read(save.epoch_start());
-  epoch_loss_ = save.epoch_loss();
+  meter_.Restore(QueueCodec::Read(save.epoch_start()), save.epoch_loss());
   metrics_ = Get(save.metrics());
   validation_rows_ = save.validation_rows();
   validation_checksum_ = save.validation_checksum();
@@ -261,9 +260,8 @@ void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoin
   next_evaluation_task_ = FirstEvaluationTask(term);
   fleet_ = true;
   wanted_ = wanted_.value_or(options_.workers);  // until the fleet grants another number
-  described_at_ = now;
+  meter_.StartFrom(queue_.totals(), now);
   trained_at_ = now;
-  described_ = queue_.totals();
   if (phase_ == Phase::kSucceeded && rendezvous_.has_value()) {
     phase_ = Phase::kExporting;  // the weights were in the last master's memory
   }

@@ -90,8 +90,7 @@ void Master::BeginAgain() {
   journaled_state_.clear();  // the next entry has everything
   phase_ = Phase::kTraining;
   round_.clear();
-  epoch_start_ = {};
-  described_ = {};
+  meter_.BeginAgain();
   metrics_.clear();
   early_stopping_.Restore({}, {});
 }
