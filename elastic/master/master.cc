@@ -33,7 +33,8 @@ Master::Master(const Options& options, TimePoint now)
       staleness_(options.staleness.value_or(0)),
       early_stopping_(options.patience, options.metric),
       meter_(now),
-      trained_at_(now) {
+      trained_at_(now),
+      checkpoints_(options.checkpoint_steps) {
   if (options_.all_reduce.has_value()) {
     rendezvous_.emplace(*options_.all_reduce);
   }

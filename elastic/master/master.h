@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "elastic/fleet/fleet.h"
+#include "elastic/master/checkpoint_schedule.h"
 #include "elastic/master/early_stopping.h"
 #include "elastic/master/progress.h"
 #include "elastic/master/progress_meter.h"
@@ -163,7 +164,7 @@ class Master {
   // Queue, evaluation and early stopping as they are now, into the manifest.
   void SaveCut(CheckpointManifest* manifest) const;
   // The one that was asked for is on the disk, or will not be.
-  void OnCheckpoint(TimePoint now);
+  void OnCheckpoint(TimePoint now) { checkpoints_.Over(now); }
   // All-reduce: the next rank 0 that reports a step writes the parameters into `draft`, and the cut
   // is made there.
   void OfferDraft(const CheckpointDirectory::Draft& draft);
@@ -294,9 +295,7 @@ class Master {
   int64_t validation_rows_ = 0;
   uint64_t validation_checksum_ = 0;  // of a validation.select's rows; 0: not known
 
-  int64_t checkpoint_steps_done_ = 0;  // when the last one was begun
-  std::optional<TimePoint> checkpoint_begun_;
-  TimePoint checkpoint_not_before_{};
+  CheckpointSchedule checkpoints_;
   std::optional<WorldCut> world_cut_;
   bool parameters_lost_ = false;
 

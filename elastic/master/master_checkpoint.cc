@@ -1,8 +1,5 @@
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <chrono>
-
 #include "elastic/master/journal.pb.h"
 #include "elastic/master/master.h"
 #include "elastic/queue/queue_codec_internal.h"
@@ -11,31 +8,14 @@
 namespace sluice::elastic {
 namespace {
 
-// However often they are asked for, checkpoints are being written at most half of the time: the
-// next one waits as long as the last one took.
-constexpr double kPausePerSecond = 1;
 // Incarnations of the new job's workers lie above any that the old job gave out after the cut.
 constexpr uint64_t kIncarnationsOfAJob = uint64_t{1} << 32;
 
 }  // namespace
 
 void Master::CheckpointIfDue(TimePoint now) {
-  if (options_.checkpoint_steps == 0 || finished() || checkpoint_begun_.has_value() ||
-      now < checkpoint_not_before_ ||
-      queue_.steps() - checkpoint_steps_done_ < options_.checkpoint_steps) {
-    return;
-  }
-  checkpoint_begun_ = now;
-  checkpoint_steps_done_ = queue_.steps();
-  actions_.push_back({Action::Kind::kCheckpoint, "", 0});
-}
-
-void Master::OnCheckpoint(TimePoint now) {
-  if (checkpoint_begun_.has_value()) {
-    const double pause = kPausePerSecond * SecondsBetween(*checkpoint_begun_, now);
-    checkpoint_not_before_ =
-        now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(pause));
-    checkpoint_begun_.reset();
+  if (!finished() && checkpoints_.Begin(queue_.steps(), now)) {
+    actions_.push_back({Action::Kind::kCheckpoint, "", 0});
   }
 }
 
@@ -75,7 +55,7 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   master->queue_.TakeOver(term, holders, now);
   master->next_evaluation_task_ = FirstEvaluationTask(term);
   master->meter_.StartFrom(master->queue_.totals(), now);
-  master->checkpoint_steps_done_ = master->queue_.steps();
+  master->checkpoints_.StartFrom(master->queue_.steps());
   master->AddEvent("resumed", fmt::format("at step {}, epoch {}, {} of {} shards done",
                                           master->queue_.steps(), master->queue_.epoch(),
                                           master->queue_.shards_done(), master->queue_.shards()));
