@@ -43,7 +43,7 @@ class EarlyStopping {
   void SetDigest(const std::string& digest) { best_.digest = digest; }
   // What the members of an all-reduce job are told to keep.
   void SetStep(int64_t step) { best_.step = step; }
-  // Every member keeps the same weights: the first to say its digest says what the others must have.
+  // Every member keeps the same weights: the first digest that is said is what all must have.
   Status CheckKept(int64_t step, const std::string& digest);
 
   const Best& best() const { return best_; }

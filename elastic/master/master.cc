@@ -27,7 +27,7 @@ bool IsFinal(Code code) {
 Master::Master(const Options& options, TimePoint now)
     : options_(options),
       queue_(options.queue),
-      members_(options.silence_seconds),
+      pool_({options.job_name, options.workers, options.silence_seconds}),
       evaluation_(options.evaluation_shards, options.task, options.outputs,
                   options.queue.lease_seconds),
       staleness_(options.staleness.value_or(0)),
@@ -52,15 +52,9 @@ bool Master::Dismissed() const {
 }
 
 Status Master::CheckMember(Incarnation worker, TimePoint now) {
-  const auto found = members_.workers().find(worker);
-  const bool first = found != members_.workers().end() && !found->second.joined;
-  if (!members_.Contact(worker, now)) {
-    return Status(Code::kAborted,
-                  fmt::format("incarnation {} has been given up by the master", worker));
-  }
+  ASSIGN_OR_RETURN(const bool first, pool_.Contact(worker, now));
   if (first) {
-    AddEvent("worker_started", found->second.name);
-    waits_for_room_ = false;
+    AddEvent("worker_started", pool_.members().workers().at(worker).name);
   }
   return Status();
 }
@@ -80,7 +74,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
                                         const std::vector<int64_t>& held, TimePoint now) {
   using Answer = MasterLink::Answer;
   if (finished()) {
-    members_.Contact(worker, now);
+    static_cast<void>(pool_.Contact(worker, now));
     return Answer{Dismissed() ? Answer::Kind::kFinished : Answer::Kind::kNothing, {}};
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
@@ -90,12 +84,12 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
   }
   queue_.ReleaseOthers(worker, held);
   evaluation_.Release(worker, held);
-  if (drained_.contains(worker)) {
+  if (pool_.drained(worker)) {
     return Answer{};
   }
   std::optional<Task> task;
   if (phase_ == Phase::kTraining && !rendezvous_.has_value()) {
-    const auto sharers = static_cast<int64_t>(std::max<size_t>(1, members_.joined()));
+    const auto sharers = static_cast<int64_t>(std::max<size_t>(1, pool_.members().joined()));
     const auto holds = static_cast<int64_t>(held.size());
     const int64_t lanes = options_.queue.lanes;
     // Asynchronous: one shard is trained, one is read; but nobody reads ahead what another worker
@@ -151,10 +145,7 @@ Result<LeaseStatus> Master::Report(Incarnation worker, const TaskReport& report,
   }
   if (queue_.totals().rows > rows) {
     trained_at_ = now;
-    if (members_.Committed(worker)) {
-      failed_starts_ = 0;
-      preempted_starts_ = 0;
-    }
+    pool_.OnCommitted(worker);
   }
   const LeaseStatus lease_status{*answer != TaskQueue::Answer::kRejected,
                                  queue_.LastBatch(report.task)};
@@ -227,7 +218,7 @@ Status Master::Leave(Incarnation worker, TimePoint now) {
   RETURN_IF_ERROR(CheckMember(worker, now));
   staleness_.Rest(worker);
   if (!finished()) {
-    AddEvent("work_handed_back", members_.workers().at(worker).name);
+    AddEvent("work_handed_back", pool_.members().workers().at(worker).name);
     Requeue(queue_.ReleaseAll(worker));
     evaluation_.Release(worker);
     if (rendezvous_.has_value()) {
@@ -250,8 +241,8 @@ void Master::Tick(TimePoint now) {
   if (finished()) {
     return;
   }
-  for (const Membership::Worker& silent : members_.Silent(now)) {
-    if (fleet_) {
+  for (const Membership::Worker& silent : pool_.members().Silent(now)) {
+    if (pool_.open()) {
       actions_.push_back({Action::Kind::kStopWorker, silent.name, silent.incarnation});
     }
     GiveUp(silent.incarnation, ExitClass::kPreempted,
@@ -265,12 +256,7 @@ void Master::Tick(TimePoint now) {
                                           task.first_batch));
   }
   evaluation_.ExpireLeases(now);
-  const auto due = std::partition(later_starts_.begin(), later_starts_.end(),
-                                  [now](TimePoint when) { return when > now; });
-  for (auto start = due; start != later_starts_.end(); ++start) {
-    StartWorker(now);
-  }
-  later_starts_.erase(due, later_starts_.end());
+  StartWorkers(pool_.StartDue(now));
 }
 
 void Master::Abort(const Status& cause) {
@@ -294,7 +280,7 @@ Progress Master::Describe(TimePoint now) {
   progress.epochs = options_.queue.epochs;
   progress.loss = meter_.loss();
   progress.metrics = metrics_;
-  progress.workers = static_cast<int>(members_.joined());
+  progress.workers = static_cast<int>(pool_.members().joined());
   if (progress.rows_per_second > 0) {
     progress.seconds_left =
         static_cast<double>(progress.rows_total - progress.rows_done) / progress.rows_per_second;

@@ -4,7 +4,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,10 +16,10 @@
 #include "elastic/master/progress.h"
 #include "elastic/master/progress_meter.h"
 #include "elastic/master/train_outcome.h"
+#include "elastic/master/worker_pool.h"
 #include "elastic/parameters/placement.h"
 #include "elastic/queue/evaluation.h"
 #include "elastic/queue/keep_order.h"
-#include "elastic/queue/membership.h"
 #include "elastic/queue/rendezvous.h"
 #include "elastic/queue/staleness_bound.h"
 #include "elastic/queue/task_queue.h"
@@ -63,15 +62,6 @@ class Master {
     std::optional<Rendezvous::Options> all_reduce;  // the workers are each other's servers
     int64_t checkpoint_steps = 0;  // a checkpoint after so many steps, or later; 0: none
   };
-  // A worker that ran out of memory is replaced by one that may have more, so often.
-  static constexpr int kMemoryRaises = 4;
-  static constexpr double kMemoryFactor = 1.5;
-  // So many processes may start and fail in a row before one of them has trained a batch: then no
-  // more are started, and the job fails when it has no other worker. Preemption is normal life and
-  // gets more patience; it ends too, so that a process that is killed at every start (a memory
-  // limit) does not start for ever.
-  static constexpr int kFailedStarts = 8;
-  static constexpr int kPreemptedStarts = 64;
 
   Master(const Options& options, TimePoint now);
 
@@ -117,7 +107,7 @@ class Master {
   std::vector<Event> TakeEvents() { return std::exchange(events_, {}); }
 
   // A worker that someone else starts.
-  Incarnation Expect(const std::string& name, TimePoint now) { return members_.Expect(name, now); }
+  Incarnation Expect(const std::string& name, TimePoint now) { return pool_.Expect(name, now); }
   // Starts the workers of the job (in one go), and others for those that are lost.
   void Start(TimePoint now);
   // From now on the job has so many workers: starts more, or drains some, which hand their tasks
@@ -195,7 +185,7 @@ class Master {
   std::vector<Progress> TakeEpochEnds() { return std::exchange(epoch_ends_, {}); }
   // Of a job that succeeded: everything but the weights.
   TrainOutcome Outcome() const;
-  size_t workers() const { return members_.size(); }
+  size_t workers() const { return pool_.members().size(); }
   const TaskQueue& queue() const { return queue_; }
   const StalenessBound& staleness() const { return staleness_; }
 
@@ -233,11 +223,8 @@ class Master {
   // and the job goes on as long as others train. False: it is something else.
   bool FailForDatabase(Incarnation worker, int64_t task, const Status& cause, TimePoint now);
   void GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now);
-  void Replace(ExitClass how, const std::string& why, bool had_trained, TimePoint now);
-  void StartLater(double seconds, TimePoint now);
-  void StartWorker(TimePoint now);
-  void Drain(size_t count);
-  size_t Staying() const;  // workers, without those that are drained, with those that start later
+  void Replace(const WorkerPool::Lost& lost, ExitClass how, const std::string& why, TimePoint now);
+  void StartWorkers(const std::vector<WorkerPool::Process>& processes);
   void Advance(TimePoint now);
   void EndEpoch(TimePoint now);
   void OrderKeep();
@@ -262,7 +249,7 @@ class Master {
   Phase phase_ = Phase::kTraining;
   Status result_;
   TaskQueue queue_;
-  Membership members_;
+  WorkerPool pool_;
   EvaluationRound evaluation_;
   StalenessBound staleness_;
   EarlyStopping early_stopping_;
@@ -274,15 +261,6 @@ class Master {
   std::vector<Action> actions_;
   std::vector<Event> events_;
   std::vector<Progress> epoch_ends_;
-  bool fleet_ = false;              // Start was called: lost workers are replaced
-  std::optional<uint32_t> wanted_;  // workers
-  std::set<Incarnation> drained_;
-  int started_ = 0;
-  int failed_starts_ = 0;  // since the last time that a new worker got anywhere
-  int preempted_starts_ = 0;
-  int memory_raises_ = 0;
-  bool waits_for_room_ = false;          // told already
-  std::vector<TimePoint> later_starts_;  // replacements that wait
 
   // All-reduce. The round's lanes are leased to all members together.
   std::optional<Rendezvous> rendezvous_;

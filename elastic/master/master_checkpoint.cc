@@ -40,7 +40,8 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   state.ForgetReads();
   master->queue_ = TaskQueue(std::move(state));
   RETURN_IF_ERROR(master->RestoreState(save.state(), now));
-  master->members_.Restore(save.state().next_incarnation() + kIncarnationsOfAJob, {});
+  master->pool_.Restore(save.state().started(),
+                        save.state().next_incarnation() + kIncarnationsOfAJob, {});
   master->staleness_.Await({});
   if (options.all_reduce.has_value()) {
     master->rendezvous_.emplace(*options.all_reduce);  // the round stays, its members are gone

@@ -83,7 +83,8 @@ void Master::OnWeightsKept(const std::string& digest, TimePoint) {
 void Master::AfterEpoch() {
   const bool patience_over = early_stopping_.PatienceOver(queue_.epoch());
   if (patience_over) {
-    AddEvent("early_stop", fmt::format("no improvement since epoch {}", early_stopping_.best().epoch));
+    AddEvent("early_stop",
+             fmt::format("no improvement since epoch {}", early_stopping_.best().epoch));
   }
   if (patience_over || queue_.LastEpoch() || queue_.BudgetSpent()) {
     Finish();

@@ -84,9 +84,9 @@ void Master::SaveState(MasterSave* save) const {
   const std::vector<int64_t>& judged = early_stopping_.judged();
   save->mutable_judged()->Add(judged.begin(), judged.end());
   save->set_best_digest(best.digest);
-  save->set_started(started_);
-  save->set_next_incarnation(members_.next());
-  for (const auto& [incarnation, worker] : members_.workers()) {
+  save->set_started(pool_.started());
+  save->set_next_incarnation(pool_.members().next());
+  for (const auto& [incarnation, worker] : pool_.members().workers()) {
     MemberState* one = save->add_members();
     one->set_name(worker.name);
     one->set_incarnation(incarnation);
@@ -196,7 +196,6 @@ Status Master::RestoreState(const MasterSave& save, TimePoint now) {
   best.metrics = Get(save.best_metrics());
   best.digest = save.best_digest();
   early_stopping_.Restore(std::move(best), {save.judged().begin(), save.judged().end()});
-  started_ = save.started();
   std::vector<Membership::Worker> members;
   std::set<Incarnation> known;
   for (const MemberState& one : save.members()) {
@@ -207,7 +206,7 @@ Status Master::RestoreState(const MasterSave& save, TimePoint now) {
     }
     members.push_back({one.name(), one.incarnation(), true, true, now});
   }
-  members_.Restore(save.next_incarnation(), members);
+  pool_.Restore(save.started(), save.next_incarnation(), members);
   std::map<Incarnation, int64_t> offsets;
   for (const ClockState& clock : save.clocks()) {
     if (clock.offset() < -kMostOfAnything || clock.offset() > kMostOfAnything) {
@@ -244,22 +243,21 @@ void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoin
   term_ = term;
   std::vector<Incarnation> adopted;
   for (const std::string& name : alive) {
-    if (const std::optional<Incarnation> known = members_.Find(name)) {
+    if (const std::optional<Incarnation> known = pool_.members().Find(name)) {
       adopted.push_back(*known);
     } else {
       // Given up by the master before, or of a start that it did not live to write down.
       actions_.push_back({Action::Kind::kStopWorker, name, 0});
     }
   }
-  const std::map<Incarnation, Membership::Worker> members = members_.workers();
+  const std::map<Incarnation, Membership::Worker> members = pool_.members().workers();
   std::vector<Incarnation> holders = adopted;
   holders.push_back(kEverybody);
   // A job that was resumed from a checkpoint is in a later term than its masters.
   term = std::max(term, queue_.state().term() + 1);
   queue_.TakeOver(term, holders, now);
   next_evaluation_task_ = FirstEvaluationTask(term);
-  fleet_ = true;
-  wanted_ = wanted_.value_or(options_.workers);  // until the fleet grants another number
+  pool_.Open();
   meter_.StartFrom(queue_.totals(), now);
   trained_at_ = now;
   if (phase_ == Phase::kSucceeded && rendezvous_.has_value()) {
@@ -280,7 +278,7 @@ void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoin
       GiveUp(incarnation, ExitClass::kPreempted, "gone when the master was replaced", now);
     }
   }
-  Scale(*wanted_, now);
+  Scale(pool_.wanted(), now);
   Advance(now);
 }
 

@@ -26,7 +26,7 @@ bool RoundPosition::Over() const {
 
 Result<WorldAnswer> Master::Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now) {
   if (finished()) {
-    members_.Contact(worker, now);
+    static_cast<void>(pool_.Contact(worker, now));
     return AnswerTo(worker);
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
@@ -111,10 +111,7 @@ void Master::Commit(const RoundPosition& position, TimePoint now) {
   }
   if (queue_.totals().rows > rows) {
     for (const Rendezvous::Member& member : rendezvous_->world().members) {
-      if (members_.Committed(member.incarnation)) {
-        failed_starts_ = 0;
-        preempted_starts_ = 0;
-      }
+      pool_.OnCommitted(member.incarnation);
     }
   }
   if (position.Over()) {
