@@ -36,7 +36,7 @@ Master::Master(const Options& options, TimePoint now)
       trained_at_(now),
       checkpoints_(options.checkpoint_steps) {
   if (options_.all_reduce.has_value()) {
-    rendezvous_.emplace(*options_.all_reduce);
+    rounds_.emplace(*options_.all_reduce);
   }
   if (options_.queue.shards == 0) {
     Abort(InvalidArgument("there are no rows to train on").SqlState("02000"));
@@ -48,7 +48,7 @@ void Master::AddEvent(std::string kind, std::string detail) {
 }
 
 bool Master::Dismissed() const {
-  return finished() && (dismissed_ || phase_ == Phase::kFailed || !rendezvous_.has_value());
+  return finished() && (dismissed_ || phase_ == Phase::kFailed || !rounds_.has_value());
 }
 
 Status Master::CheckMember(Incarnation worker, TimePoint now) {
@@ -88,7 +88,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     return Answer{};
   }
   std::optional<Task> task;
-  if (phase_ == Phase::kTraining && !rendezvous_.has_value()) {
+  if (phase_ == Phase::kTraining && !rounds_.has_value()) {
     const auto sharers = static_cast<int64_t>(std::max<size_t>(1, pool_.members().joined()));
     const auto holds = static_cast<int64_t>(held.size());
     const int64_t lanes = options_.queue.lanes;
@@ -108,7 +108,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     }
     Advance(now);  // the last shards may have been given up
   } else if ((phase_ == Phase::kEvaluating || phase_ == Phase::kComparing) &&
-             (waiting || rendezvous_.has_value())) {
+             (waiting || rounds_.has_value())) {
     task = evaluation_.Take(worker, next_evaluation_task_, now);
     next_evaluation_task_ -= task.has_value() ? 1 : 0;
   }
@@ -178,7 +178,7 @@ Status Master::Fail(Incarnation worker, int64_t task, const Status& cause, TimeP
     Abort(cause);
     return Status();
   }
-  if (rendezvous_.has_value()) {
+  if (rounds_.has_value()) {
     if (ChargeLanes(worker, task, cause.message())) {
       Abort(cause);
     }
@@ -221,8 +221,8 @@ Status Master::Leave(Incarnation worker, TimePoint now) {
     AddEvent("work_handed_back", pool_.members().workers().at(worker).name);
     Requeue(queue_.ReleaseAll(worker));
     evaluation_.Release(worker);
-    if (rendezvous_.has_value()) {
-      rendezvous_->Remove(worker);
+    if (rounds_.has_value()) {
+      rounds_->Remove(worker);
     }
   }
   return Status();
@@ -248,7 +248,7 @@ void Master::Tick(TimePoint now) {
     GiveUp(silent.incarnation, ExitClass::kPreempted,
            fmt::format("no sign of life for {} seconds", options_.silence_seconds), now);
   }
-  if (rendezvous_.has_value()) {
+  if (rounds_.has_value()) {
     queue_.Renew(kEverybody, now);
   }
   for (const Task& task : queue_.ExpireLeases(now)) {

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "elastic/fleet/fleet.h"
+#include "elastic/master/all_reduce_rounds.h"
 #include "elastic/master/checkpoint_schedule.h"
 #include "elastic/master/early_stopping.h"
 #include "elastic/master/progress.h"
@@ -262,10 +263,7 @@ class Master {
   std::vector<Event> events_;
   std::vector<Progress> epoch_ends_;
 
-  // All-reduce. The round's lanes are leased to all members together.
-  std::optional<Rendezvous> rendezvous_;
-  std::vector<Task> round_;
-  std::map<Incarnation, RoundPosition> positions_;  // of those who wait to regroup
+  std::optional<AllReduceRounds> rounds_;  // of an all-reduce job
   models::NetworkWeights weights_;
   bool dismissed_ = false;
 

@@ -44,7 +44,9 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
                         save.state().next_incarnation() + kIncarnationsOfAJob, {});
   master->staleness_.Await({});
   if (options.all_reduce.has_value()) {
-    master->rendezvous_.emplace(*options.all_reduce);  // the round stays, its members are gone
+    // The round stays, its members are gone.
+    const std::vector<Task> lanes = master->rounds_->lanes();
+    master->rounds_.emplace(*options.all_reduce, lanes);
   }
   // Tasks and attempts above those of the old job: servers refuse what is older, and tell how far
   // they are with what was handed out before. All members of a world hold its round together.

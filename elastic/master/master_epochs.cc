@@ -55,8 +55,8 @@ void Master::EndEpoch(TimePoint now) {
   epoch_ends_.push_back(Describe(now));
   epoch_ends_.back().loss = meter_.epoch_loss();
   if (early_stopping_.EndEpoch(queue_.epoch(), meter_.epoch_loss(), metrics_)) {
-    if (rendezvous_.has_value()) {
-      early_stopping_.SetStep(rendezvous_->world().closed);  // kept before the members go on
+    if (rounds_.has_value()) {
+      early_stopping_.SetStep(rounds_->world().closed);  // kept before the members go on
       AfterEpoch();
       return;
     }
@@ -167,7 +167,7 @@ void Master::Conclude() {
                  : InvalidArgument("there are no rows to train on").SqlState("02000");
   }
   phase_ = result_.ok() ? Phase::kSucceeded : Phase::kFailed;
-  if (result_.ok() && rendezvous_.has_value()) {
+  if (result_.ok() && rounds_.has_value()) {
     phase_ = Phase::kExporting;
   }
 }

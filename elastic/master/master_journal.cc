@@ -96,7 +96,7 @@ void Master::SaveState(MasterSave* save) const {
     one->set_incarnation(incarnation);
     one->set_offset(offset);
   }
-  if (rendezvous_.has_value()) {
+  if (rounds_.has_value()) {
     SaveWorld(save);
   }
   save->set_parameters_lost(parameters_lost_);
@@ -260,7 +260,7 @@ void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoin
   pool_.Open();
   meter_.StartFrom(queue_.totals(), now);
   trained_at_ = now;
-  if (phase_ == Phase::kSucceeded && rendezvous_.has_value()) {
+  if (phase_ == Phase::kSucceeded && rounds_.has_value()) {
     phase_ = Phase::kExporting;  // the weights were in the last master's memory
   }
   if (finished()) {

@@ -42,8 +42,8 @@ void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, T
            fmt::format("{}: {}", lost->worker.name, why));
   Requeue(queue_.ReleaseAll(worker));
   evaluation_.Release(worker);
-  if (rendezvous_.has_value()) {
-    rendezvous_->Remove(worker);
+  if (rounds_.has_value()) {
+    rounds_->Remove(worker);
   }
   if (pool_.open() && !finished()) {
     if (pool_.members().joined() == 0) {
@@ -87,7 +87,7 @@ bool Master::FailForDatabase(Incarnation worker, int64_t task, const Status& cau
   if (!catalog::IsLocked(cause) && !catalog::IsOutOfConnections(cause)) {
     return false;
   }
-  const bool others = !rendezvous_.has_value() && pool_.members().joined() > 1;
+  const bool others = !rounds_.has_value() && pool_.members().joined() > 1;
   if (!others || SecondsBetween(trained_at_, now) >= options_.database_seconds) {
     Abort(cause);
     return true;
@@ -112,7 +112,7 @@ void Master::OnExit(const std::string& name, ExitClass exit_class, const std::st
   }
   if (exit_class == ExitClass::kApplication) {
     // It crashed in its own code: every shard that it was training is under suspicion.
-    if (rendezvous_.has_value() && ChargeLanes(*worker, 0, message)) {
+    if (rounds_.has_value() && ChargeLanes(*worker, 0, message)) {
       Abort(Status(Code::kInternal,
                    fmt::format("a shard crashes every worker that trains it: {}", message)));
       return;
