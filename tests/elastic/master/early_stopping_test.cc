@@ -28,13 +28,13 @@ TEST(EarlyStopping, KeepsTheEpochWithTheLowestLoss) {
 
 TEST(EarlyStopping, JudgesByItsMetricWhicheverWayIsBetter) {
   EarlyStopping auc(1, "auc");
-  EXPECT_TRUE(auc.EndEpoch(1, 0.1, {{"loss", 0.3}, {"auc", 0.7}}));
-  EXPECT_TRUE(auc.EndEpoch(2, 0.2, {{"loss", 0.4}, {"auc", 0.8}}));
-  EXPECT_FALSE(auc.EndEpoch(3, 0.0, {{"loss", 0.1}, {"auc", 0.75}}));
-  EXPECT_EQ(auc.best().metrics, (EarlyStopping::Metrics{{"loss", 0.4}, {"auc", 0.8}}));
-  EarlyStopping loss(1, "loss");
-  EXPECT_TRUE(loss.EndEpoch(1, 0.1, {{"loss", 0.3}, {"auc", 0.7}}));
-  EXPECT_FALSE(loss.EndEpoch(2, 0.0, {{"loss", 0.4}, {"auc", 0.8}}));
+  EXPECT_TRUE(auc.EndEpoch(1, 0.1, {{"rmse", 0.3}, {"auc", 0.7}}));
+  EXPECT_TRUE(auc.EndEpoch(2, 0.2, {{"rmse", 0.4}, {"auc", 0.8}}));
+  EXPECT_FALSE(auc.EndEpoch(3, 0.0, {{"rmse", 0.1}, {"auc", 0.75}}));
+  EXPECT_EQ(auc.best().metrics, (EarlyStopping::Metrics{{"rmse", 0.4}, {"auc", 0.8}}));
+  EarlyStopping rmse(1, "rmse");
+  EXPECT_TRUE(rmse.EndEpoch(1, 0.1, {{"rmse", 0.3}, {"auc", 0.7}}));
+  EXPECT_FALSE(rmse.EndEpoch(2, 0.0, {{"rmse", 0.4}, {"auc", 0.8}}));
 }
 
 // The first epoch is kept whatever it came to: something has to be.
