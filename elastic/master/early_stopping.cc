@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "models/metrics/metric.h"
-
 namespace sluice::elastic {
 
 bool EarlyStopping::Improves(double value, bool higher_is_better) const {
@@ -24,7 +22,7 @@ bool EarlyStopping::EndEpoch(uint32_t epoch, double loss, const Metrics& metrics
   for (const auto& [name, metric] : metrics) {
     if (name == metric_) {
       value = metric;
-      higher_is_better = models::Metrics::HigherIsBetter(name);
+      higher_is_better = higher_is_better_;
     }
   }
   const bool improves = Improves(value, higher_is_better);

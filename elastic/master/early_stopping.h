@@ -26,9 +26,9 @@ class EarlyStopping {
   };
 
   // `patience`: epochs without improvement before the job stops; 0: off. `metric`: that must
-  // improve; empty: the training loss.
-  EarlyStopping(uint32_t patience, std::string metric)
-      : patience_(patience), metric_(std::move(metric)) {}
+  // improve, by growing or by shrinking; empty: the training loss.
+  EarlyStopping(uint32_t patience, std::string metric, bool higher_is_better)
+      : patience_(patience), metric_(std::move(metric)), higher_is_better_(higher_is_better) {}
 
   // The last evaluation was of these versions of the parameters, by partition.
   void SetJudged(std::vector<int64_t> versions) { judged_ = std::move(versions); }
@@ -55,6 +55,7 @@ class EarlyStopping {
 
   const uint32_t patience_;
   const std::string metric_;
+  const bool higher_is_better_;
   Best best_;
   std::vector<int64_t> judged_;
 };

@@ -31,7 +31,8 @@ Master::Master(const Options& options, TimePoint now)
       evaluation_(options.evaluation_shards, options.task, options.outputs,
                   options.queue.lease_seconds),
       staleness_(options.staleness.value_or(0)),
-      early_stopping_(options.patience, options.metric),
+      early_stopping_(options.patience, options.metric,
+                      models::Metrics::HigherIsBetter(options.metric)),
       meter_(now),
       trained_at_(now),
       checkpoints_(options.checkpoint_steps) {

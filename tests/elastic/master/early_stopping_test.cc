@@ -8,14 +8,14 @@ namespace sluice::elastic {
 namespace {
 
 TEST(EarlyStopping, IsOffWithoutPatience) {
-  EarlyStopping stopping(0, "");
+  EarlyStopping stopping(0, "", false);
   EXPECT_FALSE(stopping.EndEpoch(1, 0.5, {}));
   EXPECT_FALSE(stopping.PatienceOver(100));
   EXPECT_EQ(stopping.best().epoch, 0U);
 }
 
 TEST(EarlyStopping, KeepsTheEpochWithTheLowestLoss) {
-  EarlyStopping stopping(2, "");
+  EarlyStopping stopping(2, "", false);
   EXPECT_TRUE(stopping.EndEpoch(1, 0.5, {}));
   EXPECT_TRUE(stopping.EndEpoch(2, 0.4, {}));
   EXPECT_FALSE(stopping.EndEpoch(3, 0.4, {})) << "as good is no improvement";
@@ -27,19 +27,19 @@ TEST(EarlyStopping, KeepsTheEpochWithTheLowestLoss) {
 }
 
 TEST(EarlyStopping, JudgesByItsMetricWhicheverWayIsBetter) {
-  EarlyStopping auc(1, "auc");
+  EarlyStopping auc(1, "auc", true);
   EXPECT_TRUE(auc.EndEpoch(1, 0.1, {{"rmse", 0.3}, {"auc", 0.7}}));
   EXPECT_TRUE(auc.EndEpoch(2, 0.2, {{"rmse", 0.4}, {"auc", 0.8}}));
   EXPECT_FALSE(auc.EndEpoch(3, 0.0, {{"rmse", 0.1}, {"auc", 0.75}}));
   EXPECT_EQ(auc.best().metrics, (EarlyStopping::Metrics{{"rmse", 0.4}, {"auc", 0.8}}));
-  EarlyStopping rmse(1, "rmse");
+  EarlyStopping rmse(1, "rmse", false);
   EXPECT_TRUE(rmse.EndEpoch(1, 0.1, {{"rmse", 0.3}, {"auc", 0.7}}));
   EXPECT_FALSE(rmse.EndEpoch(2, 0.0, {{"rmse", 0.4}, {"auc", 0.8}}));
 }
 
 // The first epoch is kept whatever it came to: something has to be.
 TEST(EarlyStopping, ALossThatIsNoNumberIsNoImprovement) {
-  EarlyStopping stopping(3, "");
+  EarlyStopping stopping(3, "", false);
   EXPECT_TRUE(stopping.EndEpoch(1, std::nan(""), {}));
   EXPECT_FALSE(stopping.EndEpoch(2, std::nan(""), {}));
   EXPECT_TRUE(stopping.EndEpoch(3, 7, {})) << "any number is better";
@@ -48,7 +48,7 @@ TEST(EarlyStopping, ALossThatIsNoNumberIsNoImprovement) {
 }
 
 TEST(EarlyStopping, OrdersTheVersionsThatWereJudged) {
-  EarlyStopping stopping(1, "");
+  EarlyStopping stopping(1, "", false);
   stopping.SetJudged({4, 5});
   ASSERT_TRUE(stopping.EndEpoch(1, 1, {}));
   EXPECT_EQ(stopping.order(), (KeepOrder{1, {4, 5}}));
@@ -60,7 +60,7 @@ TEST(EarlyStopping, OrdersTheVersionsThatWereJudged) {
 }
 
 TEST(EarlyStopping, MembersMustKeepTheSameWeightsOfTheBestStep) {
-  EarlyStopping stopping(1, "");
+  EarlyStopping stopping(1, "", false);
   ASSERT_TRUE(stopping.EndEpoch(1, 1, {}));
   stopping.SetStep(12);
   EXPECT_TRUE(stopping.CheckKept(6, "of an earlier step").ok());
@@ -73,10 +73,10 @@ TEST(EarlyStopping, MembersMustKeepTheSameWeightsOfTheBestStep) {
 }
 
 TEST(EarlyStopping, GoesOnFromWhatAnotherHad) {
-  EarlyStopping first(2, "");
+  EarlyStopping first(2, "", false);
   first.SetJudged({3});
   ASSERT_TRUE(first.EndEpoch(1, 0.5, {}));
-  EarlyStopping second(2, "");
+  EarlyStopping second(2, "", false);
   second.Restore(first.best(), first.judged());
   EXPECT_EQ(second.order(), first.order());
   EXPECT_FALSE(second.EndEpoch(2, 0.6, {}));
