@@ -11,21 +11,25 @@ Result<MasterLink::Answer> DirectMasterLink::Take(bool waiting) {
 }
 
 Result<LeaseStatus> DirectMasterLink::Report(const TaskReport& report) {
-  Result<LeaseStatus> lease_status = host_.Report(worker_, report);
+  Result<LeaseStatus> lease_status = host_.With(
+      [&](Master& master, TimePoint now) { return master.Report(worker_, report, now); });
   held_.Reported(report, lease_status);
   host_.Pump();
   return lease_status;
 }
 
 Status DirectMasterLink::Fail(const Task& task, const Status& cause) {
-  const Status status = host_.Fail(worker_, task.id, cause);
+  const Status status = host_.With(
+      [&](Master& master, TimePoint now) { return master.Fail(worker_, task.id, cause, now); });
   held_.Drop(task.id);
   host_.Pump();
   return status;
 }
 
 void DirectMasterLink::Leave() {
-  static_cast<void>(host_.Leave(worker_));  // given up already: as good
+  // An error: given up already, which is as good.
+  static_cast<void>(
+      host_.With([&](Master& master, TimePoint now) { return master.Leave(worker_, now); }));
   host_.Pump();
 }
 

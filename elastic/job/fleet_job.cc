@@ -90,7 +90,7 @@ class FleetJob {
     operator_handle.Attach(nullptr);
     // Before the host goes: workers' last calls and the fleet's events arrive in it.
     parameters_->Stop();
-    lost_parameters_ = host.parameters_lost();
+    lost_parameters_ = host.With([](Master& over, TimePoint) { return over.parameters_lost(); });
     processes_->StopAll(fleet_);
     master_.reset();
     return outcome;
@@ -136,17 +136,20 @@ class FleetJob {
     if (!AllReduces()) {
       parameters_->Start();
     }
-    host.Start();
+    host.With([](Master& master, TimePoint now) { master.Start(now); });
     host.Run(job_.stop);
     RETURN_IF_ERROR(host.result());
-    TrainOutcome outcome = host.Outcome();
-    if (AllReduces()) {
-      outcome.weights = host.TakeWeights();
-      if (!host.best_digest().empty()) {
-        RETURN_IF_ERROR(CheckDigest(DigestOf(outcome.weights), host.best_digest()));
-      }
-    } else {
-      ASSIGN_OR_RETURN(outcome.weights, parameters_->Collect(network_, host.best_digest()));
+    std::string digest;
+    TrainOutcome outcome = host.With([&](Master& master, TimePoint) {
+      digest = master.best_digest();
+      TrainOutcome so_far = master.Outcome();
+      so_far.weights = master.TakeWeights();  // all-reduce
+      return so_far;
+    });
+    if (!AllReduces()) {
+      ASSIGN_OR_RETURN(outcome.weights, parameters_->Collect(network_, digest));
+    } else if (!digest.empty()) {
+      RETURN_IF_ERROR(CheckDigest(DigestOf(outcome.weights), digest));
     }
     if (job_.stop.stop_requested()) {  // cancelled at the very end: nothing is committed
       return Cancelled("the training was cancelled");
@@ -154,7 +157,7 @@ class FleetJob {
     if (succession_.commit) {
       RETURN_IF_ERROR(succession_.commit(outcome));
     }
-    host.Dismiss();
+    host.With([](Master& master, TimePoint) { master.Dismiss(); });
     return outcome;
   }
 
@@ -199,17 +202,22 @@ class FleetJob {
     };
     hooks.remember = [&host](const Placement& now) { return host.Remember(now); };
     hooks.on_event = [&host](const std::string& kind, const std::string& detail) {
-      host.AddEvent(kind, detail);
+      host.With([&](Master& master, TimePoint) { master.AddEvent(kind, detail); });
     };
     hooks.fail = [this, &host](const Status& cause) {
-      if (parameters_->lost_partitions()) {
-        host.LoseParameters(cause);
-      } else {
-        host.Abort(cause);
-      }
+      const bool lost = parameters_->lost_partitions();
+      host.With([&](Master& master, TimePoint) {
+        if (lost) {
+          master.LoseParameters(cause);
+        } else {
+          master.Abort(cause);
+        }
+      });
     };
     hooks.cut = [&host](CheckpointManifest* manifest) { return host.SaveCut(manifest); };
-    hooks.checkpoint_over = [&host] { host.OnCheckpoint(); };
+    hooks.checkpoint_over = [&host] {
+      host.With([](Master& master, TimePoint now) { master.OnCheckpoint(now); });
+    };
     parameters_ = std::make_unique<ParameterFleet>(options, std::move(hooks));
   }
 
@@ -282,13 +290,15 @@ class FleetJob {
     if (status.code() != Code::kResourceExhausted && status.code() != Code::kUnavailable) {
       return status;
     }
-    host_->OnNotStarted(spec.name, status.message());
+    host_->With([&](Master& master, TimePoint now) {
+      master.OnNotStarted(spec.name, status.message(), now);
+    });
     return Status();
   }
 
   Status Keep(const KeepOrder& order) {
     ASSIGN_OR_RETURN(const std::string digest, parameters_->Keep(order));
-    host_->OnWeightsKept(digest);
+    host_->With([&](Master& master, TimePoint now) { master.OnWeightsKept(digest, now); });
     return Status();
   }
 

@@ -205,16 +205,19 @@ std::string JobCheckpoints::Beginning() const {
 void OfferDraft(const JobCheckpoints& checkpoints, MasterHost& host) {
   CheckpointDirectory directory = checkpoints.directory();
   const Result<CheckpointDirectory::Draft> draft = directory.Begin();
-  if (draft.ok()) {
-    host.OfferDraft(*draft);
-  } else {
-    host.AddEvent("checkpoint_failed", draft.status().message());
-    host.OnCheckpoint();
-  }
+  host.With([&](Master& master, TimePoint now) {
+    if (draft.ok()) {
+      master.OfferDraft(*draft);
+    } else {
+      master.AddEvent("checkpoint_failed", draft.status().message());
+      master.OnCheckpoint(now);
+    }
+  });
 }
 
 void CommitWorldCut(const JobCheckpoints& checkpoints, MasterHost& host) {
-  const std::optional<Master::WorldCut> cut = host.TakeWorldCut();
+  const std::optional<Master::WorldCut> cut =
+      host.With([](Master& master, TimePoint) { return master.TakeWorldCut(); });
   if (!cut.has_value()) {
     return;  // given up meanwhile
   }
@@ -230,11 +233,14 @@ void CommitWorldCut(const JobCheckpoints& checkpoints, MasterHost& host) {
       manifest.queue_state.empty()
           ? ResourceExhausted("the queue of this job is too large for a checkpoint")
           : directory.Commit(cut->draft, manifest);
-  host.AddEvent(committed.ok() ? "checkpoint_written" : "checkpoint_failed",
-                committed.ok() ? DescribeCheckpoint(directory, cut->draft, manifest.steps,
-                                                    manifest.files[0].bytes)
-                               : committed.message());
-  host.OnCheckpoint();
+  const std::string detail =
+      committed.ok()
+          ? DescribeCheckpoint(directory, cut->draft, manifest.steps, manifest.files[0].bytes)
+          : committed.message();
+  host.With([&](Master& master, TimePoint now) {
+    master.AddEvent(committed.ok() ? "checkpoint_written" : "checkpoint_failed", detail);
+    master.OnCheckpoint(now);
+  });
 }
 
 Result<std::unique_ptr<Master>> MakeMaster(const Master::Options& options,

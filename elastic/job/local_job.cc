@@ -46,7 +46,7 @@ class LocalCheckpoints {
                                        ? shard_.Capture(0)
                                        : Result<PartitionImage>(Cancelled("the job is over"));
     if (!image.ok()) {
-      host.OnCheckpoint();
+      host.With([](Master& master, TimePoint now) { master.OnCheckpoint(now); });
       return;
     }
     writer_ = std::jthread([this, &host, manifest = std::move(manifest),
@@ -55,10 +55,12 @@ class LocalCheckpoints {
       const int64_t steps = manifest.steps;
       const Result<std::string> written = Guarded(
           "writing a checkpoint", [&] { return Write(std::move(manifest), std::move(image)); });
-      host.AddEvent(
-          written.ok() ? "checkpoint_written" : "checkpoint_failed",
-          written.ok() ? *written : fmt::format("step {}: {}", steps, written.status().message()));
-      host.OnCheckpoint();
+      const std::string detail =
+          written.ok() ? *written : fmt::format("step {}: {}", steps, written.status().message());
+      host.With([&](Master& master, TimePoint now) {
+        master.AddEvent(written.ok() ? "checkpoint_written" : "checkpoint_failed", detail);
+        master.OnCheckpoint(now);
+      });
     });
   }
 
@@ -109,7 +111,8 @@ Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
       [&](const Master::Action& action) -> Status {
         if (action.kind == Master::Action::Kind::kKeepWeights) {
           ASSIGN_OR_RETURN(const ParameterShard::Kept kept, shard->KeepBest(0, action.keep));
-          running->OnWeightsKept(DigestOf(*kept.at(0)));
+          const std::string digest = DigestOf(*kept.at(0));
+          running->With([&](Master& master, TimePoint now) { master.OnWeightsKept(digest, now); });
         }
         if (action.kind == Master::Action::Kind::kCheckpoint) {
           writer->Begin(*running);
@@ -118,7 +121,9 @@ Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
       },
       job.progress, job.events);
   running = &host;
-  DirectMasterLink master(host, host.Expect("worker"));
+  const Incarnation incarnation =
+      host.With([](Master& master, TimePoint now) { return master.Expect("worker", now); });
+  DirectMasterLink master(host, incarnation);
   DirectParameterLink parameters(*shard, *network);
   ASSIGN_OR_RETURN(
       const std::unique_ptr<Worker> worker,
@@ -130,10 +135,14 @@ Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
   }
   RETURN_IF_ERROR(worked);
   RETURN_IF_ERROR(host.result());
-  TrainOutcome outcome = host.Outcome();
+  std::string digest;
+  TrainOutcome outcome = host.With([&](Master& over, TimePoint) {
+    digest = over.best_digest();
+    return over.Outcome();
+  });
   ASSIGN_OR_RETURN(outcome.weights, shard->ExportAll(*network));
-  if (!host.best_digest().empty()) {
-    RETURN_IF_ERROR(CheckDigest(DigestOf(outcome.weights), host.best_digest()));
+  if (!digest.empty()) {
+    RETURN_IF_ERROR(CheckDigest(DigestOf(outcome.weights), digest));
   }
   return outcome;
 }

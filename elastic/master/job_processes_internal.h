@@ -50,7 +50,7 @@ class JobProcesses {
   void OnEvent(const FleetEvent& event) {
     const MutexLock lock(mutex_);
     if (event.kind == FleetEvent::Kind::kGranted && host_ != nullptr) {
-      host_->Scale(event.workers);
+      host_->With([&](Master& master, TimePoint now) { master.Scale(event.workers, now); });
     }
     if (event.kind != FleetEvent::Kind::kExited) {
       return;
@@ -61,9 +61,9 @@ class JobProcesses {
         parameters_->OnLost(found->second, fmt::format("parameter server {} was lost ({})",
                                                        event.name, HowItEnded(event)));
       } else {
-        FleetEvent told = event;
-        told.message = HowItEnded(event);
-        host_->OnExit(told);
+        host_->With([&](Master& master, TimePoint now) {
+          master.OnExit(event.name, event.exit_class, HowItEnded(event), now);
+        });
       }
     }
     running_.erase(event.name);

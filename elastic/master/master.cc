@@ -7,11 +7,6 @@
 namespace sluice::elastic {
 namespace {
 
-// How much the newest second counts in the rate that is shown.
-constexpr double kRateWeight = 0.5;
-// Shorter than this says nothing about a rate.
-constexpr double kRateSeconds = 0.2;
-
 // Mistakes that every worker would make again: the job ends with the first one's text.
 bool IsFinal(Code code) {
   switch (code) {
@@ -32,14 +27,17 @@ bool IsFinal(Code code) {
 Master::Master(const Options& options, TimePoint now)
     : options_(options),
       queue_(options.queue),
-      members_(options.silence_seconds),
+      pool_({options.job_name, options.workers, options.silence_seconds}),
       evaluation_(options.evaluation_shards, options.task, options.outputs,
                   options.queue.lease_seconds),
       staleness_(options.staleness.value_or(0)),
-      described_at_(now),
-      trained_at_(now) {
+      early_stopping_(options.patience, options.metric,
+                      models::Metrics::HigherIsBetter(options.metric)),
+      meter_(now),
+      trained_at_(now),
+      checkpoints_(options.checkpoint_steps) {
   if (options_.all_reduce.has_value()) {
-    rendezvous_.emplace(*options_.all_reduce);
+    rounds_.emplace(*options_.all_reduce);
   }
   if (options_.queue.shards == 0) {
     Abort(InvalidArgument("there are no rows to train on").SqlState("02000"));
@@ -51,19 +49,13 @@ void Master::AddEvent(std::string kind, std::string detail) {
 }
 
 bool Master::Dismissed() const {
-  return finished() && (dismissed_ || phase_ == Phase::kFailed || !rendezvous_.has_value());
+  return finished() && (dismissed_ || phase_ == Phase::kFailed || !rounds_.has_value());
 }
 
 Status Master::CheckMember(Incarnation worker, TimePoint now) {
-  const auto found = members_.workers().find(worker);
-  const bool first = found != members_.workers().end() && !found->second.joined;
-  if (!members_.Contact(worker, now)) {
-    return Status(Code::kAborted,
-                  fmt::format("incarnation {} has been given up by the master", worker));
-  }
+  ASSIGN_OR_RETURN(const bool first, pool_.Contact(worker, now));
   if (first) {
-    AddEvent("worker_started", found->second.name);
-    waits_for_room_ = false;
+    AddEvent("worker_started", pool_.members().workers().at(worker).name);
   }
   return Status();
 }
@@ -83,7 +75,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
                                         const std::vector<int64_t>& held, TimePoint now) {
   using Answer = MasterLink::Answer;
   if (finished()) {
-    members_.Contact(worker, now);
+    static_cast<void>(pool_.Contact(worker, now));
     return Answer{Dismissed() ? Answer::Kind::kFinished : Answer::Kind::kNothing, {}};
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
@@ -93,12 +85,12 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
   }
   queue_.ReleaseOthers(worker, held);
   evaluation_.Release(worker, held);
-  if (drained_.contains(worker)) {
+  if (pool_.drained(worker)) {
     return Answer{};
   }
   std::optional<Task> task;
-  if (phase_ == Phase::kTraining && !rendezvous_.has_value()) {
-    const auto sharers = static_cast<int64_t>(std::max<size_t>(1, members_.joined()));
+  if (phase_ == Phase::kTraining && !rounds_.has_value()) {
+    const auto sharers = static_cast<int64_t>(std::max<size_t>(1, pool_.members().joined()));
     const auto holds = static_cast<int64_t>(held.size());
     const int64_t lanes = options_.queue.lanes;
     // Asynchronous: one shard is trained, one is read; but nobody reads ahead what another worker
@@ -117,7 +109,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     }
     Advance(now);  // the last shards may have been given up
   } else if ((phase_ == Phase::kEvaluating || phase_ == Phase::kComparing) &&
-             (waiting || rendezvous_.has_value())) {
+             (waiting || rounds_.has_value())) {
     task = evaluation_.Take(worker, next_evaluation_task_, now);
     next_evaluation_task_ -= task.has_value() ? 1 : 0;
   }
@@ -154,10 +146,7 @@ Result<LeaseStatus> Master::Report(Incarnation worker, const TaskReport& report,
   }
   if (queue_.totals().rows > rows) {
     trained_at_ = now;
-    if (members_.Committed(worker)) {
-      failed_starts_ = 0;
-      preempted_starts_ = 0;
-    }
+    pool_.OnCommitted(worker);
   }
   const LeaseStatus lease_status{*answer != TaskQueue::Answer::kRejected,
                                  queue_.LastBatch(report.task)};
@@ -190,7 +179,7 @@ Status Master::Fail(Incarnation worker, int64_t task, const Status& cause, TimeP
     Abort(cause);
     return Status();
   }
-  if (rendezvous_.has_value()) {
+  if (rounds_.has_value()) {
     if (ChargeLanes(worker, task, cause.message())) {
       Abort(cause);
     }
@@ -230,11 +219,11 @@ Status Master::Leave(Incarnation worker, TimePoint now) {
   RETURN_IF_ERROR(CheckMember(worker, now));
   staleness_.Rest(worker);
   if (!finished()) {
-    AddEvent("work_handed_back", members_.workers().at(worker).name);
+    AddEvent("work_handed_back", pool_.members().workers().at(worker).name);
     Requeue(queue_.ReleaseAll(worker));
     evaluation_.Release(worker);
-    if (rendezvous_.has_value()) {
-      rendezvous_->Remove(worker);
+    if (rounds_.has_value()) {
+      rounds_->Remove(worker);
     }
   }
   return Status();
@@ -253,14 +242,14 @@ void Master::Tick(TimePoint now) {
   if (finished()) {
     return;
   }
-  for (const Membership::Worker& silent : members_.Silent(now)) {
-    if (fleet_) {
+  for (const Membership::Worker& silent : pool_.members().Silent(now)) {
+    if (pool_.open()) {
       actions_.push_back({Action::Kind::kStopWorker, silent.name, silent.incarnation});
     }
     GiveUp(silent.incarnation, ExitClass::kPreempted,
            fmt::format("no sign of life for {} seconds", options_.silence_seconds), now);
   }
-  if (rendezvous_.has_value()) {
+  if (rounds_.has_value()) {
     queue_.Renew(kEverybody, now);
   }
   for (const Task& task : queue_.ExpireLeases(now)) {
@@ -268,12 +257,7 @@ void Master::Tick(TimePoint now) {
                                           task.first_batch));
   }
   evaluation_.ExpireLeases(now);
-  const auto due = std::partition(later_starts_.begin(), later_starts_.end(),
-                                  [now](TimePoint when) { return when > now; });
-  for (auto start = due; start != later_starts_.end(); ++start) {
-    StartWorker(now);
-  }
-  later_starts_.erase(due, later_starts_.end());
+  StartWorkers(pool_.StartDue(now));
 }
 
 void Master::Abort(const Status& cause) {
@@ -285,38 +269,31 @@ void Master::Abort(const Status& cause) {
 
 Progress Master::Describe(TimePoint now) {
   const TaskQueue::Totals& totals = queue_.totals();
-  const double seconds = SecondsBetween(described_at_, now);
-  if (seconds >= kRateSeconds || (seconds > 0 && rate_ == 0)) {
-    const double rate = static_cast<double>(totals.rows - described_.rows) / seconds;
-    rate_ = rate_ == 0 ? rate : rate_ + kRateWeight * (rate - rate_);
-    if (totals.weight > described_.weight) {
-      loss_ = (totals.loss - described_.loss) / (totals.weight - described_.weight);
-    }
-    described_at_ = now;
-    described_ = totals;
-  }
+  meter_.Measure(totals, now);
   Progress progress;
   progress.rows_done = totals.rows;
   progress.rows_read = totals.rows_read;
   const int64_t known = queue_.epoch() > 1 ? queue_.rows_per_epoch().front() : 0;
   progress.rows_total =
       std::max(totals.rows, (known > 0 ? known : options_.estimated_rows) * options_.queue.epochs);
-  progress.rows_per_second = rate_;
+  progress.rows_per_second = meter_.rows_per_second();
   progress.epoch = queue_.epoch();
   progress.epochs = options_.queue.epochs;
-  progress.loss = loss_;
+  progress.loss = meter_.loss();
   progress.metrics = metrics_;
-  progress.workers = static_cast<int>(members_.joined());
-  if (rate_ > 0) {
-    progress.seconds_left = static_cast<double>(progress.rows_total - progress.rows_done) / rate_;
+  progress.workers = static_cast<int>(pool_.members().joined());
+  if (progress.rows_per_second > 0) {
+    progress.seconds_left =
+        static_cast<double>(progress.rows_total - progress.rows_done) / progress.rows_per_second;
   }
   return progress;
 }
 
 TrainOutcome Master::Outcome() const {
   TrainOutcome outcome;
-  outcome.metrics = best_epoch_ > 0 ? best_metrics_ : metrics_;
-  outcome.loss = epoch_loss_;
+  const EarlyStopping::Best& best = early_stopping_.best();
+  outcome.metrics = best.epoch > 0 ? best.metrics : metrics_;
+  outcome.loss = meter_.epoch_loss();
   outcome.epochs = queue_.epoch();
   outcome.rows_per_epoch = queue_.RowsOfSnapshot();
   outcome.validation_rows = validation_rows_;

@@ -1,11 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,12 +10,16 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "elastic/fleet/fleet.h"
+#include "elastic/master/all_reduce_rounds.h"
+#include "elastic/master/checkpoint_schedule.h"
+#include "elastic/master/early_stopping.h"
 #include "elastic/master/progress.h"
+#include "elastic/master/progress_meter.h"
 #include "elastic/master/train_outcome.h"
+#include "elastic/master/worker_pool.h"
 #include "elastic/parameters/placement.h"
 #include "elastic/queue/evaluation.h"
 #include "elastic/queue/keep_order.h"
-#include "elastic/queue/membership.h"
 #include "elastic/queue/rendezvous.h"
 #include "elastic/queue/staleness_bound.h"
 #include "elastic/queue/task_queue.h"
@@ -61,15 +62,6 @@ class Master {
     std::optional<Rendezvous::Options> all_reduce;  // the workers are each other's servers
     int64_t checkpoint_steps = 0;  // a checkpoint after so many steps, or later; 0: none
   };
-  // A worker that ran out of memory is replaced by one that may have more, so often.
-  static constexpr int kMemoryRaises = 4;
-  static constexpr double kMemoryFactor = 1.5;
-  // So many processes may start and fail in a row before one of them has trained a batch: then no
-  // more are started, and the job fails when it has no other worker. Preemption is normal life and
-  // gets more patience; it ends too, so that a process that is killed at every start (a memory
-  // limit) does not start for ever.
-  static constexpr int kFailedStarts = 8;
-  static constexpr int kPreemptedStarts = 64;
 
   Master(const Options& options, TimePoint now);
 
@@ -115,7 +107,7 @@ class Master {
   std::vector<Event> TakeEvents() { return std::exchange(events_, {}); }
 
   // A worker that someone else starts.
-  Incarnation Expect(const std::string& name, TimePoint now) { return members_.Expect(name, now); }
+  Incarnation Expect(const std::string& name, TimePoint now) { return pool_.Expect(name, now); }
   // Starts the workers of the job (in one go), and others for those that are lost.
   void Start(TimePoint now);
   // From now on the job has so many workers: starts more, or drains some, which hand their tasks
@@ -144,7 +136,7 @@ class Master {
   // Everybody who has parameters keeps those that were ordered. `digest`: theirs (partition.h).
   void OnWeightsKept(const std::string& digest, TimePoint now);
   // Of the weights that are kept; empty: none, or nobody knows.
-  const std::string& best_digest() const { return best_digest_; }
+  const std::string& best_digest() const { return early_stopping_.best().digest; }
 
   // All-reduce (master_world.cc): the workers' regroups. Errors as of Take.
   Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now);
@@ -162,7 +154,7 @@ class Master {
   // Queue, evaluation and early stopping as they are now, into the manifest.
   void SaveCut(CheckpointManifest* manifest) const;
   // The one that was asked for is on the disk, or will not be.
-  void OnCheckpoint(TimePoint now);
+  void OnCheckpoint(TimePoint now) { checkpoints_.Over(now); }
   // All-reduce: the next rank 0 that reports a step writes the parameters into `draft`, and the cut
   // is made there.
   void OfferDraft(const CheckpointDirectory::Draft& draft);
@@ -193,7 +185,7 @@ class Master {
   std::vector<Progress> TakeEpochEnds() { return std::exchange(epoch_ends_, {}); }
   // Of a job that succeeded: everything but the weights.
   TrainOutcome Outcome() const;
-  size_t workers() const { return members_.size(); }
+  size_t workers() const { return pool_.members().size(); }
   const TaskQueue& queue() const { return queue_; }
   const StalenessBound& staleness() const { return staleness_; }
 
@@ -231,11 +223,8 @@ class Master {
   // and the job goes on as long as others train. False: it is something else.
   bool FailForDatabase(Incarnation worker, int64_t task, const Status& cause, TimePoint now);
   void GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now);
-  void Replace(ExitClass how, const std::string& why, bool had_trained, TimePoint now);
-  void StartLater(double seconds, TimePoint now);
-  void StartWorker(TimePoint now);
-  void Drain(size_t count);
-  size_t Staying() const;  // workers, without those that are drained, with those that start later
+  void Replace(const WorkerPool::Lost& lost, ExitClass how, const std::string& why, TimePoint now);
+  void StartWorkers(const std::vector<WorkerPool::Process>& processes);
   void Advance(TimePoint now);
   void EndEpoch(TimePoint now);
   void OrderKeep();
@@ -244,10 +233,8 @@ class Master {
   void StartComparing();
   Status CompareRows(const TaskReport& report);
   Status CompareValidation();
-  Status CheckKept(const WorldArrival& arrival);
   void Conclude();
   Status CheckSnapshot() const;
-  bool Improved();
   // master_checkpoint.cc
   void CheckpointIfDue(TimePoint now);
   void DropWorldCut(const std::string& why, TimePoint now);
@@ -262,47 +249,28 @@ class Master {
   Phase phase_ = Phase::kTraining;
   Status result_;
   TaskQueue queue_;
-  Membership members_;
+  WorkerPool pool_;
   EvaluationRound evaluation_;
   StalenessBound staleness_;
+  EarlyStopping early_stopping_;
+  ProgressMeter meter_;
+  TimePoint trained_at_;  // when the last rows were
   // Evaluation tasks count downwards, training tasks upwards; each term begins far from the last.
   static int64_t FirstEvaluationTask(int64_t term) { return -1 - (term << 40); }
   int64_t next_evaluation_task_ = -1;
   std::vector<Action> actions_;
   std::vector<Event> events_;
   std::vector<Progress> epoch_ends_;
-  bool fleet_ = false;              // Start was called: lost workers are replaced
-  std::optional<uint32_t> wanted_;  // workers
-  std::set<Incarnation> drained_;
-  int started_ = 0;
-  int failed_starts_ = 0;  // since the last time that a new worker got anywhere
-  int preempted_starts_ = 0;
-  int memory_raises_ = 0;
-  bool waits_for_room_ = false;          // told already
-  std::vector<TimePoint> later_starts_;  // replacements that wait
 
-  // All-reduce. The round's lanes are leased to all members together.
-  std::optional<Rendezvous> rendezvous_;
-  std::vector<Task> round_;
-  std::map<Incarnation, RoundPosition> positions_;  // of those who wait to regroup
-  int64_t best_closed_ = -1;
+  std::optional<AllReduceRounds> rounds_;  // of an all-reduce job
   models::NetworkWeights weights_;
   bool dismissed_ = false;
 
-  TaskQueue::Totals epoch_start_;
-  double epoch_loss_ = 0;
   std::vector<std::pair<std::string, double>> metrics_;
   int64_t validation_rows_ = 0;
   uint64_t validation_checksum_ = 0;  // of a validation.select's rows; 0: not known
-  double best_ = std::numeric_limits<double>::quiet_NaN();
-  uint32_t best_epoch_ = 0;
-  std::vector<int64_t> judged_;  // the parameters' versions in the last evaluation, by partition
-  std::string best_digest_;
-  std::vector<std::pair<std::string, double>> best_metrics_;
 
-  int64_t checkpoint_steps_done_ = 0;  // when the last one was begun
-  std::optional<TimePoint> checkpoint_begun_;
-  TimePoint checkpoint_not_before_{};
+  CheckpointSchedule checkpoints_;
   std::optional<WorldCut> world_cut_;
   bool parameters_lost_ = false;
 
@@ -311,13 +279,6 @@ class Master {
   bool placement_changed_ = false;
   std::string journaled_state_;
   int64_t unsaved_transitions_ = 0;
-
-  // Rate and loss over the last reports to the user.
-  TimePoint described_at_;
-  TimePoint trained_at_;  // when the last rows were
-  TaskQueue::Totals described_;
-  double rate_ = 0;
-  double loss_ = 0;
 };
 
 }  // namespace sluice::elastic

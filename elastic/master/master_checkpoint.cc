@@ -1,8 +1,5 @@
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <chrono>
-
 #include "elastic/master/journal.pb.h"
 #include "elastic/master/master.h"
 #include "elastic/queue/queue_codec_internal.h"
@@ -11,31 +8,14 @@
 namespace sluice::elastic {
 namespace {
 
-// However often they are asked for, checkpoints are being written at most half of the time: the
-// next one waits as long as the last one took.
-constexpr double kPausePerSecond = 1;
 // Incarnations of the new job's workers lie above any that the old job gave out after the cut.
 constexpr uint64_t kIncarnationsOfAJob = uint64_t{1} << 32;
 
 }  // namespace
 
 void Master::CheckpointIfDue(TimePoint now) {
-  if (options_.checkpoint_steps == 0 || finished() || checkpoint_begun_.has_value() ||
-      now < checkpoint_not_before_ ||
-      queue_.steps() - checkpoint_steps_done_ < options_.checkpoint_steps) {
-    return;
-  }
-  checkpoint_begun_ = now;
-  checkpoint_steps_done_ = queue_.steps();
-  actions_.push_back({Action::Kind::kCheckpoint, "", 0});
-}
-
-void Master::OnCheckpoint(TimePoint now) {
-  if (checkpoint_begun_.has_value()) {
-    const double pause = kPausePerSecond * SecondsBetween(*checkpoint_begun_, now);
-    checkpoint_not_before_ =
-        now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(pause));
-    checkpoint_begun_.reset();
+  if (!finished() && checkpoints_.Begin(queue_.steps(), now)) {
+    actions_.push_back({Action::Kind::kCheckpoint, "", 0});
   }
 }
 
@@ -60,10 +40,13 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   state.ForgetReads();
   master->queue_ = TaskQueue(std::move(state));
   RETURN_IF_ERROR(master->RestoreState(save.state(), now));
-  master->members_.Restore(save.state().next_incarnation() + kIncarnationsOfAJob, {});
+  master->pool_.Restore(save.state().started(),
+                        save.state().next_incarnation() + kIncarnationsOfAJob, {});
   master->staleness_.Await({});
   if (options.all_reduce.has_value()) {
-    master->rendezvous_.emplace(*options.all_reduce);  // the round stays, its members are gone
+    // The round stays, its members are gone.
+    const std::vector<Task> lanes = master->rounds_->lanes();
+    master->rounds_.emplace(*options.all_reduce, lanes);
   }
   // Tasks and attempts above those of the old job: servers refuse what is older, and tell how far
   // they are with what was handed out before. All members of a world hold its round together.
@@ -74,8 +57,8 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   }
   master->queue_.TakeOver(term, holders, now);
   master->next_evaluation_task_ = FirstEvaluationTask(term);
-  master->described_ = master->queue_.totals();
-  master->checkpoint_steps_done_ = master->queue_.steps();
+  master->meter_.StartFrom(master->queue_.totals(), now);
+  master->checkpoints_.StartFrom(master->queue_.steps());
   master->AddEvent("resumed", fmt::format("at step {}, epoch {}, {} of {} shards done",
                                           master->queue_.steps(), master->queue_.epoch(),
                                           master->queue_.shards_done(), master->queue_.shards()));

@@ -1,7 +1,5 @@
 #include <fmt/core.h>
 
-#include <cmath>
-
 #include "elastic/master/master.h"
 
 // What follows the last task of an epoch: an evaluation, early stopping, the next epoch or the end.
@@ -9,12 +7,9 @@ namespace sluice::elastic {
 
 void Master::Advance(TimePoint now) {
   if (phase_ == Phase::kTraining && queue_.EpochDone()) {
-    const TaskQueue::Totals& totals = queue_.totals();
-    const double weight = totals.weight - epoch_start_.weight;
-    epoch_loss_ = weight > 0 ? (totals.loss - epoch_start_.loss) / weight : 0;
-    epoch_start_ = totals;
+    meter_.EndEpoch(queue_.totals());
     AddEvent("epoch_done", fmt::format("epoch {}: {} rows, loss {:.6g}", queue_.epoch(),
-                                       queue_.rows_per_epoch().back(), epoch_loss_));
+                                       queue_.rows_per_epoch().back(), meter_.epoch_loss()));
     if (options_.evaluation_shards > 0) {
       phase_ = Phase::kEvaluating;
       evaluation_.Start(queue_.epoch());
@@ -24,7 +19,7 @@ void Master::Advance(TimePoint now) {
   } else if (phase_ == Phase::kEvaluating && evaluation_.Done()) {
     metrics_ = evaluation_.metrics().Values(options_.further_metrics);
     validation_rows_ = evaluation_.rows();
-    judged_ = evaluation_.versions();
+    early_stopping_.SetJudged(evaluation_.versions());
     const Status same = CompareValidation();
     if (!same.ok()) {
       Abort(same);
@@ -56,34 +51,12 @@ Status Master::CompareValidation() {
   return Status();
 }
 
-bool Master::Improved() {
-  double value = epoch_loss_;
-  bool higher_is_better = false;
-  for (const auto& [name, metric] : metrics_) {
-    if (name == options_.metric) {
-      value = metric;
-      higher_is_better = models::Metrics::HigherIsBetter(name);
-    }
-  }
-  if (std::isnan(value)) {
-    return false;
-  }
-  if (!std::isnan(best_) && (higher_is_better ? value <= best_ : value >= best_)) {
-    return false;
-  }
-  best_ = value;
-  return true;
-}
-
 void Master::EndEpoch(TimePoint now) {
   epoch_ends_.push_back(Describe(now));
-  epoch_ends_.back().loss = epoch_loss_;
-  if (options_.patience > 0 && (Improved() || best_epoch_ == 0)) {
-    best_epoch_ = queue_.epoch();
-    best_metrics_ = metrics_;
-    best_digest_.clear();
-    if (rendezvous_.has_value()) {
-      best_closed_ = rendezvous_->world().closed;  // the members keep them before they go on
+  epoch_ends_.back().loss = meter_.epoch_loss();
+  if (early_stopping_.EndEpoch(queue_.epoch(), meter_.epoch_loss(), metrics_)) {
+    if (rounds_.has_value()) {
+      early_stopping_.SetStep(rounds_->world().closed);  // kept before the members go on
       AfterEpoch();
       return;
     }
@@ -96,22 +69,22 @@ void Master::EndEpoch(TimePoint now) {
 
 void Master::OrderKeep() {
   Action keep{Action::Kind::kKeepWeights, "", 0};
-  keep.keep = {best_epoch_, judged_};
+  keep.keep = early_stopping_.order();
   actions_.push_back(std::move(keep));
 }
 
 void Master::OnWeightsKept(const std::string& digest, TimePoint) {
   if (phase_ == Phase::kKeeping) {
-    best_digest_ = digest;
+    early_stopping_.SetDigest(digest);
     AfterEpoch();
   }
 }
 
 void Master::AfterEpoch() {
-  const bool patience_over =
-      options_.patience > 0 && queue_.epoch() - best_epoch_ >= options_.patience;
+  const bool patience_over = early_stopping_.PatienceOver(queue_.epoch());
   if (patience_over) {
-    AddEvent("early_stop", fmt::format("no improvement since epoch {}", best_epoch_));
+    AddEvent("early_stop",
+             fmt::format("no improvement since epoch {}", early_stopping_.best().epoch));
   }
   if (patience_over || queue_.LastEpoch() || queue_.BudgetSpent()) {
     Finish();
@@ -194,7 +167,7 @@ void Master::Conclude() {
                  : InvalidArgument("there are no rows to train on").SqlState("02000");
   }
   phase_ = result_.ok() ? Phase::kSucceeded : Phase::kFailed;
-  if (result_.ok() && rendezvous_.has_value()) {
+  if (result_.ok() && rounds_.has_value()) {
     phase_ = Phase::kExporting;
   }
 }

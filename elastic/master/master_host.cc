@@ -1,11 +1,14 @@
 #include "elastic/master/master_host.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <thread>
 
 #include "base/guarded.h"
+#include "catalog/sql/sqlstate.h"
 
 namespace sluice::elastic {
 namespace {
@@ -14,16 +17,15 @@ namespace {
 constexpr double kProgressSeconds = 1.0;
 // Silence and leases are looked at so often; everything else wakes the thread at once.
 constexpr auto kTick = std::chrono::milliseconds(100);
+// Decisions that nobody waits for are written in groups, so often: what a master's death leaves out
+// is done again.
+constexpr double kGroupSeconds = 0.05;
+// A database that took no group is asked again after so long.
+constexpr auto kWritePause = std::chrono::milliseconds(200);
+// One that somebody has locked is there, and gets more patience than one that does not answer.
+constexpr double kLockedSeconds = 600;
 
 }  // namespace
-
-MasterHost::MasterHost(const Master::Options& options, Handler handler,
-                       const ProgressCallback& progress, const EventCallback& events)
-    : handler_(std::move(handler)),
-      progress_(progress),
-      events_(events),
-      last_progress_(clock_.Now()),
-      master_(options, clock_.Now()) {}
 
 MasterHost::MasterHost(Master master, JournalStore* journal, int64_t term, Handler handler,
                        const ProgressCallback& progress, const EventCallback& events)
@@ -36,25 +38,6 @@ MasterHost::MasterHost(Master master, JournalStore* journal, int64_t term, Handl
       last_progress_(term > 1 ? TimePoint{} : clock_.Now()),
       master_(std::move(master)) {
   epoch_written_ = master_.queue().epoch();
-}
-
-template <typename Function>
-auto MasterHost::With(const Function& function) {
-  const MutexLock lock(mutex_);
-  ++changes_;
-  changed_.notify_all();
-  return function(master_, clock_.Now());
-}
-
-Incarnation MasterHost::Expect(const std::string& name) {
-  return With([&](Master& master, TimePoint now) { return master.Expect(name, now); });
-}
-
-void MasterHost::Start() {
-  With([](Master& master, TimePoint now) {
-    master.Start(now);
-    return 0;
-  });
 }
 
 void MasterHost::NotifyIfMoved(const std::pair<int64_t, size_t>& before) {
@@ -143,19 +126,6 @@ Result<WorldAnswer> MasterHost::WaitForRegroup(Incarnation worker, const WorldAr
   }
 }
 
-Result<StepAnswer> MasterHost::ReportStep(Incarnation worker, int64_t world, int64_t closed,
-                                          const RoundPosition& position) {
-  return With([&](Master& master, TimePoint now) {
-    return master.ReportStep(worker, world, closed, position, now);
-  });
-}
-
-Status MasterHost::Written(Incarnation worker, const std::string& draft,
-                           const Result<CheckpointManifest::File>& file) {
-  return With(
-      [&](Master& master, TimePoint now) { return master.Written(worker, draft, file, now); });
-}
-
 Status MasterHost::SaveCut(CheckpointManifest* manifest) const {
   const MutexLock lock(mutex_);
   if (master_.finished()) {
@@ -165,54 +135,6 @@ Status MasterHost::SaveCut(CheckpointManifest* manifest) const {
   return manifest->queue_state.empty()
              ? ResourceExhausted("the queue of this job is too large for a checkpoint")
              : Status();
-}
-
-void MasterHost::OnCheckpoint() {
-  With([](Master& master, TimePoint now) {
-    master.OnCheckpoint(now);
-    return 0;
-  });
-}
-
-void MasterHost::OfferDraft(const CheckpointDirectory::Draft& draft) {
-  With([&](Master& master, TimePoint) {
-    master.OfferDraft(draft);
-    return 0;
-  });
-}
-
-std::optional<Master::WorldCut> MasterHost::TakeWorldCut() {
-  return With([](Master& master, TimePoint) { return master.TakeWorldCut(); });
-}
-
-void MasterHost::OnWeightsKept(const std::string& digest) {
-  With([&](Master& master, TimePoint now) {
-    master.OnWeightsKept(digest, now);
-    return 0;
-  });
-}
-
-std::string MasterHost::best_digest() const {
-  const MutexLock lock(mutex_);
-  return master_.best_digest();
-}
-
-bool MasterHost::parameters_lost() const {
-  const MutexLock lock(mutex_);
-  return master_.parameters_lost();
-}
-
-Status MasterHost::Deliver(Incarnation worker, models::NetworkWeights weights) {
-  return With(
-      [&](Master& master, TimePoint) { return master.Deliver(worker, std::move(weights)); });
-}
-
-models::NetworkWeights MasterHost::TakeWeights() {
-  return With([](Master& master, TimePoint) { return master.TakeWeights(); });
-}
-
-Result<LeaseStatus> MasterHost::Report(Incarnation worker, const TaskReport& report) {
-  return With([&](Master& master, TimePoint now) { return master.Report(worker, report, now); });
 }
 
 Result<bool> MasterHost::MayBegin(Incarnation worker, int64_t pushed, double wait_seconds) {
@@ -244,14 +166,6 @@ Result<bool> MasterHost::WaitToBegin(Incarnation worker, int64_t pushed, double 
   }
 }
 
-Status MasterHost::Fail(Incarnation worker, int64_t task, const Status& cause) {
-  return With([&](Master& master, TimePoint now) { return master.Fail(worker, task, cause, now); });
-}
-
-Status MasterHost::Leave(Incarnation worker) {
-  return With([&](Master& master, TimePoint now) { return master.Leave(worker, now); });
-}
-
 Result<bool> MasterHost::Heartbeat(Incarnation worker) {
   bool over = false;
   {
@@ -262,55 +176,6 @@ Result<bool> MasterHost::Heartbeat(Incarnation worker) {
     RETURN_IF_ERROR(SaveForWorker());
   }
   return over;
-}
-
-void MasterHost::Wait(Incarnation worker, const std::string& what) {
-  With([&](Master& master, TimePoint) {
-    master.Wait(worker, what);
-    return 0;
-  });
-}
-
-void MasterHost::OnExit(const FleetEvent& event) {
-  With([&](Master& master, TimePoint now) {
-    master.OnExit(event.name, event.exit_class, event.message, now);
-    return 0;
-  });
-}
-
-void MasterHost::Scale(uint32_t workers) {
-  With([&](Master& master, TimePoint now) {
-    master.Scale(workers, now);
-    return 0;
-  });
-}
-
-void MasterHost::OnNotStarted(const std::string& name, const std::string& why) {
-  With([&](Master& master, TimePoint now) {
-    master.OnNotStarted(name, why, now);
-    return 0;
-  });
-}
-
-void MasterHost::Abort(const Status& cause) {
-  With([&](Master& master, TimePoint) {
-    master.Abort(cause);
-    return 0;
-  });
-}
-
-void MasterHost::LoseParameters(const Status& cause) {
-  With([&](Master& master, TimePoint) {
-    master.LoseParameters(cause);
-    return 0;
-  });
-}
-
-void MasterHost::AddEvent(const std::string& kind, const std::string& detail) {
-  With([&](Master& master, TimePoint) {
-    master.AddEvent(kind, detail);
-    return 0;
-  });
 }
 
 void MasterHost::Pump() {
@@ -356,13 +221,14 @@ void MasterHost::Pump() {
       if (!status.ok()) {
         master.Abort(status);
       }
-      return 0;
     });
   }
 }
 
 void MasterHost::Run(std::stop_token stop) {
-  const std::stop_callback wake(stop, [this] { Abort(Cancelled("the training was cancelled")); });
+  const std::stop_callback wake(stop, [this] {
+    With([](Master& master, TimePoint) { master.Abort(Cancelled("the training was cancelled")); });
+  });
   const std::jthread judge([this](const std::stop_token& done) { Judge(done); });
   uint64_t seen = 0;
   while (!finished()) {
@@ -404,13 +270,6 @@ void MasterHost::Judge(const std::stop_token& done) {
   }
 }
 
-void MasterHost::Dismiss() {
-  With([](Master& master, TimePoint) {
-    master.Dismiss();
-    return 0;
-  });
-}
-
 bool MasterHost::finished() const {
   const MutexLock lock(mutex_);
   return master_.finished();
@@ -421,9 +280,118 @@ Status MasterHost::result() const {
   return saved_.ok() ? master_.result() : saved_;
 }
 
-TrainOutcome MasterHost::Outcome() const {
+Status MasterHost::Save() {
+  if (journal_ == nullptr) {
+    return Status();
+  }
+  std::string entry;
+  bool anew = false;
+  RETURN_IF_ERROR(TakeEntry(&entry, &anew));
+  if (entry.empty()) {
+    return Status();
+  }
+  // While this group is being written, the next one gathers.
+  Status written;
+  const TimePoint begun = clock_.Now();
+  for (bool told = false;; told = true) {
+    written =
+        Guarded("writing the journal", [&] { return journal_->Append(term_, {entry}, anew); });
+    if (!catalog::IsUnavailableForNow(written)) {
+      break;
+    }
+    if (!told && events_.on_event) {  // Pump, which passes events on, may be what waits here
+      events_.on_event(kDatabaseWaits, fmt::format("the job's journal cannot be written yet: {}",
+                                                   written.message()));
+    }
+    if (!WaitToWriteAgain(written, begun)) {
+      break;
+    }
+  }
   const MutexLock lock(mutex_);
-  return master_.Outcome();
+  writing_since_.reset();
+  if (!written.ok()) {
+    FailJournal(written);
+  }
+  ++changes_;
+  changed_.notify_all();
+  return saved_;
+}
+
+// A connection is lost, a lock is held: neither is a reason to end a job. True: try again.
+bool MasterHost::WaitToWriteAgain(const Status& why, TimePoint begun) {
+  const bool locked = catalog::IsLocked(why);
+  const auto until = std::chrono::steady_clock::now() + kWritePause;
+  MutexLock lock(mutex_);
+  const double limit = locked ? kLockedSeconds : master_.options().journal_seconds;
+  while (saved_.ok() && !(master_.finished() && !master_.result().ok())) {
+    if (SecondsBetween(begun, clock_.Now()) >= limit) {
+      return false;
+    }
+    if (changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+      writing_since_ = clock_.Now();  // it hangs from then on, if it does
+      return true;
+    }
+  }
+  return false;  // the job is over: nobody needs it
+}
+
+// The next group, when nobody writes any more. Without one there is nothing to write.
+Status MasterHost::TakeEntry(std::string* entry, bool* anew) {
+  MutexLock lock(mutex_);
+  const auto until = std::chrono::steady_clock::now() +
+                     std::chrono::duration<double>(master_.options().journal_seconds);
+  while (writing_since_.has_value()) {
+    RETURN_IF_ERROR(saved_);
+    if (changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+      return Unavailable("the job's journal is not written");
+    }
+  }
+  RETURN_IF_ERROR(saved_);
+  Result<std::string> taken = master_.TakeJournal(anew);
+  if (!taken.ok()) {
+    FailJournal(taken.status());
+    return saved_;
+  }
+  *entry = *std::move(taken);
+  if (!entry->empty()) {
+    writing_since_ = clock_.Now();
+  }
+  return Status();
+}
+
+void MasterHost::FailJournal(const Status& why) {
+  saved_ = saved_.ok() ? why : saved_;
+  master_.Abort(saved_);
+  ++changes_;
+  changed_.notify_all();
+}
+
+void MasterHost::CheckJournal(TimePoint now) {
+  const double limit = master_.options().journal_seconds;
+  if (saved_.ok() && writing_since_.has_value() && SecondsBetween(*writing_since_, now) >= limit) {
+    FailJournal(Unavailable(
+        fmt::format("the jobs database has not taken the job's journal for {} seconds", limit)));
+  }
+}
+
+// A master that cannot write has nothing to say; the worker asks the next one.
+Status MasterHost::SaveForWorker() {
+  const Status saved = Save();
+  return saved.ok() ? saved : Unavailable(saved.message());
+}
+
+Status MasterHost::Remember(const Placement& placement) {
+  {
+    const MutexLock lock(mutex_);
+    master_.SetPlacement(placement);
+  }
+  return Save();
+}
+
+bool MasterHost::ShouldSave(TimePoint now) const {
+  const MutexLock lock(mutex_);
+  return master_.has_actions() || master_.finished() ||
+         SecondsBetween(last_save_, now) >= kGroupSeconds;
 }
 
 }  // namespace sluice::elastic

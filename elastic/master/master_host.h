@@ -24,8 +24,6 @@ class MasterHost {
  public:
   // Does one action; an error ends the job.
   using Handler = std::function<Status(const Master::Action&)>;
-  MasterHost(const Master::Options& options, Handler handler, const ProgressCallback& progress,
-             const EventCallback& events);
   // `events` may be called by any thread where the journal has to wait for its database.
   // `master`: a new one, or one that took over (Master::TakeOver). What it decides is in `journal`,
   // under `term`, before any of its actions is done, and before anybody is told that the job is
@@ -35,31 +33,24 @@ class MasterHost {
   MasterHost(Master master, JournalStore* journal, int64_t term, Handler handler,
              const ProgressCallback& progress, const EventCallback& events);
 
-  Incarnation Expect(const std::string& name);
-  void Start();
+  // Runs `function(Master&, TimePoint now)` with the lock, wakes whoever waits for a change, and
+  // answers what it answers. It must not wait for anything, nor call the host.
+  template <typename Function>
+  auto With(const Function& function) EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    ++changes_;
+    changed_.notify_all();
+    return function(master_, clock_.Now());
+  }
+
   // Waits up to `wait_seconds` for a task when there is none and the worker has nothing to do.
   Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
                                   const std::vector<int64_t>& held, double wait_seconds);
-  Result<LeaseStatus> Report(Incarnation worker, const TaskReport& report);
   // Waits up to `wait_seconds` for the slowest worker.
   Result<bool> MayBegin(Incarnation worker, int64_t pushed, double wait_seconds);
-  Status Fail(Incarnation worker, int64_t task, const Status& cause);
-  Status Leave(Incarnation worker);
   // All-reduce. Waits up to `wait_seconds` for the workers to regroup.
   Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, double wait_seconds);
-  Result<StepAnswer> ReportStep(Incarnation worker, int64_t world, int64_t closed,
-                                const RoundPosition& position);
-  Status Written(Incarnation worker, const std::string& draft,
-                 const Result<CheckpointManifest::File>& file);
-  Status Deliver(Incarnation worker, models::NetworkWeights weights);
   Result<bool> Heartbeat(Incarnation worker);  // true: the job is over
-  void Wait(Incarnation worker, const std::string& what);
-  void OnExit(const FleetEvent& event);
-  void Scale(uint32_t workers);
-  void OnNotStarted(const std::string& name, const std::string& why);
-  void Abort(const Status& cause);
-  void LoseParameters(const Status& cause);
-  void AddEvent(const std::string& kind, const std::string& detail);
 
   // What has been decided so far is in the journal when this returns OK. Who comes while another
   // thread writes finds his part in the next group. Unavailable: the journal takes too long
@@ -72,28 +63,14 @@ class MasterHost {
   void Run(std::stop_token stop);
   // Stores the parameter fleet's memory; OK when it is in the journal (or there is none).
   Status Remember(const Placement& placement);
-  // The model is stored: nobody is needed any more.
-  void Dismiss();
   bool finished() const;
   // An error also where the job succeeded, but another master has begun meanwhile.
   Status result() const;
-  TrainOutcome Outcome() const;
   // How far a job came that has failed or was cancelled, for the progress callback.
   void TellLastProgress();
-  models::NetworkWeights TakeWeights();  // all-reduce
-  // Checkpoints: as of Master.
-  Status SaveCut(CheckpointManifest* manifest) const;  // Cancelled: the job is over
-  void OnCheckpoint();
-  // Early stopping: as of Master.
-  void OnWeightsKept(const std::string& digest);
-  std::string best_digest() const;
-  void OfferDraft(const CheckpointDirectory::Draft& draft);
-  std::optional<Master::WorldCut> TakeWorldCut();
-  bool parameters_lost() const;
+  Status SaveCut(CheckpointManifest* manifest) const;  // as of Master; Cancelled: the job is over
 
  private:
-  template <typename Function>
-  auto With(const Function& function);
   // Wakes those who wait for the slowest worker, where it was before.
   void NotifyIfMoved(const std::pair<int64_t, size_t>& before) REQUIRES(mutex_);
   Status SaveForWorker() EXCLUDES(mutex_);

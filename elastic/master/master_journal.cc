@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error_code.h"
@@ -72,19 +73,21 @@ Result<Placement> Get(const PlacementSave& save) {
 
 void Master::SaveState(MasterSave* save) const {
   save->set_phase(static_cast<uint32_t>(phase_));
-  QueueCodec::Write(epoch_start_, save->mutable_epoch_start());
-  save->set_epoch_loss(epoch_loss_);
+  QueueCodec::Write(meter_.epoch_start(), save->mutable_epoch_start());
+  save->set_epoch_loss(meter_.epoch_loss());
   Put(metrics_, save->mutable_metrics());
   save->set_validation_rows(validation_rows_);
   save->set_validation_checksum(validation_checksum_);
-  save->set_best(best_);
-  save->set_best_epoch(best_epoch_);
-  Put(best_metrics_, save->mutable_best_metrics());
-  save->mutable_judged()->Add(judged_.begin(), judged_.end());
-  save->set_best_digest(best_digest_);
-  save->set_started(started_);
-  save->set_next_incarnation(members_.next());
-  for (const auto& [incarnation, worker] : members_.workers()) {
+  const EarlyStopping::Best& best = early_stopping_.best();
+  save->set_best(best.value);
+  save->set_best_epoch(best.epoch);
+  Put(best.metrics, save->mutable_best_metrics());
+  const std::vector<int64_t>& judged = early_stopping_.judged();
+  save->mutable_judged()->Add(judged.begin(), judged.end());
+  save->set_best_digest(best.digest);
+  save->set_started(pool_.started());
+  save->set_next_incarnation(pool_.members().next());
+  for (const auto& [incarnation, worker] : pool_.members().workers()) {
     MemberState* one = save->add_members();
     one->set_name(worker.name);
     one->set_incarnation(incarnation);
@@ -94,7 +97,7 @@ void Master::SaveState(MasterSave* save) const {
     one->set_incarnation(incarnation);
     one->set_offset(offset);
   }
-  if (rendezvous_.has_value()) {
+  if (rounds_.has_value()) {
     SaveWorld(save);
   }
   save->set_parameters_lost(parameters_lost_);
@@ -184,17 +187,16 @@ Status Master::RestoreState(const MasterSave& save, TimePoint now) {
   if ((phase_ == Phase::kEvaluating || phase_ == Phase::kKeeping) && !queue_.EpochDone()) {
     return Internal("a job that was saved after an epoch, and its shards in the middle of it");
   }
-  epoch_start_ = QueueCodec::Read(save.epoch_start());
-  epoch_loss_ = save.epoch_loss();
+  meter_.Restore(QueueCodec::Read(save.epoch_start()), save.epoch_loss());
   metrics_ = Get(save.metrics());
   validation_rows_ = save.validation_rows();
   validation_checksum_ = save.validation_checksum();
-  best_ = save.best();
-  best_epoch_ = save.best_epoch();
-  best_metrics_ = Get(save.best_metrics());
-  judged_.assign(save.judged().begin(), save.judged().end());
-  best_digest_ = save.best_digest();
-  started_ = save.started();
+  EarlyStopping::Best best;
+  best.value = save.best();
+  best.epoch = save.best_epoch();
+  best.metrics = Get(save.best_metrics());
+  best.digest = save.best_digest();
+  early_stopping_.Restore(std::move(best), {save.judged().begin(), save.judged().end()});
   std::vector<Membership::Worker> members;
   std::set<Incarnation> known;
   for (const MemberState& one : save.members()) {
@@ -205,7 +207,7 @@ Status Master::RestoreState(const MasterSave& save, TimePoint now) {
     }
     members.push_back({one.name(), one.incarnation(), true, true, now});
   }
-  members_.Restore(save.next_incarnation(), members);
+  pool_.Restore(save.started(), save.next_incarnation(), members);
   std::map<Incarnation, int64_t> offsets;
   for (const ClockState& clock : save.clocks()) {
     if (clock.offset() < -kMostOfAnything || clock.offset() > kMostOfAnything) {
@@ -242,26 +244,24 @@ void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoin
   term_ = term;
   std::vector<Incarnation> adopted;
   for (const std::string& name : alive) {
-    if (const std::optional<Incarnation> known = members_.Find(name)) {
+    if (const std::optional<Incarnation> known = pool_.members().Find(name)) {
       adopted.push_back(*known);
     } else {
       // Given up by the master before, or of a start that it did not live to write down.
       actions_.push_back({Action::Kind::kStopWorker, name, 0});
     }
   }
-  const std::map<Incarnation, Membership::Worker> members = members_.workers();
+  const std::map<Incarnation, Membership::Worker> members = pool_.members().workers();
   std::vector<Incarnation> holders = adopted;
   holders.push_back(kEverybody);
   // A job that was resumed from a checkpoint is in a later term than its masters.
   term = std::max(term, queue_.state().term() + 1);
   queue_.TakeOver(term, holders, now);
   next_evaluation_task_ = FirstEvaluationTask(term);
-  fleet_ = true;
-  wanted_ = wanted_.value_or(options_.workers);  // until the fleet grants another number
-  described_at_ = now;
+  pool_.Open();
+  meter_.StartFrom(queue_.totals(), now);
   trained_at_ = now;
-  described_ = queue_.totals();
-  if (phase_ == Phase::kSucceeded && rendezvous_.has_value()) {
+  if (phase_ == Phase::kSucceeded && rounds_.has_value()) {
     phase_ = Phase::kExporting;  // the weights were in the last master's memory
   }
   if (finished()) {
@@ -279,7 +279,7 @@ void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoin
       GiveUp(incarnation, ExitClass::kPreempted, "gone when the master was replaced", now);
     }
   }
-  Scale(*wanted_, now);
+  Scale(pool_.wanted(), now);
   Advance(now);
 }
 

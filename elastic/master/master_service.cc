@@ -72,8 +72,11 @@ class Service final : public MasterService::StreamedService {
                               Call<ReportRequest, ReportReply>* call) override {
     return ForMember(context, call,
                      [this](const ReportRequest* request, ReportReply* reply) -> Status {
+                       const TaskReport report = FromProto(*request);
                        ASSIGN_OR_RETURN(const LeaseStatus lease_status,
-                                        host_.Report(request->incarnation(), FromProto(*request)));
+                                        host_.With([&](Master& master, TimePoint now) {
+                                          return master.Report(request->incarnation(), report, now);
+                                        }));
                        reply->set_mine(lease_status.mine);
                        reply->set_last_batch(lease_status.last_batch);
                        return Status();
@@ -98,14 +101,17 @@ class Service final : public MasterService::StreamedService {
       if (cause.ok()) {
         cause = Internal("a worker failed and did not say why");
       }
-      return host_.Fail(request->incarnation(), request->task(), cause);
+      return host_.With([&](Master& master, TimePoint now) {
+        return master.Fail(request->incarnation(), request->task(), cause, now);
+      });
     });
   }
 
   grpc::Status StreamedLeave(grpc::ServerContext* context,
                              Call<LeaveRequest, LeaveReply>* call) override {
     return ForMember(context, call, [this](const LeaveRequest* request, LeaveReply*) {
-      return host_.Leave(request->incarnation());
+      return host_.With(
+          [&](Master& master, TimePoint now) { return master.Leave(request->incarnation(), now); });
     });
   }
 
@@ -115,7 +121,9 @@ class Service final : public MasterService::StreamedService {
         context, call, [this](const HeartbeatRequest* request, HeartbeatReply* reply) -> Status {
           ASSIGN_OR_RETURN(const bool finished, host_.Heartbeat(request->incarnation()));
           if (!request->waits_for().empty()) {
-            host_.Wait(request->incarnation(), request->waits_for());
+            host_.With([&](Master& master, TimePoint) {
+              master.Wait(request->incarnation(), request->waits_for());
+            });
           }
           reply->set_finished(finished);
           return Status();
@@ -133,9 +141,11 @@ class Service final : public MasterService::StreamedService {
                                   Call<ReportStepRequest, ReportStepReply>* call) override {
     return ForMember(
         context, call, [this](const ReportStepRequest* request, ReportStepReply* reply) -> Status {
-          ASSIGN_OR_RETURN(const StepAnswer answer,
-                           host_.ReportStep(request->incarnation(), request->world(),
-                                            request->closed(), FromProto(request->position())));
+          const RoundPosition position = FromProto(request->position());
+          ASSIGN_OR_RETURN(const StepAnswer answer, host_.With([&](Master& master, TimePoint now) {
+            return master.ReportStep(request->incarnation(), request->world(), request->closed(),
+                                     position, now);
+          }));
           reply->set_meet(answer.meet);
           reply->set_draft(answer.draft);
           return Status();
@@ -146,10 +156,12 @@ class Service final : public MasterService::StreamedService {
                                Call<WrittenRequest, WrittenReply>* call) override {
     return ForMember(context, call, [this](const WrittenRequest* request, WrittenReply*) {
       const Status failed = FromProto(request->failed());
-      return host_.Written(request->incarnation(), request->draft(),
-                           failed.ok()
-                               ? Result<CheckpointManifest::File>(FromProto(request->file()))
-                               : Result<CheckpointManifest::File>(failed));
+      const Result<CheckpointManifest::File> file =
+          failed.ok() ? Result<CheckpointManifest::File>(FromProto(request->file()))
+                      : Result<CheckpointManifest::File>(failed);
+      return host_.With([&](Master& master, TimePoint now) {
+        return master.Written(request->incarnation(), request->draft(), file, now);
+      });
     });
   }
 
@@ -257,7 +269,8 @@ class Service final : public MasterService::StreamedService {
     // A stream that was cut off does not load.
     ASSIGN_OR_RETURN(models::NetworkWeights weights, models::LoadWeights(bytes));
     RETURN_IF_ERROR(CheckDigest(DigestOf(weights), digest));
-    return host_.Deliver(worker, std::move(weights));
+    return host_.With(
+        [&](Master& master, TimePoint) { return master.Deliver(worker, std::move(weights)); });
   }
 
   // A stranger is refused; and a caller that knows of a later master ends this one.
@@ -271,7 +284,7 @@ class Service final : public MasterService::StreamedService {
       const Status succeeded(
           Code::kAborted,
           fmt::format("this master, of term {}, has been succeeded by term {}", term_, latest));
-      host_.Abort(succeeded);
+      host_.With([&](Master& master, TimePoint) { master.Abort(succeeded); });
       return grpc::Status(grpc::StatusCode::UNAVAILABLE, succeeded.message());
     }
     context->AddInitialMetadata(kTermKey, fmt::format("{}", term_));

@@ -1,109 +1,84 @@
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
+#include <map>
 
 #include "catalog/sql/sqlstate.h"
 #include "elastic/master/master.h"
 
 // The master's workers: started, lost, replaced.
 namespace sluice::elastic {
-namespace {
-
-// The first replacements start at once; when they keep dying, each waits longer than the last.
-constexpr int kStartsAtOnce = 4;
-constexpr double kFirstWaitSeconds = 0.1;
-constexpr double kLongestWaitSeconds = 5;
-// A fleet without room is asked again so often.
-constexpr double kRoomSeconds = 1;
-
-}  // namespace
 
 void Master::Start(TimePoint now) {
-  fleet_ = true;
-  Scale(wanted_.value_or(options_.workers), now);
+  pool_.Open();
+  Scale(pool_.wanted(), now);
 }
 
-void Master::StartWorker(TimePoint now) {
-  Action action;
-  action.name = fmt::format("{}-worker-{}", options_.job_name, ++started_);
-  action.incarnation = members_.Expect(action.name, now);
-  action.memory_factor = std::pow(kMemoryFactor, memory_raises_);
-  actions_.push_back(action);
+void Master::Scale(uint32_t workers, TimePoint now) {
+  if (finished()) {
+    return;
+  }
+  const WorkerPool::Change change = pool_.Scale(workers, now);
+  for (const WorkerPool::Process& worker : change.drain) {
+    actions_.push_back({Action::Kind::kDrainWorker, worker.name, worker.incarnation});
+    AddEvent("worker_drained", worker.name);
+  }
+  StartWorkers(change.start);
+}
+
+void Master::StartWorkers(const std::vector<WorkerPool::Process>& processes) {
+  for (const WorkerPool::Process& worker : processes) {
+    actions_.push_back(
+        {Action::Kind::kStartWorker, worker.name, worker.incarnation, worker.memory_factor});
+  }
 }
 
 void Master::GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now) {
   staleness_.Rest(worker);
-  const std::optional<Membership::Worker> lost = members_.Remove(worker);
+  const std::optional<WorkerPool::Lost> lost = pool_.Remove(worker);
   if (!lost.has_value()) {
     return;
   }
-  const bool drained = drained_.erase(worker) > 0;
-  AddEvent(drained ? "worker_left" : "worker_lost", fmt::format("{}: {}", lost->name, why));
+  AddEvent(lost->drained ? "worker_left" : "worker_lost",
+           fmt::format("{}: {}", lost->worker.name, why));
   Requeue(queue_.ReleaseAll(worker));
   evaluation_.Release(worker);
-  if (rendezvous_.has_value()) {
-    rendezvous_->Remove(worker);
+  if (rounds_.has_value()) {
+    rounds_->Remove(worker);
   }
-  if (fleet_ && !finished()) {
-    if (members_.joined() == 0) {
+  if (pool_.open() && !finished()) {
+    if (pool_.members().joined() == 0) {
       AddEvent("degraded", "no worker is left; the job goes on when there is one");
     }
-    if (!drained && Staying() < wanted_.value_or(0)) {
-      Replace(how, why, lost->committed, now);
+    Replace(*lost, how, why, now);
+  }
+}
+
+void Master::Replace(const WorkerPool::Lost& lost, ExitClass how, const std::string& why,
+                     TimePoint now) {
+  const Result<std::optional<WorkerPool::Process>> next = pool_.Replace(lost, how, why, now);
+  if (next.ok()) {
+    if (next->has_value()) {
+      StartWorkers({**next});
     }
+  } else if (pool_.Empty()) {
+    Abort(next.status());
+  } else {
+    AddEvent("worker_not_replaced", next.status().message());
   }
 }
 
 void Master::OnNotStarted(const std::string& name, const std::string& why, TimePoint now) {
-  const std::optional<Incarnation> worker = members_.Find(name);
-  if (!worker.has_value() || finished()) {
-    return;
-  }
-  members_.Remove(*worker);
-  if (!std::exchange(waits_for_room_, true)) {
+  const std::optional<Incarnation> worker = pool_.members().Find(name);
+  if (worker.has_value() && !finished() && pool_.OnNoRoom(*worker, now)) {
     AddEvent("worker_waits", fmt::format("{}: {}", name, why));
   }
-  StartLater(kRoomSeconds, now);
-}
-
-void Master::StartLater(double seconds, TimePoint now) {
-  later_starts_.push_back(
-      now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds)));
-}
-
-void Master::Replace(ExitClass how, const std::string& why, bool had_trained, TimePoint now) {
-  if (had_trained) {
-    StartWorker(now);  // it says nothing about the chances of the next; however many at once
-    return;
-  }
-  ++(how == ExitClass::kPreempted ? preempted_starts_ : failed_starts_);
-  if (failed_starts_ > kFailedStarts || preempted_starts_ > kPreemptedStarts) {
-    const std::string text = fmt::format(
-        "{} workers in a row were lost before they had trained a batch; the last one: {}",
-        failed_starts_ + preempted_starts_, why);
-    if (members_.size() + later_starts_.size() == 0) {
-      Abort(Unavailable(text));
-    } else {
-      AddEvent("worker_not_replaced", text);
-    }
-    return;
-  }
-  const int waits = failed_starts_ + preempted_starts_ -
-                    std::max(kStartsAtOnce, static_cast<int>(options_.workers));
-  if (waits <= 0) {
-    StartWorker(now);
-    return;
-  }
-  const double seconds = std::min(kLongestWaitSeconds, kFirstWaitSeconds * std::ldexp(1, waits));
-  StartLater(seconds, now);
 }
 
 void Master::Wait(Incarnation worker, const std::string& what) {
   constexpr size_t kLongest = 1000;
-  const auto found = members_.workers().find(worker);
-  if (found != members_.workers().end() && !finished()) {
+  const std::map<Incarnation, Membership::Worker>& workers = pool_.members().workers();
+  const auto found = workers.find(worker);
+  if (found != workers.end() && !finished()) {
     AddEvent(kDatabaseWaits, fmt::format("{}: {}", found->second.name, what.substr(0, kLongest)));
   }
 }
@@ -112,7 +87,7 @@ bool Master::FailForDatabase(Incarnation worker, int64_t task, const Status& cau
   if (!catalog::IsLocked(cause) && !catalog::IsOutOfConnections(cause)) {
     return false;
   }
-  const bool others = !rendezvous_.has_value() && members_.joined() > 1;
+  const bool others = !rounds_.has_value() && pool_.members().joined() > 1;
   if (!others || SecondsBetween(trained_at_, now) >= options_.database_seconds) {
     Abort(cause);
     return true;
@@ -126,7 +101,7 @@ bool Master::FailForDatabase(Incarnation worker, int64_t task, const Status& cau
 
 void Master::OnExit(const std::string& name, ExitClass exit_class, const std::string& message,
                     TimePoint now) {
-  const std::optional<Incarnation> worker = members_.Find(name);
+  const std::optional<Incarnation> worker = pool_.members().Find(name);
   if (!worker.has_value() || finished()) {
     return;
   }
@@ -137,7 +112,7 @@ void Master::OnExit(const std::string& name, ExitClass exit_class, const std::st
   }
   if (exit_class == ExitClass::kApplication) {
     // It crashed in its own code: every shard that it was training is under suspicion.
-    if (rendezvous_.has_value() && ChargeLanes(*worker, 0, message)) {
+    if (rounds_.has_value() && ChargeLanes(*worker, 0, message)) {
       Abort(Status(Code::kInternal,
                    fmt::format("a shard crashes every worker that trains it: {}", message)));
       return;
@@ -152,11 +127,12 @@ void Master::OnExit(const std::string& name, ExitClass exit_class, const std::st
       }
     }
   }
-  if (exit_class == ExitClass::kOutOfMemory && memory_raises_ < kMemoryRaises) {
-    ++memory_raises_;
-    AddEvent("memory_raised",
-             fmt::format("{} ran out of memory: the next worker gets {:.2f} times what was asked",
-                         name, std::pow(kMemoryFactor, memory_raises_)));
+  if (exit_class == ExitClass::kOutOfMemory) {
+    if (const std::optional<double> factor = pool_.RaiseMemory()) {
+      AddEvent("memory_raised",
+               fmt::format("{} ran out of memory: the next worker gets {:.2f} times what was asked",
+                           name, *factor));
+    }
   }
   GiveUp(*worker, exit_class, message.empty() ? "the process ended" : message, now);
 }

@@ -1,10 +1,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "elastic/master/master.h"
-#include "elastic/parameters/lane_tree.h"
 
 // The master of an all-reduce job: it regroups the workers, deals the lanes of a round to
 // all of them together, and keeps the ledger by what the newest of them says.
@@ -21,57 +19,35 @@ Status CheckPosition(const RoundPosition& position) {
 
 }  // namespace
 
-bool RoundPosition::Over() const {
-  return std::all_of(lanes.begin(), lanes.end(), [](const TaskReport& lane) { return lane.done; });
-}
-
 Result<WorldAnswer> Master::Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now) {
   if (finished()) {
-    members_.Contact(worker, now);
+    static_cast<void>(pool_.Contact(worker, now));
     return AnswerTo(worker);
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
   RETURN_IF_ERROR(CheckPosition(arrival.position));
-  if (!rendezvous_.has_value()) {
+  if (!rounds_.has_value()) {
     return FailedPrecondition("the workers of this job do not meet: it has parameter servers");
   }
-  RETURN_IF_ERROR(CheckKept(arrival));
+  const Status kept = early_stopping_.CheckKept(arrival.kept, arrival.kept_digest);
+  if (!kept.ok()) {
+    Abort(kept);
+    return kept;
+  }
   Rendezvous::Arrival at = arrival.at;
   at.incarnation = worker;
-  rendezvous_->Arrive(at, now);
-  positions_[worker] = arrival.position;
+  rounds_->Arrive(at, arrival.position, now);
   Regroup(now);
   return AnswerTo(worker);
 }
 
-// Every member keeps the same weights. The digest is journaled, and compared with what is
-// committed.
-Status Master::CheckKept(const WorldArrival& arrival) {
-  if (arrival.kept_digest.empty() || arrival.kept != best_closed_) {
-    return Status();
-  }
-  if (best_digest_.empty()) {
-    best_digest_ = arrival.kept_digest;
-  }
-  if (arrival.kept_digest != best_digest_) {
-    const Status differs =
-        Internal(fmt::format("two workers keep different weights of step {}", best_closed_))
-            .Detail(fmt::format("SHA-256 {} and {}", best_digest_, arrival.kept_digest));
-    Abort(differs);
-    return differs;
-  }
-  return Status();
-}
-
 // When everybody is there: what the newest says counts, and the next round is dealt.
 void Master::Regroup(TimePoint now) {
-  const int64_t world = rendezvous_->world().id;
-  const int64_t beginning = rendezvous_->world().beginning;
-  if (!rendezvous_->Convene(now)) {
+  const std::optional<AllReduceRounds::Regrouped> regrouped = rounds_->Regroup(now);
+  if (!regrouped.has_value()) {
     return;
   }
-  const Rendezvous::World& formed = rendezvous_->world();
-  if (formed.beginning != beginning) {
+  if (regrouped->begins_again) {
     if (options_.checkpoint_steps > 0) {
       // There is a better place to begin again from than the start.
       LoseParameters(Unavailable("every worker that had the parameters was lost"));
@@ -79,49 +55,40 @@ void Master::Regroup(TimePoint now) {
     }
     BeginAgain();
   }
-  if (formed.id != world) {
+  if (regrouped->new_world) {
+    const Rendezvous::World& formed = rounds_->world();
     DropWorldCut("the workers met anew while it was written", now);
     AddEvent("world_formed",
              fmt::format("{}: {} workers, step {}", formed.id, formed.members.size(),
                          std::max<int64_t>(formed.closed, 0)));
   }
-  const Rendezvous::Member& newest = formed.members[formed.source];
-  if (newest.closed != Rendezvous::kNoState) {
-    rendezvous_->Closed(newest.closed);
-    Commit(positions_[newest.incarnation], now);
+  if (const std::optional<RoundPosition> newest = rounds_->CloseNewest()) {
+    Commit(*newest, now);
   }
   while (phase_ == Phase::kTraining) {
     std::optional<Task> task = queue_.Take(kEverybody, now);
     if (!task.has_value()) {
       break;
     }
-    round_.push_back(*std::move(task));
+    rounds_->Deal(*std::move(task));
   }
 }
 
 void Master::BeginAgain() {
   AddEvent("training_begins_again", "every worker that had the parameters was lost");
-  std::destroy_at(&queue_);
-  std::construct_at(&queue_, options_.queue);
+  queue_ = TaskQueue(options_.queue);
   queue_.TakeOver(term_, {}, TimePoint{});
   journaled_state_.clear();  // the next entry has everything
   phase_ = Phase::kTraining;
-  round_.clear();
-  epoch_start_ = {};
-  described_ = {};
+  rounds_->EndRound();
+  meter_.BeginAgain();
   metrics_.clear();
-  best_metrics_.clear();
-  best_ = std::numeric_limits<double>::quiet_NaN();
-  best_epoch_ = 0;
-  best_closed_ = -1;
-  judged_.clear();
-  best_digest_.clear();
+  early_stopping_.Restore({}, {});
 }
 
 // Sums count from the start of the round: saying them twice changes nothing.
 void Master::Commit(const RoundPosition& position, TimePoint now) {
-  if (phase_ != Phase::kTraining || round_.empty() || position.lanes.size() != round_.size() ||
-      position.epoch != round_.front().epoch || position.round != round_.front().round) {
+  if (phase_ != Phase::kTraining || !rounds_->IsOf(position)) {
     return;
   }
   const int64_t rows = queue_.totals().rows;
@@ -133,15 +100,12 @@ void Master::Commit(const RoundPosition& position, TimePoint now) {
     }
   }
   if (queue_.totals().rows > rows) {
-    for (const Rendezvous::Member& member : rendezvous_->world().members) {
-      if (members_.Committed(member.incarnation)) {
-        failed_starts_ = 0;
-        preempted_starts_ = 0;
-      }
+    for (const Rendezvous::Member& member : rounds_->world().members) {
+      pool_.OnCommitted(member.incarnation);
     }
   }
   if (position.Over()) {
-    round_.clear();
+    rounds_->EndRound();
     Advance(now);
   }
 }
@@ -152,16 +116,16 @@ WorldAnswer Master::AnswerTo(Incarnation worker) const {
     answer.work = Dismissed() ? WorldAnswer::Work::kFinished : WorldAnswer::Work::kWait;
     return answer;
   }
-  if (!rendezvous_->MayGo(worker)) {
+  if (!rounds_->rendezvous().MayGo(worker)) {
     return answer;
   }
-  answer.world = rendezvous_->world();
-  answer.rank = *rendezvous_->RankOf(worker);
-  answer.best = best_closed_;
+  answer.world = rounds_->world();
+  answer.rank = *rounds_->rendezvous().RankOf(worker);
+  answer.best = early_stopping_.best().step;
   switch (phase_) {
     case Phase::kTraining:
       answer.work = WorldAnswer::Work::kTrain;
-      answer.lanes = round_;
+      answer.lanes = rounds_->lanes();
       break;
     case Phase::kEvaluating:
     case Phase::kComparing:
@@ -186,15 +150,15 @@ Result<StepAnswer> Master::ReportStep(Incarnation worker, int64_t world, int64_t
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
   RETURN_IF_ERROR(CheckPosition(position));
-  if (!rendezvous_.has_value()) {
+  if (!rounds_.has_value()) {
     return FailedPrecondition("this job has no steps of a world: it has parameter servers");
   }
-  if (world != rendezvous_->world().id || !rendezvous_->MayGo(worker)) {
+  if (world != rounds_->world().id || !rounds_->rendezvous().MayGo(worker)) {
     return answer;  // it is left behind, and will notice
   }
-  rendezvous_->Closed(closed);
+  rounds_->Closed(closed);
   Commit(position, now);
-  answer.meet = rendezvous_->ShouldConvene();
+  answer.meet = rounds_->rendezvous().ShouldConvene();
   if (world_cut_.has_value() && !world_cut_->taken && phase_ == Phase::kTraining) {
     // The queue is where this worker is.
     world_cut_->taken = true;
@@ -206,10 +170,10 @@ Result<StepAnswer> Master::ReportStep(Incarnation worker, int64_t world, int64_t
 }
 
 Status Master::Deliver(Incarnation worker, models::NetworkWeights weights) {
-  if (!rendezvous_.has_value()) {
+  if (!rounds_.has_value()) {
     return FailedPrecondition("the parameter servers of this job have its weights");
   }
-  if (phase_ == Phase::kExporting && rendezvous_->RankOf(worker) == 0U) {
+  if (phase_ == Phase::kExporting && rounds_->rendezvous().RankOf(worker) == 0U) {
     weights_ = std::move(weights);
     phase_ = Phase::kSucceeded;
   }
@@ -218,17 +182,11 @@ Status Master::Deliver(Incarnation worker, models::NetworkWeights weights) {
 
 // True: a shard has failed too often. `task` 0: whatever the worker was computing.
 bool Master::ChargeLanes(Incarnation worker, int64_t task, const std::string& why) {
-  const std::optional<size_t> rank = rendezvous_->RankOf(worker);
-  if (!rank.has_value()) {
-    return false;
-  }
-  const auto [begin, end] =
-      LanesOf(static_cast<uint32_t>(round_.size()), *rank, rendezvous_->world().members.size());
   bool give_up = false;
-  for (uint32_t lane = begin; lane < end; ++lane) {
-    if (task == 0 || round_[lane].id == task) {
-      AddEvent("task_failed", fmt::format("shard {}: {}", round_[lane].shard, why));
-      give_up = queue_.ChargeFailure(worker, round_[lane].shard) || give_up;
+  for (const Task& lane : rounds_->LanesOfMember(worker)) {
+    if (task == 0 || lane.id == task) {
+      AddEvent("task_failed", fmt::format("shard {}: {}", lane.shard, why));
+      give_up = queue_.ChargeFailure(worker, lane.shard) || give_up;
     }
   }
   return give_up;

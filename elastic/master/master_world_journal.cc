@@ -48,7 +48,7 @@ Task Get(const LaneState& state) {
 }  // namespace
 
 void Master::SaveWorld(MasterSave* save) const {
-  const Rendezvous::Memory memory = rendezvous_->Remember();
+  const Rendezvous::Memory memory = rounds_->rendezvous().Remember();
   WorldState* state = save->mutable_world();
   state->set_id(memory.world.id);
   state->set_generation(memory.world.generation);
@@ -65,14 +65,14 @@ void Master::SaveWorld(MasterSave* save) const {
     one->set_tried(known.tried);
     one->set_may_have(known.may_have);
   }
-  for (const Task& task : round_) {
+  for (const Task& task : rounds_->lanes()) {
     Put(task, state->add_round());
   }
-  state->set_best_closed(best_closed_);
+  state->set_best_closed(early_stopping_.best().step);
 }
 
 Status Master::RestoreWorld(const MasterSave& save) {
-  if (!rendezvous_.has_value() || !save.has_world()) {
+  if (!rounds_.has_value() || !save.has_world()) {
     return Status();
   }
   const WorldState& state = save.world();
@@ -97,12 +97,12 @@ Status Master::RestoreWorld(const MasterSave& save) {
   for (const WorldMemberState& one : state.workers()) {
     memory.workers.push_back({Get(one), one.tried(), one.may_have()});
   }
-  rendezvous_->Restore(memory);
-  round_.clear();
+  std::vector<Task> lanes;
   for (const LaneState& lane : state.round()) {
-    round_.push_back(Get(lane));
+    lanes.push_back(Get(lane));
   }
-  best_closed_ = state.best_closed();
+  rounds_->Restore(memory, std::move(lanes));
+  early_stopping_.SetStep(state.best_closed());
   return Status();
 }
 

@@ -69,7 +69,7 @@ class BrokenJournalTest : public ::testing::Test {
 TEST_F(BrokenJournalTest, AGroupWhoseConnectionWasLostIsWrittenAgain) {
   journal_.failures = {Full(), Locked(), catalog::DatabaseError("57P01", "terminating connection"),
                        catalog::DatabaseError("08006", "the connection was lost")};
-  host_->Start();
+  host_->With([](Master& master, TimePoint now) { master.Start(now); });
   ASSERT_TRUE(host_->Save().ok());
   EXPECT_FALSE(host_->finished());
   ASSERT_EQ(journal_.written.size(), 1U);
@@ -80,7 +80,7 @@ TEST_F(BrokenJournalTest, AGroupWhoseConnectionWasLostIsWrittenAgain) {
 
 TEST_F(BrokenJournalTest, WhatIsWrongWithTheGroupEndsTheJobAtOnce) {
   journal_.failures = {catalog::DatabaseError("42501", "permission denied")};
-  host_->Start();
+  host_->With([](Master& master, TimePoint now) { master.Start(now); });
   EXPECT_EQ(host_->Save().sqlstate(), "42501");
   EXPECT_EQ(host_->result().sqlstate(), "42501");
 }

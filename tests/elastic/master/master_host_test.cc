@@ -28,6 +28,14 @@ class MasterHostTest : public ::testing::Test {
         },
         progress_, events_);
   }
+  static void Start(MasterHost& host) {
+    host.With([](Master& master, TimePoint now) { master.Start(now); });
+  }
+  static void Report(MasterHost& host, Incarnation worker, const TaskReport& report) {
+    const Result<LeaseStatus> lease = host.With(
+        [&](Master& master, TimePoint now) { return master.Report(worker, report, now); });
+    EXPECT_TRUE(lease.ok()) << lease.status().ToString();
+  }
   Master::Options options_;
   MemoryJournal journal_;
   ProgressCallback progress_;
@@ -37,12 +45,12 @@ class MasterHostTest : public ::testing::Test {
 
 TEST_F(MasterHostTest, ASecondOneGoesOnAndTheFirstStops) {  // S23
   const auto first = Host(Master(options_, kTimeZero), *journal_.BeginTerm());
-  first->Start();
+  Start(*first);
   first->Pump();
   ASSERT_EQ(actions_.size(), 1U);
   const Incarnation worker = actions_[0].incarnation;
   const Task task = first->Take(worker, true, {}, 0)->task;
-  ASSERT_TRUE(first->Report(worker, Done(task, 2, 20)).ok());
+  Report(*first, worker, Done(task, 2, 20));
   ASSERT_TRUE(first->Save().ok());
 
   const int64_t term = *journal_.BeginTerm();
@@ -57,12 +65,13 @@ TEST_F(MasterHostTest, ASecondOneGoesOnAndTheFirstStops) {  // S23
   for (int i = 0; i < 2; ++i) {
     const Task rest = second->Take(worker, true, {}, 0)->task;
     EXPECT_NE(rest.shard, task.shard) << "what is done stays done";
-    ASSERT_TRUE(second->Report(worker, Done(rest, 2, 20)).ok());
+    Report(*second, worker, Done(rest, 2, 20));
   }
   second->Pump();
   EXPECT_TRUE(second->finished());
   EXPECT_TRUE(second->result().ok()) << second->result().ToString();
-  EXPECT_EQ(second->Outcome().rows_trained, 60);
+  EXPECT_EQ(second->With([](Master& master, TimePoint) { return master.Outcome().rows_trained; }),
+            60);
   EXPECT_EQ(actions_.size(), 1U) << "the living worker is not replaced";
 }
 
@@ -70,12 +79,12 @@ TEST_F(MasterHostTest, ASecondOneGoesOnAndTheFirstStops) {  // S23
 TEST_F(MasterHostTest, E6_AnEpochHasBegunInTheJournalBeforeAWorkerHearsOfIt) {
   options_.queue.epochs = 2;
   const auto host = Host(Master(options_, kTimeZero), *journal_.BeginTerm());
-  host->Start();
+  Start(*host);
   host->Pump();
   const Incarnation worker = actions_.at(0).incarnation;
   Task task;
   while ((task = host->Take(worker, true, {}, 0)->task).epoch == 1) {
-    ASSERT_TRUE(host->Report(worker, Done(task, 2, 20)).ok());
+    Report(*host, worker, Done(task, 2, 20));
   }
   ASSERT_EQ(task.epoch, 2U);
   const Result<std::unique_ptr<Master>> successor =
@@ -87,7 +96,7 @@ TEST_F(MasterHostTest, E6_AnEpochHasBegunInTheJournalBeforeAWorkerHearsOfIt) {
 TEST_F(MasterHostTest, NothingIsDoneThatIsNotInTheJournal) {
   const auto host = Host(Master(options_, kTimeZero), *journal_.BeginTerm());
   ASSERT_TRUE(journal_.BeginTerm().ok());
-  host->Start();
+  Start(*host);
   host->Pump();
   EXPECT_TRUE(actions_.empty());
   EXPECT_TRUE(host->finished());
@@ -116,10 +125,13 @@ class StalledJournalTest : public MasterHostTest {
           return Status();
         },
         progress_, events_);
-    worker_ = host_->Expect("w");
+    worker_ = Expect("w");
     task_ = host_->Take(worker_, true, {}, 0)->task;
     runs_ = std::jthread([this] { host_->Run({}); });
     journal->appending.get_future().wait();
+  }
+  Incarnation Expect(const std::string& name) {
+    return host_->With([&](Master& master, TimePoint now) { return master.Expect(name, now); });
   }
   template <typename Condition>
   static bool Eventually(const Condition& condition) {
@@ -143,7 +155,7 @@ TEST_F(StalledJournalTest, WhoLivesIsJudgedWhileTheJournalIsNotWritten) {
   StalledJournal journal;
   Run(&journal);
   // Somebody else gets the task of the one that says nothing.
-  const Incarnation other = host_->Expect("other");
+  const Incarnation other = Expect("other");
   std::vector<int64_t> held;
   EXPECT_TRUE(Eventually([&] {
     const Result<MasterLink::Answer> answer = host_->Take(other, true, held, 0);
@@ -155,7 +167,7 @@ TEST_F(StalledJournalTest, WhoLivesIsJudgedWhileTheJournalIsNotWritten) {
   }));
   EXPECT_TRUE(actions_.empty()) << "nothing is done that is not in the journal";
   EXPECT_FALSE(host_->finished());
-  host_->Abort(Cancelled("enough"));
+  host_->With([](Master& master, TimePoint) { master.Abort(Cancelled("enough")); });
   journal.go.set_value();
   runs_.join();
 }

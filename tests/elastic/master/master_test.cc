@@ -125,7 +125,7 @@ TEST_F(MasterTest, WorkersThatNeverGetAnywhereEndTheJob) {
   }
   ASSERT_TRUE(master_->finished());
   EXPECT_NE(master_->result().message().find("no connection left"), std::string::npos);
-  EXPECT_EQ(started_.size(), static_cast<size_t>(Master::kFailedStarts) + 1);
+  EXPECT_EQ(started_.size(), static_cast<size_t>(WorkerPool::kFailedStarts) + 1);
 }
 
 TEST_F(MasterTest, AJobGoesOnWithTheWorkersThatWork) {
@@ -142,7 +142,7 @@ TEST_F(MasterTest, AJobGoesOnWithTheWorkersThatWork) {
   }
   EXPECT_FALSE(master_->finished());
   EXPECT_GE(Count("worker_not_replaced"), 1);
-  EXPECT_EQ(started_.size(), 2 + static_cast<size_t>(Master::kFailedStarts));
+  EXPECT_EQ(started_.size(), 2 + static_cast<size_t>(WorkerPool::kFailedStarts));
   EXPECT_TRUE(master_->Report(started_[0].incarnation, Done(task), At(9))->mine);
 }
 

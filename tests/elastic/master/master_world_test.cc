@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <memory>
+#include <optional>
 
 #include "elastic/master/master.h"
 
@@ -29,7 +29,7 @@ class MasterWorldTest : public ::testing::Test {
     arrival.at.generation = generation_;
     arrival.at.world = world_;
     arrival.position = position_;
-    return master_.Meet(worker, arrival, now_).value();
+    return master_->Meet(worker, arrival, now_).value();
   }
   // Both come, and go with what they are told.
   std::pair<WorldAnswer, WorldAnswer> MeetBoth(int64_t closed) {
@@ -57,13 +57,13 @@ class MasterWorldTest : public ::testing::Test {
   }
   void TrainAll(const std::vector<Task>& lanes) {
     CloseLanes(lanes);
-    ASSERT_TRUE(master_.ReportStep(old_, world_, 1, position_, now_).ok());
+    ASSERT_TRUE(master_->ReportStep(old_, world_, 1, position_, now_).ok());
   }
 
   TimePoint now_{seconds(100)};
-  Master master_{Options(), now_};
-  const Incarnation old_ = master_.Expect("old", now_);
-  const Incarnation young_ = master_.Expect("young", now_);
+  std::optional<Master> master_{std::in_place, Options(), now_};
+  const Incarnation old_ = master_->Expect("old", now_);
+  const Incarnation young_ = master_->Expect("young", now_);
   int64_t generation_ = 0, world_ = 0;
   RoundPosition position_;
 };
@@ -72,18 +72,18 @@ class MasterWorldTest : public ::testing::Test {
 TEST_F(MasterWorldTest, E7_OnlyTheOldestDeliversAndOnlyAtTheEnd) {
   const auto [begin, other] = MeetBoth(Rendezvous::kNoState);
   ASSERT_EQ(begin.work, WorldAnswer::Work::kTrain);
-  ASSERT_TRUE(master_.Deliver(old_, {}).ok());
-  EXPECT_FALSE(master_.finished()) << "in the middle of the training";
+  ASSERT_TRUE(master_->Deliver(old_, {}).ok());
+  EXPECT_FALSE(master_->finished()) << "in the middle of the training";
   TrainAll(begin.lanes);
-  ASSERT_FALSE(master_.finished());
+  ASSERT_FALSE(master_->finished());
   const auto [old, young] = MeetBoth(1);
   EXPECT_EQ(old.work, WorldAnswer::Work::kExport);
   EXPECT_NE(young.work, WorldAnswer::Work::kExport);
-  ASSERT_TRUE(master_.Deliver(young_, {}).ok());
-  EXPECT_FALSE(master_.finished()) << "by a member that was not asked";
-  ASSERT_TRUE(master_.Deliver(old_, {}).ok());
-  EXPECT_TRUE(master_.finished());
-  EXPECT_TRUE(master_.result().ok()) << master_.result().ToString();
+  ASSERT_TRUE(master_->Deliver(young_, {}).ok());
+  EXPECT_FALSE(master_->finished()) << "by a member that was not asked";
+  ASSERT_TRUE(master_->Deliver(old_, {}).ok());
+  EXPECT_TRUE(master_->finished());
+  EXPECT_TRUE(master_->result().ok()) << master_->result().ToString();
 }
 
 // The oldest dies while it exports: the next one is asked.
@@ -91,10 +91,10 @@ TEST_F(MasterWorldTest, E7_WhenTheOldestDiesTheNextDelivers) {
   const auto [begin, other] = MeetBoth(Rendezvous::kNoState);
   TrainAll(begin.lanes);
   EXPECT_EQ(MeetBoth(1).first.work, WorldAnswer::Work::kExport);
-  master_.OnExit("old", ExitClass::kPreempted, "", now_);
+  master_->OnExit("old", ExitClass::kPreempted, "", now_);
   EXPECT_EQ(Meet(young_, 1).work, WorldAnswer::Work::kExport);
-  ASSERT_TRUE(master_.Deliver(young_, {}).ok());
-  EXPECT_TRUE(master_.result().ok() && master_.finished());
+  ASSERT_TRUE(master_->Deliver(young_, {}).ok());
+  EXPECT_TRUE(master_->result().ok() && master_->finished());
 }
 
 // What was judged best is kept by every member, with the same bits.
@@ -105,10 +105,9 @@ class KeptWeights : public MasterWorldTest {
     Master::Options options = Options();
     options.queue.epochs = 3;
     options.patience = 2;
-    std::destroy_at(&master_);
-    std::construct_at(&master_, options, now_);
-    ASSERT_EQ(master_.Expect("old", now_), old_);
-    ASSERT_EQ(master_.Expect("young", now_), young_);
+    master_.emplace(options, now_);
+    ASSERT_EQ(master_->Expect("old", now_), old_);
+    ASSERT_EQ(master_->Expect("young", now_), young_);
     CloseLanes(MeetBoth(Rendezvous::kNoState).first.lanes);  // they say so when they regroup
     const auto [old, young] = MeetBoth(1);
     ASSERT_EQ(old.best, 1);
@@ -122,18 +121,18 @@ class KeptWeights : public MasterWorldTest {
     arrival.at.world = world_;
     arrival.kept = kept;
     arrival.kept_digest = digest;
-    return master_.Meet(worker, arrival, now_).status();
+    return master_->Meet(worker, arrival, now_).status();
   }
 };
 
 TEST_F(KeptWeights, AreJournaledByTheirDigest) {
   KeepFirstEpoch();
   ASSERT_TRUE(Say(old_, "of an earlier epoch", 0).ok());
-  EXPECT_EQ(master_.best_digest(), "");
+  EXPECT_EQ(master_->best_digest(), "");
   ASSERT_TRUE(Say(old_, "abc").ok());
   ASSERT_TRUE(Say(young_, "abc").ok());
-  EXPECT_EQ(master_.best_digest(), "abc");
-  const std::string journal = master_.TakeJournal().value();
+  EXPECT_EQ(master_->best_digest(), "abc");
+  const std::string journal = master_->TakeJournal().value();
   Master::Options options = Options();
   options.queue.epochs = 3;
   options.patience = 2;
@@ -145,8 +144,8 @@ TEST_F(KeptWeights, ThatDifferEndTheJob) {
   KeepFirstEpoch();
   ASSERT_TRUE(Say(old_, "abc").ok());
   EXPECT_EQ(Say(young_, "abd").code(), Code::kInternal);
-  EXPECT_TRUE(master_.finished());
-  EXPECT_EQ(master_.result().message(), "two workers keep different weights of step 1");
+  EXPECT_TRUE(master_->finished());
+  EXPECT_EQ(master_->result().message(), "two workers keep different weights of step 1");
 }
 
 }  // namespace

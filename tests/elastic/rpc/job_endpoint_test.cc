@@ -32,7 +32,8 @@ class JobEndpointTest : public ::testing::Test {
   struct RunningMaster {
     explicit RunningMaster(const JobEndpoint& endpoint)
         : host(
-              Options(), [](const Master::Action&) { return Status(); }, progress, events),
+              Master(Options(), TimePoint{}), nullptr, 0,
+              [](const Master::Action&) { return Status(); }, progress, events),
           server(
               MasterServer::Start(endpoint, host, [this](ServerId id, const std::string& address) {
                 const MutexLock lock(mutex);

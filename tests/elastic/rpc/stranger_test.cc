@@ -32,7 +32,8 @@ class StrangerTest : public ::testing::Test {
     Master::Options master;
     master.queue.shards = 3;
     host_ = std::make_unique<MasterHost>(
-        master, [](const Master::Action&) { return Status(); }, progress_, events_);
+        Master(master, TimePoint{}), nullptr, 0, [](const Master::Action&) { return Status(); },
+        progress_, events_);
     JobEndpoint endpoint("job");
     endpoint.token = kToken;
     master_ = MasterServer::Start(endpoint, *host_, [](ServerId, const std::string&) {
@@ -74,6 +75,10 @@ class StrangerTest : public ::testing::Test {
     Prepare(&context, kToken);
     Reply reply;
     return (stub.*method)(&context, request, &reply);
+  }
+
+  Incarnation Expect() {
+    return host_->With([](Master& master, TimePoint now) { return master.Expect("w", now); });
   }
 
   plan::TrainPlan plan_;
@@ -197,7 +202,7 @@ TEST_F(StrangerTest, AMapThatDoesNotHaveItsOwnServersIsRefused) {
 }
 
 TEST_F(StrangerTest, AJobWithParameterServersDoesNotRegroup) {
-  const Incarnation worker = host_->Expect("w");
+  const Incarnation worker = Expect();
   MeetRequest meet;
   meet.set_incarnation(worker);
   EXPECT_EQ(Call(*control_, &MasterService::Stub::Meet, meet).error_code(),
@@ -217,7 +222,8 @@ TEST_F(StrangerTest, WhomNobodyExpectsIsToldSo) {
   written.set_incarnation(77);
   for (const bool over : {false, true}) {
     if (over) {
-      host_->Abort(Cancelled("the training was cancelled"));
+      host_->With(
+          [](Master& master, TimePoint) { master.Abort(Cancelled("the training was cancelled")); });
     }
     EXPECT_EQ(Call(*control_, &MasterService::Stub::Leave, leave).error_code(),
               grpc::StatusCode::ABORTED);
@@ -248,7 +254,7 @@ TEST_F(StrangerTest, WhoKnowsVersionsOfNoPartitionsIsToldToAskForTheMap) {
 
 TEST_F(StrangerTest, AnErrorWithoutANumberIsStillOne) {
   FailRequest fail;
-  fail.set_incarnation(host_->Expect("w"));
+  fail.set_incarnation(Expect());
   fail.set_task(-1);
   fail.mutable_cause()->add_diagnostics()->set_message("what happened");  // code 0: no error
   EXPECT_TRUE(Call(*control_, &MasterService::Stub::Fail, fail).ok());
@@ -257,7 +263,7 @@ TEST_F(StrangerTest, AnErrorWithoutANumberIsStillOne) {
 }
 
 TEST_F(StrangerTest, AReportThatCountsNonsenseIsRefused) {
-  const Incarnation worker = host_->Expect("w");
+  const Incarnation worker = Expect();
   const Task task = host_->Take(worker, true, {}, 0)->task;
   ReportRequest report;
   report.set_incarnation(worker);

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "elastic/queue/keep_order.h"
+
+namespace sluice::elastic {
+
+// Which epoch's weights a job keeps, and when it stops because nothing improves any more. It judges
+// by a metric of the evaluation or, where there is none, by the training loss. Pure; not
+// thread-safe.
+class EarlyStopping {
+ public:
+  using Metrics = std::vector<std::pair<std::string, double>>;
+  struct Best {
+    double value = std::numeric_limits<double>::quiet_NaN();
+    uint32_t epoch = 0;  // 0: none yet
+    Metrics metrics;
+    int64_t step = -1;   // all-reduce: the weights after so many steps
+    std::string digest;  // of the weights that are kept; empty: nobody has said it
+  };
+
+  // `patience`: epochs without improvement before the job stops; 0: off. `metric`: that must
+  // improve, by growing or by shrinking; empty: the training loss.
+  EarlyStopping(uint32_t patience, std::string metric, bool higher_is_better)
+      : patience_(patience), metric_(std::move(metric)), higher_is_better_(higher_is_better) {}
+
+  // The last evaluation was of these versions of the parameters, by partition.
+  void SetJudged(std::vector<int64_t> versions) { judged_ = std::move(versions); }
+  const std::vector<int64_t>& judged() const { return judged_; }
+
+  // True: the epoch is the best so far, and its weights are to be kept.
+  bool EndEpoch(uint32_t epoch, double loss, const Metrics& metrics);
+  bool PatienceOver(uint32_t epoch) const;
+
+  // What parameter servers are told to keep.
+  KeepOrder order() const { return {best_.epoch, judged_}; }
+  void SetDigest(const std::string& digest) { best_.digest = digest; }
+  // What the members of an all-reduce job are told to keep.
+  void SetStep(int64_t step) { best_.step = step; }
+  // Every member keeps the same weights: the first digest that is said is what all must have.
+  Status CheckKept(int64_t step, const std::string& digest);
+
+  const Best& best() const { return best_; }
+  // Goes on from what another one had, or with nothing.
+  void Restore(Best best, std::vector<int64_t> judged);
+
+ private:
+  bool Improves(double value, bool higher_is_better) const;
+
+  const uint32_t patience_;
+  const std::string metric_;
+  const bool higher_is_better_;
+  Best best_;
+  std::vector<int64_t> judged_;
+};
+
+}  // namespace sluice::elastic
