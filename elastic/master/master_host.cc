@@ -16,7 +16,7 @@ namespace {
 // A person looks at it: more often is noise, and the job's tables would fill up.
 constexpr double kProgressSeconds = 1.0;
 // Silence and leases are looked at so often; everything else wakes the thread at once.
-constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr auto kLookEvery = std::chrono::milliseconds(100);
 // Decisions that nobody waits for are written in groups, so often: what a master's death leaves out
 // is done again.
 constexpr double kGroupSeconds = 0.05;
@@ -235,7 +235,7 @@ void MasterHost::Run(std::stop_token stop) {
     Pump();
     MutexLock lock(mutex_);
     if (changes_ == seen) {
-      changed_.wait_for(lock.native(), kTick);
+      changed_.wait_for(lock.native(), kLookEvery);
     }
     seen = changes_;
     master_.Tick(clock_.Now());
@@ -256,7 +256,7 @@ void MasterHost::Judge(const std::stop_token& done) {
   std::mutex mutex;
   std::condition_variable_any over;
   std::unique_lock<std::mutex> own(mutex);
-  while (!over.wait_for(own, done, kTick, [&done] { return done.stop_requested(); })) {
+  while (!over.wait_for(own, done, kLookEvery, [&done] { return done.stop_requested(); })) {
     const MutexLock lock(mutex_);
     const Status judged =
         Guarded("judging who lives", [this]() NO_THREAD_SAFETY_ANALYSIS {  // with the lock
