@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "elastic/collective/all_reduce.h"
@@ -31,9 +34,11 @@ struct AllReduce::Header {
   uint32_t tables = 0;
 };
 
-// Reads a peer's message piece by piece, each where it belongs. A peer's numbers are not believed:
-// a piece has room when it is its turn, and a list of rows grows as they come.
+// Reads a peer's message into a list of buffers, one after the other. A peer's numbers are not
+// believed: a buffer has room when it is its turn, and a list of rows grows as they come.
 struct AllReduce::Inbound {
+  using Room = Result<std::span<std::byte>>;
+
   Header expected;
   Header header;
   size_t slice = 0;  // dense numbers of each node
@@ -50,106 +55,50 @@ struct AllReduce::Inbound {
     expected = expect;
     slice = numbers;
     place = straight;
-    step_ = Step::kHeader;
+    buffers_.clear();
+    next_ = 0;
+    Once([this] { return std::as_writable_bytes(std::span(&header, 1)); });
+    Once([this] { return AddFixed(); });
   }
-  Result<std::span<std::byte>> Next() {
-    for (;;) {
-      ASSIGN_OR_RETURN(const std::span<std::byte> target, Piece());
-      if (!target.empty() || step_ == Step::kEnd) {
-        return target;
+  // Room for the next bytes; nothing: that was all.
+  Room Next() {
+    for (; next_ < buffers_.size(); ++next_) {
+      ASSIGN_OR_RETURN(const std::span<std::byte> room, buffers_[next_]());
+      if (!room.empty()) {
+        return room;
       }
-    }
-  }
-
- private:
-  enum class Step { kHeader, kNotes, kBegins, kCounts, kDense, kIds, kValues, kEnd };
-
-  template <typename T>
-  static std::span<std::byte> Writable(std::vector<T>* values) {
-    return std::as_writable_bytes(std::span(*values));
-  }
-  Result<std::span<std::byte>> Piece() {
-    switch (step_) {
-      case Step::kHeader:
-        step_ = Step::kNotes;
-        return std::as_writable_bytes(std::span(&header, 1));
-      case Step::kNotes:
-        RETURN_IF_ERROR(Prepare());
-        step_ = Step::kBegins;
-        return Writable(&notes);
-      case Step::kBegins:
-        step_ = Step::kCounts;
-        return Writable(&begins);
-      case Step::kCounts:
-        step_ = Step::kDense;
-        node_ = 0;
-        return Writable(&counts);
-      case Step::kDense:
-        return NextDense();
-      case Step::kIds:
-        return More(&Table().ids, Count(), 1, Step::kValues);
-      case Step::kValues:
-        return NextValues();
-      case Step::kEnd:
-        break;
     }
     return std::span<std::byte>();
   }
-  std::span<std::byte> NextDense() {
-    if (node_ == header.nodes) {
-      node_ = 0;
-      table_ = 0;
-      step_ = header.nodes > 0 && !dimensions.empty() ? Step::kIds : Step::kEnd;
-      if (step_ == Step::kIds) {
-        Table().ids.clear();
-      }
-      return {};
-    }
-    std::vector<float>& node = dense[node_++];
-    if (!place.empty()) {
-      return std::as_writable_bytes(place);
-    }
-    node.resize(slice);
-    return Writable(&node);
-  }
-  Result<std::span<std::byte>> NextValues() {
-    ASSIGN_OR_RETURN(const std::span<std::byte> more,
-                     More(&Table().values, Count(), dimensions[table_], Step::kIds));
-    if (step_ == Step::kIds) {  // that was all of this table
-      table_ = (table_ + 1) % dimensions.size();
-      node_ += table_ == 0 ? 1 : 0;
-      if (node_ == header.nodes) {
-        step_ = Step::kEnd;
-      } else {
-        Table().ids.clear();
-      }
-    }
-    return more;
-  }
-  // Room for the next numbers of a list of `count` times `width`; nothing: it is complete.
-  template <typename Number>
-  Result<std::span<std::byte>> More(std::vector<Number>* list, uint64_t count, uint64_t width,
-                                    Step then) {
-    if (count > kMostRows) {
-      return Unavailable(fmt::format("a worker sends {} rows of a table", count));
-    }
-    const uint64_t have = list->size();
-    if (have == count * width) {
-      step_ = then;
-      if (then == Step::kValues) {
-        Table().values.clear();
-      }
-      return std::span<std::byte>();
-    }
-    // What has room already, or as much again as has come.
-    const uint64_t room = std::max<uint64_t>({kRowsAtOnce * width, have, list->capacity() - have});
-    list->resize(have + std::min(room, count * width - have));
-    return std::as_writable_bytes(std::span(*list).subspan(have));
-  }
-  RowGradients& Table() { return rows[node_][table_]; }
-  uint64_t Count() const { return counts[node_ * dimensions.size() + table_]; }
 
-  Status Prepare() {
+ private:
+  // Asked until it has no room left. It may add buffers behind the others.
+  using Buffer = std::function<Room()>;
+
+  // Memory that is filled at one go.
+  template <typename Memory>
+  void Once(Memory memory) {
+    buffers_.push_back([memory, given = false]() mutable -> Room {
+      return std::exchange(given, true) ? Room(std::span<std::byte>()) : Room(memory());
+    });
+  }
+  template <typename Number>
+  void Whole(std::vector<Number>* numbers) {
+    Once([numbers] { return std::as_writable_bytes(std::span(*numbers)); });
+  }
+  // A list of `count` times `width` numbers.
+  template <typename Number>
+  void Growing(std::vector<Number>* list, uint64_t count, uint64_t width) {
+    buffers_.push_back([list, count, width, begun = false]() mutable -> Room {
+      if (!std::exchange(begun, true)) {
+        list->clear();
+      }
+      return More(list, count, width);
+    });
+  }
+
+  // The header is there: what it says how much there is of.
+  Room AddFixed() {
     if (header.world != expected.world || header.step != expected.step ||
         header.phase != expected.phase || header.lanes != expected.lanes ||
         header.tables != expected.tables || header.notes > header.lanes ||
@@ -162,15 +111,45 @@ struct AllReduce::Inbound {
     counts.resize(header.nodes * dimensions.size());
     dense.resize(header.nodes);
     rows.resize(header.nodes);
-    for (std::vector<RowGradients>& node : rows) {
-      node.resize(dimensions.size());
+    Whole(&notes);
+    Whole(&begins);
+    Whole(&counts);
+    for (std::vector<float>& node : dense) {
+      Once([this, &node] {
+        if (place.empty()) {
+          node.resize(slice);
+        }
+        return std::as_writable_bytes(place.empty() ? std::span(node) : place);
+      });
     }
-    return Status();
+    Once([this] { return AddRows(); });
+    return std::span<std::byte>();
+  }
+  Room AddRows() {
+    for (size_t node = 0; node < rows.size(); ++node) {
+      rows[node].resize(dimensions.size());
+      for (size_t table = 0; table < dimensions.size(); ++table) {
+        const uint64_t count = counts[node * dimensions.size() + table];
+        if (count > kMostRows) {
+          return Unavailable(fmt::format("a worker sends {} rows of a table", count));
+        }
+        Growing(&rows[node][table].ids, count, 1);
+        Growing(&rows[node][table].values, count, dimensions[table]);
+      }
+    }
+    return std::span<std::byte>();
+  }
+  // Room for the next numbers: what there is already, or as much again as has come.
+  template <typename Number>
+  static std::span<std::byte> More(std::vector<Number>* list, uint64_t count, uint64_t width) {
+    const uint64_t have = list->size();
+    const uint64_t room = std::max<uint64_t>({kRowsAtOnce * width, have, list->capacity() - have});
+    list->resize(have + std::min(room, count * width - have));
+    return std::as_writable_bytes(std::span(*list).subspan(have));
   }
 
-  Step step_ = Step::kHeader;
-  size_t node_ = 0;  // of what comes next
-  size_t table_ = 0;
+  std::deque<Buffer> buffers_;  // one that is asked may add to it
+  size_t next_ = 0;
 };
 
 }  // namespace sluice::elastic

@@ -40,7 +40,7 @@ class Service final : public MasterService::StreamedService {
 
   grpc::Status StreamedMap(grpc::ServerContext* context,
                            Call<MapRequest, MapReply>* call) override {
-    return ForMember(context, call, [this](const MapRequest* request, MapReply* reply) {
+    return Authorized(context, call, [this](const MapRequest* request, MapReply* reply) {
       MutexLock lock(mutex_);
       const auto until = std::chrono::steady_clock::now() + kMapWait;
       while (map_.version <= request->newer_than()) {
@@ -55,7 +55,7 @@ class Service final : public MasterService::StreamedService {
 
   grpc::Status StreamedRegister(grpc::ServerContext* context,
                                 Call<RegisterRequest, RegisterReply>* call) override {
-    return ForMember(context, call, [this](const RegisterRequest* request, RegisterReply* reply) {
+    return Authorized(context, call, [this](const RegisterRequest* request, RegisterReply* reply) {
       reply->set_given_up(!registered_(request->server(), request->address()));
       return Status();
     });
@@ -63,29 +63,29 @@ class Service final : public MasterService::StreamedService {
 
   grpc::Status StreamedTake(grpc::ServerContext* context,
                             Call<TakeRequest, TakeReply>* call) override {
-    return ForMember(context, call, [this](const TakeRequest* request, TakeReply* reply) {
+    return Authorized(context, call, [this](const TakeRequest* request, TakeReply* reply) {
       return TakeTask(*request, reply);
     });
   }
 
   grpc::Status StreamedReport(grpc::ServerContext* context,
                               Call<ReportRequest, ReportReply>* call) override {
-    return ForMember(context, call,
-                     [this](const ReportRequest* request, ReportReply* reply) -> Status {
-                       const TaskReport report = FromProto(*request);
-                       ASSIGN_OR_RETURN(const LeaseStatus lease_status,
-                                        host_.With([&](Master& master, TimePoint now) {
-                                          return master.Report(request->incarnation(), report, now);
-                                        }));
-                       reply->set_mine(lease_status.mine);
-                       reply->set_last_batch(lease_status.last_batch);
-                       return Status();
-                     });
+    return Authorized(
+        context, call, [this](const ReportRequest* request, ReportReply* reply) -> Status {
+          const TaskReport report = FromProto(*request);
+          ASSIGN_OR_RETURN(const LeaseStatus lease_status,
+                           host_.With([&](Master& master, TimePoint now) {
+                             return master.Report(request->incarnation(), report, now);
+                           }));
+          reply->set_mine(lease_status.mine);
+          reply->set_last_batch(lease_status.last_batch);
+          return Status();
+        });
   }
 
   grpc::Status StreamedBegin(grpc::ServerContext* context,
                              Call<BeginRequest, BeginReply>* call) override {
-    return ForMember(
+    return Authorized(
         context, call, [this](const BeginRequest* request, BeginReply* reply) -> Status {
           ASSIGN_OR_RETURN(const bool may, host_.MayBegin(request->incarnation(), request->pushed(),
                                                           kBeginWaitSeconds));
@@ -96,7 +96,7 @@ class Service final : public MasterService::StreamedService {
 
   grpc::Status StreamedFail(grpc::ServerContext* context,
                             Call<FailRequest, FailReply>* call) override {
-    return ForMember(context, call, [this](const FailRequest* request, FailReply*) {
+    return Authorized(context, call, [this](const FailRequest* request, FailReply*) {
       Status cause = FromProto(request->cause());
       if (cause.ok()) {
         cause = Internal("a worker failed and did not say why");
@@ -109,7 +109,7 @@ class Service final : public MasterService::StreamedService {
 
   grpc::Status StreamedLeave(grpc::ServerContext* context,
                              Call<LeaveRequest, LeaveReply>* call) override {
-    return ForMember(context, call, [this](const LeaveRequest* request, LeaveReply*) {
+    return Authorized(context, call, [this](const LeaveRequest* request, LeaveReply*) {
       return host_.With(
           [&](Master& master, TimePoint now) { return master.Leave(request->incarnation(), now); });
     });
@@ -117,7 +117,7 @@ class Service final : public MasterService::StreamedService {
 
   grpc::Status StreamedHeartbeat(grpc::ServerContext* context,
                                  Call<HeartbeatRequest, HeartbeatReply>* call) override {
-    return ForMember(
+    return Authorized(
         context, call, [this](const HeartbeatRequest* request, HeartbeatReply* reply) -> Status {
           ASSIGN_OR_RETURN(const bool finished, host_.Heartbeat(request->incarnation()));
           if (!request->waits_for().empty()) {
@@ -132,14 +132,14 @@ class Service final : public MasterService::StreamedService {
 
   grpc::Status StreamedMeet(grpc::ServerContext* context,
                             Call<MeetRequest, MeetReply>* call) override {
-    return ForMember(context, call, [this](const MeetRequest* request, MeetReply* reply) {
+    return Authorized(context, call, [this](const MeetRequest* request, MeetReply* reply) {
       return MeetWorld(*request, reply);
     });
   }
 
   grpc::Status StreamedReportStep(grpc::ServerContext* context,
                                   Call<ReportStepRequest, ReportStepReply>* call) override {
-    return ForMember(
+    return Authorized(
         context, call, [this](const ReportStepRequest* request, ReportStepReply* reply) -> Status {
           const RoundPosition position = FromProto(request->position());
           ASSIGN_OR_RETURN(const StepAnswer answer, host_.With([&](Master& master, TimePoint now) {
@@ -154,7 +154,7 @@ class Service final : public MasterService::StreamedService {
 
   grpc::Status StreamedWritten(grpc::ServerContext* context,
                                Call<WrittenRequest, WrittenReply>* call) override {
-    return ForMember(context, call, [this](const WrittenRequest* request, WrittenReply*) {
+    return Authorized(context, call, [this](const WrittenRequest* request, WrittenReply*) {
       const Status failed = FromProto(request->failed());
       const Result<CheckpointManifest::File> file =
           failed.ok() ? Result<CheckpointManifest::File>(FromProto(request->file()))
@@ -174,9 +174,7 @@ class Service final : public MasterService::StreamedService {
 
   grpc::Status StreamedBase(grpc::ServerContext* context,
                             grpc::ServerSplitStreamer<BaseRequest, BaseChunk>* call) override {
-    const grpc::Status allowed = Admit(context);
-    return allowed.ok() ? ToGrpc(Guarded("sending weights", [&] { return SendBase(call); }))
-                        : allowed;
+    return Authorized(context, call, [this](const BaseRequest&) { return Base(); });
   }
 
   void OfferBase(std::shared_ptr<const std::string> weights) {
@@ -191,9 +189,8 @@ class Service final : public MasterService::StreamedService {
   }
 
  private:
-  template <typename Request, typename Reply, typename Handle>
-  grpc::Status ForMember(grpc::ServerContext* context, Call<Request, Reply>* call,
-                         const Handle& handle) {
+  template <typename AnyCall, typename Handle>
+  grpc::Status Authorized(grpc::ServerContext* context, AnyCall* call, const Handle& handle) {
     const grpc::Status allowed = Admit(context);
     return allowed.ok() ? AnswerCall(call, handle) : allowed;
   }
@@ -218,44 +215,18 @@ class Service final : public MasterService::StreamedService {
   }
 
   Status MeetWorld(const MeetRequest& request, MeetReply* reply) {
-    WorldArrival arrival;
-    arrival.at.address = request.address();
-    arrival.at.closed = request.closed();
-    arrival.at.beginning = request.beginning();
-    arrival.at.generation = request.generation();
-    arrival.at.world = request.world();
-    arrival.at.failed = request.failed();
-    arrival.at.silent = request.silent();
-    arrival.position = FromProto(request.position());
-    arrival.kept = request.kept();
-    arrival.kept_digest = request.kept_digest();
     ASSIGN_OR_RETURN(const WorldAnswer answer,
-                     host_.Meet(request.incarnation(), arrival, kMeetWaitSeconds));
+                     host_.Meet(request.incarnation(), FromProto(request), kMeetWaitSeconds));
     ToProto(answer, reply);
     return Status();
   }
 
-  Status SendBase(grpc::ServerSplitStreamer<BaseRequest, BaseChunk>* call) {
-    std::shared_ptr<const std::string> weights;
-    {
-      const MutexLock lock(mutex_);
-      weights = base_;
-    }
-    BaseRequest request;
-    if (!call->Read(&request)) {
-      return InvalidArgument("a call without a message that can be read");
-    }
-    if (weights == nullptr) {
+  Result<std::shared_ptr<const std::string>> Base() {
+    const MutexLock lock(mutex_);
+    if (base_ == nullptr) {
       return NotFound("the weights to continue from are with those who need them");
     }
-    BaseChunk chunk;
-    for (size_t begin = 0; begin < weights->size(); begin += kChunkBytes) {
-      chunk.set_weights(weights->substr(begin, kChunkBytes));
-      if (!call->Write(chunk)) {
-        return Unavailable("the reader of the weights went away");
-      }
-    }
-    return Status();
+    return base_;
   }
 
   Status Deliver(grpc::ServerReader<DeliverChunk>* reader) {

@@ -3,7 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
+
+#include "elastic/parameters/packed_numbers.h"
 
 namespace sluice::elastic {
 namespace {
@@ -239,30 +242,30 @@ models::NetworkWeights::Table EmbeddingSlab::Export() const {
 
 // Servers stand still meanwhile: every byte is touched once.
 EmbeddingSlab::Image EmbeddingSlab::Save() const {
-  const auto append = [](const auto* from, size_t count, std::string* bytes) {
-    bytes->append(reinterpret_cast<const char*>(from), count * sizeof(*from));
-  };
-  Image image;
-  append(ids_.data(), ids_.size(), &image.ids);
-  append(updates_.data(), updates_.size(), &image.updates);
+  Image image{Pack(ids_), {}, Pack(updates_)};
   image.values.reserve(ids_.size() * stride_ * sizeof(float));
   for (size_t row = 0; row < ids_.size();) {
     const Place place = PlaceOf(static_cast<uint32_t>(row));
     const size_t of_block = size_t{1} << (row < near_rows_ ? kNearShift : far_shift_);
     const size_t rows = std::min(of_block, ids_.size() - row);
-    append(blocks_[place.block].data(), rows * stride_, &image.values);
+    image.values.append(reinterpret_cast<const char*>(blocks_[place.block].data()),
+                        rows * stride_ * sizeof(float));
     row += rows;
   }
   return image;
 }
 
-Status EmbeddingSlab::Restore(const Rows& rows) {
-  if (rows.values.size() != rows.ids.size() * stride_ || rows.updates.size() != rows.ids.size()) {
+Status EmbeddingSlab::Restore(const Image& image) {
+  std::vector<int64_t> ids;
+  std::vector<uint32_t> updates;
+  const size_t row_bytes = stride_ * sizeof(float);
+  if (!Unpack(image.ids, &ids).ok() || !Unpack(image.updates, &updates).ok() ||
+      image.values.size() != ids.size() * row_bytes || updates.size() != ids.size()) {
     return InvalidArgument(fmt::format("the rows of table '{}' have another shape", table_.name));
   }
   EmbeddingSlab fresh(table_, optimizer_, seed_, direct_ ? 1 : 2);
-  for (size_t i = 0; i < rows.ids.size(); ++i) {
-    const int64_t id = rows.ids[i];
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const int64_t id = ids[i];
     if (direct_ && (id < 0 || id >= table_.rows)) {
       return InvalidArgument(
           fmt::format("table '{}' has no row {}: it has {} rows", table_.name, id, table_.rows));
@@ -271,8 +274,8 @@ Status EmbeddingSlab::Restore(const Rows& rows) {
     if (row != i) {
       return InvalidArgument(fmt::format("row {} of table '{}' comes twice", id, table_.name));
     }
-    std::copy_n(rows.values.data() + i * stride_, stride_, fresh.Row(row));
-    fresh.updates_[row] = rows.updates[i];
+    std::memcpy(fresh.Row(row), image.values.data() + i * row_bytes, row_bytes);
+    fresh.updates_[row] = updates[i];
   }
   blocks_.swap(fresh.blocks_);
   ids_.swap(fresh.ids_);

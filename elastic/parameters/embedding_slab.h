@@ -39,16 +39,13 @@ class EmbeddingSlab {
   // The rows as they are, in the order of their creation: weights and slots side by side, and the
   // number of steps that each has seen. Restore fails, changing nothing, when the sizes do not fit
   // or an id comes twice.
-  struct Rows {
-    std::vector<int64_t> ids;
-    std::vector<float> values;  // ids.size() x stride()
-    std::vector<uint32_t> updates;
-  };
-  struct Image {  // of Rows: the bytes of each
-    std::string ids, values, updates;
+  struct Image {          // bytes (packed_numbers.h)
+    std::string ids;      // int64_t
+    std::string values;   // float: stride() for each id
+    std::string updates;  // uint32_t
   };
   Image Save() const;
-  Status Restore(const Rows& rows);
+  Status Restore(const Image& image);
 
   size_t rows() const { return ids_.size(); }
   size_t stride() const { return stride_; }

@@ -10,6 +10,7 @@
 #include <limits>
 #include <utility>
 
+#include "elastic/parameters/packed_numbers.h"
 #include "elastic/parameters/partition.h"
 #include "elastic/parameters/partition.pb.h"
 #include "elastic/storage/crc32c.h"
@@ -17,38 +18,13 @@
 namespace sluice::elastic {
 namespace {
 
-template <typename Number>
-std::string Bytes(const std::vector<Number>& numbers) {
-  return std::string(reinterpret_cast<const char*>(numbers.data()),
-                     numbers.size() * sizeof(Number));
-}
-
-template <typename Number>
-bool Numbers(const std::string& bytes, std::vector<Number>* numbers) {
-  if (bytes.size() % sizeof(Number) != 0) {
-    return false;
-  }
-  numbers->resize(bytes.size() / sizeof(Number));
-  if (!bytes.empty()) {
-    std::memcpy(numbers->data(), bytes.data(), bytes.size());
-  }
-  return true;
-}
-
-// And lets go of the bytes.
-template <typename Number>
-bool TakeNumbers(std::string* bytes, std::vector<Number>* numbers) {
-  const std::string taken = std::exchange(*bytes, std::string());
-  return Numbers(taken, numbers);
-}
-
 void Write(const RowGradients& rows, RowsProto* proto) {
-  proto->set_ids(Bytes(rows.ids));
-  proto->set_values(Bytes(rows.values));
+  proto->set_ids(Pack(rows.ids));
+  proto->set_values(Pack(rows.values));
 }
 
 bool Read(const RowsProto& proto, size_t dimension, RowGradients* rows) {
-  return Numbers(proto.ids(), &rows->ids) && Numbers(proto.values(), &rows->values) &&
+  return Unpack(proto.ids(), &rows->ids).ok() && Unpack(proto.values(), &rows->values).ok() &&
          rows->values.size() == rows->ids.size() * dimension;
 }
 
@@ -79,7 +55,7 @@ bool ReadDense(const Strings& strings, const std::vector<PartitionLayout::Chunk>
     return false;
   }
   for (size_t c = 0; c < chunks.size(); ++c) {
-    if (!Numbers(strings.Get(static_cast<int>(c)), &(*dense)[c]) ||
+    if (!Unpack(strings.Get(static_cast<int>(c)), &(*dense)[c]).ok() ||
         (*dense)[c].size() != chunks[c].size()) {
       return false;
     }
@@ -223,7 +199,7 @@ void WriteStep(const SynchronousStep& step, OpenStepProto* proto) {
     if (gradient.has_value()) {
       one->set_weight(gradient->weight);
       for (const std::vector<float>& chunk : gradient->dense) {
-        one->add_dense(Bytes(chunk));
+        one->add_dense(Pack(chunk));
       }
       for (const RowGradients& rows : gradient->tables) {
         Write(rows, one->add_tables());
@@ -265,7 +241,7 @@ PartitionImage Partition::Capture() const {
   proto.set_partitions(rules_.layout.partitions());
   proto.set_version(version_);
   for (const std::vector<float>& chunk : dense_) {
-    proto.add_dense(Bytes(chunk));
+    proto.add_dense(Pack(chunk));
   }
   for (const EmbeddingSlab& slab : slabs_) {
     EmbeddingSlab::Image rows = slab.Save();
@@ -282,7 +258,7 @@ PartitionImage Partition::Capture() const {
   open->set_over(position_.over);
   WriteStep(step_, open);
   for (const std::vector<float>& chunk : dense_before_) {
-    proto.add_dense_before(Bytes(chunk));
+    proto.add_dense_before(Pack(chunk));
   }
   for (const RowGradients& rows : rows_before_) {
     Write(rows, proto.add_tables_before());
@@ -317,20 +293,16 @@ Status Partition::Load(ByteSource& bytes) {
   }
   for (size_t c = 0; c < dense_.size(); ++c) {
     const size_t size = fresh.dense_[c].size();
-    if (!TakeNumbers(proto.mutable_dense(static_cast<int>(c)), &fresh.dense_[c]) ||
-        fresh.dense_[c].size() != size) {
+    const std::string bytes_of_chunk = std::move(*proto.mutable_dense(static_cast<int>(c)));
+    if (!Unpack(bytes_of_chunk, &fresh.dense_[c]).ok() || fresh.dense_[c].size() != size) {
       return other;
     }
   }
   for (size_t t = 0; t < slabs_.size(); ++t) {
     SlabProto& table = *proto.mutable_tables(static_cast<int>(t));
-    EmbeddingSlab::Rows rows;
-    if (!TakeNumbers(table.mutable_ids(), &rows.ids) ||
-        !TakeNumbers(table.mutable_values(), &rows.values) ||
-        !TakeNumbers(table.mutable_updates(), &rows.updates)) {
-      return other;
-    }
-    RETURN_IF_ERROR(fresh.slabs_[t].Restore(rows));
+    RETURN_IF_ERROR(fresh.slabs_[t].Restore({std::move(*table.mutable_ids()),
+                                             std::move(*table.mutable_values()),
+                                             std::move(*table.mutable_updates())}));
   }
   const OpenStepProto& open = proto.open();
   if (proto.version() < 0 || open.round() < 0 || open.step() < 0 ||

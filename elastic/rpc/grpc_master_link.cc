@@ -107,16 +107,7 @@ class Remote final : public RemoteMaster {
   Result<WorldAnswer> Meet(const WorldArrival& arrival) override {
     MeetRequest request;
     request.set_incarnation(worker_);
-    request.set_address(arrival.at.address);
-    request.set_closed(arrival.at.closed);
-    request.set_beginning(arrival.at.beginning);
-    request.set_generation(arrival.at.generation);
-    request.set_world(arrival.at.world);
-    request.set_failed(arrival.at.failed);
-    request.set_silent(arrival.at.silent);
-    ToProto(arrival.position, request.mutable_position());
-    request.set_kept(arrival.kept);
-    request.set_kept_digest(arrival.kept_digest);
+    ToProto(arrival, &request);
     MeetReply reply;
     RETURN_IF_ERROR(
         Call([&](grpc::ClientContext* context) { return stub_->Meet(context, request, &reply); }));

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <span>
@@ -10,6 +9,7 @@
 
 #include "base/guarded.h"
 #include "base/status.h"
+#include "elastic/parameters/packed_numbers.h"
 #include "elastic/parameters/parameter_rules.h"
 #include "elastic/parameters/partition_map.h"
 #include "elastic/queue/task.h"
@@ -57,6 +57,8 @@ void ToProto(const TaskReport& report, ReportRequest* proto);
 TaskReport FromProto(const ReportRequest& proto);
 void ToProto(const RoundPosition& position, RoundPositionProto* proto);
 RoundPosition FromProto(const RoundPositionProto& proto);
+void ToProto(const WorldArrival& arrival, MeetRequest* proto);  // but for the incarnation
+WorldArrival FromProto(const MeetRequest& proto);
 void ToProto(const WorldAnswer& answer, MeetReply* proto);
 WorldAnswer FromProto(const MeetReply& proto);
 void ToProto(const BatchIdentity& batch, BatchProto* proto);
@@ -64,23 +66,6 @@ BatchIdentity FromProto(const BatchProto& proto);
 
 void ToProto(const PartitionMap& map, PartitionMapProto* proto);
 Result<PartitionMap> FromProto(const PartitionMapProto& proto);
-
-template <typename Number>
-std::string Pack(std::span<const Number> numbers) {
-  return std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
-}
-// Copies, as bytes of a message are aligned to nothing. Fails when they are not whole numbers.
-template <typename Number>
-Status Unpack(const std::string& bytes, std::vector<Number>* numbers) {
-  if (bytes.size() % sizeof(Number) != 0) {
-    return InvalidArgument("a message with half a number in it");
-  }
-  numbers->resize(bytes.size() / sizeof(Number));
-  if (!bytes.empty()) {
-    std::memcpy(numbers->data(), bytes.data(), bytes.size());
-  }
-  return Status();
-}
 
 // The numbers where they lie: a string's bytes are aligned for any number.
 template <typename Number>
@@ -129,6 +114,27 @@ grpc::Status AnswerCall(grpc::ServerUnaryStreamer<Request, Reply>* call, const H
     return Status();
   }));
 }
+// The same for a call that is answered with weights, in pieces. `handle`:
+// Result<std::shared_ptr<const std::string>>(const Request&).
+template <typename Request, typename Chunk, typename Handle>
+grpc::Status AnswerCall(grpc::ServerSplitStreamer<Request, Chunk>* call, const Handle& handle) {
+  return ToGrpc(Guarded("a call between processes of a job", [&]() -> Status {
+    Request request;
+    if (!call->Read(&request)) {
+      return InvalidArgument("a call without a message that can be read");
+    }
+    ASSIGN_OR_RETURN(const std::shared_ptr<const std::string> weights, handle(request));
+    Chunk chunk;
+    for (size_t begin = 0; begin < weights->size(); begin += kChunkBytes) {
+      chunk.set_weights(weights->substr(begin, kChunkBytes));
+      if (!call->Write(chunk)) {
+        return Unavailable("the reader of the weights went away");
+      }
+    }
+    return Status();
+  }));
+}
+
 // The term that a call or an answer carries; 0: none.
 uint64_t TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata);
 

@@ -83,9 +83,8 @@ class Service final : public ParameterService::StreamedService {
   grpc::Status StreamedExport(
       grpc::ServerContext* context,
       grpc::ServerSplitStreamer<ExportRequest, ExportChunk>* call) override {
-    const grpc::Status allowed = CheckMaster(*context);
-    return allowed.ok() ? ToGrpc(Guarded("exporting weights", [&] { return SendWeights(call); }))
-                        : allowed;
+    return ForMaster(*context, call,
+                     [this](const ExportRequest& request) { return ExportWeights(request); });
   }
 
   grpc::Status StreamedInstall(grpc::ServerContext* context,
@@ -140,15 +139,14 @@ class Service final : public ParameterService::StreamedService {
   }
 
  private:
-  template <typename Request, typename Reply, typename Handle>
-  grpc::Status ForMember(const grpc::ServerContext& context, Call<Request, Reply>* call,
+  template <typename AnyCall, typename Handle>
+  grpc::Status ForMember(const grpc::ServerContext& context, AnyCall* call,
                          const Handle& handle) const {
     const grpc::Status allowed = CheckToken(context, token_);
     return allowed.ok() ? AnswerCall(call, handle) : allowed;
   }
-  template <typename Request, typename Reply, typename Handle>
-  grpc::Status ForMaster(const grpc::ServerContext& context, Call<Request, Reply>* call,
-                         const Handle& handle) {
+  template <typename AnyCall, typename Handle>
+  grpc::Status ForMaster(const grpc::ServerContext& context, AnyCall* call, const Handle& handle) {
     const grpc::Status allowed = CheckMaster(context);
     return allowed.ok() ? AnswerCall(call, handle) : allowed;
   }
@@ -201,22 +199,10 @@ class Service final : public ParameterService::StreamedService {
     return replication_.WaitShipped();
   }
 
-  Status SendWeights(grpc::ServerSplitStreamer<ExportRequest, ExportChunk>* call) const {
-    ExportRequest request;
-    if (!call->Read(&request)) {
-      return InvalidArgument("a call without a message that can be read");
-    }
+  Result<std::shared_ptr<const std::string>> ExportWeights(const ExportRequest& request) const {
     ASSIGN_OR_RETURN(const models::NetworkWeights weights,
                      shard_.Export(request.map_version(), request.partition()));
-    const std::string bytes = models::SaveWeights(weights);
-    ExportChunk chunk;
-    for (size_t begin = 0; begin < bytes.size(); begin += kChunkBytes) {
-      chunk.set_weights(bytes.substr(begin, kChunkBytes));
-      if (!call->Write(chunk)) {
-        return Unavailable("the reader of an export went away");
-      }
-    }
-    return Status();
+    return std::make_shared<const std::string>(models::SaveWeights(weights));
   }
 
   Status TakeOrder(const InstallRequest& request) {

@@ -5,7 +5,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <span>
 #include <stop_token>
 #include <string>
 #include <unordered_map>
@@ -28,16 +27,6 @@ class ShardReader;
 
 namespace sluice::elastic {
 
-// Rows `rows` of `from`, in that order, as a batch of their own. `out` is overwritten; its storage
-// is used again.
-void GatherRows(const models::FeatureBatch& from, std::span<const uint32_t> rows,
-                models::FeatureBatch* out);
-
-// The order in which the rows of a shard are trained in one epoch: a seeded shuffle, or as they
-// are.
-std::vector<uint32_t> RowOrder(size_t rows, uint64_t seed, uint32_t epoch, int64_t shard,
-                               bool shuffle);
-
 // A shard as models see it: transformed, split.
 struct ShardRows {
   models::FeatureBatch train;
@@ -47,9 +36,6 @@ struct ShardRows {
   // 0 where nobody will read the shard again.
   uint64_t checksum = 0;
 };
-
-// The sum of the rows' hashes; never 0 for a batch with rows.
-uint64_t ChecksumOf(const models::FeatureBatch& rows);
 
 // Loads shards of one dataset from its database, a piece at a time, so that one thread can train on
 // a shard while the next one streams in (a reader that sleeps slows the server down). What fits in

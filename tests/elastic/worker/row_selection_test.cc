@@ -1,4 +1,4 @@
-#include "elastic/worker/shard_rows.h"
+#include "elastic/worker/row_selection.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ models::FeatureBatch Rows() {
   return rows;
 }
 
-TEST(ShardRows, S16_AChecksumDoesNotDependOnTheOrderButOnEveryValue) {
+TEST(RowSelection, S16_AChecksumDoesNotDependOnTheOrderButOnEveryValue) {
   const models::FeatureBatch rows = Rows();
   const uint64_t checksum = ChecksumOf(rows);
   models::FeatureBatch other;

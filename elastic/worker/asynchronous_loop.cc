@@ -1,0 +1,208 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "elastic/worker/training_loop_internal.h"
+
+// Shards are trained one after the other, at this worker's own pace.
+namespace sluice::elastic {
+namespace {
+
+// Rows of the next shard read at a time between two batches.
+constexpr size_t kLoadAheadRows = 1024;
+
+class AsynchronousLoop final : public TrainingLoop {
+ public:
+  AsynchronousLoop(WorkerTasks& tasks, ParameterLink& parameters)
+      : tasks_(tasks), network_(tasks.network()), parameters_(parameters) {}
+
+  Status Advance() override {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Lease> lease, NextLease());
+    if (lease == nullptr) {
+      return Status();
+    }
+    RETURN_IF_ERROR(SkipApplied(lease.get()));
+    RETURN_IF_ERROR(AskAhead());
+    return TrainShard(lease.get());
+  }
+
+ private:
+  Result<std::unique_ptr<Lease>> NextLease();
+  Status SkipApplied(Lease* lease);
+  Status AskAhead();
+  Status LoadAhead(size_t trained_rows);
+  Status TrainShard(Lease* lease);
+  Status PushAndPullNext(const Lease& lease, double weight);
+  Status LoseToOthers(Lease* lease);
+
+  WorkerTasks& tasks_;
+  models::Network& network_;
+  ParameterLink& parameters_;
+  std::unique_ptr<Lease> next_;  // read while the current one is trained
+  size_t load_credit_ = 0;       // rows of next_ that training has earned
+  models::FeatureBatch batch_, next_batch_;
+  models::ParameterView view_, next_view_;
+  models::Gradient gradient_;
+};
+
+Result<std::unique_ptr<Lease>> AsynchronousLoop::NextLease() {
+  if (next_ == nullptr) {
+    return tasks_.Take(true);
+  }
+  while (next_->rows == nullptr) {  // what training did not leave time for
+    RETURN_IF_ERROR(tasks_.Read(next_.get(), kLoadAheadRows).status());
+  }
+  return std::move(next_);
+}
+
+// Finds where to go on when an earlier holder of this shard got further than it could report. In a
+// range that was split off, that is found push by push.
+Status AsynchronousLoop::SkipApplied(Lease* lease) {
+  const Task& task = lease->task;
+  if (task.attempt <= 1 || task.range != 0) {
+    return Status();
+  }
+  ASSIGN_OR_RETURN(const int64_t applied, parameters_.AppliedBatches(task.epoch, task.shard));
+  while (lease->next < std::min(applied, lease->end())) {
+    lease->Count({});
+  }
+  lease->report.rows_retried = lease->report.rows;
+  return Status();
+}
+
+Status AsynchronousLoop::AskAhead() {
+  ASSIGN_OR_RETURN(std::optional<Task> task, tasks_.Ask(false));
+  if (!task.has_value()) {
+    return Status();
+  }
+  SLUICE_CHECK(task->kind == Task::Kind::kTrain, "only training tasks are asked for ahead");
+  ASSIGN_OR_RETURN(next_, tasks_.Start(*std::move(task)));
+  load_credit_ = 0;
+  return Status();
+}
+
+// Interleaves reading with training in the same thread, so that both shards are ready at about the
+// same time and the database never waits for long.
+Status AsynchronousLoop::LoadAhead(size_t trained_rows) {
+  if (next_ == nullptr || next_->rows != nullptr ||
+      tasks_.waiting_for_database()) {  // the database can be waited for later
+    return Status();
+  }
+  load_credit_ +=
+      trained_rows + trained_rows / 4;  // shards differ, and validation rows come on top
+  if (load_credit_ < kLoadAheadRows) {
+    return Status();
+  }
+  load_credit_ -= kLoadAheadRows;
+  return tasks_.Read(next_.get(), kLoadAheadRows).status();
+}
+
+// Pushes the lease's next batch, and pulls for the one after it.
+Status AsynchronousLoop::PushAndPullNext(const Lease& lease, double weight) {
+  const int64_t batch = lease.next;
+  const BatchIdentity identity = lease.Identity(batch);
+  if (batch + 1 >= lease.end()) {
+    return parameters_.Push(identity, weight, view_, gradient_);
+  }
+  lease.Gather(batch + 1, &next_batch_);
+  network_.CollectIds(next_batch_, &next_view_);
+  RETURN_IF_ERROR(parameters_.PushAndPull(identity, weight, view_, gradient_,
+                                          lease.Identity(batch + 1), &next_view_));
+  std::swap(batch_, next_batch_);
+  std::swap(view_, next_view_);
+  return Status();
+}
+
+Status AsynchronousLoop::TrainShard(Lease* lease) {
+  if (!lease->done()) {
+    lease->Gather(lease->next, &batch_);
+    network_.CollectIds(batch_, &view_);
+    const Status pulled = parameters_.Pull(lease->Identity(lease->next), Purpose::kStep, &view_);
+    if (!pulled.ok()) {
+      return tasks_.Fail(lease->task, pulled);
+    }
+  }
+  while (!lease->done()) {
+    RETURN_IF_ERROR(tasks_.Stopped());
+    const models::LossSum loss = network_.Step(batch_, view_, lease->StepSeed(), &gradient_);
+    const Status pushed = PushAndPullNext(*lease, loss.weight);
+    if (pushed.code() == Code::kAborted) {
+      return LoseToOthers(lease);
+    }
+    if (!pushed.ok()) {
+      return tasks_.Fail(lease->task, pushed);
+    }
+    lease->Count(loss);
+    if (tasks_.TimeToReport()) {
+      ASSIGN_OR_RETURN(const bool mine, tasks_.Report(lease, false));
+      if (!mine || lease->report.done) {
+        return Status();
+      }
+    }
+    RETURN_IF_ERROR(LoadAhead(batch_.rows));
+  }
+  return tasks_.Report(lease, true).status();
+}
+
+// A server has refused a push: somebody else holds the range now, all of it or from some batch on.
+Status AsynchronousLoop::LoseToOthers(Lease* lease) {
+  ASSIGN_OR_RETURN(const bool mine, tasks_.Report(lease, lease->done()));
+  if (!mine || !lease->report.done) {
+    log::Info("shard {} of epoch {} went to another worker", lease->task.shard, lease->task.epoch);
+    tasks_.master().Abandon(lease->task.id);
+  }
+  return Status();
+}
+
+// Begins a batch, that is pulls for it, only when the master says that the slowest worker is near
+// enough. A push and the next pull are two calls: others may wait for this very push.
+class BoundedLink final : public ParameterLink {
+ public:
+  explicit BoundedLink(WorkerTasks& tasks) : tasks_(tasks), link_(tasks.parameters()) {}
+
+  Status Pull(const BatchIdentity& batch, Purpose purpose, models::ParameterView* view) override {
+    for (bool may = false; !may;) {
+      RETURN_IF_ERROR(tasks_.Stopped());
+      ASSIGN_OR_RETURN(may, tasks_.master().MayBegin(pushed_));
+    }
+    return link_.Pull(batch, purpose, view);
+  }
+  Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,
+              const models::Gradient& gradient) override {
+    RETURN_IF_ERROR(link_.Push(batch, weight, view, gradient));
+    ++pushed_;
+    return Status();
+  }
+  Status PushEnd(const BatchIdentity& batch) override { return link_.PushEnd(batch); }
+  std::vector<int64_t> Versions() const override { return link_.Versions(); }
+  Result<int64_t> AppliedBatches(uint32_t epoch, int64_t shard) override {
+    return link_.AppliedBatches(epoch, shard);
+  }
+
+ private:
+  WorkerTasks& tasks_;
+  ParameterLink& link_;
+  int64_t pushed_ = 0;  // batches
+};
+
+class BoundedLoop final : public TrainingLoop {
+ public:
+  explicit BoundedLoop(WorkerTasks& tasks) : link_(tasks), loop_(tasks, link_) {}
+  Status Advance() override { return loop_.Advance(); }
+
+ private:
+  BoundedLink link_;
+  AsynchronousLoop loop_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainingLoop> MakeAsynchronousLoop(WorkerTasks& tasks) {
+  return std::make_unique<AsynchronousLoop>(tasks, tasks.parameters());
+}
+
+std::unique_ptr<TrainingLoop> MakeBoundedLoop(WorkerTasks& tasks) {
+  return std::make_unique<BoundedLoop>(tasks);
+}
+
+}  // namespace sluice::elastic

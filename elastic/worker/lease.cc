@@ -1,0 +1,65 @@
+#include "elastic/worker/lease.h"
+
+#include <utility>
+
+#include "elastic/queue/shard_order.h"
+#include "elastic/worker/row_selection.h"
+
+namespace sluice::elastic {
+
+Lease::Lease(Task taken) : task(std::move(taken)), next(task.first_batch) {
+  report.task = task.id;
+  report.next_batch = next;
+}
+
+void Lease::Begin(std::shared_ptr<const ShardRows> read, std::vector<uint32_t> row_order,
+                  size_t rows_per_batch, int64_t rows_read) {
+  rows = std::move(read);
+  order = std::move(row_order);
+  batch_rows = rows_per_batch;
+  batches = static_cast<int64_t>((order.size() + batch_rows - 1) / batch_rows);
+  report.rows_read = rows_read;
+  report.batches = batches;
+  report.shard_rows = static_cast<int64_t>(order.size());
+  report.checksum = rows->checksum;
+}
+
+BatchIdentity Lease::Identity(int64_t batch) const {
+  return {task.epoch, task.shard, batch,      task.attempt,        task.round,
+          task.lane,  task.lanes, task.range, batch + 1 == batches};
+}
+
+void Lease::Gather(int64_t batch, models::FeatureBatch* out) const {
+  const size_t begin = static_cast<size_t>(batch) * batch_rows;
+  const size_t count = std::min(batch_rows, order.size() - begin);
+  GatherRows(rows->train, std::span(order).subspan(begin, count), out);
+}
+
+uint64_t Lease::StepSeed() const {
+  return MixSeeds(task.epoch, static_cast<uint64_t>(task.shard), static_cast<uint64_t>(next));
+}
+
+void Lease::Count(const models::LossSum& loss) {
+  const auto size = static_cast<int64_t>(batch_rows);
+  const int64_t begin = next * size;
+  report.rows += std::min<int64_t>(begin + size, static_cast<int64_t>(order.size())) - begin;
+  report.loss += CountedSum(loss.loss);
+  report.weight += CountedSum(loss.weight);
+  report.next_batch = ++next;
+}
+
+void Lease::CutShort(int64_t last_batch) {
+  // None of the batches before it is the shard's last, short one.
+  const int64_t rows_before = (last_batch - task.first_batch) * static_cast<int64_t>(batch_rows);
+  const double share =
+      report.rows > 0 ? static_cast<double>(rows_before) / static_cast<double>(report.rows) : 0;
+  report.rows = rows_before;
+  report.rows_retried = std::min(report.rows_retried, rows_before);
+  report.loss *= share;
+  report.weight *= share;
+  report.next_batch = last_batch;
+  task.last_batch = last_batch;
+  next = last_batch;
+}
+
+}  // namespace sluice::elastic

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "elastic/parameters/parameter_rules.h"
+#include "elastic/queue/task.h"
+#include "elastic/worker/shard_rows.h"
+
+namespace sluice::elastic {
+
+// A training task that this worker holds, the rows of its shard, and what has been done of it.
+struct Lease {
+  Task task;
+  std::shared_ptr<const ShardRows> rows;  // none before they have been read
+  std::vector<uint32_t> order;            // of the training rows in this epoch
+  size_t batch_rows = 0;
+  int64_t batches = 0;           // of the shard
+  int64_t next = 0;              // the batch to train next
+  int64_t rows_read_before = 0;  // by the loader, when it began with this shard
+  TaskReport report;
+
+  explicit Lease(Task taken);
+  // The rows are there: fixes the order of the batches. `rows_read`: for them, from the database.
+  void Begin(std::shared_ptr<const ShardRows> read, std::vector<uint32_t> row_order,
+             size_t rows_per_batch, int64_t rows_read);
+
+  int64_t end() const { return std::min(batches, task.last_batch); }
+  bool done() const { return next >= end(); }
+
+  BatchIdentity Identity(int64_t batch) const;
+  void Gather(int64_t batch, models::FeatureBatch* out) const;
+  uint64_t StepSeed() const;  // of the next batch
+  // The next batch has been trained.
+  void Count(const models::LossSum& loss);
+  // The task ends at `last_batch` now, where more than that had been reported: what lies beyond is
+  // someone else's.
+  void CutShort(int64_t last_batch);
+};
+
+}  // namespace sluice::elastic

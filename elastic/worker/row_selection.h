@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "models/features/feature_transform.h"
+
+namespace sluice::elastic {
+
+// Rows `rows` of `from`, in that order, as a batch of their own. `out` is overwritten; its storage
+// is used again.
+void GatherRows(const models::FeatureBatch& from, std::span<const uint32_t> rows,
+                models::FeatureBatch* out);
+
+// The order in which the rows of a shard are trained in one epoch: a seeded shuffle, or as they
+// are.
+std::vector<uint32_t> RowOrder(size_t rows, uint64_t seed, uint32_t epoch, int64_t shard,
+                               bool shuffle);
+
+// The sum of the rows' hashes; never 0 for a batch with rows.
+uint64_t ChecksumOf(const models::FeatureBatch& rows);
+
+}  // namespace sluice::elastic

@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "elastic/queue/evaluation.h"
+#include "elastic/worker/row_selection.h"
+#include "elastic/worker/worker_tasks_internal.h"
+#include "models/features/label_scale.h"
+#include "models/metrics/metric.h"
+#include "models/model.pb.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::elastic {
+namespace {
+
+// Progress reaches the master so often: it bounds what is computed again when a worker dies, and
+// renews the lease long before it ends.
+constexpr double kReportSeconds = 0.1;
+// Rows predicted at a time in an evaluation.
+constexpr size_t kEvaluationRows = 4096;
+
+// Synchronous: the lanes of a step share the batch that the user asked for.
+size_t BatchRows(const plan::TrainPlan& plan) {
+  const plan::Strategy& strategy = plan.strategy();
+  const bool synchronous = strategy.mode() == plan::Strategy::SYNCHRONOUS;
+  const uint32_t lanes = synchronous ? std::max(1U, strategy.micro_batches()) : 1;
+  return (std::max<uint32_t>(1, plan.batch_size()) + lanes - 1) / lanes;
+}
+
+}  // namespace
+
+WorkerTasks::WorkerTasks(const Worker::Job& job, MasterLink& master, ParameterLink& parameters)
+    : job_(job), master_(master), parameters_(parameters), batch_rows_(BatchRows(job.plan)) {}
+
+Result<std::unique_ptr<WorkerTasks>> WorkerTasks::Make(const Worker::Job& job, MasterLink& master,
+                                                       ParameterLink& parameters) {
+  std::unique_ptr<WorkerTasks> tasks(new WorkerTasks(job, master, parameters));
+  ASSIGN_OR_RETURN(tasks->network_, models::Network::Make(job.plan.model()));
+  RETURN_IF_ERROR(tasks->MakeLoaders());
+  return tasks;
+}
+
+Status WorkerTasks::MakeLoaders() {
+  ASSIGN_OR_RETURN(const SplitRule split, SplitRule::Make(job_.plan.split()));
+  ShardLoader::Options options;
+  options.keep_rows = job_.plan.epochs() > 1;
+  options.watch = job_.reads;
+  if (job_.plan.database_patience_seconds() > 0) {
+    options.patience_seconds = job_.plan.database_patience_seconds();
+  }
+  if (job_.plan.strategy().memory_bytes() > 0) {
+    const int64_t without = job_.plan.estimated_memory_bytes() - job_.plan.estimated_kept_bytes();
+    options.most_kept = std::max<int64_t>(0, job_.plan.strategy().memory_bytes() - without);
+  }
+  // Others read the same shards: workers, or whoever goes on from a checkpoint.
+  options.checksum =
+      job_.plan.strategy().kind() != plan::Strategy::LOCAL || job_.plan.has_checkpoints();
+  ASSIGN_OR_RETURN(
+      loader_, ShardLoader::Make(job_.source, job_.dataset, network_->transform(), split, options));
+  if (job_.validation == nullptr) {
+    return Status();
+  }
+  options.all_validation = true;
+  ASSIGN_OR_RETURN(validation_loader_, ShardLoader::Make(job_.source, *job_.validation,
+                                                         network_->transform(), split, options));
+  return Status();
+}
+
+void WorkerTasks::HearStop(std::stop_token stop) {
+  stop_ = std::move(stop);
+  loader_->HearStop(stop_);
+  if (validation_loader_ != nullptr) {
+    validation_loader_->HearStop(stop_);
+  }
+}
+
+Status WorkerTasks::Stopped() const {
+  return stop_.stop_requested() ? Cancelled("the training was stopped") : Status();
+}
+
+Status WorkerTasks::Fail(const Task& task, const Status& cause) {
+  // A stop and a lost connection are nobody's mistake: the task goes back uncharged.
+  if (cause.code() != Code::kCancelled && cause.code() != Code::kUnavailable) {
+    const Status told = master_.Fail(task, cause);
+    if (!told.ok()) {
+      log::Warn("the master does not hear of a failed task: {}", told.message());
+    }
+  }
+  return cause;
+}
+
+Result<std::optional<Task>> WorkerTasks::Ask(bool waiting) {
+  ASSIGN_OR_RETURN(MasterLink::Answer answer, master_.Take(waiting));
+  finished_ = answer.kind == MasterLink::Answer::Kind::kFinished;
+  if (answer.kind != MasterLink::Answer::Kind::kTask) {
+    return std::optional<Task>();
+  }
+  return std::optional<Task>(std::move(answer.task));
+}
+
+Result<std::unique_ptr<Lease>> WorkerTasks::Take(bool waiting) {
+  ASSIGN_OR_RETURN(std::optional<Task> task, Ask(waiting));
+  if (!task.has_value()) {
+    return std::unique_ptr<Lease>();
+  }
+  if (task->kind != Task::Kind::kTrain) {
+    RETURN_IF_ERROR(Judge(*task));
+    return std::unique_ptr<Lease>();
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Lease> lease, Start(*std::move(task)));
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool complete, Read(lease.get(), kLoadRows));
+    if (complete) {
+      return lease;
+    }
+    if (!waiting_for_database() && TimeToReport()) {
+      // Reading is progress, too: it renews the lease. Waiting for the database is none.
+      lease->report.rows_read = loader_->rows_read() - lease->rows_read_before;
+      ASSIGN_OR_RETURN(const bool mine, Report(lease.get(), false));
+      if (!mine) {
+        loader_->Abandon();
+        return std::unique_ptr<Lease>();
+      }
+    }
+  }
+}
+
+Result<std::unique_ptr<Lease>> WorkerTasks::Start(Task task) {
+  auto lease = std::make_unique<Lease>(std::move(task));
+  lease->rows_read_before = loader_->rows_read();
+  const Status started = loader_->Start(lease->task.shard);
+  if (!started.ok()) {
+    return Fail(lease->task, started);
+  }
+  return lease;
+}
+
+Result<bool> WorkerTasks::Read(Lease* lease, size_t rows) {
+  const Status stopped = Stopped();
+  Result<bool> complete = stopped.ok() ? loader_->Pump(rows) : stopped;
+  if (!complete.ok()) {
+    loader_->Abandon();
+    return Fail(lease->task, complete.status());
+  }
+  if (*complete) {
+    std::shared_ptr<const ShardRows> read = loader_->Finish();
+    std::vector<uint32_t> order = RowOrder(read->train.rows, job_.plan.seed(), lease->task.epoch,
+                                           lease->task.shard, job_.plan.shuffle());
+    lease->Begin(std::move(read), std::move(order), batch_rows_,
+                 loader_->rows_read() - lease->rows_read_before);
+  }
+  return complete;
+}
+
+void WorkerTasks::Abandon() {
+  if (loader_->loading()) {
+    loader_->Abandon();
+  }
+}
+
+bool WorkerTasks::TimeToReport() {
+  const TimePoint now = clock_.Now();
+  if (SecondsBetween(last_report_, now) < kReportSeconds) {
+    return false;
+  }
+  last_report_ = now;
+  return true;
+}
+
+Result<bool> WorkerTasks::Report(Lease* lease, bool done) {
+  for (;;) {
+    lease->report.done = done;
+    lease->report.end_of_shard = done && lease->next >= lease->batches;
+    ASSIGN_OR_RETURN(const LeaseStatus answer, master_.Report(lease->report));
+    if (!answer.mine || answer.last_batch >= lease->report.next_batch) {
+      lease->task.last_batch = std::min(lease->task.last_batch, answer.last_batch);
+      return answer.mine;
+    }
+    lease->CutShort(answer.last_batch);
+    done = true;
+  }
+}
+
+Status WorkerTasks::Judge(const Task& task) {
+  return task.kind == Task::Kind::kCompare ? Compare(task) : Evaluate(task);
+}
+
+Status WorkerTasks::Compare(const Task& task) {
+  TaskReport report;
+  report.task = task.id;
+  report.done = true;
+  const int64_t read_before = loader_->rows_read();
+  for (int64_t shard : task.shards) {
+    RETURN_IF_ERROR(Stopped());
+    const Result<uint64_t> checksum = loader_->Checksum(shard);
+    if (!checksum.ok()) {
+      return Fail(task, checksum.status());
+    }
+    report.checksums.push_back(*checksum);
+  }
+  report.rows_read = loader_->rows_read() - read_before;
+  return master_.Report(report).status();
+}
+
+Status WorkerTasks::Evaluate(const Task& task) {
+  ShardLoader& loader = validation_loader_ != nullptr ? *validation_loader_ : *loader_;
+  TaskReport report;
+  report.task = task.id;
+  report.done = true;
+  const int64_t read_before = loader.rows_read();
+  do {
+    RETURN_IF_ERROR(EvaluateOnce(task, &loader, &report));
+  } while (judged_ != report.versions);  // some were trained meanwhile
+  report.rows_read = loader.rows_read() - read_before;
+  return master_.Report(report).status();
+}
+
+// The parameters that were judged first are in the report, those that were judged last in judged_.
+Status WorkerTasks::EvaluateOnce(const Task& task, ShardLoader* loader, TaskReport* report) {
+  models::Metrics metrics(TaskOfModel(job_.plan.model()), network_->outputs());
+  judged_.clear();
+  report->versions.clear();
+  report->checksums.clear();
+  report->rows = 0;
+  for (int64_t shard : task.shards) {
+    RETURN_IF_ERROR(Stopped());
+    Result<std::shared_ptr<const ShardRows>> rows = loader->Validation(shard);
+    if (!rows.ok()) {
+      return Fail(task, rows.status());
+    }
+    const Status status = EvaluateRows((*rows)->validation, &metrics, &report->versions);
+    if (!status.ok()) {
+      return Fail(task, status);
+    }
+    report->rows += static_cast<int64_t>((*rows)->validation.rows);
+    if (loader == validation_loader_.get()) {
+      report->checksums.push_back((*rows)->checksum);
+    }
+  }
+  report->metrics = metrics.Serialize();
+  return Status();
+}
+
+Status WorkerTasks::EvaluateRows(const models::FeatureBatch& rows, models::Metrics* metrics,
+                                 std::vector<int64_t>* first) {
+  const models::LabelPlan& label = job_.plan.model().features().label();
+  std::vector<uint32_t> places;
+  std::vector<float> predictions;
+  for (size_t begin = 0; begin < rows.rows; begin += kEvaluationRows) {
+    RETURN_IF_ERROR(Stopped());
+    places.clear();
+    for (size_t row = begin; row < std::min(rows.rows, begin + kEvaluationRows); ++row) {
+      places.push_back(static_cast<uint32_t>(row));
+    }
+    GatherRows(rows, places, &batch_);
+    network_->CollectIds(batch_, &view_);
+    RETURN_IF_ERROR(parameters_.Pull({}, Purpose::kEvaluation, &view_));
+    judged_ = parameters_.Versions();
+    if (first->empty()) {
+      *first = judged_;
+    }
+    if (judged_ != *first) {
+      return Status();
+    }
+    network_->Predict(batch_, view_, &predictions);
+    models::RestoreLabelScale(label, &batch_.labels);
+    metrics->Add(predictions, batch_.labels, batch_.weights);
+  }
+  return Status();
+}
+
+}  // namespace sluice::elastic

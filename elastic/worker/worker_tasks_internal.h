@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "elastic/rpc/links.h"
+#include "elastic/worker/lease.h"
+#include "elastic/worker/shard_rows.h"
+#include "elastic/worker/worker.h"
+#include "models/model.h"
+
+namespace sluice::models {
+class Metrics;
+}
+
+namespace sluice::elastic {
+
+// What a worker's loops have in common: tasks are asked for, their shards read, progress is
+// reported, and what is not training (evaluations, comparisons) is done on the spot. One thread.
+class WorkerTasks {
+ public:
+  // Rows read between two looks at the stop request.
+  static constexpr size_t kLoadRows = 4096;
+
+  static Result<std::unique_ptr<WorkerTasks>> Make(const Worker::Job& job, MasterLink& master,
+                                                   ParameterLink& parameters);
+
+  void HearStop(std::stop_token stop);
+  const std::stop_token& stop() const { return stop_; }
+  Status Stopped() const;  // Cancelled: it was requested
+  bool finished() const { return finished_; }
+  void Finish() { finished_ = true; }  // the master says that the job is over
+
+  // nullopt: there is none now, or the job is over. `waiting`: see MasterLink::Take.
+  Result<std::optional<Task>> Ask(bool waiting);
+  // A training task, complete with its rows; other tasks are done at once. nullptr: ask again.
+  Result<std::unique_ptr<Lease>> Take(bool waiting);
+  Status Judge(const Task& task);  // an evaluation or a comparison
+
+  // Begins to read the task's shard, one at a time.
+  Result<std::unique_ptr<Lease>> Start(Task task);
+  // About `rows` rows more. True: all are there, and the lease can be trained.
+  Result<bool> Read(Lease* lease, size_t rows);
+  bool waiting_for_database() const { return loader_->waiting(); }
+  void Abandon();  // what is being read
+
+  // False: the task is someone else's now. It may have become shorter: then what lies beyond its
+  // new end is not reported, and it may be done.
+  Result<bool> Report(Lease* lease, bool done);
+  bool TimeToReport();
+  // Tells the master why a task cannot be done, and returns why.
+  Status Fail(const Task& task, const Status& cause);
+
+  models::Network& network() { return *network_; }
+  MasterLink& master() { return master_; }
+  ParameterLink& parameters() { return parameters_; }
+
+ private:
+  WorkerTasks(const Worker::Job& job, MasterLink& master, ParameterLink& parameters);
+  Status MakeLoaders();
+  Status Evaluate(const Task& task);
+  Status Compare(const Task& task);
+  Status EvaluateOnce(const Task& task, ShardLoader* loader, TaskReport* report);
+  Status EvaluateRows(const models::FeatureBatch& rows, models::Metrics* metrics,
+                      std::vector<int64_t>* first);
+
+  const Worker::Job job_;
+  MasterLink& master_;
+  ParameterLink& parameters_;
+  std::unique_ptr<models::Network> network_;
+  std::unique_ptr<ShardLoader> loader_;
+  std::unique_ptr<ShardLoader> validation_loader_;
+  size_t batch_rows_ = 0;
+  bool finished_ = false;
+  std::stop_token stop_;
+  SteadyClock clock_;
+  TimePoint last_report_{};
+
+  std::vector<int64_t> judged_;  // the parameters' versions in the last evaluation
+  models::FeatureBatch batch_;   // of an evaluation
+  models::ParameterView view_;
+};
+
+}  // namespace sluice::elastic
