@@ -1,15 +1,10 @@
 #include "elastic/master/all_reduce_rounds.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "elastic/parameters/lane_tree.h"
 
 namespace sluice::elastic {
-
-bool RoundPosition::Over() const {
-  return std::all_of(lanes.begin(), lanes.end(), [](const TaskReport& lane) { return lane.done; });
-}
 
 void AllReduceRounds::Arrive(const Rendezvous::Arrival& arrival, RoundPosition position,
                              TimePoint now) {

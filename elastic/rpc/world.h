@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,7 +20,11 @@ struct RoundPosition {
   int64_t round = -1;
   int64_t step = 0;               // the open one
   std::vector<TaskReport> lanes;  // by lane; sums since the round began
-  bool Over() const;              // no lane has another batch
+  // No lane has another batch.
+  bool Over() const {
+    return std::all_of(lanes.begin(), lanes.end(),
+                       [](const TaskReport& lane) { return lane.done; });
+  }
 };
 
 // What a worker says when it comes to regroup.

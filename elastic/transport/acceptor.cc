@@ -26,14 +26,16 @@ namespace sluice::elastic {
 namespace {
 
 constexpr int kListenBacklog = 1'024;
-// Those who have connected and said nothing yet: more than ever connect at once, and few enough to
-// be looked at one by one.
-constexpr size_t kMostSilent = 128;
+// Those who have connected and said nothing yet, or find no room: more than ever connect at once,
+// and few enough to be looked at one by one.
+constexpr size_t kMostWaiting = 128;
 constexpr std::chrono::seconds kLongestSilence(10);
+// Long enough for others that make no call to be dropped.
+constexpr std::chrono::seconds kLongestWaitForRoom(2);
 // Accepted before those who have begun to speak are looked at.
 constexpr int kAcceptsInTurn = 64;
 constexpr int kLookMs = 1'000;
-// With no descriptor left: until somebody has closed one.
+// With no descriptor or no room left: until somebody has closed one.
 constexpr timespec kPause{0, 20'000'000};
 // Connections that were handed on, of the process's descriptors; the rest is for databases, files
 // and the connections that this process opens itself.
@@ -193,15 +195,16 @@ void Acceptor::Start(HandOn hand_on) {
 
 void Acceptor::Run() {
   std::vector<pollfd> entries;
+  std::vector<bool> readable;
   for (;;) {
     entries = {{wake_.descriptor(), POLLIN, 0}};
     for (const Socket& listener : listeners_) {
       entries.push_back({listener.descriptor(), POLLIN, 0});
     }
-    for (const Silent& silent : silent_) {
-      entries.push_back({silent.socket.descriptor(), POLLIN, 0});
+    for (const Waiting& one : waiting_) {
+      entries.push_back({one.socket.descriptor(), POLLIN, 0});
     }
-    if (poll(entries.data(), entries.size(), silent_.empty() ? -1 : kLookMs) < 0) {
+    if (poll(entries.data(), entries.size(), waiting_.empty() ? -1 : kLookMs) < 0) {
       continue;  // EINTR
     }
     if (entries[0].revents != 0) {
@@ -209,16 +212,12 @@ void Acceptor::Run() {
     }
     // What escapes here costs connections, not the server.
     const Status status = Guarded("accepting connections", [&]() -> Status {
-      size_t next = 1 + listeners_.size();
-      for (auto silent = silent_.begin(); silent != silent_.end(); ++next) {
-        const auto at = silent++;
-        if (entries[next].revents != 0) {
-          Socket connection = std::move(at->socket);
-          silent_.erase(at);
-          HandOnOrRefuse(std::move(connection));
-        }
+      readable.clear();
+      for (size_t i = 1 + listeners_.size(); i < entries.size(); ++i) {
+        readable.push_back(entries[i].revents != 0);
       }
-      DropSilentSince(clock_.Now() - kLongestSilence);
+      HandOnThoseWhoSpeak(readable);
+      DropWhoWaitsTooLong(clock_.Now());
       for (size_t i = 0; i < listeners_.size(); ++i) {
         if (entries[1 + i].revents != 0) {
           AcceptFrom(listeners_[i]);
@@ -226,8 +225,8 @@ void Acceptor::Run() {
       }
       return Status();
     });
-    if (!status.ok()) {
-      nanosleep(&kPause, nullptr);
+    if (!status.ok() || full_) {
+      nanosleep(&kPause, nullptr);  // those who wait for room are readable all the time
     }
   }
 }
@@ -238,11 +237,11 @@ void Acceptor::AcceptFrom(const Socket& listener) {
         accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!connection.open()) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        if (silent_.empty()) {
+        if (waiting_.empty()) {
           nanosleep(&kPause, nullptr);
           return;
         }
-        silent_.pop_front();
+        waiting_.pop_front();
         continue;
       }
       if (errno == EAGAIN) {
@@ -254,27 +253,42 @@ void Acceptor::AcceptFrom(const Socket& listener) {
       log::Warn("a process of another user was refused at a local address");
       continue;
     }
-    if (silent_.size() >= kMostSilent) {
-      silent_.pop_front();
+    if (waiting_.size() >= kMostWaiting) {
+      waiting_.pop_front();
     }
-    silent_.push_back({std::move(connection), clock_.Now()});
+    waiting_.push_back({std::move(connection), clock_.Now()});
   }
 }
 
-void Acceptor::HandOnOrRefuse(Socket connection) {
-  char byte = 0;
-  if (recv(connection.descriptor(), &byte, 1, MSG_PEEK) <= 0) {
-    return;  // it went away
-  }
-  if (!HasRoom()) {
-    if (!std::exchange(refusing_, true)) {
-      log::Warn("connections are refused: there are {}", handed_on_.size());
+// `readable`: those who have said something, or are gone, in the order of waiting_.
+void Acceptor::HandOnThoseWhoSpeak(const std::vector<bool>& readable) {
+  bool room = true;
+  size_t next = 0;
+  for (auto one = waiting_.begin(); one != waiting_.end(); ++next) {
+    const auto at = one++;
+    char byte = 0;
+    if (!readable[next]) {
+      continue;
     }
-    return;
+    if (recv(at->socket.descriptor(), &byte, 1, MSG_PEEK) <= 0) {
+      waiting_.erase(at);  // it went away
+      continue;
+    }
+    room = room && HasRoom();
+    if (!room) {
+      at->since = at->spoke ? at->since : clock_.Now();
+      at->spoke = true;
+      continue;
+    }
+    Socket connection = std::move(at->socket);
+    waiting_.erase(at);
+    handed_on_.push_back({connection.descriptor(), Inode(connection.descriptor())});
+    hand_on_(std::move(connection));
   }
-  refusing_ = false;
-  handed_on_.push_back({connection.descriptor(), Inode(connection.descriptor())});
-  hand_on_(std::move(connection));
+  if (!room && !full_) {
+    log::Warn("connections wait for others to end: there are {}", handed_on_.size());
+  }
+  full_ = !room;
 }
 
 bool Acceptor::HasRoom() {
@@ -299,10 +313,10 @@ bool Acceptor::HasRoom() {
   return handed_on_.size() < most;
 }
 
-void Acceptor::DropSilentSince(TimePoint time) {
-  while (!silent_.empty() && silent_.front().since <= time) {
-    silent_.pop_front();
-  }
+void Acceptor::DropWhoWaitsTooLong(TimePoint now) {
+  std::erase_if(waiting_, [now](const Waiting& one) {
+    return now - one.since >= (one.spoke ? kLongestWaitForRoom : kLongestSilence);
+  });
 }
 
 }  // namespace sluice::elastic

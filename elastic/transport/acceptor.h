@@ -16,7 +16,9 @@ namespace sluice::elastic {
 
 // Accepts the connections of a server, on a thread of its own, and hands each on when its other end
 // has said something: who connects and is silent costs the server nothing. Of those only some are
-// kept, for some time; the next one takes the place of the oldest. At a local address only
+// kept, for some time; the next one takes the place of the oldest. With more connections than the
+// process has descriptors for, a newcomer waits a moment for one that makes no call to be closed.
+// At a local address only
 // processes of this process's own user are let in.
 class Acceptor {
  public:
@@ -41,9 +43,10 @@ class Acceptor {
     int descriptor = -1;
     uint64_t inode = 0;
   };
-  struct Silent {
+  struct Waiting {
     Socket socket;
     TimePoint since;
+    bool spoke = false;  // and there was no room for it
   };
 
   Acceptor() = default;
@@ -51,20 +54,20 @@ class Acceptor {
   Status ListenOn(const std::string& host, const std::string& port);
   void Run();
   void AcceptFrom(const Socket& listener);
-  void HandOnOrRefuse(Socket connection);
+  void HandOnThoseWhoSpeak(const std::vector<bool>& readable);
   bool HasRoom();
-  void DropSilentSince(TimePoint time);
+  void DropWhoWaitsTooLong(TimePoint now);
 
   SteadyClock clock_;
   std::vector<Socket> listeners_;
   bool local_ = false;
   int port_ = 0;
   HandOn hand_on_;
-  Socket wake_;               // an eventfd: the thread ends
-  std::list<Silent> silent_;  // oldest first
+  Socket wake_;                 // an eventfd: the thread ends
+  std::list<Waiting> waiting_;  // to be handed on; oldest first
   std::vector<HandedOn> handed_on_;
-  bool refusing_ = false;  // said once, not for each
-  std::jthread thread_;    // last: uses the rest
+  bool full_ = false;    // said once, not for each
+  std::jthread thread_;  // last: uses the rest
 };
 
 }  // namespace sluice::elastic
