@@ -4,46 +4,11 @@
 
 #include "base/value.h"
 #include "catalog/model_store.h"
+#include "planner/explain.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
 namespace {
-
-std::string JoinNumbers(const models::NumberList& list) {
-  std::string text = "[";
-  for (int i = 0; i < list.values_size(); ++i) {
-    text += (i == 0 ? "" : ", ") + FormatDouble(list.values(i));
-  }
-  return text + "]";
-}
-
-std::string JoinTexts(const models::TextList& list) {
-  std::string text = "[";
-  for (int i = 0; i < list.values_size(); ++i) {
-    text += (i == 0 ? "" : ", ") + list.values(i);
-  }
-  return text + "]";
-}
-
-std::string AttributeText(const models::Attribute& attribute) {
-  switch (attribute.value_case()) {
-    case models::Attribute::kFlag:
-      return attribute.flag() ? "true" : "false";
-    case models::Attribute::kInteger:
-      return fmt::format("{}", attribute.integer());
-    case models::Attribute::kNumber:
-      return FormatDouble(attribute.number());
-    case models::Attribute::kText:
-      return attribute.text();
-    case models::Attribute::kNumbers:
-      return JoinNumbers(attribute.numbers());
-    case models::Attribute::kTexts:
-      return JoinTexts(attribute.texts());
-    case models::Attribute::VALUE_NOT_SET:
-      break;
-  }
-  return "";
-}
 
 std::string CategorizerText(const models::Categorizer& categorizer) {
   const uint32_t buckets = categorizer.buckets();
@@ -105,7 +70,7 @@ std::string LabelText(const models::LabelPlan& label) {
 std::string OptimizerText(const models::OptimizerSpec& optimizer) {
   std::string text = optimizer.name();
   for (const models::Attribute& argument : optimizer.arguments()) {
-    text += fmt::format(" {}={}", argument.name(), AttributeText(argument));
+    text += fmt::format(" {}={}", argument.name(), planner::DescribeAttribute(argument));
   }
   return text;
 }
@@ -135,7 +100,7 @@ std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& versio
     add("feature", feature.name(), FeatureText(feature));
   }
   for (const models::Attribute& attribute : model.attributes()) {
-    add("attribute", attribute.name(), AttributeText(attribute));
+    add("attribute", attribute.name(), planner::DescribeAttribute(attribute));
   }
   if (!model.deep_optimizer().name().empty()) {
     add("attribute", "optimizer", OptimizerText(model.deep_optimizer()));

@@ -2,6 +2,10 @@
 
 #include <string>
 
+namespace sluice::models {
+class Attribute;
+}
+
 namespace sluice::plan {
 class Plan;
 }
@@ -12,5 +16,7 @@ namespace sluice::planner {
 // split, strategy and why, shards, fleet, estimated memory. Stable text (golden-tested).
 std::string ExplainText(const plan::Plan& plan);
 std::string ExplainJson(const plan::Plan& plan);
+// An attribute's value: "true", "0.5", "[64, 32]".
+std::string DescribeAttribute(const models::Attribute& attribute);
 
 }  // namespace sluice::planner

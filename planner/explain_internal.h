@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "models/model.pb.h"
+#include "planner/explain.h"
 #include "planner/plan.pb.h"
 
 // Phrases that the text and the JSON of EXPLAIN share; only explain*.cc include this.
@@ -20,7 +21,6 @@ FeatureLine DescribeFeature(const models::Feature& feature, const models::Featur
 std::string DescribeValues(const google::protobuf::RepeatedPtrField<std::string>& values,
                            std::string_view noun);
 std::string DescribeLabel(const models::LabelPlan& label);
-std::string DescribeAttribute(const models::Attribute& attribute);
 std::string DescribeOptimizer(const models::OptimizerSpec& optimizer);
 std::string DescribeSplit(const plan::Split& split);
 // "/checkpoints/m every 100 steps, 5 kept"

@@ -174,7 +174,7 @@ class Service final : public MasterService::StreamedService {
 
   grpc::Status StreamedBase(grpc::ServerContext* context,
                             grpc::ServerSplitStreamer<BaseRequest, BaseChunk>* call) override {
-    return Authorized(context, call, [this](const BaseRequest&) { return Base(); });
+    return Authorized(context, call, [this](const BaseRequest&) { return OfferedBase(); });
   }
 
   void OfferBase(std::shared_ptr<const std::string> weights) {
@@ -221,7 +221,7 @@ class Service final : public MasterService::StreamedService {
     return Status();
   }
 
-  Result<std::shared_ptr<const std::string>> Base() {
+  Result<std::shared_ptr<const std::string>> OfferedBase() {
     const MutexLock lock(mutex_);
     if (base_ == nullptr) {
       return NotFound("the weights to continue from are with those who need them");

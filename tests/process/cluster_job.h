@@ -49,6 +49,14 @@ class ClusterJobs : public ::testing::Test {
     const Status made = source_->Execute(create_points, nullptr, {}).status();
     ASSERT_TRUE(made.ok()) << made.ToString();
   }
+  // The same points in a PostgreSQL.
+  void UsePostgres(const std::string& url) {
+    UseDatabase(url,
+                "CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a, "
+                "(i * 104729 % 997) / 500.0::float8 - 1 AS b, ((i * 7919 % 1000) + (i * "
+                "104729 % 997) > 1000)::int AS y FROM generate_series(1::bigint, " +
+                    std::to_string(kRows) + ") AS i");
+  }
   void TearDown() override {
     source_.reset();
     if (!folder_.empty()) {
@@ -66,6 +74,22 @@ class ClusterJobs : public ::testing::Test {
     return catalog::OpenDataSource(Url()).value();
   }
   const std::string& Url() const { return url_; }
+
+  // The integer in the first column of the first row; 0: there is none.
+  static int64_t Ask(catalog::DataSource& source, const std::string& sql) {
+    struct First final : catalog::RowReceiver {
+      Status Header(const Schema&) override { return OkStatus(); }
+      Status Rows(const RowBatch& batch) override {
+        number = batch.rows > 0 ? batch.columns[0].int64s[0] : 0;
+        return OkStatus();
+      }
+      int64_t number = 0;
+    } first;
+    const auto asked = source.Execute(sql, &first, {});
+    EXPECT_TRUE(asked.ok()) << asked.status().ToString();
+    return first.number;
+  }
+  int64_t Ask(const std::string& sql) const { return Ask(*source_, sql); }
 
   static std::string TrainText(const std::string& model, const std::string& attributes) {
     return "SELECT a, b, y FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[8], " +

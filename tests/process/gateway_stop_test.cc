@@ -18,10 +18,7 @@ class GatewayStop : public ClusterJobs {
       if (database_.url().empty()) {
         GTEST_SKIP() << "no PostgreSQL";
       }
-      UseDatabase(database_.url(),
-                  "CREATE TABLE points AS SELECT i, i % 1000 / 500.0::float8 AS a, i % 997 / "
-                  "500.0::float8 AS b, (i % 2)::int AS y FROM generate_series(1::bigint, " +
-                      std::to_string(kRows) + ") AS i");
+      UsePostgres(database_.url());
     } else {
       ClusterJobs::SetUp();
     }
@@ -96,21 +93,10 @@ class GatewayStopPostgres : public GatewayStop {
  protected:
   bool postgres() const override { return true; }
   int64_t Asked(const std::string& what) const {
-    struct First final : catalog::RowReceiver {
-      Status Header(const Schema&) override { return OkStatus(); }
-      Status Rows(const RowBatch& batch) override {
-        number = batch.rows > 0 ? batch.columns[0].int64s[0] : 0;
-        return OkStatus();
-      }
-      int64_t number = 0;
-    } first;
-    const auto asked = source_->Execute(
+    return Ask(
         "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = "
         "current_database() AND " +
-            what,
-        &first, {});
-    EXPECT_TRUE(asked.ok()) << asked.status().ToString();
-    return first.number;
+        what);
   }
 };
 

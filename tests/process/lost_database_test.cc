@@ -29,25 +29,7 @@ class LostDatabase : public ClusterJobs {
     std::string pattern = ::testing::TempDir() + "/sluice-lost-XXXXXX";
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
-    UseDatabase(database_.url(),
-                "CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a, "
-                "(i * 104729 % 997) / 500.0::float8 - 1 AS b, ((i * 7919 % 1000) + (i * "
-                "104729 % 997) > 1000)::int AS y FROM generate_series(1::bigint, " +
-                    std::to_string(kRows) + ") AS i");
-  }
-  // The first number that a select gives.
-  int64_t Ask(const std::string& sql) const {
-    struct First final : catalog::RowReceiver {
-      Status Header(const Schema&) override { return OkStatus(); }
-      Status Rows(const RowBatch& batch) override {
-        number = batch.rows > 0 ? batch.columns[0].int64s[0] : 0;
-        return OkStatus();
-      }
-      int64_t number = 0;
-    } first;
-    const auto asked = source_->Execute(sql, &first, {});
-    EXPECT_TRUE(asked.ok()) << asked.status().ToString();
-    return first.number;
+    UsePostgres(database_.url());
   }
   // In this database: others of the server are other tests'.
   int64_t LocksWaitedFor() const {

@@ -19,25 +19,7 @@ class PostgresJobs : public ClusterJobs {
     if (database_.url().empty()) {
       GTEST_SKIP() << "no PostgreSQL";
     }
-    UseDatabase(database_.url(),
-                "CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a, "
-                "(i * 104729 % 997) / 500.0::float8 - 1 AS b, ((i * 7919 % 1000) + (i * "
-                "104729 % 997) > 1000)::int AS y FROM generate_series(1::bigint, " +
-                    std::to_string(kRows) + ") AS i");
-  }
-  // The first column of the first row; 0: there is none.
-  int64_t Ask(const std::string& sql) const {
-    struct First final : catalog::RowReceiver {
-      Status Header(const Schema&) override { return OkStatus(); }
-      Status Rows(const RowBatch& batch) override {
-        number = batch.rows > 0 ? batch.columns[0].int64s[0] : 0;
-        return OkStatus();
-      }
-      int64_t number = 0;
-    } first;
-    const auto asked = source_->Execute(sql, &first, {});
-    EXPECT_TRUE(asked.ok()) << asked.status().ToString();
-    return first.number;
+    UsePostgres(database_.url());
   }
   // Whether the server's processes are this machine's.
   bool IsHere() const {

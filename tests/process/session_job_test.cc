@@ -33,19 +33,6 @@ class SessionJobs : public ClusterJobs {
     const Status done = source_->Execute(sql, nullptr, {}).status();
     ASSERT_TRUE(done.ok()) << sql << "\n" << done.ToString();
   }
-  int64_t Ask(catalog::DataSource& source, const std::string& sql) {
-    struct First final : catalog::RowReceiver {
-      Status Header(const Schema&) override { return OkStatus(); }
-      Status Rows(const RowBatch& batch) override {
-        number = batch.columns[0].int64s[0];
-        return OkStatus();
-      }
-      int64_t number = 0;
-    } first;
-    const auto asked = source.Execute(sql, &first, {});
-    EXPECT_TRUE(asked.ok()) << asked.status().ToString();
-    return first.number;
-  }
 
   testing::PostgresTestDatabase database_;
 };

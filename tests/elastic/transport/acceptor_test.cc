@@ -1,14 +1,17 @@
 #include "elastic/transport/acceptor.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <deque>
@@ -38,6 +41,12 @@ class HandedOn {
     const ssize_t size = recv(connections_.front().descriptor(), text, sizeof text, 0);
     connections_.pop_front();
     return size > 0 ? std::string(text, static_cast<size_t>(size)) : "";
+  }
+  // False: they are not so many after a long time.
+  bool WaitFor(size_t size) {
+    MutexLock lock(mutex_);
+    return changed_.wait_for(lock.native(), std::chrono::seconds(30),
+                             [&] { return connections_.size() >= size; });
   }
   size_t size() {
     const MutexLock lock(mutex_);
@@ -92,6 +101,32 @@ TEST(Acceptor, HandsOnWhoSpeaksAndDropsTheOldestOfTheSilent) {
   EXPECT_FALSE(IsClosed(silent.back()));
   ASSERT_EQ(send(silent.back().descriptor(), "at last", 7, 0), 7);
   EXPECT_EQ(handed_on.WaitForText(), "at last");
+}
+
+// Every place is taken by somebody who has said too little for a call: none may be dropped at once,
+// and the newcomer waits until one may.
+TEST(Acceptor, ANewcomerWaitsForRoom) {
+  constexpr size_t kPlaces = 32;
+  constexpr int kBeyondTheLimit = 300;
+  HandedOn handed_on;  // outlives the acceptor
+  const auto acceptor = Acceptor::Listen("127.0.0.1:0");
+  ASSERT_TRUE(acceptor.ok()) << acceptor.status().ToString();
+  (*acceptor)->Start(handed_on.Take());
+  std::vector<Socket> idle;
+  while (idle.size() < kPlaces) {
+    const Socket made = ConnectToPort((*acceptor)->port());
+    idle.emplace_back(fcntl(made.descriptor(), F_DUPFD_CLOEXEC, kBeyondTheLimit));
+    ASSERT_EQ(send(idle.back().descriptor(), "PRI * HTTP/2.0", 14, 0), 14);
+  }
+  ASSERT_TRUE(handed_on.WaitFor(kPlaces));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit low{2 * kPlaces, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);  // half of them are for connections
+  const Socket newcomer = ConnectToPort((*acceptor)->port());
+  ASSERT_EQ(send(newcomer.descriptor(), "hello", 5, 0), 5);
+  EXPECT_TRUE(handed_on.WaitFor(kPlaces + 1));
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(Acceptor, ATakenPortIsAnError) {
