@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/log.h"
-#include "base/mutex.h"
+#include "base/work_queue.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/fleet/fleet.h"
@@ -38,8 +38,11 @@ constexpr double kGatherSeconds = 2;
 // A job that loses its parameters again and again before it has written another checkpoint has
 // something wrong with it.
 constexpr int kMostReturns = 5;
+// More than a job of ten thousand workers asks for at once.
+constexpr size_t kMostCallsWaiting = 100'000;
 
-// One job on a fleet: what its master wants done, done.
+// One job on a fleet: what its master wants done, done. What may wait for the fleet, for a server
+// or for a disk is done by threads of its own: none holds up another one, nor the master.
 class FleetJob {
  public:
   FleetJob(const TrainingJob& job, Fleet& fleet, const models::Network& network,
@@ -52,8 +55,7 @@ class FleetJob {
         anew_(anew) {}
   ~FleetJob() {
     if (processes_ != nullptr) {
-      parameters_->Stop();
-      processes_->StopAll(fleet_);
+      StopProcesses();
     }
   }
 
@@ -89,9 +91,8 @@ class FleetJob {
     Result<TrainOutcome> outcome = RunOn(host);
     operator_handle.Attach(nullptr);
     // Before the host goes: workers' last calls and the fleet's events arrive in it.
-    parameters_->Stop();
+    StopProcesses();
     lost_parameters_ = host.With([](Master& over, TimePoint) { return over.parameters_lost(); });
-    processes_->StopAll(fleet_);
     master_.reset();
     return outcome;
   }
@@ -99,6 +100,19 @@ class FleetJob {
   bool lost_parameters() const { return lost_parameters_; }
 
  private:
+  void StopProcesses() {
+    parameters_->Stop();
+    parameter_calls_.Stop();
+    server_calls_.Stop();
+    worker_calls_.Stop();  // nobody is started any more
+    processes_->StopAll(fleet_);
+  }
+
+  // Of any queue.
+  void OnFailedCall(const Status& why) {
+    host_->With([&](Master& master, TimePoint) { master.Abort(why); });
+  }
+
   // The job's first master, or one that goes on where the last one's journal ends.
   Result<Master> BeginOrTakeOver(Master::Options options) {
     const TimePoint now = SteadyClock().Now();
@@ -138,6 +152,7 @@ class FleetJob {
     }
     host.With([](Master& master, TimePoint now) { master.Start(now); });
     host.Run(job_.stop);
+    parameter_calls_.Stop();  // nobody writes a checkpoint while the model is committed
     RETURN_IF_ERROR(host.result());
     std::string digest;
     TrainOutcome outcome = host.With([&](Master& master, TimePoint) {
@@ -194,7 +209,12 @@ class FleetJob {
     config_.set_partitions(options.partitions);
     ParameterFleet::Hooks hooks;
     hooks.start = [this](ServerId server) { return StartServer(server); };
-    hooks.stop = [this](ServerId server) { StopServer(server); };
+    hooks.stop = [this](ServerId server) {
+      const Status asked = Stop(server_calls_, ServerName(server), kHungGraceSeconds);
+      if (!asked.ok()) {
+        OnFailedCall(asked);
+      }
+    };
     hooks.publish = [this](const PartitionMap& map) {
       master_->Publish(map);
       config_.clear_base_bytes();  // servers that come later get theirs from others
@@ -258,17 +278,17 @@ class FleetJob {
     config_.set_name(spec.name);
     config_.set_server_id(server);
     spec.config = config_.SerializeAsString();
-    return Launch(spec, server);
+    return Launch(server_calls_, std::move(spec), server, 1, [this, server](const Status& status) {
+      if (!status.ok()) {
+        parameters_->OnNotStarted(server, status);
+      }
+      return Status();
+    });
   }
 
-  void StopServer(ServerId server) {
-    const Status status = fleet_.Stop(ServerName(server), kHungGraceSeconds);
-    if (!status.ok()) {
-      log::Debug("a parameter server that is not needed is gone already: {}", status.message());
-    }
-  }
-
-  Status Launch(ProcessSpec& spec, ServerId server, double memory_factor = 1) {
+  // `launched` is called by the thread that calls the fleet.
+  Status Launch(WorkQueue& calls, ProcessSpec spec, ServerId server, double memory_factor,
+                std::function<Status(const Status&)> launched) {
     if (spec.config.empty()) {
       return ResourceExhausted("the plan of this job is larger than a message can be");
     }
@@ -276,24 +296,37 @@ class FleetJob {
     spec.resources.memory_bytes = static_cast<int64_t>(
         static_cast<double>(job_.plan.strategy().memory_bytes()) * memory_factor);
     spec.priority = job_.plan.strategy().priority();
-    processes_->Add(spec.name, server);
-    Status status = fleet_.Launch(spec);
-    if (!status.ok()) {
-      processes_->Remove(spec.name);
-    }
-    return status;
+    return calls.Put([this, spec = std::move(spec), server, launched = std::move(launched)] {
+      processes_->Add(spec.name, server);
+      const Status status = fleet_.Launch(spec);
+      if (!status.ok()) {
+        processes_->Remove(spec.name);
+      }
+      return launched(status);
+    });
   }
 
   // A fleet that has no room now has some later: the master waits and asks again.
-  Status StartWorker(ProcessSpec& spec, double memory_factor) {
-    const Status status = Launch(spec, kNoServer, memory_factor);
-    if (status.code() != Code::kResourceExhausted && status.code() != Code::kUnavailable) {
-      return status;
-    }
-    host_->With([&](Master& master, TimePoint now) {
-      master.OnNotStarted(spec.name, status.message(), now);
+  Status StartWorker(ProcessSpec spec, double memory_factor) {
+    const auto launched = [this, name = spec.name](const Status& status) {
+      if (status.code() != Code::kResourceExhausted && status.code() != Code::kUnavailable) {
+        return status;
+      }
+      host_->With(
+          [&](Master& master, TimePoint now) { master.OnNotStarted(name, status.message(), now); });
+      return Status();
+    };
+    return Launch(worker_calls_, std::move(spec), kNoServer, memory_factor, launched);
+  }
+
+  Status Stop(WorkQueue& calls, const std::string& name, double grace_seconds) {
+    return calls.Put([this, name, grace_seconds] {
+      const Status status = fleet_.Stop(name, grace_seconds);
+      if (!status.ok()) {
+        log::Debug("{} need not be stopped, it is gone: {}", name, status.message());
+      }
+      return Status();
     });
-    return Status();
   }
 
   Status Keep(const KeepOrder& order) {
@@ -313,30 +346,28 @@ class FleetJob {
         worker_config_.set_incarnation(action.incarnation);
         spec.config = worker_config_.SerializeAsString();
         spec.secret = job_.source.secret();
-        return StartWorker(spec, action.memory_factor);
+        return StartWorker(std::move(spec), action.memory_factor);
       }
       case Master::Action::Kind::kDrainWorker:
-      case Master::Action::Kind::kStopWorker: {
-        const bool drained = action.kind == Master::Action::Kind::kDrainWorker;
-        const Status status =
-            fleet_.Stop(action.name, drained ? kDrainGraceSeconds : kHungGraceSeconds);
-        if (!status.ok()) {
-          log::Debug("a worker that was given up is gone already: {}", status.message());
-        }
-        return Status();
-      }
+        return Stop(worker_calls_, action.name, kDrainGraceSeconds);
+      case Master::Action::Kind::kStopWorker:
+        return Stop(worker_calls_, action.name, kHungGraceSeconds);
       case Master::Action::Kind::kKeepWeights:
-        return Keep(action.keep);
+        return parameter_calls_.Put([this, order = action.keep] { return Keep(order); });
       case Master::Action::Kind::kCheckpoint:
         if (AllReduces()) {
-          OfferDraft(*job_.checkpoints, *host_);
-        } else {
-          parameters_->RequestCheckpoint();
+          return parameter_calls_.Put([this] {
+            OfferDraft(*job_.checkpoints, *host_);
+            return Status();
+          });
         }
+        parameters_->RequestCheckpoint();
         return Status();
       case Master::Action::Kind::kCommitCheckpoint:
-        CommitWorldCut(*job_.checkpoints, *host_);
-        return Status();
+        return parameter_calls_.Put([this] {
+          CommitWorldCut(*job_.checkpoints, *host_);
+          return Status();
+        });
     }
     return Status();
   }
@@ -354,6 +385,13 @@ class FleetJob {
   std::unique_ptr<ParameterFleet> parameters_;
   std::unique_ptr<MasterServer> master_;
   std::shared_ptr<JobProcesses> processes_;
+  // Last: they use the others.
+  WorkQueue worker_calls_{"starts and stops of workers", kMostCallsWaiting,
+                          [this](const Status& why) { OnFailedCall(why); }};
+  WorkQueue server_calls_{"starts and stops of parameter servers", kMostCallsWaiting,
+                          [this](const Status& why) { OnFailedCall(why); }};
+  WorkQueue parameter_calls_{"calls of the parameter servers", kMostCallsWaiting,
+                             [this](const Status& why) { OnFailedCall(why); }};
 };
 
 }  // namespace

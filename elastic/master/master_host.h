@@ -22,7 +22,8 @@ namespace sluice::elastic {
 // in Pump. Thread-safe except for Pump.
 class MasterHost {
  public:
-  // Does one action; an error ends the job.
+  // Does one action, or sees to it that somebody does: what it waits for, the journal and the events
+  // wait for. An error ends the job.
   using Handler = std::function<Status(const Master::Action&)>;
   // `events` may be called by any thread where the journal has to wait for its database.
   // `master`: a new one, or one that took over (Master::TakeOver). What it decides is in `journal`,

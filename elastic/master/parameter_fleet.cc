@@ -13,8 +13,10 @@ namespace {
 
 // Something did not work that may in a moment: a server that dies is heard of a little later.
 constexpr auto kRetryWait = std::chrono::milliseconds(20);
-// Silence is looked at so often; everything else wakes the thread at once.
+// Silence, and whether there is room by now, are looked at so often; everything else wakes the
+// thread at once.
 constexpr auto kTick = std::chrono::milliseconds(200);
+constexpr auto kWaitForRoom = std::chrono::milliseconds(200);
 // Servers that end before they have registered: so many in a row are not bad luck.
 constexpr int kFailedStarts = 8;
 // Versions of maps begin here in each term: above all that the masters before may have tried.
@@ -63,6 +65,7 @@ ParameterFleet::~ParameterFleet() {
 
 void ParameterFleet::Start() {
   thread_ = std::jthread([this](const std::stop_token& stop) { Work(stop); });
+  judge_ = std::jthread([this](const std::stop_token& stop) { Judge(stop); });
 }
 
 void ParameterFleet::Stop() {
@@ -70,11 +73,14 @@ void ParameterFleet::Stop() {
     const MutexLock lock(mutex_);
     stop_.request_stop();
     thread_.request_stop();
+    judge_.request_stop();
     ++changes_;
     changed_.notify_all();
   }
-  if (thread_.joinable()) {
-    thread_.join();
+  for (std::jthread* thread : {&thread_, &judge_}) {
+    if (thread->joinable()) {
+      thread->join();
+    }
   }
 }
 
@@ -113,6 +119,28 @@ void ParameterFleet::OnLost(ServerId server, const std::string& why) {
   Forget(server, why);
 }
 
+void ParameterFleet::OnNotStarted(ServerId server, const Status& why) {
+  const MutexLock lock(mutex_);
+  if (servers_.erase(server) == 0) {
+    return;
+  }
+  if (why.code() == Code::kResourceExhausted || why.code() == Code::kUnavailable) {
+    start_after_ = clock_.Now() + kWaitForRoom;
+  } else {
+    not_started_ = why;
+  }
+  ++changes_;
+  changed_.notify_all();
+}
+
+void ParameterFleet::Judge(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    static_cast<void>(Guarded("looking for silent servers", [this] { GiveUpSilent(); }));
+    MutexLock lock(mutex_);
+    changed_.wait_for(lock.native(), kTick);
+  }
+}
+
 void ParameterFleet::GiveUpSilent() {
   std::vector<ServerId> silent;
   {
@@ -134,7 +162,6 @@ void ParameterFleet::GiveUpSilent() {
 }
 
 bool ParameterFleet::Interrupted() {
-  GiveUpSilent();
   const MutexLock lock(mutex_);
   return losses_ != losses_seen_;
 }
@@ -174,7 +201,6 @@ void ParameterFleet::Work(const std::stop_token& stop) {
       }
       seen = changes_;
     }
-    static_cast<void>(Guarded("looking for silent servers", [this] { GiveUpSilent(); }));
     for (bool more = true; more && !stop.stop_requested();) {
       const Result<bool> did = Guarded("keeping parameter servers", [this] { return Step(); });
       if (did.ok()) {
@@ -246,7 +272,7 @@ Status ParameterFleet::StartServers(size_t count) {
     if (!status.ok()) {
       const MutexLock lock(mutex_);
       servers_.erase(id);
-      return status.code() == Code::kResourceExhausted ? Unavailable(status.message()) : status;
+      return status;
     }
   }
   return Status();
@@ -256,6 +282,10 @@ Result<bool> ParameterFleet::StartMissing() {
   size_t missing = 0;
   {
     const MutexLock lock(mutex_);
+    RETURN_IF_ERROR(not_started_);
+    if (clock_.Now() < start_after_) {
+      return false;
+    }
     missing = wanted_ > servers_.size() ? wanted_ - servers_.size() : 0;
   }
   RETURN_IF_ERROR(StartServers(missing));

@@ -22,7 +22,8 @@ namespace sluice::elastic {
 
 // Keeps a job's parameters alive: starts its servers, makes the maps, promotes the backups of a
 // server that is lost, starts and fills another in its place, moves partitions when their number
-// changes. One thread of its own does all of this, one thing after another. Thread-safe.
+// changes. One thread of its own does all of this, one thing after another; beside it another one
+// judges which servers live, and waits for nothing. Thread-safe.
 //
 // A new map is installed in two rounds. FREEZE: every server stops serving, and its followers have
 // everything that it acknowledged. ADOPT: every server takes its new place. Workers are shown the
@@ -46,10 +47,12 @@ class ParameterFleet {
     std::optional<Placement> placement;
     std::vector<ServerId> living;
   };
-  // Called from the fleet's own thread, without a lock.
+  // Called from the fleet's own threads, without a lock.
   struct Hooks {
-    std::function<Status(ServerId)> start;  // a process that will register
-    std::function<void(ServerId)> stop;
+    // Asks for a process that will register, or of which OnNotStarted is told. Does not wait for
+    // it.
+    std::function<Status(ServerId)> start;
+    std::function<void(ServerId)> stop;  // asks for its end, and does not wait for it
     std::function<void(const PartitionMap&)> publish;
     std::function<void(const std::string& kind, const std::string& detail)> on_event;
     std::function<void(const Status&)> fail;  // the job cannot go on
@@ -68,6 +71,9 @@ class ParameterFleet {
   void Start();
   // A server is there, and says so again now and then. False: it has been given up.
   bool OnRegistered(ServerId server, const std::string& address);
+  // Its process could not be started. Where there is no room for it, or nobody who could say so
+  // (ResourceExhausted, Unavailable), another one is asked for a little later; else the job fails.
+  void OnNotStarted(ServerId server, const Status& why);
   // The process has ended, or has been given up. `why` for people.
   void OnLost(ServerId server, const std::string& why);
   // Moves all partitions to so many servers, started or stopped as needed, while training goes on.
@@ -97,6 +103,7 @@ class ParameterFleet {
   // A server was lost since the last step began: there is something more urgent.
   bool Interrupted();
   void Forget(ServerId server, const std::string& why) REQUIRES(mutex_);
+  void Judge(const std::stop_token& stop);
   void Work(const std::stop_token& stop);
   // Does the next thing that is to be done. False: nothing is.
   Result<bool> Step();
@@ -135,8 +142,10 @@ class ParameterFleet {
   int failed_starts_ GUARDED_BY(mutex_) = 0;               // since the last registration
   std::map<ServerId, Server> servers_ GUARDED_BY(mutex_);  // alive, as far as is known
   std::map<ServerId, std::string> why_lost_ GUARDED_BY(mutex_);
-  PartitionMap map_ GUARDED_BY(mutex_);  // that workers are shown
-  Status failed_ GUARDED_BY(mutex_);     // there will be no other map
+  Status not_started_ GUARDED_BY(mutex_);       // why servers cannot be started
+  TimePoint start_after_ GUARDED_BY(mutex_){};  // there was no room
+  PartitionMap map_ GUARDED_BY(mutex_);         // that workers are shown
+  Status failed_ GUARDED_BY(mutex_);            // there will be no other map
   int losses_ GUARDED_BY(mutex_) = 0;
   // The thread's own.
   int losses_seen_ = 0;
@@ -145,7 +154,7 @@ class ParameterFleet {
   uint64_t version_ = 0;             // the last that was tried
   bool over_ = false;                // partitions are lost
   uint64_t checkpoints_written_ = 0;
-  std::jthread thread_;
+  std::jthread thread_, judge_;
 };
 
 }  // namespace sluice::elastic

@@ -4,62 +4,12 @@
 
 #include "catalog/dataset.pb.h"
 #include "catalog/model_record.h"
-#include "elastic/job/fleet_job.h"
-#include "elastic/job/job_handle.h"
 #include "elastic/job/local_job.h"
 #include "models/kernels/kernels.h"
-#include "tests/elastic/job/small_job.h"
-#include "tests/elastic/job/thread_fleet.h"
+#include "tests/elastic/job/fleet_run.h"
 
 namespace sluice::elastic {
 namespace {
-
-struct FleetRun {
-  Result<TrainOutcome> outcome = Internal("not run");
-  std::vector<std::pair<std::string, std::string>> events;
-  std::vector<std::string> launched;
-
-  int Count(const std::string& kind) const {
-    int count = 0;
-    for (const auto& [name, detail] : events) {
-      count += name == kind ? 1 : 0;
-    }
-    return count;
-  }
-};
-
-plan::TrainPlan FleetPlan(uint32_t workers, uint32_t servers, uint32_t epochs) {
-  plan::TrainPlan plan = SmallPlan(epochs, 64);
-  plan.mutable_strategy()->set_kind(plan::Strategy::PARAMETER_SERVER);
-  plan.mutable_strategy()->set_workers(workers);
-  plan.mutable_strategy()->set_parameter_servers(servers);
-  return plan;
-}
-
-// `disturb` sees every event while the job runs.
-FleetRun TrainWith(
-    const plan::TrainPlan& plan, testing::MemorySource& source, int64_t rows_per_shard,
-    const models::NetworkWeights* base = nullptr,
-    const std::function<void(ThreadFleet&, const std::string&, const std::string&)>& disturb = {},
-    JobHandle* handle = nullptr) {
-  ThreadFleet fleet(source);
-  FleetRun run;
-  EventCallback events;
-  events.on_event = [&](const std::string& kind, const std::string& detail) {
-    run.events.emplace_back(kind, detail);
-    if (disturb) {
-      disturb(fleet, kind, detail);
-    }
-  };
-  run.outcome = TrainOnFleet({.plan = plan,
-                              .source = source,
-                              .dataset = source.Spec(rows_per_shard),
-                              .base = base,
-                              .events = events},
-                             fleet, "job1", {}, handle);
-  run.launched = fleet.launched();
-  return run;
-}
 
 // Kills a server at the end of an epoch, `most` of them in all, and none before what the last one
 // had has its second copies again: else it might be the only one that is left.
@@ -79,10 +29,6 @@ class ServerKiller {
   int killed_ = 0;
   int whole_ = 0;
 };
-
-std::string Bits(const FleetRun& run) {
-  return models::SaveWeights(run.outcome.value().weights);
-}
 
 TEST(TrainOnFleet, TwoWorkersTwoServersTrainEveryRow) {
   const auto source = SmallSource(10'000);

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -32,7 +35,16 @@ class ThreadFleet final : public Fleet {
     }
   }
 
+  // Launching `name` takes until it is let go, or a minute.
+  void Hold(const std::string& name) { held_ = name; }
+  void LetGo() { go_.set_value(); }
+  bool held_too_long() const { return held_too_long_; }
+
   Status Launch(const ProcessSpec& spec) override {
+    if (spec.name == held_) {
+      held_too_long_ =
+          go_.get_future().wait_for(std::chrono::minutes(1)) == std::future_status::timeout;
+    }
     const std::lock_guard lock(mutex_);
     launched_.push_back(spec.name);
     // A job that goes back to a checkpoint uses names again; who had one before has ended.
@@ -70,6 +82,9 @@ class ThreadFleet final : public Fleet {
 
  private:
   testing::MemorySource& source_;
+  std::string held_;
+  std::promise<void> go_;
+  std::atomic<bool> held_too_long_ = false;
   mutable std::mutex mutex_;
   Watcher watcher_;
   std::vector<std::string> launched_;
