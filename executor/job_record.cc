@@ -170,7 +170,9 @@ void JobRecord::WriteRows() {
 
 void JobRecord::Event(const std::string& kind, const std::string& detail) {
   const MutexLock lock(mutex_);
-  events_.push_back({WallMicros(), kind, detail});
+  if (events_.size() < kMostWaiting) {
+    events_.push_back({WallMicros(), kind, detail});
+  }
   wake_.notify_all();
 }
 
@@ -181,7 +183,9 @@ void JobRecord::Tell(const std::string& kind, const std::string& detail) {
 
 void JobRecord::Metric(int64_t step, const std::string& name, double value) {
   const MutexLock lock(mutex_);
-  metrics_.push_back({WallMicros(), step, name, value});
+  if (metrics_.size() < kMostWaiting) {
+    metrics_.push_back({WallMicros(), step, name, value});
+  }
   wake_.notify_all();
 }
 
@@ -189,7 +193,7 @@ void JobRecord::Workers(const catalog::JobWorkers& workers) {
   const int64_t values[] = {workers.now, workers.wanted, workers.min, workers.max};
   const int64_t now = WallMicros();
   const MutexLock lock(mutex_);
-  for (size_t i = 0; i < std::size(values); ++i) {
+  for (size_t i = 0; i < std::size(values) && metrics_.size() < kMostWaiting; ++i) {
     metrics_.push_back({now, 0, catalog::kJobWorkersMetrics[i], static_cast<double>(values[i])});
   }
   wake_.notify_all();

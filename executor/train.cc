@@ -15,6 +15,7 @@
 #include "elastic/job/job_checkpoints.h"
 #include "elastic/job/job_journal.h"
 #include "elastic/job/local_job.h"
+#include "executor/client_teller.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/result_rows.h"
@@ -417,11 +418,12 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   // Before there is a job.
   ASSIGN_OR_RETURN(auto checkpoints, OpenCheckpoints(plan, context.source, sink));
   ASSIGN_OR_RETURN(const auto job, StartJob(context, "train", plan.into_name()));
-  job->OnTold([&sink](const std::string& text) { sink.Notice(text); });
+  ClientTeller client(sink);
+  job->OnTold([&client](const std::string& text) { client.Notify(text); });
   context.source.HearStop(job->stop_token());
-  const auto progress = [&sink, &job = *job](const elastic::Progress& now) {
+  const auto progress = [&client, &job = *job](const elastic::Progress& now) {
     job.Rows(now.rows_read, now.rows_done);
-    sink.Progress(now);
+    client.Tell(now);
   };
   Result<TrainReport> report =
       TrainHereOrOnMaster(plan, context, *job, progress, std::move(checkpoints));
@@ -430,7 +432,9 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
     report = newer.ok() ? TrainHereOrOnMaster(plan, context, *job, progress, *std::move(newer))
                         : Result<TrainReport>(newer.status());
   }
-  RETURN_IF_ERROR(job->Finish(report.status()));
+  const Status finished = job->Finish(report.status());
+  client.Finish();
+  RETURN_IF_ERROR(finished);
   RETURN_IF_ERROR(SendReport(plan, *report, sink));
   sink.Done("TRAIN");
   return OkStatus();

@@ -179,27 +179,45 @@ Result<bool> MasterHost::Heartbeat(Incarnation worker) {
 }
 
 void MasterHost::Pump() {
+  SaveAndAct();
+  Tell();
+}
+
+void MasterHost::SaveAndAct() {
+  const TimePoint now = clock_.Now();
+  if (!ShouldSave(now)) {
+    return;
+  }
   std::vector<Master::Action> actions;
+  {
+    const MutexLock lock(mutex_);
+    actions = master_.TakeActions();
+  }
+  last_save_ = now;
+  if (!Save().ok()) {  // with all that led to the actions
+    return;
+  }
+  for (const Master::Action& action : actions) {
+    const Status status = Guarded("acting for a job", [&] { return handler_(action); });
+    With([&](Master& master, TimePoint) {
+      if (!status.ok()) {
+        master.Abort(status);
+      }
+    });
+  }
+}
+
+void MasterHost::Tell() {
   std::vector<Master::Event> events;
   std::vector<Progress> progress;
   const TimePoint now = clock_.Now();
-  const bool saves = ShouldSave(now);
   {
     const MutexLock lock(mutex_);
-    if (saves) {
-      actions = master_.TakeActions();
-    }
     events = master_.TakeEvents();
     progress = master_.TakeEpochEnds();
     if (progress.empty() && !master_.finished() &&
         SecondsBetween(last_progress_, now) >= kProgressSeconds) {
       progress.push_back(master_.Describe(now));
-    }
-  }
-  if (saves) {
-    last_save_ = now;
-    if (!Save().ok()) {  // with all that led to the actions
-      return;
     }
   }
   if (events_.on_event) {
@@ -215,14 +233,6 @@ void MasterHost::Pump() {
       progress_(one);
     }
   }
-  for (const Master::Action& action : actions) {
-    const Status status = Guarded("acting for a job", [&] { return handler_(action); });
-    With([&](Master& master, TimePoint) {
-      if (!status.ok()) {
-        master.Abort(status);
-      }
-    });
-  }
 }
 
 void MasterHost::Run(std::stop_token stop) {
@@ -230,19 +240,42 @@ void MasterHost::Run(std::stop_token stop) {
     With([](Master& master, TimePoint) { master.Abort(Cancelled("the training was cancelled")); });
   });
   const std::jthread judge([this](const std::stop_token& done) { Judge(done); });
+  std::jthread writer([this](const std::stop_token& done) { Write(done); });
   uint64_t seen = 0;
   while (!finished()) {
-    Pump();
+    Tell();
     MutexLock lock(mutex_);
     if (changes_ == seen) {
       changed_.wait_for(lock.native(), kLookEvery);
     }
     seen = changes_;
     master_.Tick(clock_.Now());
+    if (master_.has_actions()) {
+      to_do_.notify_one();
+    }
   }
-  Pump();
+  writer.request_stop();
+  writer.join();
+  Tell();
   if (!result().ok()) {
     TellLastProgress();
+  }
+}
+
+// Once more when the job is over: its end has to be in the journal, too.
+void MasterHost::Write(const std::stop_token& done) {
+  bool over = false;
+  while (!over) {
+    {
+      MutexLock lock(mutex_);
+      to_do_.wait_for(lock.native(), done, std::chrono::duration<double>(kGroupSeconds),
+                      [this]() NO_THREAD_SAFETY_ANALYSIS { return master_.has_actions(); });
+    }
+    over = done.stop_requested();
+    const Status written = Guarded("writing down what a job decides", [this] { SaveAndAct(); });
+    if (!written.ok()) {
+      With([&](Master& master, TimePoint) { master.Abort(written); });
+    }
   }
 }
 
@@ -262,6 +295,9 @@ void MasterHost::Judge(const std::stop_token& done) {
         Guarded("judging who lives", [this]() NO_THREAD_SAFETY_ANALYSIS {  // with the lock
           CheckJournal(clock_.Now());
           master_.Tick(clock_.Now());
+          if (master_.has_actions()) {
+            to_do_.notify_one();
+          }
           return Status();
         });
     if (!judged.ok()) {

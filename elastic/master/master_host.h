@@ -18,12 +18,13 @@
 
 namespace sluice::elastic {
 
-// A Master that many threads may talk to. What it wants done is done by one thread, the job's own,
-// in Pump. Thread-safe except for Pump.
+// A Master that many threads may talk to. While it runs, one thread writes its journal and has done
+// what it wants done, one tells of what happens, and one judges who lives: a journal that cannot be
+// written holds up only what has to be in it. Thread-safe except for Pump.
 class MasterHost {
  public:
-  // Does one action, or sees to it that somebody does: what it waits for, the journal and the events
-  // wait for. An error ends the job.
+  // Does one action, or sees to it that somebody does: what it waits for, the journal and the
+  // events wait for. An error ends the job.
   using Handler = std::function<Status(const Master::Action&)>;
   // `events` may be called by any thread where the journal has to wait for its database.
   // `master`: a new one, or one that took over (Master::TakeOver). What it decides is in `journal`,
@@ -57,10 +58,11 @@ class MasterHost {
   // thread writes finds his part in the next group. Unavailable: the journal takes too long
   // (Master::Options::journal_seconds).
   Status Save() EXCLUDES(mutex_);
-  // Does what the master wants done, passes events and progress on. The job's thread only.
+  // Writes the journal, has done what the master wants done, passes events and progress on: of a
+  // host that no Run is under way for.
   void Pump();
-  // Pumps until the job is over, cancelled by `stop`. Who lives is judged by a thread beside it,
-  // which waits for no journal, no fleet and no client; a journal that takes too long ends the job.
+  // Until the job is over, cancelled by `stop`. Events and progress are passed on by this thread. A
+  // journal that takes too long ends the job.
   void Run(std::stop_token stop);
   // Stores the parameter fleet's memory; OK when it is in the journal (or there is none).
   Status Remember(const Placement& placement);
@@ -72,6 +74,9 @@ class MasterHost {
   Status SaveCut(CheckpointManifest* manifest) const;  // as of Master; Cancelled: the job is over
 
  private:
+  void SaveAndAct() EXCLUDES(mutex_);
+  void Tell() EXCLUDES(mutex_);
+  void Write(const std::stop_token& done) EXCLUDES(mutex_);
   // Wakes those who wait for the slowest worker, where it was before.
   void NotifyIfMoved(const std::pair<int64_t, size_t>& before) REQUIRES(mutex_);
   Status SaveForWorker() EXCLUDES(mutex_);
@@ -95,8 +100,8 @@ class MasterHost {
   const Handler handler_;
   const ProgressCallback& progress_;
   const EventCallback& events_;
-  TimePoint last_progress_;
-  TimePoint last_save_{};
+  TimePoint last_progress_;  // of the thread that tells
+  TimePoint last_save_{};    // of the one that writes
 
   Status saved_ GUARDED_BY(mutex_);
   std::optional<TimePoint> writing_since_ GUARDED_BY(mutex_);  // one group at a time
@@ -105,6 +110,7 @@ class MasterHost {
   // The journal knows that it has begun, and with it how the one before was judged.
   uint32_t epoch_written_ GUARDED_BY(mutex_) = 1;
   std::condition_variable changed_;
+  std::condition_variable_any to_do_;  // there are actions
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
   Master master_ GUARDED_BY(mutex_);
 };

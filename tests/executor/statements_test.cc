@@ -1,10 +1,12 @@
 // Train, predict, evaluate and report from SQL text to answer, in this process, on a SQLite file.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <memory>
 #include <random>
+#include <thread>
 
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
@@ -257,6 +259,24 @@ TEST_F(StatementsTest, ACancelledTrainingLeavesNoVersion) {
   ASSERT_TRUE(jobs.ok());
   ASSERT_FALSE(jobs->empty());
   EXPECT_EQ(jobs->front().state, catalog::JobState::kCancelled);
+}
+
+TEST_F(StatementsTest, AClientThatDoesNotReadHoldsUpNoTraining) {
+  MakePoints(2000);
+  const auto other = catalog::OpenDataSource("sqlite:" + folder_ + "/test.db").value();
+  RecordingSink sink;
+  bool stored = false;
+  sink.on_progress = [&] {  // reads nothing until the model is there, or a minute has passed
+    const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (!stored && std::chrono::steady_clock::now() < until) {
+      stored = other->models().Find("", "m", std::nullopt).ok();
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  };
+  const Status status = Run(kTrainLinear, &sink);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_FALSE(sink.progress.empty());
+  EXPECT_TRUE(stored);
 }
 
 TEST_F(StatementsTest, NanAndInfinityInTheDataCountAsNull) {

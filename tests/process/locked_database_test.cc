@@ -32,7 +32,7 @@ TEST_F(LockedDatabase, ATrainingIsNotThrownAwayForALock) {
       }
     };
     const Status status =
-        Run(TrainText("m", std::string("train.epoch=3, ") + strategy), cluster, *Open(), sink);
+        Run(TrainText("m", std::string("train.epoch=20, ") + strategy), cluster, *Open(), sink);
     ASSERT_TRUE(status.ok()) << strategy << ": " << status.ToString();
     EXPECT_TRUE(unlocked) << strategy;
     EXPECT_EQ(source_->jobs().List()->front().state, catalog::JobState::kSucceeded);
@@ -50,7 +50,7 @@ TEST_F(LockedDatabase, WhoWaitsForTheLockCanBeCancelled) {
     locked = locked || holder->Execute("BEGIN IMMEDIATE", nullptr, {}).ok();
     stop.request_stop();
   };
-  const Status status = Run(TrainText("m", "train.epoch=3, engine.strategy='local'"), cluster,
+  const Status status = Run(TrainText("m", "train.epoch=20, engine.strategy='local'"), cluster,
                             *Open(), sink, stop.get_token());
   EXPECT_TRUE(locked);
   EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();

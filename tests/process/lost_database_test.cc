@@ -64,6 +64,52 @@ class LostDatabase : public ClusterJobs {
   testing::PostgresTestDatabase database_;
 };
 
+// The master writes down what it decides in this row's table. While it cannot, workers are judged,
+// rows train and people hear of it all the same.
+TEST_F(LostDatabase, ALockedJournalHoldsUpNoTrainingAndHidesNoLostWorker) {
+  constexpr auto kLocked = std::chrono::seconds(20);
+  LocalCluster cluster(Machine(8));
+  const auto holder = Open();
+  RecordingSink sink;
+  Status status;
+  int64_t rows_when_lost = 0, rows_when_let_go = 0;
+  bool told = false;
+  {
+    const std::jthread disturber([&](const std::stop_token& stop) {
+      const auto rows = [&] {
+        const auto job = source_->jobs().Find(1);
+        return job.ok() ? job->rows_trained : 0;
+      };
+      Eventually([&] { return stop.stop_requested() || rows() > 0; }, 60);
+      ASSERT_TRUE(holder->Execute("BEGIN", nullptr, {}).ok());
+      ASSERT_EQ(Ask(*holder, "SELECT term FROM sluice.job_terms WHERE job_id = 1 FOR UPDATE"), 1);
+      const auto locked_until = std::chrono::steady_clock::now() + kLocked;
+      const Result<int> worker = cluster.ProcessId("job1-worker-1");
+      ASSERT_TRUE(worker.ok()) << worker.status().ToString();
+      ASSERT_EQ(kill(*worker, SIGKILL), 0);
+      told = Eventually([&] { return stop.stop_requested() || Count(1, "worker_lost") == 1; }, 10);
+      rows_when_lost = rows();
+      while (!stop.stop_requested() && std::chrono::steady_clock::now() < locked_until) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      }
+      rows_when_let_go = rows();
+      EXPECT_EQ(Count(1, "worker_lost"), 1) << "nobody else was given up";
+      ASSERT_TRUE(holder->Execute("COMMIT", nullptr, {}).ok());
+    });
+    // One epoch, as long as the lock.
+    status = Run(TrainText("m",
+                           "engine.num_workers=2, engine.max_workers=2, engine.num_ps=1, "
+                           "train.epoch=1, train.batch_size=1"),
+                 cluster, *Open(), sink);
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_TRUE(told);
+  EXPECT_GT(rows_when_let_go, rows_when_lost + 1'000) << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(Count(1, "worker_lost"), 1) << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(Count(1, "worker_started"), 3);
+  EXPECT_EQ(ChildrenOf(getpid()), 0);
+}
+
 // A pooler's time-out, an administrator: idle connections end, the job does not hear of it.
 TEST_F(LostDatabase, ConnectionsThatEndAreMadeAnew) {
   LocalCluster cluster(Machine(8));

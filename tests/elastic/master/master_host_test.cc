@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -152,6 +153,10 @@ class StalledJournalTest : public MasterHostTest {
 
 TEST_F(StalledJournalTest, WhoLivesIsJudgedWhileTheJournalIsNotWritten) {
   options_.silence_seconds = 0.2;
+  std::atomic<bool> told = false;
+  events_.on_event = [&told](const std::string& kind, const std::string&) {
+    told = told || kind == "worker_lost";
+  };
   StalledJournal journal;
   Run(&journal);
   // Somebody else gets the task of the one that says nothing.
@@ -165,6 +170,7 @@ TEST_F(StalledJournalTest, WhoLivesIsJudgedWhileTheJournalIsNotWritten) {
     held.push_back(answer->task.id);
     return answer->task.shard == task_.shard;
   }));
+  EXPECT_TRUE(Eventually([&] { return told.load(); }));
   EXPECT_TRUE(actions_.empty()) << "nothing is done that is not in the journal";
   EXPECT_FALSE(host_->finished());
   host_->With([](Master& master, TimePoint) { master.Abort(Cancelled("enough")); });
