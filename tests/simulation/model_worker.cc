@@ -84,7 +84,7 @@ void ModelWorker::Report(Lease* lease, bool done, std::function<void(bool)> then
 
 void ModelWorker::AskVersions(std::vector<int64_t> versions,
                               std::function<void(std::vector<int64_t>)> then) {
-  if (!job_.early_stopping_ || versions.size() == job_.servers_->size()) {
+  if (!job_.run_.early_stopping || versions.size() == job_.servers_->size()) {
     then(std::move(versions));
     return;
   }

@@ -41,15 +41,14 @@ void Outcome::Add(const Outcome& other) {
   lost_servers += other.lost_servers;
   kept += other.kept;
   early_stops += other.early_stops;
+  slow_writes += other.slow_writes;
+  slow_calls += other.slow_calls;
+  refused_starts += other.refused_starts;
   seconds += other.seconds;
 }
 
-Simulation::Simulation(uint64_t seed, Faults faults, bool early_stopping)
-    : world_(seed),
-      faults_(faults),
-      early_stopping_(early_stopping),
-      plan_(std::make_unique<Plan>()),
-      disk_(world_) {}
+Simulation::Simulation(uint64_t seed, const Options& options)
+    : world_(seed), run_(options), plan_(std::make_unique<Plan>()), disk_(world_) {}
 
 Simulation::~Simulation() = default;
 
@@ -82,7 +81,7 @@ void Simulation::Draw() {
   }
   servers_ = std::make_unique<ModelServers>(static_cast<size_t>(1 + world_.Below(3)),
                                             static_cast<size_t>(plan_->total_batches),
-                                            options_.queue.lanes > 0, early_stopping_);
+                                            options_.queue.lanes > 0, run_.early_stopping);
 }
 
 void Simulation::DrawEarlyStopping() {
@@ -123,7 +122,7 @@ void Simulation::Break(const std::string& what) {
 }
 
 float Simulation::Judge(const std::vector<int64_t>& versions) const {
-  if (!early_stopping_) {
+  if (!run_.early_stopping) {
     return 2;  // what is evaluated never changes, so the first epoch is the best
   }
   uint64_t hash = options_.queue.seed;
@@ -238,13 +237,16 @@ void Simulation::CheckEnd() {
 Outcome Simulation::Run(std::function<void(const std::string&)> listener) {
   world_.listener = std::move(listener);
   Draw();
-  if (early_stopping_) {
+  if (run_.early_stopping) {
     DrawEarlyStopping();
     ScheduleLostServers();
   }
   ScheduleFaults();
-  if (faults_ == Faults::kOutages) {
+  if (run_.faults == Faults::kOutages) {
     ScheduleOutages();
+  }
+  if (run_.delays) {
+    ScheduleDelays();
   }
   StartMaster();
   std::function<void()> pump = [this, &pump] {

@@ -25,6 +25,7 @@ struct Outcome {
   int64_t kills = 0, pauses = 0, cuts = 0, takeovers = 0, torn = 0, shared = 0, skipped = 0;
   int64_t outages = 0, full_disks = 0, checkpoints = 0, failed_checkpoints = 0, resumed = 0;
   int64_t lost_servers = 0, kept = 0, early_stops = 0;
+  int64_t slow_writes = 0, slow_calls = 0, refused_starts = 0;
   double seconds = 0;  // of virtual time
   void Add(const Outcome& other);
 };
@@ -50,9 +51,16 @@ class Simulation {
   // be full, and all processes, servers too, may be killed at once: the same statement is run
   // again, and goes on from a checkpoint.
   enum class Faults { kProcesses, kOutages };
-  // `early_stopping`: the best weights are kept, and servers, with backups, are lost. Masters and
-  // servers are killed when an epoch has just been judged.
-  Simulation(uint64_t seed, Faults faults, bool early_stopping = false);
+  struct Options {
+    Faults faults = Faults::kProcesses;
+    // The best weights are kept, and servers, with backups, are lost. Masters and servers are
+    // killed when an epoch has just been judged.
+    bool early_stopping = false;
+    // What the master asks of others takes long now and then: a group of the journal, a call of the
+    // fleet, which may also have no room, keeping the weights.
+    bool delays = false;
+  };
+  Simulation(uint64_t seed, const Options& options);
   ~Simulation();
   // `listener`: gets one line for everything that happens.
   Outcome Run(std::function<void(const std::string&)> listener = {});
@@ -67,6 +75,7 @@ class Simulation {
   void ScheduleFaults();
   void ScheduleLostServers();
   void LoseServer();
+  void ScheduleDelays();
   void OnJudged();
   void Fault();
   void ScheduleOutages();
@@ -79,10 +88,14 @@ class Simulation {
   Result<std::unique_ptr<Master>> MakeMaster(const std::vector<std::string>& journal);
   void CrashMaster();
   void Store(const std::string& entry);
-  // Before a worker hears of an epoch, the journal has it. False: the master did not live to.
+  // Before a worker hears of an epoch, the journal has it. False: not yet, or the master did not
+  // live to.
   bool WriteEpoch(uint32_t epoch);
   void Pump();
+  // Stores what the master has decided, then does `actions`.
+  void Write(std::vector<Master::Action> actions);
   void Act(const Master::Action& action);
+  void CallFleet(const Master::Action& action);
   // On all servers from this one on.
   void KeepWeights(int64_t term, const KeepOrder& order, std::vector<std::string> digests);
   void EndCheckpoint(const Status& written, ModelDisk::Checkpoint checkpoint);
@@ -113,8 +126,7 @@ class Simulation {
   void CheckWeights(uint32_t epochs);
 
   World world_;
-  const Faults faults_;
-  const bool early_stopping_;
+  const Options run_;
   std::unique_ptr<Plan> plan_;
   Weather weather_;
   Master::Options options_;
@@ -128,6 +140,9 @@ class Simulation {
   int64_t term_ = 0;
   uint32_t epoch_written_ = 1;
   double pump_seconds_ = 0.05;
+  bool writing_ = false;  // a group of the journal
+  double slow_until_ = 0;
+  double fleet_free_at_ = 0;
   int64_t life_ = 0;  // of the job: an outage ends it
   std::optional<ModelDisk::Checkpoint> restore_;
   std::map<std::string, std::shared_ptr<ModelWorker>> workers_;

@@ -82,9 +82,19 @@ void Simulation::LoseServer() {
   now_and_then(until + world_.Uniform(0.1, 2), [this, server] { servers_->Refill(server); });
 }
 
+void Simulation::ScheduleDelays() {
+  const double within = world_.Uniform(1, 12);
+  for (int64_t i = 1 + world_.Below(4); i > 0; --i) {
+    world_.At(world_.Uniform(0, within), [this] {
+      slow_until_ = std::max(slow_until_, world_.now() + world_.Uniform(0.5, 10));
+      world_.Tell("disk and fleet are slow");
+    });
+  }
+}
+
 // The moments in which what is kept may be confused with what is trained.
 void Simulation::OnJudged() {
-  if (!early_stopping_) {
+  if (!run_.early_stopping) {
     return;
   }
   if (world_.Chance(0.5)) {
@@ -97,7 +107,7 @@ void Simulation::OnJudged() {
 
 void Simulation::ScheduleOutages() {
   options_.checkpoint_steps = world_.Chance(0.9) ? 1 + world_.Below(10) : 0;
-  if (options_.evaluation_shards > 0 && !early_stopping_ && world_.Chance(0.5)) {
+  if (options_.evaluation_shards > 0 && !run_.early_stopping && world_.Chance(0.5)) {
     // The first epoch is the best, and the others are waited for.
     options_.patience = options_.queue.epochs;
     options_.metric = "rmse";
@@ -123,6 +133,7 @@ void Simulation::Outage() {
   ++outcome_.outages;
   ++life_;
   master_.reset();
+  writing_ = false;
   for (const auto& [name, worker] : workers_) {
     worker->Kill();
   }

@@ -11,7 +11,10 @@
 namespace sluice::elastic::simulation {
 namespace {
 
-constexpr double kKeepSeconds = 0.05;  // on average
+constexpr double kKeepSeconds = 0.05, kSlowKeepSeconds = 2;  // on average
+// Of a journal and of a fleet that are slow.
+constexpr double kLongestWrite = 6, kLongestCall = 3;
+constexpr double kNoRoom = 0.1;
 
 }  // namespace
 
@@ -42,6 +45,8 @@ TimePoint Simulation::MasterNow() const {
 
 void Simulation::StartMaster() {
   ++term_;
+  writing_ = false;
+  fleet_free_at_ = 0;
   master_clock_ = world_.Uniform(0, 1e6);
   for (size_t server = 0; server < servers_->size(); ++server) {
     servers_->GoOn(server);  // its predecessor may have died in the middle of a checkpoint
@@ -91,6 +96,9 @@ void Simulation::CrashMaster() {
 
 void Simulation::Store(const std::string& entry) {
   const Status stored = disk_.Append(entry);
+  if (master_ == nullptr) {
+    return;  // it has died meanwhile
+  }
   if (!stored.ok()) {
     Outage();  // the job fails; its user makes room, and runs the statement again
   } else if (std::exchange(tear_, false)) {
@@ -101,21 +109,13 @@ void Simulation::Store(const std::string& entry) {
 }
 
 bool Simulation::WriteEpoch(uint32_t epoch) {
-  if (epoch <= epoch_written_) {
-    return true;
+  if (epoch > epoch_written_ && !writing_) {
+    Write({});
   }
-  const int64_t term = term_;
-  const std::string entry = master_->TakeJournal().value();
-  if (!entry.empty()) {
-    Store(entry);
-  }
-  epoch_written_ = epoch;
-  return master_ != nullptr && term == term_;
+  return master_ != nullptr && epoch <= epoch_written_;
 }
 
 void Simulation::Pump() {
-  const std::string entry = master_->TakeJournal().value();
-  const std::vector<Master::Action> actions = master_->TakeActions();
   for (const Master::Event& event : master_->TakeEvents()) {
     world_.Tell(fmt::format("{}: {}", event.kind, event.detail));
     outcome_.skipped += event.kind == "shard_skipped" ? 1 : 0;
@@ -123,29 +123,78 @@ void Simulation::Pump() {
       OnJudged();
     }
   }
-  if (!entry.empty()) {
-    Store(entry);
+  if (!writing_) {
+    Write(master_->TakeActions());
   }
-  if (master_ == nullptr) {
+}
+
+void Simulation::Write(std::vector<Master::Action> actions) {
+  const std::string entry = master_->TakeJournal().value();
+  const uint32_t epoch = master_->queue().epoch();
+  const auto written = [this, term = term_, epoch, actions = std::move(actions)] {
+    if (master_ == nullptr || term != term_) {
+      return;
+    }
+    writing_ = false;
+    epoch_written_ = std::max(epoch_written_, epoch);
+    for (const Master::Action& action : actions) {
+      Act(action);
+    }
+  };
+  if (entry.empty() || world_.now() >= slow_until_) {
+    if (!entry.empty()) {
+      Store(entry);
+    }
+    written();
     return;
   }
-  for (const Master::Action& action : actions) {
-    Act(action);
+  ++outcome_.slow_writes;
+  writing_ = true;
+  const double answered = world_.now() + world_.Uniform(0, kLongestWrite);
+  // It is on the disk some time before the master hears so, also if it has died by then: until
+  // there is another master, whose term keeps it out.
+  world_.At(world_.Uniform(world_.now(), answered), [this, term = term_, life = life_, entry] {
+    if (term == term_ && life == life_) {
+      Store(entry);
+    }
+  });
+  world_.At(answered, written);
+}
+
+void Simulation::CallFleet(const Master::Action& action) {
+  if (action.kind == Master::Action::Kind::kStartWorker) {
+    if (run_.delays && world_.Chance(kNoRoom)) {
+      ++outcome_.refused_starts;
+      master_->OnNotStarted(action.name, "there is no room", MasterNow());
+      return;
+    }
+    StartWorker(action.name, action.incarnation);
+    return;
   }
+  world_.In(0.1, [this, name = action.name] {
+    const auto found = workers_.find(name);
+    if (found != workers_.end()) {
+      found->second->Kill();
+      OnWorkerGone(name, ExitClass::kPreempted);
+    }
+  });
 }
 
 void Simulation::Act(const Master::Action& action) {
   switch (action.kind) {
     case Master::Action::Kind::kStartWorker:
-      StartWorker(action.name, action.incarnation);
-      return;
     case Master::Action::Kind::kDrainWorker:  // it is gone at once: the harder way to leave
     case Master::Action::Kind::kStopWorker:
-      world_.In(0.1, [this, name = action.name] {
-        const auto found = workers_.find(name);
-        if (found != workers_.end()) {
-          found->second->Kill();
-          OnWorkerGone(name, ExitClass::kPreempted);
+      if (world_.now() >= std::max(slow_until_, fleet_free_at_)) {
+        CallFleet(action);
+        return;
+      }
+      // One call after the other; with their master those that wait are gone.
+      ++outcome_.slow_calls;
+      fleet_free_at_ = std::max(fleet_free_at_, world_.now()) + world_.Uniform(0, kLongestCall);
+      world_.At(fleet_free_at_, [this, term = term_, action] {
+        if (master_ != nullptr && term == term_) {
+          CallFleet(action);
         }
       });
       return;
@@ -163,7 +212,8 @@ void Simulation::Act(const Master::Action& action) {
 
 void Simulation::KeepWeights(int64_t term, const KeepOrder& order,
                              std::vector<std::string> digests) {
-  world_.In(world_.Exponential(kKeepSeconds), [this, term, order, digests] {
+  const double mean = world_.now() < slow_until_ ? kSlowKeepSeconds : kKeepSeconds;
+  world_.In(world_.Exponential(mean), [this, term, order, digests] {
     if (master_ == nullptr || term != term_) {
       return;
     }

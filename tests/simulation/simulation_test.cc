@@ -7,12 +7,14 @@ namespace {
 
 constexpr uint64_t kSeeds = 1000;
 
-Outcome RunSeeds(Simulation::Faults faults, const std::string& flag, bool early_stopping = false) {
+using Faults = Simulation::Faults;
+
+Outcome RunSeeds(const Simulation::Options& options, const std::string& flags) {
   Outcome sum;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const Outcome outcome = Simulation(seed, faults, early_stopping).Run();
+    const Outcome outcome = Simulation(seed, options).Run();
     EXPECT_EQ(outcome.broken, "") << "replay with: bench/simulation --from " << seed
-                                  << " --seeds 1 --tell" << flag;
+                                  << " --seeds 1 --tell" << flags;
     sum.Add(outcome);
   }
   return sum;
@@ -20,7 +22,7 @@ Outcome RunSeeds(Simulation::Faults faults, const std::string& flag, bool early_
 
 // Each is only worth something when things happen.
 TEST(Simulation, AThousandSeedsKeepEveryInvariant) {
-  const Outcome sum = RunSeeds(Simulation::Faults::kProcesses, "");
+  const Outcome sum = RunSeeds({}, "");
   EXPECT_GT(sum.kills, 200);
   EXPECT_GT(sum.pauses, 100);
   EXPECT_GT(sum.cuts, 100);
@@ -31,7 +33,7 @@ TEST(Simulation, AThousandSeedsKeepEveryInvariant) {
 }
 
 TEST(Simulation, I4_AThousandSeedsGoOnFromTheirCheckpoints) {
-  const Outcome sum = RunSeeds(Simulation::Faults::kOutages, " --outages");
+  const Outcome sum = RunSeeds({Faults::kOutages}, " --outages");
   EXPECT_GT(sum.outages, 800);
   EXPECT_GT(sum.full_disks, 500);
   EXPECT_GT(sum.checkpoints, 2000);
@@ -42,7 +44,7 @@ TEST(Simulation, I4_AThousandSeedsGoOnFromTheirCheckpoints) {
 // A master that took over once had later weights kept than those that its
 // predecessor had judged, and judged an epoch by weights of the next.
 TEST(Simulation, I7_AThousandSeedsKeepTheWeightsThatWereJudgedBest) {
-  const Outcome sum = RunSeeds(Simulation::Faults::kProcesses, " --early-stopping", true);
+  const Outcome sum = RunSeeds({Faults::kProcesses, true}, " --early-stopping");
   EXPECT_GT(sum.takeovers, 1000);
   EXPECT_GT(sum.lost_servers, 1000);
   EXPECT_GT(sum.kept, 1500);
@@ -50,10 +52,26 @@ TEST(Simulation, I7_AThousandSeedsKeepTheWeightsThatWereJudgedBest) {
 }
 
 TEST(Simulation, I7_AndAThousandWithCheckpointsAndOutages) {
-  const Outcome sum = RunSeeds(Simulation::Faults::kOutages, " --outages --early-stopping", true);
+  const Outcome sum = RunSeeds({Faults::kOutages, true}, " --outages --early-stopping");
   EXPECT_GT(sum.resumed, 200);
   EXPECT_GT(sum.lost_servers, 1000);
   EXPECT_GT(sum.kept, 1500);
+}
+
+TEST(Simulation, AThousandSeedsOutlastSlowDisksAndSlowFleets) {
+  const Outcome sum = RunSeeds({Faults::kProcesses, false, true}, " --delays");
+  EXPECT_GT(sum.slow_writes, 2000);
+  EXPECT_GT(sum.slow_calls, 500);
+  EXPECT_GT(sum.refused_starts, 300);
+  EXPECT_GT(sum.takeovers, 200);
+}
+
+TEST(Simulation, AndAThousandWithEverythingElse) {
+  const Outcome sum =
+      RunSeeds({Faults::kOutages, true, true}, " --outages --early-stopping --delays");
+  EXPECT_GT(sum.slow_writes, 2000);
+  EXPECT_GT(sum.takeovers, 1000);
+  EXPECT_GT(sum.resumed, 200);
 }
 
 // Once broken: a lease shorter than the work went round for ever (112756, 118500), and a lane of a
@@ -61,17 +79,17 @@ TEST(Simulation, I7_AndAThousandWithCheckpointsAndOutages) {
 // was raced, so that it was never free to be skipped (21262).
 TEST(Simulation, SeedsThatOnceBrokeAnInvariant) {
   for (const uint64_t seed : {9492, 21262, 43140, 61541, 112756, 118500}) {
-    EXPECT_EQ(Simulation(seed, Simulation::Faults::kProcesses).Run().broken, "") << "seed " << seed;
+    EXPECT_EQ(Simulation(seed, {}).Run().broken, "") << "seed " << seed;
   }
 }
 
 TEST(Simulation, OneSeedIsOneHistory) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     std::vector<std::string> first, second;
-    Simulation(seed, Simulation::Faults::kOutages).Run([&](const std::string& line) {
+    Simulation(seed, {Faults::kOutages}).Run([&](const std::string& line) {
       first.push_back(line);
     });
-    Simulation(seed, Simulation::Faults::kOutages).Run([&](const std::string& line) {
+    Simulation(seed, {Faults::kOutages}).Run([&](const std::string& line) {
       second.push_back(line);
     });
     EXPECT_EQ(first, second);
