@@ -29,7 +29,12 @@ function(sluice_library name)
   if(SLUICE_PCH AND NOT name STREQUAL "base")  # spdlog's definitions in base would not match
     target_precompile_headers(${name} REUSE_FROM pch)
   endif()
+  if(SLUICE_CLANG)
+    sluice_thread_safety(${name} ${ARG_SOURCES})
+  endif()
 endfunction()
+
+add_custom_target(generated_code)
 
 # sluice_proto(name file.proto [GRPC] [DEPS other proto targets]): a library of the generated code.
 # Its headers are included by their path from the root: "planner/plan.pb.h".
@@ -57,7 +62,8 @@ function(sluice_proto name proto)
   add_library(${name} STATIC ${outputs})
   target_include_directories(${name} SYSTEM PUBLIC ${generated})
   target_compile_options(${name} PRIVATE -w -pthread)
-  set_target_properties(${name} PROPERTIES CXX_CLANG_TIDY "")
+  add_custom_target(${name}_code DEPENDS ${outputs})
+  add_dependencies(generated_code ${name}_code)
   target_link_libraries(${name} PUBLIC protobuf::libprotobuf ${ARG_DEPS})
   if(ARG_GRPC)
     target_link_libraries(${name} PUBLIC gRPC::grpc++)

@@ -9,7 +9,7 @@ namespace sluice::executor {
 namespace {
 
 // A few minutes of a training's.
-constexpr size_t kMostWaiting = 256;
+constexpr size_t kMostUnread = 256;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void ClientTeller::Put(Message message) {
   if (finished_) {
     return;
   }
-  if (waiting_.size() == kMostWaiting) {
+  if (waiting_.size() == kMostUnread) {
     waiting_.pop_front();
   }
   waiting_.push_back(std::move(message));
