@@ -54,7 +54,7 @@ class LostDatabase : public ClusterJobs {
     return std::stoi(url.substr(url.rfind(':', slash) + 1));
   }
   std::string Checkpoints() const {
-    return "train.save_checkpoints_steps=10, engine.checkpoint_dir='" +
+    return "train.save_checkpoints_steps=50, engine.checkpoint_dir='" +
            (folder_ / "checkpoints").string() + "', ";
   }
   std::string Sha(const std::string& model) const {
@@ -114,7 +114,7 @@ TEST_F(LostDatabase, ALockedJournalHoldsUpNoTrainingAndHidesNoLostWorker) {
 TEST_F(LostDatabase, ConnectionsThatEndAreMadeAnew) {
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
-  const std::string attributes = std::string(kSynchronous) + "train.epoch=8";
+  const std::string attributes = std::string(kSynchronous) + "train.epoch=4";
   ASSERT_TRUE(Run(TrainText("u", attributes), cluster, *source_, sink).ok());
   std::atomic<int64_t> ended = 0;
   Status status;
@@ -168,7 +168,7 @@ TEST_F(LostDatabase, AJobWithCheckpointsGoesOnWhenItIsBack) {
   testing::DatabaseProxy proxy(Port());
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
-  const std::string attributes = std::string(kSynchronous) + "train.epoch=8";
+  const std::string attributes = std::string(kSynchronous) + "train.epoch=4";
   ASSERT_TRUE(Run(TrainText("u", attributes), cluster, *source_, sink).ok());
   const auto through = catalog::OpenDataSource(UrlBy("postgres", proxy.port())).value();
   Status status;
