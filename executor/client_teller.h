@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "base/mutex.h"
-#include "elastic/master/progress.h"
+#include "elastic/job/training_job.h"
 
 namespace sluice::executor {
 

@@ -264,7 +264,7 @@ Result<PostgresResult> PostgresConnection::Ask(std::string_view sql,
 Status PostgresConnection::Run(const std::string& sql) {
   RETURN_IF_ERROR(CheckStop());
   own_text_ = true;
-  const Status status = LastResult(PQsendQuery(handle_, sql.c_str()) != 0, "", 0).status();
+  Status status = LastResult(PQsendQuery(handle_, sql.c_str()) != 0, "", 0).status();
   own_text_ = false;
   return status;
 }
