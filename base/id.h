@@ -67,8 +67,7 @@ class Id {
     return Id(static_cast<Number>(static_cast<Number>(index) + Kind::kFirst));
   }
 
-  // For gtest.
-  friend void PrintTo(Id id, std::ostream* stream) { *stream << id.number_; }
+  friend std::ostream& operator<<(std::ostream& stream, Id id) { return stream << id.number_; }
 
  private:
   Number number_ = 0;

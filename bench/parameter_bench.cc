@@ -178,7 +178,7 @@ double ThroughGrpc(const Job& job, uint32_t servers, bool replicas, int workers,
     addresses.emplace(id, doors.back()->address());
   }
   const PartitionMap map = PlaceEvenly(addresses, kPartitions, replicas);
-  const ParameterControl control(kToken, 1, {});
+  const ParameterControl control(kToken, Term::First(), {});
   for (const auto phase : {ParameterControl::Phase::kFreeze, ParameterControl::Phase::kCreate}) {
     for (const auto& [id, address] : addresses) {
       const Status status = control.Install(address, map, phase);

@@ -69,7 +69,7 @@ class Master {
   // before it. `alive`: the names of the worker processes that there are; they keep what they do,
   // others are replaced, strangers stopped. What the journal lacks of the last moments is done
   // again, which the parameter servers answer without applying it twice.
-  static Result<std::unique_ptr<Master>> TakeOver(const Options& options, int64_t term,
+  static Result<std::unique_ptr<Master>> TakeOver(const Options& options, Term term,
                                                   const std::vector<std::string>& journal,
                                                   const std::vector<std::string>& alive,
                                                   TimePoint now);
@@ -94,7 +94,7 @@ class Master {
     };
     Kind kind = Kind::kStartWorker;
     std::string name;
-    Incarnation incarnation = 0;
+    Incarnation incarnation = kNobody;
     double memory_factor = 1;  // kStartWorker: times what the statement asked for
     KeepOrder keep = {};       // kKeepWeights
   };
@@ -191,7 +191,7 @@ class Master {
 
  private:
   // Holds the lanes of an all-reduce round: no worker's incarnation.
-  static constexpr Incarnation kEverybody = 0;
+  static constexpr Incarnation kEverybody = kNobody;
   // kComparing: the rows that were only read before the checkpoint that the job went on from.
   enum class Phase {
     kTraining,
@@ -209,7 +209,7 @@ class Master {
   void SaveWorld(MasterSave* save) const;
   Status RestoreWorld(const MasterSave& save);
   Status Replay(const std::vector<std::string>& entries, TimePoint now);
-  void Adopt(int64_t term, const std::vector<std::string>& alive, TimePoint now);
+  void Adopt(Term term, const std::vector<std::string>& alive, TimePoint now);
 
   // Workers may go home. Those of an all-reduce job have the weights, which die with this master
   // until they are stored: they stay until somebody stops them.
@@ -256,7 +256,7 @@ class Master {
   ProgressMeter meter_;
   TimePoint trained_at_;  // when the last rows were
   // Evaluation tasks count downwards, training tasks upwards; each term begins far from the last.
-  static int64_t FirstEvaluationTask(int64_t term) { return -1 - (term << 40); }
+  static int64_t FirstEvaluationTask(Term term) { return -1 - (term.value() << 40); }
   int64_t next_evaluation_task_ = -1;
   std::vector<Action> actions_;
   std::vector<Event> events_;
@@ -274,7 +274,7 @@ class Master {
   std::optional<WorldCut> world_cut_;
   bool parameters_lost_ = false;
 
-  int64_t term_ = 1;
+  Term term_ = Term::First();
   Placement placement_;
   bool placement_changed_ = false;
   std::string journaled_state_;

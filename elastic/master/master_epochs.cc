@@ -68,7 +68,7 @@ void Master::EndEpoch(TimePoint now) {
 }
 
 void Master::OrderKeep() {
-  Action keep{Action::Kind::kKeepWeights, "", 0};
+  Action keep{Action::Kind::kKeepWeights, "", kNobody};
   keep.keep = early_stopping_.order();
   actions_.push_back(std::move(keep));
 }

@@ -27,7 +27,7 @@ constexpr double kLockedSeconds = 600;
 
 }  // namespace
 
-MasterHost::MasterHost(Master master, JournalStore* journal, int64_t term, Handler handler,
+MasterHost::MasterHost(Master master, JournalStore* journal, JournalTerm term, Handler handler,
                        const ProgressCallback& progress, const EventCallback& events)
     : journal_(journal),
       term_(term),
@@ -35,7 +35,7 @@ MasterHost::MasterHost(Master master, JournalStore* journal, int64_t term, Handl
       progress_(progress),
       events_(events),
       // A successor says at once how far the job is.
-      last_progress_(term > 1 ? TimePoint{} : clock_.Now()),
+      last_progress_(term > JournalTerm::First() ? TimePoint{} : clock_.Now()),
       master_(std::move(master)) {
   epoch_written_ = master_.queue().epoch();
 }

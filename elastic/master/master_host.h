@@ -30,7 +30,7 @@ class MasterHost {
   // over, of a new epoch's tasks, or where to train on in an all-reduce world; a journal that
   // cannot be written, or that belongs to a later term, ends this master. null: there is none. The
   // journal must outlive it.
-  MasterHost(Master master, JournalStore* journal, int64_t term, Handler handler,
+  MasterHost(Master master, JournalStore* journal, JournalTerm term, Handler handler,
              const ProgressCallback& progress, const EventCallback& events);
 
   // Runs `function(Master&, TimePoint now)` with the lock, wakes whoever waits for a change, and
@@ -90,7 +90,7 @@ class MasterHost {
   const SteadyClock steady_;
   const WakingClock clock_{steady_};
   JournalStore* const journal_ = nullptr;  // nullptr: nothing outlives this process
-  const int64_t term_ = 0;
+  const JournalTerm term_;
   const Handler handler_;
   const ProgressCallback& progress_;
   const EventCallback& events_;

@@ -8,13 +8,13 @@ namespace sluice::elastic {
 namespace {
 
 void Put(const Rendezvous::Member& member, WorldMemberState* state) {
-  state->set_incarnation(member.incarnation);
+  state->set_incarnation(member.incarnation.value());
   state->set_address(member.address);
   state->set_closed(member.closed);
 }
 
 Rendezvous::Member Get(const WorldMemberState& state) {
-  return {state.incarnation(), state.address(), state.closed()};
+  return {Incarnation(state.incarnation()), state.address(), state.closed()};
 }
 
 void Put(const Task& task, LaneState* state) {

@@ -59,7 +59,7 @@ class EvaluationRound {
  private:
   struct Lease {
     int64_t group = 0;
-    Incarnation owner = 0;
+    Incarnation owner = kNobody;
     TimePoint deadline{};
   };
   int64_t size() const { return compares_ ? static_cast<int64_t>(compared_.size()) : shards_; }

@@ -104,7 +104,7 @@ Status CheckSave(const QueueOptions& options, const QueueSave& save) {
   if (save.cursor() < 0 || save.cursor() > options.shards || !IsCount(save.done()) ||
       save.round() < 0 || save.round() > options.shards || !IsCount(save.round_done()) ||
       !IsCount(save.round_steps()) || !IsCount(save.batches_committed()) || save.next_task() < 1 ||
-      save.term() < 1 || save.term() > kMostTerms) {
+      Term(save.term()) < Term::First() || Term(save.term()) > kLastTerm) {
     return Damaged("it is at no place of an epoch");
   }
   std::set<int64_t> open;
@@ -189,7 +189,7 @@ void QueueCodec::Write(const QueueState& state, QueueSave* save) {
   save->set_round_steps(state.round_steps_);
   save->set_done(state.done_);
   save->set_next_task(state.next_task_);
-  save->set_term(state.term_);
+  save->set_term(state.term_.value());
   save->set_batches_committed(state.batches_committed_);
   Write(state.ledger_, save->mutable_ledger());
   for (const auto& [key, range] : state.ranges_) {
@@ -210,7 +210,7 @@ void QueueCodec::Write(const QueueState& state, QueueSave* save) {
     LeaseState* one = save->add_leases();
     one->set_position(lease.key.position);
     one->set_range(lease.key.first);
-    one->set_owner(lease.owner);
+    one->set_owner(lease.owner.value());
     one->set_first_batch(lease.task.first_batch);
     one->set_last_batch(lease.task.last_batch);
     one->set_rows_before(lease.rows_before);
@@ -234,7 +234,9 @@ void QueueCodec::Write(const QueueState& state, QueueSave* save) {
     FailuresState* one = save->add_failures();
     one->set_shard(shard);
     const std::vector<Incarnation>& owners = state.failures_.at(shard);
-    one->mutable_owners()->Add(owners.begin(), owners.end());
+    for (const Incarnation owner : owners) {
+      one->add_owners(owner.value());
+    }
   }
 }
 
@@ -259,7 +261,7 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
   state.round_steps_ = save.round_steps();
   state.done_ = save.done();
   state.next_task_ = save.next_task();
-  state.term_ = save.term();
+  state.term_ = Term(save.term());
   state.batches_committed_ = save.batches_committed();
   Read(save.ledger(), &state.ledger_);
   for (const RangeState& one : save.ranges()) {
@@ -286,7 +288,7 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
         one.last_batch() < one.first_batch()) {
       return Damaged("a lease of no task");
     }
-    lease.owner = one.owner();
+    lease.owner = Incarnation(one.owner());
     lease.key = key;
     lease.rows_before = one.rows_before();
     lease.expired = one.expired();
@@ -317,17 +319,21 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
   }
   state.given_up_.insert(save.given_up().begin(), save.given_up().end());
   for (const FailuresState& one : save.failures()) {
-    state.failures_[one.shard()].assign(one.owners().begin(), one.owners().end());
+    std::vector<Incarnation>& owners = state.failures_[one.shard()];
+    for (const uint64_t owner : one.owners()) {
+      owners.emplace_back(owner);
+    }
   }
   return state;
 }
 
 void QueueCodec::Write(const QueueRecord& record, QueueRecordState* state) {
   state->set_kind(static_cast<uint32_t>(record.kind));
-  state->set_owner(record.owner);
+  state->set_owner(record.owner.value());
   state->set_position(record.position);
   state->set_range(record.range);
-  state->set_batch(record.batch);
+  // One field for both: no record has both.
+  state->set_batch(record.kind == QueueRecord::Kind::kTerm ? record.term.value() : record.batch);
   state->set_attempt(record.attempt);
   Put(record.said, state->mutable_said());
 }
@@ -340,10 +346,14 @@ Result<QueueRecord> QueueCodec::Read(const QueueRecordState& state) {
   }
   QueueRecord record;
   record.kind = static_cast<QueueRecord::Kind>(state.kind());
-  record.owner = state.owner();
+  record.owner = Incarnation(state.owner());
   record.position = state.position();
   record.range = state.range();
-  record.batch = state.batch();
+  if (record.kind == QueueRecord::Kind::kTerm) {
+    record.term = Term(state.batch());
+  } else {
+    record.batch = state.batch();
+  }
   record.attempt = state.attempt();
   record.said = Get(state.said());
   RETURN_IF_ERROR(CheckReport(record.said));

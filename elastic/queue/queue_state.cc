@@ -17,6 +17,10 @@ constexpr size_t kRememberedDone = 4096;
 constexpr int kTaskBitsOfATerm = 40;
 constexpr int kAttemptBitsOfATerm = 20;
 
+int64_t FirstTaskOf(Term term) {
+  return (static_cast<int64_t>(term.index()) << kTaskBitsOfATerm) + 1;
+}
+
 Status Misfit(const char* what, int64_t which) {
   return Status(Code::kInternal,
                 fmt::format("the journal does not fit this job: no {} {}", what, which));
@@ -56,7 +60,7 @@ int64_t QueueState::steps() const {
 }
 
 uint32_t QueueState::NextAttempt(const Range& range) const {
-  const auto floor = static_cast<uint32_t>((term_ - 1) << kAttemptBitsOfATerm);
+  const auto floor = static_cast<uint32_t>(term_.index() << kAttemptBitsOfATerm);
   return std::max(range.attempt, floor) + 1;
 }
 
@@ -109,11 +113,11 @@ Status QueueState::Apply(const QueueRecord& record, TimePoint now) {
       failures_[record.position].push_back(record.owner);
       return Status();
     case Kind::kTerm:
-      if (record.batch < 1 || record.batch > kMostTerms) {
-        return Misfit("term", record.batch);
+      if (record.term < Term::First() || record.term > kLastTerm) {
+        return Misfit("term", record.term.value());
       }
-      term_ = std::max(term_, record.batch);
-      next_task_ = std::max(next_task_, ((term_ - 1) << kTaskBitsOfATerm) + 1);
+      term_ = std::max(term_, record.term);
+      next_task_ = std::max(next_task_, FirstTaskOf(term_));
       return Status();
   }
   return Misfit("kind of transition", static_cast<int64_t>(record.kind));

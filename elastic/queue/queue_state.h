@@ -21,7 +21,7 @@
 namespace sluice::elastic {
 
 // So many masters a job may have: their tasks are numbered apart.
-inline constexpr int64_t kMostTerms = int64_t{1} << 20;
+inline constexpr Term kLastTerm{int64_t{1} << 20};
 
 struct QueueOptions {
   int64_t shards = 0;
@@ -60,7 +60,7 @@ class QueueState {
   };
   struct Lease {
     Task task;
-    Incarnation owner = 0;
+    Incarnation owner = kNobody;
     Key key;
     int64_t rows_before = 0;  // of the range, when the task was handed out
     TaskReport said;          // the last report
@@ -91,7 +91,7 @@ class QueueState {
   int64_t steps() const;  // committed, with those of the open round
   int64_t batches_granted() const { return batches_granted_; }
   int64_t next_task() const { return next_task_; }
-  int64_t term() const { return term_; }
+  Term term() const { return term_; }
   int64_t ShardAt(int64_t position) const { return order_.At(position); }
   uint32_t NextAttempt(const Range& range) const;
   bool GivenUp(int64_t shard) const { return given_up_.contains(shard); }
@@ -149,7 +149,7 @@ class QueueState {
   int64_t round_steps_ = 0;
   int64_t done_ = 0;
   int64_t next_task_ = 1;
-  int64_t term_ = 1;
+  Term term_ = Term::First();
   int64_t batches_committed_ = 0;
   int64_t batches_granted_ = 0;  // to leases that have not used them yet (max_batches)
 

@@ -33,7 +33,7 @@ class Rendezvous {
     double regroup_seconds = 3;
   };
   struct Member {
-    Incarnation incarnation = 0;
+    Incarnation incarnation = kNobody;
     std::string address;
     int64_t closed = kNoState;  // the steps that it has closed
     bool operator==(const Member&) const = default;
@@ -51,14 +51,14 @@ class Rendezvous {
   explicit Rendezvous(const Options& options) : options_(options) {}
 
   struct Arrival {
-    Incarnation incarnation = 0;
+    Incarnation incarnation = kNobody;
     std::string address;
     int64_t closed = kNoState;
-    int64_t beginning = 0;   // that its parameters belong to
-    int64_t generation = 0;  // the last one whose outcome it knows
-    int64_t world = 0;       // the last world that it tried to enter
-    bool failed = false;     // and could not, or left in the middle of a step
-    Incarnation silent = 0;  // the member that was found silent; 0: none
+    int64_t beginning = 0;         // that its parameters belong to
+    int64_t generation = 0;        // the last one whose outcome it knows
+    int64_t world = 0;             // the last world that it tried to enter
+    bool failed = false;           // and could not, or left in the middle of a step
+    Incarnation silent = kNobody;  // the member that was found silent
   };
   // The worker has come to regroup and waits. Repeating it changes nothing.
   void Arrive(const Arrival& arrival, TimePoint now);

@@ -6,11 +6,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "elastic/ids.h"
 
 namespace sluice::elastic {
-
-// One number per started process; a restarted worker gets a new one. 0 is nobody.
-using Incarnation = uint64_t;
 
 // What a worker is asked to do. Epochs count from 1, batches of a shard from 0.
 struct Task {

@@ -393,10 +393,10 @@ Result<TaskQueue> TaskQueue::Restore(const Options& options, const std::string& 
   return TaskQueue(std::move(state));
 }
 
-void TaskQueue::TakeOver(int64_t term, const std::vector<Incarnation>& alive, TimePoint now) {
+void TaskQueue::TakeOver(Term term, const std::vector<Incarnation>& alive, TimePoint now) {
   QueueRecord record;
   record.kind = QueueRecord::Kind::kTerm;
-  record.batch = term;
+  record.term = term;
   Do(record, now);
   std::vector<Incarnation> gone;
   for (const auto& [owner, holder] : state_.holders()) {

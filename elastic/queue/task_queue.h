@@ -107,7 +107,7 @@ class TaskQueue {
   static Result<TaskQueue> Restore(const Options& options, const std::string& saved, TimePoint now);
   // Another master goes on from here: its tasks and attempts are above those of any before it.
   // `alive`: whose leases stay; what others held is requeued first.
-  void TakeOver(int64_t term, const std::vector<Incarnation>& alive, TimePoint now);
+  void TakeOver(Term term, const std::vector<Incarnation>& alive, TimePoint now);
 
  private:
   void Do(const QueueRecord& record, TimePoint now);

@@ -19,7 +19,7 @@ class Remote final : public RemoteMaster {
 
   Result<Answer> Take(bool waiting) override {
     TakeRequest request;
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     request.set_waiting(waiting);
     request.mutable_held()->Add(held_.ids().begin(), held_.ids().end());
     TakeReply reply;
@@ -39,7 +39,7 @@ class Remote final : public RemoteMaster {
   Result<LeaseStatus> Report(const TaskReport& report) override {
     ReportRequest request;
     ToProto(report, &request);
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     ReportReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Report(context, request, &reply); }));
@@ -50,7 +50,7 @@ class Remote final : public RemoteMaster {
 
   Result<bool> MayBegin(int64_t pushed) override {
     BeginRequest request;
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     request.set_pushed(pushed);
     BeginReply reply;
     RETURN_IF_ERROR(
@@ -60,7 +60,7 @@ class Remote final : public RemoteMaster {
 
   Status Fail(const Task& task, const Status& cause) override {
     FailRequest request;
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     request.set_task(task.id);
     ToProto(cause, request.mutable_cause());
     FailReply reply;
@@ -77,7 +77,7 @@ class Remote final : public RemoteMaster {
     Prepare(&context, token_);
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
     LeaveRequest request;
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     LeaveReply reply;
     const grpc::Status status = stub_->Leave(&context, request, &reply);
     if (!status.ok()) {
@@ -96,7 +96,7 @@ class Remote final : public RemoteMaster {
 
   Result<bool> Heartbeat(const std::string& waits_for) override {
     HeartbeatRequest request;
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     request.set_waits_for(waits_for);
     HeartbeatReply reply;
     RETURN_IF_ERROR(Call(
@@ -106,7 +106,7 @@ class Remote final : public RemoteMaster {
 
   Result<WorldAnswer> Meet(const WorldArrival& arrival) override {
     MeetRequest request;
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     ToProto(arrival, &request);
     MeetReply reply;
     RETURN_IF_ERROR(
@@ -117,7 +117,7 @@ class Remote final : public RemoteMaster {
   Result<StepAnswer> ReportStep(int64_t world, int64_t closed,
                                 const RoundPosition& position) override {
     ReportStepRequest request;
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     request.set_world(world);
     request.set_closed(closed);
     ToProto(position, request.mutable_position());
@@ -129,7 +129,7 @@ class Remote final : public RemoteMaster {
 
   Status Written(const std::string& draft, const Result<CheckpointManifest::File>& file) override {
     WrittenRequest request;
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     request.set_draft(draft);
     if (file.ok()) {
       ToProto(*file, request.mutable_file());
@@ -148,7 +148,7 @@ class Remote final : public RemoteMaster {
       context->set_deadline(std::chrono::system_clock::now() + kBulkDeadline);
       DeliverReply reply;
       DeliverChunk chunk;
-      chunk.set_incarnation(worker_);
+      chunk.set_incarnation(worker_.value());
       const auto writer = stub_->Deliver(context, &reply);
       for (size_t begin = 0; begin < bytes.size(); begin += kChunkBytes) {
         chunk.set_weights(bytes.substr(begin, kChunkBytes));

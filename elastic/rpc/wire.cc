@@ -170,7 +170,7 @@ void ToProto(const WorldArrival& arrival, MeetRequest* proto) {
   proto->set_generation(arrival.at.generation);
   proto->set_world(arrival.at.world);
   proto->set_failed(arrival.at.failed);
-  proto->set_silent(arrival.at.silent);
+  proto->set_silent(arrival.at.silent.value());
   ToProto(arrival.position, proto->mutable_position());
   proto->set_kept(arrival.kept);
   proto->set_kept_digest(arrival.kept_digest);
@@ -184,7 +184,7 @@ WorldArrival FromProto(const MeetRequest& proto) {
   arrival.at.generation = proto.generation();
   arrival.at.world = proto.world();
   arrival.at.failed = proto.failed();
-  arrival.at.silent = proto.silent();
+  arrival.at.silent = Incarnation(proto.silent());
   arrival.position = FromProto(proto.position());
   arrival.kept = proto.kept();
   arrival.kept_digest = proto.kept_digest();
@@ -202,7 +202,7 @@ void ToProto(const WorldAnswer& answer, MeetReply* proto) {
   proto->set_best(answer.best);
   for (const Rendezvous::Member& member : answer.world.members) {
     MeetReply::Member* to = proto->add_members();
-    to->set_incarnation(member.incarnation);
+    to->set_incarnation(member.incarnation.value());
     to->set_address(member.address);
     to->set_closed(member.closed);
   }
@@ -222,7 +222,8 @@ WorldAnswer FromProto(const MeetReply& proto) {
   answer.rank = proto.rank();
   answer.best = proto.best();
   for (const MeetReply::Member& member : proto.members()) {
-    answer.world.members.push_back({member.incarnation(), member.address(), member.closed()});
+    answer.world.members.push_back(
+        {Incarnation(member.incarnation()), member.address(), member.closed()});
   }
   for (const TaskProto& lane : proto.lanes()) {
     answer.lanes.push_back(FromProto(lane));
@@ -317,14 +318,14 @@ void Prepare(grpc::ClientContext* context, const std::string& token) {
   context->set_deadline(std::chrono::system_clock::now() + kCallDeadline);
 }
 
-uint64_t TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) {
+Term TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) {
   const auto found = metadata.find(kTermKey);
-  uint64_t term = 0;
+  int64_t term = 0;
   if (found != metadata.end()) {
     const grpc::string_ref text = found->second;
     std::from_chars(text.data(), text.data() + text.size(), term);
   }
-  return term;
+  return std::max(Term(term), kNoTerm);
 }
 
 Status CallWithRetry(const std::string& token, const std::string& context_name,

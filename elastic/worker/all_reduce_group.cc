@@ -42,7 +42,7 @@ Status AllReduceGroup::Enter(const Rendezvous::World& formed, size_t rank,
     }
   }
   failed_ = false;
-  silent_ = 0;
+  silent_ = kNobody;
   return Status();
 }
 

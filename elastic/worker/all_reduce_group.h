@@ -66,7 +66,7 @@ class AllReduceGroup {
   int64_t world_ = 0;                 // the last one that was tried
   std::vector<Incarnation> members_;  // of it, by rank
   bool failed_ = false;               // it was left in the middle
-  Incarnation silent_ = 0;            // because of this member
+  Incarnation silent_ = kNobody;      // because of this member
 };
 
 }  // namespace sluice::elastic

@@ -80,7 +80,7 @@ void Run(std::string_view input) {
   static_cast<void>(ReadFrames(input, &whole));
   Result<std::unique_ptr<Master>> master =
       (how & 16) != 0 ? Master::Resume(options, std::string(input), At(0))
-                      : Master::TakeOver(options, 2, Entries(input), {"w"}, At(0));
+                      : Master::TakeOver(options, Term(2), Entries(input), {"w"}, At(0));
   if (master.ok()) {
     GoOn(master->get());
   }

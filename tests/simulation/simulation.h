@@ -84,7 +84,7 @@ class Simulation {
   void Pump();
   void Act(const Master::Action& action);
   // On all servers from this one on.
-  void KeepWeights(int64_t term, const KeepOrder& order, std::vector<std::string> digests);
+  void KeepWeights(Term term, const KeepOrder& order, std::vector<std::string> digests);
   void EndCheckpoint(const Status& written, ModelDisk::Checkpoint checkpoint);
   void StartWorker(const std::string& name, Incarnation incarnation);
   void OnWorkerGone(const std::string& name, ExitClass how);
@@ -125,7 +125,7 @@ class Simulation {
 
   std::unique_ptr<Master> master_;
   double master_clock_ = 0;  // what its clock shows more than the world's
-  int64_t term_ = 0;
+  Term term_ = kNoTerm;
   uint32_t epoch_written_ = 1;
   double pump_seconds_ = 0.05;
   int64_t life_ = 0;  // of the job: an outage ends it

@@ -104,7 +104,7 @@ bool Simulation::WriteEpoch(uint32_t epoch) {
   if (epoch <= epoch_written_) {
     return true;
   }
-  const int64_t term = term_;
+  const Term term = term_;
   const std::string entry = master_->TakeJournal().value();
   if (!entry.empty()) {
     Store(entry);
@@ -161,8 +161,7 @@ void Simulation::Act(const Master::Action& action) {
   }
 }
 
-void Simulation::KeepWeights(int64_t term, const KeepOrder& order,
-                             std::vector<std::string> digests) {
+void Simulation::KeepWeights(Term term, const KeepOrder& order, std::vector<std::string> digests) {
   world_.In(world_.Exponential(kKeepSeconds), [this, term, order, digests] {
     if (master_ == nullptr || term != term_) {
       return;

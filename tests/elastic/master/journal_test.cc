@@ -55,7 +55,7 @@ class RandomQueue {
   }
   void Step() {
     now_ += 0.4;
-    const Incarnation worker = 1 + random_() % 4;
+    const Incarnation worker(1 + random_() % 4);
     std::map<int64_t, std::pair<Task, int64_t>>& held = held_[worker];
     switch (random_() % 12) {
       case 0:
@@ -146,10 +146,10 @@ TEST(Journal, OneOfAnotherJobOrDamagedIsRefused) {
   Master master(options, kTimeZero);
   master.Start(kTimeZero);
   const std::string entry = master.TakeJournal().value();
-  EXPECT_TRUE(Master::TakeOver(options, 2, {entry}, {}, kTimeZero).ok());
-  EXPECT_FALSE(Master::TakeOver(options, 2, {"no entry"}, {}, kTimeZero).ok());
+  EXPECT_TRUE(Master::TakeOver(options, Term(2), {entry}, {}, kTimeZero).ok());
+  EXPECT_FALSE(Master::TakeOver(options, Term(2), {"no entry"}, {}, kTimeZero).ok());
   options.queue.shards = 5;
-  EXPECT_FALSE(Master::TakeOver(options, 2, {entry}, {}, kTimeZero).ok());
+  EXPECT_FALSE(Master::TakeOver(options, Term(2), {entry}, {}, kTimeZero).ok());
 }
 
 // No sequence of transitions leads to these: a queue that went on from one would not fit itself.

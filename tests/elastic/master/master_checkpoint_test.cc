@@ -71,7 +71,8 @@ TEST_F(MasterCheckpoint, P16_ASuccessorHandsOutWhatWasOpenAboveTheOldTasks) {
   const Incarnation last = Worker(1);
   Resume();
   EXPECT_EQ(Count("resumed"), 1);
-  EXPECT_GT(Worker(0), last + 1'000'000) << "more may have been started after the cut";
+  EXPECT_GT(Worker(0), Incarnation(last.value() + 1'000'000))
+      << "more may have been started after the cut";
   const Task again = *Take(Worker(0), 51);
   EXPECT_EQ(again.shard, open.shard) << "what was begun comes first";
   EXPECT_GT(again.attempt, open.attempt + 1'000);
@@ -170,7 +171,8 @@ TEST_F(MasterComparison, IsBegunAgainByAMasterThatTakesOver) {
   ASSERT_TRUE(task.has_value());
   const std::vector<std::string> journal = {*master_->TakeJournal()};
   const std::string alive = started_[0].name;
-  Result<std::unique_ptr<Master>> other = Master::TakeOver(options_, 2, journal, {alive}, At(60));
+  Result<std::unique_ptr<Master>> other =
+      Master::TakeOver(options_, Term(2), journal, {alive}, At(60));
   ASSERT_TRUE(other.ok()) << other.status().ToString();
   master_ = std::move(*other);
   const std::optional<Task> again = Take(Worker(0), 61);
@@ -247,7 +249,8 @@ TEST_F(WorldCheckpoint, IsCommittedWhenItsDraftIsWritten) {
   ASSERT_TRUE(master_->Written(Worker(0), "z", CheckpointManifest::File{}, At(4)).ok());
   EXPECT_FALSE(Committed()) << "a draft that was given up";
   const CheckpointManifest::File file{0, "partition-0", 0, 9, "draft-2", "a digest"};
-  EXPECT_EQ(master_->Written(99, "a", file, At(4)).code(), Code::kAborted) << "of nobody";
+  EXPECT_EQ(master_->Written(Incarnation(99), "a", file, At(4)).code(), Code::kAborted)
+      << "of nobody";
   EXPECT_FALSE(Committed());
   ASSERT_TRUE(master_->Written(Worker(0), "a", file, At(4)).ok());
   EXPECT_TRUE(Committed());
@@ -295,7 +298,7 @@ TEST_F(WorldCheckpoint, LostParametersAreKnownToTheNextMaster) {
   std::vector<std::string> journal = {master_->TakeJournal().value()};
   master_->LoseParameters(Unavailable("every worker that had the parameters was lost"));
   journal.push_back(master_->TakeJournal().value());
-  const auto next = Master::TakeOver(options_, 2, journal, {}, At(5)).value();
+  const auto next = Master::TakeOver(options_, Term(2), journal, {}, At(5)).value();
   EXPECT_TRUE(next->finished());
   EXPECT_EQ(next->result().code(), Code::kUnavailable);
   EXPECT_TRUE(next->parameters_lost()) << "a checkpoint may help";

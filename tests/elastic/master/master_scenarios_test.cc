@@ -208,7 +208,7 @@ TEST_F(MasterScenario, S23_AnotherMasterGoesOnFromTheJournal) {
   const Task unwritten = *Take(two, 1, {kept.id});
   ASSERT_TRUE(master_->Heartbeat(two, At(1)).ok());
   Result<std::unique_ptr<Master>> other =
-      Master::TakeOver(options_, 2, journal, {started_[1].name, "stranger"}, At(1000));
+      Master::TakeOver(options_, Term(2), journal, {started_[1].name, "stranger"}, At(1000));
   ASSERT_TRUE(other.ok()) << other.status().ToString();
   master_ = std::move(*other);
   started_.clear();
@@ -231,7 +231,7 @@ TEST_F(MasterScenario, S23_WhatEndedBeforeTheTakeoverStaysEnded) {
                          InvalidArgument("no such class 'maybe'"), At(1))
                   .ok());
   const Result<std::unique_ptr<Master>> other =
-      Master::TakeOver(options_, 2, {master_->TakeJournal().value()}, {}, At(2));
+      Master::TakeOver(options_, Term(2), {master_->TakeJournal().value()}, {}, At(2));
   ASSERT_TRUE(other.ok());
   EXPECT_TRUE((*other)->finished());
   EXPECT_EQ((*other)->result().message(), "no such class 'maybe'");

@@ -36,7 +36,7 @@ class MasterTakeOver : public MasterTest {
     ASSERT_EQ(started_.size(), 2U) << "nobody is replaced";
     ASSERT_TRUE(stopped_.empty());
   }
-  int64_t term_ = 1;
+  Term term_ = Term::First();
   std::vector<std::string> journal_;
 };
 

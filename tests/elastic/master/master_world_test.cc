@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -24,7 +25,7 @@ class MasterWorldTest : public ::testing::Test {
   }
   WorldAnswer Meet(Incarnation worker, int64_t closed) {
     WorldArrival arrival;
-    arrival.at.address = "worker " + std::to_string(worker);
+    arrival.at.address = fmt::format("worker {}", worker);
     arrival.at.closed = closed;
     arrival.at.generation = generation_;
     arrival.at.world = world_;
@@ -136,8 +137,9 @@ TEST_F(KeptWeights, AreJournaledByTheirDigest) {
   Master::Options options = Options();
   options.queue.epochs = 3;
   options.patience = 2;
-  EXPECT_EQ(Master::TakeOver(options, 2, {journal}, {"old", "young"}, now_).value()->best_digest(),
-            "abc");
+  EXPECT_EQ(
+      Master::TakeOver(options, Term(2), {journal}, {"old", "young"}, now_).value()->best_digest(),
+      "abc");
 }
 
 TEST_F(KeptWeights, ThatDifferEndTheJob) {

@@ -187,7 +187,7 @@ class World {
   ParameterFleet& fleet() { return *fleet_; }
   // As the job's first master orders it.
   static Status Order(const PartitionMap& map, ServerId server, ParameterControl::Phase phase) {
-    return ParameterControl(kToken, 1, {}).Install(map.servers.at(server), map, phase);
+    return ParameterControl(kToken, Term::First(), {}).Install(map.servers.at(server), map, phase);
   }
 
  private:

@@ -23,7 +23,7 @@ constexpr char kToken[] = "token";
 // Parameter servers behind real doors; the test is their master and their worker.
 class ReplicationTest : public ::testing::Test {
  protected:
-  ReplicationTest() : plan_(SmallPlan(1, 64)), control_(kToken, 1, {}) {
+  ReplicationTest() : plan_(SmallPlan(1, 64)), control_(kToken, Term::First(), {}) {
     network_ = models::Network::Make(plan_.model()).value();
   }
   struct Server {
