@@ -13,7 +13,7 @@ namespace sluice {
 // What ids of one kind can do beside being compared, kept in maps and printed.
 enum class IdUse {
   kName,      // nothing
-  kSequence,  // they are given out one after another: ++ and --
+  kSequence,  // they are given out one after another: ++, -- and Next
   kOrdinal,   // they count something: distances too, and places in a list
 };
 
@@ -44,6 +44,7 @@ class Id {
     return *this;
   }
   constexpr Id operator++(int) requires(Kind::kUse != IdUse::kName) { return Id(number_++); }
+  constexpr Id Next() const requires(Kind::kUse != IdUse::kName) { return ++Id(*this); }
   constexpr Id& operator--() requires(Kind::kUse != IdUse::kName) {
     --number_;
     return *this;

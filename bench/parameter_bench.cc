@@ -99,8 +99,8 @@ class Job {
     gradient.tables.resize(view.tables.size());
     gradient.tables[0].assign(ids.size() * kDimension, 0.01F);
     BatchIdentity identity;
-    identity.shard = shard;
-    identity.batch = batch;
+    identity.shard = elastic::ShardId(shard);
+    identity.batch = elastic::BatchIndex(batch);
     Status status = link.Pull(identity, elastic::Purpose::kStep, &view);
     if (status.ok()) {
       status = link.Push(identity, 1, view, gradient);

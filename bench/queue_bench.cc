@@ -39,8 +39,8 @@ void Print(const std::string& what, double figure, double goal, const std::strin
 TaskReport Trained(const Task& task, int64_t batch, bool end) {
   TaskReport report;
   report.task = task.id;
-  report.next_batch = batch;
-  report.rows = (batch - task.first_batch) * 250;
+  report.next_batch = BatchIndex(batch);
+  report.rows = (report.next_batch - task.first_batch) * 250;
   report.batches = 4;
   report.shard_rows = 1000;
   report.done = report.end_of_shard = end;

@@ -45,6 +45,9 @@ struct TaskKind {
 };
 using TaskId = Id<TaskKind>;
 inline constexpr TaskId kNoTask{0};
+constexpr bool IsEvaluation(TaskId task) {  // or a comparison
+  return task < kNoTask;
+}
 
 // A shard of the dataset, from 0.
 struct ShardKind {
@@ -72,6 +75,10 @@ struct BatchKind {
 using BatchIndex = Id<BatchKind>;
 // An end: all that the shard has.
 inline constexpr BatchIndex kToTheEnd{std::numeric_limits<int64_t>::max()};
+// The end of a shard that has so many.
+constexpr BatchIndex EndOf(int64_t batches) {
+  return BatchIndex(batches);
+}
 
 // A range of batches of a shard, by its first batch: the whole shard, or what was split off there.
 struct RangeKind {

@@ -50,7 +50,7 @@ elastic::Progress FromMessage(const ProgressMessage& message) {
   progress.rows_read = message.rows_read();
   progress.rows_total = message.rows_total();
   progress.rows_per_second = message.rows_per_second();
-  progress.epoch = message.epoch();
+  progress.epoch = elastic::Epoch(message.epoch());
   progress.epochs = message.epochs();
   progress.loss = message.loss();
   progress.metrics = ReadMetrics(message.metrics());
@@ -66,7 +66,7 @@ MasterMessage ToMessage(const elastic::Progress& progress) {
   to->set_rows_read(progress.rows_read);
   to->set_rows_total(progress.rows_total);
   to->set_rows_per_second(progress.rows_per_second);
-  to->set_epoch(progress.epoch);
+  to->set_epoch(progress.epoch.value());
   to->set_epochs(progress.epochs);
   to->set_loss(progress.loss);
   WriteMetrics(progress.metrics, to->mutable_metrics());

@@ -44,8 +44,8 @@ class MasterHost {
   }
 
   // Waits up to `wait_seconds` for a task when there is none and the worker has nothing to do.
-  Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
-                                  const std::vector<int64_t>& held, double wait_seconds);
+  Result<MasterLink::Answer> Take(Incarnation worker, bool waiting, const std::vector<TaskId>& held,
+                                  double wait_seconds);
   // Waits up to `wait_seconds` for the slowest worker.
   Result<bool> MayBegin(Incarnation worker, int64_t pushed, double wait_seconds);
   // All-reduce. Waits up to `wait_seconds` for the workers to regroup.
@@ -81,7 +81,7 @@ class MasterHost {
   void FailJournal(const Status& why) REQUIRES(mutex_);
   bool ShouldSave(TimePoint now) const EXCLUDES(mutex_);
   Result<MasterLink::Answer> WaitForTask(Incarnation worker, bool waiting,
-                                         const std::vector<int64_t>& held, double wait_seconds);
+                                         const std::vector<TaskId>& held, double wait_seconds);
   bool BeginsEpoch(const MasterLink::Answer& answer) const EXCLUDES(mutex_);
   Result<WorldAnswer> WaitForRegroup(Incarnation worker, const WorldArrival& arrival,
                                      double wait_seconds);
@@ -102,7 +102,7 @@ class MasterHost {
 
   mutable Mutex mutex_;
   // The journal knows that it has begun, and with it how the one before was judged.
-  uint32_t epoch_written_ GUARDED_BY(mutex_) = 1;
+  Epoch epoch_written_ GUARDED_BY(mutex_) = Epoch::First();
   std::condition_variable changed_;
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
   Master master_ GUARDED_BY(mutex_);

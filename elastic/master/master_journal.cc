@@ -80,7 +80,7 @@ void Master::SaveState(MasterSave* save) const {
   save->set_validation_checksum(validation_checksum_);
   const EarlyStopping::Best& best = early_stopping_.best();
   save->set_best(best.value);
-  save->set_best_epoch(best.epoch);
+  save->set_best_epoch(best.epoch.value());
   Put(best.metrics, save->mutable_best_metrics());
   const std::vector<int64_t>& judged = early_stopping_.judged();
   save->mutable_judged()->Add(judged.begin(), judged.end());
@@ -193,7 +193,7 @@ Status Master::RestoreState(const MasterSave& save, TimePoint now) {
   validation_checksum_ = save.validation_checksum();
   EarlyStopping::Best best;
   best.value = save.best();
-  best.epoch = save.best_epoch();
+  best.epoch = Epoch(save.best_epoch());
   best.metrics = Get(save.best_metrics());
   best.digest = save.best_digest();
   early_stopping_.Restore(std::move(best), {save.judged().begin(), save.judged().end()});

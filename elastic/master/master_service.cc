@@ -78,7 +78,7 @@ class Service final : public MasterService::StreamedService {
                              return master.Report(Incarnation(request->incarnation()), report, now);
                            }));
           reply->set_mine(lease_status.mine);
-          reply->set_last_batch(lease_status.last_batch);
+          reply->set_last_batch(lease_status.last_batch.value());
           return Status();
         });
   }
@@ -102,7 +102,8 @@ class Service final : public MasterService::StreamedService {
         cause = Internal("a worker failed and did not say why");
       }
       return host_.With([&](Master& master, TimePoint now) {
-        return master.Fail(Incarnation(request->incarnation()), request->task(), cause, now);
+        return master.Fail(Incarnation(request->incarnation()), TaskId(request->task()), cause,
+                           now);
       });
     });
   }
@@ -145,7 +146,7 @@ class Service final : public MasterService::StreamedService {
         context, call, [this](const ReportStepRequest* request, ReportStepReply* reply) -> Status {
           const RoundPosition position = FromProto(request->position());
           ASSIGN_OR_RETURN(const StepAnswer answer, host_.With([&](Master& master, TimePoint now) {
-            return master.ReportStep(Incarnation(request->incarnation()), request->world(),
+            return master.ReportStep(Incarnation(request->incarnation()), WorldId(request->world()),
                                      request->closed(), position, now);
           }));
           reply->set_meet(answer.meet);
@@ -198,9 +199,13 @@ class Service final : public MasterService::StreamedService {
   }
 
   Status TakeTask(const TakeRequest& request, TakeReply* reply) {
-    ASSIGN_OR_RETURN(const MasterLink::Answer answer,
-                     host_.Take(Incarnation(request.incarnation()), request.waiting(),
-                                {request.held().begin(), request.held().end()}, kTakeWaitSeconds));
+    std::vector<TaskId> held;
+    for (const int64_t task : request.held()) {
+      held.emplace_back(task);
+    }
+    ASSIGN_OR_RETURN(
+        const MasterLink::Answer answer,
+        host_.Take(Incarnation(request.incarnation()), request.waiting(), held, kTakeWaitSeconds));
     switch (answer.kind) {
       case MasterLink::Answer::Kind::kNothing:
         reply->set_kind(TakeReply::NOTHING);

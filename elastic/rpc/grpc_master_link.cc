@@ -21,7 +21,9 @@ class Remote final : public RemoteMaster {
     TakeRequest request;
     request.set_incarnation(worker_.value());
     request.set_waiting(waiting);
-    request.mutable_held()->Add(held_.ids().begin(), held_.ids().end());
+    for (const TaskId task : held_.ids()) {
+      request.add_held(task.value());
+    }
     TakeReply reply;
     RETURN_IF_ERROR(
         Call([&](grpc::ClientContext* context) { return stub_->Take(context, request, &reply); }));
@@ -43,7 +45,7 @@ class Remote final : public RemoteMaster {
     ReportReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Report(context, request, &reply); }));
-    const LeaseStatus lease_status{reply.mine(), reply.last_batch()};
+    const LeaseStatus lease_status{reply.mine(), BatchIndex(reply.last_batch())};
     held_.Reported(report, lease_status);
     return lease_status;
   }
@@ -61,7 +63,7 @@ class Remote final : public RemoteMaster {
   Status Fail(const Task& task, const Status& cause) override {
     FailRequest request;
     request.set_incarnation(worker_.value());
-    request.set_task(task.id);
+    request.set_task(task.id.value());
     ToProto(cause, request.mutable_cause());
     FailReply reply;
     held_.Drop(task.id);
@@ -69,7 +71,7 @@ class Remote final : public RemoteMaster {
         [&](grpc::ClientContext* context) { return stub_->Fail(context, request, &reply); });
   }
 
-  void Abandon(int64_t task) override { held_.Drop(task); }
+  void Abandon(TaskId task) override { held_.Drop(task); }
 
   void Leave() override {
     // Once: a process that leaves is in a hurry, and the master notices its end anyway.
@@ -114,11 +116,11 @@ class Remote final : public RemoteMaster {
     return FromProto(reply);
   }
 
-  Result<StepAnswer> ReportStep(int64_t world, int64_t closed,
+  Result<StepAnswer> ReportStep(WorldId world, int64_t closed,
                                 const RoundPosition& position) override {
     ReportStepRequest request;
     request.set_incarnation(worker_.value());
-    request.set_world(world);
+    request.set_world(world.value());
     request.set_closed(closed);
     ToProto(position, request.mutable_position());
     ReportStepReply reply;

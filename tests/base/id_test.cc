@@ -99,6 +99,7 @@ TEST(Id, OrdinalsCount) {
   Day day = Day::First();
   EXPECT_EQ(++day, Day(2));
   EXPECT_EQ(day++, Day(2));
+  EXPECT_EQ(day.Next(), Day(4));
   EXPECT_EQ(--day, Day(2));
   EXPECT_EQ(day--, Day(2));
   EXPECT_EQ(day, Day(1));

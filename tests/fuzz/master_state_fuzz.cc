@@ -40,7 +40,7 @@ void GoOn(Master* master) {
       WorldArrival arrival;
       arrival.at.closed = step == 0 ? Rendezvous::kNoState : step;
       static_cast<void>(master->Meet(worker, arrival, now));
-      static_cast<void>(master->ReportStep(worker, 1, step, arrival.position, now));
+      static_cast<void>(master->ReportStep(worker, WorldId(1), step, arrival.position, now));
     }
     const Result<MasterLink::Answer> answer = master->Take(worker, true, {}, now);
     if (answer.ok() && answer->kind == MasterLink::Answer::Kind::kTask) {

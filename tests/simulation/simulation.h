@@ -80,7 +80,7 @@ class Simulation {
   void CrashMaster();
   void Store(const std::string& entry);
   // Before a worker hears of an epoch, the journal has it. False: the master did not live to.
-  bool WriteEpoch(uint32_t epoch);
+  bool WriteEpoch(Epoch epoch);
   void Pump();
   void Act(const Master::Action& action);
   // On all servers from this one on.
@@ -90,9 +90,9 @@ class Simulation {
   void OnWorkerGone(const std::string& name, ExitClass how);
   ModelWorker* RandomWorker();
 
-  int64_t BatchesOf(int64_t shard) const;
-  int64_t RowsBefore(int64_t shard, int64_t batch) const;
-  int64_t RowsOf(int64_t shard) const { return RowsBefore(shard, BatchesOf(shard)); }
+  int64_t BatchesOf(ShardId shard) const;
+  int64_t RowsBefore(ShardId shard, BatchIndex end) const;
+  int64_t RowsOf(ShardId shard) const { return RowsBefore(shard, EndOf(BatchesOf(shard))); }
   Status Push(size_t server, const BatchIdentity& batch, bool end);
   Status Ready(size_t server, const BatchIdentity& batch);
   void SawTask(const Task& task, Incarnation owner);
@@ -121,17 +121,17 @@ class Simulation {
   std::unique_ptr<ModelServers> servers_;
   ModelDisk disk_;
   std::vector<int64_t> first_place_;  // of a shard's batches among all batches
-  int64_t poisoned_ = -1;
+  std::optional<ShardId> poisoned_;
 
   std::unique_ptr<Master> master_;
   double master_clock_ = 0;  // what its clock shows more than the world's
   Term term_ = kNoTerm;
-  uint32_t epoch_written_ = 1;
+  Epoch epoch_written_ = Epoch::First();
   double pump_seconds_ = 0.05;
   int64_t life_ = 0;  // of the job: an outage ends it
   std::optional<ModelDisk::Checkpoint> restore_;
   std::map<std::string, std::shared_ptr<ModelWorker>> workers_;
-  std::set<std::tuple<uint32_t, int64_t, int64_t, uint32_t>> owned_;
+  std::set<std::tuple<Epoch, ShardId, RangeId, uint32_t>> owned_;
   bool finished_ = false;
   bool tear_ = false;  // the next entry of the journal
   Outcome outcome_;

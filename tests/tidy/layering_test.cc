@@ -54,7 +54,7 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
     {"elastic/fleet", {"base", "elastic/ids.h"}},
     {"elastic/transport", {"base"}},
     {"elastic/queue", {"base", "elastic/ids.h", "models/model.proto", "models/metrics"}},
-    {"elastic/storage", {"base", "catalog/sha256.h"}},
+    {"elastic/storage", {"base", "catalog/sha256.h", "elastic/ids.h"}},
     {"elastic/parameters",
      {"base", "catalog/model_record.h", "models", "models/model.proto", "models/networks",
       "elastic/ids.h", "elastic/queue", "elastic/storage"}},

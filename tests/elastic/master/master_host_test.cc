@@ -83,14 +83,14 @@ TEST_F(MasterHostTest, E6_AnEpochHasBegunInTheJournalBeforeAWorkerHearsOfIt) {
   host->Pump();
   const Incarnation worker = actions_.at(0).incarnation;
   Task task;
-  while ((task = host->Take(worker, true, {}, 0)->task).epoch == 1) {
+  while ((task = host->Take(worker, true, {}, 0)->task).epoch == Epoch(1)) {
     Report(*host, worker, Done(task, 2, 20));
   }
-  ASSERT_EQ(task.epoch, 2U);
+  ASSERT_EQ(task.epoch, Epoch(2));
   const Result<std::unique_ptr<Master>> successor =
       Master::TakeOver(options_, Term(2), *journal_.ReadAll(), {actions_[0].name}, kTimeZero);
   ASSERT_TRUE(successor.ok()) << successor.status().ToString();
-  EXPECT_EQ((*successor)->queue().epoch(), 2U);
+  EXPECT_EQ((*successor)->queue().epoch(), Epoch(2));
 }
 
 TEST_F(MasterHostTest, NothingIsDoneThatIsNotInTheJournal) {
@@ -156,7 +156,7 @@ TEST_F(StalledJournalTest, WhoLivesIsJudgedWhileTheJournalIsNotWritten) {
   Run(&journal);
   // Somebody else gets the task of the one that says nothing.
   const Incarnation other = Expect("other");
-  std::vector<int64_t> held;
+  std::vector<TaskId> held;
   EXPECT_TRUE(Eventually([&] {
     const Result<MasterLink::Answer> answer = host_->Take(other, true, held, 0);
     if (!answer.ok() || answer->kind != MasterLink::Answer::Kind::kTask) {

@@ -18,11 +18,11 @@ using Answer = TaskQueue::Answer;
 
 TEST(QueueScenario, S1_TasksAreNumberedAndInOrder) {
   TaskQueue queue(QueueOf(4));
-  for (int64_t shard = 0; shard < 4; ++shard) {
+  for (ShardId shard; shard < ShardId(4); ++shard) {
     const Task task = *queue.Take(Incarnation(1), kTimeZero);
     EXPECT_EQ(task.shard, shard);
-    EXPECT_EQ(task.id, shard + 1);
-    EXPECT_EQ(task.first_batch, 0);
+    EXPECT_EQ(task.id, TaskId(shard.value() + 1));
+    EXPECT_EQ(task.first_batch, BatchIndex(0));
   }
   EXPECT_FALSE(queue.Take(Incarnation(1), kTimeZero).has_value());
 }
@@ -63,7 +63,8 @@ TEST(QueueScenario, S4_StopsAtExactlySoManyBatches) {
   while (const std::optional<Task> task = queue.Take(Incarnation(1), kTimeZero)) {
     trained += task->last_batch - task->first_batch;
     ASSERT_TRUE(
-        queue.Report(Incarnation(1), Trained(*task, task->last_batch, 100), kTimeZero).ok());
+        queue.Report(Incarnation(1), Trained(*task, task->last_batch.value(), 100), kTimeZero)
+            .ok());
   }
   EXPECT_EQ(trained, 5);
   EXPECT_TRUE(queue.BudgetSpent());
@@ -84,7 +85,7 @@ TEST(QueueScenario, S6_BothTasksOfAKilledWorkerComeBackInOrder) {
   TaskQueue queue(QueueOf(4));
   ASSERT_TRUE(queue.Take(Incarnation(1), kTimeZero) && queue.Take(Incarnation(1), kTimeZero));
   queue.ReleaseAll(Incarnation(1));
-  for (int64_t shard = 0; shard < 4; ++shard) {
+  for (ShardId shard; shard < ShardId(4); ++shard) {
     const Task task = *queue.Take(Incarnation(2), kTimeZero);
     EXPECT_EQ(task.shard, shard);
     ASSERT_TRUE(queue.Report(Incarnation(2), Done(task, 1, 10), kTimeZero).ok());
@@ -117,10 +118,10 @@ TEST(QueueScenario, S8_SkippedRangesAreCountedAndNamedNeverSilent) {
   const Task poisoned = *queue.Take(Incarnation(1), kTimeZero);
   ASSERT_TRUE(queue.Report(Incarnation(1), Trained(poisoned, 2, 5), kTimeZero).ok());
   queue.ReleaseAll(Incarnation(1));
-  const std::vector<Ledger::Skipped> skipped = queue.Skip(0, kTimeZero);
+  const std::vector<Ledger::Skipped> skipped = queue.Skip(ShardId(0), kTimeZero);
   ASSERT_EQ(skipped.size(), 1U);
-  EXPECT_EQ(skipped[0].shard, 0);
-  EXPECT_EQ(skipped[0].first_batch, 2);
+  EXPECT_EQ(skipped[0].shard, ShardId(0));
+  EXPECT_EQ(skipped[0].first_batch, BatchIndex(2));
   EXPECT_EQ(queue.ledger().rows_skipped(), 30);
   ASSERT_TRUE(
       queue.Report(Incarnation(2), Trained(*queue.Take(Incarnation(2), kTimeZero), 5, 5), kTimeZero)
@@ -134,13 +135,13 @@ TEST(QueueScenario, S8_AShardThatNobodyCouldReadIsSkippedInEveryEpoch) {
   TaskQueue queue(QueueOf(2, 2));
   ASSERT_TRUE(queue.Take(Incarnation(1), kTimeZero).has_value());
   queue.ReleaseAll(Incarnation(1));
-  queue.Skip(0, kTimeZero);
+  queue.Skip(ShardId(0), kTimeZero);
   ASSERT_TRUE(
       queue.Report(Incarnation(2), Trained(*queue.Take(Incarnation(2), kTimeZero), 5, 5), kTimeZero)
           .ok());
   ASSERT_TRUE(queue.EpochDone());
   queue.StartNextEpoch();
-  EXPECT_EQ(queue.Take(Incarnation(2), kTimeZero)->shard, 1) << "not tried again";
+  EXPECT_EQ(queue.Take(Incarnation(2), kTimeZero)->shard, ShardId(1)) << "not tried again";
   EXPECT_EQ(queue.ledger().skipped().size(), 2U);
 }
 
@@ -166,7 +167,7 @@ TEST(QueueScenario, S10_S11_RepeatedAndStrangeReports) {
   const Task other = *queue.Take(Incarnation(1), kTimeZero);
   EXPECT_EQ(*queue.Report(Incarnation(2), Done(other, 3, 30), kTimeZero), Answer::kRejected);
   Task unknown = other;
-  unknown.id = 77;
+  unknown.id = TaskId(77);
   EXPECT_EQ(*queue.Report(Incarnation(1), Done(unknown, 3, 30), kTimeZero), Answer::kRejected);
   EXPECT_EQ(queue.totals().rows, 30);
 }
@@ -233,7 +234,7 @@ TEST_F(Straggler, S19_NotBeforeItIsLate) {
   ASSERT_TRUE(queue.Report(Incarnation(1), Trained(quick, 10, 10), At(2)).ok());
   EXPECT_FALSE(queue.Steal(Incarnation(1), At(2.9)).has_value()) << "1.5 times the median is 3 s";
   EXPECT_TRUE(queue.Steal(Incarnation(1), At(3.1)).has_value());
-  EXPECT_EQ(slow.shard, 0);
+  EXPECT_EQ(slow.shard, ShardId(0));
 }
 
 TEST(QueueScenario, S19_HalfOfWhatIsLeftIsStolen) {
@@ -243,15 +244,15 @@ TEST(QueueScenario, S19_HalfOfWhatIsLeftIsStolen) {
   const std::optional<Task> stolen = queue.Steal(Incarnation(2), At(1));
   ASSERT_TRUE(stolen.has_value());
   EXPECT_EQ(stolen->shard, slow.shard);
-  EXPECT_EQ(stolen->first_batch, 60);
-  EXPECT_EQ(stolen->range, 60);
-  EXPECT_EQ(stolen->last_batch, Task::kToTheEnd);
-  EXPECT_EQ(queue.LastBatch(slow.id), 60);
+  EXPECT_EQ(stolen->first_batch, BatchIndex(60));
+  EXPECT_EQ(stolen->range, RangeId(60));
+  EXPECT_EQ(stolen->last_batch, kToTheEnd);
+  EXPECT_EQ(queue.LastBatch(slow.id), BatchIndex(60));
   // The holder went too far before it heard of it: nothing of that report counts.
   EXPECT_EQ(*queue.Report(Incarnation(1), Trained(slow, 63, 100), At(2)), Answer::kCut);
   EXPECT_EQ(queue.totals().rows, 200);
   Task shorter = slow;
-  shorter.last_batch = 60;
+  shorter.last_batch = BatchIndex(60);
   EXPECT_EQ(*queue.Report(Incarnation(1), Trained(shorter, 60, 100), At(2)), Answer::kAccepted);
   EXPECT_FALSE(queue.EpochDone());
   EXPECT_EQ(*queue.Report(Incarnation(2), Trained(*stolen, 100, 100), At(3)), Answer::kAccepted);
@@ -268,8 +269,8 @@ TEST(QueueScenario, S19_AThiefThatDiesLeavesItsRestToOthers) {
   ASSERT_TRUE(queue.Report(Incarnation(2), Trained(stolen, 70, 100), At(1.5)).ok());
   queue.ReleaseAll(Incarnation(2));
   const Task rest = *queue.Take(Incarnation(3), At(2));
-  EXPECT_EQ(rest.range, 60);
-  EXPECT_EQ(rest.first_batch, 70);
+  EXPECT_EQ(rest.range, RangeId(60));
+  EXPECT_EQ(rest.first_batch, BatchIndex(70));
   EXPECT_EQ(rest.attempt, stolen.attempt + 1);
 }
 
@@ -284,8 +285,8 @@ TEST(QueueScenario, S19_ALateLaneIsRacedNeverSplit) {
   EXPECT_FALSE(queue.Steal(Incarnation(3), At(1.5)).has_value()) << "the step is not late";
   const Task copy = *queue.Steal(Incarnation(3), At(2.5));
   EXPECT_EQ(copy.lane, first.lane) << "the lane that the step waits for";
-  EXPECT_EQ(copy.first_batch, 5);
-  EXPECT_EQ(copy.last_batch, Task::kToTheEnd);
+  EXPECT_EQ(copy.first_batch, BatchIndex(5));
+  EXPECT_EQ(copy.last_batch, kToTheEnd);
 }
 
 TEST(QueueScenario, S13_OnlyTheRestIsDoneAgain) {
@@ -294,7 +295,7 @@ TEST(QueueScenario, S13_OnlyTheRestIsDoneAgain) {
   ASSERT_TRUE(queue.Report(Incarnation(1), Trained(task, 5, 8), kTimeZero).ok());
   queue.ReleaseAll(Incarnation(1));
   const Task rest = *queue.Take(Incarnation(2), kTimeZero);
-  EXPECT_EQ(rest.first_batch, 5);
+  EXPECT_EQ(rest.first_batch, BatchIndex(5));
   ASSERT_TRUE(queue.Report(Incarnation(2), Trained(rest, 8, 8), kTimeZero).ok());
   EXPECT_EQ(queue.totals().rows, 80);
 }
@@ -305,7 +306,7 @@ TEST(QueueScenario, S15_TenToTheNineRowsNeedLittleMemoryAndNoSteps) {
   TaskQueue::Options options = QueueOf(1'000'000);
   options.shuffle = true;
   TaskQueue queue(options);
-  std::set<int64_t> shards;
+  std::set<ShardId> shards;
   for (int i = 0; i < 1000; ++i) {
     const Task task = *queue.Take(Incarnation(1), kTimeZero);
     EXPECT_TRUE(shards.insert(task.shard).second);
@@ -338,7 +339,7 @@ TEST(QueueScenario, S17_TheSameSeedTrainsTheSameRowsWithOneWorkerOrEight) {
     options.shuffle = true;
     options.seed = 5;
     TaskQueue queue(options);
-    std::multiset<std::pair<uint32_t, int64_t>> trained;
+    std::multiset<std::pair<Epoch, ShardId>> trained;
     std::mt19937_64 random(workers);
     for (uint64_t first = 1; !(queue.EpochDone() && queue.LastEpoch());) {
       if (queue.EpochDone()) {
@@ -403,7 +404,7 @@ TEST(QueueScenario, S22_TenThousandWorkersShareAQueue) {
       }
       ASSERT_TRUE(queue.Report(who[worker], Trained(*held[worker], 1, 2), now).ok());
       ASSERT_TRUE(queue.Report(who[worker], Trained(*held[worker], 2, 2), now).ok());
-      ++trained[static_cast<size_t>(held[worker]->shard)];
+      ++trained[held[worker]->shard.index()];
     }
   }
   EXPECT_EQ(std::count(trained.begin(), trained.end(), 1), kShards);
@@ -424,9 +425,9 @@ TEST(QueueScenario, S23_ASavedQueueGoesOnWhereItWas) {
   restored->TakeOver(Term(2), {Incarnation(2)}, At(50));
   const Task rest = *restored->Take(Incarnation(3), At(50));
   EXPECT_EQ(rest.shard, half.shard) << "what was going on comes first";
-  EXPECT_EQ(rest.first_batch, 2);
+  EXPECT_EQ(rest.first_batch, BatchIndex(2));
   EXPECT_GT(rest.attempt, half.attempt + 1000) << "above what the old master may have handed out";
-  EXPECT_EQ(restored->Take(Incarnation(3), At(50))->shard, 3);
+  EXPECT_EQ(restored->Take(Incarnation(3), At(50))->shard, ShardId(3));
   EXPECT_EQ(*restored->Report(Incarnation(2), Trained(kept, 5, 5), At(51)), Answer::kAccepted)
       << "a living worker's lease goes on";
   EXPECT_EQ(restored->totals().rows, 120);

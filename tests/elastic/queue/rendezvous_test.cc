@@ -24,9 +24,10 @@ class RendezvousTest : public ::testing::Test {
 
   void Come(Incarnation worker, int64_t closed, int64_t world, bool failed = false,
             Incarnation silent = kNobody) {
-    rendezvous_->Arrive({worker, fmt::format("unix:{}", worker), closed,
-                         rendezvous_->world().beginning, known_[worker], world, failed, silent},
-                        now_);
+    rendezvous_->Arrive(
+        {worker, fmt::format("unix:{}", worker), closed, rendezvous_->world().beginning,
+         known_[worker], WorldId(world), failed, silent},
+        now_);
   }
   // What came of the last regroup reaches everybody.
   void Hear() {
@@ -49,11 +50,11 @@ class RendezvousTest : public ::testing::Test {
     }
     return members;
   }
-  int64_t World() const { return rendezvous_->world().id; }
+  int64_t World() const { return rendezvous_->world().id.value(); }
 
   std::unique_ptr<Rendezvous> rendezvous_;
   TimePoint now_{};
-  std::map<Incarnation, int64_t> known_;
+  std::map<Incarnation, Generation> known_;
 };
 
 TEST_F(RendezvousTest, R1_ANewcomerJoinsWhenTheStepCloses) {
@@ -78,9 +79,9 @@ TEST_F(RendezvousTest, R1_ANewcomerJoinsWhenTheStepCloses) {
   ASSERT_TRUE(Convene());
   EXPECT_EQ(World(), 2);
   EXPECT_EQ(Members(), (Members_{1, 2, 3}));
-  EXPECT_EQ(rendezvous_->RankOf(Incarnation(1)), 0U);
+  EXPECT_EQ(rendezvous_->RankOf(Incarnation(1)), Rank(0));
   EXPECT_EQ(rendezvous_->world().closed, 5);
-  EXPECT_EQ(rendezvous_->world().source, 0U);
+  EXPECT_EQ(rendezvous_->world().source, Rank(0));
   EXPECT_EQ(rendezvous_->world().members[2].closed, Rendezvous::kNoState);
 }
 
@@ -107,7 +108,7 @@ TEST_F(RendezvousTest, R2_WhenTheOldestDiesTheNextHasTheState) {
   EXPECT_EQ(World(), 2);
   EXPECT_EQ(Members(), (Members_{2, 3}));
   EXPECT_EQ(rendezvous_->world().closed, 7);
-  EXPECT_EQ(rendezvous_->world().source, 1U);
+  EXPECT_EQ(rendezvous_->world().source, Rank(1));
   EXPECT_EQ(rendezvous_->world().beginning, 0);
 }
 
@@ -126,7 +127,8 @@ TEST_F(RendezvousTest, R3_WhenAllVanishANewWorldBeginsAgain) {
   EXPECT_EQ(rendezvous_->world().beginning, 1);
   EXPECT_EQ(rendezvous_->world().closed, Rendezvous::kNoState);
   // What is left over from before the new beginning is worth nothing.
-  rendezvous_->Arrive({Incarnation(2), "unix:2", 4, 0, 1, 1, true, kNobody}, now_);
+  rendezvous_->Arrive({Incarnation(2), "unix:2", 4, 0, Generation(1), WorldId(1), true, kNobody},
+                      now_);
   Come(Incarnation(3), 1, 2);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(rendezvous_->world().closed, 1);
@@ -138,7 +140,7 @@ TEST_F(RendezvousTest, R4_LanesOfAStepAreTheSameForAnyWorld) {
   for (size_t size : {4, 3, 4}) {
     uint32_t next = 0;
     for (size_t rank = 0; rank < size; ++rank) {
-      const auto [begin, end] = LanesOf(12, rank, size);
+      const auto [begin, end] = LanesOf(12, Rank::At(rank), size);
       EXPECT_EQ(begin, next);
       EXPECT_EQ(end - begin, 12 / size);
       next = end;
@@ -263,7 +265,8 @@ TEST_F(RendezvousTest, AnAnswerThatGotLostIsGivenAgain) {
 // happens any more all that live end up in one world.
 TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
   struct Process {
-    int64_t closed = -1, beginning = 0, world = 0;
+    int64_t closed = -1, beginning = 0;
+    WorldId world = kNoWorld;
     bool failed = false;
   };
   for (uint64_t seed = 1; seed <= 500; ++seed) {
@@ -275,7 +278,8 @@ TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
     std::map<Incarnation, Process> living;
     std::set<Incarnation> inside;
     Incarnation next(1);
-    int64_t committed = -1, last_world = 0, last_beginning = 0;
+    int64_t committed = -1, last_beginning = 0;
+    WorldId last_world = kNoWorld;
     // Hears what the regroup decided.
     const auto enter = [&] {
       if (!Convene()) {

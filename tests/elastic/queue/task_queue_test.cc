@@ -12,11 +12,11 @@ namespace {
 
 TEST(TaskQueue, HandsOutShardsInOrder) {  // S1
   TaskQueue queue(QueueOf(4));
-  for (int64_t shard = 0; shard < 4; ++shard) {
+  for (ShardId shard; shard < ShardId(4); ++shard) {
     const std::optional<Task> task = queue.Take(Incarnation(1), kTimeZero);
     ASSERT_TRUE(task.has_value());
     EXPECT_EQ(task->shard, shard);
-    EXPECT_EQ(task->id, shard + 1);
+    EXPECT_EQ(task->id, TaskId(shard.value() + 1));
   }
   EXPECT_FALSE(queue.Take(Incarnation(1), kTimeZero).has_value());
 }
@@ -33,7 +33,7 @@ TEST(TaskQueue, AnEpochEndsBeforeTheNextBegins) {  // S3
             TaskQueue::Answer::kAccepted);
   ASSERT_TRUE(queue.EpochDone());
   queue.StartNextEpoch();
-  EXPECT_EQ(queue.Take(Incarnation(1), kTimeZero)->epoch, 2U);
+  EXPECT_EQ(queue.Take(Incarnation(1), kTimeZero)->epoch, Epoch(2));
   EXPECT_EQ(queue.RowsOfSnapshot(), 50);
 }
 
@@ -46,7 +46,7 @@ TEST(TaskQueue, LostWorkersTasksGoToTheFrontInTheirOrder) {  // S5, S6
   EXPECT_EQ(again.shard, first.shard);
   EXPECT_EQ(again.attempt, 2U);
   EXPECT_EQ(queue.Take(Incarnation(2), kTimeZero)->shard, second.shard);
-  EXPECT_EQ(queue.Take(Incarnation(2), kTimeZero)->shard, 2);
+  EXPECT_EQ(queue.Take(Incarnation(2), kTimeZero)->shard, ShardId(2));
 }
 
 TEST(TaskQueue, LossesAreNeverCharged) {  // S7
@@ -63,12 +63,12 @@ TEST(TaskQueue, LossesAreNeverCharged) {  // S7
 
 TEST(TaskQueue, PoisonShardIsGivenUpAfterTwoWorkersAndThreeFailures) {  // S8
   TaskQueue queue(QueueOf(2));
-  EXPECT_FALSE(queue.ChargeFailure(Incarnation(1), 0));
-  EXPECT_FALSE(queue.ChargeFailure(Incarnation(1), 0));
-  EXPECT_FALSE(queue.ChargeFailure(Incarnation(1), 0))
+  EXPECT_FALSE(queue.ChargeFailure(Incarnation(1), ShardId(0)));
+  EXPECT_FALSE(queue.ChargeFailure(Incarnation(1), ShardId(0)));
+  EXPECT_FALSE(queue.ChargeFailure(Incarnation(1), ShardId(0)))
       << "one worker alone may be the reason itself";
-  EXPECT_FALSE(queue.ChargeFailure(Incarnation(2), 1)) << "another shard";
-  EXPECT_TRUE(queue.ChargeFailure(Incarnation(2), 0));
+  EXPECT_FALSE(queue.ChargeFailure(Incarnation(2), ShardId(1))) << "another shard";
+  EXPECT_TRUE(queue.ChargeFailure(Incarnation(2), ShardId(0)));
 }
 
 TEST(TaskQueue, LateSuccessOfATaskThatWentToSomeoneElseIsRejected) {  // S9
@@ -118,7 +118,7 @@ TEST(TaskQueue, UnknownTasksAndStrangersAreRejected) {  // S11
   TaskQueue queue(QueueOf(2));
   const Task task = *queue.Take(Incarnation(1), kTimeZero);
   Task unknown = task;
-  unknown.id = 99;
+  unknown.id = TaskId(99);
   EXPECT_EQ(*queue.Report(Incarnation(1), Done(unknown, 3, 30), kTimeZero),
             TaskQueue::Answer::kRejected);
   EXPECT_EQ(*queue.Report(Incarnation(2), Done(task, 3, 30), kTimeZero),
@@ -143,7 +143,7 @@ TEST(TaskQueue, OnlyTheRestOfAShardIsDoneAgain) {  // S13
   ASSERT_TRUE(queue.Report(Incarnation(1), Upto(task, 5, 320), kTimeZero).ok());
   queue.ReleaseAll(Incarnation(1));
   const Task rest = *queue.Take(Incarnation(2), kTimeZero);
-  EXPECT_EQ(rest.first_batch, 5);
+  EXPECT_EQ(rest.first_batch, BatchIndex(5));
   ASSERT_TRUE(queue.Report(Incarnation(2), Done(rest, 8, 180), kTimeZero).ok());
   EXPECT_EQ(queue.totals().rows, 500);
   EXPECT_EQ(queue.RowsOfSnapshot(), 500);
@@ -184,10 +184,10 @@ TEST(TaskQueue, BudgetOfBatchesIsExactForManyWorkers) {  // S4
     }
     ASSERT_FALSE(running.empty());
     for (const auto& [worker, task] : running) {
-      constexpr int64_t kBatchesOfAShard = 20;
-      const int64_t end = std::min(task.last_batch, kBatchesOfAShard);
-      TaskReport report = Done(task, end, (end - task.first_batch) * 10);
-      report.end_of_shard = end == kBatchesOfAShard;
+      constexpr BatchIndex kEndOfAShard = EndOf(20);
+      const BatchIndex end = std::min(task.last_batch, kEndOfAShard);
+      TaskReport report = Done(task, end.value(), (end - task.first_batch) * 10);
+      report.end_of_shard = end == kEndOfAShard;
       trained += end - task.first_batch;
       ASSERT_TRUE(queue.Report(worker, report, kTimeZero).ok());
     }
@@ -236,11 +236,11 @@ TEST(TaskQueue, RandomDeathsLoseAndDoubleNothing) {
     options.seed = seed;
     options.lanes = random(3) == 0 ? 4 : 0;
     TaskQueue queue(options);
-    std::map<Incarnation, std::map<int64_t, std::pair<Task, TaskReport>>> workers;
-    std::map<std::pair<uint32_t, int64_t>, std::set<int64_t>> committed;
+    std::map<Incarnation, std::map<TaskId, std::pair<Task, TaskReport>>> workers;
+    std::map<std::pair<Epoch, ShardId>, std::set<BatchIndex>> committed;
     Incarnation newest(0);
     double now = 0;
-    const auto batches_of = [](int64_t shard) { return 1 + shard % 5; };
+    const auto batches_of = [](ShardId shard) { return 1 + shard.value() % 5; };
     for (int step = 0; step < 100'000; ++step) {
       now += 0.5;
       if (queue.EpochDone()) {
@@ -270,17 +270,17 @@ TEST(TaskQueue, RandomDeathsLoseAndDoubleNothing) {
         }
       } else {
         auto& [task, report] = worker->second.begin()->second;
-        const int64_t before = report.next_batch;
-        if (before < batches_of(task.shard)) {
+        const BatchIndex before = report.next_batch;
+        if (before < EndOf(batches_of(task.shard))) {
           ++report.next_batch;
           report.rows += 10;
         }
-        report.done = report.next_batch == batches_of(task.shard);
+        report.done = report.next_batch == EndOf(batches_of(task.shard));
         report.end_of_shard = report.done;
         const Result<TaskQueue::Answer> answer = queue.Report(worker->first, report, At(now));
         ASSERT_TRUE(answer.ok()) << answer.status().ToString();
         if (*answer == TaskQueue::Answer::kAccepted) {
-          for (int64_t batch = before; batch < report.next_batch; ++batch) {
+          for (BatchIndex batch = before; batch < report.next_batch; ++batch) {
             EXPECT_TRUE(committed[std::pair(task.epoch, task.shard)].insert(batch).second)
                 << "seed " << seed << ": committed twice";
           }
@@ -293,8 +293,8 @@ TEST(TaskQueue, RandomDeathsLoseAndDoubleNothing) {
     ASSERT_TRUE(queue.EpochDone() && queue.LastEpoch()) << "seed " << seed << " does not end";
     EXPECT_TRUE(queue.CheckLedger().ok()) << queue.CheckLedger().ToString();
     int64_t batches = 0;
-    for (int64_t shard = 0; shard < options.shards; ++shard) {
-      for (const uint32_t epoch : {1U, 2U}) {
+    for (ShardId shard; shard < ShardId(options.shards); ++shard) {
+      for (const Epoch epoch : {Epoch(1), Epoch(2)}) {
         EXPECT_EQ(committed[std::pair(epoch, shard)].size(), static_cast<size_t>(batches_of(shard)))
             << "seed " << seed;
       }

@@ -267,7 +267,7 @@ TEST_F(StrangerTest, AReportThatCountsNonsenseIsRefused) {
   const Task task = host_->Take(worker, true, {}, 0)->task;
   ReportRequest report;
   report.set_incarnation(worker.value());
-  report.set_task(task.id);
+  report.set_task(task.id.value());
   report.set_next_batch(1);
   report.set_rows(std::numeric_limits<int64_t>::max());
   EXPECT_EQ(Call(*control_, &MasterService::Stub::Report, report).error_code(),
