@@ -5,8 +5,8 @@
 
 #include "base/id.h"
 
-// What a training job counts, each a type of its own. How many there are of something (epochs,
-// shards) is a plain number. Protos and files have plain numbers too: codecs convert.
+// What is numbered in a training job: each a type of its own. How many there are of something
+// (epochs, shards) is a plain number. Protos and files have plain numbers too: codecs convert.
 namespace sluice::elastic {
 
 // A started process of a job, from 1; a worker that is restarted gets another one.

@@ -41,8 +41,8 @@ class Rendezvous {
   };
   struct World {
     WorldId id = kNoWorld;  // none: there has been none
-    Generation generation =
-        kNoGeneration;            // grows with every regroup, also when the members stay the same
+    // Grows with every regroup, also when the members stay the same.
+    Generation generation = kNoGeneration;
     std::vector<Member> members;  // oldest first: the place is the rank
     Rank source = Rank::First();  // a rank whose `closed` is the largest: has the newest parameters
     int64_t closed = kNoState;    // its

@@ -93,6 +93,8 @@ static_assert(!Addable<Ticket, int64_t> && !Subtractable<Ticket, Ticket>);
 static_assert(!Countable<Name> && !Indexed<Name> && !Subtractable<Name, Name>);
 
 static_assert(Day::First() == Day(1) && Day().value() == 0);
+static_assert(Month::First() == Month(1) && Ticket::First() == Ticket(1));
+static_assert(Name::First() == Name(0));
 static_assert(Day(3) < Day(4) && Day(3) != Day(4));
 
 TEST(Id, OrdinalsCount) {
