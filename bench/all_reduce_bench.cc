@@ -64,7 +64,7 @@ struct Ours {
   // One step with `per_member` nodes of the tree on each member: the sums that it cannot join.
   void Run(uint32_t per_member) {
     const auto size = static_cast<uint32_t>(mesh->size());
-    const auto rank = static_cast<uint32_t>(mesh->rank());
+    const auto rank = mesh->rank().value();
     std::vector<AllReduce::Sums::Node> nodes(per_member);
     std::vector<LaneNote> notes(per_member);
     for (uint32_t i = 0; i < per_member; ++i) {
@@ -87,7 +87,7 @@ struct Ours {
 
 Ours ConnectOurs(const std::vector<Listener>& listeners, size_t rank, size_t count) {
   Mesh::Options options;
-  options.rank = rank;
+  options.rank = Rank::At(rank);
   options.open_seconds = 10;
   for (const Listener& listener : listeners) {
     options.addresses.push_back(listener.address());

@@ -99,8 +99,8 @@ class Job {
     gradient.tables.resize(view.tables.size());
     gradient.tables[0].assign(ids.size() * kDimension, 0.01F);
     BatchIdentity identity;
-    identity.shard = shard;
-    identity.batch = batch;
+    identity.shard = elastic::ShardId(shard);
+    identity.batch = elastic::BatchIndex(batch);
     Status status = link.Pull(identity, elastic::Purpose::kStep, &view);
     if (status.ok()) {
       status = link.Push(identity, 1, view, gradient);
@@ -178,7 +178,7 @@ double ThroughGrpc(const Job& job, uint32_t servers, bool replicas, int workers,
     addresses.emplace(id, doors.back()->address());
   }
   const PartitionMap map = PlaceEvenly(addresses, kPartitions, replicas);
-  const ParameterControl control(kToken, 1, {});
+  const ParameterControl control(kToken, Term::First(), {});
   for (const auto phase : {ParameterControl::Phase::kFreeze, ParameterControl::Phase::kCreate}) {
     for (const auto& [id, address] : addresses) {
       const Status status = control.Install(address, map, phase);

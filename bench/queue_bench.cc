@@ -39,8 +39,8 @@ void Print(const std::string& what, double figure, double goal, const std::strin
 TaskReport Trained(const Task& task, int64_t batch, bool end) {
   TaskReport report;
   report.task = task.id;
-  report.next_batch = batch;
-  report.rows = (batch - task.first_batch) * 250;
+  report.next_batch = BatchIndex(batch);
+  report.rows = (report.next_batch - task.first_batch) * 250;
   report.batches = 4;
   report.shard_rows = 1000;
   report.done = report.end_of_shard = end;
@@ -58,16 +58,16 @@ double OperationsPerSecond(uint64_t workers, bool journal, int64_t shards) {
   int64_t operations = 0;
   while (!queue.EpochDone()) {
     const TimePoint now{operations};
-    for (Incarnation worker = 1; worker <= workers; ++worker) {
-      if (const std::optional<Task> task = queue.Take(worker, now)) {
-        tasks[worker - 1] = *task;
+    for (uint64_t worker = 0; worker < workers; ++worker) {
+      if (const std::optional<Task> task = queue.Take(Incarnation(worker + 1), now)) {
+        tasks[worker] = *task;
         ++operations;
       }
     }
     for (const bool end : {false, true}) {
-      for (Incarnation worker = 1; worker <= workers; ++worker) {
+      for (uint64_t worker = 0; worker < workers; ++worker) {
         const Result<TaskQueue::Answer> answer =
-            queue.Report(worker, Trained(tasks[worker - 1], end ? 4 : 2, end), now);
+            queue.Report(Incarnation(worker + 1), Trained(tasks[worker], end ? 4 : 2, end), now);
         operations += answer.ok() ? 1 : 0;
       }
     }
@@ -85,14 +85,14 @@ void LargeJob() {
   options.epochs = 2;
   TaskQueue queue(options);
   for (int64_t i = 0; i < options.shards; ++i) {
-    TaskReport report = Trained(*queue.Take(1, TimePoint{i}), 4, true);
+    TaskReport report = Trained(*queue.Take(Incarnation(1), TimePoint{i}), 4, true);
     report.checksum = 1;
-    if (!queue.Report(1, report, TimePoint{i}).ok()) {
+    if (!queue.Report(Incarnation(1), report, TimePoint{i}).ok()) {
       std::abort();
     }
   }
   queue.StartNextEpoch();
-  for (Incarnation worker = 1; worker <= 10'000; ++worker) {
+  for (Incarnation worker(1); worker <= Incarnation(10'000); ++worker) {
     queue.Take(worker, TimePoint{0});
   }
   Print(fmt::format("memory: {:.0e} rows, 10^6 shards, 10^4 workers",
@@ -121,7 +121,7 @@ void Journal() {
   const double begin = Seconds();
   for (bool over = false; !over && transitions < 90'000;) {
     // A group: what happened in a few milliseconds.
-    for (Incarnation worker = 1; worker <= options.workers; ++worker) {
+    for (Incarnation worker(1); worker <= Incarnation(options.workers); ++worker) {
       const Result<MasterLink::Answer> answer = master.Take(worker, true, {}, TimePoint{0});
       over = !answer.ok() || answer->kind != MasterLink::Answer::Kind::kTask ||
              !master.Report(worker, Trained(answer->task, 4, true), TimePoint{0}).ok();
@@ -132,7 +132,8 @@ void Journal() {
   }
   const double middle = Seconds();
   size_t whole = 0;
-  const auto taken = Master::TakeOver(options, 2, ReadFrames(stream, &whole), {}, TimePoint{0});
+  const auto taken =
+      Master::TakeOver(options, Term(2), ReadFrames(stream, &whole), {}, TimePoint{0});
   if (!taken.ok() || whole != stream.size() || (*taken)->queue().totals().rows == 0) {
     std::abort();
   }

@@ -50,7 +50,7 @@ elastic::Progress FromMessage(const ProgressMessage& message) {
   progress.rows_read = message.rows_read();
   progress.rows_total = message.rows_total();
   progress.rows_per_second = message.rows_per_second();
-  progress.epoch = message.epoch();
+  progress.epoch = elastic::Epoch(message.epoch());
   progress.epochs = message.epochs();
   progress.loss = message.loss();
   progress.metrics = ReadMetrics(message.metrics());
@@ -66,7 +66,7 @@ MasterMessage ToMessage(const elastic::Progress& progress) {
   to->set_rows_read(progress.rows_read);
   to->set_rows_total(progress.rows_total);
   to->set_rows_per_second(progress.rows_per_second);
-  to->set_epoch(progress.epoch);
+  to->set_epoch(progress.epoch.value());
   to->set_epochs(progress.epochs);
   to->set_loss(progress.loss);
   WriteMetrics(progress.metrics, to->mutable_metrics());
@@ -143,7 +143,7 @@ LaunchMessage ToMessage(const elastic::ProcessSpec& spec) {
   message.set_cpu(spec.resources.cpu);
   message.set_memory_bytes(spec.resources.memory_bytes);
   message.set_priority(spec.priority);
-  message.set_incarnation(spec.incarnation);
+  message.set_incarnation(spec.incarnation.value());
   message.set_server_index(spec.server_index);
   return message;
 }
@@ -156,7 +156,7 @@ elastic::ProcessSpec FromMessage(const LaunchMessage& message) {
   spec.secret = message.secret();
   spec.resources = {message.cpu(), message.memory_bytes()};
   spec.priority = message.priority();
-  spec.incarnation = message.incarnation();
+  spec.incarnation = elastic::Incarnation(message.incarnation());
   spec.server_index = message.server_index();
   return spec;
 }
@@ -188,14 +188,14 @@ elastic::FleetEvent FromMessage(const EventMessage& message) {
 void ToConfig(const elastic::JobEndpoint& endpoint, MasterConfig* config) {
   config->set_address(endpoint.address);
   config->set_token(endpoint.token);
-  config->set_term(endpoint.term);
+  config->set_term(static_cast<uint64_t>(endpoint.term.value()));
   config->set_workers(endpoint.workers);
   config->clear_living();
   for (const elastic::LivingProcess& process : endpoint.living) {
     LivingProcessMessage* to = config->add_living();
     to->set_role(static_cast<int>(process.role));
     to->set_name(process.name);
-    to->set_incarnation(process.incarnation);
+    to->set_incarnation(process.incarnation.value());
     to->set_server_index(process.server_index);
   }
 }
@@ -204,11 +204,11 @@ elastic::JobEndpoint EndpointOf(const MasterConfig& config, std::string job_name
   elastic::JobEndpoint endpoint(std::move(job_name));
   endpoint.address = config.address();
   endpoint.token = config.token();
-  endpoint.term = config.term();
+  endpoint.term = elastic::Term(static_cast<int64_t>(config.term()));
   endpoint.workers = config.workers();
   for (const LivingProcessMessage& from : config.living()) {
-    endpoint.living.push_back(
-        {RoleOf(from.role()), from.name(), from.incarnation(), from.server_index()});
+    endpoint.living.push_back({RoleOf(from.role()), from.name(),
+                               elastic::Incarnation(from.incarnation()), from.server_index()});
   }
   return endpoint;
 }

@@ -331,7 +331,7 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
     TellDamaged(checkpoints, job);
   }
   std::optional<catalog::ModelVersion> version;
-  if (place.endpoint.term > 1) {
+  if (place.endpoint.term > elastic::Term::First()) {
     ASSIGN_OR_RETURN(version,
                      FindStored(source.models(), plan.into_schema(), plan.into_name(), job.id()));
   }

@@ -182,7 +182,7 @@ class MasterKeeper {
     spec.secret = context_.source.secret();
     spec.priority = plan_.strategy().priority();
     RETURN_IF_ERROR(share_->Launch(spec));
-    if (endpoint_.term > 1) {
+    if (endpoint_.term > elastic::Term::First()) {
       job_.Event("master_started", fmt::format("term {}: {} processes of the job live",
                                                endpoint_.term, living_.size()));
     }

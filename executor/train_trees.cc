@@ -10,9 +10,9 @@
 #include "catalog/dataset.pb.h"
 #include "elastic/worker/split.h"
 #include "executor/scorer.h"
-#include "models/trees/gradient_boosting.h"
 #include "models/features/label_scale.h"
 #include "models/metrics/metric.h"
+#include "models/trees/gradient_boosting.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
@@ -223,7 +223,7 @@ models::GradientBoosting::BatchSource OneBatch(const models::FeatureBatch& batch
 elastic::Progress ToProgress(const models::GradientBoosting::Round& round, int64_t rows,
                              double seconds) {
   elastic::Progress progress;
-  progress.epoch = static_cast<uint32_t>(round.round);
+  progress.epoch = elastic::Epoch(static_cast<uint32_t>(round.round));
   progress.epochs = static_cast<uint32_t>(round.rounds);
   progress.rows_done = rows * round.round;
   progress.rows_total = rows * round.rounds;

@@ -79,12 +79,12 @@ AllReduce::AllReduce(Mesh& mesh, size_t dense_size, std::vector<uint32_t> dimens
 
 AllReduce::~AllReduce() = default;
 
-std::pair<size_t, size_t> AllReduce::Slice(size_t rank) const {
+std::pair<size_t, size_t> AllReduce::Slice(Rank rank) const {
   const auto border = [this](size_t part) {
     const size_t at = dense_size_ * part / mesh_.size();
     return part == mesh_.size() ? dense_size_ : at / kAlignment * kAlignment;
   };
-  return {border(rank), border(rank + 1)};
+  return {border(rank.index()), border(rank.index() + 1)};
 }
 
 Status AllReduce::Run(int64_t step, uint32_t lanes, std::vector<Sums::Node>* mine,
@@ -132,7 +132,7 @@ void AllReduce::SplitRows(const std::vector<Sums::Node>& mine) {
 Status AllReduce::Scatter(int64_t step, uint32_t lanes, std::vector<Sums::Node>* mine,
                           std::span<const LaneNote> notes, bool reconvene) {
   SplitRows(*mine);
-  const Header header{mesh_.world(),
+  const Header header{mesh_.world().value(),
                       step,
                       kScatter,
                       lanes,
@@ -148,10 +148,10 @@ Status AllReduce::Scatter(int64_t step, uint32_t lanes, std::vector<Sums::Node>*
   std::vector<std::vector<uint64_t>> counts(mesh_.size());
   std::vector<Mesh::Traffic> traffic(mesh_.size());
   for (size_t peer = 0; peer < mesh_.size(); ++peer) {
-    if (peer == mesh_.rank()) {
+    if (peer == mesh_.rank().index()) {
       continue;
     }
-    const auto [begin, end] = Slice(peer);
+    const auto [begin, end] = Slice(Rank::At(peer));
     std::vector<std::span<const std::byte>>& out = traffic[peer].out;
     for (const std::vector<RowGradients>& tables : outbound_[peer]) {
       for (const RowGradients& table : tables) {
@@ -199,7 +199,7 @@ Status AllReduce::Collect(uint32_t lanes, std::span<const LaneNote> notes, StepS
   };
   take(notes);
   for (size_t peer = 0; peer < mesh_.size(); ++peer) {
-    if (peer != mesh_.rank()) {
+    if (peer != mesh_.rank().index()) {
       take(inbound_[peer]->notes);
       sum->reconvene = sum->reconvene || inbound_[peer]->header.reconvene != 0;
     }
@@ -219,11 +219,11 @@ Status AllReduce::Combine(uint32_t lanes, std::vector<Sums::Node>* mine, StepSum
   for (size_t node = 0; node < mine->size(); ++node) {
     parts[(*mine)[node].begin] =
         Part{std::span((*mine)[node].sum->dense).subspan(begin, end - begin),
-             &outbound_[mesh_.rank()][node]};
+             &outbound_[mesh_.rank().index()][node]};
   }
   for (size_t peer = 0; peer < mesh_.size(); ++peer) {
     Inbound& in = *inbound_[peer];
-    for (size_t node = 0; peer != mesh_.rank() && node < in.begins.size(); ++node) {
+    for (size_t node = 0; peer != mesh_.rank().index() && node < in.begins.size(); ++node) {
       if (in.begins[node] >= lanes || parts[in.begins[node]].has_value()) {
         return Unavailable("two workers computed the same lane");
       }
@@ -257,7 +257,7 @@ Status AllReduce::Combine(uint32_t lanes, std::vector<Sums::Node>* mine, StepSum
 Status AllReduce::Gather(int64_t step, StepSum* sum) {
   const auto [own_begin, own_end] = Slice(mesh_.rank());
   const Header header{
-      mesh_.world(), step, kGather, 1, 0, 1, 0, static_cast<uint32_t>(dimensions_.size())};
+      mesh_.world().value(), step, kGather, 1, 0, 1, 0, static_cast<uint32_t>(dimensions_.size())};
   const uint32_t node = 0;
   std::vector<uint64_t> counts;
   for (const RowGradients& table : sum->gradient.tables) {
@@ -266,7 +266,7 @@ Status AllReduce::Gather(int64_t step, StepSum* sum) {
   std::vector<Mesh::Traffic> traffic(mesh_.size());
   const std::span<float> dense = sum->gradient.dense;
   for (size_t peer = 0; peer < mesh_.size(); ++peer) {
-    if (peer == mesh_.rank()) {
+    if (peer == mesh_.rank().index()) {
       continue;
     }
     std::vector<std::span<const std::byte>>& out = traffic[peer].out;
@@ -276,7 +276,7 @@ Status AllReduce::Gather(int64_t step, StepSum* sum) {
       out.push_back(Bytes(table.ids));
       out.push_back(Bytes(table.values));
     }
-    const auto [begin, end] = Slice(peer);
+    const auto [begin, end] = Slice(Rank::At(peer));
     Inbound& in = *inbound_[peer];
     in.Start(header, end - begin, dense.subspan(begin, end - begin));
     traffic[peer].next = [&in] { return in.Next(); };
@@ -287,7 +287,7 @@ Status AllReduce::Gather(int64_t step, StepSum* sum) {
   std::swap(own, sum->gradient.tables);
   for (size_t rank = 0; rank < mesh_.size(); ++rank) {
     for (size_t t = 0; t < dimensions_.size(); ++t) {
-      const RowGradients& rows = rank == mesh_.rank() ? own[t] : inbound_[rank]->rows[0][t];
+      const RowGradients& rows = rank == mesh_.rank().index() ? own[t] : inbound_[rank]->rows[0][t];
       RowGradients& all = sum->gradient.tables[t];
       all.ids.insert(all.ids.end(), rows.ids.begin(), rows.ids.end());
       all.values.insert(all.values.end(), rows.values.begin(), rows.values.end());

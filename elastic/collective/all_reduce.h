@@ -70,7 +70,7 @@ class AllReduce {
   Status Collect(uint32_t lanes, std::span<const LaneNote> notes, StepSum* sum) const;
   Status Combine(uint32_t lanes, std::vector<Sums::Node>* mine, StepSum* sum);
   Status Gather(int64_t step, StepSum* sum);
-  std::pair<size_t, size_t> Slice(size_t rank) const;
+  std::pair<size_t, size_t> Slice(Rank rank) const;
   void SplitRows(const std::vector<Sums::Node>& mine);
 
   Mesh& mesh_;

@@ -53,7 +53,7 @@ void Heartbeat::Beat() {
     // Judged after reading: a process that slept has heard nothing, and that is not its peers'
     // fault.
     if (socket.open() && SecondsBetween(heard_[rank], clock_.Now()) > silence_seconds_) {
-      silent_.store(static_cast<int>(rank), std::memory_order_release);
+      silent_.store(Rank::At(rank), std::memory_order_release);
     }
   }
 }

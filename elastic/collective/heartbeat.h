@@ -3,10 +3,12 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "elastic/ids.h"
 #include "elastic/transport/socket.h"
 
 namespace sluice::elastic {
@@ -18,11 +20,15 @@ class Heartbeat {
   // By rank; a socket that is not open is not watched.
   Heartbeat(std::vector<Socket> sockets, double silence_seconds);
   ~Heartbeat();
-  // The rank of a peer that has been silent for too long; -1: none. A peer that closed its
+  // A peer that has been silent for too long; none: nobody. A peer that closed its
   // connection is not silent: its other connection tells.
-  int silent() const { return silent_.load(std::memory_order_acquire); }
+  std::optional<Rank> silent() const {
+    const Rank rank = silent_.load(std::memory_order_acquire);
+    return rank == kNoRank ? std::nullopt : std::optional(rank);
+  }
 
  private:
+  static constexpr Rank kNoRank{0xFFFFFFFF};
   void Run(const std::stop_token& stop);
   void Beat();
 
@@ -30,7 +36,7 @@ class Heartbeat {
   const double silence_seconds_;
   SteadyClock clock_;
   std::vector<TimePoint> heard_;
-  std::atomic<int> silent_{-1};
+  std::atomic<Rank> silent_ = kNoRank;
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::jthread thread_;  // last: it uses the others

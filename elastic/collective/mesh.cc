@@ -165,10 +165,10 @@ Status Mesh::Connect(std::vector<Socket>* heartbeats) {
       std::chrono::steady_clock::now() + std::chrono::duration_cast<SteadyTime::duration>(
                                              std::chrono::duration<double>(options_.open_seconds));
   Hello hello;
-  hello.world = options_.world;
-  hello.rank = static_cast<uint32_t>(options_.rank);
+  hello.world = options_.world.value();
+  hello.rank = options_.rank.value();
   options_.token.copy(hello.token, sizeof(hello.token));
-  for (size_t peer = 0; peer < options_.rank; ++peer) {
+  for (size_t peer = 0; peer < options_.rank.index(); ++peer) {
     for (std::vector<Socket>* channel : {&sockets_, heartbeats}) {
       Result<Socket> socket = ConnectTo(options_.addresses[peer]);
       if (!socket.ok()) {  // the next regroup may know a better address
@@ -189,7 +189,7 @@ Status Mesh::AcceptYounger(const Listener& listener, std::vector<Socket>* heartb
   const SteadyTime until =
       std::chrono::steady_clock::now() + std::chrono::duration_cast<SteadyTime::duration>(
                                              std::chrono::duration<double>(options_.open_seconds));
-  size_t missing = 2 * (size() - 1 - options_.rank);
+  size_t missing = 2 * (size() - 1 - options_.rank.index());
   Hello expected;
   options_.token.copy(expected.token, sizeof(expected.token));
   while (missing > 0) {
@@ -207,12 +207,12 @@ Status Mesh::AcceptYounger(const Listener& listener, std::vector<Socket>* heartb
         std::memcmp(hello.token, expected.token, sizeof(hello.token)) != 0) {
       continue;
     }
-    if (hello.world > options_.world) {
-      return Unavailable(
-          fmt::format("world {} is over: there is world {}", options_.world, hello.world));
+    const WorldId world(hello.world);
+    if (world > options_.world) {
+      return Unavailable(fmt::format("world {} is over: there is world {}", options_.world, world));
     }
     // Of an older world: left over from an attempt that failed.
-    if (hello.world < options_.world || hello.rank <= options_.rank || hello.rank >= size() ||
+    if (world < options_.world || Rank(hello.rank) <= options_.rank || hello.rank >= size() ||
         hello.heartbeat > 1) {
       continue;
     }
@@ -227,15 +227,16 @@ Status Mesh::Interrupted() const {
   if (stop_.stop_requested()) {
     return Cancelled("the training was stopped");
   }
-  return silent() < 0 ? Status()
-                      : Unavailable(fmt::format("worker {} of world {} says nothing", silent(),
-                                                options_.world));
+  const std::optional<Rank> quiet = silent();
+  return !quiet.has_value() ? Status()
+                            : Unavailable(fmt::format("worker {} of world {} says nothing", *quiet,
+                                                      options_.world));
 }
 
 Status Mesh::Exchange(std::vector<Traffic>* traffic) {
   std::vector<Flow> flows;
   for (size_t peer = 0; peer < size(); ++peer) {
-    if (peer != rank()) {
+    if (peer != rank().index()) {
       flows.emplace_back(sockets_[peer], &(*traffic)[peer]);
       RETURN_IF_ERROR(flows.back().Begin());
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -11,6 +12,7 @@
 
 #include "base/status.h"
 #include "elastic/collective/heartbeat.h"
+#include "elastic/ids.h"
 #include "elastic/transport/socket.h"
 
 namespace sluice::elastic {
@@ -19,8 +21,8 @@ namespace sluice::elastic {
 class Mesh {
  public:
   struct Options {
-    int64_t world = 0;
-    size_t rank = 0;
+    WorldId world = kNoWorld;
+    Rank rank = Rank::First();
     std::vector<std::string> addresses;  // by rank; the own one is not used
     std::string token;                   // of the job; strangers are turned away
     // Shorter than the silence: who still waits for others has no heartbeat yet.
@@ -44,11 +46,13 @@ class Mesh {
   // for silence_seconds; then some of it may have arrived. Cancelled: `stop`.
   Status Exchange(std::vector<Traffic>* traffic);
 
-  // The rank of a peer that has been silent for too long; -1: none.
-  int silent() const { return heartbeat_ != nullptr ? heartbeat_->silent() : -1; }
-  size_t rank() const { return options_.rank; }
+  // A peer that has been silent for too long.
+  std::optional<Rank> silent() const {
+    return heartbeat_ != nullptr ? heartbeat_->silent() : std::nullopt;
+  }
+  Rank rank() const { return options_.rank; }
   size_t size() const { return options_.addresses.size(); }
-  int64_t world() const { return options_.world; }
+  WorldId world() const { return options_.world; }
 
  private:
   Mesh(Options options, std::stop_token stop)

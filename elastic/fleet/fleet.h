@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "elastic/ids.h"
 
 namespace sluice::elastic {
 
@@ -28,7 +29,7 @@ struct ProcessSpec {
   Resources resources;
   int priority = 0;
   // What a later master of the job has to know of it: a worker's incarnation, a server's index.
-  uint64_t incarnation = 0;
+  Incarnation incarnation = kNobody;
   uint32_t server_index = 0;
 };
 

@@ -80,7 +80,7 @@ Status DirectParameterLink::PushEnd(const BatchIdentity& batch) {
   return shard_.Push(push_);
 }
 
-Result<int64_t> DirectParameterLink::AppliedBatches(uint32_t epoch, int64_t shard) {
+Result<BatchIndex> DirectParameterLink::AppliedBatches(Epoch epoch, ShardId shard) {
   return shard_.AppliedBatches(0, epoch, shard);
 }
 

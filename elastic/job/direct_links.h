@@ -17,7 +17,7 @@ class DirectMasterLink final : public MasterLink {
   Result<LeaseStatus> Report(const TaskReport& report) override;
   // The one worker of the job is the slowest as well.
   Result<bool> MayBegin(int64_t) override { return true; }
-  void Abandon(int64_t task) override { held_.Drop(task); }
+  void Abandon(TaskId task) override { held_.Drop(task); }
   Status Fail(const Task& task, const Status& cause) override;
   void Leave() override;
 
@@ -37,7 +37,7 @@ class DirectParameterLink final : public ParameterLink {
               const models::Gradient& gradient) override;
   Status PushEnd(const BatchIdentity& batch) override;
   std::vector<int64_t> Versions() const override { return {version_}; }
-  Result<int64_t> AppliedBatches(uint32_t epoch, int64_t shard) override;
+  Result<BatchIndex> AppliedBatches(Epoch epoch, ShardId shard) override;
 
  private:
   ParameterShard& shard_;

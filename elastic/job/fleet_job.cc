@@ -132,9 +132,8 @@ class FleetJob {
         workers.push_back(process.name);
       }
     }
-    ASSIGN_OR_RETURN(
-        const std::unique_ptr<Master> master,
-        Master::TakeOver(options, static_cast<int64_t>(endpoint_.term), entries, workers, now));
+    ASSIGN_OR_RETURN(const std::unique_ptr<Master> master,
+                     Master::TakeOver(options, endpoint_.term, entries, workers, now));
     return std::move(*master);
   }
 
@@ -343,7 +342,7 @@ class FleetJob {
         spec.name = action.name;
         spec.incarnation = action.incarnation;
         worker_config_.set_name(action.name);
-        worker_config_.set_incarnation(action.incarnation);
+        worker_config_.set_incarnation(action.incarnation.value());
         spec.config = worker_config_.SerializeAsString();
         spec.secret = job_.source.secret();
         return StartWorker(std::move(spec), action.memory_factor);
@@ -378,7 +377,7 @@ class FleetJob {
   JobEndpoint endpoint_;
   const Succession& succession_;
   const bool anew_;  // the journal tells of a life that is over
-  int64_t journal_term_ = 1;
+  JournalTerm journal_term_ = JournalTerm::First();
   bool lost_parameters_ = false;
   MasterHost* host_ = nullptr;
   ProcessConfig config_, worker_config_;

@@ -4,15 +4,16 @@
 
 namespace sluice::elastic {
 
-Result<int64_t> JobJournal::BeginTerm() {
+Result<JournalTerm> JobJournal::BeginTerm() {
   const MutexLock lock(mutex_);
   last_.reset();
-  return store_.BeginTerm(job_);
+  ASSIGN_OR_RETURN(const int64_t term, store_.BeginTerm(job_));
+  return JournalTerm(term);
 }
 
-Status JobJournal::Append(int64_t term, const std::vector<std::string>& entries, bool anew) {
+Status JobJournal::Append(JournalTerm term, const std::vector<std::string>& entries, bool anew) {
   const MutexLock lock(mutex_);
-  return store_.AppendJournal(job_, term, entries, anew, &last_);
+  return store_.AppendJournal(job_, term.value(), entries, anew, &last_);
 }
 
 Result<std::vector<std::string>> JobJournal::ReadAll() {

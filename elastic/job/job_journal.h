@@ -18,8 +18,8 @@ namespace sluice::elastic {
 class JobJournal final : public JournalStore {
  public:
   JobJournal(catalog::JobStore& store, int64_t job) : store_(store), job_(job) {}
-  Result<int64_t> BeginTerm() override;
-  Status Append(int64_t term, const std::vector<std::string>& entries, bool anew) override;
+  Result<JournalTerm> BeginTerm() override;
+  Status Append(JournalTerm term, const std::vector<std::string>& entries, bool anew) override;
   Result<std::vector<std::string>> ReadAll() override;
 
  private:

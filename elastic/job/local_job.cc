@@ -107,7 +107,7 @@ Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
   }
   MasterHost* running = nullptr;
   MasterHost host(
-      std::move(*state), nullptr, 0,
+      std::move(*state), nullptr, kNoJournalTerm,
       [&](const Master::Action& action) -> Status {
         if (action.kind == Master::Action::Kind::kKeepWeights) {
           ASSIGN_OR_RETURN(const ParameterShard::Kept kept, shard->KeepBest(0, action.keep));

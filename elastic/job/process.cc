@@ -156,8 +156,9 @@ Result<std::unique_ptr<catalog::DataSource>> OpenSource(const ProcessConfig& con
   }
   std::stop_source either;
   const std::stop_callback forward(stop, [&either] { either.request_stop(); });
-  const std::unique_ptr<RemoteMaster> master = RemoteMaster::Connect(
-      config.master_address(), config.token(), config.incarnation(), either.get_token());
+  const std::unique_ptr<RemoteMaster> master =
+      RemoteMaster::Connect(config.master_address(), config.token(),
+                            Incarnation(config.incarnation()), either.get_token());
   ReadWatch reads;
   const Heartbeat heartbeat(*master, reads, either);
   std::mutex mutex;
@@ -180,8 +181,9 @@ Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::sto
   ASSIGN_OR_RETURN(const ProcessConfig config, ParseConfig(bytes));
   std::stop_source either;
   const std::stop_callback forward(stop, [&either] { either.request_stop(); });
-  const std::unique_ptr<RemoteMaster> master = RemoteMaster::Connect(
-      config.master_address(), config.token(), config.incarnation(), either.get_token());
+  const std::unique_ptr<RemoteMaster> master =
+      RemoteMaster::Connect(config.master_address(), config.token(),
+                            Incarnation(config.incarnation()), either.get_token());
   ReadWatch reads;
   const Heartbeat heartbeat(*master, reads, either);
   Status status = Work(config, source, *master, reads, either.get_token());
@@ -210,7 +212,7 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   ParameterServer::Options service{config.listen_host(), config.token(), config.server_id(),
                                    nullptr};
   const std::unique_ptr<RemoteMaster> master =
-      RemoteMaster::Connect(config.master_address(), config.token(), 0, stop);
+      RemoteMaster::Connect(config.master_address(), config.token(), kNobody, stop);
   if (config.base_bytes() > 0) {
     Result<models::NetworkWeights> base = master->Base(config.base_bytes());
     if (base.ok()) {

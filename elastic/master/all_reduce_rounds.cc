@@ -18,7 +18,7 @@ void AllReduceRounds::Remove(Incarnation worker) {
 }
 
 std::optional<AllReduceRounds::Regrouped> AllReduceRounds::Regroup(TimePoint now) {
-  const int64_t id = world().id;
+  const WorldId id = world().id;
   const int64_t beginning = world().beginning;
   if (!rendezvous_.Convene(now)) {
     return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<AllReduceRounds::Regrouped> AllReduceRounds::Regroup(TimePoint now
 }
 
 std::optional<RoundPosition> AllReduceRounds::CloseNewest() {
-  const Rendezvous::Member& newest = world().members[world().source];
+  const Rendezvous::Member& newest = world().members[world().source.index()];
   if (newest.closed == Rendezvous::kNoState) {
     return std::nullopt;
   }
@@ -41,7 +41,7 @@ bool AllReduceRounds::IsOf(const RoundPosition& position) const {
 }
 
 std::vector<Task> AllReduceRounds::LanesOfMember(Incarnation worker) const {
-  const std::optional<size_t> rank = rendezvous_.RankOf(worker);
+  const std::optional<Rank> rank = rendezvous_.RankOf(worker);
   if (!rank.has_value()) {
     return {};
   }

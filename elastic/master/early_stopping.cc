@@ -13,7 +13,7 @@ bool EarlyStopping::Improves(double value, bool higher_is_better) const {
   return std::isnan(best_.value) || (higher_is_better ? value > best_.value : value < best_.value);
 }
 
-bool EarlyStopping::EndEpoch(uint32_t epoch, double loss, const Metrics& metrics) {
+bool EarlyStopping::EndEpoch(Epoch epoch, double loss, const Metrics& metrics) {
   if (patience_ == 0) {
     return false;
   }
@@ -26,7 +26,7 @@ bool EarlyStopping::EndEpoch(uint32_t epoch, double loss, const Metrics& metrics
     }
   }
   const bool improves = Improves(value, higher_is_better);
-  if (!improves && best_.epoch > 0) {
+  if (!improves && best_.epoch != kNoEpoch) {
     return false;
   }
   best_.value = improves ? value : best_.value;
@@ -36,7 +36,7 @@ bool EarlyStopping::EndEpoch(uint32_t epoch, double loss, const Metrics& metrics
   return true;
 }
 
-bool EarlyStopping::PatienceOver(uint32_t epoch) const {
+bool EarlyStopping::PatienceOver(Epoch epoch) const {
   return patience_ > 0 && epoch - best_.epoch >= patience_;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "elastic/ids.h"
 #include "elastic/queue/keep_order.h"
 
 namespace sluice::elastic {
@@ -19,7 +20,7 @@ class EarlyStopping {
   using Metrics = std::vector<std::pair<std::string, double>>;
   struct Best {
     double value = std::numeric_limits<double>::quiet_NaN();
-    uint32_t epoch = 0;  // 0: none yet
+    Epoch epoch = kNoEpoch;
     Metrics metrics;
     int64_t step = -1;   // all-reduce: the weights after so many steps
     std::string digest;  // of the weights that are kept; empty: nobody has said it
@@ -35,11 +36,11 @@ class EarlyStopping {
   const std::vector<int64_t>& judged() const { return judged_; }
 
   // True: the epoch is the best so far, and its weights are to be kept.
-  bool EndEpoch(uint32_t epoch, double loss, const Metrics& metrics);
-  bool PatienceOver(uint32_t epoch) const;
+  bool EndEpoch(Epoch epoch, double loss, const Metrics& metrics);
+  bool PatienceOver(Epoch epoch) const;
 
   // What parameter servers are told to keep.
-  KeepOrder order() const { return {best_.epoch, judged_}; }
+  KeepOrder order() const { return {best_.epoch.value(), judged_}; }
   void SetDigest(const std::string& digest) { best_.digest = digest; }
   // What the members of an all-reduce job are told to keep.
   void SetStep(int64_t step) { best_.step = step; }

@@ -72,7 +72,7 @@ void Master::Requeue(const std::vector<Task>& tasks) {
 }
 
 Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
-                                        const std::vector<int64_t>& held, TimePoint now) {
+                                        const std::vector<TaskId>& held, TimePoint now) {
   using Answer = MasterLink::Answer;
   if (finished()) {
     static_cast<void>(pool_.Contact(worker, now));
@@ -111,7 +111,9 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
   } else if ((phase_ == Phase::kEvaluating || phase_ == Phase::kComparing) &&
              (waiting || rounds_.has_value())) {
     task = evaluation_.Take(worker, next_evaluation_task_, now);
-    next_evaluation_task_ -= task.has_value() ? 1 : 0;
+    if (task.has_value()) {
+      --next_evaluation_task_;
+    }
   }
   if (!task.has_value()) {
     return Answer{};
@@ -126,7 +128,7 @@ Result<LeaseStatus> Master::Report(Incarnation worker, const TaskReport& report,
   RETURN_IF_ERROR(CheckMember(worker, now));
   RETURN_IF_ERROR(CheckReport(report));
   Renew(worker, now);
-  if (report.task < 0) {
+  if (IsEvaluation(report.task)) {
     if (phase_ == Phase::kComparing) {
       RETURN_IF_ERROR(CompareRows(report));
     }
@@ -167,7 +169,7 @@ Result<bool> Master::MayBegin(Incarnation worker, int64_t pushed, TimePoint now)
   return staleness_.MayBegin(worker, pushed);
 }
 
-Status Master::Fail(Incarnation worker, int64_t task, const Status& cause, TimePoint now) {
+Status Master::Fail(Incarnation worker, TaskId task, const Status& cause, TimePoint now) {
   if (finished()) {
     return Status();
   }
@@ -175,7 +177,7 @@ Status Master::Fail(Incarnation worker, int64_t task, const Status& cause, TimeP
   if (FailForDatabase(worker, task, cause, now)) {
     return Status();
   }
-  if (IsFinal(cause.code()) || task < 0) {
+  if (IsFinal(cause.code()) || IsEvaluation(task)) {
     Abort(cause);
     return Status();
   }
@@ -198,7 +200,7 @@ Status Master::Fail(Incarnation worker, int64_t task, const Status& cause, TimeP
   return Status();
 }
 
-bool Master::Charge(Incarnation worker, int64_t shard, const Status& cause, TimePoint now) {
+bool Master::Charge(Incarnation worker, ShardId shard, const Status& cause, TimePoint now) {
   if (!queue_.ChargeFailure(worker, shard)) {
     return false;
   }
@@ -273,7 +275,7 @@ Progress Master::Describe(TimePoint now) {
   Progress progress;
   progress.rows_done = totals.rows;
   progress.rows_read = totals.rows_read;
-  const int64_t known = queue_.epoch() > 1 ? queue_.rows_per_epoch().front() : 0;
+  const int64_t known = queue_.epoch() > Epoch::First() ? queue_.rows_per_epoch().front() : 0;
   progress.rows_total =
       std::max(totals.rows, (known > 0 ? known : options_.estimated_rows) * options_.queue.epochs);
   progress.rows_per_second = meter_.rows_per_second();
@@ -292,9 +294,9 @@ Progress Master::Describe(TimePoint now) {
 TrainOutcome Master::Outcome() const {
   TrainOutcome outcome;
   const EarlyStopping::Best& best = early_stopping_.best();
-  outcome.metrics = best.epoch > 0 ? best.metrics : metrics_;
+  outcome.metrics = best.epoch != kNoEpoch ? best.metrics : metrics_;
   outcome.loss = meter_.epoch_loss();
-  outcome.epochs = queue_.epoch();
+  outcome.epochs = queue_.epoch().value();
   outcome.rows_per_epoch = queue_.RowsOfSnapshot();
   outcome.validation_rows = validation_rows_;
   outcome.rows_trained = queue_.totals().rows;

@@ -69,7 +69,7 @@ class Master {
   // before it. `alive`: the names of the worker processes that there are; they keep what they do,
   // others are replaced, strangers stopped. What the journal lacks of the last moments is done
   // again, which the parameter servers answer without applying it twice.
-  static Result<std::unique_ptr<Master>> TakeOver(const Options& options, int64_t term,
+  static Result<std::unique_ptr<Master>> TakeOver(const Options& options, Term term,
                                                   const std::vector<std::string>& journal,
                                                   const std::vector<std::string>& alive,
                                                   TimePoint now);
@@ -94,7 +94,7 @@ class Master {
     };
     Kind kind = Kind::kStartWorker;
     std::string name;
-    Incarnation incarnation = 0;
+    Incarnation incarnation = kNobody;
     double memory_factor = 1;  // kStartWorker: times what the statement asked for
     KeepOrder keep = {};       // kKeepWeights
   };
@@ -115,13 +115,13 @@ class Master {
   void Scale(uint32_t workers, TimePoint now);
   // What workers say. An error: the incarnation is given up (Aborted). `held`: the tasks that the
   // worker has; any other lease in its name was lost on the way to it and goes back.
-  Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
-                                  const std::vector<int64_t>& held, TimePoint now);
+  Result<MasterLink::Answer> Take(Incarnation worker, bool waiting, const std::vector<TaskId>& held,
+                                  TimePoint now);
   Result<LeaseStatus> Report(Incarnation worker, const TaskReport& report, TimePoint now);
   // Bounded staleness: whether the worker, which has pushed so many batches since its start, may
   // begin another now.
   Result<bool> MayBegin(Incarnation worker, int64_t pushed, TimePoint now);
-  Status Fail(Incarnation worker, int64_t task, const Status& cause, TimePoint now);
+  Status Fail(Incarnation worker, TaskId task, const Status& cause, TimePoint now);
   Status Leave(Incarnation worker, TimePoint now);
   // A worker that computes or reads for long is alive all the same; its leases are renewed by what
   // it does for them (Take, Report), not by this. True: the job is over.
@@ -140,7 +140,7 @@ class Master {
 
   // All-reduce (master_world.cc): the workers' regroups. Errors as of Take.
   Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now);
-  Result<StepAnswer> ReportStep(Incarnation worker, int64_t world, int64_t closed,
+  Result<StepAnswer> ReportStep(Incarnation worker, WorldId world, int64_t closed,
                                 const RoundPosition& position, TimePoint now);
   // The first to arrive counts, and ends the job.
   Status Deliver(Incarnation worker, models::NetworkWeights weights);
@@ -191,7 +191,7 @@ class Master {
 
  private:
   // Holds the lanes of an all-reduce round: no worker's incarnation.
-  static constexpr Incarnation kEverybody = 0;
+  static constexpr Incarnation kEverybody = kNobody;
   // kComparing: the rows that were only read before the checkpoint that the job went on from.
   enum class Phase {
     kTraining,
@@ -209,7 +209,7 @@ class Master {
   void SaveWorld(MasterSave* save) const;
   Status RestoreWorld(const MasterSave& save);
   Status Replay(const std::vector<std::string>& entries, TimePoint now);
-  void Adopt(int64_t term, const std::vector<std::string>& alive, TimePoint now);
+  void Adopt(Term term, const std::vector<std::string>& alive, TimePoint now);
 
   // Workers may go home. Those of an all-reduce job have the weights, which die with this master
   // until they are stored: they stay until somebody stops them.
@@ -218,10 +218,10 @@ class Master {
   void Renew(Incarnation worker, TimePoint now);
   void Requeue(const std::vector<Task>& tasks);
   // Code failed on the shard. True: the job is over.
-  bool Charge(Incarnation worker, int64_t shard, const Status& cause, TimePoint now);
+  bool Charge(Incarnation worker, ShardId shard, const Status& cause, TimePoint now);
   // The worker has waited long enough for a lock, or for a connection: no mistake of the shard's,
   // and the job goes on as long as others train. False: it is something else.
-  bool FailForDatabase(Incarnation worker, int64_t task, const Status& cause, TimePoint now);
+  bool FailForDatabase(Incarnation worker, TaskId task, const Status& cause, TimePoint now);
   void GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now);
   void Replace(const WorkerPool::Lost& lost, ExitClass how, const std::string& why, TimePoint now);
   void StartWorkers(const std::vector<WorkerPool::Process>& processes);
@@ -243,7 +243,7 @@ class Master {
   void Regroup(TimePoint now);
   void BeginAgain();
   WorldAnswer AnswerTo(Incarnation worker) const;
-  bool ChargeLanes(Incarnation worker, int64_t task, const std::string& why);
+  bool ChargeLanes(Incarnation worker, TaskId task, const std::string& why);
 
   const Options options_;
   Phase phase_ = Phase::kTraining;
@@ -256,8 +256,8 @@ class Master {
   ProgressMeter meter_;
   TimePoint trained_at_;  // when the last rows were
   // Evaluation tasks count downwards, training tasks upwards; each term begins far from the last.
-  static int64_t FirstEvaluationTask(int64_t term) { return -1 - (term << 40); }
-  int64_t next_evaluation_task_ = -1;
+  static TaskId FirstEvaluationTask(Term term) { return TaskId(-1 - (term.value() << 40)); }
+  TaskId next_evaluation_task_{-1};
   std::vector<Action> actions_;
   std::vector<Event> events_;
   std::vector<Progress> epoch_ends_;
@@ -274,7 +274,7 @@ class Master {
   std::optional<WorldCut> world_cut_;
   bool parameters_lost_ = false;
 
-  int64_t term_ = 1;
+  Term term_ = Term::First();
   Placement placement_;
   bool placement_changed_ = false;
   std::string journaled_state_;

@@ -15,7 +15,7 @@ constexpr uint64_t kIncarnationsOfAJob = uint64_t{1} << 32;
 
 void Master::CheckpointIfDue(TimePoint now) {
   if (!finished() && checkpoints_.Begin(queue_.steps(), now)) {
-    actions_.push_back({Action::Kind::kCheckpoint, "", 0});
+    actions_.push_back({Action::Kind::kCheckpoint, "", kNobody});
   }
 }
 
@@ -41,7 +41,7 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   master->queue_ = TaskQueue(std::move(state));
   RETURN_IF_ERROR(master->RestoreState(save.state(), now));
   master->pool_.Restore(save.state().started(),
-                        save.state().next_incarnation() + kIncarnationsOfAJob, {});
+                        Incarnation(save.state().next_incarnation() + kIncarnationsOfAJob), {});
   master->staleness_.Await({});
   if (options.all_reduce.has_value()) {
     // The round stays, its members are gone.
@@ -50,7 +50,7 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
   }
   // Tasks and attempts above those of the old job: servers refuse what is older, and tell how far
   // they are with what was handed out before. All members of a world hold its round together.
-  const int64_t term = master->queue_.state().term() + 1;
+  const Term term = master->queue_.state().term() + 1;
   std::vector<Incarnation> holders;
   if (options.all_reduce.has_value()) {
     holders.push_back(kEverybody);
@@ -98,7 +98,7 @@ Status Master::Written(Incarnation worker, const std::string& draft,
     return Status();
   }
   world_cut_->manifest.files = {*file};
-  actions_.push_back({Action::Kind::kCommitCheckpoint, "", 0});
+  actions_.push_back({Action::Kind::kCommitCheckpoint, "", kNobody});
   return Status();
 }
 

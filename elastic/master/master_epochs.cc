@@ -68,7 +68,7 @@ void Master::EndEpoch(TimePoint now) {
 }
 
 void Master::OrderKeep() {
-  Action keep{Action::Kind::kKeepWeights, "", 0};
+  Action keep{Action::Kind::kKeepWeights, "", kNobody};
   keep.keep = early_stopping_.order();
   actions_.push_back(std::move(keep));
 }
@@ -123,8 +123,8 @@ void Master::Finish() {
 // now, or another database's.
 void Master::StartComparing() {
   phase_ = Phase::kComparing;
-  std::vector<int64_t> unread = queue_.ledger().Unread();
-  std::erase_if(unread, [this](int64_t shard) { return queue_.state().GivenUp(shard); });
+  std::vector<ShardId> unread = queue_.ledger().Unread();
+  std::erase_if(unread, [this](ShardId shard) { return queue_.state().GivenUp(shard); });
   if (!unread.empty()) {
     AddEvent("rows_compared", fmt::format("{} shards were read before the checkpoint, and are read "
                                           "again to be compared",
@@ -134,7 +134,7 @@ void Master::StartComparing() {
 }
 
 Status Master::CompareRows(const TaskReport& report) {
-  const std::vector<int64_t> shards = evaluation_.ShardsOf(report.task);
+  const std::vector<ShardId> shards = evaluation_.ShardsOf(report.task);
   if (!shards.empty() && report.checksums.size() != shards.size()) {
     return InvalidArgument(
         fmt::format("{} checksums of {} shards", report.checksums.size(), shards.size()));

@@ -27,7 +27,7 @@ constexpr double kLockedSeconds = 600;
 
 }  // namespace
 
-MasterHost::MasterHost(Master master, JournalStore* journal, int64_t term, Handler handler,
+MasterHost::MasterHost(Master master, JournalStore* journal, JournalTerm term, Handler handler,
                        const ProgressCallback& progress, const EventCallback& events)
     : journal_(journal),
       term_(term),
@@ -35,7 +35,7 @@ MasterHost::MasterHost(Master master, JournalStore* journal, int64_t term, Handl
       progress_(progress),
       events_(events),
       // A successor says at once how far the job is.
-      last_progress_(term > 1 ? TimePoint{} : clock_.Now()),
+      last_progress_(term > JournalTerm::First() ? TimePoint{} : clock_.Now()),
       master_(std::move(master)) {
   epoch_written_ = master_.queue().epoch();
 }
@@ -48,7 +48,7 @@ void MasterHost::NotifyIfMoved(const std::pair<int64_t, size_t>& before) {
 }
 
 Result<MasterLink::Answer> MasterHost::Take(Incarnation worker, bool waiting,
-                                            const std::vector<int64_t>& held, double wait_seconds) {
+                                            const std::vector<TaskId>& held, double wait_seconds) {
   ASSIGN_OR_RETURN(MasterLink::Answer answer, WaitForTask(worker, waiting, held, wait_seconds));
   const bool begins = BeginsEpoch(answer);
   if (answer.kind == MasterLink::Answer::Kind::kFinished || begins) {
@@ -73,7 +73,7 @@ bool MasterHost::BeginsEpoch(const MasterLink::Answer& answer) const {
 }
 
 Result<MasterLink::Answer> MasterHost::WaitForTask(Incarnation worker, bool waiting,
-                                                   const std::vector<int64_t>& held,
+                                                   const std::vector<TaskId>& held,
                                                    double wait_seconds) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
   MutexLock lock(mutex_);
@@ -97,7 +97,7 @@ Result<MasterLink::Answer> MasterHost::WaitForTask(Incarnation worker, bool wait
 Result<WorldAnswer> MasterHost::Meet(Incarnation worker, const WorldArrival& arrival,
                                      double wait_seconds) {
   ASSIGN_OR_RETURN(WorldAnswer answer, WaitForRegroup(worker, arrival, wait_seconds));
-  if (answer.world.id != 0 || answer.work == WorldAnswer::Work::kFinished) {
+  if (answer.world.id != WorldId(0) || answer.work == WorldAnswer::Work::kFinished) {
     // Members train on without a word from the master: a later one has to know where they went.
     RETURN_IF_ERROR(SaveForWorker());
   }
@@ -112,7 +112,7 @@ Result<WorldAnswer> MasterHost::WaitForRegroup(Incarnation worker, const WorldAr
   changed_.notify_all();
   for (;;) {
     ASSIGN_OR_RETURN(WorldAnswer answer, master_.Meet(worker, arrival, clock_.Now()));
-    if (answer.work != WorldAnswer::Work::kWait || answer.world.id != 0) {
+    if (answer.work != WorldAnswer::Work::kWait || answer.world.id != WorldId(0)) {
       ++changes_;
       changed_.notify_all();
       return answer;

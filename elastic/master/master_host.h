@@ -32,7 +32,7 @@ class MasterHost {
   // over, of a new epoch's tasks, or where to train on in an all-reduce world; a journal that
   // cannot be written, or that belongs to a later term, ends this master. null: there is none. The
   // journal must outlive it.
-  MasterHost(Master master, JournalStore* journal, int64_t term, Handler handler,
+  MasterHost(Master master, JournalStore* journal, JournalTerm term, Handler handler,
              const ProgressCallback& progress, const EventCallback& events);
 
   // Runs `function(Master&, TimePoint now)` with the lock, wakes whoever waits for a change, and
@@ -46,8 +46,8 @@ class MasterHost {
   }
 
   // Waits up to `wait_seconds` for a task when there is none and the worker has nothing to do.
-  Result<MasterLink::Answer> Take(Incarnation worker, bool waiting,
-                                  const std::vector<int64_t>& held, double wait_seconds);
+  Result<MasterLink::Answer> Take(Incarnation worker, bool waiting, const std::vector<TaskId>& held,
+                                  double wait_seconds);
   // Waits up to `wait_seconds` for the slowest worker.
   Result<bool> MayBegin(Incarnation worker, int64_t pushed, double wait_seconds);
   // All-reduce. Waits up to `wait_seconds` for the workers to regroup.
@@ -87,7 +87,7 @@ class MasterHost {
   void FailJournal(const Status& why) REQUIRES(mutex_);
   bool ShouldSave(TimePoint now) const EXCLUDES(mutex_);
   Result<MasterLink::Answer> WaitForTask(Incarnation worker, bool waiting,
-                                         const std::vector<int64_t>& held, double wait_seconds);
+                                         const std::vector<TaskId>& held, double wait_seconds);
   bool BeginsEpoch(const MasterLink::Answer& answer) const EXCLUDES(mutex_);
   Result<WorldAnswer> WaitForRegroup(Incarnation worker, const WorldArrival& arrival,
                                      double wait_seconds);
@@ -96,7 +96,7 @@ class MasterHost {
   const SteadyClock steady_;
   const WakingClock clock_{steady_};
   JournalStore* const journal_ = nullptr;  // nullptr: nothing outlives this process
-  const int64_t term_ = 0;
+  const JournalTerm term_;
   const Handler handler_;
   const ProgressCallback& progress_;
   const EventCallback& events_;
@@ -108,7 +108,7 @@ class MasterHost {
 
   mutable Mutex mutex_;
   // The journal knows that it has begun, and with it how the one before was judged.
-  uint32_t epoch_written_ GUARDED_BY(mutex_) = 1;
+  Epoch epoch_written_ GUARDED_BY(mutex_) = Epoch::First();
   std::condition_variable changed_;
   std::condition_variable_any to_do_;  // there are actions
   uint64_t changes_ GUARDED_BY(mutex_) = 0;

@@ -80,21 +80,21 @@ void Master::SaveState(MasterSave* save) const {
   save->set_validation_checksum(validation_checksum_);
   const EarlyStopping::Best& best = early_stopping_.best();
   save->set_best(best.value);
-  save->set_best_epoch(best.epoch);
+  save->set_best_epoch(best.epoch.value());
   Put(best.metrics, save->mutable_best_metrics());
   const std::vector<int64_t>& judged = early_stopping_.judged();
   save->mutable_judged()->Add(judged.begin(), judged.end());
   save->set_best_digest(best.digest);
   save->set_started(pool_.started());
-  save->set_next_incarnation(pool_.members().next());
+  save->set_next_incarnation(pool_.members().next().value());
   for (const auto& [incarnation, worker] : pool_.members().workers()) {
     MemberState* one = save->add_members();
     one->set_name(worker.name);
-    one->set_incarnation(incarnation);
+    one->set_incarnation(incarnation.value());
   }
   for (const auto& [incarnation, offset] : staleness_.Offsets()) {
     ClockState* one = save->add_clocks();
-    one->set_incarnation(incarnation);
+    one->set_incarnation(incarnation.value());
     one->set_offset(offset);
   }
   if (rounds_.has_value()) {
@@ -193,27 +193,27 @@ Status Master::RestoreState(const MasterSave& save, TimePoint now) {
   validation_checksum_ = save.validation_checksum();
   EarlyStopping::Best best;
   best.value = save.best();
-  best.epoch = save.best_epoch();
+  best.epoch = Epoch(save.best_epoch());
   best.metrics = Get(save.best_metrics());
   best.digest = save.best_digest();
   early_stopping_.Restore(std::move(best), {save.judged().begin(), save.judged().end()});
   std::vector<Membership::Worker> members;
   std::set<Incarnation> known;
+  const Incarnation next(save.next_incarnation());
   for (const MemberState& one : save.members()) {
-    if (one.incarnation() == 0 || one.incarnation() >= save.next_incarnation() ||
-        !known.insert(one.incarnation()).second) {
-      return Internal(fmt::format("a job that was saved with incarnation {} of {}",
-                                  one.incarnation(), save.next_incarnation()));
+    const Incarnation worker(one.incarnation());
+    if (worker == kNobody || worker >= next || !known.insert(worker).second) {
+      return Internal(fmt::format("a job that was saved with incarnation {} of {}", worker, next));
     }
-    members.push_back({one.name(), one.incarnation(), true, true, now});
+    members.push_back({one.name(), worker, true, true, now});
   }
-  pool_.Restore(save.started(), save.next_incarnation(), members);
+  pool_.Restore(save.started(), next, members);
   std::map<Incarnation, int64_t> offsets;
   for (const ClockState& clock : save.clocks()) {
     if (clock.offset() < -kMostOfAnything || clock.offset() > kMostOfAnything) {
       return Internal("a job that was saved with a worker far from all others");
     }
-    offsets[clock.incarnation()] = clock.offset();
+    offsets[Incarnation(clock.incarnation())] = clock.offset();
   }
   staleness_.Await(offsets);
   RETURN_IF_ERROR(RestoreWorld(save));
@@ -227,7 +227,7 @@ Status Master::RestoreState(const MasterSave& save, TimePoint now) {
   return Status();
 }
 
-Result<std::unique_ptr<Master>> Master::TakeOver(const Options& options, int64_t term,
+Result<std::unique_ptr<Master>> Master::TakeOver(const Options& options, Term term,
                                                  const std::vector<std::string>& journal,
                                                  const std::vector<std::string>& alive,
                                                  TimePoint now) {
@@ -237,7 +237,7 @@ Result<std::unique_ptr<Master>> Master::TakeOver(const Options& options, int64_t
   return master;
 }
 
-void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoint now) {
+void Master::Adopt(Term term, const std::vector<std::string>& alive, TimePoint now) {
   AddEvent("master_took_over",
            fmt::format("term {}: epoch {}, {} of {} shards done, {} processes live", term,
                        queue_.epoch(), queue_.shards_done(), queue_.shards(), alive.size()));
@@ -248,7 +248,7 @@ void Master::Adopt(int64_t term, const std::vector<std::string>& alive, TimePoin
       adopted.push_back(*known);
     } else {
       // Given up by the master before, or of a start that it did not live to write down.
-      actions_.push_back({Action::Kind::kStopWorker, name, 0});
+      actions_.push_back({Action::Kind::kStopWorker, name, kNobody});
     }
   }
   const std::map<Incarnation, Membership::Worker> members = pool_.members().workers();

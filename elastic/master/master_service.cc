@@ -75,10 +75,10 @@ class Service final : public MasterService::StreamedService {
           const TaskReport report = FromProto(*request);
           ASSIGN_OR_RETURN(const LeaseStatus lease_status,
                            host_.With([&](Master& master, TimePoint now) {
-                             return master.Report(request->incarnation(), report, now);
+                             return master.Report(Incarnation(request->incarnation()), report, now);
                            }));
           reply->set_mine(lease_status.mine);
-          reply->set_last_batch(lease_status.last_batch);
+          reply->set_last_batch(lease_status.last_batch.value());
           return Status();
         });
   }
@@ -87,8 +87,8 @@ class Service final : public MasterService::StreamedService {
                              Call<BeginRequest, BeginReply>* call) override {
     return Authorized(
         context, call, [this](const BeginRequest* request, BeginReply* reply) -> Status {
-          ASSIGN_OR_RETURN(const bool may, host_.MayBegin(request->incarnation(), request->pushed(),
-                                                          kBeginWaitSeconds));
+          ASSIGN_OR_RETURN(const bool may, host_.MayBegin(Incarnation(request->incarnation()),
+                                                          request->pushed(), kBeginWaitSeconds));
           reply->set_may(may);
           return Status();
         });
@@ -102,7 +102,8 @@ class Service final : public MasterService::StreamedService {
         cause = Internal("a worker failed and did not say why");
       }
       return host_.With([&](Master& master, TimePoint now) {
-        return master.Fail(request->incarnation(), request->task(), cause, now);
+        return master.Fail(Incarnation(request->incarnation()), TaskId(request->task()), cause,
+                           now);
       });
     });
   }
@@ -110,24 +111,26 @@ class Service final : public MasterService::StreamedService {
   grpc::Status StreamedLeave(grpc::ServerContext* context,
                              Call<LeaveRequest, LeaveReply>* call) override {
     return Authorized(context, call, [this](const LeaveRequest* request, LeaveReply*) {
-      return host_.With(
-          [&](Master& master, TimePoint now) { return master.Leave(request->incarnation(), now); });
+      return host_.With([&](Master& master, TimePoint now) {
+        return master.Leave(Incarnation(request->incarnation()), now);
+      });
     });
   }
 
   grpc::Status StreamedHeartbeat(grpc::ServerContext* context,
                                  Call<HeartbeatRequest, HeartbeatReply>* call) override {
-    return Authorized(
-        context, call, [this](const HeartbeatRequest* request, HeartbeatReply* reply) -> Status {
-          ASSIGN_OR_RETURN(const bool finished, host_.Heartbeat(request->incarnation()));
-          if (!request->waits_for().empty()) {
-            host_.With([&](Master& master, TimePoint) {
-              master.Wait(request->incarnation(), request->waits_for());
-            });
-          }
-          reply->set_finished(finished);
-          return Status();
-        });
+    return Authorized(context, call,
+                      [this](const HeartbeatRequest* request, HeartbeatReply* reply) -> Status {
+                        ASSIGN_OR_RETURN(const bool finished,
+                                         host_.Heartbeat(Incarnation(request->incarnation())));
+                        if (!request->waits_for().empty()) {
+                          host_.With([&](Master& master, TimePoint) {
+                            master.Wait(Incarnation(request->incarnation()), request->waits_for());
+                          });
+                        }
+                        reply->set_finished(finished);
+                        return Status();
+                      });
   }
 
   grpc::Status StreamedMeet(grpc::ServerContext* context,
@@ -143,8 +146,8 @@ class Service final : public MasterService::StreamedService {
         context, call, [this](const ReportStepRequest* request, ReportStepReply* reply) -> Status {
           const RoundPosition position = FromProto(request->position());
           ASSIGN_OR_RETURN(const StepAnswer answer, host_.With([&](Master& master, TimePoint now) {
-            return master.ReportStep(request->incarnation(), request->world(), request->closed(),
-                                     position, now);
+            return master.ReportStep(Incarnation(request->incarnation()), WorldId(request->world()),
+                                     request->closed(), position, now);
           }));
           reply->set_meet(answer.meet);
           reply->set_draft(answer.draft);
@@ -160,7 +163,7 @@ class Service final : public MasterService::StreamedService {
           failed.ok() ? Result<CheckpointManifest::File>(FromProto(request->file()))
                       : Result<CheckpointManifest::File>(failed);
       return host_.With([&](Master& master, TimePoint now) {
-        return master.Written(request->incarnation(), request->draft(), file, now);
+        return master.Written(Incarnation(request->incarnation()), request->draft(), file, now);
       });
     });
   }
@@ -196,9 +199,13 @@ class Service final : public MasterService::StreamedService {
   }
 
   Status TakeTask(const TakeRequest& request, TakeReply* reply) {
-    ASSIGN_OR_RETURN(const MasterLink::Answer answer,
-                     host_.Take(request.incarnation(), request.waiting(),
-                                {request.held().begin(), request.held().end()}, kTakeWaitSeconds));
+    std::vector<TaskId> held;
+    for (const int64_t task : request.held()) {
+      held.emplace_back(task);
+    }
+    ASSIGN_OR_RETURN(
+        const MasterLink::Answer answer,
+        host_.Take(Incarnation(request.incarnation()), request.waiting(), held, kTakeWaitSeconds));
     switch (answer.kind) {
       case MasterLink::Answer::Kind::kNothing:
         reply->set_kind(TakeReply::NOTHING);
@@ -215,8 +222,8 @@ class Service final : public MasterService::StreamedService {
   }
 
   Status MeetWorld(const MeetRequest& request, MeetReply* reply) {
-    ASSIGN_OR_RETURN(const WorldAnswer answer,
-                     host_.Meet(request.incarnation(), FromProto(request), kMeetWaitSeconds));
+    ASSIGN_OR_RETURN(const WorldAnswer answer, host_.Meet(Incarnation(request.incarnation()),
+                                                          FromProto(request), kMeetWaitSeconds));
     ToProto(answer, reply);
     return Status();
   }
@@ -231,9 +238,9 @@ class Service final : public MasterService::StreamedService {
 
   Status Deliver(grpc::ServerReader<DeliverChunk>* reader) {
     std::string bytes, digest;
-    Incarnation worker = 0;
+    Incarnation worker = kNobody;
     for (DeliverChunk chunk; reader->Read(&chunk);) {
-      worker = chunk.incarnation();
+      worker = Incarnation(chunk.incarnation());
       bytes += chunk.weights();
       digest = chunk.digest();
     }
@@ -250,7 +257,7 @@ class Service final : public MasterService::StreamedService {
     if (!allowed.ok()) {
       return allowed;
     }
-    const uint64_t latest = TermOf(context->client_metadata());
+    const Term latest = TermOf(context->client_metadata());
     if (latest > term_) {
       const Status succeeded(
           Code::kAborted,
@@ -263,7 +270,7 @@ class Service final : public MasterService::StreamedService {
   }
 
   const std::string token_;
-  const uint64_t term_;
+  const Term term_;
   MasterHost& host_;
   const MasterServer::Registered registered_;
   Mutex mutex_;

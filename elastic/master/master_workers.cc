@@ -83,7 +83,7 @@ void Master::Wait(Incarnation worker, const std::string& what) {
   }
 }
 
-bool Master::FailForDatabase(Incarnation worker, int64_t task, const Status& cause, TimePoint now) {
+bool Master::FailForDatabase(Incarnation worker, TaskId task, const Status& cause, TimePoint now) {
   if (!catalog::IsLocked(cause) && !catalog::IsOutOfConnections(cause)) {
     return false;
   }
@@ -112,7 +112,7 @@ void Master::OnExit(const std::string& name, ExitClass exit_class, const std::st
   }
   if (exit_class == ExitClass::kApplication) {
     // It crashed in its own code: every shard that it was training is under suspicion.
-    if (rounds_.has_value() && ChargeLanes(*worker, 0, message)) {
+    if (rounds_.has_value() && ChargeLanes(*worker, kNoTask, message)) {
       Abort(Status(Code::kInternal,
                    fmt::format("a shard crashes every worker that trains it: {}", message)));
       return;

@@ -133,7 +133,8 @@ WorldAnswer Master::AnswerTo(Incarnation worker) const {
       break;
     case Phase::kExporting:
       // The oldest; when it dies, the next regroup chooses another one.
-      answer.work = answer.rank == 0 ? WorldAnswer::Work::kExport : WorldAnswer::Work::kWait;
+      answer.work =
+          answer.rank == Rank::First() ? WorldAnswer::Work::kExport : WorldAnswer::Work::kWait;
       break;
     default:
       break;
@@ -141,7 +142,7 @@ WorldAnswer Master::AnswerTo(Incarnation worker) const {
   return answer;
 }
 
-Result<StepAnswer> Master::ReportStep(Incarnation worker, int64_t world, int64_t closed,
+Result<StepAnswer> Master::ReportStep(Incarnation worker, WorldId world, int64_t closed,
                                       const RoundPosition& position, TimePoint now) {
   StepAnswer answer;
   answer.meet = true;
@@ -173,18 +174,18 @@ Status Master::Deliver(Incarnation worker, models::NetworkWeights weights) {
   if (!rounds_.has_value()) {
     return FailedPrecondition("the parameter servers of this job have its weights");
   }
-  if (phase_ == Phase::kExporting && rounds_->rendezvous().RankOf(worker) == 0U) {
+  if (phase_ == Phase::kExporting && rounds_->rendezvous().RankOf(worker) == Rank::First()) {
     weights_ = std::move(weights);
     phase_ = Phase::kSucceeded;
   }
   return Status();
 }
 
-// True: a shard has failed too often. `task` 0: whatever the worker was computing.
-bool Master::ChargeLanes(Incarnation worker, int64_t task, const std::string& why) {
+// True: a shard has failed too often. `task` none: whatever the worker was computing.
+bool Master::ChargeLanes(Incarnation worker, TaskId task, const std::string& why) {
   bool give_up = false;
   for (const Task& lane : rounds_->LanesOfMember(worker)) {
-    if (task == 0 || lane.id == task) {
+    if (task == kNoTask || lane.id == task) {
       AddEvent("task_failed", fmt::format("shard {}: {}", lane.shard, why));
       give_up = queue_.ChargeFailure(worker, lane.shard) || give_up;
     }

@@ -8,40 +8,40 @@ namespace sluice::elastic {
 namespace {
 
 void Put(const Rendezvous::Member& member, WorldMemberState* state) {
-  state->set_incarnation(member.incarnation);
+  state->set_incarnation(member.incarnation.value());
   state->set_address(member.address);
   state->set_closed(member.closed);
 }
 
 Rendezvous::Member Get(const WorldMemberState& state) {
-  return {state.incarnation(), state.address(), state.closed()};
+  return {Incarnation(state.incarnation()), state.address(), state.closed()};
 }
 
 void Put(const Task& task, LaneState* state) {
-  state->set_task(task.id);
-  state->set_epoch(task.epoch);
-  state->set_shard(task.shard);
-  state->set_first_batch(task.first_batch);
-  state->set_last_batch(task.last_batch);
+  state->set_task(task.id.value());
+  state->set_epoch(task.epoch.value());
+  state->set_shard(task.shard.value());
+  state->set_first_batch(task.first_batch.value());
+  state->set_last_batch(task.last_batch.value());
   state->set_attempt(task.attempt);
   state->set_round(task.round);
   state->set_lane(task.lane);
   state->set_lanes(task.lanes);
-  state->set_range(task.range);
+  state->set_range(task.range.value());
 }
 
 Task Get(const LaneState& state) {
   Task task;
-  task.id = state.task();
-  task.epoch = state.epoch();
-  task.shard = state.shard();
-  task.first_batch = state.first_batch();
-  task.last_batch = state.last_batch();
+  task.id = TaskId(state.task());
+  task.epoch = Epoch(state.epoch());
+  task.shard = ShardId(state.shard());
+  task.first_batch = BatchIndex(state.first_batch());
+  task.last_batch = BatchIndex(state.last_batch());
   task.attempt = state.attempt();
   task.round = state.round();
   task.lane = state.lane();
   task.lanes = state.lanes();
-  task.range = state.range();
+  task.range = RangeId(state.range());
   return task;
 }
 
@@ -50,19 +50,19 @@ Task Get(const LaneState& state) {
 void Master::SaveWorld(MasterSave* save) const {
   const Rendezvous::Memory memory = rounds_->rendezvous().Remember();
   WorldState* state = save->mutable_world();
-  state->set_id(memory.world.id);
-  state->set_generation(memory.world.generation);
+  state->set_id(memory.world.id.value());
+  state->set_generation(memory.world.generation.value());
   for (const Rendezvous::Member& member : memory.world.members) {
     Put(member, state->add_members());
   }
-  state->set_source(static_cast<uint32_t>(memory.world.source));
+  state->set_source(memory.world.source.value());
   state->set_closed(memory.world.closed);
   state->set_beginning(memory.world.beginning);
   state->set_committed(memory.committed);
   for (const Rendezvous::Known& known : memory.workers) {
     WorldMemberState* one = state->add_workers();
     Put(known.member, one);
-    one->set_tried(known.tried);
+    one->set_tried(known.tried.value());
     one->set_may_have(known.may_have);
   }
   for (const Task& task : rounds_->lanes()) {
@@ -85,17 +85,17 @@ Status Master::RestoreWorld(const MasterSave& save) {
     return Internal("a world that was saved with other members or lanes");
   }
   Rendezvous::Memory memory;
-  memory.world.id = state.id();
-  memory.world.generation = state.generation();
+  memory.world.id = WorldId(state.id());
+  memory.world.generation = Generation(state.generation());
   for (const WorldMemberState& member : state.members()) {
     memory.world.members.push_back(Get(member));
   }
-  memory.world.source = state.source();
+  memory.world.source = Rank(state.source());
   memory.world.closed = state.closed();
   memory.world.beginning = state.beginning();
   memory.committed = state.committed();
   for (const WorldMemberState& one : state.workers()) {
-    memory.workers.push_back({Get(one), one.tried(), one.may_have()});
+    memory.workers.push_back({Get(one), WorldId(one.tried()), one.may_have()});
   }
   std::vector<Task> lanes;
   for (const LaneState& lane : state.round()) {

@@ -33,7 +33,7 @@ ParameterFleet::ParameterFleet(const Options& options, Hooks hooks)
       hooks_(std::move(hooks)),
       control_(options.token, options.term, stop_.get_token(), [this] { return Interrupted(); }),
       wanted_(options.servers),
-      version_((options.term - 1) << kVersionBitsOfATerm) {
+      version_(uint64_t{options.term.index()} << kVersionBitsOfATerm) {
   if (!options.placement.has_value()) {
     return;
   }

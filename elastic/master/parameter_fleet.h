@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "elastic/ids.h"
 #include "elastic/master/waking_clock.h"
 #include "elastic/parameters/partition_map.h"
 #include "elastic/parameters/placement.h"
@@ -35,7 +36,7 @@ class ParameterFleet {
     uint32_t partitions = 1;
     bool replicas = false;
     std::string token;
-    uint64_t term = 1;  // of the master
+    Term term = Term::First();  // of the master
     double silence_seconds = kServerSilenceSeconds;
     // What the manifests of checkpoints tell; to continue from one, its `partitions`.
     std::optional<CheckpointDirectory> checkpoints;

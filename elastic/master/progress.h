@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "elastic/ids.h"
+
 // What whoever waits for a training hears of it.
 namespace sluice::elastic {
 
@@ -14,7 +16,7 @@ struct Progress {
   int64_t rows_read = 0;   // from the database, again and again where they are not kept
   int64_t rows_total = 0;  // estimated rows x epochs
   double rows_per_second = 0;
-  uint32_t epoch = 0;  // current, from 1
+  Epoch epoch = kNoEpoch;  // current
   uint32_t epochs = 0;
   double loss = 0;  // mean over the rows of the last second or so
   std::vector<std::pair<std::string, double>> metrics;  // last evaluation

@@ -61,12 +61,10 @@ std::vector<WorkerPool::Process> WorkerPool::Drain(size_t count) {
       staying.push_back(&worker);
     }
   }
-  const auto order = [](const Membership::Worker* worker) {
-    return std::tuple(worker->joined, worker->committed,
-                      -static_cast<int64_t>(worker->incarnation));
-  };
-  std::sort(staying.begin(), staying.end(),
-            [&](const auto* a, const auto* b) { return order(a) < order(b); });
+  std::sort(staying.begin(), staying.end(), [](const auto* a, const auto* b) {
+    return std::tie(a->joined, a->committed, b->incarnation) <
+           std::tie(b->joined, b->committed, a->incarnation);
+  });
   staying.resize(std::min(staying.size(), count));
   std::vector<Process> drained;
   for (const Membership::Worker* worker : staying) {

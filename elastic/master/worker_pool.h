@@ -34,7 +34,7 @@ class WorkerPool {
 
   struct Process {
     std::string name;
-    Incarnation incarnation = 0;
+    Incarnation incarnation = kNobody;
     double memory_factor = 1;  // times what the statement asked for
   };
   struct Change {

@@ -6,20 +6,20 @@
 
 namespace sluice::elastic {
 
-BatchWindow::Window& BatchWindow::RangeOf(Ranges* ranges, int64_t first) {
-  const auto [range, is_new] = ranges->try_emplace(first);
+BatchWindow::Window& BatchWindow::RangeOf(Ranges* ranges, RangeId id) {
+  const auto [range, is_new] = ranges->try_emplace(id);
   if (is_new) {
-    range->second.next = first;
+    range->second.next = FirstBatch(id);
     if (range != ranges->begin()) {
       // The range that this one was split off may have run on into it.
-      range->second.next = std::max(first, std::prev(range)->second.next);
+      range->second.next = std::max(FirstBatch(id), std::prev(range)->second.next);
     }
   }
   return range->second;
 }
 
-BatchWindow::Verdict BatchWindow::Check(uint32_t epoch, int64_t shard, int64_t batch,
-                                        uint32_t attempt, int64_t range) {
+BatchWindow::Verdict BatchWindow::Check(Epoch epoch, ShardId shard, BatchIndex batch,
+                                        uint32_t attempt, RangeId range) {
   if (epoch < epoch_) {
     return Verdict::kApplied;
   }
@@ -46,44 +46,43 @@ BatchWindow::Verdict BatchWindow::Check(uint32_t epoch, int64_t shard, int64_t b
 
 // A holder that has not heard of a split yet goes on where the new range is already known: whoever
 // comes first applies the next batch there.
-BatchWindow::Window& BatchWindow::Covering(Ranges* ranges, int64_t batch) {
-  return std::prev(ranges->upper_bound(batch))->second;
+BatchWindow::Window& BatchWindow::Covering(Ranges* ranges, BatchIndex batch) {
+  return std::prev(ranges->upper_bound(RangeFrom(batch)))->second;
 }
 
-bool BatchWindow::Finished(int64_t shard) const {
-  return shard >= 0 && shard < static_cast<int64_t>(finished_.size()) &&
-         finished_[static_cast<size_t>(shard)];
+bool BatchWindow::Finished(ShardId shard) const {
+  return shard >= ShardId::First() && shard < ShardId::At(finished_.size()) &&
+         finished_[shard.index()];
 }
 
-void BatchWindow::Finish(int64_t shard) {
+void BatchWindow::Finish(ShardId shard) {
   shards_.erase(shard);
-  const auto index = static_cast<size_t>(shard);
-  finished_.resize(std::max(finished_.size(), index + 1));
-  finished_[index] = true;
+  finished_.resize(std::max(finished_.size(), shard.index() + 1));
+  finished_[shard.index()] = true;
 }
 
-void BatchWindow::Applied(uint32_t epoch, int64_t shard, int64_t batch, bool last) {
+void BatchWindow::Applied(Epoch epoch, ShardId shard, BatchIndex batch, bool last) {
   if (epoch != epoch_) {
     return;
   }
   Ranges& ranges = shards_[shard];
   Covering(&ranges, batch).next = batch + 1;
   // Where a part was split off, the shard is over when all parts are: they stay, they are few.
-  if (last && ranges.size() == 1 && ranges.begin()->first == 0) {
+  if (last && ranges.size() == 1 && ranges.begin()->first == RangeId::First()) {
     Finish(shard);
   }
 }
 
-int64_t BatchWindow::AppliedBatches(uint32_t epoch, int64_t shard, int64_t range) const {
+BatchIndex BatchWindow::AppliedBatches(Epoch epoch, ShardId shard, RangeId range) const {
   if (epoch < epoch_ || (epoch == epoch_ && Finished(shard))) {
-    return kAll;
+    return kToTheEnd;
   }
   const auto ranges = shards_.find(shard);
   if (epoch > epoch_ || ranges == shards_.end()) {
-    return range;
+    return FirstBatch(range);
   }
   const auto found = ranges->second.find(range);
-  return found == ranges->second.end() ? range : found->second.next;
+  return found == ranges->second.end() ? FirstBatch(range) : found->second.next;
 }
 
 std::vector<BatchWindow::Shard> BatchWindow::Save() const {
@@ -99,7 +98,7 @@ std::vector<BatchWindow::Shard> BatchWindow::Save() const {
   return shards;
 }
 
-void BatchWindow::Restore(uint32_t epoch, const std::vector<Shard>& shards,
+void BatchWindow::Restore(Epoch epoch, const std::vector<Shard>& shards,
                           std::vector<bool> finished) {
   epoch_ = epoch;
   finished_ = std::move(finished);

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <unordered_map>
 #include <vector>
+
+#include "elastic/ids.h"
 
 namespace sluice::elastic {
 
@@ -19,12 +20,12 @@ namespace sluice::elastic {
 // every partition has a window. Not thread-safe.
 class BatchWindow {
  public:
-  static constexpr int64_t kAll = std::numeric_limits<int64_t>::max();
   // Whether there may be such a batch: a place that is no place is never asked for. Shards are
   // numbered from 0, and each that is finished is a bit.
   static constexpr int64_t kMostShards = int64_t{1} << 27;
-  static bool IsPlace(int64_t shard, int64_t range, int64_t batch) {
-    return shard >= 0 && shard < kMostShards && range >= 0 && batch >= range && batch < kAll;
+  static bool IsPlace(ShardId shard, RangeId range, BatchIndex batch) {
+    return shard >= ShardId::First() && shard < ShardId(kMostShards) && range >= RangeId::First() &&
+           batch >= FirstBatch(range) && batch < kToTheEnd;
   }
   enum class Verdict {
     kNew,      // apply it, then call Applied
@@ -32,38 +33,40 @@ class BatchWindow {
     kGap,      // a batch before it is missing: refuse
     kFenced,   // from a lease that has been given to another worker: refuse
   };
-  Verdict Check(uint32_t epoch, int64_t shard, int64_t batch, uint32_t attempt, int64_t range = 0);
+  Verdict Check(Epoch epoch, ShardId shard, BatchIndex batch, uint32_t attempt,
+                RangeId range = RangeId::First());
   // After kNew: the batch has been applied. Batches of one range come in order, one holder after
   // another, so a count is enough. `last`: the shard has none after it.
-  void Applied(uint32_t epoch, int64_t shard, int64_t batch, bool last = false);
-  // Batches [range, n) of the shard are applied. kAll of a shard or an epoch that is over.
-  int64_t AppliedBatches(uint32_t epoch, int64_t shard, int64_t range = 0) const;
+  void Applied(Epoch epoch, ShardId shard, BatchIndex batch, bool last = false);
+  // The batches of the range before this one are applied. kToTheEnd of a shard or an epoch that is
+  // over.
+  BatchIndex AppliedBatches(Epoch epoch, ShardId shard, RangeId range = RangeId::First()) const;
 
   // What is remembered, shards and ranges in ascending order.
   struct Shard {
-    int64_t shard = 0;
-    int64_t next = 0;  // batches [range, next) are applied
+    ShardId shard;
+    BatchIndex next;  // the batches of the range before it are applied
     uint32_t attempt = 0;
-    int64_t range = 0;
+    RangeId range;
   };
-  uint32_t epoch() const { return epoch_; }
+  Epoch epoch() const { return epoch_; }
   std::vector<Shard> Save() const;                                 // those that are not finished
   const std::vector<bool>& finished() const { return finished_; }  // by shard; none beyond its end
-  void Restore(uint32_t epoch, const std::vector<Shard>& shards, std::vector<bool> finished);
+  void Restore(Epoch epoch, const std::vector<Shard>& shards, std::vector<bool> finished);
 
  private:
   struct Window {
-    int64_t next = 0;
+    BatchIndex next;
     uint32_t attempt = 0;
   };
-  using Ranges = std::map<int64_t, Window>;  // by first batch; most shards have one
-  static Window& RangeOf(Ranges* ranges, int64_t first);
-  static Window& Covering(Ranges* ranges, int64_t batch);
-  bool Finished(int64_t shard) const;
-  void Finish(int64_t shard);
+  using Ranges = std::map<RangeId, Window>;  // most shards have one
+  static Window& RangeOf(Ranges* ranges, RangeId id);
+  static Window& Covering(Ranges* ranges, BatchIndex batch);
+  bool Finished(ShardId shard) const;
+  void Finish(ShardId shard);
 
-  uint32_t epoch_ = 0;
-  std::unordered_map<int64_t, Ranges> shards_;
+  Epoch epoch_ = kNoEpoch;
+  std::unordered_map<ShardId, Ranges> shards_;
   std::vector<bool> finished_;
 };
 

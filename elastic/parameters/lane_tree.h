@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "elastic/ids.h"
+
 namespace sluice::elastic {
 
 // The fixed binary tree over the lanes of a step. Leaves are lanes; at each level a node takes its
@@ -88,9 +90,9 @@ class LaneSums {
 };
 
 // The lanes of a step that worker `rank` of `size` computes: an equal, consecutive share.
-inline std::pair<uint32_t, uint32_t> LanesOf(uint32_t lanes, size_t rank, size_t size) {
-  return {static_cast<uint32_t>(lanes * rank / size),
-          static_cast<uint32_t>(lanes * (rank + 1) / size)};
+inline std::pair<uint32_t, uint32_t> LanesOf(uint32_t lanes, Rank rank, size_t size) {
+  return {static_cast<uint32_t>(lanes * rank.index() / size),
+          static_cast<uint32_t>(lanes * (rank.index() + 1) / size)};
 }
 
 }  // namespace sluice::elastic

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "elastic/ids.h"
 #include "elastic/parameters/partition_layout.h"
 #include "models/model.h"
 #include "models/networks/optimizer.h"
@@ -19,15 +20,15 @@ namespace sluice::elastic {
 
 // Names a batch: its rows are the same for whoever computes it.
 struct BatchIdentity {
-  uint32_t epoch = 1;
-  int64_t shard = 0;
-  int64_t batch = 0;  // in synchronous mode also the step of the round
+  Epoch epoch = Epoch::First();
+  ShardId shard = ShardId::First();
+  BatchIndex batch = BatchIndex::First();  // in synchronous mode also the step of the round
   uint32_t attempt = 1;
   int64_t round = 0;
   uint32_t lane = 0;
-  uint32_t lanes = 0;  // 0: asynchronous
-  int64_t range = 0;   // first batch of the range of the shard that the lease is of
-  bool last = false;   // the shard has no batch after it
+  uint32_t lanes = 0;                // 0: asynchronous
+  RangeId range = RangeId::First();  // that the lease is of
+  bool last = false;                 // the shard has no batch after it
 };
 
 // Rows of one table: distinct ids, and a number for each dimension of each.

@@ -265,11 +265,11 @@ std::vector<const float*> ParameterShard::LiveDense() const {
   return dense;
 }
 
-Result<int64_t> ParameterShard::AppliedBatches(uint64_t map_version, uint32_t epoch,
-                                               int64_t shard) const {
+Result<BatchIndex> ParameterShard::AppliedBatches(uint64_t map_version, Epoch epoch,
+                                                  ShardId shard) const {
   const MutexLock lock(mutex_);
   RETURN_IF_ERROR(CheckMap(map_version));
-  int64_t everywhere = std::numeric_limits<int64_t>::max();
+  BatchIndex everywhere = kToTheEnd;
   for (uint32_t partition : served_) {
     everywhere = std::min(everywhere, partitions_[partition]->AppliedBatches(epoch, shard));
   }

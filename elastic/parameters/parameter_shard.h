@@ -70,7 +70,7 @@ class ParameterShard {
   std::vector<const float*> LiveDense() const;
 
   // Of the partitions that are served; NotFound when the map is another.
-  Result<int64_t> AppliedBatches(uint64_t map_version, uint32_t epoch, int64_t shard) const;
+  Result<BatchIndex> AppliedBatches(uint64_t map_version, Epoch epoch, ShardId shard) const;
   int64_t version(uint32_t partition = 0) const;
   int64_t rows() const;  // of all tables and partitions
 

@@ -124,21 +124,21 @@ Result<bool> Partition::PushLane(const BatchIdentity& batch, double weight, bool
   if (place < open || (place == open && (position_.over || batch.batch < position_.step))) {
     return false;  // closed with this contribution in it
   }
-  if (batch.lane >= batch.lanes || batch.lanes > kMostLanes || batch.batch < 0) {
+  if (batch.lane >= batch.lanes || batch.lanes > kMostLanes || batch.batch < BatchIndex::First()) {
     return InvalidArgument(
         fmt::format("lane {} of {} at step {}", batch.lane, batch.lanes, batch.batch));
   }
   if (place > open) {
-    if (!position_.over || batch.batch != 0) {
+    if (!position_.over || batch.batch != BatchIndex::First()) {
       return Internal(fmt::format("round {} of epoch {} begins before round {} has ended",
                                   batch.round, batch.epoch, position_.round));
     }
-    position_ = {batch.epoch, batch.round, 0, false};
+    position_ = {batch.epoch, batch.round, BatchIndex::First(), false};
     step_.StartRound(batch.lanes);
   }
   // A lane that ends says so when it has pushed its last gradient: the step of that one may be
   // open.
-  const int64_t latest = position_.step + (end ? 1 : 0);
+  const BatchIndex latest = position_.step + (end ? 1 : 0);
   if (batch.lanes != step_.lanes() || batch.batch > latest) {
     return Internal(fmt::format("step {} of lane {} of {} is ahead of the open step {}",
                                 batch.batch, batch.lane, batch.lanes, position_.step));
@@ -193,7 +193,7 @@ Partition::Ready Partition::StepReady(const BatchIdentity& batch) const {
   const auto place = std::tie(batch.epoch, batch.round);
   const auto open = std::tie(position_.epoch, position_.round);
   if (place > open) {
-    return position_.over && batch.batch == 0 ? Ready::kNow : Ready::kNotYet;
+    return position_.over && batch.batch == BatchIndex::First() ? Ready::kNow : Ready::kNotYet;
   }
   if (place == open && batch.batch + 1 == position_.step) {
     return Ready::kBefore;

@@ -65,7 +65,7 @@ class Partition {
   const float* values(size_t chunk) const { return dense_[chunk].data(); }
   int64_t version() const { return version_; }
   int64_t rows() const;  // of all tables
-  int64_t AppliedBatches(uint32_t epoch, int64_t shard) const {
+  BatchIndex AppliedBatches(Epoch epoch, ShardId shard) const {
     return window_.AppliedBatches(epoch, shard);
   }
 
@@ -86,9 +86,9 @@ class Partition {
 
  private:
   struct Position {  // of the open step
-    uint32_t epoch = 0;
+    Epoch epoch = kNoEpoch;
     int64_t round = 0;
-    int64_t step = 0;
+    BatchIndex step;
     bool over = true;  // the round has ended; the next push opens another
   };
   void Update(std::span<const std::span<const float>> dense, std::span<const RowSpan> tables,

@@ -151,12 +151,12 @@ Status ReadState(ByteSource& bytes, PartitionStateProto* state) {
 }
 
 void WriteWindow(const BatchWindow& window, WindowProto* proto) {
-  proto->set_epoch(window.epoch());
+  proto->set_epoch(window.epoch().value());
   for (const BatchWindow::Shard& shard : window.Save()) {
-    proto->add_shards(shard.shard);
-    proto->add_next(shard.next);
+    proto->add_shards(shard.shard.value());
+    proto->add_next(shard.next.value());
     proto->add_attempts(shard.attempt);
-    proto->add_ranges(shard.range);
+    proto->add_ranges(shard.range.value());
   }
   const std::vector<bool>& finished = window.finished();
   proto->mutable_finished()->assign((finished.size() + 7) / 8, '\0');
@@ -175,8 +175,8 @@ bool ReadWindow(const WindowProto& proto, BatchWindow* window) {
   }
   std::vector<BatchWindow::Shard> shards;
   for (int i = 0; i < proto.shards_size(); ++i) {
-    const BatchWindow::Shard shard{proto.shards(i), proto.next(i), proto.attempts(i),
-                                   proto.ranges(i)};
+    const BatchWindow::Shard shard{ShardId(proto.shards(i)), BatchIndex(proto.next(i)),
+                                   proto.attempts(i), RangeId(proto.ranges(i))};
     if (!BatchWindow::IsPlace(shard.shard, shard.range, shard.next)) {
       return false;
     }
@@ -186,7 +186,7 @@ bool ReadWindow(const WindowProto& proto, BatchWindow* window) {
   for (size_t shard = 0; shard < finished.size(); ++shard) {
     finished[shard] = (proto.finished()[shard / 8] >> shard % 8 & 1) != 0;
   }
-  window->Restore(proto.epoch(), shards, std::move(finished));
+  window->Restore(Epoch(proto.epoch()), shards, std::move(finished));
   return true;
 }
 
@@ -252,9 +252,9 @@ PartitionImage Partition::Capture() const {
   }
   WriteWindow(window_, proto.mutable_window());
   OpenStepProto* open = proto.mutable_open();
-  open->set_epoch(position_.epoch);
+  open->set_epoch(position_.epoch.value());
   open->set_round(position_.round);
-  open->set_step(position_.step);
+  open->set_step(position_.step.value());
   open->set_over(position_.over);
   WriteStep(step_, open);
   for (const std::vector<float>& chunk : dense_before_) {
@@ -310,7 +310,7 @@ Status Partition::Load(ByteSource& bytes) {
       (!open.over() && open.lanes_size() == 0)) {
     return damaged("has a step that cannot be open");
   }
-  fresh.position_ = {open.epoch(), open.round(), open.step(), open.over()};
+  fresh.position_ = {Epoch(open.epoch()), open.round(), BatchIndex(open.step()), open.over()};
   std::vector<bool> ended;
   std::vector<std::optional<LaneGradient>> gradients;
   for (const LaneProto& lane : open.lanes()) {

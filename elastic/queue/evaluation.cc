@@ -23,7 +23,7 @@ EvaluationRound::EvaluationRound(int64_t shards, models::Task task, size_t outpu
       lease_seconds_(lease_seconds),
       metrics_(task, outputs) {}
 
-void EvaluationRound::Start(uint32_t epoch) {
+void EvaluationRound::Start(Epoch epoch) {
   epoch_ = epoch;
   cursor_ = 0;
   groups_done_ = 0;
@@ -37,31 +37,31 @@ void EvaluationRound::Start(uint32_t epoch) {
   compared_.clear();
 }
 
-void EvaluationRound::StartComparing(uint32_t epoch, std::vector<int64_t> shards) {
+void EvaluationRound::StartComparing(Epoch epoch, std::vector<ShardId> shards) {
   Start(epoch);
   compares_ = true;
   compared_ = std::move(shards);
 }
 
-std::vector<int64_t> EvaluationRound::ShardsOfGroup(int64_t group) const {
-  std::vector<int64_t> shards;
+std::vector<ShardId> EvaluationRound::ShardsOfGroup(int64_t group) const {
+  std::vector<ShardId> shards;
   const int64_t begin = group * kShardsPerTask;
   for (int64_t i = begin; i < std::min(size(), begin + kShardsPerTask); ++i) {
-    shards.push_back(compares_ ? compared_[static_cast<size_t>(i)] : i);
+    shards.push_back(compares_ ? compared_[static_cast<size_t>(i)] : ShardId(i));
   }
   return shards;
 }
 
-std::vector<int64_t> EvaluationRound::ShardsOf(int64_t task) const {
+std::vector<ShardId> EvaluationRound::ShardsOf(TaskId task) const {
   const auto found = leases_.find(task);
-  return found == leases_.end() ? std::vector<int64_t>() : ShardsOfGroup(found->second.group);
+  return found == leases_.end() ? std::vector<ShardId>() : ShardsOfGroup(found->second.group);
 }
 
 TimePoint EvaluationRound::Deadline(TimePoint now) const {
   return now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(lease_seconds_));
 }
 
-std::optional<Task> EvaluationRound::Take(Incarnation owner, int64_t id, TimePoint now) {
+std::optional<Task> EvaluationRound::Take(Incarnation owner, TaskId id, TimePoint now) {
   Lease lease;
   if (!requeued_.empty()) {
     lease.group = requeued_.front();
@@ -134,14 +134,14 @@ int EvaluationRound::RequeueIf(const Predicate& predicate) {
   return requeued;
 }
 
-int EvaluationRound::Release(Incarnation owner, const std::vector<int64_t>& but_for) {
-  return RequeueIf([&](int64_t id, const Lease& lease) {
+int EvaluationRound::Release(Incarnation owner, const std::vector<TaskId>& but_for) {
+  return RequeueIf([&](TaskId id, const Lease& lease) {
     return lease.owner == owner && std::find(but_for.begin(), but_for.end(), id) == but_for.end();
   });
 }
 
 int EvaluationRound::ExpireLeases(TimePoint now) {
-  return RequeueIf([&](int64_t, const Lease& lease) { return lease.deadline <= now; });
+  return RequeueIf([&](TaskId, const Lease& lease) { return lease.deadline <= now; });
 }
 
 }  // namespace sluice::elastic

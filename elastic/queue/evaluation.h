@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "elastic/ids.h"
 #include "elastic/queue/task.h"
 #include "models/metrics/metric.h"
 
@@ -33,19 +34,19 @@ class EvaluationRound {
 
   EvaluationRound(int64_t shards, models::Task task, size_t outputs, double lease_seconds);
 
-  void Start(uint32_t epoch);
+  void Start(Epoch epoch);
   // These shards are read instead, and compared with what they were: tasks of Kind::kCompare.
-  void StartComparing(uint32_t epoch, std::vector<int64_t> shards);
-  // `first_id`: ids that no other task has.
-  std::optional<Task> Take(Incarnation owner, int64_t id, TimePoint now);
+  void StartComparing(Epoch epoch, std::vector<ShardId> shards);
+  // `id`: one that no other task has.
+  std::optional<Task> Take(Incarnation owner, TaskId id, TimePoint now);
   // False: not this worker's task (any more), or answered already.
   Result<bool> Report(Incarnation owner, const TaskReport& report);
   void Renew(Incarnation owner, TimePoint now);
-  int Release(Incarnation owner, const std::vector<int64_t>& but_for = {});
+  int Release(Incarnation owner, const std::vector<TaskId>& but_for = {});
   int ExpireLeases(TimePoint now);
   bool Done() const { return groups_done_ == groups(); }
   // Of a task that is leased; else none.
-  std::vector<int64_t> ShardsOf(int64_t task) const;
+  std::vector<ShardId> ShardsOf(TaskId task) const;
   size_t leased() const { return leases_.size(); }
 
   const models::Metrics& metrics() const { return metrics_; }
@@ -59,12 +60,12 @@ class EvaluationRound {
  private:
   struct Lease {
     int64_t group = 0;
-    Incarnation owner = 0;
+    Incarnation owner = kNobody;
     TimePoint deadline{};
   };
   int64_t size() const { return compares_ ? static_cast<int64_t>(compared_.size()) : shards_; }
   int64_t groups() const { return (size() + kShardsPerTask - 1) / kShardsPerTask; }
-  std::vector<int64_t> ShardsOfGroup(int64_t group) const;
+  std::vector<ShardId> ShardsOfGroup(int64_t group) const;
   TimePoint Deadline(TimePoint now) const;
   template <typename Predicate>
   int RequeueIf(const Predicate& predicate);
@@ -73,18 +74,18 @@ class EvaluationRound {
   const models::Task task_;
   const size_t outputs_;
   const double lease_seconds_;
-  uint32_t epoch_ = 0;
+  Epoch epoch_ = kNoEpoch;
   int64_t cursor_ = 0;
   int64_t groups_done_ = 0;
   int64_t rows_ = 0;
   uint64_t checksum_ = 0;
   std::deque<int64_t> requeued_;
-  std::map<int64_t, Lease> leases_;  // by task id
+  std::map<TaskId, Lease> leases_;
   models::Metrics metrics_;
   std::vector<int64_t> versions_;
   int repeats_ = 0;
   bool compares_ = false;
-  std::vector<int64_t> compared_;
+  std::vector<ShardId> compared_;
 };
 
 }  // namespace sluice::elastic

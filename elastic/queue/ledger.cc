@@ -29,7 +29,7 @@ void Ledger::Add(const Totals& news) {
   totals_.weight += news.weight;
 }
 
-Status Ledger::CheckRows(int64_t shard, int64_t rows) const {
+Status Ledger::CheckRows(ShardId shard, int64_t rows) const {
   const int64_t known = ShardRows(shard);
   if (known < 0 || known == rows) {
     return Status();
@@ -40,15 +40,15 @@ Status Ledger::CheckRows(int64_t shard, int64_t rows) const {
                   shard, known, rows, rows_per_epoch_.size()));
 }
 
-Status Ledger::CheckChecksum(int64_t shard, uint64_t checksum) const {
+Status Ledger::CheckChecksum(ShardId shard, uint64_t checksum) const {
   return checksum == 0 ? Status() : Compare(shard, checksum);
 }
 
-Status Ledger::Compare(int64_t shard, uint64_t checksum) const {
+Status Ledger::Compare(ShardId shard, uint64_t checksum) const {
   if (checksums_.empty()) {
     return Status();
   }
-  const uint64_t known = checksums_[static_cast<size_t>(shard)];
+  const uint64_t known = checksums_[shard.index()];
   if (known == 0 || known == checksum) {
     return Status();
   }
@@ -58,23 +58,23 @@ Status Ledger::Compare(int64_t shard, uint64_t checksum) const {
                   shard, known, checksum));
 }
 
-void Ledger::SawChecksum(int64_t shard, uint64_t checksum) {
+void Ledger::SawChecksum(ShardId shard, uint64_t checksum) {
   if (checksum == 0) {
     return;
   }
   if (checksums_.empty()) {
     checksums_.resize(shard_rows_.size(), 0);
   }
-  checksums_[static_cast<size_t>(shard)] = checksum;
+  checksums_[shard.index()] = checksum;
   read_.resize(checksums_.size());
-  read_[static_cast<size_t>(shard)] = true;
+  read_[shard.index()] = true;
 }
 
-std::vector<int64_t> Ledger::Unread() const {
-  std::vector<int64_t> unread;
+std::vector<ShardId> Ledger::Unread() const {
+  std::vector<ShardId> unread;
   for (size_t shard = 0; shard < checksums_.size(); ++shard) {
     if (checksums_[shard] != 0 && (shard >= read_.size() || !read_[shard])) {
-      unread.push_back(static_cast<int64_t>(shard));
+      unread.push_back(ShardId::At(shard));
     }
   }
   return unread;
@@ -111,16 +111,16 @@ Status Ledger::Check() const {
   const int64_t snapshot = RowsOfSnapshot();
   for (size_t epoch = 0; epoch < rows_per_epoch_.size(); ++epoch) {
     if (rows_per_epoch_[epoch] + missing_per_epoch_[epoch] != snapshot) {
-      return Internal(
-          fmt::format("the ledger does not add up: {} rows trained in epoch {}, {} in the snapshot",
-                      rows_per_epoch_[epoch], epoch + 1, snapshot - missing_per_epoch_[epoch]));
+      return Internal(fmt::format(
+          "the ledger does not add up: {} rows trained in epoch {}, {} in the snapshot",
+          rows_per_epoch_[epoch], Epoch::At(epoch), snapshot - missing_per_epoch_[epoch]));
     }
   }
   const auto unknown = std::count(shard_rows_.begin(), shard_rows_.end(), -1);
   if (unknown == 0) {
     return Status();
   }
-  std::vector<int64_t> given_up;
+  std::vector<ShardId> given_up;
   for (const Skipped& range : skipped_) {
     if (ShardRows(range.shard) < 0) {
       given_up.push_back(range.shard);

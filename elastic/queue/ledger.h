@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "elastic/ids.h"
 
 namespace sluice::elastic {
 
@@ -20,10 +21,10 @@ class Ledger {
   };
   // Batches that were given up because code fails on them.
   struct Skipped {
-    uint32_t epoch = 1;
-    int64_t shard = 0;
-    int64_t first_batch = 0;
-    int64_t last_batch = 0;
+    Epoch epoch = Epoch::First();
+    ShardId shard;
+    BatchIndex first_batch;
+    BatchIndex last_batch;
     int64_t rows = -1;  // -1: nobody could read the shard to count them
   };
 
@@ -35,17 +36,17 @@ class Ledger {
     missing_per_epoch_.push_back(0);
   }
   // An error: the shard does not have the rows that it had before. `checksum` 0: not known.
-  Status CheckRows(int64_t shard, int64_t rows) const;
-  Status CheckChecksum(int64_t shard, uint64_t checksum) const;
+  Status CheckRows(ShardId shard, int64_t rows) const;
+  Status CheckChecksum(ShardId shard, uint64_t checksum) const;
   // The rows of the shard have been read for this alone.
-  Status Compare(int64_t shard, uint64_t checksum) const;
-  void SawChecksum(int64_t shard, uint64_t checksum);
+  Status Compare(ShardId shard, uint64_t checksum) const;
+  void SawChecksum(ShardId shard, uint64_t checksum);
   // A job goes on from a checkpoint, perhaps from another database: none of its rows have been read
   // in this life.
   void ForgetReads() { read_.clear(); }
   // Shards whose rows are known, and have not been read in this life.
-  std::vector<int64_t> Unread() const;
-  void ShardDone(int64_t shard, int64_t rows) { shard_rows_[static_cast<size_t>(shard)] = rows; }
+  std::vector<ShardId> Unread() const;
+  void ShardDone(ShardId shard, int64_t rows) { shard_rows_[shard.index()] = rows; }
   // `committed`: rows of the shard that were trained in this epoch all the same.
   void Skip(const Skipped& range, int64_t committed);
 
@@ -55,7 +56,7 @@ class Ledger {
   int64_t rows_skipped() const;  // as far as they could be counted
   // Training rows of the snapshot: known once an epoch is done.
   int64_t RowsOfSnapshot() const;
-  int64_t ShardRows(int64_t shard) const { return shard_rows_[static_cast<size_t>(shard)]; }
+  int64_t ShardRows(ShardId shard) const { return shard_rows_[shard.index()]; }
   // Fails unless every epoch had every row once, but for those that were skipped and named.
   Status Check() const;
   // Of all shards: does not depend on the order in which they were read. 0: not known.

@@ -17,7 +17,7 @@ class Membership {
  public:
   struct Worker {
     std::string name;
-    Incarnation incarnation = 0;
+    Incarnation incarnation = kNobody;
     bool joined = false;     // it has spoken
     bool committed = false;  // it has trained at least one batch
     TimePoint last_contact{};
@@ -48,7 +48,7 @@ class Membership {
 
  private:
   const double silence_seconds_;
-  Incarnation next_ = 1;
+  Incarnation next_ = Incarnation::First();
   std::map<Incarnation, Worker> workers_;
 };
 

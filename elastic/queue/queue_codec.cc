@@ -12,10 +12,10 @@ namespace {
 constexpr uint32_t kFormat = 1;
 
 void Put(const TaskReport& said, ReportState* state) {
-  state->set_task(said.task);
+  state->set_task(said.task.value());
   state->set_done(said.done);
   state->set_end_of_shard(said.end_of_shard);
-  state->set_next_batch(said.next_batch);
+  state->set_next_batch(said.next_batch.value());
   state->set_batches(said.batches);
   state->set_shard_rows(said.shard_rows);
   state->set_checksum(said.checksum);
@@ -28,10 +28,10 @@ void Put(const TaskReport& said, ReportState* state) {
 
 TaskReport Get(const ReportState& state) {
   TaskReport said;
-  said.task = state.task();
+  said.task = TaskId(state.task());
   said.done = state.done();
   said.end_of_shard = state.end_of_shard();
-  said.next_batch = state.next_batch();
+  said.next_batch = BatchIndex(state.next_batch());
   said.batches = state.batches();
   said.shard_rows = state.shard_rows();
   said.checksum = state.checksum();
@@ -44,15 +44,16 @@ TaskReport Get(const ReportState& state) {
 }
 
 void Put(const Ledger::Skipped& skipped, SkippedState* state) {
-  state->set_epoch(skipped.epoch);
-  state->set_shard(skipped.shard);
-  state->set_first_batch(skipped.first_batch);
-  state->set_last_batch(skipped.last_batch);
+  state->set_epoch(skipped.epoch.value());
+  state->set_shard(skipped.shard.value());
+  state->set_first_batch(skipped.first_batch.value());
+  state->set_last_batch(skipped.last_batch.value());
   state->set_rows(skipped.rows);
 }
 
 Ledger::Skipped Get(const SkippedState& state) {
-  return {state.epoch(), state.shard(), state.first_batch(), state.last_batch(), state.rows()};
+  return {Epoch(state.epoch()), ShardId(state.shard()), BatchIndex(state.first_batch()),
+          BatchIndex(state.last_batch()), state.rows()};
 }
 
 // Maps without an order are written in one, so that equal states are equal bytes.
@@ -104,7 +105,7 @@ Status CheckSave(const QueueOptions& options, const QueueSave& save) {
   if (save.cursor() < 0 || save.cursor() > options.shards || !IsCount(save.done()) ||
       save.round() < 0 || save.round() > options.shards || !IsCount(save.round_done()) ||
       !IsCount(save.round_steps()) || !IsCount(save.batches_committed()) || save.next_task() < 1 ||
-      save.term() < 1 || save.term() > kMostTerms) {
+      Term(save.term()) < Term::First() || Term(save.term()) > kLastTerm) {
     return Damaged("it is at no place of an epoch");
   }
   std::set<int64_t> open;
@@ -182,22 +183,22 @@ void QueueCodec::Write(const QueueState& state, QueueSave* save) {
   save->set_shards(state.options_.shards);
   save->set_seed(state.options_.seed);
   save->set_lanes(state.options_.lanes);
-  save->set_epoch(state.epoch_);
-  save->set_cursor(state.cursor_);
+  save->set_epoch(state.epoch_.value());
+  save->set_cursor(state.cursor_.value());
   save->set_round(state.round_);
   save->set_round_done(state.round_done_);
   save->set_round_steps(state.round_steps_);
   save->set_done(state.done_);
-  save->set_next_task(state.next_task_);
-  save->set_term(state.term_);
+  save->set_next_task(state.next_task_.value());
+  save->set_term(state.term_.value());
   save->set_batches_committed(state.batches_committed_);
   Write(state.ledger_, save->mutable_ledger());
   for (const auto& [key, range] : state.ranges_) {
     RangeState* one = save->add_ranges();
-    one->set_position(key.position);
-    one->set_first(key.first);
-    one->set_last(range.last);
-    one->set_next(range.next);
+    one->set_position(key.position.value());
+    one->set_first(key.range.value());
+    one->set_last(range.last.value());
+    one->set_next(range.next.value());
     one->set_rows(range.rows);
     one->set_attempt(range.attempt);
     one->set_batches(range.batches);
@@ -205,36 +206,38 @@ void QueueCodec::Write(const QueueState& state, QueueSave* save) {
     one->set_expiries(range.expiries);
     one->set_waiting(state.waiting_.contains(key));
   }
-  for (int64_t task : Sorted(state.leases_)) {
+  for (TaskId task : Sorted(state.leases_)) {
     const QueueState::Lease& lease = state.leases_.at(task);
     LeaseState* one = save->add_leases();
-    one->set_position(lease.key.position);
-    one->set_range(lease.key.first);
-    one->set_owner(lease.owner);
-    one->set_first_batch(lease.task.first_batch);
-    one->set_last_batch(lease.task.last_batch);
+    one->set_position(lease.key.position.value());
+    one->set_range(lease.key.range.value());
+    one->set_owner(lease.owner.value());
+    one->set_first_batch(lease.task.first_batch.value());
+    one->set_last_batch(lease.task.last_batch.value());
     one->set_rows_before(lease.rows_before);
     one->set_expired(lease.expired);
     Put(lease.said, one->mutable_said());
   }
-  for (int64_t position : Sorted(state.open_shards_)) {
+  for (ShardPosition position : Sorted(state.open_shards_)) {
     const QueueState::OpenShard& shard = state.open_shards_.at(position);
     OpenShardState* one = save->add_open_shards();
-    one->set_position(position);
+    one->set_position(position.value());
     one->set_rows(shard.rows);
     one->set_cut_short(shard.cut_short);
     if (shard.skipped.has_value()) {
       Put(*shard.skipped, one->mutable_skipped());
     }
   }
-  for (int64_t shard : Sorted(state.given_up_)) {
-    save->add_given_up(shard);
+  for (ShardId shard : Sorted(state.given_up_)) {
+    save->add_given_up(shard.value());
   }
-  for (int64_t shard : Sorted(state.failures_)) {
+  for (ShardId shard : Sorted(state.failures_)) {
     FailuresState* one = save->add_failures();
-    one->set_shard(shard);
+    one->set_shard(shard.value());
     const std::vector<Incarnation>& owners = state.failures_.at(shard);
-    one->mutable_owners()->Add(owners.begin(), owners.end());
+    for (const Incarnation owner : owners) {
+      one->add_owners(owner.value());
+    }
   }
 }
 
@@ -251,42 +254,43 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
   }
   RETURN_IF_ERROR(CheckSave(options, save));
   QueueState state(options);
-  state.epoch_ = save.epoch();
+  state.epoch_ = Epoch(save.epoch());
   state.order_ = ShardOrder(options.shards, options.seed, state.epoch_, options.shuffle);
-  state.cursor_ = save.cursor();
+  state.cursor_ = ShardPosition(save.cursor());
   state.round_ = save.round();
   state.round_done_ = save.round_done();
   state.round_steps_ = save.round_steps();
   state.done_ = save.done();
-  state.next_task_ = save.next_task();
-  state.term_ = save.term();
+  state.next_task_ = TaskId(save.next_task());
+  state.term_ = Term(save.term());
   state.batches_committed_ = save.batches_committed();
   Read(save.ledger(), &state.ledger_);
   for (const RangeState& one : save.ranges()) {
-    const QueueState::Key key{one.position(), one.first()};
+    const QueueState::Key key{ShardPosition(one.position()), RangeId(one.first())};
     if (state.ranges_.contains(key)) {
       return Damaged("a range that is there twice");
     }
-    state.ranges_[key] = {one.last(),    one.next(),       one.rows(),     one.attempt(),
-                          one.batches(), one.shard_rows(), one.expiries(), {}};
+    state.ranges_[key] = {
+        BatchIndex(one.last()), BatchIndex(one.next()), one.rows(),     one.attempt(),
+        one.batches(),          one.shard_rows(),       one.expiries(), {}};
     if (one.waiting()) {
       state.waiting_.insert(key);
     }
   }
   for (const LeaseState& one : save.leases()) {
-    const QueueState::Key key{one.position(), one.range()};
+    const QueueState::Key key{ShardPosition(one.position()), RangeId(one.range())};
     const auto range = state.ranges_.find(key);
     if (range == state.ranges_.end()) {
       return Damaged("a lease of no range");
     }
     QueueState::Lease lease;
     lease.said = Get(one.said());
-    if (lease.said.task < 1 || state.leases_.contains(lease.said.task) ||
+    if (lease.said.task < TaskId::First() || state.leases_.contains(lease.said.task) ||
         !CheckReport(lease.said).ok() || !IsCount(one.rows_before()) || one.first_batch() < 0 ||
         one.last_batch() < one.first_batch()) {
       return Damaged("a lease of no task");
     }
-    lease.owner = one.owner();
+    lease.owner = Incarnation(one.owner());
     lease.key = key;
     lease.rows_before = one.rows_before();
     lease.expired = one.expired();
@@ -295,9 +299,9 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
     lease.task.id = lease.said.task;
     lease.task.epoch = state.epoch_;
     lease.task.shard = state.ShardAt(key.position);
-    lease.task.range = key.first;
-    lease.task.first_batch = one.first_batch();
-    lease.task.last_batch = one.last_batch();
+    lease.task.range = key.range;
+    lease.task.first_batch = BatchIndex(one.first_batch());
+    lease.task.last_batch = BatchIndex(one.last_batch());
     lease.task.attempt = range->second.attempt;
     state.SetLane(&lease.task, key.position);
     range->second.holders.push_back(lease.task.id);
@@ -308,26 +312,34 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
     state.leases_[lease.task.id] = std::move(lease);
   }
   for (const OpenShardState& one : save.open_shards()) {
-    QueueState::OpenShard& shard = state.open_shards_[one.position()];
+    QueueState::OpenShard& shard = state.open_shards_[ShardPosition(one.position())];
     shard.rows = one.rows();
     shard.cut_short = one.cut_short();
     if (one.has_skipped()) {
       shard.skipped = Get(one.skipped());
     }
   }
-  state.given_up_.insert(save.given_up().begin(), save.given_up().end());
+  for (const int64_t shard : save.given_up()) {
+    state.given_up_.emplace(shard);
+  }
   for (const FailuresState& one : save.failures()) {
-    state.failures_[one.shard()].assign(one.owners().begin(), one.owners().end());
+    std::vector<Incarnation>& owners = state.failures_[ShardId(one.shard())];
+    for (const uint64_t owner : one.owners()) {
+      owners.emplace_back(owner);
+    }
   }
   return state;
 }
 
 void QueueCodec::Write(const QueueRecord& record, QueueRecordState* state) {
   state->set_kind(static_cast<uint32_t>(record.kind));
-  state->set_owner(record.owner);
-  state->set_position(record.position);
-  state->set_range(record.range);
-  state->set_batch(record.batch);
+  state->set_owner(record.owner.value());
+  // Two fields have a second use: of the records that have the one, none has the other.
+  const bool failure = record.kind == QueueRecord::Kind::kFailure;
+  const bool term = record.kind == QueueRecord::Kind::kTerm;
+  state->set_position(failure ? record.shard.value() : record.position.value());
+  state->set_range(record.range.value());
+  state->set_batch(term ? record.term.value() : record.batch.value());
   state->set_attempt(record.attempt);
   Put(record.said, state->mutable_said());
 }
@@ -340,10 +352,18 @@ Result<QueueRecord> QueueCodec::Read(const QueueRecordState& state) {
   }
   QueueRecord record;
   record.kind = static_cast<QueueRecord::Kind>(state.kind());
-  record.owner = state.owner();
-  record.position = state.position();
-  record.range = state.range();
-  record.batch = state.batch();
+  record.owner = Incarnation(state.owner());
+  if (record.kind == QueueRecord::Kind::kFailure) {
+    record.shard = ShardId(state.position());
+  } else {
+    record.position = ShardPosition(state.position());
+  }
+  record.range = RangeId(state.range());
+  if (record.kind == QueueRecord::Kind::kTerm) {
+    record.term = Term(state.batch());
+  } else {
+    record.batch = BatchIndex(state.batch());
+  }
   record.attempt = state.attempt();
   record.said = Get(state.said());
   RETURN_IF_ERROR(CheckReport(record.said));

@@ -23,12 +23,14 @@ struct QueueRecord {
     kTerm = 11,  // another master goes on from here
   };
   Kind kind = Kind::kNextEpoch;
-  Incarnation owner = 0;  // kTake, kFailure
-  int64_t position = 0;  // kTake, kSplit, kSkip: of the shard in the epoch's order; kFailure: shard
-  int64_t range = 0;     // kTake, kSplit, kSkip: its first batch
-  int64_t batch = 0;     // kTake: the task's last; kSplit: the new range's first; kTerm: the term
-  uint32_t attempt = 0;  // kTake
-  TaskReport said;       // kProgress, kFinish: all of it; kTake to kRevive: the task
+  Incarnation owner = kNobody;  // kTake, kFailure
+  ShardPosition position;       // kTake, kSplit, kSkip
+  ShardId shard;                // kFailure
+  RangeId range;                // kTake, kSplit, kSkip
+  BatchIndex batch;             // kTake: the task's last; kSplit: the new range's first
+  uint32_t attempt = 0;         // kTake
+  Term term = kNoTerm;          // kTerm
+  TaskReport said;              // kProgress, kFinish: all of it; kTake to kRevive: the task
 };
 
 }  // namespace sluice::elastic

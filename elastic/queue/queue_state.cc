@@ -17,7 +17,12 @@ constexpr size_t kRememberedDone = 4096;
 constexpr int kTaskBitsOfATerm = 40;
 constexpr int kAttemptBitsOfATerm = 20;
 
-Status Misfit(const char* what, int64_t which) {
+TaskId FirstTaskOf(Term term) {
+  return TaskId((static_cast<int64_t>(term.index()) << kTaskBitsOfATerm) + 1);
+}
+
+template <typename Which>
+Status Misfit(const char* what, Which which) {
   return Status(Code::kInternal,
                 fmt::format("the journal does not fit this job: no {} {}", what, which));
 }
@@ -26,7 +31,7 @@ Status Misfit(const char* what, int64_t which) {
 
 QueueState::QueueState(const QueueOptions& options)
     : options_(options),
-      order_(options.shards, options.seed, 1, options.shuffle),
+      order_(options.shards, options.seed, Epoch::First(), options.shuffle),
       ledger_(options.shards) {
   SLUICE_CHECK(options.shards >= 0, "a queue has no negative number of shards");
   SLUICE_CHECK(options.epochs >= 1, "a job has at least one epoch");
@@ -37,11 +42,9 @@ TimePoint QueueState::Deadline(TimePoint now) const {
                    std::chrono::duration<double>(options_.lease_seconds));
 }
 
-int64_t QueueState::RoundEnd() const {
-  if (options_.lanes == 0) {
-    return options_.shards;
-  }
-  return std::min<int64_t>(options_.shards, (round_ + 1) * options_.lanes);
+ShardPosition QueueState::RoundEnd() const {
+  const ShardPosition end(options_.shards);
+  return options_.lanes == 0 ? end : std::min(end, RoundBegin() + options_.lanes);
 }
 
 int64_t QueueState::steps() const {
@@ -50,13 +53,13 @@ int64_t QueueState::steps() const {
   }
   int64_t open = round_steps_;
   for (const auto& [key, range] : ranges_) {  // those of the open round only
-    open = std::max(open, range.next);
+    open = std::max(open, range.next - BatchIndex::First());
   }
   return batches_committed_ + open;
 }
 
 uint32_t QueueState::NextAttempt(const Range& range) const {
-  const auto floor = static_cast<uint32_t>((term_ - 1) << kAttemptBitsOfATerm);
+  const auto floor = static_cast<uint32_t>(term_.index() << kAttemptBitsOfATerm);
   return std::max(range.attempt, floor) + 1;
 }
 
@@ -103,17 +106,17 @@ Status QueueState::Apply(const QueueRecord& record, TimePoint now) {
       }
       return Status();
     case Kind::kFailure:
-      if (!IsPosition(record.position)) {
-        return Misfit("shard", record.position);
+      if (!Exists(record.shard)) {
+        return Misfit("shard", record.shard);
       }
-      failures_[record.position].push_back(record.owner);
+      failures_[record.shard].push_back(record.owner);
       return Status();
     case Kind::kTerm:
-      if (record.batch < 1 || record.batch > kMostTerms) {
-        return Misfit("term", record.batch);
+      if (record.term < Term::First() || record.term > kLastTerm) {
+        return Misfit("term", record.term);
       }
-      term_ = std::max(term_, record.batch);
-      next_task_ = std::max(next_task_, ((term_ - 1) << kTaskBitsOfATerm) + 1);
+      term_ = std::max(term_, record.term);
+      next_task_ = std::max(next_task_, FirstTaskOf(term_));
       return Status();
   }
   return Misfit("kind of transition", static_cast<int64_t>(record.kind));
@@ -122,14 +125,15 @@ Status QueueState::Apply(const QueueRecord& record, TimePoint now) {
 Status QueueState::Take(const QueueRecord& record, TimePoint now) {
   const Key key{record.position, record.range};
   auto found = ranges_.find(key);
-  if (record.said.task < 1 || leases_.contains(record.said.task)) {
+  if (record.said.task < TaskId::First() || leases_.contains(record.said.task)) {
     return Misfit("room for task", record.said.task);
   }
-  if (record.batch < (found == ranges_.end() ? 0 : found->second.next)) {
+  if (record.batch < (found == ranges_.end() ? BatchIndex::First() : found->second.next)) {
     return Misfit("batch", record.batch);
   }
   if (found == ranges_.end()) {
-    if (record.range != 0 || record.position != cursor_ || record.position >= RoundEnd()) {
+    if (record.range != RangeId::First() || record.position != cursor_ ||
+        record.position >= RoundEnd()) {
       return Misfit("shard that is to be handed out at", record.position);
     }
     ++cursor_;
@@ -138,7 +142,7 @@ Status QueueState::Take(const QueueRecord& record, TimePoint now) {
   Range& range = found->second;
   if (record.attempt != range.attempt) {
     // Whoever held it before is fenced off; a racing copy shares the attempt.
-    for (int64_t task : std::vector<int64_t>(range.holders)) {
+    for (TaskId task : std::vector<TaskId>(range.holders)) {
       DropLease(task);
     }
   }
@@ -161,7 +165,7 @@ Status QueueState::Take(const QueueRecord& record, TimePoint now) {
   lease.since = now;
   lease.progress = now;
   Grant(lease, 1);
-  next_task_ = std::max(next_task_, record.said.task + 1);
+  next_task_ = std::max(next_task_, record.said.task.Next());
   range.holders.push_back(record.said.task);
   Holder& holder = holders_[record.owner];
   holder.deadline = Deadline(now);
@@ -170,9 +174,9 @@ Status QueueState::Take(const QueueRecord& record, TimePoint now) {
   return Status();
 }
 
-void QueueState::SetLane(Task* task, int64_t position) const {
+void QueueState::SetLane(Task* task, ShardPosition position) const {
   if (options_.lanes > 0) {
-    const int64_t begin = round_ * options_.lanes;
+    const ShardPosition begin = RoundBegin();
     task->round = round_;
     task->lane = static_cast<uint32_t>(position - begin);
     task->lanes = static_cast<uint32_t>(RoundEnd() - begin);
@@ -241,7 +245,7 @@ Status QueueState::Finish(const QueueRecord& record) {
   if (!record.said.end_of_shard && options_.lanes > 0) {
     open_shards_[key.position].cut_short = true;
   }
-  for (int64_t task : std::vector<int64_t>(range.holders)) {
+  for (TaskId task : std::vector<TaskId>(range.holders)) {
     DropLease(task);
   }
   CloseRange(key, range);
@@ -249,7 +253,7 @@ Status QueueState::Finish(const QueueRecord& record) {
 }
 
 std::optional<int64_t> QueueState::RowsWhenClosed(const Key& key, int64_t rows) const {
-  for (auto it = ranges_.lower_bound({key.position, 0});
+  for (auto it = ranges_.lower_bound({key.position, RangeId::First()});
        it != ranges_.end() && it->first.position == key.position; ++it) {
     if (it->first != key) {
       return std::nullopt;
@@ -264,7 +268,7 @@ void QueueState::CloseRange(const Key& key, const Range& range) {
   OpenShard& shard = open_shards_[key.position];
   shard.rows += range.rows;
   if (options_.lanes > 0) {
-    round_steps_ = std::max(round_steps_, range.next);
+    round_steps_ = std::max(round_steps_, range.next - BatchIndex::First());
   }
   waiting_.erase(key);
   ranges_.erase(key);
@@ -273,9 +277,9 @@ void QueueState::CloseRange(const Key& key, const Range& range) {
   }
 }
 
-void QueueState::CloseShard(int64_t position) {
+void QueueState::CloseShard(ShardPosition position) {
   const auto open = open_shards_.find(position);
-  const int64_t shard = ShardAt(position);
+  const ShardId shard = ShardAt(position);
   if (open->second.skipped.has_value()) {
     ledger_.Skip(*open->second.skipped, open->second.rows);
   } else if (!open->second.cut_short) {
@@ -287,7 +291,7 @@ void QueueState::CloseShard(int64_t position) {
     return;
   }
   ++round_done_;
-  if (round_done_ == RoundEnd() - round_ * options_.lanes) {
+  if (round_done_ == RoundEnd() - RoundBegin()) {
     batches_committed_ += round_steps_;
     ++round_;
     round_done_ = 0;
@@ -306,11 +310,11 @@ Status QueueState::Split(const QueueRecord& record) {
   tail.next = record.batch;
   tail.batches = found->second.batches;
   tail.shard_rows = found->second.shard_rows;
-  for (int64_t task : found->second.holders) {
+  for (TaskId task : found->second.holders) {
     Task& held = leases_.at(task).task;
     held.last_batch = std::min(held.last_batch, record.batch);
   }
-  const Key key{record.position, record.batch};
+  const Key key{record.position, RangeFrom(record.batch)};
   ranges_.emplace(key, tail);
   waiting_.insert(key);
   return Status();
@@ -318,27 +322,28 @@ Status QueueState::Split(const QueueRecord& record) {
 
 Status QueueState::Skip(const QueueRecord& record) {
   const Key key{record.position, record.range};
-  if (!IsPosition(record.position)) {
+  if (!Exists(record.position)) {
     return Misfit("shard to skip at", record.position);
   }
-  const int64_t shard = ShardAt(record.position);
+  const ShardId shard = ShardAt(record.position);
   given_up_.insert(shard);
   failures_.erase(shard);
   auto found = ranges_.find(key);
   if (found == ranges_.end()) {
-    if (record.range != 0 || record.position != cursor_ || record.position >= RoundEnd()) {
+    if (record.range != RangeId::First() || record.position != cursor_ ||
+        record.position >= RoundEnd()) {
       return Misfit("range to skip at", record.position);
     }
     ++cursor_;
     found = ranges_.emplace(key, Range()).first;
   }
-  for (int64_t task : std::vector<int64_t>(found->second.holders)) {
+  for (TaskId task : std::vector<TaskId>(found->second.holders)) {
     DropLease(task);
   }
   const Range range = found->second;
   Ledger::Skipped skipped{epoch_, shard, range.next, range.last, -1};
   if (range.batches > 0) {
-    skipped.last_batch = std::min(range.last, range.batches);
+    skipped.last_batch = std::min(range.last, EndOf(range.batches));
     skipped.rows = range.shard_rows;
   }
   std::optional<Ledger::Skipped>& so_far = open_shards_[record.position].skipped;
@@ -357,7 +362,7 @@ Status QueueState::NextEpoch() {
   }
   ++epoch_;
   order_ = ShardOrder(options_.shards, options_.seed, epoch_, options_.shuffle);
-  cursor_ = 0;
+  cursor_ = ShardPosition::First();
   round_ = 0;
   round_done_ = 0;
   done_ = 0;
@@ -380,7 +385,7 @@ void QueueState::Unlist(const Lease& lease) {
 }
 
 // The range waits for another holder, unless there is a second one.
-void QueueState::DropLease(int64_t task) {
+void QueueState::DropLease(TaskId task) {
   const auto found = leases_.find(task);
   Grant(found->second, -1);
   const Key key = found->second.key;
@@ -391,14 +396,14 @@ void QueueState::DropLease(int64_t task) {
 }
 
 void QueueState::WaitIfUnheld(const Key& key) {
-  const std::vector<int64_t>& holders = ranges_.at(key).holders;
+  const std::vector<TaskId>& holders = ranges_.at(key).holders;
   if (std::all_of(holders.begin(), holders.end(),
-                  [this](int64_t task) { return leases_.at(task).expired; })) {
+                  [this](TaskId task) { return leases_.at(task).expired; })) {
     waiting_.insert(key);
   }
 }
 
-void QueueState::Remember(int64_t task) {
+void QueueState::Remember(TaskId task) {
   done_tasks_.insert(task);
   done_order_.push_back(task);
   if (done_order_.size() > kRememberedDone) {

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "elastic/ids.h"
 #include "elastic/queue/ledger.h"
 #include "elastic/queue/queue_record.h"
 #include "elastic/queue/shard_order.h"
@@ -21,7 +22,7 @@
 namespace sluice::elastic {
 
 // So many masters a job may have: their tasks are numbered apart.
-inline constexpr int64_t kMostTerms = int64_t{1} << 20;
+inline constexpr Term kLastTerm{int64_t{1} << 20};
 
 struct QueueOptions {
   int64_t shards = 0;
@@ -43,24 +44,24 @@ class QueueState {
  public:
   // A range of batches of a shard, by the shard's position in the epoch's order.
   struct Key {
-    int64_t position = 0;
-    int64_t first = 0;
+    ShardPosition position;
+    RangeId range;
     auto operator<=>(const Key&) const = default;
   };
   // An open range: handed out at least once, not yet committed to its end.
   struct Range {
-    int64_t last = Task::kToTheEnd;
-    int64_t next = 0;      // batches before it are committed
+    BatchIndex last = kToTheEnd;
+    BatchIndex next;       // batches before it are committed
     int64_t rows = 0;      // of [first, next)
     uint32_t attempt = 0;  // of the last holder
     int64_t batches = 0;   // of the shard, and its rows: as a holder said; 0: nobody has read it
     int64_t shard_rows = 0;
-    uint32_t expiries = 0;         // leases that ran out in a row, nothing being committed
-    std::vector<int64_t> holders;  // tasks; two when a straggler is raced
+    uint32_t expiries = 0;        // leases that ran out in a row, nothing being committed
+    std::vector<TaskId> holders;  // two when a straggler is raced
   };
   struct Lease {
     Task task;
-    Incarnation owner = 0;
+    Incarnation owner = kNobody;
     Key key;
     int64_t rows_before = 0;  // of the range, when the task was handed out
     TaskReport said;          // the last report
@@ -70,7 +71,7 @@ class QueueState {
   };
   struct Holder {
     TimePoint deadline{};
-    std::vector<int64_t> tasks;
+    std::vector<TaskId> tasks;
   };
 
   explicit QueueState(const QueueOptions& options);
@@ -82,25 +83,25 @@ class QueueState {
   const QueueOptions& options() const { return options_; }
   const Ledger& ledger() const { return ledger_; }
   void ForgetReads() { ledger_.ForgetReads(); }
-  uint32_t epoch() const { return epoch_; }
-  int64_t cursor() const { return cursor_; }  // positions before it have been handed out
+  Epoch epoch() const { return epoch_; }
+  ShardPosition cursor() const { return cursor_; }  // positions before it have been handed out
   int64_t round() const { return round_; }
-  int64_t RoundEnd() const;
+  ShardPosition RoundEnd() const;
   int64_t shards_done() const { return done_; }
   int64_t batches_committed() const { return batches_committed_; }
   int64_t steps() const;  // committed, with those of the open round
   int64_t batches_granted() const { return batches_granted_; }
-  int64_t next_task() const { return next_task_; }
-  int64_t term() const { return term_; }
-  int64_t ShardAt(int64_t position) const { return order_.At(position); }
+  TaskId next_task() const { return next_task_; }
+  Term term() const { return term_; }
+  ShardId ShardAt(ShardPosition position) const { return order_.At(position); }
   uint32_t NextAttempt(const Range& range) const;
-  bool GivenUp(int64_t shard) const { return given_up_.contains(shard); }
-  bool Remembers(int64_t task) const { return done_tasks_.contains(task); }
+  bool GivenUp(ShardId shard) const { return given_up_.contains(shard); }
+  bool Remembers(TaskId task) const { return done_tasks_.contains(task); }
   const std::map<Key, Range>& ranges() const { return ranges_; }
   const std::set<Key>& waiting() const { return waiting_; }  // ranges that nobody works on
-  const std::unordered_map<int64_t, Lease>& leases() const { return leases_; }
+  const std::unordered_map<TaskId, Lease>& leases() const { return leases_; }
   const std::unordered_map<Incarnation, Holder>& holders() const { return holders_; }
-  const std::unordered_map<int64_t, std::vector<Incarnation>>& failures() const {
+  const std::unordered_map<ShardId, std::vector<Incarnation>>& failures() const {
     return failures_;
   }
   // The rows of a shard in this epoch, when `range` of it has come to its end with `rows`; nullopt
@@ -121,7 +122,7 @@ class QueueState {
     std::optional<Ledger::Skipped> skipped;
   };
   Status Take(const QueueRecord& record, TimePoint now);
-  void SetLane(Task* task, int64_t position) const;
+  void SetLane(Task* task, ShardPosition position) const;
   Status Progress(const QueueRecord& record, TimePoint now);
   Status Finish(const QueueRecord& record);
   Status Split(const QueueRecord& record);
@@ -129,40 +130,46 @@ class QueueState {
   Status NextEpoch();
   void Commit(Lease* lease, Range* range, const TaskReport& report);
   void CloseRange(const Key& key, const Range& range);
-  void CloseShard(int64_t position);
-  void DropLease(int64_t task);
+  void CloseShard(ShardPosition position);
+  void DropLease(TaskId task);
   void WaitIfUnheld(const Key& key);
   void Unlist(const Lease& lease);
-  void Remember(int64_t task);
+  void Remember(TaskId task);
   void Grant(const Lease& lease, int sign);
   bool counts_grants() const { return options_.max_batches > 0 && options_.lanes == 0; }
   TimePoint Deadline(TimePoint now) const;
-  bool IsPosition(int64_t number) const { return number >= 0 && number < options_.shards; }
+  ShardPosition RoundBegin() const { return ShardPosition(round_ * options_.lanes); }
+  bool Exists(ShardPosition position) const {
+    return position >= ShardPosition::First() && position < ShardPosition(options_.shards);
+  }
+  bool Exists(ShardId shard) const {
+    return shard >= ShardId::First() && shard < ShardId(options_.shards);
+  }
 
   QueueOptions options_;
   ShardOrder order_;
   Ledger ledger_;
-  uint32_t epoch_ = 1;
-  int64_t cursor_ = 0;
+  Epoch epoch_ = Epoch::First();
+  ShardPosition cursor_;
   int64_t round_ = 0;
   int64_t round_done_ = 0;
   int64_t round_steps_ = 0;
   int64_t done_ = 0;
-  int64_t next_task_ = 1;
-  int64_t term_ = 1;
+  TaskId next_task_ = TaskId::First();
+  Term term_ = Term::First();
   int64_t batches_committed_ = 0;
   int64_t batches_granted_ = 0;  // to leases that have not used them yet (max_batches)
 
   std::map<Key, Range> ranges_;
   std::set<Key> waiting_;
-  std::unordered_map<int64_t, Lease> leases_;
+  std::unordered_map<TaskId, Lease> leases_;
   std::unordered_map<Incarnation, Holder> holders_;
-  std::unordered_map<int64_t, OpenShard> open_shards_;  // by position; those in several pieces
-  std::unordered_set<int64_t> given_up_;
-  std::unordered_map<int64_t, std::vector<Incarnation>> failures_;  // by shard
-  // Task ids: a client's retry is answered from here. Not saved: a takeover loses nothing by it.
-  std::unordered_set<int64_t> done_tasks_;
-  std::deque<int64_t> done_order_;
+  std::unordered_map<ShardPosition, OpenShard> open_shards_;  // those in several pieces
+  std::unordered_set<ShardId> given_up_;
+  std::unordered_map<ShardId, std::vector<Incarnation>> failures_;
+  // A client's retry is answered from here. Not saved: a takeover loses nothing by it.
+  std::unordered_set<TaskId> done_tasks_;
+  std::deque<TaskId> done_order_;
 };
 
 }  // namespace sluice::elastic

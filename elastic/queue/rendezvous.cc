@@ -53,10 +53,10 @@ void Rendezvous::Remove(Incarnation incarnation) {
   workers_.erase(incarnation);
 }
 
-std::optional<size_t> Rendezvous::RankOf(Incarnation incarnation) const {
+std::optional<Rank> Rendezvous::RankOf(Incarnation incarnation) const {
   for (size_t rank = 0; rank < world_.members.size(); ++rank) {
     if (world_.members[rank].incarnation == incarnation) {
-      return rank;
+      return Rank::At(rank);
     }
   }
   return std::nullopt;
@@ -143,7 +143,8 @@ bool Rendezvous::Convene(TimePoint now) {
   if (chosen.empty()) {
     return false;
   }
-  if (world_.id == 0 && chosen.size() < std::min(options_.expected_members, options_.max_members) &&
+  if (world_.id == kNoWorld &&
+      chosen.size() < std::min(options_.expected_members, options_.max_members) &&
       SecondsBetween(*first_here_, now) < options_.gather_seconds) {
     return false;
   }
@@ -173,12 +174,14 @@ void Rendezvous::Form(const std::vector<Incarnation>& chosen) {
     }
     same = false;
   }
-  world_.id += same && !failed ? 0 : 1;
+  if (!same || failed) {
+    ++world_.id;
+  }
   ++world_.generation;
   world_.members = std::move(members);
   world_.closed = newest;
-  world_.source = 0;
-  while (world_.members[world_.source].closed != newest) {
+  world_.source = Rank::First();
+  while (world_.members[world_.source.index()].closed != newest) {
     ++world_.source;
   }
   for (auto& [incarnation, worker] : workers_) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "elastic/ids.h"
 #include "elastic/queue/task.h"
 
 namespace sluice::elastic {
@@ -33,16 +34,17 @@ class Rendezvous {
     double regroup_seconds = 3;
   };
   struct Member {
-    Incarnation incarnation = 0;
+    Incarnation incarnation = kNobody;
     std::string address;
     int64_t closed = kNoState;  // the steps that it has closed
     bool operator==(const Member&) const = default;
   };
   struct World {
-    int64_t id = 0;               // 0: there has been none
-    int64_t generation = 0;       // grows with every regroup, also when the members stay the same
+    WorldId id = kNoWorld;  // none: there has been none
+    // Grows with every regroup, also when the members stay the same.
+    Generation generation = kNoGeneration;
     std::vector<Member> members;  // oldest first: the place is the rank
-    size_t source = 0;            // a rank whose `closed` is the largest: has the newest parameters
+    Rank source = Rank::First();  // a rank whose `closed` is the largest: has the newest parameters
     int64_t closed = kNoState;    // its
     // Grows when nobody is left who has the parameters, and everything begins again.
     int64_t beginning = 0;
@@ -51,14 +53,14 @@ class Rendezvous {
   explicit Rendezvous(const Options& options) : options_(options) {}
 
   struct Arrival {
-    Incarnation incarnation = 0;
+    Incarnation incarnation = kNobody;
     std::string address;
     int64_t closed = kNoState;
-    int64_t beginning = 0;   // that its parameters belong to
-    int64_t generation = 0;  // the last one whose outcome it knows
-    int64_t world = 0;       // the last world that it tried to enter
-    bool failed = false;     // and could not, or left in the middle of a step
-    Incarnation silent = 0;  // the member that was found silent; 0: none
+    int64_t beginning = 0;                  // that its parameters belong to
+    Generation generation = kNoGeneration;  // the last one whose outcome it knows
+    WorldId world = kNoWorld;               // the last world that it tried to enter
+    bool failed = false;                    // and could not, or left in the middle of a step
+    Incarnation silent = kNobody;           // the member that was found silent
   };
   // The worker has come to regroup and waits. Repeating it changes nothing.
   void Arrive(const Arrival& arrival, TimePoint now);
@@ -71,13 +73,13 @@ class Rendezvous {
   bool MayGo(Incarnation incarnation) const;
 
   const World& world() const { return world_; }
-  std::optional<size_t> RankOf(Incarnation incarnation) const;
+  std::optional<Rank> RankOf(Incarnation incarnation) const;
   // Somebody waits whom a regroup would let in: the members are to regroup when the step closes.
   bool ShouldConvene() const;
   // What another master needs to go on.
   struct Known {
     Member member;
-    int64_t tried = 0;
+    WorldId tried = kNoWorld;
     int64_t may_have = kNoState;
   };
   struct Memory {
@@ -95,8 +97,8 @@ class Rendezvous {
  private:
   struct Worker {
     Member member;
-    int64_t tried = 0;  // the last world that it tried to enter
-    bool here = false;  // waits to regroup
+    WorldId tried = kNoWorld;  // the last world that it tried to enter
+    bool here = false;         // waits to regroup
     // It has closed no more steps than these, as far as is known; while it is in the world: any.
     int64_t may_have = kNoState;
     bool failed = false;

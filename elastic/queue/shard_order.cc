@@ -22,8 +22,8 @@ uint64_t MixSeeds(uint64_t a, uint64_t b, uint64_t c) {
   return Mix(Mix(Mix(a) ^ b) ^ c);
 }
 
-ShardOrder::ShardOrder(int64_t size, uint64_t seed, uint32_t epoch, bool shuffle)
-    : size_(static_cast<uint64_t>(size)), key_(MixSeeds(seed, epoch)), shuffle_(shuffle) {
+ShardOrder::ShardOrder(int64_t size, uint64_t seed, Epoch epoch, bool shuffle)
+    : size_(static_cast<uint64_t>(size)), key_(MixSeeds(seed, epoch.value())), shuffle_(shuffle) {
   SLUICE_CHECK(size >= 0, "an order has no negative size");
   while ((uint64_t{1} << (2 * half_bits_)) < size_) {
     ++half_bits_;
@@ -42,17 +42,17 @@ uint64_t ShardOrder::Encrypt(uint64_t value) const {
   return (left << half_bits_) | right;
 }
 
-int64_t ShardOrder::At(int64_t position) const {
+ShardId ShardOrder::At(ShardPosition position) const {
   if (!shuffle_ || size_ < 2) {
-    return position;
+    return ShardId::At(position.index());
   }
   // The network permutes [0, 4^half_bits); walking its cycle until it is back inside [0, size)
   // permutes that. Fewer than four steps on average, as 4^half_bits < 4 x size.
-  uint64_t value = static_cast<uint64_t>(position);
+  uint64_t value = position.index();
   do {
     value = Encrypt(value);
   } while (value >= size_);
-  return static_cast<int64_t>(value);
+  return ShardId::At(value);
 }
 
 }  // namespace sluice::elastic

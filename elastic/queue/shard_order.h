@@ -2,14 +2,16 @@
 
 #include <cstdint>
 
+#include "elastic/ids.h"
+
 namespace sluice::elastic {
 
 // A pseudo-random permutation of [0, size) for one (seed, epoch), by a Feistel network with cycle
 // walking: any position is computed on its own, so nothing of the order is kept in memory.
 class ShardOrder {
  public:
-  ShardOrder(int64_t size, uint64_t seed, uint32_t epoch, bool shuffle);
-  int64_t At(int64_t position) const;
+  ShardOrder(int64_t size, uint64_t seed, Epoch epoch, bool shuffle);
+  ShardId At(ShardPosition position) const;
 
  private:
   uint64_t Encrypt(uint64_t value) const;

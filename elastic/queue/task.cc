@@ -12,7 +12,7 @@ double CountedSum(double sum) {
 }
 
 Status CheckReport(const TaskReport& report) {
-  for (int64_t count : {report.next_batch, report.batches, report.shard_rows, report.rows,
+  for (int64_t count : {report.next_batch.value(), report.batches, report.shard_rows, report.rows,
                         report.rows_read, report.rows_retried}) {
     if (count < 0 || count > kMostOfAnything) {
       return InvalidArgument(

@@ -1,56 +1,52 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "elastic/ids.h"
 
 namespace sluice::elastic {
 
-// One number per started process; a restarted worker gets a new one. 0 is nobody.
-using Incarnation = uint64_t;
-
-// What a worker is asked to do. Epochs count from 1, batches of a shard from 0.
+// What a worker is asked to do.
 struct Task {
   // kCompare: read shards, and say whether they are what they were.
   enum class Kind { kTrain, kEvaluate, kCompare };
-  static constexpr int64_t kToTheEnd = std::numeric_limits<int64_t>::max();
 
-  int64_t id = 0;
+  TaskId id = kNoTask;
   Kind kind = Kind::kTrain;
-  uint32_t epoch = 1;
+  Epoch epoch = Epoch::First();
 
   // kTrain: the batches [first_batch, last_batch) of one shard, as far as the shard has them.
-  int64_t shard = 0;
-  int64_t first_batch = 0;
-  int64_t last_batch = kToTheEnd;
-  // The range that the task belongs to, by its first batch: 0, or where it was split off.
-  int64_t range = 0;
+  ShardId shard = ShardId::First();
+  BatchIndex first_batch = BatchIndex::First();
+  BatchIndex last_batch = kToTheEnd;
+  RangeId range = RangeId::First();  // that the task belongs to
   uint32_t attempt = 1;  // grows with every new holder of this range in this epoch: fences the old
   // Synchronous mode: position of the shard among the `lanes` of its round. 0 lanes: asynchronous.
   int64_t round = 0;
   uint32_t lane = 0;
   uint32_t lanes = 0;
 
-  std::vector<int64_t> shards;  // kEvaluate, kCompare
+  std::vector<ShardId> shards;  // kEvaluate, kCompare
 };
 
 // What a worker says about a task. Sums count from the start of the task, so that a report that
 // arrives twice or late changes nothing.
 struct TaskReport {
-  int64_t task = 0;
+  TaskId task = kNoTask;
   bool done = false;
   bool end_of_shard = false;  // done because the shard has no more batches (not: last_batch)
-  int64_t next_batch = 0;     // every batch before it has been applied on every parameter server
-  int64_t batches = 0;        // of the whole shard; 0: not read yet
-  int64_t shard_rows = 0;     // training rows of the whole shard, where `batches` is known
-  uint64_t checksum = 0;      // of the shard's rows, whatever their order; 0: not computed
-  int64_t rows = 0;           // training rows of the batches [first_batch, next_batch)
-  int64_t rows_read = 0;      // from the database
-  int64_t rows_retried = 0;   // found applied already, by a worker that did not live to report it
-  double loss = 0;            // weighted sum, and the sum of the weights
+  BatchIndex next_batch =
+      BatchIndex::First();   // every batch before it has been applied on every parameter server
+  int64_t batches = 0;       // of the whole shard; 0: not read yet
+  int64_t shard_rows = 0;    // training rows of the whole shard, where `batches` is known
+  uint64_t checksum = 0;     // of the shard's rows, whatever their order; 0: not computed
+  int64_t rows = 0;          // training rows of the batches [first_batch, next_batch)
+  int64_t rows_read = 0;     // from the database
+  int64_t rows_retried = 0;  // found applied already, by a worker that did not live to report it
+  double loss = 0;           // weighted sum, and the sum of the weights
   double weight = 0;
   std::string metrics;              // kEvaluate: models::Metrics, serialised
   std::vector<int64_t> versions;    // kEvaluate: of the parameters that they judge, by partition
@@ -71,7 +67,7 @@ struct LeaseStatus {
   bool mine = true;  // false: the task belongs to someone else now; drop it
   // Where the task ends now: a part of it may have been given to a worker that had nothing to do. A
   // report beyond it is not counted: it has to be cut and said again.
-  int64_t last_batch = Task::kToTheEnd;
+  BatchIndex last_batch = kToTheEnd;
 };
 
 }  // namespace sluice::elastic

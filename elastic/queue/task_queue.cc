@@ -29,7 +29,7 @@ void TaskQueue::Do(const QueueRecord& record, TimePoint now) {
 int64_t TaskQueue::BatchLimit() const {
   const QueueOptions& options = state_.options();
   if (options.max_batches == 0) {
-    return Task::kToTheEnd;
+    return kNoLimit;
   }
   if (options.lanes > 0) {
     return options.max_batches - state_.batches_committed();  // steps of earlier rounds
@@ -44,15 +44,16 @@ Task TaskQueue::HandOut(Incarnation owner, const QueueState::Key& key, uint32_t 
   take.kind = QueueRecord::Kind::kTake;
   take.owner = owner;
   take.position = key.position;
-  take.range = key.first;
+  take.range = key.range;
   take.attempt = attempt;
   take.said.task = state_.next_task();
   const auto range = state_.ranges().find(key);
   const bool fresh = range == state_.ranges().end();
-  take.batch = fresh ? Task::kToTheEnd : range->second.last;
-  if (limit != Task::kToTheEnd) {
+  take.batch = fresh ? kToTheEnd : range->second.last;
+  if (limit != kNoLimit) {
     // In synchronous mode the limit is the round's: steps count from the round's start.
-    const int64_t next = fresh || state_.options().lanes > 0 ? 0 : range->second.next;
+    const BatchIndex next =
+        fresh || state_.options().lanes > 0 ? BatchIndex::First() : range->second.next;
     take.batch = std::min(take.batch, next + limit);
   }
   Do(take, now);
@@ -69,7 +70,7 @@ std::optional<Task> TaskQueue::Take(Incarnation owner, TimePoint now) {
     return HandOut(owner, key, state_.NextAttempt(state_.ranges().at(key)), limit, now);
   }
   while (state_.cursor() < state_.RoundEnd()) {
-    const QueueState::Key key{state_.cursor(), 0};
+    const QueueState::Key key{state_.cursor(), RangeId::First()};
     if (!state_.GivenUp(state_.ShardAt(key.position))) {
       return HandOut(owner, key, state_.NextAttempt({}), limit, now);
     }
@@ -89,9 +90,9 @@ double TaskQueue::MedianSeconds() const {
 }
 
 // The lane that the open step waits for: the one that is least far, when nothing moves.
-std::optional<int64_t> TaskQueue::LaggingLane(Incarnation owner, TimePoint now) const {
-  std::optional<int64_t> lagging;
-  int64_t next = 0;
+std::optional<TaskId> TaskQueue::LaggingLane(Incarnation owner, TimePoint now) const {
+  std::optional<TaskId> lagging;
+  BatchIndex next;
   for (const auto& [id, lease] : state_.leases()) {
     if (lease.owner == owner || lease.expired) {
       continue;
@@ -113,12 +114,12 @@ std::optional<Task> TaskQueue::Steal(Incarnation owner, TimePoint now) {
     return std::nullopt;  // tasks are small, and their batches have been granted
   }
   if (state_.options().lanes > 0) {
-    const std::optional<int64_t> lane = LaggingLane(owner, now);
+    const std::optional<TaskId> lane = LaggingLane(owner, now);
     if (!lane.has_value()) {
       return std::nullopt;
     }
     const QueueState::Key key = state_.leases().at(*lane).key;
-    return HandOut(owner, key, state_.ranges().at(key).attempt, Task::kToTheEnd, now);
+    return HandOut(owner, key, state_.ranges().at(key).attempt, kNoLimit, now);
   }
   // The one that takes longest, by what its holder has done so far.
   const double late = seconds_.empty() ? 0 : kLateFactor * MedianSeconds();
@@ -134,7 +135,7 @@ std::optional<Task> TaskQueue::Steal(Incarnation owner, TimePoint now) {
     }
     const double elapsed = SecondsBetween(lease.since, now);
     const int64_t trained = range.next - lease.task.first_batch;
-    const int64_t left = std::min(range.last, range.batches) - range.next;
+    const int64_t left = std::min(range.last, EndOf(range.batches)) - range.next;
     // Nothing committed yet: at least as long again as it took so far.
     const double seconds = trained > 0 && left > 0
                                ? elapsed * static_cast<double>(left) / static_cast<double>(trained)
@@ -155,30 +156,30 @@ std::optional<Task> TaskQueue::Steal(Incarnation owner, TimePoint now) {
   QueueState::Key key = slowest->key;
   const QueueState::Range& range = state_.ranges().at(key);
   if (!split) {
-    return HandOut(owner, key, range.attempt, Task::kToTheEnd, now);
+    return HandOut(owner, key, range.attempt, kNoLimit, now);
   }
   QueueRecord cut;
   cut.kind = QueueRecord::Kind::kSplit;
   cut.position = key.position;
-  cut.range = key.first;
-  cut.batch = range.next + (std::min(range.last, range.batches) - range.next + 1) / 2;
+  cut.range = key.range;
+  cut.batch = range.next + (std::min(range.last, EndOf(range.batches)) - range.next + 1) / 2;
   Do(cut, now);
-  key.first = cut.batch;
-  return HandOut(owner, key, state_.NextAttempt({}), Task::kToTheEnd, now);
+  key.range = RangeFrom(cut.batch);
+  return HandOut(owner, key, state_.NextAttempt({}), kNoLimit, now);
 }
 
-int64_t TaskQueue::LastBatch(int64_t task) const {
+BatchIndex TaskQueue::LastBatch(TaskId task) const {
   const auto found = state_.leases().find(task);
-  return found == state_.leases().end() ? Task::kToTheEnd : found->second.task.last_batch;
+  return found == state_.leases().end() ? kToTheEnd : found->second.task.last_batch;
 }
 
 Status TaskQueue::CheckRows(const QueueState::Lease& lease, const TaskReport& report) const {
   RETURN_IF_ERROR(ledger().CheckChecksum(lease.task.shard, report.checksum));
-  const int64_t last = state_.ranges().at(lease.key).last;
+  const BatchIndex last = state_.ranges().at(lease.key).last;
   if (!report.done || !(report.end_of_shard || report.next_batch >= last)) {
     return Status();
   }
-  if (last != Task::kToTheEnd && report.next_batch < last) {
+  if (last != kToTheEnd && report.next_batch < last) {
     return Status(
                Code::kAborted,
                fmt::format("shard {} had more than {} batches and has {} now: the source changed "
@@ -248,7 +249,7 @@ Result<TaskQueue::Answer> TaskQueue::Report(Incarnation owner, const TaskReport&
   return news ? Answer::kAccepted : Answer::kDuplicate;
 }
 
-Task TaskQueue::Requeue(int64_t task, QueueRecord::Kind how) {
+Task TaskQueue::Requeue(TaskId task, QueueRecord::Kind how) {
   const QueueState::Lease& lease = state_.leases().at(task);
   Task rest = lease.task;
   rest.first_batch = state_.ranges().at(lease.key).next;
@@ -259,10 +260,10 @@ Task TaskQueue::Requeue(int64_t task, QueueRecord::Kind how) {
   return rest;
 }
 
-std::vector<Task> TaskQueue::RequeueAll(std::vector<int64_t> tasks, QueueRecord::Kind how) {
+std::vector<Task> TaskQueue::RequeueAll(std::vector<TaskId> tasks, QueueRecord::Kind how) {
   std::sort(tasks.begin(), tasks.end());
   std::vector<Task> requeued;
-  for (int64_t task : tasks) {
+  for (TaskId task : tasks) {
     requeued.push_back(Requeue(task, how));
   }
   return requeued;
@@ -272,18 +273,18 @@ std::vector<Task> TaskQueue::ReleaseAll(Incarnation owner) {
   return ReleaseOthers(owner, {});
 }
 
-std::vector<Task> TaskQueue::ReleaseOthers(Incarnation owner, const std::vector<int64_t>& held) {
+std::vector<Task> TaskQueue::ReleaseOthers(Incarnation owner, const std::vector<TaskId>& held) {
   const auto holder = state_.holders().find(owner);
   if (holder == state_.holders().end()) {
     return {};
   }
-  std::vector<int64_t> tasks = holder->second.tasks;
+  std::vector<TaskId> tasks = holder->second.tasks;
   std::erase_if(
-      tasks, [&](int64_t task) { return std::find(held.begin(), held.end(), task) != held.end(); });
+      tasks, [&](TaskId task) { return std::find(held.begin(), held.end(), task) != held.end(); });
   return RequeueAll(std::move(tasks), QueueRecord::Kind::kRelease);
 }
 
-std::optional<Task> TaskQueue::Release(Incarnation owner, int64_t task) {
+std::optional<Task> TaskQueue::Release(Incarnation owner, TaskId task) {
   const auto found = state_.leases().find(task);
   if (found == state_.leases().end() || found->second.owner != owner) {
     return std::nullopt;
@@ -292,9 +293,9 @@ std::optional<Task> TaskQueue::Release(Incarnation owner, int64_t task) {
 }
 
 std::vector<Task> TaskQueue::ExpireLeases(TimePoint now) {
-  std::vector<int64_t> tasks;
+  std::vector<TaskId> tasks;
   for (const auto& [owner, holder] : state_.holders()) {
-    for (int64_t task : holder.tasks) {
+    for (TaskId task : holder.tasks) {
       const QueueState::Lease& lease = state_.leases().at(task);
       const uint32_t expiries = state_.ranges().at(lease.key).expiries;
       const double more =
@@ -308,31 +309,31 @@ std::vector<Task> TaskQueue::ExpireLeases(TimePoint now) {
   return RequeueAll(std::move(tasks), QueueRecord::Kind::kExpire);
 }
 
-bool TaskQueue::ChargeFailure(Incarnation owner, int64_t shard) {
+bool TaskQueue::ChargeFailure(Incarnation owner, ShardId shard) {
   QueueRecord failure;
   failure.kind = QueueRecord::Kind::kFailure;
   failure.owner = owner;
-  failure.position = shard;
+  failure.shard = shard;
   Do(failure, TimePoint{});
   const std::vector<Incarnation>& failed = state_.failures().at(shard);
   const std::set<Incarnation> distinct(failed.begin(), failed.end());
   return failed.size() >= kFailuresToQuarantine && distinct.size() >= 2;
 }
 
-bool TaskQueue::Suspects(const std::vector<int64_t>& held) const {
+bool TaskQueue::Suspects(const std::vector<TaskId>& held) const {
   if (state_.failures().empty()) {
     return false;
   }
-  const auto failed = [this](int64_t shard) { return state_.failures().contains(shard); };
+  const auto failed = [this](ShardId shard) { return state_.failures().contains(shard); };
   const std::set<QueueState::Key>& waiting = state_.waiting();
   return (!waiting.empty() && failed(state_.ShardAt(waiting.begin()->position))) ||
-         std::any_of(held.begin(), held.end(), [&](int64_t task) {
+         std::any_of(held.begin(), held.end(), [&](TaskId task) {
            const auto lease = state_.leases().find(task);
            return lease != state_.leases().end() && failed(lease->second.task.shard);
          });
 }
 
-std::vector<Ledger::Skipped> TaskQueue::Skip(int64_t shard, TimePoint now) {
+std::vector<Ledger::Skipped> TaskQueue::Skip(ShardId shard, TimePoint now) {
   SLUICE_CHECK(state_.options().lanes == 0, "a lane cannot be skipped");
   std::vector<Ledger::Skipped> skipped;
   const std::set<QueueState::Key> waiting = state_.waiting();
@@ -343,7 +344,7 @@ std::vector<Ledger::Skipped> TaskQueue::Skip(int64_t shard, TimePoint now) {
       QueueRecord skip;
       skip.kind = QueueRecord::Kind::kSkip;
       skip.position = key.position;
-      skip.range = key.first;
+      skip.range = key.range;
       Do(skip, now);
     }
   }
@@ -377,7 +378,7 @@ int64_t TaskQueue::ready() const {
   if (BatchLimit() <= 0) {
     return 0;
   }
-  return static_cast<int64_t>(state_.waiting().size()) + state_.RoundEnd() - state_.cursor();
+  return static_cast<int64_t>(state_.waiting().size()) + (state_.RoundEnd() - state_.cursor());
 }
 
 Status TaskQueue::CheckLedger() const {
@@ -393,10 +394,10 @@ Result<TaskQueue> TaskQueue::Restore(const Options& options, const std::string& 
   return TaskQueue(std::move(state));
 }
 
-void TaskQueue::TakeOver(int64_t term, const std::vector<Incarnation>& alive, TimePoint now) {
+void TaskQueue::TakeOver(Term term, const std::vector<Incarnation>& alive, TimePoint now) {
   QueueRecord record;
   record.kind = QueueRecord::Kind::kTerm;
-  record.batch = term;
+  record.term = term;
   Do(record, now);
   std::vector<Incarnation> gone;
   for (const auto& [owner, holder] : state_.holders()) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "elastic/ids.h"
 #include "elastic/queue/ledger.h"
 #include "elastic/queue/queue_record.h"
 #include "elastic/queue/queue_state.h"
@@ -52,16 +54,16 @@ class TaskQueue {
   // An error: the shard does not have the rows that it had before.
   Result<Answer> Report(Incarnation owner, const TaskReport& report, TimePoint now);
   // Where a task that is held ends now.
-  int64_t LastBatch(int64_t task) const;
+  BatchIndex LastBatch(TaskId task) const;
   void Renew(Incarnation owner, TimePoint now) { state_.Renew(owner, now); }
 
   // A lost or leaving worker: what it has not committed goes back to the front. Never charged.
   // Returns the tasks that were requeued.
   std::vector<Task> ReleaseAll(Incarnation owner);
   // Leases that their owner does not know of: the answer that carried them was lost on the way.
-  std::vector<Task> ReleaseOthers(Incarnation owner, const std::vector<int64_t>& held);
+  std::vector<Task> ReleaseOthers(Incarnation owner, const std::vector<TaskId>& held);
   // One task handed back by its living owner.
-  std::optional<Task> Release(Incarnation owner, int64_t task);
+  std::optional<Task> Release(Incarnation owner, TaskId task);
   // Tasks whose lease has run out go back to the front. The next lease of the same range is twice
   // as long, until something of it is committed: no work is too slow to end.
   std::vector<Task> ExpireLeases(TimePoint now);
@@ -69,20 +71,20 @@ class TaskQueue {
   // Code failed on the shard (a crash of the worker itself, not a loss of it). True when the shard
   // has now failed kFailuresToQuarantine times on at least two workers: give it up.
   static constexpr int kFailuresToQuarantine = 3;
-  bool ChargeFailure(Incarnation owner, int64_t shard);
+  bool ChargeFailure(Incarnation owner, ShardId shard);
   // Code has failed on one of these tasks' shards, or on what Take would hand out next: then one at
   // a time, so that the next failure names the right one.
-  bool Suspects(const std::vector<int64_t>& held) const;
+  bool Suspects(const std::vector<TaskId>& held) const;
   // Gives up what is left of a shard, in this epoch and in those that come; it must not be held.
   // Asynchronous mode only: a round of lanes closes over all of them.
-  std::vector<Ledger::Skipped> Skip(int64_t shard, TimePoint now);
+  std::vector<Ledger::Skipped> Skip(ShardId shard, TimePoint now);
 
   bool EpochDone() const;
   bool BudgetSpent() const;
-  bool LastEpoch() const { return state_.epoch() >= state_.options().epochs; }
+  bool LastEpoch() const { return state_.epoch() >= Epoch(state_.options().epochs); }
   void StartNextEpoch();
 
-  uint32_t epoch() const { return state_.epoch(); }
+  Epoch epoch() const { return state_.epoch(); }
   int64_t shards() const { return state_.options().shards; }
   int64_t shards_done() const { return state_.shards_done(); }
   size_t leased() const;
@@ -107,17 +109,18 @@ class TaskQueue {
   static Result<TaskQueue> Restore(const Options& options, const std::string& saved, TimePoint now);
   // Another master goes on from here: its tasks and attempts are above those of any before it.
   // `alive`: whose leases stay; what others held is requeued first.
-  void TakeOver(int64_t term, const std::vector<Incarnation>& alive, TimePoint now);
+  void TakeOver(Term term, const std::vector<Incarnation>& alive, TimePoint now);
 
  private:
   void Do(const QueueRecord& record, TimePoint now);
   // How many batches the next task may have; 0: none now.
+  static constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
   int64_t BatchLimit() const;
   Task HandOut(Incarnation owner, const QueueState::Key& key, uint32_t attempt, int64_t limit,
                TimePoint now);
-  Task Requeue(int64_t task, QueueRecord::Kind how);
-  std::vector<Task> RequeueAll(std::vector<int64_t> tasks, QueueRecord::Kind how);
-  std::optional<int64_t> LaggingLane(Incarnation owner, TimePoint now) const;
+  Task Requeue(TaskId task, QueueRecord::Kind how);
+  std::vector<Task> RequeueAll(std::vector<TaskId> tasks, QueueRecord::Kind how);
+  std::optional<TaskId> LaggingLane(Incarnation owner, TimePoint now) const;
   Status CheckRows(const QueueState::Lease& lease, const TaskReport& report) const;
   double MedianSeconds() const;
 

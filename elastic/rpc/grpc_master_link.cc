@@ -19,9 +19,11 @@ class Remote final : public RemoteMaster {
 
   Result<Answer> Take(bool waiting) override {
     TakeRequest request;
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     request.set_waiting(waiting);
-    request.mutable_held()->Add(held_.ids().begin(), held_.ids().end());
+    for (const TaskId task : held_.ids()) {
+      request.add_held(task.value());
+    }
     TakeReply reply;
     RETURN_IF_ERROR(
         Call([&](grpc::ClientContext* context) { return stub_->Take(context, request, &reply); }));
@@ -39,18 +41,18 @@ class Remote final : public RemoteMaster {
   Result<LeaseStatus> Report(const TaskReport& report) override {
     ReportRequest request;
     ToProto(report, &request);
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     ReportReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Report(context, request, &reply); }));
-    const LeaseStatus lease_status{reply.mine(), reply.last_batch()};
+    const LeaseStatus lease_status{reply.mine(), BatchIndex(reply.last_batch())};
     held_.Reported(report, lease_status);
     return lease_status;
   }
 
   Result<bool> MayBegin(int64_t pushed) override {
     BeginRequest request;
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     request.set_pushed(pushed);
     BeginReply reply;
     RETURN_IF_ERROR(
@@ -60,8 +62,8 @@ class Remote final : public RemoteMaster {
 
   Status Fail(const Task& task, const Status& cause) override {
     FailRequest request;
-    request.set_incarnation(worker_);
-    request.set_task(task.id);
+    request.set_incarnation(worker_.value());
+    request.set_task(task.id.value());
     ToProto(cause, request.mutable_cause());
     FailReply reply;
     held_.Drop(task.id);
@@ -69,7 +71,7 @@ class Remote final : public RemoteMaster {
         [&](grpc::ClientContext* context) { return stub_->Fail(context, request, &reply); });
   }
 
-  void Abandon(int64_t task) override { held_.Drop(task); }
+  void Abandon(TaskId task) override { held_.Drop(task); }
 
   void Leave() override {
     // Once: a process that leaves is in a hurry, and the master notices its end anyway.
@@ -77,7 +79,7 @@ class Remote final : public RemoteMaster {
     Prepare(&context, token_);
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(500));
     LeaveRequest request;
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     LeaveReply reply;
     const grpc::Status status = stub_->Leave(&context, request, &reply);
     if (!status.ok()) {
@@ -96,7 +98,7 @@ class Remote final : public RemoteMaster {
 
   Result<bool> Heartbeat(const std::string& waits_for) override {
     HeartbeatRequest request;
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     request.set_waits_for(waits_for);
     HeartbeatReply reply;
     RETURN_IF_ERROR(Call(
@@ -106,7 +108,7 @@ class Remote final : public RemoteMaster {
 
   Result<WorldAnswer> Meet(const WorldArrival& arrival) override {
     MeetRequest request;
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     ToProto(arrival, &request);
     MeetReply reply;
     RETURN_IF_ERROR(
@@ -114,11 +116,11 @@ class Remote final : public RemoteMaster {
     return FromProto(reply);
   }
 
-  Result<StepAnswer> ReportStep(int64_t world, int64_t closed,
+  Result<StepAnswer> ReportStep(WorldId world, int64_t closed,
                                 const RoundPosition& position) override {
     ReportStepRequest request;
-    request.set_incarnation(worker_);
-    request.set_world(world);
+    request.set_incarnation(worker_.value());
+    request.set_world(world.value());
     request.set_closed(closed);
     ToProto(position, request.mutable_position());
     ReportStepReply reply;
@@ -129,7 +131,7 @@ class Remote final : public RemoteMaster {
 
   Status Written(const std::string& draft, const Result<CheckpointManifest::File>& file) override {
     WrittenRequest request;
-    request.set_incarnation(worker_);
+    request.set_incarnation(worker_.value());
     request.set_draft(draft);
     if (file.ok()) {
       ToProto(*file, request.mutable_file());
@@ -148,7 +150,7 @@ class Remote final : public RemoteMaster {
       context->set_deadline(std::chrono::system_clock::now() + kBulkDeadline);
       DeliverReply reply;
       DeliverChunk chunk;
-      chunk.set_incarnation(worker_);
+      chunk.set_incarnation(worker_.value());
       const auto writer = stub_->Deliver(context, &reply);
       for (size_t begin = 0; begin < bytes.size(); begin += kChunkBytes) {
         chunk.set_weights(bytes.substr(begin, kChunkBytes));

@@ -42,8 +42,7 @@ Status FromCall(const grpc::Status& status, const std::string& address) {
 
 // One try: who calls knows better than this what to do when a server is gone.
 Status CallOnce(
-    const std::string& token, uint64_t term, const std::string& address,
-    const std::stop_token& stop,
+    const std::string& token, Term term, const std::string& address, const std::stop_token& stop,
     const std::function<grpc::Status(ParameterService::Stub*, grpc::ClientContext*)>& call) {
   const auto stub = ParameterService::NewStub(OpenChannel(address));
   grpc::ClientContext context;
@@ -58,7 +57,7 @@ using AsyncStub = std::remove_pointer_t<decltype(std::declval<ParameterService::
 using Begin = std::function<void(AsyncStub*, grpc::ClientContext*, const Done&)>;
 
 // The same, given up when it is hopeless.
-Status CallWithHope(const std::string& token, uint64_t term, const std::string& address,
+Status CallWithHope(const std::string& token, Term term, const std::string& address,
                     const std::stop_token& stop, const ParameterControl::Hopeless& hopeless,
                     std::chrono::seconds deadline, const Begin& begin) {
   const auto stub = ParameterService::NewStub(OpenChannel(address));

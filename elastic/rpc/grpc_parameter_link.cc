@@ -52,15 +52,15 @@ class RemoteParameters final : public ParameterLink {
 
   std::vector<int64_t> Versions() const override { return packer_.versions(); }
 
-  Result<int64_t> AppliedBatches(uint32_t epoch, int64_t shard) override {
+  Result<BatchIndex> AppliedBatches(Epoch epoch, ShardId shard) override {
     const auto give_up = GiveUp();
     for (;;) {
-      int64_t everywhere = Task::kToTheEnd;
+      BatchIndex everywhere = kToTheEnd;
       bool again = false;
       for (Server& server : servers_) {
         AppliedRequest request;
-        request.set_epoch(epoch);
-        request.set_shard(shard);
+        request.set_epoch(epoch.value());
+        request.set_shard(shard.value());
         request.set_map_version(map_.version);
         AppliedReply reply;
         grpc::ClientContext context;
@@ -70,7 +70,7 @@ class RemoteParameters final : public ParameterLink {
         if (!server.status.ok() && !Unreachable(server)) {
           return FromGrpc(server.status, server.part.server);
         }
-        everywhere = std::min(everywhere, reply.batches());
+        everywhere = std::min(everywhere, BatchIndex(reply.batches()));
       }
       if (!again) {
         return everywhere;

@@ -18,8 +18,8 @@ Result<std::string> MakeJobToken() {
   return token;
 }
 
-bool TermFence::Admit(uint64_t term) {
-  uint64_t latest = latest_.load();
+bool TermFence::Admit(Term term) {
+  Term latest = latest_.load();
   while (term > latest && !latest_.compare_exchange_weak(latest, term)) {
   }
   return term >= latest;

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "elastic/fleet/fleet.h"
+#include "elastic/ids.h"
 
 namespace sluice::elastic {
 
@@ -15,7 +16,7 @@ namespace sluice::elastic {
 struct LivingProcess {
   Role role = Role::kWorker;
   std::string name;
-  uint64_t incarnation = 0;   // workers
+  Incarnation incarnation = kNobody;  // workers
   uint32_t server_index = 0;  // parameter servers; they register again with whoever is master
 };
 
@@ -31,7 +32,7 @@ struct JobEndpoint {
   std::string address = "127.0.0.1";
   std::string token;  // MakeJobToken; empty: made by the master
   // Grows with each master of the job. Whoever has heard of a later one refuses an earlier one.
-  uint64_t term = 1;
+  Term term = Term::First();
   std::vector<LivingProcess> living;
   // That the fleet grants to begin with (FleetEvent::Kind::kGranted); 0: as many as the plan says.
   uint32_t workers = 0;
@@ -43,13 +44,13 @@ Result<std::string> MakeJobToken();
 // Remembers the latest term that this process has heard of. Thread-safe.
 class TermFence {
  public:
-  explicit TermFence(uint64_t term = 0) : latest_(term) {}
-  uint64_t latest() const { return latest_.load(); }
+  explicit TermFence(Term term = kNoTerm) : latest_(term) {}
+  Term latest() const { return latest_.load(); }
   // False: `term` is one before the latest, and whoever speaks with it has been succeeded.
-  bool Admit(uint64_t term);
+  bool Admit(Term term);
 
  private:
-  std::atomic<uint64_t> latest_;
+  std::atomic<Term> latest_;
 };
 
 }  // namespace sluice::elastic

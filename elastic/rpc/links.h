@@ -35,7 +35,7 @@ class MasterLink {
   // The task cannot be done: code or data are wrong. Ends the job where that is final.
   virtual Status Fail(const Task& task, const Status& cause) = 0;
   // The worker does not work on the task any more, and says so when it asks for the next.
-  virtual void Abandon(int64_t task) = 0;
+  virtual void Abandon(TaskId task) = 0;
   // Hands everything back, before leaving.
   virtual void Leave() = 0;
 };
@@ -43,7 +43,7 @@ class MasterLink {
 // The tasks a worker has, as its link to the master knows them.
 class HeldTasks {
  public:
-  const std::vector<int64_t>& ids() const { return ids_; }
+  const std::vector<TaskId>& ids() const { return ids_; }
   void Took(const Result<MasterLink::Answer>& answer) {
     if (answer.ok() && answer->kind == MasterLink::Answer::Kind::kTask) {
       ids_.push_back(answer->task.id);
@@ -58,10 +58,10 @@ class HeldTasks {
       Drop(report.task);
     }
   }
-  void Drop(int64_t task) { std::erase(ids_, task); }
+  void Drop(TaskId task) { std::erase(ids_, task); }
 
  private:
-  std::vector<int64_t> ids_;
+  std::vector<TaskId> ids_;
 };
 
 // A worker's way to the parameters, on however many servers they are. One thread.
@@ -87,8 +87,8 @@ class ParameterLink {
   virtual Status PushEnd(const BatchIdentity& batch) = 0;
   // Of the parameters that the last Pull answered, by partition.
   virtual std::vector<int64_t> Versions() const = 0;
-  // Batches [0, n) of the shard are applied on every server.
-  virtual Result<int64_t> AppliedBatches(uint32_t epoch, int64_t shard) = 0;
+  // The batches of the shard before this one are applied on every server.
+  virtual Result<BatchIndex> AppliedBatches(Epoch epoch, ShardId shard) = 0;
 };
 
 }  // namespace sluice::elastic

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "elastic/ids.h"
 #include "elastic/parameters/partition_map.h"
 #include "elastic/queue/keep_order.h"
 #include "elastic/storage/checkpoint.h"
@@ -22,7 +23,7 @@ class ParameterControl {
   // placement call waits, `hopeless` is asked now and then, in the caller's thread, whether to give
   // it up: a server that hangs is given up long before a call's deadline.
   using Hopeless = std::function<bool()>;
-  ParameterControl(std::string token, uint64_t term, std::stop_token stop, Hopeless hopeless = {})
+  ParameterControl(std::string token, Term term, std::stop_token stop, Hopeless hopeless = {})
       : token_(std::move(token)),
         term_(term),
         stop_(std::move(stop)),
@@ -51,7 +52,7 @@ class ParameterControl {
 
  private:
   const std::string token_;
-  const uint64_t term_;
+  const Term term_;
   const std::stop_token stop_;
   const Hopeless hopeless_;
 };

@@ -71,45 +71,49 @@ Status FromGrpc(const grpc::Status& status, const std::string& context) {
 }
 
 void ToProto(const Task& task, TaskProto* proto) {
-  proto->set_id(task.id);
+  proto->set_id(task.id.value());
   proto->set_evaluate(task.kind == Task::Kind::kEvaluate);
   proto->set_compare(task.kind == Task::Kind::kCompare);
-  proto->set_epoch(task.epoch);
-  proto->set_shard(task.shard);
-  proto->set_first_batch(task.first_batch);
-  proto->set_last_batch(task.last_batch);
+  proto->set_epoch(task.epoch.value());
+  proto->set_shard(task.shard.value());
+  proto->set_first_batch(task.first_batch.value());
+  proto->set_last_batch(task.last_batch.value());
   proto->set_attempt(task.attempt);
   proto->set_round(task.round);
   proto->set_lane(task.lane);
   proto->set_lanes(task.lanes);
-  proto->set_range(task.range);
-  proto->mutable_shards()->Add(task.shards.begin(), task.shards.end());
+  proto->set_range(task.range.value());
+  for (const ShardId shard : task.shards) {
+    proto->add_shards(shard.value());
+  }
 }
 
 Task FromProto(const TaskProto& proto) {
   Task task;
-  task.id = proto.id();
+  task.id = TaskId(proto.id());
   task.kind = proto.compare()    ? Task::Kind::kCompare
               : proto.evaluate() ? Task::Kind::kEvaluate
                                  : Task::Kind::kTrain;
-  task.epoch = proto.epoch();
-  task.shard = proto.shard();
-  task.first_batch = proto.first_batch();
-  task.last_batch = proto.last_batch();
+  task.epoch = Epoch(proto.epoch());
+  task.shard = ShardId(proto.shard());
+  task.first_batch = BatchIndex(proto.first_batch());
+  task.last_batch = BatchIndex(proto.last_batch());
   task.attempt = proto.attempt();
   task.round = proto.round();
   task.lane = proto.lane();
   task.lanes = proto.lanes();
-  task.range = proto.range();
-  task.shards.assign(proto.shards().begin(), proto.shards().end());
+  task.range = RangeId(proto.range());
+  for (const int64_t shard : proto.shards()) {
+    task.shards.emplace_back(shard);
+  }
   return task;
 }
 
 void ToProto(const TaskReport& report, ReportRequest* proto) {
-  proto->set_task(report.task);
+  proto->set_task(report.task.value());
   proto->set_done(report.done);
   proto->set_end_of_shard(report.end_of_shard);
-  proto->set_next_batch(report.next_batch);
+  proto->set_next_batch(report.next_batch.value());
   proto->set_batches(report.batches);
   proto->set_shard_rows(report.shard_rows);
   proto->set_checksum(report.checksum);
@@ -125,10 +129,10 @@ void ToProto(const TaskReport& report, ReportRequest* proto) {
 
 TaskReport FromProto(const ReportRequest& proto) {
   TaskReport report;
-  report.task = proto.task();
+  report.task = TaskId(proto.task());
   report.done = proto.done();
   report.end_of_shard = proto.end_of_shard();
-  report.next_batch = proto.next_batch();
+  report.next_batch = BatchIndex(proto.next_batch());
   report.batches = proto.batches();
   report.shard_rows = proto.shard_rows();
   report.checksum = proto.checksum();
@@ -144,9 +148,9 @@ TaskReport FromProto(const ReportRequest& proto) {
 }
 
 void ToProto(const RoundPosition& position, RoundPositionProto* proto) {
-  proto->set_epoch(position.epoch);
+  proto->set_epoch(position.epoch.value());
   proto->set_round(position.round);
-  proto->set_step(position.step);
+  proto->set_step(position.step.value());
   for (const TaskReport& lane : position.lanes) {
     ToProto(lane, proto->add_lanes());
   }
@@ -154,9 +158,9 @@ void ToProto(const RoundPosition& position, RoundPositionProto* proto) {
 
 RoundPosition FromProto(const RoundPositionProto& proto) {
   RoundPosition position;
-  position.epoch = proto.epoch();
+  position.epoch = Epoch(proto.epoch());
   position.round = proto.round();
-  position.step = proto.step();
+  position.step = BatchIndex(proto.step());
   for (const ReportRequest& lane : proto.lanes()) {
     position.lanes.push_back(FromProto(lane));
   }
@@ -167,10 +171,10 @@ void ToProto(const WorldArrival& arrival, MeetRequest* proto) {
   proto->set_address(arrival.at.address);
   proto->set_closed(arrival.at.closed);
   proto->set_beginning(arrival.at.beginning);
-  proto->set_generation(arrival.at.generation);
-  proto->set_world(arrival.at.world);
+  proto->set_generation(arrival.at.generation.value());
+  proto->set_world(arrival.at.world.value());
   proto->set_failed(arrival.at.failed);
-  proto->set_silent(arrival.at.silent);
+  proto->set_silent(arrival.at.silent.value());
   ToProto(arrival.position, proto->mutable_position());
   proto->set_kept(arrival.kept);
   proto->set_kept_digest(arrival.kept_digest);
@@ -181,10 +185,10 @@ WorldArrival FromProto(const MeetRequest& proto) {
   arrival.at.address = proto.address();
   arrival.at.closed = proto.closed();
   arrival.at.beginning = proto.beginning();
-  arrival.at.generation = proto.generation();
-  arrival.at.world = proto.world();
+  arrival.at.generation = Generation(proto.generation());
+  arrival.at.world = WorldId(proto.world());
   arrival.at.failed = proto.failed();
-  arrival.at.silent = proto.silent();
+  arrival.at.silent = Incarnation(proto.silent());
   arrival.position = FromProto(proto.position());
   arrival.kept = proto.kept();
   arrival.kept_digest = proto.kept_digest();
@@ -193,16 +197,16 @@ WorldArrival FromProto(const MeetRequest& proto) {
 
 void ToProto(const WorldAnswer& answer, MeetReply* proto) {
   proto->set_work(static_cast<int>(answer.work));
-  proto->set_world(answer.world.id);
-  proto->set_generation(answer.world.generation);
+  proto->set_world(answer.world.id.value());
+  proto->set_generation(answer.world.generation.value());
   proto->set_closed(answer.world.closed);
   proto->set_beginning(answer.world.beginning);
-  proto->set_source(static_cast<uint32_t>(answer.world.source));
-  proto->set_rank(static_cast<uint32_t>(answer.rank));
+  proto->set_source(answer.world.source.value());
+  proto->set_rank(answer.rank.value());
   proto->set_best(answer.best);
   for (const Rendezvous::Member& member : answer.world.members) {
     MeetReply::Member* to = proto->add_members();
-    to->set_incarnation(member.incarnation);
+    to->set_incarnation(member.incarnation.value());
     to->set_address(member.address);
     to->set_closed(member.closed);
   }
@@ -214,15 +218,16 @@ void ToProto(const WorldAnswer& answer, MeetReply* proto) {
 WorldAnswer FromProto(const MeetReply& proto) {
   WorldAnswer answer;
   answer.work = static_cast<WorldAnswer::Work>(proto.work());
-  answer.world.id = proto.world();
-  answer.world.generation = proto.generation();
+  answer.world.id = WorldId(proto.world());
+  answer.world.generation = Generation(proto.generation());
   answer.world.closed = proto.closed();
   answer.world.beginning = proto.beginning();
-  answer.world.source = proto.source();
-  answer.rank = proto.rank();
+  answer.world.source = Rank(proto.source());
+  answer.rank = Rank(proto.rank());
   answer.best = proto.best();
   for (const MeetReply::Member& member : proto.members()) {
-    answer.world.members.push_back({member.incarnation(), member.address(), member.closed()});
+    answer.world.members.push_back(
+        {Incarnation(member.incarnation()), member.address(), member.closed()});
   }
   for (const TaskProto& lane : proto.lanes()) {
     answer.lanes.push_back(FromProto(lane));
@@ -231,20 +236,21 @@ WorldAnswer FromProto(const MeetReply& proto) {
 }
 
 void ToProto(const BatchIdentity& batch, BatchProto* proto) {
-  proto->set_epoch(batch.epoch);
-  proto->set_shard(batch.shard);
-  proto->set_batch(batch.batch);
+  proto->set_epoch(batch.epoch.value());
+  proto->set_shard(batch.shard.value());
+  proto->set_batch(batch.batch.value());
   proto->set_attempt(batch.attempt);
   proto->set_round(batch.round);
   proto->set_lane(batch.lane);
   proto->set_lanes(batch.lanes);
-  proto->set_range(batch.range);
+  proto->set_range(batch.range.value());
   proto->set_last(batch.last);
 }
 
 BatchIdentity FromProto(const BatchProto& proto) {
-  return {proto.epoch(), proto.shard(), proto.batch(), proto.attempt(), proto.round(),
-          proto.lane(),  proto.lanes(), proto.range(), proto.last()};
+  return {Epoch(proto.epoch()), ShardId(proto.shard()), BatchIndex(proto.batch()),
+          proto.attempt(),      proto.round(),          proto.lane(),
+          proto.lanes(),        RangeId(proto.range()), proto.last()};
 }
 
 void ToProto(const PartitionMap& map, PartitionMapProto* proto) {
@@ -317,14 +323,14 @@ void Prepare(grpc::ClientContext* context, const std::string& token) {
   context->set_deadline(std::chrono::system_clock::now() + kCallDeadline);
 }
 
-uint64_t TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) {
+Term TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) {
   const auto found = metadata.find(kTermKey);
-  uint64_t term = 0;
+  int64_t term = 0;
   if (found != metadata.end()) {
     const grpc::string_ref text = found->second;
     std::from_chars(text.data(), text.data() + text.size(), term);
   }
-  return term;
+  return std::max(Term(term), kNoTerm);
 }
 
 Status CallWithRetry(const std::string& token, const std::string& context_name,

@@ -135,8 +135,8 @@ grpc::Status AnswerCall(grpc::ServerSplitStreamer<Request, Chunk>* call, const H
   }));
 }
 
-// The term that a call or an answer carries; 0: none.
-uint64_t TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata);
+// The term that a call or an answer carries.
+Term TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata);
 
 // Repeats `call` while the other side cannot be reached, until `stop`. `fence`, of calls to a
 // master: the call tells the latest term, and an answer with an earlier one counts as no answer.

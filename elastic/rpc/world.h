@@ -16,9 +16,9 @@ namespace sluice::elastic {
 // Where the members of a world are in their round, and what the ledger is to say of its lanes. The
 // same on every member that has closed the same steps, so any of them can report for all.
 struct RoundPosition {
-  uint32_t epoch = 0;
+  Epoch epoch = kNoEpoch;
   int64_t round = -1;
-  int64_t step = 0;               // the open one
+  BatchIndex step;                // the open one
   std::vector<TaskReport> lanes;  // by lane; sums since the round began
   // No lane has another batch.
   bool Over() const {
@@ -47,7 +47,7 @@ struct WorldAnswer {
   };
   Work work = Work::kWait;
   Rendezvous::World world;
-  size_t rank = 0;
+  Rank rank = Rank::First();
   std::vector<Task> lanes;
   // The weights after so many steps are the best so far (early stopping); -1: none are kept.
   int64_t best = -1;
@@ -67,7 +67,7 @@ class WorldLink {
   // Waits a while for the others, then answers kWait.
   virtual Result<WorldAnswer> Meet(const WorldArrival& arrival) = 0;
   // From rank 0 between two steps: every member has closed so many.
-  virtual Result<StepAnswer> ReportStep(int64_t world, int64_t closed,
+  virtual Result<StepAnswer> ReportStep(WorldId world, int64_t closed,
                                         const RoundPosition& position) = 0;
   // The parameters that were to be written into a draft are on the disk, or could not be.
   virtual Status Written(const std::string& draft,

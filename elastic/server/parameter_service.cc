@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 
+#include "elastic/ids.h"
 #include "elastic/rpc/elastic.grpc.pb.h"
 #include "elastic/rpc/exchange_internal.h"
 #include "elastic/rpc/wire_internal.h"
@@ -60,14 +61,14 @@ class Service final : public ParameterService::StreamedService {
   grpc::Status StreamedApplied(grpc::ServerContext* context,
                                Call<AppliedRequest, AppliedReply>* call) override {
     return ForMember(*context, call, [this](const AppliedRequest* request, AppliedReply* reply) {
-      const Result<int64_t> batches =
-          shard_.AppliedBatches(request->map_version(), request->epoch(), request->shard());
+      const Result<BatchIndex> batches = shard_.AppliedBatches(
+          request->map_version(), Epoch(request->epoch()), ShardId(request->shard()));
       if (batches.status().code() == Code::kNotFound) {
         reply->set_wrong_owner(true);
         return Status();
       }
       if (batches.ok()) {
-        reply->set_batches(*batches);
+        reply->set_batches(batches->value());
       }
       return batches.ok() ? CheckNotForgotten() : batches.status();
     });

@@ -44,7 +44,7 @@ Result<std::string> Encode(const CheckpointManifest& manifest) {
   proto.set_servers(manifest.servers);
   proto.set_queue_state(manifest.queue_state);
   proto.set_steps(manifest.steps);
-  proto.set_epoch(manifest.epoch);
+  proto.set_epoch(manifest.epoch.value());
   proto.set_plan(manifest.plan);
   proto.set_data(manifest.data);
   for (const CheckpointManifest::File& file : manifest.files) {
@@ -81,7 +81,7 @@ Result<CheckpointManifest> Decode(std::string_view bytes) {
                               proto.servers(),
                               proto.queue_state(),
                               proto.steps(),
-                              proto.epoch(),
+                              Epoch(proto.epoch()),
                               proto.plan(),
                               proto.data(),
                               {}};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "elastic/ids.h"
 #include "elastic/storage/byte_parts.h"
 
 namespace sluice::elastic {
@@ -27,7 +28,7 @@ struct CheckpointManifest {
   // committed is missing from the partitions.
   std::string queue_state;
   int64_t steps = 0;  // that the queue counts as committed; for people
-  uint32_t epoch = 0;
+  Epoch epoch = kNoEpoch;
   // Of the job that wrote it: its plan (plan::TrainPlan), and what its data looked like
   // (job_checkpoints.h). Whoever continues must fit both.
   std::string plan;

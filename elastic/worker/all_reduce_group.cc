@@ -29,7 +29,7 @@ void AllReduceGroup::Describe(Rendezvous::Arrival* arrival) const {
   arrival->silent = silent_;
 }
 
-Status AllReduceGroup::Enter(const Rendezvous::World& formed, size_t rank,
+Status AllReduceGroup::Enter(const Rendezvous::World& formed, Rank rank,
                              const std::stop_token& stop, const std::function<Status()>& share) {
   generation_ = formed.generation;
   if (formed.id != world_) {
@@ -42,11 +42,11 @@ Status AllReduceGroup::Enter(const Rendezvous::World& formed, size_t rank,
     }
   }
   failed_ = false;
-  silent_ = 0;
+  silent_ = kNobody;
   return Status();
 }
 
-Status AllReduceGroup::Connect(const Rendezvous::World& formed, size_t rank,
+Status AllReduceGroup::Connect(const Rendezvous::World& formed, Rank rank,
                                const std::stop_token& stop) {
   all_reduce_.reset();
   mesh_.reset();
@@ -70,8 +70,8 @@ Status AllReduceGroup::Leave(const Status& failed) {
     return failed;
   }
   log::Debug("leaving world {}: {}", world_, failed.message());
-  if (mesh_ != nullptr && mesh_->silent() >= 0) {
-    silent_ = members_[static_cast<size_t>(mesh_->silent())];
+  if (mesh_ != nullptr && mesh_->silent().has_value()) {
+    silent_ = members_[mesh_->silent()->index()];
   }
   all_reduce_.reset();
   mesh_.reset();
@@ -80,17 +80,17 @@ Status AllReduceGroup::Leave(const Status& failed) {
 }
 
 Result<AllReduceGroup::Pieces> AllReduceGroup::Broadcast(
-    size_t source, const std::vector<bool>& lacks, const std::function<Result<Pieces>()>& save) {
+    Rank source, const std::vector<bool>& lacks, const std::function<Result<Pieces>()>& save) {
   std::vector<Mesh::Traffic> traffic(mesh_->size());
   for (Mesh::Traffic& with : traffic) {
     with.next = [] { return std::span<std::byte>(); };
   }
   Pieces sent, received;
   uint64_t size = 0;
-  if (lacks[mesh_->rank()]) {
+  if (lacks[mesh_->rank().index()]) {
     // In pieces, as they come: nothing is allocated by what a peer says that it will send.
-    traffic[source].next = [&received, &size,
-                            begun = false]() mutable -> Result<std::span<std::byte>> {
+    traffic[source.index()].next = [&received, &size,
+                                    begun = false]() mutable -> Result<std::span<std::byte>> {
       if (!std::exchange(begun, true)) {
         return std::as_writable_bytes(std::span(&size, 1));
       }

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "elastic/collective/all_reduce.h"
 #include "elastic/collective/mesh.h"
+#include "elastic/ids.h"
 #include "elastic/queue/rendezvous.h"
 
 namespace sluice::elastic {
@@ -34,7 +35,7 @@ class AllReduceGroup {
   // What came of a regroup. When the members are others than before, connects to them and calls
   // `share`, which gives them the same parameters. OK and not connected(): that failed, as a
   // collective does.
-  Status Enter(const Rendezvous::World& formed, size_t rank, const std::stop_token& stop,
+  Status Enter(const Rendezvous::World& formed, Rank rank, const std::stop_token& stop,
                const std::function<Status()>& share);
   // After a failed collective: Unavailable is no reason to end, but the connections are closed at
   // once, so that the others notice too. Other errors are answered.
@@ -43,30 +44,30 @@ class AllReduceGroup {
   // Sends what `save` answers from the member `source` to those that lack it (by rank). Answers
   // what came, or nothing. Unavailable: see Mesh::Exchange.
   using Pieces = std::deque<std::string>;
-  Result<Pieces> Broadcast(size_t source, const std::vector<bool>& lacks,
+  Result<Pieces> Broadcast(Rank source, const std::vector<bool>& lacks,
                            const std::function<Result<Pieces>()>& save);
 
   bool connected() const { return mesh_ != nullptr; }
-  int64_t world() const { return world_; }
+  WorldId world() const { return world_; }
   // Of a group that is connected.
-  size_t rank() const { return mesh_->rank(); }
+  Rank rank() const { return mesh_->rank(); }
   size_t size() const { return mesh_->size(); }
   AllReduce& all_reduce() { return *all_reduce_; }
 
  private:
   AllReduceGroup(Options options, Listener listener)
       : options_(std::move(options)), listener_(std::move(listener)) {}
-  Status Connect(const Rendezvous::World& formed, size_t rank, const std::stop_token& stop);
+  Status Connect(const Rendezvous::World& formed, Rank rank, const std::stop_token& stop);
 
   const Options options_;
   const Listener listener_;
   std::unique_ptr<Mesh> mesh_;
   std::unique_ptr<AllReduce> all_reduce_;
-  int64_t generation_ = 0;            // the last one whose outcome is known
-  int64_t world_ = 0;                 // the last one that was tried
-  std::vector<Incarnation> members_;  // of it, by rank
-  bool failed_ = false;               // it was left in the middle
-  Incarnation silent_ = 0;            // because of this member
+  Generation generation_ = kNoGeneration;  // the last one whose outcome is known
+  WorldId world_ = kNoWorld;               // the last one that was tried
+  std::vector<Incarnation> members_;       // of it, by rank
+  bool failed_ = false;                    // it was left in the middle
+  Incarnation silent_ = kNobody;           // because of this member
 };
 
 }  // namespace sluice::elastic

@@ -77,7 +77,7 @@ Status AllReduceLoop::Advance() {
     tasks_.Finish();
     return Status();
   }
-  if (answer.world.id == 0) {
+  if (answer.world.id == kNoWorld) {
     return Status();
   }
   if (answer.world.id != group_->world()) {
@@ -116,7 +116,7 @@ Status AllReduceLoop::ShareState(const Rendezvous::World& formed) {
   }
   ASSIGN_OR_RETURN(AllReduceGroup::Pieces state,
                    group_->Broadcast(formed.source, lacks, [this] { return replica_.Save(); }));
-  return lacks[group_->rank()] ? replica_.Load(std::move(state)) : Status();
+  return lacks[group_->rank().index()] ? replica_.Load(std::move(state)) : Status();
 }
 
 Status AllReduceLoop::EvaluateAll() {
@@ -164,7 +164,8 @@ Status AllReduceLoop::TrainRound(const std::vector<Task>& lanes) {
   RoundPosition& position = replica_.position;
   if (position.epoch != lanes[0].epoch || position.round != lanes[0].round ||
       position.lanes.size() != lanes.size()) {
-    position = {lanes[0].epoch, lanes[0].round, 0, std::vector<TaskReport>(lanes.size())};
+    position = {lanes[0].epoch, lanes[0].round, BatchIndex::First(),
+                std::vector<TaskReport>(lanes.size())};
   }
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
     position.lanes[lane].task = lanes[lane].id;
@@ -187,7 +188,7 @@ Status AllReduceLoop::TrainRound(const std::vector<Task>& lanes) {
     if (!added.ok()) {
       return group_->Leave(added);
     }
-    if (group_->rank() == 0 && tasks_.TimeToReport()) {
+    if (group_->rank() == Rank::First() && tasks_.TimeToReport()) {
       ASSIGN_OR_RETURN(const StepAnswer answer,
                        link_.ReportStep(group_->world(), replica_.closed(), position));
       regroup = answer.meet;
@@ -224,7 +225,7 @@ Result<LaneNote> AllReduceLoop::StepLane(Lease* lease, std::optional<FlatGradien
   note.rows_read = std::exchange(lease->report.rows_read, 0);
   note.checksum = lease->report.checksum;
   note.ends = lease->next + 1 >= lease->end() ? 1 : 0;
-  note.end_of_shard = note.ends != 0 && lease->batches <= lease->task.last_batch ? 1 : 0;
+  note.end_of_shard = note.ends != 0 && EndOf(lease->batches) <= lease->task.last_batch ? 1 : 0;
   if (lease->done()) {
     return note;
   }

@@ -59,10 +59,10 @@ Result<std::unique_ptr<Lease>> AsynchronousLoop::NextLease() {
 // range that was split off, that is found push by push.
 Status AsynchronousLoop::SkipApplied(Lease* lease) {
   const Task& task = lease->task;
-  if (task.attempt <= 1 || task.range != 0) {
+  if (task.attempt <= 1 || task.range != RangeId::First()) {
     return Status();
   }
-  ASSIGN_OR_RETURN(const int64_t applied, parameters_.AppliedBatches(task.epoch, task.shard));
+  ASSIGN_OR_RETURN(const BatchIndex applied, parameters_.AppliedBatches(task.epoch, task.shard));
   while (lease->next < std::min(applied, lease->end())) {
     lease->Count({});
   }
@@ -99,7 +99,7 @@ Status AsynchronousLoop::LoadAhead(size_t trained_rows) {
 
 // Pushes the lease's next batch, and pulls for the one after it.
 Status AsynchronousLoop::PushAndPullNext(const Lease& lease, double weight) {
-  const int64_t batch = lease.next;
+  const BatchIndex batch = lease.next;
   const BatchIdentity identity = lease.Identity(batch);
   if (batch + 1 >= lease.end()) {
     return parameters_.Push(identity, weight, view_, gradient_);
@@ -175,7 +175,7 @@ class BoundedLink final : public ParameterLink {
   }
   Status PushEnd(const BatchIdentity& batch) override { return link_.PushEnd(batch); }
   std::vector<int64_t> Versions() const override { return link_.Versions(); }
-  Result<int64_t> AppliedBatches(uint32_t epoch, int64_t shard) override {
+  Result<BatchIndex> AppliedBatches(Epoch epoch, ShardId shard) override {
     return link_.AppliedBatches(epoch, shard);
   }
 

@@ -24,31 +24,32 @@ void Lease::Begin(std::shared_ptr<const ShardRows> read, std::vector<uint32_t> r
   report.checksum = rows->checksum;
 }
 
-BatchIdentity Lease::Identity(int64_t batch) const {
-  return {task.epoch, task.shard, batch,      task.attempt,        task.round,
-          task.lane,  task.lanes, task.range, batch + 1 == batches};
+BatchIdentity Lease::Identity(BatchIndex batch) const {
+  return {task.epoch,   task.shard, batch,
+          task.attempt, task.round, task.lane,
+          task.lanes,   task.range, batch + 1 == EndOf(batches)};
 }
 
-void Lease::Gather(int64_t batch, models::FeatureBatch* out) const {
-  const size_t begin = static_cast<size_t>(batch) * batch_rows;
+void Lease::Gather(BatchIndex batch, models::FeatureBatch* out) const {
+  const size_t begin = batch.index() * batch_rows;
   const size_t count = std::min(batch_rows, order.size() - begin);
   GatherRows(rows->train, std::span(order).subspan(begin, count), out);
 }
 
 uint64_t Lease::StepSeed() const {
-  return MixSeeds(task.epoch, static_cast<uint64_t>(task.shard), static_cast<uint64_t>(next));
+  return MixSeeds(task.epoch.value(), task.shard.index(), next.index());
 }
 
 void Lease::Count(const models::LossSum& loss) {
   const auto size = static_cast<int64_t>(batch_rows);
-  const int64_t begin = next * size;
+  const auto begin = static_cast<int64_t>(next.index() * batch_rows);
   report.rows += std::min<int64_t>(begin + size, static_cast<int64_t>(order.size())) - begin;
   report.loss += CountedSum(loss.loss);
   report.weight += CountedSum(loss.weight);
   report.next_batch = ++next;
 }
 
-void Lease::CutShort(int64_t last_batch) {
+void Lease::CutShort(BatchIndex last_batch) {
   // None of the batches before it is the shard's last, short one.
   const int64_t rows_before = (last_batch - task.first_batch) * static_cast<int64_t>(batch_rows);
   const double share =

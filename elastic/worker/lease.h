@@ -18,7 +18,7 @@ struct Lease {
   std::vector<uint32_t> order;            // of the training rows in this epoch
   size_t batch_rows = 0;
   int64_t batches = 0;           // of the shard
-  int64_t next = 0;              // the batch to train next
+  BatchIndex next;               // the batch to train next
   int64_t rows_read_before = 0;  // by the loader, when it began with this shard
   TaskReport report;
 
@@ -27,17 +27,17 @@ struct Lease {
   void Begin(std::shared_ptr<const ShardRows> read, std::vector<uint32_t> row_order,
              size_t rows_per_batch, int64_t rows_read);
 
-  int64_t end() const { return std::min(batches, task.last_batch); }
+  BatchIndex end() const { return std::min(EndOf(batches), task.last_batch); }
   bool done() const { return next >= end(); }
 
-  BatchIdentity Identity(int64_t batch) const;
-  void Gather(int64_t batch, models::FeatureBatch* out) const;
+  BatchIdentity Identity(BatchIndex batch) const;
+  void Gather(BatchIndex batch, models::FeatureBatch* out) const;
   uint64_t StepSeed() const;  // of the next batch
   // The next batch has been trained.
   void Count(const models::LossSum& loss);
   // The task ends at `last_batch` now, where more than that had been reported: what lies beyond is
   // someone else's.
-  void CutShort(int64_t last_batch);
+  void CutShort(BatchIndex last_batch);
 };
 
 }  // namespace sluice::elastic

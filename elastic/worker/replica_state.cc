@@ -56,13 +56,19 @@ Status ReplicaState::Begin() {
 }
 
 std::string ReplicaState::SavePosition() const {
-  const std::array<int64_t, 6> head = {closed_,        kept_,
-                                       position.epoch, position.round,
-                                       position.step,  static_cast<int64_t>(position.lanes.size())};
+  const std::array<int64_t, 6> head = {closed_,
+                                       kept_,
+                                       position.epoch.value(),
+                                       position.round,
+                                       position.step.value(),
+                                       static_cast<int64_t>(position.lanes.size())};
   std::string state(reinterpret_cast<const char*>(head.data()), sizeof(head));
   for (const TaskReport& lane : position.lanes) {
-    const LaneLine line{lane.task,   lane.next_batch, lane.rows,         lane.rows_read, lane.loss,
-                        lane.weight, lane.done,       lane.end_of_shard, lane.checksum};
+    const LaneLine line{lane.task.value(), lane.next_batch.value(),
+                        lane.rows,         lane.rows_read,
+                        lane.loss,         lane.weight,
+                        lane.done,         lane.end_of_shard,
+                        lane.checksum};
     state.append(reinterpret_cast<const char*>(&line), sizeof(line));
   }
   return state;
@@ -91,13 +97,13 @@ Status ReplicaState::Read(ByteSource& state) {
   if (head[5] < 0 || head[5] > kMostLanes) {
     return Internal(fmt::format("a replica's state with {} lanes", head[5]));
   }
-  RoundPosition sent{static_cast<uint32_t>(head[2]), head[3], head[4], {}};
+  RoundPosition sent{Epoch(static_cast<uint32_t>(head[2])), head[3], BatchIndex(head[4]), {}};
   for (int64_t lane = 0; lane < head[5]; ++lane) {
     LaneLine line;
     RETURN_IF_ERROR(state.Read(reinterpret_cast<char*>(&line), sizeof(line)));
     TaskReport report;
-    report.task = line.task;
-    report.next_batch = line.next_batch;
+    report.task = TaskId(line.task);
+    report.next_batch = BatchIndex(line.next_batch);
     report.rows = line.rows;
     report.rows_read = line.rows_read;
     report.loss = line.loss;

@@ -88,14 +88,14 @@ uint64_t ChecksumOf(const models::FeatureBatch& rows) {
   return sum == 0 && rows.rows > 0 ? 1 : sum;
 }
 
-std::vector<uint32_t> RowOrder(size_t rows, uint64_t seed, uint32_t epoch, int64_t shard,
+std::vector<uint32_t> RowOrder(size_t rows, uint64_t seed, Epoch epoch, ShardId shard,
                                bool shuffle) {
   std::vector<uint32_t> order(rows);
   std::iota(order.begin(), order.end(), 0);
   if (!shuffle) {
     return order;
   }
-  uint64_t state = MixSeeds(seed, epoch, static_cast<uint64_t>(shard));
+  uint64_t state = MixSeeds(seed, epoch.value(), shard.index());
   for (size_t i = rows; i > 1; --i) {
     // Multiplying a 32-bit number instead of dividing a 64-bit one: shards are far below 2^32 rows.
     state = state * 6364136223846793005ULL + 1442695040888963407ULL;

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "elastic/ids.h"
 #include "models/features/feature_transform.h"
 
 namespace sluice::elastic {
@@ -15,7 +16,7 @@ void GatherRows(const models::FeatureBatch& from, std::span<const uint32_t> rows
 
 // The order in which the rows of a shard are trained in one epoch: a seeded shuffle, or as they
 // are.
-std::vector<uint32_t> RowOrder(size_t rows, uint64_t seed, uint32_t epoch, int64_t shard,
+std::vector<uint32_t> RowOrder(size_t rows, uint64_t seed, Epoch epoch, ShardId shard,
                                bool shuffle);
 
 // The sum of the rows' hashes; never 0 for a batch with rows.

@@ -89,9 +89,9 @@ Status ShardLoader::FindColumns() {
   return Status();
 }
 
-Status ShardLoader::Start(int64_t shard) {
+Status ShardLoader::Start(ShardId shard) {
   SLUICE_CHECK(!loading_, "one shard is loaded at a time");
-  if (shard < 0 || shard >= spec_.shards_size()) {
+  if (shard < ShardId::First() || shard >= ShardId(spec_.shards_size())) {
     return Internal(fmt::format("no shard {}: the dataset has {}", shard, spec_.shards_size()));
   }
   shard_ = shard;
@@ -113,7 +113,8 @@ Status ShardLoader::OpenStream() {
     ASSIGN_OR_RETURN(reader_, source_.OpenReader(spec_));
     reader_->WaitForLocks(kReadLockWait);
   }
-  ASSIGN_OR_RETURN(stream_, reader_->Read(spec_.shards(static_cast<int>(shard_)), columns_));
+  ASSIGN_OR_RETURN(stream_,
+                   reader_->Read(spec_.shards(static_cast<int>(shard_.index())), columns_));
   return Status();
 }
 
@@ -199,7 +200,7 @@ Status ShardLoader::Add(size_t first_row) {
   if (splits) {
     const RowBatch::Column* column =
         split_column_.has_value() ? &batch_.columns[*split_column_] : nullptr;
-    const int64_t first = places_[static_cast<size_t>(shard_)] + static_cast<int64_t>(first_row);
+    const int64_t first = places_[shard_.index()] + static_cast<int64_t>(first_row);
     for (size_t row = 0; row < batch_.rows; ++row) {
       const bool validation = split_.IsValidation(first + static_cast<int64_t>(row), column, row);
       (validation ? validation_rows_ : train_rows_).push_back(static_cast<uint32_t>(row));
@@ -272,7 +273,7 @@ void ShardLoader::Abandon() {
   found_.reset();
 }
 
-Result<std::shared_ptr<const ShardRows>> ShardLoader::Validation(int64_t shard) {
+Result<std::shared_ptr<const ShardRows>> ShardLoader::Validation(ShardId shard) {
   for (const auto* kept : {&kept_, &kept_validation_}) {
     const auto found = kept->find(shard);
     if (found != kept->end()) {
@@ -282,12 +283,12 @@ Result<std::shared_ptr<const ShardRows>> ShardLoader::Validation(int64_t shard) 
   return ReadWhole(shard);
 }
 
-Result<uint64_t> ShardLoader::Checksum(int64_t shard) {
+Result<uint64_t> ShardLoader::Checksum(ShardId shard) {
   ASSIGN_OR_RETURN(const std::shared_ptr<const ShardRows> rows, ReadWhole(shard));
   return rows->checksum;
 }
 
-Result<std::shared_ptr<const ShardRows>> ShardLoader::ReadWhole(int64_t shard) {
+Result<std::shared_ptr<const ShardRows>> ShardLoader::ReadWhole(ShardId shard) {
   RETURN_IF_ERROR(Start(shard));
   for (;;) {
     Result<bool> complete = Pump(kTileRows);

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/row_batch.h"
 #include "base/status.h"
+#include "elastic/ids.h"
 #include "elastic/worker/read_watch.h"
 #include "elastic/worker/split.h"
 #include "models/features/feature_transform.h"
@@ -61,7 +62,7 @@ class ShardLoader {
   ~ShardLoader();
 
   // Begins to load a shard; the database is asked when Pump is called. One at a time.
-  Status Start(int64_t shard);
+  Status Start(ShardId shard);
   // Reads about `rows` rows more. True when the shard is complete. Nothing is read, after a moment,
   // while the database is waited for (`waiting`); the shard begins anew then.
   Result<bool> Pump(size_t rows);
@@ -74,9 +75,9 @@ class ShardLoader {
   bool loading() const { return loading_; }
 
   // The validation rows of a shard: kept from when it was trained on, or read again.
-  Result<std::shared_ptr<const ShardRows>> Validation(int64_t shard);
+  Result<std::shared_ptr<const ShardRows>> Validation(ShardId shard);
   // ShardRows::checksum of the shard as it is now, or as it was read by this loader.
-  Result<uint64_t> Checksum(int64_t shard);
+  Result<uint64_t> Checksum(ShardId shard);
   int64_t rows_read() const { return rows_read_; }
 
  private:
@@ -90,7 +91,7 @@ class ShardLoader {
   Status Add(size_t first_row);
   Result<bool> WaitOrGiveUp(const Status& why);
   void Keep();
-  Result<std::shared_ptr<const ShardRows>> ReadWhole(int64_t shard);
+  Result<std::shared_ptr<const ShardRows>> ReadWhole(ShardId shard);
 
   catalog::DataSource& source_;
   const catalog::DatasetSpec& spec_;
@@ -104,7 +105,7 @@ class ShardLoader {
 
   std::unique_ptr<catalog::ShardReader> reader_;
   std::unique_ptr<catalog::RowStream> stream_;
-  int64_t shard_ = 0;
+  ShardId shard_;
   bool loading_ = false;
   std::shared_ptr<ShardRows> rows_;
   std::shared_ptr<const ShardRows> found_;
@@ -119,8 +120,8 @@ class ShardLoader {
   std::vector<uint32_t> train_rows_, validation_rows_;
 
   std::optional<bool> keep_all_;  // decided with the first shard
-  std::unordered_map<int64_t, std::shared_ptr<const ShardRows>> kept_;
-  std::unordered_map<int64_t, std::shared_ptr<const ShardRows>> kept_validation_;
+  std::unordered_map<ShardId, std::shared_ptr<const ShardRows>> kept_;
+  std::unordered_map<ShardId, std::shared_ptr<const ShardRows>> kept_validation_;
   size_t kept_validation_bytes_ = 0;
 };
 

@@ -170,7 +170,7 @@ bool WorkerTasks::TimeToReport() {
 Result<bool> WorkerTasks::Report(Lease* lease, bool done) {
   for (;;) {
     lease->report.done = done;
-    lease->report.end_of_shard = done && lease->next >= lease->batches;
+    lease->report.end_of_shard = done && lease->next >= EndOf(lease->batches);
     ASSIGN_OR_RETURN(const LeaseStatus answer, master_.Report(lease->report));
     if (!answer.mine || answer.last_batch >= lease->report.next_batch) {
       lease->task.last_batch = std::min(lease->task.last_batch, answer.last_batch);
@@ -190,7 +190,7 @@ Status WorkerTasks::Compare(const Task& task) {
   report.task = task.id;
   report.done = true;
   const int64_t read_before = loader_->rows_read();
-  for (int64_t shard : task.shards) {
+  for (ShardId shard : task.shards) {
     RETURN_IF_ERROR(Stopped());
     const Result<uint64_t> checksum = loader_->Checksum(shard);
     if (!checksum.ok()) {
@@ -222,7 +222,7 @@ Status WorkerTasks::EvaluateOnce(const Task& task, ShardLoader* loader, TaskRepo
   report->versions.clear();
   report->checksums.clear();
   report->rows = 0;
-  for (int64_t shard : task.shards) {
+  for (ShardId shard : task.shards) {
     RETURN_IF_ERROR(Stopped());
     Result<std::shared_ptr<const ShardRows>> rows = loader->Validation(shard);
     if (!rows.ok()) {

@@ -190,7 +190,7 @@ v1::Progress ProgressToWire(const elastic::Progress& progress) {
   wire.set_rows_done(progress.rows_done);
   wire.set_rows_total(progress.rows_total);
   wire.set_rows_per_second(progress.rows_per_second);
-  wire.set_epoch(progress.epoch);
+  wire.set_epoch(progress.epoch.value());
   wire.set_epochs(progress.epochs);
   wire.set_loss(progress.loss);
   for (const auto& [name, value] : progress.metrics) {
@@ -208,7 +208,7 @@ elastic::Progress ProgressFromWire(const v1::Progress& wire) {
   progress.rows_done = wire.rows_done();
   progress.rows_total = wire.rows_total();
   progress.rows_per_second = wire.rows_per_second();
-  progress.epoch = wire.epoch();
+  progress.epoch = elastic::Epoch(wire.epoch());
   progress.epochs = wire.epochs();
   progress.loss = wire.loss();
   for (const v1::Metric& metric : wire.metrics()) {

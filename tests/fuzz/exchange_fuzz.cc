@@ -56,8 +56,8 @@ void Run(std::string_view input) {
     ExchangeRequest request;
     if (request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
       Exchange(request, partitions, (how & 4) != 0, shard.get());
-      static_cast<void>(
-          shard->AppliedBatches(0, request.push().batch().epoch(), request.push().batch().shard()));
+      static_cast<void>(shard->AppliedBatches(0, Epoch(request.push().batch().epoch()),
+                                              ShardId(request.push().batch().shard())));
     }
   }
   for (uint32_t partition : partitions) {

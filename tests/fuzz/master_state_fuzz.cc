@@ -40,7 +40,7 @@ void GoOn(Master* master) {
       WorldArrival arrival;
       arrival.at.closed = step == 0 ? Rendezvous::kNoState : step;
       static_cast<void>(master->Meet(worker, arrival, now));
-      static_cast<void>(master->ReportStep(worker, 1, step, arrival.position, now));
+      static_cast<void>(master->ReportStep(worker, WorldId(1), step, arrival.position, now));
     }
     const Result<MasterLink::Answer> answer = master->Take(worker, true, {}, now);
     if (answer.ok() && answer->kind == MasterLink::Answer::Kind::kTask) {
@@ -80,7 +80,7 @@ void Run(std::string_view input) {
   static_cast<void>(ReadFrames(input, &whole));
   Result<std::unique_ptr<Master>> master =
       (how & 16) != 0 ? Master::Resume(options, std::string(input), At(0))
-                      : Master::TakeOver(options, 2, Entries(input), {"w"}, At(0));
+                      : Master::TakeOver(options, Term(2), Entries(input), {"w"}, At(0));
   if (master.ok()) {
     GoOn(master->get());
   }

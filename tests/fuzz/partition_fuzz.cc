@@ -36,7 +36,7 @@ void Use(const Job& job, bool synchronous, ParameterShard* shard) {
   PushRequest push;
   push.partitions = std::span(&partition, 1);
   push.versions = std::span(&version, 1);
-  push.batch.epoch = 1;
+  push.batch.epoch = Epoch(1);
   push.batch.lanes = synchronous ? 2 : 0;
   push.weight = 1;
   for (const std::vector<float>& tensor : dense) {
@@ -60,7 +60,7 @@ void Use(const Job& job, bool synchronous, ParameterShard* shard) {
   }
   target.tables.assign(pull.tables.size(), rows.data());
   static_cast<void>(shard->Pull(pull, target, 0));
-  static_cast<void>(shard->AppliedBatches(0, 1, 0));
+  static_cast<void>(shard->AppliedBatches(0, Epoch(1), ShardId(0)));
   static_cast<void>(shard->ExportAll(*job.network));
 }
 

@@ -50,7 +50,7 @@ void Run(std::string_view input) {
   Send(step, input);
   shutdown(step.descriptor(), SHUT_WR);
   Mesh::Options options;
-  options.world = 7;
+  options.world = WorldId(7);
   options.addresses = {listener.address(), "unix:nobody"};
   options.token = kToken;
   options.open_seconds = (how & 1) != 0 ? 0.02 : 5;

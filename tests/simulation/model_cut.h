@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "elastic/ids.h"
 #include "tests/simulation/model_disk.h"
 
 namespace sluice::elastic::simulation {
@@ -22,7 +23,7 @@ class ModelCut : public std::enable_shared_from_this<ModelCut> {
   void Do(Stage stage, size_t server);
 
   Simulation& job_;
-  const int64_t term_;
+  const Term term_;
   size_t done_ = 0;  // steps: every stage, on every server
   Status written_;
   ModelDisk::Checkpoint checkpoint_;

@@ -151,7 +151,7 @@ Status ModelServers::Ready(size_t server, const BatchIdentity& batch) {
   return servers_[server].shard->Pull(request, target, 0);
 }
 
-Result<int64_t> ModelServers::AppliedBatches(size_t server, uint32_t epoch, int64_t shard) const {
+Result<BatchIndex> ModelServers::AppliedBatches(size_t server, Epoch epoch, ShardId shard) const {
   return servers_[server].shard->AppliedBatches(kMap, epoch, shard);
 }
 

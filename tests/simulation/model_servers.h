@@ -28,7 +28,7 @@ class ModelServers {
   // snapshot; none at the end of a lane.
   Status Push(size_t server, const BatchIdentity& batch, std::optional<size_t> place);
   Status Ready(size_t server, const BatchIdentity& batch);
-  Result<int64_t> AppliedBatches(size_t server, uint32_t epoch, int64_t shard) const;
+  Result<BatchIndex> AppliedBatches(size_t server, Epoch epoch, ShardId shard) const;
   // How often its parameters have changed. Errors as of Push.
   Result<int64_t> Version(size_t server) const;
   // Its digest. Errors as of Push, and those of ParameterShard.
@@ -55,7 +55,7 @@ class ModelServers {
  private:
   struct Server {
     std::unique_ptr<ParameterShard> shard;
-    std::map<std::tuple<uint32_t, int64_t, int64_t>, uint32_t> attempts;
+    std::map<std::tuple<Epoch, ShardId, RangeId>, uint32_t> attempts;
     std::unique_ptr<ParameterShard> backup;
     bool still = false, away = false;
     bool dies_unshipped = false;

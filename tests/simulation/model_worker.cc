@@ -54,7 +54,7 @@ void ModelWorker::Report(Lease* lease, bool done, std::function<void(bool)> then
   const auto self = Self();
   TaskReport& report = lease->report;
   report.done = done;
-  report.end_of_shard = done && lease->next >= lease->batches;
+  report.end_of_shard = done && lease->next >= EndOf(lease->batches);
   Call(true, [self, report, lease, then]() -> Then {
     const Result<LeaseStatus> lease_status =
         self->job_.master_->Report(self->incarnation_, report, self->job_.MasterNow());
@@ -121,8 +121,8 @@ void ModelWorker::EvaluateAt(const std::vector<int64_t>& versions, const Task& t
     report.rows = static_cast<int64_t>(task.shards.size());
     report.metrics = metrics.Serialize();
     report.versions = versions;
-    for (int64_t shard : task.shards) {
-      report.checksums.push_back(static_cast<uint64_t>(shard) + 1);
+    for (ShardId shard : task.shards) {
+      report.checksums.push_back(shard.index() + 1);
     }
     self->Call(true, [self, report, then]() -> Then {
       const Result<LeaseStatus> lease_status =
@@ -158,12 +158,12 @@ ModelWorker::Lease ModelWorker::MakeLease(const Task& task) const {
   lease.report.next_batch = task.first_batch;
   lease.report.batches = lease.batches;
   lease.report.shard_rows = job_.RowsOf(task.shard);
-  lease.report.checksum = static_cast<uint64_t>(task.shard) + 1;
+  lease.report.checksum = task.shard.index() + 1;
   return lease;
 }
 
 void ModelWorker::Count(Lease* lease, double loss) {
-  const int64_t shard = lease->task.shard;
+  const ShardId shard = lease->task.shard;
   const int64_t rows =
       job_.RowsBefore(shard, lease->next + 1) - job_.RowsBefore(shard, lease->next);
   lease->report.rows += rows;
@@ -180,7 +180,7 @@ void ModelWorker::Push(Lease* lease, size_t server, bool end, std::function<void
   const Task& task = lease->task;
   BatchIdentity batch{task.epoch, task.shard, lease->next, task.attempt,
                       task.round, task.lane,  task.lanes,  task.range};
-  batch.last = lease->next + 1 == lease->batches;
+  batch.last = lease->next + 1 == EndOf(lease->batches);
   const auto self = Self();
   Call(false, [=]() -> Then {
     const Status status = self->job_.Push(server, batch, end);
@@ -198,7 +198,7 @@ void ModelWorker::Asynchronous() {
   const auto self = Self();
   if (ahead_.has_value()) {
     current_ = std::exchange(ahead_, std::nullopt);
-    Sleep(0, [self] { self->Begin(0, Task::kToTheEnd); });
+    Sleep(0, [self] { self->Begin(0, kToTheEnd); });
     return;
   }
   current_.reset();
@@ -211,7 +211,7 @@ void ModelWorker::Asynchronous() {
       self->current_ = self->MakeLease(*task);
       self->Sleep(kReadSeconds * self->slowness_, [self] {
         if (!self->Crashes(self->current_->task)) {
-          self->Begin(0, Task::kToTheEnd);
+          self->Begin(0, kToTheEnd);
         }
       });
     }
@@ -219,15 +219,16 @@ void ModelWorker::Asynchronous() {
 }
 
 // Asks every server how far an earlier holder came, then whether there is a shard to read ahead.
-void ModelWorker::Begin(size_t server, int64_t applied) {
+void ModelWorker::Begin(size_t server, BatchIndex applied) {
   const auto self = Self();
   Lease& lease = *current_;
   if (Crashes(lease.task)) {
     return;
   }
-  if (lease.task.attempt > 1 && lease.task.range == 0 && server < job_.servers_->size()) {
+  if (lease.task.attempt > 1 && lease.task.range == RangeId::First() &&
+      server < job_.servers_->size()) {
     Call(false, [self, server, applied, task = lease.task]() -> Then {
-      const Result<int64_t> there =
+      const Result<BatchIndex> there =
           self->job_.servers_->AppliedBatches(server, task.epoch, task.shard);
       if (!there.ok()) {
         return nullptr;  // it stands still
@@ -236,7 +237,7 @@ void ModelWorker::Begin(size_t server, int64_t applied) {
     });
     return;
   }
-  if (lease.task.attempt > 1 && lease.task.range == 0) {
+  if (lease.task.attempt > 1 && lease.task.range == RangeId::First()) {
     while (lease.next < std::min(applied, lease.end())) {
       Count(&lease, 0);
     }
@@ -336,7 +337,7 @@ void ModelWorker::StepLane(size_t lane, size_t server) {
   if (!end && server < job_.servers_->size()) {
     const Task& task = lease->task;
     const BatchIdentity batch{task.epoch, task.shard, lease->next, task.attempt,
-                              task.round, task.lane,  task.lanes,  0};
+                              task.round, task.lane,  task.lanes,  RangeId::First()};
     Call(false, [self, lane, server, batch]() -> Then {
       const Status ready = self->job_.servers_->Ready(server, batch);
       if (ready.code() == Code::kNotFound) {

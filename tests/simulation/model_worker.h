@@ -23,9 +23,9 @@ class ModelWorker final : public ModelProcess {
   struct Lease {
     Task task;
     int64_t batches = 0;
-    int64_t next = 0;
+    BatchIndex next;
     TaskReport report;
-    int64_t end() const { return std::min(batches, task.last_batch); }
+    BatchIndex end() const { return std::min(EndOf(batches), task.last_batch); }
     bool done() const { return next >= end(); }
   };
   std::shared_ptr<ModelWorker> Self() {
@@ -44,14 +44,14 @@ class ModelWorker final : public ModelProcess {
   Lease MakeLease(const Task& task) const;
 
   void Asynchronous();
-  void Begin(size_t server, int64_t applied);
+  void Begin(size_t server, BatchIndex applied);
   void TrainBatch();
 
   void Lockstep();
   void FillLanes();
   void StepLane(size_t lane, size_t server);
 
-  std::vector<int64_t> held_;
+  std::vector<TaskId> held_;
   std::optional<Lease> current_, ahead_;
   std::vector<Lease> lanes_;
 };

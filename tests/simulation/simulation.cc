@@ -66,13 +66,13 @@ void Simulation::Draw() {
   options_.evaluation_shards = world_.Chance(0.3) ? 1 + world_.Below(80) : 0;
   options_.skip_poison = world_.Chance(0.5);
   if (options_.queue.lanes == 0 && world_.Chance(0.1)) {
-    poisoned_ = world_.Below(options_.queue.shards);
+    poisoned_ = ShardId(world_.Below(options_.queue.shards));
   }
   constexpr double kDrops[] = {0, 0.01, 0.1};
   weather_.drop = kDrops[world_.Below(3)];
   weather_.duplicate = kDrops[world_.Below(3)] / 2;
   weather_.delay = world_.Chance(0.5) ? 0.001 : 0.05;
-  for (int64_t shard = 0; shard < options_.queue.shards; ++shard) {
+  for (ShardId shard; shard < ShardId(options_.queue.shards); ++shard) {
     first_place_.push_back(plan_->total_batches);
     plan_->batches.push_back(1 + world_.Below(kMostBatches));
     plan_->last_rows.push_back(1 + world_.Below(kBatchRows));
@@ -92,20 +92,20 @@ void Simulation::DrawEarlyStopping() {
   pump_seconds_ = world_.Chance(0.5) ? kRarePumpSeconds : pump_seconds_;
 }
 
-int64_t Simulation::BatchesOf(int64_t shard) const {
-  return plan_->batches[static_cast<size_t>(shard)];
+int64_t Simulation::BatchesOf(ShardId shard) const {
+  return plan_->batches[shard.index()];
 }
 
-int64_t Simulation::RowsBefore(int64_t shard, int64_t batch) const {
-  return batch < BatchesOf(shard)
-             ? batch * kBatchRows
-             : (batch - 1) * kBatchRows + plan_->last_rows[static_cast<size_t>(shard)];
+int64_t Simulation::RowsBefore(ShardId shard, BatchIndex end) const {
+  const int64_t batches = end - BatchIndex::First();
+  return batches < BatchesOf(shard) ? batches * kBatchRows
+                                    : (batches - 1) * kBatchRows + plan_->last_rows[shard.index()];
 }
 
 Status Simulation::Push(size_t server, const BatchIdentity& batch, bool end) {
   std::optional<size_t> place;
   if (!end) {
-    place = static_cast<size_t>(first_place_[static_cast<size_t>(batch.shard)] + batch.batch);
+    place = static_cast<size_t>(first_place_[batch.shard.index()]) + batch.batch.index();
   }
   Status status = servers_->Push(server, batch, place);
   if (!servers_->broken().empty()) {
@@ -159,16 +159,16 @@ Simulation::Moment Simulation::After(uint32_t epochs) const {
   weights.resize(static_cast<size_t>(plan_->total_batches), 0);
   const QueueOptions& queue = options_.queue;
   const int64_t lanes = queue.lanes > 0 ? queue.lanes : 1;
-  for (uint32_t epoch = 1; epoch <= epochs; ++epoch) {
+  for (Epoch epoch = Epoch::First(); epoch <= Epoch(epochs); ++epoch) {
     const ShardOrder order(queue.shards, queue.seed, epoch, queue.shuffle);
     for (int64_t begin = 0; begin < queue.shards; begin += lanes) {
       for (int64_t step = 0; step < kMostBatches; ++step) {
         // A step of a round is the mean over the lanes that still have a batch.
         std::vector<size_t> places;
         for (int64_t at = begin; at < std::min(begin + lanes, queue.shards); ++at) {
-          const int64_t shard = order.At(at);
+          const ShardId shard = order.At(ShardPosition(at));
           if (step < BatchesOf(shard) && shard != poisoned_) {
-            places.push_back(static_cast<size_t>(first_place_[static_cast<size_t>(shard)] + step));
+            places.push_back(static_cast<size_t>(first_place_[shard.index()] + step));
           }
         }
         for (size_t place : places) {
@@ -202,9 +202,9 @@ void Simulation::CheckWeights(uint32_t epochs) {
 void Simulation::CheckEnd() {
   const Status& result = master_->result();
   const bool nothing_else = options_.queue.shards == 1;
-  if (poisoned_ >= 0 && (!options_.skip_poison || nothing_else)) {
+  if (poisoned_.has_value() && (!options_.skip_poison || nothing_else)) {
     if (result.ok() ||
-        result.message().find(fmt::format("shard {}", poisoned_)) == std::string::npos) {
+        result.message().find(fmt::format("shard {}", *poisoned_)) == std::string::npos) {
       Break("I5: a poisoned shard did not end the job by its name: " + result.ToString());
     }
     return;
@@ -215,7 +215,7 @@ void Simulation::CheckEnd() {
   }
   const End end = ExpectedEnd();
   outcome_.early_stops += end.epochs < options_.queue.epochs ? 1 : 0;
-  const int64_t skipped = poisoned_ >= 0 ? RowsOf(poisoned_) : 0;
+  const int64_t skipped = poisoned_.has_value() ? RowsOf(*poisoned_) : 0;
   const TrainOutcome outcome = master_->Outcome();
   for (int64_t rows : master_->queue().rows_per_epoch()) {
     if (rows != plan_->total_rows - skipped) {

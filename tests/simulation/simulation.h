@@ -90,22 +90,22 @@ class Simulation {
   void Store(const std::string& entry);
   // Before a worker hears of an epoch, the journal has it. False: not yet, or the master did not
   // live to.
-  bool WriteEpoch(uint32_t epoch);
+  bool WriteEpoch(Epoch epoch);
   void Pump();
   // Stores what the master has decided, then does `actions`.
   void Write(std::vector<Master::Action> actions);
   void Act(const Master::Action& action);
   void CallFleet(const Master::Action& action);
   // On all servers from this one on.
-  void KeepWeights(int64_t term, const KeepOrder& order, std::vector<std::string> digests);
+  void KeepWeights(Term term, const KeepOrder& order, std::vector<std::string> digests);
   void EndCheckpoint(const Status& written, ModelDisk::Checkpoint checkpoint);
   void StartWorker(const std::string& name, Incarnation incarnation);
   void OnWorkerGone(const std::string& name, ExitClass how);
   ModelWorker* RandomWorker();
 
-  int64_t BatchesOf(int64_t shard) const;
-  int64_t RowsBefore(int64_t shard, int64_t batch) const;
-  int64_t RowsOf(int64_t shard) const { return RowsBefore(shard, BatchesOf(shard)); }
+  int64_t BatchesOf(ShardId shard) const;
+  int64_t RowsBefore(ShardId shard, BatchIndex end) const;
+  int64_t RowsOf(ShardId shard) const { return RowsBefore(shard, EndOf(BatchesOf(shard))); }
   Status Push(size_t server, const BatchIdentity& batch, bool end);
   Status Ready(size_t server, const BatchIdentity& batch);
   void SawTask(const Task& task, Incarnation owner);
@@ -133,12 +133,12 @@ class Simulation {
   std::unique_ptr<ModelServers> servers_;
   ModelDisk disk_;
   std::vector<int64_t> first_place_;  // of a shard's batches among all batches
-  int64_t poisoned_ = -1;
+  std::optional<ShardId> poisoned_;
 
   std::unique_ptr<Master> master_;
   double master_clock_ = 0;  // what its clock shows more than the world's
-  int64_t term_ = 0;
-  uint32_t epoch_written_ = 1;
+  Term term_ = kNoTerm;
+  Epoch epoch_written_ = Epoch::First();
   double pump_seconds_ = 0.05;
   bool writing_ = false;  // a group of the journal
   double slow_until_ = 0;
@@ -146,7 +146,7 @@ class Simulation {
   int64_t life_ = 0;  // of the job: an outage ends it
   std::optional<ModelDisk::Checkpoint> restore_;
   std::map<std::string, std::shared_ptr<ModelWorker>> workers_;
-  std::set<std::tuple<uint32_t, int64_t, int64_t, uint32_t>> owned_;
+  std::set<std::tuple<Epoch, ShardId, RangeId, uint32_t>> owned_;
   bool finished_ = false;
   bool tear_ = false;  // the next entry of the journal
   Outcome outcome_;

@@ -26,12 +26,13 @@ void Simulation::SawTask(const Task& task, Incarnation owner) {
   }
   world_.Tell(fmt::format("worker {} has task {}: epoch {} shard {} [{}, {}) attempt {}", owner,
                           task.id, task.epoch, task.shard, task.first_batch,
-                          task.last_batch == Task::kToTheEnd ? -1 : task.last_batch, task.attempt));
+                          task.last_batch == kToTheEnd ? BatchIndex(-1) : task.last_batch,
+                          task.attempt));
   const QueueState& state = master_->queue().state();
   const auto lease = state.leases().find(task.id);
   const bool race =
       lease != state.leases().end() && state.ranges().at(lease->second.key).holders.size() > 1;
-  outcome_.shared += race || task.range > 0 ? 1 : 0;
+  outcome_.shared += race || task.range != RangeId::First() ? 1 : 0;
   if (!owned_.insert({task.epoch, task.shard, task.range, task.attempt}).second && !race) {
     Break(fmt::format("I3: shard {} from batch {} was handed out twice as attempt {}", task.shard,
                       task.range, task.attempt));
@@ -108,7 +109,7 @@ void Simulation::Store(const std::string& entry) {
   }
 }
 
-bool Simulation::WriteEpoch(uint32_t epoch) {
+bool Simulation::WriteEpoch(Epoch epoch) {
   if (epoch > epoch_written_ && !writing_) {
     Write({});
   }
@@ -130,7 +131,7 @@ void Simulation::Pump() {
 
 void Simulation::Write(std::vector<Master::Action> actions) {
   const std::string entry = master_->TakeJournal().value();
-  const uint32_t epoch = master_->queue().epoch();
+  const Epoch epoch = master_->queue().epoch();
   const auto written = [this, term = term_, epoch, actions = std::move(actions)] {
     if (master_ == nullptr || term != term_) {
       return;
@@ -210,8 +211,7 @@ void Simulation::Act(const Master::Action& action) {
   }
 }
 
-void Simulation::KeepWeights(int64_t term, const KeepOrder& order,
-                             std::vector<std::string> digests) {
+void Simulation::KeepWeights(Term term, const KeepOrder& order, std::vector<std::string> digests) {
   const double mean = world_.now() < slow_until_ ? kSlowKeepSeconds : kKeepSeconds;
   world_.In(world_.Exponential(mean), [this, term, order, digests] {
     if (master_ == nullptr || term != term_) {

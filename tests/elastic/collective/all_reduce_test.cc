@@ -90,7 +90,7 @@ Status Step(AllReduce& all_reduce, const Mesh& mesh, uint32_t lanes, uint32_t en
       Merge(left, right, kDimensions);
     });
   }
-  return all_reduce.Run(step, lanes, &sums.nodes(), notes, mesh.rank() == 1, sum);
+  return all_reduce.Run(step, lanes, &sums.nodes(), notes, mesh.rank() == Rank(1), sum);
 }
 
 // What a parameter server makes of the same lanes.
@@ -132,8 +132,8 @@ void ExpectSameBits(const FlatGradient& sum, const LaneGradient& expected) {
 
 Mesh::Options OptionsFor(const std::vector<Listener>& listeners, size_t rank) {
   Mesh::Options options;
-  options.world = 7;
-  options.rank = rank;
+  options.world = WorldId(7);
+  options.rank = Rank::At(rank);
   options.token = kToken;
   for (const Listener& listener : listeners) {
     options.addresses.push_back(listener.address());
@@ -287,7 +287,7 @@ TEST(Mesh, StrangersAndOldWorldsAreTurnedAway) {
   stranger.token = "guessed";
   ASSERT_TRUE(Mesh::Open(stranger, listeners[1], {}).ok());  // it cannot know yet
   Mesh::Options old = OptionsFor(listeners, 1);
-  old.world = 6;
+  old.world = WorldId(6);
   ASSERT_TRUE(Mesh::Open(old, listeners[1], {}).ok());
   Mesh::Options options = OptionsFor(listeners, 0);
   options.open_seconds = 0.5;

@@ -29,8 +29,8 @@ Status Full() {
 // A journal whose connection is lost: before the group arrived, or after.
 class BrokenJournal final : public JournalStore {
  public:
-  Result<int64_t> BeginTerm() override { return 1; }
-  Status Append(int64_t, const std::vector<std::string>& entries, bool) override {
+  Result<JournalTerm> BeginTerm() override { return JournalTerm::First(); }
+  Status Append(JournalTerm, const std::vector<std::string>& entries, bool) override {
     if (failures.empty()) {
       written.insert(written.end(), entries.begin(), entries.end());
       return OkStatus();
@@ -55,8 +55,8 @@ class BrokenJournalTest : public ::testing::Test {
       told_.push_back(kind + " " + detail);
     };
     host_ = std::make_unique<MasterHost>(
-        Master(options_, kTimeZero), &journal_, 1, [](const Master::Action&) { return Status(); },
-        progress_, events_);
+        Master(options_, kTimeZero), &journal_, JournalTerm::First(),
+        [](const Master::Action&) { return Status(); }, progress_, events_);
   }
   Master::Options options_;
   BrokenJournal journal_;
@@ -122,7 +122,7 @@ TEST_F(DatabaseWaits, WhatAWorkerWaitsForIsTold) {
   Start();
   ASSERT_TRUE(master_->Heartbeat(started_[0].incarnation, At(1)).ok());
   master_->Wait(started_[0].incarnation, "a lock of session 7");
-  master_->Wait(12345, "of nobody");
+  master_->Wait(Incarnation(12345), "of nobody");
   Collect();
   EXPECT_EQ(Count(kDatabaseWaits), 1);
   EXPECT_THAT(events_.back().detail, HasSubstr("a lock of session 7"));

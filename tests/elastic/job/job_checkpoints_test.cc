@@ -144,8 +144,8 @@ TEST_F(ResumedJob, S16_RowsThatHaveMovedEndTheJob) {
     };
     do {
       Stopped(plan, 1);
-    } while (epoch() < 2);
-    ASSERT_LT(epoch(), plan.epochs());
+    } while (epoch() < Epoch(2));
+    ASSERT_LT(epoch(), Epoch(plan.epochs()));
     std::vector<std::vector<double>> rows = SmallRows(kRows);
     std::swap(rows[3], rows[3 + kRowsPerShard]);
     source_ =

@@ -103,7 +103,7 @@ class ResumedJob : public ::testing::Test {
                          .events = events,
                          .stop = stop.get_token(),
                          .checkpoints = saved},
-                        fleet, endpoint, term_ > 0 ? succession : Succession{});
+                        fleet, endpoint, term_ != kNoTerm ? succession : Succession{});
   }
   Result<TrainOutcome> Undisturbed(plan::TrainPlan plan) {
     plan.clear_checkpoints();
@@ -113,7 +113,7 @@ class ResumedJob : public ::testing::Test {
   void Stopped(const plan::TrainPlan& plan, int at) {
     constexpr int kTries = 20;
     Result<TrainOutcome> stopped = Run(plan, at);
-    for (int tried = 1; stopped.ok() && term_ == 0 && tried < kTries; ++tried) {
+    for (int tried = 1; stopped.ok() && term_ == kNoTerm && tried < kTries; ++tried) {
       std::filesystem::remove_all(plan.checkpoints().directory());
       stopped = Run(plan, at);
     }
@@ -158,7 +158,7 @@ class ResumedJob : public ::testing::Test {
   }
 
   std::filesystem::path path_;
-  uint64_t term_ = 0;  // of the master; 0: it has no journal
+  Term term_ = kNoTerm;  // of the master; none: it has no journal
   MemoryJournal journal_;
   std::unique_ptr<testing::MemorySource> source_ = SmallSource(kRows);
   std::vector<std::string> events_;

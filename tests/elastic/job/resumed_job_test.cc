@@ -132,7 +132,7 @@ TEST_F(ResumedJob, P16_ALostServerCostsAReplay) {
 TEST_F(ResumedJob, P16_AMasterThatDiesBeforeItGoesBackIsSucceededByOneThatDoes) {
   const plan::TrainPlan plan = Synchronous(plan::Strategy::PARAMETER_SERVER, 1, 2);
   const Result<TrainOutcome> undisturbed = Undisturbed(plan);
-  term_ = 1;
+  term_ = Term::First();
   int written = 0;
   std::vector<std::string> left;
   const Result<TrainOutcome> first = Run(plan, 3, [&](ThreadFleet& fleet, const auto& kind) {

@@ -9,8 +9,8 @@ namespace {
 
 Task Lane(int64_t id) {
   Task lane;
-  lane.id = id;
-  lane.epoch = 1;
+  lane.id = TaskId(id);
+  lane.epoch = Epoch(1);
   lane.round = 3;
   return lane;
 }
@@ -23,7 +23,9 @@ class AllReduceRoundsTest : public ::testing::Test {
     options.expected_members = 2;
     return options;
   }
-  static RoundPosition Position(int64_t step) { return {1, 3, step, std::vector<TaskReport>(4)}; }
+  static RoundPosition Position(int64_t step) {
+    return {Epoch(1), 3, BatchIndex(step), std::vector<TaskReport>(4)};
+  }
   void Arrive(Incarnation worker, int64_t closed) {
     Rendezvous::Arrival arrival;
     arrival.incarnation = worker;
@@ -34,9 +36,9 @@ class AllReduceRoundsTest : public ::testing::Test {
     rounds_.Arrive(arrival, Position(closed), At(1));
   }
   void Form() {
-    Arrive(1, Rendezvous::kNoState);
+    Arrive(Incarnation(1), Rendezvous::kNoState);
     EXPECT_FALSE(rounds_.Regroup(At(1)).has_value()) << "another one is expected";
-    Arrive(2, Rendezvous::kNoState);
+    Arrive(Incarnation(2), Rendezvous::kNoState);
     ASSERT_TRUE(rounds_.Regroup(At(1)).has_value());
     for (int64_t lane = 1; lane <= 4; ++lane) {
       rounds_.Deal(Lane(lane));
@@ -47,9 +49,9 @@ class AllReduceRoundsTest : public ::testing::Test {
 };
 
 TEST_F(AllReduceRoundsTest, BeginWhenEverybodyIsThere) {
-  Arrive(1, Rendezvous::kNoState);
+  Arrive(Incarnation(1), Rendezvous::kNoState);
   EXPECT_FALSE(rounds_.Regroup(At(1)).has_value());
-  Arrive(2, Rendezvous::kNoState);
+  Arrive(Incarnation(2), Rendezvous::kNoState);
   const auto regrouped = rounds_.Regroup(At(1));
   ASSERT_TRUE(regrouped.has_value());
   EXPECT_TRUE(regrouped->new_world);
@@ -59,26 +61,26 @@ TEST_F(AllReduceRoundsTest, BeginWhenEverybodyIsThere) {
 
 TEST_F(AllReduceRoundsTest, GoOnFromWhereTheNewestMemberIs) {
   Form();
-  Arrive(1, 6);
+  Arrive(Incarnation(1), 6);
   EXPECT_FALSE(rounds_.Regroup(At(1)).has_value());
-  Arrive(2, 7);
+  Arrive(Incarnation(2), 7);
   const auto regrouped = rounds_.Regroup(At(1));
   ASSERT_TRUE(regrouped.has_value());
   EXPECT_FALSE(regrouped->new_world) << "of the same members";
-  EXPECT_EQ(rounds_.CloseNewest()->step, 7);
+  EXPECT_EQ(rounds_.CloseNewest()->step, BatchIndex(7));
   // Who has closed fewer steps than all of them did is no successor.
-  rounds_.Remove(1);
-  rounds_.Remove(2);
-  Arrive(3, 6);
+  rounds_.Remove(Incarnation(1));
+  rounds_.Remove(Incarnation(2));
+  Arrive(Incarnation(3), 6);
   EXPECT_TRUE(rounds_.Regroup(At(1))->begins_again);
 }
 
 TEST_F(AllReduceRoundsTest, BeginAgainWhenNobodyHasTheParameters) {
   Form();
   rounds_.Closed(5);
-  rounds_.Remove(1);
-  rounds_.Remove(2);
-  Arrive(3, Rendezvous::kNoState);
+  rounds_.Remove(Incarnation(1));
+  rounds_.Remove(Incarnation(2));
+  Arrive(Incarnation(3), Rendezvous::kNoState);
   const auto regrouped = rounds_.Regroup(At(1));
   ASSERT_TRUE(regrouped.has_value());
   EXPECT_TRUE(regrouped->begins_again);
@@ -87,13 +89,13 @@ TEST_F(AllReduceRoundsTest, BeginAgainWhenNobodyHasTheParameters) {
 
 TEST_F(AllReduceRoundsTest, MembersShareTheLanesByTheirRank) {
   Form();
-  const std::vector<Task> first = rounds_.LanesOfMember(1);
-  const std::vector<Task> second = rounds_.LanesOfMember(2);
+  const std::vector<Task> first = rounds_.LanesOfMember(Incarnation(1));
+  const std::vector<Task> second = rounds_.LanesOfMember(Incarnation(2));
   ASSERT_EQ(first.size(), 2U);
   ASSERT_EQ(second.size(), 2U);
-  EXPECT_EQ(first[0].id, 1);
-  EXPECT_EQ(second[0].id, 3);
-  EXPECT_TRUE(rounds_.LanesOfMember(3).empty()) << "no member";
+  EXPECT_EQ(first[0].id, TaskId(1));
+  EXPECT_EQ(second[0].id, TaskId(3));
+  EXPECT_TRUE(rounds_.LanesOfMember(Incarnation(3)).empty()) << "no member";
 }
 
 TEST_F(AllReduceRoundsTest, KnowWhatIsSaidOfTheOpenRound) {
@@ -103,14 +105,14 @@ TEST_F(AllReduceRoundsTest, KnowWhatIsSaidOfTheOpenRound) {
   other.round = 2;
   EXPECT_FALSE(rounds_.IsOf(other));
   other = Position(0);
-  other.epoch = 2;
+  other.epoch = Epoch(2);
   EXPECT_FALSE(rounds_.IsOf(other));
   other = Position(0);
   other.lanes.pop_back();
   EXPECT_FALSE(rounds_.IsOf(other));
   rounds_.EndRound();
   EXPECT_FALSE(rounds_.IsOf(Position(0))) << "none is open";
-  EXPECT_FALSE(rounds_.IsOf({1, 3, 0, {}}));
+  EXPECT_FALSE(rounds_.IsOf({Epoch(1), 3, BatchIndex(0), {}}));
 }
 
 TEST_F(AllReduceRoundsTest, GoOnFromWhatAnotherHad) {
@@ -118,10 +120,10 @@ TEST_F(AllReduceRoundsTest, GoOnFromWhatAnotherHad) {
   AllReduceRounds other(Options());
   other.Restore(rounds_.rendezvous().Remember(), rounds_.lanes());
   EXPECT_EQ(other.world().members, rounds_.world().members);
-  EXPECT_EQ(other.LanesOfMember(2)[1].id, 4);
+  EXPECT_EQ(other.LanesOfMember(Incarnation(2))[1].id, TaskId(4));
   const AllReduceRounds without(Options(), rounds_.lanes());
   EXPECT_TRUE(without.IsOf(Position(0)));
-  EXPECT_TRUE(without.LanesOfMember(1).empty()) << "its members are gone";
+  EXPECT_TRUE(without.LanesOfMember(Incarnation(1)).empty()) << "its members are gone";
 }
 
 }  // namespace

@@ -9,59 +9,59 @@ namespace {
 
 TEST(EarlyStopping, IsOffWithoutPatience) {
   EarlyStopping stopping(0, "", false);
-  EXPECT_FALSE(stopping.EndEpoch(1, 0.5, {}));
-  EXPECT_FALSE(stopping.PatienceOver(100));
-  EXPECT_EQ(stopping.best().epoch, 0U);
+  EXPECT_FALSE(stopping.EndEpoch(Epoch(1), 0.5, {}));
+  EXPECT_FALSE(stopping.PatienceOver(Epoch(100)));
+  EXPECT_EQ(stopping.best().epoch, Epoch(0));
 }
 
 TEST(EarlyStopping, KeepsTheEpochWithTheLowestLoss) {
   EarlyStopping stopping(2, "", false);
-  EXPECT_TRUE(stopping.EndEpoch(1, 0.5, {}));
-  EXPECT_TRUE(stopping.EndEpoch(2, 0.4, {}));
-  EXPECT_FALSE(stopping.EndEpoch(3, 0.4, {})) << "as good is no improvement";
-  EXPECT_FALSE(stopping.PatienceOver(3));
-  EXPECT_FALSE(stopping.EndEpoch(4, 0.45, {}));
-  EXPECT_TRUE(stopping.PatienceOver(4));
-  EXPECT_EQ(stopping.best().epoch, 2U);
+  EXPECT_TRUE(stopping.EndEpoch(Epoch(1), 0.5, {}));
+  EXPECT_TRUE(stopping.EndEpoch(Epoch(2), 0.4, {}));
+  EXPECT_FALSE(stopping.EndEpoch(Epoch(3), 0.4, {})) << "as good is no improvement";
+  EXPECT_FALSE(stopping.PatienceOver(Epoch(3)));
+  EXPECT_FALSE(stopping.EndEpoch(Epoch(4), 0.45, {}));
+  EXPECT_TRUE(stopping.PatienceOver(Epoch(4)));
+  EXPECT_EQ(stopping.best().epoch, Epoch(2));
   EXPECT_EQ(stopping.best().value, 0.4);
 }
 
 TEST(EarlyStopping, JudgesByItsMetricWhicheverWayIsBetter) {
   EarlyStopping auc(1, "auc", true);
-  EXPECT_TRUE(auc.EndEpoch(1, 0.1, {{"rmse", 0.3}, {"auc", 0.7}}));
-  EXPECT_TRUE(auc.EndEpoch(2, 0.2, {{"rmse", 0.4}, {"auc", 0.8}}));
-  EXPECT_FALSE(auc.EndEpoch(3, 0.0, {{"rmse", 0.1}, {"auc", 0.75}}));
+  EXPECT_TRUE(auc.EndEpoch(Epoch(1), 0.1, {{"rmse", 0.3}, {"auc", 0.7}}));
+  EXPECT_TRUE(auc.EndEpoch(Epoch(2), 0.2, {{"rmse", 0.4}, {"auc", 0.8}}));
+  EXPECT_FALSE(auc.EndEpoch(Epoch(3), 0.0, {{"rmse", 0.1}, {"auc", 0.75}}));
   EXPECT_EQ(auc.best().metrics, (EarlyStopping::Metrics{{"rmse", 0.4}, {"auc", 0.8}}));
   EarlyStopping rmse(1, "rmse", false);
-  EXPECT_TRUE(rmse.EndEpoch(1, 0.1, {{"rmse", 0.3}, {"auc", 0.7}}));
-  EXPECT_FALSE(rmse.EndEpoch(2, 0.0, {{"rmse", 0.4}, {"auc", 0.8}}));
+  EXPECT_TRUE(rmse.EndEpoch(Epoch(1), 0.1, {{"rmse", 0.3}, {"auc", 0.7}}));
+  EXPECT_FALSE(rmse.EndEpoch(Epoch(2), 0.0, {{"rmse", 0.4}, {"auc", 0.8}}));
 }
 
 // The first epoch is kept whatever it came to: something has to be.
 TEST(EarlyStopping, ALossThatIsNoNumberIsNoImprovement) {
   EarlyStopping stopping(3, "", false);
-  EXPECT_TRUE(stopping.EndEpoch(1, std::nan(""), {}));
-  EXPECT_FALSE(stopping.EndEpoch(2, std::nan(""), {}));
-  EXPECT_TRUE(stopping.EndEpoch(3, 7, {})) << "any number is better";
-  EXPECT_FALSE(stopping.EndEpoch(4, std::nan(""), {}));
-  EXPECT_EQ(stopping.best().epoch, 3U);
+  EXPECT_TRUE(stopping.EndEpoch(Epoch(1), std::nan(""), {}));
+  EXPECT_FALSE(stopping.EndEpoch(Epoch(2), std::nan(""), {}));
+  EXPECT_TRUE(stopping.EndEpoch(Epoch(3), 7, {})) << "any number is better";
+  EXPECT_FALSE(stopping.EndEpoch(Epoch(4), std::nan(""), {}));
+  EXPECT_EQ(stopping.best().epoch, Epoch(3));
 }
 
 TEST(EarlyStopping, OrdersTheVersionsThatWereJudged) {
   EarlyStopping stopping(1, "", false);
   stopping.SetJudged({4, 5});
-  ASSERT_TRUE(stopping.EndEpoch(1, 1, {}));
+  ASSERT_TRUE(stopping.EndEpoch(Epoch(1), 1, {}));
   EXPECT_EQ(stopping.order(), (KeepOrder{1, {4, 5}}));
   stopping.SetDigest("abc");
   stopping.SetJudged({8, 9});
-  ASSERT_TRUE(stopping.EndEpoch(2, 0.5, {}));
+  ASSERT_TRUE(stopping.EndEpoch(Epoch(2), 0.5, {}));
   EXPECT_EQ(stopping.order(), (KeepOrder{2, {8, 9}}));
   EXPECT_EQ(stopping.best().digest, "") << "of other weights";
 }
 
 TEST(EarlyStopping, MembersMustKeepTheSameWeightsOfTheBestStep) {
   EarlyStopping stopping(1, "", false);
-  ASSERT_TRUE(stopping.EndEpoch(1, 1, {}));
+  ASSERT_TRUE(stopping.EndEpoch(Epoch(1), 1, {}));
   stopping.SetStep(12);
   EXPECT_TRUE(stopping.CheckKept(6, "of an earlier step").ok());
   EXPECT_TRUE(stopping.CheckKept(12, "").ok()) << "it keeps nothing yet";
@@ -75,12 +75,12 @@ TEST(EarlyStopping, MembersMustKeepTheSameWeightsOfTheBestStep) {
 TEST(EarlyStopping, GoesOnFromWhatAnotherHad) {
   EarlyStopping first(2, "", false);
   first.SetJudged({3});
-  ASSERT_TRUE(first.EndEpoch(1, 0.5, {}));
+  ASSERT_TRUE(first.EndEpoch(Epoch(1), 0.5, {}));
   EarlyStopping second(2, "", false);
   second.Restore(first.best(), first.judged());
   EXPECT_EQ(second.order(), first.order());
-  EXPECT_FALSE(second.EndEpoch(2, 0.6, {}));
-  EXPECT_TRUE(second.EndEpoch(3, 0.4, {}));
+  EXPECT_FALSE(second.EndEpoch(Epoch(2), 0.6, {}));
+  EXPECT_TRUE(second.EndEpoch(Epoch(3), 0.4, {}));
 }
 
 }  // namespace

@@ -55,8 +55,8 @@ class RandomQueue {
   }
   void Step() {
     now_ += 0.4;
-    const Incarnation worker = 1 + random_() % 4;
-    std::map<int64_t, std::pair<Task, int64_t>>& held = held_[worker];
+    const Incarnation worker(1 + random_() % 4);
+    std::map<TaskId, std::pair<Task, BatchIndex>>& held = held_[worker];
     switch (random_() % 12) {
       case 0:
         queue_->ReleaseAll(worker);
@@ -68,7 +68,8 @@ class RandomQueue {
         return;
       case 2:
         queue_->ChargeFailure(
-            worker, static_cast<int64_t>(random_() % static_cast<uint64_t>(options_.shards)));
+            worker,
+            ShardId(static_cast<int64_t>(random_() % static_cast<uint64_t>(options_.shards))));
         return;
       case 3:
         if (options_.lanes == 0 && options_.max_batches == 0 && random_() % 8 == 0 &&
@@ -95,15 +96,16 @@ class RandomQueue {
     }
     auto& [task, next] = held.begin()->second;
     constexpr int64_t kBatches = 12;
-    next = std::min({next + 1 + static_cast<int64_t>(random_() % 4), kBatches, task.last_batch});
+    next = std::min(
+        {next + 1 + static_cast<int64_t>(random_() % 4), EndOf(kBatches), task.last_batch});
     const Result<TaskQueue::Answer> answer =
-        queue_->Report(worker, Trained(task, next, kBatches), At(now_));
+        queue_->Report(worker, Trained(task, next.value(), kBatches), At(now_));
     ASSERT_TRUE(answer.ok()) << answer.status().ToString();
     if (*answer == TaskQueue::Answer::kCut) {
       task.last_batch = queue_->LastBatch(task.id);
       next = task.last_batch;
     } else if (*answer == TaskQueue::Answer::kRejected ||
-               next >= std::min(kBatches, task.last_batch)) {
+               next >= std::min(EndOf(kBatches), task.last_batch)) {
       held.erase(held.begin());
     }
   }
@@ -114,7 +116,7 @@ class RandomQueue {
   std::mt19937_64 random_;
   TaskQueue::Options options_;
   std::optional<TaskQueue> queue_;
-  std::map<Incarnation, std::map<int64_t, std::pair<Task, int64_t>>> held_;
+  std::map<Incarnation, std::map<TaskId, std::pair<Task, BatchIndex>>> held_;
   double now_ = 0;
 };
 
@@ -146,10 +148,10 @@ TEST(Journal, OneOfAnotherJobOrDamagedIsRefused) {
   Master master(options, kTimeZero);
   master.Start(kTimeZero);
   const std::string entry = master.TakeJournal().value();
-  EXPECT_TRUE(Master::TakeOver(options, 2, {entry}, {}, kTimeZero).ok());
-  EXPECT_FALSE(Master::TakeOver(options, 2, {"no entry"}, {}, kTimeZero).ok());
+  EXPECT_TRUE(Master::TakeOver(options, Term(2), {entry}, {}, kTimeZero).ok());
+  EXPECT_FALSE(Master::TakeOver(options, Term(2), {"no entry"}, {}, kTimeZero).ok());
   options.queue.shards = 5;
-  EXPECT_FALSE(Master::TakeOver(options, 2, {entry}, {}, kTimeZero).ok());
+  EXPECT_FALSE(Master::TakeOver(options, Term(2), {entry}, {}, kTimeZero).ok());
 }
 
 // No sequence of transitions leads to these: a queue that went on from one would not fit itself.

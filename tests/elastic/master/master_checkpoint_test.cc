@@ -71,11 +71,12 @@ TEST_F(MasterCheckpoint, P16_ASuccessorHandsOutWhatWasOpenAboveTheOldTasks) {
   const Incarnation last = Worker(1);
   Resume();
   EXPECT_EQ(Count("resumed"), 1);
-  EXPECT_GT(Worker(0), last + 1'000'000) << "more may have been started after the cut";
+  EXPECT_GT(Worker(0), Incarnation(last.value() + 1'000'000))
+      << "more may have been started after the cut";
   const Task again = *Take(Worker(0), 51);
   EXPECT_EQ(again.shard, open.shard) << "what was begun comes first";
   EXPECT_GT(again.attempt, open.attempt + 1'000);
-  EXPECT_GT(again.id, open.id + 1'000);
+  EXPECT_GT(again.id, TaskId(open.id.value() + 1'000));
 }
 
 TEST_F(MasterCheckpoint, TheStepsOfTheCutAreOnTheDisk) {
@@ -117,7 +118,7 @@ class MasterComparison : public MasterCheckpoint {
     ASSERT_TRUE(task.has_value());
     ASSERT_EQ(task->kind, Task::Kind::kTrain);
     TaskReport report = Done(*task);
-    report.checksum = static_cast<uint64_t>(task->shard) + 1;
+    report.checksum = task->shard.index() + 1;
     ASSERT_TRUE(master_->Report(Worker(0), report, At(now)).ok());
     last_ = task->shard;
   }
@@ -139,16 +140,16 @@ class MasterComparison : public MasterCheckpoint {
     report.checksums = {checksum};
     return master_->Report(Worker(0), report, At(53)).status();
   }
-  int64_t last_ = -1, before_ = -1;
+  ShardId last_, before_;
 };
 
 TEST_F(MasterComparison, RowsThatAreNotReadAgainAreComparedBeforeTheJobEnds) {
   const std::optional<Task> task = TrainAcrossACheckpoint();
   ASSERT_TRUE(task.has_value());
   EXPECT_EQ(task->kind, Task::Kind::kCompare);
-  EXPECT_EQ(task->shards, std::vector<int64_t>{before_}) << "the others have been read again";
+  EXPECT_EQ(task->shards, std::vector<ShardId>{before_}) << "the others have been read again";
   EXPECT_FALSE(master_->finished());
-  ASSERT_TRUE(Answer(*task, static_cast<uint64_t>(before_) + 1).ok());
+  ASSERT_TRUE(Answer(*task, before_.index() + 1).ok());
   EXPECT_TRUE(master_->finished());
   EXPECT_TRUE(master_->result().ok()) << master_->result().ToString();
 }
@@ -170,7 +171,8 @@ TEST_F(MasterComparison, IsBegunAgainByAMasterThatTakesOver) {
   ASSERT_TRUE(task.has_value());
   const std::vector<std::string> journal = {*master_->TakeJournal()};
   const std::string alive = started_[0].name;
-  Result<std::unique_ptr<Master>> other = Master::TakeOver(options_, 2, journal, {alive}, At(60));
+  Result<std::unique_ptr<Master>> other =
+      Master::TakeOver(options_, Term(2), journal, {alive}, At(60));
   ASSERT_TRUE(other.ok()) << other.status().ToString();
   master_ = std::move(*other);
   const std::optional<Task> again = Take(Worker(0), 61);
@@ -193,7 +195,8 @@ TEST_F(MasterCheckpoint, E2_AnEvaluationAtTheCutIsBegunAgain) {
   const std::optional<Task> again = Take(Worker(0), 51);
   ASSERT_TRUE(again.has_value());
   EXPECT_EQ(again->kind, Task::Kind::kEvaluate);
-  EXPECT_LT(again->id, evaluation.id - 1'000) << "an old report is not taken for a new one";
+  EXPECT_LT(again->id, TaskId(evaluation.id.value() - 1'000))
+      << "an old report is not taken for a new one";
 }
 
 TEST_F(MasterCheckpoint, E6_WeightsThatWereToBeKeptAreKeptAfterTheCut) {
@@ -220,8 +223,8 @@ class WorldCheckpoint : public MasterCheckpoint {
   // A world whose rank 0 is writing into draft `a`.
   void BeginToWrite() {
     Start();
-    Meet(0, Rendezvous::kNoState, {}, 0, 0);
-    world_ = Meet(1, Rendezvous::kNoState, {}, 0, 0);
+    Meet(0, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
+    world_ = Meet(1, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
     ASSERT_EQ(world_.work, WorldAnswer::Work::kTrain);
     ASSERT_TRUE(Step(1).draft.empty());
     ASSERT_TRUE(Begun());
@@ -247,7 +250,8 @@ TEST_F(WorldCheckpoint, IsCommittedWhenItsDraftIsWritten) {
   ASSERT_TRUE(master_->Written(Worker(0), "z", CheckpointManifest::File{}, At(4)).ok());
   EXPECT_FALSE(Committed()) << "a draft that was given up";
   const CheckpointManifest::File file{0, "partition-0", 0, 9, "draft-2", "a digest"};
-  EXPECT_EQ(master_->Written(99, "a", file, At(4)).code(), Code::kAborted) << "of nobody";
+  EXPECT_EQ(master_->Written(Incarnation(99), "a", file, At(4)).code(), Code::kAborted)
+      << "of nobody";
   EXPECT_FALSE(Committed());
   ASSERT_TRUE(master_->Written(Worker(0), "a", file, At(4)).ok());
   EXPECT_TRUE(Committed());
@@ -282,8 +286,8 @@ TEST_F(WorldCheckpoint, ANewWorldDropsOnlyWhatIsBeingWritten) {
   EXPECT_FALSE(master_->TakeWorldCut().has_value());
 
   master_->OfferDraft({2, "b"});
-  Meet(2, Rendezvous::kNoState, {}, 0, 0);
-  Meet(0, 2, position, world_.world.generation + 1, world_.world.id + 1);
+  Meet(2, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
+  Meet(0, 2, position, world_.world.generation.Next(), world_.world.id.Next());
   Collect();
   EXPECT_EQ(Count("checkpoint_failed"), 1);
   EXPECT_TRUE(master_->TakeWorldCut().has_value());
@@ -295,7 +299,7 @@ TEST_F(WorldCheckpoint, LostParametersAreKnownToTheNextMaster) {
   std::vector<std::string> journal = {master_->TakeJournal().value()};
   master_->LoseParameters(Unavailable("every worker that had the parameters was lost"));
   journal.push_back(master_->TakeJournal().value());
-  const auto next = Master::TakeOver(options_, 2, journal, {}, At(5)).value();
+  const auto next = Master::TakeOver(options_, Term(2), journal, {}, At(5)).value();
   EXPECT_TRUE(next->finished());
   EXPECT_EQ(next->result().code(), Code::kUnavailable);
   EXPECT_TRUE(next->parameters_lost()) << "a checkpoint may help";

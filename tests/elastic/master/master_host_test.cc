@@ -20,7 +20,7 @@ class MasterHostTest : public ::testing::Test {
     options_.queue.journal = true;
     options_.workers = 1;
   }
-  std::unique_ptr<MasterHost> Host(Master master, int64_t term) {
+  std::unique_ptr<MasterHost> Host(Master master, JournalTerm term) {
     return std::make_unique<MasterHost>(
         std::move(master), &journal_, term,
         [this](const Master::Action& action) {
@@ -54,9 +54,9 @@ TEST_F(MasterHostTest, ASecondOneGoesOnAndTheFirstStops) {  // S23
   Report(*first, worker, Done(task, 2, 20));
   ASSERT_TRUE(first->Save().ok());
 
-  const int64_t term = *journal_.BeginTerm();
+  const JournalTerm term = *journal_.BeginTerm();
   Result<std::unique_ptr<Master>> taken =
-      Master::TakeOver(options_, term, *journal_.ReadAll(), {actions_[0].name}, kTimeZero);
+      Master::TakeOver(options_, Term(2), *journal_.ReadAll(), {actions_[0].name}, kTimeZero);
   ASSERT_TRUE(taken.ok()) << taken.status().ToString();
   const auto second = Host(std::move(**taken), term);
   ASSERT_TRUE(first->Take(worker, true, {}, 0).ok());
@@ -84,14 +84,14 @@ TEST_F(MasterHostTest, E6_AnEpochHasBegunInTheJournalBeforeAWorkerHearsOfIt) {
   host->Pump();
   const Incarnation worker = actions_.at(0).incarnation;
   Task task;
-  while ((task = host->Take(worker, true, {}, 0)->task).epoch == 1) {
+  while ((task = host->Take(worker, true, {}, 0)->task).epoch == Epoch(1)) {
     Report(*host, worker, Done(task, 2, 20));
   }
-  ASSERT_EQ(task.epoch, 2U);
+  ASSERT_EQ(task.epoch, Epoch(2));
   const Result<std::unique_ptr<Master>> successor =
-      Master::TakeOver(options_, 2, *journal_.ReadAll(), {actions_[0].name}, kTimeZero);
+      Master::TakeOver(options_, Term(2), *journal_.ReadAll(), {actions_[0].name}, kTimeZero);
   ASSERT_TRUE(successor.ok()) << successor.status().ToString();
-  EXPECT_EQ((*successor)->queue().epoch(), 2U);
+  EXPECT_EQ((*successor)->queue().epoch(), Epoch(2));
 }
 
 TEST_F(MasterHostTest, NothingIsDoneThatIsNotInTheJournal) {
@@ -106,8 +106,8 @@ TEST_F(MasterHostTest, NothingIsDoneThatIsNotInTheJournal) {
 // A journal whose database does not answer until it is let go.
 class StalledJournal final : public JournalStore {
  public:
-  Result<int64_t> BeginTerm() override { return 1; }
-  Status Append(int64_t, const std::vector<std::string>&, bool) override {
+  Result<JournalTerm> BeginTerm() override { return JournalTerm::First(); }
+  Status Append(JournalTerm, const std::vector<std::string>&, bool) override {
     appending.set_value();
     go.get_future().wait();
     return Status();
@@ -120,7 +120,7 @@ class StalledJournalTest : public MasterHostTest {
  protected:
   void Run(StalledJournal* journal) {
     host_ = std::make_unique<MasterHost>(
-        Master(options_, kTimeZero), journal, 1,
+        Master(options_, kTimeZero), journal, JournalTerm::First(),
         [this](const Master::Action& action) {
           actions_.push_back(action);
           return Status();
@@ -146,7 +146,7 @@ class StalledJournalTest : public MasterHostTest {
     return false;
   }
   std::unique_ptr<MasterHost> host_;
-  Incarnation worker_ = 0;
+  Incarnation worker_;
   Task task_;
   std::jthread runs_;
 };
@@ -161,7 +161,7 @@ TEST_F(StalledJournalTest, WhoLivesIsJudgedWhileTheJournalIsNotWritten) {
   Run(&journal);
   // Somebody else gets the task of the one that says nothing.
   const Incarnation other = Expect("other");
-  std::vector<int64_t> held;
+  std::vector<TaskId> held;
   EXPECT_TRUE(Eventually([&] {
     const Result<MasterLink::Answer> answer = host_->Take(other, true, held, 0);
     if (!answer.ok() || answer->kind != MasterLink::Answer::Kind::kTask) {

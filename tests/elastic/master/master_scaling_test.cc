@@ -38,7 +38,7 @@ class MasterScaling : public ::testing::Test {
       ++events_[event.kind];
     }
   }
-  Result<MasterLink::Answer> Take(const std::string& name, const std::vector<int64_t>& held = {}) {
+  Result<MasterLink::Answer> Take(const std::string& name, const std::vector<TaskId>& held = {}) {
     return master_->Take(incarnations_.at(name), true, held, At(1));
   }
 

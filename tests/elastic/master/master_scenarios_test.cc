@@ -48,7 +48,7 @@ TEST_F(MasterScenario, S7_TenDeathsOfTheHolderOfOneShard) {
   options_.queue.epochs = 1;
   Start();
   for (size_t i = 0; i < 10; ++i) {
-    EXPECT_EQ(Take(started_.back().incarnation)->shard, 0);
+    EXPECT_EQ(Take(started_.back().incarnation)->shard, ShardId(0));
     master_->OnExit(started_.back().name, ExitClass::kPreempted, "exit code 137", At(1));
     master_->Tick(At(1 + 10 * static_cast<double>(i)));
     Collect();
@@ -64,7 +64,7 @@ TEST_F(MasterScenario, S8_APoisonedShardIsSkippedWhereThatIsAllowed) {
   options_.skip_poison = true;
   Start();
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(Take(started_.back().incarnation)->shard, 0);
+    EXPECT_EQ(Take(started_.back().incarnation)->shard, ShardId(0));
     master_->OnExit(started_.back().name, ExitClass::kApplication, "exit code 139", At(1));
     Collect();
   }
@@ -74,7 +74,7 @@ TEST_F(MasterScenario, S8_APoisonedShardIsSkippedWhereThatIsAllowed) {
   EXPECT_TRUE(master_->result().ok()) << master_->result().ToString();
   EXPECT_EQ(master_->Outcome().rows_trained, 300);
   EXPECT_EQ(Count("shard_skipped"), 1);
-  EXPECT_EQ(master_->queue().ledger().skipped().front().shard, 0);
+  EXPECT_EQ(master_->queue().ledger().skipped().front().shard, ShardId(0));
 }
 
 TEST_F(MasterScenario, S8_TheShardThatWasReadAheadIsNotTakenForThePoisonedOne) {
@@ -85,7 +85,7 @@ TEST_F(MasterScenario, S8_TheShardThatWasReadAheadIsNotTakenForThePoisonedOne) {
   for (int i = 0; i < 3; ++i) {
     const Incarnation worker = started_.back().incarnation;
     const Task poisoned = *Take(worker);
-    ASSERT_EQ(poisoned.shard, 0);
+    ASSERT_EQ(poisoned.shard, ShardId(0));
     // It asks for the next shard as well, which dies with it the first time.
     ASSERT_TRUE(master_->Take(worker, false, {poisoned.id}, At(1)).ok());
     master_->OnExit(started_.back().name, ExitClass::kApplication, "exit code 139", At(1));
@@ -208,7 +208,7 @@ TEST_F(MasterScenario, S23_AnotherMasterGoesOnFromTheJournal) {
   const Task unwritten = *Take(two, 1, {kept.id});
   ASSERT_TRUE(master_->Heartbeat(two, At(1)).ok());
   Result<std::unique_ptr<Master>> other =
-      Master::TakeOver(options_, 2, journal, {started_[1].name, "stranger"}, At(1000));
+      Master::TakeOver(options_, Term(2), journal, {started_[1].name, "stranger"}, At(1000));
   ASSERT_TRUE(other.ok()) << other.status().ToString();
   master_ = std::move(*other);
   started_.clear();
@@ -231,7 +231,7 @@ TEST_F(MasterScenario, S23_WhatEndedBeforeTheTakeoverStaysEnded) {
                          InvalidArgument("no such class 'maybe'"), At(1))
                   .ok());
   const Result<std::unique_ptr<Master>> other =
-      Master::TakeOver(options_, 2, {master_->TakeJournal().value()}, {}, At(2));
+      Master::TakeOver(options_, Term(2), {master_->TakeJournal().value()}, {}, At(2));
   ASSERT_TRUE(other.ok());
   EXPECT_TRUE((*other)->finished());
   EXPECT_EQ((*other)->result().message(), "no such class 'maybe'");
@@ -244,7 +244,8 @@ TEST_F(MasterScenario, E1_EvaluationsComeInOrderAndNoneIsLost) {
   const Incarnation worker = started_[0].incarnation;
   while (const std::optional<Task> task = Take(worker)) {
     // Half of the rows are off by 4.5.
-    const float error = task->kind == Task::Kind::kEvaluate && task->shards[0] == 0 ? 4.5F : 0;
+    const float error =
+        task->kind == Task::Kind::kEvaluate && task->shards[0] == ShardId(0) ? 4.5F : 0;
     ASSERT_TRUE(
         master_
             ->Report(worker,
@@ -293,7 +294,7 @@ TEST_F(MasterScenario, E3_NobodyTrainsWhileAVersionIsEvaluated) {
   while (evaluations.empty()) {
     const Task task = *Take(one);
     if (task.kind == Task::Kind::kTrain) {
-      EXPECT_EQ(task.epoch, 1U);
+      EXPECT_EQ(task.epoch, Epoch(1));
       ASSERT_TRUE(master_->Report(one, Done(task), At(1)).ok());
     } else {
       evaluations.push_back(task);
@@ -307,7 +308,7 @@ TEST_F(MasterScenario, E3_NobodyTrainsWhileAVersionIsEvaluated) {
   ASSERT_TRUE(master_->Report(two, Evaluated(evaluations[1], 0), At(1))->mine);
   EXPECT_FALSE(Take(two).has_value()) << "one group is still being evaluated";
   ASSERT_TRUE(master_->Report(one, Evaluated(evaluations[0], 0), At(1))->mine);
-  EXPECT_EQ(Take(two)->epoch, 2U);
+  EXPECT_EQ(Take(two)->epoch, Epoch(2));
 }
 
 TEST_F(MasterScenario, E4_AnEvaluationThatCannotBeDoneFailsTheJobByItsText) {

@@ -46,7 +46,7 @@ class MasterTest : public ::testing::Test {
     return count;
   }
   std::optional<Task> Take(Incarnation worker, double now = 1,
-                           const std::vector<int64_t>& held = {}) {
+                           const std::vector<TaskId>& held = {}) {
     const Result<MasterLink::Answer> answer = master_->Take(worker, true, held, At(now));
     if (!answer.ok() || answer->kind != MasterLink::Answer::Kind::kTask) {
       return std::nullopt;
@@ -58,8 +58,8 @@ class MasterTest : public ::testing::Test {
     TaskReport report;
     report.task = task.id;
     report.done = report.end_of_shard = true;
-    report.next_batch = 4;
-    report.rows = 100 - 25 * task.first_batch;
+    report.next_batch = BatchIndex(4);
+    report.rows = 100 - 25 * (task.first_batch - BatchIndex::First());
     report.loss = 50;
     report.weight = 100;
     return report;
@@ -78,8 +78,8 @@ class MasterTest : public ::testing::Test {
 
   Incarnation Worker(size_t i) const { return started_[i].incarnation; }
   // All-reduce: a worker comes to regroup.
-  WorldAnswer Meet(size_t i, int64_t closed, const RoundPosition& position, int64_t generation,
-                   int64_t world) {
+  WorldAnswer Meet(size_t i, int64_t closed, const RoundPosition& position, Generation generation,
+                   WorldId world) {
     WorldArrival arrival;
     arrival.at.address = "unix:" + std::to_string(i);
     arrival.at.closed = closed;
@@ -90,11 +90,11 @@ class MasterTest : public ::testing::Test {
   }
   // Both lanes after so many batches of 25 rows.
   static RoundPosition After(const std::vector<Task>& lanes, int64_t step, bool over) {
-    RoundPosition position{lanes[0].epoch, lanes[0].round, step, {}};
+    RoundPosition position{lanes[0].epoch, lanes[0].round, BatchIndex(step), {}};
     for (const Task& lane : lanes) {
       TaskReport report;
       report.task = lane.id;
-      report.next_batch = step;
+      report.next_batch = BatchIndex(step);
       report.rows = 25 * step;
       report.done = report.end_of_shard = over;
       position.lanes.push_back(report);

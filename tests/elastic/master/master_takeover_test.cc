@@ -36,7 +36,7 @@ class MasterTakeOver : public MasterTest {
     ASSERT_EQ(started_.size(), 2U) << "nobody is replaced";
     ASSERT_TRUE(stopped_.empty());
   }
-  int64_t term_ = 1;
+  Term term_ = Term::First();
   std::vector<std::string> journal_;
 };
 
@@ -89,8 +89,8 @@ class WorldTakeOver : public MasterTakeOver {
 
 TEST_F(WorldTakeOver, K20_AWorldGoesOnUnderAnotherMaster) {
   Start();
-  Meet(0, Rendezvous::kNoState, {}, 0, 0);
-  const WorldAnswer first = Meet(1, Rendezvous::kNoState, {}, 0, 0);
+  Meet(0, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
+  const WorldAnswer first = Meet(1, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
   ASSERT_EQ(first.work, WorldAnswer::Work::kTrain);
   Write();
   ASSERT_FALSE(
@@ -104,7 +104,7 @@ TEST_F(WorldTakeOver, K20_AWorldGoesOnUnderAnotherMaster) {
   Write();
   TakeOver();
   // One of two had not heard of the regroup's outcome when the master died.
-  EXPECT_EQ(Meet(1, Rendezvous::kNoState, {}, 0, 0).world.id, first.world.id);
+  EXPECT_EQ(Meet(1, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld).world.id, first.world.id);
   const RoundPosition over = After(first.lanes, 4, true);
   Meet(0, 4, over, first.world.generation, first.world.id);
   const WorldAnswer second = Meet(1, 4, over, first.world.generation, first.world.id);
@@ -117,8 +117,8 @@ TEST_F(WorldTakeOver, K20_AWorldGoesOnUnderAnotherMaster) {
 TEST_F(WorldTakeOver, E7_WeightsThatDiedWithTheMasterAreDeliveredAgain) {
   options_.queue.shards = 2;
   Start();
-  Meet(0, Rendezvous::kNoState, {}, 0, 0);
-  const WorldAnswer only = Meet(1, Rendezvous::kNoState, {}, 0, 0);
+  Meet(0, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
+  const WorldAnswer only = Meet(1, Rendezvous::kNoState, {}, kNoGeneration, kNoWorld);
   const RoundPosition over = After(only.lanes, 4, true);
   Meet(0, 4, over, only.world.generation, only.world.id);
   const WorldAnswer last = Meet(1, 4, over, only.world.generation, only.world.id);

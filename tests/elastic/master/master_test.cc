@@ -34,7 +34,7 @@ TEST_F(MasterTest, ALostWorkerIsReplacedAndItsRestGoesOn) {  // S13
   const Task task = *Take(started_[0].incarnation);
   TaskReport half;
   half.task = task.id;
-  half.next_batch = 2;
+  half.next_batch = BatchIndex(2);
   half.rows = 50;
   ASSERT_TRUE(master_->Report(started_[0].incarnation, half, At(1)).ok());
   master_->OnExit(started_[0].name, ExitClass::kPreempted, "exit code 137", At(1));
@@ -45,7 +45,7 @@ TEST_F(MasterTest, ALostWorkerIsReplacedAndItsRestGoesOn) {  // S13
   EXPECT_EQ(Count("task_requeued"), 1);
   const Task rest = *Take(started_[1].incarnation);
   EXPECT_EQ(rest.shard, task.shard);
-  EXPECT_EQ(rest.first_batch, 2);
+  EXPECT_EQ(rest.first_batch, BatchIndex(2));
 }
 
 TEST_F(MasterTest, AWorkerThatWasGivenUpIsNotHeardAnyMore) {  // S12, S21
@@ -166,13 +166,14 @@ TEST_F(MasterTest, WhatCannotBeStartedIsNotTriedAgain) {
 TEST_F(MasterTest, NobodyReadsAheadWhatAnotherCouldBegin) {
   Start();
   const Incarnation one = started_[0].incarnation, two = started_[1].incarnation;
-  std::vector<int64_t> held{Take(one)->id};
+  std::vector<TaskId> held{Take(one)->id};
   ASSERT_TRUE(Take(two).has_value());
   // Two shards are left for two workers: one may be read ahead, the last may not.
   const Result<MasterLink::Answer> ahead = master_->Take(one, false, held, At(1));
   ASSERT_EQ(ahead->kind, MasterLink::Answer::Kind::kTask);
   held.push_back(ahead->task.id);
-  EXPECT_EQ(master_->Take(two, false, {2}, At(1))->kind, MasterLink::Answer::Kind::kNothing);
+  EXPECT_EQ(master_->Take(two, false, {TaskId(2)}, At(1))->kind,
+            MasterLink::Answer::Kind::kNothing);
 }
 
 TEST_F(MasterTest, SynchronousLanesAreShared) {
@@ -181,7 +182,7 @@ TEST_F(MasterTest, SynchronousLanesAreShared) {
   const Incarnation one = started_[0].incarnation, two = started_[1].incarnation;
   ASSERT_TRUE(master_->Heartbeat(one, At(0)).ok());
   ASSERT_TRUE(master_->Heartbeat(two, At(0)).ok());
-  std::vector<int64_t> held{Take(one)->id};
+  std::vector<TaskId> held{Take(one)->id};
   for (;;) {
     const Result<MasterLink::Answer> more = master_->Take(one, false, held, At(1));
     if (more->kind != MasterLink::Answer::Kind::kTask) {

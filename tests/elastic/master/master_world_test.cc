@@ -1,3 +1,4 @@
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -24,7 +25,7 @@ class MasterWorldTest : public ::testing::Test {
   }
   WorldAnswer Meet(Incarnation worker, int64_t closed) {
     WorldArrival arrival;
-    arrival.at.address = "worker " + std::to_string(worker);
+    arrival.at.address = fmt::format("worker {}", worker);
     arrival.at.closed = closed;
     arrival.at.generation = generation_;
     arrival.at.world = world_;
@@ -42,11 +43,11 @@ class MasterWorldTest : public ::testing::Test {
   }
   // The only step of the only round: both lanes have one batch of ten rows.
   void CloseLanes(const std::vector<Task>& lanes) {
-    position_ = {lanes[0].epoch, lanes[0].round, 1, {}};
+    position_ = {lanes[0].epoch, lanes[0].round, BatchIndex(1), {}};
     for (const Task& lane : lanes) {
       TaskReport report;
       report.task = lane.id;
-      report.next_batch = 1;
+      report.next_batch = BatchIndex(1);
       report.rows = 10;
       report.weight = 10;
       report.done = report.end_of_shard = true;
@@ -64,7 +65,8 @@ class MasterWorldTest : public ::testing::Test {
   std::optional<Master> master_{std::in_place, Options(), now_};
   const Incarnation old_ = master_->Expect("old", now_);
   const Incarnation young_ = master_->Expect("young", now_);
-  int64_t generation_ = 0, world_ = 0;
+  Generation generation_ = kNoGeneration;
+  WorldId world_ = kNoWorld;
   RoundPosition position_;
 };
 
@@ -136,8 +138,9 @@ TEST_F(KeptWeights, AreJournaledByTheirDigest) {
   Master::Options options = Options();
   options.queue.epochs = 3;
   options.patience = 2;
-  EXPECT_EQ(Master::TakeOver(options, 2, {journal}, {"old", "young"}, now_).value()->best_digest(),
-            "abc");
+  EXPECT_EQ(
+      Master::TakeOver(options, Term(2), {journal}, {"old", "young"}, now_).value()->best_digest(),
+      "abc");
 }
 
 TEST_F(KeptWeights, ThatDifferEndTheJob) {

@@ -12,11 +12,11 @@ namespace sluice::elastic {
 // A journal that ends with the test. Thread-safe.
 class MemoryJournal final : public JournalStore {
  public:
-  Result<int64_t> BeginTerm() override {
+  Result<JournalTerm> BeginTerm() override {
     const std::lock_guard lock(mutex_);
     return ++term_;
   }
-  Status Append(int64_t term, const std::vector<std::string>& entries, bool anew) override {
+  Status Append(JournalTerm term, const std::vector<std::string>& entries, bool anew) override {
     const std::lock_guard lock(mutex_);
     if (term != term_) {
       return Status(Code::kAborted, "another master has taken over");
@@ -39,7 +39,7 @@ class MemoryJournal final : public JournalStore {
 
  private:
   std::mutex mutex_;
-  int64_t term_ = 0;
+  JournalTerm term_ = kNoJournalTerm;
   std::vector<std::string> entries_;
 };
 

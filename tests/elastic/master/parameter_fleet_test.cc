@@ -170,7 +170,7 @@ class World {
     view.tables[0].ids.resize(25);
     std::iota(view.tables[0].ids.begin(), view.tables[0].ids.end(), batch % 20);
     BatchIdentity identity;
-    identity.batch = batch;
+    identity.batch = BatchIndex(batch);
     RETURN_IF_ERROR(link.Pull(identity, Purpose::kStep, &view));
     models::Gradient gradient;
     for (const models::DenseTensor& tensor : network_.dense()) {
@@ -187,7 +187,7 @@ class World {
   ParameterFleet& fleet() { return *fleet_; }
   // As the job's first master orders it.
   static Status Order(const PartitionMap& map, ServerId server, ParameterControl::Phase phase) {
-    return ParameterControl(kToken, 1, {}).Install(map.servers.at(server), map, phase);
+    return ParameterControl(kToken, Term::First(), {}).Install(map.servers.at(server), map, phase);
   }
 
  private:
@@ -250,7 +250,7 @@ TEST_F(ParameterFleetTest, P11_P14_ACutThroughRunningTrainingIsConsistent) {
 
   World restored(plan_, *network_, 2, std::nullopt, *found);
   const auto again = restored.Worker();
-  const int64_t applied = again->AppliedBatches(1, 0).value();
+  const int64_t applied = again->AppliedBatches(Epoch(1), ShardId(0))->value();
   EXPECT_GE(applied, committed) << "what the queue counts is in the parameters";
   EXPECT_LE(applied, committed + 1) << "one worker has one batch under way";
   for (int64_t batch = applied; batch < kBatches; ++batch) {

@@ -46,22 +46,22 @@ TEST_F(WorkerPoolTest, StartsNothingBeforeThereIsAFleet) {
 
 TEST_F(WorkerPoolTest, DrainsWhoDisturbsLeast) {
   Open(4);
-  for (const Incarnation worker : {1U, 2U, 4U}) {
-    EXPECT_TRUE(*pool_->Contact(worker, At(1)));
+  for (const uint64_t worker : {1U, 2U, 4U}) {
+    EXPECT_TRUE(*pool_->Contact(Incarnation(worker), At(1)));
   }
-  EXPECT_FALSE(*pool_->Contact(1, At(1))) << "not for the first time";
-  pool_->OnCommitted(4);
+  EXPECT_FALSE(*pool_->Contact(Incarnation(1), At(1))) << "not for the first time";
+  pool_->OnCommitted(Incarnation(4));
   EXPECT_THAT(Names(pool_->Scale(2, At(1)).drain), ElementsAre("job7-worker-3", "job7-worker-2"))
       << "who has not joined, then who has trained nothing";
-  EXPECT_TRUE(pool_->drained(3));
-  EXPECT_FALSE(pool_->drained(4));
-  EXPECT_FALSE(Lose(3, ExitClass::kOk, 2)->has_value()) << "it was meant to leave";
-  EXPECT_EQ(pool_->Contact(3, At(2)).status().code(), Code::kAborted);
+  EXPECT_TRUE(pool_->drained(Incarnation(3)));
+  EXPECT_FALSE(pool_->drained(Incarnation(4)));
+  EXPECT_FALSE(Lose(Incarnation(3), ExitClass::kOk, 2)->has_value()) << "it was meant to leave";
+  EXPECT_EQ(pool_->Contact(Incarnation(3), At(2)).status().code(), Code::kAborted);
 }
 
 TEST_F(WorkerPoolTest, WhoHadTrainedIsReplacedAtOnceHoweverOften) {
   Open(1);
-  for (Incarnation worker = 1; worker < 100; ++worker) {
+  for (Incarnation worker(1); worker < Incarnation(100); ++worker) {
     ASSERT_TRUE(*pool_->Contact(worker, At(1)));
     pool_->OnCommitted(worker);
     EXPECT_TRUE(Lose(worker, ExitClass::kApplication, 1)->has_value()) << worker;
@@ -70,7 +70,7 @@ TEST_F(WorkerPoolTest, WhoHadTrainedIsReplacedAtOnceHoweverOften) {
 
 TEST_F(WorkerPoolTest, StartsThatFailWaitLongerAndLongerAndEnd) {
   Open(1);
-  Incarnation last = 1;
+  Incarnation last(1);
   for (int failed = 1; failed <= WorkerPool::kFailedStarts; ++failed) {
     const double now = 10.0 * failed;
     if (failed <= 4) {
@@ -94,8 +94,8 @@ TEST_F(WorkerPoolTest, StartsThatFailWaitLongerAndLongerAndEnd) {
 TEST_F(WorkerPoolTest, PreemptionGetsMorePatienceThanFailure) {
   Open(1);
   int starts = 0;
-  for (Incarnation worker = 1;; ++worker, ++starts) {
-    const double now = 10.0 * static_cast<double>(worker);
+  for (Incarnation worker(1);; ++worker, ++starts) {
+    const double now = 10.0 * static_cast<double>(worker.value());
     const auto next = Lose(worker, ExitClass::kPreempted, now);
     if (!next.ok()) {
       break;
@@ -109,37 +109,37 @@ TEST_F(WorkerPoolTest, PreemptionGetsMorePatienceThanFailure) {
 
 TEST_F(WorkerPoolTest, ABatchThatArrivesMakesStartsWorthWhileAgain) {
   Open(2);
-  for (Incarnation worker = 2; worker < 6; ++worker) {
+  for (Incarnation worker(2); worker < Incarnation(6); ++worker) {
     ASSERT_TRUE(Lose(worker, ExitClass::kApplication, 1)->has_value());
   }
-  pool_->OnCommitted(1);
-  for (Incarnation worker = 6; worker < 10; ++worker) {
+  pool_->OnCommitted(Incarnation(1));
+  for (Incarnation worker(6); worker < Incarnation(10); ++worker) {
     EXPECT_TRUE(Lose(worker, ExitClass::kApplication, 1)->has_value()) << worker;
   }
 }
 
 TEST_F(WorkerPoolTest, AFleetWithoutRoomIsAskedAgainAndSaidOnce) {
   Open(2);
-  EXPECT_TRUE(pool_->OnNoRoom(1, At(1)));
-  EXPECT_FALSE(pool_->OnNoRoom(2, At(1.5)));
+  EXPECT_TRUE(pool_->OnNoRoom(Incarnation(1), At(1)));
+  EXPECT_FALSE(pool_->OnNoRoom(Incarnation(2), At(1.5)));
   EXPECT_THAT(pool_->StartDue(At(1.9)), IsEmpty());
   EXPECT_THAT(Names(pool_->StartDue(At(2.1))), ElementsAre("job7-worker-3"));
-  ASSERT_TRUE(*pool_->Contact(3, At(3)));
+  ASSERT_TRUE(*pool_->Contact(Incarnation(3), At(3)));
   EXPECT_THAT(Names(pool_->StartDue(At(3))), ElementsAre("job7-worker-4"));
-  EXPECT_TRUE(pool_->OnNoRoom(4, At(4))) << "there was room meanwhile";
+  EXPECT_TRUE(pool_->OnNoRoom(Incarnation(4), At(4))) << "there was room meanwhile";
 }
 
 TEST_F(WorkerPoolTest, AWorkerThatWasDrainedBeforeThereWasRoomForItIsNotStarted) {
   Open(2);
   ASSERT_THAT(Names(pool_->Scale(1, At(1)).drain), ElementsAre("job7-worker-2"));
-  EXPECT_FALSE(pool_->OnNoRoom(2, At(1)));
+  EXPECT_FALSE(pool_->OnNoRoom(Incarnation(2), At(1)));
   EXPECT_THAT(pool_->StartDue(At(5)), IsEmpty());
   EXPECT_EQ(pool_->Scale(2, At(5)).start.size(), 1U);
 }
 
 TEST_F(WorkerPoolTest, ShrinkingTakesBackStartsThatWait) {
   Open(2);
-  ASSERT_TRUE(pool_->OnNoRoom(2, At(1)));
+  ASSERT_TRUE(pool_->OnNoRoom(Incarnation(2), At(1)));
   EXPECT_THAT(pool_->Scale(1, At(1)).drain, IsEmpty());
   EXPECT_THAT(pool_->StartDue(At(5)), IsEmpty());
 }
@@ -147,7 +147,7 @@ TEST_F(WorkerPoolTest, ShrinkingTakesBackStartsThatWait) {
 TEST_F(WorkerPoolTest, MemoryIsRaisedSoOftenForThoseThatStartLater) {
   Open(1);
   EXPECT_EQ(pool_->RaiseMemory(), 1.5);
-  EXPECT_EQ((*Lose(1, ExitClass::kOutOfMemory, 1))->memory_factor, 1.5);
+  EXPECT_EQ((*Lose(Incarnation(1), ExitClass::kOutOfMemory, 1))->memory_factor, 1.5);
   for (int raise = 1; raise < WorkerPool::kMemoryRaises; ++raise) {
     EXPECT_TRUE(pool_->RaiseMemory().has_value());
   }
@@ -156,11 +156,11 @@ TEST_F(WorkerPoolTest, MemoryIsRaisedSoOftenForThoseThatStartLater) {
 
 TEST_F(WorkerPoolTest, NamesAndIncarnationsGoOnFromWhatAnotherHad) {
   WorkerPool pool({"job7", 2, 10});
-  pool.Restore(5, 8, {{"job7-worker-4", 6, true, true, At(0)}});
+  pool.Restore(5, Incarnation(8), {{"job7-worker-4", Incarnation(6), true, true, At(0)}});
   pool.Open();
   const std::vector<WorkerPool::Process> started = pool.Scale(2, At(1)).start;
   ASSERT_THAT(Names(started), ElementsAre("job7-worker-6"));
-  EXPECT_EQ(started[0].incarnation, 8U);
+  EXPECT_EQ(started[0].incarnation, Incarnation(8));
 }
 
 }  // namespace

@@ -10,11 +10,14 @@ namespace {
 
 using Verdict = BatchWindow::Verdict;
 
+constexpr int64_t kNoEnd = 0;
+
 Verdict Push(BatchWindow* window, int64_t batch, uint32_t attempt, int64_t range = 0,
-             int64_t batches = BatchWindow::kAll) {
-  const Verdict verdict = window->Check(1, 0, batch, attempt, range);
+             int64_t batches = kNoEnd) {
+  const Verdict verdict =
+      window->Check(Epoch(1), ShardId(0), BatchIndex(batch), attempt, RangeId(range));
   if (verdict == Verdict::kNew) {
-    window->Applied(1, 0, batch, batch + 1 == batches);
+    window->Applied(Epoch(1), ShardId(0), BatchIndex(batch), batch + 1 == batches);
   }
   return verdict;
 }
@@ -26,16 +29,16 @@ TEST(BatchWindow, EachBatchOnceInOrderFromTheNewestHolder) {
   EXPECT_EQ(Push(&window, 2, 1), Verdict::kGap);
   EXPECT_EQ(Push(&window, 1, 2), Verdict::kNew);
   EXPECT_EQ(Push(&window, 2, 1), Verdict::kFenced);
-  EXPECT_EQ(window.AppliedBatches(1, 0), 2);
+  EXPECT_EQ(window.AppliedBatches(Epoch(1), ShardId(0)), BatchIndex(2));
 }
 
 TEST(BatchWindow, AnEpochThatIsOverHasEverything) {
   BatchWindow window;
-  EXPECT_EQ(window.Check(2, 0, 0, 1), Verdict::kNew);
-  window.Applied(2, 0, 0);
-  EXPECT_EQ(window.Check(1, 0, 7, 1), Verdict::kApplied);
-  EXPECT_EQ(window.AppliedBatches(1, 3), BatchWindow::kAll);
-  EXPECT_EQ(window.AppliedBatches(3, 0), 0);
+  EXPECT_EQ(window.Check(Epoch(2), ShardId(0), BatchIndex(0), 1), Verdict::kNew);
+  window.Applied(Epoch(2), ShardId(0), BatchIndex(0));
+  EXPECT_EQ(window.Check(Epoch(1), ShardId(0), BatchIndex(7), 1), Verdict::kApplied);
+  EXPECT_EQ(window.AppliedBatches(Epoch(1), ShardId(3)), kToTheEnd);
+  EXPECT_EQ(window.AppliedBatches(Epoch(3), ShardId(0)), BatchIndex(0));
 }
 
 TEST(BatchWindow, AHolderThatRunsOnIntoAStolenRangeDoublesNothing) {
@@ -58,27 +61,28 @@ TEST(BatchWindow, RangesAreFencedEachOnItsOwn) {
   EXPECT_EQ(Push(&window, 11, 2, 10), Verdict::kNew);
   EXPECT_EQ(Push(&window, 12, 1, 10), Verdict::kFenced);
   EXPECT_EQ(Push(&window, 1, 3), Verdict::kNew);
-  EXPECT_EQ(window.AppliedBatches(1, 0), 2);
-  EXPECT_EQ(window.AppliedBatches(1, 0, 10), 12);
+  EXPECT_EQ(window.AppliedBatches(Epoch(1), ShardId(0)), BatchIndex(2));
+  EXPECT_EQ(window.AppliedBatches(Epoch(1), ShardId(0), RangeId(10)), BatchIndex(12));
 }
 
 TEST(BatchWindow, OfAFinishedShardABitStays) {
   BatchWindow window;
-  for (int64_t shard = 0; shard < 1000; ++shard) {
-    for (const int64_t batch : {0, 1}) {
-      EXPECT_EQ(window.Check(1, shard, batch, 1), Verdict::kNew);
-      window.Applied(1, shard, batch, batch == 1);
+  for (ShardId shard; shard < ShardId(1000); ++shard) {
+    for (const BatchIndex batch : {BatchIndex(0), BatchIndex(1)}) {
+      EXPECT_EQ(window.Check(Epoch(1), shard, batch, 1), Verdict::kNew);
+      window.Applied(Epoch(1), shard, batch, batch == BatchIndex(1));
     }
   }
   EXPECT_TRUE(window.Save().empty());
   BatchWindow copy;
   copy.Restore(window.epoch(), window.Save(), window.finished());
-  for (int64_t shard = 0; shard < 1000; ++shard) {
-    EXPECT_EQ(copy.Check(1, shard, 1, 2), Verdict::kApplied);
-    EXPECT_EQ(copy.AppliedBatches(1, shard), BatchWindow::kAll);
+  for (ShardId shard; shard < ShardId(1000); ++shard) {
+    EXPECT_EQ(copy.Check(Epoch(1), shard, BatchIndex(1), 2), Verdict::kApplied);
+    EXPECT_EQ(copy.AppliedBatches(Epoch(1), shard), kToTheEnd);
   }
-  EXPECT_EQ(copy.Check(1, 1000, 0, 1), Verdict::kNew);
-  EXPECT_EQ(copy.Check(2, 0, 0, 1), Verdict::kNew) << "of another epoch";
+  EXPECT_EQ(copy.Check(Epoch(1), ShardId(1000), BatchIndex(0), 1), Verdict::kNew);
+  EXPECT_EQ(copy.Check(Epoch(2), ShardId(0), BatchIndex(0), 1), Verdict::kNew)
+      << "of another epoch";
 }
 
 TEST(BatchWindow, TheEndOfAStolenRangeIsNotThatOfTheShard) {

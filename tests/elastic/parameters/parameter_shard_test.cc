@@ -105,18 +105,18 @@ class ParameterShardTest : public ::testing::Test {
   }
   static BatchIdentity Batch(int64_t shard, int64_t batch, uint32_t attempt = 1) {
     BatchIdentity identity;
-    identity.shard = shard;
-    identity.batch = batch;
+    identity.shard = ShardId(shard);
+    identity.batch = BatchIndex(batch);
     identity.attempt = attempt;
     return identity;
   }
   static BatchIdentity Lane(uint32_t lane, uint32_t lanes, int64_t step, int64_t round = 0) {
     BatchIdentity identity;
-    identity.batch = step;
+    identity.batch = BatchIndex(step);
     identity.round = round;
     identity.lane = lane;
     identity.lanes = lanes;
-    identity.shard = lane;
+    identity.shard = ShardId(lane);
     return identity;
   }
 
@@ -132,7 +132,7 @@ TEST_F(ParameterShardTest, P6_SamePushIsAppliedOnce) {
   ASSERT_TRUE(shard->Push(push.request).ok());
   EXPECT_EQ(shard->version(), 1);
   EXPECT_FLOAT_EQ(Row(*shard, 3)[0], before[0] - 0.1F);
-  EXPECT_EQ(shard->AppliedBatches(0, 1, 0).value(), 1);
+  EXPECT_EQ(shard->AppliedBatches(0, Epoch(1), ShardId(0)).value(), BatchIndex(1));
 }
 
 // Training sees the initial value of a row that no batch has touched; whoever judges the model sees
@@ -150,7 +150,7 @@ TEST_F(ParameterShardTest, EvaluationsSeeNothingOfUntrainedRows) {
 TEST_F(ParameterShardTest, OldEpochsAreRepetitions) {
   const auto shard = Make();
   BatchIdentity later = Batch(0, 0);
-  later.epoch = 2;
+  later.epoch = Epoch(2);
   ASSERT_TRUE(shard->Push(Gradient(later, 1, {3}).request).ok());
   ASSERT_TRUE(shard->Push(Gradient(Batch(0, 7), 1, {3}).request).ok());
   EXPECT_EQ(shard->version(), 1);
@@ -168,7 +168,7 @@ TEST_F(ParameterShardTest, ABatchCannotOvertakeAnother) {
   const auto shard = Make();
   ASSERT_TRUE(shard->Push(Gradient(Batch(0, 0), 1, {3}).request).ok());
   EXPECT_EQ(shard->Push(Gradient(Batch(0, 2), 1, {3}).request).code(), Code::kFailedPrecondition);
-  EXPECT_EQ(shard->AppliedBatches(0, 1, 0).value(), 1);
+  EXPECT_EQ(shard->AppliedBatches(0, Epoch(1), ShardId(0)).value(), BatchIndex(1));
 }
 
 TEST_F(ParameterShardTest, P3_RowsDoNotDependOnWhoAsksFirst) {
@@ -207,7 +207,7 @@ TEST_F(ParameterShardTest, P4_P5_NoUpdateIsLostAmongThreads) {
   EXPECT_EQ(shard->version(), kThreads * kPushes);
   EXPECT_LT(Row(*shard, 4)[0], before[0]);
   for (int t = 0; t < kThreads; ++t) {
-    EXPECT_EQ(shard->AppliedBatches(0, 1, t).value(), kPushes);
+    EXPECT_EQ(shard->AppliedBatches(0, Epoch(1), ShardId(t)).value(), BatchIndex(kPushes));
   }
 }
 
@@ -281,7 +281,7 @@ TEST_F(ParameterShardTest, ARequestByAnotherMapChangesNothing) {
   Owned push = Gradient(Batch(0, 0), 1, {3}, 0, 4);
   push.request.map_version = 6;
   EXPECT_EQ(shard->Push(push.request).code(), Code::kNotFound);
-  EXPECT_EQ(shard->AppliedBatches(6, 1, 0).status().code(), Code::kNotFound);
+  EXPECT_EQ(shard->AppliedBatches(6, Epoch(1), ShardId(0)).status().code(), Code::kNotFound);
   EXPECT_EQ(shard->version(), 0);
   push.request.map_version = 7;
   EXPECT_TRUE(shard->Push(push.request).ok());

@@ -118,7 +118,7 @@ class PartitionTest : public ::testing::Test {
   void Apply(Partition* partition, int64_t batch, float value,
              const std::vector<int64_t>& ids) const {
     BatchIdentity identity;
-    identity.batch = batch;
+    identity.batch = BatchIndex(batch);
     const Result<bool> is_new = partition->IsNew(identity);
     ASSERT_TRUE(is_new.ok() && *is_new);
     const Step step = Gradient(value, ids);
@@ -150,7 +150,7 @@ TEST_F(PartitionTest, P11_ALoadedPartitionGoesOnWithTheSameBits) {
   Apply(&other, 6, 0.2F, kIds);
   EXPECT_EQ(other.Capture().Encode().value(), one.Capture().Encode().value());
   BatchIdentity again;
-  again.batch = 4;
+  again.batch = BatchIndex(4);
   EXPECT_FALSE(other.IsNew(again).value()) << "the window came along";
 }
 
@@ -254,15 +254,15 @@ TEST_F(PartitionTest, AMessageOfEarlierCheckpointsIsRead) {
 TEST_F(PartitionTest, BatchesThatCannotBeAreRefused) {
   Partition one = Fresh();
   BatchIdentity batch;
-  batch.shard = -1;
+  batch.shard = ShardId(-1);
   EXPECT_EQ(one.IsNew(batch).status().code(), Code::kInvalidArgument);
-  EXPECT_EQ(one.AppliedBatches(0, -1), 0);
-  batch.shard = std::numeric_limits<int64_t>::max();  // a bit for each before it
+  EXPECT_EQ(one.AppliedBatches(Epoch(0), ShardId(-1)), BatchIndex(0));
+  batch.shard = ShardId(std::numeric_limits<int64_t>::max());  // a bit for each before it
   batch.last = true;
   EXPECT_EQ(one.IsNew(batch).status().code(), Code::kInvalidArgument);
-  batch.shard = 0;
-  batch.range = 5;
-  batch.batch = 4;  // before its own range
+  batch.shard = ShardId(0);
+  batch.range = RangeId(5);
+  batch.batch = BatchIndex(4);  // before its own range
   EXPECT_EQ(one.IsNew(batch).status().code(), Code::kInvalidArgument);
 }
 
@@ -271,7 +271,7 @@ class SynchronousPartitionTest : public PartitionTest {
   SynchronousPartitionTest() : PartitionTest(true) {}
   static BatchIdentity Lane(uint32_t lane, int64_t step) {
     BatchIdentity identity;
-    identity.batch = step;
+    identity.batch = BatchIndex(step);
     identity.lane = lane;
     identity.lanes = 4;
     return identity;

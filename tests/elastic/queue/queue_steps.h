@@ -21,7 +21,7 @@ inline TaskQueue::Options QueueOf(int64_t shards, uint32_t epochs = 1) {
 inline TaskReport Upto(const Task& task, int64_t batch, int64_t rows) {
   TaskReport report;
   report.task = task.id;
-  report.next_batch = batch;
+  report.next_batch = BatchIndex(batch);
   report.rows = rows;
   return report;
 }
@@ -35,10 +35,10 @@ inline TaskReport Done(const Task& task, int64_t batch, int64_t rows) {
 
 // Ten rows a batch, as a worker that has read a shard of `batches` reports them.
 inline TaskReport Trained(const Task& task, int64_t batch, int64_t batches) {
-  TaskReport report = Upto(task, batch, 10 * (batch - task.first_batch));
+  TaskReport report = Upto(task, batch, 10 * (BatchIndex(batch) - task.first_batch));
   report.batches = batches;
   report.shard_rows = 10 * batches;
-  report.done = batch >= std::min(batches, task.last_batch);
+  report.done = report.next_batch >= std::min(EndOf(batches), task.last_batch);
   report.end_of_shard = report.done && batch >= batches;
   return report;
 }

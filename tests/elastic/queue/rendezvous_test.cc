@@ -1,5 +1,6 @@
 #include "elastic/queue/rendezvous.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -22,10 +23,11 @@ class RendezvousTest : public ::testing::Test {
   }
 
   void Come(Incarnation worker, int64_t closed, int64_t world, bool failed = false,
-            Incarnation silent = 0) {
-    rendezvous_->Arrive({worker, "unix:" + std::to_string(worker), closed,
-                         rendezvous_->world().beginning, known_[worker], world, failed, silent},
-                        now_);
+            Incarnation silent = kNobody) {
+    rendezvous_->Arrive(
+        {worker, fmt::format("unix:{}", worker), closed, rendezvous_->world().beginning,
+         known_[worker], WorldId(world), failed, silent},
+        now_);
   }
   // What came of the last regroup reaches everybody.
   void Hear() {
@@ -40,93 +42,94 @@ class RendezvousTest : public ::testing::Test {
     Hear();
     return true;
   }
-  std::vector<Incarnation> Members() const {
-    std::vector<Incarnation> members;
+  using Members_ = std::vector<uint64_t>;
+  Members_ Members() const {
+    Members_ members;
     for (const Rendezvous::Member& member : rendezvous_->world().members) {
-      members.push_back(member.incarnation);
+      members.push_back(member.incarnation.value());
     }
     return members;
   }
-  int64_t World() const { return rendezvous_->world().id; }
-  using Members_ = std::vector<Incarnation>;
+  int64_t World() const { return rendezvous_->world().id.value(); }
 
   std::unique_ptr<Rendezvous> rendezvous_;
   TimePoint now_{};
-  std::map<Incarnation, int64_t> known_;
+  std::map<Incarnation, Generation> known_;
 };
 
 TEST_F(RendezvousTest, R1_ANewcomerJoinsWhenTheStepCloses) {
   Rendezvous::Options options;
   options.expected_members = 2;
   Use(options);
-  Come(1, -1, 0);
+  Come(Incarnation(1), -1, 0);
   EXPECT_FALSE(Convene());  // the first world waits for those who were started
-  Come(2, -1, 0);
+  Come(Incarnation(2), -1, 0);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(World(), 1);
   EXPECT_EQ(Members(), (Members_{1, 2}));
   EXPECT_FALSE(rendezvous_->ShouldConvene());
-  Come(3, -1, 0);
+  Come(Incarnation(3), -1, 0);
   EXPECT_TRUE(rendezvous_->ShouldConvene());
   EXPECT_FALSE(Convene());  // nobody is stopped
-  EXPECT_TRUE(rendezvous_->MayGo(1));
-  EXPECT_FALSE(rendezvous_->MayGo(3));
-  Come(2, 5, 1);
+  EXPECT_TRUE(rendezvous_->MayGo(Incarnation(1)));
+  EXPECT_FALSE(rendezvous_->MayGo(Incarnation(3)));
+  Come(Incarnation(2), 5, 1);
   EXPECT_FALSE(Convene());  // only when all are ready
-  Come(1, 5, 1);
+  Come(Incarnation(1), 5, 1);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(World(), 2);
   EXPECT_EQ(Members(), (Members_{1, 2, 3}));
-  EXPECT_EQ(rendezvous_->RankOf(1), 0U);
+  EXPECT_EQ(rendezvous_->RankOf(Incarnation(1)), Rank(0));
   EXPECT_EQ(rendezvous_->world().closed, 5);
-  EXPECT_EQ(rendezvous_->world().source, 0U);
+  EXPECT_EQ(rendezvous_->world().source, Rank(0));
   EXPECT_EQ(rendezvous_->world().members[2].closed, Rendezvous::kNoState);
 }
 
 TEST_F(RendezvousTest, ARegroupWithoutChangeKeepsTheWorld) {
-  Come(1, -1, 0);
+  Come(Incarnation(1), -1, 0);
   ASSERT_TRUE(Convene());
-  Come(1, 9, 1);
+  Come(Incarnation(1), 9, 1);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(World(), 1);
   EXPECT_EQ(rendezvous_->world().closed, 9);
 }
 
 TEST_F(RendezvousTest, R2_WhenTheOldestDiesTheNextHasTheState) {
-  for (Incarnation worker : {1, 2, 3}) {
-    Come(worker, -1, 0);
+  for (const uint64_t worker : {1, 2, 3}) {
+    Come(Incarnation(worker), -1, 0);
   }
   ASSERT_TRUE(Convene());
   rendezvous_->Closed(6);
-  rendezvous_->Remove(1);
-  Come(3, 7, 1, true);  // had closed step 7 when the others were cut off
+  rendezvous_->Remove(Incarnation(1));
+  Come(Incarnation(3), 7, 1, true);  // had closed step 7 when the others were cut off
   EXPECT_FALSE(Convene());
-  Come(2, 6, 1, true);
+  Come(Incarnation(2), 6, 1, true);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(World(), 2);
   EXPECT_EQ(Members(), (Members_{2, 3}));
   EXPECT_EQ(rendezvous_->world().closed, 7);
-  EXPECT_EQ(rendezvous_->world().source, 1U);
+  EXPECT_EQ(rendezvous_->world().source, Rank(1));
   EXPECT_EQ(rendezvous_->world().beginning, 0);
 }
 
 TEST_F(RendezvousTest, R3_WhenAllVanishANewWorldBeginsAgain) {
-  Come(1, -1, 0);
-  Come(2, -1, 0);
+  Come(Incarnation(1), -1, 0);
+  Come(Incarnation(2), -1, 0);
   ASSERT_TRUE(Convene());
   rendezvous_->Closed(4);
-  rendezvous_->Remove(1);
-  Come(3, -1, 0);
+  rendezvous_->Remove(Incarnation(1));
+  Come(Incarnation(3), -1, 0);
   EXPECT_FALSE(Convene());  // the parameters still live in 2
-  rendezvous_->Remove(2);
+  rendezvous_->Remove(Incarnation(2));
   ASSERT_TRUE(Convene());
   EXPECT_EQ(World(), 2);
   EXPECT_EQ(Members(), (Members_{3}));
   EXPECT_EQ(rendezvous_->world().beginning, 1);
   EXPECT_EQ(rendezvous_->world().closed, Rendezvous::kNoState);
   // What is left over from before the new beginning is worth nothing.
-  rendezvous_->Arrive({2, "unix:2", 4, 0, 1, 1, true, 0}, now_);
-  Come(3, 1, 2);
+  rendezvous_->Arrive({Incarnation(2), "unix:2", 4, 0, Generation(1), WorldId(1), true, kNobody},
+                      now_);
+  Come(Incarnation(3), 1, 2);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(rendezvous_->world().closed, 1);
   EXPECT_EQ(rendezvous_->world().members[0].closed, Rendezvous::kNoState);
@@ -137,7 +140,7 @@ TEST_F(RendezvousTest, R4_LanesOfAStepAreTheSameForAnyWorld) {
   for (size_t size : {4, 3, 4}) {
     uint32_t next = 0;
     for (size_t rank = 0; rank < size; ++rank) {
-      const auto [begin, end] = LanesOf(12, rank, size);
+      const auto [begin, end] = LanesOf(12, Rank::At(rank), size);
       EXPECT_EQ(begin, next);
       EXPECT_EQ(end - begin, 12 / size);
       next = end;
@@ -147,14 +150,14 @@ TEST_F(RendezvousTest, R4_LanesOfAStepAreTheSameForAnyWorld) {
 }
 
 TEST_F(RendezvousTest, R5_AWorkerThatLeavesStopsNobody) {
-  for (Incarnation worker : {1, 2, 3}) {
-    Come(worker, -1, 0);
+  for (const uint64_t worker : {1, 2, 3}) {
+    Come(Incarnation(worker), -1, 0);
   }
   ASSERT_TRUE(Convene());
-  Come(1, 3, 1);
-  Come(2, 3, 1);
+  Come(Incarnation(1), 3, 1);
+  Come(Incarnation(2), 3, 1);
   EXPECT_FALSE(Convene());
-  rendezvous_->Remove(3);
+  rendezvous_->Remove(Incarnation(3));
   ASSERT_TRUE(Convene());
   EXPECT_EQ(Members(), (Members_{1, 2}));
   EXPECT_EQ(World(), 2);
@@ -164,29 +167,29 @@ TEST_F(RendezvousTest, R6_TooFewWaitUntilOthersCome) {
   Rendezvous::Options options;
   options.min_members = 2;
   Use(options);
-  Come(1, -1, 0);
-  Come(2, -1, 0);
+  Come(Incarnation(1), -1, 0);
+  Come(Incarnation(2), -1, 0);
   ASSERT_TRUE(Convene());
-  rendezvous_->Remove(2);
-  Come(1, 8, 1, true);
+  rendezvous_->Remove(Incarnation(2));
+  Come(Incarnation(1), 8, 1, true);
   now_ += seconds(100);
   EXPECT_FALSE(Convene());
-  EXPECT_FALSE(rendezvous_->MayGo(1));
-  Come(3, -1, 0);
+  EXPECT_FALSE(rendezvous_->MayGo(Incarnation(1)));
+  Come(Incarnation(3), -1, 0);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(Members(), (Members_{1, 3}));
   EXPECT_EQ(rendezvous_->world().closed, 8);
-  EXPECT_TRUE(rendezvous_->MayGo(1));
-  EXPECT_TRUE(rendezvous_->MayGo(3));
+  EXPECT_TRUE(rendezvous_->MayGo(Incarnation(1)));
+  EXPECT_TRUE(rendezvous_->MayGo(Incarnation(3)));
 }
 
 TEST_F(RendezvousTest, R7_AHungMemberIsLeftBehindAndMayComeBack) {
-  for (Incarnation worker : {1, 2, 3}) {
-    Come(worker, -1, 0);
+  for (const uint64_t worker : {1, 2, 3}) {
+    Come(Incarnation(worker), -1, 0);
   }
   ASSERT_TRUE(Convene());
-  Come(1, 4, 1, true);
-  Come(3, 4, 1, true);
+  Come(Incarnation(1), 4, 1, true);
+  Come(Incarnation(3), 4, 1, true);
   EXPECT_FALSE(Convene());  // it may be computing
   now_ += milliseconds(2'900);
   EXPECT_FALSE(Convene());
@@ -194,24 +197,24 @@ TEST_F(RendezvousTest, R7_AHungMemberIsLeftBehindAndMayComeBack) {
   ASSERT_TRUE(Convene());
   EXPECT_EQ(Members(), (Members_{1, 3}));
   EXPECT_EQ(World(), 2);
-  Come(2, 4, 1, true);  // it wakes up
+  Come(Incarnation(2), 4, 1, true);  // it wakes up
   EXPECT_FALSE(Convene());
   EXPECT_TRUE(rendezvous_->ShouldConvene());
-  Come(1, 9, 2);
-  Come(3, 9, 2);
+  Come(Incarnation(1), 9, 2);
+  Come(Incarnation(3), 9, 2);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(Members(), (Members_{1, 2, 3}));
   EXPECT_EQ(rendezvous_->world().members[1].closed, 4);  // it is given the state again
 }
 
 TEST_F(RendezvousTest, R7_ASilentMemberIsNotWaitedFor) {
-  for (Incarnation worker : {1, 2, 3}) {
-    Come(worker, -1, 0);
+  for (const uint64_t worker : {1, 2, 3}) {
+    Come(Incarnation(worker), -1, 0);
   }
   ASSERT_TRUE(Convene());
-  Come(1, 4, 1, true);
+  Come(Incarnation(1), 4, 1, true);
   EXPECT_FALSE(Convene());
-  Come(3, 4, 1, true, 2);
+  Come(Incarnation(3), 4, 1, true, Incarnation(2));
   ASSERT_TRUE(Convene());
   EXPECT_EQ(Members(), (Members_{1, 3}));
 }
@@ -224,37 +227,37 @@ TEST_F(RendezvousTest, R8_SizesAreMultiplesOfTheNodeUnit) {
   options.expected_members = 4;
   options.gather_seconds = 30;
   Use(options);
-  for (Incarnation worker : {1, 2, 3}) {
-    Come(worker, -1, 0);
+  for (const uint64_t worker : {1, 2, 3}) {
+    Come(Incarnation(worker), -1, 0);
   }
   now_ += seconds(29);
   EXPECT_FALSE(Convene());
   now_ += seconds(1);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(Members(), (Members_{1, 2}));
-  EXPECT_FALSE(rendezvous_->MayGo(3));
+  EXPECT_FALSE(rendezvous_->MayGo(Incarnation(3)));
   EXPECT_FALSE(rendezvous_->ShouldConvene());  // the third waits, and disturbs nobody
-  Come(4, -1, 0);
+  Come(Incarnation(4), -1, 0);
   EXPECT_TRUE(rendezvous_->ShouldConvene());
-  Come(5, -1, 0);
-  Come(1, 1, 1);
-  Come(2, 1, 1);
+  Come(Incarnation(5), -1, 0);
+  Come(Incarnation(1), 1, 1);
+  Come(Incarnation(2), 1, 1);
   ASSERT_TRUE(Convene());
   EXPECT_EQ(Members(), (Members_{1, 2, 3, 4}));
 }
 
 TEST_F(RendezvousTest, AnAnswerThatGotLostIsGivenAgain) {
-  Come(1, -1, 0);
-  Come(2, -1, 0);
+  Come(Incarnation(1), -1, 0);
+  Come(Incarnation(2), -1, 0);
   ASSERT_TRUE(rendezvous_->Convene(now_));
-  Come(1, -1, 0);  // asks again: it has not heard of world 1
-  EXPECT_TRUE(rendezvous_->MayGo(1));
+  Come(Incarnation(1), -1, 0);  // asks again: it has not heard of world 1
+  EXPECT_TRUE(rendezvous_->MayGo(Incarnation(1)));
   Hear();
-  Come(1, 3, 1);
-  Come(2, 3, 1);
+  Come(Incarnation(1), 3, 1);
+  Come(Incarnation(2), 3, 1);
   ASSERT_TRUE(rendezvous_->Convene(now_));
-  Come(1, 3, 1);  // the world has not changed, but the regroup is over
-  EXPECT_TRUE(rendezvous_->MayGo(1));
+  Come(Incarnation(1), 3, 1);  // the world has not changed, but the regroup is over
+  EXPECT_TRUE(rendezvous_->MayGo(Incarnation(1)));
 }
 
 // Workers at random: come, fail, die, come back. Whoever may go is in the newest world, worlds only
@@ -262,7 +265,8 @@ TEST_F(RendezvousTest, AnAnswerThatGotLostIsGivenAgain) {
 // happens any more all that live end up in one world.
 TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
   struct Process {
-    int64_t closed = -1, beginning = 0, world = 0;
+    int64_t closed = -1, beginning = 0;
+    WorldId world = kNoWorld;
     bool failed = false;
   };
   for (uint64_t seed = 1; seed <= 500; ++seed) {
@@ -273,8 +277,9 @@ TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
     known_.clear();
     std::map<Incarnation, Process> living;
     std::set<Incarnation> inside;
-    Incarnation next = 1;
-    int64_t committed = -1, last_world = 0, last_beginning = 0;
+    Incarnation next(1);
+    int64_t committed = -1, last_beginning = 0;
+    WorldId last_world = kNoWorld;
     // Hears what the regroup decided.
     const auto enter = [&] {
       if (!Convene()) {
@@ -304,7 +309,7 @@ TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
     const auto come = [&](Incarnation name) {
       const Process& process = living[name];
       rendezvous_->Arrive({name, "", process.closed, process.beginning, known_[name], process.world,
-                           process.failed, 0},
+                           process.failed, kNobody},
                           now_);
     };
     for (int event = 0; event < 60; ++event) {
@@ -349,8 +354,8 @@ TEST_F(RendezvousTest, PropertiesHoldForRandomHistories) {
       }
     }
     // Peace: everybody comes.
+    living[next++];
     living[next];
-    living[next + 1];
     for (const auto& [name, process] : std::map<Incarnation, Process>(living)) {
       come(name);
     }

@@ -9,13 +9,13 @@ namespace {
 
 TEST(ShardOrder, IsAPermutationForEverySize) {
   for (const int64_t size : {1, 2, 3, 4, 5, 16, 17, 100, 1'000, 4'097}) {
-    for (const uint32_t epoch : {1U, 2U, 3U}) {
+    for (Epoch epoch(1); epoch <= Epoch(3); ++epoch) {
       const ShardOrder order(size, 42, epoch, true);
-      std::set<int64_t> seen;
-      for (int64_t position = 0; position < size; ++position) {
-        const int64_t shard = order.At(position);
-        EXPECT_GE(shard, 0);
-        EXPECT_LT(shard, size);
+      std::set<ShardId> seen;
+      for (ShardPosition position; position < ShardPosition(size); ++position) {
+        const ShardId shard = order.At(position);
+        EXPECT_GE(shard, ShardId(0));
+        EXPECT_LT(shard, ShardId(size));
         seen.insert(shard);
       }
       EXPECT_EQ(static_cast<int64_t>(seen.size()), size);
@@ -25,34 +25,34 @@ TEST(ShardOrder, IsAPermutationForEverySize) {
 
 TEST(ShardOrder, DependsOnSeedAndEpochOnly) {
   int same_epoch = 0, same_seed = 0;
-  for (int64_t position = 0; position < 1'000; ++position) {
-    EXPECT_EQ(ShardOrder(1'000, 1, 1, true).At(position),
-              ShardOrder(1'000, 1, 1, true).At(position));
-    same_epoch +=
-        ShardOrder(1'000, 1, 1, true).At(position) == ShardOrder(1'000, 2, 1, true).At(position)
-            ? 1
-            : 0;
-    same_seed +=
-        ShardOrder(1'000, 1, 1, true).At(position) == ShardOrder(1'000, 1, 2, true).At(position)
-            ? 1
-            : 0;
+  for (ShardPosition position; position < ShardPosition(1'000); ++position) {
+    EXPECT_EQ(ShardOrder(1'000, 1, Epoch(1), true).At(position),
+              ShardOrder(1'000, 1, Epoch(1), true).At(position));
+    same_epoch += ShardOrder(1'000, 1, Epoch(1), true).At(position) ==
+                          ShardOrder(1'000, 2, Epoch(1), true).At(position)
+                      ? 1
+                      : 0;
+    same_seed += ShardOrder(1'000, 1, Epoch(1), true).At(position) ==
+                         ShardOrder(1'000, 1, Epoch(2), true).At(position)
+                     ? 1
+                     : 0;
   }
   EXPECT_LT(same_epoch, 20);
   EXPECT_LT(same_seed, 20);
 }
 
 TEST(ShardOrder, UnshuffledIsAsItIs) {
-  const ShardOrder order(10, 42, 3, false);
-  for (int64_t position = 0; position < 10; ++position) {
-    EXPECT_EQ(order.At(position), position);
+  const ShardOrder order(10, 42, Epoch(3), false);
+  for (ShardPosition position; position < ShardPosition(10); ++position) {
+    EXPECT_EQ(order.At(position), ShardId(position.value()));
   }
 }
 
 TEST(ShardOrder, HugeDatasetsCostNothing) {  // S15
-  const ShardOrder order(int64_t{3'000'000'000}, 42, 1, true);
+  const ShardOrder order(int64_t{3'000'000'000}, 42, Epoch(1), true);
   for (const int64_t position : {int64_t{0}, int64_t{1'500'000'000}, int64_t{2'999'999'999}}) {
-    EXPECT_GE(order.At(position), 0);
-    EXPECT_LT(order.At(position), int64_t{3'000'000'000});
+    EXPECT_GE(order.At(ShardPosition(position)), ShardId(0));
+    EXPECT_LT(order.At(ShardPosition(position)), ShardId(3'000'000'000));
   }
 }
 

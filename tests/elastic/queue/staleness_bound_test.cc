@@ -5,7 +5,7 @@
 namespace sluice::elastic {
 namespace {
 
-constexpr Incarnation kFast = 1, kSlow = 2, kNew = 3;
+constexpr Incarnation kFast = Incarnation(1), kSlow = Incarnation(2), kNew = Incarnation(3);
 
 TEST(StalenessBound, P8_TheFastWaitForTheSlow) {
   StalenessBound bound(3);

@@ -32,7 +32,7 @@ class JobEndpointTest : public ::testing::Test {
   struct RunningMaster {
     explicit RunningMaster(const JobEndpoint& endpoint)
         : host(
-              Master(Options(), TimePoint{}), nullptr, 0,
+              Master(Options(), TimePoint{}), nullptr, kNoJournalTerm,
               [](const Master::Action&) { return Status(); }, progress, events),
           server(
               MasterServer::Start(endpoint, host, [this](ServerId id, const std::string& address) {
@@ -58,24 +58,25 @@ class JobEndpointTest : public ::testing::Test {
 
 TEST_F(JobEndpointTest, TheNextMasterIsReachedWhereTheLastOneWas) {
   auto first = std::make_unique<RunningMaster>(endpoint_);
-  const auto link = RemoteMaster::Connect(endpoint_.address, endpoint_.token, 1, {});
+  const auto link = RemoteMaster::Connect(endpoint_.address, endpoint_.token, Incarnation(1), {});
   ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());
   EXPECT_EQ(first->Registered(), "0 there:1");
   first.reset();
-  endpoint_.term = 2;
+  endpoint_.term = Term(2);
   RunningMaster second(endpoint_);
   ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());  // the same link, by itself
   EXPECT_EQ(second.Registered(), "0 there:1");
 }
 
 TEST_F(JobEndpointTest, AMasterThatWasSucceededEndsAndIsNotListenedTo) {
-  endpoint_.term = 2;
+  endpoint_.term = Term(2);
   auto later = std::make_unique<RunningMaster>(endpoint_);
   std::stop_source stop;
-  const auto link = RemoteMaster::Connect(endpoint_.address, endpoint_.token, 1, stop.get_token());
+  const auto link =
+      RemoteMaster::Connect(endpoint_.address, endpoint_.token, Incarnation(1), stop.get_token());
   ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());
   later.reset();
-  endpoint_.term = 1;
+  endpoint_.term = Term(1);
   RunningMaster earlier(endpoint_);
   std::jthread ends([&](const std::stop_token& done) {
     while (!earlier.host.finished() && !done.stop_requested()) {
@@ -102,8 +103,8 @@ TEST_F(JobEndpointTest, ServersRefuseTheCallsOfAnEarlierMaster) {
   map.primary = {0, 0};
   map.backup = {kNoServer, kNoServer};
   map.servers = {{0, server->address()}};
-  const auto release = [&](uint64_t term) {
-    return ParameterControl(endpoint_.token, term, {})
+  const auto release = [&](int64_t term) {
+    return ParameterControl(endpoint_.token, Term(term), {})
         .Install(server->address(), map, ParameterControl::Phase::kRelease);
   };
   EXPECT_TRUE(release(2).ok());

@@ -32,8 +32,8 @@ class StrangerTest : public ::testing::Test {
     Master::Options master;
     master.queue.shards = 3;
     host_ = std::make_unique<MasterHost>(
-        Master(master, TimePoint{}), nullptr, 0, [](const Master::Action&) { return Status(); },
-        progress_, events_);
+        Master(master, TimePoint{}), nullptr, kNoJournalTerm,
+        [](const Master::Action&) { return Status(); }, progress_, events_);
     JobEndpoint endpoint("job");
     endpoint.token = kToken;
     master_ = MasterServer::Start(endpoint, *host_, [](ServerId, const std::string&) {
@@ -204,11 +204,11 @@ TEST_F(StrangerTest, AMapThatDoesNotHaveItsOwnServersIsRefused) {
 TEST_F(StrangerTest, AJobWithParameterServersDoesNotRegroup) {
   const Incarnation worker = Expect();
   MeetRequest meet;
-  meet.set_incarnation(worker);
+  meet.set_incarnation(worker.value());
   EXPECT_EQ(Call(*control_, &MasterService::Stub::Meet, meet).error_code(),
             grpc::StatusCode::FAILED_PRECONDITION);
   ReportStepRequest step;
-  step.set_incarnation(worker);
+  step.set_incarnation(worker.value());
   EXPECT_EQ(Call(*control_, &MasterService::Stub::ReportStep, step).error_code(),
             grpc::StatusCode::FAILED_PRECONDITION);
 }
@@ -254,7 +254,7 @@ TEST_F(StrangerTest, WhoKnowsVersionsOfNoPartitionsIsToldToAskForTheMap) {
 
 TEST_F(StrangerTest, AnErrorWithoutANumberIsStillOne) {
   FailRequest fail;
-  fail.set_incarnation(Expect());
+  fail.set_incarnation(Expect().value());
   fail.set_task(-1);
   fail.mutable_cause()->add_diagnostics()->set_message("what happened");  // code 0: no error
   EXPECT_TRUE(Call(*control_, &MasterService::Stub::Fail, fail).ok());
@@ -266,8 +266,8 @@ TEST_F(StrangerTest, AReportThatCountsNonsenseIsRefused) {
   const Incarnation worker = Expect();
   const Task task = host_->Take(worker, true, {}, 0)->task;
   ReportRequest report;
-  report.set_incarnation(worker);
-  report.set_task(task.id);
+  report.set_incarnation(worker.value());
+  report.set_task(task.id.value());
   report.set_next_batch(1);
   report.set_rows(std::numeric_limits<int64_t>::max());
   EXPECT_EQ(Call(*control_, &MasterService::Stub::Report, report).error_code(),

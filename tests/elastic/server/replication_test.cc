@@ -23,7 +23,7 @@ constexpr char kToken[] = "token";
 // Parameter servers behind real doors; the test is their master and their worker.
 class ReplicationTest : public ::testing::Test {
  protected:
-  ReplicationTest() : plan_(SmallPlan(1, 64)), control_(kToken, 1, {}) {
+  ReplicationTest() : plan_(SmallPlan(1, 64)), control_(kToken, Term::First(), {}) {
     network_ = models::Network::Make(plan_.model()).value();
   }
   struct Server {
@@ -93,8 +93,8 @@ class ReplicationTest : public ::testing::Test {
     view.tables[0].ids.resize(20);
     std::iota(view.tables[0].ids.begin(), view.tables[0].ids.end(), batch % 7);
     BatchIdentity identity;
-    identity.shard = shard;
-    identity.batch = batch;
+    identity.shard = ShardId(shard);
+    identity.batch = BatchIndex(batch);
     RETURN_IF_ERROR(link.Pull(identity, Purpose::kStep, &view));
     models::Gradient gradient;
     for (const models::DenseTensor& tensor : network_->dense()) {
@@ -248,7 +248,7 @@ TEST_F(ReplicationTest, AnOrderThatWaitsForADeadBackupEndsForANewerMap) {
       frozen =
           control_.Install(servers_[0].door->address(), again, ParameterControl::Phase::kFreeze);
     });
-    while (shard.AppliedBatches(map.version, 1, 0).ok()) {
+    while (shard.AppliedBatches(map.version, Epoch(1), ShardId(0)).ok()) {
       std::this_thread::yield();
     }
     std::vector<uint32_t> orphans;

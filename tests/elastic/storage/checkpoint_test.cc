@@ -55,7 +55,7 @@ class CheckpointTest : public ::testing::Test {
     push.tables.resize(network_->tables().size());
     push.partitions = partitions;
     push.versions = versions;
-    push.batch.batch = batch;
+    push.batch.batch = BatchIndex(batch);
     ASSERT_TRUE(shard->Push(push).ok());
   }
   static CheckpointDirectory::Contents Bytes(std::string bytes) {

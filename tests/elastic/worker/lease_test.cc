@@ -10,10 +10,10 @@ namespace {
 // 35 rows in batches of 10, of a task that begins with the second batch.
 Lease HalfTrained() {
   Task task;
-  task.id = 3;
-  task.epoch = 2;
-  task.shard = 5;
-  task.first_batch = 1;
+  task.id = TaskId(3);
+  task.epoch = Epoch(2);
+  task.shard = ShardId(5);
+  task.first_batch = BatchIndex(1);
   Lease lease(task);
   std::vector<uint32_t> order(35);
   std::iota(order.begin(), order.end(), 0);
@@ -26,8 +26,8 @@ Lease HalfTrained() {
 TEST(Lease, CountsTheRowsOfItsBatches) {
   Lease lease = HalfTrained();
   EXPECT_EQ(lease.batches, 4);
-  EXPECT_EQ(lease.report.task, 3);
-  EXPECT_EQ(lease.report.next_batch, 1);
+  EXPECT_EQ(lease.report.task, TaskId(3));
+  EXPECT_EQ(lease.report.next_batch, BatchIndex(1));
   EXPECT_EQ(lease.report.shard_rows, 35);
   EXPECT_EQ(lease.report.checksum, 77U);
   EXPECT_EQ(lease.report.rows_read, 40);
@@ -35,19 +35,19 @@ TEST(Lease, CountsTheRowsOfItsBatches) {
   lease.Count({.loss = 2, .weight = 10});
   EXPECT_EQ(lease.report.rows, 20);
   EXPECT_FALSE(lease.done());
-  EXPECT_FALSE(lease.Identity(2).last);
-  EXPECT_TRUE(lease.Identity(3).last);
+  EXPECT_FALSE(lease.Identity(BatchIndex(2)).last);
+  EXPECT_TRUE(lease.Identity(BatchIndex(3)).last);
   lease.Count({.loss = 1, .weight = 5});
   EXPECT_EQ(lease.report.rows, 25) << "the last batch is short";
   EXPECT_EQ(lease.report.loss, 7);
   EXPECT_EQ(lease.report.weight, 25);
-  EXPECT_EQ(lease.report.next_batch, 4);
+  EXPECT_EQ(lease.report.next_batch, BatchIndex(4));
   EXPECT_TRUE(lease.done());
 }
 
 TEST(Lease, EndsWhereItsTaskEnds) {
   Lease lease = HalfTrained();
-  lease.task.last_batch = 2;
+  lease.task.last_batch = BatchIndex(2);
   lease.Count({.loss = 4, .weight = 10});
   EXPECT_TRUE(lease.done());
 }
@@ -57,12 +57,12 @@ TEST(Lease, IsCutToItsShareOfWhatWasReported) {
   lease.Count({.loss = 4, .weight = 10});
   lease.Count({.loss = 2, .weight = 10});
   lease.report.rows_retried = 20;
-  lease.CutShort(2);
+  lease.CutShort(BatchIndex(2));
   EXPECT_EQ(lease.report.rows, 10);
   EXPECT_EQ(lease.report.rows_retried, 10);
   EXPECT_EQ(lease.report.loss, 3);
   EXPECT_EQ(lease.report.weight, 10);
-  EXPECT_EQ(lease.report.next_batch, 2);
+  EXPECT_EQ(lease.report.next_batch, BatchIndex(2));
   EXPECT_TRUE(lease.done());
 }
 

@@ -46,7 +46,7 @@ TEST(ReadWatch, LoadersTellOfTheirReads) {
   const auto loader = ShardLoader::Make(*source, spec, network->transform(),
                                         SplitRule::Make(plan.split()).value(), options)
                           .value();
-  ASSERT_TRUE(loader->Start(0).ok());
+  ASSERT_TRUE(loader->Start(ShardId(0)).ok());
   while (!loader->Pump(1'000).value()) {
     EXPECT_EQ(watch.Beat(), 0);
     EXPECT_EQ(watch.Beat(), 0);

@@ -12,7 +12,7 @@ namespace {
 class NoMaster final : public WorldLink {
  public:
   Result<WorldAnswer> Meet(const WorldArrival&) override { return WorldAnswer(); }
-  Result<StepAnswer> ReportStep(int64_t, int64_t, const RoundPosition&) override {
+  Result<StepAnswer> ReportStep(WorldId, int64_t, const RoundPosition&) override {
     return StepAnswer();
   }
   Status Written(const std::string&, const Result<CheckpointManifest::File>&) override {
@@ -40,15 +40,15 @@ class ReplicaStateTest : public ::testing::Test {
 void Train(ReplicaState& state, const models::Network& network) {
   ASSERT_TRUE(state.Begin().ok());
   TaskReport lane;
-  lane.task = 8;
-  lane.next_batch = 3;
+  lane.task = TaskId(8);
+  lane.next_batch = BatchIndex(3);
   lane.rows = 30;
   lane.loss = 1.5;
   lane.checksum = 99;
   TaskReport ended = lane;
-  ended.task = 9;
+  ended.task = TaskId(9);
   ended.done = true;
-  state.position = {2, 4, 3, {lane, ended}};
+  state.position = {Epoch(2), 4, BatchIndex(3), {lane, ended}};
   StepSum sum;
   sum.lanes.resize(2);
   sum.lanes[0].gradient = 1;

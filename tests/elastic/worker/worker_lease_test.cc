@@ -35,14 +35,14 @@ class ScriptedMaster final : public MasterLink {
     failures.push_back(cause);
     return Status();
   }
-  void Abandon(int64_t task) override { abandoned.push_back(task); }
+  void Abandon(TaskId task) override { abandoned.push_back(task); }
   void Leave() override {}
 
   std::deque<Task> tasks;
-  int64_t taken_back = -1;
-  std::map<int64_t, TaskReport> reports;
+  TaskId taken_back = kNoTask;
+  std::map<TaskId, TaskReport> reports;
   std::vector<Status> failures;
-  std::vector<int64_t> abandoned;
+  std::vector<TaskId> abandoned;
 };
 
 // Counts pushes; those of one shard are refused from one batch on.
@@ -62,12 +62,13 @@ class FencedParameters final : public ParameterLink {
   }
   Status PushEnd(const BatchIdentity& batch) override { return link_.PushEnd(batch); }
   std::vector<int64_t> Versions() const override { return link_.Versions(); }
-  Result<int64_t> AppliedBatches(uint32_t epoch, int64_t shard) override {
+  Result<BatchIndex> AppliedBatches(Epoch epoch, ShardId shard) override {
     return link_.AppliedBatches(epoch, shard);
   }
 
-  int64_t fenced_shard = -1, fenced_from = 0;
-  std::map<int64_t, int64_t> pushes;
+  ShardId fenced_shard{-1};
+  BatchIndex fenced_from;
+  std::map<ShardId, int64_t> pushes;
 
  private:
   ParameterLink& link_;
@@ -78,8 +79,8 @@ class WorkerLease : public ::testing::Test {
   WorkerLease() {
     for (int64_t shard = 0; shard < 2; ++shard) {
       Task task;
-      task.id = shard + 1;
-      task.shard = shard;
+      task.id = TaskId(shard + 1);
+      task.shard = ShardId(shard);
       master_.tasks.push_back(task);
     }
   }
@@ -105,27 +106,27 @@ class WorkerLease : public ::testing::Test {
 };
 
 TEST_F(WorkerLease, S9_AServersRefusalEndsItsLease) {
-  parameters_.fenced_shard = 0;
-  parameters_.fenced_from = 5;
+  parameters_.fenced_shard = ShardId(0);
+  parameters_.fenced_from = BatchIndex(5);
   const Status status = Work();
   EXPECT_TRUE(status.ok()) << status.ToString();  // it lives on, and does the other task
   EXPECT_TRUE(master_.failures.empty()) << master_.failures.front().ToString();
-  EXPECT_EQ(parameters_.pushes[0], 5);
-  EXPECT_EQ(parameters_.pushes[1], kShardRows / kBatch);
-  EXPECT_EQ(master_.abandoned, std::vector<int64_t>{1});
-  EXPECT_TRUE(master_.reports[2].done);
+  EXPECT_EQ(parameters_.pushes[ShardId(0)], 5);
+  EXPECT_EQ(parameters_.pushes[ShardId(1)], kShardRows / kBatch);
+  EXPECT_EQ(master_.abandoned, std::vector<TaskId>{TaskId(1)});
+  EXPECT_TRUE(master_.reports[TaskId(2)].done);
 }
 
 // Its first report comes with its first batch; after the answer it pushes nothing more of the
 // shard.
 TEST_F(WorkerLease, S12_TheMastersRefusalEndsItsLease) {
-  master_.taken_back = 1;
+  master_.taken_back = TaskId(1);
   const Status status = Work();
   EXPECT_TRUE(status.ok()) << status.ToString();
   EXPECT_TRUE(master_.failures.empty());
-  EXPECT_LT(parameters_.pushes[0], kShardRows / kBatch);
-  EXPECT_FALSE(master_.reports[1].done);
-  EXPECT_EQ(parameters_.pushes[1], kShardRows / kBatch);
+  EXPECT_LT(parameters_.pushes[ShardId(0)], kShardRows / kBatch);
+  EXPECT_FALSE(master_.reports[TaskId(1)].done);
+  EXPECT_EQ(parameters_.pushes[ShardId(1)], kShardRows / kBatch);
 }
 
 }  // namespace

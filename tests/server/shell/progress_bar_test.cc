@@ -25,7 +25,7 @@ elastic::Progress Half() {
   progress.rows_done = 1'250'000;
   progress.rows_total = 2'500'000;
   progress.rows_per_second = 351'234.4;
-  progress.epoch = 3;
+  progress.epoch = elastic::Epoch(3);
   progress.epochs = 5;
   progress.loss = 0.31234;
   progress.metrics = {{"auc", 0.90512}, {"accuracy", 0.85}};

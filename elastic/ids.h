@@ -1,0 +1,124 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "base/id.h"
+
+// What is numbered in a training job: each a type of its own. How many there are of something
+// (epochs, shards) is a plain number. Protos and files have plain numbers too: codecs convert.
+namespace sluice::elastic {
+
+// A started process of a job, from 1; a worker that is restarted gets another one.
+struct IncarnationKind {
+  using Number = uint64_t;
+  static constexpr Number kFirst = 1;
+  static constexpr IdUse kUse = IdUse::kSequence;
+};
+using Incarnation = Id<IncarnationKind>;
+inline constexpr Incarnation kNobody{0};
+
+// A master of a job, from 1: each has a higher one than those before it.
+struct TermKind {
+  using Number = int64_t;
+  static constexpr Number kFirst = 1;
+  static constexpr IdUse kUse = IdUse::kOrdinal;
+};
+using Term = Id<TermKind>;
+inline constexpr Term kNoTerm{0};
+
+// One training of all rows, from 1.
+struct EpochKind {
+  using Number = uint32_t;
+  static constexpr Number kFirst = 1;
+  static constexpr IdUse kUse = IdUse::kOrdinal;
+};
+using Epoch = Id<EpochKind>;
+inline constexpr Epoch kNoEpoch{0};
+
+// A piece of work that a worker holds a lease on. Training tasks are numbered upwards from 1,
+// evaluations and comparisons downwards from -1.
+struct TaskKind {
+  using Number = int64_t;
+  static constexpr Number kFirst = 1;
+  static constexpr IdUse kUse = IdUse::kSequence;
+};
+using TaskId = Id<TaskKind>;
+inline constexpr TaskId kNoTask{0};
+constexpr bool IsEvaluation(TaskId task) {  // or a comparison
+  return task < kNoTask;
+}
+
+// A shard of the dataset, from 0.
+struct ShardKind {
+  using Number = int64_t;
+  static constexpr Number kFirst = 0;
+  static constexpr IdUse kUse = IdUse::kOrdinal;
+};
+using ShardId = Id<ShardKind>;
+
+// A shard's place in the order of an epoch, from 0: another one in each epoch.
+struct ShardPositionKind {
+  using Number = int64_t;
+  static constexpr Number kFirst = 0;
+  static constexpr IdUse kUse = IdUse::kOrdinal;
+};
+using ShardPosition = Id<ShardPositionKind>;
+
+// A batch of a shard, from 0; in synchronous mode it is also the step of the round. As an end: the
+// first that is not meant.
+struct BatchKind {
+  using Number = int64_t;
+  static constexpr Number kFirst = 0;
+  static constexpr IdUse kUse = IdUse::kOrdinal;
+};
+using BatchIndex = Id<BatchKind>;
+// An end: all that the shard has.
+inline constexpr BatchIndex kToTheEnd{std::numeric_limits<int64_t>::max()};
+// The end of a shard that has so many.
+constexpr BatchIndex EndOf(int64_t batches) {
+  return BatchIndex(batches);
+}
+
+// A range of batches of a shard, by its first batch: the whole shard, or what was split off there.
+struct RangeKind {
+  using Number = int64_t;
+  static constexpr Number kFirst = 0;
+  static constexpr IdUse kUse = IdUse::kName;
+};
+using RangeId = Id<RangeKind>;
+constexpr RangeId RangeFrom(BatchIndex first) {
+  return RangeId(first.value());
+}
+constexpr BatchIndex FirstBatch(RangeId range) {
+  return BatchIndex(range.value());
+}
+
+// All-reduce: a list of members, from 1; it gets another one when the members are others, or when a
+// collective has failed.
+struct WorldKind {
+  using Number = int64_t;
+  static constexpr Number kFirst = 1;
+  static constexpr IdUse kUse = IdUse::kSequence;
+};
+using WorldId = Id<WorldKind>;
+inline constexpr WorldId kNoWorld{0};
+
+// All-reduce: a regroup, from 1, also when the world stays as it is.
+struct GenerationKind {
+  using Number = int64_t;
+  static constexpr Number kFirst = 1;
+  static constexpr IdUse kUse = IdUse::kSequence;
+};
+using Generation = Id<GenerationKind>;
+inline constexpr Generation kNoGeneration{0};
+
+// All-reduce: a member's place in its world, from 0, the oldest first.
+struct RankKind {
+  using Number = uint32_t;
+  static constexpr Number kFirst = 0;
+  static constexpr IdUse kUse = IdUse::kOrdinal;
+};
+using Rank = Id<RankKind>;
+
+}  // namespace sluice::elastic
