@@ -80,8 +80,8 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
     {"executor",
      {"base", "catalog", "catalog/dataset.proto", "catalog/sql", "models", "models/features",
       "models/metrics", "models/registry", "models/trees", "planner", "planner/plan.proto",
-      "elastic/fleet", "elastic/job", "elastic/worker/split.h", "executor/processes",
-      "executor/master_process.h"}},
+      "elastic/fleet", "elastic/job", "elastic/transport", "elastic/worker/split.h",
+      "executor/processes", "executor/master_process.h"}},
     {"executor/master_process.h", {}},
     {"executor/processes", {"base", "elastic/fleet", "elastic/job", "executor/master_process.h"}},
 
