@@ -38,7 +38,7 @@ class Remote final : public RemoteMaster {
 
   Result<LeaseStatus> Report(const TaskReport& report) override {
     ReportRequest request;
-    ToProto(report, &request);
+    ToProto(report, request.mutable_report());
     request.set_incarnation(worker_);
     ReportReply reply;
     RETURN_IF_ERROR(Call(

@@ -51,44 +51,6 @@ Task FromProto(const TaskProto& proto) {
   return task;
 }
 
-void ToProto(const TaskReport& report, ReportRequest* proto) {
-  proto->set_task(report.task);
-  proto->set_done(report.done);
-  proto->set_end_of_shard(report.end_of_shard);
-  proto->set_next_batch(report.next_batch);
-  proto->set_batches(report.batches);
-  proto->set_shard_rows(report.shard_rows);
-  proto->set_checksum(report.checksum);
-  proto->set_rows(report.rows);
-  proto->set_rows_read(report.rows_read);
-  proto->set_rows_retried(report.rows_retried);
-  proto->set_loss(report.loss);
-  proto->set_weight(report.weight);
-  proto->set_metrics(report.metrics);
-  proto->mutable_versions()->Add(report.versions.begin(), report.versions.end());
-  proto->mutable_checksums()->Add(report.checksums.begin(), report.checksums.end());
-}
-
-TaskReport FromProto(const ReportRequest& proto) {
-  TaskReport report;
-  report.task = proto.task();
-  report.done = proto.done();
-  report.end_of_shard = proto.end_of_shard();
-  report.next_batch = proto.next_batch();
-  report.batches = proto.batches();
-  report.shard_rows = proto.shard_rows();
-  report.checksum = proto.checksum();
-  report.rows = proto.rows();
-  report.rows_read = proto.rows_read();
-  report.rows_retried = proto.rows_retried();
-  report.loss = proto.loss();
-  report.weight = proto.weight();
-  report.metrics = proto.metrics();
-  report.versions.assign(proto.versions().begin(), proto.versions().end());
-  report.checksums.assign(proto.checksums().begin(), proto.checksums().end());
-  return report;
-}
-
 void ToProto(const RoundPosition& position, RoundPositionProto* proto) {
   proto->set_epoch(position.epoch);
   proto->set_round(position.round);
@@ -103,7 +65,7 @@ RoundPosition FromProto(const RoundPositionProto& proto) {
   position.epoch = proto.epoch();
   position.round = proto.round();
   position.step = proto.step();
-  for (const ReportRequest& lane : proto.lanes()) {
+  for (const ReportState& lane : proto.lanes()) {
     position.lanes.push_back(FromProto(lane));
   }
   return position;

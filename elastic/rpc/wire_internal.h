@@ -18,6 +18,7 @@
 #include "elastic/storage/checkpoint_file_internal.h"
 
 // After ours: gRPC brings macros that have the names of those in base/mutex.h.
+#include "elastic/queue/queue_codec_internal.h"
 #include "elastic/rpc/elastic.pb.h"
 #include "elastic/transport/call_internal.h"
 
@@ -37,8 +38,6 @@ inline constexpr size_t kChunkBytes = 4U << 20;
 
 void ToProto(const Task& task, TaskProto* proto);
 Task FromProto(const TaskProto& proto);
-void ToProto(const TaskReport& report, ReportRequest* proto);
-TaskReport FromProto(const ReportRequest& proto);
 void ToProto(const RoundPosition& position, RoundPositionProto* proto);
 RoundPosition FromProto(const RoundPositionProto& proto);
 void ToProto(const WorldArrival& arrival, MeetRequest* proto);  // but for the incarnation
