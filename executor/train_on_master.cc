@@ -59,7 +59,7 @@ class MasterKeeper final : public JobCluster {
     }
     // Here, not in a master: they stay as they are through all masters of the job.
     ASSIGN_OR_RETURN(datasets_, OpenDatasets(plan_, context_.source));
-    ASSIGN_OR_RETURN(data_, DataOf(plan_, datasets_));
+    ASSIGN_OR_RETURN(data_, CountedSpec(plan_, datasets_));
     for (int lost = 0;; ++endpoint_.term) {
       const int64_t rows = rows_done_;
       RETURN_IF_ERROR(LaunchMaster());
