@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "elastic/master/master.h"
+#include "elastic/queue/queue_codec_internal.h"
 #include "elastic/queue/task_queue.h"
-#include "elastic/storage/journal.h"
 
 namespace {
 
@@ -78,6 +78,17 @@ double OperationsPerSecond(uint64_t workers, bool journal, int64_t shards) {
   return static_cast<double>(operations) / (Seconds() - begin);
 }
 
+std::string Saved(const TaskQueue& queue) {
+  QueueSave save;
+  QueueCodec::Write(queue.state(), &save);
+  return save.SerializeAsString();
+}
+
+bool Restored(const QueueOptions& options, const std::string& saved) {
+  QueueSave save;
+  return save.ParseFromString(saved) && QueueCodec::Read(options, save, TimePoint{0}).ok();
+}
+
 void LargeJob() {
   const double before = ResidentBytes();
   QueueOptions options;
@@ -99,9 +110,9 @@ void LargeJob() {
                     static_cast<double>(queue.totals().rows)),
         (ResidentBytes() - before) / 1e6, 200, "MB", true);
   const double begin = Seconds();
-  const std::string saved = queue.Save();
+  const std::string saved = Saved(queue);
   const double middle = Seconds();
-  if (!TaskQueue::Restore(options, saved, TimePoint{0}).ok()) {
+  if (!Restored(options, saved)) {
     std::abort();
   }
   Print("  saving it", middle - begin, 1, "s", true);
@@ -116,8 +127,8 @@ void Journal() {
   options.workers = 32;
   Master master(options, TimePoint{0});
   master.Start(TimePoint{0});
-  std::string stream;
-  int64_t transitions = 0, entries = 0;
+  std::vector<std::string> entries;
+  int64_t transitions = 0;
   const double begin = Seconds();
   for (bool over = false; !over && transitions < 90'000;) {
     // A group: what happened in a few milliseconds.
@@ -127,22 +138,23 @@ void Journal() {
              !master.Report(worker, Trained(answer->task, 4, true), TimePoint{0}).ok();
       transitions += 2;
     }
-    AppendFrame(master.TakeJournal().value(), &stream);
-    ++entries;
+    entries.push_back(master.TakeJournal().value());
   }
   const double middle = Seconds();
-  size_t whole = 0;
-  const auto taken =
-      Master::TakeOver(options, Term(2), ReadFrames(stream, &whole), {}, TimePoint{0});
-  if (!taken.ok() || whole != stream.size() || (*taken)->queue().totals().rows == 0) {
+  const auto taken = Master::TakeOver(options, Term(2), entries, {}, TimePoint{0});
+  if (!taken.ok() || (*taken)->queue().totals().rows == 0) {
     std::abort();
   }
   const double rate = static_cast<double>(transitions) / (middle - begin);
-  Print("journal: transitions decided, written and framed", rate, 200'000, "/s", false);
+  Print("journal: transitions decided and written", rate, 200'000, "/s", false);
   Print("  replaying 10^5 of them", (Seconds() - middle) * 1e5 / static_cast<double>(transitions),
         0.1, "s", true);
+  size_t bytes = 0;
+  for (const std::string& entry : entries) {
+    bytes += entry.size();
+  }
   fmt::print("  {:.0f} bytes a transition, {} groups\n",
-             static_cast<double>(stream.size()) / static_cast<double>(transitions), entries);
+             static_cast<double>(bytes) / static_cast<double>(transitions), entries.size());
 }
 
 }  // namespace

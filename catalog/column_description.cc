@@ -1,5 +1,7 @@
 #include "catalog/column_description.h"
 
+#include <fmt/core.h>
+
 #include "catalog/dataset.pb.h"
 
 namespace sluice::catalog {
@@ -22,6 +24,25 @@ void PutColumn(const ColumnInfo& column, ColumnDescription* description) {
   if (column.declaration.has_value()) {
     description->set_declaration(*column.declaration);
   }
+}
+
+Schema SchemaOf(const DatasetSpec& spec) {
+  Schema schema;
+  for (const ColumnDescription& column : spec.columns()) {
+    schema.columns.push_back(ColumnOf(column));
+  }
+  return schema;
+}
+
+Result<size_t> FindColumn(const Schema& schema, std::string_view name) {
+  if (const auto found = schema.Find(name)) {
+    return *found;
+  }
+  Status status = ColumnNotFound(fmt::format("the select has no column '{}'", name));
+  if (const auto near = NearestName(std::string(name), schema.Names())) {
+    status = std::move(status).Hint(fmt::format("did you mean '{}'?", *near));
+  }
+  return status;
 }
 
 }  // namespace sluice::catalog

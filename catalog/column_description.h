@@ -1,13 +1,21 @@
 #pragma once
 
-#include "base/row_batch.h"
+#include <string_view>
 
-// A column as plans and datasets carry it to other processes.
+#include "base/row_batch.h"
+#include "base/status.h"
+
+// Columns as plans and datasets carry them to other processes.
 namespace sluice::catalog {
 
 class ColumnDescription;
+class DatasetSpec;
 
 ColumnInfo ColumnOf(const ColumnDescription& description);
 void PutColumn(const ColumnInfo& column, ColumnDescription* description);
+
+Schema SchemaOf(const DatasetSpec& spec);
+// The place of a column in a dataset. NotFound (42703) names the nearest.
+Result<size_t> FindColumn(const Schema& schema, std::string_view name);
 
 }  // namespace sluice::catalog

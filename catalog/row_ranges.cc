@@ -132,14 +132,6 @@ std::string ChosenColumns(const std::vector<size_t>& columns) {
   return text;
 }
 
-Schema SchemaOf(const DatasetSpec& spec) {
-  Schema schema;
-  for (const ColumnDescription& column : spec.columns()) {
-    schema.columns.push_back(ColumnOf(column));
-  }
-  return schema;
-}
-
 Result<Schema> ChosenSchema(const Schema& all, const std::vector<size_t>& columns) {
   Schema chosen;
   for (const size_t column : columns) {

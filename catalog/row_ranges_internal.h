@@ -53,7 +53,6 @@ std::string NumberedColumns(size_t count);
 // "c4, c2" for the columns asked for.
 std::string ChosenColumns(const std::vector<size_t>& columns);
 
-Schema SchemaOf(const DatasetSpec& spec);
 // The columns asked for, in that order. InvalidArgument: there is no such column.
 Result<Schema> ChosenSchema(const Schema& all, const std::vector<size_t>& columns);
 void PutSchema(const Schema& schema, DatasetSpec* spec);

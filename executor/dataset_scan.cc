@@ -1,7 +1,5 @@
 #include "executor/dataset_scan.h"
 
-#include <fmt/core.h>
-
 #include "catalog/column_description.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
@@ -20,48 +18,29 @@ Result<std::unique_ptr<DatasetScan>> DatasetScan::Open(catalog::DataSource& sour
 }
 
 DatasetScan::DatasetScan(catalog::DataSource& source, std::unique_ptr<catalog::Dataset> dataset)
-    : source_(source), dataset_(std::move(dataset)) {
-  for (const catalog::ColumnDescription& column : dataset_->spec().columns()) {
-    schema_.columns.push_back(catalog::ColumnOf(column));
-  }
-}
+    : source_(source), dataset_(std::move(dataset)), schema_(catalog::SchemaOf(dataset_->spec())) {}
 
 DatasetScan::~DatasetScan() = default;
 
-Result<size_t> DatasetScan::Column(std::string_view name) const {
-  if (const auto found = schema_.Find(name)) {
-    return *found;
-  }
-  Status status = ColumnNotFound(fmt::format("the select has no column '{}'", name));
-  if (const auto near = NearestName(name, schema_.Names())) {
-    status = std::move(status).Hint(fmt::format("did you mean '{}'?", *near));
-  }
-  return status;
-}
-
-const std::string& DatasetScan::fingerprint() const {
-  return dataset_->spec().fingerprint();
-}
-
-Status DatasetScan::ForEach(const std::vector<size_t>& columns,
-                            const catalog::CopiedColumns& copied, const Visitor& visit,
-                            std::stop_token stop) {
+Status DatasetScan::ForEach(const models::FeatureTransform& transform,
+                            const elastic::FeatureReader::Options& options, const Visitor& visit,
+                            const std::stop_token& stop) {
   const catalog::DatasetSpec& spec = dataset_->spec();
-  ASSIGN_OR_RETURN(const auto reader, source_.OpenReader(spec));
-  RowBatch batch;
+  ASSIGN_OR_RETURN(const std::unique_ptr<elastic::FeatureReader> reader,
+                   elastic::FeatureReader::Make(source_, spec, transform, options));
   for (int shard = 0; shard < spec.shards_size(); ++shard) {
-    ASSIGN_OR_RETURN(const auto stream, reader->Read(spec.shards(shard), columns, copied));
-    int64_t row = 0;
-    while (true) {
+    RETURN_IF_ERROR(reader->Open(elastic::ShardId(shard)));
+    for (;;) {
       if (stop.stop_requested()) {
         return Cancelled("the statement was cancelled");
       }
-      RETURN_IF_ERROR(stream->Next(rows_per_batch_, &batch));
-      if (batch.rows == 0) {
+      const Result<bool> more = reader->Next(rows_per_batch_);
+      rows_read_ = reader->rows_read();
+      RETURN_IF_ERROR(more.status());
+      if (!*more) {
         break;
       }
-      RETURN_IF_ERROR(visit(batch, shard, row));
-      row += static_cast<int64_t>(batch.rows);
+      RETURN_IF_ERROR(visit(*reader));
     }
   }
   return OkStatus();

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/guarded.h"
 #include "catalog/data_source.h"
 #include "executor/dataset_scan.h"
@@ -18,17 +20,12 @@
 namespace sluice::executor {
 namespace {
 
-// Positions of the model's columns in the scan; the label may go by another name here than in
-// training.
-Result<std::vector<size_t>> FindColumns(const DatasetScan& scan, const Scorer& scorer,
-                                        const std::string& trained_label,
-                                        const std::string& label) {
-  std::vector<size_t> columns;
-  for (const std::string& name : scorer.transform().ColumnNames(/*with_label=*/true)) {
-    ASSIGN_OR_RETURN(const size_t column, scan.Column(name == trained_label ? label : name));
-    columns.push_back(column);
-  }
-  return columns;
+// The model's columns; the label may go by another name here than in training.
+std::vector<std::string> ColumnNames(const Scorer& scorer, const std::string& trained_label,
+                                     const std::string& label) {
+  std::vector<std::string> names = scorer.transform().ColumnNames(/*with_label=*/true);
+  std::replace(names.begin(), names.end(), trained_label, label);
+  return names;
 }
 
 Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
@@ -36,27 +33,26 @@ Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer
                                   JobRecord& job) {
   const std::string& trained_label = spec.features().label().column();
   const std::string& label = plan.label().empty() ? trained_label : plan.label();
-  ASSIGN_OR_RETURN(const std::vector<size_t> columns,
-                   FindColumns(scan, scorer, trained_label, label));
-  models::Metrics metrics(TaskOf(spec), scorer.outputs());
-  models::FeatureBatch batch;
+  elastic::FeatureReader::Options options;
+  options.names = ColumnNames(scorer, trained_label, label);
+  models::Metrics metrics(models::TaskOf(spec), scorer.outputs());
   std::vector<float> scores;
-  int64_t rows = 0;
-  const auto visit = [&](RowBatch& input, int64_t, int64_t) -> Status {
-    rows += static_cast<int64_t>(input.rows);
-    job.Rows(rows, 0);
-    RETURN_IF_ERROR(scorer.transform().Apply(input, /*with_label=*/true, &batch));
+  const auto visit = [&](elastic::FeatureReader& read) -> Status {
+    job.Rows(scan.rows_read(), 0);
+    models::FeatureBatch& batch = read.features();
     RETURN_IF_ERROR(scorer.Score(batch, &scores));
     models::RestoreLabelScale(spec.features().label(), &batch.labels);
     metrics.Add(scores, batch.labels, batch.weights, batch.groups);
     return OkStatus();
   };
   scan.set_rows_per_batch(scorer.rows_per_batch());
-  RETURN_IF_ERROR(scan.ForEach(columns, {}, visit, job.stop_token()));
-  if (rows == 0) {
+  const Status read = scan.ForEach(scorer.transform(), options, visit, job.stop_token());
+  job.Rows(scan.rows_read(), 0);  // also of a batch that cannot be used
+  RETURN_IF_ERROR(read);
+  if (scan.rows_read() == 0) {
     return InvalidArgument("no rows to evaluate: the select is empty").SqlState("02000");
   }
-  job.job().rows_read = rows;
+  job.job().rows_read = scan.rows_read();
   return metrics;
 }
 
@@ -81,15 +77,16 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
                    Scorer::Load(context.source, version, context.memory_bytes()));
   std::unique_ptr<catalog::TableWriter> writer;
   if (plan.has_table()) {
-    ASSIGN_OR_RETURN(writer, OpenResultTable(plan.table(),
-                                             planner::EvaluateResult(plan, TaskOf(trained.model())),
-                                             "evaluate", job.id(), context.source));
+    ASSIGN_OR_RETURN(writer,
+                     OpenResultTable(plan.table(),
+                                     planner::EvaluateResult(plan, models::TaskOf(trained.model())),
+                                     "evaluate", job.id(), context.source));
   }
   ASSIGN_OR_RETURN(const auto scan,
                    DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));
   ASSIGN_OR_RETURN(const models::Metrics metrics,
                    ScoreRows(plan, *scorer, trained.model(), *scan, job));
-  const ResultRows rows = MetricRow(metrics, TaskOf(trained.model()), plan);
+  const ResultRows rows = MetricRow(metrics, models::TaskOf(trained.model()), plan);
   if (writer != nullptr) {
     RETURN_IF_ERROR(writer->Write(rows.ToBatch()));
     RETURN_IF_ERROR(writer->Commit(job.stop_token()));

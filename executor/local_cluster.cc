@@ -13,11 +13,6 @@ Result<LocalFleet*> LocalCluster::Fleet() {
   if (fleet_ == nullptr) {
     LocalFleet::Options options;
     options.binary = options_.binary;
-    options.on_message = [this](const std::string& name, const std::string& bytes) {
-      if (const Owner owner = OwnerOf(name); owner.listener != nullptr) {
-        owner.listener->on_message(name, bytes);
-      }
-    };
     ASSIGN_OR_RETURN(fleet_, LocalFleet::Make(std::move(options)));
     fleet_->Watch([this](const elastic::FleetEvent& event) {
       const Owner owner = OwnerOf(event.name);
@@ -94,10 +89,6 @@ void LocalCluster::Share::Report(uint32_t workers, double rows_per_second, doubl
 
 Status LocalCluster::Share::Stop(const std::string& name, double grace_seconds) {
   return cluster_.fleet_->Stop(name, grace_seconds);
-}
-
-Status LocalCluster::Share::Send(const std::string& name, std::string_view bytes) {
-  return cluster_.fleet_->Send(name, bytes);
 }
 
 LocalCluster::Share::~Share() {

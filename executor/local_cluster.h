@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "base/mutex.h"
 #include "base/status.h"
@@ -31,7 +30,6 @@ class LocalCluster {
   // Called from the cluster's own threads, in the order in which things happen; must not block.
   struct Listener {
     std::function<void(const elastic::FleetEvent&)> on_event;
-    std::function<void(const std::string& name, const std::string& bytes)> on_message;
     SlotArbiter::OnGrant on_grant;
   };
 
@@ -45,7 +43,6 @@ class LocalCluster {
     Share& operator=(const Share&) = delete;
     Status Launch(const elastic::ProcessSpec& spec);
     Status Stop(const std::string& name, double grace_seconds);
-    Status Send(const std::string& name, std::string_view bytes);
     // How the job goes with so many workers.
     void Report(uint32_t workers, double rows_per_second, double rows_left);
 

@@ -11,24 +11,35 @@
 #include "catalog/data_source.h"
 #include "catalog/sql/sqlstate.h"
 #include "executor/executor.h"
+#include "executor/job_cluster_codec_internal.h"
+#include "executor/job_cluster_link.h"
 #include "executor/job_record.h"
 #include "executor/lost_jobs.h"
-#include "executor/master_wire_internal.h"
-#include "executor/processes/child_process.h"
-#include "executor/remote_fleet.h"
+#include "executor/master.pb.h"
 
 namespace sluice::executor {
 namespace {
 
-Result<TrainReport> Train(const MasterConfig& config, catalog::DataSource& source, JobRecord& job) {
-  const elastic::JobEndpoint endpoint = EndpointOf(config, fmt::format("job{}", job.id()));
-  RemoteFleet fleet(endpoint.living);
-  const auto progress = [](const elastic::Progress& now) {
-    static_cast<void>(SendToLauncher(ToMessage(now).SerializeAsString()));  // for people only
-  };
-  const TrainingFleet place{fleet, endpoint, config.dataset(),
+elastic::JobEndpoint EndpointOf(const MasterConfig& config) {
+  elastic::JobEndpoint endpoint(fmt::format("job{}", config.job()));
+  endpoint.address = config.address();
+  endpoint.token = config.token();
+  endpoint.term = elastic::Term(config.term());
+  endpoint.workers = config.workers();
+  for (const LivingProcessMessage& process : config.living()) {
+    endpoint.living.push_back({RoleOf(process.role()), process.name(),
+                               elastic::Incarnation(process.incarnation()),
+                               process.server_index()});
+  }
+  return endpoint;
+}
+
+Result<TrainReport> Train(const MasterConfig& config, const elastic::JobEndpoint& endpoint,
+                          catalog::DataSource& source, JobRecord& job, JobClusterLink& cluster) {
+  const TrainingFleet place{cluster, endpoint, config.dataset(),
                             config.has_validation() ? &config.validation() : nullptr};
-  return TrainOnProcesses(config.plan(), source, job, place, progress);
+  return TrainOnProcesses(config.plan(), source, job, place,
+                          [&cluster](const elastic::Progress& now) { cluster.Report(now); });
 }
 
 // A master that takes over finds the database as it is: restarting, or full.
@@ -51,45 +62,40 @@ Result<std::unique_ptr<catalog::DataSource>> OpenSource(const MasterConfig& conf
   }
 }
 
-Status SendError(const Status& status) {
-  MasterMessage message;
-  ToMessage(status, message.mutable_error());
-  return SendToLauncher(message.SerializeAsString());
-}
-
 Status RunMaster(const MasterConfig& config, const std::string& secret, std::stop_token stop) {
+  const elastic::JobEndpoint endpoint = EndpointOf(config);
+  const std::unique_ptr<JobClusterLink> cluster =
+      JobClusterLink::Connect(config.cluster(), endpoint);
   const auto source = OpenSource(config, secret, stop);
   if (!source.ok()) {
-    static_cast<void>(SendError(source.status()));  // standard error says it, too
+    static_cast<void>(cluster->Finish({source.status()}));  // standard error says it, too
     return source.status();
   }
   Result<catalog::Job> description = (*source)->jobs().Find(config.job());
   if (!description.ok()) {
-    static_cast<void>(SendError(description.status()));
+    static_cast<void>(cluster->Finish({description.status()}));
     return description.status();
   }
   const auto job = JobRecord::Adopt(**source, *std::move(description), std::move(stop));
   (*source)->HearStop(job->stop_token());
-  job->OnTold([](const std::string& text) {
-    MasterMessage message;
-    message.set_notice(text);
-    static_cast<void>(SendToLauncher(message.SerializeAsString()));  // for people only
-  });
-  const Result<TrainReport> report = Train(config, **source, *job);
+  job->OnTold([&cluster](const std::string& text) { cluster->Notice(text); });
+  const Result<TrainReport> report = Train(config, endpoint, **source, *job, *cluster);
   job->Flush();
-  const Status answered = report.ok()
-                              ? SendToLauncher(ToMessage(*report, job->job()).SerializeAsString())
-                              : SendError(report.status());
-  if (!answered.ok()) {  // the gateway is gone, and nobody else writes it down
-    // Its own processes went with it, which the training may have seen first.
+  const catalog::Job& row = job->job();
+  const Status answered = cluster->Finish(
+      {report, row.rows_read, row.rows_trained, row.rows_retried, row.rows_skipped});
+  // The gateway closes the job, or a later master goes on with it.
+  if (!answered.ok() && answered.code() != Code::kAborted) {
+    // The gateway is gone, and nobody else writes it down. Its own processes went with it, which
+    // the training may have seen first.
     const Code code = report.status().code();
     const bool stopped_with_it =
         (code == Code::kCancelled || code == Code::kUnavailable) && !job->cancel_requested();
     static_cast<void>((*source)->DropLeftovers());  // of the gateway; or else the next one does
     return job->Finish(stopped_with_it ? LostJob((*source)->jobs(), job->job()) : report.status());
   }
-  // The gateway does. Until then the journal lasts, and when this process dies before it has
-  // answered, another one can.
+  // Until the job is closed its journal lasts, and when this process dies before it has answered,
+  // another one can.
   job->Leave();
   return report.status();
 }

@@ -23,12 +23,6 @@
 namespace sluice::executor {
 namespace {
 
-// The columns that a scan has to read: the model's inputs, and what is passed through.
-struct ScanColumns {
-  std::vector<size_t> inputs;
-  catalog::CopiedColumns copied;
-};
-
 // As a table holds them, or as they are shown to a client.
 Schema OutputColumns(const plan::PredictPlan& plan) {
   Schema output = planner::PredictResult(plan);
@@ -39,18 +33,14 @@ Schema OutputColumns(const plan::PredictPlan& plan) {
   return output;
 }
 
-Result<ScanColumns> FindColumns(const DatasetScan& scan, const Scorer& scorer,
-                                const plan::PredictPlan& plan) {
-  ScanColumns found;
-  for (const std::string& name : scorer.transform().ColumnNames(/*with_label=*/false)) {
-    ASSIGN_OR_RETURN(const size_t column, scan.Column(name));
-    found.inputs.push_back(column);
-  }
-  found.copied.purpose = plan.has_table() ? catalog::CopiedColumns::Purpose::kWrite
-                                          : catalog::CopiedColumns::Purpose::kShow;
+// What is passed through.
+Result<catalog::CopiedColumns> FindCopied(const DatasetScan& scan, const plan::PredictPlan& plan) {
+  catalog::CopiedColumns copied;
+  copied.purpose = plan.has_table() ? catalog::CopiedColumns::Purpose::kWrite
+                                    : catalog::CopiedColumns::Purpose::kShow;
   for (const catalog::ColumnDescription& description : plan.pass_through()) {
-    ASSIGN_OR_RETURN(const size_t column, scan.Column(description.name()));
-    found.copied.columns.push_back(column);
+    ASSIGN_OR_RETURN(const size_t column, catalog::FindColumn(scan.schema(), description.name()));
+    copied.columns.push_back(column);
     if (scan.schema().columns[column].type != static_cast<DataType>(description.type())) {
       return Status(Code::kAborted, fmt::format("column '{}' changed while the statement began",
                                                 description.name()))
@@ -58,43 +48,35 @@ Result<ScanColumns> FindColumns(const DatasetScan& scan, const Scorer& scorer,
           .Hint("run the statement again");
     }
   }
-  return found;
+  return copied;
 }
 
 // Scores batch after batch and hands the finished rows to `emit`.
-Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const ScanColumns& columns,
+Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const catalog::CopiedColumns& copied,
                           const Schema& schema, PredictionColumns& predictions, JobRecord& job,
                           const std::function<Status(const RowBatch&)>& emit) {
-  RowBatch model_input;
   RowBatch output;
   output.Reset(schema, DatasetScan::kRowsPerBatch);
-  models::FeatureBatch features;
   std::vector<float> scores;
-  int64_t rows = 0;
-  const size_t inputs = columns.inputs.size();
-  const auto visit = [&](RowBatch& input, int64_t, int64_t) -> Status {
-    rows += static_cast<int64_t>(input.rows);
-    job.Rows(rows, 0);
-    for (size_t c = 0; c < columns.copied.columns.size(); ++c) {
+  const auto visit = [&](elastic::FeatureReader& read) -> Status {
+    job.Rows(scan.rows_read(), 0);
+    for (size_t c = 0; c < copied.columns.size(); ++c) {
       // The next batch gets this one's room in return.
-      std::swap(input.columns[inputs + c], output.columns[c]);
+      std::swap(read.copied(c), output.columns[c]);
     }
-    // The transform wants exactly its own columns: lend it the first ones.
-    model_input.rows = input.rows;
-    model_input.columns.assign(
-        std::make_move_iterator(input.columns.begin()),
-        std::make_move_iterator(input.columns.begin() + static_cast<std::ptrdiff_t>(inputs)));
-    const Status applied = scorer.transform().Apply(model_input, /*with_label=*/false, &features);
-    std::move(model_input.columns.begin(), model_input.columns.end(), input.columns.begin());
-    RETURN_IF_ERROR(applied);
-    RETURN_IF_ERROR(scorer.Score(features, &scores));
-    predictions.Fill(scores, input.rows, &output, columns.copied.columns.size());
-    output.rows = input.rows;
+    RETURN_IF_ERROR(scorer.Score(read.features(), &scores));
+    predictions.Fill(scores, read.rows(), &output, copied.columns.size());
+    output.rows = read.rows();
     return emit(output);
   };
+  elastic::FeatureReader::Options options;
+  options.with_label = false;
+  options.copied = &copied;
   scan.set_rows_per_batch(scorer.rows_per_batch());
-  RETURN_IF_ERROR(scan.ForEach(columns.inputs, columns.copied, visit, job.stop_token()));
-  return rows;
+  const Status read = scan.ForEach(scorer.transform(), options, visit, job.stop_token());
+  job.Rows(scan.rows_read(), 0);  // also of a batch that cannot be used
+  RETURN_IF_ERROR(read);
+  return scan.rows_read();
 }
 
 // `rows`: of the predictions, those that have arrived.
@@ -118,18 +100,18 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
   }
   ASSIGN_OR_RETURN(const auto scan,
                    DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));
-  ASSIGN_OR_RETURN(const ScanColumns columns, FindColumns(*scan, *scorer, plan));
+  ASSIGN_OR_RETURN(const catalog::CopiedColumns copied, FindCopied(*scan, plan));
 
   if (writer == nullptr) {
     RETURN_IF_ERROR(sink.Header(output));
     ASSIGN_OR_RETURN(job.job().rows_read,
-                     ScoreRows(*scan, *scorer, columns, output, predictions, job,
+                     ScoreRows(*scan, *scorer, copied, output, predictions, job,
                                [&](const RowBatch& batch) { return sink.Rows(batch); }));
     *rows = job.job().rows_read;
     return OkStatus();
   }
   ASSIGN_OR_RETURN(job.job().rows_read,
-                   ScoreRows(*scan, *scorer, columns, output, predictions, job,
+                   ScoreRows(*scan, *scorer, copied, output, predictions, job,
                              [&](const RowBatch& batch) { return writer->Write(batch); }));
   RETURN_IF_ERROR(writer->Commit(job.stop_token()));
   *rows = writer->rows_arrived().value_or(job.job().rows_read);

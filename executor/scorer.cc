@@ -143,7 +143,7 @@ class TreeScorer final : public Scorer {
 Status CheckOutputs(const models::ModelSpec& spec, size_t outputs) {
   const models::LabelPlan& label = spec.features().label();
   size_t wanted = 1;
-  if (TaskOf(spec) == models::Task::kMulticlass) {
+  if (models::TaskOf(spec) == models::Task::kMulticlass) {
     wanted = static_cast<size_t>(label.classes_size());
   } else if (label.kind() == models::LabelPlan::VECTOR) {
     wanted = label.width();
@@ -199,10 +199,6 @@ Result<std::unique_ptr<Scorer>> Scorer::Load(catalog::DataSource& source,
         fmt::format("loading model '{}:{}'", version.name, version.version));
   }
   return scorer;
-}
-
-models::Task TaskOf(const models::ModelSpec& spec) {
-  return planner::JudgedTask(spec);
 }
 
 }  // namespace sluice::executor

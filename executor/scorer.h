@@ -60,7 +60,4 @@ class Scorer {
   virtual size_t bytes_per_row() const = 0;
 };
 
-// What the label of a model asks of metrics and predictions.
-models::Task TaskOf(const models::ModelSpec& spec);
-
 }  // namespace sluice::executor

@@ -109,7 +109,7 @@ Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& s
   ASSIGN_OR_RETURN(const auto start, StartOf(plan, source));
   const catalog::DatasetSpec* validation =
       datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
-  ASSIGN_OR_RETURN(catalog::DatasetSpec data, DataOf(plan, datasets));
+  ASSIGN_OR_RETURN(catalog::DatasetSpec data, CountedSpec(plan, datasets));
   if (checkpoints != nullptr) {
     ASSIGN_OR_RETURN(data, checkpoints->DataToRun(data, validation));
   }
@@ -310,7 +310,7 @@ Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& 
   return datasets;
 }
 
-Result<catalog::DatasetSpec> DataOf(const plan::TrainPlan& plan, const Datasets& datasets) {
+Result<catalog::DatasetSpec> CountedSpec(const plan::TrainPlan& plan, const Datasets& datasets) {
   catalog::DatasetSpec data = datasets.train->spec();
   if (plan.has_checkpoints() && data.counted_rows() == 0) {
     ASSIGN_OR_RETURN(const int64_t rows, datasets.train->CountRows());

@@ -48,7 +48,7 @@ struct Datasets {
 };
 Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& source);
 // What is trained on; of a plan with checkpoints, its rows are counted.
-Result<catalog::DatasetSpec> DataOf(const plan::TrainPlan& plan, const Datasets& datasets);
+Result<catalog::DatasetSpec> CountedSpec(const plan::TrainPlan& plan, const Datasets& datasets);
 
 // Where the processes of a job run, where its master sits, and what they read: somebody who
 // outlives this master has it open.

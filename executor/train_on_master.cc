@@ -5,20 +5,20 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 
-#include "base/mutex.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/job/fleet_job.h"
 #include "executor/executor.h"
+#include "executor/job_cluster_server.h"
+#include "executor/job_inbox.h"
 #include "executor/job_record.h"
 #include "executor/local_cluster.h"
-#include "executor/master_wire_internal.h"
+#include "executor/master.pb.h"
 
 namespace sluice::executor {
 namespace {
@@ -30,43 +30,10 @@ constexpr double kMasterGraceSeconds = 4;
 constexpr int kLostMasters = 5;
 constexpr double kFirstWaitSeconds = 0.1;
 
-// What has happened in the cluster and waits for the job's thread.
-struct Incident {
-  std::optional<elastic::FleetEvent> event;
-  std::string message;  // of the master
-  std::optional<SlotArbiter::Grant> grant;
-};
-
-class Inbox {
- public:
-  void Put(Incident incident) {
-    const MutexLock lock(mutex_);
-    incidents_.push_back(std::move(incident));
-    changed_.notify_all();
-  }
-  // Nothing: `stop` was requested, or `until` has come, before anything happened.
-  std::optional<Incident> Take(const std::stop_token& stop,
-                               std::chrono::steady_clock::time_point until) {
-    MutexLock lock(mutex_);
-    const auto any = [this]() NO_THREAD_SAFETY_ANALYSIS { return !incidents_.empty(); };
-    changed_.wait_until(lock.native(), stop, until, any);
-    if (incidents_.empty()) {
-      return std::nullopt;
-    }
-    Incident incident = std::move(incidents_.front());
-    incidents_.pop_front();
-    return incident;
-  }
-
- private:
-  Mutex mutex_;
-  std::condition_variable_any changed_;
-  std::deque<Incident> incidents_ GUARDED_BY(mutex_);
-};
-
 // The gateway's side of one job: keeps a master running until one has answered, does for it what it
-// wants of the cluster, and tells it what happens there. One thread.
-class MasterKeeper {
+// wants of the cluster, and tells it what happens there. One thread, but for the JobCluster, whose
+// calls it takes from its inbox.
+class MasterKeeper final : public JobCluster {
  public:
   MasterKeeper(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                const elastic::ProgressCallback& progress)
@@ -76,31 +43,30 @@ class MasterKeeper {
         progress_(progress),
         endpoint_(fmt::format("job{}", job.id())),
         master_name_(endpoint_.job_name + "-master") {}
+  ~MasterKeeper() override { inbox_->Close(); }  // then nobody waits for an answer
 
   Result<TrainReport> Run() {
     ASSIGN_OR_RETURN(endpoint_.token, elastic::MakeJobToken());
-    // No file that could be left behind, and nobody can guess the name.
-    ASSIGN_OR_RETURN(const std::string secret_name, elastic::MakeJobToken());
-    endpoint_.address = fmt::format("unix-abstract:sluice-{}", secret_name);
+    ASSIGN_OR_RETURN(endpoint_.address, SecretAddress());
+    ASSIGN_OR_RETURN(cluster_address_, SecretAddress());
+    ASSIGN_OR_RETURN(server_, JobClusterServer::Start(cluster_address_, endpoint_.token, *this));
     ASSIGN_OR_RETURN(share_, context_.cluster->Open(Request(), Listen()));
     RecordWorkers();
     while (grant_.workers == 0) {  // until there is room
-      const std::optional<Incident> incident = inbox_->Take(job_.stop_token(), ForEver());
-      if (!incident.has_value()) {
+      if (!inbox_->DoNext(job_.stop_token(), ForEver())) {
         return Cancelled("the training was cancelled before there was room for it");
       }
-      Handle(*incident);
     }
     // Here, not in a master: they stay as they are through all masters of the job.
     ASSIGN_OR_RETURN(datasets_, OpenDatasets(plan_, context_.source));
-    ASSIGN_OR_RETURN(data_, DataOf(plan_, datasets_));
+    ASSIGN_OR_RETURN(data_, CountedSpec(plan_, datasets_));
     for (int lost = 0;; ++endpoint_.term) {
       const int64_t rows = rows_done_;
       RETURN_IF_ERROR(LaunchMaster());
       const elastic::FleetEvent exit = Serve();
-      if (answer_.has_outcome() || answer_.has_error()) {
-        job_.set_snapshot_lost(answer_.has_error() && datasets_.Lost());
-        return ReadAnswer();
+      if (end_.has_value()) {
+        job_.set_snapshot_lost(!end_->report.ok() && datasets_.Lost());
+        return TakeReport();
       }
       if (job_.stop_token().stop_requested()) {
         return Cancelled("the training was cancelled");
@@ -121,6 +87,40 @@ class MasterKeeper {
       }
       Wait(lost == 1 ? 0 : std::ldexp(kFirstWaitSeconds, lost - 2));
     }
+  }
+
+  // JobCluster: called by the server's threads.
+  Status Launch(elastic::Term term, const elastic::ProcessSpec& spec) override {
+    return inbox_->Ask([this, term, &spec] { return DoLaunch(term, spec); });
+  }
+  Status Stop(elastic::Term term, const std::string& name, double grace_seconds) override {
+    return inbox_->Ask([this, term, &name, grace_seconds] {
+      RETURN_IF_ERROR(Expect(term));
+      // Not there any more: its exit has been told, or is on the way.
+      static_cast<void>(share_->Stop(name, grace_seconds));
+      return Status();
+    });
+  }
+  Status Finish(elastic::Term term, const JobEnd& end) override {
+    return inbox_->Ask([this, term, &end] {
+      RETURN_IF_ERROR(Expect(term));
+      end_ = end;
+      return Status();
+    });
+  }
+  void Report(elastic::Term term, const elastic::Progress& progress) override {
+    inbox_->Offer([this, term, progress] {
+      RETURN_IF_ERROR(Expect(term));
+      OnProgress(progress);
+      return Status();
+    });
+  }
+  void Notice(elastic::Term term, const std::string& text) override {
+    inbox_->Offer([this, term, text] {
+      RETURN_IF_ERROR(Expect(term));
+      job_.Notify(text);
+      return Status();
+    });
   }
 
  private:
@@ -145,32 +145,52 @@ class MasterKeeper {
 
   LocalCluster::Listener Listen() {
     LocalCluster::Listener listener;
-    listener.on_event = [inbox = inbox_](const elastic::FleetEvent& event) {
-      inbox->Put({event, "", std::nullopt});
+    listener.on_event = [this, inbox = inbox_](const elastic::FleetEvent& event) {
+      inbox->Put([this, event] {
+        OnEvent(event);
+        return Status();
+      });
     };
-    listener.on_message = [inbox = inbox_, master = master_name_](const std::string& name,
-                                                                  const std::string& bytes) {
-      if (name == master) {
-        inbox->Put({std::nullopt, bytes, std::nullopt});
-      }
-    };
-    listener.on_grant = [inbox = inbox_](const SlotArbiter::Grant& grant) {
-      inbox->Put({std::nullopt, "", grant});
+    listener.on_grant = [this, inbox = inbox_](const SlotArbiter::Grant& grant) {
+      inbox->Put([this, grant] {
+        OnGrant(grant);
+        return Status();
+      });
     };
     return listener;
   }
 
+  // No file that could be left behind, and nobody can guess the name.
+  static Result<std::string> SecretAddress() {
+    ASSIGN_OR_RETURN(const std::string secret_name, elastic::MakeJobToken());
+    return fmt::format("unix-abstract:sluice-{}", secret_name);
+  }
+
+  // What a master asked for before it died may come to its turn after its successor has begun.
+  Status Expect(elastic::Term term) const {
+    return term == endpoint_.term
+               ? Status()
+               : Status(Code::kAborted,
+                        fmt::format("the master of term {} has been succeeded", term));
+  }
+
   Status LaunchMaster() {
-    endpoint_.living.clear();
-    for (const auto& [name, process] : living_) {
-      endpoint_.living.push_back(process);
-    }
-    endpoint_.workers = std::max(grant_.workers, 1U);
     MasterConfig config;
     config.set_source_url(context_.source.url());
     config.set_job(job_.id());
     *config.mutable_plan() = plan_;
-    ToConfig(endpoint_, &config);
+    config.set_address(endpoint_.address);
+    config.set_token(endpoint_.token);
+    config.set_term(endpoint_.term.value());
+    config.set_workers(std::max(grant_.workers, 1U));
+    config.set_cluster(cluster_address_);
+    for (const auto& [name, process] : living_) {
+      LivingProcessMessage* living = config.add_living();
+      living->set_role(static_cast<int>(process.role));
+      living->set_name(process.name);
+      living->set_incarnation(process.incarnation.value());
+      living->set_server_index(process.server_index);
+    }
     *config.mutable_dataset() = data_;
     if (datasets_.validation != nullptr) {
       *config.mutable_validation() = datasets_.validation->spec();
@@ -181,33 +201,28 @@ class MasterKeeper {
     spec.config = config.SerializeAsString();
     spec.secret = context_.source.secret();
     spec.priority = plan_.strategy().priority();
+    server_->BeginTerm(endpoint_.term);
+    master_exit_.reset();
     RETURN_IF_ERROR(share_->Launch(spec));
     if (endpoint_.term > elastic::Term::First()) {
       job_.Event("master_started", fmt::format("term {}: {} processes of the job live",
                                                endpoint_.term, living_.size()));
     }
-    master_runs_ = true;
     return Status();
   }
 
   // Until the master has exited.
   elastic::FleetEvent Serve() {
     bool asked_to_stop = false;
-    for (;;) {
-      const std::optional<Incident> incident =
-          inbox_->Take(asked_to_stop ? std::stop_token() : job_.stop_token(), ForEver());
-      if (!incident.has_value() && job_.stop_token().stop_requested() && !asked_to_stop) {
+    while (!master_exit_.has_value()) {
+      if (!inbox_->DoNext(asked_to_stop ? std::stop_token() : job_.stop_token(), ForEver()) &&
+          job_.stop_token().stop_requested() && !asked_to_stop) {
         asked_to_stop = true;
         // Not there any more: its exit is on the way.
         static_cast<void>(share_->Stop(master_name_, kMasterGraceSeconds));
       }
-      if (incident.has_value()) {
-        Handle(*incident);
-        if (!master_runs_ && incident->event.has_value()) {
-          return *incident->event;
-        }
-      }
     }
+    return *master_exit_;
   }
 
   // Lets time pass, but for what happens to the other processes.
@@ -215,54 +230,22 @@ class MasterKeeper {
     const auto until =
         std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
                                                std::chrono::duration<double>(seconds));
-    while (const std::optional<Incident> incident = inbox_->Take(job_.stop_token(), until)) {
-      Handle(*incident);
-    }
-  }
-
-  void Handle(const Incident& incident) {
-    if (incident.event.has_value()) {
-      OnEvent(*incident.event);
-      return;
-    }
-    if (incident.grant.has_value()) {
-      OnGrant(*incident.grant);
-      return;
-    }
-    MasterMessage message;
-    if (!message.ParseFromString(incident.message)) {
-      return;  // of a master that died while it wrote: the exit says what happened
-    }
-    switch (message.kind_case()) {
-      case MasterMessage::kProgress:
-        OnProgress(FromMessage(message.progress()));
-        break;
-      case MasterMessage::kNotice:
-        job_.Notify(message.notice());
-        break;
-      case MasterMessage::kLaunch:
-        Launch(message.launch());
-        break;
-      case MasterMessage::kStop:
-        // Not there any more: its exit has been told, or is on the way.
-        static_cast<void>(share_->Stop(message.stop().name(), message.stop().grace_seconds()));
-        break;
-      default:
-        answer_ = std::move(message);
+    while (inbox_->DoNext(job_.stop_token(), until)) {
     }
   }
 
   void OnEvent(const elastic::FleetEvent& event) {
+    const bool exited = event.kind == elastic::FleetEvent::Kind::kExited;
     if (event.name == master_name_) {
-      master_runs_ = event.kind != elastic::FleetEvent::Kind::kExited;
+      if (exited) {
+        master_exit_ = event;
+      }
       return;
     }
-    if (event.kind == elastic::FleetEvent::Kind::kExited) {
+    if (exited) {
       living_.erase(event.name);
     }
-    GatewayMessage message;
-    *message.mutable_event() = ToMessage(event);
-    Tell(message);
+    server_->Tell(event);
     RecordWorkers();
   }
 
@@ -281,9 +264,7 @@ class MasterKeeper {
       elastic::FleetEvent event;
       event.kind = elastic::FleetEvent::Kind::kGranted;
       event.workers = grant.workers;
-      GatewayMessage message;
-      *message.mutable_event() = ToMessage(event);
-      Tell(message);
+      server_->Tell(event);
     }
   }
 
@@ -302,36 +283,22 @@ class MasterKeeper {
     }
   }
 
-  void Launch(const LaunchMessage& launch) {
-    const elastic::ProcessSpec spec = FromMessage(launch);
-    const Status status = share_->Launch(spec);
-    if (status.ok()) {
-      living_[spec.name] = {spec.role, spec.name, spec.incarnation, spec.server_index};
-    }
-    GatewayMessage message;
-    message.mutable_launched()->set_id(launch.id());
-    ToMessage(status, message.mutable_launched()->mutable_error());
-    Tell(message);
+  Status DoLaunch(elastic::Term term, const elastic::ProcessSpec& spec) {
+    RETURN_IF_ERROR(Expect(term));
+    RETURN_IF_ERROR(share_->Launch(spec));
+    living_[spec.name] = {spec.role, spec.name, spec.incarnation, spec.server_index};
     RecordWorkers();
+    return Status();
   }
 
-  void Tell(const GatewayMessage& message) {
-    if (master_runs_) {
-      // A master that has just died: the next one is told what is there.
-      static_cast<void>(share_->Send(master_name_, message.SerializeAsString()));
-    }
-  }
-
-  Result<TrainReport> ReadAnswer() {
-    if (answer_.has_error()) {
-      return FromMessage(answer_.error());
-    }
-    const OutcomeMessage& outcome = answer_.outcome();
-    job_.job().rows_read = outcome.rows_read();
-    job_.job().rows_trained = outcome.rows_trained();
-    job_.job().rows_retried = outcome.rows_retried();
-    job_.job().rows_skipped = outcome.rows_skipped();
-    return FromMessage(outcome, job_.id());
+  Result<TrainReport> TakeReport() {
+    ASSIGN_OR_RETURN(TrainReport report, end_->report);
+    report.version.job = job_.id();
+    job_.job().rows_read = end_->rows_read;
+    job_.job().rows_trained = end_->rows_trained;
+    job_.job().rows_retried = end_->rows_retried;
+    job_.job().rows_skipped = end_->rows_skipped;
+    return report;
   }
 
   const plan::TrainPlan& plan_;
@@ -339,16 +306,18 @@ class MasterKeeper {
   JobRecord& job_;
   const elastic::ProgressCallback& progress_;
   elastic::JobEndpoint endpoint_;
+  std::string cluster_address_;
   const std::string master_name_;
-  const std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+  const std::shared_ptr<JobInbox> inbox_ = std::make_shared<JobInbox>();
   std::map<std::string, elastic::LivingProcess> living_;
   SlotArbiter::Grant grant_;
   std::optional<catalog::JobWorkers> recorded_;
-  bool master_runs_ = false;
+  std::optional<elastic::FleetEvent> master_exit_;
   int64_t rows_done_ = 0;
-  MasterMessage answer_;
+  std::optional<JobEnd> end_;
   Datasets datasets_;
   catalog::DatasetSpec data_;
+  std::unique_ptr<JobClusterServer> server_;
   std::unique_ptr<LocalCluster::Share> share_;  // last: what is left of the job ends first
 };
 

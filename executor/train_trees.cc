@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
+#include "elastic/worker/feature_reader.h"
 #include "elastic/worker/split.h"
 #include "executor/scorer.h"
 #include "models/features/label_scale.h"
@@ -24,61 +25,19 @@ namespace {
 constexpr size_t kKeptBytes = 512U << 20U;
 constexpr size_t kRowsPerBatch = 8192;
 
-Result<std::vector<size_t>> FindColumns(const catalog::DatasetSpec& spec,
-                                        const std::vector<std::string>& names) {
-  Schema schema;
-  for (const auto& column : spec.columns()) {
-    schema.columns.push_back({column.name(), static_cast<DataType>(column.type()), ""});
-  }
-  std::vector<size_t> columns;
-  for (const std::string& name : names) {
-    const auto found = schema.Find(name);
-    if (!found) {
-      return ColumnNotFound(fmt::format("the select has no column '{}'", name));
-    }
-    columns.push_back(*found);
-  }
-  return columns;
-}
-
-// Appends the rows of `batch` whose mark in `chosen` is `wanted`.
-void AppendRows(const models::FeatureBatch& batch, const std::vector<uint8_t>& chosen,
-                uint8_t wanted, models::FeatureBatch* to) {
-  size_t begin = 0;
-  while (begin < batch.rows) {
-    size_t end = begin;
-    while (end < batch.rows && (chosen[end] == wanted) == (chosen[begin] == wanted)) {
-      ++end;
-    }
-    if (chosen[begin] == wanted) {
-      to->Append(batch.Slice(begin, end));
-    }
-    begin = end;
-  }
-}
-
 // The rows of one dataset as feature batches, pass after pass; validation rows go aside in the
 // first.
 class FeatureRows {
  public:
-  FeatureRows(catalog::DataSource& source, const catalog::DatasetSpec& spec,
-              const models::FeatureTransform& transform, elastic::SplitRule split,
-              std::function<void()> on_rows, std::stop_token stop)
-      : source_(source),
-        spec_(spec),
-        transform_(transform),
-        split_(std::move(split)),
-        places_(elastic::PlacesOf(spec)),
-        on_rows_(std::move(on_rows)),
-        stop_(std::move(stop)) {}
+  // `on_rows`: after each batch that was read.
+  FeatureRows(int shards, std::function<void()> on_rows, std::stop_token stop)
+      : shards_(shards), on_rows_(std::move(on_rows)), stop_(std::move(stop)) {}
 
-  Status Open() {
-    std::vector<std::string> names = transform_.ColumnNames(/*with_label=*/true);
-    if (!split_.column().empty()) {
-      names.push_back(split_.column());
-    }
-    ASSIGN_OR_RETURN(columns_, FindColumns(spec_, names));
-    ASSIGN_OR_RETURN(reader_, source_.OpenReader(spec_));
+  Status Open(catalog::DataSource& source, const catalog::DatasetSpec& spec,
+              const models::FeatureTransform& transform, const elastic::SplitRule& split) {
+    elastic::FeatureReader::Options options;
+    options.split = split;
+    ASSIGN_OR_RETURN(reader_, elastic::FeatureReader::Make(source, spec, transform, options));
     return OkStatus();
   }
 
@@ -98,20 +57,18 @@ class FeatureRows {
       return position_ < kept_.size() ? &kept_[position_++] : &end_;
     }
     while (true) {
-      if (stream_ == nullptr) {
-        if (shard_ == spec_.shards_size()) {
+      if (!reader_->open()) {
+        if (shard_ == shards_) {
           return EndOfPass();
         }
-        ASSIGN_OR_RETURN(stream_, reader_->Read(spec_.shards(shard_), columns_));
-        place_ = places_[static_cast<size_t>(shard_)];
+        RETURN_IF_ERROR(reader_->Open(elastic::ShardId(shard_)));
       }
-      RETURN_IF_ERROR(stream_->Next(kRowsPerBatch, &raw_));
-      if (raw_.rows == 0) {
-        stream_.reset();
+      ASSIGN_OR_RETURN(const bool more, reader_->Next(kRowsPerBatch));
+      if (!more) {
         ++shard_;
         continue;
       }
-      RETURN_IF_ERROR(Transform());
+      Take();
       if (train_.rows > 0) {
         return &train_;
       }
@@ -124,32 +81,14 @@ class FeatureRows {
     return &end_;
   }
 
-  // raw_ -> train_ (and, in the first pass, validation_).
-  Status Transform() {
-    const RowBatch::Column* split_column = nullptr;
-    RowBatch::Column lent;
-    if (!split_.column().empty()) {
-      lent = std::move(raw_.columns.back());
-      raw_.columns.pop_back();
-      split_column = &lent;
-    }
-    const Status applied = transform_.Apply(raw_, /*with_label=*/true, &all_);
-    aside_.assign(raw_.rows, 0);
-    for (size_t r = 0; r < raw_.rows; ++r) {
-      const int64_t place = place_ + static_cast<int64_t>(r);
-      aside_[r] = split_.IsValidation(place, split_column, r) ? 1 : 0;
-    }
-    place_ += static_cast<int64_t>(raw_.rows);
-    if (split_column != nullptr) {
-      raw_.columns.push_back(std::move(lent));
-    }
-    RETURN_IF_ERROR(applied);
-    rows_read_ += static_cast<int64_t>(raw_.rows);
+  // What was read, into train_ and, in the first pass, validation_.
+  void Take() {
+    rows_read_ += static_cast<int64_t>(reader_->rows());
     on_rows_();
     train_.Clear();
-    AppendRows(all_, aside_, 0, &train_);
+    reader_->AppendTraining(&train_);
     if (first_pass_) {
-      AppendRows(all_, aside_, 1, &validation_);
+      reader_->AppendValidation(&validation_);
       rows_ += static_cast<int64_t>(train_.rows);
     }
     if (keep_ && train_.rows > 0) {
@@ -161,13 +100,12 @@ class FeatureRows {
         kept_.push_back(train_);
       }
     }
-    return OkStatus();
   }
 
   Status Rewind() {
     position_ = 0;
     if (!complete_) {
-      stream_.reset();
+      reader_->Close();
       shard_ = 0;
       if (!first_pass_) {
         return OkStatus();
@@ -181,21 +119,12 @@ class FeatureRows {
     return OkStatus();
   }
 
-  catalog::DataSource& source_;
-  const catalog::DatasetSpec& spec_;
-  const models::FeatureTransform& transform_;
-  const elastic::SplitRule split_;
-  const std::vector<int64_t> places_;    // by shard: of its first row in the dataset
-  const std::function<void()> on_rows_;  // after each batch that was read
+  const int shards_;
+  const std::function<void()> on_rows_;
   const std::stop_token stop_;
-  std::vector<size_t> columns_;
-  std::unique_ptr<catalog::ShardReader> reader_;
-  std::unique_ptr<catalog::RowStream> stream_;
+  std::unique_ptr<elastic::FeatureReader> reader_;
   int shard_ = 0;
-  int64_t place_ = 0;  // of the next row
-  RowBatch raw_;
-  models::FeatureBatch all_, train_, validation_, end_;
-  std::vector<uint8_t> aside_;
+  models::FeatureBatch train_, validation_, end_;
   std::vector<models::FeatureBatch> kept_;
   size_t kept_bytes_ = 0;
   size_t position_ = 0;
@@ -241,7 +170,7 @@ Status Evaluate(models::GradientBoosting& trees, const plan::TrainPlan& plan,
   if (batch.rows == 0) {
     return OkStatus();
   }
-  models::Metrics metrics(TaskOf(spec), trees.outputs());
+  models::Metrics metrics(models::TaskOf(spec), trees.outputs());
   std::vector<float> scores;
   RETURN_IF_ERROR(trees.Predict(batch, &scores));
   std::vector<float> labels = batch.labels;
@@ -285,16 +214,15 @@ Result<elastic::TrainOutcome> TrainTrees(const plan::TrainPlan& plan, catalog::D
       tell();
     }
   };
-  FeatureRows rows(source, dataset.spec(), trees->transform(), split, on_rows, stop);
+  FeatureRows rows(dataset.spec().shards_size(), on_rows, stop);
   training = &rows;
-  RETURN_IF_ERROR(rows.Open());
+  RETURN_IF_ERROR(rows.Open(source, dataset.spec(), trees->transform(), split));
 
   models::FeatureBatch held_out;
   if (validation != nullptr) {
-    ASSIGN_OR_RETURN(const elastic::SplitRule none, elastic::SplitRule::Make(plan::Split()));
     FeatureRows other(
-        source, validation->spec(), trees->transform(), none, [] {}, stop);
-    RETURN_IF_ERROR(other.Open());
+        validation->spec().shards_size(), [] {}, stop);
+    RETURN_IF_ERROR(other.Open(source, validation->spec(), trees->transform(), {}));
     const auto batches = other.AsSource();
     while (true) {
       ASSIGN_OR_RETURN(const models::FeatureBatch* batch, batches.next());

@@ -68,8 +68,8 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
     plan->set_model_name(model->version.name);
     plan->set_model_version(model->version.version);
     if (const auto list = attributes.Text("validation.metrics")) {
-      const auto metrics =
-          ReadMetrics(*list, TaskOf(model->plan.model()), attributes.SpanOf("validation.metrics"));
+      const auto metrics = ReadMetrics(*list, models::TaskOf(model->plan.model()),
+                                       attributes.SpanOf("validation.metrics"));
       errors.Add(metrics.status());
       if (metrics.ok()) {
         plan->mutable_metrics()->Add(metrics->begin(), metrics->end());
@@ -81,7 +81,7 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
   } else if (select.ok()) {
     Schema columns;
     if (model.ok()) {
-      columns = EvaluateResult(*plan, JudgedTask(model->plan.model()));
+      columns = EvaluateResult(*plan, models::TaskOf(model->plan.model()));
     }
     errors.Add(BindResultTable(*statement.into, statement.into->parts.size(), attributes, *select,
                                model.ok() ? &columns : nullptr, source, plan->mutable_table()));

@@ -97,7 +97,7 @@ void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
     return;
   }
   plan->mutable_early_stopping()->set_patience(static_cast<uint32_t>(patience));
-  const models::Task task = TaskOf(plan->model());
+  const models::Task task = models::TaskOf(plan->model());
   plan->mutable_early_stopping()->set_metric(
       task == models::Task::kBinary || task == models::Task::kMulticlass ? "log_loss" : "rmse");
 }
@@ -285,8 +285,8 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   FillSchedule(bound, plan);
   FillEarlyStopping(bound, plan);
   if (const auto metrics = bound.attributes.Text("validation.metrics")) {
-    const auto names =
-        ReadMetrics(*metrics, TaskOf(plan->model()), bound.attributes.SpanOf("validation.metrics"));
+    const auto names = ReadMetrics(*metrics, models::TaskOf(plan->model()),
+                                   bound.attributes.SpanOf("validation.metrics"));
     errors.Add(names.status());
     if (names.ok()) {
       plan->mutable_metrics()->Add(names->begin(), names->end());

@@ -26,17 +26,6 @@ Schema PredictResult(const plan::PredictPlan& plan) {
   return schema;
 }
 
-models::Task JudgedTask(const models::ModelSpec& model) {
-  const models::LabelPlan& label = model.features().label();
-  if (!model.features().group_column().empty()) {
-    return models::Task::kRanking;
-  }
-  if (label.kind() == models::LabelPlan::CLASS) {
-    return label.classes_size() > 2 ? models::Task::kMulticlass : models::Task::kBinary;
-  }
-  return models::Task::kRegression;
-}
-
 std::vector<ToldMetric> ToldMetrics(const plan::EvaluatePlan& plan, models::Task task) {
   std::vector<ToldMetric> told;
   if (task != models::Task::kRanking) {

@@ -24,8 +24,6 @@ std::vector<ColumnInfo> PredictedColumns(const plan::PredictPlan& plan);
 // The columns that are passed through, then those.
 Schema PredictResult(const plan::PredictPlan& plan);
 
-// The task whose metrics judge a model.
-models::Task JudgedTask(const models::ModelSpec& model);
 // Canonical names of the metrics that an EVALUATE tells, and what it calls them: loss first, as
 // SQLFlow does; then those asked for, or all of the task.
 struct ToldMetric {

@@ -117,17 +117,4 @@ Status RequireInputs(const models::FeaturePlan& features, const BoundSelect& sel
   return errors.Take();
 }
 
-models::Task TaskOf(const models::ModelSpec& model) {
-  for (const models::Attribute& attribute : model.attributes()) {
-    if (attribute.name() == "objective" && attribute.text().starts_with("rank:")) {
-      return models::Task::kRanking;
-    }
-  }
-  const models::LabelPlan& label = model.features().label();
-  if (label.kind() != models::LabelPlan::CLASS) {
-    return models::Task::kRegression;
-  }
-  return label.classes_size() <= 2 ? models::Task::kBinary : models::Task::kMulticlass;
-}
-
 }  // namespace sluice::planner

@@ -27,7 +27,4 @@ Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::Data
 Status RequireInputs(const models::FeaturePlan& features, const BoundSelect& select,
                      std::string_view statement);
 
-// What kind of answer the model gives.
-models::Task TaskOf(const models::ModelSpec& model);
-
 }  // namespace sluice::planner

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "catalog/column_description.h"
 #include "catalog/dataset.pb.h"
 #include "catalog/postgres/postgres_cut_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "catalog/column_description.h"
 #include "catalog/row_ranges_internal.h"
 #include "catalog/sqlite/sqlite_database_internal.h"
 #include "catalog/sqlite/sqlite_types_internal.h"

@@ -13,7 +13,7 @@ namespace sluice::elastic {
 namespace {
 
 // What is worth comparing of a snapshot: what is read, how it is cut, how many rows there are.
-catalog::DatasetSpec DataOf(const catalog::DatasetSpec& dataset) {
+catalog::DatasetSpec WhatIsCompared(const catalog::DatasetSpec& dataset) {
   catalog::DatasetSpec data;
   data.set_cut(dataset.cut());
   *data.mutable_columns() = dataset.columns();
@@ -159,9 +159,9 @@ plan::TrainPlan JobCheckpoints::PlanToRun(const plan::TrainPlan& plan) const {
 Result<catalog::DatasetSpec> JobCheckpoints::DataToRun(const catalog::DatasetSpec& dataset,
                                                        const catalog::DatasetSpec* validation) {
   CheckpointData data;
-  *data.mutable_train() = DataOf(dataset);
+  *data.mutable_train() = WhatIsCompared(dataset);
   if (validation != nullptr) {
-    *data.mutable_validation() = DataOf(*validation);
+    *data.mutable_validation() = WhatIsCompared(*validation);
   }
   catalog::DatasetSpec to_run = dataset;
   if (restore_.has_value()) {

@@ -69,7 +69,7 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
   if (plan.strategy().mode() == plan::Strategy::BOUNDED_STALENESS) {
     options.staleness = plan.strategy().staleness();
   }
-  options.task = TaskOfModel(plan.model());
+  options.task = models::TaskOf(plan.model());
   options.outputs = network.outputs();
   RETURN_IF_ERROR(CheckMetric(plan, options.task));
   options.patience = plan.early_stopping().patience();

@@ -72,7 +72,7 @@ class Service final : public MasterService::StreamedService {
                               Call<ReportRequest, ReportReply>* call) override {
     return Authorized(
         context, call, [this](const ReportRequest* request, ReportReply* reply) -> Status {
-          const TaskReport report = FromProto(*request);
+          const TaskReport report = FromProto(request->report());
           ASSIGN_OR_RETURN(const LeaseStatus lease_status,
                            host_.With([&](Master& master, TimePoint now) {
                              return master.Report(Incarnation(request->incarnation()), report, now);

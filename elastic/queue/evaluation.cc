@@ -7,14 +7,6 @@
 
 namespace sluice::elastic {
 
-models::Task TaskOfModel(const models::ModelSpec& spec) {
-  const models::LabelPlan& label = spec.features().label();
-  if (label.kind() != models::LabelPlan::CLASS) {
-    return models::Task::kRegression;
-  }
-  return label.classes_size() > 2 ? models::Task::kMulticlass : models::Task::kBinary;
-}
-
 EvaluationRound::EvaluationRound(int64_t shards, models::Task task, size_t outputs,
                                  double lease_seconds)
     : shards_(shards),

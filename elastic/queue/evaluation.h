@@ -14,14 +14,7 @@
 #include "elastic/queue/task.h"
 #include "models/metrics/metric.h"
 
-namespace sluice::models {
-class ModelSpec;
-}
-
 namespace sluice::elastic {
-
-// The task whose metrics a model is judged by.
-models::Task TaskOfModel(const models::ModelSpec& spec);
 
 // One evaluation over the validation rows of every shard. A group of shards is answered as a whole
 // and counted once, by whoever answers first; nothing is ever added twice. All answers are about

@@ -11,38 +11,6 @@ namespace {
 // Raised when a field changes its meaning; fields that are added need no other format.
 constexpr uint32_t kFormat = 1;
 
-void Put(const TaskReport& said, ReportState* state) {
-  state->set_task(said.task.value());
-  state->set_done(said.done);
-  state->set_end_of_shard(said.end_of_shard);
-  state->set_next_batch(said.next_batch.value());
-  state->set_batches(said.batches);
-  state->set_shard_rows(said.shard_rows);
-  state->set_checksum(said.checksum);
-  state->set_rows(said.rows);
-  state->set_rows_read(said.rows_read);
-  state->set_rows_retried(said.rows_retried);
-  state->set_loss(said.loss);
-  state->set_weight(said.weight);
-}
-
-TaskReport Get(const ReportState& state) {
-  TaskReport said;
-  said.task = TaskId(state.task());
-  said.done = state.done();
-  said.end_of_shard = state.end_of_shard();
-  said.next_batch = BatchIndex(state.next_batch());
-  said.batches = state.batches();
-  said.shard_rows = state.shard_rows();
-  said.checksum = state.checksum();
-  said.rows = state.rows();
-  said.rows_read = state.rows_read();
-  said.rows_retried = state.rows_retried();
-  said.loss = state.loss();
-  said.weight = state.weight();
-  return said;
-}
-
 void Put(const Ledger::Skipped& skipped, SkippedState* state) {
   state->set_epoch(skipped.epoch.value());
   state->set_shard(skipped.shard.value());
@@ -139,6 +107,44 @@ Status CheckSave(const QueueOptions& options, const QueueSave& save) {
 
 }  // namespace
 
+void ToProto(const TaskReport& report, ReportState* proto) {
+  proto->set_task(report.task.value());
+  proto->set_done(report.done);
+  proto->set_end_of_shard(report.end_of_shard);
+  proto->set_next_batch(report.next_batch.value());
+  proto->set_batches(report.batches);
+  proto->set_shard_rows(report.shard_rows);
+  proto->set_checksum(report.checksum);
+  proto->set_rows(report.rows);
+  proto->set_rows_read(report.rows_read);
+  proto->set_rows_retried(report.rows_retried);
+  proto->set_loss(report.loss);
+  proto->set_weight(report.weight);
+  proto->set_metrics(report.metrics);
+  proto->mutable_versions()->Assign(report.versions.begin(), report.versions.end());
+  proto->mutable_checksums()->Assign(report.checksums.begin(), report.checksums.end());
+}
+
+TaskReport FromProto(const ReportState& proto) {
+  TaskReport report;
+  report.task = TaskId(proto.task());
+  report.done = proto.done();
+  report.end_of_shard = proto.end_of_shard();
+  report.next_batch = BatchIndex(proto.next_batch());
+  report.batches = proto.batches();
+  report.shard_rows = proto.shard_rows();
+  report.checksum = proto.checksum();
+  report.rows = proto.rows();
+  report.rows_read = proto.rows_read();
+  report.rows_retried = proto.rows_retried();
+  report.loss = proto.loss();
+  report.weight = proto.weight();
+  report.metrics = proto.metrics();
+  report.versions.assign(proto.versions().begin(), proto.versions().end());
+  report.checksums.assign(proto.checksums().begin(), proto.checksums().end());
+  return report;
+}
+
 void QueueCodec::Write(const Ledger::Totals& totals, TotalsState* state) {
   state->set_rows(totals.rows);
   state->set_rows_read(totals.rows_read);
@@ -216,7 +222,7 @@ void QueueCodec::Write(const QueueState& state, QueueSave* save) {
     one->set_last_batch(lease.task.last_batch.value());
     one->set_rows_before(lease.rows_before);
     one->set_expired(lease.expired);
-    Put(lease.said, one->mutable_said());
+    ToProto(lease.said, one->mutable_said());
   }
   for (ShardPosition position : Sorted(state.open_shards_)) {
     const QueueState::OpenShard& shard = state.open_shards_.at(position);
@@ -284,7 +290,7 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
       return Damaged("a lease of no range");
     }
     QueueState::Lease lease;
-    lease.said = Get(one.said());
+    lease.said = FromProto(one.said());
     if (lease.said.task < TaskId::First() || state.leases_.contains(lease.said.task) ||
         !CheckReport(lease.said).ok() || !IsCount(one.rows_before()) || one.first_batch() < 0 ||
         one.last_batch() < one.first_batch()) {
@@ -341,7 +347,7 @@ void QueueCodec::Write(const QueueRecord& record, QueueRecordState* state) {
   state->set_range(record.range.value());
   state->set_batch(term ? record.term.value() : record.batch.value());
   state->set_attempt(record.attempt);
-  Put(record.said, state->mutable_said());
+  ToProto(record.said, state->mutable_said());
 }
 
 Result<QueueRecord> QueueCodec::Read(const QueueRecordState& state) {
@@ -365,24 +371,9 @@ Result<QueueRecord> QueueCodec::Read(const QueueRecordState& state) {
     record.batch = BatchIndex(state.batch());
   }
   record.attempt = state.attempt();
-  record.said = Get(state.said());
+  record.said = FromProto(state.said());
   RETURN_IF_ERROR(CheckReport(record.said));
   return record;
-}
-
-std::string QueueState::Save() const {
-  QueueSave save;
-  QueueCodec::Write(*this, &save);
-  return save.SerializeAsString();
-}
-
-Result<QueueState> QueueState::Restore(const QueueOptions& options, const std::string& saved,
-                                       TimePoint now) {
-  QueueSave save;
-  if (!save.ParseFromString(saved)) {
-    return Damaged("it cannot be read");
-  }
-  return QueueCodec::Read(options, save, now);
 }
 
 }  // namespace sluice::elastic

@@ -8,10 +8,16 @@
 
 namespace sluice::elastic {
 
+// How a report travels, and lasts.
+void ToProto(const TaskReport& report, ReportState* proto);
+TaskReport FromProto(const ReportState& proto);
+
 // A queue's state and transitions in the form that lasts.
 class QueueCodec {
  public:
   static void Write(const QueueState& state, QueueSave* save);
+  // Leases keep their owners, deadlines start anew. A state that was saved for other options, or
+  // that cannot be, is refused.
   static Result<QueueState> Read(const QueueOptions& options, const QueueSave& save, TimePoint now);
   static void Write(const QueueRecord& record, QueueRecordState* state);
   static Result<QueueRecord> Read(const QueueRecordState& state);

@@ -108,12 +108,6 @@ class QueueState {
   // while other ranges of it are open.
   std::optional<int64_t> RowsWhenClosed(const Key& range, int64_t rows) const;
 
-  // A state in a form that lasts, and back: leases keep their owners, deadlines start anew. One
-  // that was saved for other options is refused.
-  std::string Save() const;
-  static Result<QueueState> Restore(const QueueOptions& options, const std::string& saved,
-                                    TimePoint now);
-
  private:
   friend class QueueCodec;
   struct OpenShard {

@@ -105,8 +105,7 @@ std::vector<Incarnation> Rendezvous::Candidates(bool with_members) const {
       newest = std::max(newest, worker.member.closed);
     }
   }
-  size_t size = std::min<size_t>(candidates.size(), options_.max_members);
-  size -= size % options_.node_unit;
+  const size_t size = std::min<size_t>(candidates.size(), options_.max_members);
   if (size < std::max<uint32_t>(options_.min_members, 1)) {
     return {};
   }

@@ -25,7 +25,6 @@ class Rendezvous {
   struct Options {
     uint32_t min_members = 1;  // with fewer, everybody waits
     uint32_t max_members = std::numeric_limits<uint32_t>::max();
-    uint32_t node_unit = 1;  // the size of a world is a multiple of it
     // The first world waits for so many, but no longer than so many seconds.
     uint32_t expected_members = 1;
     double gather_seconds = 30;

@@ -388,12 +388,6 @@ Status TaskQueue::CheckLedger() const {
   return ledger().Check();
 }
 
-Result<TaskQueue> TaskQueue::Restore(const Options& options, const std::string& saved,
-                                     TimePoint now) {
-  ASSIGN_OR_RETURN(QueueState state, QueueState::Restore(options, saved, now));
-  return TaskQueue(std::move(state));
-}
-
 void TaskQueue::TakeOver(Term term, const std::vector<Incarnation>& alive, TimePoint now) {
   QueueRecord record;
   record.kind = QueueRecord::Kind::kTerm;

@@ -105,8 +105,6 @@ class TaskQueue {
   std::vector<QueueRecord> TakeJournal() { return std::exchange(journal_, {}); }
   Status Replay(const QueueRecord& record, TimePoint now) { return state_.Apply(record, now); }
   const QueueState& state() const { return state_; }
-  std::string Save() const { return state_.Save(); }
-  static Result<TaskQueue> Restore(const Options& options, const std::string& saved, TimePoint now);
   // Another master goes on from here: its tasks and attempts are above those of any before it.
   // `alive`: whose leases stay; what others held is requeued first.
   void TakeOver(Term term, const std::vector<Incarnation>& alive, TimePoint now);

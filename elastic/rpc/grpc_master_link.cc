@@ -40,7 +40,7 @@ class Remote final : public RemoteMaster {
 
   Result<LeaseStatus> Report(const TaskReport& report) override {
     ReportRequest request;
-    ToProto(report, &request);
+    ToProto(report, request.mutable_report());
     request.set_incarnation(worker_.value());
     ReportReply reply;
     RETURN_IF_ERROR(Call(

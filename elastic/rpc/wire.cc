@@ -1,12 +1,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <optional>
 #include <thread>
 
-#include "base/error_code.h"
 #include "elastic/rpc/wire_internal.h"
 
 namespace sluice::elastic {
@@ -17,58 +15,6 @@ constexpr auto kFirstCallWait = std::chrono::milliseconds(20);
 constexpr auto kLongestWait = std::chrono::milliseconds(200);
 
 }  // namespace
-
-void ToProto(const Status& status, StatusProto* proto) {
-  for (const Diagnostic& diagnostic : status.diagnostics()) {
-    DiagnosticProto* one = proto->add_diagnostics();
-    one->set_code(static_cast<int>(diagnostic.code));
-    one->set_sqlstate(diagnostic.sqlstate);
-    one->set_message(diagnostic.message);
-    one->set_detail(diagnostic.detail);
-    one->set_hint(diagnostic.hint);
-  }
-}
-
-Status FromProto(const StatusProto& proto) {
-  Status status;
-  for (const DiagnosticProto& one : proto.diagnostics()) {
-    Status single(ErrorCode(one.code()), one.message());
-    if (!one.sqlstate().empty()) {
-      single = std::move(single).SqlState(one.sqlstate());
-    }
-    if (!one.detail().empty()) {
-      single = std::move(single).Detail(one.detail());
-    }
-    if (!one.hint().empty()) {
-      single = std::move(single).Hint(one.hint());
-    }
-    status.Add(single);
-  }
-  return status;
-}
-
-grpc::Status ToGrpc(const Status& status) {
-  if (status.ok()) {
-    return grpc::Status::OK;
-  }
-  StatusProto details;
-  ToProto(status, &details);
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), status.message(),
-                      details.SerializeAsString());
-}
-
-Status FromGrpc(const grpc::Status& status, const std::string& context) {
-  if (status.ok()) {
-    return Status();
-  }
-  StatusProto details;
-  if (!status.error_details().empty() && details.ParseFromString(status.error_details()) &&
-      details.diagnostics_size() > 0) {
-    return FromProto(details);
-  }
-  return Status(ErrorCode(status.error_code()),
-                fmt::format("{}: {}", context, status.error_message()));
-}
 
 void ToProto(const Task& task, TaskProto* proto) {
   proto->set_id(task.id.value());
@@ -109,44 +55,6 @@ Task FromProto(const TaskProto& proto) {
   return task;
 }
 
-void ToProto(const TaskReport& report, ReportRequest* proto) {
-  proto->set_task(report.task.value());
-  proto->set_done(report.done);
-  proto->set_end_of_shard(report.end_of_shard);
-  proto->set_next_batch(report.next_batch.value());
-  proto->set_batches(report.batches);
-  proto->set_shard_rows(report.shard_rows);
-  proto->set_checksum(report.checksum);
-  proto->set_rows(report.rows);
-  proto->set_rows_read(report.rows_read);
-  proto->set_rows_retried(report.rows_retried);
-  proto->set_loss(report.loss);
-  proto->set_weight(report.weight);
-  proto->set_metrics(report.metrics);
-  proto->mutable_versions()->Add(report.versions.begin(), report.versions.end());
-  proto->mutable_checksums()->Add(report.checksums.begin(), report.checksums.end());
-}
-
-TaskReport FromProto(const ReportRequest& proto) {
-  TaskReport report;
-  report.task = TaskId(proto.task());
-  report.done = proto.done();
-  report.end_of_shard = proto.end_of_shard();
-  report.next_batch = BatchIndex(proto.next_batch());
-  report.batches = proto.batches();
-  report.shard_rows = proto.shard_rows();
-  report.checksum = proto.checksum();
-  report.rows = proto.rows();
-  report.rows_read = proto.rows_read();
-  report.rows_retried = proto.rows_retried();
-  report.loss = proto.loss();
-  report.weight = proto.weight();
-  report.metrics = proto.metrics();
-  report.versions.assign(proto.versions().begin(), proto.versions().end());
-  report.checksums.assign(proto.checksums().begin(), proto.checksums().end());
-  return report;
-}
-
 void ToProto(const RoundPosition& position, RoundPositionProto* proto) {
   proto->set_epoch(position.epoch.value());
   proto->set_round(position.round);
@@ -161,7 +69,7 @@ RoundPosition FromProto(const RoundPositionProto& proto) {
   position.epoch = Epoch(proto.epoch());
   position.round = proto.round();
   position.step = BatchIndex(proto.step());
-  for (const ReportRequest& lane : proto.lanes()) {
+  for (const ReportState& lane : proto.lanes()) {
     position.lanes.push_back(FromProto(lane));
   }
   return position;
@@ -279,58 +187,6 @@ Result<PartitionMap> FromProto(const PartitionMapProto& proto) {
   map.backup.assign(proto.backup().begin(), proto.backup().end());
   RETURN_IF_ERROR(map.Check());
   return map;
-}
-
-Status TooLarge(const char* what, size_t bytes) {
-  return ResourceExhausted(fmt::format("{} of {} bytes between two processes of a job; {} are "
-                                       "allowed",
-                                       what, bytes, kMaxMessageBytes))
-      .Hint("with engine.num_ps each parameter server has a smaller part of the model");
-}
-
-Result<std::unique_ptr<RpcServer>> StartServer(const ServerLimits& limits, const std::string& host,
-                                               grpc::Service* service) {
-  const bool whole = host.starts_with("unix");
-  return RpcServer::Start(
-      whole ? host : host + ":0", limits, grpc::InsecureServerCredentials(),
-      [service](grpc::ServerBuilder& builder) { builder.RegisterService(service); });
-}
-
-std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-  RefuseCompression(&arguments);
-  // Each link has a connection of its own: processes on one machine share nothing else either.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);  // that an attempt may take
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
-}
-
-grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& token) {
-  const auto found = context.client_metadata().find(kTokenKey);
-  if (found == context.client_metadata().end() ||
-      std::string_view(found->second.data(), found->second.size()) != token) {
-    return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "this process belongs to another job");
-  }
-  return grpc::Status::OK;
-}
-
-void Prepare(grpc::ClientContext* context, const std::string& token) {
-  context->AddMetadata(kTokenKey, token);
-  context->set_deadline(std::chrono::system_clock::now() + kCallDeadline);
-}
-
-Term TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) {
-  const auto found = metadata.find(kTermKey);
-  int64_t term = 0;
-  if (found != metadata.end()) {
-    const grpc::string_ref text = found->second;
-    std::from_chars(text.data(), text.data() + text.size(), term);
-  }
-  return std::max(Term(term), kNoTerm);
 }
 
 Status CallWithRetry(const std::string& token, const std::string& context_name,

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/id.h"
@@ -20,10 +19,10 @@ struct JournalTermKind {
 using JournalTerm = Id<JournalTermKind>;
 inline constexpr JournalTerm kNoJournalTerm{0};
 
-// Where the transitions of a job's master are kept beyond its life: rows of the jobs database, or a
-// file. One entry is one transition, or a whole state that makes those before it superfluous.
-// Entries are appended in groups; what was appended is there after a crash, but for the last group,
-// of which a beginning may be there. Implementations are thread-safe.
+// Where the transitions of a job's master are kept beyond its life: rows of the jobs database. One
+// entry is one transition, or a whole state that makes those before it superfluous. Entries are
+// appended in groups; what was appended is there after a crash, but for the last group, of which a
+// beginning may be there. Implementations are thread-safe.
 class JournalStore {
  public:
   virtual ~JournalStore() = default;
@@ -36,10 +35,5 @@ class JournalStore {
   // In the order in which they were appended.
   virtual Result<std::vector<std::string>> ReadAll() = 0;
 };
-
-// The entries as one stream of bytes, for stores that are files: length and CRC-32C before each.
-void AppendFrame(std::string_view entry, std::string* stream);
-// The entries up to the end or to the first that is torn; `*whole` says how many bytes those are.
-std::vector<std::string> ReadFrames(std::string_view stream, size_t* whole);
 
 }  // namespace sluice::elastic

@@ -7,10 +7,8 @@
 #include <thread>
 
 #include "base/log.h"
-#include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "catalog/sql/sqlstate.h"
-#include "elastic/queue/shard_order.h"
 #include "elastic/worker/row_selection.h"
 
 namespace sluice::elastic {
@@ -32,15 +30,8 @@ constexpr std::chrono::seconds kReadLockWait{2};
 
 }  // namespace
 
-ShardLoader::ShardLoader(catalog::DataSource& source, const catalog::DatasetSpec& spec,
-                         const models::FeatureTransform& transform, const SplitRule& split,
-                         const Options& options)
-    : source_(source),
-      spec_(spec),
-      transform_(transform),
-      split_(split),
-      places_(PlacesOf(spec)),
-      options_(options) {}
+ShardLoader::ShardLoader(const catalog::DatasetSpec& spec, const Options& options)
+    : spec_(spec), options_(options) {}
 
 ShardLoader::~ShardLoader() = default;
 
@@ -49,44 +40,13 @@ Result<std::unique_ptr<ShardLoader>> ShardLoader::Make(catalog::DataSource& sour
                                                        const models::FeatureTransform& transform,
                                                        const SplitRule& split,
                                                        const Options& options) {
-  std::unique_ptr<ShardLoader> loader(new ShardLoader(source, spec, transform, split, options));
-  RETURN_IF_ERROR(loader->FindColumns());
+  std::unique_ptr<ShardLoader> loader(new ShardLoader(spec, options));
+  FeatureReader::Options reader;
+  reader.split = options.all_validation ? SplitRule() : split;
+  reader.watch = options.watch;
+  reader.lock_wait = kReadLockWait;
+  ASSIGN_OR_RETURN(loader->reader_, FeatureReader::Make(source, spec, transform, reader));
   return loader;
-}
-
-Status ShardLoader::FindColumns() {
-  Schema schema;
-  for (const catalog::ColumnDescription& column : spec_.columns()) {
-    schema.columns.push_back(
-        {column.name(), static_cast<DataType>(column.type()), column.database_type()});
-  }
-  const auto find = [&](const std::string& name) -> Result<size_t> {
-    const std::optional<size_t> index = schema.Find(name);
-    if (index.has_value()) {
-      return *index;
-    }
-    Status status = NotFound(fmt::format("no column '{}' in the rows to train on", name));
-    const std::optional<std::string> nearest = NearestName(name, schema.Names());
-    if (nearest.has_value()) {
-      return std::move(status).Hint(fmt::format("did you mean '{}'?", *nearest));
-    }
-    return status;
-  };
-  for (const std::string& name : transform_.ColumnNames(true)) {
-    ASSIGN_OR_RETURN(const size_t index, find(name));
-    columns_.push_back(index);
-  }
-  if (options_.all_validation || split_.column().empty()) {
-    return Status();
-  }
-  ASSIGN_OR_RETURN(const size_t index, find(split_.column()));
-  const auto wanted = std::find(columns_.begin(), columns_.end(), index);
-  split_column_ = static_cast<size_t>(wanted - columns_.begin());
-  if (wanted == columns_.end()) {
-    columns_.push_back(index);
-    split_column_is_extra_ = true;
-  }
-  return Status();
 }
 
 Status ShardLoader::Start(ShardId shard) {
@@ -103,18 +63,6 @@ Status ShardLoader::Start(ShardId shard) {
     return Status();
   }
   rows_ = std::make_shared<ShardRows>();
-  return Status();
-}
-
-Status ShardLoader::OpenStream() {
-  stream_.reset();
-  const ReadWatch::Read read(options_.watch);
-  if (reader_ == nullptr) {
-    ASSIGN_OR_RETURN(reader_, source_.OpenReader(spec_));
-    reader_->WaitForLocks(kReadLockWait);
-  }
-  ASSIGN_OR_RETURN(stream_,
-                   reader_->Read(spec_.shards(static_cast<int>(shard_.index())), columns_));
   return Status();
 }
 
@@ -156,78 +104,35 @@ Result<bool> ShardLoader::WaitOrGiveUp(const Status& why) {
   }
   std::this_thread::sleep_for(pause_);
   pause_ = std::min(2 * pause_, kLongestReadWait);
-  reader_.reset();
+  reader_->Disconnect();
   rows_ = std::make_shared<ShardRows>();
   return false;
-}
-
-Status ShardLoader::NextTile() {
-  const ReadWatch::Read read(options_.watch);
-  return stream_->Next(kTileRows, &batch_);
 }
 
 Result<bool> ShardLoader::Read(size_t rows) {
   if (found_ != nullptr) {
     return true;
   }
-  if (stream_ == nullptr) {
-    RETURN_IF_ERROR(OpenStream());
+  if (!reader_->open()) {
+    RETURN_IF_ERROR(reader_->Open(shard_));
   }
-  for (size_t read = 0; read < rows;) {
-    const Status status = NextTile();
-    if (!status.ok()) {
-      stream_.reset();
-      return status;
-    }
-    if (batch_.rows == 0) {
-      stream_.reset();
+  for (size_t read = 0; read < rows; read += reader_->rows()) {
+    ASSIGN_OR_RETURN(const bool more, reader_->Next(kTileRows));
+    if (!more) {
       found_ = rows_;
       Keep();
       return true;
     }
-    read += batch_.rows;
-    RETURN_IF_ERROR(Add(static_cast<size_t>(rows_->rows_read)));
-    rows_->rows_read += static_cast<int64_t>(batch_.rows);
-    rows_read_ += static_cast<int64_t>(batch_.rows);
+    if (options_.all_validation) {
+      rows_->validation.Append(reader_->features());
+    } else {
+      reader_->AppendTraining(&rows_->train);
+      reader_->AppendValidation(&rows_->validation);
+    }
+    rows_->rows_read += static_cast<int64_t>(reader_->rows());
+    rows_read_ += static_cast<int64_t>(reader_->rows());
   }
   return false;
-}
-
-Status ShardLoader::Add(size_t first_row) {
-  train_rows_.clear();
-  validation_rows_.clear();
-  const bool splits = split_.splits() && !options_.all_validation;
-  if (splits) {
-    const RowBatch::Column* column =
-        split_column_.has_value() ? &batch_.columns[*split_column_] : nullptr;
-    const int64_t first = places_[shard_.index()] + static_cast<int64_t>(first_row);
-    for (size_t row = 0; row < batch_.rows; ++row) {
-      const bool validation = split_.IsValidation(first + static_cast<int64_t>(row), column, row);
-      (validation ? validation_rows_ : train_rows_).push_back(static_cast<uint32_t>(row));
-    }
-  }
-  if (split_column_is_extra_) {
-    RowBatch::Column extra = std::move(batch_.columns.back());
-    batch_.columns.pop_back();
-    const Status status = transform_.Apply(batch_, true, &tile_);
-    batch_.columns.push_back(std::move(extra));
-    RETURN_IF_ERROR(status);
-  } else {
-    RETURN_IF_ERROR(transform_.Apply(batch_, true, &tile_));
-  }
-  if (options_.all_validation) {
-    rows_->validation.Append(tile_);
-  } else if (validation_rows_.empty()) {
-    rows_->train.Append(tile_);
-  } else {
-    if (!train_rows_.empty()) {
-      GatherRows(tile_, train_rows_, &part_);
-      rows_->train.Append(part_);
-    }
-    GatherRows(tile_, validation_rows_, &part_);
-    rows_->validation.Append(part_);
-  }
-  return Status();
 }
 
 void ShardLoader::Keep() {
@@ -268,7 +173,7 @@ std::shared_ptr<const ShardRows> ShardLoader::Finish() {
 
 void ShardLoader::Abandon() {
   loading_ = false;
-  stream_.reset();
+  reader_->Close();
   rows_.reset();
   found_.reset();
 }

@@ -12,19 +12,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/row_batch.h"
 #include "base/status.h"
 #include "elastic/ids.h"
+#include "elastic/worker/feature_reader.h"
 #include "elastic/worker/read_watch.h"
-#include "elastic/worker/split.h"
-#include "models/features/feature_transform.h"
-
-namespace sluice::catalog {
-class DataSource;
-class DatasetSpec;
-class RowStream;
-class ShardReader;
-}  // namespace sluice::catalog
 
 namespace sluice::elastic {
 
@@ -81,30 +72,15 @@ class ShardLoader {
   int64_t rows_read() const { return rows_read_; }
 
  private:
-  ShardLoader(catalog::DataSource& source, const catalog::DatasetSpec& spec,
-              const models::FeatureTransform& transform, const SplitRule& split,
-              const Options& options);
-  Status FindColumns();
+  ShardLoader(const catalog::DatasetSpec& spec, const Options& options);
   Result<bool> Read(size_t rows);
-  Status OpenStream();
-  Status NextTile();
-  Status Add(size_t first_row);
   Result<bool> WaitOrGiveUp(const Status& why);
   void Keep();
   Result<std::shared_ptr<const ShardRows>> ReadWhole(ShardId shard);
 
-  catalog::DataSource& source_;
   const catalog::DatasetSpec& spec_;
-  const models::FeatureTransform& transform_;
-  const SplitRule split_;
-  const std::vector<int64_t> places_;  // by shard: of its first row in the dataset
   const Options options_;
-  std::vector<size_t> columns_;         // of the dataset, in the transform's order
-  std::optional<size_t> split_column_;  // position in columns_
-  bool split_column_is_extra_ = false;  // the transform does not want it
-
-  std::unique_ptr<catalog::ShardReader> reader_;
-  std::unique_ptr<catalog::RowStream> stream_;
+  std::unique_ptr<FeatureReader> reader_;
   ShardId shard_;
   bool loading_ = false;
   std::shared_ptr<ShardRows> rows_;
@@ -114,10 +90,6 @@ class ShardLoader {
   std::stop_token stop_;
   std::optional<TimePoint> waiting_since_;
   std::chrono::milliseconds pause_{0};
-
-  RowBatch batch_;
-  models::FeatureBatch tile_, part_;
-  std::vector<uint32_t> train_rows_, validation_rows_;
 
   std::optional<bool> keep_all_;  // decided with the first shard
   std::unordered_map<ShardId, std::shared_ptr<const ShardRows>> kept_;

@@ -217,7 +217,7 @@ Status WorkerTasks::Evaluate(const Task& task) {
 
 // The parameters that were judged first are in the report, those that were judged last in judged_.
 Status WorkerTasks::EvaluateOnce(const Task& task, ShardLoader* loader, TaskReport* report) {
-  models::Metrics metrics(TaskOfModel(job_.plan.model()), network_->outputs());
+  models::Metrics metrics(models::TaskOf(job_.plan.model()), network_->outputs());
   judged_.clear();
   report->versions.clear();
   report->checksums.clear();

@@ -8,22 +8,18 @@
 #include <cstring>
 #include <ctime>
 #include <new>
-#include <optional>
 #include <stop_token>
 #include <thread>
 
 #include <poll.h>
 #include <pthread.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/guarded.h"
 #include "base/log.h"
-#include "base/mutex.h"
 #include "elastic/job/process.h"
 #include "executor/master_process.h"
-#include "executor/processes/frames_internal.h"
 
 namespace sluice::executor {
 namespace {
@@ -64,22 +60,6 @@ Result<std::string> ReadPrefixed(int descriptor) {
   std::string text(length, '\0');
   RETURN_IF_ERROR(ReadAll(descriptor, text.data(), length));
   return text;
-}
-
-Status WriteAll(int descriptor, const void* from, size_t bytes) {
-  const char* next = static_cast<const char*>(from);
-  while (bytes > 0) {
-    const ssize_t put = write(descriptor, next, bytes);
-    if (put < 0 && errno == EINTR) {
-      continue;
-    }
-    if (put <= 0) {
-      return Unavailable(fmt::format("the launcher does not listen: {}", std::strerror(errno)));
-    }
-    next += put;
-    bytes -= static_cast<size_t>(put);
-  }
-  return Status();
 }
 
 // Waits for a signal in a thread of its own, so that no handler runs anywhere.
@@ -148,8 +128,8 @@ void DieWithParent(elastic::Role role) {
   if (prctl(PR_SET_PDEATHSIG, signal) != 0) {
     log::Warn("a process will not die with its parent: {}", std::strerror(errno));
   }
-  pollfd launcher{kLauncherDescriptor, POLLRDHUP, 0};
-  if (poll(&launcher, 1, 0) > 0 && (launcher.revents & (POLLHUP | POLLRDHUP)) != 0) {
+  pollfd launcher{kLauncherDescriptor, 0, 0};
+  if (poll(&launcher, 1, 0) > 0 && (launcher.revents & POLLHUP) != 0) {
     kill(getpid(),
          signal);  // the process: what `raise` sends to this thread, no other can wait for
   }
@@ -163,43 +143,6 @@ Result<InheritedConfig> ReadInheritedConfig() {
   ASSIGN_OR_RETURN(inherited.secret, ReadPrefixed(kConfigDescriptor));
   close(kConfigDescriptor);
   return inherited;
-}
-
-Status SendToLauncher(std::string_view bytes) {
-  static Mutex mutex;
-  ASSIGN_OR_RETURN(const std::string frame, Frame(bytes));
-  const MutexLock lock(mutex);
-  return WriteAll(kLauncherDescriptor, frame.data(), frame.size());
-}
-
-void ReceiveFromLauncher(const std::function<void(const std::string&)>& on_message) {
-  FrameReader reader;
-  char buffer[65536];
-  for (;;) {
-    const ssize_t got = read(kLauncherDescriptor, buffer, sizeof(buffer));
-    if (got < 0 && errno == EINTR) {
-      continue;
-    }
-    if (got <= 0) {
-      return;
-    }
-    reader.Append(buffer, static_cast<size_t>(got));
-    for (;;) {
-      const Result<std::optional<std::string>> message = reader.Next();
-      if (!message.ok()) {
-        log::Error("the launcher is not heard any more: {}", message.status().message());
-        return;
-      }
-      if (!message->has_value()) {
-        break;
-      }
-      on_message(**message);
-    }
-  }
-}
-
-void StopReceiving() {
-  shutdown(kLauncherDescriptor, SHUT_RD);
 }
 
 int RunChildProcess(elastic::Role role) {

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <functional>
 #include <string>
-#include <string_view>
 
 #include "base/status.h"
 #include "elastic/fleet/fleet.h"
@@ -10,8 +8,8 @@
 namespace sluice::executor {
 
 // The other end of LocalFleet: what a started process does with the descriptors it inherits.
-// Descriptor 3 holds the configuration and the secret (each length-prefixed), 4 is a connection to
-// the launcher.
+// Descriptor 3 holds the configuration and the secret (each length-prefixed); 4 is the reading end
+// of a pipe that nobody writes to, and that is hung up when the launcher has died.
 inline constexpr int kConfigDescriptor = 3;
 inline constexpr int kLauncherDescriptor = 4;
 
@@ -22,13 +20,6 @@ struct InheritedConfig {
 // Reads descriptor 3 to its end and closes it. An error when nothing was inherited: someone typed
 // `sluice worker` at a prompt.
 Result<InheritedConfig> ReadInheritedConfig();
-
-// Hands a message to the launcher (LocalFleet::Options::on_message). Thread-safe.
-Status SendToLauncher(std::string_view bytes);
-// Passes on what the launcher says (LocalFleet::Send), one message at a time, until it is gone or
-// another thread has called StopReceiving.
-void ReceiveFromLauncher(const std::function<void(const std::string&)>& on_message);
-void StopReceiving();
 
 // The whole life of `sluice master | worker | ps`: dies with its parent, turns SIGTERM and SIGINT
 // into a stop that is over within two seconds, runs the role. Call it first in main, before any

@@ -1,7 +1,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -48,21 +47,6 @@ Result<Pipe> MakePipe() {
     return SystemError("a pipe to a process of the fleet");
   }
   return pipe;
-}
-
-Result<Channel> MakeChannel() {
-  int ends[2];
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return SystemError("a connection to a process of the fleet");
-  }
-  Channel channel{Descriptor(ends[0]), Descriptor(ends[1])};
-  channel.ours.MoveUp();
-  channel.theirs.MoveUp();
-  if (!channel.ours.open() || !channel.theirs.open() ||
-      fcntl(channel.ours.get(), F_SETFL, O_NONBLOCK) != 0) {
-    return SystemError("a connection to a process of the fleet");
-  }
-  return channel;
 }
 
 Result<Descriptor> MakeMemory(const char* name, std::string_view bytes) {

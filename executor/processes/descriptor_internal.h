@@ -32,12 +32,6 @@ struct Pipe {
 };
 Result<Pipe> MakePipe();
 
-// A connection between a process and its launcher: our end does not block, theirs does.
-struct Channel {
-  Descriptor ours, theirs;
-};
-Result<Channel> MakeChannel();
-
 // Memory as a file, positioned at its start. Unlike a pipe it takes any size at once.
 Result<Descriptor> MakeMemory(const char* name, std::string_view bytes);
 

@@ -109,18 +109,6 @@ Result<int> LocalFleet::ProcessId(const std::string& name) const {
   return static_cast<int>(found->second->pid);
 }
 
-Status LocalFleet::Send(const std::string& name, std::string_view bytes) {
-  ASSIGN_OR_RETURN(const std::string frame, Frame(bytes));
-  const MutexLock lock(mutex_);
-  const auto found = processes_.find(name);
-  if (found == processes_.end()) {
-    return NotFound(fmt::format("no process '{}' in the fleet", name));
-  }
-  found->second->unsent.append(frame);
-  Wake();
-  return Status();
-}
-
 void LocalFleet::Start(Order order) {
   Result<std::unique_ptr<LocalProcess>> process = LocalProcess::Spawn(options_.binary, order.spec);
   if (!process.ok()) {
@@ -169,19 +157,6 @@ void LocalFleet::Emit(const elastic::FleetEvent& event) {
   }
 }
 
-void LocalFleet::ReadMessages(LocalProcess& process) const {
-  process.ReadMessages([this, &process](const std::string& bytes) {
-    if (options_.on_message) {
-      options_.on_message(process.name, bytes);
-    }
-  });
-}
-
-void LocalFleet::WriteMessages(LocalProcess& process) {
-  const MutexLock lock(mutex_);
-  process.WriteMessages();
-}
-
 // The process has ended: collects what it said last, and how it ended.
 void LocalFleet::Reap(const std::string& name) {
   std::unique_ptr<LocalProcess> process;
@@ -196,9 +171,6 @@ void LocalFleet::Reap(const std::string& name) {
     }
     constexpr int kSignalBase = 128;
     event.exit_code = how.si_code == CLD_EXITED ? how.si_status : kSignalBase + how.si_status;
-  }
-  if (process->channel.open()) {
-    ReadMessages(*process);
   }
   if (process->error.open()) {
     process->ReadError();
@@ -259,11 +231,9 @@ Result<bool> LocalFleet::Turn() {
     }
     for (const auto& [name, process] : processes_) {
       // Exit last: by then everything that it wrote has been read.
-      for (const Descriptor* one : {&process->error, &process->channel, &process->pidfd}) {
+      for (const Descriptor* one : {&process->error, &process->pidfd}) {
         if (one->open()) {
-          const bool sends = one == &process->channel && !process->unsent.empty();
-          watched.push_back(
-              {one->get(), static_cast<int16_t>(sends ? POLLIN | POLLOUT : POLLIN), 0});
+          watched.push_back({one->get(), POLLIN, 0});
           owners.push_back(process.get());
         }
       }
@@ -282,13 +252,6 @@ Result<bool> LocalFleet::Turn() {
     }
     if (watched[i].fd == process->error.get()) {
       process->ReadError();
-    } else if (watched[i].fd == process->channel.get()) {
-      if ((watched[i].revents & POLLOUT) != 0) {
-        WriteMessages(*process);
-      }
-      if ((watched[i].revents & ~POLLOUT) != 0) {
-        ReadMessages(*process);
-      }
     } else {
       Reap(process->name);
     }

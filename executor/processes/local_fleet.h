@@ -1,12 +1,10 @@
 #pragma once
 
 #include <deque>
-#include <functional>
 #include <future>
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <thread>
 
 #include "base/mutex.h"
@@ -23,8 +21,6 @@ class LocalFleet final : public elastic::Fleet {
  public:
   struct Options {
     std::string binary;  // empty: /proc/self/exe
-    // A message that a process sent with SendToLauncher; called from the fleet's thread.
-    std::function<void(const std::string& name, const std::string& bytes)> on_message;
   };
   static Result<std::unique_ptr<LocalFleet>> Make(Options options);
   ~LocalFleet() override;  // kills what still runs, and waits until it is gone
@@ -32,8 +28,6 @@ class LocalFleet final : public elastic::Fleet {
   Status Launch(const elastic::ProcessSpec& spec) override;
   Status Stop(const std::string& name, double grace_seconds) override;
   void Watch(Watcher watcher) override;
-  // Hands a message to a process (ReceiveFromLauncher). Returns at once; messages arrive in order.
-  Status Send(const std::string& name, std::string_view bytes);
 
   // For tests that kill real processes.
   Result<int> ProcessId(const std::string& name) const;
@@ -53,8 +47,6 @@ class LocalFleet final : public elastic::Fleet {
   int PollTimeout() const EXCLUDES(mutex_);
   void Start(Order order) EXCLUDES(mutex_);
   void Reap(const std::string& name) EXCLUDES(mutex_);
-  void ReadMessages(LocalProcess& process) const;
-  void WriteMessages(LocalProcess& process) EXCLUDES(mutex_);
   void Emit(const elastic::FleetEvent& event);
 
   const Options options_;

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +15,6 @@ extern "C" {  // glibc 2.36 forgot to say so itself
 #include <sys/pidfd.h>
 }
 
-#include "base/log.h"
 #include "executor/processes/child_process.h"
 #include "executor/processes/local_process_internal.h"
 
@@ -58,12 +56,12 @@ Result<std::unique_ptr<LocalProcess>> LocalProcess::Spawn(const std::string& bin
   process->role = spec.role;
   ASSIGN_OR_RETURN(const Descriptor config, MakeConfig(spec));
   ASSIGN_OR_RETURN(Pipe error, MakePipe());
-  ASSIGN_OR_RETURN(Channel channel, MakeChannel());
+  ASSIGN_OR_RETURN(Pipe life, MakePipe());
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, error.write.get(), STDERR_FILENO);
   posix_spawn_file_actions_adddup2(&actions, config.get(), kConfigDescriptor);
-  posix_spawn_file_actions_adddup2(&actions, channel.theirs.get(), kLauncherDescriptor);
+  posix_spawn_file_actions_adddup2(&actions, life.read.get(), kLauncherDescriptor);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   // A process group of its own: Ctrl-C at the shell reaches the gateway, which stops its fleet.
   posix_spawnattr_t attributes;
@@ -96,7 +94,7 @@ Result<std::unique_ptr<LocalProcess>> LocalProcess::Spawn(const std::string& bin
     return watched;
   }
   process->error = std::move(error.read);
-  process->channel = std::move(channel.ours);
+  process->life = std::move(life.write);
   return process;
 }
 
@@ -119,52 +117,6 @@ void LocalProcess::ReadError() {
   if (last_error.size() > kErrorBytes) {
     last_error.erase(0, last_error.size() - kErrorBytes);
   }
-}
-
-void LocalProcess::ReadMessages(const std::function<void(const std::string&)>& on_message) {
-  char buffer[65536];
-  for (;;) {
-    const ssize_t got = read(channel.get(), buffer, sizeof(buffer));
-    if (got < 0 && errno == EAGAIN) {
-      break;
-    }
-    if (got <= 0) {
-      channel.Close();
-      break;
-    }
-    received.Append(buffer, static_cast<size_t>(got));
-  }
-  for (;;) {
-    const Result<std::optional<std::string>> message = received.Next();
-    if (!message.ok()) {
-      log::Error("process {} is not heard any more: {}", name, message.status().message());
-      channel.Close();
-      return;
-    }
-    if (!message->has_value()) {
-      return;
-    }
-    if (on_message) {
-      on_message(**message);
-    }
-  }
-}
-
-void LocalProcess::WriteMessages() {
-  size_t sent = 0;
-  while (sent < unsent.size()) {
-    const ssize_t put =
-        send(channel.get(), unsent.data() + sent, unsent.size() - sent, MSG_NOSIGNAL);
-    if (put < 0 && errno == EAGAIN) {
-      break;
-    }
-    if (put <= 0) {
-      sent = unsent.size();  // it does not listen any more; its exit says the rest
-      break;
-    }
-    sent += static_cast<size_t>(put);
-  }
-  unsent.erase(0, sent);
 }
 
 }  // namespace sluice::executor

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,7 +10,6 @@
 #include "base/status.h"
 #include "elastic/fleet/fleet.h"
 #include "executor/processes/descriptor_internal.h"
-#include "executor/processes/frames_internal.h"
 
 namespace sluice::executor {
 
@@ -25,18 +23,13 @@ struct LocalProcess {
 
   // Keeps the last lines of what it wrote to standard error.
   void ReadError();
-  // Passes on each whole message that has arrived.
-  void ReadMessages(const std::function<void(const std::string&)>& on_message);
-  // Sends what fits of `unsent`.
-  void WriteMessages();
 
   std::string name;
   elastic::Role role = elastic::Role::kWorker;
   pid_t pid = -1;
-  Descriptor pidfd, error, channel;
+  Descriptor pidfd, error;
+  Descriptor life;  // a pipe that tells the process that we have died
   std::string last_error;
-  FrameReader received;
-  std::string unsent;  // guarded by the fleet's mutex
   std::optional<TimePoint> kill_at;
   bool stopped = false;  // by us: whatever its exit looks like, it is no failure
 };

@@ -12,7 +12,13 @@
 
 namespace sluice::models {
 
+class ModelSpec;
+
 enum class Task { kBinary, kMulticlass, kRegression, kRanking };
+
+// What a model learns, and so which metrics judge it: its objective says that it ranks, else its
+// label says what it is.
+Task TaskOf(const ModelSpec& model);
 
 // Every metric of a task, accumulated batch by batch, mergeable across shards in any order, with
 // memory that does not depend on the rows. AUC and PR-AUC are exact while there are few distinct

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "elastic/transport/status_codec_internal.h"
 #include "server/config/terminal.h"
 #include "server/gateway/gateway_wire_internal.h"
 
@@ -221,15 +222,12 @@ elastic::Progress ProgressFromWire(const v1::Progress& wire) {
 
 v1::Error ErrorToWire(const Status& status, std::string_view script) {
   v1::Error error;
-  for (const Diagnostic& diagnostic : status.diagnostics()) {
+  for (Diagnostic diagnostic : status.diagnostics()) {
+    diagnostic.message = ValidUtf8(diagnostic.message);
+    diagnostic.detail = ValidUtf8(diagnostic.detail);
+    diagnostic.hint = ValidUtf8(diagnostic.hint);
     v1::Diagnostic* wire = error.add_diagnostics();
-    wire->set_sqlstate(diagnostic.sqlstate);
-    wire->set_message(ValidUtf8(diagnostic.message));
-    wire->set_detail(ValidUtf8(diagnostic.detail));
-    wire->set_hint(ValidUtf8(diagnostic.hint));
-    wire->set_code(static_cast<int>(diagnostic.code));
-    wire->set_span_begin(diagnostic.span.begin);
-    wire->set_span_end(diagnostic.span.end);
+    elastic::WriteDiagnostic(diagnostic, wire);
     if (diagnostic.span.valid()) {
       const LineColumn place = FindLineColumn(script, diagnostic.span.begin);
       wire->set_line(place.line);
@@ -245,12 +243,7 @@ Status ErrorFromWire(const v1::Error& error) {
     return Malformed("too many errors");
   }
   for (const v1::Diagnostic& wire : error.diagnostics()) {
-    const Code code = wire.code() > 0 ? static_cast<Code>(wire.code()) : Code::kUnknown;
-    status.Add(Status(code, wire.message())
-                   .SqlState(wire.sqlstate())
-                   .Detail(wire.detail())
-                   .Hint(wire.hint())
-                   .At({wire.span_begin(), wire.span_end()}));
+    status.Add(elastic::ReadDiagnostic(wire));
   }
   return status.ok() ? Malformed("an error without a text") : status;
 }

@@ -76,8 +76,6 @@ void Run(std::string_view input) {
   if ((how & 8) != 0 && options.queue.lanes > 0) {
     options.all_reduce.emplace();
   }
-  size_t whole = 0;
-  static_cast<void>(ReadFrames(input, &whole));
   Result<std::unique_ptr<Master>> master =
       (how & 16) != 0 ? Master::Resume(options, std::string(input), At(0))
                       : Master::TakeOver(options, Term(2), Entries(input), {"w"}, At(0));

@@ -130,7 +130,7 @@ void Evaluate(executor::Scorer& scorer, const models::ModelSpec& spec) {
       !scorer.Score(features, &scores).ok()) {
     return;
   }
-  models::Metrics metrics(executor::TaskOf(spec), scorer.outputs());
+  models::Metrics metrics(models::TaskOf(spec), scorer.outputs());
   models::RestoreLabelScale(spec.features().label(), &features.labels);
   metrics.Add(scores, features.labels, features.weights, features.groups);
   metrics.Values();

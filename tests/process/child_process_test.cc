@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,13 +21,13 @@ namespace {
 int ExitWithoutLauncher(const std::string& role) {
   int config[2], launcher[2];
   EXPECT_EQ(pipe2(config, O_CLOEXEC), 0);
-  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, launcher), 0);
-  close(launcher[0]);
+  EXPECT_EQ(pipe2(launcher, O_CLOEXEC), 0);
+  close(launcher[1]);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   // Out of the way first: each may be the number that the other has to get.
   const int config_copy = fcntl(config[0], F_DUPFD_CLOEXEC, 10);
-  const int launcher_copy = fcntl(launcher[1], F_DUPFD_CLOEXEC, 10);
+  const int launcher_copy = fcntl(launcher[0], F_DUPFD_CLOEXEC, 10);
   posix_spawn_file_actions_adddup2(&actions, config_copy, kConfigDescriptor);
   posix_spawn_file_actions_adddup2(&actions, launcher_copy, kLauncherDescriptor);
   std::string binary = SLUICE_BINARY, command = role;
@@ -36,7 +35,7 @@ int ExitWithoutLauncher(const std::string& role) {
   pid_t child = 0;
   EXPECT_EQ(posix_spawn(&child, binary.c_str(), &actions, nullptr, arguments, environ), 0);
   posix_spawn_file_actions_destroy(&actions);
-  for (const int descriptor : {config[0], launcher[1], config_copy, launcher_copy}) {
+  for (const int descriptor : {config[0], launcher[0], config_copy, launcher_copy}) {
     close(descriptor);
   }
   int status = 0;

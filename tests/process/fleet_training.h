@@ -39,7 +39,7 @@ class FleetTraining : public ::testing::Test {
     source_ = catalog::OpenDataSource("sqlite:" + file_.string()).value();
     Fill();
     Cut(2'000);
-    fleet_ = executor::LocalFleet::Make({SLUICE_BINARY, nullptr}).value();
+    fleet_ = executor::LocalFleet::Make({SLUICE_BINARY}).value();
   }
   ~FleetTraining() override {
     fleet_.reset();

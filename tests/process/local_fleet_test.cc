@@ -28,12 +28,9 @@ class LocalFleetTest : public ::testing::Test {
                                "size=$(od -An -t u8 -N 8 /dev/fd/3 | tr -d ' ')\n"
                                "eval \"$(head -c $((size + 8)) /dev/fd/3 | tail -c $size)\"\n";
     chmod(program_.c_str(), S_IRWXU);
-    Result<std::unique_ptr<LocalFleet>> fleet = LocalFleet::Make(
-        {program_.string(), [this](const std::string& name, const std::string& bytes) {
-           const std::lock_guard lock(mutex_);
-           messages_.push_back(name + ":" + bytes);
-           changed_.notify_all();
-         }});
+    ready_ = program_.string() + ".ready";
+    mkfifo(ready_.c_str(), S_IRWXU);
+    Result<std::unique_ptr<LocalFleet>> fleet = LocalFleet::Make({program_.string()});
     fleet_ = std::move(fleet).value();
     fleet_->Watch([this](const FleetEvent& event) {
       const std::lock_guard lock(mutex_);
@@ -44,6 +41,7 @@ class LocalFleetTest : public ::testing::Test {
   ~LocalFleetTest() override {
     fleet_.reset();
     std::filesystem::remove(program_);
+    std::filesystem::remove(ready_);
   }
 
   Status Launch(const std::string& name, const std::string& script,
@@ -65,24 +63,21 @@ class LocalFleetTest : public ::testing::Test {
       changed_.wait(lock);
     }
   }
-  void WaitForMessages(size_t count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return messages_.size() >= count; });
+  // What a script says when it has begun, and waiting for it.
+  std::string Ready() const { return "echo ready >" + ready_ + "\n"; }
+  void WaitUntilReady() const {
+    std::string line;
+    std::getline(std::ifstream(ready_), line);
+    EXPECT_EQ(line, "ready");
   }
 
   std::filesystem::path program_;
+  std::string ready_;  // a named pipe
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<FleetEvent> events_;
-  std::vector<std::string> messages_;
   std::unique_ptr<LocalFleet> fleet_;
 };
-
-// A message as SendToLauncher frames it, written by the shell.
-std::string Say(const std::string& text) {
-  return "printf '\\" + std::string(1, static_cast<char>('0' + text.size())) +
-         "\\0\\0\\0\\0\\0\\0\\0" + text + "' >&4\n";
-}
 
 TEST_F(LocalFleetTest, ExitsAreEventsWithCodeClassAndLastWords) {  // K22
   ASSERT_TRUE(Launch("good", "exit 0").ok());
@@ -110,37 +105,14 @@ TEST_F(LocalFleetTest, SignalsAreMappedAsKubernetesDoes) {  // K22
 }
 
 TEST_F(LocalFleetTest, WhoDoesNotHearTheStopIsKilled) {
-  ASSERT_TRUE(Launch("deaf", "trap '' TERM\n" + Say("ready") + "while :; do sleep 1; done").ok());
-  WaitForMessages(1);
+  ASSERT_TRUE(Launch("deaf", "trap '' TERM\n" + Ready() + "while :; do sleep 1; done").ok());
+  WaitUntilReady();
   ASSERT_TRUE(fleet_->Stop("deaf", 0.2).ok());
   EXPECT_EQ(WaitForExit("deaf").exit_code, 137);
 }
 
-TEST_F(LocalFleetTest, MessagesReachTheLauncherWhole) {
-  ASSERT_TRUE(Launch("talker", Say("one") + Say("two") + "sleep 0.05\n" + Say("three")).ok());
-  EXPECT_EQ(WaitForExit("talker").exit_class, ExitClass::kOk);
-  EXPECT_THAT(messages_, ::testing::ElementsAre("talker:one", "talker:two", "talker:three"));
-}
-
-TEST_F(LocalFleetTest, MessagesReachTheProcessInOrder) {
-  ASSERT_TRUE(Launch("listener", "head -c 30 <&4 | tr -d '\\0' >&2").ok());
-  for (const char* text : {"a", "bc", "def"}) {
-    ASSERT_TRUE(fleet_->Send("listener", text).ok());
-  }
-  EXPECT_EQ(WaitForExit("listener").message, "\1a\2bc\3def");
-  EXPECT_EQ(fleet_->Send("nobody", "a").code(), Code::kNotFound);
-}
-
-// A process that does not listen costs the others nothing.
-TEST_F(LocalFleetTest, MessagesNobodyReadsDoNotBlock) {
-  ASSERT_TRUE(Launch("deaf", "exec sleep 1000").ok());
-  ASSERT_TRUE(fleet_->Send("deaf", std::string(8 << 20, 'x')).ok());
-  ASSERT_TRUE(Launch("good", "exit 0").ok());
-  EXPECT_EQ(WaitForExit("good").exit_class, ExitClass::kOk);
-}
-
 TEST_F(LocalFleetTest, ItsMemoryLimitIsOutOfMemory) {  // K22
-  const auto fleet = LocalFleet::Make({SLUICE_BINARY, nullptr}).value();
+  const auto fleet = LocalFleet::Make({SLUICE_BINARY}).value();
   fleet->Watch([this](const FleetEvent& event) {
     const std::lock_guard lock(mutex_);
     events_.push_back(event);
@@ -156,8 +128,8 @@ TEST_F(LocalFleetTest, ItsMemoryLimitIsOutOfMemory) {  // K22
 }
 
 TEST_F(LocalFleetTest, SecretsAreNotInTheCommandLineOrTheEnvironment) {
-  ASSERT_TRUE(Launch("quiet", Say("ready") + "while :; do sleep 0.1; done", "s3cr3t-pa55").ok());
-  WaitForMessages(1);
+  ASSERT_TRUE(Launch("quiet", Ready() + "while :; do sleep 0.1; done", "s3cr3t-pa55").ok());
+  WaitUntilReady();
   const std::string proc = "/proc/" + std::to_string(fleet_->ProcessId("quiet").value());
   for (const char* file : {"/cmdline", "/environ"}) {
     std::ifstream in(proc + file);
@@ -180,7 +152,7 @@ TEST_F(LocalFleetTest, NamesAreUniqueAndUnknownOnesAreErrors) {
 }
 
 TEST_F(LocalFleetTest, WhatCannotBeStartedIsAnErrorWithItsName) {
-  const auto fleet = LocalFleet::Make({"/nonexistent/sluice", nullptr}).value();
+  const auto fleet = LocalFleet::Make({"/nonexistent/sluice"}).value();
   elastic::ProcessSpec spec;
   spec.name = "w";
   const Status status = fleet->Launch(spec);

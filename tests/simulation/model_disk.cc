@@ -1,6 +1,9 @@
 #include "tests/simulation/model_disk.h"
 
-#include "elastic/storage/journal.h"
+#include <algorithm>
+#include <iterator>
+
+#include "elastic/storage/crc32c.h"
 
 namespace sluice::elastic::simulation {
 namespace {
@@ -14,8 +17,7 @@ Status RoomOf(double full_until, const World& world) {
 }  // namespace
 
 Status ModelDisk::Append(const std::string& entry) {
-  last_entry_ = journal_.size();
-  AppendFrame(entry, &journal_);
+  journal_.push_back({entry, Crc32c(entry)});
   Status status = RoomOf(journal_full_until_, world_);
   if (!status.ok()) {
     Tear();
@@ -24,14 +26,20 @@ Status ModelDisk::Append(const std::string& entry) {
 }
 
 void ModelDisk::Tear() {
-  const auto written = static_cast<int64_t>(journal_.size() - last_entry_);
-  journal_.resize(last_entry_ + static_cast<size_t>(world_.Below(written)));
+  Entry& last = journal_.back();
+  const int64_t written = world_.Below(std::max<int64_t>(1, std::ssize(last.bytes)));
+  last.bytes.resize(static_cast<size_t>(written));
 }
 
 std::vector<std::string> ModelDisk::ReadJournal() {
-  size_t whole = 0;
-  std::vector<std::string> entries = ReadFrames(journal_, &whole);
-  journal_.resize(whole);
+  std::vector<std::string> entries;
+  for (const Entry& entry : journal_) {
+    if (Crc32c(entry.bytes) != entry.crc) {
+      break;
+    }
+    entries.push_back(entry.bytes);
+  }
+  journal_.resize(entries.size());
   return entries;
 }
 

@@ -39,10 +39,15 @@ class ModelDisk {
   const Checkpoint* Newest() const { return checkpoints_.empty() ? nullptr : &checkpoints_.back(); }
 
  private:
+  // Of the journal. Of a torn one only some bytes are there, which its checksum tells.
+  struct Entry {
+    std::string bytes;
+    uint32_t crc = 0;
+  };
+
   World& world_;
   double journal_full_until_ = 0, checkpoints_full_until_ = 0;
-  std::string journal_;
-  size_t last_entry_ = 0;  // begins here
+  std::vector<Entry> journal_;
   std::vector<Checkpoint> checkpoints_;
 };
 

@@ -38,7 +38,7 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
     {"models/model.proto", {}},
     {"models/features", {"base", "models/model.proto"}},
     {"models/kernels", {"base"}},
-    {"models/metrics", {"base", "models", "models/features"}},
+    {"models/metrics", {"base", "models", "models/model.proto", "models/features"}},
     {"models/networks",
      {"base", "models", "models/model.proto", "models/features", "models/kernels"}},
     {"models/trees", {"base", "models", "models/model.proto", "models/features", "models/kernels"}},
@@ -52,7 +52,7 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
 
     {"elastic/ids.h", {"base"}},
     {"elastic/fleet", {"base", "elastic/ids.h"}},
-    {"elastic/transport", {"base"}},
+    {"elastic/transport", {"base", "elastic/ids.h"}},
     {"elastic/queue", {"base", "elastic/ids.h", "models/model.proto", "models/metrics"}},
     {"elastic/storage", {"base", "catalog/sha256.h", "elastic/ids.h"}},
     {"elastic/parameters",
@@ -84,8 +84,8 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
     {"executor",
      {"base", "catalog", "catalog/dataset.proto", "catalog/sql", "models", "models/features",
       "models/metrics", "models/registry", "models/trees", "planner", "planner/plan.proto",
-      "elastic/fleet", "elastic/job", "elastic/worker/split.h", "executor/processes",
-      "executor/master_process.h"}},
+      "elastic/fleet", "elastic/job", "elastic/transport", "elastic/worker/feature_reader.h",
+      "elastic/worker/split.h", "executor/processes", "executor/master_process.h"}},
     {"executor/master_process.h", {}},
     {"executor/processes", {"base", "elastic/fleet", "elastic/job", "executor/master_process.h"}},
 

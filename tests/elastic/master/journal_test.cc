@@ -1,5 +1,3 @@
-#include "elastic/storage/journal.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -11,34 +9,6 @@
 
 namespace sluice::elastic {
 namespace {
-
-std::string Framed(const std::vector<std::string>& entries) {
-  std::string stream;
-  for (const std::string& entry : entries) {
-    AppendFrame(entry, &stream);
-  }
-  return stream;
-}
-
-TEST(Journal, ReadsWhatWasWrittenUpToTheFirstTornFrame) {
-  const std::vector<std::string> entries{"one", "", std::string(100'000, 'x'), "four"};
-  const std::string stream = Framed(entries);
-  size_t whole = 0;
-  EXPECT_EQ(ReadFrames(stream, &whole), entries);
-  EXPECT_EQ(whole, stream.size());
-  const std::string last = Framed({"four"});
-  for (size_t bytes = 1; bytes <= last.size(); ++bytes) {
-    const std::vector<std::string> read =
-        ReadFrames(std::string_view(stream).substr(0, stream.size() - bytes), &whole);
-    EXPECT_EQ(read.size(), 3U);
-    EXPECT_EQ(whole, stream.size() - last.size());
-  }
-  for (size_t at = stream.size() - last.size(); at < stream.size(); ++at) {
-    std::string damaged = stream;
-    damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
-    EXPECT_EQ(ReadFrames(damaged, &whole).size(), 3U) << "byte " << at;
-  }
-}
 
 // A random life of a queue: whoever takes, reports, dies, is silent, is raced or robbed.
 class RandomQueue {
@@ -129,13 +99,15 @@ TEST(Journal, ReplayingItIsTheStateAtEveryPoint) {
       for (const QueueRecord& record : live.queue().TakeJournal()) {
         ASSERT_TRUE(replayed.Replay(record, kTimeZero).ok()) << "seed " << seed << " step " << step;
       }
-      ASSERT_EQ(replayed.Save(), live.queue().Save()) << "seed " << seed << " step " << step;
+      const QueueSave saved = Save(replayed);
+      ASSERT_EQ(saved.SerializeAsString(), Save(live.queue()).SerializeAsString())
+          << "seed " << seed << " step " << step;
       if (step % 16 == 0) {
-        Result<TaskQueue> restored = TaskQueue::Restore(live.options(), replayed.Save(), kTimeZero);
-        ASSERT_TRUE(restored.ok());
-        ASSERT_EQ(restored->Save(), replayed.Save());
-        ASSERT_EQ(restored->ready(), live.queue().ready());
-        replayed = std::move(*restored);
+        Result<QueueState> state = QueueCodec::Read(live.options(), saved, kTimeZero);
+        ASSERT_TRUE(state.ok());
+        replayed = TaskQueue(*std::move(state));
+        ASSERT_EQ(Save(replayed).SerializeAsString(), saved.SerializeAsString());
+        ASSERT_EQ(replayed.ready(), live.queue().ready());
       }
     }
   }
@@ -160,8 +132,7 @@ TEST(Journal, ASaveThatCannotBeIsRefused) {
   for (int step = 0; step < 40; ++step) {
     live.Step();
   }
-  QueueSave good;
-  ASSERT_TRUE(good.ParseFromString(live.queue().Save()));
+  const QueueSave good = Save(live.queue());
   ASSERT_GT(good.ranges_size(), 0);
   const std::vector<std::function<void(QueueSave*)>> damages = {
       [](QueueSave* save) { save->set_epoch(0); },
@@ -182,11 +153,11 @@ TEST(Journal, ASaveThatCannotBeIsRefused) {
       [](QueueSave* save) { save->mutable_ledger()->add_checksums(1); },
       [](QueueSave* save) { save->add_leases()->mutable_said()->set_task(-1); },
   };
-  EXPECT_TRUE(TaskQueue::Restore(live.options(), good.SerializeAsString(), kTimeZero).ok());
+  EXPECT_TRUE(QueueCodec::Read(live.options(), good, kTimeZero).ok());
   for (size_t i = 0; i < damages.size(); ++i) {
     QueueSave bad = good;
     damages[i](&bad);
-    EXPECT_FALSE(TaskQueue::Restore(live.options(), bad.SerializeAsString(), kTimeZero).ok()) << i;
+    EXPECT_FALSE(QueueCodec::Read(live.options(), bad, kTimeZero).ok()) << i;
   }
 }
 

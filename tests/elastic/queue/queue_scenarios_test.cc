@@ -419,9 +419,10 @@ TEST(QueueScenario, S23_ASavedQueueGoesOnWhereItWas) {
   const Task half = *queue.Take(Incarnation(1), kTimeZero),
              kept = *queue.Take(Incarnation(2), kTimeZero);
   ASSERT_TRUE(queue.Report(Incarnation(1), Trained(half, 2, 5), kTimeZero).ok());
-  Result<TaskQueue> restored = TaskQueue::Restore(QueueOf(6), queue.Save(), At(50));
-  ASSERT_TRUE(restored.ok()) << restored.status().ToString();
-  EXPECT_EQ(restored->Save(), queue.Save());
+  Result<QueueState> state = QueueCodec::Read(QueueOf(6), Save(queue), At(50));
+  ASSERT_TRUE(state.ok()) << state.status().ToString();
+  std::optional<TaskQueue> restored(*std::move(state));
+  EXPECT_EQ(Save(*restored).SerializeAsString(), Save(queue).SerializeAsString());
   restored->TakeOver(Term(2), {Incarnation(2)}, At(50));
   const Task rest = *restored->Take(Incarnation(3), At(50));
   EXPECT_EQ(rest.shard, half.shard) << "what was going on comes first";
@@ -435,8 +436,9 @@ TEST(QueueScenario, S23_ASavedQueueGoesOnWhereItWas) {
 
 TEST(QueueScenario, S23_AQueueOfAnotherJobIsRefused) {
   TaskQueue queue(QueueOf(6));
-  EXPECT_FALSE(TaskQueue::Restore(QueueOf(7), queue.Save(), kTimeZero).ok());
-  EXPECT_FALSE(TaskQueue::Restore(QueueOf(6), "nonsense", kTimeZero).ok());
+  EXPECT_TRUE(QueueCodec::Read(QueueOf(6), Save(queue), kTimeZero).ok());
+  EXPECT_FALSE(QueueCodec::Read(QueueOf(7), Save(queue), kTimeZero).ok());
+  EXPECT_FALSE(QueueCodec::Read(QueueOf(6), QueueSave(), kTimeZero).ok());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "elastic/queue/queue_codec_internal.h"
 #include "elastic/queue/task_queue.h"
 
 namespace sluice::elastic {
@@ -41,6 +42,13 @@ inline TaskReport Trained(const Task& task, int64_t batch, int64_t batches) {
   report.done = report.next_batch >= std::min(EndOf(batches), task.last_batch);
   report.end_of_shard = report.done && batch >= batches;
   return report;
+}
+
+// Its state in the form that lasts.
+inline QueueSave Save(const TaskQueue& queue) {
+  QueueSave save;
+  QueueCodec::Write(queue.state(), &save);
+  return save;
 }
 
 }  // namespace sluice::elastic

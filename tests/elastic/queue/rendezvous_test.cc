@@ -219,33 +219,6 @@ TEST_F(RendezvousTest, R7_ASilentMemberIsNotWaitedFor) {
   EXPECT_EQ(Members(), (Members_{1, 3}));
 }
 
-TEST_F(RendezvousTest, R8_SizesAreMultiplesOfTheNodeUnit) {
-  Rendezvous::Options options;
-  options.min_members = 2;
-  options.max_members = 4;
-  options.node_unit = 2;
-  options.expected_members = 4;
-  options.gather_seconds = 30;
-  Use(options);
-  for (const uint64_t worker : {1, 2, 3}) {
-    Come(Incarnation(worker), -1, 0);
-  }
-  now_ += seconds(29);
-  EXPECT_FALSE(Convene());
-  now_ += seconds(1);
-  ASSERT_TRUE(Convene());
-  EXPECT_EQ(Members(), (Members_{1, 2}));
-  EXPECT_FALSE(rendezvous_->MayGo(Incarnation(3)));
-  EXPECT_FALSE(rendezvous_->ShouldConvene());  // the third waits, and disturbs nobody
-  Come(Incarnation(4), -1, 0);
-  EXPECT_TRUE(rendezvous_->ShouldConvene());
-  Come(Incarnation(5), -1, 0);
-  Come(Incarnation(1), 1, 1);
-  Come(Incarnation(2), 1, 1);
-  ASSERT_TRUE(Convene());
-  EXPECT_EQ(Members(), (Members_{1, 2, 3, 4}));
-}
-
 TEST_F(RendezvousTest, AnAnswerThatGotLostIsGivenAgain) {
   Come(Incarnation(1), -1, 0);
   Come(Incarnation(2), -1, 0);

@@ -267,12 +267,12 @@ TEST_F(StrangerTest, AReportThatCountsNonsenseIsRefused) {
   const Task task = host_->Take(worker, true, {}, 0)->task;
   ReportRequest report;
   report.set_incarnation(worker.value());
-  report.set_task(task.id.value());
-  report.set_next_batch(1);
-  report.set_rows(std::numeric_limits<int64_t>::max());
+  report.mutable_report()->set_task(task.id.value());
+  report.mutable_report()->set_next_batch(1);
+  report.mutable_report()->set_rows(std::numeric_limits<int64_t>::max());
   EXPECT_EQ(Call(*control_, &MasterService::Stub::Report, report).error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
-  report.set_rows(8);
+  report.mutable_report()->set_rows(8);
   EXPECT_TRUE(Call(*control_, &MasterService::Stub::Report, report).ok());
 }
 

@@ -1,0 +1,84 @@
+#include "elastic/transport/call_internal.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+
+namespace sluice::elastic {
+
+grpc::Status ToGrpc(const Status& status) {
+  if (status.ok()) {
+    return grpc::Status::OK;
+  }
+  StatusProto details;
+  ToProto(status, &details);
+  return grpc::Status(static_cast<grpc::StatusCode>(status.code()), status.message(),
+                      details.SerializeAsString());
+}
+
+Status FromGrpc(const grpc::Status& status, const std::string& context) {
+  if (status.ok()) {
+    return Status();
+  }
+  StatusProto details;
+  if (!status.error_details().empty() && details.ParseFromString(status.error_details()) &&
+      details.diagnostics_size() > 0) {
+    return FromProto(details);
+  }
+  return Status(ErrorCode(status.error_code()),
+                fmt::format("{}: {}", context, status.error_message()));
+}
+
+Status TooLarge(const char* what, size_t bytes) {
+  return ResourceExhausted(fmt::format("{} of {} bytes between two processes of a job; {} are "
+                                       "allowed",
+                                       what, bytes, kMaxMessageBytes))
+      .Hint("with engine.num_ps each parameter server has a smaller part of the model");
+}
+
+Result<std::unique_ptr<RpcServer>> StartServer(const ServerLimits& limits, const std::string& host,
+                                               grpc::Service* service) {
+  const bool whole = host.starts_with("unix");
+  return RpcServer::Start(
+      whole ? host : host + ":0", limits, grpc::InsecureServerCredentials(),
+      [service](grpc::ServerBuilder& builder) { builder.RegisterService(service); });
+}
+
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  RefuseCompression(&arguments);
+  // Each link has a connection of its own: processes on one machine share nothing else either.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);  // that an attempt may take
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+}
+
+grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& token) {
+  const auto found = context.client_metadata().find(kTokenKey);
+  if (found == context.client_metadata().end() ||
+      std::string_view(found->second.data(), found->second.size()) != token) {
+    return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "this process belongs to another job");
+  }
+  return grpc::Status::OK;
+}
+
+void Prepare(grpc::ClientContext* context, const std::string& token) {
+  context->AddMetadata(kTokenKey, token);
+  context->set_deadline(std::chrono::system_clock::now() + kCallDeadline);
+}
+
+Term TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata) {
+  const auto found = metadata.find(kTermKey);
+  int64_t term = 0;
+  if (found != metadata.end()) {
+    const grpc::string_ref text = found->second;
+    std::from_chars(text.data(), text.data() + text.size(), term);
+  }
+  return std::max(Term(term), kNoTerm);
+}
+
+}  // namespace sluice::elastic

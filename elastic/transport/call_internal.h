@@ -1,0 +1,70 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/guarded.h"
+#include "base/status.h"
+
+// After ours: gRPC brings macros that have the names of those in base/mutex.h.
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/sync_stream.h>
+
+#include "elastic/ids.h"
+#include "elastic/transport/rpc_server_internal.h"
+#include "elastic/transport/status_codec_internal.h"
+
+// Calls between processes of one job: who may make them, how long they take, how they fail.
+// Included by the gRPC shells only.
+namespace sluice::elastic {
+
+// The largest message: a server's slice of the dense tensors both ways. Larger models need more
+// servers.
+inline constexpr int kMaxMessageBytes = 1 << 29;
+// A process that does not answer so long is treated as not reachable.
+inline constexpr auto kCallDeadline = std::chrono::seconds(20);
+inline constexpr char kTokenKey[] = "x-sluice-token";
+// The term of the master that speaks, or the latest that the caller has heard of.
+inline constexpr char kTermKey[] = "x-sluice-term";
+
+grpc::Status ToGrpc(const Status& status);
+Status FromGrpc(const grpc::Status& status, const std::string& context);
+
+// `host`: any free port of it; or a whole "unix...:" address.
+Result<std::unique_ptr<RpcServer>> StartServer(const ServerLimits& limits, const std::string& host,
+                                               grpc::Service* service);
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
+// Refuses a caller without the job's token. Before its message is received: see AnswerCall.
+grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& token);
+void Prepare(grpc::ClientContext* context, const std::string& token);
+// The term that a call or an answer carries; kNoTerm: none.
+Term TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata);
+// ResourceExhausted: what a message is, and that it cannot travel.
+Status TooLarge(const char* what, size_t bytes);
+
+// Receives and answers a unary call whose caller has been let in. The services are
+// StreamedService, whose handlers are called before there is a message: a stranger's is never
+// received. `handle`: Status(Request*, Reply*); what it throws is this call's error.
+template <typename Request, typename Reply, typename Handle>
+grpc::Status AnswerCall(grpc::ServerUnaryStreamer<Request, Reply>* call, const Handle& handle) {
+  return ToGrpc(Guarded("a call between processes of a job", [&]() -> Status {
+    Request request;
+    if (!call->Read(&request)) {
+      return InvalidArgument("a call without a message that can be read");
+    }
+    Reply reply;
+    RETURN_IF_ERROR(handle(&request, &reply));
+    const size_t bytes = reply.ByteSizeLong();
+    if (bytes > static_cast<size_t>(kMaxMessageBytes)) {
+      return TooLarge("an answer", bytes);
+    }
+    // With the status that follows; a caller that is gone needs neither.
+    static_cast<void>(call->Write(reply, grpc::WriteOptions().set_last_message()));
+    return Status();
+  }));
+}
+
+}  // namespace sluice::elastic
