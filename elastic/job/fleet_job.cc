@@ -7,6 +7,7 @@
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/fleet/fleet.h"
+#include "elastic/job/fleet_calls_internal.h"
 #include "elastic/job/job_checkpoints.h"
 #include "elastic/job/job_handle.h"
 #include "elastic/job/job_options_internal.h"
@@ -38,8 +39,8 @@ constexpr double kGatherSeconds = 2;
 // A job that loses its parameters again and again before it has written another checkpoint has
 // something wrong with it.
 constexpr int kMostReturns = 5;
-// More than a job of ten thousand workers asks for at once.
-constexpr size_t kMostCallsWaiting = 100'000;
+// Of the parameter servers and of the disk of checkpoints; one is under way at a time.
+constexpr size_t kMostCallsWaiting = 1'000;
 
 // One job on a fleet: what its master wants done, done. What may wait for the fleet, for a server
 // or for a disk is done by threads of its own: none holds up another one, nor the master.
@@ -84,6 +85,8 @@ class FleetJob {
       processes_->Add(process.name,
                       process.role == Role::kWorker ? kNoServer : process.server_index);
     }
+    fleet_calls_ = std::make_unique<FleetCalls>(fleet_, processes_, job_.plan.strategy(),
+                                                [this](const Status& why) { OnFailedCall(why); });
     fleet_.Watch([processes = processes_](const FleetEvent& event) { processes->OnEvent(event); });
     JobHandle unused;
     JobHandle& operator_handle = handle != nullptr ? *handle : unused;
@@ -103,12 +106,10 @@ class FleetJob {
   void StopProcesses() {
     parameters_->Stop();
     parameter_calls_.Stop();
-    server_calls_.Stop();
-    worker_calls_.Stop();  // nobody is started any more
+    fleet_calls_->End();  // nobody is started any more
     processes_->StopAll(fleet_);
   }
 
-  // Of any queue.
   void OnFailedCall(const Status& why) {
     host_->With([&](Master& master, TimePoint) { master.Abort(why); });
   }
@@ -209,7 +210,8 @@ class FleetJob {
     ParameterFleet::Hooks hooks;
     hooks.start = [this](ServerId server) { return StartServer(server); };
     hooks.stop = [this](ServerId server) {
-      const Status asked = Stop(server_calls_, ServerName(server), kHungGraceSeconds);
+      const Status asked =
+          fleet_calls_->Stop(Role::kParameterServer, ServerName(server), kHungGraceSeconds);
       if (!asked.ok()) {
         OnFailedCall(asked);
       }
@@ -277,31 +279,11 @@ class FleetJob {
     config_.set_name(spec.name);
     config_.set_server_id(server);
     spec.config = config_.SerializeAsString();
-    return Launch(server_calls_, std::move(spec), server, 1, [this, server](const Status& status) {
+    return fleet_calls_->Launch(std::move(spec), 1, [this, server](const Status& status) {
       if (!status.ok()) {
         parameters_->OnNotStarted(server, status);
       }
       return Status();
-    });
-  }
-
-  // `launched` is called by the thread that calls the fleet.
-  Status Launch(WorkQueue& calls, ProcessSpec spec, ServerId server, double memory_factor,
-                std::function<Status(const Status&)> launched) {
-    if (spec.config.empty()) {
-      return ResourceExhausted("the plan of this job is larger than a message can be");
-    }
-    spec.resources.cpu = job_.plan.strategy().cpu();
-    spec.resources.memory_bytes = static_cast<int64_t>(
-        static_cast<double>(job_.plan.strategy().memory_bytes()) * memory_factor);
-    spec.priority = job_.plan.strategy().priority();
-    return calls.Put([this, spec = std::move(spec), server, launched = std::move(launched)] {
-      processes_->Add(spec.name, server);
-      const Status status = fleet_.Launch(spec);
-      if (!status.ok()) {
-        processes_->Remove(spec.name);
-      }
-      return launched(status);
     });
   }
 
@@ -315,17 +297,7 @@ class FleetJob {
           [&](Master& master, TimePoint now) { master.OnNotStarted(name, status.message(), now); });
       return Status();
     };
-    return Launch(worker_calls_, std::move(spec), kNoServer, memory_factor, launched);
-  }
-
-  Status Stop(WorkQueue& calls, const std::string& name, double grace_seconds) {
-    return calls.Put([this, name, grace_seconds] {
-      const Status status = fleet_.Stop(name, grace_seconds);
-      if (!status.ok()) {
-        log::Debug("{} need not be stopped, it is gone: {}", name, status.message());
-      }
-      return Status();
-    });
+    return fleet_calls_->Launch(std::move(spec), memory_factor, launched);
   }
 
   Status Keep(const KeepOrder& order) {
@@ -348,9 +320,9 @@ class FleetJob {
         return StartWorker(std::move(spec), action.memory_factor);
       }
       case Master::Action::Kind::kDrainWorker:
-        return Stop(worker_calls_, action.name, kDrainGraceSeconds);
+        return fleet_calls_->Stop(Role::kWorker, action.name, kDrainGraceSeconds);
       case Master::Action::Kind::kStopWorker:
-        return Stop(worker_calls_, action.name, kHungGraceSeconds);
+        return fleet_calls_->Stop(Role::kWorker, action.name, kHungGraceSeconds);
       case Master::Action::Kind::kKeepWeights:
         return parameter_calls_.Put([this, order = action.keep] { return Keep(order); });
       case Master::Action::Kind::kCheckpoint:
@@ -384,11 +356,8 @@ class FleetJob {
   std::unique_ptr<ParameterFleet> parameters_;
   std::unique_ptr<MasterServer> master_;
   std::shared_ptr<JobProcesses> processes_;
-  // Last: they use the others.
-  WorkQueue worker_calls_{"starts and stops of workers", kMostCallsWaiting,
-                          [this](const Status& why) { OnFailedCall(why); }};
-  WorkQueue server_calls_{"starts and stops of parameter servers", kMostCallsWaiting,
-                          [this](const Status& why) { OnFailedCall(why); }};
+  std::unique_ptr<FleetCalls> fleet_calls_;
+  // Last: it uses the others.
   WorkQueue parameter_calls_{"calls of the parameter servers", kMostCallsWaiting,
                              [this](const Status& why) { OnFailedCall(why); }};
 };

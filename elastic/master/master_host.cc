@@ -47,6 +47,22 @@ void MasterHost::NotifyIfMoved(const std::pair<int64_t, size_t>& before) {
   }
 }
 
+// Calls `attempt` with the lock, and again after each change, until it answers true or so many
+// seconds have passed.
+template <typename Attempt>
+void MasterHost::Retry(double seconds, const Attempt& attempt) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  MutexLock lock(mutex_);
+  while (!attempt()) {
+    const uint64_t seen = changes_;
+    while (changes_ == seen) {
+      if (changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
+        return;
+      }
+    }
+  }
+}
+
 Result<MasterLink::Answer> MasterHost::Take(Incarnation worker, bool waiting,
                                             const std::vector<TaskId>& held, double wait_seconds) {
   ASSIGN_OR_RETURN(MasterLink::Answer answer, WaitForTask(worker, waiting, held, wait_seconds));
@@ -75,23 +91,14 @@ bool MasterHost::BeginsEpoch(const MasterLink::Answer& answer) const {
 Result<MasterLink::Answer> MasterHost::WaitForTask(Incarnation worker, bool waiting,
                                                    const std::vector<TaskId>& held,
                                                    double wait_seconds) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
-  MutexLock lock(mutex_);
-  for (;;) {
+  Result<MasterLink::Answer> answer = Unavailable("not asked");
+  Retry(wait_seconds, [&]() NO_THREAD_SAFETY_ANALYSIS {
     const auto before = master_.staleness().state();
-    Result<MasterLink::Answer> answer = master_.Take(worker, waiting, held, clock_.Now());
+    answer = master_.Take(worker, waiting, held, clock_.Now());
     NotifyIfMoved(before);
-    RETURN_IF_ERROR(answer.status());
-    if (!waiting || answer->kind != MasterLink::Answer::Kind::kNothing) {
-      return answer;
-    }
-    const uint64_t seen = changes_;
-    while (changes_ == seen) {
-      if (changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
-        return answer;
-      }
-    }
-  }
+    return !answer.ok() || !waiting || answer->kind != MasterLink::Answer::Kind::kNothing;
+  });
+  return answer;
 }
 
 Result<WorldAnswer> MasterHost::Meet(Incarnation worker, const WorldArrival& arrival,
@@ -106,24 +113,21 @@ Result<WorldAnswer> MasterHost::Meet(Incarnation worker, const WorldArrival& arr
 
 Result<WorldAnswer> MasterHost::WaitForRegroup(Incarnation worker, const WorldArrival& arrival,
                                                double wait_seconds) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
-  MutexLock lock(mutex_);
-  ++changes_;  // its coming may be what others wait for
-  changed_.notify_all();
-  for (;;) {
-    ASSIGN_OR_RETURN(WorldAnswer answer, master_.Meet(worker, arrival, clock_.Now()));
-    if (answer.work != WorldAnswer::Work::kWait || answer.world.id != WorldId(0)) {
+  With([](Master&, TimePoint) {});  // its coming may be what others wait for
+  Result<WorldAnswer> answer = Unavailable("not asked");
+  Retry(wait_seconds, [&]() NO_THREAD_SAFETY_ANALYSIS {
+    answer = master_.Meet(worker, arrival, clock_.Now());
+    if (!answer.ok()) {
+      return true;
+    }
+    const bool goes = answer->work != WorldAnswer::Work::kWait || answer->world.id != kNoWorld;
+    if (goes) {
       ++changes_;
       changed_.notify_all();
-      return answer;
     }
-    const uint64_t seen = changes_;
-    while (changes_ == seen) {
-      if (changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
-        return answer;
-      }
-    }
-  }
+    return goes;
+  });
+  return answer;
 }
 
 Status MasterHost::SaveCut(CheckpointManifest* manifest) const {
@@ -148,22 +152,16 @@ Result<bool> MasterHost::MayBegin(Incarnation worker, int64_t pushed, double wai
 
 Result<bool> MasterHost::WaitToBegin(Incarnation worker, int64_t pushed, double wait_seconds,
                                      bool* entered) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_seconds);
-  MutexLock lock(mutex_);
-  for (bool late = false;;) {
+  Result<bool> may = false;
+  Retry(wait_seconds, [&]() NO_THREAD_SAFETY_ANALYSIS {
     const auto before = master_.staleness().state();
     const int64_t begun = master_.staleness().begun();
-    ASSIGN_OR_RETURN(const bool may, master_.MayBegin(worker, pushed, clock_.Now()));
+    may = master_.MayBegin(worker, pushed, clock_.Now());
     *entered = *entered || master_.staleness().begun() != begun;
     NotifyIfMoved(before);
-    if (may || late) {
-      return may;
-    }
-    const uint64_t seen = changes_;
-    while (changes_ == seen && !late) {
-      late = changed_.wait_until(lock.native(), until) == std::cv_status::timeout;
-    }
-  }
+    return !may.ok() || *may;
+  });
+  return may;
 }
 
 Result<bool> MasterHost::Heartbeat(Incarnation worker) {

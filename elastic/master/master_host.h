@@ -77,6 +77,8 @@ class MasterHost {
   void SaveAndAct() EXCLUDES(mutex_);
   void Tell() EXCLUDES(mutex_);
   void Write(const std::stop_token& done) EXCLUDES(mutex_);
+  template <typename Attempt>
+  void Retry(double seconds, const Attempt& attempt) EXCLUDES(mutex_);
   // Wakes those who wait for the slowest worker, where it was before.
   void NotifyIfMoved(const std::pair<int64_t, size_t>& before) REQUIRES(mutex_);
   Status SaveForWorker() EXCLUDES(mutex_);

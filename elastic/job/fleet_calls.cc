@@ -1,0 +1,60 @@
+#include <utility>
+
+#include "base/log.h"
+#include "elastic/job/fleet_calls_internal.h"
+#include "elastic/master/job_processes_internal.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::elastic {
+namespace {
+
+// More than a job of ten thousand workers asks for at once.
+constexpr size_t kMostWaiting = 100'000;
+
+}  // namespace
+
+FleetCalls::FleetCalls(Fleet& fleet, std::shared_ptr<JobProcesses> processes,
+                       const plan::Strategy& strategy,
+                       const std::function<void(const Status&)>& on_error)
+    : fleet_(fleet),
+      processes_(std::move(processes)),
+      strategy_(strategy),
+      workers_("starts and stops of workers", kMostWaiting, on_error),
+      servers_("starts and stops of parameter servers", kMostWaiting, on_error) {}
+
+Status FleetCalls::Launch(ProcessSpec spec, double memory_factor,
+                          std::function<Status(const Status&)> launched) {
+  if (spec.config.empty()) {
+    return ResourceExhausted("the plan of this job is larger than a message can be");
+  }
+  spec.resources.cpu = strategy_.cpu();
+  spec.resources.memory_bytes =
+      static_cast<int64_t>(static_cast<double>(strategy_.memory_bytes()) * memory_factor);
+  spec.priority = strategy_.priority();
+  WorkQueue& calls = Of(spec.role);
+  return calls.Put([this, spec = std::move(spec), launched = std::move(launched)] {
+    processes_->Add(spec.name, spec.role == Role::kWorker ? kNoServer : spec.server_index);
+    const Status status = fleet_.Launch(spec);
+    if (!status.ok()) {
+      processes_->Remove(spec.name);
+    }
+    return launched(status);
+  });
+}
+
+Status FleetCalls::Stop(Role role, const std::string& name, double grace_seconds) {
+  return Of(role).Put([this, name, grace_seconds] {
+    const Status status = fleet_.Stop(name, grace_seconds);
+    if (!status.ok()) {
+      log::Debug("{} need not be stopped, it is gone: {}", name, status.message());
+    }
+    return Status();
+  });
+}
+
+void FleetCalls::End() {
+  servers_.Stop();
+  workers_.Stop();
+}
+
+}  // namespace sluice::elastic
