@@ -27,9 +27,11 @@ constexpr size_t kMostNotices = 100;
 
 class Link final : public JobClusterLink {
  public:
-  Link(const std::string& address, const elastic::JobEndpoint& endpoint)
+  Link(const std::string& address, const elastic::JobEndpoint& endpoint,
+       std::chrono::milliseconds patience)
       : token_(endpoint.token),
         term_(endpoint.term),
+        patience_(patience),
         stub_(JobClusterService::NewStub(elastic::OpenChannel(address))) {
     for (const elastic::LivingProcess& process : endpoint.living) {
       running_[process.name] = process.role;
@@ -73,7 +75,7 @@ class Link final : public JobClusterLink {
       const MutexLock lock(mutex_);
       running_.erase(spec.name);
     }
-    return elastic::FromGrpc(answer, kGateway);
+    return StatusOf(answer);
   }
 
   Status Stop(const std::string& name, double grace_seconds) override {
@@ -89,7 +91,7 @@ class Link final : public JobClusterLink {
     request.set_name(name);
     request.set_grace_seconds(grace_seconds);
     StopReply reply;
-    return elastic::FromGrpc(stub_->Stop(&context, request, &reply), kGateway);
+    return StatusOf(stub_->Stop(&context, request, &reply));
   }
 
   void Watch(Watcher watcher) override {
@@ -133,17 +135,23 @@ class Link final : public JobClusterLink {
       const grpc::Status answer = stub_->Finish(&context, request, &reply);
       // Stopped, or the machine slept: as long as it is there, the end of the job is its to write.
       if (answer.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED) {
-        return elastic::FromGrpc(answer, kGateway);
+        return StatusOf(answer);
       }
       log::Warn("the gateway does not take the end of the job yet");
     }
   }
 
  private:
-  static constexpr char kGateway[] = "the gateway";
+  // A gateway that is stopped, or very busy, is nobody's mistake: what was asked is asked again.
+  static Status StatusOf(const grpc::Status& answer) {
+    return answer.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED
+               ? Unavailable("the gateway does not answer")
+               : elastic::FromGrpc(answer, "the gateway");
+  }
 
   void Prepare(grpc::ClientContext* context) const {
     elastic::Prepare(context, token_);
+    context->set_deadline(std::chrono::system_clock::now() + patience_);
     context->AddMetadata(elastic::kTermKey, fmt::format("{}", term_));
   }
 
@@ -237,6 +245,7 @@ class Link final : public JobClusterLink {
 
   const std::string token_;
   const elastic::Term term_;
+  const std::chrono::milliseconds patience_;
   const std::unique_ptr<JobClusterService::Stub> stub_;
   grpc::ClientContext watch_context_;
   Mutex mutex_;
@@ -254,8 +263,9 @@ class Link final : public JobClusterLink {
 }  // namespace
 
 std::unique_ptr<JobClusterLink> JobClusterLink::Connect(const std::string& address,
-                                                        const elastic::JobEndpoint& endpoint) {
-  return std::make_unique<Link>(address, endpoint);
+                                                        const elastic::JobEndpoint& endpoint,
+                                                        std::chrono::milliseconds patience) {
+  return std::make_unique<Link>(address, endpoint, patience);
 }
 
 }  // namespace sluice::executor

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,9 +19,11 @@ namespace sluice::executor {
 class JobClusterLink : public elastic::Fleet {
  public:
   // `address` of the JobClusterServer; token, term and the processes that an earlier master of the
-  // job has started are the endpoint's. Begins to hear events at once, and keeps them for Watch.
-  static std::unique_ptr<JobClusterLink> Connect(const std::string& address,
-                                                 const elastic::JobEndpoint& endpoint);
+  // job has started are the endpoint's. Begins to hear events at once, and keeps them for Watch. A
+  // call that is not answered within `patience` is Unavailable.
+  static std::unique_ptr<JobClusterLink> Connect(
+      const std::string& address, const elastic::JobEndpoint& endpoint,
+      std::chrono::milliseconds patience = std::chrono::seconds(20));
   // For people only: return at once. Of what cannot be sent at once the newest is kept.
   virtual void Report(const elastic::Progress& progress) = 0;
   virtual void Notice(const std::string& text) = 0;

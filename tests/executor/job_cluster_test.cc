@@ -124,6 +124,24 @@ TEST_F(JobClusterTest, ALaunchIsAnsweredWithWhatCameOfIt) {
   EXPECT_EQ(refused.diagnostics()[0].hint, "use less of it");
 }
 
+// The job goes on: its master asks again.
+TEST_F(JobClusterTest, AGatewayThatDoesNotAnswerIsUnavailableAndStopsWhatItStartsTooLate) {
+  std::promise<void> go, stopped;
+  cluster_.on_launch = [&](const ProcessSpec&) {
+    go.get_future().wait();
+    return Status();
+  };
+  cluster_.on_stop = [&](const std::string& name, double) {
+    EXPECT_EQ(name, "late");
+    stopped.set_value();
+    return Status();
+  };
+  const auto link = JobClusterLink::Connect(address_, endpoint_, std::chrono::milliseconds(500));
+  EXPECT_EQ(link->Launch(Worker("late")).code(), Code::kUnavailable);
+  stopped.get_future().wait();
+  go.set_value();
+}
+
 TEST_F(JobClusterTest, OnlyItsOwnProcessesAreStopped) {
   std::string stopped;
   double grace = 0;
