@@ -12,9 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kRoot = SLUICE_SOURCE_DIR;
+const fs::path kSources = SLUICE_SOURCE_DIR;
 
-std::string Text(const fs::path& path) {
+std::string TextOf(const fs::path& path) {
   std::ifstream in(path);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -34,12 +34,12 @@ std::set<std::string> Events(const std::string& code) {
 }
 
 TEST(Events, AreAllInTheDocs) {
-  const std::string docs = Text(kRoot / "docs/operations.md");
+  const std::string docs = TextOf(kSources / "docs/operations.md");
   std::set<std::string> events = {"database_waits"};  // elastic/master/progress.h
   for (const char* folder : {"elastic", "executor"}) {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kSources / folder)) {
       if (entry.path().extension() == ".cc") {
-        events.merge(Events(Text(entry.path())));
+        events.merge(Events(TextOf(entry.path())));
       }
     }
   }
