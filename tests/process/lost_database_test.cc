@@ -57,6 +57,10 @@ class LostDatabase : public ClusterJobs {
     return "train.save_checkpoints_steps=50, engine.checkpoint_dir='" +
            (folder_ / "checkpoints").string() + "', ";
   }
+  // How many workers of the job have begun; 0 also before there is one.
+  int Started(int64_t job) const {
+    return source_->jobs().Find(job).ok() ? Count(job, "worker_started") : 0;
+  }
   std::string Sha(const std::string& model) const {
     return source_->models().Find("", model, std::nullopt).value().weights_sha256;
   }
@@ -80,7 +84,7 @@ TEST_F(LostDatabase, ALockedJournalHoldsUpNoTrainingAndHidesNoLostWorker) {
         const auto job = source_->jobs().Find(1);
         return job.ok() ? job->rows_trained : 0;
       };
-      Eventually([&] { return stop.stop_requested() || rows() > 0; }, 60);
+      Eventually([&] { return stop.stop_requested() || Started(1) == 2; }, 60);
       ASSERT_TRUE(holder->Execute("BEGIN", nullptr, {}).ok());
       ASSERT_EQ(Ask(*holder, "SELECT term FROM sluice.job_terms WHERE job_id = 1 FOR UPDATE"), 1);
       const auto locked_until = std::chrono::steady_clock::now() + kLocked;
