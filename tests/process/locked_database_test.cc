@@ -18,7 +18,8 @@ class LockedDatabase : public ClusterJobs {};
 
 TEST_F(LockedDatabase, ATrainingIsNotThrownAwayForALock) {
   for (const char* strategy :
-       {"engine.strategy='local'", "engine.num_workers=2, engine.num_ps=1, engine.sync=true"}) {
+       {"train.epoch=20, engine.strategy='local'",
+        "train.epoch=3, engine.num_workers=2, engine.num_ps=1, engine.sync=true"}) {
     LocalCluster cluster(Machine(8));
     const auto holder = Open();
     RecordingSink sink;
@@ -31,8 +32,7 @@ TEST_F(LockedDatabase, ATrainingIsNotThrownAwayForALock) {
         unlocked = holder->Execute("COMMIT", nullptr, {}).ok();
       }
     };
-    const Status status =
-        Run(TrainText("m", std::string("train.epoch=20, ") + strategy), cluster, *Open(), sink);
+    const Status status = Run(TrainText("m", strategy), cluster, *Open(), sink);
     ASSERT_TRUE(status.ok()) << strategy << ": " << status.ToString();
     EXPECT_TRUE(unlocked) << strategy;
     EXPECT_EQ(source_->jobs().List()->front().state, catalog::JobState::kSucceeded);
