@@ -3,6 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "base/guarded.h"
 #include "catalog/data_source.h"
@@ -28,6 +32,34 @@ std::vector<std::string> ColumnNames(const Scorer& scorer, const std::string& tr
   return names;
 }
 
+// The queries that a ranking is judged by: one whose rows come back after another's would count as
+// two.
+class Queries {
+ public:
+  explicit Queries(std::string column) : column_(std::move(column)) {}
+
+  Status Add(const std::vector<int64_t>& queries) {
+    for (const int64_t query : queries) {
+      if (query == last_) {
+        continue;
+      }
+      if (!seen_.insert(query).second) {
+        return InvalidArgument(
+                   fmt::format("the rows of query {} do not stand together in column '{}'", query,
+                               column_))
+            .Hint(fmt::format("ORDER BY {} in the select", column_));
+      }
+      last_ = query;
+    }
+    return OkStatus();
+  }
+
+ private:
+  const std::string column_;
+  std::unordered_set<int64_t> seen_;
+  std::optional<int64_t> last_;
+};
+
 Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
                                   const models::ModelSpec& spec, DatasetScan& scan,
                                   JobRecord& job) {
@@ -37,9 +69,14 @@ Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer
   options.names = ColumnNames(scorer, trained_label, label);
   models::Metrics metrics(models::TaskOf(spec), scorer.outputs());
   std::vector<float> scores;
+  const bool ranks = models::TaskOf(spec) == models::Task::kRanking;
+  Queries queries(spec.features().group_column());
   const auto visit = [&](elastic::FeatureReader& read) -> Status {
     job.Rows(scan.rows_read(), 0);
     models::FeatureBatch& batch = read.features();
+    if (ranks) {
+      RETURN_IF_ERROR(queries.Add(batch.groups));
+    }
     RETURN_IF_ERROR(scorer.Score(batch, &scores));
     models::RestoreLabelScale(spec.features().label(), &batch.labels);
     metrics.Add(scores, batch.labels, batch.weights, batch.groups);

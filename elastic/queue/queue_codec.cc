@@ -210,6 +210,8 @@ void QueueCodec::Write(const QueueState& state, QueueSave* save) {
     one->set_batches(range.batches);
     one->set_shard_rows(range.shard_rows);
     one->set_expiries(range.expiries);
+    one->set_loss(range.loss);
+    one->set_weight(range.weight);
     one->set_waiting(state.waiting_.contains(key));
   }
   for (TaskId task : Sorted(state.leases_)) {
@@ -221,6 +223,8 @@ void QueueCodec::Write(const QueueState& state, QueueSave* save) {
     one->set_first_batch(lease.task.first_batch.value());
     one->set_last_batch(lease.task.last_batch.value());
     one->set_rows_before(lease.rows_before);
+    one->set_loss_before(lease.loss_before);
+    one->set_weight_before(lease.weight_before);
     one->set_expired(lease.expired);
     ToProto(lease.said, one->mutable_said());
   }
@@ -276,9 +280,16 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
     if (state.ranges_.contains(key)) {
       return Damaged("a range that is there twice");
     }
-    state.ranges_[key] = {
-        BatchIndex(one.last()), BatchIndex(one.next()), one.rows(),     one.attempt(),
-        one.batches(),          one.shard_rows(),       one.expiries(), {}};
+    QueueState::Range& range = state.ranges_[key];
+    range.last = BatchIndex(one.last());
+    range.next = BatchIndex(one.next());
+    range.rows = one.rows();
+    range.attempt = one.attempt();
+    range.batches = one.batches();
+    range.shard_rows = one.shard_rows();
+    range.loss = one.loss();
+    range.weight = one.weight();
+    range.expiries = one.expiries();
     if (one.waiting()) {
       state.waiting_.insert(key);
     }
@@ -299,6 +310,8 @@ Result<QueueState> QueueCodec::Read(const QueueOptions& options, const QueueSave
     lease.owner = Incarnation(one.owner());
     lease.key = key;
     lease.rows_before = one.rows_before();
+    lease.loss_before = one.loss_before();
+    lease.weight_before = one.weight_before();
     lease.expired = one.expired();
     lease.since = now;
     lease.progress = now;

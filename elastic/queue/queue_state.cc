@@ -160,6 +160,8 @@ Status QueueState::Take(const QueueRecord& record, TimePoint now) {
   lease.owner = record.owner;
   lease.key = key;
   lease.rows_before = range.rows;
+  lease.loss_before = range.loss;
+  lease.weight_before = range.weight;
   lease.said.task = record.said.task;
   lease.said.next_batch = range.next;
   lease.since = now;
@@ -205,15 +207,15 @@ void QueueState::Commit(Lease* lease, Range* range, const TaskReport& report) {
   news.rows_retried = report.rows_retried - said.rows_retried;
   const int64_t batches = report.next_batch - range->next;
   if (batches > 0) {
-    // One of two copies computed some of these batches after the other had committed them.
-    const int64_t said_now = std::max(batches, report.next_batch - said.next_batch);
-    const double share = static_cast<double>(batches) / static_cast<double>(said_now);
+    // Of two copies of a lane each computes what the other does; the sums are exact (CountedSum).
     news.rows = lease->rows_before + report.rows - range->rows;
-    news.loss = (report.loss - said.loss) * share;
-    news.weight = (report.weight - said.weight) * share;
+    news.loss = lease->loss_before + report.loss - range->loss;
+    news.weight = lease->weight_before + report.weight - range->weight;
     range->next = report.next_batch;
     range->expiries = 0;
     range->rows = lease->rows_before + report.rows;
+    range->loss = lease->loss_before + report.loss;
+    range->weight = lease->weight_before + report.weight;
     batches_committed_ += options_.lanes == 0 ? batches : 0;
   }
   if (report.batches > 0) {

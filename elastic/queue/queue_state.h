@@ -56,6 +56,9 @@ class QueueState {
     uint32_t attempt = 0;  // of the last holder
     int64_t batches = 0;   // of the shard, and its rows: as a holder said; 0: nobody has read it
     int64_t shard_rows = 0;
+    // Weighted sum of the losses of [first, next), and of the weights, as the last who committed
+    // any of them has them.
+    double loss = 0, weight = 0;
     uint32_t expiries = 0;        // leases that ran out in a row, nothing being committed
     std::vector<TaskId> holders;  // two when a straggler is raced
   };
@@ -63,8 +66,9 @@ class QueueState {
     Task task;
     Incarnation owner = kNobody;
     Key key;
-    int64_t rows_before = 0;  // of the range, when the task was handed out
-    TaskReport said;          // the last report
+    int64_t rows_before = 0;  // of the range, when the task was handed out; its sums likewise
+    double loss_before = 0, weight_before = 0;
+    TaskReport said;  // the last report
     bool expired = false;
     TimePoint since{};     // handed out; after a takeover: when the new master began
     TimePoint progress{};  // the last news

@@ -378,6 +378,32 @@ TEST(QueueScenario, S18_AThousandTasksAndEveryThirdHolderIsKilled) {
 
 // How fast it is, bench/queue_bench says; a queue that searched through its holders would not come
 // to this test's end.
+// Batch i has loss i + 1. However the reports of two copies of a lane follow each other, the sum is
+// that of one.
+TEST(QueueScenario, S19_TheLossOfARacedLaneIsThatOfOneWhoTrainsIt) {
+  TaskQueue::Options options = QueueOf(2);
+  options.lanes = 2;
+  TaskQueue queue(options);
+  const Task lane = *queue.Take(Incarnation(1), At(0)), other = *queue.Take(Incarnation(2), At(0));
+  const auto report = [&](Incarnation worker, const Task& task, int64_t upto, double now) {
+    TaskReport said = Trained(task, upto, 10);
+    for (BatchIndex batch = task.first_batch; batch < BatchIndex(upto); ++batch) {
+      said.loss += static_cast<double>(batch.index()) + 1;
+      said.weight += 10;
+    }
+    ASSERT_TRUE(queue.Report(worker, said, At(now)).ok());
+  };
+  report(Incarnation(1), lane, 5, 1);
+  report(Incarnation(2), other, 6, 1);
+  const Task copy = *queue.Steal(Incarnation(3), At(2.5));
+  ASSERT_EQ(copy.lane, lane.lane);
+  report(Incarnation(3), copy, 8, 3);
+  report(Incarnation(1), lane, 9, 4);
+  report(Incarnation(3), copy, 10, 5);
+  EXPECT_EQ(queue.totals().loss, 55 + 21);
+  EXPECT_EQ(queue.totals().weight, 100 + 60);
+}
+
 TEST(QueueScenario, S22_TenThousandWorkersShareAQueue) {
   constexpr int64_t kShards = 200'000;
   constexpr size_t kWorkers = 10'000;
