@@ -75,6 +75,21 @@ class ClusterJobs : public ::testing::Test {
   }
   const std::string& Url() const { return url_; }
 
+  // A database's URL with another role, and by a port of this machine; 0: its own host and port.
+  static std::string UrlBy(const std::string& url, const std::string& who, int port) {
+    const size_t slash = url.find('/', url.find("//") + 2);
+    const size_t colon = url.rfind(':', slash);
+    const size_t at = url.rfind('@', slash);
+    const std::string host = url.substr(at + 1, colon - at - 1);
+    return "postgresql://" + who + "@" + (port > 0 ? "127.0.0.1" : host) + ":" +
+           (port > 0 ? std::to_string(port) : url.substr(colon + 1, slash - colon - 1)) +
+           url.substr(slash);
+  }
+  static int PortOf(const std::string& url) {
+    const size_t slash = url.find('/', url.find("//") + 2);
+    return std::stoi(url.substr(url.rfind(':', slash) + 1));
+  }
+
   // The integer in the first column of the first row; 0: there is none.
   static int64_t Ask(catalog::DataSource& source, const std::string& sql) {
     struct First final : catalog::RowReceiver {

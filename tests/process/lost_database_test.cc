@@ -37,22 +37,10 @@ class LostDatabase : public ClusterJobs {
         "SELECT count(*) FROM pg_locks AS l JOIN pg_database AS d ON d.oid = l.database WHERE NOT "
         "granted AND datname = current_database()");
   }
-  // The database's URL with another host:port, or another role.
   std::string UrlBy(const std::string& who, int port) const {
-    const std::string url = database_.url();
-    const size_t slash = url.find('/', url.find("//") + 2);
-    const size_t colon = url.rfind(':', slash);
-    const size_t at = url.rfind('@', slash);
-    const std::string host = url.substr(at + 1, colon - at - 1);
-    return "postgresql://" + who + "@" + (port > 0 ? "127.0.0.1" : host) + ":" +
-           (port > 0 ? std::to_string(port) : url.substr(colon + 1, slash - colon - 1)) +
-           url.substr(slash);
+    return ClusterJobs::UrlBy(database_.url(), who, port);
   }
-  int Port() const {
-    const std::string url = database_.url();
-    const size_t slash = url.find('/', url.find("//") + 2);
-    return std::stoi(url.substr(url.rfind(':', slash) + 1));
-  }
+  int Port() const { return PortOf(database_.url()); }
   std::string Checkpoints() const {
     return "train.save_checkpoints_steps=50, engine.checkpoint_dir='" +
            (folder_ / "checkpoints").string() + "', ";

@@ -1,9 +1,9 @@
 #include <gmock/gmock.h>
 
-#include <atomic>
 #include <csignal>
 
 #include "tests/process/cluster_job.h"
+#include "tests/support/database_proxy.h"
 #include "tests/support/postgres_server.h"
 
 // Jobs over a PostgreSQL: one database, many backends.
@@ -21,23 +21,6 @@ class PostgresJobs : public ClusterJobs {
     }
     UsePostgres(database_.url());
   }
-  // Whether the server's processes are this machine's.
-  bool IsHere() const {
-    std::ifstream in("/proc/" + std::to_string(Ask("SELECT pg_backend_pid()::bigint")) + "/comm");
-    std::string name;
-    return in >> name && name.starts_with("postgres");
-  }
-  // A backend that reads the points for a process that was started after `start` (the server's
-  // clock, in microseconds), stopped; 0: there is none now.
-  int StopAReader(int64_t start) const {
-    const auto pid = static_cast<int>(Ask(
-        "SELECT pid::bigint FROM pg_stat_activity WHERE datname = current_database() AND pid <> "
-        "pg_backend_pid() AND state = 'active' AND query LIKE '%points%' AND "
-        "extract(epoch FROM backend_start) * 1000000 > " +
-        std::to_string(start) + " LIMIT 1"));
-    return pid > 0 && kill(pid, SIGSTOP) == 0 ? pid : 0;
-  }
-
   testing::PostgresTestDatabase database_;
 };
 
@@ -81,21 +64,17 @@ TEST_F(PostgresJobs, K20_KilledMastersAreSucceeded) {
 // the watch over its own reads can tell; the others of its world wait for its gradients. It ends
 // itself, and another takes its place.
 TEST_F(PostgresJobs, R7_AWorkerWhoseDatabaseHangsIsReplaced) {
-  if (!IsHere()) {
-    GTEST_SKIP() << "the PostgreSQL runs on another machine";
-  }
+  testing::DatabaseProxy proxy(PortOf(database_.url()));
+  const auto through =
+      catalog::OpenDataSource(UrlBy(database_.url(), "postgres", proxy.port())).value();
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
   std::stop_source over;
-  std::atomic<int> stopped = 0;
   Status status;
   {
     const std::jthread trap([&](const std::stop_token& stop) {
       Eventually([&] { return stop.stop_requested() || cluster.ProcessId("job1-worker-1").ok(); });
-      const int64_t start = Ask("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint");
-      while (stopped == 0 && !stop.stop_requested()) {
-        stopped = StopAReader(start);
-      }
+      proxy.FreezeAReader(100'000);  // nobody but a worker reads so much from here on
     });
     const std::jthread patience([&](const std::stop_token& stop) {
       Eventually([&] { return stop.stop_requested(); }, 150);
@@ -104,13 +83,10 @@ TEST_F(PostgresJobs, R7_AWorkerWhoseDatabaseHangsIsReplaced) {
     status = Run(TrainText("m",
                            "train.epoch=2, engine.num_workers=2, engine.max_workers=2, "
                            "engine.strategy='allreduce'"),
-                 cluster, *Open(), sink, over.get_token());
-  }
-  if (stopped > 0) {
-    kill(stopped, SIGCONT);  // the database is to be dropped
+                 cluster, *through, sink, over.get_token());
   }
   ASSERT_TRUE(status.ok()) << status.ToString();
-  EXPECT_GT(stopped, 0) << "nobody was caught while he read";
+  EXPECT_TRUE(proxy.has_frozen_reader()) << "nobody was caught while he read";
   EXPECT_THAT(Events(1), Contains(HasSubstr("the database has not answered for")));
   // The ledger has seen each row once in each epoch, or the job would have failed.
   EXPECT_GT(source_->jobs().Find(1)->rows_trained, 2 * kRows * 8 / 10);

@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <mutex>
 #include <stop_token>
 #include <string>
@@ -38,12 +40,31 @@ class DatabaseProxy {
   }
   // From now on nothing comes through, and nobody is told: the server's host is gone.
   void Freeze() { thread_.request_stop(); }
+  // From now on the first connection that brings its client so many bytes more brings it nothing
+  // further: its backend hangs.
+  void FreezeAReader(int64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    freeze_after_ = bytes;
+    for (Connection& connection : connections_) {
+      connection.brought = 0;
+    }
+  }
+  bool has_frozen_reader() {
+    const std::lock_guard lock(mutex_);
+    return std::any_of(connections_.begin(), connections_.end(),
+                       [](const Connection& connection) { return connection.frozen; });
+  }
   void Restore() {
     const std::lock_guard lock(mutex_);
     Open();
   }
 
  private:
+  struct Connection {
+    int client, server;
+    int64_t brought = 0;  // to the client
+    bool frozen = false;
+  };
   static sockaddr_in Local(int port) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -67,25 +88,25 @@ class DatabaseProxy {
     port_ = ntohs(address.sin_port);
   }
   void CloseAll() {
-    for (const auto& [client, server] : pairs_) {
-      close(client);
-      close(server);
+    for (const Connection& connection : connections_) {
+      close(connection.client);
+      close(connection.server);
     }
-    pairs_.clear();
+    connections_.clear();
   }
-  // False: one of the two has gone.
-  static bool Move(int from, int to) {
+  // So many bytes; none: one of the two has gone.
+  static int64_t Move(int from, int to) {
     char buffer[65536];
-    const ssize_t got = recv(from, buffer, sizeof buffer, 0);
+    const ssize_t got = std::max<ssize_t>(recv(from, buffer, sizeof buffer, 0), 0);
     ssize_t sent = 0;
     while (sent < got) {
       const ssize_t put = send(to, buffer + sent, static_cast<size_t>(got - sent), MSG_NOSIGNAL);
       if (put <= 0) {
-        return false;
+        return 0;
       }
       sent += put;
     }
-    return got > 0;
+    return got;
   }
   void Accept() {
     const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
@@ -99,7 +120,23 @@ class DatabaseProxy {
       close(server);
       return;
     }
-    pairs_.emplace_back(client, server);
+    connections_.push_back({client, server});
+  }
+  // False: one of the two has gone.
+  bool Serve(Connection& connection, bool client_says, bool server_says) {
+    if (client_says && Move(connection.client, connection.server) == 0) {
+      return false;
+    }
+    if (!server_says) {
+      return true;
+    }
+    const int64_t brought = Move(connection.server, connection.client);
+    connection.brought += brought;
+    if (freeze_after_ > 0 && connection.brought >= freeze_after_) {
+      connection.frozen = true;
+      freeze_after_ = 0;
+    }
+    return brought > 0;
   }
   void Run(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
@@ -107,29 +144,29 @@ class DatabaseProxy {
       {
         const std::lock_guard lock(mutex_);
         wanted.push_back({listener_, POLLIN, 0});
-        for (const auto& [client, server] : pairs_) {
-          wanted.push_back({client, POLLIN, 0});
-          wanted.push_back({server, POLLIN, 0});
+        for (const Connection& connection : connections_) {
+          wanted.push_back({connection.frozen ? -1 : connection.client, POLLIN, 0});
+          wanted.push_back({connection.frozen ? -1 : connection.server, POLLIN, 0});
         }
       }
       constexpr int kLook = 20;
       poll(wanted.data(), wanted.size(), kLook);
       const std::lock_guard lock(mutex_);
-      // Who was closed meanwhile is not looked at: the pairs are those of before, or gone.
-      for (size_t i = 0; 2 * i + 2 < wanted.size() && i < pairs_.size();) {
-        const auto [client, server] = pairs_[i];
-        if (client != wanted[2 * i + 1].fd) {
+      // Who was closed meanwhile is not looked at: the connections are those of before, or gone.
+      for (size_t i = 0; 2 * i + 2 < wanted.size() && i < connections_.size(); ++i) {
+        Connection& connection = connections_[i];
+        if (connection.frozen) {
+          continue;
+        }
+        if (connection.client != wanted[2 * i + 1].fd) {
           break;
         }
-        const bool alive = (wanted[2 * i + 1].revents == 0 || Move(client, server)) &&
-                           (wanted[2 * i + 2].revents == 0 || Move(server, client));
-        if (!alive) {
-          close(client);
-          close(server);
-          pairs_.erase(pairs_.begin() + static_cast<std::ptrdiff_t>(i));
+        if (!Serve(connection, wanted[2 * i + 1].revents != 0, wanted[2 * i + 2].revents != 0)) {
+          close(connection.client);
+          close(connection.server);
+          connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));
           break;  // the places have moved
         }
-        ++i;
       }
       if (wanted[0].revents != 0 && listener_ == wanted[0].fd) {
         Accept();
@@ -141,7 +178,8 @@ class DatabaseProxy {
   int port_ = 0;  // the same after Restore
   std::mutex mutex_;
   int listener_ = -1;
-  std::vector<std::pair<int, int>> pairs_;
+  std::vector<Connection> connections_;
+  int64_t freeze_after_ = 0;  // 0: nobody is to be frozen
   std::jthread thread_;
 };
 
