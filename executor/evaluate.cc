@@ -2,12 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <optional>
-#include <unordered_set>
-#include <utility>
-#include <vector>
-
 #include "base/guarded.h"
 #include "catalog/data_source.h"
 #include "executor/dataset_scan.h"
@@ -17,6 +11,7 @@
 #include "executor/result_table.h"
 #include "executor/scorer.h"
 #include "models/features/label_scale.h"
+#include "models/features/query_order.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
 #include "planner/stored_plan.h"
@@ -32,34 +27,6 @@ std::vector<std::string> ColumnNames(const Scorer& scorer, const std::string& tr
   return names;
 }
 
-// The queries that a ranking is judged by: one whose rows come back after another's would count as
-// two.
-class Queries {
- public:
-  explicit Queries(std::string column) : column_(std::move(column)) {}
-
-  Status Add(const std::vector<int64_t>& queries) {
-    for (const int64_t query : queries) {
-      if (query == last_) {
-        continue;
-      }
-      if (!seen_.insert(query).second) {
-        return InvalidArgument(
-                   fmt::format("the rows of query {} do not stand together in column '{}'", query,
-                               column_))
-            .Hint(fmt::format("ORDER BY {} in the select", column_));
-      }
-      last_ = query;
-    }
-    return OkStatus();
-  }
-
- private:
-  const std::string column_;
-  std::unordered_set<int64_t> seen_;
-  std::optional<int64_t> last_;
-};
-
 Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
                                   const models::ModelSpec& spec, DatasetScan& scan,
                                   JobRecord& job) {
@@ -70,12 +37,12 @@ Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer
   models::Metrics metrics(models::TaskOf(spec), scorer.outputs());
   std::vector<float> scores;
   const bool ranks = models::TaskOf(spec) == models::Task::kRanking;
-  Queries queries(spec.features().group_column());
+  models::QueryOrder order(spec.features().group_column());
   const auto visit = [&](elastic::FeatureReader& read) -> Status {
     job.Rows(scan.rows_read(), 0);
     models::FeatureBatch& batch = read.features();
-    if (ranks) {
-      RETURN_IF_ERROR(queries.Add(batch.groups));
+    for (size_t r = 0; ranks && r < batch.groups.size(); ++r) {
+      RETURN_IF_ERROR(order.Begins(batch.groups[r]).status());
     }
     RETURN_IF_ERROR(scorer.Score(batch, &scores));
     models::RestoreLabelScale(spec.features().label(), &batch.labels);

@@ -7,12 +7,12 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "models/features/feature_transform.h"
+#include "models/features/query_order.h"
 #include "models/trees/gradient_boosting.h"
 
 // Between our batches and libxgboost. Only gradient_boosting*.cc include this.
@@ -132,15 +132,13 @@ class RowMatrix {
 // The sizes of the queries of a ranking, from rows of one query that stand together.
 class QueryGroups {
  public:
-  explicit QueryGroups(std::string column) : column_(std::move(column)) {}
+  explicit QueryGroups(std::string column) : order_(std::move(column)) {}
   Status Add(const FeatureBatch& batch);
   const std::vector<uint32_t>& sizes() const { return sizes_; }
   const std::vector<float>& weights() const { return weights_; }  // of each query's first row
 
  private:
-  std::string column_;
-  std::unordered_set<int64_t> seen_;
-  int64_t last_ = 0;
+  QueryOrder order_;
   std::vector<uint32_t> sizes_;
   std::vector<float> weights_;
 };

@@ -168,19 +168,12 @@ Status QueryGroups::Add(const FeatureBatch& batch) {
         .Hint("say WITH group_column='query_id'");
   }
   for (size_t r = 0; r < batch.rows; ++r) {
-    const int64_t group = batch.groups[r];
-    if (sizes_.empty() || group != last_) {
-      if (!seen_.insert(group).second) {
-        return InvalidArgument(
-                   fmt::format("the rows of query {} do not stand together in column '{}'", group,
-                               column_))
-            .Hint(fmt::format("ORDER BY {} in the select", column_));
-      }
+    ASSIGN_OR_RETURN(const bool begins, order_.Begins(batch.groups[r]));
+    if (begins) {
       sizes_.push_back(0);
       if (!batch.weights.empty()) {
         weights_.push_back(batch.weights[r]);
       }
-      last_ = group;
     }
     ++sizes_.back();
   }
