@@ -148,6 +148,8 @@ void AddServe(CLI::App& app, CommandLine& line) {
   AddCommon(*serve, line.common);
   AddConfigFlag(*serve, "--grpc", "grpc", "HOST:PORT to listen on (127.0.0.1:50051; port 0: any)",
                 line.common);
+  AddConfigFlag(*serve, "--pg", "pg", "HOST:PORT to listen on for PostgreSQL's clients",
+                line.common);
   AddConfigFlag(*serve, "--tls-cert", "tls_cert", "PEM file", line.common);
   AddConfigFlag(*serve, "--tls-key", "tls_key", "PEM file", line.common);
   AddConfigFlag(*serve, "--max-statements", "max_statements", "scripts at the same time (32)",

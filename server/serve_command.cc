@@ -28,6 +28,9 @@ int RunServe(const Config& config) {
         (*gateway)->address()));
   }
   std::fputs(fmt::format("gRPC on {}\n", (*gateway)->address()).c_str(), stdout);
+  if (!(*gateway)->pg_address().empty()) {
+    std::fputs(fmt::format("PostgreSQL on {}\n", (*gateway)->pg_address()).c_str(), stdout);
+  }
   std::fflush(stdout);
   WaitForTermination();
   (*gateway)->Shutdown();

@@ -30,6 +30,7 @@ struct Key {
 constexpr Key kKeys[] = {
     {"source", &Config::source},
     {"grpc", &Config::grpc},
+    {"pg", &Config::pg},
     {"tls_cert", &Config::tls_cert},
     {"tls_key", &Config::tls_key},
     {"max_statements", nullptr, &Config::max_statements, 1, kMostStatements},

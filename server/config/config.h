@@ -17,6 +17,8 @@ struct Config {
   std::string source;
   // Where `serve` listens for gRPC; port 0 takes a free one.
   std::string grpc = "127.0.0.1:50051";
+  // Where it listens for PostgreSQL's clients; "": nowhere.
+  std::string pg;
   // PEM files; both or none. Without them gRPC is not encrypted.
   std::string tls_cert;
   std::string tls_key;

@@ -17,6 +17,9 @@
 #include "elastic/transport/rpc_server_internal.h"
 #include "parser/parser.h"
 #include "server/gateway/gateway_services_internal.h"
+#include "server/gateway/wire_statements.h"
+#include "server/pgwire/door.h"
+#include "server/pgwire/statement_service.h"
 
 namespace sluice::server {
 namespace {
@@ -58,7 +61,8 @@ class GrpcGateway final : public Gateway {
   GrpcGateway(std::unique_ptr<SourcePool> sources, const Config& config)
       : scripts_(std::move(sources), config),
         gateway_service_(MakeGatewayService(scripts_)),
-        sqlflow_service_(MakeSqlflowService(scripts_)) {}
+        sqlflow_service_(MakeSqlflowService(scripts_)),
+        wire_statements_(MakeWireStatements(scripts_)) {}
 
   ~GrpcGateway() override { Shutdown(); }
 
@@ -90,9 +94,26 @@ class GrpcGateway final : public Gateway {
     return OkStatus();
   }
 
+  Status ListenForPostgres(const Config& config) {
+    if (config.pg.empty()) {
+      return OkStatus();
+    }
+    pgwire::Door::Options options;
+    options.address = config.pg;
+    options.source = config.source;
+    options.tls_cert = config.tls_cert;
+    options.tls_key = config.tls_key;
+    ASSIGN_OR_RETURN(door_, pgwire::Door::Start(options, *wire_statements_));
+    return OkStatus();
+  }
+
   const std::string& address() const override { return address_; }
+  std::string pg_address() const override { return door_ == nullptr ? "" : door_->address(); }
 
   void Shutdown() override {
+    if (door_ != nullptr) {
+      door_->Shutdown();
+    }
     scripts_.Shutdown();
     if (server_ != nullptr) {
       server_->Shutdown(kShutdownGrace);
@@ -105,6 +126,8 @@ class GrpcGateway final : public Gateway {
   const std::unique_ptr<grpc::Service> sqlflow_service_;
   std::unique_ptr<elastic::RpcServer> server_;
   std::string address_;
+  const std::unique_ptr<pgwire::StatementService> wire_statements_;
+  std::unique_ptr<pgwire::Door> door_;
 };
 
 }  // namespace
@@ -115,6 +138,7 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto gateway = std::make_unique<GrpcGateway>(std::move(sources), config);
   RETURN_IF_ERROR(gateway->Listen(config));
+  RETURN_IF_ERROR(gateway->ListenForPostgres(config));
   return std::unique_ptr<Gateway>(std::move(gateway));
 }
 

@@ -17,6 +17,8 @@ class Gateway {
   virtual ~Gateway() = default;  // as Shutdown
   // "127.0.0.1:50051", with the port that was taken where port 0 was asked for.
   virtual const std::string& address() const = 0;
+  // The same of the PostgreSQL door; "": there is none.
+  virtual std::string pg_address() const = 0;
   // Cancels the running scripts and waits for them to end. Idempotent.
   virtual void Shutdown() = 0;
 };

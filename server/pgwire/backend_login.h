@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "server/pgwire/messages.h"
+
+namespace sluice::server::pgwire {
+
+class ScramClient;
+
+// Logs in to a back end as the user: from the start-up message to its first ReadyForQuery. Answers
+// whatever the server asks for that a password answers: SCRAM-SHA-256, MD5, the password itself
+// (LDAP, PAM), nothing. Pure; belongs to one thread.
+class BackendLogin {
+ public:
+  enum class State {
+    kUnderWay,
+    kReady,
+    kRefused,  // in the server's words
+  };
+
+  // `startup`: as the client sent it. `private_line`: the password itself may be told.
+  BackendLogin(StartupMessage startup, std::string password, bool private_line);
+  ~BackendLogin();
+
+  // The first bytes to send.
+  std::string Begin() const;
+  // What the server says; returns what it is answered. Nothing comes behind ReadyForQuery.
+  Result<std::string> FromServer(std::string_view bytes);
+
+  State state() const { return state_; }
+  // kRefused: the server's ErrorResponse, whole.
+  const std::string& refusal() const { return refusal_; }
+  // kReady: what it said of itself, and its notices, as messages for the client.
+  const std::string& greeting() const { return greeting_; }
+  const std::map<std::string, std::string>& parameters() const { return parameters_; }
+  uint32_t process() const { return process_; }
+  uint32_t key() const { return key_; }
+
+ private:
+  Result<std::string> Take(char type, std::string_view body, std::string_view whole);
+  Result<std::string> Authenticate(std::string_view body);
+
+  const StartupMessage startup_;
+  const std::string password_;
+  const bool private_line_;
+  State state_ = State::kUnderWay;
+  std::string held_;
+  std::string refusal_;
+  std::string greeting_;
+  std::map<std::string, std::string> parameters_;
+  uint32_t process_ = 0;
+  uint32_t key_ = 0;
+};
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,137 @@
+#include <openssl/err.h>
+#include <sys/socket.h>
+
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <utility>
+
+#include "server/pgwire/channel_internal.h"
+
+namespace sluice::server::pgwire {
+
+using boost::asio::posix::stream_descriptor;
+
+Channel::Channel(boost::asio::io_context& context, int descriptor)
+    : descriptor_(context, descriptor) {
+  boost::system::error_code ignored;
+  descriptor_.non_blocking(true, ignored);
+}
+
+Channel::~Channel() = default;
+
+void Channel::StartTls(SSL_CTX* context, bool server, const std::string& host) {
+  ssl_.reset(SSL_new(context));
+  SSL_set_fd(ssl_.get(), descriptor_.native_handle());
+  SSL_set_mode(ssl_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                               SSL_MODE_RELEASE_BUFFERS);
+  if (server) {
+    SSL_set_accept_state(ssl_.get());
+    return;
+  }
+  SSL_set_connect_state(ssl_.get());
+  if (!host.empty()) {
+    std::string name = host;  // the macro SSL_set_tlsext_host_name casts in C's way
+    SSL_ctrl(ssl_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data());
+    SSL_set1_host(ssl_.get(), host.c_str());
+  }
+}
+
+ssize_t Channel::Read(char* bytes, size_t size) {
+  if (ssl_ == nullptr) {
+    const ssize_t got = recv(descriptor_.native_handle(), bytes, size, 0);
+    if (got > 0) {
+      return got;
+    }
+    return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+  }
+  ERR_clear_error();
+  const int got = SSL_read(ssl_.get(), bytes, static_cast<int>(size));
+  if (got > 0) {
+    return got;
+  }
+  const int error = SSL_get_error(ssl_.get(), got);
+  return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE ? 0 : -1;
+}
+
+ssize_t Channel::Send(std::string_view bytes) {
+  if (ssl_ == nullptr) {
+    const ssize_t sent =
+        send(descriptor_.native_handle(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent >= 0) {
+      return sent;
+    }
+    return errno == EAGAIN || errno == EINTR ? 0 : -1;
+  }
+  constexpr size_t kMost = size_t{1} << 20;
+  ERR_clear_error();
+  const int sent =
+      SSL_write(ssl_.get(), bytes.data(), static_cast<int>(std::min(bytes.size(), kMost)));
+  if (sent > 0) {
+    return sent;
+  }
+  const int error = SSL_get_error(ssl_.get(), sent);
+  waits_for_peer_ = error == SSL_ERROR_WANT_READ;
+  return waits_for_peer_ || error == SSL_ERROR_WANT_WRITE ? 0 : -1;
+}
+
+bool Channel::Write(std::string_view bytes) {
+  while (unsent() == 0 && !bytes.empty()) {
+    const ssize_t sent = Send(bytes);
+    if (sent < 0) {
+      return false;
+    }
+    if (sent == 0) {
+      break;
+    }
+    bytes.remove_prefix(static_cast<size_t>(sent));
+  }
+  unsent_ += bytes;
+  return true;
+}
+
+void Channel::WaitReadable(std::function<void(bool ok)> then) {
+  if (ssl_ != nullptr && SSL_pending(ssl_.get()) > 0) {
+    boost::asio::post(descriptor_.get_executor(), [then = std::move(then)] { then(true); });
+    return;
+  }
+  descriptor_.async_wait(
+      stream_descriptor::wait_read,
+      [then = std::move(then)](const boost::system::error_code& error) { then(!error); });
+}
+
+void Channel::WaitSent(std::function<void(bool ok)> then) {
+  descriptor_.async_wait(
+      waits_for_peer_ ? stream_descriptor::wait_read : stream_descriptor::wait_write,
+      [this, then = std::move(then)](const boost::system::error_code& error) mutable {
+        if (error) {
+          then(false);
+          return;
+        }
+        while (unsent() > 0) {
+          const ssize_t sent = Send(std::string_view(unsent_).substr(sent_));
+          if (sent < 0) {
+            then(false);
+            return;
+          }
+          if (sent == 0) {
+            WaitSent(std::move(then));
+            return;
+          }
+          sent_ += static_cast<size_t>(sent);
+        }
+        unsent_ = {};
+        sent_ = 0;
+        then(true);
+      });
+}
+
+void Channel::Close() {
+  boost::system::error_code ignored;
+  if (ssl_ != nullptr && SSL_is_init_finished(ssl_.get()) != 0) {
+    ERR_clear_error();
+    SSL_shutdown(ssl_.get());
+  }
+  descriptor_.close(ignored);
+}
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <openssl/ssl.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace sluice::server::pgwire {
+
+// One connection of the door's: a socket, with TLS on it or not. Nothing blocks; what cannot be
+// written now is kept and written when there is room. Belongs to the I/O thread.
+class Channel {
+ public:
+  Channel(boost::asio::io_context& context, int descriptor);
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  // From now on what is sent and received is TLS's. `server`: whose side this is.
+  void StartTls(SSL_CTX* context, bool server, const std::string& host = "");
+  bool tls() const { return ssl_ != nullptr; }
+  SSL* ssl() const { return ssl_.get(); }
+
+  // Reads what is there, at most `size` bytes. 0: nothing now. Negative: the end, or an error.
+  ssize_t Read(char* bytes, size_t size);
+  // Sends, or keeps what there is no room for. False: the connection is broken.
+  bool Write(std::string_view bytes);
+  size_t unsent() const { return unsent_.size() - sent_; }
+
+  // `then` is called once, with false where the connection is broken. One at a time.
+  void WaitReadable(std::function<void(bool ok)> then);
+  // Until everything kept has been sent.
+  void WaitSent(std::function<void(bool ok)> then);
+  // Until the peer is gone, whatever it has sent before.
+  void Close();
+  bool closed() const { return !descriptor_.is_open(); }
+  int native_handle() { return descriptor_.native_handle(); }
+
+ private:
+  struct SslFree {
+    void operator()(SSL* ssl) const { SSL_free(ssl); }
+  };
+  // Sends from the front of `bytes`; how much, or negative.
+  ssize_t Send(std::string_view bytes);
+
+  boost::asio::posix::stream_descriptor descriptor_;
+  std::unique_ptr<SSL, SslFree> ssl_;
+  std::string unsent_;
+  size_t sent_ = 0;              // of unsent_
+  bool waits_for_peer_ = false;  // TLS has to read before it can write
+};
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/mutex.h"
+
+namespace sluice::server::pgwire {
+
+// Carries what a statement says, from its own thread to the I/O thread, which has the client. A
+// client that does not read holds up rows, but neither progress nor anything else. Thread-safe.
+class ClientLine {
+ public:
+  // Hands something to the I/O thread; called under no lock.
+  using Post = std::function<void(std::function<void()>)>;
+  struct Client {
+    std::function<void(std::string bytes)> says;
+    std::function<void()> suspended;
+  };
+  // `client`: called by the I/O thread; not after Close.
+  ClientLine(Post post, Client client);
+
+  // The statement's side.
+  // Waits while much is on its way. False: nobody listens any more.
+  bool Send(std::string bytes) EXCLUDES(mutex_);
+  // Never waits: dropped when the client lags behind.
+  void Tell(std::string bytes) EXCLUDES(mutex_);
+  // Waits until the client wants more; how many rows at most (0: all). Negative: none any more.
+  int64_t Suspend() EXCLUDES(mutex_);
+
+  // The I/O thread's.
+  void Taken(size_t bytes) EXCLUDES(mutex_);
+  void Resume(uint32_t max_rows) EXCLUDES(mutex_);
+  void Close() EXCLUDES(mutex_);
+
+ private:
+  const Post post_;
+  const std::shared_ptr<Client> client_;
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  size_t on_its_way_ GUARDED_BY(mutex_) = 0;
+  bool closed_ GUARDED_BY(mutex_) = false;
+  bool suspended_ GUARDED_BY(mutex_) = false;
+  int64_t next_rows_ GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,302 @@
+#include "server/pgwire/conversation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "parser/parser.h"
+
+// What the client says.
+namespace sluice::server::pgwire {
+
+Conversation::Conversation(Host& host, std::map<std::string, std::string> parameters)
+    : host_(host), parameters_(std::move(parameters)) {
+  readable_ = IsReadable(parameters_);
+}
+
+void Conversation::FromClient(std::string_view bytes) {
+  if (!held_.empty() || (blocked() && !copying_in_)) {
+    held_ += bytes;
+    ProcessHeld();
+    return;
+  }
+  held_ = std::string(bytes.substr(Consume(bytes)));
+}
+
+void Conversation::ProcessHeld() {
+  if (held_.empty() || (blocked() && !copying_in_)) {
+    return;
+  }
+  const std::string bytes = std::exchange(held_, {});
+  held_ = bytes.substr(Consume(bytes));
+}
+
+// Returns how much of it is done with.
+size_t Conversation::Consume(std::string_view bytes) {
+  size_t at = 0;
+  size_t pass = 0;  // from here on what was seen is passed on
+  const auto flush = [&] {
+    if (at > pass) {
+      host_.ToServer(bytes.substr(pass, at - pass));
+    }
+    pass = at;
+  };
+  while (at < bytes.size() && (!blocked() || copying_in_)) {
+    if (client_left_ > 0) {
+      const size_t part = std::min(client_left_, bytes.size() - at);
+      at += part;
+      client_left_ -= part;
+      pass = client_drops_ ? at : pass;
+      continue;
+    }
+    if (bytes.size() - at < kHeaderBytes) {
+      break;
+    }
+    const char type = bytes[at];
+    const size_t length = ReadUint32(bytes.substr(at + 1));
+    if (length < kLengthBytes || length > kMaxMessageBytes) {
+      flush();
+      ProtocolError("invalid message length");
+      break;
+    }
+    const size_t body = length - kLengthBytes;
+    Wish wish = WishFor(type);
+    wish = wish == Wish::kWhole && body > parser::kMaxScriptBytes ? Wish::kPass : wish;
+    if (wish == Wish::kDrop) {
+      flush();
+      client_drops_ = true;
+      client_left_ = body;
+      at += kHeaderBytes;
+      pass = at;
+      continue;
+    }
+    if (wish == Wish::kWhole) {
+      if (bytes.size() - at < kHeaderBytes + body) {
+        break;
+      }
+      flush();
+      if (Take(type, bytes.substr(at + kHeaderBytes, body))) {
+        at += kHeaderBytes + body;
+        pass = at;
+        continue;
+      }
+    }
+    Account(type);
+    client_drops_ = false;
+    client_left_ = body;
+    at += kHeaderBytes;
+  }
+  flush();
+  return at;
+}
+
+Conversation::Wish Conversation::WishFor(char type) const {
+  if (copying_in_) {
+    return Wish::kPass;
+  }
+  if (type == 'X') {
+    return Wish::kWhole;
+  }
+  if (group_failed_ && type != 'S') {
+    return Wish::kDrop;
+  }
+  switch (type) {
+    case 'Q':
+    case 'P':
+      return Wish::kWhole;
+    case 'B':
+    case 'D':
+    case 'E':
+    case 'C':
+      return statements_.empty() && portals_.empty() ? Wish::kPass : Wish::kWhole;
+    case 'S':
+      return wrapped_ ? Wish::kWhole : Wish::kPass;
+    default:
+      return Wish::kPass;
+  }
+}
+
+// The message is passed on: what will it be answered with?
+void Conversation::Account(char type) {
+  switch (type) {
+    case 'Q':
+    case 'F':
+      Expect(type, Hears::kAll);
+      group_open_ = false;
+      break;
+    case 'S':
+      if (!copying_in_) {
+        Expect(type, Hears::kAll);
+        group_open_ = false;
+        group_dirty_ = false;
+        group_failed_ = false;
+      }
+      break;
+    case 'P':
+    case 'B':
+    case 'D':
+    case 'C':
+    case 'E':
+      Expect(type, Hears::kAll);
+      group_open_ = true;
+      group_dirty_ = group_dirty_ || type == 'E';
+      flushed_ = false;
+      break;
+    case 'H':
+      flushed_ = true;
+      break;
+    case 'c':
+    case 'f':
+      copying_in_ = false;
+      break;
+    default:
+      break;
+  }
+}
+
+bool Conversation::Take(char type, std::string_view body) {
+  switch (type) {
+    case 'X':
+      closed_ = true;
+      host_.Close();
+      return true;
+    case 'Q':
+      return TakeQuery(body);
+    case 'P':
+      return TakeParse(body);
+    case 'S':
+      steps_.push_back({.kind = Step::Kind::kSync});
+      Begin();
+      return true;
+    default:
+      if (!IsOwn(type, body)) {
+        if (type == 'B') {  // in the place of a portal that was ours
+          BodyReader reader(body);
+          portals_.erase(std::string(reader.String()));
+        }
+        return false;
+      }
+      steps_.push_back({.kind = Step::Kind::kOwn, .type = type, .text = std::string(body)});
+      Begin();
+      return true;
+  }
+}
+
+bool Conversation::TakeQuery(std::string_view body) {
+  const Result<std::string_view> sql = ReadQuery(body);
+  if (!sql.ok()) {
+    return false;  // the back end says so
+  }
+  const std::optional<Route> route = readable_ ? RouteScript(*sql) : std::nullopt;
+  if (!route.has_value()) {
+    if (TakeDeallocate(*sql)) {
+      return true;
+    }
+    statements_.erase(statements_.begin(), statements_.upper_bound(""));  // the unnamed one
+    portals_.erase(portals_.begin(), portals_.upper_bound(""));
+    return false;
+  }
+  script_ = *sql;
+  in_script_ = true;
+  if (route->error.ok()) {
+    QueueParts(route->parts);
+  } else {
+    steps_.push_back({.kind = Step::Kind::kError, .error = route->error});
+  }
+  steps_.push_back({.kind = Step::Kind::kReady});
+  Begin();
+  return true;
+}
+
+// Statements of one Query are one transaction, unless they say otherwise themselves.
+void Conversation::QueueParts(const std::vector<Part>& parts) {
+  const bool several = parts.size() > 1;
+  for (const Part& part : parts) {
+    if (several && !part.transaction) {
+      steps_.push_back({.kind = Step::Kind::kBegin});
+    }
+    const Step::Kind kind = part.kind == Part::Kind::kOurs  ? Step::Kind::kRun
+                            : part.kind == Part::Kind::kSet ? Step::Kind::kSet
+                                                            : Step::Kind::kForward;
+    steps_.push_back({.kind = kind, .span = part.span, .transaction = part.transaction});
+  }
+  if (several) {
+    steps_.push_back({.kind = Step::Kind::kCommit});
+  }
+}
+
+bool Conversation::TakeParse(std::string_view body) {
+  const Result<ParseMessage> parse = ReadParse(body);
+  if (!parse.ok()) {
+    return false;
+  }
+  const std::optional<Route> route = readable_ ? RouteScript(parse->sql) : std::nullopt;
+  const bool setting = route.has_value() && route->error.ok() && route->parts.size() == 1 &&
+                       route->parts.front().kind == Part::Kind::kSet &&
+                       host_.CheckSetting(parse->sql).ok();
+  if (!route.has_value() || setting) {
+    if (parse->name.empty()) {
+      statements_.erase(statements_.begin(), statements_.upper_bound(""));
+    }
+    if (statements_.find(parse->name) == statements_.end()) {
+      return false;
+    }
+  }
+  steps_.push_back({.kind = Step::Kind::kOwn, .type = 'P', .text = std::string(body)});
+  Begin();
+  return true;
+}
+
+// The database does not know the prepared statements that are ours.
+bool Conversation::TakeDeallocate(std::string_view sql) {
+  if (statements_.empty()) {
+    return false;
+  }
+  const std::optional<std::string> name = DeallocatedName(sql);
+  if (!name.has_value()) {
+    return false;
+  }
+  if (name->empty()) {  // all of them
+    statements_.clear();
+    return false;
+  }
+  const auto known = statements_.find(*name);
+  if (known == statements_.end()) {
+    return false;
+  }
+  statements_.erase(known);
+  std::string done;
+  AppendCommandComplete(done, "DEALLOCATE");
+  steps_.push_back({.kind = Step::Kind::kSay, .text = std::move(done)});
+  steps_.push_back({.kind = Step::Kind::kReady});
+  Begin();
+  return true;
+}
+
+bool Conversation::IsOwn(char type, std::string_view body) const {
+  BodyReader reader(body);
+  switch (type) {
+    case 'B': {
+      reader.String();
+      const std::string_view statement = reader.String();
+      return reader.ok() && statements_.find(statement) != statements_.end();
+    }
+    case 'E':
+      return portals_.find(reader.String()) != portals_.end();
+    default: {
+      const char kind = reader.Byte();
+      const std::string_view name = reader.String();
+      return reader.ok() && (kind == 'S' ? statements_.find(name) != statements_.end()
+                                         : portals_.find(name) != portals_.end());
+    }
+  }
+}
+
+void Conversation::ProtocolError(std::string_view message) {
+  std::string bytes;
+  AppendError(bytes, InvalidArgument(std::string(message)).SqlState("08P01"), {}, 0, "FATAL");
+  Reply(bytes);
+  closed_ = true;
+  host_.Close();
+}
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,197 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "server/pgwire/messages.h"
+#include "server/pgwire/router.h"
+
+namespace sluice::server::pgwire {
+
+// A statement of ours that a client wants run, or described.
+struct OwnStatement {
+  std::string text;
+  std::vector<uint32_t> types;                     // of its parameters, as Parse said
+  std::vector<std::optional<std::string>> values;  // of its parameters
+  std::vector<uint16_t> value_formats;
+  std::vector<uint16_t> result_formats;
+  bool describe_rows = false;  // simple protocol: the rows come with their description
+  uint32_t max_rows = 0;       // 0: all; else it is suspended after so many
+};
+
+// A logged-in client and its back end: copies what is the database's from one to the other, and
+// answers what is ours in its place, so that each sees a server, or a client, that keeps the
+// protocol. Pure: bytes come in by FromClient and FromServer, and go out through the host, whole
+// messages or parts of them, in order. Belongs to one thread.
+//
+// How the two are kept apart: a statement of ours begins when the back end has answered all that
+// was sent to it before. Until it has ended no further message of the client is looked at.
+class Conversation {
+ public:
+  class Host {
+   public:
+    virtual ~Host() = default;
+    virtual void ToClient(std::string_view bytes) = 0;
+    virtual void ToServer(std::string_view bytes) = 0;
+    // Answered by Says, and then by Suspended or Ended. The back end is idle; `transaction`: inside
+    // a transaction block.
+    virtual void Run(const OwnStatement& statement, bool transaction) = 0;
+    // Answered by Described.
+    virtual void Describe(const OwnStatement& statement, bool transaction) = 0;
+    // A statement that was suspended goes on, with another limit, or is given up.
+    virtual void Resume(uint32_t max_rows) = 0;
+    virtual void GiveUp() = 0;
+    // SET sluice.name = value: whether it may be.
+    virtual Status CheckSetting(std::string_view set) = 0;
+    // The client is done, or does not keep to the protocol.
+    virtual void Close() = 0;
+  };
+
+  // `parameters`: what the back end has said of itself at the start (ParameterStatus).
+  Conversation(Host& host, std::map<std::string, std::string> parameters);
+
+  void FromClient(std::string_view bytes);
+  void FromServer(std::string_view bytes);
+
+  // So much of what the client has sent waits for a statement of ours to end.
+  size_t held_bytes() const { return held_.size(); }
+  bool statement_runs() const { return running_; }
+  // Of the back end: I, T, E.
+  char status() const { return status_; }
+  const std::map<std::string, std::string>& parameters() const { return parameters_; }
+
+  // Of the statement that Run began. `bytes`: whole messages.
+  void Says(std::string_view bytes);
+  void Suspended();
+  // Its error, told here, or OK when CommandComplete has been said.
+  void Ended(const Status& status);
+  // No columns: it answers without rows.
+  void Described(const Result<std::vector<WireColumn>>& columns);
+
+ private:
+  enum class Wish { kPass, kWhole, kDrop };
+  // What the client hears of an answer.
+  enum class Hears { kAll, kAllButReady, kErrors, kNothing };
+  // What the back end still has to answer: a message of this type.
+  struct Expected {
+    char type;
+    Hears hears = Hears::kAll;
+  };
+  // What has to be done one after another, each when the back end has answered everything.
+  struct Step {
+    enum class Kind {
+      kOwn,       // a message of the extended protocol that is ours
+      kForward,   // statements of the database, out of a script that has some of ours
+      kRun,       // a statement of ours out of a script
+      kSet,       // SET sluice.name out of a script
+      kBegin,     // a transaction for the script
+      kCommit,    // its end
+      kRollback,  // its other end
+      kSync,      // Sync, where a transaction of ours has to end first
+      kSay,       // `text` to the client
+      kError,     // `error`, of a script that cannot be read
+      kReady,     // a script's end
+    };
+    Kind kind;
+    char type = 0;             // kOwn
+    std::string text = {};     // kOwn: the body
+    Span span = {};            // of the script: kForward, kRun, kSet
+    bool transaction = false;  // kForward: begins one
+    Status error = {};
+  };
+  struct DescribedTarget {
+    char kind;
+    std::string name;
+  };
+  struct Portal {
+    OwnStatement statement;
+    bool begun = false;
+    bool suspended = false;
+    bool done = false;
+  };
+
+  bool blocked() const { return running_ || !steps_.empty() || closed_; }
+  size_t Consume(std::string_view bytes);
+  Wish WishFor(char type) const;
+  void Account(char type);
+  // A whole message: false when it is the database's.
+  bool Take(char type, std::string_view body);
+  bool TakeQuery(std::string_view body);
+  bool TakeParse(std::string_view body);
+  bool TakeDeallocate(std::string_view sql);
+  bool IsOwn(char type, std::string_view body) const;
+  void QueueParts(const std::vector<Part>& parts);
+  // Steps were queued.
+  void Begin();
+  void Advance();
+  void Perform(const Step& step);
+  void PerformOwn(const Step& step);
+  void ParseOwn(std::string_view body);
+  void BindOwn(std::string_view body);
+  void DescribeOwn(std::string_view body);
+  void ExecuteOwn(std::string_view body);
+  void CloseOwn(std::string_view body);
+  void Forward(const Span& span);
+  void BeginOwn(const OwnStatement& statement);
+  void Fail(const Status& error);
+  void AbortScript();
+  void AbortFailedScript();
+  void Sync();
+  void AskOurs(std::string_view sql, Hears hears = Hears::kNothing);
+  void DropPortal(std::string_view name);
+  void DropPortals();
+  void ProtocolError(std::string_view message);
+  // A message of the server; `body` of Z and S only. False: the client does not hear of it.
+  bool SeeServer(char type, std::string_view body);
+  bool SeeReady(char status);
+  bool SeeError();
+  bool Answered(std::string_view types);
+  void ProcessHeld();
+  void Expect(char type, Hears hears) { expected_.push_back({type, hears}); }
+  void Reply(std::string_view bytes);
+
+  Host& host_;
+  std::map<std::string, std::string> parameters_;
+  bool readable_ = true;  // what a text means here is what it means there
+  bool closed_ = false;
+
+  // From the client.
+  std::string held_;
+  size_t client_left_ = 0;  // of a message that is being passed on or dropped
+  bool client_drops_ = false;
+
+  // From the back end.
+  std::string server_held_;  // the beginning of a message
+  size_t server_left_ = 0;
+  bool server_drops_ = false;
+  std::string said_;  // by a statement of ours, in the middle of a message of the back end
+  char status_ = 'I';
+  std::deque<Expected> expected_;
+  bool copying_in_ = false;
+
+  // The extended protocol's messages up to Sync.
+  bool group_open_ = false;    // something has been passed on since the last Sync
+  bool group_dirty_ = false;   // it was executed
+  bool group_failed_ = false;  // what follows is skipped
+  bool flushed_ = false;
+
+  std::deque<Step> steps_;
+  bool running_ = false;    // a statement of ours
+  bool in_script_ = false;  // simple protocol
+  bool wrapped_ = false;    // the transaction block was begun for a script or a pipeline, by us
+  std::string script_;      // what places in errors point into
+  int64_t place_ = 0;       // of the statement that runs, in script_
+  std::optional<DescribedTarget> describing_;
+  std::string running_portal_;
+
+  std::map<std::string, OwnStatement, std::less<>> statements_;
+  std::map<std::string, Portal, std::less<>> portals_;
+};
+
+}  // namespace sluice::server::pgwire

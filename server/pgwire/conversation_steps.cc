@@ -1,0 +1,443 @@
+#include <utility>
+
+#include "parser/parser.h"
+#include "server/pgwire/conversation.h"
+
+// What is done about statements of ours, one step after another.
+namespace sluice::server::pgwire {
+namespace {
+
+// Fails wherever it runs inside a transaction block, and with it the block.
+constexpr std::string_view kFailBlock = "ROLLBACK TO SAVEPOINT sluice_statement_failed";
+// A prepared statement that nobody has: binding it fails what has come since the last Sync.
+constexpr std::string_view kNoStatement = "sluice statement failed";
+
+Status Aborted() {
+  return Status(Code::kFailedPrecondition,
+                "current transaction is aborted, commands ignored until end of transaction block")
+      .SqlState("25P02");
+}
+
+std::string_view TextOf(std::string_view script, const Span& span) {
+  return script.substr(static_cast<size_t>(span.begin), static_cast<size_t>(span.end - span.begin));
+}
+
+// So many blanks as the text has characters: what follows is then at its own place.
+std::string Blanks(std::string_view text) {
+  size_t characters = 0;
+  for (const char byte : text) {
+    characters += (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U ? 1 : 0;
+  }
+  return std::string(characters, ' ');
+}
+
+}  // namespace
+
+void Conversation::Begin() {
+  // What has been sent without a Sync may not have been answered yet.
+  if (group_open_ && !flushed_ && !expected_.empty()) {
+    std::string flush;
+    AppendMessage(flush, 'H', {});
+    host_.ToServer(flush);
+    flushed_ = true;
+  }
+  Advance();
+}
+
+void Conversation::Advance() {
+  while (!steps_.empty() && !running_ && expected_.empty() && !closed_) {
+    const Step step = std::move(steps_.front());
+    steps_.pop_front();
+    Perform(step);
+  }
+}
+
+void Conversation::Perform(const Step& step) {
+  switch (step.kind) {
+    case Step::Kind::kOwn:
+      PerformOwn(step);
+      break;
+    case Step::Kind::kForward:
+      Forward(step.span);
+      wrapped_ = wrapped_ && !step.transaction;  // from here on it is the script's own
+      break;
+    case Step::Kind::kRun: {
+      OwnStatement statement;
+      statement.text = TextOf(script_, step.span);
+      statement.describe_rows = true;
+      place_ = step.span.begin;
+      BeginOwn(statement);
+      break;
+    }
+    case Step::Kind::kSet: {
+      place_ = step.span.begin;
+      const Status allowed = host_.CheckSetting(TextOf(script_, step.span));
+      if (allowed.ok()) {
+        Forward(step.span);
+      } else {
+        Fail(allowed);
+      }
+      break;
+    }
+    case Step::Kind::kBegin:
+      if (status_ == 'I') {
+        AskOurs("BEGIN");
+        wrapped_ = true;
+      }
+      break;
+    case Step::Kind::kCommit:
+      if (wrapped_) {
+        AskOurs("COMMIT", Hears::kErrors);
+        wrapped_ = false;
+      }
+      break;
+    case Step::Kind::kRollback:
+      if (wrapped_) {
+        AskOurs("ROLLBACK");
+        wrapped_ = false;
+      }
+      break;
+    case Step::Kind::kSync:
+      Sync();
+      break;
+    case Step::Kind::kSay:
+      Reply(step.text);
+      break;
+    case Step::Kind::kError:
+      place_ = 0;
+      Fail(step.error);
+      break;
+    case Step::Kind::kReady: {
+      in_script_ = false;
+      std::string ready;
+      AppendReady(ready, status_);
+      Reply(ready);
+      break;
+    }
+  }
+}
+
+void Conversation::AskOurs(std::string_view sql, Hears hears) {
+  std::string query;
+  AppendQuery(query, sql);
+  Expect('Q', hears);
+  host_.ToServer(query);
+}
+
+// Places in the database's errors count from the script's beginning.
+void Conversation::Forward(const Span& span) {
+  std::string query;
+  AppendQuery(query, Blanks(std::string_view(script_).substr(0, static_cast<size_t>(span.begin))) +
+                         std::string(TextOf(script_, span)));
+  Expect('Q', Hears::kAllButReady);
+  host_.ToServer(query);
+}
+
+// A pipeline has come to its end, and with it the transaction that we began in it.
+void Conversation::Sync() {
+  std::string sync;
+  AppendMessage(sync, 'S', {});
+  if (!group_failed_) {
+    AskOurs("COMMIT", Hears::kErrors);
+    wrapped_ = false;
+    Account('S');
+    host_.ToServer(sync);
+    return;
+  }
+  Account('S');
+  expected_.back().hears = Hears::kNothing;
+  host_.ToServer(sync);
+  steps_.push_back({.kind = Step::Kind::kRollback});
+  steps_.push_back({.kind = Step::Kind::kReady});
+}
+
+void Conversation::PerformOwn(const Step& step) {
+  if (group_failed_) {
+    return;  // skipped, as what follows until Sync
+  }
+  place_ = 0;
+  switch (step.type) {
+    case 'P':
+      ParseOwn(step.text);
+      break;
+    case 'B':
+      BindOwn(step.text);
+      break;
+    case 'D':
+      DescribeOwn(step.text);
+      break;
+    case 'E':
+      ExecuteOwn(step.text);
+      break;
+    default:
+      CloseOwn(step.text);
+  }
+}
+
+void Conversation::ParseOwn(std::string_view body) {
+  const Result<ParseMessage> message = ReadParse(body);
+  if (!message.ok()) {
+    return Fail(message.status());
+  }
+  script_ = message->sql;
+  if (!message->name.empty() && statements_.find(message->name) != statements_.end()) {
+    return Fail(
+        AlreadyExists("prepared statement \"" + std::string(message->name) + "\" already exists")
+            .SqlState("42P05"));
+  }
+  const std::optional<Route> route = RouteScript(message->sql);
+  if (route.has_value() && !route->error.ok()) {
+    return Fail(route->error);
+  }
+  if (route.has_value() && route->parts.size() == 1 &&
+      route->parts.front().kind == Part::Kind::kSet) {
+    return Fail(host_.CheckSetting(message->sql));
+  }
+  if (!route.has_value() || route->parts.size() != 1) {
+    return Fail(SyntaxError("cannot insert multiple commands into a prepared statement"));
+  }
+  const auto parsed = parser::Parse(message->sql);
+  if (!parsed.ok()) {
+    return Fail(parsed.status());
+  }
+  OwnStatement statement;
+  statement.text = message->sql;
+  statement.types = message->types;
+  statements_.insert_or_assign(std::string(message->name), std::move(statement));
+  std::string reply;
+  AppendMessage(reply, '1', {});
+  Reply(reply);
+}
+
+void Conversation::BindOwn(std::string_view body) {
+  const Result<BindMessage> message = ReadBind(body);
+  if (!message.ok()) {
+    return Fail(message.status());
+  }
+  const auto prepared = statements_.find(message->statement);
+  if (prepared == statements_.end()) {
+    return Fail(
+        NotFound("prepared statement \"" + std::string(message->statement) + "\" does not exist")
+            .SqlState("26000"));
+  }
+  if (!message->portal.empty() && portals_.find(message->portal) != portals_.end()) {
+    return Fail(AlreadyExists("portal \"" + std::string(message->portal) + "\" already exists")
+                    .SqlState("42P03"));
+  }
+  DropPortal(message->portal);
+  Portal portal;
+  portal.statement = prepared->second;
+  portal.statement.value_formats = message->formats;
+  portal.statement.result_formats = message->result_formats;
+  for (const auto& value : message->values) {
+    portal.statement.values.emplace_back(value.has_value() ? std::optional<std::string>(*value)
+                                                           : std::nullopt);
+  }
+  portals_.insert_or_assign(std::string(message->portal), std::move(portal));
+  std::string reply;
+  AppendMessage(reply, '2', {});
+  Reply(reply);
+}
+
+void Conversation::DescribeOwn(std::string_view body) {
+  const Result<TargetMessage> message = ReadTarget(body);
+  if (!message.ok()) {
+    return Fail(message.status());
+  }
+  const OwnStatement* statement = nullptr;
+  if (message->kind == 'S') {
+    const auto found = statements_.find(message->name);
+    statement = found == statements_.end() ? nullptr : &found->second;
+  } else {
+    const auto found = portals_.find(message->name);
+    statement = found == portals_.end() ? nullptr : &found->second.statement;
+  }
+  if (statement == nullptr) {
+    return Fail(
+        NotFound("\"" + std::string(message->name) + "\" does not exist").SqlState("26000"));
+  }
+  if (status_ == 'E') {
+    return Fail(Aborted());
+  }
+  script_ = statement->text;
+  describing_ = DescribedTarget{message->kind, std::string(message->name)};
+  running_ = true;
+  host_.Describe(*statement, status_ == 'T');
+}
+
+void Conversation::Described(const Result<std::vector<WireColumn>>& columns) {
+  running_ = false;
+  const std::optional<DescribedTarget> target = std::exchange(describing_, std::nullopt);
+  if (!columns.ok()) {
+    Fail(columns.status());
+  } else {
+    std::string reply;
+    if (target->kind == 'S') {
+      const auto statement = statements_.find(target->name);
+      AppendParameterDescription(reply, statement == statements_.end() ? std::vector<uint32_t>()
+                                                                       : statement->second.types);
+    }
+    if (columns->empty()) {
+      AppendMessage(reply, 'n', {});
+    } else {
+      AppendRowDescription(reply, *columns);
+    }
+    Reply(reply);
+  }
+  Advance();
+  ProcessHeld();
+}
+
+void Conversation::ExecuteOwn(std::string_view body) {
+  const Result<ExecuteMessage> message = ReadExecute(body);
+  if (!message.ok()) {
+    return Fail(message.status());
+  }
+  const auto found = portals_.find(message->portal);
+  if (found == portals_.end()) {
+    return Fail(NotFound("portal \"" + std::string(message->portal) + "\" does not exist")
+                    .SqlState("34000"));
+  }
+  Portal& portal = found->second;
+  if (portal.done) {
+    std::string reply;
+    AppendCommandComplete(reply, "SELECT 0");
+    return Reply(reply);
+  }
+  script_ = portal.statement.text;
+  running_portal_ = found->first;
+  if (portal.suspended) {
+    portal.suspended = false;
+    running_ = true;
+    return host_.Resume(message->max_rows);
+  }
+  if (group_dirty_ && status_ == 'I' && !wrapped_) {
+    // What the pipeline has done so far is seen by the statement, and is one transaction with it.
+    AskOurs("BEGIN");
+    wrapped_ = true;
+    steps_.push_front({.kind = Step::Kind::kOwn, .type = 'E', .text = std::string(body)});
+    return;
+  }
+  portal.statement.max_rows = message->max_rows;
+  BeginOwn(portal.statement);
+}
+
+void Conversation::CloseOwn(std::string_view body) {
+  const Result<TargetMessage> message = ReadTarget(body);
+  if (!message.ok()) {
+    return Fail(message.status());
+  }
+  if (message->kind == 'S') {
+    statements_.erase(std::string(message->name));
+  } else {
+    DropPortal(message->name);
+  }
+  std::string reply;
+  AppendMessage(reply, '3', {});
+  Reply(reply);
+}
+
+void Conversation::DropPortal(std::string_view name) {
+  const auto found = portals_.find(name);
+  if (found == portals_.end()) {
+    return;
+  }
+  if (found->second.suspended) {
+    host_.GiveUp();
+  }
+  portals_.erase(found);
+}
+
+void Conversation::DropPortals() {
+  while (!portals_.empty()) {
+    DropPortal(std::string(portals_.begin()->first));
+  }
+}
+
+void Conversation::BeginOwn(const OwnStatement& statement) {
+  if (status_ == 'E') {
+    return Fail(Aborted());
+  }
+  for (auto portal = portals_.begin(); portal != portals_.end();) {  // one at a time
+    portal =
+        portal->second.suspended ? (host_.GiveUp(), portals_.erase(portal)) : std::next(portal);
+  }
+  running_ = true;
+  host_.Run(statement, status_ == 'T');
+}
+
+void Conversation::Says(std::string_view bytes) {
+  if (server_left_ > 0 || !server_held_.empty()) {
+    said_ += bytes;
+    return;
+  }
+  host_.ToClient(bytes);
+}
+
+void Conversation::Reply(std::string_view bytes) {
+  Says(bytes);
+}
+
+void Conversation::Suspended() {
+  running_ = false;
+  const auto portal = portals_.find(running_portal_);
+  if (portal != portals_.end()) {
+    portal->second.suspended = true;
+  }
+  std::string suspended;
+  AppendMessage(suspended, 's', {});
+  Reply(suspended);
+  Advance();
+  ProcessHeld();
+}
+
+void Conversation::Ended(const Status& status) {
+  running_ = false;
+  const auto portal = in_script_ ? portals_.end() : portals_.find(running_portal_);
+  if (portal != portals_.end()) {
+    portal->second.done = true;
+  }
+  if (!status.ok()) {
+    Fail(status);
+  }
+  Advance();
+  ProcessHeld();
+}
+
+// An error of ours has the effect of one of the database's.
+void Conversation::Fail(const Status& error) {
+  std::string bytes;
+  AppendError(bytes, error, script_, place_);
+  Reply(bytes);
+  if (in_script_) {
+    AbortScript();
+    return;
+  }
+  group_failed_ = true;
+  if (group_dirty_ || status_ == 'T') {
+    std::string body;
+    body += '\0';
+    body += kNoStatement;
+    body.append(1 + 3 * sizeof(uint16_t), '\0');
+    std::string bind;
+    AppendMessage(bind, 'B', body);
+    Expect('B', Hears::kNothing);
+    host_.ToServer(bind);
+    std::string flush;
+    AppendMessage(flush, 'H', {});
+    host_.ToServer(flush);
+  }
+}
+
+// What is left of a script does not run.
+void Conversation::AbortScript() {
+  steps_.clear();
+  if (wrapped_) {
+    steps_.push_back({.kind = Step::Kind::kRollback});
+  } else if (status_ == 'T') {
+    AskOurs(kFailBlock);
+  }
+  steps_.push_back({.kind = Step::Kind::kReady});
+}
+
+}  // namespace sluice::server::pgwire

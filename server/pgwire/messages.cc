@@ -1,0 +1,375 @@
+#include "server/pgwire/messages.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace sluice::server::pgwire {
+namespace {
+
+constexpr size_t kMaxStartupParameters = 1000;  // 10 KiB hold fewer
+
+Status BrokenMessage(std::string_view which) {
+  return InvalidArgument(fmt::format("invalid message format: {}", which)).SqlState("08P01");
+}
+
+void AppendUint16(std::string& out, uint16_t number) {
+  out.push_back(static_cast<char>(number >> 8U));
+  out.push_back(static_cast<char>(number & 0xffU));
+}
+
+void AppendString(std::string& out, std::string_view text) {
+  out.append(text.substr(0, text.find('\0')));
+  out.push_back('\0');
+}
+
+// Writes the length of a message when it goes.
+class OpenMessage {
+ public:
+  OpenMessage(std::string& out, char type) : out_(out) {
+    out_.push_back(type);
+    begin_ = out_.size();
+    out_.append(kLengthBytes, '\0');
+  }
+  ~OpenMessage() {
+    std::string length;
+    AppendUint32(length, static_cast<uint32_t>(out_.size() - begin_));
+    out_.replace(begin_, kLengthBytes, length);
+  }
+  OpenMessage(const OpenMessage&) = delete;
+  OpenMessage& operator=(const OpenMessage&) = delete;
+
+ private:
+  std::string& out_;
+  size_t begin_;
+};
+
+// 1-based, in characters.
+size_t PositionOf(std::string_view text, int64_t offset) {
+  const std::string_view before = text.substr(0, static_cast<size_t>(offset));
+  return 1 + static_cast<size_t>(std::count_if(before.begin(), before.end(), [](char byte) {
+           return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
+         }));
+}
+
+std::vector<uint16_t> ReadFormats(BodyReader& reader) {
+  const uint16_t count = reader.Uint16();
+  std::vector<uint16_t> formats;
+  for (uint16_t i = 0; i < count && reader.ok(); ++i) {
+    formats.push_back(reader.Uint16());
+  }
+  return formats;
+}
+
+}  // namespace
+
+uint32_t ReadUint32(std::string_view bytes) {
+  uint32_t number = 0;
+  for (size_t i = 0; i < kLengthBytes; ++i) {
+    number = number << 8U | static_cast<unsigned char>(bytes[i]);
+  }
+  return number;
+}
+
+void AppendUint32(std::string& out, uint32_t number) {
+  AppendUint16(out, static_cast<uint16_t>(number >> 16U));
+  AppendUint16(out, static_cast<uint16_t>(number & 0xffffU));
+}
+
+std::string_view BodyReader::Bytes(size_t count) {
+  if (!ok_ || rest_.size() < count) {
+    ok_ = false;
+    return {};
+  }
+  const std::string_view bytes = rest_.substr(0, count);
+  rest_.remove_prefix(count);
+  return bytes;
+}
+
+char BodyReader::Byte() {
+  const std::string_view byte = Bytes(1);
+  return ok_ ? byte.front() : '\0';
+}
+
+uint16_t BodyReader::Uint16() {
+  const std::string_view bytes = Bytes(2);
+  return ok_ ? static_cast<uint16_t>(static_cast<unsigned char>(bytes[0]) << 8U |
+                                     static_cast<unsigned char>(bytes[1]))
+             : uint16_t{0};
+}
+
+uint32_t BodyReader::Uint32() {
+  const std::string_view bytes = Bytes(kLengthBytes);
+  return ok_ ? ReadUint32(bytes) : 0;
+}
+
+std::string_view BodyReader::String() {
+  const size_t end = rest_.find('\0');
+  if (!ok_ || end == std::string_view::npos) {
+    ok_ = false;
+    return {};
+  }
+  const std::string_view text = rest_.substr(0, end);
+  rest_.remove_prefix(end + 1);
+  return text;
+}
+
+std::string_view StartupMessage::Find(std::string_view name) const {
+  for (const auto& [key, value] : parameters) {
+    if (key == name) {
+      return value;
+    }
+  }
+  return {};
+}
+
+Result<StartupMessage> ReadStartup(std::string_view body) {
+  BodyReader reader(body);
+  StartupMessage startup;
+  startup.code = reader.Uint32();
+  if (startup.code == kCancelCode || startup.code == kTlsCode || startup.code == kGssCode) {
+    return startup;
+  }
+  while (reader.ok() && startup.parameters.size() < kMaxStartupParameters) {
+    const std::string_view name = reader.String();
+    if (name.empty()) {
+      break;
+    }
+    startup.parameters.emplace_back(name, reader.String());
+  }
+  if (!reader.at_end()) {
+    return BrokenMessage("startup packet");
+  }
+  return startup;
+}
+
+void AppendStartup(std::string& out, const StartupMessage& startup) {
+  std::string body;
+  AppendUint32(body, startup.code);
+  for (const auto& [name, value] : startup.parameters) {
+    AppendString(body, name);
+    AppendString(body, value);
+  }
+  body.push_back('\0');
+  AppendUint32(out, static_cast<uint32_t>(body.size() + kLengthBytes));
+  out += body;
+}
+
+void AppendCancelRequest(std::string& out, uint32_t process, uint32_t key) {
+  constexpr uint32_t kBytes = 16;
+  AppendUint32(out, kBytes);
+  AppendUint32(out, kCancelCode);
+  AppendUint32(out, process);
+  AppendUint32(out, key);
+}
+
+Result<std::string_view> ReadQuery(std::string_view body) {
+  BodyReader reader(body);
+  const std::string_view sql = reader.String();
+  if (!reader.at_end()) {
+    return BrokenMessage("Query");
+  }
+  return sql;
+}
+
+Result<ParseMessage> ReadParse(std::string_view body) {
+  BodyReader reader(body);
+  ParseMessage parse;
+  parse.name = reader.String();
+  parse.sql = reader.String();
+  const uint16_t count = reader.Uint16();
+  for (uint16_t i = 0; i < count && reader.ok(); ++i) {
+    parse.types.push_back(reader.Uint32());
+  }
+  if (!reader.at_end()) {
+    return BrokenMessage("Parse");
+  }
+  return parse;
+}
+
+Result<BindMessage> ReadBind(std::string_view body) {
+  BodyReader reader(body);
+  BindMessage bind;
+  bind.portal = reader.String();
+  bind.statement = reader.String();
+  bind.formats = ReadFormats(reader);
+  const uint16_t count = reader.Uint16();
+  for (uint16_t i = 0; i < count && reader.ok(); ++i) {
+    const auto length = static_cast<int32_t>(reader.Uint32());
+    if (length == -1) {
+      bind.values.emplace_back(std::nullopt);
+    } else if (length < 0) {
+      return BrokenMessage("Bind");
+    } else {
+      bind.values.emplace_back(reader.Bytes(static_cast<size_t>(length)));
+    }
+  }
+  bind.result_formats = ReadFormats(reader);
+  if (!reader.at_end() || (bind.formats.size() > 1 && bind.formats.size() != bind.values.size())) {
+    return BrokenMessage("Bind");
+  }
+  return bind;
+}
+
+Result<TargetMessage> ReadTarget(std::string_view body) {
+  BodyReader reader(body);
+  TargetMessage target;
+  target.kind = reader.Byte();
+  target.name = reader.String();
+  if (!reader.at_end() || (target.kind != 'S' && target.kind != 'P')) {
+    return BrokenMessage("Describe or Close");
+  }
+  return target;
+}
+
+Result<ExecuteMessage> ReadExecute(std::string_view body) {
+  BodyReader reader(body);
+  ExecuteMessage execute;
+  execute.portal = reader.String();
+  execute.max_rows = reader.Uint32();
+  if (!reader.at_end()) {
+    return BrokenMessage("Execute");
+  }
+  return execute;
+}
+
+Result<std::string_view> ReadPassword(std::string_view body) {
+  BodyReader reader(body);
+  const std::string_view password = reader.String();
+  if (!reader.at_end()) {
+    return BrokenMessage("Password");
+  }
+  return password;
+}
+
+void AppendMessage(std::string& out, char type, std::string_view body) {
+  const OpenMessage message(out, type);
+  out += body;
+}
+
+void AppendQuery(std::string& out, std::string_view sql) {
+  const OpenMessage message(out, 'Q');
+  AppendString(out, sql);
+}
+
+void AppendRowDescription(std::string& out, const std::vector<WireColumn>& columns) {
+  const OpenMessage message(out, 'T');
+  AppendUint16(out, static_cast<uint16_t>(columns.size()));
+  for (const WireColumn& column : columns) {
+    AppendString(out, column.name);
+    AppendUint32(out, 0);  // of no table
+    AppendUint16(out, 0);
+    AppendUint32(out, column.type);
+    AppendUint16(out, static_cast<uint16_t>(column.bytes));
+    AppendUint32(out, UINT32_MAX);  // no type modifier
+    AppendUint16(out, column.format);
+  }
+}
+
+void AppendParameterDescription(std::string& out, const std::vector<uint32_t>& types) {
+  const OpenMessage message(out, 't');
+  AppendUint16(out, static_cast<uint16_t>(types.size()));
+  for (const uint32_t type : types) {
+    AppendUint32(out, type);
+  }
+}
+
+void AppendCommandComplete(std::string& out, std::string_view tag) {
+  const OpenMessage message(out, 'C');
+  AppendString(out, tag);
+}
+
+void AppendReady(std::string& out, char status) {
+  const OpenMessage message(out, 'Z');
+  out.push_back(status);
+}
+
+void AppendParameterStatus(std::string& out, std::string_view name, std::string_view value) {
+  const OpenMessage message(out, 'S');
+  AppendString(out, name);
+  AppendString(out, value);
+}
+
+void AppendKeyData(std::string& out, uint32_t process, uint32_t key) {
+  const OpenMessage message(out, 'K');
+  AppendUint32(out, process);
+  AppendUint32(out, key);
+}
+
+void AppendError(std::string& out, const Status& status, std::string_view text, int64_t offset,
+                 std::string_view severity) {
+  const std::vector<Diagnostic>& diagnostics = status.diagnostics();
+  const Diagnostic& first = diagnostics.front();
+  std::string detail = first.detail;
+  for (size_t i = 1; i < diagnostics.size(); ++i) {
+    const Diagnostic& more = diagnostics[i];
+    std::string place;
+    if (more.span.valid()) {
+      const LineColumn at = FindLineColumn(text, offset + more.span.begin);
+      place = fmt::format(" (line {}, column {})", at.line, at.column);
+    }
+    detail += fmt::format("{}{}{}{}{}", detail.empty() ? "" : "\n", more.message, place,
+                          more.hint.empty() ? "" : ": ", more.hint);
+  }
+  const OpenMessage message(out, 'E');
+  const auto field = [&out](char code, std::string_view value) {
+    if (!value.empty()) {
+      out.push_back(code);
+      AppendString(out, value);
+    }
+  };
+  field('S', severity);
+  field('V', severity);
+  field('C', first.sqlstate);
+  field('M', first.message);
+  field('D', detail);
+  field('H', first.hint);
+  if (first.span.valid() && offset + first.span.begin <= static_cast<int64_t>(text.size())) {
+    field('P', std::to_string(PositionOf(text, offset + first.span.begin)));
+  }
+  out.push_back('\0');
+}
+
+void AppendNotice(std::string& out, std::string_view severity, std::string_view sqlstate,
+                  std::string_view text, std::string_view hint) {
+  const OpenMessage message(out, 'N');
+  const auto field = [&out](char code, std::string_view value) {
+    if (!value.empty()) {
+      out.push_back(code);
+      AppendString(out, value);
+    }
+  };
+  field('S', severity);
+  field('V', severity);
+  field('C', sqlstate);
+  field('M', text);
+  field('H', hint);
+  out.push_back('\0');
+}
+
+Status ReadError(std::string_view body) {
+  BodyReader reader(body);
+  std::string sqlstate = "XX000";
+  std::string message;
+  std::string detail;
+  std::string hint;
+  while (reader.ok()) {
+    const char code = reader.Byte();
+    if (code == '\0') {
+      break;
+    }
+    const std::string value(reader.String());
+    if (code == 'C') {
+      sqlstate = value;
+    } else if (code == 'M') {
+      message = value;
+    } else if (code == 'D') {
+      detail = value;
+    } else if (code == 'H') {
+      hint = value;
+    }
+  }
+  return Status(Code::kUnknown, message).SqlState(sqlstate).Detail(detail).Hint(hint);
+}
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+// PostgreSQL's messages (protocol 3.0) as values: what a client sends is read from the body of its
+// message, what it is answered is appended to a string as bytes. Pure; thread-safe.
+// Source: PostgreSQL 15 documentation, chapter 55 "Frontend/Backend Protocol".
+namespace sluice::server::pgwire {
+
+// The first four bytes of a message without a type, the first of a connection.
+inline constexpr uint32_t kProtocol3 = 196608;  // 3.0
+inline constexpr uint32_t kCancelCode = 80877102;
+inline constexpr uint32_t kTlsCode = 80877103;
+inline constexpr uint32_t kGssCode = 80877104;
+
+// Type and length, which counts itself.
+inline constexpr size_t kHeaderBytes = 5;
+inline constexpr size_t kLengthBytes = 4;
+// The server's own limit of a message.
+inline constexpr size_t kMaxMessageBytes = 0x3fffffff;
+
+uint32_t ReadUint32(std::string_view bytes);
+void AppendUint32(std::string& out, uint32_t number);
+
+// Reads a body front to back; everything after the first thing that is not there fails.
+class BodyReader {
+ public:
+  explicit BodyReader(std::string_view body) : rest_(body) {}
+  char Byte();
+  uint16_t Uint16();
+  uint32_t Uint32();
+  std::string_view String();  // up to the next NUL
+  std::string_view Bytes(size_t count);
+  bool ok() const { return ok_; }
+  bool at_end() const { return ok_ && rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+struct StartupMessage {
+  uint32_t code = 0;
+  std::vector<std::pair<std::string, std::string>> parameters;
+  std::string_view Find(std::string_view name) const;  // "" when not given
+};
+// `body`: behind the length.
+Result<StartupMessage> ReadStartup(std::string_view body);
+void AppendStartup(std::string& out, const StartupMessage& startup);
+void AppendCancelRequest(std::string& out, uint32_t process, uint32_t key);
+
+struct ParseMessage {
+  std::string_view name;
+  std::string_view sql;
+  std::vector<uint32_t> types;  // OIDs; 0: not said
+};
+struct BindMessage {
+  std::string_view portal;
+  std::string_view statement;
+  std::vector<uint16_t> formats;  // of the values: none (text), one for all, or one for each
+  std::vector<std::optional<std::string_view>> values;
+  std::vector<uint16_t> result_formats;
+};
+// Describe and Close.
+struct TargetMessage {
+  char kind = 'S';  // S: a statement, P: a portal
+  std::string_view name;
+};
+struct ExecuteMessage {
+  std::string_view portal;
+  uint32_t max_rows = 0;  // 0: all
+};
+// `body`: behind the header, whole. Views point into it. 08P01 where it is not what it should be.
+Result<std::string_view> ReadQuery(std::string_view body);
+Result<ParseMessage> ReadParse(std::string_view body);
+Result<BindMessage> ReadBind(std::string_view body);
+Result<TargetMessage> ReadTarget(std::string_view body);
+Result<ExecuteMessage> ReadExecute(std::string_view body);
+Result<std::string_view> ReadPassword(std::string_view body);
+
+struct WireColumn {
+  std::string name;
+  uint32_t type = 25;   // OID
+  int16_t bytes = -1;   // of a value; -1: they vary
+  uint16_t format = 0;  // 0: text, 1: binary
+};
+
+// A message of a type and a ready body.
+void AppendMessage(std::string& out, char type, std::string_view body);
+void AppendQuery(std::string& out, std::string_view sql);
+void AppendRowDescription(std::string& out, const std::vector<WireColumn>& columns);
+void AppendParameterDescription(std::string& out, const std::vector<uint32_t>& types);
+void AppendCommandComplete(std::string& out, std::string_view tag);
+void AppendReady(std::string& out, char status);  // I, T or E
+void AppendParameterStatus(std::string& out, std::string_view name, std::string_view value);
+void AppendKeyData(std::string& out, uint32_t process, uint32_t key);
+
+// One diagnostic as a client shows it. The rest of the status's diagnostics stand in its detail.
+// `text`: what the client sent, for the position, which counts characters; the spans count from
+// its byte `offset`.
+// `severity`: ERROR, FATAL.
+void AppendError(std::string& out, const Status& status, std::string_view text, int64_t offset = 0,
+                 std::string_view severity = "ERROR");
+void AppendNotice(std::string& out, std::string_view severity, std::string_view sqlstate,
+                  std::string_view message, std::string_view hint = "");
+// SQLSTATE, message and the like of an ErrorResponse or a NoticeResponse.
+Status ReadError(std::string_view body);
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,228 @@
+#include "server/pgwire/router.h"
+
+#include <algorithm>
+#include <array>
+
+#include "parser/parser.h"
+#include "parser/splitter.h"
+
+namespace sluice::server::pgwire {
+namespace {
+
+// Each statement of ours has one of these.
+constexpr std::array<std::string_view, 10> kOurWords = {
+    "TO", "LABEL", "TRAIN", "MODEL", "MODELS", "JOB", "JOBS", "CANCEL", "WAIT", "SLUICE"};
+
+bool IsWordByte(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+         (byte >= '0' && byte <= '9') || byte == '_' ||
+         (static_cast<unsigned char>(byte) & 0x80U) != 0;
+}
+
+char Upper(char byte) {
+  return byte >= 'a' && byte <= 'z' ? static_cast<char>(byte - 'a' + 'A') : byte;
+}
+
+bool EqualsWord(std::string_view text, std::string_view upper) {
+  return text.size() == upper.size() &&
+         std::equal(text.begin(), text.end(), upper.begin(),
+                    [](char left, char right) { return Upper(left) == right; });
+}
+
+bool IsOurWord(std::string_view word) {
+  if (Upper(word.front()) == 'L' && NearestName(word, {"LABEL"}).has_value()) {
+    return true;  // a slip of the pen, which the splitter tells with what was meant
+  }
+  return std::any_of(kOurWords.begin(), kOurWords.end(),
+                     [word](std::string_view ours) { return EqualsWord(word, ours); });
+}
+
+// Behind the quoted text that begins at `at`; the end where it is not closed.
+size_t SkipQuoted(std::string_view sql, size_t at, bool escapes) {
+  const char quote = sql[at];
+  for (++at; at < sql.size(); ++at) {
+    if (escapes && sql[at] == '\\') {
+      ++at;
+    } else if (sql[at] == quote) {
+      return at + 1;  // a doubled one begins the next piece of the same text
+    }
+  }
+  return sql.size();
+}
+
+size_t SkipBlockComment(std::string_view sql, size_t at) {
+  int depth = 0;
+  while (at < sql.size()) {
+    if (sql.substr(at, 2) == "/*") {
+      ++depth;
+      at += 2;
+    } else if (sql.substr(at, 2) == "*/") {
+      at += 2;
+      if (--depth == 0) {
+        return at;
+      }
+    } else {
+      ++at;
+    }
+  }
+  return sql.size();
+}
+
+// $tag$ ... $tag$; one byte further where none begins at `at`.
+size_t SkipDollarQuoted(std::string_view sql, size_t at) {
+  size_t end = at + 1;
+  if (end < sql.size() && sql[end] >= '0' && sql[end] <= '9') {
+    return end;  // a parameter
+  }
+  while (end < sql.size() && IsWordByte(sql[end])) {
+    ++end;
+  }
+  if (end == sql.size() || sql[end] != '$') {
+    return at + 1;
+  }
+  const std::string_view tag = sql.substr(at, end + 1 - at);
+  const size_t close = sql.find(tag, end + 1);
+  return close == std::string_view::npos ? sql.size() : close + tag.size();
+}
+
+std::string_view TextOf(std::string_view script, const Span& span) {
+  return script.substr(static_cast<size_t>(span.begin), static_cast<size_t>(span.end - span.begin));
+}
+
+std::string_view FirstWord(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size() && !IsWordByte(text[at])) {
+    if (text.substr(at, 2) == "--") {
+      at = std::min(text.find('\n', at), text.size());
+    } else if (text.substr(at, 2) == "/*") {
+      at = SkipBlockComment(text, at);
+    } else {
+      ++at;
+    }
+  }
+  size_t end = at;
+  while (end < text.size() && IsWordByte(text[end])) {
+    ++end;
+  }
+  return text.substr(at, end - at);
+}
+
+}  // namespace
+
+bool MayBeOurs(std::string_view sql) {
+  for (size_t at = 0; at < sql.size();) {
+    const char byte = sql[at];
+    if (IsWordByte(byte)) {
+      const size_t begin = at;
+      while (at < sql.size() && IsWordByte(sql[at])) {
+        ++at;
+      }
+      const bool string_with_escapes =
+          at == begin + 1 && Upper(byte) == 'E' && at < sql.size() && sql[at] == '\'';
+      if (string_with_escapes) {
+        at = SkipQuoted(sql, at, true);
+      } else if (IsOurWord(sql.substr(begin, at - begin))) {
+        return true;
+      }
+    } else if (byte == '\'' || byte == '"') {
+      at = SkipQuoted(sql, at, false);
+    } else if (byte == '$') {
+      at = SkipDollarQuoted(sql, at);
+    } else if (byte == '-' && sql.substr(at, 2) == "--") {
+      at = std::min(sql.find('\n', at), sql.size());
+    } else if (byte == '/' && sql.substr(at, 2) == "/*") {
+      at = SkipBlockComment(sql, at);
+    } else {
+      ++at;
+    }
+  }
+  return false;
+}
+
+std::optional<Route> RouteScript(std::string_view sql) {
+  if (sql.size() > parser::kMaxScriptBytes || !MayBeOurs(sql)) {
+    return std::nullopt;
+  }
+  parser::SplitScript split = parser::Split(sql);
+  Route route;
+  bool ours = false;
+  for (const parser::Piece& piece : split.pieces) {
+    Part part;
+    part.span = piece.span;
+    const std::string_view first = FirstWord(TextOf(sql, piece.span));
+    if (piece.kind != parser::Piece::Kind::kPlain) {
+      ours = true;
+      part.kind = EqualsWord(first, "SET") ? Part::Kind::kSet : Part::Kind::kOurs;
+    } else {
+      part.transaction = EqualsWord(first, "BEGIN") || EqualsWord(first, "START");
+      Part* const before = route.parts.empty() ? nullptr : &route.parts.back();
+      if (before != nullptr && before->kind == Part::Kind::kPlain) {
+        before->span.end = part.span.end;
+        before->transaction = before->transaction || part.transaction;
+        continue;
+      }
+    }
+    route.parts.push_back(part);
+  }
+  if (!split.error.ok()) {
+    // A string that does not end, say: the database's own words fit its own text.
+    if (!ours && split.error.message().starts_with("unterminated")) {
+      return std::nullopt;
+    }
+    route.error = std::move(split.error);
+    return route;
+  }
+  if (!ours) {
+    return std::nullopt;
+  }
+  return route;
+}
+
+std::optional<std::string> DeallocatedName(std::string_view sql) {
+  const std::string_view first = FirstWord(sql);
+  const bool deallocate = EqualsWord(first, "DEALLOCATE");
+  if (!deallocate && !EqualsWord(first, "DISCARD")) {
+    return std::nullopt;
+  }
+  const parser::SplitScript split = parser::Split(sql);
+  if (!split.error.ok() || split.pieces.size() != 1) {
+    return std::nullopt;
+  }
+  std::string_view rest = sql.substr(static_cast<size_t>(first.data() + first.size() - sql.data()));
+  std::string_view name = FirstWord(rest);
+  if (deallocate && EqualsWord(name, "PREPARE")) {
+    rest = rest.substr(static_cast<size_t>(name.data() + name.size() - rest.data()));
+    name = FirstWord(rest);
+  }
+  if (EqualsWord(name, "ALL")) {
+    return "";
+  }
+  if (!deallocate || name.empty()) {
+    return std::nullopt;
+  }
+  const bool quoted = name.data() > sql.data() && name.data()[-1] == '"';
+  std::string folded(name);
+  if (quoted) {
+    const size_t begin = static_cast<size_t>(name.data() - sql.data());
+    const size_t end = sql.find('"', begin);
+    folded = sql.substr(begin, end == std::string_view::npos ? end : end - begin);
+  } else {
+    std::transform(folded.begin(), folded.end(), folded.begin(), [](char byte) {
+      return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : byte;
+    });
+  }
+  return folded;
+}
+
+bool IsReadable(const std::map<std::string, std::string>& parameters) {
+  constexpr std::array<std::string_view, 7> kHidesAscii = {
+      "SJIS", "SHIFT_JIS_2004", "BIG5", "GBK", "GB18030", "UHC", "JOHAB"};
+  const auto encoding = parameters.find("client_encoding");
+  const auto strings = parameters.find("standard_conforming_strings");
+  const bool hides =
+      encoding != parameters.end() &&
+      std::find(kHidesAscii.begin(), kHidesAscii.end(), encoding->second) != kHidesAscii.end();
+  return !hides && (strings == parameters.end() || strings->second == "on");
+}
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+// Whose is a statement: the database's or ours?
+namespace sluice::server::pgwire {
+
+// What of a script runs where. Consecutive statements of the database are one part.
+struct Part {
+  enum class Kind {
+    kPlain,  // the database's
+    kOurs,
+    kSet,  // SET sluice.name: checked here, kept by the database
+  };
+  Kind kind = Kind::kPlain;
+  Span span;                 // in the script
+  bool transaction = false;  // kPlain: begins with BEGIN or START
+};
+
+struct Route {
+  std::vector<Part> parts;
+  Status error;  // of a statement of ours: nothing of the script runs
+};
+
+// False for nearly all that the database understands itself: no word of ours stands in the text
+// outside of strings, quoted names and comments. One pass, no memory.
+bool MayBeOurs(std::string_view sql);
+
+// nullopt: the whole script is the database's, also where it cannot be read here: then the database
+// says best what is wrong with it. Linear in the script. Thread-safe.
+std::optional<Route> RouteScript(std::string_view sql);
+
+// DEALLOCATE name, DEALLOCATE ALL and DISCARD ALL (""): which prepared statement the text forgets;
+// nullopt for anything else.
+std::optional<std::string> DeallocatedName(std::string_view sql);
+
+// Whether a text means here what it means to the back end, which has said so much of itself: no
+// encoding that hides ASCII in its bytes, no backslashes in plain strings.
+bool IsReadable(const std::map<std::string, std::string>& parameters);
+
+}  // namespace sluice::server::pgwire

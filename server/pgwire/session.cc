@@ -1,0 +1,416 @@
+#include <fmt/core.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include <utility>
+
+#include "base/log.h"
+#include "server/pgwire/session_internal.h"
+#include "server/pgwire/wire_sink.h"
+
+// A session's client: how it comes in, what it says and hears.
+namespace sluice::server::pgwire {
+namespace {
+
+// Before anybody has logged in, nobody is owed more.
+constexpr size_t kMaxStartupBytes = size_t{10} << 10;
+constexpr std::chrono::seconds kLoginPatience(10);
+// So much of what the client says is taken while a statement of ours runs: enough to see it go.
+constexpr size_t kMaxHeldBytes = size_t{64} << 10;
+// Reads of one connection before others have their turn.
+constexpr int kReadsInARow = 8;
+
+uint32_t RandomKey() {
+  uint32_t key = 0;
+  static_cast<void>(getrandom(&key, sizeof(key), 0));
+  return key;
+}
+
+}  // namespace
+
+WireSession::WireSession(SessionHouse& house, int descriptor, bool local)
+    : house_(house),
+      local_(local),
+      client_(house.context, descriptor),
+      resolver_(house.context),
+      deadline_(house.context) {}
+
+WireSession::~WireSession() {
+  const auto known = house_.sessions.find(process_);
+  if (known != house_.sessions.end() && known->second == this) {
+    house_.sessions.erase(known);
+  }
+}
+
+void WireSession::Start() {
+  SetDeadline(kLoginPatience);
+  WaitForClient();
+}
+
+void WireSession::SetDeadline(std::chrono::seconds from_now) {
+  deadline_.expires_after(from_now);
+  deadline_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (!error && self->state_ != State::kTalking) {
+      self->Close();
+    }
+  });
+}
+
+void WireSession::WaitForClient() {
+  if (reading_client_ || state_ == State::kClosed) {
+    return;
+  }
+  reading_client_ = true;
+  client_.WaitReadable([self = shared_from_this()](bool ok) {
+    self->reading_client_ = false;
+    if (self->state_ == State::kClosed) {
+      return;
+    }
+    if (!ok) {
+      self->Close();
+      return;
+    }
+    self->ReadClient();
+  });
+}
+
+void WireSession::ReadClient() {
+  for (int i = 0; i < kReadsInARow && state_ != State::kClosed; ++i) {
+    const ssize_t got = client_.Read(house_.buffer.data(), house_.buffer.size());
+    if (got < 0) {
+      Close();
+      return;
+    }
+    if (got == 0) {
+      break;
+    }
+    TakeFromClient({house_.buffer.data(), static_cast<size_t>(got)});
+    if (writing_server_ || state_ == State::kConnecting || state_ == State::kTlsAnswer ||
+        state_ == State::kLogin) {
+      return;  // goes on when what it has said has been passed on
+    }
+    if (conversation_ != nullptr && conversation_->held_bytes() > kMaxHeldBytes) {
+      return;  // goes on when the statement has ended
+    }
+  }
+  WaitForClient();
+}
+
+void WireSession::TakeFromClient(std::string_view bytes) {
+  if (state_ == State::kTalking) {
+    conversation_->FromClient(bytes);
+    return;
+  }
+  held_ += bytes;
+  if (held_.size() > kMaxStartupBytes) {
+    Refuse(Status(Code::kInvalidArgument, "the client says too much before it has logged in")
+               .SqlState("08P01"));
+    return;
+  }
+  while ((state_ == State::kStartup && TakeStartup()) ||
+         (state_ == State::kPassword && TakePassword())) {
+  }
+}
+
+// True where there may be more to take.
+bool WireSession::TakeStartup() {
+  if (held_.size() < kLengthBytes) {
+    return false;
+  }
+  const size_t length = ReadUint32(held_);
+  if (length < 2 * kLengthBytes || length > kMaxStartupBytes) {
+    Refuse(Status(Code::kInvalidArgument, "invalid length of startup packet").SqlState("08P01"));
+    return false;
+  }
+  if (held_.size() < length) {
+    return false;
+  }
+  const std::string body = held_.substr(kLengthBytes, length - kLengthBytes);
+  held_.erase(0, length);
+  Result<StartupMessage> startup = ReadStartup(body);
+  if (!startup.ok()) {
+    Refuse(startup.status());
+    return false;
+  }
+  constexpr uint32_t kMajor = 0xffff0000U;
+  switch (startup->code) {
+    case kTlsCode: {
+      const bool tls = house_.server_tls != nullptr && !client_.tls();
+      if (!held_.empty()) {  // somebody has put words into the client's mouth
+        Close();
+        return false;
+      }
+      ToClient(tls ? "S" : "N");
+      if (tls) {
+        client_.StartTls(house_.server_tls, true);
+      }
+      return false;
+    }
+    case kGssCode:
+      ToClient("N");
+      return true;
+    case kCancelCode: {
+      BodyReader reader(body);
+      reader.Uint32();
+      const uint32_t process = reader.Uint32();
+      const uint32_t key = reader.Uint32();
+      const auto found = house_.sessions.find(process);
+      if (found != house_.sessions.end() && found->second->HasKey(key)) {
+        found->second->Cancel();
+      }
+      Close();
+      return false;
+    }
+    default:
+      break;
+  }
+  if ((startup->code & kMajor) != (kProtocol3 & kMajor)) {
+    Refuse(Status(Code::kUnimplemented,
+                  fmt::format("unsupported frontend protocol {}.{}: server supports 3.0",
+                              startup->code >> 16U, startup->code & 0xffffU))
+               .SqlState("0A000"));
+    return false;
+  }
+  startup_ = *std::move(startup);
+  login_.user = startup_.Find("user");
+  login_.database = startup_.Find("database");
+  if (login_.user.empty()) {
+    Refuse(Status(Code::kInvalidArgument, "no PostgreSQL user name specified in startup packet")
+               .SqlState("28000"));
+    return false;
+  }
+  login_.database = login_.database.empty() ? login_.user : login_.database;
+  if (!client_.tls() && !local_) {
+    Refuse(Status(Code::kPermissionDenied, "the gateway asks for the password inside TLS only")
+               .SqlState("28000")
+               .Hint("connect with sslmode=require"));
+    return false;
+  }
+  std::string question;
+  constexpr char kCleartextPassword[] = {0, 0, 0, 3};
+  AppendMessage(question, 'R', {kCleartextPassword, sizeof(kCleartextPassword)});
+  ToClient(question);
+  state_ = State::kPassword;
+  return true;
+}
+
+bool WireSession::TakePassword() {
+  if (held_.size() < kHeaderBytes) {
+    return false;
+  }
+  const size_t length = ReadUint32(std::string_view(held_).substr(1));
+  if (held_[0] != 'p' || length < kLengthBytes || length > kMaxStartupBytes) {
+    Refuse(Status(Code::kInvalidArgument, "expected password response").SqlState("08P01"));
+    return false;
+  }
+  if (held_.size() < 1 + length) {
+    return false;
+  }
+  const Result<std::string_view> password =
+      ReadPassword(std::string_view(held_).substr(kHeaderBytes, length - kLengthBytes));
+  if (!password.ok()) {
+    Refuse(password.status());
+    return false;
+  }
+  login_.password = *password;
+  login_.url = UrlFor(house_.upstream, login_.user, login_.database);
+  held_.erase(0, 1 + length);
+  Connect();
+  return false;
+}
+
+void WireSession::Refuse(const Status& status) {
+  std::string bytes;
+  AppendError(bytes, status, {}, 0, "FATAL");
+  RefuseInWords(bytes);
+}
+
+void WireSession::RefuseInWords(const std::string& error) {
+  ToClient(error);
+  Close();
+}
+
+// The back end is ready for the client's first statement.
+void WireSession::Ready() {
+  deadline_.cancel();
+  process_ = backend_login_->process();
+  backend_key_ = backend_login_->key();
+  key_ = RandomKey();
+  house_.sessions[process_] = this;
+  std::string greeting;
+  constexpr char kAuthenticated[] = {0, 0, 0, 0};
+  AppendMessage(greeting, 'R', {kAuthenticated, sizeof(kAuthenticated)});
+  greeting += backend_login_->greeting();
+  AppendKeyData(greeting, process_, key_);
+  AppendReady(greeting, 'I');
+  state_ = State::kTalking;
+  conversation_ = std::make_unique<Conversation>(*this, backend_login_->parameters());
+  backend_login_.reset();
+  ToClient(greeting);
+  if (!held_.empty()) {
+    conversation_->FromClient(std::exchange(held_, {}));
+  }
+  WaitForClient();
+  WaitForServer();
+}
+
+void WireSession::ToClient(std::string_view bytes) {
+  if (state_ == State::kClosed) {
+    return;
+  }
+  if (!client_.Write(bytes)) {
+    Close();
+    return;
+  }
+  if (client_.unsent() > 0 && !writing_client_) {
+    writing_client_ = true;
+    client_.WaitSent([self = shared_from_this()](bool ok) { self->SentToClient(ok); });
+  }
+}
+
+void WireSession::SentToClient(bool ok) {
+  writing_client_ = false;
+  if (state_ == State::kClosed) {
+    return;
+  }
+  if (!ok) {
+    Close();
+    return;
+  }
+  if (line_ != nullptr) {
+    line_->Taken(std::exchange(to_take_, 0));
+  }
+  if (server_ != nullptr && state_ == State::kTalking) {
+    WaitForServer();
+  }
+}
+
+StatementRequest WireSession::RequestOf(const OwnStatement& statement, bool transaction) {
+  stop_ = std::stop_source();
+  StatementRequest request;
+  request.statement = statement;
+  request.login = login_;
+  request.transaction = transaction;
+  request.stop = stop_.get_token();
+  return request;
+}
+
+void WireSession::Run(const OwnStatement& statement, bool transaction) {
+  const std::weak_ptr<WireSession> weak = weak_from_this();
+  ClientLine::Post post = [&context = house_.context](std::function<void()> work) {
+    boost::asio::post(context, std::move(work));
+  };
+  ClientLine::Client client;
+  client.says = [weak](const std::string& bytes) {
+    const auto self = weak.lock();
+    if (self == nullptr || self->state_ == State::kClosed || self->line_ == nullptr) {
+      return;
+    }
+    self->conversation_->Says(bytes);
+    if (self->writing_client_) {
+      self->to_take_ += bytes.size();
+    } else if (self->line_ != nullptr) {
+      self->line_->Taken(bytes.size());
+    }
+  };
+  client.suspended = [weak] {
+    const auto self = weak.lock();
+    if (self != nullptr && self->state_ == State::kTalking && self->line_ != nullptr) {
+      self->conversation_->Suspended();
+    }
+  };
+  to_take_ = 0;
+  line_ = std::make_shared<ClientLine>(post, std::move(client));
+  WireSink::Options options;
+  options.describe_rows = statement.describe_rows;
+  options.result_formats = statement.result_formats;
+  options.max_rows = statement.max_rows;
+  house_.service.Run(RequestOf(statement, transaction),
+                     std::make_shared<WireSink>(line_, std::move(options)),
+                     [weak, line = line_, post](const Status& status) {
+                       post([weak, line, status] {
+                         const auto self = weak.lock();
+                         if (self == nullptr || self->line_ != line) {
+                           return;  // given up, or the client is gone
+                         }
+                         self->line_.reset();
+                         self->conversation_->Ended(status);
+                         self->WaitForClient();
+                       });
+                     });
+}
+
+void WireSession::Describe(const OwnStatement& statement, bool transaction) {
+  const std::weak_ptr<WireSession> weak = weak_from_this();
+  const std::vector<uint16_t> formats = statement.result_formats;
+  house_.service.Describe(RequestOf(statement, transaction),
+                          [weak, formats, &context = house_.context](const Result<Schema>& schema) {
+                            const Result<std::vector<WireColumn>> columns =
+                                schema.ok() ? WireColumns(*schema, formats)
+                                            : Result<std::vector<WireColumn>>(schema.status());
+                            boost::asio::post(context, [weak, columns] {
+                              const auto self = weak.lock();
+                              if (self != nullptr && self->state_ == State::kTalking) {
+                                self->conversation_->Described(columns);
+                                self->WaitForClient();
+                              }
+                            });
+                          });
+}
+
+void WireSession::Resume(uint32_t max_rows) {
+  if (line_ != nullptr) {
+    line_->Resume(max_rows);
+  }
+}
+
+void WireSession::GiveUp() {
+  if (line_ != nullptr) {
+    line_->Close();
+    stop_.request_stop();
+    line_.reset();
+  }
+}
+
+Status WireSession::CheckSetting(std::string_view set) {
+  return house_.service.CheckSetting(set);
+}
+
+void WireSession::Cancel() {
+  if (conversation_ != nullptr && conversation_->statement_runs()) {
+    stop_.request_stop();
+  } else if (state_ == State::kTalking) {
+    ForwardCancel(process_, backend_key_);
+  }
+}
+
+void WireSession::Shutdown() {
+  if (state_ == State::kClosed) {
+    return;
+  }
+  std::string bytes;
+  AppendError(bytes,
+              Status(Code::kUnavailable, "terminating connection due to administrator command")
+                  .SqlState("57P01"),
+              {}, 0, "FATAL");
+  if (state_ == State::kTalking) {
+    conversation_->Says(bytes);
+  }
+  Close();
+}
+
+void WireSession::Close() {
+  if (state_ == State::kClosed) {
+    return;
+  }
+  state_ = State::kClosed;
+  deadline_.cancel();
+  resolver_.cancel();
+  GiveUp();
+  if (server_ != nullptr) {
+    server_->Close();
+  }
+  client_.Close();
+}
+
+}  // namespace sluice::server::pgwire

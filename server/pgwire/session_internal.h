@@ -1,0 +1,120 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "server/pgwire/backend_login.h"
+#include "server/pgwire/channel_internal.h"
+#include "server/pgwire/client_line.h"
+#include "server/pgwire/conversation.h"
+#include "server/pgwire/statement_service.h"
+#include "server/pgwire/upstream.h"
+
+namespace sluice::server::pgwire {
+
+class WireSession;
+
+// What the sessions of a door share. Belongs to the I/O thread.
+struct SessionHouse {
+  boost::asio::io_context& context;
+  StatementService& service;
+  const Upstream upstream;
+  SSL_CTX* server_tls = nullptr;  // null: the door has no certificate
+  SSL_CTX* client_tls = nullptr;  // towards the server behind it
+  std::vector<char> buffer;       // what is read is worked on at once
+  // By the number that the client knows its back end by.
+  std::map<uint32_t, WireSession*> sessions;
+};
+
+// One client of the door, from its first byte to its last. Belongs to the I/O thread, and lives as
+// long as something waits for it.
+class WireSession final : public Conversation::Host,
+                          public std::enable_shared_from_this<WireSession> {
+ public:
+  // `local`: the client sits on this machine.
+  WireSession(SessionHouse& house, int descriptor, bool local);
+  ~WireSession() override;
+
+  void Start();
+  // Somebody who knows the key wants the statement that runs ended.
+  void Cancel();
+  bool HasKey(uint32_t key) const { return key == key_; }
+  // Ends it in the server's words for a shutdown.
+  void Shutdown();
+
+  // Conversation::Host
+  void ToClient(std::string_view bytes) override;
+  void ToServer(std::string_view bytes) override;
+  void Run(const OwnStatement& statement, bool transaction) override;
+  void Describe(const OwnStatement& statement, bool transaction) override;
+  void Resume(uint32_t max_rows) override;
+  void GiveUp() override;
+  Status CheckSetting(std::string_view set) override;
+  void Close() override;
+
+ private:
+  enum class State {
+    kStartup,
+    kPassword,
+    kConnecting,
+    kTlsAnswer,  // of the server behind
+    kLogin,
+    kTalking,
+    kClosed,
+  };
+
+  // The client's side.
+  void WaitForClient();
+  void ReadClient();
+  void TakeFromClient(std::string_view bytes);
+  bool TakeStartup();
+  bool TakePassword();
+  void Refuse(const Status& status);
+  void RefuseInWords(const std::string& error);
+  void ForwardCancel(uint32_t process, uint32_t key);
+  // The server's.
+  void Connect();
+  void ConnectTo(std::vector<boost::asio::ip::tcp::endpoint> addresses);
+  void Connected(int descriptor);
+  void BeginLogin();
+  void WaitForServer();
+  void ReadServer();
+  void TakeFromServer(std::string_view bytes);
+  void Ready();
+
+  void SetDeadline(std::chrono::seconds from_now);
+  void SentToClient(bool ok);
+  StatementRequest RequestOf(const OwnStatement& statement, bool transaction);
+
+  SessionHouse& house_;
+  const bool local_;
+  State state_ = State::kStartup;
+  Channel client_;
+  std::unique_ptr<Channel> server_;
+  boost::asio::ip::tcp::resolver resolver_;
+  boost::asio::steady_timer deadline_;
+  std::string held_;  // of the client, before it talks
+  StartupMessage startup_;
+  SessionLogin login_;
+  std::unique_ptr<BackendLogin> backend_login_;
+  std::unique_ptr<Conversation> conversation_;
+  uint32_t process_ = 0;  // the back end's
+  uint32_t backend_key_ = 0;
+  uint32_t key_ = 0;  // what the client knows in its place
+  bool reading_client_ = false;
+  bool reading_server_ = false;
+  bool writing_client_ = false;
+  bool writing_server_ = false;
+  // The statement that runs.
+  std::shared_ptr<ClientLine> line_;
+  std::stop_source stop_;
+  size_t to_take_ = 0;  // bytes of it that the client has not been sent yet
+};
+
+}  // namespace sluice::server::pgwire

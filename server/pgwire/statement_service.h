@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "base/row_batch.h"
+#include "base/status.h"
+#include "server/pgwire/conversation.h"
+
+namespace sluice::executor {
+class ResultSink;
+}
+
+namespace sluice::server::pgwire {
+
+// Who a session has logged in as, and where.
+struct SessionLogin {
+  std::string user;
+  std::string database;
+  std::string password;
+  std::string url;  // of the database, as that user; holds no password
+};
+
+struct StatementRequest {
+  OwnStatement statement;
+  SessionLogin login;
+  bool transaction = false;  // the session is inside a transaction block
+  std::stop_token stop;
+};
+
+// What runs the statements of the door's sessions. Thread-safe.
+class StatementService {
+ public:
+  virtual ~StatementService() = default;
+  // Both return at once; the statement runs on another thread, which calls `ended` last, and says
+  // nothing to the sink afterwards.
+  virtual void Run(StatementRequest request, std::shared_ptr<executor::ResultSink> sink,
+                   std::function<void(const Status&)> ended) = 0;
+  // The columns of what the statement would answer; no columns: no rows. Runs nothing.
+  virtual void Describe(StatementRequest request,
+                        std::function<void(const Result<Schema>&)> described) = 0;
+  // SET sluice.name = value: whether it may be. Does not block.
+  virtual Status CheckSetting(std::string_view set) = 0;
+};
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace sluice::server::pgwire {
+
+// The PostgreSQL server behind the door, as the gateway's source names it.
+struct Upstream {
+  std::string host;  // a name, an address, or the folder of a Unix socket
+  std::string port = "5432";
+  std::string user;      // the gateway's own login
+  std::string database;  // its own database
+  std::string tls_mode;  // libpq's sslmode; "" when not given
+  std::string tls_root;  // libpq's sslrootcert
+
+  bool local_socket() const { return !host.empty() && host.front() == '/'; }
+};
+
+// `url` as libpq reads it, with its environment and its defaults.
+Result<Upstream> UpstreamOf(const std::string& url);
+
+// The same server and its database as another login, as a data source; holds no password.
+std::string UrlFor(const Upstream& upstream, std::string_view user, std::string_view database);
+
+// Whether nobody but this machine can listen: loopback, a Unix socket.
+bool IsLoopback(std::string_view host);
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,105 @@
+#include "server/pgwire/wire_sink.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/pgwire/data_row.h"
+#include "server/statements/progress_text.h"
+
+namespace sluice::server::pgwire {
+namespace {
+
+// So many bytes of rows travel together.
+constexpr size_t kChunkBytes = size_t{64} << 10;
+
+Status ClientGone() {
+  return Cancelled("the client is gone");
+}
+
+}  // namespace
+
+Result<std::vector<WireColumn>> WireColumns(const Schema& schema,
+                                            const std::vector<uint16_t>& formats) {
+  if (formats.size() > 1 && formats.size() != schema.columns.size()) {
+    return InvalidArgument("bind message has " + std::to_string(formats.size()) +
+                           " result formats but query has " +
+                           std::to_string(schema.columns.size()) + " columns")
+        .SqlState("08P01");
+  }
+  std::vector<WireColumn> columns;
+  for (size_t i = 0; i < schema.columns.size(); ++i) {
+    const WireType type = WireTypeOf(schema.columns[i]);
+    WireColumn column;
+    column.name = schema.columns[i].name;
+    column.type = type.oid;
+    column.bytes = type.bytes;
+    column.format = formats.empty() ? uint16_t{0} : formats[formats.size() == 1 ? 0 : i];
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+WireSink::WireSink(std::shared_ptr<ClientLine> line, Options options)
+    : line_(std::move(line)),
+      options_(std::move(options)),
+      rows_left_(options_.max_rows == 0 ? -1 : int64_t{options_.max_rows}) {}
+
+Status WireSink::Send(std::string bytes) {
+  return bytes.empty() || line_->Send(std::move(bytes)) ? OkStatus() : ClientGone();
+}
+
+Status WireSink::Header(const Schema& schema) {
+  ASSIGN_OR_RETURN(columns_, WireColumns(schema, options_.result_formats));
+  rows_ = 0;
+  std::string bytes;
+  if (options_.describe_rows) {
+    AppendRowDescription(bytes, columns_);
+  }
+  return Send(std::move(bytes));
+}
+
+Status WireSink::Rows(const RowBatch& batch) {
+  std::string bytes;
+  for (size_t row = 0; row < batch.rows; ++row) {
+    if (rows_left_ == 0) {
+      RETURN_IF_ERROR(Send(std::exchange(bytes, {})));
+      const int64_t more = line_->Suspend();
+      if (more < 0) {
+        return ClientGone();
+      }
+      rows_left_ = more == 0 ? -1 : more;
+    }
+    RETURN_IF_ERROR(AppendDataRow(bytes, batch, row, columns_));
+    ++rows_;
+    rows_left_ -= rows_left_ > 0 ? 1 : 0;
+    if (bytes.size() >= kChunkBytes) {
+      RETURN_IF_ERROR(Send(std::exchange(bytes, {})));
+    }
+  }
+  return Send(std::move(bytes));
+}
+
+void WireSink::Notice(const std::string& message) {
+  std::string bytes;
+  AppendNotice(bytes, "NOTICE", "00000", message);
+  line_->Tell(std::move(bytes));
+}
+
+void WireSink::Progress(const elastic::Progress& progress) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!options_.progress_every.has_value() || now - last_progress_ < *options_.progress_every) {
+    return;
+  }
+  last_progress_ = now;
+  Notice(FormatProgress(progress));
+}
+
+void WireSink::Done(const std::string& tag) {
+  // Clients count rows by the tag's number, and know SELECT's.
+  const bool rows_of_prediction = !columns_.empty() && tag.starts_with("PREDICT");
+  std::string bytes;
+  AppendCommandComplete(bytes, rows_of_prediction ? "SELECT " + std::to_string(rows_) : tag);
+  static_cast<void>(line_->Send(std::move(bytes)));  // the client is gone: nobody asks
+}
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "executor/executor.h"
+#include "server/pgwire/client_line.h"
+#include "server/pgwire/messages.h"
+
+namespace sluice::server::pgwire {
+
+// The answer of a statement of ours as messages. Belongs to the statement's thread.
+class WireSink final : public executor::ResultSink {
+ public:
+  struct Options {
+    bool describe_rows = false;            // before the rows
+    std::vector<uint16_t> result_formats;  // as Bind gives them
+    uint32_t max_rows = 0;                 // then it is suspended; 0: all
+    // Between two NOTICEs of progress; nullopt: none.
+    std::optional<std::chrono::milliseconds> progress_every = std::chrono::seconds(1);
+  };
+  WireSink(std::shared_ptr<ClientLine> line, Options options);
+
+  Status Header(const Schema& schema) override;
+  Status Rows(const RowBatch& batch) override;
+  void Notice(const std::string& message) override;
+  void Progress(const elastic::Progress& progress) override;
+  void Done(const std::string& tag) override;
+
+ private:
+  Status Send(std::string bytes);
+
+  const std::shared_ptr<ClientLine> line_;
+  const Options options_;
+  std::vector<WireColumn> columns_;
+  uint64_t rows_ = 0;
+  int64_t rows_left_;  // until it is suspended
+  std::chrono::steady_clock::time_point last_progress_;
+};
+
+// How the columns of a result are described; `formats` as Bind gives them.
+Result<std::vector<WireColumn>> WireColumns(const Schema& schema,
+                                            const std::vector<uint16_t>& formats);
+
+}  // namespace sluice::server::pgwire
