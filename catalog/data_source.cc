@@ -10,6 +10,11 @@ Status DataSource::BeginStatement(std::string_view /*statement*/, std::stop_toke
   return OkStatus();
 }
 
+Status DataSource::BeginStatementIn(const SessionLink& /*session*/, std::string_view /*statement*/,
+                                    std::stop_token /*stop*/) {
+  return Unimplemented("this database has no sessions that somebody else could have open");
+}
+
 void DataSource::HearStop(std::stop_token /*stop*/) {}
 
 std::chrono::milliseconds DataSource::statement_timeout() {

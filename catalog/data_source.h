@@ -59,12 +59,6 @@ struct CutEstimate {
   int64_t shards = 1;
 };
 
-struct DatasetOptions {
-  int64_t rows_per_shard = 10'000;
-  bool many_processes =
-      false;  // other processes will read it: stage where a snapshot cannot be shared
-};
-
 // A batch ends with the row that makes it this large, however few rows it has: a thousand rows with
 // documents or pictures in them would not fit into memory.
 inline constexpr size_t kBatchBytes = size_t{4} << 20;
@@ -86,6 +80,14 @@ struct CopiedColumns {
   };
   std::vector<size_t> columns;  // indexes into the dataset's columns
   Purpose purpose = Purpose::kShow;
+};
+
+struct DatasetOptions {
+  int64_t rows_per_shard = 10'000;
+  // What for its readers will ask for CopiedColumns; nullopt: they will not.
+  std::optional<CopiedColumns::Purpose> copies = std::nullopt;
+  bool many_processes =
+      false;  // other processes will read it: stage where a snapshot cannot be shared
 };
 
 // The type that a column has when it is shown: its own where that says all that the database does,
@@ -150,6 +152,14 @@ class RowReceiver {
   virtual void Notice(const std::string& /*message*/) {}
 };
 
+// Where a session's own connection can be borrowed for a statement: a Unix socket at which whoever
+// has the connection speaks PostgreSQL's protocol, and a secret that is good for once.
+struct SessionLink {
+  std::string host;  // "@name": an abstract socket
+  std::string port;
+  std::string token;
+};
+
 struct ExecuteResult {
   int64_t rows_affected = -1;  // -1: the statement does not count rows
   std::string tag;             // "INSERT 0 3", "CREATE TABLE" ...
@@ -181,6 +191,11 @@ class DataSource {
   // `statement`: its text. `stop` ends whatever runs or waits for the statement, within a second
   // (57014). The stores of models and jobs are no part of it.
   virtual Status BeginStatement(std::string_view statement, std::stop_token stop);
+  // The same where the session is somebody else's: its own connection says what it sees. What other
+  // connections cannot see is read and written through it, so an open transaction and temporary
+  // tables are not refused (25P02 where the transaction has failed). 0A000: not PostgreSQL.
+  virtual Status BeginStatementIn(const SessionLink& session, std::string_view statement,
+                                  std::stop_token stop);
   // From now on `stop` does: the statement has become a job, which is cancelled by its number, too.
   virtual void HearStop(std::stop_token stop);
   // What the session lets the statement that was begun take (SET statement_timeout); 0: for ever.

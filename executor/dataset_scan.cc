@@ -6,10 +6,11 @@
 
 namespace sluice::executor {
 
-Result<std::unique_ptr<DatasetScan>> DatasetScan::Open(catalog::DataSource& source,
-                                                       std::string_view select,
-                                                       int64_t rows_per_shard) {
+Result<std::unique_ptr<DatasetScan>> DatasetScan::Open(
+    catalog::DataSource& source, std::string_view select, int64_t rows_per_shard,
+    std::optional<catalog::CopiedColumns::Purpose> copies) {
   catalog::DatasetOptions options;
+  options.copies = copies;
   if (rows_per_shard > 0) {
     options.rows_per_shard = rows_per_shard;
   }

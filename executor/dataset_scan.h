@@ -2,17 +2,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string_view>
 
 #include "base/row_batch.h"
 #include "base/status.h"
+#include "catalog/data_source.h"
 #include "elastic/worker/feature_reader.h"
-
-namespace sluice::catalog {
-class DataSource;
-class Dataset;
-}  // namespace sluice::catalog
 
 namespace sluice::executor {
 
@@ -24,8 +21,10 @@ class DatasetScan {
   // cache.
   static constexpr size_t kRowsPerBatch = 4096;
 
-  static Result<std::unique_ptr<DatasetScan>> Open(catalog::DataSource& source,
-                                                   std::string_view select, int64_t rows_per_shard);
+  // `copies`: what for columns will be copied; nullopt: none are.
+  static Result<std::unique_ptr<DatasetScan>> Open(
+      catalog::DataSource& source, std::string_view select, int64_t rows_per_shard,
+      std::optional<catalog::CopiedColumns::Purpose> copies = std::nullopt);
   ~DatasetScan();
 
   const Schema& schema() const { return schema_; }

@@ -79,6 +79,9 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
   ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
   ASSIGN_OR_RETURN(const auto scorer,
                    Scorer::Load(context.source, version, context.memory_bytes()));
+  // Before there is a writer: the session's own connection does one thing at a time.
+  ASSIGN_OR_RETURN(const auto scan,
+                   DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));
   std::unique_ptr<catalog::TableWriter> writer;
   if (plan.has_table()) {
     ASSIGN_OR_RETURN(writer,
@@ -86,8 +89,6 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
                                      planner::EvaluateResult(plan, models::TaskOf(trained.model())),
                                      "evaluate", job.id(), context.source));
   }
-  ASSIGN_OR_RETURN(const auto scan,
-                   DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));
   ASSIGN_OR_RETURN(const models::Metrics metrics,
                    ScoreRows(plan, *scorer, trained.model(), *scan, job));
   const ResultRows rows = MetricRow(metrics, models::TaskOf(trained.model()), plan);

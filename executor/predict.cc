@@ -93,13 +93,16 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
       PredictionColumns predictions,
       PredictionColumns::Make(plan, trained.model().features().label(), scorer->outputs()));
   const Schema output = OutputColumns(plan);
+  // Before there is a writer: the session's own connection does one thing at a time.
+  ASSIGN_OR_RETURN(const auto scan,
+                   DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard(),
+                                     plan.has_table() ? catalog::CopiedColumns::Purpose::kWrite
+                                                      : catalog::CopiedColumns::Purpose::kShow));
   std::unique_ptr<catalog::TableWriter> writer;
   if (plan.has_table()) {
     ASSIGN_OR_RETURN(writer,
                      OpenResultTable(plan.table(), output, "predict", job.id(), context.source));
   }
-  ASSIGN_OR_RETURN(const auto scan,
-                   DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));
   ASSIGN_OR_RETURN(const catalog::CopiedColumns copied, FindCopied(*scan, plan));
 
   if (writer == nullptr) {

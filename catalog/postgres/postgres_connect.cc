@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "catalog/data_source.h"
 #include "catalog/postgres/postgres_connection_internal.h"
 #include "catalog/source_url.h"
 #include "catalog/sql/sqlstate.h"
@@ -218,12 +219,31 @@ Status ConnectFailure(PGconn* handle, bool in_time) {
 
 }  // namespace
 
+Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Borrow(
+    const SessionLink& link, const std::stop_token& stop) {
+  const char* const keys[] = {"host",     "port",    "user",       "dbname",
+                              "password", "sslmode", "gssencmode", nullptr};
+  const char* const values[] = {link.host.c_str(),  link.port.c_str(), "session", "session",
+                                link.token.c_str(), "disable",         "disable", nullptr};
+  std::unique_ptr<PostgresConnection> connection(
+      new PostgresConnection(PQconnectStartParams(keys, values, 0)));
+  RETURN_IF_ERROR(connection->Finish(stop));
+  connection->borrowed_ = true;
+  return connection;
+}
+
 Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
     const PostgresAddress& address, const std::stop_token& stop, ConnectionUse use) {
   ASSIGN_OR_RETURN(const ConnectionSettings settings, ReadSettings(address.url));
   std::unique_ptr<PostgresConnection> connection(
       new PostgresConnection(StartConnection(address, settings, use)));
-  PGconn* handle = connection->handle();
+  RETURN_IF_ERROR(connection->Finish(stop));
+  return connection;
+}
+
+// Waits until it is connected.
+Status PostgresConnection::Finish(const std::stop_token& stop) {
+  PGconn* const handle = handle_;
   if (handle == nullptr) {
     return ResourceExhausted("out of memory while connecting to PostgreSQL").SqlState("53200");
   }
@@ -234,7 +254,7 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
       [](void* self, const PGresult* notice) {
         static_cast<PostgresConnection*>(self)->Tell(NoticeText(notice));
       },
-      connection.get());
+      this);
   const bool in_time = PQstatus(handle) == CONNECTION_BAD || WaitUntilConnected(handle, stop);
   if (!in_time && stop.stop_requested()) {
     return Cancelled("the statement was cancelled");
@@ -242,7 +262,7 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
   if (!in_time || PQstatus(handle) != CONNECTION_OK) {
     return ConnectFailure(handle, in_time);
   }
-  return connection;
+  return OkStatus();
 }
 
 }  // namespace sluice::catalog

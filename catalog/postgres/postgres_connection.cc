@@ -77,6 +77,9 @@ PostgresConnection::~PostgresConnection() {
 bool PostgresConnection::Recycle() {
   stop_ = std::stop_token();
   notices_ = nullptr;
+  if (borrowed_) {
+    return PQstatus(handle_) == CONNECTION_OK;
+  }
   if (PQstatus(handle_) != CONNECTION_OK || PQtransactionStatus(handle_) != PQTRANS_IDLE) {
     return false;
   }
@@ -89,7 +92,7 @@ bool PostgresConnection::Ready() {
   if (std::exchange(resetting_, false) && !Drain().ok()) {
     return false;
   }
-  return Alive() && PQtransactionStatus(handle_) == PQTRANS_IDLE;
+  return Alive() && (borrowed_ || PQtransactionStatus(handle_) == PQTRANS_IDLE);
 }
 
 // A server that ended an idle connection (a pooler's time-out, an administrator, a restart) has
@@ -136,13 +139,49 @@ bool PostgresConnection::TransactionFailed() const {
   return failed_on_wire_ || PQtransactionStatus(handle_) == PQTRANS_INERROR;
 }
 
+Status PostgresConnection::Begin(const std::string& sql) {
+  if (!borrowed_ || !InTransaction()) {
+    own_transaction_ = true;
+    return Run(sql);
+  }
+  // What may be SET LOCAL below, and would stay until the transaction's end.
+  constexpr std::string_view kSettings =
+      "SELECT pg_catalog.string_agg(pg_catalog.format('pg_catalog.set_config(%L, %L, true)', n,"
+      " pg_catalog.current_setting(n)), ', ') FROM (VALUES ('role'), ('session_authorization'),"
+      " ('search_path'), ('DateStyle'), ('IntervalStyle'), ('extra_float_digits'),"
+      " ('bytea_output'), ('xmloption'), ('array_nulls'), ('lock_timeout'),"
+      " ('statement_timeout')) AS v(n)";
+  ASSIGN_OR_RETURN(const PostgresResult settings, Ask(kSettings));
+  take_back_ = "SELECT " + std::string(PostgresText(settings.get(), 0, 0));
+  const size_t end = std::min(sql.find(';'), sql.size());
+  const bool read_only = sql.find("READ ONLY") < end;
+  nested_ = true;
+  return Run(fmt::format("SAVEPOINT sluice_statement{}{}",
+                         read_only ? "; SET LOCAL transaction_read_only = on" : "",
+                         std::string_view(sql).substr(end)));
+}
+
+Status PostgresConnection::Commit() {
+  if (!nested_) {
+    own_transaction_ = false;
+    return Run("COMMIT");
+  }
+  RETURN_IF_ERROR(Run(take_back_ + "; RELEASE SAVEPOINT sluice_statement"));
+  nested_ = false;
+  return OkStatus();
+}
+
 void PostgresConnection::Rollback() {
   failed_on_wire_ = false;
-  if (!InTransaction()) {
+  if (!InTransaction() || (borrowed_ && !nested_ && !own_transaction_)) {
     return;
   }
   const std::stop_token stop = std::exchange(stop_, std::stop_token());
-  const Status ended = Run("ROLLBACK");
+  const Status ended = Run(nested_ ? "ROLLBACK TO SAVEPOINT sluice_statement;"
+                                     " RELEASE SAVEPOINT sluice_statement"
+                                   : "ROLLBACK");
+  nested_ = false;
+  own_transaction_ = false;
   stop_ = stop;
   if (!ended.ok()) {
     log::Debug("rollback failed error=\"{}\"", ended.message());

@@ -18,6 +18,7 @@
 namespace sluice::catalog {
 
 class NoticeLog;
+struct SessionLink;
 
 // How often whoever waits for the server looks whether the statement was cancelled.
 inline constexpr int kStopPollMillis = 50;
@@ -45,6 +46,10 @@ class PostgresConnection final : public SqlSession {
   static Result<std::unique_ptr<PostgresConnection>> Connect(
       const PostgresAddress& address, const std::stop_token& stop = {},
       ConnectionUse use = ConnectionUse::kOurs);
+  // A session's own connection, which somebody else has open: what is done here is done in the
+  // session, and it is given back as it was. Serves one statement.
+  static Result<std::unique_ptr<PostgresConnection>> Borrow(const SessionLink& link,
+                                                            const std::stop_token& stop);
   ~PostgresConnection() override;
   PostgresConnection(const PostgresConnection&) = delete;
   PostgresConnection& operator=(const PostgresConnection&) = delete;
@@ -73,6 +78,10 @@ class PostgresConnection final : public SqlSession {
   Status CheckStop() const;
   // A NOTICE or WARNING that the wire brought (postgres_stream.cc).
   void Tell(std::string notice) const;
+  // Begins a transaction: `sql` is "BEGIN ...", and what follows it behind a semicolon. Inside the
+  // open transaction of a borrowed session it is a savepoint of that. Ended by Commit or Rollback.
+  Status Begin(const std::string& sql);
+  Status Commit();
   // ROLLBACK, if need be; failures are left to Recycle().
   void Rollback();
   // A stream that reads the socket itself (postgres_stream.cc) saw the transaction fail; libpq did
@@ -105,11 +114,16 @@ class PostgresConnection final : public SqlSession {
 
  private:
   explicit PostgresConnection(PGconn* handle) : handle_(handle) {}
+  Status Finish(const std::stop_token& stop);
   void GiveUp() const;
   // Reads the results of what was sent; the last one, or the error.
   Result<PostgresResult> LastResult(bool sent, std::string_view sql, size_t user_text);
 
   PGconn* handle_;
+  bool borrowed_ = false;
+  bool own_transaction_ = false;  // begun here
+  bool nested_ = false;           // inside a savepoint of a borrowed session's transaction
+  std::string take_back_;         // what undoes its SET LOCALs
   bool failed_on_wire_ = false;
   bool served_ = false;     // a user's text has run since the last reset
   bool resetting_ = false;  // DISCARD ALL was sent, and not answered yet

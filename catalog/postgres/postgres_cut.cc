@@ -205,12 +205,13 @@ Result<SelectPlan> PlanPostgresSelect(PostgresConnection& connection, std::strin
                                       size_t columns) {
   const ReadScope scope(connection);
   // The estimate comes from the plan that the server would choose itself.
-  RETURN_IF_ERROR(connection.Run("BEGIN READ ONLY"));
+  RETURN_IF_ERROR(connection.Begin("BEGIN READ ONLY"));
   SelectPlan plan;
   ASSIGN_OR_RETURN(const rapidjson::Document estimate, Explain(connection, select));
   plan.rows = PlanRows(estimate);
   ASSIGN_OR_RETURN(plan.unsteady, CallsUnsteadyFunction(connection, select));
-  RETURN_IF_ERROR(connection.Run("ROLLBACK; " + BeginReading("")));
+  connection.Rollback();
+  RETURN_IF_ERROR(connection.Begin(BeginReading("")));
   if (!plan.unsteady) {
     ASSIGN_OR_RETURN(plan.cut, FindTidCut(connection, select, columns));
     if (plan.cut.has_value()) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ class PostgresTypeNames {
   std::map<std::pair<Oid, int>, std::string> known_ GUARDED_BY(mutex_);
 };
 
+struct SpooledSelect;
+
 // The server that a PostgreSQL data source stands for. Thread-safe.
 class PostgresDatabase final : public SqlDatabase {
  public:
@@ -50,7 +53,7 @@ class PostgresDatabase final : public SqlDatabase {
   void BeginStatement(SessionSettings settings, std::stop_token stop);
   void HearStop(std::stop_token stop);
   // Nothing is left of a statement.
-  void EndStatement() { BeginStatement({}, {}); }
+  void EndStatement();
   NoticeLog& notices() { return notices_; }
   SessionSettings settings();
   std::stop_token stop();
@@ -58,6 +61,23 @@ class PostgresDatabase final : public SqlDatabase {
   // For the text that a user wrote, and for what is written for the user: a connection that is what
   // the session's own is, with its role, search_path and settings. It hears the statement's stop.
   Result<PostgresPool::Lease> TakeForStatement();
+  // For a result table: the session's own connection where its transaction is open.
+  Result<PostgresPool::Lease> TakeForWriting();
+
+  // The session's own connection, borrowed for the statement.
+  Status BorrowSession(const SessionLink& link, const std::stop_token& stop);
+  bool has_borrowed() const { return borrowed_ != nullptr; }
+  Result<PostgresPool::Lease> TakeBorrowed();
+  // From now on the statement's selects are read on the session's own connection, because of
+  // `reason`.
+  void GoThroughSession(std::string reason);
+  // "" where they are not.
+  std::string through_session();
+  // The rows of a select that goes through the session, read once for the whole statement.
+  // `copies`: with what CopiedColumns of them show.
+  Result<std::shared_ptr<const SpooledSelect>> Spooled(
+      std::string_view select, std::optional<CopiedColumns::Purpose> copies);
+
   // The same for a dataset, which another process, too, may have opened.
   Result<PostgresPool::Lease> TakeFor(const DatasetSpec& spec);
   // What the stores of models ask: as the login role, and it hears the statement's stop. (Jobs are
@@ -84,9 +104,13 @@ class PostgresDatabase final : public SqlDatabase {
   Result<PostgresPool::Lease> TakeAs(const SessionSettings& settings);
 
   PostgresAddress address_;
+  // Between BeginStatement and EndStatement, in the session's thread.
+  std::unique_ptr<PostgresPool> borrowed_;
+  std::map<std::string, std::shared_ptr<const SpooledSelect>, std::less<>> spools_;
   NoticeLog notices_{NoticeLog::Repeated::kOnce};
   Mutex mutex_;
   SessionSettings settings_ GUARDED_BY(mutex_);
+  std::string through_session_ GUARDED_BY(mutex_);
   std::stop_token stop_ GUARDED_BY(mutex_);
   Stoppable for_models_{*this, [this] { return stop(); }};
   PostgresPool pool_;  // the connections of both tell notices

@@ -8,6 +8,7 @@
 #include "catalog/dataset.pb.h"
 #include "catalog/postgres/postgres_cut_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
+#include "catalog/postgres/postgres_spooled_internal.h"
 #include "catalog/postgres/postgres_stage_internal.h"
 #include "catalog/row_ranges_internal.h"
 
@@ -51,7 +52,7 @@ class PostgresDataset final : public Dataset {
 // Begins the snapshot, exports it, and cuts the shards under it.
 Status TakeSnapshot(PostgresConnection& holder, const std::optional<TidCut>& cut, double rows,
                     int64_t rows_per_shard, DatasetSpec* spec) {
-  RETURN_IF_ERROR(holder.Run(BeginReading("")));
+  RETURN_IF_ERROR(holder.Begin(BeginReading("")));
   ASSIGN_OR_RETURN(
       const PostgresResult exported,
       holder.Ask("SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()"));
@@ -90,6 +91,10 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
   if (options.rows_per_shard <= 0) {
     return InvalidArgument(
         fmt::format("rows_per_shard is {}; expected at least 1", options.rows_per_shard));
+  }
+  if (!database.through_session().empty()) {
+    ASSIGN_OR_RETURN(auto spooled, database.Spooled(select, options.copies));
+    return MakeSpooledDataset(std::move(spooled), database.url(), options);
   }
   DatasetSpec spec;
   PutSession(database.settings(), &spec);
@@ -138,13 +143,15 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
 
 Result<CutEstimate> EstimatePostgresCut(PostgresDatabase& database, std::string_view select,
                                         const DatasetOptions& options) {
+  const std::string through = database.through_session();
   ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForStatement());
   const std::string trimmed(TrimStatement(select, Dialect::kPostgres));
   ASSIGN_OR_RETURN(const Schema schema, DescribePostgresSelect(*connection, trimmed));
   ASSIGN_OR_RETURN(const SelectPlan plan,
                    PlanPostgresSelect(*connection, trimmed, schema.columns.size()));
   CutEstimate estimate;
-  estimate.method = plan.cut.has_value()       ? "ctid ranges"
+  estimate.method = !through.empty()           ? "through the session: " + through
+                    : plan.cut.has_value()     ? "ctid ranges"
                     : ReadWhole(plan, options) ? "whole"
                                                : "staged";
   estimate.estimated_rows = std::llround(plan.rows);

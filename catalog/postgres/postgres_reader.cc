@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "catalog/dataset.pb.h"
 #include "catalog/postgres/postgres_cut_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
+#include "catalog/postgres/postgres_spooled_internal.h"
 #include "catalog/row_ranges_internal.h"
 
 namespace sluice::catalog {
@@ -28,20 +28,6 @@ Status SnapshotGone(Status status) {
         .Detail(status.message());
   }
   return status;
-}
-
-// Names of objects are no text that stands for one object wherever it is read: overloaded functions
-// have one name, and what a name means hangs on search_path. Their numbers are.
-std::string_view CastForCopy(std::string_view type) {
-  constexpr std::array<std::string_view, 11> kNames = {
-      "regproc", "regprocedure", "regoper",   "regoperator",   "regclass",    "regcollation",
-      "regtype", "regrole",      "regconfig", "regdictionary", "regnamespace"};
-  const bool array = type.ends_with("[]");
-  const std::string_view element = array ? type.substr(0, type.size() - 2) : type;
-  if (std::find(kNames.begin(), kNames.end(), element) == kNames.end()) {
-    return "";
-  }
-  return array ? "::oid[]" : "::oid";
 }
 
 // The columns of a stream.
@@ -96,7 +82,7 @@ class SnapshotConnection {
   Status Begin() {
     texts_ = Texts::kAny;
     locked_ = false;
-    return SnapshotGone(connection_->Run(BeginReading(spec_.snapshot())));
+    return SnapshotGone(connection_->Begin(BeginReading(spec_.snapshot())));
   }
   void WaitForLocks(std::chrono::milliseconds most) { lock_wait_ = most; }
 
@@ -315,6 +301,9 @@ class PostgresShardReader final : public ShardReader {
 
 Result<std::unique_ptr<ShardReader>> OpenPostgresReader(PostgresDatabase& database,
                                                         const DatasetSpec& spec) {
+  if (!spec.spool().empty()) {
+    return OpenSpooledReader(spec);
+  }
   auto reader = std::make_unique<PostgresShardReader>(database, spec);
   RETURN_IF_ERROR(reader->Begin());
   return std::unique_ptr<ShardReader>(std::move(reader));

@@ -235,9 +235,9 @@ Status CheckReplace(PostgresConnection& connection, const FoundTable& table) {
 Result<PostgresResult> AskServer(PostgresConnection& connection, const std::string& sql,
                                  const std::vector<SqlParameter>& parameters) {
   const bool inside = connection.InTransaction();
-  RETURN_IF_ERROR(
-      connection.Run(fmt::format("{}; SET LOCAL search_path = pg_catalog, pg_temp",
-                                 inside ? "SAVEPOINT server_only" : "BEGIN READ ONLY")));
+  constexpr std::string_view kServerOnly = "; SET LOCAL search_path = pg_catalog, pg_temp";
+  RETURN_IF_ERROR(inside ? connection.Run(fmt::format("SAVEPOINT server_only{}", kServerOnly))
+                         : connection.Begin(fmt::format("BEGIN READ ONLY{}", kServerOnly)));
   Result<PostgresResult> answer = connection.Ask(sql, parameters);
   if (!inside) {
     connection.Rollback();

@@ -241,7 +241,7 @@ void SettingNames::Add(std::string_view statement, int depth) {
 Result<CapturedSession> CaptureSession(PostgresConnection& session, const SettingNames& names) {
   CapturedSession captured;
   const RolledBack rolled_back(session);
-  RETURN_IF_ERROR(session.Run("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"));
+  RETURN_IF_ERROR(session.Begin("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"));
   ASSIGN_OR_RETURN(const PostgresResult timeout, session.Ask(kTimeout));
   if (PQntuples(timeout.get()) > 0) {
     captured.statement_timeout = std::chrono::milliseconds(PostgresInteger(timeout.get(), 0, 0));
@@ -419,7 +419,7 @@ Status CheckNothingTemporary(PostgresConnection& session, std::string_view selec
   }
   // The server itself says what the select depends on: of a view, which is never there for anybody.
   const RolledBack rolled_back(session);
-  RETURN_IF_ERROR(session.Run(
+  RETURN_IF_ERROR(session.Begin(
       "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0"));
   const std::string view = "pg_temp.sluice_select";
   const std::string prefix =

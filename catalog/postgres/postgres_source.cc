@@ -8,6 +8,7 @@
 #include "catalog/dataset.pb.h"
 #include "catalog/postgres/postgres_cut_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
+#include "catalog/postgres/postgres_spooled_internal.h"
 #include "catalog/postgres/postgres_stage_internal.h"
 #include "catalog/result_table_internal.h"
 #include "catalog/store/catalog_tables.h"
@@ -107,6 +108,23 @@ class PostgresSource final : public DataSource {
     database_.BeginStatement(captured_.settings, std::move(stop));
     return OkStatus();
   }
+  Status BeginStatementIn(const SessionLink& link, std::string_view statement,
+                          std::stop_token stop) override {
+    MutexLock lock(session_mutex_);
+    database_.EndStatement();
+    database_.notices().Clear();
+    RETURN_IF_ERROR(database_.BorrowSession(link, stop));
+    ASSIGN_OR_RETURN(const PostgresPool::Lease session, database_.TakeBorrowed());
+    session->Serve(stop, nullptr);
+    if (session->TransactionFailed()) {
+      return CheckNoPostgresTransaction(*session);
+    }
+    SettingNames names;
+    names.Add(statement);
+    ASSIGN_OR_RETURN(captured_, CaptureSession(*session, names));
+    database_.BeginStatement(captured_.settings, std::move(stop));
+    return OkStatus();
+  }
   void HearStop(std::stop_token stop) override { database_.HearStop(std::move(stop)); }
   std::chrono::milliseconds statement_timeout() override {
     MutexLock lock(session_mutex_);
@@ -116,6 +134,10 @@ class PostgresSource final : public DataSource {
   void EndStatement() override { database_.EndStatement(); }
   Status CheckNoTransaction() override {
     MutexLock lock(session_mutex_);
+    if (database_.has_borrowed()) {
+      ASSIGN_OR_RETURN(const PostgresPool::Lease session, database_.TakeBorrowed());
+      return CheckNoPostgresTransaction(*session);
+    }
     return session_ ? CheckNoPostgresTransaction(*session_) : OkStatus();
   }
 
@@ -139,7 +161,7 @@ class PostgresSource final : public DataSource {
 
   Status Read(std::string_view select, RowReceiver* receiver) override {
     ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
-    RETURN_IF_ERROR(connection->Run("BEGIN READ ONLY"));
+    RETURN_IF_ERROR(connection->Begin("BEGIN READ ONLY"));
     const Status read =
         ExecuteOnPostgres(*connection, database_.type_names(), select, receiver, connection->stop())
             .status();
@@ -240,6 +262,16 @@ class PostgresSource final : public DataSource {
   // What only the session's own connection has cannot be read by others.
   Status CheckNothingOfSession(std::string_view select) {
     MutexLock lock(session_mutex_);
+    if (database_.has_borrowed()) {
+      ASSIGN_OR_RETURN(const PostgresPool::Lease session, database_.TakeBorrowed());
+      ASSIGN_OR_RETURN(std::string why,
+                       WhyThroughSession(*session, TrimStatement(select, Dialect::kPostgres),
+                                         captured_.has_temporary));
+      if (!why.empty()) {
+        database_.GoThroughSession(std::move(why));
+      }
+      return OkStatus();
+    }
     if (!session_ || !captured_.has_temporary) {
       return OkStatus();
     }
@@ -252,14 +284,19 @@ class PostgresSource final : public DataSource {
   // A result that is written elsewhere would be hidden from the session.
   Status CheckNoTemporaryNamesake(const TableName& result) {
     MutexLock lock(session_mutex_);
-    if (!session_ || !captured_.has_temporary) {
+    PostgresPool::Lease borrowed;
+    if (database_.has_borrowed()) {
+      ASSIGN_OR_RETURN(borrowed, database_.TakeBorrowed());
+    }
+    const PostgresPool::Lease& session = borrowed ? borrowed : session_;
+    if (!session || !captured_.has_temporary) {
       return OkStatus();
     }
     ASSIGN_OR_RETURN(const PostgresResult found,
-                     session_->Ask("SELECT FROM pg_catalog.pg_class AS c WHERE c.relname"
-                                   " OPERATOR(pg_catalog.=) $1 AND c.relnamespace"
-                                   " OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()",
-                                   {result.name}));
+                     session->Ask("SELECT FROM pg_catalog.pg_class AS c WHERE c.relname"
+                                  " OPERATOR(pg_catalog.=) $1 AND c.relnamespace"
+                                  " OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()",
+                                  {result.name}));
     return PQntuples(found.get()) == 0 ? OkStatus() : TemporaryNamesake("table", result);
   }
 
@@ -290,6 +327,7 @@ PostgresDatabase::PostgresDatabase(PostgresAddress address)
 void PostgresDatabase::BeginStatement(SessionSettings settings, std::stop_token stop) {
   MutexLock lock(mutex_);
   settings_ = std::move(settings);
+  through_session_.clear();
   stop_ = std::move(stop);
 }
 
@@ -308,8 +346,69 @@ std::stop_token PostgresDatabase::stop() {
   return stop_;
 }
 
+void PostgresDatabase::EndStatement() {
+  BeginStatement({}, {});
+  spools_.clear();
+  borrowed_.reset();
+}
+
 Result<PostgresPool::Lease> PostgresDatabase::TakeForStatement() {
+  return through_session().empty() ? TakeAs(settings()) : TakeBorrowed();
+}
+
+Result<PostgresPool::Lease> PostgresDatabase::TakeForWriting() {
+  if (borrowed_ != nullptr) {
+    ASSIGN_OR_RETURN(PostgresPool::Lease session, TakeBorrowed());
+    if (session->InTransaction()) {
+      return session;
+    }
+  }
   return TakeAs(settings());
+}
+
+Status PostgresDatabase::BorrowSession(const SessionLink& link, const std::stop_token& stop) {
+  borrowed_ = std::make_unique<PostgresPool>(
+      [link, used = false](
+          const std::stop_token& ends) mutable -> Result<std::unique_ptr<PostgresConnection>> {
+        if (std::exchange(used, true)) {
+          return Internal("the session's connection is in use already");
+        }
+        return PostgresConnection::Borrow(link, ends);
+      });
+  return borrowed_->Take(stop).status();
+}
+
+Result<PostgresPool::Lease> PostgresDatabase::TakeBorrowed() {
+  const std::stop_token stop = this->stop();
+  ASSIGN_OR_RETURN(PostgresPool::Lease session, borrowed_->Take(stop));
+  session->Serve(stop, &notices_);
+  return session;
+}
+
+void PostgresDatabase::GoThroughSession(std::string reason) {
+  MutexLock lock(mutex_);
+  if (through_session_.empty()) {
+    through_session_ = std::move(reason);
+    notices_.Add("NOTICE: the rows are read through this session: " + through_session_);
+  }
+}
+
+std::string PostgresDatabase::through_session() {
+  MutexLock lock(mutex_);
+  return through_session_;
+}
+
+Result<std::shared_ptr<const SpooledSelect>> PostgresDatabase::Spooled(
+    std::string_view select, std::optional<CopiedColumns::Purpose> copies) {
+  const std::string trimmed(TrimStatement(select, Dialect::kPostgres));
+  const auto known = spools_.find(trimmed);
+  if (known != spools_.end() && (!copies.has_value() || known->second->copies == copies)) {
+    return known->second;
+  }
+  ASSIGN_OR_RETURN(const PostgresPool::Lease session, TakeBorrowed());
+  ASSIGN_OR_RETURN(auto spooled, SpoolPostgresSelect(*session, trimmed, copies));
+  spools_[trimmed] = spooled;
+  return spooled;
 }
 
 Result<PostgresPool::Lease> PostgresDatabase::TakeFor(const DatasetSpec& spec) {

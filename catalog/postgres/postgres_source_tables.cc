@@ -58,7 +58,7 @@ constexpr std::string_view kReads =
 Status AddDependencies(PostgresConnection& connection, std::string_view select,
                        std::vector<TableName>* tables) {
   const std::string view = "pg_temp.sluice_reads_" + RandomSuffix();
-  RETURN_IF_ERROR(connection.Run("BEGIN"));
+  RETURN_IF_ERROR(connection.Begin("BEGIN"));
   RETURN_IF_ERROR(connection.Ask(fmt::format("CREATE TEMP VIEW {} AS {}", view, select)).status());
   ASSIGN_OR_RETURN(const PostgresResult reads,
                    AskServer(connection, fmt::format(fmt::runtime(kReads), view), {}));

@@ -8,6 +8,7 @@
 #include "catalog/postgres/postgres_analyzed_internal.h"
 #include "catalog/postgres/postgres_cut_internal.h"
 #include "catalog/postgres/postgres_database_internal.h"
+#include "catalog/postgres/postgres_spooled_internal.h"
 #include "catalog/statistics_builder.h"
 
 namespace sluice::catalog {
@@ -111,11 +112,15 @@ Result<SelectStatistics> ReadStatistics(PostgresConnection& connection, const Se
 Result<SelectStatistics> PostgresStatistics(PostgresDatabase& database, std::string_view select,
                                             const Schema& schema,
                                             const StatisticsOptions& options) {
+  if (!database.through_session().empty()) {
+    ASSIGN_OR_RETURN(const auto spooled, database.Spooled(select, std::nullopt));
+    return SpooledStatistics(*spooled, schema, options);
+  }
   ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForStatement());
   const std::string trimmed(TrimStatement(select, Dialect::kPostgres));
   ASSIGN_OR_RETURN(const SelectPlan plan,
                    PlanPostgresSelect(*connection, trimmed, schema.columns.size()));
-  RETURN_IF_ERROR(connection->Run(BeginReading("")));
+  RETURN_IF_ERROR(connection->Begin(BeginReading("")));
   auto statistics = ReadStatistics(*connection, plan, trimmed, schema, options);
   connection->Rollback();
   return statistics;

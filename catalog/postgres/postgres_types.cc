@@ -1,5 +1,7 @@
 #include <endian.h>
 #include <fmt/core.h>
+#include <algorithm>
+#include <array>
 
 #include <bit>
 #include <charconv>
@@ -268,6 +270,18 @@ void PrepareShown(size_t capacity, RowBatch::Column* column) {
   }
 }
 
+std::string_view CastForCopy(std::string_view type) {
+  constexpr std::array<std::string_view, 11> kNames = {
+      "regproc", "regprocedure", "regoper",   "regoperator",   "regclass",    "regcollation",
+      "regtype", "regrole",      "regconfig", "regdictionary", "regnamespace"};
+  const bool array = type.ends_with("[]");
+  const std::string_view element = array ? type.substr(0, type.size() - 2) : type;
+  if (std::find(kNames.begin(), kNames.end(), element) == kNames.end()) {
+    return "";
+  }
+  return array ? "::oid[]" : "::oid";
+}
+
 Value CellFromText(const PGresult* result, int row, int column) {
   if (PQgetisnull(result, row, column) != 0) {
     return std::monostate{};
@@ -366,14 +380,16 @@ Status DescribeDeclarations(PostgresConnection& connection, std::string_view sel
                           i)
             : "");
   }
-  ASSIGN_OR_RETURN(
-      const PostgresResult types,
+  RETURN_IF_ERROR(connection.Begin("BEGIN READ ONLY"));
+  const Result<PostgresResult> types =
       connection.Ask(fmt::format("SELECT {} FROM (SELECT pg_catalog.set_config('search_path', "
                                  "'pg_catalog', true) OFFSET 0) AS path"
                                  " LEFT JOIN (\n{}\n) AS s({}) ON false",
-                                 names, select, NumberedColumns(schema->columns.size()))));
+                                 names, select, NumberedColumns(schema->columns.size())));
+  connection.Rollback();
+  RETURN_IF_ERROR(types.status());
   for (size_t i = 0; i < schema->columns.size(); ++i) {
-    schema->columns[i].declaration = PostgresText(types.get(), 0, static_cast<int>(i));
+    schema->columns[i].declaration = PostgresText(types->get(), 0, static_cast<int>(i));
   }
   return OkStatus();
 }

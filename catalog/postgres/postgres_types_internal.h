@@ -62,13 +62,17 @@ void ShowCell(char* data, size_t size, size_t row, RowBatch::Column* column);
 // Makes room for what ShowCell keeps, after RowBatch::Reset.
 void PrepareShown(size_t capacity, RowBatch::Column* column);
 
+// Names of objects are no text that stands for one object wherever it is read: overloaded functions
+// have one name, and what a name means hangs on search_path. Their numbers are.
+// The cast that makes such a name a number, for a copy of the column: "::oid"; "" for other types.
+std::string_view CastForCopy(std::string_view type);
+
 // A cell of a text-format result as a Value of the type its oid says.
 Value CellFromText(const PGresult* result, int row, int column);
 
 // The columns of a SELECT, without running it.
 Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::string_view select);
 // Puts down what copies of the columns are declared with: domains, and every type with its schema.
-// Outside a transaction.
 Status DescribeDeclarations(PostgresConnection& connection, std::string_view select,
                             Schema* schema);
 

@@ -109,7 +109,7 @@ Status MakeStaging(PostgresConnection& connection, const std::string& in_schema,
 // schema of the result when it will become the result itself, and temporary otherwise.
 Result<Beginning> Begin(PostgresConnection& connection, const ResultTable& wanted,
                         const Schema* schema) {
-  RETURN_IF_ERROR(connection.Run(fmt::format("{}; {}", kBegin, kPinnedText)));
+  RETURN_IF_ERROR(connection.Begin(fmt::format("{}; {}", kBegin, kPinnedText)));
   Beginning beginning;
   ASSIGN_OR_RETURN(beginning.target, FindPostgresTarget(connection, wanted.name));
   const std::optional<FoundTable>& found = beginning.target.found;
@@ -214,7 +214,7 @@ class PostgresTableWriter final : public TableWriter {
       RETURN_IF_ERROR(connection.Run(std::string(kAsLogin)));
       RETURN_IF_ERROR(RecordResultTable(connection, Dialect::kPostgres, wanted_, *written.found));
     }
-    return connection.Run("COMMIT");
+    return connection.Commit();
   }
 
   // What stands under the name, and stays so until the end of the transaction.
@@ -310,7 +310,7 @@ class PostgresTableWriter final : public TableWriter {
 
 Result<ResultPlan> PlanPostgresResult(PostgresDatabase& database, const ResultTable& table,
                                       const Schema* columns) {
-  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForStatement());
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForWriting());
   const Result<Beginning> beginning = Begin(*connection, table, columns);
   connection->Rollback();
   if (!beginning.ok()) {
@@ -327,7 +327,7 @@ Result<std::unique_ptr<TableWriter>> OpenPostgresWriter(PostgresDatabase& databa
     ASSIGN_OR_RETURN(PostgresPool::Lease own, database.pool().Take(database.stop()));
     RETURN_IF_ERROR(tables.CreateResultTables(*own));
   }
-  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForStatement());
+  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForWriting());
   Result<Beginning> begun = Begin(*connection, table, &schema);
   if (!begun.ok()) {
     connection->Rollback();

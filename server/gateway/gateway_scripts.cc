@@ -70,6 +70,9 @@ Status GatewayScripts::RunAdmitted(const Script& script, const std::stop_token& 
   Session session(*source, script.user.empty() ? user_ : script.user, &cluster_);
   session.set_stop(stop);
   session.KeepCheckpointsIn(checkpoint_root_);
+  if (script.database_session != nullptr) {
+    session.set_database_session(*script.database_session);
+  }
   if (script.settings != nullptr) {
     RETURN_IF_ERROR(ApplySettings(*script.settings, session));
   }

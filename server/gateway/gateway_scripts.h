@@ -38,6 +38,8 @@ class GatewayScripts {
     const std::string& text;
     std::string user;                                    // "": the gateway's own
     const std::vector<std::string>* settings = nullptr;  // SET statements to run beforehand
+    // The client's own session of the database; null: it has none.
+    const catalog::SessionLink* database_session = nullptr;
   };
   struct Client {
     // Asked again and again, from another thread, while the script runs.

@@ -28,7 +28,8 @@ class WireStatements final : public pgwire::StatementService {
           client.is_gone = [&request] { return request.stop.stop_requested(); };
           client.ended = ended;
           static_cast<void>(
-              scripts_.Run({request.statement.text, request.login.user}, client, *sink, {}));
+              scripts_.Run({request.statement.text, request.login.user, nullptr, &request.session},
+                           client, *sink, {}));
         });
   }
 

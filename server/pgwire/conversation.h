@@ -39,6 +39,9 @@ class Conversation {
     virtual ~Host() = default;
     virtual void ToClient(std::string_view bytes) = 0;
     virtual void ToServer(std::string_view bytes) = 0;
+    virtual void ToBorrower(std::string_view bytes) = 0;
+    // Whatever runs on the back end is to end.
+    virtual void CancelServer() = 0;
     // Answered by Says, and then by Suspended or Ended. The back end is idle; `transaction`: inside
     // a transaction block.
     virtual void Run(const OwnStatement& statement, bool transaction) = 0;
@@ -71,6 +74,11 @@ class Conversation {
   void Suspended();
   // Its error, told here, or OK when CommandComplete has been said.
   void Ended(const Status& status);
+  // From now until TakeBack, or its end, the statement has the back end's connection for itself:
+  // what the back end says goes to the borrower.
+  void Lend();
+  void FromBorrower(std::string_view bytes);
+  void TakeBack();
   // No columns: it answers without rows.
   void Described(const Result<std::vector<WireColumn>>& columns);
 
@@ -149,6 +157,7 @@ class Conversation {
   void ProtocolError(std::string_view message);
   // A message of the server; `body` of Z and S only. False: the client does not hear of it.
   bool SeeServer(char type, std::string_view body);
+  void SeeLent(char type, std::string_view message);
   bool SeeReady(char status);
   bool SeeError();
   bool Answered(std::string_view types);
@@ -174,6 +183,13 @@ class Conversation {
   char status_ = 'I';
   std::deque<Expected> expected_;
   bool copying_in_ = false;
+
+  // A loan of the back end.
+  bool lent_ = false;
+  std::string borrower_held_;  // the beginning of a message
+  size_t borrower_left_ = 0;
+  bool borrower_copies_ = false;  // it owes the back end a CopyDone
+  int borrowers_queries_ = 0;     // that have not been answered with ReadyForQuery
 
   // The extended protocol's messages up to Sync.
   bool group_open_ = false;    // something has been passed on since the last Sync

@@ -17,7 +17,8 @@ void Conversation::FromServer(std::string_view bytes) {
   size_t pass = 0;
   const auto flush = [&] {
     if (at > pass) {
-      host_.ToClient(bytes.substr(pass, at - pass));
+      const std::string_view passed = bytes.substr(pass, at - pass);
+      lent_ ? host_.ToBorrower(passed) : host_.ToClient(passed);
     }
     pass = at;
   };
@@ -43,9 +44,20 @@ void Conversation::FromServer(std::string_view bytes) {
       return ProtocolError("the server does not keep to the protocol");
     }
     const size_t body = length - kLengthBytes;
-    const bool whole = type == 'Z' || type == 'S';
+    const bool whole = type == 'Z' || type == 'S' || (lent_ && type == 'A');
     if (whole && bytes.size() - at < kHeaderBytes + body) {
       break;
+    }
+    if (lent_) {
+      SeeLent(type, bytes.substr(at, whole ? kHeaderBytes + body : 0));
+      server_drops_ = type == 'A';
+      if (server_drops_) {
+        flush();
+      }
+      server_left_ = body;
+      at += kHeaderBytes;
+      pass = server_drops_ ? at : pass;
+      continue;
     }
     const bool heard =
         SeeServer(type, whole ? bytes.substr(at + kHeaderBytes, body) : std::string_view());
@@ -108,6 +120,87 @@ bool Conversation::SeeServer(char type, std::string_view body) {
       return heard;
     default:
       return heard;
+  }
+}
+
+// `message`: of Z, S and A, whole.
+void Conversation::SeeLent(char type, std::string_view message) {
+  switch (type) {
+    case 'Z':
+      status_ = message.size() > kHeaderBytes ? message[kHeaderBytes] : 'I';
+      copying_in_ = false;
+      borrowers_queries_ = std::max(0, borrowers_queries_ - 1);
+      break;
+    case 'S': {
+      BodyReader reader(message.substr(kHeaderBytes));
+      const std::string name(reader.String());
+      parameters_[name] = reader.String();
+      break;
+    }
+    case 'A':
+      Says(message);
+      break;
+    case 'G':
+      borrower_copies_ = true;
+      break;
+    default:
+      break;
+  }
+}
+
+void Conversation::Lend() {
+  lent_ = true;
+  borrowers_queries_ = 0;
+  borrower_copies_ = false;
+  borrower_held_.clear();
+  borrower_left_ = 0;
+}
+
+void Conversation::FromBorrower(std::string_view bytes) {
+  std::string joined = std::exchange(borrower_held_, {});
+  if (!joined.empty()) {
+    joined += bytes;
+    bytes = joined;
+  }
+  size_t at = 0;
+  while (at < bytes.size() && lent_) {
+    if (borrower_left_ > 0) {
+      const size_t part = std::min(borrower_left_, bytes.size() - at);
+      host_.ToServer(bytes.substr(at, part));
+      at += part;
+      borrower_left_ -= part;
+      continue;
+    }
+    if (bytes.size() - at < kHeaderBytes) {
+      borrower_held_ = bytes.substr(at);
+      break;
+    }
+    const char type = bytes[at];
+    if (type == 'X') {
+      TakeBack();
+      break;
+    }
+    borrowers_queries_ += type == 'Q' || type == 'S' || type == 'F' ? 1 : 0;
+    borrower_copies_ = borrower_copies_ && type != 'c' && type != 'f';
+    borrower_left_ = ReadUint32(bytes.substr(at + 1)) - kLengthBytes;
+    host_.ToServer(bytes.substr(at, kHeaderBytes));
+    at += kHeaderBytes;
+  }
+}
+
+void Conversation::TakeBack() {
+  if (!std::exchange(lent_, false)) {
+    return;
+  }
+  if (borrower_copies_) {
+    std::string fail;
+    AppendMessage(fail, 'f', std::string_view("given up\0", 9));
+    host_.ToServer(fail);
+  } else if (borrowers_queries_ > 0) {
+    host_.CancelServer();
+  }
+  for (; borrowers_queries_ > 0; --borrowers_queries_) {
+    Expect('Q', Hears::kNothing);
   }
 }
 

@@ -267,6 +267,7 @@ void Conversation::DescribeOwn(std::string_view body) {
 
 void Conversation::Described(const Result<std::vector<WireColumn>>& columns) {
   running_ = false;
+  TakeBack();
   const std::optional<DescribedTarget> target = std::exchange(describing_, std::nullopt);
   if (!columns.ok()) {
     Fail(columns.status());
@@ -393,6 +394,7 @@ void Conversation::Suspended() {
 
 void Conversation::Ended(const Status& status) {
   running_ = false;
+  TakeBack();
   const auto portal = in_script_ ? portals_.end() : portals_.find(running_portal_);
   if (portal != portals_.end()) {
     portal->second.done = true;

@@ -12,6 +12,7 @@
 
 #include "base/guarded.h"
 #include "base/log.h"
+#include "server/pgwire/borrower_internal.h"
 #include "server/pgwire/session_internal.h"
 
 namespace sluice::server::pgwire {
@@ -82,7 +83,10 @@ class WireDoor final : public Door {
                server_tls_.get(),
                client_tls_.get(),
                std::vector<char>(kReadBytes),
+               {},
+               {},
                {}},
+        loans_(house_),
         acceptor_(context_),
         pause_(context_) {}
 
@@ -120,6 +124,7 @@ class WireDoor final : public Door {
           .Hint("is the port taken?");
     }
     address_ = fmt::format("{}:{}", address.substr(0, colon), acceptor_.local_endpoint().port());
+    RETURN_IF_ERROR(loans_.Listen());
     Accept();
     thread_ = std::thread([this] { Serve(); });
     return OkStatus();
@@ -131,6 +136,7 @@ class WireDoor final : public Door {
     boost::asio::post(context_, [this] {
       boost::system::error_code ignored;
       acceptor_.close(ignored);
+      loans_.Close();
       pause_.cancel();
       const std::map<uint32_t, WireSession*> sessions = house_.sessions;
       for (const auto& [process, session] : sessions) {
@@ -181,6 +187,7 @@ class WireDoor final : public Door {
   const TlsContext server_tls_;
   const TlsContext client_tls_;
   SessionHouse house_;
+  LoanDesk loans_;
   tcp::acceptor acceptor_;
   boost::asio::steady_timer pause_;
   std::string address_;

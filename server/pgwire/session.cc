@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "server/pgwire/borrower_internal.h"
 #include "server/pgwire/session_internal.h"
 #include "server/pgwire/wire_sink.h"
 
@@ -19,6 +20,17 @@ constexpr std::chrono::seconds kLoginPatience(10);
 constexpr size_t kMaxHeldBytes = size_t{64} << 10;
 // Reads of one connection before others have their turn.
 constexpr int kReadsInARow = 8;
+
+std::string RandomToken() {
+  constexpr int kWords = 4;
+  std::string token;
+  for (int i = 0; i < kWords; ++i) {
+    uint64_t word = 0;
+    static_cast<void>(getrandom(&word, sizeof(word), 0));
+    token += fmt::format("{:016x}", word);
+  }
+  return token;
+}
 
 uint32_t RandomKey() {
   uint32_t key = 0;
@@ -40,6 +52,7 @@ WireSession::~WireSession() {
   if (known != house_.sessions.end() && known->second == this) {
     house_.sessions.erase(known);
   }
+  house_.loans.erase(token_);
 }
 
 void WireSession::Start() {
@@ -292,6 +305,11 @@ StatementRequest WireSession::RequestOf(const OwnStatement& statement, bool tran
   request.login = login_;
   request.transaction = transaction;
   request.stop = stop_.get_token();
+  EndLoan();
+  token_ = RandomToken();
+  house_.loans[token_] = this;
+  request.session = house_.link;
+  request.session.token = token_;
   return request;
 }
 
@@ -335,6 +353,7 @@ void WireSession::Run(const OwnStatement& statement, bool transaction) {
                          }
                          self->line_.reset();
                          self->conversation_->Ended(status);
+                         self->EndLoan();
                          self->WaitForClient();
                        });
                      });
@@ -352,6 +371,7 @@ void WireSession::Describe(const OwnStatement& statement, bool transaction) {
                               const auto self = weak.lock();
                               if (self != nullptr && self->state_ == State::kTalking) {
                                 self->conversation_->Described(columns);
+                                self->EndLoan();
                                 self->WaitForClient();
                               }
                             });
@@ -407,6 +427,8 @@ void WireSession::Close() {
   deadline_.cancel();
   resolver_.cancel();
   GiveUp();
+  stop_.request_stop();
+  EndLoan();
   if (server_ != nullptr) {
     server_->Close();
   }

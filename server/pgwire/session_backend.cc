@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "server/pgwire/borrower_internal.h"
 #include "server/pgwire/session_internal.h"
 
 // A session's back end: how it is reached and logged in to.
@@ -170,8 +171,8 @@ void WireSession::ReadServer() {
       break;
     }
     TakeFromServer({house_.buffer.data(), static_cast<size_t>(got)});
-    if (writing_client_) {
-      return;  // goes on when the client has taken it
+    if (writing_client_ || (borrower_ != nullptr && borrower_->writing())) {
+      return;  // goes on when whom it is for has taken it
     }
   }
   WaitForServer();
@@ -236,6 +237,9 @@ void WireSession::ToServer(std::string_view bytes) {
         return;
       }
       self->WaitForClient();
+      if (self->borrower_ != nullptr) {
+        self->borrower_->Wait();
+      }
     });
   }
 }

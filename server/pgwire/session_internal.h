@@ -19,6 +19,7 @@
 namespace sluice::server::pgwire {
 
 class WireSession;
+class Borrower;
 
 // What the sessions of a door share. Belongs to the I/O thread.
 struct SessionHouse {
@@ -30,6 +31,9 @@ struct SessionHouse {
   std::vector<char> buffer;       // what is read is worked on at once
   // By the number that the client knows its back end by.
   std::map<uint32_t, WireSession*> sessions;
+  // By the secret of the statement that may borrow their back end.
+  std::map<std::string, WireSession*> loans;
+  catalog::SessionLink link;  // where that is done; without the secret
 };
 
 // One client of the door, from its first byte to its last. Belongs to the I/O thread, and lives as
@@ -48,9 +52,19 @@ class WireSession final : public Conversation::Host,
   // Ends it in the server's words for a shutdown.
   void Shutdown();
 
+  // A statement of this session's wants its back end.
+  std::string Greeting() const;
+  void Lend(std::shared_ptr<Borrower> borrower);
+  void FromBorrower(std::string_view bytes);
+  void BorrowerGone(const Borrower* borrower);
+  void BorrowerHasRoom();
+  bool writing_server() const { return writing_server_; }
+
   // Conversation::Host
   void ToClient(std::string_view bytes) override;
   void ToServer(std::string_view bytes) override;
+  void ToBorrower(std::string_view bytes) override;
+  void CancelServer() override;
   void Run(const OwnStatement& statement, bool transaction) override;
   void Describe(const OwnStatement& statement, bool transaction) override;
   void Resume(uint32_t max_rows) override;
@@ -91,6 +105,7 @@ class WireSession final : public Conversation::Host,
   void SetDeadline(std::chrono::seconds from_now);
   void SentToClient(bool ok);
   StatementRequest RequestOf(const OwnStatement& statement, bool transaction);
+  void EndLoan();
 
   SessionHouse& house_;
   const bool local_;
@@ -114,6 +129,8 @@ class WireSession final : public Conversation::Host,
   // The statement that runs.
   std::shared_ptr<ClientLine> line_;
   std::stop_source stop_;
+  std::string token_;
+  std::shared_ptr<Borrower> borrower_;
   size_t to_take_ = 0;  // bytes of it that the client has not been sent yet
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/row_batch.h"
 #include "base/status.h"
+#include "catalog/data_source.h"
 #include "server/pgwire/conversation.h"
 
 namespace sluice::executor {
@@ -27,7 +28,8 @@ struct SessionLogin {
 struct StatementRequest {
   OwnStatement statement;
   SessionLogin login;
-  bool transaction = false;  // the session is inside a transaction block
+  bool transaction = false;      // the session is inside a transaction block
+  catalog::SessionLink session;  // its back end can be borrowed there
   std::stop_token stop;
 };
 

@@ -1,6 +1,7 @@
 #include "server/pgwire/wire_sink.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "server/pgwire/data_row.h"
@@ -80,8 +81,18 @@ Status WireSink::Rows(const RowBatch& batch) {
 }
 
 void WireSink::Notice(const std::string& message) {
+  // What the database has said begins with its severity.
+  constexpr std::array<std::string_view, 4> kSeverities = {"WARNING", "NOTICE", "INFO", "LOG"};
+  std::string_view text = message;
+  std::string_view severity = "NOTICE";
+  for (const std::string_view said : kSeverities) {
+    if (text.starts_with(said) && text.substr(said.size()).starts_with(": ")) {
+      severity = said;
+      text.remove_prefix(said.size() + 2);
+    }
+  }
   std::string bytes;
-  AppendNotice(bytes, "NOTICE", "00000", message);
+  AppendNotice(bytes, severity, severity == "WARNING" ? "01000" : "00000", text);
   line_->Tell(std::move(bytes));
 }
 

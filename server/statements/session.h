@@ -1,18 +1,16 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "catalog/data_source.h"
 #include "parser/ast.h"
 #include "planner/planner.h"
-
-namespace sluice::catalog {
-class DataSource;
-}
 
 namespace sluice::executor {
 class LocalCluster;
@@ -45,12 +43,17 @@ class Session {
   void set_stop(std::stop_token stop) { stop_ = std::move(stop); }
   const std::stop_token& stop() const { return stop_; }
 
+  // The database session that the client has open itself: the next statements see what it sees.
+  void set_database_session(catalog::SessionLink link) { database_session_ = std::move(link); }
+  const std::optional<catalog::SessionLink>& database_session() const { return database_session_; }
+
  private:
   catalog::DataSource& source_;
   const std::string user_;
   executor::LocalCluster* const cluster_;
   planner::Options planner_options_;
   std::stop_token stop_;
+  std::optional<catalog::SessionLink> database_session_;
 };
 
 // A session variable, declared once: SET validates with it, the reference prints it.

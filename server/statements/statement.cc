@@ -85,6 +85,10 @@ Status PlanAndExecute(const parser::ExtendedStatement& statement, std::string_vi
     return scope->Outcome(AtSelect(plan.status(), SelectOf(statement)));
   }
   scope->TellNotices();
+  if (plan->has_train() && session.database_session().has_value() &&
+      !session.source().CheckNoTransaction().ok()) {
+    sink.Notice("WARNING: the model stays, also when the transaction is rolled back");
+  }
   log::Debug("planned seconds={:.6f}", SecondsBetween(begin, clock.Now()));
   executor::Context context{
       session.source(),  session.user(),

@@ -14,7 +14,10 @@ Result<std::unique_ptr<StatementScope>> StatementScope::Begin(std::string_view s
                                                               Session& session,
                                                               executor::ResultSink& sink) {
   const auto now = std::chrono::steady_clock::now();
-  Status begun = session.source().BeginStatement(statement, session.stop());
+  const auto& own = session.database_session();
+  Status begun = own.has_value()
+                     ? session.source().BeginStatementIn(*own, statement, session.stop())
+                     : session.source().BeginStatement(statement, session.stop());
   if (!begun.ok()) {
     return std::move(begun).At(span);
   }

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "catalog/data_source.h"
+#include "catalog/spool/spool.h"
+
+// Selects that are read through the session's own connection.
+namespace sluice::catalog {
+
+class PostgresConnection;
+class PostgresDatabase;
+
+// The rows of a select, as the session saw them when its statement began to read.
+struct SpooledSelect {
+  Schema schema;
+  std::optional<CopiedColumns::Purpose> copies;
+  std::unique_ptr<Spool> spool;
+};
+
+// Why other connections would not see what the session sees in `select`, in words for the user; ""
+// where they do. Asks the server for its plan, where policies and views are expanded; runs nothing.
+// `has_temporary`: the session has tables or the like of its own.
+Result<std::string> WhyThroughSession(PostgresConnection& session, std::string_view select,
+                                      bool has_temporary);
+
+// Reads all rows of the select.
+Result<std::shared_ptr<const SpooledSelect>> SpoolPostgresSelect(
+    PostgresConnection& session, std::string_view select,
+    std::optional<CopiedColumns::Purpose> copies);
+
+Result<SelectStatistics> SpooledStatistics(const SpooledSelect& select, const Schema& schema,
+                                           const StatisticsOptions& options);
+std::unique_ptr<Dataset> MakeSpooledDataset(std::shared_ptr<const SpooledSelect> select,
+                                            const std::string& url, const DatasetOptions& options);
+Result<std::unique_ptr<ShardReader>> OpenSpooledReader(const DatasetSpec& spec);
+
+}  // namespace sluice::catalog

@@ -1,0 +1,157 @@
+#include <fmt/core.h>
+#include <rapidjson/document.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "catalog/postgres/postgres_connection_internal.h"
+#include "catalog/postgres/postgres_session_internal.h"
+#include "catalog/postgres/postgres_spooled_internal.h"
+#include "catalog/sql/select_shape.h"
+#include "catalog/sql/sql_text.h"
+
+// Whether other connections see what the session sees.
+namespace sluice::catalog {
+namespace {
+
+// What a plan says of its tables, and of the expressions that it computes.
+struct PlanText {
+  std::string temporary;  // a table of the session's own; "": none
+  std::set<std::string> functions;
+};
+
+void AddFunctions(std::string_view expression, PlanText* text) {
+  for (std::string& name : CalledFunctions(expression, Dialect::kPostgres)) {
+    text->functions.insert(std::move(name));
+  }
+}
+
+void Walk(const rapidjson::Value& plan, PlanText* text) {
+  if (plan.IsArray()) {
+    for (const rapidjson::Value& entry : plan.GetArray()) {
+      Walk(entry, text);
+    }
+  } else if (plan.IsString()) {
+    AddFunctions({plan.GetString(), plan.GetStringLength()}, text);
+  } else if (plan.IsObject()) {
+    const auto schema = plan.FindMember("Schema");
+    const auto relation = plan.FindMember("Relation Name");
+    if (schema != plan.MemberEnd() && relation != plan.MemberEnd() &&
+        std::string_view(schema->value.GetString()).starts_with("pg_temp")) {
+      text->temporary = relation->value.GetString();
+    }
+    for (const auto& member : plan.GetObject()) {
+      Walk(member.value, text);
+    }
+  }
+}
+
+Result<PlanText> TextOfPlan(PostgresConnection& session, std::string_view select) {
+  constexpr std::string_view kExplain = "EXPLAIN (FORMAT JSON, VERBOSE) ";
+  ASSIGN_OR_RETURN(const PostgresResult result,
+                   session.Ask(fmt::format("{}{}", kExplain, select), kExplain.size()));
+  const std::string_view json = PostgresText(result.get(), 0, 0);
+  rapidjson::Document document;
+  document.Parse(json.data(), json.size());
+  if (document.HasParseError()) {
+    return Internal("EXPLAIN gave no plan");
+  }
+  PlanText text;
+  Walk(document, &text);
+  return text;
+}
+
+// Written without parentheses, or of the moment at which the session's transaction began.
+bool IsClock(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kClocks = {
+      "now", "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"};
+  return std::find(kClocks.begin(), kClocks.end(), name) != kClocks.end();
+}
+
+// A function of the plan whose answer is the session's own, in words.
+Result<std::string> OwnFunction(PostgresConnection& session, const PlanText& text) {
+  std::string names;
+  for (const std::string& name : text.functions) {
+    if (name == "current_setting" || name == "set_config" || IsClock(name)) {
+      return fmt::format("it calls {}()", name);
+    }
+    names += (names.empty() ? "" : ", ") + QuoteText(name, Dialect::kPostgres);
+  }
+  if (names.empty()) {
+    return std::string();
+  }
+  constexpr int kFirstOfUsers = 16'384;
+  ASSIGN_OR_RETURN(
+      const PostgresResult found,
+      session.Ask(fmt::format(
+          "SELECT p.proname, p.provolatile FROM pg_catalog.pg_proc AS p"
+          " WHERE p.proname OPERATOR(pg_catalog.=) ANY (ARRAY[{}]::pg_catalog.name[])"
+          " AND p.prokind OPERATOR(pg_catalog.=) 'f' AND ("
+          "p.provolatile OPERATOR(pg_catalog.=) 'v' OR"
+          " (p.provolatile OPERATOR(pg_catalog.=) 's' AND p.oid OPERATOR(pg_catalog.>=) {}))"
+          " ORDER BY 1 LIMIT 1",
+          names, kFirstOfUsers)));
+  if (PQntuples(found.get()) == 0) {
+    return std::string();
+  }
+  return fmt::format("it calls {}(), which is not IMMUTABLE", PostgresText(found.get(), 0, 0));
+}
+
+// What the session's open transaction has done that others do not see yet, or must wait for.
+Result<std::string> OwnTransaction(PostgresConnection& session) {
+  ASSIGN_OR_RETURN(const PostgresResult state,
+                   session.Ask("SELECT pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL,"
+                               " EXISTS (SELECT FROM pg_catalog.pg_locks AS l"
+                               " WHERE l.pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid()"
+                               " AND l.locktype OPERATOR(pg_catalog.=) 'relation'"
+                               " AND l.mode OPERATOR(pg_catalog.<>) 'AccessShareLock'),"
+                               " pg_catalog.current_setting('transaction_isolation')"));
+  if (PostgresText(state.get(), 0, 0) == "t") {
+    return std::string("its transaction has written");
+  }
+  if (PostgresText(state.get(), 0, 1) == "t") {
+    return std::string("its transaction holds locks");
+  }
+  const std::string_view isolation = PostgresText(state.get(), 0, 2);
+  return isolation == "read committed" ? std::string()
+                                       : fmt::format("its transaction is {}", isolation);
+}
+
+}  // namespace
+
+Result<std::string> WhyThroughSession(PostgresConnection& session, std::string_view select,
+                                      bool has_temporary) {
+  if (session.InTransaction()) {
+    ASSIGN_OR_RETURN(std::string why, OwnTransaction(session));
+    if (!why.empty()) {
+      return why;
+    }
+  }
+  RETURN_IF_ERROR(session.Begin("BEGIN READ ONLY"));
+  const Result<PlanText> text = TextOfPlan(session, select);
+  Result<std::string> function =
+      text.ok() ? OwnFunction(session, *text) : Result<std::string>(std::string());
+  session.Rollback();
+  if (!text.ok() && text.status().sqlstate() == "57014") {
+    return text.status();
+  }
+  if (!text.ok()) {
+    return std::string();  // Describe says what is wrong
+  }
+  if (!text->temporary.empty()) {
+    return fmt::format("it reads the temporary table {}", text->temporary);
+  }
+  if (!function.ok() || !function->empty() || !has_temporary) {
+    return function;
+  }
+  // Types and functions of the temporary schema, and tables that a function reads.
+  const Status nothing = CheckNothingTemporary(session, select);
+  if (nothing.ok()) {
+    return std::string();
+  }
+  return nothing.sqlstate() == "0A000" ? Result<std::string>("it reads what is temporary")
+                                       : nothing;
+}
+
+}  // namespace sluice::catalog

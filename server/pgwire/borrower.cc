@@ -1,0 +1,283 @@
+#include <fmt/core.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "server/pgwire/borrower_internal.h"
+#include "server/pgwire/session_internal.h"
+
+namespace sluice::server::pgwire {
+namespace {
+
+constexpr size_t kMaxStartupBytes = size_t{10} << 10;
+constexpr int kReadsInARow = 8;
+constexpr const char* kPort = "5432";  // a name only
+
+bool IsThisUser(int descriptor) {
+  ucred peer = {};
+  socklen_t size = sizeof(peer);
+  return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == geteuid();
+}
+
+}  // namespace
+
+Borrower::Borrower(SessionHouse& house, int descriptor)
+    : house_(house), channel_(house.context, descriptor) {}
+
+void Borrower::Wait() {
+  if (reading_ || channel_.closed()) {
+    return;
+  }
+  reading_ = true;
+  channel_.WaitReadable([self = shared_from_this()](bool ok) {
+    self->reading_ = false;
+    if (self->channel_.closed()) {
+      return;
+    }
+    if (!ok) {
+      self->Close();
+      return;
+    }
+    self->Read();
+  });
+}
+
+void Borrower::Read() {
+  for (int i = 0; i < kReadsInARow && !channel_.closed(); ++i) {
+    const ssize_t got = channel_.Read(house_.buffer.data(), house_.buffer.size());
+    if (got < 0) {
+      Close();
+      return;
+    }
+    if (got == 0) {
+      break;
+    }
+    Take({house_.buffer.data(), static_cast<size_t>(got)});
+    if (session_ != nullptr && session_->writing_server()) {
+      return;  // goes on when the back end has taken it
+    }
+  }
+  Wait();
+}
+
+void Borrower::Take(std::string_view bytes) {
+  if (session_ != nullptr) {
+    session_->FromBorrower(bytes);
+    return;
+  }
+  held_ += bytes;
+  if (held_.size() > kMaxStartupBytes) {
+    Close();
+    return;
+  }
+  while (!channel_.closed() && session_ == nullptr && (asked_ ? TakeToken() : TakeStartup())) {
+  }
+}
+
+// True where there may be more to take.
+bool Borrower::TakeStartup() {
+  if (held_.size() < kLengthBytes) {
+    return false;
+  }
+  const size_t length = ReadUint32(held_);
+  if (length < 2 * kLengthBytes || length > kMaxStartupBytes) {
+    Close();
+    return false;
+  }
+  if (held_.size() < length) {
+    return false;
+  }
+  const std::string body = held_.substr(kLengthBytes, length - kLengthBytes);
+  held_.erase(0, length);
+  BodyReader reader(body);
+  if (reader.Uint32() == kCancelCode) {
+    // Of a statement that runs on a borrowed back end.
+    const uint32_t process = reader.Uint32();
+    const uint32_t key = reader.Uint32();
+    const auto found = house_.sessions.find(process);
+    if (found != house_.sessions.end() && found->second->HasKey(key)) {
+      found->second->CancelServer();
+    }
+    Close();
+    return false;
+  }
+  std::string question;
+  constexpr char kCleartextPassword[] = {0, 0, 0, 3};
+  AppendMessage(question, 'R', {kCleartextPassword, sizeof(kCleartextPassword)});
+  Send(question);
+  asked_ = true;
+  return true;
+}
+
+bool Borrower::TakeToken() {
+  if (held_.size() < kHeaderBytes) {
+    return false;
+  }
+  const size_t length = ReadUint32(std::string_view(held_).substr(1));
+  if (length < kLengthBytes || length > kMaxStartupBytes) {
+    Close();
+    return false;
+  }
+  if (held_.size() < 1 + length) {
+    return false;
+  }
+  const Result<std::string_view> token =
+      ReadPassword(std::string_view(held_).substr(kHeaderBytes, length - kLengthBytes));
+  const auto found = token.ok() ? house_.loans.find(std::string(*token)) : house_.loans.end();
+  if (held_[0] != 'p' || found == house_.loans.end()) {
+    std::string refusal;
+    AppendError(refusal,
+                Status(Code::kPermissionDenied, "the statement that borrows the session is over")
+                    .SqlState("28000"),
+                {}, 0, "FATAL");
+    Send(refusal);
+    Close();
+    return false;
+  }
+  WireSession* const session = found->second;
+  house_.loans.erase(found);  // good for once
+  held_.clear();
+  Send(session->Greeting());
+  session_ = session;
+  session->Lend(shared_from_this());
+  return false;
+}
+
+void Borrower::Send(std::string_view bytes) {
+  if (channel_.closed()) {
+    return;
+  }
+  if (!channel_.Write(bytes)) {
+    Close();
+    return;
+  }
+  if (channel_.unsent() > 0 && !writing_) {
+    writing_ = true;
+    channel_.WaitSent([self = shared_from_this()](bool ok) {
+      self->writing_ = false;
+      if (!ok) {
+        self->Close();
+      } else if (self->session_ != nullptr) {
+        self->session_->BorrowerHasRoom();
+      }
+    });
+  }
+}
+
+void Borrower::Close() {
+  if (channel_.closed()) {
+    return;
+  }
+  channel_.Close();
+  if (WireSession* const session = std::exchange(session_, nullptr)) {
+    session->BorrowerGone(this);
+  }
+}
+
+LoanDesk::LoanDesk(SessionHouse& house) : house_(house), acceptor_(house.context) {}
+
+Status LoanDesk::Listen() {
+  uint64_t name = 0;
+  static_cast<void>(getrandom(&name, sizeof(name), 0));
+  house_.link.host = fmt::format("@sluice-{}-{:016x}", getpid(), name);
+  house_.link.port = kPort;
+  // libpq connects to host/.s.PGSQL.port; '@' stands for the NUL of an abstract name.
+  std::string path = fmt::format("{}/.s.PGSQL.{}", house_.link.host, kPort);
+  path[0] = '\0';
+  boost::system::error_code error;
+  const boost::asio::local::stream_protocol::endpoint endpoint(path);
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) {
+    acceptor_.bind(endpoint, error);
+  }
+  if (!error) {
+    acceptor_.listen(boost::asio::socket_base::max_listen_connections, error);
+  }
+  if (error) {
+    return Unavailable(fmt::format("cannot listen on {}: {}", house_.link.host, error.message()));
+  }
+  Accept();
+  return OkStatus();
+}
+
+void LoanDesk::Accept() {
+  acceptor_.async_accept([this](const boost::system::error_code& error,
+                                boost::asio::local::stream_protocol::socket socket) {
+    if (!acceptor_.is_open()) {
+      return;
+    }
+    boost::system::error_code ignored;
+    if (!error && IsThisUser(socket.native_handle())) {
+      std::make_shared<Borrower>(house_, socket.release(ignored))->Wait();
+    }
+    Accept();
+  });
+}
+
+void LoanDesk::Close() {
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+}
+
+// The session's side of a loan.
+
+std::string WireSession::Greeting() const {
+  std::string greeting;
+  constexpr char kAuthenticated[] = {0, 0, 0, 0};
+  AppendMessage(greeting, 'R', {kAuthenticated, sizeof(kAuthenticated)});
+  for (const auto& [name, value] : conversation_->parameters()) {
+    AppendParameterStatus(greeting, name, value);
+  }
+  AppendKeyData(greeting, process_, key_);
+  AppendReady(greeting, conversation_->status());
+  return greeting;
+}
+
+void WireSession::Lend(std::shared_ptr<Borrower> borrower) {
+  borrower_ = std::move(borrower);
+  conversation_->Lend();
+}
+
+void WireSession::FromBorrower(std::string_view bytes) {
+  conversation_->FromBorrower(bytes);
+}
+
+void WireSession::ToBorrower(std::string_view bytes) {
+  if (borrower_ != nullptr) {
+    borrower_->Send(bytes);
+  }
+}
+
+void WireSession::BorrowerHasRoom() {
+  if (state_ == State::kTalking) {
+    WaitForServer();
+  }
+}
+
+void WireSession::BorrowerGone(const Borrower* borrower) {
+  if (borrower_.get() != borrower) {
+    return;
+  }
+  borrower_.reset();
+  if (state_ == State::kTalking) {
+    conversation_->TakeBack();
+    WaitForServer();
+  }
+}
+
+void WireSession::CancelServer() {
+  ForwardCancel(process_, backend_key_);
+}
+
+void WireSession::EndLoan() {
+  house_.loans.erase(token_);
+  token_.clear();
+  if (const std::shared_ptr<Borrower> borrower = std::exchange(borrower_, nullptr)) {
+    borrower->Close();
+  }
+}
+
+}  // namespace sluice::server::pgwire
