@@ -1,0 +1,87 @@
+#include "server/pgwire/router.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::server::pgwire {
+namespace {
+
+TEST(RouterTest, WordsOfOursInStringsNamesAndCommentsDoNotCount) {
+  for (const char* sql : {
+           "select 1",
+           "select 'TO TRAIN x'",
+           "select e'it\\'s label' from t",
+           "select \"label\" from \"to\"",
+           "select $$ label y into m $$, $x$ to $x$, $1",
+           "select 1 -- label y into m\n",
+           "select 1 /* label /* nested */ to train */",
+           "select tomorrow, relabel, models_1 from jobs_archive",
+           "insert into t values ('to'), ('it''s a label')",
+       }) {
+    EXPECT_FALSE(MayBeOurs(sql)) << sql;
+  }
+  for (const char* sql : {"select * from t Label y into m", "SHOW jobs", "select 1 TO\tPREDICT a.b",
+                          "wait job 3", "set sluice.seed=1", "select * from t lable y into m"}) {
+    EXPECT_TRUE(MayBeOurs(sql)) << sql;
+  }
+}
+
+TEST(RouterTest, WhatTheDatabaseUnderstandsIsItsOwn) {
+  for (const char* sql : {
+           "grant select on t to x",
+           "select label from t",
+           "select t.label, job from model t where label = 1 order by label",
+           "alter table a rename to b; select 1",
+           "select interval '1' day to hour",
+           "select 'to train",          // it knows best what is wrong with it
+           "copy t to stdout",
+           "",
+           ";;",
+           "create table model (job int)",
+       }) {
+    EXPECT_FALSE(RouteScript(sql).has_value()) << sql;
+  }
+}
+
+TEST(RouterTest, AScriptIsCutWhereOursBeginsAndEnds) {
+  const std::string sql = "select 1; select 2; select * from t label y into m; begin; select 3";
+  const auto route = RouteScript(sql);
+  ASSERT_TRUE(route.has_value());
+  ASSERT_TRUE(route->error.ok());
+  ASSERT_EQ(route->parts.size(), 3U);
+  const auto text = [&sql](const Part& part) {
+    return sql.substr(static_cast<size_t>(part.span.begin),
+                      static_cast<size_t>(part.span.end - part.span.begin));
+  };
+  EXPECT_EQ(text(route->parts[0]), "select 1; select 2");
+  EXPECT_EQ(route->parts[0].kind, Part::Kind::kPlain);
+  EXPECT_EQ(text(route->parts[1]), "select * from t label y into m");
+  EXPECT_EQ(route->parts[1].kind, Part::Kind::kOurs);
+  EXPECT_EQ(text(route->parts[2]), "begin; select 3");
+  EXPECT_TRUE(route->parts[2].transaction);
+}
+
+TEST(RouterTest, ASlipInOursIsToldByUs) {
+  const auto route = RouteScript("select * from t to trian x label y into m");
+  ASSERT_TRUE(route.has_value());
+  EXPECT_EQ(route->error.sqlstate(), "42601");
+}
+
+TEST(RouterTest, NamesThatAreForgotten) {
+  EXPECT_EQ(DeallocatedName("DEALLOCATE S_1"), "s_1");
+  EXPECT_EQ(DeallocatedName("deallocate prepare \"S_1\";"), "S_1");
+  EXPECT_EQ(DeallocatedName("DEALLOCATE ALL"), "");
+  EXPECT_EQ(DeallocatedName("discard all"), "");
+  EXPECT_EQ(DeallocatedName("discard plans"), std::nullopt);
+  EXPECT_EQ(DeallocatedName("select 1"), std::nullopt);
+  EXPECT_EQ(DeallocatedName("deallocate a; deallocate b"), std::nullopt);
+}
+
+TEST(RouterTest, EncodingsThatHideAsciiAreNotRead) {
+  EXPECT_TRUE(IsReadable({}));
+  EXPECT_TRUE(IsReadable({{"client_encoding", "LATIN1"}, {"standard_conforming_strings", "on"}}));
+  EXPECT_FALSE(IsReadable({{"client_encoding", "SJIS"}}));
+  EXPECT_FALSE(IsReadable({{"standard_conforming_strings", "off"}}));
+}
+
+}  // namespace
+}  // namespace sluice::server::pgwire
