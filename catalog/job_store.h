@@ -56,6 +56,12 @@ struct JobWorkers {
 inline constexpr const char* kJobWorkersMetrics[] = {"workers_now", "workers_wanted", "workers_min",
                                                      "workers_max"};
 
+// What is known of a training while it runs, as series of points; the step is its epoch.
+inline constexpr const char* kJobLossMetric = "loss";
+inline constexpr const char* kJobRateMetric = "rows_per_second";
+inline constexpr const char* kJobRowsMetric = "rows";  // trained, in all epochs
+inline constexpr const char* kJobTrainersMetric = "workers";
+
 // Tables sluice.jobs, sluice.job_events, sluice.job_metrics, sluice.job_terms, sluice.job_journal,
 // sluice.job_runners.
 // Thread-safe.
@@ -82,6 +88,9 @@ class JobStore {
   virtual Status Abandon(int64_t job, int64_t micros, const std::string& error) = 0;
   virtual Status AddEvents(int64_t job, const std::vector<JobEvent>& events) = 0;
   virtual Status AddMetrics(int64_t job, const std::vector<JobMetric>& metrics) = 0;
+  // Drops every second point of the job's series that have `most` or more; the first and the last
+  // stay.
+  virtual Status ThinMetrics(int64_t job, int64_t most) = 0;
   virtual Result<std::vector<JobEvent>> Events(int64_t job) = 0;
   virtual Result<std::vector<JobMetric>> Metrics(int64_t job) = 0;
   // What a running job's master remembers beyond its life, in the order in which it was appended;

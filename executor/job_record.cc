@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "catalog/data_source.h"
 #include "catalog/sql/sqlstate.h"
+#include "elastic/job/training_job.h"
 #include "executor/executor.h"
 #include "executor/local_cluster.h"
 #include "executor/lost_jobs.h"
@@ -88,6 +89,7 @@ void JobRecord::Watch(const std::stop_token& self) {
       looked = clock.Now();
       LookForCancel();
     }
+    TakePoint(false);
     written = Guarded("writing down what happens in a job", [this] { return Write(); });
     if (SecondsBetween(counted, clock.Now()) >= kRowsSeconds) {
       counted = clock.Now();
@@ -128,8 +130,8 @@ Status JobRecord::Write() {
     events.swap(events_);
     metrics.swap(metrics_);
   }
-  Status told = jobs_->AddEvents(job_.id, events);
-  if (catalog::IsUnavailableForNow(told) || give_up_.stop_requested()) {
+  const Status told = jobs_->AddEvents(job_.id, events);
+  if (IsForLater(told)) {
     const MutexLock lock(mutex_);
     events_.insert(events_.begin(), events.begin(), events.end());
     metrics_.insert(metrics_.begin(), metrics.begin(), metrics.end());
@@ -138,12 +140,33 @@ Status JobRecord::Write() {
     return told;
   }
   const Status measured = jobs_->AddMetrics(job_.id, metrics);
+  if (!measured.ok() && IsForLater(measured)) {
+    const MutexLock lock(mutex_);
+    metrics_.insert(metrics_.begin(), metrics.begin(), metrics.end());
+    metrics_.resize(std::min(metrics_.size(), kMostWaiting));
+    return measured;
+  }
   for (const Status& status : {told, measured}) {
     if (!status.ok()) {
       log::Warn("job={} not recorded: {}", job_.id, status.ToString());
     }
   }
+  ThinWhereFull(metrics);
   return OkStatus();
+}
+
+bool JobRecord::IsForLater(const Status& written) const {
+  return catalog::IsUnavailableForNow(written) || give_up_.stop_requested();
+}
+
+void JobRecord::ThinWhereFull(const std::vector<catalog::JobMetric>& stored) {
+  for (bool full = points_.Stored(stored); full; full = points_.Thinned()) {
+    const Status thinned = jobs_->ThinMetrics(job_.id, MetricPoints::kMost);
+    if (!thinned.ok()) {  // the next point tries again
+      log::Warn("job={} has too many points: {}", job_.id, thinned.ToString());
+      return;
+    }
+  }
 }
 
 void JobRecord::Flush() {
@@ -153,6 +176,31 @@ void JobRecord::Flush() {
 void JobRecord::Rows(int64_t read, int64_t trained) {
   rows_read_ = read;
   rows_trained_ = trained;
+}
+
+void JobRecord::Progress(const elastic::Progress& now) {
+  Rows(now.rows_read, now.rows_done);
+  const int64_t micros = WallMicros();
+  const auto step = static_cast<int64_t>(now.epoch.value());
+  const MutexLock lock(mutex_);
+  newest_ = {{micros, step, catalog::kJobRateMetric, now.rows_per_second},
+             {micros, step, catalog::kJobRowsMetric, static_cast<double>(now.rows_done)},
+             {micros, step, catalog::kJobTrainersMetric, static_cast<double>(now.workers)}};
+  if (now.rows_done > 0) {  // else there is none yet
+    newest_.push_back({micros, step, catalog::kJobLossMetric, now.loss});
+  }
+}
+
+void JobRecord::TakePoint(bool last) {
+  const MutexLock writing(writing_);
+  const MutexLock lock(mutex_);
+  if (newest_.empty() || (!points_.TakeIfDue(SteadyClock().Now()) && !last)) {
+    return;
+  }
+  if (metrics_.size() < kMostWaiting) {
+    metrics_.insert(metrics_.end(), newest_.begin(), newest_.end());
+  }
+  newest_.clear();
 }
 
 void JobRecord::WriteRows() {
@@ -235,6 +283,7 @@ Status JobRecord::Finish(const Status& ended) {
     job_.rows_read = std::max<int64_t>(job_.rows_read, rows_read_);
     job_.rows_trained = std::max<int64_t>(job_.rows_trained, rows_trained_);
   }
+  TakePoint(true);
   Status recorded = Write();
   if (recorded.ok()) {
     recorded = jobs_->Update(job_);

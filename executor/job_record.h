@@ -10,13 +10,19 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "catalog/job_store.h"
 #include "executor/job_closer.h"
+#include "executor/metric_points.h"
 
 namespace sluice::catalog {
 class DataSource;
+}
+
+namespace sluice::elastic {
+struct Progress;
 }
 
 namespace sluice::executor {
@@ -54,6 +60,9 @@ class JobRecord {
   // How far the job is, for who looks at it; written to the catalog at most once a second, and
   // when the job fails or is cancelled.
   void Rows(int64_t read, int64_t trained);
+  // The same of a training, with its loss, its speed and its workers, which are stored as points of
+  // the job's metrics: at most one a second, and the last one when the job ends.
+  void Progress(const elastic::Progress& now) EXCLUDES(mutex_);
   void Event(const std::string& kind, const std::string& detail);
   // An event that whoever waits for the statement is told of, too.
   void Tell(const std::string& kind, const std::string& detail);
@@ -87,6 +96,12 @@ class JobRecord {
   void Watch(const std::stop_token& self);
   void LookForCancel();
   void WriteRows();
+  // What could not be written now is written later.
+  bool IsForLater(const Status& written) const;
+  // Puts the newest point of the training's progress among the metrics where it is due, or the
+  // last.
+  void TakePoint(bool last) EXCLUDES(mutex_, writing_);
+  void ThinWhereFull(const std::vector<catalog::JobMetric>& stored) REQUIRES(writing_);
   void HurryOnceStopped(const std::stop_token& self);
   Status Write() EXCLUDES(mutex_, writing_);
 
@@ -104,6 +119,8 @@ class JobRecord {
   std::condition_variable_any wake_;
   std::vector<catalog::JobEvent> events_ GUARDED_BY(mutex_);  // not written yet
   std::vector<catalog::JobMetric> metrics_ GUARDED_BY(mutex_);
+  std::vector<catalog::JobMetric> newest_ GUARDED_BY(mutex_);  // of the training's progress
+  MetricPoints points_ GUARDED_BY(writing_){SteadyClock().Now()};
   std::atomic<int64_t> rows_read_ = 0;
   std::atomic<int64_t> rows_trained_ = 0;
   int64_t rows_written_ = 0;  // their sum, when they were written last; the watcher's alone

@@ -422,7 +422,7 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   job->OnTold([&client](const std::string& text) { client.Notify(text); });
   context.source.HearStop(job->stop_token());
   const auto progress = [&client, &job = *job](const elastic::Progress& now) {
-    job.Rows(now.rows_read, now.rows_done);
+    job.Progress(now);
     client.Tell(now);
   };
   Result<TrainReport> report =

@@ -282,6 +282,17 @@ class SqlJobStore final : public JobStore {
     return Insert("{job_metrics} (job_id, micros, step, name, value)", rows);
   }
 
+  Status ThinMetrics(int64_t job, int64_t most) override {
+    return Ask("DELETE FROM {job_metrics} WHERE job_id = $1 AND position IN"
+               " (SELECT position FROM (SELECT position,"
+               " row_number() OVER (PARTITION BY name ORDER BY position) AS place,"
+               " count(*) OVER (PARTITION BY name) AS points"
+               " FROM {job_metrics} WHERE job_id = $1) AS numbered"
+               " WHERE points >= $2 AND place % 2 = 0 AND place < points)",
+               {job, most})
+        .status();
+  }
+
   Result<std::vector<JobEvent>> Events(int64_t job) override {
     ASSIGN_OR_RETURN(const SqlRows rows,
                      Ask("SELECT micros, kind, detail FROM {job_events} WHERE job_id = $1"

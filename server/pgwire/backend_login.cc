@@ -2,7 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
+#include <vector>
+
+#include "server/pgwire/password.h"
+#include "server/pgwire/scram.h"
 
 namespace sluice::server::pgwire {
 namespace {
@@ -13,6 +19,10 @@ constexpr size_t kMaxGreeting = size_t{1} << 20;
 enum Authentication : uint32_t {
   kOk = 0,
   kPassword = 3,
+  kMd5 = 5,
+  kScram = 10,
+  kScramContinue = 11,
+  kScramFinal = 12,
 };
 
 Status NotPostgres() {
@@ -30,8 +40,12 @@ std::string PasswordMessage(std::string_view text) {
 
 }  // namespace
 
-BackendLogin::BackendLogin(StartupMessage startup, std::string password, bool private_line)
-    : startup_(std::move(startup)), password_(std::move(password)), private_line_(private_line) {}
+BackendLogin::BackendLogin(StartupMessage startup, std::string password,
+                           bool private_line, std::string nonce)
+    : startup_(std::move(startup)),
+      password_(std::move(password)),
+      private_line_(private_line),
+      nonce_(std::move(nonce)) {}
 
 BackendLogin::~BackendLogin() = default;
 
@@ -108,12 +122,55 @@ Result<std::string> BackendLogin::Authenticate(std::string_view body) {
             .Hint("let the gateway's --source say sslmode=require");
       }
       return PasswordMessage(password_);
+    case kMd5: {
+      std::array<char, 4> salt = {};
+      const std::string_view bytes = reader.Bytes(salt.size());
+      if (!reader.ok()) {
+        return NotPostgres();
+      }
+      std::copy(bytes.begin(), bytes.end(), salt.begin());
+      return PasswordMessage(Md5Password(startup_.Find("user"), password_, salt));
+    }
+    case kScram:
+      return BeginScram(reader);
+    case kScramContinue: {
+      if (scram_ == nullptr) {
+        return NotPostgres();
+      }
+      ASSIGN_OR_RETURN(const std::string answer, scram_->Final(body.substr(kLengthBytes)));
+      std::string message;
+      AppendMessage(message, 'p', answer);
+      return message;
+    }
+    case kScramFinal:
+      if (scram_ == nullptr) {
+        return NotPostgres();
+      }
+      RETURN_IF_ERROR(scram_->Verify(body.substr(kLengthBytes)));
+      return std::string();
     default:
       return Unimplemented(
           fmt::format("the server asks for a way to log in (number {}) that the "
                       "gateway does not know",
                       kind));
   }
+}
+
+Result<std::string> BackendLogin::BeginScram(BodyReader& reader) {
+  std::vector<std::string> offered;
+  for (std::string name(reader.String()); !name.empty(); name = reader.String()) {
+    offered.push_back(name);
+  }
+  ASSIGN_OR_RETURN(std::string password, PreparePassword(password_));
+  scram_ = std::make_unique<ScramClient>(std::move(password), channel_binding_, nonce_);
+  ASSIGN_OR_RETURN(const ScramClient::Begin begin, scram_->First(offered));
+  std::string body = begin.mechanism;
+  body.push_back('\0');
+  AppendUint32(body, static_cast<uint32_t>(begin.message.size()));
+  body += begin.message;
+  std::string message;
+  AppendMessage(message, 'p', body);
+  return message;
 }
 
 }  // namespace sluice::server::pgwire

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 #include "server/pgwire/messages.h"
@@ -24,12 +26,16 @@ class BackendLogin {
     kRefused,  // in the server's words
   };
 
-  // `startup`: as the client sent it. `private_line`: the password itself may be told.
-  BackendLogin(StartupMessage startup, std::string password, bool private_line);
+  // `startup`: as the client sent it. `private_line`: the password itself may be told. `nonce`:
+  // random, printable ASCII without commas.
+  BackendLogin(StartupMessage startup, std::string password, bool private_line, std::string nonce);
   ~BackendLogin();
 
   // The first bytes to send.
   std::string Begin() const;
+  // The hash of the server's certificate (TlsServerEndPointOfDer), where there is TLS; before
+  // FromServer.
+  void BindTo(std::string channel) { channel_binding_ = std::move(channel); }
   // What the server says; returns what it is answered. Nothing comes behind ReadyForQuery.
   Result<std::string> FromServer(std::string_view bytes);
 
@@ -45,10 +51,14 @@ class BackendLogin {
  private:
   Result<std::string> Take(char type, std::string_view body, std::string_view whole);
   Result<std::string> Authenticate(std::string_view body);
+  Result<std::string> BeginScram(BodyReader& reader);
 
   const StartupMessage startup_;
   const std::string password_;
   const bool private_line_;
+  std::optional<std::string> channel_binding_;
+  const std::string nonce_;
+  std::unique_ptr<ScramClient> scram_;
   State state_ = State::kUnderWay;
   std::string held_;
   std::string refusal_;

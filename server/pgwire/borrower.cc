@@ -1,11 +1,11 @@
 #include <fmt/core.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <utility>
 
 #include "server/pgwire/borrower_internal.h"
+#include "server/pgwire/random_internal.h"
 #include "server/pgwire/session_internal.h"
 
 namespace sluice::server::pgwire {
@@ -180,9 +180,7 @@ void Borrower::Close() {
 LoanDesk::LoanDesk(SessionHouse& house) : house_(house), acceptor_(house.context) {}
 
 Status LoanDesk::Listen() {
-  uint64_t name = 0;
-  static_cast<void>(getrandom(&name, sizeof(name), 0));
-  house_.link.host = fmt::format("@sluice-{}-{:016x}", getpid(), name);
+  house_.link.host = fmt::format("@sluice-{}-{}", getpid(), RandomToken());
   house_.link.port = kPort;
   // libpq connects to host/.s.PGSQL.port; '@' stands for the NUL of an abstract name.
   std::string path = fmt::format("{}/.s.PGSQL.{}", house_.link.host, kPort);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "server/pgwire/values.h"
+
 namespace sluice::server::pgwire {
 namespace {
 
@@ -259,11 +261,22 @@ void AppendRowDescription(std::string& out, const std::vector<WireColumn>& colum
     AppendString(out, column.name);
     AppendUint32(out, 0);  // of no table
     AppendUint16(out, 0);
-    AppendUint32(out, column.type);
-    AppendUint16(out, static_cast<uint16_t>(column.bytes));
-    AppendUint32(out, UINT32_MAX);  // no type modifier
+    AppendUint32(out, column.type.oid);
+    AppendUint16(out, static_cast<uint16_t>(column.type.bytes));
+    AppendUint32(out, static_cast<uint32_t>(column.type.modifier));
     AppendUint16(out, column.format);
   }
+}
+
+Status AppendDataRow(std::string& out, const RowBatch& batch, size_t row,
+                     const std::vector<WireColumn>& columns) {
+  const OpenMessage message(out, 'D');
+  AppendUint16(out, static_cast<uint16_t>(columns.size()));
+  for (size_t i = 0; i < columns.size(); ++i) {
+    RETURN_IF_ERROR(
+        AppendCell(batch.columns[i], row, columns[i].type, columns[i].format == 1, &out));
+  }
+  return OkStatus();
 }
 
 void AppendParameterDescription(std::string& out, const std::vector<uint32_t>& types) {

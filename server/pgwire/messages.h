@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/row_batch.h"
 #include "base/status.h"
+#include "server/pgwire/column_types.h"
 
 // PostgreSQL's messages (protocol 3.0) as values: what a client sends is read from the body of its
 // message, what it is answered is appended to a string as bytes. Pure; thread-safe.
@@ -87,8 +89,7 @@ Result<std::string_view> ReadPassword(std::string_view body);
 
 struct WireColumn {
   std::string name;
-  uint32_t type = 25;   // OID
-  int16_t bytes = -1;   // of a value; -1: they vary
+  ColumnType type;
   uint16_t format = 0;  // 0: text, 1: binary
 };
 
@@ -96,6 +97,10 @@ struct WireColumn {
 void AppendMessage(std::string& out, char type, std::string_view body);
 void AppendQuery(std::string& out, std::string_view sql);
 void AppendRowDescription(std::string& out, const std::vector<WireColumn>& columns);
+// One row of `batch`, each cell in its column's format; errors as AppendCell's, and `out` is no
+// message then.
+Status AppendDataRow(std::string& out, const RowBatch& batch, size_t row,
+                     const std::vector<WireColumn>& columns);
 void AppendParameterDescription(std::string& out, const std::vector<uint32_t>& types);
 void AppendCommandComplete(std::string& out, std::string_view tag);
 void AppendReady(std::string& out, char status);  // I, T or E

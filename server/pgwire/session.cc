@@ -1,11 +1,11 @@
 #include <fmt/core.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <utility>
 
 #include "base/log.h"
 #include "server/pgwire/borrower_internal.h"
+#include "server/pgwire/random_internal.h"
 #include "server/pgwire/session_internal.h"
 #include "server/pgwire/wire_sink.h"
 
@@ -20,23 +20,6 @@ constexpr std::chrono::seconds kLoginPatience(10);
 constexpr size_t kMaxHeldBytes = size_t{64} << 10;
 // Reads of one connection before others have their turn.
 constexpr int kReadsInARow = 8;
-
-std::string RandomToken() {
-  constexpr int kWords = 4;
-  std::string token;
-  for (int i = 0; i < kWords; ++i) {
-    uint64_t word = 0;
-    static_cast<void>(getrandom(&word, sizeof(word), 0));
-    token += fmt::format("{:016x}", word);
-  }
-  return token;
-}
-
-uint32_t RandomKey() {
-  uint32_t key = 0;
-  static_cast<void>(getrandom(&key, sizeof(key), 0));
-  return key;
-}
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
+#include <openssl/x509.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -10,6 +11,8 @@
 #include <utility>
 
 #include "server/pgwire/borrower_internal.h"
+#include "server/pgwire/certificate.h"
+#include "server/pgwire/random_internal.h"
 #include "server/pgwire/session_internal.h"
 
 // A session's back end: how it is reached and logged in to.
@@ -49,6 +52,25 @@ void ConnectUnix(const Upstream& upstream, const std::function<void(int)>& then)
     return then(-1);
   }
   then(descriptor);
+}
+
+// What SCRAM binds to; nullopt: the certificate has nothing for it.
+std::optional<std::string> PeerEndPoint(SSL* ssl) {
+  X509* const certificate = SSL_get1_peer_certificate(ssl);
+  if (certificate == nullptr) {
+    return std::nullopt;
+  }
+  unsigned char* der = nullptr;
+  const int size = i2d_X509(certificate, &der);
+  std::optional<std::string> end_point;
+  if (size > 0) {
+    const std::string bytes(der, der + size);
+    const Result<std::string> hash = TlsServerEndPointOfDer(bytes);
+    end_point = hash.ok() ? std::optional(*hash) : std::nullopt;
+    OPENSSL_free(der);
+  }
+  X509_free(certificate);
+  return end_point;
 }
 
 }  // namespace
@@ -131,7 +153,8 @@ void WireSession::BeginLogin() {
   state_ = State::kLogin;
   const bool private_line =
       server_->tls() || house_.upstream.local_socket() || IsLoopback(house_.upstream.host);
-  backend_login_ = std::make_unique<BackendLogin>(startup_, login_.password, private_line);
+  backend_login_ = std::make_unique<BackendLogin>(startup_, login_.password, private_line,
+                                                  RandomToken());
   ToServer(backend_login_->Begin());
   WaitForServer();
 }
@@ -198,6 +221,12 @@ void WireSession::TakeFromServer(std::string_view bytes) {
                            "for it"));
     }
     return;
+  }
+  if (server_->tls() && !bound_) {
+    bound_ = true;
+    if (std::optional<std::string> channel = PeerEndPoint(server_->ssl())) {
+      backend_login_->BindTo(*std::move(channel));
+    }
   }
   const Result<std::string> answer = backend_login_->FromServer(bytes);
   if (!answer.ok()) {

@@ -119,6 +119,7 @@ class WireSession final : public Conversation::Host,
   SessionLogin login_;
   std::unique_ptr<BackendLogin> backend_login_;
   std::unique_ptr<Conversation> conversation_;
+  bool bound_ = false;    // to the server's certificate
   uint32_t process_ = 0;  // the back end's
   uint32_t backend_key_ = 0;
   uint32_t key_ = 0;  // what the client knows in its place

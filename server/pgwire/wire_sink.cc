@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "server/pgwire/data_row.h"
+#include "server/pgwire/values.h"
 #include "server/statements/progress_text.h"
 
 namespace sluice::server::pgwire {
@@ -29,12 +29,13 @@ Result<std::vector<WireColumn>> WireColumns(const Schema& schema,
   }
   std::vector<WireColumn> columns;
   for (size_t i = 0; i < schema.columns.size(); ++i) {
-    const WireType type = WireTypeOf(schema.columns[i]);
     WireColumn column;
     column.name = schema.columns[i].name;
-    column.type = type.oid;
-    column.bytes = type.bytes;
+    column.type = ColumnTypeOf(schema.columns[i], catalog::Dialect::kPostgres);
     column.format = formats.empty() ? uint16_t{0} : formats[formats.size() == 1 ? 0 : i];
+    if (column.format == 1) {
+      RETURN_IF_ERROR(CheckBinaryForm(column.type, column.name));
+    }
     columns.push_back(std::move(column));
   }
   return columns;

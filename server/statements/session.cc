@@ -1,48 +1,13 @@
 #include "server/statements/session.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <cctype>
-#include <limits>
 #include <thread>
 
 #include "base/machine.h"
 #include "catalog/data_source.h"
 #include "executor/local_cluster.h"
-#include "parser/printer.h"
+#include "parser/keywords.h"
 
 namespace sluice::server {
-namespace {
-
-constexpr int kMostCpus = 1024;  // larger numbers are typing errors
-
-bool EqualIgnoringCase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) ==
-           std::tolower(static_cast<unsigned char>(y));
-  });
-}
-
-}  // namespace
-
-const std::vector<SettingSpec>& Settings() {
-  static const std::vector<SettingSpec> settings = {
-      {"sluice.seed", 0, std::numeric_limits<int64_t>::max(),
-       "seed of trainings that give none (engine.seed overrules)",
-       [](int64_t value, planner::Options& options) {
-         options.default_seed = static_cast<uint64_t>(value);
-       }},
-      {"sluice.local_cpus", 1, kMostCpus, "processors that plans of this session may count on",
-       [](int64_t value, planner::Options& options) {
-         options.local_cpus = static_cast<int>(value);
-       }},
-      {"sluice.in_process_work", 0, std::numeric_limits<int64_t>::max(),
-       "rows x columns x epochs below which a training starts no process",
-       [](int64_t value, planner::Options& options) { options.in_process_work = value; }},
-  };
-  return settings;
-}
 
 Session::Session(catalog::DataSource& source, std::string user, executor::LocalCluster* cluster)
     : source_(source), user_(std::move(user)), cluster_(cluster) {
@@ -51,35 +16,24 @@ Session::Session(catalog::DataSource& source, std::string user, executor::LocalC
   if (cpus > 0) {
     planner_options_.local_cpus = static_cast<int>(cpus);
   }
+  for (const SettingSpec& setting : Settings()) {
+    defaults_.push_back(setting.current(planner_options_, settings_));
+  }
 }
 
 Status Session::Set(const parser::Name& name, const parser::AttributeValue& value) {
-  std::vector<std::string> names;
-  for (const SettingSpec& setting : Settings()) {
-    names.push_back(setting.name);
-    if (!EqualIgnoringCase(name.text, setting.name)) {
-      continue;
-    }
-    const auto* number = std::get_if<int64_t>(&value.value);
-    if (number == nullptr || *number < setting.min || *number > setting.max) {
-      return InvalidArgument(fmt::format("{} must be an integer from {} to {}, not {}",
-                                         setting.name, setting.min, setting.max,
-                                         parser::Print(value)))
-          .At(value.span)
-          .Detail(setting.doc);
-    }
-    setting.apply(*number, planner_options_);
-    return OkStatus();
+  ASSIGN_OR_RETURN(const SettingSpec* setting, FindSetting(name));
+  const auto* word = std::get_if<parser::AttributeValue::Word>(&value.value);
+  int64_t read = defaults_[static_cast<size_t>(setting - Settings().data())];
+  if (word == nullptr || !parser::SameWord(word->text, "DEFAULT")) {
+    ASSIGN_OR_RETURN(read, ReadSettingValue(*setting, value));
   }
-  Status unknown = NotFound(fmt::format("no setting '{}'", name.text)).At(name.span);
-  if (const auto nearest = NearestName(name.text, names)) {
-    return std::move(unknown).Hint(fmt::format("did you mean '{}'?", *nearest));
-  }
-  std::string known;
-  for (const std::string& setting : names) {
-    known += (known.empty() ? "" : ", ") + setting;
-  }
-  return std::move(unknown).Hint("the settings are " + known);
+  setting->apply(read, planner_options_, settings_);
+  return OkStatus();
+}
+
+std::string Session::Shown(const SettingSpec& setting) const {
+  return SettingText(setting, setting.current(planner_options_, settings_));
 }
 
 }  // namespace sluice::server

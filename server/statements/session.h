@@ -11,6 +11,7 @@
 #include "catalog/data_source.h"
 #include "parser/ast.h"
 #include "planner/planner.h"
+#include "server/statements/settings.h"
 
 namespace sluice::executor {
 class LocalCluster;
@@ -35,8 +36,11 @@ class Session {
   void KeepCheckpointsIn(std::string root) { planner_options_.checkpoint_root = std::move(root); }
 
   // SET sluice.name = value: an unknown name is told with the nearest one, a wrong value with what
-  // is allowed.
+  // is allowed. DEFAULT is what the session began with.
   Status Set(const parser::Name& name, const parser::AttributeValue& value);
+  const SessionSettings& settings() const { return settings_; }
+  // The value of one of Settings() now, as SET takes it back.
+  std::string Shown(const SettingSpec& setting) const;
 
   // What cancels the running script (Ctrl-C, a client that went away). Set by the door before each
   // script.
@@ -52,17 +56,10 @@ class Session {
   const std::string user_;
   executor::LocalCluster* const cluster_;
   planner::Options planner_options_;
+  SessionSettings settings_;
+  std::vector<int64_t> defaults_;  // of Settings(), in that order
   std::stop_token stop_;
   std::optional<catalog::SessionLink> database_session_;
 };
-
-// A session variable, declared once: SET validates with it, the reference prints it.
-struct SettingSpec {
-  std::string name;  // "sluice.seed"
-  int64_t min = 0, max = 0;
-  std::string doc;
-  void (*apply)(int64_t value, planner::Options& options) = nullptr;
-};
-const std::vector<SettingSpec>& Settings();
 
 }  // namespace sluice::server

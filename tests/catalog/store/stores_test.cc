@@ -403,6 +403,34 @@ TEST_P(StoresTest, EventsAndMetricsKeepTheirOrder) {
   EXPECT_TRUE(std::isnan(read_metrics[7].value));
 }
 
+TEST_P(StoresTest, FullSeriesLoseEverySecondPoint) {
+  JobStore& jobs = source().jobs();
+  std::vector<JobMetric> metrics;
+  for (int i = 0; i < 10; ++i) {
+    metrics.push_back({i, i, "loss", i * 1.0});
+    if (i < 9) {
+      metrics.push_back({i, i, "rows", i * 1.0});
+    }
+  }
+  ASSERT_TRUE(jobs.AddMetrics(5, metrics).ok());
+  ASSERT_TRUE(jobs.AddMetrics(6, metrics).ok());
+  ASSERT_TRUE(jobs.ThinMetrics(5, 10).ok());
+  const auto steps = [&jobs](int64_t job, const std::string& name) {
+    std::vector<int64_t> steps_of;
+    const std::vector<JobMetric> all = jobs.Metrics(job).value();
+    for (const JobMetric& metric : all) {
+      if (metric.name == name) {
+        steps_of.push_back(metric.step);
+      }
+    }
+    return steps_of;
+  };
+  EXPECT_THAT(steps(5, "loss"),
+              ::testing::ElementsAre(0, 2, 4, 6, 8, 9));  // the first and the last stay
+  EXPECT_THAT(steps(5, "rows"), SizeIs(9));               // not full
+  EXPECT_THAT(steps(6, "loss"), SizeIs(10));              // another job's
+}
+
 ON_BOTH_DATABASES(StoresTest);
 
 }  // namespace

@@ -80,7 +80,7 @@ class Stage final : public Conversation::Host {
     } else if (line == "!described-nothing") {
       conversation_.Described(std::vector<WireColumn>());
     } else if (line.starts_with("!described ")) {
-      conversation_.Described(std::vector<WireColumn>{{rest(11), 25, -1, 0}});
+      conversation_.Described(std::vector<WireColumn>{{rest(11), {}, 0}});
     } else if (line == "!lend") {
       conversation_.Lend();
     } else if (line == "!take-back") {

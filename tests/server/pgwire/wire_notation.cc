@@ -91,7 +91,7 @@ std::string Body(std::string_view kind, const std::vector<std::string>& fields, 
   if (kind == "RowDescription") {
     *type = 'T';
     std::string message;
-    AppendRowDescription(message, {{field(0), 25, -1, 0}});
+    AppendRowDescription(message, {{field(0), {}, 0}});
     return message.substr(kHeaderBytes);
   }
   if (kind == "ParameterStatus") {

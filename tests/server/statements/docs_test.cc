@@ -18,6 +18,7 @@
 #include "models/registry/registry.h"
 #include "parser/parser.h"
 #include "planner/column_function.h"
+#include "server/statements/settings.h"
 #include "tests/support/recording_sink.h"
 
 namespace sluice::server {
@@ -128,6 +129,21 @@ TEST(Docs, EveryColumnFunctionIsExplained) {
   for (const planner::ColumnFunction& function : planner::ColumnFunctions()) {
     EXPECT_NE(text.find("| `" + Escaped(std::string(function.usage)) + "` |"), std::string::npos)
         << function.usage;
+  }
+}
+
+TEST(Docs, EverySettingIsExplained) {
+  const std::string text = ReadText(kRoot / "docs/sql.md");
+  size_t rows = 0;
+  for (size_t at = text.find("| `sluice."); at != std::string::npos;
+       at = text.find("| `sluice.", at + 1)) {
+    ++rows;
+  }
+  EXPECT_EQ(rows, Settings().size()) << "a setting that there is not";
+  for (const SettingSpec& setting : Settings()) {
+    const std::string row =
+        fmt::format("| `{}` | {} | {} |", setting.name, AllowedValues(setting), setting.doc);
+    EXPECT_NE(text.find(row), std::string::npos) << row;
   }
 }
 

@@ -1,0 +1,283 @@
+#include "server/pgwire/binary_forms_internal.h"
+
+#include <fmt/core.h>
+
+#include <bit>
+#include <charconv>
+
+#include "server/pgwire/column_types.h"
+
+namespace sluice::server::pgwire {
+namespace {
+
+constexpr char kJsonbVersion = 1;
+constexpr size_t kUuidBytes = 16;
+
+void AppendBigEndian(uint64_t number, size_t count, std::string* out) {
+  for (size_t i = count; i > 0; --i) {
+    *out += static_cast<char>(number >> (8 * (i - 1)) & 0xFFU);
+  }
+}
+
+template <typename Integer>
+std::optional<Integer> ParseWhole(std::string_view text) {
+  Integer number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+int OctalDigit(char c) {
+  return c >= '0' && c <= '7' ? c - '0' : -1;
+}
+
+bool AppendHexBytes(std::string_view digits, std::string* out) {
+  if (digits.size() % 2 != 0) {
+    return false;
+  }
+  for (size_t i = 0; i < digits.size(); i += 2) {
+    const int high = catalog::HexDigit(digits[i]);
+    const int low = catalog::HexDigit(digits[i + 1]);
+    if (high < 0 || low < 0) {
+      return false;
+    }
+    *out += static_cast<char>(high * 16 + low);
+  }
+  return true;
+}
+
+// "\x0aff", or the older form: "a\\\012".
+bool AppendByteaBytes(std::string_view text, std::string* out) {
+  if (text.starts_with("\\x")) {
+    return AppendHexBytes(text.substr(2), out);
+  }
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      *out += text[i];
+    } else if (i + 1 < text.size() && text[i + 1] == '\\') {
+      *out += '\\';
+      ++i;
+    } else if (i + 3 < text.size() && OctalDigit(text[i + 1]) >= 0 && text[i + 1] < '4' &&
+               OctalDigit(text[i + 2]) >= 0 && OctalDigit(text[i + 3]) >= 0) {
+      *out += static_cast<char>(OctalDigit(text[i + 1]) * 64 + OctalDigit(text[i + 2]) * 8 +
+                                OctalDigit(text[i + 3]));
+      i += 3;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool AppendUuidBytes(std::string_view text, std::string* out) {
+  std::string digits;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool hyphen = i == 8 || i == 13 || i == 18 || i == 23;
+    if (hyphen != (text[i] == '-')) {
+      return false;
+    }
+    if (!hyphen) {
+      digits += text[i];
+    }
+  }
+  return digits.size() == kUuidBytes * 2 && AppendHexBytes(digits, out);
+}
+
+std::string HexOf(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(c);
+    text += {kDigits[byte >> 4U], kDigits[byte & 0xFU]};
+  }
+  return text;
+}
+
+// False: the text is none of the type. The type is one whose binary form is known, and no array.
+bool AppendScalar(uint32_t oid, std::string_view text, std::string* out) {
+  const auto put = [out](const auto& number, size_t bytes) {
+    if (number.has_value()) {
+      AppendBigEndian(static_cast<uint64_t>(static_cast<int64_t>(*number)), bytes, out);
+    }
+    return number.has_value();
+  };
+  switch (oid) {
+    case kBoolOid: {
+      const bool is_true = text == "t" || text == "true";
+      *out += is_true ? '\1' : '\0';
+      return is_true || text == "f" || text == "false";
+    }
+    case kInt2Oid:
+      return put(ParseWhole<int16_t>(text), 2);
+    case kInt4Oid:
+      return put(ParseWhole<int32_t>(text), 4);
+    case kInt8Oid:
+      return put(ParseWhole<int64_t>(text), 8);
+    case kOidOid:
+      return put(ParseWhole<uint32_t>(text), 4);
+    case kFloat4Oid: {
+      const std::optional<float> number = ParseFloatText(text);
+      AppendBigEndian(std::bit_cast<uint32_t>(number.value_or(0)), 4, out);
+      return number.has_value();
+    }
+    case kFloat8Oid: {
+      const std::optional<double> number = ParseDoubleText(text);
+      AppendBigEndian(std::bit_cast<uint64_t>(number.value_or(0)), 8, out);
+      return number.has_value();
+    }
+    case kDateOid:
+      return put(ParsePostgresDate(text), 4);
+    case kTimestampOid:
+    case kTimestamptzOid:
+      return put(ParsePostgresTimestamp(text), 8);
+    case kUuidOid:
+      return AppendUuidBytes(text, out);
+    case kByteaOid:
+      return AppendByteaBytes(text, out);
+    case kNumericOid:
+      return AppendNumeric(text, out).ok();
+    case kCharOid:
+      *out += text.empty() ? '\0' : text.front();
+      return text.size() <= 1;
+    case kJsonbOid:
+      *out += kJsonbVersion;
+      break;
+    default:
+      break;
+  }
+  *out += text;
+  return true;
+}
+
+}  // namespace
+
+Status NotOfType(uint32_t oid) {
+  const BuiltInType* type = FindBuiltInType(oid);
+  return InvalidArgument(fmt::format("incorrect binary data format of type {}",
+                                     type != nullptr ? type->name : "array"))
+      .SqlState("22P03");
+}
+
+void AppendInt16(int16_t number, std::string* out) {
+  AppendBigEndian(static_cast<uint64_t>(number), sizeof(number), out);
+}
+
+void AppendInt32(int32_t number, std::string* out) {
+  AppendBigEndian(static_cast<uint64_t>(number), sizeof(number), out);
+}
+
+void AppendInt64(int64_t number, std::string* out) {
+  AppendBigEndian(static_cast<uint64_t>(number), sizeof(number), out);
+}
+
+std::string_view BinaryReader::Bytes(size_t count) {
+  if (!ok_ || count > rest_.size()) {
+    ok_ = false;
+    return {};
+  }
+  const std::string_view bytes = rest_.substr(0, count);
+  rest_.remove_prefix(count);
+  return bytes;
+}
+
+uint64_t BinaryReader::Take(size_t count) {
+  uint64_t number = 0;
+  for (const char c : Bytes(count)) {
+    number = number << 8U | static_cast<unsigned char>(c);
+  }
+  return number;
+}
+
+Status AppendBinary(uint32_t oid, std::string_view text, std::string* out) {
+  if (const BuiltInType* element = FindElementType(oid)) {
+    ASSIGN_OR_RETURN(const ArrayValue array, ParseArrayText(text));
+    return AppendArrayBinary(element->oid, array, out);
+  }
+  if (AppendScalar(oid, text, out)) {
+    return OkStatus();
+  }
+  return InvalidArgument(
+             fmt::format("\"{}\" has no binary form as {}", text, FindBuiltInType(oid)->name))
+      .SqlState("22P03");
+}
+
+Result<std::string> TextOfBinary(uint32_t oid, std::string_view bytes) {
+  if (const BuiltInType* element = FindElementType(oid)) {
+    ASSIGN_OR_RETURN(const ArrayValue array, ParseArrayBinary(element->oid, bytes));
+    return ArrayText(array);
+  }
+  BinaryReader reader(bytes);
+  std::string text;
+  switch (oid) {
+    case kBoolOid:
+      text = bytes == std::string_view("\0", 1) ? "f" : "t";
+      reader.Bytes(1);
+      break;
+    case kInt2Oid:
+      text = fmt::format("{}", reader.Int16());
+      break;
+    case kInt4Oid:
+      text = fmt::format("{}", reader.Int32());
+      break;
+    case kInt8Oid:
+      text = fmt::format("{}", reader.Int64());
+      break;
+    case kOidOid:
+      text = fmt::format("{}", static_cast<uint32_t>(reader.Int32()));
+      break;
+    case kFloat4Oid:
+      text = FloatText(std::bit_cast<float>(reader.Int32()));
+      break;
+    case kFloat8Oid:
+      text = DoubleText(std::bit_cast<double>(reader.Int64()));
+      break;
+    case kDateOid: {
+      const int32_t days = reader.Int32();
+      if (!IsPostgresDate(days)) {
+        return InvalidArgument("date out of range").SqlState("22008");
+      }
+      text = PostgresDateText(days);
+      break;
+    }
+    case kTimestampOid:
+    case kTimestamptzOid: {
+      const int64_t micros = reader.Int64();
+      if (!IsPostgresTimestamp(micros)) {
+        return InvalidArgument("timestamp out of range").SqlState("22008");
+      }
+      text = PostgresTimestampText(micros, oid == kTimestamptzOid);
+      break;
+    }
+    case kUuidOid:
+      text = HexOf(reader.Bytes(kUuidBytes));
+      if (reader.ok()) {
+        for (const size_t at : {8U, 13U, 18U, 23U}) {
+          text.insert(at, "-");
+        }
+      }
+      break;
+    case kByteaOid:
+      return "\\x" + HexOf(bytes);
+    case kNumericOid:
+      return TextOfNumeric(bytes);
+    case kCharOid:
+      text = bytes == std::string_view("\0", 1) ? "" : bytes;
+      reader.Bytes(1);
+      break;
+    case kJsonbOid:
+      if (reader.Bytes(1) != std::string_view(&kJsonbVersion, 1)) {
+        return NotOfType(oid);
+      }
+      return std::string(bytes.substr(1));
+    default:
+      return std::string(bytes);
+  }
+  if (!reader.AtEnd()) {
+    return NotOfType(oid);
+  }
+  return text;
+}
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+// The two forms of PostgreSQL's values, text and binary, and the way between them. Sources:
+// PostgreSQL 15's manual, and what its server sends and takes, which the tests compare with.
+namespace sluice::server::pgwire {
+
+// Appends the binary form, without a length, of a value whose text is as PostgreSQL shows it
+// (DateStyle ISO). 22P03: it is no such text. The type has a binary form.
+Status AppendBinary(uint32_t oid, std::string_view text, std::string* out);
+// A text that PostgreSQL reads back as that value, under any settings. 22P03, 22008: these are no
+// such bytes.
+Result<std::string> TextOfBinary(uint32_t oid, std::string_view bytes);
+
+Status NotOfType(uint32_t oid);  // 22P03
+
+// Big-endian numbers.
+void AppendInt16(int16_t number, std::string* out);
+void AppendInt32(int32_t number, std::string* out);
+void AppendInt64(int64_t number, std::string* out);
+// Takes numbers and bytes off the front of a value.
+class BinaryReader {
+ public:
+  explicit BinaryReader(std::string_view bytes) : rest_(bytes) {}
+  // 0 where there are too few bytes; then nothing more is ok().
+  int16_t Int16() { return static_cast<int16_t>(Take(2)); }
+  int32_t Int32() { return static_cast<int32_t>(Take(4)); }
+  int64_t Int64() { return static_cast<int64_t>(Take(8)); }
+  std::string_view Bytes(size_t count);
+  size_t left() const { return rest_.size(); }
+  bool ok() const { return ok_; }
+  bool AtEnd() const { return ok_ && rest_.empty(); }
+
+ private:
+  uint64_t Take(size_t count);
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+// As the server shows them: the fewest digits that give the number back.
+std::string DoubleText(double number);
+std::string FloatText(float number);
+// nullopt: no number. Infinities and NaN are PostgreSQL's.
+std::optional<double> ParseDoubleText(std::string_view text);
+std::optional<float> ParseFloatText(std::string_view text);
+
+Status AppendNumeric(std::string_view text, std::string* out);
+Result<std::string> TextOfNumeric(std::string_view bytes);
+
+// Days and microseconds since 2000-01-01; the largest and the smallest number are infinite.
+inline constexpr int64_t kMicrosFrom1970To2000 = 946'684'800'000'000;
+std::optional<int32_t> ParsePostgresDate(std::string_view text);
+// A zone in the text is taken off.
+std::optional<int64_t> ParsePostgresTimestamp(std::string_view text);
+// Within what the server takes.
+bool IsPostgresDate(int32_t days);
+bool IsPostgresTimestamp(int64_t micros);
+std::string PostgresDateText(int32_t days);
+// "2000-01-01 00:00:00.5 BC", with "+00" behind the time where there is a zone.
+std::string PostgresTimestampText(int64_t micros, bool zone);
+
+// An array of any type; its elements as texts.
+struct ArrayValue {
+  struct Dimension {
+    int32_t size = 0;
+    int32_t lower = 1;
+  };
+  std::vector<Dimension> dimensions;  // none: it is empty
+  std::vector<std::optional<std::string>> elements;
+};
+// "{1,NULL,"a b"}", "[0:1]={1,2}". 22P02: it is none.
+Result<ArrayValue> ParseArrayText(std::string_view text);
+std::string ArrayText(const ArrayValue& array);
+Result<ArrayValue> ParseArrayBinary(uint32_t element, std::string_view bytes);
+Status AppendArrayBinary(uint32_t element, const ArrayValue& array, std::string* out);
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+// The certificate that a door without one makes for itself. Pure but for the random numbers that
+// keys are made of; thread-safe.
+namespace sluice::server::pgwire {
+
+// Both as PEM.
+struct Certificate {
+  std::string certificate;
+  std::string key;
+};
+
+Result<std::string> MakePrivateKey();  // EC P-256
+
+// A self-signed certificate for `host` (a name or an address), localhost, 127.0.0.1 and ::1, valid
+// for ten years from `now_seconds` (since 1970). It certifies nobody else. 22023: no host's name.
+Result<std::string> CertifyKey(std::string_view key, std::string_view host, int64_t now_seconds);
+
+// The two belong together and are valid at `now_seconds`. 55000: not so.
+Status CheckCertificate(const Certificate& certificate, int64_t now_seconds);
+
+// SHA-256 as people compare it: "AB:CD:...".
+Result<std::string> CertificateFingerprint(std::string_view certificate);
+
+// What a SCRAM authentication over TLS binds to (RFC 5929, tls-server-end-point): the certificate's
+// hash, by the digest it was signed with, or SHA-256 in place of MD5 and SHA-1. As PEM, and as DER
+// for the peer of a connection. 0A000: it was signed without a digest (Ed25519).
+Result<std::string> TlsServerEndPoint(std::string_view certificate);
+Result<std::string> TlsServerEndPointOfDer(std::string_view der);
+
+}  // namespace sluice::server::pgwire

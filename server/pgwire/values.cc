@@ -1,0 +1,117 @@
+#include "server/pgwire/values.h"
+
+#include <fmt/core.h>
+
+#include <bit>
+#include <cstdint>
+
+#include "server/pgwire/binary_forms_internal.h"
+
+namespace sluice::server::pgwire {
+namespace {
+
+int64_t MicrosSince2000(int64_t micros) {
+  int64_t since_2000 = micros;
+  const bool infinite = micros == INT64_MAX || micros == INT64_MIN ||
+                        __builtin_sub_overflow(micros, kMicrosFrom1970To2000, &since_2000);
+  return infinite ? (micros > 0 ? INT64_MAX : INT64_MIN) : since_2000;
+}
+
+// The cell's text, where the batch has no text of it.
+std::string TextOfCell(const RowBatch::Column& column, size_t row, const ColumnType& type) {
+  switch (column.TypeAt(row)) {
+    case DataType::kBool:
+      return column.int64s[row] != 0 ? "t" : "f";
+    case DataType::kInt64:
+      return fmt::format("{}", column.int64s[row]);
+    case DataType::kDouble:
+      return type.oid == kFloat4Oid ? FloatText(static_cast<float>(column.doubles[row]))
+                                    : DoubleText(column.doubles[row]);
+    case DataType::kTimestamp: {
+      const std::string text =
+          PostgresTimestampText(MicrosSince2000(column.int64s[row]), type.oid == kTimestamptzOid);
+      return type.oid == kDateOid
+                 ? text.substr(0, text.find(' ')) + (text.ends_with(" BC") ? " BC" : "")
+                 : text;
+    }
+    case DataType::kBytes:
+      return TextOfBinary(kByteaOid, column.texts[row]).value();
+    case DataType::kText:
+      break;
+  }
+  return std::string(column.texts[row]);
+}
+
+// The usual cells without a text between; false: another.
+bool AppendBinaryCell(const RowBatch::Column& column, size_t row, const ColumnType& type,
+                      std::string* out) {
+  const DataType cell = column.TypeAt(row);
+  if (cell == DataType::kInt64 && type.oid == kInt8Oid) {
+    AppendInt64(column.int64s[row], out);
+  } else if (cell == DataType::kDouble && type.oid == kFloat8Oid) {
+    AppendInt64(std::bit_cast<int64_t>(column.doubles[row]), out);
+  } else if (cell == DataType::kBytes && type.oid == kByteaOid) {
+    *out += column.texts[row];
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Status AppendValue(const RowBatch::Column& column, size_t row, const ColumnType& type, bool binary,
+                   std::string* out) {
+  if (binary && AppendBinaryCell(column, row, type, out)) {
+    return OkStatus();
+  }
+  const DataType cell = column.TypeAt(row);
+  std::string made;
+  std::string_view text;
+  if (cell == DataType::kText || (cell == DataType::kDouble && column.HasShownText(row))) {
+    text = column.texts[row];
+  } else {
+    made = TextOfCell(column, row, type);
+    text = made;
+  }
+  if (binary) {
+    return AppendBinary(type.oid, text, out);
+  }
+  *out += text;
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CheckBinaryForm(const ColumnType& type, std::string_view column) {
+  if (HasBinaryForm(type.oid)) {
+    return OkStatus();
+  }
+  const BuiltInType* known = FindBuiltInType(type.oid);
+  if (known == nullptr) {
+    known = FindElementType(type.oid);
+  }
+  return Unimplemented(fmt::format("column \"{}\" cannot be sent in binary: that form of type {} "
+                                   "is not built",
+                                   column, known != nullptr ? known->name : "text"))
+      .Hint("ask for the column as text: in the select, column::text");
+}
+
+Status AppendCell(const RowBatch::Column& column, size_t row, const ColumnType& type, bool binary,
+                  std::string* out) {
+  if (column.null[row] != 0) {
+    AppendInt32(-1, out);
+    return OkStatus();
+  }
+  const size_t begin = out->size();
+  AppendInt32(0, out);
+  const Status appended = AppendValue(column, row, type, binary, out);
+  if (!appended.ok()) {
+    out->resize(begin);
+    return appended;
+  }
+  std::string size;
+  AppendInt32(static_cast<int32_t>(out->size() - begin - sizeof(int32_t)), &size);
+  out->replace(begin, size.size(), size);
+  return OkStatus();
+}
+
+}  // namespace sluice::server::pgwire
