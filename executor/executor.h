@@ -9,8 +9,9 @@
 #include "elastic/job/training_job.h"
 
 namespace sluice::catalog {
+class Catalog;
 class DataSource;
-}
+}  // namespace sluice::catalog
 
 namespace sluice::plan {
 class Plan;
@@ -32,7 +33,8 @@ class ResultSink {
 };
 
 struct Context {
-  catalog::DataSource& source;
+  catalog::DataSource& source;  // the user's data, on connections logged in as the user
+  catalog::Catalog& catalog;    // models and jobs, for that user
   std::string user;
   std::string statement;  // for the job row
   std::stop_token stop;   // Ctrl-C, CancelRequest, a client that went away

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/guarded.h"
 #include "catalog/column_description.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/dataset_scan.h"
 #include "executor/executor.h"
@@ -85,10 +86,10 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
   const TimePoint started = SteadyClock().Now();
   ASSIGN_OR_RETURN(
       const catalog::ModelVersion version,
-      context.source.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
+      context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
   ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
   ASSIGN_OR_RETURN(const auto scorer,
-                   Scorer::Load(context.source, version, context.memory_bytes()));
+                   Scorer::Load(context.catalog.models(), version, context.memory_bytes()));
   ASSIGN_OR_RETURN(
       PredictionColumns predictions,
       PredictionColumns::Make(plan, trained.model().features().label(), scorer->outputs()));
@@ -96,7 +97,7 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
   std::unique_ptr<catalog::TableWriter> writer;
   if (plan.has_table()) {
     ASSIGN_OR_RETURN(writer,
-                     OpenResultTable(plan.table(), output, "predict", job.id(), context.source));
+                     OpenResultTable(plan.table(), output, "predict", job.id(), context));
   }
   ASSIGN_OR_RETURN(const auto scan,
                    DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));
@@ -134,6 +135,7 @@ Status ExecutePredict(const plan::PredictPlan& plan, Context& context, ResultSin
   }
   ASSIGN_OR_RETURN(const auto job, StartJob(context, "predict", plan.model_name()));
   context.source.HearStop(job->stop_token());
+  context.catalog.HearStop(job->stop_token());
   int64_t rows = 0;
   RETURN_IF_ERROR(job->Finish(
       Guarded("predicting", [&] { return RunPredict(plan, context, *job, sink, &rows); })));

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/job/fleet_job.h"
@@ -40,14 +41,14 @@ bool IsTrees(const plan::TrainPlan& plan) {
 }
 
 // The weights of the model that USING names; they must have the new model's shape.
-Result<std::string> LoadBase(const plan::TrainPlan& plan, catalog::DataSource& source) {
+Result<std::string> LoadBase(const plan::TrainPlan& plan, catalog::ModelStore& models) {
   std::optional<int64_t> wanted;
   if (plan.base_version() != 0) {
     wanted = plan.base_version();
   }
   ASSIGN_OR_RETURN(const catalog::ModelVersion base,
-                   source.models().Find(plan.base_schema(), plan.base_name(), wanted));
-  return source.models().LoadWeights(base);
+                   models.Find(plan.base_schema(), plan.base_name(), wanted));
+  return models.LoadWeights(base);
 }
 
 std::string LineageJson(const plan::TrainPlan& plan, const catalog::DatasetSpec& dataset,
@@ -82,11 +83,11 @@ struct Trained {
 
 // What the training continues from; nullopt: it begins anew.
 Result<std::optional<models::NetworkWeights>> StartOf(const plan::TrainPlan& plan,
-                                                      catalog::DataSource& source) {
+                                                      catalog::ModelStore& models) {
   if (!plan.has_base()) {
     return std::optional<models::NetworkWeights>();
   }
-  ASSIGN_OR_RETURN(const std::string bytes, LoadBase(plan, source));
+  ASSIGN_OR_RETURN(const std::string bytes, LoadBase(plan, models));
   ASSIGN_OR_RETURN(models::NetworkWeights base, models::LoadWeights(bytes));
   ASSIGN_OR_RETURN(const auto network, models::Network::Make(plan.model()));
   RETURN_IF_ERROR(models::CheckShape(base, *network)
@@ -103,10 +104,10 @@ elastic::EventCallback EventsOf(JobRecord& job) {
 }
 
 Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& source,
-                             const Datasets& datasets, JobRecord& job,
+                             catalog::ModelStore& models, const Datasets& datasets, JobRecord& job,
                              const elastic::ProgressCallback& progress,
                              elastic::JobCheckpoints* checkpoints) {
-  ASSIGN_OR_RETURN(const auto start, StartOf(plan, source));
+  ASSIGN_OR_RETURN(const auto start, StartOf(plan, models));
   const catalog::DatasetSpec* validation =
       datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
   ASSIGN_OR_RETURN(catalog::DatasetSpec data, CountedSpec(plan, datasets));
@@ -129,15 +130,15 @@ Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& s
 }
 
 Result<Trained> Train(const plan::TrainPlan& plan, catalog::DataSource& source,
-                      const Datasets& datasets, JobRecord& job,
+                      catalog::ModelStore& models, const Datasets& datasets, JobRecord& job,
                       const elastic::ProgressCallback& progress,
                       elastic::JobCheckpoints* checkpoints) {
   if (!IsTrees(plan)) {
-    return TrainNetwork(plan, source, datasets, job, progress, checkpoints);
+    return TrainNetwork(plan, source, models, datasets, job, progress, checkpoints);
   }
   std::string base;
   if (plan.has_base()) {
-    ASSIGN_OR_RETURN(base, LoadBase(plan, source));
+    ASSIGN_OR_RETURN(base, LoadBase(plan, models));
   }
   Trained trained;
   ASSIGN_OR_RETURN(trained.outcome,
@@ -146,7 +147,7 @@ Result<Trained> Train(const plan::TrainPlan& plan, catalog::DataSource& source,
   return trained;
 }
 
-Result<catalog::ModelVersion> Commit(const plan::TrainPlan& plan, catalog::DataSource& source,
+Result<catalog::ModelVersion> Commit(const plan::TrainPlan& plan, catalog::ModelStore& models,
                                      JobRecord& job, const catalog::DatasetSpec& dataset,
                                      const elastic::TrainOutcome& outcome,
                                      const std::string& weights) {
@@ -165,7 +166,7 @@ Result<catalog::ModelVersion> Commit(const plan::TrainPlan& plan, catalog::DataS
   patience.away_seconds = plan.database_patience_seconds();
   patience.stop = job.stop_token();
   patience.tell = [&job](const std::string& why) { job.Tell("commit_waits", why); };
-  return StoreModel(source.models(), version, weights, plan.must_be_new(), patience);
+  return StoreModel(models, version, weights, plan.must_be_new(), patience);
 }
 
 TrainReport Report(catalog::ModelVersion version, const elastic::TrainOutcome& outcome,
@@ -262,7 +263,7 @@ void Finish(std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job)
 // The checkpoints that the statement asks for; says where the training goes on. Errors: why it
 // cannot.
 Result<std::optional<elastic::JobCheckpoints>> OpenCheckpoints(const plan::TrainPlan& plan,
-                                                               catalog::DataSource& source,
+                                                               catalog::ModelStore& models,
                                                                ResultSink& sink) {
   ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
                    elastic::JobCheckpoints::Open(plan));
@@ -271,7 +272,7 @@ Result<std::optional<elastic::JobCheckpoints>> OpenCheckpoints(const plan::Train
   }
   if (checkpoints->committing_job().has_value()) {
     ASSIGN_OR_RETURN(const auto version,
-                     FindStored(source.models(), plan.into_schema(), plan.into_name(),
+                     FindStored(models, plan.into_schema(), plan.into_name(),
                                 *checkpoints->committing_job()));
     if (version.has_value()) {  // everything was lost before they were removed
       sink.Notice(
@@ -320,9 +321,9 @@ Result<catalog::DatasetSpec> CountedSpec(const plan::TrainPlan& plan, const Data
 }
 
 Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                     JobRecord& job, const TrainingFleet& place,
+                                     catalog::Catalog& catalog, JobRecord& job, const TrainingFleet& place,
                                      const elastic::ProgressCallback& progress) {
-  ASSIGN_OR_RETURN(const auto start, StartOf(plan, source));
+  ASSIGN_OR_RETURN(const auto start, StartOf(plan, catalog.models()));
   ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
                    elastic::JobCheckpoints::Open(plan));
   catalog::DatasetSpec data = place.dataset;
@@ -333,15 +334,15 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
   std::optional<catalog::ModelVersion> version;
   if (place.endpoint.term > elastic::Term::First()) {
     ASSIGN_OR_RETURN(version,
-                     FindStored(source.models(), plan.into_schema(), plan.into_name(), job.id()));
+                     FindStored(catalog.models(), plan.into_schema(), plan.into_name(), job.id()));
   }
-  elastic::JobJournal journal(source.jobs(), job.id());
+  elastic::JobJournal journal(catalog.jobs(), job.id());
   elastic::Succession succession;
   succession.journal = &journal;
   succession.committed = version.has_value();
   succession.commit = [&](const elastic::TrainOutcome& outcome) -> Status {
     TellCommittingJob(checkpoints, job);
-    ASSIGN_OR_RETURN(version, Commit(plan, source, job, place.dataset, outcome,
+    ASSIGN_OR_RETURN(version, Commit(plan, catalog.models(), job, place.dataset, outcome,
                                      models::SaveWeights(outcome.weights)));
     return OkStatus();
   };
@@ -368,14 +369,14 @@ namespace {
 
 // Opens the dataset, trains in this process, and commits the model version in one transaction.
 // Nothing is left behind on an error.
-Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                   JobRecord& job, const elastic::ProgressCallback& progress,
+Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+                                   const elastic::ProgressCallback& progress,
                                    std::optional<elastic::JobCheckpoints> checkpoints) {
   const TimePoint started = SteadyClock().Now();
-  ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, source));
+  ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, context.source));
   TellDamaged(checkpoints, job);
   const Result<Trained> trained =
-      Train(plan, source, datasets, job, progress, checkpoints ? &*checkpoints : nullptr);
+      Train(plan, context.source, context.catalog.models(), datasets, job, progress, checkpoints ? &*checkpoints : nullptr);
   if (!trained.ok()) {
     job.set_snapshot_lost(datasets.Lost());
     return trained.status();
@@ -384,7 +385,7 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSou
     return Cancelled("the training was cancelled");
   }
   TellCommittingJob(checkpoints, job);
-  ASSIGN_OR_RETURN(catalog::ModelVersion version, Commit(plan, source, job, datasets.train->spec(),
+  ASSIGN_OR_RETURN(catalog::ModelVersion version, Commit(plan, context.catalog.models(), job, datasets.train->spec(),
                                                          trained->outcome, trained->weights));
   Finish(checkpoints, job);
   return Report(std::move(version), trained->outcome, SecondsBetween(started, SteadyClock().Now()),
@@ -399,7 +400,7 @@ Result<TrainReport> TrainHereOrOnMaster(const plan::TrainPlan& wanted, Context& 
   const plan::TrainPlan plan = checkpoints.has_value() ? checkpoints->PlanToRun(wanted) : wanted;
   return Guarded("training", [&] {
     if (!OnProcesses(plan)) {
-      return TrainAndCommit(plan, context.source, job, progress, std::move(checkpoints));
+      return TrainAndCommit(plan, context, job, progress, std::move(checkpoints));
     }
     checkpoints.reset();  // the master opens them to write
     return TrainOnMaster(plan, context, job, progress);
@@ -416,18 +417,19 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
     sink.Notice(attribute);
   }
   // Before there is a job.
-  ASSIGN_OR_RETURN(auto checkpoints, OpenCheckpoints(plan, context.source, sink));
+  ASSIGN_OR_RETURN(auto checkpoints, OpenCheckpoints(plan, context.catalog.models(), sink));
   ASSIGN_OR_RETURN(const auto job, StartJob(context, "train", plan.into_name()));
   ClientTeller client(sink);
   job->OnTold([&client](const std::string& text) { client.Notify(text); });
   context.source.HearStop(job->stop_token());
+  context.catalog.HearStop(job->stop_token());
   const auto progress = [&client, &job = *job](const elastic::Progress& now) {
     job.Rows(now.rows_read, now.rows_done);
     client.Tell(now);
   };
   Result<TrainReport> report =
       TrainHereOrOnMaster(plan, context, *job, progress, std::move(checkpoints));
-  while (!report.ok() && MayGoOn(plan, *job) && BackAgain(plan, context.source, *job, report)) {
+  while (!report.ok() && MayGoOn(plan, *job) && BackAgain(plan, context.catalog.jobs(), *job, report)) {
     auto newer = elastic::JobCheckpoints::Open(plan);
     report = newer.ok() ? TrainHereOrOnMaster(plan, context, *job, progress, *std::move(newer))
                         : Result<TrainReport>(newer.status());

@@ -32,6 +32,7 @@ constexpr Key kKeys[] = {
     {"grpc", &Config::grpc},
     {"tls_cert", &Config::tls_cert},
     {"tls_key", &Config::tls_key},
+    {"auth", &Config::auth},
     {"max_statements", nullptr, &Config::max_statements, 1, kMostStatements},
     {"write_timeout", nullptr, &Config::write_timeout, 1, kMostTimeoutSeconds},
     {"slots", nullptr, &Config::slots, 0, kMostSlots},
@@ -135,6 +136,10 @@ Status Check(const Config& config) {
     return InvalidArgument(fmt::format(
         "log_level must be debug, info, warn, error or off, not '{}'", config.log_level));
   }
+  if (!config.auth.empty() && config.auth != "password" && config.auth != "trust") {
+    return InvalidArgument(
+        fmt::format("auth must be password or trust, not '{}'", config.auth));
+  }
   if (config.tls_cert.empty() != config.tls_key.empty()) {
     return InvalidArgument("tls_cert and tls_key belong together: give both or none");
   }
@@ -183,6 +188,34 @@ Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags) {
   }
   RETURN_IF_ERROR(Check(config));
   return config;
+}
+
+Result<Auth> AuthOf(const Config& config) {
+  const bool has_users = config.source.rfind("sqlite:", 0) != 0;
+  if (config.auth == "trust") {
+    return Auth::kTrust;
+  }
+  if (config.auth == "password" || has_users) {
+    return Auth::kPassword;
+  }
+  if (!IsLocalAddress(config.grpc)) {
+    return Status(Code::kPermissionDenied,
+                  fmt::format("whoever reaches {} could use the database: SQLite has no users that "
+                              "could log in",
+                              config.grpc))
+        .SqlState("28000")
+        .Hint("listen on 127.0.0.1, or say --auth trust where that is what is wanted");
+  }
+  return Auth::kTrust;
+}
+
+bool IsLocalAddress(std::string_view address) {
+  for (const std::string_view local : {"127.", "localhost:", "[::1]:", "unix:", "unix-abstract:"}) {
+    if (address.substr(0, local.size()) == local) {
+      return true;
+    }
+  }
+  return false;
 }
 
 executor::LocalCluster::Options ClusterOptions(const Config& config) {

@@ -91,6 +91,7 @@ class GrpcGateway final : public Gateway {
   }
 
   const std::string& address() const override { return address_; }
+  Auth auth() const override { return scripts_.sources().auth(); }
 
   void Shutdown() override {
     scripts_.Shutdown();
@@ -110,7 +111,8 @@ class GrpcGateway final : public Gateway {
 }  // namespace
 
 Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
-  ASSIGN_OR_RETURN(std::unique_ptr<SourcePool> sources, SourcePool::Open(config.source));
+  ASSIGN_OR_RETURN(const Auth auth, AuthOf(config));
+  ASSIGN_OR_RETURN(std::unique_ptr<SourcePool> sources, SourcePool::Open(config.source, auth));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto gateway = std::make_unique<GrpcGateway>(std::move(sources), config);

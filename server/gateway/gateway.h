@@ -17,6 +17,8 @@ class Gateway {
   virtual ~Gateway() = default;  // as Shutdown
   // "127.0.0.1:50051", with the port that was taken where port 0 was asked for.
   virtual const std::string& address() const = 0;
+  // Whom it lets in.
+  virtual Auth auth() const = 0;
   // Cancels the running scripts and waits for them to end. Idempotent.
   virtual void Shutdown() = 0;
 };

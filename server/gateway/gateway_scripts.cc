@@ -36,6 +36,7 @@ Status ApplySettings(const std::vector<std::string>& settings, Session& session)
 GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources, const Config& config)
     : sources_(std::move(sources)),
       user_(config.user),
+      encrypted_(!config.tls_cert.empty()),
       checkpoint_root_(config.checkpoint_root),
       cluster_(ClusterOptions(config)),
       max_scripts_(static_cast<size_t>(config.max_statements)),
@@ -66,8 +67,11 @@ GatewayScripts::Place::~Place() {
 
 Status GatewayScripts::RunAdmitted(const Script& script, const std::stop_token& stop,
                                    executor::ResultSink& sink, const StatementObserver& observer) {
-  ASSIGN_OR_RETURN(SourcePool::Lease source, sources_->Acquire(stop));
-  Session session(*source, script.user.empty() ? user_ : script.user, &cluster_);
+  ASSIGN_OR_RETURN(SourcePool::Lease source, sources_->Acquire(script.login, stop));
+  const std::string& claimed = script.user.empty() ? user_ : script.user;
+  const bool trusted = sources_->auth() == Auth::kTrust;
+  Session session(source.source(), source.catalog(), trusted ? claimed : script.login.role,
+                  &cluster_);
   session.set_stop(stop);
   session.KeepCheckpointsIn(checkpoint_root_);
   if (script.settings != nullptr) {

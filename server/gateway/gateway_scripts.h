@@ -32,11 +32,14 @@ class GatewayScripts {
   GatewayScripts(std::unique_ptr<SourcePool> sources, const Config& config);
   ~GatewayScripts();
 
-  SourcePool& sources() { return *sources_; }
+  SourcePool& sources() const { return *sources_; }
+  // Whether what clients send is encrypted on its way, wherever they are.
+  bool encrypted() const { return encrypted_; }
 
   struct Script {
     const std::string& text;
-    std::string user;                                    // "": the gateway's own
+    Login login;
+    std::string user;  // that its jobs show where nobody logs in; "": the gateway's own
     const std::vector<std::string>* settings = nullptr;  // SET statements to run beforehand
   };
   struct Client {
@@ -83,6 +86,7 @@ class GatewayScripts {
 
   const std::unique_ptr<SourcePool> sources_;
   const std::string user_;
+  const bool encrypted_;
   const std::string checkpoint_root_;
   executor::LocalCluster cluster_;
   const size_t max_scripts_;

@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "catalog/catalog.h"
 #include "executor/executor.h"
 #include "executor/result_rows.h"
 #include "planner/explain.h"
@@ -36,7 +37,8 @@ Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_vi
   RETURN_IF_ERROR(CheckExplainable(statement.statement));
   ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, statement.span, session, sink));
   const Result<plan::Plan> planned =
-      planner::MakePlan(statement.statement, session.source(), session.planner_options());
+      planner::MakePlan(statement.statement, session.source(), session.catalog().models(),
+                        session.planner_options());
   if (!planned.ok() || scope->stop().stop_requested()) {
     return scope->Outcome(planned.ok() ? Cancelled("the statement was cancelled")
                                        : planned.status());

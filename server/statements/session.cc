@@ -44,8 +44,9 @@ const std::vector<SettingSpec>& Settings() {
   return settings;
 }
 
-Session::Session(catalog::DataSource& source, std::string user, executor::LocalCluster* cluster)
-    : source_(source), user_(std::move(user)), cluster_(cluster) {
+Session::Session(catalog::DataSource& source, catalog::Catalog& catalog, std::string user,
+                 executor::LocalCluster* cluster)
+    : source_(source), catalog_(catalog), user_(std::move(user)), cluster_(cluster) {
   planner_options_.memory_bytes = cluster != nullptr ? cluster->memory_bytes() : MachineMemory();
   const unsigned cpus = std::thread::hardware_concurrency();  // 0 when unknown
   if (cpus > 0) {

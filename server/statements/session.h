@@ -11,8 +11,9 @@
 #include "planner/planner.h"
 
 namespace sluice::catalog {
+class Catalog;
 class DataSource;
-}
+}  // namespace sluice::catalog
 
 namespace sluice::executor {
 class LocalCluster;
@@ -24,10 +25,13 @@ namespace sluice::server {
 // its stop token is shared.
 class Session {
  public:
-  // `cluster`: where its trainings start processes; null: nowhere.
-  Session(catalog::DataSource& source, std::string user, executor::LocalCluster* cluster = nullptr);
+  // `source` is logged in as the user, `catalog` is the user's (Catalog::For). `user`: the name that
+  // its jobs show. `cluster`: where its trainings start processes; null: nowhere.
+  Session(catalog::DataSource& source, catalog::Catalog& catalog, std::string user,
+          executor::LocalCluster* cluster = nullptr);
 
   catalog::DataSource& source() { return source_; }
+  catalog::Catalog& catalog() { return catalog_; }
   const std::string& user() const { return user_; }
   executor::LocalCluster* cluster() const { return cluster_; }
   const planner::Options& planner_options() const { return planner_options_; }
@@ -47,6 +51,7 @@ class Session {
 
  private:
   catalog::DataSource& source_;
+  catalog::Catalog& catalog_;
   const std::string user_;
   executor::LocalCluster* const cluster_;
   planner::Options planner_options_;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
 #include "parser/parser.h"
@@ -80,14 +81,15 @@ Status PlanAndExecute(const parser::ExtendedStatement& statement, std::string_vi
   const TimePoint begin = clock.Now();
   ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, SpanOf(statement), session, sink));
   const Result<plan::Plan> plan =
-      planner::MakePlan(statement, session.source(), session.planner_options());
+      planner::MakePlan(statement, session.source(), session.catalog().models(),
+                                     session.planner_options());
   if (!plan.ok()) {
     return scope->Outcome(AtSelect(plan.status(), SelectOf(statement)));
   }
   scope->TellNotices();
   log::Debug("planned seconds={:.6f}", SecondsBetween(begin, clock.Now()));
   executor::Context context{
-      session.source(),  session.user(),
+      session.source(),  session.catalog(), session.user(),
       std::string(sql),  scope->stop(),
       session.cluster(), [&scope](Status ended) { return scope->Outcome(std::move(ended)); }};
   return scope->Outcome(AtSelect(executor::Execute(*plan, context, sink), SelectOf(statement)));
@@ -98,8 +100,9 @@ Status PlanAndAnswer(const parser::ExtendedStatement& statement, std::string_vie
                      Session& session, executor::ResultSink& sink) {
   const StoppableStatement stoppable(session);
   ASSIGN_OR_RETURN(const plan::Plan plan,
-                   planner::MakePlan(statement, session.source(), session.planner_options()));
-  executor::Context context{session.source(), session.user(), std::string(sql), session.stop(),
+                   planner::MakePlan(statement, session.source(), session.catalog().models(),
+                                     session.planner_options()));
+  executor::Context context{session.source(), session.catalog(), session.user(), std::string(sql), session.stop(),
                             session.cluster()};
   return executor::Execute(plan, context, sink);
 }

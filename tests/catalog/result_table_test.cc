@@ -39,6 +39,7 @@ RowBatch Rows(int64_t first, int64_t count, const Schema& schema = TwoColumns())
 
 class ResultTableTest : public BothDatabases {
  protected:
+  bool WritesResults() const override { return true; }
   static ResultTable Named(TableName name) {
     ResultTable table;
     table.name = std::move(name);

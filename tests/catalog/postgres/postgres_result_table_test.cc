@@ -17,6 +17,7 @@ Schema OneColumn() {
 
 class PostgresResultTableTest : public BothDatabases {
  protected:
+  bool WritesResults() const override { return true; }
   void SetUp() override {
     BothDatabases::SetUp();
     if (IsSkipped()) {
@@ -146,15 +147,12 @@ TEST_P(PostgresResultTableTest, APublicationNeedsAReplicaIdentity) {
 
 TEST_P(PostgresResultTableTest, ARoleWithoutRightsDestroysNothing) {
   ASSERT_TRUE(Write(3).ok());
-  Run("GRANT ALL ON p TO " + role_);
   Run("GRANT CREATE ON SCHEMA public TO " + role_);
-  const Status blind = Plan(*scorer_);
-  EXPECT_EQ(blind.sqlstate(), "42501");
-  EXPECT_THAT(blind.message(), HasSubstr("whether Sluice wrote table public.p"));
-  EXPECT_THAT(blind.diagnostics()[0].hint, HasSubstr("GRANT USAGE ON SCHEMA sluice"));
+  EXPECT_EQ(Plan(*scorer_).sqlstate(), "42501");
   EXPECT_EQ(Write(*scorer_, 1).sqlstate(), "42501");
   EXPECT_EQ(Write(*scorer_, 1, true).sqlstate(), "42501");
-  LetScorerWrite();
+  Run("GRANT ALL ON p TO " + role_);
+  EXPECT_TRUE(Plan(*scorer_).ok()) << "everybody may know which tables Sluice wrote";
   Run("REVOKE INSERT, DELETE ON p FROM " + role_);
   EXPECT_EQ(Plan(*scorer_).sqlstate(), "42501");
   Run("CREATE TABLE mine (id bigint)");
