@@ -24,9 +24,11 @@ constexpr std::string_view kOfOwnTable =
     " (pg_catalog.pg_has_role(c.relowner, 'MEMBER') OR"
     " pg_catalog.has_table_privilege(c.oid, 'INSERT')))";
 
-std::string Policy(std::string_view name, std::string_view table, std::string_view what,
-                   std::string_view clause, std::string_view condition) {
-  return fmt::format("CREATE POLICY {} ON {} FOR {} {} ({})", name, table, what, clause, condition);
+void AddPolicy(std::string_view name, std::string_view table, std::string_view what,
+               std::string_view clause, std::string_view condition, std::vector<std::string>* sql) {
+  sql->push_back(fmt::format("DROP POLICY IF EXISTS {} ON {}", name, table));
+  sql->push_back(
+      fmt::format("CREATE POLICY {} ON {} FOR {} {} ({})", name, table, what, clause, condition));
 }
 
 }  // namespace
@@ -47,23 +49,22 @@ std::vector<std::string> RightsDefinitions() {
       "ALTER TABLE {jobs} ADD COLUMN IF NOT EXISTS owner text NOT NULL DEFAULT session_user",
   };
   const std::string owned = OwnedBy(kWhoeverAsks);
-  sql.push_back(Policy("seen", "{models}", "SELECT", "USING", SeenBy(kWhoeverAsks)));
-  sql.push_back(Policy("owned", "{models}", "ALL", "USING", owned));
+  AddPolicy("seen", "{models}", "SELECT", "USING", SeenBy(kWhoeverAsks), &sql);
+  AddPolicy("owned", "{models}", "ALL", "USING", owned, &sql);
   for (const std::string_view table : {"{model_versions}", "{model_chunks}"}) {
     const std::string_view of_model = "(schema_name, name) IN (SELECT m.schema_name, m.name FROM "
                                       "{models} AS m";
-    sql.push_back(Policy("seen", table, "SELECT", "USING", fmt::format("{})", of_model)));
-    sql.push_back(
-        Policy("owned", table, "ALL", "USING", fmt::format("{} WHERE {})", of_model, owned)));
+    AddPolicy("seen", table, "SELECT", "USING", fmt::format("{})", of_model), &sql);
+    AddPolicy("owned", table, "ALL", "USING", fmt::format("{} WHERE {})", of_model, owned), &sql);
   }
-  sql.push_back(Policy("owned", "{jobs}", "ALL", "USING", owned));
+  AddPolicy("owned", "{jobs}", "ALL", "USING", owned, &sql);
   for (const std::string_view table :
        {"{job_events}", "{job_metrics}", "{job_terms}", "{job_journal}", "{job_runners}"}) {
-    sql.push_back(Policy("owned", table, "ALL", "USING", "job_id IN (SELECT j.id FROM {jobs} AS j)"));
+    AddPolicy("owned", table, "ALL", "USING", "job_id IN (SELECT j.id FROM {jobs} AS j)", &sql);
   }
-  sql.push_back(Policy("seen", "{result_tables}", "SELECT", "USING", "true"));
-  sql.push_back(Policy("written", "{result_tables}", "INSERT", "WITH CHECK", kOfOwnTable));
-  sql.push_back(Policy("rewritten", "{result_tables}", "UPDATE", "USING", kOfOwnTable));
+  AddPolicy("seen", "{result_tables}", "SELECT", "USING", "true", &sql);
+  AddPolicy("written", "{result_tables}", "INSERT", "WITH CHECK", kOfOwnTable, &sql);
+  AddPolicy("rewritten", "{result_tables}", "UPDATE", "USING", kOfOwnTable, &sql);
   for (const std::string_view table : {"{models}", "{model_versions}", "{jobs}", "{job_events}",
                                        "{job_metrics}"}) {
     sql.push_back(fmt::format("GRANT SELECT ON {} TO PUBLIC", table));

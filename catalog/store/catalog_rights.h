@@ -14,9 +14,8 @@ namespace sluice::catalog {
 std::string OwnedBy(std::string_view role);
 std::string SeenBy(std::string_view role);
 
-// Statements that give the tables their owners, and let everybody read what is theirs. They may be
-// run again only where the row-level security of {result_tables} is not enabled yet: the last one
-// does that.
+// Statements that give the tables their owners, and let everybody read what is theirs. The last one
+// enables the row-level security of {result_tables}: where that is so, all have run.
 std::vector<std::string> RightsDefinitions();
 
 }  // namespace sluice::catalog

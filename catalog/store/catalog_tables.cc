@@ -151,6 +151,7 @@ Result<bool> CatalogTables::Exist(SqlSession& session) {
   if (!exist) {
     return false;
   }
+  RETURN_IF_ERROR(CheckOwners(session));
   ASSIGN_OR_RETURN(const bool current, HasOwners(session));
   if (!current) {
     RETURN_IF_ERROR(CreateAll(session, {kResultTables})
@@ -216,7 +217,37 @@ Status CatalogTables::MakeSchema(SqlSession& session) {
           .Hint("let an administrator run CREATE SCHEMA sluice AUTHORIZATION <role>");
     }
   }
-  return OkStatus();
+  return CheckOwners(session);
+}
+
+// Whoever owns a table may hang a trigger on it, which runs with the rights of those who write there;
+// who owns the schema may put another table in its place.
+Status CatalogTables::CheckOwners(SqlSession& session) {
+  if (dialect_ == Dialect::kSqlite) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(
+      const SqlRows strangers,
+      session.Query(
+          "SELECT r.rolname::text FROM pg_roles r WHERE NOT r.rolsuper AND (SELECT s.rolsuper FROM"
+          " pg_roles s WHERE s.rolname = session_user) AND r.oid IN (SELECT n.nspowner FROM"
+          " pg_namespace n WHERE n.nspname = 'sluice' UNION SELECT c.relowner FROM pg_class c JOIN"
+          " pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'sluice' AND c.relname IN"
+          " ('models', 'model_versions', 'model_chunks', 'jobs', 'job_events', 'job_metrics',"
+          " 'job_terms', 'job_journal', 'job_runners', 'result_tables')) LIMIT 1",
+          {}));
+  if (strangers.empty()) {
+    return OkStatus();
+  }
+  const std::string owner = TextCell(strangers[0][0]);
+  return Status(Code::kPermissionDenied,
+                fmt::format("schema sluice or a table of it belongs to role {}, who could have a "
+                            "superuser run anything there",
+                            owner))
+      .SqlState("42501")
+      .Hint(fmt::format("log in as {}; or make the schema and its tables your own: ALTER SCHEMA "
+                        "sluice OWNER TO ...",
+                        owner));
 }
 
 // Somebody else may have done so before we had the lock.

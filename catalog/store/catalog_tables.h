@@ -34,6 +34,8 @@ class CatalogTables {
   Result<bool> HasOwners(SqlSession& session);
   Status CreateAll(SqlSession& session, const std::vector<std::string_view>& definitions);
   Status MakeSchema(SqlSession& session);
+  // 42501: what a superuser would do there, somebody else could add to.
+  Status CheckOwners(SqlSession& session);
   Status GiveRights(SqlSession& session);
 
   const Dialect dialect_;

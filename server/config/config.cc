@@ -118,10 +118,13 @@ const char* Environment(const std::string& name) {
   return std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): before any thread
 }
 
-// $USER, or where that is not set (containers) the name of the process's user.
+// $PGUSER, as psql would log in; or $USER, or where that is not set (containers) the name of the
+// process's user.
 std::string LoginName() {
-  if (const char* user = Environment("USER")) {
-    return user;
+  for (const char* name : {"PGUSER", "USER"}) {
+    if (const char* user = Environment(name)) {
+      return user;
+    }
   }
   std::array<char, 4096> buffer{};
   passwd entry{};

@@ -42,7 +42,7 @@ struct Config {
   std::string checkpoint_root;
   // Lowest level of log lines on standard error: debug, info, warn, error, off.
   std::string log_level = "warn";
-  // Who the jobs of a shell belong to.
+  // Who a shell is: the user that it logs in to a gateway as, and that its jobs show.
   std::string user;
   // Statements typed at the prompt; "" keeps none.
   std::string history_file;

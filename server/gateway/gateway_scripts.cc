@@ -31,6 +31,20 @@ Status ApplySettings(const std::vector<std::string>& settings, Session& session)
   return OkStatus();
 }
 
+// Each user's own folder: who goes on from a checkpoint gets what it has learnt. Two roles never have
+// the same, whatever their names.
+std::string CheckpointsOf(const std::string& role, const std::string& root) {
+  if (root.empty()) {
+    return "";
+  }
+  std::string folder;
+  for (const char c : role) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    folder += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return root + "/" + folder;
+}
+
 }  // namespace
 
 GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources, const Config& config)
@@ -73,7 +87,8 @@ Status GatewayScripts::RunAdmitted(const Script& script, const std::stop_token& 
   Session session(source.source(), source.catalog(), trusted ? claimed : script.login.role,
                   &cluster_);
   session.set_stop(stop);
-  session.KeepCheckpointsIn(checkpoint_root_);
+  session.KeepCheckpointsIn(trusted ? checkpoint_root_
+                                    : CheckpointsOf(script.login.role, checkpoint_root_));
   if (script.settings != nullptr) {
     RETURN_IF_ERROR(ApplySettings(*script.settings, session));
   }

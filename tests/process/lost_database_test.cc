@@ -310,7 +310,7 @@ TEST_F(LostDatabase, AJobThatWaitsForALockIsCancelled) {
 TEST_F(LostDatabase, TooFewConnectionsAreNobodysMistake) {
   const std::string role = "few_" + std::to_string(getpid());
   ASSERT_TRUE(
-      source_->Execute("CREATE ROLE " + role + " LOGIN CONNECTION LIMIT 8", nullptr, {}).ok());
+      source_->Execute("CREATE ROLE " + role + " LOGIN CONNECTION LIMIT 10", nullptr, {}).ok());
   ASSERT_TRUE(source_->Execute("GRANT SELECT ON points TO " + role, nullptr, {}).ok());
   ASSERT_TRUE(source_->Execute("CREATE SCHEMA sluice AUTHORIZATION " + role, nullptr, {}).ok());
   LocalCluster cluster(Machine(8));
@@ -318,6 +318,7 @@ TEST_F(LostDatabase, TooFewConnectionsAreNobodysMistake) {
   Status status;
   {
     const auto few = catalog::OpenDataSource(UrlBy(role, 0)).value();
+    catalog_ = catalog::OpenCatalog(UrlBy(role, 0)).value();
     status = Run(TrainText("m",
                            "engine.seed=5, engine.num_workers=8, engine.max_workers=8, "
                            "engine.num_ps=1, train.epoch=20"),
@@ -327,6 +328,7 @@ TEST_F(LostDatabase, TooFewConnectionsAreNobodysMistake) {
   EXPECT_THAT(Events(1), Contains(HasSubstr("too many connections")));
   EXPECT_EQ(Count(1, "task_failed"), 0);
   EXPECT_EQ(Count(1, "worker_lost"), 0) << ::testing::PrintToString(Events(1));
+  catalog_.reset();
   ASSERT_TRUE(source_->Execute("DROP OWNED BY " + role + " CASCADE", nullptr, {}).ok());
   EXPECT_TRUE(source_->Execute("DROP ROLE " + role, nullptr, {}).ok());
 }

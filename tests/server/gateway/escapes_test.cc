@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "catalog/catalog.h"
 #include "tests/server/gateway/two_users.h"
 
 // What SELECT refuses to a user, or hides from them, the extended statements refuse and hide, too.
@@ -32,6 +33,7 @@ class Escapes : public TwoUsers {
                   " FROM generate_series(1, 60) AS i;"
                   " SELECT a, word, y FROM plain TO TRAIN LinearClassifier WITH train.epoch=1"
                   " LABEL y INTO his");
+    Admin("GRANT CREATE ON SCHEMA sluice TO " + bob_);  // where volatile selects are staged
   }
 
   // Of each kind of statement over the select, which has the columns a, word and y.
@@ -194,13 +196,13 @@ TEST_F(Escapes, NobodysFunctionsRunForTheGatewayOrForOthers) {
 }
 
 TEST_F(Escapes, PoliciesOnSettingsFollowTheSession) {
-  MustRun(ann_, "CREATE TABLE shared.tenants AS SELECT i % 7 AS a, i % 2 AS y, 't' || i % 2 AS tenant,"
-                " CASE WHEN i % 2 = 0 THEN 'hers' ELSE 'his' END AS word"
-                " FROM generate_series(1, 90) AS i;"
+  MustRun(ann_, "CREATE TABLE shared.tenants AS SELECT i % 7 AS a, i % 2 AS y, 't' || i / 2 % 2 AS tenant,"
+                " CASE WHEN i / 2 % 2 = 0 THEN 'hers' ELSE 'his' END AS word"
+                " FROM generate_series(1, 91) AS i;"
                 " ALTER TABLE shared.tenants ENABLE ROW LEVEL SECURITY;"
                 " CREATE POLICY t ON shared.tenants USING (tenant = current_setting('app.tenant',"
                 " true)); GRANT SELECT ON shared.tenants TO " + bob_);
-  ExpectRows("SELECT a, word, y FROM shared.tenants", 45, "SET app.tenant = 't1'; ");
+  ExpectRows("SELECT a, word, y FROM shared.tenants", 46, "SET app.tenant = 't1'; ");
   const Status none = Run(bob_, "SELECT a, word, y FROM shared.tenants TO EVALUATE his");
   EXPECT_EQ(none.sqlstate(), "02000") << none.ToString();
 }
@@ -258,6 +260,25 @@ TEST_F(Escapes, AResultIsWrittenAsTheUser) {
   EXPECT_EQ(Run(ann_, "SELECT a, word FROM shared.notes TO PREDICT shared.target.y USING hers")
                 .sqlstate(),
             "42P07");
+}
+
+// Tables that wait for the gateway, which is a superuser here, with a trap in them.
+TEST_F(Escapes, ACatalogThatAnotherMadeIsNotTouched) {
+  gateway_.reset();
+  Admin("DROP SCHEMA sluice CASCADE");
+  Admin("CREATE SCHEMA sluice AUTHORIZATION " + bob_);
+  const Status used =
+      catalog::OpenCatalog(database_.url()).value()->jobs().Create(catalog::Job()).status();
+  EXPECT_EQ(used.sqlstate(), "42501") << used.ToString();
+  EXPECT_THAT(used.message(), HasSubstr(bob_));
+  const auto his = catalog::OpenDataSourceAs(database_.url(), bob_, PasswordOf(bob_)).value();
+  const auto catalog = catalog::OpenCatalog(his->url(), his->secret()).value();
+  ASSERT_TRUE(catalog->jobs().Create(catalog::Job()).ok());
+  for (const Status& status :
+       {catalog::OpenCatalog(database_.url()).value()->jobs().RequestCancel(1),
+        catalog::OpenCatalog(database_.url()).value()->jobs().List().status()}) {
+    EXPECT_EQ(status.sqlstate(), "42501") << status.ToString();
+  }
 }
 
 }  // namespace
