@@ -70,11 +70,6 @@ class ClockedSource final : public catalog::DataSource {
                     const RowBatch& batch) override {
     return Clocked([&] { return source_.AppendRows(table, schema, batch); });
   }
-  catalog::ModelStore& models() override { return source_.models(); }
-  catalog::JobStore& jobs() override { return source_.jobs(); }
-  std::unique_ptr<catalog::JobStore> JobsFor(std::stop_token stop) override {
-    return source_.JobsFor(std::move(stop));
-  }
 
  private:
   template <typename Call>

@@ -16,6 +16,7 @@
 #include "bench/clocked_source.h"
 #include "bench/measure.h"
 #include "bench/must.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
 #include "parser/parser.h"
@@ -70,7 +71,7 @@ Gateway StartGateway(const std::string& binary, const std::string& source) {
   gateway.pid = fork();
   if (gateway.pid == 0) {
     dup2(output[1], STDOUT_FILENO);
-    execl(binary.c_str(), binary.c_str(), "serve", "--source", source.c_str(), "--grpc",
+    execl(binary.c_str(), binary.c_str(), "serve", "--auth", "trust", "--source", source.c_str(), "--grpc",
           "127.0.0.1:0", nullptr);
     std::perror(binary.c_str());
     _exit(127);
@@ -120,7 +121,7 @@ void Show(const char* what, double milliseconds, double limit) {
 }
 
 // Apart: the questions to the database, but for that whether the model exists.
-void ShowPlanning(sluice::catalog::DataSource& source) {
+void ShowPlanning(sluice::catalog::DataSource& source, sluice::catalog::ModelStore& models) {
   constexpr int kRounds = 101;
   std::vector<double> own, database;
   for (int i = 0; i < kRounds; ++i) {
@@ -128,7 +129,8 @@ void ShowPlanning(sluice::catalog::DataSource& source) {
     const double all = 1e3 * sluice::Seconds([&] {
                          const auto statements = Must(sluice::parser::Parse(kTrain));
                          Must(sluice::planner::MakePlan(
-                             std::get<sluice::parser::TrainStatement>(statements[0]), clocked, {}));
+                             std::get<sluice::parser::TrainStatement>(statements[0]), clocked, models,
+                             {}));
                        });
     database.push_back(1e3 * clocked.seconds());
     own.push_back(all - database.back());
@@ -157,8 +159,8 @@ int main(int argc, char** argv) {
     }
     source_url = "sqlite:" + folder + "/latency.db";
   }
-  auto source = Must(sluice::catalog::OpenDataSource(source_url));
-  MakeTables(*source);
+  sluice::catalog::Database database = Must(sluice::catalog::OpenDatabase(source_url));
+  MakeTables(*database.source);
 
   const Gateway gateway = StartGateway(binary, source_url);
   const auto client = Must(sluice::server::GatewayClient::Connect({gateway.address, "", "bench"}));
@@ -173,8 +175,8 @@ int main(int argc, char** argv) {
   waitpid(gateway.pid, nullptr, 0);
 
   Show("parse the TRAIN", MedianMilliseconds(201, [] { Must(sluice::parser::Parse(kTrain)); }), 1);
-  ShowPlanning(*source);
-  source.reset();
+  ShowPlanning(*database.source, database.catalog->models());
+  database = {};
   std::filesystem::remove_all(folder);
   return 0;
 }

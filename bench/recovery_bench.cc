@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "bench/measure.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "catalog/model_store.h"
@@ -78,6 +79,7 @@ class Bench {
     options.binary = binary;
     options.source = "sqlite:" + pattern + "/bench.db";
     ASSIGN_OR_RETURN(bench->source_, catalog::OpenDataSource(options.source));
+    ASSIGN_OR_RETURN(bench->catalog_, catalog::OpenCatalog(options.source));
     ASSIGN_OR_RETURN(const auto generator, server::MakeSample("census", 1));
     for (const int64_t rows : {kRows, kFewRows}) {
       RETURN_IF_ERROR(server::WriteSample(*generator, rows, {"", fmt::format("census_{}", rows)},
@@ -92,6 +94,7 @@ class Bench {
     client_.reset();
     gateway_.reset();
     source_.reset();
+    catalog_.reset();
     fs::remove_all(folder_);
   }
 
@@ -138,7 +141,7 @@ class Bench {
     thread.join();
     RETURN_IF_ERROR(answer.status());
     job.id = static_cast<int64_t>(answer->Number("job"));
-    ASSIGN_OR_RETURN(job.events, source_->jobs().Events(job.id));
+    ASSIGN_OR_RETURN(job.events, catalog_->jobs().Events(job.id));
     return job;
   }
   bool HasBegun() {
@@ -146,11 +149,11 @@ class Bench {
     return events.ok() && FirstAfter(*events, 0, "epoch_done") != nullptr;
   }
   Result<Events> EventsNow() {
-    ASSIGN_OR_RETURN(const auto jobs, source_->jobs().List());
+    ASSIGN_OR_RETURN(const auto jobs, catalog_->jobs().List());
     if (jobs.empty()) {
       return Events();
     }
-    return source_->jobs().Events(jobs.front().id);
+    return catalog_->jobs().Events(jobs.front().id);
   }
   bool KillOne(const std::string& role, uint64_t pick) {
     const auto living = gateway_->Processes(role);
@@ -223,7 +226,7 @@ class Bench {
     for (int i = 0; i < kJobs; ++i) {
       ASSIGN_OR_RETURN(const Job job, Train(kRows, 3, 0, {}));
       const int64_t end = WallMicros();
-      ASSIGN_OR_RETURN(const auto model, source_->models().Find("", "recovery_bench", {}));
+      ASSIGN_OR_RETURN(const auto model, catalog_->models().Find("", "recovery_bench", {}));
       int64_t last = 0;
       for (const catalog::JobEvent& event : job.events) {
         last = event.kind == "epoch_done" ? event.micros : last;
@@ -265,6 +268,7 @@ class Bench {
 
   fs::path folder_;
   std::unique_ptr<catalog::DataSource> source_;
+  std::unique_ptr<catalog::Catalog> catalog_;
   std::unique_ptr<GatewayProcess> gateway_;
   std::unique_ptr<server::GatewayClient> client_;
 };

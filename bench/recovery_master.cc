@@ -14,6 +14,7 @@
 
 #include "bench/measure.h"
 #include "bench/must.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "elastic/master/journal.pb.h"
@@ -54,16 +55,17 @@ bool Flows(catalog::JobStore& jobs, int64_t job, int64_t term) {
 
 Status Train(const std::string& url, const std::string& attributes, executor::LocalCluster& cluster,
              const std::stop_token& stop) {
-  const auto source = Must(catalog::OpenDataSource(url));
+  const catalog::Database database = Must(catalog::OpenDatabase(url));
   const std::string sql =
       "SELECT a, b, y FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[8], "
       "train.epoch=100000, " +
       attributes + " LABEL y INTO m";
   const auto statements = Must(parser::Parse(sql));
   const plan::Plan plan =
-      Must(planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *source, {}));
+      Must(planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *database.source,
+                             database.catalog->models(), {}));
   RecordingSink sink;
-  executor::Context context{*source, "bench", sql, stop, &cluster};
+  executor::Context context{*database.source, *database.catalog, "bench", sql, stop, &cluster};
   return executor::Execute(plan, context, sink);
 }
 
@@ -73,7 +75,7 @@ void Measure(const std::string& url, const std::string& mode, const std::string&
   machine.binary = binary;
   machine.slots.slots = 8;
   executor::LocalCluster cluster(machine);
-  const auto source = Must(catalog::OpenDataSource(url));
+  const auto catalog = Must(catalog::OpenCatalog(url));
   std::stop_source stop;
   std::jthread training([&] {
     const Status status = Train(url, attributes, cluster, stop.get_token());
@@ -86,7 +88,7 @@ void Measure(const std::string& url, const std::string& mode, const std::string&
   std::vector<double> seconds;
   double killed = 0;
   for (int64_t term = 1; term <= kKills + 1; ++term) {
-    while (!Flows(source->jobs(), job, term)) {
+    while (!Flows(catalog->jobs(), job, term)) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     if (term > 1) {
@@ -102,7 +104,7 @@ void Measure(const std::string& url, const std::string& mode, const std::string&
   stop.request_stop();
   training.join();
   int lost = 0;
-  for (const catalog::JobEvent& event : Must(source->jobs().Events(job))) {
+  for (const catalog::JobEvent& event : Must(catalog->jobs().Events(job))) {
     lost += event.kind == "worker_lost" || event.kind == "server_lost" ? 1 : 0;
   }
   const double median = Median(seconds);

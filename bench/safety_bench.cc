@@ -13,6 +13,7 @@
 
 #include "bench/measure.h"
 #include "bench/must.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "elastic/job/fleet_job.h"
@@ -34,7 +35,7 @@ class Bench {
  public:
   explicit Bench(std::string folder)
       : folder_(std::move(folder)),
-        database_(Must(catalog::OpenDataSource("sqlite:" + folder_ + "/jobs.db"))),
+        database_(Must(catalog::OpenCatalog("sqlite:" + folder_ + "/jobs.db"))),
         rows_(SmallSource(kRows)) {}
 
   // Rows a second; adds to `happened` what the job has written meanwhile.
@@ -100,7 +101,7 @@ class Bench {
 
  private:
   const std::string folder_;
-  const std::unique_ptr<catalog::DataSource> database_;
+  const std::unique_ptr<catalog::Catalog> database_;
   const std::unique_ptr<testing::MemorySource> rows_;
 };
 

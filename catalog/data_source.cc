@@ -1,9 +1,5 @@
 #include "catalog/data_source.h"
 
-#include "catalog/postgres/postgres_source.h"
-#include "catalog/source_url.h"
-#include "catalog/sqlite/sqlite_source.h"
-
 namespace sluice::catalog {
 
 Status DataSource::BeginStatement(std::string_view /*statement*/, std::stop_token /*stop*/) {
@@ -13,6 +9,11 @@ Status DataSource::BeginStatement(std::string_view /*statement*/, std::stop_toke
 Status DataSource::BeginStatementIn(const SessionLink& /*session*/, std::string_view /*statement*/,
                                     std::stop_token /*stop*/) {
   return Unimplemented("this database has no sessions that somebody else could have open");
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> DataSource::SettingsOfSession(
+    const std::vector<std::string>& /*names*/) {
+  return std::vector<std::pair<std::string, std::string>>();
 }
 
 void DataSource::HearStop(std::stop_token /*stop*/) {}
@@ -43,21 +44,6 @@ DataType ShownType(const ColumnInfo& column) {
   const bool numeric =
       column.type == DataType::kDouble && column.database_type.starts_with("numeric");
   return numeric || column.type == DataType::kTimestamp ? DataType::kText : column.type;
-}
-
-Result<std::unique_ptr<DataSource>> OpenDataSource(std::string_view url, std::string_view secret,
-                                                   std::stop_token stop) {
-  ASSIGN_OR_RETURN(SourceUrl parsed, ParseSourceUrl(url));
-  if (parsed.password.empty()) {
-    parsed.password = secret;
-  }
-  switch (parsed.kind) {
-    case SourceUrl::Kind::kSqlite:
-      return OpenSqlite(parsed);
-    case SourceUrl::Kind::kPostgres:
-      break;
-  }
-  return OpenPostgres(parsed, stop);
 }
 
 }  // namespace sluice::catalog

@@ -20,8 +20,6 @@ namespace sluice::catalog {
 
 class DatasetSpec;
 class ShardRange;
-class ModelStore;
-class JobStore;
 
 // Statistics of one column of a SELECT, from pg_stats, a sample, or (small tables) every row.
 struct ColumnStatistics {
@@ -165,7 +163,9 @@ struct ExecuteResult {
   std::string tag;             // "INSERT 0 3", "CREATE TABLE" ...
 };
 
-// Thread-safe: every call but Execute takes a connection of its own from a bounded pool.
+// The user's data, on connections that are logged in as the user; models and jobs are Catalog's
+// (catalog.h). Thread-safe: every call but Execute takes a connection of its own from a bounded
+// pool.
 class DataSource {
  public:
   virtual ~DataSource() = default;
@@ -189,7 +189,7 @@ class DataSource {
   // cannot do as the session would is refused, now or by Describe, with its name and a hint: an
   // open transaction (25001, 25P02), temporary tables, ATTACHed databases, some settings (0A000).
   // `statement`: its text. `stop` ends whatever runs or waits for the statement, within a second
-  // (57014). The stores of models and jobs are no part of it.
+  // (57014).
   virtual Status BeginStatement(std::string_view statement, std::stop_token stop);
   // The same where the session is somebody else's: its own connection says what it sees. What other
   // connections cannot see is read and written through it, so an open transaction and temporary
@@ -197,6 +197,10 @@ class DataSource {
   virtual Status BeginStatementIn(const SessionLink& session, std::string_view statement,
                                   std::stop_token stop);
   // From now on `stop` does: the statement has become a job, which is cancelled by its number, too.
+  // Between the two: what settings have in the session (BeginStatementIn); those that it does not
+  // know are left out.
+  virtual Result<std::vector<std::pair<std::string, std::string>>> SettingsOfSession(
+      const std::vector<std::string>& names);
   virtual void HearStop(std::stop_token stop);
   // What the session lets the statement that was begun take (SET statement_timeout); 0: for ever.
   virtual std::chrono::milliseconds statement_timeout();
@@ -239,7 +243,8 @@ class DataSource {
   // all rows of a table that is Sluice's.
   // `columns`: of the result; null when they are not known yet.
   virtual Result<ResultPlan> PlanResultTable(const ResultTable& table, const Schema* columns) = 0;
-  // Refuses what PlanResultTable does, and Commit looks once more.
+  // Refuses what PlanResultTable does, and Commit looks once more. PostgreSQL: the catalog's tables
+  // are there (Catalog::MakeTables).
   virtual Result<std::unique_ptr<TableWriter>> OpenWriter(const ResultTable& table,
                                                           const Schema& schema) = 0;
   // Appends rows to an existing or new table right away (sample data, tests); not atomic.
@@ -249,14 +254,6 @@ class DataSource {
   // Removes what processes that are gone have left behind: copies of a select's rows (a table or a
   // file) that nobody owns any more. OpenDataset does it, too.
   virtual Status DropLeftovers() { return OkStatus(); }
-
-  // Models and jobs live beside the data; both belong to this source.
-  virtual ModelStore& models() = 0;
-  // Hears no stop: what becomes of a job is written down although its statement was cancelled.
-  virtual JobStore& jobs() = 0;
-  // The same jobs for one who may give up: whatever waits there (for locks of others, too) ends
-  // when `stop` is requested (57014). The source outlives it.
-  virtual std::unique_ptr<JobStore> JobsFor(std::stop_token stop) = 0;
 };
 
 // sqlite:PATH | postgresql://user[:password]@host:port/database. sqlite::memory: is a new, empty
@@ -268,5 +265,11 @@ class DataSource {
 Result<std::unique_ptr<DataSource>> OpenDataSource(std::string_view url,
                                                    std::string_view secret = "",
                                                    std::stop_token stop = {});
+// The same database, logged in as `role` in place of the URL's user, for one who has proved nothing
+// yet: none of this process's own secrets is used, and a server that lets the role in without
+// having asked for the password is refused (28000). Of PostgreSQL.
+Result<std::unique_ptr<DataSource>> OpenDataSourceAs(std::string_view url, std::string_view role,
+                                                     std::string_view password,
+                                                     std::stop_token stop = {});
 
 }  // namespace sluice::catalog

@@ -31,14 +31,16 @@ struct ModelVersion {
 };
 
 // Tables sluice.models, sluice.model_versions, sluice.model_chunks (on SQLite: sluice_models ...).
-// They are made on first use. Thread-safe.
+// They are made on first use. What a catalog's principal may not see does not exist here, and what
+// it may only use is 42501 for Put, Promote, Rollback, Drop and the grants (Catalog). Thread-safe.
 class ModelStore {
  public:
   virtual ~ModelStore() = default;
 
   // Stores `weights` in chunks and the version row, and makes it live, in one transaction: all of
   // it or nothing. `model.version`, `live`, `created_micros` and the checksum are filled in and
-  // returned. `must_be_new`: an existing model of that name is AlreadyExists.
+  // returned. `must_be_new`: an existing model of that name is AlreadyExists. A new model belongs
+  // to the principal.
   virtual Result<ModelVersion> Put(ModelVersion model, std::string_view weights,
                                    bool must_be_new) = 0;
   // The live version, or the one asked for. NotFound names the nearest model.
@@ -54,6 +56,15 @@ class ModelStore {
                           std::string_view name) = 0;  // the one before live
   virtual Status Drop(std::string_view schema, std::string_view name,
                       std::optional<int64_t> version) = 0;
+  // What Put would refuse because the model of that name is somebody else's (42501), before
+  // anything is trained.
+  virtual Status CheckMayPut(std::string_view schema, std::string_view name) = 0;
+  // Lets the members of `roles` see and use the model, or not any more; "public" is everybody.
+  // 42704: no such role. 0A000: a database without roles.
+  virtual Status GrantUsage(std::string_view schema, std::string_view name,
+                            const std::vector<std::string>& roles) = 0;
+  virtual Status RevokeUsage(std::string_view schema, std::string_view name,
+                             const std::vector<std::string>& roles) = 0;
 };
 
 }  // namespace sluice::catalog

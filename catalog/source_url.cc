@@ -23,16 +23,26 @@ std::string PercentDecode(std::string_view text) {
   return decoded;
 }
 
-// Takes "password=..." out of "a=b&password=c&d=e".
-std::string WithoutPassword(std::string_view settings, std::string* password) {
-  constexpr std::string_view kKey = "password=";
+std::string PercentEncode(std::string_view text) {
+  std::string encoded;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '-' || c == '.';
+    encoded += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return encoded;
+}
+
+// Takes "password=..." (the key) out of "a=b&password=c&d=e".
+std::string WithoutSetting(std::string_view key, std::string_view settings, std::string* password) {
+  const std::string prefix = std::string(key) + "=";
   std::string kept;
   while (!settings.empty()) {
     const size_t end = std::min(settings.find('&'), settings.size());
     const std::string_view setting = settings.substr(0, end);
     settings.remove_prefix(std::min(end + 1, settings.size()));
-    if (setting.starts_with(kKey)) {
-      *password = PercentDecode(setting.substr(kKey.size()));
+    if (setting.starts_with(prefix)) {
+      *password = PercentDecode(setting.substr(prefix.size()));
     } else {
       kept += (kept.empty() ? "" : "&") + std::string(setting);
     }
@@ -146,7 +156,7 @@ Result<SourceUrl> ParsePostgres(std::string_view scheme, std::string_view rest) 
   }
   std::string settings;
   if (const size_t question = tail.find('?'); question != std::string_view::npos) {
-    settings = WithoutPassword(tail.substr(question + 1), &parsed.password);
+    settings = WithoutSetting("password", tail.substr(question + 1), &parsed.password);
     tail = tail.substr(0, question);
   }
   parsed.text = fmt::format("{}{}{}{}{}{}", scheme, user, authority, tail,
@@ -201,6 +211,53 @@ std::string WithoutSecrets(std::string_view text) {
     text.remove_prefix(end);
   }
   return shown;
+}
+
+namespace {
+
+// "postgresql://", "user", "host:port/database", "setting=value&...", of a URL without a password.
+struct UrlParts {
+  std::string_view scheme, user, rest, settings;
+};
+
+UrlParts PartsOf(std::string_view url) {
+  UrlParts parts;
+  const size_t begin = url.find("://") + 3;
+  parts.scheme = url.substr(0, begin);
+  url.remove_prefix(begin);
+  const size_t question = std::min(url.find('?'), url.size());
+  parts.settings = url.substr(std::min(question + 1, url.size()));
+  url = url.substr(0, question);
+  const size_t at = url.substr(0, url.find('/')).rfind('@');
+  parts.user = url.substr(0, at == std::string_view::npos ? 0 : at);
+  parts.rest = url.substr(at == std::string_view::npos ? 0 : at + 1);
+  return parts;
+}
+
+}  // namespace
+
+std::string RoleIn(std::string_view url) {
+  const UrlParts parts = PartsOf(url);
+  std::string role = PercentDecode(parts.user);
+  WithoutSetting("user", parts.settings, &role);  // the later one counts
+  return role;
+}
+
+std::string WithRole(std::string_view url, std::string_view role) {
+  const UrlParts parts = PartsOf(url);
+  std::string other;
+  const std::string settings = WithoutSetting("user", parts.settings, &other);
+  return fmt::format("{}{}@{}{}{}", parts.scheme, PercentEncode(role), parts.rest,
+                     settings.empty() ? "" : "?", settings);
+}
+
+std::string WithDatabase(std::string_view url, std::string_view database) {
+  const UrlParts parts = PartsOf(url);
+  std::string other;
+  const std::string settings = WithoutSetting("dbname", parts.settings, &other);
+  return fmt::format("{}{}{}{}/{}{}{}", parts.scheme, parts.user, parts.user.empty() ? "" : "@",
+                     parts.rest.substr(0, parts.rest.find('/')), PercentEncode(database),
+                     settings.empty() ? "" : "?", settings);
 }
 
 Result<SourceUrl> ParseSourceUrl(std::string_view url) {

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "base/guarded.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/dataset_scan.h"
 #include "executor/executor.h"
@@ -75,10 +76,10 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
                    ResultSink& sink) {
   ASSIGN_OR_RETURN(
       const catalog::ModelVersion version,
-      context.source.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
+      context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
   ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
   ASSIGN_OR_RETURN(const auto scorer,
-                   Scorer::Load(context.source, version, context.memory_bytes()));
+                   Scorer::Load(context.catalog.models(), version, context.memory_bytes()));
   // Before there is a writer: the session's own connection does one thing at a time.
   ASSIGN_OR_RETURN(const auto scan,
                    DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));
@@ -87,7 +88,7 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
     ASSIGN_OR_RETURN(writer,
                      OpenResultTable(plan.table(),
                                      planner::EvaluateResult(plan, models::TaskOf(trained.model())),
-                                     "evaluate", job.id(), context.source));
+                                     "evaluate", job.id(), context));
   }
   ASSIGN_OR_RETURN(const models::Metrics metrics,
                    ScoreRows(plan, *scorer, trained.model(), *scan, job));
@@ -104,6 +105,7 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
 Status ExecuteEvaluate(const plan::EvaluatePlan& plan, Context& context, ResultSink& sink) {
   ASSIGN_OR_RETURN(const auto job, StartJob(context, "evaluate", plan.model_name()));
   context.source.HearStop(job->stop_token());
+  context.catalog.HearStop(job->stop_token());
   RETURN_IF_ERROR(
       job->Finish(Guarded("evaluating", [&] { return RunEvaluate(plan, context, *job, sink); })));
   sink.Done(fmt::format("EVALUATE {}", job->job().rows_read));

@@ -35,6 +35,8 @@ Status Execute(const plan::Plan& plan, Context& context, ResultSink& sink) {
       return ExecuteDropModel(plan.drop_model(), context, sink);
     case plan::Plan::kAlterModel:
       return ExecuteAlterModel(plan.alter_model(), context, sink);
+    case plan::Plan::kModelGrant:
+      return ExecuteModelGrant(plan.model_grant(), context, sink);
     case plan::Plan::kJob:
       return ExecuteJob(plan.job(), context, sink);
     case plan::Plan::KIND_NOT_SET:

@@ -9,8 +9,9 @@
 #include "elastic/job/training_job.h"
 
 namespace sluice::catalog {
+class Catalog;
 class DataSource;
-}
+}  // namespace sluice::catalog
 
 namespace sluice::plan {
 class Plan;
@@ -32,7 +33,8 @@ class ResultSink {
 };
 
 struct Context {
-  catalog::DataSource& source;
+  catalog::DataSource& source;  // the user's data, on connections logged in as the user
+  catalog::Catalog& catalog;    // models and jobs, for that user
   std::string user;
   std::string statement;  // for the job row
   std::stop_token stop;   // Ctrl-C, CancelRequest, a client that went away
@@ -49,5 +51,8 @@ struct Context {
 // commits its model or table at the end or leaves nothing behind. Errors are the plan's own; a
 // cancelled statement is Cancelled (57014).
 Status Execute(const plan::Plan& plan, Context& context, ResultSink& sink);
+
+// What Execute would answer with; no columns: no rows. Trains, predicts and changes nothing.
+Result<Schema> DescribeResult(const plan::Plan& plan, Context& context);
 
 }  // namespace sluice::executor

@@ -5,7 +5,7 @@
 
 #include "base/guarded.h"
 #include "base/log.h"
-#include "catalog/data_source.h"
+#include "catalog/catalog.h"
 #include "catalog/job_store.h"
 #include "catalog/sql/sqlstate.h"
 
@@ -15,8 +15,8 @@ namespace {
 constexpr std::chrono::seconds kCloserPause{1};
 
 Status WriteDown(const EndedJob& ended, const std::stop_token& stop) {
-  ASSIGN_OR_RETURN(const auto source, catalog::OpenDataSource(ended.url, ended.secret, stop));
-  const std::unique_ptr<catalog::JobStore> jobs = source->JobsFor(stop);
+  ASSIGN_OR_RETURN(const auto catalog, catalog::OpenCatalog(ended.url, ended.secret, stop));
+  const std::unique_ptr<catalog::JobStore> jobs = catalog->JobsFor(stop);
   RETURN_IF_ERROR(jobs->AddEvents(ended.job.id, ended.events));
   return jobs->Update(ended.job);
 }

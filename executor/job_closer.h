@@ -12,7 +12,7 @@ namespace sluice::executor {
 
 // A job that has ended, as it is to be written down.
 struct EndedJob {
-  std::string url;  // of its data source, and the secret beside it
+  std::string url;  // of its catalog, and the secret beside it
   std::string secret;
   catalog::Job job;
   std::vector<catalog::JobEvent> events;  // that could not be written, either

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/guarded.h"
 #include "base/log.h"
-#include "catalog/data_source.h"
+#include "catalog/catalog.h"
 #include "catalog/sql/sqlstate.h"
 #include "elastic/job/training_job.h"
 #include "executor/executor.h"
@@ -31,26 +31,26 @@ constexpr size_t kMostWaiting = 10'000;
 
 }  // namespace
 
-Result<std::unique_ptr<JobRecord>> JobRecord::Start(catalog::DataSource& source, catalog::Job job,
+Result<std::unique_ptr<JobRecord>> JobRecord::Start(catalog::Catalog& catalog, catalog::Job job,
                                                     std::stop_token outer, HandOver hand_over,
                                                     Reason reason) {
   job.started_micros = WallMicros();
   job.state = catalog::JobState::kRunning;
   job.runner = ThisProcess();
-  ASSIGN_OR_RETURN(job.id, source.JobsFor(outer)->Create(job));
-  return std::unique_ptr<JobRecord>(new JobRecord(source, std::move(job), std::move(outer),
+  ASSIGN_OR_RETURN(job.id, catalog.JobsFor(outer)->Create(job));
+  return std::unique_ptr<JobRecord>(new JobRecord(catalog, std::move(job), std::move(outer),
                                                   std::move(hand_over), std::move(reason)));
 }
 
-std::unique_ptr<JobRecord> JobRecord::Adopt(catalog::DataSource& source, catalog::Job job,
+std::unique_ptr<JobRecord> JobRecord::Adopt(catalog::Catalog& catalog, catalog::Job job,
                                             std::stop_token outer) {
   return std::unique_ptr<JobRecord>(
-      new JobRecord(source, std::move(job), std::move(outer), {}, {}));
+      new JobRecord(catalog, std::move(job), std::move(outer), {}, {}));
 }
 
-JobRecord::JobRecord(catalog::DataSource& source, catalog::Job job, std::stop_token outer,
+JobRecord::JobRecord(catalog::Catalog& catalog, catalog::Job job, std::stop_token outer,
                      HandOver hand_over, Reason reason)
-    : jobs_(source.JobsFor(give_up_.get_token())),
+    : jobs_(catalog.JobsFor(give_up_.get_token())),
       job_(std::move(job)),
       hand_over_(std::move(hand_over)),
       reason_(std::move(reason)),
@@ -313,13 +313,13 @@ Result<std::unique_ptr<JobRecord>> StartJob(Context& context, const std::string&
   job.user = context.user;
   JobRecord::HandOver hand_over;
   if (context.cluster != nullptr) {
-    hand_over = [&closer = context.cluster->closer(), url = context.source.url(),
-                 secret = context.source.secret()](const catalog::Job& ended,
+    hand_over = [&closer = context.cluster->closer(), url = context.catalog.url(),
+                 secret = context.catalog.secret()](const catalog::Job& ended,
                                                    const std::vector<catalog::JobEvent>& events) {
       closer.Close({url, secret, ended, events});
     };
   }
-  return JobRecord::Start(context.source, std::move(job), context.stop, std::move(hand_over),
+  return JobRecord::Start(context.catalog, std::move(job), context.stop, std::move(hand_over),
                           context.stopped_because);
 }
 

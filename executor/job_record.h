@@ -18,7 +18,7 @@
 #include "executor/metric_points.h"
 
 namespace sluice::catalog {
-class DataSource;
+class Catalog;
 }
 
 namespace sluice::elastic {
@@ -43,11 +43,11 @@ class JobRecord {
   using Reason = std::function<Status(Status outcome)>;
   // `outer` is the statement's own cancel (Ctrl-C, a client that went away); it ends the waiting
   // for somebody else's lock, too, and then no job begins.
-  static Result<std::unique_ptr<JobRecord>> Start(catalog::DataSource& source, catalog::Job job,
+  static Result<std::unique_ptr<JobRecord>> Start(catalog::Catalog& catalog, catalog::Job job,
                                                   std::stop_token outer, HandOver hand_over = {},
                                                   Reason reason = {});
   // Continues a job that another process made (the master of a gateway's job).
-  static std::unique_ptr<JobRecord> Adopt(catalog::DataSource& source, catalog::Job job,
+  static std::unique_ptr<JobRecord> Adopt(catalog::Catalog& catalog, catalog::Job job,
                                           std::stop_token outer);
   ~JobRecord();
   JobRecord(const JobRecord&) = delete;
@@ -91,7 +91,7 @@ class JobRecord {
   void set_snapshot_lost(bool lost) { snapshot_lost_ = lost; }
 
  private:
-  JobRecord(catalog::DataSource& source, catalog::Job job, std::stop_token outer,
+  JobRecord(catalog::Catalog& catalog, catalog::Job job, std::stop_token outer,
             HandOver hand_over, Reason reason);
   void Watch(const std::stop_token& self);
   void LookForCancel();

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "executor/executor.h"
@@ -79,7 +80,7 @@ Status OutcomeOf(const catalog::Job& job, Span span) {
 
 Status WaitForJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) {
   size_t shown_events = 0;
-  const auto jobs = context.source.JobsFor(context.stop);
+  const auto jobs = context.catalog.JobsFor(context.stop);
   for (;;) {
     ASSIGN_OR_RETURN(const catalog::Job job,
                      FindJob(plan.job(), SpanOf(plan.place()), context, *jobs));
@@ -101,7 +102,7 @@ Status WaitForJob(const plan::JobPlan& plan, Context& context, ResultSink& sink)
 }
 
 Status CancelJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) {
-  const auto jobs = context.source.JobsFor(context.stop);
+  const auto jobs = context.catalog.JobsFor(context.stop);
   ASSIGN_OR_RETURN(const catalog::Job job,
                    FindJob(plan.job(), SpanOf(plan.place()), context, *jobs));
   if (job.state != catalog::JobState::kRunning) {
@@ -118,7 +119,7 @@ Status CancelJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) 
 }  // namespace
 
 Status ShowJobs(const plan::ShowPlan& plan, Context& context, ResultSink& sink) {
-  const auto store = context.source.JobsFor(context.stop);
+  const auto store = context.catalog.JobsFor(context.stop);
   MarkLost(context, *store);
   const int64_t most = plan.all() ? std::numeric_limits<int64_t>::max()
                                   : (plan.has_limit() ? plan.limit() : kJobsShown);
@@ -181,7 +182,7 @@ std::string ConditionOf(const catalog::JobWorkers& workers,
 }  // namespace
 
 Status ShowJob(int64_t id, Span span, Context& context, ResultSink& sink) {
-  const auto jobs = context.source.JobsFor(context.stop);
+  const auto jobs = context.catalog.JobsFor(context.stop);
   ASSIGN_OR_RETURN(const catalog::Job job, FindJob(id, span, context, *jobs));
   ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs->Events(id));
   ResultRows rows(Schema{{{"section", DataType::kText, "text"},

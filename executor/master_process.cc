@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "base/clock.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/sql/sqlstate.h"
 #include "executor/executor.h"
@@ -35,17 +36,31 @@ elastic::JobEndpoint EndpointOf(const MasterConfig& config) {
 }
 
 Result<TrainReport> Train(const MasterConfig& config, const elastic::JobEndpoint& endpoint,
-                          catalog::DataSource& source, JobRecord& job, JobClusterLink& cluster) {
+                          catalog::DataSource& source, catalog::Catalog& catalog, JobRecord& job,
+                          JobClusterLink& cluster) {
   const TrainingFleet place{cluster, endpoint, config.dataset(),
                             config.has_validation() ? &config.validation() : nullptr};
-  return TrainOnProcesses(config.plan(), source, job, place,
+  return TrainOnProcesses(config.plan(), source, catalog, job, place,
                           [&cluster](const elastic::Progress& now) { cluster.Report(now); });
 }
 
+// The user's data, and the jobs of the gateway.
+Result<catalog::Database> OpenBoth(const MasterConfig& config, const MasterSecrets& secrets,
+                                   const std::stop_token& stop) {
+  if (config.source_url() == config.catalog_url() && secrets.source() == secrets.catalog()) {
+    return catalog::OpenDatabase(config.source_url(), secrets.source(), stop);
+  }
+  catalog::Database database;
+  ASSIGN_OR_RETURN(database.source,
+                   catalog::OpenDataSource(config.source_url(), secrets.source(), stop));
+  ASSIGN_OR_RETURN(database.catalog,
+                   catalog::OpenCatalog(config.catalog_url(), secrets.catalog(), stop));
+  return database;
+}
+
 // A master that takes over finds the database as it is: restarting, or full.
-Result<std::unique_ptr<catalog::DataSource>> OpenSource(const MasterConfig& config,
-                                                        const std::string& secret,
-                                                        const std::stop_token& stop) {
+Result<catalog::Database> WaitForBoth(const MasterConfig& config, const MasterSecrets& secrets,
+                                      const std::stop_token& stop) {
   constexpr std::chrono::milliseconds kAgain{500};
   const SteadyClock clock;
   const TimePoint begun = clock.Now();
@@ -53,33 +68,36 @@ Result<std::unique_ptr<catalog::DataSource>> OpenSource(const MasterConfig& conf
   std::condition_variable_any wake;
   std::unique_lock<std::mutex> lock(mutex);
   for (;;) {
-    auto source = catalog::OpenDataSource(config.source_url(), secret, stop);
-    if (!catalog::IsUnavailableForNow(source.status()) || stop.stop_requested() ||
+    auto both = OpenBoth(config, secrets, stop);
+    if (!catalog::IsUnavailableForNow(both.status()) || stop.stop_requested() ||
         SecondsBetween(begun, clock.Now()) >= config.plan().database_patience_seconds()) {
-      return source;
+      return both;
     }
     wake.wait_for(lock, stop, kAgain, [] { return false; });
   }
 }
 
-Status RunMaster(const MasterConfig& config, const std::string& secret, std::stop_token stop) {
+Status RunMaster(const MasterConfig& config, const MasterSecrets& secrets, std::stop_token stop) {
   const elastic::JobEndpoint endpoint = EndpointOf(config);
   const std::unique_ptr<JobClusterLink> cluster =
       JobClusterLink::Connect(config.cluster(), endpoint);
-  const auto source = OpenSource(config, secret, stop);
-  if (!source.ok()) {
-    static_cast<void>(cluster->Finish({source.status()}));  // standard error says it, too
-    return source.status();
+  const auto both = WaitForBoth(config, secrets, stop);
+  if (!both.ok()) {
+    static_cast<void>(cluster->Finish({both.status()}));  // standard error says it, too
+    return both.status();
   }
-  Result<catalog::Job> description = (*source)->jobs().Find(config.job());
+  catalog::DataSource& source = *both->source;
+  const std::unique_ptr<catalog::Catalog> catalog = both->catalog->For({config.owner()});
+  Result<catalog::Job> description = catalog->jobs().Find(config.job());
   if (!description.ok()) {
     static_cast<void>(cluster->Finish({description.status()}));
     return description.status();
   }
-  const auto job = JobRecord::Adopt(**source, *std::move(description), std::move(stop));
-  (*source)->HearStop(job->stop_token());
+  const auto job = JobRecord::Adopt(*catalog, *std::move(description), std::move(stop));
+  source.HearStop(job->stop_token());
+  catalog->HearStop(job->stop_token());
   job->OnTold([&cluster](const std::string& text) { cluster->Notice(text); });
-  const Result<TrainReport> report = Train(config, endpoint, **source, *job, *cluster);
+  const Result<TrainReport> report = Train(config, endpoint, source, *catalog, *job, *cluster);
   job->Flush();
   const catalog::Job& row = job->job();
   const Status answered = cluster->Finish(
@@ -91,8 +109,8 @@ Status RunMaster(const MasterConfig& config, const std::string& secret, std::sto
     const Code code = report.status().code();
     const bool stopped_with_it =
         (code == Code::kCancelled || code == Code::kUnavailable) && !job->cancel_requested();
-    static_cast<void>((*source)->DropLeftovers());  // of the gateway; or else the next one does
-    return job->Finish(stopped_with_it ? LostJob((*source)->jobs(), job->job()) : report.status());
+    static_cast<void>(source.DropLeftovers());  // of the gateway; or else the next one does
+    return job->Finish(stopped_with_it ? LostJob(catalog->jobs(), job->job()) : report.status());
   }
   // Until the job is closed its journal lasts, and when this process dies before it has answered,
   // another one can.
@@ -105,8 +123,9 @@ Status RunMaster(const MasterConfig& config, const std::string& secret, std::sto
 int RunMasterProcess(const std::string& config, const std::string& secret, std::stop_token stop) {
   constexpr int kFailed = 1;
   MasterConfig parsed;
-  const Status status = parsed.ParseFromString(config)
-                            ? RunMaster(parsed, secret, std::move(stop))
+  MasterSecrets secrets;
+  const Status status = parsed.ParseFromString(config) && secrets.ParseFromString(secret)
+                            ? RunMaster(parsed, secrets, std::move(stop))
                             : Internal("the master's configuration is damaged");
   if (status.ok()) {
     return 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
 #include "executor/result_rows.h"
@@ -18,9 +19,9 @@ Status ExecuteModelReport(const plan::ModelReportPlan& plan, Context& context, R
   }
   ASSIGN_OR_RETURN(
       const catalog::ModelVersion version,
-      context.source.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
+      context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
   ASSIGN_OR_RETURN(const auto scorer,
-                   Scorer::Load(context.source, version, context.memory_bytes()));
+                   Scorer::Load(context.catalog.models(), version, context.memory_bytes()));
   ASSIGN_OR_RETURN(auto importance, scorer->FeatureImportance());
   std::stable_sort(importance.begin(), importance.end(),
                    [](const auto& a, const auto& b) { return a.gain > b.gain; });
@@ -30,7 +31,7 @@ Status ExecuteModelReport(const plan::ModelReportPlan& plan, Context& context, R
   }
   if (plan.has_table()) {
     ASSIGN_OR_RETURN(const auto writer, OpenResultTable(plan.table(), rows.schema(), "explain",
-                                                        /*job=*/0, context.source));
+                                                        /*job=*/0, context));
     RETURN_IF_ERROR(writer->Write(rows.ToBatch()));
     RETURN_IF_ERROR(writer->Commit(context.stop));
   }

@@ -4,7 +4,9 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/model_store.h"
 #include "executor/executor.h"
@@ -37,7 +39,7 @@ std::optional<int64_t> VersionOf(const plan::ModelReference& model) {
 }
 
 Result<catalog::ModelVersion> FindModel(const plan::ModelReference& model, Context& context) {
-  auto found = context.source.models().Find(model.schema(), model.name(), VersionOf(model));
+  auto found = context.catalog.models().Find(model.schema(), model.name(), VersionOf(model));
   if (!found.ok()) {
     return AtModel(found.status(), model);
   }
@@ -62,7 +64,7 @@ Value MainMetric(const catalog::ModelVersion& model) {
 }  // namespace
 
 Status ShowModels(Context& context, ResultSink& sink) {
-  ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> models, context.source.models().List());
+  ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> models, context.catalog.models().List());
   ResultRows rows(Schema{{kModelColumn,
                           kVersionColumn,
                           {"type", DataType::kText, "text"},
@@ -79,7 +81,7 @@ Status ShowModels(Context& context, ResultSink& sink) {
 Status ShowModelVersions(const plan::ModelReference& model, Context& context, ResultSink& sink) {
   RETURN_IF_ERROR(FindModel(model, context).status());
   ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> versions,
-                   context.source.models().Versions(model.schema(), model.name()));
+                   context.catalog.models().Versions(model.schema(), model.name()));
   ResultRows rows(Schema{{kModelColumn,
                           kVersionColumn,
                           {"live", DataType::kBool, "boolean"},
@@ -127,7 +129,7 @@ Status ExecuteDropModel(const plan::DropModelPlan& plan, Context& context, Resul
   RETURN_IF_ERROR(CheckNoTransaction(plan.place(), context));
   const plan::ModelReference& model = plan.model();
   const Status dropped =
-      context.source.models().Drop(model.schema(), model.name(), VersionOf(model));
+      context.catalog.models().Drop(model.schema(), model.name(), VersionOf(model));
   if (dropped.code() == Code::kNotFound && plan.if_exists()) {
     sink.Notice(fmt::format("model {} does not exist: nothing to drop", model.name()));
   } else if (!dropped.ok()) {
@@ -140,7 +142,7 @@ Status ExecuteDropModel(const plan::DropModelPlan& plan, Context& context, Resul
 Status ExecuteAlterModel(const plan::AlterModelPlan& plan, Context& context, ResultSink& sink) {
   RETURN_IF_ERROR(CheckNoTransaction(plan.place(), context));
   const plan::ModelReference& model = plan.model();
-  catalog::ModelStore& models = context.source.models();
+  catalog::ModelStore& models = context.catalog.models();
   RETURN_IF_ERROR(AtModel(plan.has_promote()
                               ? models.Promote(model.schema(), model.name(), plan.promote())
                               : models.Rollback(model.schema(), model.name()),
@@ -149,6 +151,24 @@ Status ExecuteAlterModel(const plan::AlterModelPlan& plan, Context& context, Res
                    models.Find(model.schema(), model.name(), std::nullopt));
   sink.Notice(fmt::format("version {} of {} is live now", live.version, FullName(live)));
   sink.Done("ALTER MODEL");
+  return OkStatus();
+}
+
+Status ExecuteModelGrant(const plan::ModelGrantPlan& plan, Context& context, ResultSink& sink) {
+  RETURN_IF_ERROR(CheckNoTransaction(plan.place(), context));
+  const plan::ModelReference& model = plan.model();
+  RETURN_IF_ERROR(FindModel(model, context).status());
+  catalog::ModelStore& models = context.catalog.models();
+  RETURN_IF_ERROR(AtModel(models.CheckMayPut(model.schema(), model.name()), model));
+  for (int i = 0; i < plan.roles_size(); ++i) {
+    const std::vector<std::string> role = {plan.roles(i)};
+    Status changed = plan.revoke() ? models.RevokeUsage(model.schema(), model.name(), role)
+                                   : models.GrantUsage(model.schema(), model.name(), role);
+    if (!changed.ok()) {
+      return std::move(changed).At(SpanOf(plan.role_places(i)));
+    }
+  }
+  sink.Done(plan.revoke() ? "REVOKE" : "GRANT");
   return OkStatus();
 }
 

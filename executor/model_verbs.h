@@ -4,6 +4,7 @@
 
 namespace sluice::plan {
 class AlterModelPlan;
+class ModelGrantPlan;
 class DropModelPlan;
 class ModelReference;
 }  // namespace sluice::plan
@@ -22,5 +23,6 @@ Status DescribeModel(const plan::ModelReference& model, Context& context, Result
 // Refused in a transaction: what they change would survive a ROLLBACK.
 Status ExecuteDropModel(const plan::DropModelPlan& plan, Context& context, ResultSink& sink);
 Status ExecuteAlterModel(const plan::AlterModelPlan& plan, Context& context, ResultSink& sink);
+Status ExecuteModelGrant(const plan::ModelGrantPlan& plan, Context& context, ResultSink& sink);
 
 }  // namespace sluice::executor

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "catalog/catalog.h"
 #include "catalog/column_description.h"
 #include "catalog/data_source.h"
 #include "executor/dataset_scan.h"
@@ -21,9 +22,7 @@
 #include "planner/stored_plan.h"
 
 namespace sluice::executor {
-namespace {
 
-// As a table holds them, or as they are shown to a client.
 Schema OutputColumns(const plan::PredictPlan& plan) {
   Schema output = planner::PredictResult(plan);
   for (int i = 0; i < plan.pass_through_size() && !plan.has_table(); ++i) {
@@ -32,6 +31,8 @@ Schema OutputColumns(const plan::PredictPlan& plan) {
   }
   return output;
 }
+
+namespace {
 
 // What is passed through.
 Result<catalog::CopiedColumns> FindCopied(const DatasetScan& scan, const plan::PredictPlan& plan) {
@@ -85,10 +86,10 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
   const TimePoint started = SteadyClock().Now();
   ASSIGN_OR_RETURN(
       const catalog::ModelVersion version,
-      context.source.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
+      context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
   ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
   ASSIGN_OR_RETURN(const auto scorer,
-                   Scorer::Load(context.source, version, context.memory_bytes()));
+                   Scorer::Load(context.catalog.models(), version, context.memory_bytes()));
   ASSIGN_OR_RETURN(
       PredictionColumns predictions,
       PredictionColumns::Make(plan, trained.model().features().label(), scorer->outputs()));
@@ -100,8 +101,7 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
                                                       : catalog::CopiedColumns::Purpose::kShow));
   std::unique_ptr<catalog::TableWriter> writer;
   if (plan.has_table()) {
-    ASSIGN_OR_RETURN(writer,
-                     OpenResultTable(plan.table(), output, "predict", job.id(), context.source));
+    ASSIGN_OR_RETURN(writer, OpenResultTable(plan.table(), output, "predict", job.id(), context));
   }
   ASSIGN_OR_RETURN(const catalog::CopiedColumns copied, FindCopied(*scan, plan));
 
@@ -119,11 +119,7 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
   RETURN_IF_ERROR(writer->Commit(job.stop_token()));
   *rows = writer->rows_arrived().value_or(job.job().rows_read);
 
-  ResultRows answer(Schema{{{"table", DataType::kText, ""},
-                            {"model", DataType::kText, ""},
-                            {"version", DataType::kInt64, ""},
-                            {"rows", DataType::kInt64, ""},
-                            {"seconds", DataType::kDouble, ""}}});
+  ResultRows answer(planner::PredictTableResult());
   answer.Add({ResultTableName(plan.table()), plan.model_name(), version.version, *rows,
               SecondsBetween(started, SteadyClock().Now())});
   return answer.SendTo(sink);
@@ -137,6 +133,7 @@ Status ExecutePredict(const plan::PredictPlan& plan, Context& context, ResultSin
   }
   ASSIGN_OR_RETURN(const auto job, StartJob(context, "predict", plan.model_name()));
   context.source.HearStop(job->stop_token());
+  context.catalog.HearStop(job->stop_token());
   int64_t rows = 0;
   RETURN_IF_ERROR(job->Finish(
       Guarded("predicting", [&] { return RunPredict(plan, context, *job, sink, &rows); })));

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
+#include "executor/executor.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
@@ -28,7 +30,7 @@ class PlacedWriter final : public catalog::TableWriter {
 Result<std::unique_ptr<catalog::TableWriter>> OpenResultTable(const plan::ResultTable& table,
                                                               const Schema& schema,
                                                               const std::string& kind, int64_t job,
-                                                              catalog::DataSource& source) {
+                                                              Context& context) {
   catalog::ResultTable wanted;
   wanted.name = {table.schema(), table.name()};
   wanted.replace = table.replace();
@@ -36,7 +38,8 @@ Result<std::unique_ptr<catalog::TableWriter>> OpenResultTable(const plan::Result
   wanted.kind = kind;
   wanted.job = job;
   const Span place = {table.place_begin(), table.place_end()};
-  auto writer = source.OpenWriter(wanted, schema);
+  RETURN_IF_ERROR(context.catalog.MakeTables());
+  auto writer = context.source.OpenWriter(wanted, schema);
   if (!writer.ok()) {
     return writer.status().MovedTo(place);
   }

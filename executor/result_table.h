@@ -8,9 +8,8 @@
 #include "base/status.h"
 
 namespace sluice::catalog {
-class DataSource;
 class TableWriter;
-}  // namespace sluice::catalog
+}
 
 namespace sluice::plan {
 class ResultTable;
@@ -18,13 +17,15 @@ class ResultTable;
 
 namespace sluice::executor {
 
+struct Context;
+
 // A writer of the plan's table; before anything is read, so that what has changed since the
 // statement was planned is told now. `kind` and `job` are recorded with the table. Errors of this
 // and of the writer point at the table's name.
 Result<std::unique_ptr<catalog::TableWriter>> OpenResultTable(const plan::ResultTable& table,
                                                               const Schema& schema,
                                                               const std::string& kind, int64_t job,
-                                                              catalog::DataSource& source);
+                                                              Context& context);
 
 // The table as the user named it.
 std::string ResultTableName(const plan::ResultTable& table);

@@ -177,7 +177,7 @@ size_t Scorer::rows_per_batch() const {
                             DatasetScan::kRowsPerBatch);
 }
 
-Result<std::unique_ptr<Scorer>> Scorer::Load(catalog::DataSource& source,
+Result<std::unique_ptr<Scorer>> Scorer::Load(catalog::ModelStore& models,
                                              const catalog::ModelVersion& version,
                                              int64_t memory_bytes) {
   ASSIGN_OR_RETURN(const plan::TrainPlan plan, planner::ReadStoredPlan(version.plan));
@@ -192,7 +192,7 @@ Result<std::unique_ptr<Scorer>> Scorer::Load(catalog::DataSource& source,
         .SqlState("53200")
         .Hint("start Sluice with a larger --memory-limit");
   }
-  ASSIGN_OR_RETURN(const std::string weights, source.models().LoadWeights(version));
+  ASSIGN_OR_RETURN(const std::string weights, models.LoadWeights(version));
   Result<std::unique_ptr<Scorer>> scorer = Make(plan.model(), weights);
   if (!scorer.ok()) {
     return scorer.status().Because(

@@ -12,10 +12,6 @@
 #include "models/features/feature_transform.h"
 #include "models/metrics/metric.h"
 
-namespace sluice::catalog {
-class DataSource;
-}
-
 namespace sluice::plan {
 class TrainPlan;
 }
@@ -33,7 +29,7 @@ class Scorer {
   // Loads the weights and checks them against their checksum and the model's shape.
   // What is stored is not trusted: nothing of it makes this allocate more than a few times its own
   // size, and a model that would not fit into `memory_bytes` is refused (53200) unread.
-  static Result<std::unique_ptr<Scorer>> Load(catalog::DataSource& source,
+  static Result<std::unique_ptr<Scorer>> Load(catalog::ModelStore& models,
                                               const catalog::ModelVersion& version,
                                               int64_t memory_bytes);
   // The same from the parts of a row: neither is trusted.

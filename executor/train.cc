@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/job/fleet_job.h"
@@ -26,6 +27,7 @@
 #include "models/metrics/metric.h"
 #include "models/registry/registry.h"
 #include "planner/plan.pb.h"
+#include "planner/result_columns.h"
 
 namespace sluice::executor {
 namespace {
@@ -40,14 +42,14 @@ bool IsTrees(const plan::TrainPlan& plan) {
 }
 
 // The weights of the model that USING names; they must have the new model's shape.
-Result<std::string> LoadBase(const plan::TrainPlan& plan, catalog::DataSource& source) {
+Result<std::string> LoadBase(const plan::TrainPlan& plan, catalog::ModelStore& models) {
   std::optional<int64_t> wanted;
   if (plan.base_version() != 0) {
     wanted = plan.base_version();
   }
   ASSIGN_OR_RETURN(const catalog::ModelVersion base,
-                   source.models().Find(plan.base_schema(), plan.base_name(), wanted));
-  return source.models().LoadWeights(base);
+                   models.Find(plan.base_schema(), plan.base_name(), wanted));
+  return models.LoadWeights(base);
 }
 
 std::string LineageJson(const plan::TrainPlan& plan, const catalog::DatasetSpec& dataset,
@@ -82,11 +84,11 @@ struct Trained {
 
 // What the training continues from; nullopt: it begins anew.
 Result<std::optional<models::NetworkWeights>> StartOf(const plan::TrainPlan& plan,
-                                                      catalog::DataSource& source) {
+                                                      catalog::ModelStore& models) {
   if (!plan.has_base()) {
     return std::optional<models::NetworkWeights>();
   }
-  ASSIGN_OR_RETURN(const std::string bytes, LoadBase(plan, source));
+  ASSIGN_OR_RETURN(const std::string bytes, LoadBase(plan, models));
   ASSIGN_OR_RETURN(models::NetworkWeights base, models::LoadWeights(bytes));
   ASSIGN_OR_RETURN(const auto network, models::Network::Make(plan.model()));
   RETURN_IF_ERROR(models::CheckShape(base, *network)
@@ -103,10 +105,10 @@ elastic::EventCallback EventsOf(JobRecord& job) {
 }
 
 Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& source,
-                             const Datasets& datasets, JobRecord& job,
+                             catalog::ModelStore& models, const Datasets& datasets, JobRecord& job,
                              const elastic::ProgressCallback& progress,
                              elastic::JobCheckpoints* checkpoints) {
-  ASSIGN_OR_RETURN(const auto start, StartOf(plan, source));
+  ASSIGN_OR_RETURN(const auto start, StartOf(plan, models));
   const catalog::DatasetSpec* validation =
       datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
   ASSIGN_OR_RETURN(catalog::DatasetSpec data, CountedSpec(plan, datasets));
@@ -129,15 +131,15 @@ Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& s
 }
 
 Result<Trained> Train(const plan::TrainPlan& plan, catalog::DataSource& source,
-                      const Datasets& datasets, JobRecord& job,
+                      catalog::ModelStore& models, const Datasets& datasets, JobRecord& job,
                       const elastic::ProgressCallback& progress,
                       elastic::JobCheckpoints* checkpoints) {
   if (!IsTrees(plan)) {
-    return TrainNetwork(plan, source, datasets, job, progress, checkpoints);
+    return TrainNetwork(plan, source, models, datasets, job, progress, checkpoints);
   }
   std::string base;
   if (plan.has_base()) {
-    ASSIGN_OR_RETURN(base, LoadBase(plan, source));
+    ASSIGN_OR_RETURN(base, LoadBase(plan, models));
   }
   Trained trained;
   ASSIGN_OR_RETURN(trained.outcome,
@@ -146,7 +148,7 @@ Result<Trained> Train(const plan::TrainPlan& plan, catalog::DataSource& source,
   return trained;
 }
 
-Result<catalog::ModelVersion> Commit(const plan::TrainPlan& plan, catalog::DataSource& source,
+Result<catalog::ModelVersion> Commit(const plan::TrainPlan& plan, catalog::ModelStore& models,
                                      JobRecord& job, const catalog::DatasetSpec& dataset,
                                      const elastic::TrainOutcome& outcome,
                                      const std::string& weights) {
@@ -165,7 +167,7 @@ Result<catalog::ModelVersion> Commit(const plan::TrainPlan& plan, catalog::DataS
   patience.away_seconds = plan.database_patience_seconds();
   patience.stop = job.stop_token();
   patience.tell = [&job](const std::string& why) { job.Tell("commit_waits", why); };
-  return StoreModel(source.models(), version, weights, plan.must_be_new(), patience);
+  return StoreModel(models, version, weights, plan.must_be_new(), patience);
 }
 
 TrainReport Report(catalog::ModelVersion version, const elastic::TrainOutcome& outcome,
@@ -187,34 +189,19 @@ TrainReport Report(catalog::ModelVersion version, const elastic::TrainOutcome& o
   return report;
 }
 
-// The metrics that the statement asks for, under its own names; all of the task where it says
-// nothing. None where there are no validation rows.
-std::vector<std::pair<std::string, double>> MetricsToTell(const plan::TrainPlan& plan,
-                                                          const TrainReport& report) {
-  if (plan.metrics().empty()) {
-    return report.metrics;
-  }
-  std::vector<std::pair<std::string, double>> told;
-  for (const std::string& name : plan.metrics()) {
-    for (const auto& [canonical, value] : report.metrics) {
-      if (canonical == models::Metrics::CanonicalName(name)) {
-        told.emplace_back(name, value);
-      }
+// Of the metric that the statement calls so; NULL where there were no rows to judge by.
+Value MetricOf(const TrainReport& report, const std::string& name) {
+  const std::string canonical = models::Metrics::CanonicalName(name);
+  for (const auto& [known, value] : report.metrics) {
+    if (known == name || known == canonical) {
+      return value;
     }
   }
-  return told;
+  return std::monostate{};
 }
 
-// model, version, job, type, rows, epochs, seconds, loss, <the metrics>
 Status SendReport(const plan::TrainPlan& plan, const TrainReport& report, ResultSink& sink) {
-  Schema schema{{{"model", DataType::kText, ""},
-                 {"version", DataType::kInt64, ""},
-                 {"job", DataType::kInt64, ""},
-                 {"type", DataType::kText, ""},
-                 {"rows", DataType::kInt64, ""},
-                 {"epochs", DataType::kInt64, ""},
-                 {"seconds", DataType::kDouble, ""},
-                 {"loss", DataType::kDouble, ""}}};
+  Schema schema = planner::TrainResult(plan);
   const std::string& model_schema = report.version.schema;
   std::vector<Value> row = {
       model_schema.empty() ? report.version.name : model_schema + "." + report.version.name,
@@ -225,9 +212,8 @@ Status SendReport(const plan::TrainPlan& plan, const TrainReport& report, Result
       static_cast<int64_t>(report.epochs),
       std::round(report.seconds * 1000) / 1000,
       report.loss};
-  for (const auto& [name, value] : MetricsToTell(plan, report)) {
-    schema.columns.push_back({name, DataType::kDouble, ""});
-    row.emplace_back(value);
+  for (size_t i = row.size(); i < schema.columns.size(); ++i) {
+    row.push_back(MetricOf(report, schema.columns[i].name));
   }
   ResultRows rows(std::move(schema));
   rows.Add(std::move(row));
@@ -262,7 +248,7 @@ void Finish(std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job)
 // The checkpoints that the statement asks for; says where the training goes on. Errors: why it
 // cannot.
 Result<std::optional<elastic::JobCheckpoints>> OpenCheckpoints(const plan::TrainPlan& plan,
-                                                               catalog::DataSource& source,
+                                                               catalog::ModelStore& models,
                                                                ResultSink& sink) {
   ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
                    elastic::JobCheckpoints::Open(plan));
@@ -270,9 +256,8 @@ Result<std::optional<elastic::JobCheckpoints>> OpenCheckpoints(const plan::Train
     return checkpoints;
   }
   if (checkpoints->committing_job().has_value()) {
-    ASSIGN_OR_RETURN(const auto version,
-                     FindStored(source.models(), plan.into_schema(), plan.into_name(),
-                                *checkpoints->committing_job()));
+    ASSIGN_OR_RETURN(const auto version, FindStored(models, plan.into_schema(), plan.into_name(),
+                                                    *checkpoints->committing_job()));
     if (version.has_value()) {  // everything was lost before they were removed
       sink.Notice(
           fmt::format("the checkpoints in '{}' are left over from job {}, which made "
@@ -320,9 +305,10 @@ Result<catalog::DatasetSpec> CountedSpec(const plan::TrainPlan& plan, const Data
 }
 
 Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                     JobRecord& job, const TrainingFleet& place,
+                                     catalog::Catalog& catalog, JobRecord& job,
+                                     const TrainingFleet& place,
                                      const elastic::ProgressCallback& progress) {
-  ASSIGN_OR_RETURN(const auto start, StartOf(plan, source));
+  ASSIGN_OR_RETURN(const auto start, StartOf(plan, catalog.models()));
   ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
                    elastic::JobCheckpoints::Open(plan));
   catalog::DatasetSpec data = place.dataset;
@@ -333,15 +319,15 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
   std::optional<catalog::ModelVersion> version;
   if (place.endpoint.term > elastic::Term::First()) {
     ASSIGN_OR_RETURN(version,
-                     FindStored(source.models(), plan.into_schema(), plan.into_name(), job.id()));
+                     FindStored(catalog.models(), plan.into_schema(), plan.into_name(), job.id()));
   }
-  elastic::JobJournal journal(source.jobs(), job.id());
+  elastic::JobJournal journal(catalog.jobs(), job.id());
   elastic::Succession succession;
   succession.journal = &journal;
   succession.committed = version.has_value();
   succession.commit = [&](const elastic::TrainOutcome& outcome) -> Status {
     TellCommittingJob(checkpoints, job);
-    ASSIGN_OR_RETURN(version, Commit(plan, source, job, place.dataset, outcome,
+    ASSIGN_OR_RETURN(version, Commit(plan, catalog.models(), job, place.dataset, outcome,
                                      models::SaveWeights(outcome.weights)));
     return OkStatus();
   };
@@ -368,14 +354,14 @@ namespace {
 
 // Opens the dataset, trains in this process, and commits the model version in one transaction.
 // Nothing is left behind on an error.
-Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                   JobRecord& job, const elastic::ProgressCallback& progress,
+Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+                                   const elastic::ProgressCallback& progress,
                                    std::optional<elastic::JobCheckpoints> checkpoints) {
   const TimePoint started = SteadyClock().Now();
-  ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, source));
+  ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, context.source));
   TellDamaged(checkpoints, job);
-  const Result<Trained> trained =
-      Train(plan, source, datasets, job, progress, checkpoints ? &*checkpoints : nullptr);
+  const Result<Trained> trained = Train(plan, context.source, context.catalog.models(), datasets,
+                                        job, progress, checkpoints ? &*checkpoints : nullptr);
   if (!trained.ok()) {
     job.set_snapshot_lost(datasets.Lost());
     return trained.status();
@@ -384,8 +370,9 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, catalog::DataSou
     return Cancelled("the training was cancelled");
   }
   TellCommittingJob(checkpoints, job);
-  ASSIGN_OR_RETURN(catalog::ModelVersion version, Commit(plan, source, job, datasets.train->spec(),
-                                                         trained->outcome, trained->weights));
+  ASSIGN_OR_RETURN(catalog::ModelVersion version,
+                   Commit(plan, context.catalog.models(), job, datasets.train->spec(),
+                          trained->outcome, trained->weights));
   Finish(checkpoints, job);
   return Report(std::move(version), trained->outcome, SecondsBetween(started, SteadyClock().Now()),
                 job);
@@ -399,7 +386,7 @@ Result<TrainReport> TrainHereOrOnMaster(const plan::TrainPlan& wanted, Context& 
   const plan::TrainPlan plan = checkpoints.has_value() ? checkpoints->PlanToRun(wanted) : wanted;
   return Guarded("training", [&] {
     if (!OnProcesses(plan)) {
-      return TrainAndCommit(plan, context.source, job, progress, std::move(checkpoints));
+      return TrainAndCommit(plan, context, job, progress, std::move(checkpoints));
     }
     checkpoints.reset();  // the master opens them to write
     return TrainOnMaster(plan, context, job, progress);
@@ -416,18 +403,20 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
     sink.Notice(attribute);
   }
   // Before there is a job.
-  ASSIGN_OR_RETURN(auto checkpoints, OpenCheckpoints(plan, context.source, sink));
+  ASSIGN_OR_RETURN(auto checkpoints, OpenCheckpoints(plan, context.catalog.models(), sink));
   ASSIGN_OR_RETURN(const auto job, StartJob(context, "train", plan.into_name()));
   ClientTeller client(sink);
   job->OnTold([&client](const std::string& text) { client.Notify(text); });
   context.source.HearStop(job->stop_token());
+  context.catalog.HearStop(job->stop_token());
   const auto progress = [&client, &job = *job](const elastic::Progress& now) {
     job.Progress(now);
     client.Tell(now);
   };
   Result<TrainReport> report =
       TrainHereOrOnMaster(plan, context, *job, progress, std::move(checkpoints));
-  while (!report.ok() && MayGoOn(plan, *job) && BackAgain(plan, context.source, *job, report)) {
+  while (!report.ok() && MayGoOn(plan, *job) &&
+         BackAgain(plan, context.catalog.jobs(), *job, report)) {
     auto newer = elastic::JobCheckpoints::Open(plan);
     report = newer.ok() ? TrainHereOrOnMaster(plan, context, *job, progress, *std::move(newer))
                         : Result<TrainReport>(newer.status());

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "catalog/data_source.h"
+#include "catalog/job_store.h"
 #include "catalog/sql/sqlstate.h"
 #include "elastic/job/training_job.h"
 #include "executor/job_record.h"
@@ -32,7 +32,7 @@ bool MayGoOn(const plan::TrainPlan& plan, const JobRecord& job) {
   return plan.has_checkpoints() && job.snapshot_lost() && !job.stop_token().stop_requested();
 }
 
-bool BackAgain(const plan::TrainPlan& plan, catalog::DataSource& source, JobRecord& job,
+bool BackAgain(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobRecord& job,
                Result<TrainReport>& report) {
   job.set_snapshot_lost(false);
   job.Tell(elastic::kDatabaseWaits,
@@ -45,7 +45,7 @@ bool BackAgain(const plan::TrainPlan& plan, catalog::DataSource& source, JobReco
   std::condition_variable_any wake;
   std::unique_lock<std::mutex> lock(mutex);
   for (;;) {
-    const Status forgotten = ForgetJournal(source.jobs(), job.id());
+    const Status forgotten = ForgetJournal(jobs, job.id());
     if (forgotten.ok()) {
       job.Event("database_back",
                 fmt::format("after {:.1f} seconds", SecondsBetween(begun, clock.Now())));

@@ -3,6 +3,10 @@
 #include "base/status.h"
 #include "executor/train.h"
 
+namespace sluice::catalog {
+class JobStore;
+}
+
 namespace sluice::executor {
 
 class JobRecord;
@@ -14,7 +18,7 @@ bool MayGoOn(const plan::TrainPlan& plan, const JobRecord& job);
 // Waits until the database answers, for engine.database_patience seconds, and forgets what the
 // job's masters have written down: their processes are gone. False: it does not answer, or the
 // job was cancelled, which `report` says then.
-bool BackAgain(const plan::TrainPlan& plan, catalog::DataSource& source, JobRecord& job,
+bool BackAgain(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobRecord& job,
                Result<TrainReport>& report);
 
 }  // namespace sluice::executor

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "elastic/job/fleet_job.h"
@@ -177,6 +178,8 @@ class MasterKeeper final : public JobCluster {
   Status LaunchMaster() {
     MasterConfig config;
     config.set_source_url(context_.source.url());
+    config.set_catalog_url(context_.catalog.url());
+    config.set_owner(context_.catalog.principal().role);
     config.set_job(job_.id());
     *config.mutable_plan() = plan_;
     config.set_address(endpoint_.address);
@@ -199,7 +202,10 @@ class MasterKeeper final : public JobCluster {
     spec.role = elastic::Role::kMaster;
     spec.name = master_name_;
     spec.config = config.SerializeAsString();
-    spec.secret = context_.source.secret();
+    MasterSecrets secrets;
+    secrets.set_source(context_.source.secret());
+    secrets.set_catalog(context_.catalog.secret());
+    spec.secret = secrets.SerializeAsString();
     spec.priority = plan_.strategy().priority();
     server_->BeginTerm(endpoint_.term);
     master_exit_.reset();

@@ -184,6 +184,14 @@ struct AlterModelStatement {
   Span span;
 };
 
+// GRANT USAGE ON MODEL m TO role, ... and REVOKE USAGE ON MODEL m FROM role, ...
+struct ModelGrantStatement {
+  bool revoke = false;
+  ModelName model;
+  std::vector<Name> roles;
+  Span span;
+};
+
 struct JobStatement {
   enum class Action { kCancel, kWait };
   Action action = Action::kCancel;
@@ -209,14 +217,16 @@ struct PlainStatement {
 using ExtendedStatement =
     std::variant<TrainStatement, PredictStatement, EvaluateStatement, ModelReportStatement,
                  RunStatement, OptimizeStatement, ShowStatement, DescribeStatement,
-                 DropModelStatement, AlterModelStatement, JobStatement, SetStatement>;
+                 DropModelStatement, AlterModelStatement, ModelGrantStatement, JobStatement,
+                 SetStatement>;
 
 // Statements about models and jobs, which read no rows: they are answered at once.
 template <typename Statement>
 inline constexpr bool kAboutCatalog =
     std::is_same_v<Statement, ShowStatement> || std::is_same_v<Statement, DescribeStatement> ||
     std::is_same_v<Statement, DropModelStatement> ||
-    std::is_same_v<Statement, AlterModelStatement> || std::is_same_v<Statement, JobStatement>;
+    std::is_same_v<Statement, AlterModelStatement> ||
+    std::is_same_v<Statement, ModelGrantStatement> || std::is_same_v<Statement, JobStatement>;
 
 // EXPLAIN [(FORMAT JSON)] <extended statement>: nothing runs.
 struct ExplainPlanStatement {
@@ -228,6 +238,7 @@ struct ExplainPlanStatement {
 using Statement = std::variant<PlainStatement, TrainStatement, PredictStatement, EvaluateStatement,
                                ModelReportStatement, RunStatement, OptimizeStatement, ShowStatement,
                                DescribeStatement, DropModelStatement, AlterModelStatement,
-                               JobStatement, SetStatement, ExplainPlanStatement>;
+                               ModelGrantStatement, JobStatement, SetStatement,
+                               ExplainPlanStatement>;
 
 }  // namespace sluice::parser

@@ -77,6 +77,23 @@ Result<ExtendedStatement> ParseAlter(Cursor& cursor) {
   return ExtendedStatement(std::move(statement));
 }
 
+Result<ExtendedStatement> ParseModelGrant(Cursor& cursor, bool revoke) {
+  ModelGrantStatement statement;
+  statement.revoke = revoke;
+  if (!cursor.TryWord("USAGE")) {
+    return cursor.Unexpected("USAGE, which is what there is to give of a model", {"USAGE"});
+  }
+  RETURN_IF_ERROR(cursor.ExpectWord("ON"));
+  RETURN_IF_ERROR(cursor.ExpectWord("MODEL"));
+  ASSIGN_OR_RETURN(statement.model, cursor.TakeModelName());
+  RETURN_IF_ERROR(cursor.ExpectWord(revoke ? "FROM" : "TO"));
+  do {
+    ASSIGN_OR_RETURN(Name role, cursor.TakeName("a role"));
+    statement.roles.push_back(std::move(role));
+  } while (cursor.TrySymbol(","));
+  return ExtendedStatement(std::move(statement));
+}
+
 Result<ExtendedStatement> ParseJob(Cursor& cursor, JobStatement::Action action) {
   JobStatement statement;
   statement.action = action;
@@ -111,6 +128,9 @@ Result<ExtendedStatement> ParseByFirstWord(Cursor& cursor) {
   }
   if (first.IsWord("ALTER")) {
     return ParseAlter(cursor);
+  }
+  if (first.IsWord("GRANT") || first.IsWord("REVOKE")) {
+    return ParseModelGrant(cursor, first.IsWord("REVOKE"));
   }
   if (first.IsWord("CANCEL")) {
     return ParseJob(cursor, JobStatement::Action::kCancel);

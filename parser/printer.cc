@@ -154,6 +154,15 @@ struct StatementPrinter {
            (alter.promote ? fmt::format(" PROMOTE {}", *alter.promote) : " ROLLBACK");
   }
 
+  std::string operator()(const ModelGrantStatement& grant) const {
+    std::string roles;
+    for (const Name& role : grant.roles) {
+      roles += (roles.empty() ? "" : ", ") + PrintName(role);
+    }
+    return fmt::format("{} USAGE ON MODEL {} {} {}", grant.revoke ? "REVOKE" : "GRANT",
+                       Print(grant.model), grant.revoke ? "FROM" : "TO", roles);
+  }
+
   std::string operator()(const JobStatement& job) const {
     const bool cancel = job.action == JobStatement::Action::kCancel;
     return fmt::format("{} JOB {}", cancel ? "CANCEL" : "WAIT", job.job);

@@ -24,7 +24,7 @@ constexpr int64_t kMaxClauseBytes = 1 << 20;
 constexpr size_t kPlainOptions = 3;
 
 // Where the words of a statement tell what it is: CREATE OR REPLACE MODEL is the longest.
-constexpr size_t kHeadTokens = 4;
+constexpr size_t kHeadTokens = 5;
 
 bool IsEnd(const Token& token) {
   return token.kind == Kind::kEnd || token.IsSymbol(";");
@@ -98,6 +98,13 @@ Result<bool> StatementReader::ReadCommand() {
   }
   if (first.IsWord("DROP") || first.IsWord("ALTER")) {
     return second.IsWord("MODEL");
+  }
+  if (first.IsWord("GRANT") || first.IsWord("REVOKE")) {
+    // A table of that name is the database's: GRANT SELECT ON model TO ann.
+    const Token& name = head_[4];
+    return head_[2].IsWord("ON") && head_[3].IsWord("MODEL") &&
+           (name.kind == Kind::kWord || name.kind == Kind::kQuoted) && !name.IsWord("TO") &&
+           !name.IsWord("FROM");
   }
   if (first.IsWord("SET")) {
     const size_t name = second.IsWord("SESSION") || second.IsWord("LOCAL") ? 2 : 1;

@@ -45,14 +45,14 @@ Status FindLabel(const parser::EvaluateStatement& statement, const BoundSelect& 
 }  // namespace
 
 Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
-                                catalog::DataSource& source) {
+                                catalog::DataSource& source, catalog::ModelStore& models) {
   ErrorList errors;
   AttributeSet attributes;
   errors.Add(AttributeSet::Bind(models::StatementAttributes("evaluate"), "evaluate", statement.span,
                                 statement.attributes, &attributes));
   const Result<BoundSelect> select = BindSelect(statement.select, source);
   errors.Add(select.status());
-  const Result<StoredModel> model = FindStoredModel(statement.model, source);
+  const Result<StoredModel> model = FindStoredModel(statement.model, models);
   errors.Add(model.status());
 
   plan::Plan result;

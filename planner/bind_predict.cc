@@ -135,14 +135,14 @@ DataType PredictionType(const BoundSelect& select, const models::LabelPlan& labe
 }  // namespace
 
 Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
-                               catalog::DataSource& source) {
+                               catalog::DataSource& source, catalog::ModelStore& models) {
   ErrorList errors;
   AttributeSet attributes;
   errors.Add(AttributeSet::Bind(models::StatementAttributes("predict"), "predict", statement.span,
                                 statement.attributes, &attributes));
   Result<BoundSelect> select = BindSelect(statement.select, source);
   errors.Add(select.status());
-  const Result<StoredModel> model = FindStoredModel(statement.model, source);
+  const Result<StoredModel> model = FindStoredModel(statement.model, models);
   errors.Add(model.status());
   if (select.ok() && model.ok()) {
     errors.Add(RequireInputs(model->plan.model().features(), *select, "predict"));

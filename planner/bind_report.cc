@@ -49,14 +49,14 @@ Result<std::string> ExplainerOf(const parser::ModelReportStatement& statement,
 }  // namespace
 
 Result<plan::Plan> PlanReport(const parser::ModelReportStatement& statement,
-                              catalog::DataSource& source) {
+                              catalog::DataSource& source, catalog::ModelStore& models) {
   ErrorList errors;
   AttributeSet attributes;
   errors.Add(AttributeSet::Bind(models::StatementAttributes("explain"), "explain", statement.span,
                                 statement.attributes, &attributes));
   const Result<BoundSelect> select = BindSelect(statement.select, source);
   errors.Add(select.status());
-  const Result<StoredModel> model = FindStoredModel(statement.model, source);
+  const Result<StoredModel> model = FindStoredModel(statement.model, models);
   errors.Add(model.status());
 
   plan::Plan result;

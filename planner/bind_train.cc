@@ -23,8 +23,9 @@ using models::ModelTask;
 // mistake is told once.
 class Binder {
  public:
-  Binder(const parser::TrainStatement& statement, catalog::DataSource& source)
-      : statement_(statement), source_(source) {}
+  Binder(const parser::TrainStatement& statement, catalog::DataSource& source,
+         catalog::ModelStore& models)
+      : statement_(statement), source_(source), models_(models) {}
 
   Result<BoundTrain> Bind();
 
@@ -50,6 +51,7 @@ class Binder {
 
   const parser::TrainStatement& statement_;
   catalog::DataSource& source_;
+  catalog::ModelStore& models_;
   ErrorList errors_;
   BoundTrain bound_;
   bool has_select_ = false;
@@ -69,10 +71,15 @@ void Binder::BindInto() {
             .Hint("each training makes the next version by itself"));
   }
   bound_.must_be_new = statement_.create_form && !statement_.or_replace;
+  const Status mine = models_.CheckMayPut(into.schema, into.name);
+  if (!mine.ok()) {
+    errors_.Add(mine.MovedTo(into.span));
+    return;
+  }
   if (!bound_.must_be_new) {
     return;
   }
-  const auto existing = source_.models().Find(into.schema, into.name, std::nullopt);
+  const auto existing = models_.Find(into.schema, into.name, std::nullopt);
   if (existing.ok()) {
     errors_.Add(AlreadyExists(fmt::format("model '{}' exists already", parser::Print(into)))
                     .At(into.span)
@@ -86,7 +93,7 @@ void Binder::BindBase() {
   if (!statement_.base_model) {
     return;
   }
-  Result<StoredModel> base = FindStoredModel(*statement_.base_model, source_);
+  Result<StoredModel> base = FindStoredModel(*statement_.base_model, models_);
   if (!base.ok()) {
     errors_.Add(base.status());
     return;
@@ -447,8 +454,9 @@ Result<BoundTrain> Binder::Bind() {
 
 }  // namespace
 
-Result<BoundTrain> BindTrain(const parser::TrainStatement& statement, catalog::DataSource& source) {
-  return Binder(statement, source).Bind();
+Result<BoundTrain> BindTrain(const parser::TrainStatement& statement, catalog::DataSource& source,
+                             catalog::ModelStore& models) {
+  return Binder(statement, source, models).Bind();
 }
 
 }  // namespace sluice::planner

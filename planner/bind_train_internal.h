@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "catalog/data_source.h"
+#include "catalog/model_store.h"
 #include "models/model.pb.h"
 #include "planner/attributes.h"
 #include "planner/bind_select.h"
@@ -30,7 +31,8 @@ struct BoundTrain {
 };
 
 // Reports every error of the statement at once.
-Result<BoundTrain> BindTrain(const parser::TrainStatement& statement, catalog::DataSource& source);
+Result<BoundTrain> BindTrain(const parser::TrainStatement& statement, catalog::DataSource& source,
+                             catalog::ModelStore& models);
 
 Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, BoundTrain bound,
                              catalog::DataSource& source, const Options& options);

@@ -96,6 +96,25 @@ plan::Plan PlanAlterModel(const parser::AlterModelStatement& statement) {
   return plan;
 }
 
+Result<plan::Plan> PlanModelGrant(const parser::ModelGrantStatement& statement,
+                                  const catalog::DataSource& source) {
+  if (statement.model.version) {
+    return InvalidArgument("USAGE is of a model, with all its versions")
+        .At(statement.model.span)
+        .Hint("leave the version out");
+  }
+  plan::Plan plan;
+  plan::ModelGrantPlan& grant = *plan.mutable_model_grant();
+  *grant.mutable_model() = ReferenceTo(statement.model);
+  grant.set_revoke(statement.revoke);
+  for (const parser::Name& role : statement.roles) {
+    grant.add_roles(role.quoted ? role.text : source.Fold(role.text));
+    *grant.add_role_places() = PlaceOf(role.span);
+  }
+  *grant.mutable_place() = PlaceOf(statement.span);
+  return plan;
+}
+
 plan::Plan PlanJob(const parser::JobStatement& statement) {
   plan::Plan plan;
   plan::JobPlan& job = *plan.mutable_job();

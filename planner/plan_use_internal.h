@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "catalog/data_source.h"
+#include "catalog/model_store.h"
 #include "parser/ast.h"
 #include "planner/plan.pb.h"
 
@@ -12,17 +13,19 @@
 namespace sluice::planner {
 
 Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
-                               catalog::DataSource& source);
+                               catalog::DataSource& source, catalog::ModelStore& models);
 Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
-                                catalog::DataSource& source);
+                                catalog::DataSource& source, catalog::ModelStore& models);
 Result<plan::Plan> PlanReport(const parser::ModelReportStatement& statement,
-                              catalog::DataSource& source);
+                              catalog::DataSource& source, catalog::ModelStore& models);
 
 // About the catalog itself (plan_catalog.cc): what they name is looked up when they run.
 plan::Plan PlanShow(const parser::ShowStatement& statement);
 plan::Plan PlanDescribe(const parser::DescribeStatement& statement);
 plan::Plan PlanDropModel(const parser::DropModelStatement& statement);
 plan::Plan PlanAlterModel(const parser::AlterModelStatement& statement);
+Result<plan::Plan> PlanModelGrant(const parser::ModelGrantStatement& statement,
+                                  const catalog::DataSource& source);
 plan::Plan PlanJob(const parser::JobStatement& statement);
 
 // Rows of one query while a model is applied: it has no batches to align with.

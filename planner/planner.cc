@@ -12,20 +12,21 @@ namespace {
 // One overload per verb.
 struct Planner {
   catalog::DataSource& source;
+  catalog::ModelStore& models;
   const Options& options;
 
   Result<plan::Plan> operator()(const parser::TrainStatement& statement) const {
-    ASSIGN_OR_RETURN(BoundTrain bound, BindTrain(statement, source));
+    ASSIGN_OR_RETURN(BoundTrain bound, BindTrain(statement, source, models));
     return PlanTrain(statement, std::move(bound), source, options);
   }
   Result<plan::Plan> operator()(const parser::PredictStatement& statement) const {
-    return PlanPredict(statement, source);
+    return PlanPredict(statement, source, models);
   }
   Result<plan::Plan> operator()(const parser::EvaluateStatement& statement) const {
-    return PlanEvaluate(statement, source);
+    return PlanEvaluate(statement, source, models);
   }
   Result<plan::Plan> operator()(const parser::ModelReportStatement& statement) const {
-    return PlanReport(statement, source);
+    return PlanReport(statement, source, models);
   }
   Result<plan::Plan> operator()(const parser::RunStatement& statement) const {
     return Unimplemented("TO RUN is not built yet")
@@ -51,6 +52,9 @@ struct Planner {
   Result<plan::Plan> operator()(const parser::AlterModelStatement& statement) const {
     return PlanAlterModel(statement);
   }
+  Result<plan::Plan> operator()(const parser::ModelGrantStatement& statement) const {
+    return PlanModelGrant(statement, source);
+  }
   Result<plan::Plan> operator()(const parser::JobStatement& statement) const {
     return PlanJob(statement);
   }
@@ -62,8 +66,8 @@ struct Planner {
 }  // namespace
 
 Result<plan::Plan> MakePlan(const parser::ExtendedStatement& statement, catalog::DataSource& source,
-                            const Options& options) {
-  return std::visit(Planner{source, options}, statement);
+                            catalog::ModelStore& models, const Options& options) {
+  return std::visit(Planner{source, models, options}, statement);
 }
 
 }  // namespace sluice::planner

@@ -6,6 +6,38 @@
 
 namespace sluice::planner {
 
+Schema TrainResult(const plan::TrainPlan& plan) {
+  Schema schema{{{"model", DataType::kText, ""},
+                 {"version", DataType::kInt64, ""},
+                 {"job", DataType::kInt64, ""},
+                 {"type", DataType::kText, ""},
+                 {"rows", DataType::kInt64, ""},
+                 {"epochs", DataType::kInt64, ""},
+                 {"seconds", DataType::kDouble, ""},
+                 {"loss", DataType::kDouble, ""}}};
+  if (plan.split().kind() == plan::Split::NONE) {
+    return schema;
+  }
+  std::vector<std::string> metrics(plan.metrics().begin(), plan.metrics().end());
+  if (metrics.empty()) {
+    for (const auto& [name, value] : models::Metrics(models::TaskOf(plan.model()), 1).Values()) {
+      metrics.push_back(name);
+    }
+  }
+  for (std::string& metric : metrics) {
+    schema.columns.push_back({std::move(metric), DataType::kDouble, ""});
+  }
+  return schema;
+}
+
+Schema PredictTableResult() {
+  return Schema{{{"table", DataType::kText, ""},
+                 {"model", DataType::kText, ""},
+                 {"version", DataType::kInt64, ""},
+                 {"rows", DataType::kInt64, ""},
+                 {"seconds", DataType::kDouble, ""}}};
+}
+
 std::vector<ColumnInfo> PredictedColumns(const plan::PredictPlan& plan) {
   std::vector<ColumnInfo> columns;
   columns.push_back({plan.column(), static_cast<DataType>(plan.prediction_type()), ""});

@@ -13,11 +13,16 @@ class ModelSpec;
 namespace sluice::plan {
 class EvaluatePlan;
 class PredictPlan;
+class TrainPlan;
 }  // namespace sluice::plan
 
 // What the answers of statements that use a model look like: the planner holds an existing table
 // against it, the executor writes it.
 namespace sluice::planner {
+
+// The model, its version and job, its loss, and the metrics that the statement asks for under its
+// own names: where it says nothing, those of the task. None without validation rows.
+Schema TrainResult(const plan::TrainPlan& plan);
 
 // What a PREDICT adds to each row: the prediction, and its extra outputs.
 std::vector<ColumnInfo> PredictedColumns(const plan::PredictPlan& plan);
@@ -32,6 +37,9 @@ struct ToldMetric {
 };
 std::vector<ToldMetric> ToldMetrics(const plan::EvaluatePlan& plan, models::Task task);
 Schema EvaluateResult(const plan::EvaluatePlan& plan, models::Task task);
+
+// Of a statement that writes a table of predictions.
+Schema PredictTableResult();
 
 // Of TO EXPLAIN, named as SQLFlow's XGBoostExplainer names them.
 Schema ReportResult();

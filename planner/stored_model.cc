@@ -68,9 +68,8 @@ bool Compatible(const models::FeaturePlan& features, uint32_t input, const Colum
 
 }  // namespace
 
-Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::DataSource& source) {
-  Result<catalog::ModelVersion> version =
-      source.models().Find(name.schema, name.name, name.version);
+Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::ModelStore& models) {
+  Result<catalog::ModelVersion> version = models.Find(name.schema, name.name, name.version);
   if (!version.ok()) {
     return version.status().MovedTo(name.span);
   }

@@ -20,7 +20,7 @@ struct StoredModel {
 };
 
 // The live version of a model, or the one that is named. NotFound (42704) names the nearest.
-Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::DataSource& source);
+Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::ModelStore& models);
 
 // The SELECT must have every column that the model's features read, with types they can read.
 // `statement` is "predict", "evaluate" ...

@@ -64,7 +64,7 @@ void AddCommon(CLI::App& command, CommonFlags& common) {
                 "file with the source in it, where its password is nobody's business", common);
   AddConfigFlag(command, "--log-level", "log_level", "debug, info, warn (default), error or off",
                 common);
-  AddConfigFlag(command, "--user", "user", "whose jobs they are (default: $USER)", common);
+  AddConfigFlag(command, "--user", "user", "who logs in to a gateway, and whose jobs they are (default: $PGUSER, $USER)", common);
 }
 
 void AddTrainingFlags(CLI::App& command, CommonFlags& common) {
@@ -124,7 +124,8 @@ Status CollectScripts(const CLI::App& command, SqlOptions& options) {
 void AddSql(CLI::App& app, CommandLine& line) {
   CLI::App* sql = app.add_subcommand("sql", "Shell and batch: run statements");
   AddCommon(*sql, line.common);
-  sql->add_option("--gateway", line.sql.gateway, "HOST:PORT of a running gateway");
+  sql->add_option("--gateway", line.sql.gateway,
+                  "HOST:PORT of a running gateway; sluice://USER@HOST:PORT logs in as that user");
   sql->add_option("--gateway-ca", line.sql.gateway_ca, "PEM file: talk TLS to the gateway");
   AddTrainingFlags(*sql, line.common);
   sql->add_option("-c,-e,--command", "run these statements (may be repeated)")->take_all();
@@ -152,6 +153,10 @@ void AddServe(CLI::App& app, CommandLine& line) {
                 line.common);
   AddConfigFlag(*serve, "--tls-cert", "tls_cert", "PEM file", line.common);
   AddConfigFlag(*serve, "--tls-key", "tls_key", "PEM file", line.common);
+  AddConfigFlag(*serve, "--auth", "auth",
+                "password (default over PostgreSQL): users log in to the database; trust: "
+                "everybody is the gateway's own login",
+                line.common);
   AddConfigFlag(*serve, "--max-statements", "max_statements", "scripts at the same time (32)",
                 line.common);
   AddConfigFlag(*serve, "--write-timeout", "write_timeout",

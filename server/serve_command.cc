@@ -20,16 +20,27 @@ int RunServe(const Config& config) {
     SayError(gateway.status(), "");
     return kExitStatementFailed;
   }
-  if (config.tls_cert.empty() && config.grpc.rfind("127.", 0) != 0 &&
-      config.grpc.rfind("localhost:", 0) != 0 && config.grpc.rfind("[::1]:", 0) != 0) {
-    Say(fmt::format(
-        "WARNING: whoever reaches {} can use the database, and reads along: nobody is asked "
-        "for a password, and without --tls-cert nothing is encrypted\n",
-        (*gateway)->address()));
+  if (!IsLocalAddress(config.grpc)) {
+    if ((*gateway)->auth() == Auth::kTrust) {
+      Say(fmt::format("WARNING: whoever reaches {} can use the database: nobody is asked for a "
+                      "password\n",
+                      (*gateway)->address()));
+    }
+    if (config.tls_cert.empty()) {
+      Say(fmt::format("WARNING: without --tls-cert nothing is encrypted on {}{}\n",
+                      (*gateway)->address(),
+                      (*gateway)->auth() == Auth::kTrust
+                          ? ""
+                          : ", and passwords are taken from this machine only"));
+    }
   }
   std::fputs(fmt::format("gRPC on {}\n", (*gateway)->address()).c_str(), stdout);
   if (!(*gateway)->pg_address().empty()) {
-    std::fputs(fmt::format("PostgreSQL on {}\n", (*gateway)->pg_address()).c_str(), stdout);
+    const std::string& fingerprint = (*gateway)->pg_fingerprint();
+    std::fputs(fmt::format("PostgreSQL on {}{}{}\n", (*gateway)->pg_address(),
+                           fingerprint.empty() ? "" : ", certificate SHA-256 ", fingerprint)
+                   .c_str(),
+               stdout);
   }
   std::fflush(stdout);
   WaitForTermination();

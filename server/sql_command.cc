@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "catalog/catalog.h"
+#include "catalog/client_login.h"
 #include "catalog/data_source.h"
 #include "catalog/source_url.h"
 #include "executor/local_cluster.h"
@@ -45,12 +47,38 @@ int RunShell(const SqlOptions& options, const Config& config, const ScriptRunner
   return RunScripts(scripts, runner, shell, interrupts);
 }
 
+// HOST:PORT, USER@HOST:PORT, or sluice://USER:PASSWORD@HOST:PORT. Who says no password has it where
+// psql would look for it.
+GatewayClientOptions GatewayOf(const Config& config, const SqlOptions& options) {
+  constexpr std::string_view kScheme = "sluice://";
+  GatewayClientOptions gateway;
+  gateway.ca_file = options.gateway_ca;
+  gateway.user = config.user;
+  gateway.role = config.user;
+  std::string_view text = options.gateway;
+  if (text.starts_with(kScheme)) {
+    text.remove_prefix(kScheme.size());
+  }
+  if (const size_t at = text.rfind('@'); at != std::string_view::npos) {
+    const std::string_view login = text.substr(0, at);
+    const size_t colon = login.find(':');
+    gateway.role = login.substr(0, colon);
+    gateway.password = colon == std::string_view::npos ? "" : login.substr(colon + 1);
+    text.remove_prefix(at + 1);
+  }
+  gateway.address = text;
+  if (gateway.password.empty()) {
+    const size_t colon = text.rfind(':');
+    gateway.password = catalog::FindClientPassword(
+        text.substr(0, colon), colon == std::string_view::npos ? "" : text.substr(colon + 1),
+        "sluice", gateway.role);
+  }
+  return gateway;
+}
+
 int RunOnGateway(const Config& config, const SqlOptions& options, Interrupts& interrupts) {
-  GatewayClientOptions client_options;
-  client_options.address = options.gateway;
-  client_options.ca_file = options.gateway_ca;
-  client_options.user = config.user;
-  auto client = GatewayClient::Connect(client_options);
+  const GatewayClientOptions gateway = GatewayOf(config, options);
+  auto client = GatewayClient::Connect(gateway);
   if (!client.ok()) {
     return Fail(client.status(), kExitStatementFailed);
   }
@@ -58,16 +86,16 @@ int RunOnGateway(const Config& config, const SqlOptions& options, Interrupts& in
                                         executor::ResultSink& sink) {
     return (*client)->Run(script, stop, sink);
   };
-  return RunShell(options, config, runner, "gateway " + options.gateway, interrupts);
+  return RunShell(options, config, runner, "gateway " + gateway.address, interrupts);
 }
 
 int RunOnSource(const Config& config, const SqlOptions& options, Interrupts& interrupts) {
-  auto source = catalog::OpenDataSource(config.source);
-  if (!source.ok()) {
-    return Fail(source.status(), kExitStatementFailed);
+  const auto database = catalog::OpenDatabase(config.source);
+  if (!database.ok()) {
+    return Fail(database.status(), kExitStatementFailed);
   }
   executor::LocalCluster cluster(ClusterOptions(config));
-  Session session(**source, config.user, &cluster);
+  Session session(*database->source, *database->catalog, config.user, &cluster);
   if (!config.checkpoint_root.empty()) {
     session.KeepCheckpointsIn(config.checkpoint_root);
   }
@@ -76,7 +104,7 @@ int RunOnSource(const Config& config, const SqlOptions& options, Interrupts& int
     session.set_stop(std::move(stop));
     return RunScript(script, session, sink);
   };
-  return RunShell(options, config, runner, catalog::WithoutSecrets((*source)->url()), interrupts);
+  return RunShell(options, config, runner, catalog::WithoutSecrets(database->source->url()), interrupts);
 }
 
 }  // namespace

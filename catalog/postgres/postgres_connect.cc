@@ -23,6 +23,8 @@ constexpr std::string_view kSessionOptions =
 constexpr std::string_view kOurTexts =
     " -c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=postgres -c bytea_output=hex";
 
+constexpr std::string_view kNoSearchPath = " -c search_path=";
+
 bool IsLoopback(std::string_view host) {
   return host.empty() || host.front() == '/' || host == "localhost" || host == "::1" ||
          host.starts_with("127.");
@@ -108,8 +110,11 @@ PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings
   }
   // At the start, so that they are what DISCARD ALL goes back to.
   std::string options = settings.options + std::string(kSessionOptions);
-  if (use == ConnectionUse::kOurs) {
+  if (use != ConnectionUse::kUsers) {
     options += kOurTexts;
+  }
+  if (use == ConnectionUse::kCatalog) {
+    options += kNoSearchPath;
   }
   add("options", options.c_str());
   // A server that vanished is noticed within a minute instead of hours.
@@ -238,6 +243,14 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
   std::unique_ptr<PostgresConnection> connection(
       new PostgresConnection(StartConnection(address, settings, use)));
   RETURN_IF_ERROR(connection->Finish(stop));
+  if (address.must_ask && PQconnectionUsedPassword(connection->handle()) == 0) {
+    // "trust", "peer" or "ident" in its pg_hba.conf: it took our word for who the user is.
+    return DatabaseError("28000",
+                         fmt::format("PostgreSQL let role \"{}\" in without asking for the "
+                                     "password, so that nobody has checked it",
+                                     PQuser(connection->handle())))
+        .Hint("let pg_hba.conf ask for passwords (scram-sha-256) where this gateway connects from");
+  }
   return connection;
 }
 

@@ -32,12 +32,16 @@ using PostgresResult = std::unique_ptr<PGresult, PostgresClear>;
 struct PostgresAddress {
   std::string url;  // without a password
   std::string password;
+  bool must_ask = false;  // a server that lets the role in without having asked for it is refused
 };
 
 // Whose statements a connection is for.
 enum class ConnectionUse {
   kOurs,   // UTC and ISO, so that text means the same everywhere
   kUsers,  // begins with what the server gives the role: its TimeZone, its DateStyle
+  // The catalog's: as kOurs, and no search_path, so that nobody's function or operator is found in
+  // place of the server's own.
+  kCatalog,
 };
 
 // One connection; belongs to one thread at a time.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,7 +15,6 @@
 #include "catalog/postgres/postgres_connection_internal.h"
 #include "catalog/postgres/postgres_session_internal.h"
 #include "catalog/postgres/postgres_types_internal.h"
-#include "catalog/store/catalog_tables.h"
 
 namespace sluice::catalog {
 
@@ -37,7 +35,7 @@ class PostgresTypeNames {
 struct SpooledSelect;
 
 // The server that a PostgreSQL data source stands for. Thread-safe.
-class PostgresDatabase final : public SqlDatabase {
+class PostgresDatabase {
  public:
   explicit PostgresDatabase(PostgresAddress address);
 
@@ -80,27 +78,8 @@ class PostgresDatabase final : public SqlDatabase {
 
   // The same for a dataset, which another process, too, may have opened.
   Result<PostgresPool::Lease> TakeFor(const DatasetSpec& spec);
-  // What the stores of models ask: as the login role, and it hears the statement's stop. (Jobs are
-  // written down also when their statement was cancelled.)
-  SqlDatabase& for_models() { return for_models_; }
-  // The same, with a stop of its own.
-  std::unique_ptr<SqlDatabase> ThatHears(std::stop_token stop);
-
-  Dialect dialect() const override { return Dialect::kPostgres; }
-  Result<std::unique_ptr<SqlSession>> TakeSession() override;
 
  private:
-  class Stoppable final : public SqlDatabase {
-   public:
-    Stoppable(PostgresDatabase& database, std::function<std::stop_token()> stop)
-        : database_(database), stop_(std::move(stop)) {}
-    Dialect dialect() const override { return Dialect::kPostgres; }
-    Result<std::unique_ptr<SqlSession>> TakeSession() override;
-
-   private:
-    PostgresDatabase& database_;
-    const std::function<std::stop_token()> stop_;
-  };
   Result<PostgresPool::Lease> TakeAs(const SessionSettings& settings);
 
   PostgresAddress address_;
@@ -112,7 +91,6 @@ class PostgresDatabase final : public SqlDatabase {
   SessionSettings settings_ GUARDED_BY(mutex_);
   std::string through_session_ GUARDED_BY(mutex_);
   std::stop_token stop_ GUARDED_BY(mutex_);
-  Stoppable for_models_{*this, [this] { return stop(); }};
   PostgresPool pool_;  // the connections of both tell notices
   PostgresPool users_pool_;
   PostgresTypeNames type_names_{pool_};
@@ -150,7 +128,6 @@ Result<std::vector<TableName>> PostgresSourceTables(PostgresConnection& connecti
 Result<ResultPlan> PlanPostgresResult(PostgresDatabase& database, const ResultTable& table,
                                       const Schema* columns);
 Result<std::unique_ptr<TableWriter>> OpenPostgresWriter(PostgresDatabase& database,
-                                                        CatalogTables& tables,
                                                         const ResultTable& table,
                                                         const Schema& schema);
 Status AppendPostgresRows(PostgresDatabase& database, const TableName& table, const Schema& schema,

@@ -11,48 +11,14 @@
 #include "catalog/postgres/postgres_spooled_internal.h"
 #include "catalog/postgres/postgres_stage_internal.h"
 #include "catalog/result_table_internal.h"
-#include "catalog/store/catalog_tables.h"
-#include "catalog/store/sql_job_store.h"
-#include "catalog/store/sql_model_store.h"
 
 namespace sluice::catalog {
 namespace {
 
-// Models and jobs belong to whoever used Sluice first; others need to be let in.
-Status WithGrants(Status status, const PostgresConnection& connection) {
-  if (status.sqlstate() != "42501") {
-    return status;
-  }
-  const std::string role = QuoteName(PQuser(connection.handle()));
-  return std::move(status).Hint(
-      fmt::format("models and jobs are kept in schema sluice, and the role needs rights there: let "
-                  "its owner GRANT USAGE, CREATE ON SCHEMA sluice TO {0} and GRANT SELECT, INSERT, "
-                  "UPDATE, DELETE ON ALL TABLES IN SCHEMA sluice TO {0}",
-                  role));
-}
-
-// A pooled connection as the stores see it.
-class PooledSession final : public SqlSession {
- public:
-  explicit PooledSession(PostgresPool::Lease connection) : connection_(std::move(connection)) {}
-  Result<SqlRows> Query(std::string_view sql,
-                        const std::vector<SqlParameter>& parameters) override {
-    Result<SqlRows> rows = connection_->Query(sql, parameters);
-    return rows.ok() ? std::move(rows) : WithGrants(rows.status(), *connection_);
-  }
-
- private:
-  PostgresPool::Lease connection_;
-};
-
 class PostgresSource final : public DataSource {
  public:
   explicit PostgresSource(const SourceUrl& url)
-      : database_({url.text, url.password}),
-        tables_(database_),
-        model_tables_(database_.for_models()),
-        models_(MakeModelStore(model_tables_)),
-        jobs_(MakeJobStore(tables_)) {}
+      : database_({url.text, url.password, url.must_ask}) {}
 
   // The connection waits in the pool: a process that only reads shards needs no session.
   Status Connect(const std::stop_token& stop) { return database_.users_pool().Take(stop).status(); }
@@ -124,6 +90,25 @@ class PostgresSource final : public DataSource {
     ASSIGN_OR_RETURN(captured_, CaptureSession(*session, names));
     database_.BeginStatement(captured_.settings, std::move(stop));
     return OkStatus();
+  }
+  Result<std::vector<std::pair<std::string, std::string>>> SettingsOfSession(
+      const std::vector<std::string>& names) override {
+    std::vector<std::pair<std::string, std::string>> settings;
+    std::string list;
+    for (const std::string& name : names) {
+      list += (list.empty() ? "" : ",") + name;
+    }
+    ASSIGN_OR_RETURN(const PostgresPool::Lease session, database_.TakeBorrowed());
+    ASSIGN_OR_RETURN(
+        const PostgresResult found,
+        session->Ask("SELECT n, v FROM (SELECT n, pg_catalog.current_setting(n, true) AS v"
+                     " FROM pg_catalog.unnest(pg_catalog.string_to_array($1, ',')) AS u(n)) AS s"
+                     " WHERE v OPERATOR(pg_catalog.<>) ''",
+                     {list}));
+    for (int i = 0; i < PQntuples(found.get()); ++i) {
+      settings.emplace_back(PostgresText(found.get(), i, 0), PostgresText(found.get(), i, 1));
+    }
+    return settings;
   }
   void HearStop(std::stop_token stop) override { database_.HearStop(std::move(stop)); }
   std::chrono::milliseconds statement_timeout() override {
@@ -208,7 +193,7 @@ class PostgresSource final : public DataSource {
   }
   Result<std::unique_ptr<TableWriter>> OpenWriter(const ResultTable& table,
                                                   const Schema& schema) override {
-    return OpenPostgresWriter(database_, tables_, table, schema);
+    return OpenPostgresWriter(database_, table, schema);
   }
   Status AppendRows(const TableName& table, const Schema& schema, const RowBatch& batch) override {
     return AppendPostgresRows(database_, table, schema, batch);
@@ -217,12 +202,6 @@ class PostgresSource final : public DataSource {
   Status DropLeftovers() override {
     ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.pool().Take());
     return DropAbandonedStages(*connection);
-  }
-
-  ModelStore& models() override { return *models_; }
-  JobStore& jobs() override { return *jobs_; }
-  std::unique_ptr<JobStore> JobsFor(std::stop_token stop) override {
-    return MakeJobStore(database_.ThatHears(std::move(stop)));
   }
 
  private:
@@ -301,10 +280,6 @@ class PostgresSource final : public DataSource {
   }
 
   PostgresDatabase database_;
-  CatalogTables tables_;
-  CatalogTables model_tables_;
-  std::unique_ptr<ModelStore> models_;
-  std::unique_ptr<JobStore> jobs_;
   Mutex session_mutex_;
   PostgresPool::Lease session_ GUARDED_BY(session_mutex_);
   SettingNames names_ GUARDED_BY(session_mutex_);
@@ -421,22 +396,6 @@ Result<PostgresPool::Lease> PostgresDatabase::TakeAs(const SessionSettings& sett
   connection->Serve(stop, &notices_);
   RETURN_IF_ERROR(ReplaySession(*connection, settings));
   return connection;
-}
-
-Result<std::unique_ptr<SqlSession>> PostgresDatabase::TakeSession() {
-  ASSIGN_OR_RETURN(PostgresPool::Lease connection, pool_.Take());
-  return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
-}
-
-std::unique_ptr<SqlDatabase> PostgresDatabase::ThatHears(std::stop_token stop) {
-  return std::make_unique<Stoppable>(*this, [stop = std::move(stop)] { return stop; });
-}
-
-Result<std::unique_ptr<SqlSession>> PostgresDatabase::Stoppable::TakeSession() {
-  const std::stop_token stop = stop_();
-  ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.pool_.Take(stop));
-  connection->HearStop(stop);
-  return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
 }
 
 Result<std::unique_ptr<DataSource>> OpenPostgres(const SourceUrl& url,

@@ -320,13 +320,8 @@ Result<ResultPlan> PlanPostgresResult(PostgresDatabase& database, const ResultTa
 }
 
 Result<std::unique_ptr<TableWriter>> OpenPostgresWriter(PostgresDatabase& database,
-                                                        CatalogTables& tables,
                                                         const ResultTable& table,
                                                         const Schema& schema) {
-  {
-    ASSIGN_OR_RETURN(PostgresPool::Lease own, database.pool().Take(database.stop()));
-    RETURN_IF_ERROR(tables.CreateResultTables(*own));
-  }
   ASSIGN_OR_RETURN(PostgresPool::Lease connection, database.TakeForWriting());
   Result<Beginning> begun = Begin(*connection, table, &schema);
   if (!begun.ok()) {

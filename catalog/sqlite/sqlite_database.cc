@@ -37,19 +37,6 @@ Result<int64_t> DataVersion(SqliteConnection& connection) {
   return connection.QueryInteger("PRAGMA data_version");
 }
 
-// A pooled connection as the stores see it.
-class PooledSession final : public SqlSession {
- public:
-  explicit PooledSession(SqlitePool::Lease connection) : connection_(std::move(connection)) {}
-  Result<SqlRows> Query(std::string_view sql,
-                        const std::vector<SqlParameter>& parameters) override {
-    return connection_->Query(sql, parameters);
-  }
-
- private:
-  SqlitePool::Lease connection_;
-};
-
 // What has a meaning in a URI must not have one in a path.
 std::string UriPath(std::string_view path) {
   std::string uri;
@@ -202,11 +189,13 @@ Result<std::unique_ptr<SqliteConnection>> SqliteDatabase::Connect(SqliteConnecti
   return connection;
 }
 
-Result<std::unique_ptr<SqlSession>> SqliteDatabase::OpenAnew() {
-  if (location_.in_memory()) {
-    return TakeSession();
+Result<std::unique_ptr<SqlSession>> SqliteDatabase::OpenAnew(const std::stop_token& stop) {
+  if (location_.in_memory()) {  // nobody else can get at it
+    ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> again,
+                     Connect(SqliteConnection::Access::kReadWrite));
+    return std::unique_ptr<SqlSession>(std::move(again));
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> connection, place_.OpenAnew(stop()));
+  ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> connection, place_.OpenAnew(stop));
   return std::unique_ptr<SqlSession>(std::move(connection));
 }
 
@@ -220,8 +209,7 @@ std::stop_token SqliteDatabase::stop() {
   return stop_;
 }
 
-Result<SqlitePool::Lease> SqliteDatabase::TakeForStatement() {
-  const std::stop_token stop = this->stop();
+Result<SqlitePool::Lease> SqliteDatabase::TakeForStatement(const std::stop_token& stop) {
   ASSIGN_OR_RETURN(SqlitePool::Lease connection, writers_.Take(stop));
   connection->HearStop(stop);
   bool first = false;
@@ -233,26 +221,6 @@ Result<SqlitePool::Lease> SqliteDatabase::TakeForStatement() {
     RETURN_IF_ERROR(connection->UseWriteAheadLog());
   }
   return connection;
-}
-
-Result<std::unique_ptr<SqlSession>> SqliteDatabase::TakeSession() {
-  ASSIGN_OR_RETURN(SqlitePool::Lease connection, writers_.Take());
-  return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
-}
-
-Result<std::unique_ptr<SqlSession>> SqliteDatabase::ForModels::TakeSession() {
-  ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
-  return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
-}
-
-std::unique_ptr<SqlDatabase> SqliteDatabase::ThatHears(std::stop_token stop) {
-  return std::make_unique<Stoppable>(*this, std::move(stop));
-}
-
-Result<std::unique_ptr<SqlSession>> SqliteDatabase::Stoppable::TakeSession() {
-  ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.writers_.Take(stop_));
-  connection->HearStop(stop_);
-  return std::unique_ptr<SqlSession>(new PooledSession(std::move(connection)));
 }
 
 std::string SqliteDatabase::AddSnapshot(std::shared_ptr<SqliteSnapshot> snapshot) {

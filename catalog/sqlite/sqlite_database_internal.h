@@ -61,7 +61,7 @@ class SqliteSnapshot {
 
 // The database that a SQLite data source stands for: its connections and its open snapshots.
 // Thread-safe.
-class SqliteDatabase final : public SqlDatabase {
+class SqliteDatabase {
  public:
   explicit SqliteDatabase(SqliteLocation location);
 
@@ -74,18 +74,13 @@ class SqliteDatabase final : public SqlDatabase {
   // For the text of an extended statement, and what is written for it: hears the statement's stop.
   // The first one turns the database into one with a write-ahead log; a plain statement changes no
   // more than it says.
-  Result<SqlitePool::Lease> TakeForStatement();
+  Result<SqlitePool::Lease> TakeForStatement() { return TakeForStatement(stop()); }
+  // The same with a stop of its own.
+  Result<SqlitePool::Lease> TakeForStatement(const std::stop_token& stop);
   SqlitePool& readers() { return readers_; }
 
-  Dialect dialect() const override { return Dialect::kSqlite; }
-  Result<std::unique_ptr<SqlSession>> TakeSession() override;
-  Result<std::unique_ptr<SqlSession>> OpenAnew() override;
-
-  // What the stores of models ask: it hears the statement's stop. (Jobs are written down also when
-  // their statement was cancelled.)
-  SqlDatabase& for_models() { return for_models_; }
-  // What writes jobs down, with a stop of its own.
-  std::unique_ptr<SqlDatabase> ThatHears(std::stop_token stop);
+  // As SqlDatabase::OpenAnew.
+  Result<std::unique_ptr<SqlSession>> OpenAnew(const std::stop_token& stop);
 
   // Snapshots are found again by the name in DatasetSpec.snapshot.
   std::string AddSnapshot(std::shared_ptr<SqliteSnapshot> snapshot);
@@ -93,30 +88,6 @@ class SqliteDatabase final : public SqlDatabase {
   void RemoveSnapshot(const std::string& name);
 
  private:
-  class ForModels final : public SqlDatabase {
-   public:
-    explicit ForModels(SqliteDatabase& database) : database_(database) {}
-    Dialect dialect() const override { return Dialect::kSqlite; }
-    Result<std::unique_ptr<SqlSession>> TakeSession() override;
-    Result<std::unique_ptr<SqlSession>> OpenAnew() override { return database_.OpenAnew(); }
-
-   private:
-    SqliteDatabase& database_;
-  };
-
-  class Stoppable final : public SqlDatabase {
-   public:
-    Stoppable(SqliteDatabase& database, std::stop_token stop)
-        : database_(database), stop_(std::move(stop)) {}
-    Dialect dialect() const override { return Dialect::kSqlite; }
-    Result<std::unique_ptr<SqlSession>> TakeSession() override;
-    Result<std::unique_ptr<SqlSession>> OpenAnew() override { return database_.OpenAnew(); }
-
-   private:
-    SqliteDatabase& database_;
-    const std::stop_token stop_;
-  };
-
   // A connection, as long as the path leads to the file that was opened first.
   Result<std::unique_ptr<SqliteConnection>> Connect(SqliteConnection::Access access);
 
@@ -124,7 +95,6 @@ class SqliteDatabase final : public SqlDatabase {
   SqlitePlace place_{location_};
   SqlitePool writers_;
   SqlitePool readers_;
-  ForModels for_models_{*this};
   Mutex mutex_;
   std::stop_token stop_ GUARDED_BY(mutex_);
   bool asked_for_log_ GUARDED_BY(mutex_) = false;

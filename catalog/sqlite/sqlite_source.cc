@@ -13,8 +13,6 @@
 #include "catalog/sqlite/sqlite_stage_internal.h"
 #include "catalog/sqlite/sqlite_types_internal.h"
 #include "catalog/store/catalog_tables.h"
-#include "catalog/store/sql_job_store.h"
-#include "catalog/store/sql_model_store.h"
 
 namespace sluice::catalog {
 namespace {
@@ -32,13 +30,8 @@ int NoteTable(void* tables, int action, const char* table, const char* /*column*
 
 class SqliteSource final : public DataSource {
  public:
-  explicit SqliteSource(const SourceUrl& url)
-      : url_(url.text),
-        database_(LocateSqlite(url.path)),
-        tables_(database_),
-        model_tables_(database_.for_models()),
-        models_(MakeModelStore(model_tables_)),
-        jobs_(MakeJobStore(tables_)) {}
+  SqliteSource(std::shared_ptr<SqliteDatabase> database, std::string url)
+      : url_(std::move(url)), shared_(std::move(database)), database_(*shared_) {}
 
   Status Connect() {
     MutexLock lock(session_mutex_);
@@ -155,12 +148,6 @@ class SqliteSource final : public DataSource {
     return OkStatus();
   }
 
-  ModelStore& models() override { return *models_; }
-  JobStore& jobs() override { return *jobs_; }
-  std::unique_ptr<JobStore> JobsFor(std::stop_token stop) override {
-    return MakeJobStore(database_.ThatHears(std::move(stop)));
-  }
-
  private:
   // The table as the database spells it.
   static Result<std::optional<TableName>> Find(SqliteConnection& connection,
@@ -197,11 +184,9 @@ class SqliteSource final : public DataSource {
   }
 
   const std::string url_;
-  SqliteDatabase database_;
-  CatalogTables tables_;
-  CatalogTables model_tables_;
-  std::unique_ptr<ModelStore> models_;
-  std::unique_ptr<JobStore> jobs_;
+  const std::shared_ptr<SqliteDatabase> shared_;
+  SqliteDatabase& database_;
+  CatalogTables tables_{Dialect::kSqlite};  // one of them says which tables Sluice wrote
   Mutex session_mutex_;
   SqlitePool::Lease session_ GUARDED_BY(session_mutex_);
   // The session has temporary tables, or ATTACHed databases.
@@ -210,10 +195,11 @@ class SqliteSource final : public DataSource {
 
 }  // namespace
 
-Result<std::unique_ptr<DataSource>> OpenSqlite(const SourceUrl& url) {
-  auto source = std::make_unique<SqliteSource>(url);
+Result<Database> OpenSqlite(const SourceUrl& url) {
+  auto shared = std::make_shared<SqliteDatabase>(LocateSqlite(url.path));
+  auto source = std::make_unique<SqliteSource>(shared, url.text);
   RETURN_IF_ERROR(source->Connect());
-  return std::unique_ptr<DataSource>(std::move(source));
+  return Database{std::move(source), MakeSqliteCatalog(std::move(shared), url.text)};
 }
 
 }  // namespace sluice::catalog

@@ -99,7 +99,7 @@ class SqliteTableWriter final : public TableWriter {
       return Cancelled("cancelled before the result was written");
     }
     // Before and after: what is written where nobody will look must not count as written.
-    RETURN_IF_ERROR(database_.OpenAnew().status());
+    RETURN_IF_ERROR(database_.OpenAnew(database_.stop()).status());
     Status published;
     {
       sqlite3* handle = connection_->handle();
@@ -108,7 +108,7 @@ class SqliteTableWriter final : public TableWriter {
     }
     committed_ = published.ok();
     if (committed_) {
-      published = database_.OpenAnew().status();
+      published = database_.OpenAnew(database_.stop()).status();
     }
     return Status(published).Because("cannot write " + wanted_.name.Text());
   }

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "catalog/store/catalog_rights.h"
+
 namespace sluice::catalog {
 namespace {
 
@@ -105,7 +107,7 @@ std::string Definition(std::string_view definition, bool postgres) {
 }  // namespace
 
 std::string CatalogTables::Resolve(std::string_view sql) const {
-  const bool postgres = database_.dialect() == Dialect::kPostgres;
+  const bool postgres = dialect_ == Dialect::kPostgres;
   std::string text(sql);
   for (const std::string_view table : kTables) {
     ReplaceAll(&text, fmt::format("{{{}}}", table),
@@ -116,7 +118,7 @@ std::string CatalogTables::Resolve(std::string_view sql) const {
 
 Result<bool> CatalogTables::HasTable(SqlSession& session, std::string_view table) {
   const std::string query =
-      database_.dialect() == Dialect::kPostgres
+      dialect_ == Dialect::kPostgres
           ? fmt::format(
                 "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid ="
                 " c.relnamespace WHERE n.nspname = 'sluice' AND c.relname = '{}'",
@@ -126,16 +128,38 @@ Result<bool> CatalogTables::HasTable(SqlSession& session, std::string_view table
   return IntegerCell(rows.at(0).at(0)) > 0;
 }
 
+Result<bool> CatalogTables::HasOwners(SqlSession& session) {
+  if (dialect_ == Dialect::kSqlite) {
+    return true;
+  }
+  // What the last statement of the rights does.
+  ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session.Query("SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+                    " WHERE n.nspname = 'sluice' AND c.relname = 'result_tables'"
+                    " AND c.relrowsecurity",
+                    {}));
+  return IntegerCell(rows.at(0).at(0)) > 0;
+}
+
 Result<bool> CatalogTables::Exist(SqlSession& session) {
   if (exist_) {
     return true;
   }
   // The last of those that models and jobs need.
   ASSIGN_OR_RETURN(const bool exist, HasTable(session, "job_runners"));
-  if (exist) {
-    exist_ = true;
+  if (!exist) {
+    return false;
   }
-  return exist;
+  RETURN_IF_ERROR(CheckOwners(session));
+  ASSIGN_OR_RETURN(const bool current, HasOwners(session));
+  if (!current) {
+    RETURN_IF_ERROR(CreateAll(session, {kResultTables})
+                        .Because("models and jobs get owners, in tables that an earlier version of "
+                                 "Sluice has made"));
+  }
+  exist_ = true;
+  return true;
 }
 
 Status CatalogTables::Create(SqlSession& session) {
@@ -166,28 +190,82 @@ Status CatalogTables::CreateResultTables(SqlSession& session) {
 
 Status CatalogTables::CreateAll(SqlSession& session,
                                 const std::vector<std::string_view>& definitions) {
-  const bool postgres = database_.dialect() == Dialect::kPostgres;
-  ASSIGN_OR_RETURN(const auto transaction,
-                   SqlTransaction::Begin(session, database_.dialect(), true));
+  const bool postgres = dialect_ == Dialect::kPostgres;
+  ASSIGN_OR_RETURN(const auto transaction, SqlTransaction::Begin(session, dialect_, true));
   if (postgres) {
     RETURN_IF_ERROR(session.Query(kCreationLock, {}).status());
-    // Asked first: CREATE SCHEMA IF NOT EXISTS wants the privilege even when there is nothing to
-    // do.
-    ASSIGN_OR_RETURN(const SqlRows schema,
-                     session.Query("SELECT 1 FROM pg_namespace WHERE nspname = 'sluice'", {}));
-    if (schema.empty()) {
-      Status created = session.Query("CREATE SCHEMA sluice", {}).status();
-      if (!created.ok()) {
-        return std::move(created)
-            .Because("models and jobs are stored in schema sluice")
-            .Hint("let an administrator run CREATE SCHEMA sluice AUTHORIZATION <role>");
-      }
-    }
+    RETURN_IF_ERROR(MakeSchema(session));
   }
   for (const std::string_view definition : definitions) {
     RETURN_IF_ERROR(session.Query(Resolve(Definition(definition, postgres)), {}).status());
   }
+  if (postgres) {
+    RETURN_IF_ERROR(GiveRights(session));
+  }
   return transaction->Commit();
+}
+
+Status CatalogTables::MakeSchema(SqlSession& session) {
+  // Asked first: CREATE SCHEMA IF NOT EXISTS wants the privilege even when there is nothing to do.
+  ASSIGN_OR_RETURN(const SqlRows schema,
+                   session.Query("SELECT 1 FROM pg_namespace WHERE nspname = 'sluice'", {}));
+  if (schema.empty()) {
+    Status created = session.Query("CREATE SCHEMA sluice", {}).status();
+    if (!created.ok()) {
+      return std::move(created)
+          .Because("models and jobs are stored in schema sluice")
+          .Hint("let an administrator run CREATE SCHEMA sluice AUTHORIZATION <role>");
+    }
+  }
+  return CheckOwners(session);
+}
+
+// Whoever owns a table may hang a trigger on it, which runs with the rights of those who write there;
+// who owns the schema may put another table in its place.
+Status CatalogTables::CheckOwners(SqlSession& session) {
+  if (dialect_ == Dialect::kSqlite) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(
+      const SqlRows strangers,
+      session.Query(
+          "SELECT r.rolname::text FROM pg_roles r WHERE NOT r.rolsuper AND (SELECT s.rolsuper FROM"
+          " pg_roles s WHERE s.rolname = session_user) AND r.oid IN (SELECT n.nspowner FROM"
+          " pg_namespace n WHERE n.nspname = 'sluice' UNION SELECT c.relowner FROM pg_class c JOIN"
+          " pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'sluice' AND c.relname IN"
+          " ('models', 'model_versions', 'model_chunks', 'jobs', 'job_events', 'job_metrics',"
+          " 'job_terms', 'job_journal', 'job_runners', 'result_tables')) LIMIT 1",
+          {}));
+  if (strangers.empty()) {
+    return OkStatus();
+  }
+  const std::string owner = TextCell(strangers[0][0]);
+  return Status(Code::kPermissionDenied,
+                fmt::format("schema sluice or a table of it belongs to role {}, who could have a "
+                            "superuser run anything there",
+                            owner))
+      .SqlState("42501")
+      .Hint(fmt::format("log in as {}; or make the schema and its tables your own: ALTER SCHEMA "
+                        "sluice OWNER TO ...",
+                        owner));
+}
+
+// Somebody else may have done so before we had the lock.
+Status CatalogTables::GiveRights(SqlSession& session) {
+  ASSIGN_OR_RETURN(const bool given, HasOwners(session));
+  if (given) {
+    return OkStatus();
+  }
+  for (const std::string& definition : RightsDefinitions()) {
+    RETURN_IF_ERROR(session.Query(Resolve(definition), {}).status());
+  }
+  // A schema that an administrator made for us may belong to somebody else.
+  ASSIGN_OR_RETURN(const SqlRows ours,
+                   session.Query("SELECT 1 FROM pg_namespace WHERE nspname = 'sluice'"
+                                 " AND pg_has_role(nspowner, 'USAGE')",
+                                 {}));
+  return ours.empty() ? OkStatus()
+                      : session.Query("GRANT USAGE ON SCHEMA sluice TO PUBLIC", {}).status();
 }
 
 }  // namespace sluice::catalog

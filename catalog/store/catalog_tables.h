@@ -13,12 +13,13 @@ namespace sluice::catalog {
 // PostgreSQL, a prefix in SQLite. Thread-safe.
 class CatalogTables {
  public:
-  explicit CatalogTables(SqlDatabase& database) : database_(database) {}
+  explicit CatalogTables(Dialect dialect) : dialect_(dialect) {}
 
-  SqlDatabase& database() { return database_; }
+  Dialect dialect() const { return dialect_; }
   // Puts the real names into a statement: "{models}" becomes sluice.models or sluice_models.
   std::string Resolve(std::string_view sql) const;
-  // False while nothing has been stored yet. Creates nothing.
+  // False while nothing has been stored yet. Creates nothing; tables of an earlier version are
+  // brought up to date.
   Result<bool> Exist(SqlSession& session);
   // Makes the tables when they do not exist, in a transaction of its own; safe when several
   // processes do it at the same moment.
@@ -30,9 +31,14 @@ class CatalogTables {
 
  private:
   Result<bool> HasTable(SqlSession& session, std::string_view table);
+  Result<bool> HasOwners(SqlSession& session);
   Status CreateAll(SqlSession& session, const std::vector<std::string_view>& definitions);
+  Status MakeSchema(SqlSession& session);
+  // 42501: what a superuser would do there, somebody else could add to.
+  Status CheckOwners(SqlSession& session);
+  Status GiveRights(SqlSession& session);
 
-  SqlDatabase& database_;
+  const Dialect dialect_;
   std::atomic<bool> exist_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "catalog/sql/sqlstate.h"
+#include "catalog/store/catalog_rights.h"
 #include "catalog/store/catalog_tables.h"
 
 namespace sluice::catalog {
@@ -83,24 +84,26 @@ auto Again(const Function& function) {
 
 class SqlJobStore final : public JobStore {
  public:
-  explicit SqlJobStore(CatalogTables& tables) : tables_(tables) {}
-  explicit SqlJobStore(std::unique_ptr<SqlDatabase> database)
-      : own_database_(std::move(database)),
-        own_tables_(std::make_unique<CatalogTables>(*own_database_)),
-        tables_(*own_tables_) {}
+  SqlJobStore(CatalogTables& tables, std::unique_ptr<SqlDatabase> database, const Principal& who)
+      : tables_(tables), database_(std::move(database)), who_(who) {}
 
   Result<int64_t> Create(const Job& job) override {
-    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
     RETURN_IF_ERROR(tables_.Create(*session));
     ASSIGN_OR_RETURN(const auto transaction,
-                     SqlTransaction::Begin(*session, tables_.database().dialect(), true));
+                     SqlTransaction::Begin(*session, tables_.dialect(), true));
+    std::vector<SqlParameter> parameters = JobParameters(job);
+    if (has_owners()) {
+      parameters.emplace_back(who_.role);
+    }
     ASSIGN_OR_RETURN(
         const SqlRows rows,
-        session->Query(tables_.Resolve(fmt::format("INSERT INTO {{jobs}} ({}) VALUES ($1, $2, $3,"
-                                                   " $4, $5, $6, $7, $8, $9, $10, $11, $12)"
-                                                   " RETURNING id",
-                                                   kJobColumns)),
-                       JobParameters(job)));
+        session->Query(
+            tables_.Resolve(fmt::format("INSERT INTO {{jobs}} ({}{}) VALUES ($1, $2, $3,"
+                                        " $4, $5, $6, $7, $8, $9, $10, $11, $12{}) RETURNING id",
+                                        kJobColumns, has_owners() ? ", owner" : "",
+                                        has_owners() ? ", $13" : "")),
+            parameters));
     const int64_t id = IntegerCell(rows.at(0).at(0));
     if (job.runner.pid != 0) {
       RETURN_IF_ERROR(session
@@ -161,7 +164,7 @@ class SqlJobStore final : public JobStore {
 
   Result<int64_t> BeginTerm(int64_t job) override {
     return Again([&]() -> Result<int64_t> {
-      ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+      ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
       RETURN_IF_ERROR(tables_.Create(*session));
       ASSIGN_OR_RETURN(
           const SqlRows rows,
@@ -176,9 +179,9 @@ class SqlJobStore final : public JobStore {
 
   Status AppendJournal(int64_t job, int64_t term, const std::vector<std::string>& entries,
                        bool anew, std::optional<int64_t>* last) override {
-    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
     ASSIGN_OR_RETURN(const auto transaction,
-                     SqlTransaction::Begin(*session, tables_.database().dialect(), true));
+                     SqlTransaction::Begin(*session, tables_.dialect(), true));
     // Locks the row: a term that begins meanwhile waits, and then reads what is written here.
     ASSIGN_OR_RETURN(
         const SqlRows rows,
@@ -232,7 +235,8 @@ class SqlJobStore final : public JobStore {
   Result<Job> Find(int64_t id) override {
     ASSIGN_OR_RETURN(
         const SqlRows rows,
-        Ask(fmt::format("SELECT id, {} FROM {{jobs}} WHERE id = $1", kJobColumns), {id}));
+        Ask(fmt::format("SELECT id, {} FROM {{jobs}} WHERE id = $1{}", kJobColumns, AndMine(2)),
+            AndWho({id})));
     if (rows.empty()) {
       return NoJob(id);
     }
@@ -247,15 +251,16 @@ class SqlJobStore final : public JobStore {
   }
 
   Result<int64_t> Count() override {
-    ASSIGN_OR_RETURN(const SqlRows rows, Ask("SELECT count(*) FROM {jobs}", {}));
+    ASSIGN_OR_RETURN(const SqlRows rows, Ask("SELECT count(*) FROM {jobs} WHERE true" + AndMine(1), AndWho({})));
     return rows.empty() ? 0 : IntegerCell(rows[0][0]);
   }
 
   Result<std::vector<Job>> List(int64_t most) override {
     ASSIGN_OR_RETURN(
         const SqlRows rows,
-        Ask(fmt::format("SELECT id, {} FROM {{jobs}} ORDER BY id DESC LIMIT $1", kJobColumns),
-            {most}));
+        Ask(fmt::format("SELECT id, {} FROM {{jobs}} WHERE true{} ORDER BY id DESC LIMIT $1",
+                        kJobColumns, AndMine(2)),
+            AndWho({most})));
     std::vector<Job> jobs;
     jobs.reserve(rows.size());
     for (const std::vector<Value>& row : rows) {
@@ -324,7 +329,10 @@ class SqlJobStore final : public JobStore {
   Status RequestCancel(int64_t id) override {
     ASSIGN_OR_RETURN(
         const SqlRows rows,
-        Ask("UPDATE {jobs} SET cancel_requested = true WHERE id = $1 RETURNING state", {id}));
+        Ask(fmt::format("UPDATE {{jobs}} SET cancel_requested = true WHERE id = $1{}"
+                        " RETURNING state",
+                        AndMine(2)),
+            AndWho({id})));
     if (rows.empty()) {
       return NoJob(id);
     }
@@ -346,10 +354,22 @@ class SqlJobStore final : public JobStore {
   }
 
  private:
+  bool has_owners() const { return tables_.dialect() == Dialect::kPostgres; }
+  // Of jobs that who asks may see; the role is the parameter of that number, behind the others.
+  std::string AndMine(int parameter) const {
+    return has_owners() ? " AND " + OwnedBy(fmt::format("${}::name", parameter)) : "";
+  }
+  std::vector<SqlParameter> AndWho(std::vector<SqlParameter> parameters) const {
+    if (has_owners()) {
+      parameters.emplace_back(who_.role);
+    }
+    return parameters;
+  }
+
   // No rows while the tables do not exist.
   Result<SqlRows> Ask(std::string_view sql, const std::vector<SqlParameter>& parameters) {
     return Again([&]() -> Result<SqlRows> {
-      ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+      ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
       ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
       if (!exist) {
         return SqlRows{};
@@ -374,10 +394,10 @@ class SqlJobStore final : public JobStore {
   }
 
   Status InsertAll(std::string_view into, const std::vector<std::vector<SqlParameter>>& rows) {
-    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
     RETURN_IF_ERROR(tables_.Create(*session));
     ASSIGN_OR_RETURN(const auto transaction,
-                     SqlTransaction::Begin(*session, tables_.database().dialect(), true));
+                     SqlTransaction::Begin(*session, tables_.dialect(), true));
     for (size_t begin = 0; begin < rows.size(); begin += kRowsPerInsert) {
       const size_t end = std::min(rows.size(), begin + kRowsPerInsert);
       std::string values;
@@ -396,9 +416,9 @@ class SqlJobStore final : public JobStore {
     return transaction->Commit();
   }
 
-  const std::unique_ptr<SqlDatabase> own_database_;  // null: somebody else's, as the tables are
-  const std::unique_ptr<CatalogTables> own_tables_;
   CatalogTables& tables_;
+  const std::unique_ptr<SqlDatabase> database_;
+  const Principal who_;
 };
 
 }  // namespace
@@ -417,12 +437,9 @@ std::string_view JobStateName(JobState state) {
   return "UNKNOWN";
 }
 
-std::unique_ptr<JobStore> MakeJobStore(CatalogTables& tables) {
-  return std::make_unique<SqlJobStore>(tables);
-}
-
-std::unique_ptr<JobStore> MakeJobStore(std::unique_ptr<SqlDatabase> database) {
-  return std::make_unique<SqlJobStore>(std::move(database));
+std::unique_ptr<JobStore> MakeJobStore(CatalogTables& tables, std::unique_ptr<SqlDatabase> database,
+                                       const Principal& who) {
+  return std::make_unique<SqlJobStore>(tables, std::move(database), who);
 }
 
 }  // namespace sluice::catalog

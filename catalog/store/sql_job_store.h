@@ -2,16 +2,15 @@
 
 #include <memory>
 
-#include "catalog/job_store.h"
+#include "catalog/catalog.h"
 
 namespace sluice::catalog {
 
 class CatalogTables;
 class SqlDatabase;
 
-// The job store over either database. `tables` outlives it.
-std::unique_ptr<JobStore> MakeJobStore(CatalogTables& tables);
-// The same, with sessions of its own kind.
-std::unique_ptr<JobStore> MakeJobStore(std::unique_ptr<SqlDatabase> database);
+// The job store over either database, for `who`. `tables` outlives it.
+std::unique_ptr<JobStore> MakeJobStore(CatalogTables& tables, std::unique_ptr<SqlDatabase> database,
+                                       const Principal& who);
 
 }  // namespace sluice::catalog

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "catalog/model_record.h"
+#include "catalog/store/catalog_rights.h"
 #include "catalog/store/catalog_tables.h"
 
 namespace sluice::catalog {
@@ -22,21 +23,24 @@ constexpr std::string_view kVersionColumnsWithoutPlan =
     "schema_name, name, version, live, type, statement, NULL, metrics, job, rows_trained,"
     " lineage, weights_sha256, weights_bytes, created_micros";
 
+constexpr std::string_view kEverybody = "public";
+
 std::string FullName(std::string_view schema, std::string_view name) {
   return schema.empty() ? std::string(name) : fmt::format("{}.{}", schema, name);
 }
 
 class SqlModelStore final : public ModelStore {
  public:
-  explicit SqlModelStore(CatalogTables& tables) : tables_(tables) {}
+  SqlModelStore(CatalogTables& tables, std::unique_ptr<SqlDatabase> database, const Principal& who)
+      : tables_(tables), database_(std::move(database)), who_(who) {}
 
   Result<ModelVersion> Put(ModelVersion model, std::string_view weights,
                            bool must_be_new) override {
-    RETURN_IF_ERROR(tables_.database().OpenAnew().status());  // or it would be stored for nobody
-    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    RETURN_IF_ERROR(database_->OpenAnew().status());  // or it would be stored for nobody
+    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
     RETURN_IF_ERROR(tables_.Create(*session));
     ASSIGN_OR_RETURN(const auto transaction,
-                     SqlTransaction::Begin(*session, tables_.database().dialect(), true));
+                     SqlTransaction::Begin(*session, tables_.dialect(), true));
     ASSIGN_OR_RETURN(model.version, NextVersion(*session, model.schema, model.name, must_be_new));
     model.live = true;
     model.created_micros = WallMicros();
@@ -57,7 +61,7 @@ class SqlModelStore final : public ModelStore {
 
   Result<ModelVersion> Find(std::string_view schema, std::string_view name,
                             std::optional<int64_t> version) override {
-    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
     ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
     if (!exist) {
       return NoModel(*session, schema, name);
@@ -66,26 +70,27 @@ class SqlModelStore final : public ModelStore {
   }
 
   Result<std::string> LoadWeights(const ModelVersion& model) override {
-    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
     return ReadWeights(*session, model);
   }
 
   Result<std::vector<ModelVersion>> List() override {
-    return ReadVersions(fmt::format("SELECT {} FROM {{model_versions}} WHERE live"
+    return ReadVersions(fmt::format("SELECT {} FROM {{model_versions}} WHERE live{}"
                                     " ORDER BY schema_name, name",
-                                    kVersionColumnsWithoutPlan),
-                        {});
+                                    kVersionColumnsWithoutPlan, AndSeen(1)),
+                        AndWho({}));
   }
 
   Result<std::vector<ModelVersion>> Versions(std::string_view schema,
                                              std::string_view name) override {
     ASSIGN_OR_RETURN(auto versions, ReadVersions(fmt::format("SELECT {} FROM {{model_versions}}"
                                                              " WHERE schema_name = $1 AND name = $2"
-                                                             " ORDER BY version",
-                                                             kVersionColumnsWithoutPlan),
-                                                 {std::string(schema), std::string(name)}));
+                                                             "{} ORDER BY version",
+                                                             kVersionColumnsWithoutPlan,
+                                                             AndSeen(3)),
+                                                 AndWho({std::string(schema), std::string(name)})));
     if (versions.empty()) {
-      ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+      ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
       return NoModel(*session, schema, name);
     }
     return versions;
@@ -135,7 +140,82 @@ class SqlModelStore final : public ModelStore {
     });
   }
 
+  Status CheckMayPut(std::string_view schema, std::string_view name) override {
+    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
+    ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
+    return exist ? CheckOwned(*session, schema, name) : OkStatus();
+  }
+
+  Status GrantUsage(std::string_view schema, std::string_view name,
+                    const std::vector<std::string>& roles) override {
+    return ChangeUsers(schema, name, roles, "array_append(array_remove(users, $3), $3)");
+  }
+  Status RevokeUsage(std::string_view schema, std::string_view name,
+                     const std::vector<std::string>& roles) override {
+    return ChangeUsers(schema, name, roles, "array_remove(users, $3)");
+  }
+
  private:
+  bool has_owners() const { return tables_.dialect() == Dialect::kPostgres; }
+  // Of models that who asks may see; the role is the parameter of that number, behind the others.
+  std::string AndSeen(int parameter) const {
+    return has_owners() ? fmt::format(" AND (schema_name, name) IN (SELECT schema_name, name"
+                                      " FROM {{models}} WHERE {})",
+                                      SeenBy(fmt::format("${}::name", parameter)))
+                        : "";
+  }
+  std::vector<SqlParameter> AndWho(std::vector<SqlParameter> parameters) const {
+    if (has_owners()) {
+      parameters.emplace_back(who_.role);
+    }
+    return parameters;
+  }
+
+  // 42501: the model is there and belongs to somebody else.
+  Status CheckOwned(SqlSession& session, std::string_view schema, std::string_view name) {
+    if (!has_owners()) {
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask(session,
+                         fmt::format("SELECT {} FROM {{models}} WHERE schema_name = $1 AND name ="
+                                     " $2",
+                                     OwnedBy("$3::name")),
+                         AndWho({std::string(schema), std::string(name)})));
+    if (rows.empty() || IntegerCell(rows[0][0]) != 0) {
+      return OkStatus();
+    }
+    return Status(Code::kPermissionDenied,
+                  fmt::format("must be owner of model {}", FullName(schema, name)))
+        .SqlState("42501")
+        .Hint("its owner may, and the members of that role; or give the model another name");
+  }
+
+  Status ChangeUsers(std::string_view schema, std::string_view name,
+                     const std::vector<std::string>& roles, std::string_view users) {
+    if (!has_owners()) {
+      return Unimplemented("this database has no roles, to which the use of a model could be given")
+          .Hint("whoever may open the file may use its models");
+    }
+    return Change(schema, name, [&](SqlSession& session) -> Status {
+      RETURN_IF_ERROR(FindIn(session, schema, name, std::nullopt).status());
+      for (const std::string& role : roles) {
+        ASSIGN_OR_RETURN(
+            const SqlRows known,
+            session.Query("SELECT FROM pg_catalog.pg_roles WHERE rolname = $1", {role}));
+        if (known.empty() && role != kEverybody) {
+          return NotFound(fmt::format("role \"{}\" does not exist", role)).SqlState("42704");
+        }
+        RETURN_IF_ERROR(Run(session,
+                            fmt::format("UPDATE {{models}} SET users = {}"
+                                        " WHERE schema_name = $1 AND name = $2",
+                                        users),
+                            {std::string(schema), std::string(name), role}));
+      }
+      return OkStatus();
+    });
+  }
+
   Result<std::string> ReadWeights(SqlSession& session, const ModelVersion& model) {
     RETURN_IF_ERROR(CheckChunks(session, model));
     std::string weights;
@@ -163,10 +243,10 @@ class SqlModelStore final : public ModelStore {
 
   // A server keeps what it has committed; a file is what its path leads to.
   Status ReadBack(const ModelVersion& model) {
-    if (tables_.database().dialect() == Dialect::kPostgres) {
+    if (tables_.dialect() == Dialect::kPostgres) {
       return OkStatus();
     }
-    ASSIGN_OR_RETURN(const auto session, tables_.database().OpenAnew());
+    ASSIGN_OR_RETURN(const auto session, database_->OpenAnew());
     RETURN_IF_ERROR(FindIn(*session, model.schema, model.name, model.version).status());
     return ReadWeights(*session, model).status();
   }
@@ -183,21 +263,26 @@ class SqlModelStore final : public ModelStore {
   // Runs `change` in a transaction that no other change of this model runs beside.
   template <typename Function>
   Status Change(std::string_view schema, std::string_view name, const Function& change) {
-    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
     ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
     if (!exist) {
       return NoModel(*session, schema, name);
     }
     ASSIGN_OR_RETURN(const auto transaction,
-                     SqlTransaction::Begin(*session, tables_.database().dialect(), true));
+                     SqlTransaction::Begin(*session, tables_.dialect(), true));
+    // First, so that who may not change it is not waited for; and of what they may not see they
+    // learn nothing.
+    RETURN_IF_ERROR(CheckSeen(*session, schema, name));
+    RETURN_IF_ERROR(CheckOwned(*session, schema, name));
     RETURN_IF_ERROR(LockModel(*session, schema, name).status());
+    RETURN_IF_ERROR(CheckOwned(*session, schema, name));
     RETURN_IF_ERROR(change(*session));
     return transaction->Commit();
   }
 
   // The model's row, locked until the transaction ends. SQLite's write lock is held anyway.
   Result<SqlRows> LockModel(SqlSession& session, std::string_view schema, std::string_view name) {
-    const bool postgres = tables_.database().dialect() == Dialect::kPostgres;
+    const bool postgres = tables_.dialect() == Dialect::kPostgres;
     return Ask(session,
                fmt::format("SELECT next_version FROM {{models}}"
                            " WHERE schema_name = $1 AND name = $2{}",
@@ -208,9 +293,12 @@ class SqlModelStore final : public ModelStore {
   Result<int64_t> NextVersion(SqlSession& session, const std::string& schema,
                               const std::string& name, bool must_be_new) {
     RETURN_IF_ERROR(Run(session,
-                        "INSERT INTO {models} (schema_name, name, next_version)"
-                        " VALUES ($1, $2, 1) ON CONFLICT DO NOTHING",
-                        {schema, name}));
+                        has_owners() ? "INSERT INTO {models} (schema_name, name, next_version,"
+                                       " owner) VALUES ($1, $2, 1, $3) ON CONFLICT DO NOTHING"
+                                     : "INSERT INTO {models} (schema_name, name, next_version)"
+                                       " VALUES ($1, $2, 1) ON CONFLICT DO NOTHING",
+                        AndWho({schema, name})));
+    RETURN_IF_ERROR(CheckOwned(session, schema, name));
     ASSIGN_OR_RETURN(const SqlRows rows, LockModel(session, schema, name));
     if (rows.empty()) {
       return Status(Code::kAborted, fmt::format("model '{}' was dropped while it was being stored",
@@ -289,9 +377,10 @@ class SqlModelStore final : public ModelStore {
     ASSIGN_OR_RETURN(
         const SqlRows rows,
         Ask(session,
-            fmt::format("SELECT {} FROM {{model_versions}} WHERE schema_name = $1 AND name = $2{}",
-                        kVersionColumns, version.has_value() ? " AND version = $3" : " AND live"),
-            parameters));
+            fmt::format("SELECT {} FROM {{model_versions}} WHERE schema_name = $1 AND name = $2{}{}",
+                        kVersionColumns, version.has_value() ? " AND version = $3" : " AND live",
+                        AndSeen(version.has_value() ? 4 : 3)),
+            AndWho(std::move(parameters))));
     if (!rows.empty()) {
       return VersionFromRow(rows[0]);
     }
@@ -299,13 +388,25 @@ class SqlModelStore final : public ModelStore {
                                : NoModel(session, schema, name);
   }
 
+  Status CheckSeen(SqlSession& session, std::string_view schema, std::string_view name) {
+    if (!has_owners()) {
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask(session,
+                         "SELECT FROM {models} WHERE schema_name = $1 AND name = $2" + AndSeen(3),
+                         AndWho({std::string(schema), std::string(name)})));
+    return rows.empty() ? NoModel(session, schema, name) : OkStatus();
+  }
+
   Status NoVersion(SqlSession& session, std::string_view schema, std::string_view name,
                    int64_t version) {
     ASSIGN_OR_RETURN(const SqlRows rows,
                      Ask(session,
-                         "SELECT version FROM {model_versions}"
-                         " WHERE schema_name = $1 AND name = $2 ORDER BY version",
-                         {std::string(schema), std::string(name)}));
+                         fmt::format("SELECT version FROM {{model_versions}} WHERE schema_name = $1"
+                                     " AND name = $2{} ORDER BY version",
+                                     AndSeen(3)),
+                         AndWho({std::string(schema), std::string(name)})));
     if (rows.empty()) {
       return NoModel(session, schema, name);
     }
@@ -324,7 +425,8 @@ class SqlModelStore final : public ModelStore {
       return status;
     }
     ASSIGN_OR_RETURN(const SqlRows rows,
-                     Ask(session, "SELECT schema_name, name FROM {models}", {}));
+                     Ask(session, "SELECT schema_name, name FROM {models} WHERE true" + AndSeen(1),
+                         AndWho({})));
     std::vector<std::string> names;
     for (const std::vector<Value>& row : rows) {
       names.push_back(FullName(TextCell(row[0]), TextCell(row[1])));
@@ -359,7 +461,7 @@ class SqlModelStore final : public ModelStore {
 
   Result<std::vector<ModelVersion>> ReadVersions(std::string_view sql,
                                                  const std::vector<SqlParameter>& parameters) {
-    ASSIGN_OR_RETURN(const auto session, tables_.database().TakeSession());
+    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
     std::vector<ModelVersion> versions;
     ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
     if (!exist) {
@@ -374,12 +476,16 @@ class SqlModelStore final : public ModelStore {
   }
 
   CatalogTables& tables_;
+  const std::unique_ptr<SqlDatabase> database_;
+  const Principal who_;
 };
 
 }  // namespace
 
-std::unique_ptr<ModelStore> MakeModelStore(CatalogTables& tables) {
-  return std::make_unique<SqlModelStore>(tables);
+std::unique_ptr<ModelStore> MakeModelStore(CatalogTables& tables,
+                                           std::unique_ptr<SqlDatabase> database,
+                                           const Principal& who) {
+  return std::make_unique<SqlModelStore>(tables, std::move(database), who);
 }
 
 }  // namespace sluice::catalog

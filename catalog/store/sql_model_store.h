@@ -2,13 +2,16 @@
 
 #include <memory>
 
-#include "catalog/model_store.h"
+#include "catalog/catalog.h"
 
 namespace sluice::catalog {
 
 class CatalogTables;
+class SqlDatabase;
 
-// The model store over either database. `tables` outlives it.
-std::unique_ptr<ModelStore> MakeModelStore(CatalogTables& tables);
+// The model store over either database, for `who`. `tables` outlives it.
+std::unique_ptr<ModelStore> MakeModelStore(CatalogTables& tables,
+                                           std::unique_ptr<SqlDatabase> database,
+                                           const Principal& who);
 
 }  // namespace sluice::catalog

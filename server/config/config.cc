@@ -33,6 +33,7 @@ constexpr Key kKeys[] = {
     {"pg", &Config::pg},
     {"tls_cert", &Config::tls_cert},
     {"tls_key", &Config::tls_key},
+    {"auth", &Config::auth},
     {"max_statements", nullptr, &Config::max_statements, 1, kMostStatements},
     {"write_timeout", nullptr, &Config::write_timeout, 1, kMostTimeoutSeconds},
     {"slots", nullptr, &Config::slots, 0, kMostSlots},
@@ -118,10 +119,13 @@ const char* Environment(const std::string& name) {
   return std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): before any thread
 }
 
-// $USER, or where that is not set (containers) the name of the process's user.
+// $PGUSER, as psql would log in; or $USER, or where that is not set (containers) the name of the
+// process's user.
 std::string LoginName() {
-  if (const char* user = Environment("USER")) {
-    return user;
+  for (const char* name : {"PGUSER", "USER"}) {
+    if (const char* user = Environment(name)) {
+      return user;
+    }
   }
   std::array<char, 4096> buffer{};
   passwd entry{};
@@ -135,6 +139,10 @@ Status Check(const Config& config) {
   if (std::find(levels.begin(), levels.end(), config.log_level) == levels.end()) {
     return InvalidArgument(fmt::format(
         "log_level must be debug, info, warn, error or off, not '{}'", config.log_level));
+  }
+  if (!config.auth.empty() && config.auth != "password" && config.auth != "trust") {
+    return InvalidArgument(
+        fmt::format("auth must be password or trust, not '{}'", config.auth));
   }
   if (config.tls_cert.empty() != config.tls_key.empty()) {
     return InvalidArgument("tls_cert and tls_key belong together: give both or none");
@@ -184,6 +192,34 @@ Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags) {
   }
   RETURN_IF_ERROR(Check(config));
   return config;
+}
+
+Result<Auth> AuthOf(const Config& config) {
+  const bool has_users = config.source.rfind("sqlite:", 0) != 0;
+  if (config.auth == "trust") {
+    return Auth::kTrust;
+  }
+  if (config.auth == "password" || has_users) {
+    return Auth::kPassword;
+  }
+  if (!IsLocalAddress(config.grpc)) {
+    return Status(Code::kPermissionDenied,
+                  fmt::format("whoever reaches {} could use the database: SQLite has no users that "
+                              "could log in",
+                              config.grpc))
+        .SqlState("28000")
+        .Hint("listen on 127.0.0.1, or say --auth trust where that is what is wanted");
+  }
+  return Auth::kTrust;
+}
+
+bool IsLocalAddress(std::string_view address) {
+  for (const std::string_view local : {"127.", "localhost:", "[::1]:", "unix:", "unix-abstract:"}) {
+    if (address.substr(0, local.size()) == local) {
+      return true;
+    }
+  }
+  return false;
 }
 
 executor::LocalCluster::Options ClusterOptions(const Config& config) {

@@ -11,6 +11,12 @@
 
 namespace sluice::server {
 
+// Whom a gateway lets in, and as whom.
+enum class Auth {
+  kPassword,  // every user logs in to the database, which checks the password
+  kTrust,     // everybody is the gateway's own login
+};
+
 // What a process of sluice is told from outside. Order: default < file < environment < flag.
 struct Config {
   // Data source: sqlite:PATH or postgresql://user@host:port/database.
@@ -22,6 +28,9 @@ struct Config {
   // PEM files; both or none. Without them gRPC is not encrypted.
   std::string tls_cert;
   std::string tls_key;
+  // Whom `serve` lets in: password or trust. "": password over PostgreSQL; over SQLite, which has no
+  // users, everybody of this machine.
+  std::string auth;
   // Scripts that a gateway runs at the same time; each holds a thread and database connections.
   int64_t max_statements = 32;
   // Seconds that a gateway waits for a client that takes no message before it cuts it off.
@@ -35,7 +44,7 @@ struct Config {
   std::string checkpoint_root;
   // Lowest level of log lines on standard error: debug, info, warn, error, off.
   std::string log_level = "warn";
-  // Who the jobs of a shell belong to.
+  // Who a shell is: the user that it logs in to a gateway as, and that its jobs show.
   std::string user;
   // Statements typed at the prompt; "" keeps none.
   std::string history_file;
@@ -50,6 +59,14 @@ Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags);
 
 // The data source that stands in a file's first line.
 Result<std::string> ReadSourceUrl(const std::string& path);
+
+// What `auth` says, or means where it says nothing. 28000: a gateway that everybody could use who
+// reaches its address, and was not told so.
+Result<Auth> AuthOf(const Config& config);
+
+// Whether nobody but this machine's own users reaches an address: HOST:PORT on the loopback, or a
+// Unix socket.
+bool IsLocalAddress(std::string_view address);
 
 // The machine's share that its jobs may use.
 executor::LocalCluster::Options ClusterOptions(const Config& config);

@@ -5,19 +5,25 @@
 #include "server/gateway/gateway_scripts.h"
 
 #include <fmt/core.h>
+#include <limits.h>
+#include <unistd.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
+#include "base/log.h"
 #include "elastic/transport/rpc_server_internal.h"
 #include "parser/parser.h"
 #include "server/gateway/gateway_services_internal.h"
 #include "server/gateway/wire_statements.h"
+#include "server/pgwire/certificate_files.h"
 #include "server/pgwire/door.h"
 #include "server/pgwire/statement_service.h"
 
@@ -94,6 +100,29 @@ class GrpcGateway final : public Gateway {
     return OkStatus();
   }
 
+  // A door without a certificate makes one; where that cannot be kept, clients of this machine come
+  // in without.
+  Status KeepOwnCertificate(pgwire::Door::Options* options) {
+    if (!options->tls_cert.empty()) {
+      return OkStatus();
+    }
+    const char* home = std::getenv("HOME");
+    const std::string folder = std::string(home == nullptr ? "" : home) + "/.sluice";
+    char host[HOST_NAME_MAX + 1] = "localhost";
+    gethostname(host, HOST_NAME_MAX);
+    const auto certificate = pgwire::KeepCertificate(folder, host, std::time(nullptr));
+    if (!certificate.ok()) {
+      log::Warn("the PostgreSQL door has no TLS: {}", certificate.status().ToString());
+      return IsLocalAddress(options->address)
+                 ? OkStatus()
+                 : certificate.status().Because("the door needs TLS, or nobody can log in");
+    }
+    options->tls_cert = folder + "/" + pgwire::kCertificateFile;
+    options->tls_key = folder + "/" + pgwire::kKeyFile;
+    ASSIGN_OR_RETURN(fingerprint_, pgwire::CertificateFingerprint(certificate->certificate));
+    return OkStatus();
+  }
+
   Status ListenForPostgres(const Config& config) {
     if (config.pg.empty()) {
       return OkStatus();
@@ -103,12 +132,16 @@ class GrpcGateway final : public Gateway {
     options.source = config.source;
     options.tls_cert = config.tls_cert;
     options.tls_key = config.tls_key;
+    options.ask_password = auth() == Auth::kPassword;
+    RETURN_IF_ERROR(KeepOwnCertificate(&options));
     ASSIGN_OR_RETURN(door_, pgwire::Door::Start(options, *wire_statements_));
     return OkStatus();
   }
 
   const std::string& address() const override { return address_; }
   std::string pg_address() const override { return door_ == nullptr ? "" : door_->address(); }
+  const std::string& pg_fingerprint() const override { return fingerprint_; }
+  Auth auth() const override { return scripts_.sources().auth(); }
 
   void Shutdown() override {
     if (door_ != nullptr) {
@@ -128,12 +161,14 @@ class GrpcGateway final : public Gateway {
   std::string address_;
   const std::unique_ptr<pgwire::StatementService> wire_statements_;
   std::unique_ptr<pgwire::Door> door_;
+  std::string fingerprint_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
-  ASSIGN_OR_RETURN(std::unique_ptr<SourcePool> sources, SourcePool::Open(config.source));
+  ASSIGN_OR_RETURN(const Auth auth, AuthOf(config));
+  ASSIGN_OR_RETURN(std::unique_ptr<SourcePool> sources, SourcePool::Open(config.source, auth));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto gateway = std::make_unique<GrpcGateway>(std::move(sources), config);

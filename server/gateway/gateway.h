@@ -19,6 +19,10 @@ class Gateway {
   virtual const std::string& address() const = 0;
   // The same of the PostgreSQL door; "": there is none.
   virtual std::string pg_address() const = 0;
+  // Of the certificate that it has made for itself; "": it was given one, or has none.
+  virtual const std::string& pg_fingerprint() const = 0;
+  // Whom it lets in.
+  virtual Auth auth() const = 0;
   // Cancels the running scripts and waits for them to end. Idempotent.
   virtual void Shutdown() = 0;
 };

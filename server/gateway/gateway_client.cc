@@ -15,6 +15,8 @@
 
 #include "elastic/transport/rpc_server_internal.h"
 #include "executor/executor.h"
+#include "server/config/config.h"
+#include "server/gateway/client_login_internal.h"
 #include "server/gateway/gateway.grpc.pb.h"
 #include "server/gateway/gateway_updates_internal.h"
 #include "server/gateway/gateway_wire_internal.h"
@@ -46,6 +48,9 @@ Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) {
     return OkStatus();
   }
+  if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
+    return Status(Code::kPermissionDenied, status.error_message()).SqlState("28000");
+  }
   Status error(static_cast<Code>(status.error_code()), status.error_message());
   if (status.error_code() == grpc::StatusCode::CANCELLED) {
     return std::move(error).Hint(
@@ -57,14 +62,27 @@ Status FromGrpc(const grpc::Status& status) {
 
 class GrpcGatewayClient final : public GatewayClient {
  public:
-  GrpcGatewayClient(std::unique_ptr<v1::Gateway::Stub> stub, std::string user)
-      : stub_(std::move(stub)), user_(std::move(user)) {}
+  GrpcGatewayClient(std::unique_ptr<v1::Gateway::Stub> stub, const GatewayClientOptions& options)
+      : stub_(std::move(stub)),
+        user_(options.user),
+        authorization_(
+            options.password.empty() ? "" : BasicAuthorization(options.role, options.password)) {}
 
   Status CheckVersion(const std::string& address) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + kConnectDeadline);
+    LogIn(&context);
     v1::GetVersionResponse response;
     const grpc::Status status = stub_->GetVersion(&context, {}, &response);
+    if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
+      return FromGrpc(status);
+    }
+    if (status.ok() && response.wants_login() && authorization_.empty()) {
+      return Status(Code::kPermissionDenied,
+                    fmt::format("the gateway at {} asks for a password", address))
+          .SqlState("28000")
+          .Hint("put it into PGPASSWORD or ~/.pgpass; --user says who you are");
+    }
     if (!status.ok()) {
       return Unavailable(
                  fmt::format("cannot reach a gateway at {}: {}", address, status.error_message()))
@@ -77,6 +95,7 @@ class GrpcGatewayClient final : public GatewayClient {
   Status Run(const std::string& script, std::stop_token stop, executor::ResultSink& sink) override {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + kScriptDeadline);
+    LogIn(&context);
     const std::stop_callback<std::function<void()>> cancel(stop, [&] { context.TryCancel(); });
     v1::RunRequest request;
     request.set_script(script);
@@ -104,6 +123,12 @@ class GrpcGatewayClient final : public GatewayClient {
   }
 
  private:
+  void LogIn(grpc::ClientContext* context) const {
+    if (!authorization_.empty()) {
+      context->AddMetadata(kAuthorization, authorization_);
+    }
+  }
+
   // A message that cannot be read ends the reading as the last one does; but then the call's status
   // never comes.
   static grpc::Status Finish(grpc::ClientReader<v1::RunUpdate>& reader,
@@ -122,12 +147,19 @@ class GrpcGatewayClient final : public GatewayClient {
 
   const std::unique_ptr<v1::Gateway::Stub> stub_;
   const std::string user_;
+  const std::string authorization_;
   GatewayUpdates updates_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<GatewayClient>> GatewayClient::Connect(const GatewayClientOptions& options) {
+  if (!options.password.empty() && options.ca_file.empty() && !IsLocalAddress(options.address)) {
+    return Status(Code::kPermissionDenied,
+                  fmt::format("a password is not sent in the clear to {}", options.address))
+        .SqlState("28000")
+        .Hint("--gateway-ca FILE talks TLS to the gateway");
+  }
   ASSIGN_OR_RETURN(const std::shared_ptr<grpc::ChannelCredentials> credentials,
                    MakeCredentials(options.ca_file));
   grpc::ChannelArguments arguments;
@@ -137,7 +169,7 @@ Result<std::unique_ptr<GatewayClient>> GatewayClient::Connect(const GatewayClien
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   const std::shared_ptr<grpc::Channel> channel =
       grpc::CreateCustomChannel(options.address, credentials, arguments);
-  auto client = std::make_unique<GrpcGatewayClient>(v1::Gateway::NewStub(channel), options.user);
+  auto client = std::make_unique<GrpcGatewayClient>(v1::Gateway::NewStub(channel), options);
   RETURN_IF_ERROR(client->CheckVersion(options.address));
   return std::unique_ptr<GatewayClient>(std::move(client));
 }

@@ -31,11 +31,26 @@ Status ApplySettings(const std::vector<std::string>& settings, Session& session)
   return OkStatus();
 }
 
+// Each user's own folder: who goes on from a checkpoint gets what it has learnt. Two roles never
+// have the same, whatever their names.
+std::string CheckpointsOf(const std::string& role, const std::string& root) {
+  if (root.empty()) {
+    return "";
+  }
+  std::string folder;
+  for (const char c : role) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    folder += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return root + "/" + folder;
+}
+
 }  // namespace
 
 GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources, const Config& config)
     : sources_(std::move(sources)),
       user_(config.user),
+      encrypted_(!config.tls_cert.empty()),
       checkpoint_root_(config.checkpoint_root),
       cluster_(ClusterOptions(config)),
       max_scripts_(static_cast<size_t>(config.max_statements)),
@@ -48,10 +63,40 @@ GatewayScripts::~GatewayScripts() {
 
 Status GatewayScripts::Run(const Script& script, const Client& client, executor::ResultSink& sink,
                            const StatementObserver& observer) {
+  return InSession(script, client, [&](Session& session, SourcePool::Lease& source) {
+    StatementObserver outer = observer;
+    outer.starts = [&](const parser::Statement& statement) {
+      if (std::holds_alternative<parser::PlainStatement>(statement)) {
+        source.MarkUsedDirectly();
+      }
+      if (observer.starts) {
+        observer.starts(statement);
+      }
+    };
+    return RunScript(script.text, session, sink, outer);
+  });
+}
+
+Result<Schema> GatewayScripts::Describe(const Script& script, const Client& client) {
+  Schema schema;
+  RETURN_IF_ERROR(
+      InSession(script, client, [&](Session& session, SourcePool::Lease& /*source*/) -> Status {
+        ASSIGN_OR_RETURN(schema, DescribeScript(script.text, session));
+        return OkStatus();
+      }));
+  return schema;
+}
+
+Status GatewayScripts::InSession(const Script& script, const Client& client, const Work& work) {
   const Result<Place> place = Admit(client);
+  const std::stop_callback forward(client.stop, [&place] {
+    if (place.ok()) {
+      place->RequestStop();
+    }
+  });
   const Status status =
       place.ok() ? Guarded("running a script",
-                           [&] { return RunAdmitted(script, place->stop(), sink, observer); })
+                           [&] { return InSessionAdmitted(script, place->stop(), work); })
                  : place.status();
   client.ended(status);
   return status;
@@ -64,28 +109,24 @@ GatewayScripts::Place::~Place() {
   }
 }
 
-Status GatewayScripts::RunAdmitted(const Script& script, const std::stop_token& stop,
-                                   executor::ResultSink& sink, const StatementObserver& observer) {
-  ASSIGN_OR_RETURN(SourcePool::Lease source, sources_->Acquire(stop));
-  Session session(*source, script.user.empty() ? user_ : script.user, &cluster_);
+Status GatewayScripts::InSessionAdmitted(const Script& script, const std::stop_token& stop,
+                                         const Work& work) {
+  ASSIGN_OR_RETURN(SourcePool::Lease source, sources_->Acquire(script.login, stop));
+  const std::string& claimed = script.user.empty() ? user_ : script.user;
+  const bool trusted = script.login.role.empty();
+  Session session(source.source(), source.catalog(), trusted ? claimed : script.login.role,
+                  &cluster_);
   session.set_stop(stop);
-  session.KeepCheckpointsIn(checkpoint_root_);
+  session.KeepCheckpointsIn(trusted ? checkpoint_root_
+                                    : CheckpointsOf(script.login.role, checkpoint_root_));
   if (script.database_session != nullptr) {
     session.set_database_session(*script.database_session);
+    session.OnSettings(script.on_settings);
   }
   if (script.settings != nullptr) {
     RETURN_IF_ERROR(ApplySettings(*script.settings, session));
   }
-  StatementObserver outer = observer;
-  outer.starts = [&](const parser::Statement& statement) {
-    if (std::holds_alternative<parser::PlainStatement>(statement)) {
-      source.MarkUsedDirectly();
-    }
-    if (observer.starts) {
-      observer.starts(statement);
-    }
-  };
-  return RunScript(script.text, session, sink, outer);
+  return work(session, source);
 }
 
 void GatewayScripts::Shutdown() {

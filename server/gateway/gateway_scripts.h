@@ -32,21 +32,29 @@ class GatewayScripts {
   GatewayScripts(std::unique_ptr<SourcePool> sources, const Config& config);
   ~GatewayScripts();
 
-  SourcePool& sources() { return *sources_; }
+  SourcePool& sources() const { return *sources_; }
+  // Whether what clients send is encrypted on its way, wherever they are.
+  bool encrypted() const { return encrypted_; }
 
   struct Script {
     const std::string& text;
-    std::string user;                                    // "": the gateway's own
+    Login login;
+    std::string user;  // that its jobs show where nobody logs in; "": the gateway's own
     const std::vector<std::string>* settings = nullptr;  // SET statements to run beforehand
     // The client's own session of the database; null: it has none.
     const catalog::SessionLink* database_session = nullptr;
+    std::function<void(const SessionSettings&)> on_settings = {};
   };
   struct Client {
     // Asked again and again, from another thread, while the script runs.
     std::function<bool()> is_gone;
+    // The same for a door that knows at once.
+    std::stop_token stop = {};
     // Told how the script ended, before anybody gets its place.
     std::function<void(const Status& status)> ended;
   };
+  // What a script of one statement would answer with, as DescribeScript says.
+  Result<Schema> Describe(const Script& script, const Client& client);
   // What escapes from the script is its error, too.
   Status Run(const Script& script, const Client& client, executor::ResultSink& sink,
              const StatementObserver& observer);
@@ -71,6 +79,7 @@ class GatewayScripts {
     Place& operator=(Place&&) = delete;
     ~Place();
     std::stop_token stop() const { return at_->stop.get_token(); }
+    void RequestStop() const { at_->stop.request_stop(); }
 
    private:
     GatewayScripts* scripts_;
@@ -78,13 +87,16 @@ class GatewayScripts {
   };
 
   Result<Place> Admit(const Client& client);
-  Status RunAdmitted(const Script& script, const std::stop_token& stop, executor::ResultSink& sink,
-                     const StatementObserver& observer);
+  // Admits the script, gives it a session, and does `work` in it.
+  using Work = std::function<Status(Session& session, SourcePool::Lease& source)>;
+  Status InSession(const Script& script, const Client& client, const Work& work);
+  Status InSessionAdmitted(const Script& script, const std::stop_token& stop, const Work& work);
   void WatchClients(const std::stop_token& end);
   void CancelForGoneClients();
 
   const std::unique_ptr<SourcePool> sources_;
   const std::string user_;
+  const bool encrypted_;
   const std::string checkpoint_root_;
   executor::LocalCluster cluster_;
   const size_t max_scripts_;

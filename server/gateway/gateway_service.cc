@@ -7,11 +7,13 @@
 #include <utility>
 
 #include "base/guarded.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
 #include "parser/printer.h"
 #include "server/config/terminal.h"
 #include "server/config/version.h"
+#include "server/gateway/client_login_internal.h"
 #include "server/gateway/gateway.grpc.pb.h"
 #include "server/gateway/gateway_services_internal.h"
 #include "server/gateway/gateway_wire_internal.h"
@@ -25,8 +27,18 @@ grpc::Status ToGrpc(const Status& status) {
   }
   // The text travels in an HTTP/2 trailer, which peers limit to 8 KB in all.
   constexpr size_t kLongestMessage = 4'000;
-  return {static_cast<grpc::StatusCode>(status.code()),
+  const bool login = status.sqlstate().starts_with("28");
+  return {login ? grpc::StatusCode::UNAUTHENTICATED : static_cast<grpc::StatusCode>(status.code()),
           status.ToString().substr(0, kLongestMessage)};
+}
+
+Result<Login> LoginOf(const grpc::ServerContext& context, bool encrypted) {
+  const auto& metadata = context.client_metadata();
+  const auto sent = metadata.find(kAuthorization);
+  return ReadLogin(sent == metadata.end()
+                       ? std::string_view()
+                       : std::string_view(sent->second.data(), sent->second.size()),
+                   context.peer(), encrypted);
 }
 
 class StreamSink final : public executor::ResultSink {
@@ -94,6 +106,7 @@ class GatewayService final
     const v1::RunRequest* const request = &message;
     const auto run = [&]() -> Status {
       RETURN_IF_ERROR(ReadRequest(call, &message, &v1::RunRequest::script));
+      ASSIGN_OR_RETURN(Login login, LoginOf(*context, scripts_.encrypted()));
       const SteadyClock clock;
       ClientStream stream(CallOf(context, call), clock, scripts_.write_seconds());
       StreamSink sink(stream);
@@ -112,16 +125,17 @@ class GatewayService final
       };
       const std::vector<std::string> settings(request->settings().begin(),
                                               request->settings().end());
-      return scripts_.Run({request->script(), request->user(), &settings}, client, sink, observer);
+      return scripts_.Run({request->script(), std::move(login), request->user(), &settings}, client,
+                          sink, observer);
     };
     return ToGrpc(Guarded("Gateway.Run", run));
   }
 
-  grpc::Status ListJobs(grpc::ServerContext*, const v1::ListJobsRequest*,
+  grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest*,
                         v1::ListJobsResponse* response) override {
     const auto list = [&]() -> Status {
-      ASSIGN_OR_RETURN(const SourcePool::Lease source, scripts_.sources().Acquire());
-      ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, source->jobs().List());
+      ASSIGN_OR_RETURN(const SourcePool::Lease source, LogIn(*context));
+      ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, source.catalog().jobs().List());
       for (const catalog::Job& job : jobs) {
         JobToWire(job, response->add_jobs());
       }
@@ -130,13 +144,13 @@ class GatewayService final
     return ToGrpc(Guarded("Gateway.ListJobs", list));
   }
 
-  grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest* request,
+  grpc::Status GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
                       v1::GetJobResponse* response) override {
     const auto get = [&]() -> Status {
-      ASSIGN_OR_RETURN(const SourcePool::Lease source, scripts_.sources().Acquire());
-      ASSIGN_OR_RETURN(const catalog::Job job, source->jobs().Find(request->id()));
+      ASSIGN_OR_RETURN(const SourcePool::Lease source, LogIn(*context));
+      ASSIGN_OR_RETURN(const catalog::Job job, source.catalog().jobs().Find(request->id()));
       ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events,
-                       source->jobs().Events(request->id()));
+                       source.catalog().jobs().Events(request->id()));
       JobToWire(job, response->mutable_job());
       for (const catalog::JobEvent& event : events) {
         v1::JobEvent* wire = response->add_events();
@@ -149,25 +163,38 @@ class GatewayService final
     return ToGrpc(Guarded("Gateway.GetJob", get));
   }
 
-  grpc::Status CancelJob(grpc::ServerContext*, const v1::CancelJobRequest* request,
+  grpc::Status CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
                          v1::CancelJobResponse*) override {
     const auto cancel = [&]() -> Status {
-      ASSIGN_OR_RETURN(const SourcePool::Lease source, scripts_.sources().Acquire());
-      RETURN_IF_ERROR(source->jobs().Find(request->id()).status());
-      return source->jobs().RequestCancel(request->id());
+      ASSIGN_OR_RETURN(const SourcePool::Lease source, LogIn(*context));
+      RETURN_IF_ERROR(source.catalog().jobs().Find(request->id()).status());
+      return source.catalog().jobs().RequestCancel(request->id());
     };
     return ToGrpc(Guarded("Gateway.CancelJob", cancel));
   }
 
-  grpc::Status GetVersion(grpc::ServerContext*, const v1::GetVersionRequest*,
+  grpc::Status GetVersion(grpc::ServerContext* context, const v1::GetVersionRequest*,
                           v1::GetVersionResponse* response) override {
-    return ToGrpc(Guarded("Gateway.GetVersion", [&] {
+    const auto get = [&]() -> Status {
       response->set_version(kVersion);
+      ASSIGN_OR_RETURN(const Login login, LoginOf(*context, scripts_.encrypted()));
+      response->set_wants_login(scripts_.sources().auth() == Auth::kPassword);
+      if (response->wants_login() && login.role.empty()) {
+        return OkStatus();  // a stranger, who learns no more
+      }
+      RETURN_IF_ERROR(scripts_.sources().Acquire(login).status());
       response->set_source(scripts_.sources().url());
-    }));
+      return OkStatus();
+    };
+    return ToGrpc(Guarded("Gateway.GetVersion", get));
   }
 
  private:
+  Result<SourcePool::Lease> LogIn(const grpc::ServerContext& context) {
+    ASSIGN_OR_RETURN(const Login login, LoginOf(context, scripts_.encrypted()));
+    return scripts_.sources().Acquire(login);
+  }
+
   GatewayScripts& scripts_;
 };
 

@@ -12,11 +12,13 @@
 #include <utility>
 
 #include "base/guarded.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "catalog/source_url.h"
 #include "executor/executor.h"
 #include "server/config/terminal.h"
+#include "server/gateway/client_login_internal.h"
 #include "server/gateway/gateway_services_internal.h"
 #include "server/gateway/sqlflow.grpc.pb.h"
 #include "server/statements/progress_text.h"
@@ -175,7 +177,6 @@ class SqlflowSink final : public executor::ResultSink {
   bool had_rows_ = false;
 };
 
-// Every script of this gateway runs on its own source: a client that names another one has to know.
 Status CheckSource(const std::string& wanted, const std::string& served) {
   if (wanted.empty() || catalog::WithoutSecrets(wanted) == served) {
     return OkStatus();
@@ -217,7 +218,7 @@ class SqlflowService final
     const proto::Request* const request = &message;
     const auto run = [&]() -> Status {
       RETURN_IF_ERROR(ReadRequest(call, &message, &proto::Request::stmts));
-      RETURN_IF_ERROR(CheckSource(request->session().db_conn_str(), scripts_.sources().url()));
+      ASSIGN_OR_RETURN(Login login, LoginOf(*context, request->session().db_conn_str()));
       const SteadyClock clock;
       ClientStream stream(CallOf(context, call), clock, scripts_.write_seconds());
       SqlflowSink sink(stream);
@@ -227,30 +228,57 @@ class SqlflowService final
       GatewayScripts::Client client;
       client.is_gone = [&stream] { return stream.IsGone(); };
       client.ended = [&stream](const Status&) { stream.Drain(); };
-      return scripts_.Run({message.stmts(), request->session().user_id(), nullptr}, client, sink,
-                          observer);
+      return scripts_.Run(
+          {message.stmts(), std::move(login), request->session().user_id(), nullptr}, client, sink,
+          observer);
     };
     const Status status = Guarded("SQLFlow.Run", run);
     return ToUnknown(status, message.stmts());
   }
 
-  grpc::Status Fetch(grpc::ServerContext*, const proto::FetchRequest* request,
+  grpc::Status Fetch(grpc::ServerContext* context, const proto::FetchRequest* request,
                      proto::FetchResponse* response) override {
-    return ToUnknown(Guarded("SQLFlow.Fetch", [&] { return FetchJob(*request, response); }), "");
+    const auto fetch = [&]() -> Status {
+      ASSIGN_OR_RETURN(const Login login, LoginOf(*context, ""));
+      return FetchJob(*request, login, response);
+    };
+    return ToUnknown(Guarded("SQLFlow.Fetch", fetch), "");
   }
 
  private:
+  // The user and password in the data source that the client names, or else those of the call.
+  // Every script of this gateway runs on its own source: a client that names another one has to
+  // know.
+  Result<Login> LoginOf(const grpc::ServerContext& context, const std::string& data_source) {
+    const std::string& served = scripts_.sources().url();
+    if (scripts_.sources().auth() == Auth::kTrust) {
+      RETURN_IF_ERROR(CheckSource(data_source, served));
+      return Login();
+    }
+    if (!data_source.empty()) {
+      return ReadSqlflowLogin(data_source, served, context.peer(), scripts_.encrypted());
+    }
+    const auto& metadata = context.client_metadata();
+    const auto sent = metadata.find(kAuthorization);
+    return ReadLogin(sent == metadata.end()
+                         ? std::string_view()
+                         : std::string_view(sent->second.data(), sent->second.size()),
+                     context.peer(), scripts_.encrypted());
+  }
+
   // What happened to a job since the client asked last; eof when it has ended.
-  Status FetchJob(const proto::FetchRequest& request, proto::FetchResponse* response) {
+  Status FetchJob(const proto::FetchRequest& request, const Login& login,
+                  proto::FetchResponse* response) {
     int64_t id = 0;
     const std::string& text = request.job().id();
     const auto parsed = std::from_chars(text.data(), text.data() + text.size(), id);
     if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) {
       return NotFound(fmt::format("no job '{}'", text)).Hint("jobs have numbers: SHOW JOBS");
     }
-    ASSIGN_OR_RETURN(const SourcePool::Lease source, scripts_.sources().Acquire());
-    ASSIGN_OR_RETURN(const catalog::Job job, source->jobs().Find(id));
-    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, source->jobs().Events(id));
+    ASSIGN_OR_RETURN(const SourcePool::Lease source, scripts_.sources().Acquire(login));
+    ASSIGN_OR_RETURN(const catalog::Job job, source.catalog().jobs().Find(id));
+    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events,
+                     source.catalog().jobs().Events(id));
     auto* responses = response->mutable_responses();
     for (size_t i = SeenEvents(request); i < events.size(); ++i) {
       responses->add_response()->mutable_message()->set_message(fmt::format(

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "executor/executor.h"
+#include "parser/parser.h"
 #include "server/gateway/gateway_scripts.h"
 #include "server/pgwire/statement_service.h"
+#include "server/pgwire/wire_sink.h"
+#include "server/statements/settings.h"
 
 namespace sluice::server {
 namespace {
@@ -20,27 +22,59 @@ class WireStatements final : public pgwire::StatementService {
     ended_.wait(lock.native(), [this]() NO_THREAD_SAFETY_ANALYSIS { return running_ == 0; });
   }
 
-  void Run(pgwire::StatementRequest request, std::shared_ptr<executor::ResultSink> sink,
+  void Run(pgwire::StatementRequest request, std::shared_ptr<pgwire::WireSink> sink,
            std::function<void(const Status&)> ended) override {
     OnThread(
         [this, request = std::move(request), sink = std::move(sink), ended = std::move(ended)] {
-          GatewayScripts::Client client;
-          client.is_gone = [&request] { return request.stop.stop_requested(); };
+          GatewayScripts::Script script = ScriptOf(request);
+          script.on_settings = [&sink](const SessionSettings& settings) {
+            const auto& every = settings.progress_interval_ms;
+            sink->TellProgress(
+                every.has_value() ? std::optional(std::chrono::milliseconds(*every)) : std::nullopt,
+                settings.quiet);
+          };
+          GatewayScripts::Client client = ClientOf(request);
           client.ended = ended;
-          static_cast<void>(
-              scripts_.Run({request.statement.text, request.login.user, nullptr, &request.session},
-                           client, *sink, {}));
+          static_cast<void>(scripts_.Run(script, client, *sink, {}));  // `ended` has heard of it
         });
   }
 
-  void Describe(pgwire::StatementRequest /*request*/,
+  void Describe(pgwire::StatementRequest request,
                 std::function<void(const Result<Schema>&)> described) override {
-    described(Unimplemented("statements of Sluice cannot be described yet"));
+    OnThread([this, request = std::move(request), described = std::move(described)] {
+      GatewayScripts::Client client = ClientOf(request);
+      client.ended = [](const Status& /*status*/) {};
+      described(scripts_.Describe(ScriptOf(request), client));
+    });
   }
 
-  Status CheckSetting(std::string_view /*set*/) override { return OkStatus(); }
+  Status CheckSetting(std::string_view set) override {
+    ASSIGN_OR_RETURN(const std::vector<parser::Statement> statements, parser::Parse(set));
+    for (const parser::Statement& statement : statements) {
+      if (const auto* setting = std::get_if<parser::SetStatement>(&statement)) {
+        ASSIGN_OR_RETURN(const SettingSpec* spec, FindSetting(setting->name));
+        RETURN_IF_ERROR(CheckSettingValue(*spec, setting->value));
+      }
+    }
+    return OkStatus();
+  }
 
  private:
+  static GatewayScripts::Script ScriptOf(const pgwire::StatementRequest& request) {
+    const pgwire::SessionLogin& login = request.login;
+    GatewayScripts::Script script{request.statement.text,
+                                  {login.user, login.password, login.address, login.database},
+                                  login.user};
+    script.database_session = &request.session;
+    return script;
+  }
+  static GatewayScripts::Client ClientOf(const pgwire::StatementRequest& request) {
+    GatewayScripts::Client client;
+    client.is_gone = [] { return false; };  // `stop` says so
+    client.stop = request.stop;
+    return client;
+  }
+
   void OnThread(std::function<void()> work) {
     {
       const MutexLock lock(mutex_);

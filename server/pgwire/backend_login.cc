@@ -40,8 +40,8 @@ std::string PasswordMessage(std::string_view text) {
 
 }  // namespace
 
-BackendLogin::BackendLogin(StartupMessage startup, std::string password,
-                           bool private_line, std::string nonce)
+BackendLogin::BackendLogin(StartupMessage startup, std::string password, bool private_line,
+                           std::string nonce)
     : startup_(std::move(startup)),
       password_(std::move(password)),
       private_line_(private_line),
@@ -111,6 +111,7 @@ Result<std::string> BackendLogin::Take(char type, std::string_view body, std::st
 Result<std::string> BackendLogin::Authenticate(std::string_view body) {
   BodyReader reader(body);
   const uint32_t kind = reader.Uint32();
+  asked_ = asked_ || kind != kOk;
   switch (kind) {
     case kOk:
       return std::string();

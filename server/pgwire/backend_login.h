@@ -40,6 +40,8 @@ class BackendLogin {
   Result<std::string> FromServer(std::string_view bytes);
 
   State state() const { return state_; }
+  // The server wanted to see that the user knows the password.
+  bool asked() const { return asked_; }
   // kRefused: the server's ErrorResponse, whole.
   const std::string& refusal() const { return refusal_; }
   // kReady: what it said of itself, and its notices, as messages for the client.
@@ -60,6 +62,7 @@ class BackendLogin {
   const std::string nonce_;
   std::unique_ptr<ScramClient> scram_;
   State state_ = State::kUnderWay;
+  bool asked_ = false;
   std::string held_;
   std::string refusal_;
   std::string greeting_;

@@ -73,19 +73,17 @@ Result<TlsContext> ClientTls(const Upstream& upstream) {
 
 class WireDoor final : public Door {
  public:
-  WireDoor(StatementService& service, Upstream upstream, TlsContext server_tls,
+  WireDoor(StatementService& service, Upstream upstream, bool ask_password, TlsContext server_tls,
            TlsContext client_tls)
       : server_tls_(std::move(server_tls)),
         client_tls_(std::move(client_tls)),
-        house_{context_,
-               service,
-               std::move(upstream),
-               server_tls_.get(),
-               client_tls_.get(),
-               std::vector<char>(kReadBytes),
-               {},
-               {},
-               {}},
+        house_{.context = context_,
+               .service = service,
+               .upstream = std::move(upstream),
+               .ask_password = ask_password,
+               .server_tls = server_tls_.get(),
+               .client_tls = client_tls_.get(),
+               .buffer = std::vector<char>(kReadBytes)},
         loans_(house_),
         acceptor_(context_),
         pause_(context_) {}
@@ -175,8 +173,10 @@ class WireDoor final : public Door {
       boost::system::error_code ignored;
       socket.set_option(tcp::no_delay(true), ignored);
       socket.set_option(boost::asio::socket_base::keep_alive(true), ignored);
-      const bool local = socket.remote_endpoint(ignored).address().is_loopback();
-      std::make_shared<WireSession>(house_, socket.release(ignored), local)->Start();
+      const boost::asio::ip::address address = socket.remote_endpoint(ignored).address();
+      std::make_shared<WireSession>(house_, socket.release(ignored), address.is_loopback(),
+                                    address.to_string(ignored))
+          ->Start();
       Accept();
     });
   }
@@ -200,7 +200,7 @@ Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementServi
   ASSIGN_OR_RETURN(Upstream upstream, UpstreamOf(options.source));
   ASSIGN_OR_RETURN(TlsContext server_tls, ServerTls(options));
   ASSIGN_OR_RETURN(TlsContext client_tls, ClientTls(upstream));
-  auto door = std::make_unique<WireDoor>(service, std::move(upstream), std::move(server_tls),
+  auto door = std::make_unique<WireDoor>(service, std::move(upstream), options.ask_password, std::move(server_tls),
                                          std::move(client_tls));
   RETURN_IF_ERROR(door->Listen(options.address));
   return std::unique_ptr<Door>(std::move(door));

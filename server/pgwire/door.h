@@ -17,6 +17,9 @@ class Door {
     std::string source;    // the PostgreSQL server behind it, as a URL
     std::string tls_cert;  // PEM files; both or none
     std::string tls_key;
+    // Clients say their password, which the server behind checks. False: nobody asks here, and the
+    // server lets in whom it wants.
+    bool ask_password = true;
   };
   // `service` outlives the door. Errors: the address is taken, a file is no certificate.
   static Result<std::unique_ptr<Door>> Start(const Options& options, StatementService& service);

@@ -23,12 +23,14 @@ constexpr int kReadsInARow = 8;
 
 }  // namespace
 
-WireSession::WireSession(SessionHouse& house, int descriptor, bool local)
+WireSession::WireSession(SessionHouse& house, int descriptor, bool local, std::string address)
     : house_(house),
       local_(local),
       client_(house.context, descriptor),
       resolver_(house.context),
-      deadline_(house.context) {}
+      deadline_(house.context) {
+  login_.address = std::move(address);
+}
 
 WireSession::~WireSession() {
   const auto known = house_.sessions.find(process_);
@@ -176,6 +178,15 @@ bool WireSession::TakeStartup() {
     return false;
   }
   login_.database = login_.database.empty() ? login_.user : login_.database;
+  const Status early = house_.throttle.Admit(login_.address, login_.user, house_.clock.Now());
+  if (!early.ok()) {
+    Refuse(early);
+    return false;
+  }
+  if (!house_.ask_password) {
+    Connect();
+    return false;
+  }
   if (!client_.tls() && !local_) {
     Refuse(Status(Code::kPermissionDenied, "the gateway asks for the password inside TLS only")
                .SqlState("28000")
@@ -209,7 +220,6 @@ bool WireSession::TakePassword() {
     return false;
   }
   login_.password = *password;
-  login_.url = UrlFor(house_.upstream, login_.user, login_.database);
   held_.erase(0, 1 + length);
   Connect();
   return false;
@@ -335,8 +345,8 @@ void WireSession::Run(const OwnStatement& statement, bool transaction) {
                            return;  // given up, or the client is gone
                          }
                          self->line_.reset();
-                         self->conversation_->Ended(status);
                          self->EndLoan();
+                         self->conversation_->Ended(status);
                          self->WaitForClient();
                        });
                      });
@@ -353,8 +363,8 @@ void WireSession::Describe(const OwnStatement& statement, bool transaction) {
                             boost::asio::post(context, [weak, columns] {
                               const auto self = weak.lock();
                               if (self != nullptr && self->state_ == State::kTalking) {
-                                self->conversation_->Described(columns);
                                 self->EndLoan();
+                                self->conversation_->Described(columns);
                                 self->WaitForClient();
                               }
                             });

@@ -153,8 +153,8 @@ void WireSession::BeginLogin() {
   state_ = State::kLogin;
   const bool private_line =
       server_->tls() || house_.upstream.local_socket() || IsLoopback(house_.upstream.host);
-  backend_login_ = std::make_unique<BackendLogin>(startup_, login_.password, private_line,
-                                                  RandomToken());
+  backend_login_ =
+      std::make_unique<BackendLogin>(startup_, login_.password, private_line, RandomToken());
   ToServer(backend_login_->Begin());
   WaitForServer();
 }
@@ -238,9 +238,26 @@ void WireSession::TakeFromServer(std::string_view bytes) {
     case BackendLogin::State::kUnderWay:
       break;
     case BackendLogin::State::kRefused:
+      if (ReadError(std::string_view(backend_login_->refusal()).substr(kHeaderBytes))
+              .sqlstate()
+              .starts_with("28")) {
+        house_.throttle.Failed(login_.address, login_.user, house_.clock.Now());
+      }
       RefuseInWords(backend_login_->refusal());
       break;
     case BackendLogin::State::kReady:
+      if (house_.ask_password && !backend_login_->asked()) {
+        // "trust", "peer" or "ident" in its pg_hba.conf: it took our word for who the user is.
+        Refuse(Status(Code::kPermissionDenied,
+                      fmt::format("PostgreSQL let role \"{}\" in without asking for the password, "
+                                  "so that nobody has checked it",
+                                  login_.user))
+                   .SqlState("28000")
+                   .Hint("let pg_hba.conf ask for passwords (scram-sha-256) where the gateway "
+                         "connects from, or start it with --auth trust"));
+        break;
+      }
+      house_.throttle.Succeeded(login_.user);
       Ready();
       break;
   }

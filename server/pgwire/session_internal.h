@@ -9,12 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "server/pgwire/backend_login.h"
 #include "server/pgwire/channel_internal.h"
 #include "server/pgwire/client_line.h"
 #include "server/pgwire/conversation.h"
 #include "server/pgwire/statement_service.h"
 #include "server/pgwire/upstream.h"
+#include "server/statements/login_throttle.h"
 
 namespace sluice::server::pgwire {
 
@@ -26,14 +28,17 @@ struct SessionHouse {
   boost::asio::io_context& context;
   StatementService& service;
   const Upstream upstream;
+  const bool ask_password;
   SSL_CTX* server_tls = nullptr;  // null: the door has no certificate
   SSL_CTX* client_tls = nullptr;  // towards the server behind it
   std::vector<char> buffer;       // what is read is worked on at once
   // By the number that the client knows its back end by.
-  std::map<uint32_t, WireSession*> sessions;
+  std::map<uint32_t, WireSession*> sessions = {};
   // By the secret of the statement that may borrow their back end.
-  std::map<std::string, WireSession*> loans;
-  catalog::SessionLink link;  // where that is done; without the secret
+  std::map<std::string, WireSession*> loans = {};
+  catalog::SessionLink link = {};  // where that is done; without the secret
+  SteadyClock clock = {};
+  LoginThrottle throttle = {};
 };
 
 // One client of the door, from its first byte to its last. Belongs to the I/O thread, and lives as
@@ -41,8 +46,8 @@ struct SessionHouse {
 class WireSession final : public Conversation::Host,
                           public std::enable_shared_from_this<WireSession> {
  public:
-  // `local`: the client sits on this machine.
-  WireSession(SessionHouse& house, int descriptor, bool local);
+  // `local`: the client sits on this machine. `address`: the client's, without the port.
+  WireSession(SessionHouse& house, int descriptor, bool local, std::string address);
   ~WireSession() override;
 
   void Start();

@@ -11,10 +11,6 @@
 #include "catalog/data_source.h"
 #include "server/pgwire/conversation.h"
 
-namespace sluice::executor {
-class ResultSink;
-}
-
 namespace sluice::server::pgwire {
 
 // Who a session has logged in as, and where.
@@ -22,7 +18,7 @@ struct SessionLogin {
   std::string user;
   std::string database;
   std::string password;
-  std::string url;  // of the database, as that user; holds no password
+  std::string address;  // the client's
 };
 
 struct StatementRequest {
@@ -33,13 +29,15 @@ struct StatementRequest {
   std::stop_token stop;
 };
 
+class WireSink;
+
 // What runs the statements of the door's sessions. Thread-safe.
 class StatementService {
  public:
   virtual ~StatementService() = default;
   // Both return at once; the statement runs on another thread, which calls `ended` last, and says
   // nothing to the sink afterwards.
-  virtual void Run(StatementRequest request, std::shared_ptr<executor::ResultSink> sink,
+  virtual void Run(StatementRequest request, std::shared_ptr<WireSink> sink,
                    std::function<void(const Status&)> ended) = 0;
   // The columns of what the statement would answer; no columns: no rows. Runs nothing.
   virtual void Describe(StatementRequest request,

@@ -36,17 +36,6 @@ void Take(const PQconninfoOption* options, Upstream* upstream) {
   }
 }
 
-std::string Encoded(std::string_view text) {
-  std::string encoded;
-  for (const char byte : text) {
-    const bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-                       (byte >= '0' && byte <= '9') || byte == '_' || byte == '.' || byte == '-';
-    encoded +=
-        plain ? std::string(1, byte) : fmt::format("%{:02X}", static_cast<unsigned char>(byte));
-  }
-  return encoded;
-}
-
 }  // namespace
 
 Result<Upstream> UpstreamOf(const std::string& url) {
@@ -69,18 +58,6 @@ Result<Upstream> UpstreamOf(const std::string& url) {
     upstream.database = upstream.user;
   }
   return upstream;
-}
-
-std::string UrlFor(const Upstream& upstream, std::string_view user, std::string_view database) {
-  std::string url = fmt::format("postgresql://{}@/{}?host={}&port={}", Encoded(user),
-                                Encoded(database), Encoded(upstream.host), Encoded(upstream.port));
-  if (!upstream.tls_mode.empty()) {
-    url += "&sslmode=" + Encoded(upstream.tls_mode);
-  }
-  if (!upstream.tls_root.empty()) {
-    url += "&sslrootcert=" + Encoded(upstream.tls_root);
-  }
-  return url;
 }
 
 bool IsLoopback(std::string_view host) {

@@ -22,9 +22,6 @@ struct Upstream {
 // `url` as libpq reads it, with its environment and its defaults.
 Result<Upstream> UpstreamOf(const std::string& url);
 
-// The same server and its database as another login, as a data source; holds no password.
-std::string UrlFor(const Upstream& upstream, std::string_view user, std::string_view database);
-
 // Whether nobody but this machine can listen: loopback, a Unix socket.
 bool IsLoopback(std::string_view host);
 

@@ -92,14 +92,22 @@ void WireSink::Notice(const std::string& message) {
       text.remove_prefix(said.size() + 2);
     }
   }
+  if (quiet_ && severity != "WARNING") {
+    return;
+  }
   std::string bytes;
   AppendNotice(bytes, severity, severity == "WARNING" ? "01000" : "00000", text);
   line_->Tell(std::move(bytes));
 }
 
+void WireSink::TellProgress(std::optional<std::chrono::milliseconds> every, bool quiet) {
+  progress_every_ = every;
+  quiet_ = quiet;
+}
+
 void WireSink::Progress(const elastic::Progress& progress) {
   const auto now = std::chrono::steady_clock::now();
-  if (!options_.progress_every.has_value() || now - last_progress_ < *options_.progress_every) {
+  if (!progress_every_.has_value() || now - last_progress_ < *progress_every_) {
     return;
   }
   last_progress_ = now;

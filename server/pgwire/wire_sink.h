@@ -19,10 +19,11 @@ class WireSink final : public executor::ResultSink {
     bool describe_rows = false;            // before the rows
     std::vector<uint16_t> result_formats;  // as Bind gives them
     uint32_t max_rows = 0;                 // then it is suspended; 0: all
-    // Between two NOTICEs of progress; nullopt: none.
-    std::optional<std::chrono::milliseconds> progress_every = std::chrono::seconds(1);
   };
   WireSink(std::shared_ptr<ClientLine> line, Options options);
+
+  // From here on notices of progress come so often (nullopt: never), and others if not `quiet`.
+  void TellProgress(std::optional<std::chrono::milliseconds> every, bool quiet);
 
   Status Header(const Schema& schema) override;
   Status Rows(const RowBatch& batch) override;
@@ -38,6 +39,8 @@ class WireSink final : public executor::ResultSink {
   std::vector<WireColumn> columns_;
   uint64_t rows_ = 0;
   int64_t rows_left_;  // until it is suspended
+  std::optional<std::chrono::milliseconds> progress_every_ = std::chrono::seconds(1);
+  bool quiet_ = false;
   std::chrono::steady_clock::time_point last_progress_;
 };
 

@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "catalog/catalog.h"
 #include "executor/executor.h"
 #include "executor/result_rows.h"
 #include "planner/explain.h"
@@ -31,12 +32,16 @@ Status CheckExplainable(const parser::ExtendedStatement& statement) {
 
 }  // namespace
 
+Schema ExplainResult(const parser::ExplainPlanStatement& statement) {
+  return Schema{{{"plan", DataType::kText, statement.json ? "json" : "text"}}};
+}
+
 Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_view sql,
                    Session& session, executor::ResultSink& sink) {
   RETURN_IF_ERROR(CheckExplainable(statement.statement));
   ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, statement.span, session, sink));
-  const Result<plan::Plan> planned =
-      planner::MakePlan(statement.statement, session.source(), session.planner_options());
+  const Result<plan::Plan> planned = planner::MakePlan(
+      statement.statement, session.source(), session.catalog().models(), session.planner_options());
   if (!planned.ok() || scope->stop().stop_requested()) {
     return scope->Outcome(planned.ok() ? Cancelled("the statement was cancelled")
                                        : planned.status());
@@ -44,14 +49,14 @@ Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_vi
   const plan::Plan& plan = *planned;
   scope->TellNotices();
   if (statement.json) {  // one value, as PostgreSQL's own
-    executor::ResultRows value(Schema{{{"plan", DataType::kText, "json"}}});
+    executor::ResultRows value(ExplainResult(statement));
     value.Add({planner::ExplainJson(plan)});
     RETURN_IF_ERROR(value.SendTo(sink));
     sink.Done("EXPLAIN");
     return OkStatus();
   }
   const std::string text = planner::ExplainText(plan);
-  executor::ResultRows rows(Schema{{{"plan", DataType::kText, "text"}}});
+  executor::ResultRows rows(ExplainResult(statement));
   for (size_t begin = 0; begin < text.size();) {
     const size_t newline = std::min(text.find('\n', begin), text.size());
     rows.Add({text.substr(begin, newline - begin)});

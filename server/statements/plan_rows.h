@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "base/row_batch.h"
 #include "base/status.h"
 #include "parser/ast.h"
 
@@ -12,6 +13,9 @@ class ResultSink;
 namespace sluice::server {
 
 class Session;
+
+// Its column.
+Schema ExplainResult(const parser::ExplainPlanStatement& statement);
 
 // EXPLAIN [(FORMAT JSON)] <extended statement>: its plan as rows of one column `plan`, one line a
 // row. Nothing runs.

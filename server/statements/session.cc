@@ -9,8 +9,9 @@
 
 namespace sluice::server {
 
-Session::Session(catalog::DataSource& source, std::string user, executor::LocalCluster* cluster)
-    : source_(source), user_(std::move(user)), cluster_(cluster) {
+Session::Session(catalog::DataSource& source, catalog::Catalog& catalog, std::string user,
+                 executor::LocalCluster* cluster)
+    : source_(source), catalog_(catalog), user_(std::move(user)), cluster_(cluster) {
   planner_options_.memory_bytes = cluster != nullptr ? cluster->memory_bytes() : MachineMemory();
   const unsigned cpus = std::thread::hardware_concurrency();  // 0 when unknown
   if (cpus > 0) {
@@ -34,6 +35,30 @@ Status Session::Set(const parser::Name& name, const parser::AttributeValue& valu
 
 std::string Session::Shown(const SettingSpec& setting) const {
   return SettingText(setting, setting.current(planner_options_, settings_));
+}
+
+Status Session::TakeDatabaseSettings() {
+  constexpr const char* kMessages = "client_min_messages";
+  std::vector<std::string> names = {kMessages};
+  for (const SettingSpec& setting : Settings()) {
+    names.push_back(setting.name);
+  }
+  ASSIGN_OR_RETURN(const auto values, source_.SettingsOfSession(names));
+  for (const auto& [name, value] : values) {
+    if (name == kMessages) {
+      settings_.quiet = value == "warning" || value == "error";
+      continue;
+    }
+    parser::Name setting;
+    setting.text = name;
+    parser::AttributeValue text;
+    text.value = value;
+    RETURN_IF_ERROR(Set(setting, text));
+  }
+  if (hear_) {
+    hear_(settings_);
+  }
+  return OkStatus();
 }
 
 }  // namespace sluice::server

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -12,6 +13,9 @@
 #include "parser/ast.h"
 #include "planner/planner.h"
 #include "server/statements/settings.h"
+namespace sluice::catalog {
+class Catalog;
+}  // namespace sluice::catalog
 
 namespace sluice::executor {
 class LocalCluster;
@@ -23,10 +27,13 @@ namespace sluice::server {
 // its stop token is shared.
 class Session {
  public:
-  // `cluster`: where its trainings start processes; null: nowhere.
-  Session(catalog::DataSource& source, std::string user, executor::LocalCluster* cluster = nullptr);
+  // `source` is logged in as the user, `catalog` is the user's (Catalog::For). `user`: the name
+  // that its jobs show. `cluster`: where its trainings start processes; null: nowhere.
+  Session(catalog::DataSource& source, catalog::Catalog& catalog, std::string user,
+          executor::LocalCluster* cluster = nullptr);
 
   catalog::DataSource& source() { return source_; }
+  catalog::Catalog& catalog() { return catalog_; }
   const std::string& user() const { return user_; }
   executor::LocalCluster* cluster() const { return cluster_; }
   const planner::Options& planner_options() const { return planner_options_; }
@@ -39,6 +46,10 @@ class Session {
   // is allowed. DEFAULT is what the session began with.
   Status Set(const parser::Name& name, const parser::AttributeValue& value);
   const SessionSettings& settings() const { return settings_; }
+  // What the database's own session has SET, where the client has one; `sluice.` settings among it.
+  Status TakeDatabaseSettings();
+  // Who wants to know, once a statement begins, what it is told by.
+  void OnSettings(std::function<void(const SessionSettings&)> hear) { hear_ = std::move(hear); }
   // The value of one of Settings() now, as SET takes it back.
   std::string Shown(const SettingSpec& setting) const;
 
@@ -53,6 +64,7 @@ class Session {
 
  private:
   catalog::DataSource& source_;
+  catalog::Catalog& catalog_;
   const std::string user_;
   executor::LocalCluster* const cluster_;
   planner::Options planner_options_;
@@ -60,6 +72,7 @@ class Session {
   std::vector<int64_t> defaults_;  // of Settings(), in that order
   std::stop_token stop_;
   std::optional<catalog::SessionLink> database_session_;
+  std::function<void(const SessionSettings&)> hear_;
 };
 
 }  // namespace sluice::server

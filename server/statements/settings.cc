@@ -215,6 +215,12 @@ const std::vector<SettingSpec>& Settings() {
   return settings;
 }
 
+Status CheckSettingValue(const SettingSpec& setting, const parser::AttributeValue& value) {
+  const auto* word = std::get_if<AttributeValue::Word>(&value.value);
+  const bool unset = word != nullptr && parser::SameWord(word->text, "DEFAULT");
+  return unset ? OkStatus() : ReadSettingValue(setting, value).status();
+}
+
 Result<const SettingSpec*> FindSetting(const parser::Name& name) {
   std::vector<std::string> names;
   for (const SettingSpec& setting : Settings()) {

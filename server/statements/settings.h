@@ -19,6 +19,8 @@ struct SessionSettings {
   static constexpr int64_t kNoticeMillis = 1'000;
   // Progress is told at most so often; nullopt: not at all.
   std::optional<int64_t> progress_interval_ms = kNoticeMillis;
+  // The database's client_min_messages lets no NOTICE through.
+  bool quiet = false;
   // TRAIN, PREDICT INTO and EVALUATE INTO answer at once, with the job.
   bool async = false;
   // What becomes of the statement of a client that goes away.
@@ -46,6 +48,8 @@ Result<const SettingSpec*> FindSetting(const parser::Name& name);
 // What `apply` takes. 22023 says what is allowed. Durations: 5 and '5s' are seconds; ms, s, min, h
 // and d are units.
 Result<int64_t> ReadSettingValue(const SettingSpec& setting, const parser::AttributeValue& value);
+// Whether SET may: DEFAULT is allowed, too.
+Status CheckSettingValue(const SettingSpec& setting, const parser::AttributeValue& value);
 // "7", "on", "cancel", "500ms": SET takes it back.
 std::string SettingText(const SettingSpec& setting, int64_t value);
 // "an integer from 1 to 1024", "on or off".

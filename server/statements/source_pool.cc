@@ -1,19 +1,27 @@
 #include "server/statements/source_pool.h"
 
 #include <fmt/core.h>
+#include <pthread.h>
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/guarded.h"
 #include "base/log.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
+#include "catalog/sha256.h"
 #include "catalog/source_url.h"
 
 namespace sluice::server {
 namespace {
 
-// Sources kept for the next script; more would hold database connections for nobody.
-constexpr size_t kMostIdle = 8;
+// Kept for the next script, of all users together; more would hold database connections for nobody.
+constexpr size_t kMostIdle = 16;
+// A password that was changed, or a role that was locked, is as good for so long.
+constexpr double kIdleSeconds = 60;
+constexpr std::chrono::seconds kLookForIdle{5};
 
 // Brings a source back to how it was opened. False: throw it away. SQLite has no undo for temporary
 // tables, ATTACH and PRAGMA, and opening a file is cheap.
@@ -22,66 +30,182 @@ bool Reset(catalog::DataSource& source) {
          source.Execute("DISCARD ALL", nullptr, {}).ok();
 }
 
+// Two logins with the same one are the same; the password itself is not kept for that.
+std::string DigestOf(const Login& login) {
+  catalog::Sha256 digest;
+  digest.Add(fmt::format("{}:{}", login.role.size(), login.role));
+  digest.Add(fmt::format("{}:{}", login.database.size(), login.database));
+  digest.Add(login.password);
+  return digest.Hex();
+}
+
+Status WantsLogin(std::string_view what) {
+  return Status(Code::kPermissionDenied, fmt::format("this gateway asks for {}", what))
+      .SqlState("28000")
+      .Hint(
+          "log in as a role of the database: sluice sql --gateway takes --user, and the password "
+          "from PGPASSWORD or ~/.pgpass");
+}
+
 }  // namespace
 
-SourcePool::Lease::Lease(SourcePool* pool, std::unique_ptr<catalog::DataSource> source)
-    : pool_(pool), source_(std::move(source)) {}
+SourcePool::Lease::Lease(SourcePool* pool, std::unique_ptr<Opened> opened)
+    : pool_(pool), opened_(std::move(opened)) {}
 
 SourcePool::Lease::Lease(Lease&& other) noexcept
-    : pool_(other.pool_), source_(std::move(other.source_)), used_directly_(other.used_directly_) {}
+    : pool_(other.pool_), opened_(std::move(other.opened_)), used_directly_(other.used_directly_) {}
 
 SourcePool::Lease::~Lease() {
-  if (source_ != nullptr) {
+  if (opened_ != nullptr) {
     // It may be an exception that brought it here.
     [[maybe_unused]] const Status released = Guarded("giving a data source back", [this] {
-      pool_->Release(std::move(source_), used_directly_);
+      pool_->Release(std::move(opened_), used_directly_);
     });
   }
 }
 
-Result<std::unique_ptr<SourcePool>> SourcePool::Open(const std::string& url) {
+Result<std::unique_ptr<SourcePool>> SourcePool::Open(const std::string& url, Auth auth) {
   if (url == "sqlite:" || url.rfind("sqlite::memory:", 0) == 0) {
     return InvalidArgument("a gateway cannot serve an in-memory database")
         .Hint("give a file: --source sqlite:my.db");
   }
-  ASSIGN_OR_RETURN(std::unique_ptr<catalog::DataSource> first, catalog::OpenDataSource(url));
-  const Status dropped = first->DropLeftovers();  // of a gateway that was killed
+  ASSIGN_OR_RETURN(catalog::Database own, catalog::OpenDatabase(url));
+  if (own.source->dialect() == "sqlite" && auth == Auth::kPassword) {
+    return Unimplemented("a SQLite database has no users that could log in")
+        .Hint("--auth trust lets in everybody who reaches the gateway");
+  }
+  const Status dropped = own.source->DropLeftovers();  // of a gateway that was killed
   if (!dropped.ok()) {
     log::Warn("what is left of killed processes stays: {}", dropped.ToString());
   }
-  std::unique_ptr<SourcePool> pool(new SourcePool(url, catalog::WithoutSecrets(first->url())));
-  pool->Release(std::move(first), false);
-  return pool;
+  return std::unique_ptr<SourcePool>(new SourcePool(url, auth, std::move(own.catalog)));
 }
 
-SourcePool::SourcePool(std::string url, std::string shown_url)
-    : url_(std::move(url)), shown_url_(std::move(shown_url)) {}
+SourcePool::SourcePool(std::string url, Auth auth, std::unique_ptr<catalog::Catalog> catalog)
+    : url_(std::move(url)),
+      shown_url_(catalog::WithoutSecrets(catalog->url())),
+      auth_(auth),
+      catalog_(std::move(catalog)),
+      closer_([this](const std::stop_token& end) { CloseIdle(end); }) {}
 
 SourcePool::~SourcePool() = default;
 
-Result<SourcePool::Lease> SourcePool::Acquire(const std::stop_token& stop) {
-  std::unique_ptr<catalog::DataSource> source;
-  {
-    const MutexLock lock(mutex_);
-    if (!idle_.empty()) {
-      source = std::move(idle_.back());
-      idle_.pop_back();
-    }
+Result<SourcePool::Lease> SourcePool::Acquire(const Login& login, const std::stop_token& stop) {
+  const bool asks = auth_ == Auth::kPassword;
+  if (asks && login.role.empty()) {
+    return WantsLogin("a user and a password");
   }
-  if (source == nullptr) {
-    ASSIGN_OR_RETURN(source, catalog::OpenDataSource(url_, "", stop));
+  if (asks && login.password.empty()) {  // or libpq would look for one of the gateway's own
+    return WantsLogin(fmt::format("the password of \"{}\"", login.role));
   }
-  return Lease(this, std::move(source));
+  if (std::unique_ptr<Opened> idle = TakeIdle(login.role.empty() ? "" : DigestOf(login))) {
+    return Lease(this, std::move(idle));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Opened> opened, OpenFor(login, stop));
+  return Lease(this, std::move(opened));
 }
 
-void SourcePool::Release(std::unique_ptr<catalog::DataSource> source, bool used_directly) {
-  if (used_directly && !Reset(*source)) {
+Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& login,
+                                                                const std::stop_token& stop) {
+  auto opened = std::make_unique<Opened>();
+  if (auth_ == Auth::kTrust && login.role.empty()) {
+    if (catalog_->dialect() == "sqlite") {
+      ASSIGN_OR_RETURN(catalog::Database database, catalog::OpenDatabase(url_, "", stop));
+      opened->source = std::move(database.source);
+      opened->catalog = std::move(database.catalog);
+      return opened;
+    }
+    ASSIGN_OR_RETURN(opened->source, catalog::OpenDataSource(url_, "", stop));
+    opened->catalog = catalog_->For(catalog_->principal());
+    return opened;
+  }
+  const std::string url =
+      login.database.empty() ? url_ : catalog::WithDatabase(url_, login.database);
+  ASSIGN_OR_RETURN(catalog::Catalog * own, CatalogOf(login.database, stop));
+  opened->login = DigestOf(login);
+  opened->catalog = own->For({login.role});
+  if (auth_ == Auth::kTrust) {
+    ASSIGN_OR_RETURN(opened->source,
+                     catalog::OpenDataSource(catalog::WithRole(url, login.role), "", stop));
+    return opened;
+  }
+  RETURN_IF_ERROR(throttle_.Admit(login.address, login.role, clock_.Now()));
+  auto source = catalog::OpenDataSourceAs(url, login.role, login.password, stop);
+  if (!source.ok()) {
+    if (source.status().sqlstate().starts_with("28")) {
+      throttle_.Failed(login.address, login.role, clock_.Now());
+      log::Info("login refused role=\"{}\" address={}: {}", login.role, login.address,
+                source.status().message());
+    }
+    return source.status();
+  }
+  throttle_.Succeeded(login.role);
+  opened->source = std::move(source).value();
+  return opened;
+}
+
+Result<catalog::Catalog*> SourcePool::CatalogOf(const std::string& database,
+                                                const std::stop_token& stop) {
+  if (database.empty()) {
+    return catalog_.get();
+  }
+  {
+    const MutexLock lock(mutex_);
+    const auto known = catalogs_.find(database);
+    if (known != catalogs_.end()) {
+      return known->second.get();
+    }
+  }
+  auto opened = catalog::OpenCatalog(catalog::WithDatabase(url_, database), "", stop);
+  RETURN_IF_ERROR(opened.status().Because(
+      fmt::format("the gateway's own login keeps models and jobs in database \"{}\"", database)));
+  const MutexLock lock(mutex_);
+  return catalogs_.try_emplace(database, *std::move(opened)).first->second.get();
+}
+
+std::unique_ptr<SourcePool::Opened> SourcePool::TakeIdle(const std::string& login) {
+  const MutexLock lock(mutex_);
+  const auto found = std::find_if(idle_.rbegin(), idle_.rend(),
+                                  [&](const auto& idle) { return idle->login == login; });
+  if (found == idle_.rend()) {
+    return nullptr;
+  }
+  std::unique_ptr<Opened> taken = std::move(*found);
+  idle_.erase(std::next(found).base());
+  return taken;
+}
+
+void SourcePool::Release(std::unique_ptr<Opened> opened, bool used_directly) {
+  if (used_directly && !Reset(*opened->source)) {
     log::Debug("source not reused url={}", shown_url_);
     return;
   }
+  opened->idle_since = clock_.Now();
+  std::unique_ptr<Opened> oldest;  // closed outside the lock
   const MutexLock lock(mutex_);
-  if (idle_.size() < kMostIdle) {
-    idle_.push_back(std::move(source));
+  idle_.push_back(std::move(opened));
+  if (idle_.size() > kMostIdle) {
+    oldest = std::move(idle_.front());
+    idle_.erase(idle_.begin());
+  }
+  idle_changed_.notify_one();
+}
+
+void SourcePool::CloseIdle(const std::stop_token& end) {
+  pthread_setname_np(pthread_self(), "idle sources");
+  while (!end.stop_requested()) {
+    std::vector<std::unique_ptr<Opened>> old;
+    {
+      MutexLock lock(mutex_);
+      idle_changed_.wait(lock.native(), end,
+                         [this]() NO_THREAD_SAFETY_ANALYSIS { return !idle_.empty(); });
+      idle_changed_.wait_for(lock.native(), end, kLookForIdle, [] { return false; });
+      const TimePoint now = clock_.Now();
+      while (!idle_.empty() && SecondsBetween(idle_.front()->idle_since, now) >= kIdleSeconds) {
+        old.push_back(std::move(idle_.front()));
+        idle_.erase(idle_.begin());
+      }
+    }
   }
 }
 

@@ -1,61 +1,106 @@
 #pragma once
 
+#include <condition_variable>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "server/config/config.h"
+#include "server/statements/login_throttle.h"
 
 namespace sluice::catalog {
+class Catalog;
 class DataSource;
-}
+}  // namespace sluice::catalog
 
 namespace sluice::server {
 
-// Data sources of one URL for the scripts of a gateway. A data source has one session connection
-// (for BEGIN ... COMMIT), so two scripts never share one; those that are idle are kept, because a
-// connection costs milliseconds. Thread-safe.
+// Who wants to be let in. Under Auth::kTrust nobody asks for the password, and without a role it is
+// the gateway's own login.
+struct Login {
+  std::string role;
+  std::string password;
+  std::string address;  // whose failures are counted; "": nobody's
+  std::string database = {};  // of the same server; "": the URL's own
+};
+
+// The databases' sessions for the scripts of a gateway: data sources of one server, each logged in
+// as its user, and the catalog of each database, with the URL's own login. A data source has one
+// session connection (for BEGIN ... COMMIT), so two scripts never share one; those that are idle
+// are kept for a while, because a login costs milliseconds, and given to nobody but who comes with
+// the same role and password. Thread-safe.
 class SourcePool {
+ private:
+  struct Opened {
+    std::string login;  // a digest of role and password
+    std::unique_ptr<catalog::DataSource> source;
+    std::unique_ptr<catalog::Catalog> catalog;  // the user's
+    TimePoint idle_since{0};
+  };
+
  public:
-  // A script's data source; goes back to the pool when destroyed.
+  // A script's database; goes back to the pool when destroyed.
   class Lease {
    public:
-    Lease(SourcePool* pool, std::unique_ptr<catalog::DataSource> source);
+    Lease(SourcePool* pool, std::unique_ptr<Opened> opened);
     ~Lease();
     Lease(Lease&& other) noexcept;
     Lease& operator=(Lease&&) = delete;
-    catalog::DataSource& operator*() const { return *source_; }
-    catalog::DataSource* operator->() const { return source_.get(); }
+    catalog::DataSource& source() const { return *opened_->source; }
+    // Models and jobs, for that user.
+    catalog::Catalog& catalog() const { return *opened_->catalog; }
     // The script may have left an open transaction or session settings behind: they are taken back
     // before anyone else gets the source.
     void MarkUsedDirectly() { used_directly_ = true; }
 
    private:
     SourcePool* pool_;
-    std::unique_ptr<catalog::DataSource> source_;
+    std::unique_ptr<Opened> opened_;
     bool used_directly_ = false;
   };
 
-  // Opens the first source, so that a wrong URL is told at start.
-  static Result<std::unique_ptr<SourcePool>> Open(const std::string& url);
+  // Opens the catalog with the URL's own login, so that a wrong URL is told at start.
+  static Result<std::unique_ptr<SourcePool>> Open(const std::string& url, Auth auth);
   ~SourcePool();
 
   // `url` as the user gave it, without the password.
   const std::string& url() const { return shown_url_; }
-  // `stop` ends the waiting for a server (57014).
-  Result<Lease> Acquire(const std::stop_token& stop = {});
+  Auth auth() const { return auth_; }
+  // Of the gateway's own login.
+  catalog::Catalog& catalog() const { return *catalog_; }
+  // 28P01 and 28000: the database does not let them in, or it is too early to try again. `stop`
+  // ends the waiting for a server (57014).
+  Result<Lease> Acquire(const Login& login, const std::stop_token& stop = {});
 
  private:
-  SourcePool(std::string url, std::string shown_url);
-  void Release(std::unique_ptr<catalog::DataSource> source, bool used_directly);
+  SourcePool(std::string url, Auth auth, std::unique_ptr<catalog::Catalog> catalog);
+  std::unique_ptr<Opened> TakeIdle(const std::string& login) EXCLUDES(mutex_);
+  // The catalog of a database, with the URL's own login.
+  Result<catalog::Catalog*> CatalogOf(const std::string& database, const std::stop_token& stop)
+      EXCLUDES(mutex_);
+  Result<std::unique_ptr<Opened>> OpenFor(const Login& login, const std::stop_token& stop);
+  void Release(std::unique_ptr<Opened> opened, bool used_directly);
+  void CloseIdle(const std::stop_token& end);
 
   const std::string url_;
   const std::string shown_url_;
+  const Auth auth_;
+  const std::unique_ptr<catalog::Catalog> catalog_;
+  const SteadyClock clock_;
+  LoginThrottle throttle_;
   Mutex mutex_;
-  std::vector<std::unique_ptr<catalog::DataSource>> idle_ GUARDED_BY(mutex_);
+  // Of the other databases; they stay.
+  std::map<std::string, std::unique_ptr<catalog::Catalog>> catalogs_ GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Opened>> idle_ GUARDED_BY(mutex_);  // the oldest first
+  std::condition_variable_any idle_changed_;
+  std::jthread closer_;  // last: ends before the members it uses go
 };
 
 }  // namespace sluice::server

@@ -1,6 +1,7 @@
 #include "server/statements/statement.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
 #include "parser/parser.h"
@@ -73,39 +75,50 @@ Span SelectOf(const parser::ExtendedStatement& statement) {
       statement);
 }
 
+// What is done with a plan.
+using UsePlan = std::function<Status(const plan::Plan& plan, executor::Context& context)>;
+
 // Train, predict, evaluate, model report. The planner refuses what is not built with 0A000.
-Status PlanAndExecute(const parser::ExtendedStatement& statement, std::string_view sql,
-                      Session& session, executor::ResultSink& sink) {
+Status PlanForSession(const parser::ExtendedStatement& statement, std::string_view sql,
+                      Session& session, executor::ResultSink& sink, const UsePlan& use) {
   const SteadyClock clock;
   const TimePoint begin = clock.Now();
   ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, SpanOf(statement), session, sink));
-  const Result<plan::Plan> plan =
-      planner::MakePlan(statement, session.source(), session.planner_options());
+  const Result<plan::Plan> plan = planner::MakePlan(
+      statement, session.source(), session.catalog().models(), session.planner_options());
   if (!plan.ok()) {
     return scope->Outcome(AtSelect(plan.status(), SelectOf(statement)));
   }
   scope->TellNotices();
-  if (plan->has_train() && session.database_session().has_value() &&
-      !session.source().CheckNoTransaction().ok()) {
-    sink.Notice("WARNING: the model stays, also when the transaction is rolled back");
-  }
   log::Debug("planned seconds={:.6f}", SecondsBetween(begin, clock.Now()));
-  executor::Context context{
-      session.source(),  session.user(),
-      std::string(sql),  scope->stop(),
-      session.cluster(), [&scope](Status ended) { return scope->Outcome(std::move(ended)); }};
-  return scope->Outcome(AtSelect(executor::Execute(*plan, context, sink), SelectOf(statement)));
+  executor::Context context{session.source(),
+                            session.catalog(),
+                            session.user(),
+                            std::string(sql),
+                            scope->stop(),
+                            session.cluster(),
+                            [&scope](Status ended) { return scope->Outcome(std::move(ended)); }};
+  return scope->Outcome(AtSelect(use(*plan, context), SelectOf(statement)));
 }
 
 // SHOW, DESCRIBE, DROP, ALTER, CANCEL, WAIT: nothing is read for the session.
-Status PlanAndAnswer(const parser::ExtendedStatement& statement, std::string_view sql,
-                     Session& session, executor::ResultSink& sink) {
+Status PlanAboutCatalog(const parser::ExtendedStatement& statement, std::string_view sql,
+                        Session& session, const UsePlan& use) {
   const StoppableStatement stoppable(session);
   ASSIGN_OR_RETURN(const plan::Plan plan,
-                   planner::MakePlan(statement, session.source(), session.planner_options()));
-  executor::Context context{session.source(), session.user(), std::string(sql), session.stop(),
-                            session.cluster()};
-  return executor::Execute(plan, context, sink);
+                   planner::MakePlan(statement, session.source(), session.catalog().models(),
+                                     session.planner_options()));
+  executor::Context context{session.source(), session.catalog(), session.user(),
+                            std::string(sql), session.stop(),    session.cluster()};
+  return use(plan, context);
+}
+
+// A transaction that a client has open does not take the model along.
+void WarnOfTransaction(const plan::Plan& plan, Session& session, executor::ResultSink& sink) {
+  if (plan.has_train() && session.database_session().has_value() &&
+      !session.source().CheckNoTransaction().ok()) {
+    sink.Notice("WARNING: the model stays, also when the transaction is rolled back");
+  }
 }
 
 Status RunStatement(const parser::Statement& statement, std::string_view script, Session& session,
@@ -122,15 +135,58 @@ Status RunStatement(const parser::Statement& statement, std::string_view script,
             return OkStatus();
           },
           [&]<typename Planned>(const Planned& planned) {
+            const UsePlan run = [&](const plan::Plan& plan, executor::Context& context) {
+              WarnOfTransaction(plan, session, sink);
+              return executor::Execute(plan, context, sink);
+            };
+            const std::string_view sql = TextOf(statement, script);
             return parser::kAboutCatalog<Planned>
-                       ? PlanAndAnswer(planned, TextOf(statement, script), session, sink)
-                       : PlanAndExecute(planned, TextOf(statement, script), session, sink);
+                       ? PlanAboutCatalog(planned, sql, session, run)
+                       : PlanForSession(planned, sql, session, sink, run);
           },
       },
       statement);
 }
 
+// Nobody listens while a statement is only described.
+class SilentSink final : public executor::ResultSink {
+ public:
+  Status Header(const Schema& /*schema*/) override { return OkStatus(); }
+  Status Rows(const RowBatch& /*batch*/) override { return OkStatus(); }
+  void Notice(const std::string& /*message*/) override {}
+  void Progress(const elastic::Progress& /*progress*/) override {}
+  void Done(const std::string& /*tag*/) override {}
+};
+
 }  // namespace
+
+Result<Schema> DescribeScript(std::string_view script, Session& session) {
+  ASSIGN_OR_RETURN(const std::vector<parser::Statement> statements, parser::Parse(script));
+  Schema schema;
+  SilentSink sink;
+  for (const parser::Statement& statement : statements) {
+    const std::string_view sql = TextOf(statement, script);
+    const UsePlan describe = [&schema](const plan::Plan& plan,
+                                       executor::Context& context) -> Status {
+      ASSIGN_OR_RETURN(schema, executor::DescribeResult(plan, context));
+      return OkStatus();
+    };
+    RETURN_IF_ERROR(
+        std::visit(Overloaded{[](const parser::PlainStatement& /*plain*/) { return OkStatus(); },
+                              [](const parser::SetStatement& /*set*/) { return OkStatus(); },
+                              [&schema](const parser::ExplainPlanStatement& explain) {
+                                schema = ExplainResult(explain);
+                                return OkStatus();
+                              },
+                              [&]<typename Planned>(const Planned& planned) {
+                                return parser::kAboutCatalog<Planned>
+                                           ? PlanAboutCatalog(planned, sql, session, describe)
+                                           : PlanForSession(planned, sql, session, sink, describe);
+                              }},
+                   statement));
+  }
+  return schema;
+}
 
 Status RunScript(std::string_view script, Session& session, executor::ResultSink& sink,
                  const StatementObserver& observer) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string_view>
 
+#include "base/row_batch.h"
 #include "base/status.h"
 #include "parser/ast.h"
 
@@ -25,5 +26,9 @@ struct StatementObserver {
 // spans point into `script`, and when session.stop() asks for it (57014).
 Status RunScript(std::string_view script, Session& session, executor::ResultSink& sink,
                  const StatementObserver& observer = {});
+
+// The columns that a script of one statement of ours would answer with; none: no rows. Plans it,
+// and runs nothing.
+Result<Schema> DescribeScript(std::string_view script, Session& session);
 
 }  // namespace sluice::server

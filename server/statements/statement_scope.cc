@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
 #include "server/statements/session.h"
@@ -21,7 +22,11 @@ Result<std::unique_ptr<StatementScope>> StatementScope::Begin(std::string_view s
   if (!begun.ok()) {
     return std::move(begun).At(span);
   }
-  return std::unique_ptr<StatementScope>(new StatementScope(session, sink, now));
+  auto scope = std::unique_ptr<StatementScope>(new StatementScope(session, sink, now));
+  if (own.has_value()) {
+    RETURN_IF_ERROR(session.TakeDatabaseSettings());
+  }
+  return scope;
 }
 
 StatementScope::StatementScope(Session& session, executor::ResultSink& sink,
@@ -30,6 +35,7 @@ StatementScope::StatementScope(Session& session, executor::ResultSink& sink,
       sink_(sink),
       session_stop_(session.stop(), std::function<void()>([this] { stop_.request_stop(); })) {
   session_.source().HearStop(stop_.get_token());
+  session_.catalog().HearStop(stop_.get_token());
   const std::chrono::milliseconds limit = session_.source().statement_timeout();
   if (limit.count() > 0) {
     timer_ = std::jthread(
@@ -59,14 +65,17 @@ Status StatementScope::Outcome(Status ended) const {
 StatementScope::~StatementScope() {
   TellNotices();
   session_.source().EndStatement();
+  session_.catalog().HearStop({});
 }
 
 StoppableStatement::StoppableStatement(Session& session) : session_(session) {
   session_.source().HearStop(session_.stop());
+  session_.catalog().HearStop(session_.stop());
 }
 
 StoppableStatement::~StoppableStatement() {
   session_.source().HearStop({});
+  session_.catalog().HearStop({});
 }
 
 void StatementScope::TellNotices() {

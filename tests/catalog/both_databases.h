@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "tests/support/postgres_server.h"
@@ -33,13 +34,16 @@ class BothDatabases : public ::testing::TestWithParam<std::string> {
       directory_ = directory;
       url_ = "sqlite:" + directory + "/test.db";
     }
-    auto opened = OpenDataSource(url_);
+    auto opened = OpenDatabase(url_);
     ASSERT_TRUE(opened.ok()) << opened.status().ToString();
-    source_ = std::move(opened).value();
+    opened_ = std::move(opened).value();
+    if (postgres() && WritesResults()) {  // SQLite's source makes what it needs itself
+      ASSERT_TRUE(catalog().MakeTables().ok());
+    }
   }
 
   void TearDown() override {
-    source_.reset();
+    opened_ = {};
     if (!directory_.empty()) {
       std::error_code error;
       std::filesystem::remove_all(directory_, error);
@@ -47,8 +51,11 @@ class BothDatabases : public ::testing::TestWithParam<std::string> {
     database_.reset();
   }
 
+  // Whether its tests write result tables, which are recorded in the catalog.
+  virtual bool WritesResults() const { return false; }
   bool postgres() const { return GetParam() == "postgresql"; }
-  DataSource& source() { return *source_; }
+  DataSource& source() { return *opened_.source; }
+  Catalog& catalog() { return *opened_.catalog; }
   const std::string& url() const { return url_; }
   const std::string& directory() const { return directory_; }
 
@@ -137,7 +144,7 @@ class BothDatabases : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<testing::PostgresTestDatabase> database_;
   std::string directory_;
   std::string url_;
-  std::unique_ptr<DataSource> source_;
+  Database opened_;
 };
 
 inline std::string DatabaseName(const ::testing::TestParamInfo<std::string>& info) {

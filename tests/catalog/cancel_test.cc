@@ -16,6 +16,7 @@ namespace {
 
 class CancelTest : public BothDatabases {
  protected:
+  bool WritesResults() const override { return true; }
   void SetUp() override {
     BothDatabases::SetUp();
     if (!IsSkipped()) {
@@ -206,7 +207,7 @@ TEST_P(CancelTest, StoresGoOn) {
   stop.request_stop();
   Job job;
   job.kind = "train";
-  EXPECT_TRUE(source().jobs().Create(job).ok());
+  EXPECT_TRUE(catalog().jobs().Create(job).ok());
   source().EndStatement();
 }
 

@@ -15,6 +15,7 @@ namespace sluice::catalog {
 // Rows as people see them, and rows that are copied from a SELECT into a table as PREDICT does.
 class CopyTest : public BothDatabases {
  protected:
+  bool WritesResults() const override { return true; }
   struct Shown {
     Schema schema;
     Texts cells;

@@ -39,6 +39,7 @@ RowBatch Rows(int64_t first, int64_t count, const Schema& schema = TwoColumns())
 
 class ResultTableTest : public BothDatabases {
  protected:
+  bool WritesResults() const override { return true; }
   static ResultTable Named(TableName name) {
     ResultTable table;
     table.name = std::move(name);
@@ -477,6 +478,7 @@ TEST_P(ResultTableTest, ACommitCanBeCancelled) {
 TEST_P(ResultTableTest, AnOlderCatalogGetsTheRecord) {
   EXPECT_OK(Write(Named({"", "p"}), 3));
   Run(postgres() ? "DROP TABLE sluice.result_tables" : "DROP TABLE sluice_result_tables");
+  ASSERT_TRUE(OpenCatalog(url()).value()->MakeTables().ok());
   const auto later = OpenDataSource(url());
   ASSERT_TRUE(later.ok());
   const Status refused = WriteTo(**later, Named({"", "p"}), 2);

@@ -13,6 +13,7 @@ using ::testing::HasSubstr;
 
 class WriterTest : public BothDatabases {
  protected:
+  bool WritesResults() const override { return true; }
   static Schema AllTypes() {
     return {{{"flag", DataType::kBool, ""},
              {"number", DataType::kInt64, ""},

@@ -68,7 +68,7 @@ void Disturber::Run(const std::stop_token& stop) {
   }
   begin_ = clock_.Now();
   blows_.began_micros = WallMicros();
-  const Result<std::vector<catalog::Job>> jobs = scene_.source.jobs().List();
+  const Result<std::vector<catalog::Job>> jobs = scene_.catalog.jobs().List();
   job_ = jobs.ok() && !jobs->empty() ? jobs->front().id : 0;  // the newest
   for (const Fault& fault : schedule_.faults) {
     Due due{TimePoint::max(), fault};
@@ -121,7 +121,7 @@ void Disturber::LookForMoments() {
   uint32_t evaluations = 0;
   bool ending = false;
   if (waiting([](Moment m) { return m == Moment::kEvaluation || m == Moment::kCommit; })) {
-    const Result<std::vector<catalog::JobEvent>> events = scene_.source.jobs().Events(job_);
+    const Result<std::vector<catalog::JobEvent>> events = scene_.catalog.jobs().Events(job_);
     if (!events.ok()) {
       return;
     }
@@ -243,7 +243,7 @@ bool Disturber::ServersAreWhole() {
   if (struck_server_micros_ == 0) {
     return true;
   }
-  const Result<std::vector<catalog::JobEvent>> events = scene_.source.jobs().Events(job_);
+  const Result<std::vector<catalog::JobEvent>> events = scene_.catalog.jobs().Events(job_);
   if (!events.ok()) {
     return false;
   }

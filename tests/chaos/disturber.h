@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "tests/chaos/checkpoint_files.h"
@@ -39,6 +40,7 @@ class Disturber {
   struct Scene {
     const GatewayProcess& gateway;
     catalog::DataSource& source;
+    catalog::Catalog& catalog;
     std::filesystem::path checkpoints;  // the job's folder of them, if it writes any
     double seconds = 0;                 // how long the job takes undisturbed
     int epochs = 1;

@@ -61,6 +61,7 @@ Result<std::unique_ptr<Site>> Site::Make(const Options& options) {
   std::unique_ptr<Site> site(new Site());
   site->postgres_ = options.postgres;
   ASSIGN_OR_RETURN(site->source_, catalog::OpenDataSource(options.url));
+  ASSIGN_OR_RETURN(site->catalog_, catalog::OpenCatalog(options.url));
   for (const Table table : {Table::kCensus, Table::kClicks}) {
     RETURN_IF_ERROR(site->MakeSample(table, options));
   }

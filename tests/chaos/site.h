@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "server/gateway/gateway_client.h"
 #include "tests/chaos/gateway_process.h"
@@ -33,6 +34,7 @@ class Site {
   server::GatewayClient& client() { return *client_; }
   // The disturber's own way to the database; its Execute is for one thread at a time.
   catalog::DataSource& source() { return *source_; }
+  catalog::Catalog& catalog() { return *catalog_; }
 
   // A statement's answer.
   Result<RecordingSink> Ask(const std::string& sql) { return chaos::Ask(*client_, sql); }
@@ -48,6 +50,7 @@ class Site {
 
   bool postgres_ = false;
   std::unique_ptr<catalog::DataSource> source_;
+  std::unique_ptr<catalog::Catalog> catalog_;
   std::unique_ptr<GatewayProcess> gateway_;
   std::unique_ptr<server::GatewayClient> client_;
 };

@@ -175,7 +175,7 @@ Result<Verdict> Trials::Run(Schedule schedule) {
   ASSIGN_OR_RETURN(Reference* const reference, ReferenceOf(job));
   Site& site = SiteOf(job);
   Disturber disturber(
-      {site.gateway(), site.source(), job.checkpoints ? CheckpointsOf() : fs::path(),
+      {site.gateway(), site.source(), site.catalog(), job.checkpoints ? CheckpointsOf() : fs::path(),
        reference->seconds, EpochsOf(job, options_.sizes)},
       schedule);
   const Trained trained = Train(job, kWorkers);

@@ -105,7 +105,7 @@ Status Trials::CheckSingleRows(const Job& job, int64_t number, Verdict* verdict)
   if (job.mode == Mode::kBoundedStaleness) {
     // While a worker computes, each other one goes from as far behind it as may be to as far
     // ahead, and so does each that takes a dead one's place.
-    ASSIGN_OR_RETURN(const auto events, site.source().jobs().Events(number));
+    ASSIGN_OR_RETURN(const auto events, site.catalog().jobs().Events(number));
     const auto started = std::count_if(events.begin(), events.end(), [](const auto& event) {
       return event.kind == "worker_started";
     });
@@ -158,7 +158,7 @@ Status Trials::CheckModel(const Job& job, const Reference& reference, Verdict* v
 }
 
 Result<catalog::Job> Trials::NewestTraining(const Job& job) {
-  ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, SiteOf(job).source().jobs().List());
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, SiteOf(job).catalog().jobs().List());
   for (const catalog::Job& each : jobs) {
     if (each.kind == "train") {
       return each;
@@ -170,7 +170,7 @@ Result<catalog::Job> Trials::NewestTraining(const Job& job) {
 Status Trials::TellEvents(const Job& job, Verdict* verdict) {
   ASSIGN_OR_RETURN(const catalog::Job training, NewestTraining(job));
   ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events,
-                   SiteOf(job).source().jobs().Events(training.id));
+                   SiteOf(job).catalog().jobs().Events(training.id));
   for (const catalog::JobEvent& event : events) {
     verdict->events.push_back(fmt::format(
         "{:.2f} s: {}: {}", static_cast<double>(event.micros - verdict->blows.began_micros) / 1e6,

@@ -6,6 +6,7 @@
 #include <memory>
 #include <random>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/model_record.h"
 #include "catalog/model_store.h"
@@ -26,9 +27,10 @@ class HostileModelsTest : public testing::Test {
     std::string pattern = testing::TempDir() + "/sluice-hostile-XXXXXX";
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
-    auto source = catalog::OpenDataSource("sqlite:" + folder_ + "/test.db");
-    ASSERT_TRUE(source.ok()) << source.status().ToString();
-    source_ = std::move(source).value();
+    auto database = catalog::OpenDatabase("sqlite:" + folder_ + "/test.db");
+    ASSERT_TRUE(database.ok()) << database.status().ToString();
+    source_ = std::move(database->source);
+    catalog_ = std::move(database->catalog);
     std::string rows = "CREATE TABLE t (a REAL, b INTEGER, c TEXT, y TEXT); INSERT INTO t VALUES ";
     for (int i = 0; i < 300; ++i) {
       rows += (i == 0 ? "(" : ",(") + std::to_string(i % 17) + "," + std::to_string(i % 5) + ",'c" +
@@ -38,6 +40,7 @@ class HostileModelsTest : public testing::Test {
   }
   void TearDown() override {
     source_.reset();
+    catalog_.reset();
     std::filesystem::remove_all(folder_);
   }
 
@@ -61,8 +64,8 @@ class HostileModelsTest : public testing::Test {
           }
         },
         statements.at(0));
-    ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(*extended, *source_, {}));
-    Context context{*source_, "tester", sql, {}};
+    ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(*extended, *source_, catalog_->models(), {}));
+    Context context{*source_, *catalog_, "tester", sql, {}};
     RecordingSink sink;
     return executor::Execute(plan, context, sink);
   }
@@ -79,9 +82,9 @@ class HostileModelsTest : public testing::Test {
       checksum = models::ChecksumOf(std::string_view(weights).substr(0, body));
       std::memcpy(weights.data() + body, &checksum, sizeof(checksum));
     }
-    catalog::ModelVersion version = source_->models().Find("", "m", std::nullopt).value();
+    catalog::ModelVersion version = catalog_->models().Find("", "m", std::nullopt).value();
     version.plan = plan;
-    ASSERT_TRUE(source_->models().Put(version, weights, false).ok());
+    ASSERT_TRUE(catalog_->models().Put(version, weights, false).ok());
   }
   void UseEverywhere() {
     Run("SELECT * FROM t TO PREDICT USING m").ok();
@@ -98,6 +101,7 @@ class HostileModelsTest : public testing::Test {
 
   std::string folder_;
   std::unique_ptr<catalog::DataSource> source_;
+  std::unique_ptr<catalog::Catalog> catalog_;
 };
 
 TEST_F(HostileModelsTest, ChangedBytesOfEveryFamily) {
@@ -107,8 +111,8 @@ TEST_F(HostileModelsTest, ChangedBytesOfEveryFamily) {
         " train.epoch=1 COLUMN EMBEDDING(c, 3, 'sum') LABEL y INTO m"}) {
     const Status trained = Run(train);
     ASSERT_TRUE(trained.ok()) << trained.ToString();
-    const auto version = source_->models().Find("", "m", std::nullopt).value();
-    const std::string weights = source_->models().LoadWeights(version).value();
+    const auto version = catalog_->models().Find("", "m", std::nullopt).value();
+    const std::string weights = catalog_->models().LoadWeights(version).value();
     std::mt19937 random(5);
     for (int i = 0; i < 15; ++i) {
       Store(version.plan, Mutated(weights, &random));
@@ -125,7 +129,7 @@ TEST_F(HostileModelsTest, AWideLayerOfAPlanIsHeldAgainstTheWeights) {
   ASSERT_TRUE(Run("SELECT * FROM t TO TRAIN DNNClassifier WITH model.hidden_units=[4],"
                   " train.epoch=1 LABEL y INTO m")
                   .ok());
-  const auto version = source_->models().Find("", "m", std::nullopt).value();
+  const auto version = catalog_->models().Find("", "m", std::nullopt).value();
   plan::TrainPlan plan;
   ASSERT_TRUE(plan.ParseFromString(version.plan));
   for (models::Attribute& attribute : *plan.mutable_model()->mutable_attributes()) {
@@ -135,7 +139,7 @@ TEST_F(HostileModelsTest, AWideLayerOfAPlanIsHeldAgainstTheWeights) {
       attribute.mutable_numbers()->add_values(65536);
     }
   }
-  Store(plan.SerializeAsString(), source_->models().LoadWeights(version).value());
+  Store(plan.SerializeAsString(), catalog_->models().LoadWeights(version).value());
   const Status status = Run("SELECT * FROM t TO PREDICT USING m");
   EXPECT_NE(status.message().find("the weights have"), std::string::npos) << status.ToString();
 }

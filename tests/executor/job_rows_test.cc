@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "executor/executor.h"
@@ -42,7 +43,9 @@ class JobRowsTest : public testing::Test {
     std::string pattern = testing::TempDir() + "/sluice-job-rows-XXXXXX";
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
-    source_ = catalog::OpenDataSource("sqlite:" + folder_ + "/test.db").value();
+    catalog::Database database = catalog::OpenDatabase("sqlite:" + folder_ + "/test.db").value();
+    source_ = std::move(database.source);
+    catalog_ = std::move(database.catalog);
     ASSERT_TRUE(source_
                     ->Execute("CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT "
                               "i + 1 FROM n WHERE i < 50000) SELECT i, i % 97 AS a, i % 2 AS y "
@@ -52,6 +55,7 @@ class JobRowsTest : public testing::Test {
   }
   void TearDown() override {
     source_.reset();
+    catalog_.reset();
     std::filesystem::remove_all(folder_);
   }
 
@@ -66,8 +70,8 @@ class JobRowsTest : public testing::Test {
           }
         },
         statements.front());
-    ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(*extended, *source_, {}));
-    Context context{*source_, "tester", sql, stop.get_token()};
+    ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(*extended, *source_, catalog_->models(), {}));
+    Context context{*source_, *catalog_, "tester", sql, stop.get_token()};
     return Execute(plan, context, sink);
   }
 
@@ -76,13 +80,14 @@ class JobRowsTest : public testing::Test {
     std::stop_source stop;
     CancellingSink sink(stop);
     EXPECT_EQ(Run(sql, stop, sink).code(), Code::kCancelled);
-    const catalog::Job job = source_->jobs().List(1).value().front();
+    const catalog::Job job = catalog_->jobs().List(1).value().front();
     EXPECT_EQ(job.state, catalog::JobState::kCancelled);
     return job;
   }
 
   std::string folder_;
   std::unique_ptr<catalog::DataSource> source_;
+  std::unique_ptr<catalog::Catalog> catalog_;
 };
 
 TEST_F(JobRowsTest, ACancelledTrainingTellsItsRows) {
@@ -121,25 +126,25 @@ TEST_F(JobRowsTest, AFailedEvaluationTellsItsRows) {
   EXPECT_FALSE(
       Run("SELECT a, CASE WHEN i = 50000 THEN 7 ELSE y END AS y FROM t TO EVALUATE m", stop, sink)
           .ok());
-  const catalog::Job job = source_->jobs().List(1).value().front();
+  const catalog::Job job = catalog_->jobs().List(1).value().front();
   EXPECT_EQ(job.state, catalog::JobState::kFailed);
   EXPECT_GT(job.rows_read, 0);
 }
 
 TEST_F(JobRowsTest, ARunningJobTellsItsRows) {
-  const auto record = JobRecord::Start(*source_, catalog::Job(), {}).value();
+  const auto record = JobRecord::Start(*catalog_, catalog::Job(), {}).value();
   record->Rows(300, 200);
   catalog::Job job;
   for (int look = 0; look < 3'000 && job.rows_read == 0; ++look) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    job = source_->jobs().Find(record->id()).value();
+    job = catalog_->jobs().Find(record->id()).value();
   }
   EXPECT_EQ(job.state, catalog::JobState::kRunning);
   EXPECT_EQ(job.rows_read, 300);
   EXPECT_EQ(job.rows_trained, 200);
   record->Rows(400, 250);
   EXPECT_FALSE(record->Finish(Cancelled("enough")).ok());
-  job = source_->jobs().Find(record->id()).value();
+  job = catalog_->jobs().Find(record->id()).value();
   EXPECT_EQ(job.rows_read, 400);
   EXPECT_EQ(job.rows_trained, 250);
 }

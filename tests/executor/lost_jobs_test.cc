@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 
 namespace sluice::executor {
@@ -20,13 +21,16 @@ class LostJobs : public ::testing::Test {
     std::string pattern = ::testing::TempDir() + "/sluice-lost-jobs-XXXXXX";
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
-    source_ = catalog::OpenDataSource("sqlite:" + folder_ + "/test.db").value();
+    catalog::Database database = catalog::OpenDatabase("sqlite:" + folder_ + "/test.db").value();
+    source_ = std::move(database.source);
+    catalog_ = std::move(database.catalog);
   }
   void TearDown() override {
     source_.reset();
+    catalog_.reset();
     std::filesystem::remove_all(folder_);
   }
-  catalog::JobStore& jobs() { return source_->jobs(); }
+  catalog::JobStore& jobs() { return catalog_->jobs(); }
   // What becomes of a running job of that runner.
   catalog::Job Judge(const catalog::JobRunner& runner, const std::string& kind = "train",
                      const std::string& checkpoint = "") {
@@ -52,6 +56,7 @@ class LostJobs : public ::testing::Test {
 
   std::string folder_;
   std::unique_ptr<catalog::DataSource> source_;
+  std::unique_ptr<catalog::Catalog> catalog_;
 };
 
 TEST_F(LostJobs, ThoseOfThisMachineAreTheSystemsToKnow) {

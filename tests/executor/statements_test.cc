@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "catalog/model_store.h"
@@ -26,12 +27,14 @@ class StatementsTest : public testing::Test {
     std::string pattern = testing::TempDir() + "/sluice-executor-XXXXXX";
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
-    auto source = catalog::OpenDataSource("sqlite:" + folder_ + "/test.db");
-    ASSERT_TRUE(source.ok()) << source.status().ToString();
-    source_ = std::move(source).value();
+    auto database = catalog::OpenDatabase("sqlite:" + folder_ + "/test.db");
+    ASSERT_TRUE(database.ok()) << database.status().ToString();
+    source_ = std::move(database->source);
+    catalog_ = std::move(database->catalog);
   }
   void TearDown() override {
     source_.reset();
+    catalog_.reset();
     std::filesystem::remove_all(folder_);
   }
 
@@ -51,8 +54,8 @@ class StatementsTest : public testing::Test {
             }
           },
           statement);
-      ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(*extended, *source_, {}));
-      Context context{*source_, "tester", sql, stop_.get_token()};
+      ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(*extended, *source_, catalog_->models(), {}));
+      Context context{*source_, *catalog_, "tester", sql, stop_.get_token()};
       RETURN_IF_ERROR(Execute(plan, context, *sink));
     }
     return OkStatus();
@@ -98,6 +101,7 @@ class StatementsTest : public testing::Test {
 
   std::string folder_;
   std::unique_ptr<catalog::DataSource> source_;
+  std::unique_ptr<catalog::Catalog> catalog_;
   std::stop_source stop_;
 };
 
@@ -116,10 +120,10 @@ TEST_F(StatementsTest, TrainAnswersOneRowAndStoresAVersion) {
   EXPECT_EQ(sink.Number("epochs"), 5);
   EXPECT_GT(sink.Number("auc"), 0.9);
   // The split sets some of the 1,000 rows aside; together they are all.
-  const auto version = source_->models().Find("", "m", std::nullopt);
+  const auto version = catalog_->models().Find("", "m", std::nullopt);
   ASSERT_TRUE(version.ok());
   EXPECT_EQ(version->rows, static_cast<int64_t>(sink.Number("rows")) * 5);
-  const auto job = source_->jobs().Find(version->job);
+  const auto job = catalog_->jobs().Find(version->job);
   ASSERT_TRUE(job.ok());
   EXPECT_EQ(job->state, catalog::JobState::kSucceeded);
   EXPECT_EQ(job->rows_trained, version->rows);
@@ -129,7 +133,7 @@ TEST_F(StatementsTest, TheSameStatementMakesTheSameBytes) {
   MakePoints(500);
   ASSERT_TRUE(Run(kTrainLinear).ok());
   ASSERT_TRUE(Run(kTrainLinear).ok());
-  const auto versions = source_->models().Versions("", "m");
+  const auto versions = catalog_->models().Versions("", "m");
   ASSERT_TRUE(versions.ok());
   ASSERT_EQ(versions->size(), 2U);
   EXPECT_EQ((*versions)[0].weights_sha256, (*versions)[1].weights_sha256);
@@ -239,7 +243,7 @@ TEST_F(StatementsTest, AFailedPredictLeavesTheOldTableAsItWas) {
   EXPECT_FALSE(status.ok());
   EXPECT_EQ(Count("SELECT count(*) FROM scored"), 42);
   EXPECT_EQ(Count("SELECT count(*) FROM sqlite_master WHERE name LIKE '%sluice_new%'"), 0);
-  const auto jobs = source_->jobs().List();
+  const auto jobs = catalog_->jobs().List();
   ASSERT_TRUE(jobs.ok());
   ASSERT_FALSE(jobs->empty());
   EXPECT_EQ(jobs->front().state, catalog::JobState::kFailed);
@@ -254,8 +258,8 @@ TEST_F(StatementsTest, ACancelledTrainingLeavesNoVersion) {
           "train.batch_size=32 LABEL y INTO m;",
           &sink);
   EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
-  EXPECT_FALSE(source_->models().Find("", "m", std::nullopt).ok());
-  const auto jobs = source_->jobs().List();
+  EXPECT_FALSE(catalog_->models().Find("", "m", std::nullopt).ok());
+  const auto jobs = catalog_->jobs().List();
   ASSERT_TRUE(jobs.ok());
   ASSERT_FALSE(jobs->empty());
   EXPECT_EQ(jobs->front().state, catalog::JobState::kCancelled);
@@ -263,7 +267,7 @@ TEST_F(StatementsTest, ACancelledTrainingLeavesNoVersion) {
 
 TEST_F(StatementsTest, AClientThatDoesNotReadHoldsUpNoTraining) {
   MakePoints(2000);
-  const auto other = catalog::OpenDataSource("sqlite:" + folder_ + "/test.db").value();
+  const auto other = catalog::OpenCatalog("sqlite:" + folder_ + "/test.db").value();
   RecordingSink sink;
   bool stored = false;
   sink.on_progress = [&] {  // reads nothing until the model is there, or a minute has passed

@@ -60,7 +60,7 @@ void Plan(const parser::Statement& statement, FakeSource& source) {
   }
   Options options;
   options.memory_bytes = int64_t{1} << 32;
-  const Result<plan::Plan> plan = MakePlan(*extended, source, options);
+  const Result<plan::Plan> plan = MakePlan(*extended, source, source.models(), options);
   if (!plan.ok() && plan.status().code() == Code::kInternal) {
     std::fprintf(stderr, "%s\n", plan.status().ToString().c_str());
     std::abort();

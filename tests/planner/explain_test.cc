@@ -70,7 +70,7 @@ class Explain : public ::testing::Test {
     return std::visit(
         [&](const auto& node) -> Result<plan::Plan> {
           if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(node)>) {
-            return MakePlan(node, source_, options);
+            return MakePlan(node, source_, source_.models(), options);
           } else {
             return Internal("not an extended statement");
           }

@@ -68,6 +68,13 @@ class FakeModels final : public catalog::ModelStore {
   Status Drop(std::string_view, std::string_view, std::optional<int64_t>) override {
     return Unused();
   }
+  Status CheckMayPut(std::string_view, std::string_view) override { return OkStatus(); }
+  Status GrantUsage(std::string_view, std::string_view, const std::vector<std::string>&) override {
+    return Unused();
+  }
+  Status RevokeUsage(std::string_view, std::string_view, const std::vector<std::string>&) override {
+    return Unused();
+  }
 
  private:
   static Status Unused() { return Internal("the planner does not call this"); }
@@ -217,12 +224,7 @@ class FakeSource final : public catalog::DataSource {
   Status AppendRows(const catalog::TableName&, const Schema&, const RowBatch&) override {
     return Internal("the planner writes nothing");
   }
-  catalog::ModelStore& models() override { return models_; }
-  catalog::JobStore& jobs() override {
-    SLUICE_CHECK(false, "the planner makes no jobs");
-    std::abort();
-  }
-  std::unique_ptr<catalog::JobStore> JobsFor(std::stop_token) override { return nullptr; }
+  catalog::ModelStore& models() { return models_; }
 
  private:
   struct Query {

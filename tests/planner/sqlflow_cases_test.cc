@@ -154,7 +154,7 @@ TEST(SqlflowCases, Attributes) {
     ++seen;
     const auto known = accepted.find(one.id);
     const bool accept = known != accepted.end() ? known->second : one.want == "same";
-    const Result<plan::Plan> plan = MakePlan(Train(one.statement), source, Options());
+    const Result<plan::Plan> plan = MakePlan(Train(one.statement), source, source.models(), Options());
     EXPECT_EQ(plan.ok(), accept) << plan.status().ToString();
     if (!plan.ok()) {
       for (const Diagnostic& diagnostic : plan.status().diagnostics()) {
@@ -175,7 +175,7 @@ TEST(SqlflowCases, SuggestedNames) {
   for (const Case& one : Cases("attr", "G")) {
     const auto hint = hints.find(one.id);
     if (hint != hints.end()) {
-      const auto plan = MakePlan(Train(one.statement), source, Options());
+      const auto plan = MakePlan(Train(one.statement), source, source.models(), Options());
       ASSERT_FALSE(plan.ok());
       EXPECT_NE(plan.status().ToString().find(hint->second), std::string::npos)
           << one.id << plan.status().ToString();
@@ -213,7 +213,7 @@ TEST(SqlflowCases, Optimize) {
         table.schema.columns.push_back(ColumnOf(name, DataType::kDouble));
       }
       source.tables["w"] = source.tables["woodcarving"] = table;
-      EXPECT_EQ(MakePlan(statement, source, Options()).status().sqlstate(), "0A000");
+      EXPECT_EQ(MakePlan(statement, source, source.models(), Options()).status().sqlstate(), "0A000");
     }
   }
 }

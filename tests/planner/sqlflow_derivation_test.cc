@@ -110,7 +110,7 @@ Result<plan::Plan> PlanCase(std::string statement, FakeSource& source, const Cas
   return std::visit(
       [&](const auto& node) -> Result<plan::Plan> {
         if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(node)>) {
-          return MakePlan(node, source, Options());
+          return MakePlan(node, source, source.models(), Options());
         } else {
           return Internal("not an extended statement");
         }

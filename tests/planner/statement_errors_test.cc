@@ -52,7 +52,7 @@ class StatementErrors : public ::testing::Test {
     return std::visit(
         [this](const auto& node) -> Result<plan::Plan> {
           if constexpr (std::is_constructible_v<parser::ExtendedStatement, decltype(node)>) {
-            return MakePlan(node, source_, Options());
+            return MakePlan(node, source_, source_.models(), Options());
           } else {
             return Internal("not an extended statement");
           }

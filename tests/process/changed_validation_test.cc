@@ -63,7 +63,7 @@ TEST_P(ChangedValidation, EndsTheJobThatGoesOn) {
   const Status status = Run(Statement(), cluster, *Open(), sink);
   EXPECT_EQ(status.sqlstate(), "40001") << status.ToString();
   EXPECT_THAT(status.message(), ::testing::HasSubstr("validation rows"));
-  EXPECT_FALSE(source_->models().Versions("", "m").ok()) << "no model is stored";
+  EXPECT_FALSE(catalog_->models().Versions("", "m").ok()) << "no model is stored";
 }
 
 }  // namespace

@@ -72,14 +72,14 @@ TEST_P(FinishedJob, P16_ItsCheckpointsAreNotGoneOnWith) {
     ASSERT_TRUE(directory.Newest().value().has_value());
     EXPECT_EQ(*directory.CommittingJob(), job);
   }
-  const int64_t rows = source_->jobs().Find(job)->rows_trained;
+  const int64_t rows = catalog_->jobs().Find(job)->rows_trained;
   PutBack();
   RecordingSink sink;
   const Status again = Run(Train(), cluster, *source_, sink);
   ASSERT_TRUE(again.ok()) << again.ToString();
   EXPECT_THAT(sink.notices, Contains(HasSubstr("left over from job " + std::to_string(job))));
   EXPECT_THAT(sink.notices, Not(Contains(StartsWith("the training goes on from"))));
-  EXPECT_EQ(source_->jobs().Find(job + 1)->rows_trained, rows);
+  EXPECT_EQ(catalog_->jobs().Find(job + 1)->rows_trained, rows);
   EXPECT_EQ(Count(job + 1, "resumed"), 0);
 
   // A job that was about to store its model, and did not.

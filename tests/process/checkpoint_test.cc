@@ -89,8 +89,8 @@ class KilledGateway : public ClusterJobs {
     return newest.ok() && newest->has_value() ? (*newest)->manifest.cut : 0;
   }
   std::string Weights(const std::string& model) const {
-    const catalog::ModelVersion version = source_->models().Find("", model, std::nullopt).value();
-    return source_->models().LoadWeights(version).value();
+    const catalog::ModelVersion version = catalog_->models().Find("", model, std::nullopt).value();
+    return catalog_->models().LoadWeights(version).value();
   }
   // Kills the statement twice at random moments, then lets it come to its end.
   void RunWithKills(const std::string& model, const std::string& attributes, int epochs) {
@@ -114,7 +114,7 @@ class KilledGateway : public ClusterJobs {
     ASSERT_TRUE(status.ok()) << status.ToString();
     EXPECT_THAT(sink.notices, Contains(StartsWith("the training goes on from step ")));
     EXPECT_EQ(Written(), 0U) << "a finished job leaves no checkpoints";
-    const std::vector<catalog::Job> jobs = source_->jobs().List().value();
+    const std::vector<catalog::Job> jobs = catalog_->jobs().List().value();
     EXPECT_EQ(jobs.front().state, catalog::JobState::kSucceeded);
   }
 };
@@ -135,8 +135,8 @@ TEST_F(KilledGateway, G4_SynchronousResumedHasTheWeightsOfAnUndisturbedRun) {
 
 TEST_F(KilledGateway, P12_P16_AsynchronousTrainsEveryRowOnce) {
   RunWithKills("killed", "engine.num_workers=2, engine.num_ps=2", 12);
-  const catalog::Job job = source_->jobs().List().value().front();
-  const catalog::ModelVersion version = source_->models().Find("", "killed", std::nullopt).value();
+  const catalog::Job job = catalog_->jobs().List().value().front();
+  const catalog::ModelVersion version = catalog_->models().Find("", "killed", std::nullopt).value();
   // Counted by the ledger against count(*), by the master, or the job would have failed.
   EXPECT_EQ(job.rows_trained % 12, 0);
   EXPECT_GT(job.rows_trained, 12 * kRows * 8 / 10);
@@ -185,12 +185,12 @@ TEST_F(KilledGateway, ItsJobIsNotRunningForEver) {
       TrainText("m", Saved("engine.num_workers=2, engine.max_workers=2, engine.sync=true"));
   const pid_t gateway = Start(train);
   ASSERT_TRUE(Eventually([&] { return Written() > 0; }, 60));
-  ASSERT_TRUE(MarkLostJobs(source_->jobs()).ok());
-  EXPECT_EQ(source_->jobs().Find(1)->state, catalog::JobState::kRunning);
+  ASSERT_TRUE(MarkLostJobs(catalog_->jobs()).ok());
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kRunning);
   KillAll(gateway);
-  EXPECT_EQ(source_->jobs().Find(1)->state, catalog::JobState::kRunning) << "nobody could say so";
-  ASSERT_TRUE(MarkLostJobs(source_->jobs()).ok());
-  const catalog::Job job = source_->jobs().Find(1).value();
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kRunning) << "nobody could say so";
+  ASSERT_TRUE(MarkLostJobs(catalog_->jobs()).ok());
+  const catalog::Job job = catalog_->jobs().Find(1).value();
   EXPECT_EQ(job.state, catalog::JobState::kFailed);
   EXPECT_THAT(job.error, HasSubstr("run it again: it continues from step "));
   EXPECT_THAT(job.error,
@@ -217,7 +217,7 @@ TEST_F(KilledGateway, WhatDoesNotFitIsToldBeforeThereIsAJob) {
               HasSubstr("holds checkpoints of another statement"));
   EXPECT_THAT(refusal(TrainText("m", Saved(attributes + ", train.batch_size=7"))),
               HasSubstr("empty the folder or name another"));
-  EXPECT_EQ(source_->jobs().List()->size(), 1U) << "of the gateway that was killed";
+  EXPECT_EQ(catalog_->jobs().List()->size(), 1U) << "of the gateway that was killed";
   ASSERT_TRUE(source_
                   ->Execute("INSERT INTO points SELECT i + 100000, a, b, y FROM points LIMIT 9",
                             nullptr, {})

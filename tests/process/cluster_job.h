@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "catalog/model_store.h"
@@ -46,6 +47,7 @@ class ClusterJobs : public ::testing::Test {
   void UseDatabase(const std::string& url, const std::string& create_points) {
     url_ = url;
     source_ = Open();
+    catalog_ = catalog::OpenCatalog(Url()).value();
     const Status made = source_->Execute(create_points, nullptr, {}).status();
     ASSERT_TRUE(made.ok()) << made.ToString();
   }
@@ -59,6 +61,7 @@ class ClusterJobs : public ::testing::Test {
   }
   void TearDown() override {
     source_.reset();
+    catalog_.reset();
     if (!folder_.empty()) {
       std::filesystem::remove_all(folder_);
     }
@@ -110,18 +113,21 @@ class ClusterJobs : public ::testing::Test {
     return "SELECT a, b, y FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[8], " +
            attributes + " LABEL y INTO " + model;
   }
-  // Each call has a source of its own, as each script of a gateway has.
+  // Each call has a source of its own, as each script of a gateway has, and a catalog on the same
+  // way to the server.
   static Status Run(const std::string& sql, LocalCluster& cluster, catalog::DataSource& source,
                     RecordingSink& sink, const std::stop_token& stop = {}) {
     ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
     const auto& train = std::get<parser::TrainStatement>(statements.at(0));
-    ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(train, source, {}));
-    Context context{source, "tester", sql, stop, &cluster};
+    ASSIGN_OR_RETURN(const auto catalog, catalog::OpenCatalog(source.url(), source.secret()));
+    ASSIGN_OR_RETURN(const plan::Plan plan,
+                     planner::MakePlan(train, source, catalog->models(), {}));
+    Context context{source, *catalog, "tester", sql, stop, &cluster};
     return Execute(plan, context, sink);
   }
   std::vector<std::string> Events(int64_t job) const {
     std::vector<std::string> lines;
-    const std::vector<catalog::JobEvent> events = source_->jobs().Events(job).value();
+    const std::vector<catalog::JobEvent> events = catalog_->jobs().Events(job).value();
     for (const catalog::JobEvent& event : events) {
       lines.push_back(event.kind + " " + event.detail);
     }
@@ -162,6 +168,7 @@ class ClusterJobs : public ::testing::Test {
   std::filesystem::path folder_;
   std::string url_;
   std::unique_ptr<catalog::DataSource> source_;
+  std::unique_ptr<catalog::Catalog> catalog_;
 };
 
 }  // namespace sluice::executor

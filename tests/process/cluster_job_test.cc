@@ -86,7 +86,7 @@ TEST_F(ClusterJobs, G4_AllReduceInSqlHasTheBitsOfServers) {
     const Status status = Run(TrainText("m", "train.epoch=10, " + engine), cluster, *source_, sink);
     EXPECT_TRUE(status.ok()) << status.ToString();
     EXPECT_TRUE(killed);
-    return source_->models().Find("", "m", {}).value().weights_sha256;
+    return catalog_->models().Find("", "m", {}).value().weights_sha256;
   };
   const std::string servers =
       digest("engine.num_workers=3, engine.num_ps=2, engine.sync=true", false);
@@ -110,7 +110,7 @@ TEST_F(ClusterJobs, G4_OneStatementIsOneModel) {
     const Status status = Run(TrainText("m", "train.epoch=2, split.fraction=0.1, " + engine),
                               cluster, *source_, sink);
     EXPECT_TRUE(status.ok()) << engine << ": " << status.ToString();
-    const catalog::ModelVersion model = source_->models().Find("", "m", {}).value();
+    const catalog::ModelVersion model = catalog_->models().Find("", "m", {}).value();
     return Trained{model.weights_sha256, model.metrics};
   };
   const Trained here = train("engine.sync=true");
@@ -149,7 +149,7 @@ TEST_F(ClusterJobs, G4_ALargeTableHasOneCut) {
                 engine + " LABEL y INTO m",
             cluster, *source_, sink);
     EXPECT_TRUE(status.ok()) << engine << ": " << status.ToString();
-    weights.push_back(source_->models().Find("", "m", {}).value().weights_sha256);
+    weights.push_back(catalog_->models().Find("", "m", {}).value().weights_sha256);
   }
   EXPECT_EQ(weights[0], weights[1]);
 }
@@ -205,7 +205,7 @@ TEST_F(ClusterJobs, ProcessesWorkWithinTheLeastMemory) {
     const std::string attributes = std::string("train.epoch=2, engine.num_workers=2, ") + strategy;
     const auto statements = parser::Parse(TrainText("least", attributes)).value();
     const plan::TrainPlan plan =
-        planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *source_, {})
+        planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *source_, catalog_->models(), {})
             .value()
             .train();
     const int64_t least = std::max(plan.estimated_memory_bytes() - plan.estimated_kept_bytes(),
@@ -213,7 +213,7 @@ TEST_F(ClusterJobs, ProcessesWorkWithinTheLeastMemory) {
     const std::string memory = ", engine.memory='" + std::to_string((least >> 20) + 1) + "MB'";
     const Status status = Run(TrainText("least", attributes + memory), cluster, *source_, sink);
     ASSERT_TRUE(status.ok()) << status.ToString();
-    EXPECT_EQ(Count(source_->jobs().List()->front().id, "memory_raised"), 0);
+    EXPECT_EQ(Count(catalog_->jobs().List()->front().id, "memory_raised"), 0);
   }
 }
 

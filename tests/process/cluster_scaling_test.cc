@@ -37,7 +37,7 @@ class ClusterScaling : public ClusterJobs {
   };
   std::vector<double> Recorded(int64_t job, const std::string& name) const {
     std::vector<double> values;
-    const std::vector<catalog::JobMetric> metrics = source_->jobs().Metrics(job).value();
+    const std::vector<catalog::JobMetric> metrics = catalog_->jobs().Metrics(job).value();
     for (const catalog::JobMetric& metric : metrics) {
       if (metric.name == name) {
         values.push_back(metric.value);
@@ -92,7 +92,7 @@ TEST_F(ClusterScaling, WithoutRoomAJobWaitsAndCanBeCancelled) {
   Job second(*this, cluster, TrainText("second", "train.epoch=1, engine.max_workers=1"));
   Job third(*this, cluster, TrainText("third", "train.epoch=1, engine.max_workers=1"));
   ASSERT_TRUE(Eventually([&] {
-    return source_->jobs().Find(3).ok() && !Recorded(2, "workers_now").empty() &&
+    return catalog_->jobs().Find(3).ok() && !Recorded(2, "workers_now").empty() &&
            !Recorded(3, "workers_now").empty();
   }));
   EXPECT_FALSE(cluster.ProcessId("job2-master").ok());

@@ -25,7 +25,7 @@ class GatewayStop : public ClusterJobs {
   }
   virtual bool postgres() const { return false; }
   std::string Gateway() const {
-    return "exec " + std::string(SLUICE_BINARY) + " serve --grpc 127.0.0.1:0 --slots 8 --source " +
+    return "exec " + std::string(SLUICE_BINARY) + " serve --auth trust --grpc 127.0.0.1:0 --slots 8 --source " +
            Url();
   }
   static std::string Client(const std::string& address, const std::string& sql) {
@@ -70,7 +70,7 @@ class GatewayStop : public ClusterJobs {
     }
     // Who ends in good order says so; a master that is killed leaves his job to be closed.
     for (const int64_t job : {1, 2}) {
-      EXPECT_EQ(source_->jobs().Find(job)->state, catalog::JobState::kCancelled)
+      EXPECT_EQ(catalog_->jobs().Find(job)->state, catalog::JobState::kCancelled)
           << ::testing::PrintToString(Events(job));
       EXPECT_EQ(Count(job, "master_lost"), 0) << ::testing::PrintToString(Events(job));
     }

@@ -35,9 +35,9 @@ TEST_F(LockedDatabase, ATrainingIsNotThrownAwayForALock) {
     const Status status = Run(TrainText("m", strategy), cluster, *Open(), sink);
     ASSERT_TRUE(status.ok()) << strategy << ": " << status.ToString();
     EXPECT_TRUE(unlocked) << strategy;
-    EXPECT_EQ(source_->jobs().List()->front().state, catalog::JobState::kSucceeded);
+    EXPECT_EQ(catalog_->jobs().List()->front().state, catalog::JobState::kSucceeded);
   }
-  EXPECT_EQ(source_->models().Versions("", "m")->size(), 2U);
+  EXPECT_EQ(catalog_->models().Versions("", "m")->size(), 2U);
 }
 
 TEST_F(LockedDatabase, WhoWaitsForTheLockCanBeCancelled) {
@@ -54,10 +54,10 @@ TEST_F(LockedDatabase, WhoWaitsForTheLockCanBeCancelled) {
                             *Open(), sink, stop.get_token());
   EXPECT_TRUE(locked);
   EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
-  EXPECT_EQ(source_->jobs().Find(1)->state, catalog::JobState::kRunning);
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kRunning);
   ASSERT_TRUE(holder->Execute("COMMIT", nullptr, {}).ok());
   EXPECT_TRUE(Eventually([&] {
-    return source_->jobs().Find(1)->state == catalog::JobState::kCancelled;
+    return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled;
   })) << "it is closed as soon as the database can be written";
 }
 
@@ -76,8 +76,8 @@ TEST_F(LockedDatabase, AKilledGatewayLeavesAFailedJobWithItsStep) {
   kill(gateway, SIGKILL);
   waitpid(gateway, nullptr, 0);
   ASSERT_TRUE(
-      Eventually([&] { return source_->jobs().Find(1)->state != catalog::JobState::kRunning; }));
-  const catalog::Job job = source_->jobs().Find(1).value();
+      Eventually([&] { return catalog_->jobs().Find(1)->state != catalog::JobState::kRunning; }));
+  const catalog::Job job = catalog_->jobs().Find(1).value();
   EXPECT_EQ(job.state, catalog::JobState::kFailed) << job.error;
   EXPECT_THAT(job.error, HasSubstr("it continues from step "));
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {

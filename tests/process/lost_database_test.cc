@@ -47,10 +47,10 @@ class LostDatabase : public ClusterJobs {
   }
   // How many workers of the job have begun; 0 also before there is one.
   int Started(int64_t job) const {
-    return source_->jobs().Find(job).ok() ? Count(job, "worker_started") : 0;
+    return catalog_->jobs().Find(job).ok() ? Count(job, "worker_started") : 0;
   }
   std::string Sha(const std::string& model) const {
-    return source_->models().Find("", model, std::nullopt).value().weights_sha256;
+    return catalog_->models().Find("", model, std::nullopt).value().weights_sha256;
   }
 
   testing::PostgresTestDatabase database_;
@@ -69,7 +69,7 @@ TEST_F(LostDatabase, ALockedJournalHoldsUpNoTrainingAndHidesNoLostWorker) {
   {
     const std::jthread disturber([&](const std::stop_token& stop) {
       const auto rows = [&] {
-        const auto job = source_->jobs().Find(1);
+        const auto job = catalog_->jobs().Find(1);
         return job.ok() ? job->rows_trained : 0;
       };
       Eventually([&] { return stop.stop_requested() || Started(1) == 2; }, 60);
@@ -125,8 +125,8 @@ TEST_F(LostDatabase, ConnectionsThatEndAreMadeAnew) {
   ASSERT_TRUE(status.ok()) << status.ToString();
   EXPECT_GT(ended, 10);
   EXPECT_EQ(Sha("m"), Sha("u"));
-  EXPECT_EQ(source_->jobs().Find(2)->state, catalog::JobState::kSucceeded);
-  EXPECT_TRUE(source_->jobs().Journal(2)->empty());
+  EXPECT_EQ(catalog_->jobs().Find(2)->state, catalog::JobState::kSucceeded);
+  EXPECT_TRUE(catalog_->jobs().Journal(2)->empty());
 }
 
 // All connections break, also those that are in the middle of something; the snapshot is lost.
@@ -146,12 +146,12 @@ TEST_F(LostDatabase, AJobWithoutCheckpointsEndsAndIsClosed) {
         cluster, *through, sink);
   }
   ASSERT_FALSE(status.ok());
-  EXPECT_EQ(source_->jobs().Find(1)->state, catalog::JobState::kRunning);
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kRunning);
   proxy.Restore();
   EXPECT_TRUE(Eventually([&] {
-    return source_->jobs().Find(1)->state == catalog::JobState::kFailed;
+    return catalog_->jobs().Find(1)->state == catalog::JobState::kFailed;
   })) << "it is closed as soon as the database answers";
-  EXPECT_TRUE(Eventually([&] { return source_->jobs().Journal(1)->empty(); }));
+  EXPECT_TRUE(Eventually([&] { return catalog_->jobs().Journal(1)->empty(); }));
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
@@ -180,11 +180,11 @@ TEST_F(LostDatabase, AJobWithCheckpointsGoesOnWhenItIsBack) {
     status = Run(TrainText("m", Checkpoints() + attributes), cluster, *through, sink);
   }
   ASSERT_TRUE(status.ok()) << status.ToString();
-  EXPECT_EQ(source_->jobs().Find(2)->state, catalog::JobState::kSucceeded);
+  EXPECT_EQ(catalog_->jobs().Find(2)->state, catalog::JobState::kSucceeded);
   EXPECT_EQ(Sha("m"), Sha("u"));
   EXPECT_EQ(Count(2, "database_back"), 1) << ::testing::PrintToString(Events(2));
   EXPECT_THAT(sink.notices, Contains(HasSubstr("the database is waited for")));
-  EXPECT_TRUE(source_->jobs().Journal(2)->empty());
+  EXPECT_TRUE(catalog_->jobs().Journal(2)->empty());
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
@@ -292,7 +292,7 @@ TEST_F(LostDatabase, AJobThatWaitsForALockIsCancelled) {
         kill(*worker, SIGKILL);
       }
       Eventually([&] { return Count(1, elastic::kDatabaseWaits) > 0; });
-      EXPECT_TRUE(source_->jobs().RequestCancel(1).ok());
+      EXPECT_TRUE(catalog_->jobs().RequestCancel(1).ok());
     });
     status = Run(TrainText("m",
                            "engine.num_workers=2, engine.strategy='allreduce', "
@@ -302,7 +302,7 @@ TEST_F(LostDatabase, AJobThatWaitsForALockIsCancelled) {
   EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
   changes.join();  // nobody stands in its way
   EXPECT_EQ(LocksWaitedFor(), 0);
-  EXPECT_EQ(source_->jobs().Find(1)->state, catalog::JobState::kCancelled);
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kCancelled);
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
@@ -310,7 +310,7 @@ TEST_F(LostDatabase, AJobThatWaitsForALockIsCancelled) {
 TEST_F(LostDatabase, TooFewConnectionsAreNobodysMistake) {
   const std::string role = "few_" + std::to_string(getpid());
   ASSERT_TRUE(
-      source_->Execute("CREATE ROLE " + role + " LOGIN CONNECTION LIMIT 8", nullptr, {}).ok());
+      source_->Execute("CREATE ROLE " + role + " LOGIN CONNECTION LIMIT 10", nullptr, {}).ok());
   ASSERT_TRUE(source_->Execute("GRANT SELECT ON points TO " + role, nullptr, {}).ok());
   ASSERT_TRUE(source_->Execute("CREATE SCHEMA sluice AUTHORIZATION " + role, nullptr, {}).ok());
   LocalCluster cluster(Machine(8));
@@ -318,6 +318,7 @@ TEST_F(LostDatabase, TooFewConnectionsAreNobodysMistake) {
   Status status;
   {
     const auto few = catalog::OpenDataSource(UrlBy(role, 0)).value();
+    catalog_ = catalog::OpenCatalog(UrlBy(role, 0)).value();
     status = Run(TrainText("m",
                            "engine.seed=5, engine.num_workers=8, engine.max_workers=8, "
                            "engine.num_ps=1, train.epoch=20"),
@@ -327,6 +328,7 @@ TEST_F(LostDatabase, TooFewConnectionsAreNobodysMistake) {
   EXPECT_THAT(Events(1), Contains(HasSubstr("too many connections")));
   EXPECT_EQ(Count(1, "task_failed"), 0);
   EXPECT_EQ(Count(1, "worker_lost"), 0) << ::testing::PrintToString(Events(1));
+  catalog_.reset();
   ASSERT_TRUE(source_->Execute("DROP OWNED BY " + role + " CASCADE", nullptr, {}).ok());
   EXPECT_TRUE(source_->Execute("DROP ROLE " + role, nullptr, {}).ok());
 }

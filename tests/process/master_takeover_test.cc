@@ -43,9 +43,9 @@ class MasterTakeover : public ClusterJobs {
   };
 
   std::string Sha(const std::string& model) const {
-    return source_->models().Find("", model, std::nullopt)->weights_sha256;
+    return catalog_->models().Find("", model, std::nullopt)->weights_sha256;
   }
-  int64_t Trained(int64_t job) const { return source_->jobs().Find(job)->rows_trained; }
+  int64_t Trained(int64_t job) const { return catalog_->jobs().Find(job)->rows_trained; }
   void ExpectUndisturbed(int64_t job) const {
     for (const char* kind : {"worker_lost", "server_lost", "degraded"}) {
       EXPECT_EQ(Count(job, kind), 0) << kind << ": " << ::testing::PrintToString(Events(job));
@@ -85,8 +85,8 @@ TEST_P(InEveryMode, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
   EXPECT_GE(Count(1, "master_took_over"), 1);
   ExpectUndisturbed(1);
   EXPECT_EQ(Trained(1), kTrainingRows * GetParam().epochs);
-  EXPECT_EQ(source_->models().Versions("", "m")->size(), 1U);
-  EXPECT_TRUE(source_->jobs().Journal(1)->empty());
+  EXPECT_EQ(catalog_->models().Versions("", "m")->size(), 1U);
+  EXPECT_TRUE(catalog_->jobs().Journal(1)->empty());
   EXPECT_EQ(ChildrenOf(getpid()), 0);
   if (GetParam().same_bits) {
     RecordingSink quiet;
@@ -131,8 +131,8 @@ TEST_F(MasterTakeover, E7_TheModelIsCommittedOnceWhenMastersDieInTheLastMoments)
     }
     ASSERT_TRUE(status.ok()) << status.ToString();
     EXPECT_EQ(Trained(job), kTrainingRows) << ::testing::PrintToString(Events(job));
-    EXPECT_EQ(source_->models().Versions("", "m")->size(), static_cast<size_t>(job));
-    EXPECT_TRUE(source_->jobs().Journal(job)->empty());
+    EXPECT_EQ(catalog_->models().Versions("", "m")->size(), static_cast<size_t>(job));
+    EXPECT_TRUE(catalog_->jobs().Journal(job)->empty());
     EXPECT_EQ(sink.rows.size(), 1U);
   }
 }
@@ -229,14 +229,14 @@ TEST_F(MasterTakeover, CancelWorksAfterwards) {
     std::jthread user([&](const std::stop_token& stop) {
       Killer killer(cluster, 1, [] { return 0.5; });
       Eventually([&] { return stop.stop_requested() || Count(1, "master_started") > 0; });
-      EXPECT_TRUE(source_->jobs().RequestCancel(1).ok());
+      EXPECT_TRUE(catalog_->jobs().RequestCancel(1).ok());
     });
     status = Run(TrainText("m", "train.epoch=2000, engine.num_workers=2, engine.num_ps=1"), cluster,
                  *source_, sink);
   }
   EXPECT_EQ(status.code(), Code::kCancelled) << status.ToString();
-  EXPECT_EQ(source_->jobs().Find(1)->state, catalog::JobState::kCancelled);
-  EXPECT_TRUE(source_->jobs().Journal(1)->empty());
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kCancelled);
+  EXPECT_TRUE(catalog_->jobs().Journal(1)->empty());
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
@@ -253,7 +253,7 @@ TEST_F(MasterTakeover, MastersThatDieWithoutProgressEndTheJob) {
   }
   EXPECT_THAT(status.ToString(), HasSubstr("masters were lost one after the other"));
   EXPECT_EQ(killed, 6);
-  EXPECT_EQ(source_->jobs().Find(1)->state, catalog::JobState::kFailed);
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kFailed);
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 

@@ -56,7 +56,7 @@ class MemoryEstimate : public ClusterJobs {
   plan::TrainPlan PlanOf(const std::string& sql) const {
     const auto statements = parser::Parse(sql).value();
     const auto& train = std::get<parser::TrainStatement>(statements.at(0));
-    return planner::MakePlan(train, *source_, {}).value().train();
+    return planner::MakePlan(train, *source_, catalog_->models(), {}).value().train();
   }
   // A third more or less than what was said: a fifth, and what differs from machine to machine.
   void Expect(const std::string& sql) {

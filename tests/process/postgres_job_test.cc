@@ -50,13 +50,13 @@ TEST_F(PostgresJobs, K20_KilledMastersAreSucceeded) {
   EXPECT_EQ(killed, 2);
   EXPECT_EQ(Count(1, "master_took_over"), 2);
   EXPECT_EQ(Count(1, "worker_lost"), 0) << ::testing::PrintToString(Events(1));
-  EXPECT_EQ(source_->models().Versions("", "m")->size(), 1U);
-  EXPECT_TRUE(source_->jobs().Journal(1)->empty());
+  EXPECT_EQ(catalog_->models().Versions("", "m")->size(), 1U);
+  EXPECT_TRUE(catalog_->jobs().Journal(1)->empty());
   RecordingSink quiet;
   ASSERT_TRUE(Run(TrainText("u", attributes), cluster, *source_, quiet).ok());
-  EXPECT_EQ(source_->jobs().Find(1)->rows_trained, source_->jobs().Find(2)->rows_trained);
-  EXPECT_EQ(source_->models().Find("", "m", {})->weights_sha256,
-            source_->models().Find("", "u", {})->weights_sha256);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, catalog_->jobs().Find(2)->rows_trained);
+  EXPECT_EQ(catalog_->models().Find("", "m", {})->weights_sha256,
+            catalog_->models().Find("", "u", {})->weights_sha256);
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 
@@ -89,7 +89,7 @@ TEST_F(PostgresJobs, R7_AWorkerWhoseDatabaseHangsIsReplaced) {
   EXPECT_TRUE(proxy.has_frozen_reader()) << "nobody was caught while he read";
   EXPECT_THAT(Events(1), Contains(HasSubstr("the database has not answered for")));
   // The ledger has seen each row once in each epoch, or the job would have failed.
-  EXPECT_GT(source_->jobs().Find(1)->rows_trained, 2 * kRows * 8 / 10);
+  EXPECT_GT(catalog_->jobs().Find(1)->rows_trained, 2 * kRows * 8 / 10);
   EXPECT_EQ(ChildrenOf(getpid()), 0);
 }
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "tests/support/postgres_server.h"
 #include "tests/support/slt_runner.h"
@@ -58,12 +59,12 @@ class ScriptTest : public ::testing::TestWithParam<Case> {
       }
       url = database_->url();
     }
-    auto source = catalog::OpenDataSource(url);
-    ASSERT_TRUE(source.ok()) << source.status().ToString();
-    source_ = std::move(*source);
+    auto database = catalog::OpenDatabase(url);
+    ASSERT_TRUE(database.ok()) << database.status().ToString();
+    opened_ = std::move(*database);
   }
   void TearDown() override {
-    source_.reset();
+    opened_ = {};
     database_.reset();
     RemoveFiles();
   }
@@ -79,7 +80,7 @@ class ScriptTest : public ::testing::TestWithParam<Case> {
 
   fs::path file_;
   std::unique_ptr<testing::PostgresTestDatabase> database_;
-  std::unique_ptr<catalog::DataSource> source_;
+  catalog::Database opened_;
 };
 
 class SltTest : public ScriptTest {};
@@ -87,7 +88,7 @@ class SltTest : public ScriptTest {};
 TEST_P(SltTest, AnswersAsWritten) {
   const std::string& path = GetParam().path;
   const slt::Outcome outcome =
-      slt::RunSlt(fs::path(path).filename().string(), slt::ReadFile(path), *source_);
+      slt::RunSlt(fs::path(path).filename().string(), slt::ReadFile(path), opened_);
   if (outcome.skipped) {
     GTEST_SKIP() << "what it requires is not there";
   }
@@ -112,14 +113,14 @@ TEST_P(ExampleTest, AnswersAsItsExpectedFileSays) {
   if (path.stem() == "main_job") {  // scripts/quickstart makes its tables
     for (const char* table : {"employee", "census_train", "census_test"}) {
       const slt::Outcome made = slt::RunSlt(
-          "main_job", std::string("sample census 2000 INTO ") + table + " seed 1\n", *source_);
+          "main_job", std::string("sample census 2000 INTO ") + table + " seed 1\n", opened_);
       ASSERT_TRUE(made.mismatches.empty());
     }
   } else if (path != first) {
-    const std::string loaded = slt::RunForReader(slt::ReadFile(first.string()), *source_);
+    const std::string loaded = slt::RunForReader(slt::ReadFile(first.string()), opened_);
     ASSERT_EQ(loaded.find("ERROR"), std::string::npos) << loaded;
   }
-  const std::string answer = slt::RunForReader(slt::ReadFile(path.string()), *source_);
+  const std::string answer = slt::RunForReader(slt::ReadFile(path.string()), opened_);
   if (path.stem() == "main_job") {
     // PostgreSQL packs rows of different lengths where they fit: another order, another model.
     EXPECT_EQ(answer.find("ERROR"), std::string::npos) << answer;

@@ -265,6 +265,15 @@ class AstDump {
          alter.promote ? fmt::format("promote {}", *alter.promote) : "rollback");
     Indented([&] { One("model", alter.model); });
   }
+  void Visit(const ModelGrantStatement& grant) {
+    Line(grant.revoke ? "RevokeUsage" : "GrantUsage", grant.span);
+    Indented([&] {
+      One("model", grant.model);
+      for (const Name& role : grant.roles) {
+        One("role", role);
+      }
+    });
+  }
   void Visit(const JobStatement& job) {
     const bool cancel = job.action == JobStatement::Action::kCancel;
     Line(cancel ? "CancelJob" : "WaitJob", job.span, fmt::format("{}", job.job));

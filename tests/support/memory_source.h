@@ -92,9 +92,6 @@ class MemorySource final : public catalog::DataSource {
   Status AppendRows(const catalog::TableName&, const Schema&, const RowBatch&) override {
     return Nothing();
   }
-  catalog::ModelStore& models() override { std::abort(); }
-  catalog::JobStore& jobs() override { std::abort(); }
-  std::unique_ptr<catalog::JobStore> JobsFor(std::stop_token) override { return nullptr; }
 
  private:
   static Status Nothing() { return Unimplemented("a source in memory can only be read"); }

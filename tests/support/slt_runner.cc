@@ -11,6 +11,7 @@
 #include <regex>
 #include <sstream>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
 #include "server/sample/sample.h"
@@ -271,16 +272,20 @@ class RecordRun {
   Status status_;
 };
 
-// reconnect [ROLE]: a new session, of PostgreSQL as that role.
-Result<std::unique_ptr<catalog::DataSource>> Reconnect(const Record& record,
-                                                       const catalog::DataSource& source) {
-  std::string url = source.url();
+// reconnect [ROLE]: a new session, of PostgreSQL as that role; the catalog stays the gateway's.
+Result<catalog::Database> Reconnect(const Record& record, const catalog::Database& database) {
+  std::string url = database.source->url();
+  catalog::Principal who = database.catalog->principal();
   const size_t at = url.find('@');
   const size_t user = url.find("//");
   if (record.words.size() > 1 && at != std::string::npos && user != std::string::npos) {
     url.replace(user + 2, at - user - 2, record.words[1]);
+    who.role = record.words[1];
   }
-  return catalog::OpenDataSource(url, source.secret());
+  catalog::Database opened;
+  ASSIGN_OR_RETURN(opened.source, catalog::OpenDataSource(url, database.source->secret()));
+  opened.catalog = database.catalog->For(std::move(who));
+  return opened;
 }
 
 // sample census 2000 INTO t [seed 7]
@@ -308,11 +313,12 @@ bool IsThere(const std::string& what, const catalog::DataSource& source) {
 
 }  // namespace
 
-Outcome RunSlt(const std::string& name, std::string_view script, catalog::DataSource& source) {
+Outcome RunSlt(const std::string& name, std::string_view script, catalog::Database& database) {
+  catalog::DataSource& source = *database.source;
   Outcome outcome;
   std::vector<std::string> lines = SplitLines(script);
-  std::vector<std::unique_ptr<catalog::DataSource>> reconnected;
-  auto session = std::make_unique<server::Session>(source, "tester");
+  std::vector<catalog::Database> reconnected;
+  auto session = std::make_unique<server::Session>(source, *database.catalog, "tester");
   ptrdiff_t shift = 0;  // lines that rewriting has added so far
   for (const Record& record : SplitRecords(lines)) {
     const std::string& kind = record.words[0];
@@ -328,9 +334,9 @@ Outcome RunSlt(const std::string& name, std::string_view script, catalog::DataSo
     } else if (kind == "sample") {
       wrong = RunSample(record, source);
     } else if (kind == "reconnect") {
-      auto opened = Reconnect(record, source);
+      auto opened = Reconnect(record, database);
       if (opened.ok()) {
-        session = std::make_unique<server::Session>(**opened, "tester");
+        session = std::make_unique<server::Session>(*opened->source, *opened->catalog, "tester");
         reconnected.push_back(std::move(opened).value());
       } else {
         wrong = opened.status().ToString();
@@ -358,8 +364,8 @@ Outcome RunSlt(const std::string& name, std::string_view script, catalog::DataSo
   return outcome;
 }
 
-std::string RunForReader(std::string_view script, catalog::DataSource& source) {
-  server::Session session(source, "tester");
+std::string RunForReader(std::string_view script, catalog::Database& database) {
+  server::Session session(*database.source, *database.catalog, "tester");
   TextSink sink;
   const Status status = server::RunScript(script, session, sink);
   return JoinLines(sink.reader_lines) + RenderWithCaret(status, script);

@@ -9,7 +9,7 @@
 #include "base/status.h"
 
 namespace sluice::catalog {
-class DataSource;
+struct Database;
 }
 
 // Runs scripts that a user could have typed against a database and compares what they answer.
@@ -28,13 +28,14 @@ struct Outcome {
   std::string rewritten;  // the script with the answers that came: UPDATE_GOLDEN writes it
 };
 
-// `name` for messages. The script's statements share one session.
-Outcome RunSlt(const std::string& name, std::string_view script, catalog::DataSource& source);
+// `name` for messages. The script's statements share one session, as of a gateway whose login the
+// database's catalog has.
+Outcome RunSlt(const std::string& name, std::string_view script, catalog::Database& database);
 
 // Runs a whole .sql script and returns what a reader sees: row sets as "a|b" lines below their
 // column names, notices, and the error that ended it. Times and other things that differ from run
 // to run, and how a database cuts its tables, are masked.
-std::string RunForReader(std::string_view script, catalog::DataSource& source);
+std::string RunForReader(std::string_view script, catalog::Database& database);
 
 // Equal but for numbers with a fraction, which may differ by `tolerance` of their size: vector
 // units of other machines add in another order.

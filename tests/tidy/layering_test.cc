@@ -26,7 +26,7 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
 
     {"catalog", {"base", "catalog/dataset.proto", "catalog/sql"}},
     {"catalog/dataset.proto", {}},
-    {"catalog/data_source.cc", {"catalog", "catalog/postgres", "catalog/sqlite"}},
+    {"catalog/catalog.cc", {"catalog", "catalog/postgres", "catalog/sqlite"}},
     {"catalog/sql", {"base"}},
     {"catalog/store", {"base", "catalog", "catalog/sql"}},
     {"catalog/postgres",

@@ -273,7 +273,9 @@ TEST_P(PostgresTest, ASmallRoleReadsWhatItMay) {
   EXPECT_EQ(unsteady.status().sqlstate(), "42501");
   EXPECT_THAT(unsteady.status().diagnostics()[0].hint, HasSubstr("GRANT CREATE"));
 
-  const auto stored = (*reader)->models().Put(ModelVersion{}, "w", true);
+  const auto catalog = OpenCatalog(UrlFor(role_), "right");
+  ASSERT_TRUE(catalog.ok());
+  const auto stored = (*catalog)->models().Put(ModelVersion{}, "w", true);
   ASSERT_FALSE(stored.ok());
   EXPECT_EQ(stored.status().sqlstate(), "42501");
   EXPECT_THAT(stored.status().diagnostics()[0].hint, HasSubstr("CREATE SCHEMA"));

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 #include "catalog/model_store.h"
@@ -26,15 +27,20 @@ class DisturbedFile : public ::testing::Test {
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
     file_ = folder_ + "/test.db";
-    source_ = Make(file_, 20'000);
+    Use(Make(file_, 20'000));
     ASSERT_TRUE(Put().ok());
   }
   void TearDown() override {
-    source_.reset();
+    Use({});
     std::filesystem::remove_all(folder_);
   }
-  static std::unique_ptr<DataSource> Make(const std::string& file, int64_t rows) {
-    auto source = OpenDataSource("sqlite:" + file).value();
+  void Use(Database database) {
+    source_ = std::move(database.source);
+    catalog_ = std::move(database.catalog);
+  }
+  static Database Make(const std::string& file, int64_t rows) {
+    Database database = OpenDatabase("sqlite:" + file).value();
+    DataSource* const source = database.source.get();
     const auto made = source->Execute(
         "CREATE TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i "
         "< " +
@@ -42,13 +48,13 @@ class DisturbedFile : public ::testing::Test {
         nullptr, {});
     EXPECT_TRUE(made.ok()) << made.status().ToString();
     EXPECT_TRUE(source->Execute("PRAGMA wal_checkpoint(TRUNCATE)", nullptr, {}).ok());
-    return source;
+    return database;
   }
   Status Put() const {
     ModelVersion model;
     model.name = "m";
     model.type = "DNNClassifier";
-    return source_->models().Put(model, std::string(100'000, 'w'), false).status();
+    return catalog_->models().Put(model, std::string(100'000, 'w'), false).status();
   }
   Status Write() const {
     const Schema schema{{{"i", DataType::kInt64, ""}}};
@@ -67,12 +73,13 @@ class DisturbedFile : public ::testing::Test {
   std::string folder_;
   std::string file_;
   std::unique_ptr<DataSource> source_;
+  std::unique_ptr<Catalog> catalog_;
 };
 
 TEST_F(DisturbedFile, WhatIsStoredWhereItIsLookedForIsStored) {
   ASSERT_TRUE(Put().ok());
   ASSERT_TRUE(Write().ok());
-  EXPECT_EQ(source_->models().Versions("", "m")->size(), 2U);
+  EXPECT_EQ(catalog_->models().Versions("", "m")->size(), 2U);
   ASSERT_TRUE(source_->Execute("DELETE FROM t", nullptr, {}).ok());
   ASSERT_TRUE(source_->Execute("VACUUM", nullptr, {}).ok());
   ASSERT_TRUE(source_->Execute("PRAGMA wal_checkpoint(TRUNCATE)", nullptr, {}).ok());
@@ -89,7 +96,7 @@ TEST_F(DisturbedFile, AFileThatWasDeletedTakesNoModel) {
 }
 
 TEST_F(DisturbedFile, AFileThatWasReplacedTakesNoModel) {
-  Make(folder_ + "/other.db", 10).reset();
+  static_cast<void>(Make(folder_ + "/other.db", 10));
   std::filesystem::rename(folder_ + "/other.db", file_);
   for (const Status& status : {Put(), Write()}) {
     EXPECT_EQ(status.sqlstate(), "58030") << status.ToString();
@@ -122,7 +129,7 @@ TEST_F(DisturbedFile, AFileThatWasOverwrittenTakesNoModel) {
 // What the file lacks is an error of the read, not a signal that ends everybody's process.
 TEST_F(DisturbedFile, AFileThatIsCutShortWhileItIsReadFailsTheRead) {
   const std::string large = folder_ + "/large.db";
-  source_ = Make(large, 300'000);  // more than a connection keeps in memory
+  Use(Make(large, 300'000));  // more than a connection keeps in memory
   const auto dataset = source_->OpenDataset("SELECT i, c FROM t", {}).value();
   const auto reader = source_->OpenReader(dataset->spec()).value();
   const int last = dataset->spec().shards_size() - 1;
@@ -138,7 +145,7 @@ TEST_F(DisturbedFile, AFileThatIsCutShortWhileItIsReadFailsTheRead) {
 }
 
 TEST_F(DisturbedFile, AFileWithTheBytesOfAnotherDatabaseTakesNoModel) {
-  Make(folder_ + "/other.db", 10).reset();
+  static_cast<void>(Make(folder_ + "/other.db", 10));
   std::filesystem::copy_file(folder_ + "/other.db", file_,
                              std::filesystem::copy_options::overwrite_existing);
   EXPECT_FALSE(Put().ok());

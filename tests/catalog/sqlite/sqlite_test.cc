@@ -179,29 +179,30 @@ TEST_P(SqliteTest, SnapshotsHoldWhileOthersCommit) {
 }
 
 TEST_P(SqliteTest, AnInMemoryDatabaseWorksInOneProcess) {
-  const auto memory = OpenDataSource("sqlite::memory:");
-  ASSERT_TRUE(memory.ok()) << memory.status().ToString();
+  const auto opened = OpenDatabase("sqlite::memory:");
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  DataSource* const memory = opened->source.get();
   const auto run = [&](std::string_view sql) {
-    const auto done = (*memory)->Execute(sql, nullptr, {});
+    const auto done = memory->Execute(sql, nullptr, {});
     EXPECT_TRUE(done.ok()) << done.status().ToString();
   };
   run("CREATE TABLE t (x INTEGER)");
   run("INSERT INTO t VALUES (1), (2), (3)");
   DatasetOptions options;
   options.rows_per_shard = 2;
-  const auto dataset = (*memory)->OpenDataset("SELECT x FROM t", options);
+  const auto dataset = memory->OpenDataset("SELECT x FROM t", options);
   ASSERT_TRUE(dataset.ok()) << dataset.status().ToString();
   run("DELETE FROM t");  // neither waits for the dataset nor shows in it
-  const auto rows = ReadAll(**memory, (*dataset)->spec());
+  const auto rows = ReadAll(*memory, (*dataset)->spec());
   ASSERT_TRUE(rows.ok()) << rows.status().ToString();
   EXPECT_THAT(*rows, ElementsAre(ElementsAre("1"), ElementsAre("2"), ElementsAre("3")));
   Job job;
-  EXPECT_TRUE((*memory)->jobs().Create(job).ok());
+  EXPECT_TRUE(opened->catalog->jobs().Create(job).ok());
 
   const auto other = OpenDataSource("sqlite::memory:");
   EXPECT_FALSE((*other)->Describe("SELECT * FROM t").ok());  // each is its own
   options.many_processes = true;
-  const auto shared = (*memory)->OpenDataset("SELECT x FROM t", options);
+  const auto shared = memory->OpenDataset("SELECT x FROM t", options);
   ASSERT_FALSE(shared.ok());
   EXPECT_THAT(shared.status().message(), HasSubstr("in-memory"));
 }

@@ -37,16 +37,16 @@ class StoresTest : public BothDatabases {
 };
 
 TEST_P(StoresTest, ReadingCreatesNothing) {
-  EXPECT_THAT(source().models().List().value(), IsEmpty());
-  const auto model = source().models().Find("", "m", std::nullopt);
+  EXPECT_THAT(catalog().models().List().value(), IsEmpty());
+  const auto model = catalog().models().Find("", "m", std::nullopt);
   ASSERT_FALSE(model.ok());
   EXPECT_EQ(model.status().sqlstate(), "42704");
   EXPECT_EQ(model.status().message(), "there is no model 'm'");
-  EXPECT_EQ(source().models().Drop("", "m", std::nullopt).code(), Code::kNotFound);
-  EXPECT_EQ(source().models().Versions("", "m").status().code(), Code::kNotFound);
-  EXPECT_THAT(source().jobs().List().value(), IsEmpty());
-  EXPECT_EQ(source().jobs().Find(1).status().code(), Code::kNotFound);
-  EXPECT_EQ(source().jobs().RequestCancel(1).code(), Code::kNotFound);
+  EXPECT_EQ(catalog().models().Drop("", "m", std::nullopt).code(), Code::kNotFound);
+  EXPECT_EQ(catalog().models().Versions("", "m").status().code(), Code::kNotFound);
+  EXPECT_THAT(catalog().jobs().List().value(), IsEmpty());
+  EXPECT_EQ(catalog().jobs().Find(1).status().code(), Code::kNotFound);
+  EXPECT_EQ(catalog().jobs().RequestCancel(1).code(), Code::kNotFound);
   EXPECT_FALSE(HasTables());
 }
 
@@ -55,14 +55,14 @@ TEST_P(StoresTest, AModelComesBackAsItWasStored) {
   for (size_t i = 0; i < weights.size(); ++i) {
     weights[i] = static_cast<char>(i * 31 + i / 1000);
   }
-  const auto put = source().models().Put(Model("m"), weights, true);
+  const auto put = catalog().models().Put(Model("m"), weights, true);
   ASSERT_TRUE(put.ok()) << put.status().ToString();
   EXPECT_EQ(put->version, 1);
   EXPECT_TRUE(put->live);
   EXPECT_GT(put->created_micros, 0);
   EXPECT_THAT(put->weights_sha256, SizeIs(64));
 
-  const auto found = source().models().Find("", "m", std::nullopt);
+  const auto found = catalog().models().Find("", "m", std::nullopt);
   ASSERT_TRUE(found.ok()) << found.status().ToString();
   EXPECT_EQ(found->plan, Model("m").plan);
   EXPECT_EQ(found->statement, Model("m").statement);
@@ -73,39 +73,39 @@ TEST_P(StoresTest, AModelComesBackAsItWasStored) {
   EXPECT_EQ(found->metrics[0], Model("m").metrics[0]);
   EXPECT_EQ(found->metrics[1], Model("m").metrics[1]);
   EXPECT_TRUE(std::isnan(found->metrics[2].second));
-  const auto loaded = source().models().LoadWeights(*found);
+  const auto loaded = catalog().models().LoadWeights(*found);
   ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
   EXPECT_EQ(*loaded, weights);
   EXPECT_EQ(Select("SELECT count(*) FROM " + Table("model_chunks"))[0][0], "4");
 }
 
 TEST_P(StoresTest, AModelWithoutWeightsIsFine) {
-  ASSERT_TRUE(source().models().Put(Model("m"), "", false).ok());
-  const auto found = source().models().Find("", "m", 1);
+  ASSERT_TRUE(catalog().models().Put(Model("m"), "", false).ok());
+  const auto found = catalog().models().Find("", "m", 1);
   ASSERT_TRUE(found.ok());
-  EXPECT_EQ(source().models().LoadWeights(*found).value(), "");
+  EXPECT_EQ(catalog().models().LoadWeights(*found).value(), "");
 }
 
 TEST_P(StoresTest, DamagedWeightsAreNoticed) {
-  ASSERT_TRUE(source().models().Put(Model("m"), "some weights", true).ok());
-  const auto model = source().models().Find("", "m", std::nullopt);
+  ASSERT_TRUE(catalog().models().Put(Model("m"), "some weights", true).ok());
+  const auto model = catalog().models().Find("", "m", std::nullopt);
   ASSERT_TRUE(model.ok());
   Run("UPDATE " + Table("model_chunks") +
       " SET bytes = " + (postgres() ? "'some weightz'::bytea" : "x'736f6d65'"));
-  const auto damaged = source().models().LoadWeights(*model);
+  const auto damaged = catalog().models().LoadWeights(*model);
   ASSERT_FALSE(damaged.ok());
   EXPECT_THAT(damaged.status().message(), HasSubstr("model 'm:1' are damaged"));
   Run("DELETE FROM " + Table("model_chunks"));
-  EXPECT_FALSE(source().models().LoadWeights(*model).ok());
+  EXPECT_FALSE(catalog().models().LoadWeights(*model).ok());
 }
 
 // The row is input: its numbers are held against the chunks before anything is allocated.
 TEST_P(StoresTest, NumbersOfAModelRowAreNotTrusted) {
-  ASSERT_TRUE(source().models().Put(Model("m"), std::string(3 << 20, 'w'), true).ok());
+  ASSERT_TRUE(catalog().models().Put(Model("m"), std::string(3 << 20, 'w'), true).ok());
   const auto load = [this] {
-    const auto model = source().models().Find("", "m", std::nullopt);
+    const auto model = catalog().models().Find("", "m", std::nullopt);
     EXPECT_TRUE(model.ok());
-    return source().models().LoadWeights(*model).status();
+    return catalog().models().LoadWeights(*model).status();
   };
   ASSERT_TRUE(load().ok());
   for (const char* bytes : {"-1", "9223372036854775807", "-9223372036854775808",
@@ -130,7 +130,7 @@ TEST_P(StoresTest, NumbersOfAModelRowAreNotTrusted) {
 }
 
 TEST_P(StoresTest, MetricsOfAModelRowAreNotTrusted) {
-  ASSERT_TRUE(source().models().Put(Model("m"), "w", true).ok());
+  ASSERT_TRUE(catalog().models().Put(Model("m"), "w", true).ok());
   std::vector<std::string> others = {
       R"({"a":{}})", "[1]", "7", "null",
       R"({"a":)" + std::string(2000, '[') + std::string(2000, ']') + "}"};
@@ -141,19 +141,19 @@ TEST_P(StoresTest, MetricsOfAModelRowAreNotTrusted) {
   }
   for (const std::string& metrics : others) {
     Run("UPDATE " + Table("model_versions") + " SET metrics = '" + metrics + "'");
-    const auto models = source().models().List();
+    const auto models = catalog().models().List();
     ASSERT_TRUE(models.ok()) << models.status().ToString();
     EXPECT_THAT(models->at(0).metrics, IsEmpty()) << metrics.substr(0, 20);
   }
   Run("UPDATE " + Table("model_versions") + R"( SET metrics = '{"a": null, "b": -3, "c": true}')");
-  const auto models = source().models().List();
+  const auto models = catalog().models().List();
   ASSERT_THAT(models->at(0).metrics, SizeIs(3));
   EXPECT_EQ(models->at(0).metrics[1], (std::pair<std::string, double>("b", -3)));
   EXPECT_TRUE(std::isnan(models->at(0).metrics[2].second));
 }
 
 TEST_P(StoresTest, VersionsPromoteRollbackDrop) {
-  ModelStore& models = source().models();
+  ModelStore& models = catalog().models();
   for (int i = 1; i <= 3; ++i) {
     const auto put = models.Put(Model("m"), "w" + std::to_string(i), false);
     ASSERT_TRUE(put.ok());
@@ -186,24 +186,24 @@ TEST_P(StoresTest, VersionsPromoteRollbackDrop) {
 }
 
 TEST_P(StoresTest, AnExistingModelCanBeRefused) {
-  ASSERT_TRUE(source().models().Put(Model("m"), "w", true).ok());
-  const auto again = source().models().Put(Model("m"), "w", true);
+  ASSERT_TRUE(catalog().models().Put(Model("m"), "w", true).ok());
+  const auto again = catalog().models().Put(Model("m"), "w", true);
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.status().sqlstate(), "42710");
-  EXPECT_THAT(source().models().Versions("", "m").value(), SizeIs(1));
+  EXPECT_THAT(catalog().models().Versions("", "m").value(), SizeIs(1));
 }
 
 TEST_P(StoresTest, TheNearestModelIsNamed) {
-  ASSERT_TRUE(source().models().Put(Model("census_dnn"), "w", true).ok());
+  ASSERT_TRUE(catalog().models().Put(Model("census_dnn"), "w", true).ok());
   ModelVersion other = Model("m");
   other.schema = "lab";
-  ASSERT_TRUE(source().models().Put(other, "w", true).ok());
-  const auto near = source().models().Find("", "census_dn", std::nullopt);
+  ASSERT_TRUE(catalog().models().Put(other, "w", true).ok());
+  const auto near = catalog().models().Find("", "census_dn", std::nullopt);
   ASSERT_FALSE(near.ok());
   EXPECT_EQ(near.status().diagnostics()[0].hint, "did you mean 'census_dnn'?");
-  EXPECT_TRUE(source().models().Find("lab", "m", std::nullopt).ok());
-  EXPECT_FALSE(source().models().Find("", "m", std::nullopt).ok());
-  const auto list = source().models().List().value();
+  EXPECT_TRUE(catalog().models().Find("lab", "m", std::nullopt).ok());
+  EXPECT_FALSE(catalog().models().Find("", "m", std::nullopt).ok());
+  const auto list = catalog().models().List().value();
   ASSERT_THAT(list, SizeIs(2));
   EXPECT_EQ(list[0].name, "census_dnn");
   EXPECT_EQ(list[0].plan, "");
@@ -215,8 +215,8 @@ TEST_P(StoresTest, AFailedPutLeavesNothing) {
   }
   ModelVersion model = Model("m");
   model.lineage = "not json";
-  EXPECT_FALSE(source().models().Put(model, "w", true).ok());
-  EXPECT_FALSE(source().models().Find("", "m", std::nullopt).ok());
+  EXPECT_FALSE(catalog().models().Put(model, "w", true).ok());
+  EXPECT_FALSE(catalog().models().Find("", "m", std::nullopt).ok());
   EXPECT_EQ(Select("SELECT count(*) FROM sluice.models")[0][0], "0");
 }
 
@@ -224,12 +224,12 @@ TEST_P(StoresTest, RowsOfAnEpochStandInTheLineage) {
   ModelVersion model = Model("m");
   model.rows = 1500;
   model.lineage = R"({"epochs": 5, "rows_per_epoch": 300})";
-  ASSERT_TRUE(source().models().Put(model, "w", true).ok());
-  EXPECT_EQ(source().models().Find("", "m", std::nullopt)->rows_per_epoch, 300);
-  EXPECT_EQ(source().models().List()->front().rows_per_epoch, 300);
+  ASSERT_TRUE(catalog().models().Put(model, "w", true).ok());
+  EXPECT_EQ(catalog().models().Find("", "m", std::nullopt)->rows_per_epoch, 300);
+  EXPECT_EQ(catalog().models().List()->front().rows_per_epoch, 300);
   model.lineage = "{}";
-  ASSERT_TRUE(source().models().Put(model, "w", false).ok());
-  EXPECT_EQ(source().models().Find("", "m", std::nullopt)->rows_per_epoch, 1500);
+  ASSERT_TRUE(catalog().models().Put(model, "w", false).ok());
+  EXPECT_EQ(catalog().models().Find("", "m", std::nullopt)->rows_per_epoch, 1500);
 }
 
 TEST_P(StoresTest, ConcurrentPutsMakeVersions) {
@@ -237,7 +237,7 @@ TEST_P(StoresTest, ConcurrentPutsMakeVersions) {
   std::atomic<int> stored{0};
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
-      const auto other = OpenDataSource(url());
+      const auto other = OpenCatalog(url());
       ASSERT_TRUE(other.ok());
       for (int k = 0; k < 3; ++k) {
         const auto put = (*other)->models().Put(Model("m"), "w", false);
@@ -248,7 +248,7 @@ TEST_P(StoresTest, ConcurrentPutsMakeVersions) {
   }
   threads.clear();
   EXPECT_EQ(stored, 12);
-  const auto versions = source().models().Versions("", "m").value();
+  const auto versions = catalog().models().Versions("", "m").value();
   ASSERT_THAT(versions, SizeIs(12));
   int live = 0;
   for (size_t i = 0; i < versions.size(); ++i) {
@@ -259,7 +259,7 @@ TEST_P(StoresTest, ConcurrentPutsMakeVersions) {
 }
 
 TEST_P(StoresTest, AJournalBelongsToTheNewestMasterAndGoesWithTheJob) {
-  JobStore& jobs = source().jobs();
+  JobStore& jobs = catalog().jobs();
   Job job;
   job.kind = "train";
   job.id = jobs.Create(job).value();
@@ -280,7 +280,7 @@ TEST_P(StoresTest, AJournalBelongsToTheNewestMasterAndGoesWithTheJob) {
 
 // The connection was lost at COMMIT: nobody knows, so the master writes it again.
 TEST_P(StoresTest, AnAppendThatIsRepeatedIsThereOnce) {
-  JobStore& jobs = source().jobs();
+  JobStore& jobs = catalog().jobs();
   Job job;
   job.kind = "train";
   job.id = jobs.Create(job).value();
@@ -301,7 +301,7 @@ TEST_P(StoresTest, AnAppendThatIsRepeatedIsThereOnce) {
 }
 
 TEST_P(StoresTest, JobsAreRows) {
-  JobStore& jobs = source().jobs();
+  JobStore& jobs = catalog().jobs();
   Job job;
   job.kind = "train";
   job.statement = "SELECT 1";
@@ -352,7 +352,7 @@ TEST_P(StoresTest, JobsAreRows) {
 }
 
 TEST_P(StoresTest, ARunningJobHasARunnerAndCanBeAbandoned) {
-  JobStore& jobs = source().jobs();
+  JobStore& jobs = catalog().jobs();
   EXPECT_THAT(jobs.Running().value(), IsEmpty());
   Job job;
   job.kind = "train";
@@ -382,7 +382,7 @@ TEST_P(StoresTest, ARunningJobHasARunnerAndCanBeAbandoned) {
 }
 
 TEST_P(StoresTest, EventsAndMetricsKeepTheirOrder) {
-  JobStore& jobs = source().jobs();
+  JobStore& jobs = catalog().jobs();
   std::vector<JobEvent> events;
   std::vector<JobMetric> metrics;
   for (int i = 0; i < 450; ++i) {

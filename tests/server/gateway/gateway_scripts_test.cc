@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "tests/support/recording_sink.h"
@@ -43,7 +44,7 @@ class GatewayScriptsTest : public testing::Test {
                 .string();
     config_.source = "sqlite:" + path_;
     config_.max_statements = 1;
-    auto sources = SourcePool::Open(config_.source);
+    auto sources = SourcePool::Open(config_.source, Auth::kTrust);
     ASSERT_TRUE(sources.ok()) << sources.status().ToString();
     scripts_ = std::make_unique<GatewayScripts>(std::move(*sources), config_);
   }
@@ -57,7 +58,7 @@ class GatewayScriptsTest : public testing::Test {
     GatewayScripts::Client client;
     client.is_gone = [] { return false; };
     client.ended = [this](const Status& status) { told_ = status; };
-    return scripts_->Run({script, "ann", nullptr}, client, sink, {});
+    return scripts_->Run({script, {}, "ann", nullptr}, client, sink, {});
   }
 
   std::string path_;
@@ -90,9 +91,9 @@ TEST_F(GatewayScriptsTest, AnExceptionInAJobIsTheJobsError) {
       << told_.ToString();
   ThrowingSink sink(true);
   EXPECT_EQ(Run("SELECT a FROM t TO PREDICT USING m", sink).sqlstate(), "53200");
-  const auto source = scripts_->sources().Acquire();
+  const auto source = scripts_->sources().Acquire({});
   ASSERT_TRUE(source.ok());
-  const catalog::Job job = source.value()->jobs().List().value().front();
+  const catalog::Job job = source->catalog().jobs().List().value().front();
   EXPECT_EQ(job.kind, "predict");
   EXPECT_EQ(job.state, catalog::JobState::kFailed);
   EXPECT_NE(job.error.find("out of memory"), std::string::npos) << job.error;

@@ -35,7 +35,7 @@ class LockedJobsTest : public catalog::BothDatabases {
   }
 
   Status RunSql(const std::string& sql, std::stop_token stop = {}) {
-    Session session(source(), "tester", &cluster_);
+    Session session(source(), catalog(), "tester", &cluster_);
     session.set_stop(std::move(stop));
     return RunScript(sql, session, sink_);
   }
@@ -119,8 +119,8 @@ TEST_P(LockedJobsTest, WhoeverWaitsForTheLockHearsTheStop) {
     EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
     Unlock();
   }
-  EXPECT_EQ(source().models().List().value().size(), 1U);
-  EXPECT_EQ(source().jobs().List().value().size(), 1U) << "what was stopped began no job";
+  EXPECT_EQ(catalog().models().List().value().size(), 1U);
+  EXPECT_EQ(catalog().jobs().List().value().size(), 1U) << "what was stopped began no job";
   EXPECT_TRUE(RunSql("SELECT a, y FROM t TO EVALUATE known").ok());
 }
 
@@ -145,10 +145,10 @@ TEST_P(LockedJobsTest, ACancelledJobsEndIsWrittenLater) {
   ASSERT_TRUE(locked);
   EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
   Unlock();
-  catalog::Job job = source().jobs().Find(2).value();
+  catalog::Job job = catalog().jobs().Find(2).value();
   while (job.state == catalog::JobState::kRunning) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    job = source().jobs().Find(2).value();
+    job = catalog().jobs().Find(2).value();
   }
   EXPECT_EQ(job.state, catalog::JobState::kCancelled) << job.error;
 }

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "server/statements/session.h"
@@ -18,13 +19,16 @@ class ShowJobTest : public ::testing::Test {
   ShowJobTest() {
     std::string pattern = ::testing::TempDir() + "/sluice-show-job-XXXXXX";
     folder_ = mkdtemp(pattern.data());
-    source_ = catalog::OpenDataSource("sqlite:" + (folder_ / "test.db").string()).value();
+    catalog::Database database = catalog::OpenDatabase("sqlite:" + (folder_ / "test.db").string()).value();
+    source_ = std::move(database.source);
+    catalog_ = std::move(database.catalog);
     catalog::Job job;
     job.kind = "train";
-    job_.id = source_->jobs().Create(job).value();
+    job_.id = catalog_->jobs().Create(job).value();
   }
   ~ShowJobTest() override {
     source_.reset();
+    catalog_.reset();
     std::filesystem::remove_all(folder_);
   }
   void Record(double now, double wanted) {
@@ -33,11 +37,11 @@ class ShowJobTest : public ::testing::Test {
     for (size_t i = 0; i < 4; ++i) {
       metrics.push_back({++micros_, 0, catalog::kJobWorkersMetrics[i], values[i]});
     }
-    ASSERT_TRUE(source_->jobs().AddMetrics(job_.id, metrics).ok());
+    ASSERT_TRUE(catalog_->jobs().AddMetrics(job_.id, metrics).ok());
   }
   // "state=Running now=3 wanted=4 allowed=2..8"
   std::string Workers() {
-    Session session(*source_, "tester");
+    Session session(*source_, *catalog_, "tester");
     RecordingSink sink;
     EXPECT_TRUE(RunScript("SHOW JOB " + std::to_string(job_.id), session, sink, {}).ok());
     std::string text;
@@ -52,6 +56,7 @@ class ShowJobTest : public ::testing::Test {
 
   std::filesystem::path folder_;
   std::unique_ptr<catalog::DataSource> source_;
+  std::unique_ptr<catalog::Catalog> catalog_;
   catalog::Job job_;
   int64_t micros_ = 0;
 };
@@ -65,7 +70,7 @@ TEST_F(ShowJobTest, WorkersNowWantedAndAllowed) {
   Record(1, 0);
   EXPECT_EQ(Workers(), "state=Degraded now=1 wanted=0 allowed=2..8");
   job_.state = catalog::JobState::kSucceeded;
-  ASSERT_TRUE(source_->jobs().Update(job_).ok());
+  ASSERT_TRUE(catalog_->jobs().Update(job_).ok());
   EXPECT_EQ(Workers(), "allowed=2..8");
 }
 

@@ -3,6 +3,7 @@
 #include <stop_token>
 #include <thread>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/model_store.h"
 #include "server/statements/session.h"
@@ -31,8 +32,8 @@ INSTANTIATE_TEST_SUITE_P(
                       kEndless));
 
 TEST_P(StatementCancelTest, EndsWith57014) {
-  const auto source = std::move(catalog::OpenDataSource("sqlite::memory:")).value();
-  Session session(*source, "tester");
+  const catalog::Database database = catalog::OpenDatabase("sqlite::memory:").value();
+  Session session(*database.source, *database.catalog, "tester");
   RecordingSink sink;
   const Status made = RunScript(
       "CREATE TABLE t (a integer, y integer); INSERT INTO t VALUES (1, 0), (2, 1), (3, 0), (4, 1);"
@@ -51,8 +52,8 @@ TEST_P(StatementCancelTest, EndsWith57014) {
     status = RunScript(GetParam(), session, sink);
   }
   EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
-  EXPECT_EQ(source->models().List().value().size(), 1U);
-  EXPECT_FALSE(source->ResolveTable({"", "p"}).value().has_value());
+  EXPECT_EQ(database.catalog->models().List().value().size(), 1U);
+  EXPECT_FALSE(database.source->ResolveTable({"", "p"}).value().has_value());
   session.set_stop({});
   EXPECT_TRUE(RunScript("SELECT a, y FROM t TO EVALUATE known", session, sink).ok());
 }

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "catalog/model_store.h"
@@ -20,8 +21,10 @@ class StatementTimeoutTest : public ::testing::TestWithParam<std::string> {
     if (database_.url().empty()) {
       GTEST_SKIP() << "no PostgreSQL server";
     }
-    source_ = std::move(catalog::OpenDataSource(database_.url())).value();
-    session_ = std::make_unique<Session>(*source_, "tester");
+    catalog::Database database = catalog::OpenDatabase(database_.url()).value();
+    source_ = std::move(database.source);
+    catalog_ = std::move(database.catalog);
+    session_ = std::make_unique<Session>(*source_, *catalog_, "tester");
     const Status made = Run(
         "CREATE TABLE t (a integer, y integer); INSERT INTO t VALUES (1, 0), (2, 1), (3, 0), (4, "
         "1);"
@@ -32,6 +35,7 @@ class StatementTimeoutTest : public ::testing::TestWithParam<std::string> {
 
   testing::PostgresTestDatabase database_;
   std::unique_ptr<catalog::DataSource> source_;
+  std::unique_ptr<catalog::Catalog> catalog_;
   std::unique_ptr<Session> session_;
   RecordingSink sink_;
 };
@@ -70,10 +74,10 @@ TEST_P(StatementTimeoutOfAJob, IsRecordedWithItsReason) {
   const Status status = Run("SET statement_timeout = '1s'; " + GetParam());
   EXPECT_EQ(status.sqlstate(), "57014") << status.ToString();
   EXPECT_EQ(status.message(), "canceling statement due to statement timeout");
-  const catalog::Job job = source_->jobs().List(1).value().front();
+  const catalog::Job job = catalog_->jobs().List(1).value().front();
   EXPECT_EQ(job.state, catalog::JobState::kCancelled);
   EXPECT_THAT(job.error, HasSubstr("canceling statement due to statement timeout"));
-  EXPECT_EQ(source_->models().List().value().size(), 1U);
+  EXPECT_EQ(catalog_->models().List().value().size(), 1U);
 }
 
 }  // namespace

@@ -1,0 +1,138 @@
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "base/mutex.h"
+#include "catalog/catalog.h"
+#include "catalog/postgres/postgres_connection_internal.h"
+#include "catalog/postgres/postgres_database_internal.h"
+#include "catalog/postgres/postgres_source.h"
+#include "catalog/store/catalog_tables.h"
+#include "catalog/store/sql_job_store.h"
+#include "catalog/store/sql_model_store.h"
+
+// The catalog in schema sluice: connections of Sluice's own login, which no user's text reaches.
+namespace sluice::catalog {
+namespace {
+
+// The tables belong to whoever used Sluice first; another login of Sluice's needs to be let in.
+Status WithGrants(Status status, const PostgresConnection& connection) {
+  if (status.sqlstate() != "42501") {
+    return status;
+  }
+  const std::string role = QuoteName(PQuser(connection.handle()));
+  return std::move(status).Hint(
+      fmt::format("models and jobs are kept in schema sluice, and the role needs rights there: let "
+                  "its owner GRANT USAGE, CREATE ON SCHEMA sluice TO {0} and GRANT SELECT, INSERT, "
+                  "UPDATE, DELETE ON ALL TABLES IN SCHEMA sluice TO {0}",
+                  role));
+}
+
+// A pooled connection as the stores see it.
+class PostgresStoreSession final : public SqlSession {
+ public:
+  explicit PostgresStoreSession(PostgresPool::Lease connection)
+      : connection_(std::move(connection)) {}
+  Result<SqlRows> Query(std::string_view sql,
+                        const std::vector<SqlParameter>& parameters) override {
+    Result<SqlRows> rows = connection_->Query(sql, parameters);
+    return rows.ok() ? std::move(rows) : WithGrants(rows.status(), *connection_);
+  }
+
+ private:
+  PostgresPool::Lease connection_;
+};
+
+// What all sessions of a catalog share. Thread-safe.
+struct CatalogServer {
+  explicit CatalogServer(const SourceUrl& url)
+      : address{url.text, url.password, false}, pool([this](const std::stop_token& stop) {
+          return PostgresConnection::Connect(address, stop, ConnectionUse::kCatalog);
+        }) {}
+  const PostgresAddress address;
+  PostgresPool pool;
+  CatalogTables tables{Dialect::kPostgres};
+};
+
+class PostgresCatalog final : public Catalog {
+ public:
+  PostgresCatalog(std::shared_ptr<CatalogServer> server, Principal who)
+      : server_(std::move(server)),
+        who_(std::move(who)),
+        models_(MakeModelStore(server_->tables, SessionsThatHear([this] { return stop(); }), who_)),
+        jobs_(MakeJobStore(server_->tables, SessionsThatHear({}), who_)) {}
+
+  std::string_view dialect() const override { return "postgresql"; }
+  const std::string& url() const override { return server_->address.url; }
+  std::string secret() const override { return server_->address.password; }
+  const Principal& principal() const override { return who_; }
+  std::unique_ptr<Catalog> For(Principal who) override {
+    return std::make_unique<PostgresCatalog>(server_, std::move(who));
+  }
+
+  void HearStop(std::stop_token stop) override {
+    const MutexLock lock(mutex_);
+    stop_ = std::move(stop);
+  }
+
+  Status MakeTables() override {
+    ASSIGN_OR_RETURN(const auto session, Sessions(*server_, stop()).TakeSession());
+    return server_->tables.Create(*session);
+  }
+  ModelStore& models() override { return *models_; }
+  JobStore& jobs() override { return *jobs_; }
+  std::unique_ptr<JobStore> JobsFor(std::stop_token stop) override {
+    return MakeJobStore(server_->tables,
+                        SessionsThatHear([stop = std::move(stop)] { return stop; }), who_);
+  }
+
+ private:
+  class Sessions final : public SqlDatabase {
+   public:
+    Sessions(CatalogServer& server, std::stop_token stop)
+        : Sessions(server, [stop = std::move(stop)] { return stop; }) {}
+    Sessions(CatalogServer& server, std::function<std::stop_token()> stop)
+        : server_(server), stop_(std::move(stop)) {}
+    Dialect dialect() const override { return Dialect::kPostgres; }
+    Result<std::unique_ptr<SqlSession>> TakeSession() override {
+      const std::stop_token stop = stop_ ? stop_() : std::stop_token();
+      ASSIGN_OR_RETURN(PostgresPool::Lease connection, server_.pool.Take(stop));
+      connection->HearStop(stop);
+      return std::unique_ptr<SqlSession>(new PostgresStoreSession(std::move(connection)));
+    }
+
+   private:
+    CatalogServer& server_;
+    const std::function<std::stop_token()> stop_;
+  };
+
+  std::unique_ptr<SqlDatabase> SessionsThatHear(std::function<std::stop_token()> stop) {
+    return std::make_unique<Sessions>(*server_, std::move(stop));
+  }
+  std::stop_token stop() {
+    const MutexLock lock(mutex_);
+    return stop_;
+  }
+
+  const std::shared_ptr<CatalogServer> server_;
+  const Principal who_;
+  Mutex mutex_;
+  std::stop_token stop_ GUARDED_BY(mutex_);
+  const std::unique_ptr<ModelStore> models_;
+  const std::unique_ptr<JobStore> jobs_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Catalog>> OpenPostgresCatalog(const SourceUrl& url,
+                                                     const std::stop_token& stop) {
+  auto server = std::make_shared<CatalogServer>(url);
+  std::string login;
+  {
+    ASSIGN_OR_RETURN(const PostgresPool::Lease connection, server->pool.Take(stop));
+    login = PQuser(connection->handle());
+  }
+  return std::unique_ptr<Catalog>(new PostgresCatalog(std::move(server), {std::move(login)}));
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,127 @@
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "catalog/source_url.h"
+#include "server/gateway/client_login_internal.h"
+
+namespace sluice::server {
+namespace {
+
+constexpr std::string_view kAlphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+// Of a login; PostgreSQL's own limit for a password on its way is below this.
+constexpr size_t kMostBytes = 4'096;
+
+std::string EncodeBase64(std::string_view bytes) {
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t group = 0;
+    for (size_t k = 0; k < 3; ++k) {
+      group = group << 8 | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+    }
+    for (size_t k = 0; k < 4; ++k) {
+      const bool there = i + k <= bytes.size();
+      text += there ? kAlphabet[group >> (18 - 6 * k) & 63U] : '=';
+    }
+  }
+  return text;
+}
+
+std::optional<std::string> DecodeBase64(std::string_view text) {
+  while (!text.empty() && text.back() == '=') {
+    text.remove_suffix(1);
+  }
+  std::string bytes;
+  uint32_t group = 0;
+  int bits = 0;
+  for (const char c : text) {
+    const size_t digit = kAlphabet.find(c);
+    if (digit == std::string_view::npos) {
+      return std::nullopt;
+    }
+    group = (group << 6 | static_cast<uint32_t>(digit)) & 0xFFFFU;
+    bits += 6;
+    if (bits >= 8) {
+      bits -= 8;
+      bytes += static_cast<char>(group >> bits & 0xFFU);
+    }
+  }
+  return bytes;
+}
+
+Status NoLogin(std::string message, std::string hint) {
+  return Status(Code::kPermissionDenied, std::move(message))
+      .SqlState("28000")
+      .Hint(std::move(hint));
+}
+
+// "ipv4:10.0.0.1:5000" -> "10.0.0.1", "ipv6:%5B::1%5D:5000" -> "%5B::1%5D", "unix:..." -> "".
+std::string AddressOf(const std::string& peer) {
+  if (peer.rfind("ipv", 0) != 0) {
+    return "";
+  }
+  const size_t begin = peer.find(':') + 1;
+  return peer.substr(begin, peer.rfind(':') - begin);
+}
+
+bool IsLocal(const std::string& peer) {
+  const std::string address = AddressOf(peer);
+  return peer.rfind("unix", 0) == 0 || address.rfind("127.", 0) == 0 || address == "[::1]" ||
+         address == "%5B::1%5D" || address == "::1";
+}
+
+Status CheckPrivate(const std::string& peer, bool encrypted) {
+  return encrypted || IsLocal(peer)
+             ? OkStatus()
+             : NoLogin("a password was sent in the clear from another machine, and is not taken",
+                       "start the gateway with --tls-cert and --tls-key, and the client with "
+                       "--gateway-ca; and change the password");
+}
+
+}  // namespace
+
+std::string BasicAuthorization(const std::string& role, const std::string& password) {
+  return "Basic " + EncodeBase64(role + ":" + password);
+}
+
+Result<Login> ReadLogin(std::string_view authorization, const std::string& peer, bool encrypted) {
+  Login login;
+  login.address = AddressOf(peer);
+  if (authorization.empty()) {
+    return login;
+  }
+  RETURN_IF_ERROR(CheckPrivate(peer, encrypted));
+  constexpr std::string_view kBasic = "Basic ";
+  const bool basic = authorization.size() <= kMostBytes && authorization.starts_with(kBasic);
+  const std::optional<std::string> decoded =
+      basic ? DecodeBase64(authorization.substr(kBasic.size())) : std::nullopt;
+  const size_t colon = decoded ? decoded->find(':') : std::string::npos;
+  if (colon == std::string::npos || decoded->find('\0') != std::string::npos) {
+    return NoLogin("the call's authorization is no user and password",
+                   "the metadata is to be authorization: Basic base64(user:password)");
+  }
+  login.role = decoded->substr(0, colon);
+  login.password = decoded->substr(colon + 1);
+  return login;
+}
+
+Result<Login> ReadSqlflowLogin(const std::string& data_source, const std::string& served,
+                               const std::string& peer, bool encrypted) {
+  const Result<catalog::SourceUrl> parsed = catalog::ParseSourceUrl(data_source);
+  const bool postgres = parsed.ok() && parsed->kind == catalog::SourceUrl::Kind::kPostgres;
+  if (!postgres || catalog::WithRole(parsed->text, "u") != catalog::WithRole(served, "u")) {
+    // The rest of what the client sent may hold a password.
+    return InvalidArgument(fmt::format("create DB failed: this gateway serves {} only, not the "
+                                       "client's '{}:...'",
+                                       served, data_source.substr(0, data_source.find(':'))))
+        .Hint(
+            "the client's data source ($SQLFLOW_DATASOURCE) is to be that one, with your user and "
+            "password in it");
+  }
+  RETURN_IF_ERROR(CheckPrivate(peer, encrypted));
+  return Login{catalog::RoleIn(parsed->text), parsed->password, AddressOf(peer)};
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,91 @@
+#include "server/statements/login_throttle.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace sluice::server {
+namespace {
+
+std::string AddressKey(const std::string& address) {
+  return "address " + address;
+}
+std::string RoleKey(const std::string& role) {
+  return "role " + role;
+}
+
+}  // namespace
+
+double LoginThrottle::SecondsLeft(const Failures& failures, TimePoint now) {
+  const int beyond = failures.count - kFreeFailures;
+  if (beyond < 0) {
+    return 0;
+  }
+  const double wait = std::min(kMostSeconds, std::ldexp(kFirstSeconds, std::min(beyond, 16)));
+  return wait - SecondsBetween(failures.last, now);
+}
+
+double LoginThrottle::SecondsLeft(const std::string& key, TimePoint now) const {
+  const auto found = failures_.find(key);
+  return found == failures_.end() ? 0 : SecondsLeft(found->second, now);
+}
+
+Status LoginThrottle::Admit(const std::string& address, const std::string& role, TimePoint now) {
+  const MutexLock lock(mutex_);
+  const double left = std::max(address.empty() ? 0 : SecondsLeft(AddressKey(address), now),
+                               SecondsLeft(RoleKey(role), now));
+  if (left <= 0) {
+    return OkStatus();
+  }
+  return Status(Code::kPermissionDenied, "too many failed logins")
+      .SqlState("28000")
+      .Hint(fmt::format("try again in {:.0f} seconds", std::ceil(left)));
+}
+
+void LoginThrottle::Count(const std::string& key, TimePoint now) {
+  Failures& failures = failures_[key];
+  if (SecondsBetween(failures.last, now) > kForgetSeconds) {
+    failures.count = 0;
+  }
+  ++failures.count;
+  failures.last = now;
+}
+
+void LoginThrottle::Failed(const std::string& address, const std::string& role, TimePoint now) {
+  const MutexLock lock(mutex_);
+  Forget(now);
+  if (!address.empty()) {
+    Count(AddressKey(address), now);
+  }
+  Count(RoleKey(role), now);
+}
+
+void LoginThrottle::Succeeded(const std::string& role) {
+  const MutexLock lock(mutex_);
+  failures_.erase(RoleKey(role));
+}
+
+// Names that are made up must not fill the memory: the older half goes first.
+void LoginThrottle::Forget(TimePoint now) {
+  if (failures_.size() < kMostKept) {
+    return;
+  }
+  std::erase_if(failures_, [now](const auto& entry) {
+    return SecondsBetween(entry.second.last, now) > kForgetSeconds;
+  });
+  if (failures_.size() < kMostKept) {
+    return;
+  }
+  std::vector<TimePoint> times;
+  for (const auto& [key, failures] : failures_) {
+    times.push_back(failures.last);
+  }
+  const auto middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  std::erase_if(failures_,
+                [oldest = *middle](const auto& entry) { return entry.second.last <= oldest; });
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/status.h"
+
+namespace sluice::server {
+
+// Slows down who guesses passwords: after a few failed logins, each next one from the same address,
+// or for the same role, has to wait for twice as long as the one before. Nobody's thread waits: who
+// comes too early is refused unheard. A right login clears its role and not the address, so that a
+// guesser cannot clear himself by a login of his own. Bounded. Thread-safe.
+class LoginThrottle {
+ public:
+  // So many are for nothing: a typing error, or an old password in a notebook.
+  static constexpr int kFreeFailures = 3;
+  static constexpr double kFirstSeconds = 0.5;
+  static constexpr double kMostSeconds = 30;
+  // Who has been quiet for so long begins anew.
+  static constexpr double kForgetSeconds = 300;
+  static constexpr size_t kMostKept = 10'000;
+
+  // 28000 when it is too early for another try. `address`: who calls, without the port; "" counts
+  // for nobody.
+  Status Admit(const std::string& address, const std::string& role, TimePoint now);
+  // How the login ended that Admit let through.
+  void Failed(const std::string& address, const std::string& role, TimePoint now);
+  void Succeeded(const std::string& role);
+
+ private:
+  struct Failures {
+    int count = 0;
+    TimePoint last{0};
+  };
+  static double SecondsLeft(const Failures& failures, TimePoint now);
+  double SecondsLeft(const std::string& key, TimePoint now) const REQUIRES(mutex_);
+  void Count(const std::string& key, TimePoint now) REQUIRES(mutex_);
+  void Forget(TimePoint now) REQUIRES(mutex_);
+
+  mutable Mutex mutex_;
+  std::map<std::string, Failures> failures_ GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::server

@@ -1,0 +1,89 @@
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "tests/process/cluster_job.h"
+#include "tests/server/sluice_process.h"
+#include "tests/support/postgres_server.h"
+
+// A job on processes that a user of a gateway began: its workers are that user, and its master is
+// the gateway for what it writes down.
+namespace sluice::executor {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class LoginJobs : public ClusterJobs {
+ protected:
+  void SetUp() override {
+    if (database_.url().empty()) {
+      GTEST_SKIP() << "no PostgreSQL";
+    }
+    UsePostgres(database_.url());
+    role_ = "ann_" + database_.url().substr(database_.url().rfind('_') + 1);
+    const std::string group = testing::kPasswordRole;
+    for (const std::string& sql :
+         {"DO $$ BEGIN CREATE ROLE " + group +
+              " LOGIN; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$",
+          "CREATE ROLE " + role_ + " LOGIN PASSWORD 's3cret' IN ROLE " + group,
+          std::string("ALTER TABLE points ENABLE ROW LEVEL SECURITY"),
+          "CREATE POLICY half ON points TO " + role_ + " USING (i % 2 = 0)",
+          "GRANT SELECT ON points TO " + role_}) {
+      const Status done = source_->Execute(sql, nullptr, {}).status();
+      ASSERT_TRUE(done.ok()) << sql << "\n" << done.ToString();
+    }
+    if (catalog::OpenDataSourceAs(database_.url(), role_, "s3cret").status().sqlstate() ==
+        "28000") {
+      GTEST_SKIP() << "the server's pg_hba.conf does not ask members of " << group;
+    }
+  }
+  void TearDown() override {
+    if (!role_.empty()) {
+      for (const std::string& sql : {"DROP OWNED BY " + role_ + " CASCADE", "DROP ROLE " + role_}) {
+        EXPECT_TRUE(source_->Execute(sql, nullptr, {}).ok()) << sql;
+      }
+    }
+    ClusterJobs::TearDown();
+  }
+
+  testing::PostgresTestDatabase database_;
+  std::string role_;
+};
+
+TEST_F(LoginJobs, WorkersReadAsTheUserAndTheMasterWritesForThem) {
+  BackgroundProcess gateway("exec " + std::string(SLUICE_BINARY) +
+                            " serve --grpc 127.0.0.1:0 --slots 8 --source " + Url());
+  const std::string greeting = gateway.ReadLine();
+  ASSERT_THAT(greeting, HasSubstr("gRPC on "));
+  const std::string address = greeting.substr(greeting.find("on ") + 3);
+  const auto run = [&](const std::string& sql) {
+    return RunInShell("PGPASSWORD=s3cret " + std::string(SLUICE_BINARY) + " sql --gateway " +
+                      role_ + "@" + address + " --format csv -c \"" + sql + "\" 2>&1");
+  };
+  const ShellOutcome trained = run(TrainText(
+      "m", "split.kind='none', train.epoch=2, engine.num_workers=2, engine.max_workers=2"));
+  ASSERT_EQ(trained.exit_code, 0) << trained.output;
+  EXPECT_THAT(trained.output, HasSubstr("," + std::to_string(kRows / 2) + ","))
+      << "the rows that the role sees";
+  EXPECT_THAT(trained.output, Not(HasSubstr("s3cret")));
+  EXPECT_EQ(Ask("SELECT count(*) FROM sluice.models WHERE owner = '" + role_ + "'"), 1);
+  EXPECT_EQ(Ask("SELECT count(*) FROM sluice.jobs WHERE owner = '" + role_ + "'"), 1);
+  EXPECT_EQ(Count(1, "worker_started"), 2);
+  // ~/.pgpass, with the gateway's own address.
+  const std::string file = ::testing::TempDir() + "/pgpass_" + role_;
+  const ShellOutcome found = RunInShell(
+      "umask 077; echo '" + address + ":*:*:s3cret' > " + file + "; PGPASSFILE=" + file + " " +
+      SLUICE_BINARY + " sql --gateway " + address + " --user " + role_ +
+      " --format csv -c 'SELECT current_user' 2>&1");
+  std::filesystem::remove(file);
+  EXPECT_THAT(found.output, HasSubstr(role_));
+  const ShellOutcome wrong = RunInShell("PGPASSWORD=wrong " + std::string(SLUICE_BINARY) +
+                                        " sql --gateway " + role_ + "@" + address +
+                                        " -c 'SELECT 1' 2>&1");
+  EXPECT_NE(wrong.exit_code, 0);
+  EXPECT_THAT(wrong.output, HasSubstr("password authentication failed"));
+}
+
+}  // namespace
+}  // namespace sluice::executor

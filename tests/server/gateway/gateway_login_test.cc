@@ -1,0 +1,185 @@
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+
+#include "server/gateway/client_login_internal.h"
+#include "server/gateway/gateway.grpc.pb.h"
+#include "server/gateway/sqlflow.grpc.pb.h"
+#include "tests/server/gateway/two_users.h"
+
+// Every user of a gateway logs in to the database, and is that user there.
+namespace sluice::server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class GatewayLogin : public TwoUsers {
+ protected:
+  std::shared_ptr<grpc::Channel> Channel() const {
+    return grpc::CreateChannel(gateway_->address(), grpc::InsecureChannelCredentials());
+  }
+  static void Authorize(grpc::ClientContext& context, const std::string& role) {
+    context.AddMetadata(kAuthorization, BasicAuthorization(role, PasswordOf(role)));
+  }
+  // Rows and a job of ann's.
+  void TrainAsAnn() {
+    MustRun(ann_,
+            "CREATE TABLE points AS SELECT i % 10 AS a, i % 2 AS y FROM generate_series(1, 200) i");
+    MustRun(ann_, "SELECT a, y FROM points TO TRAIN LinearClassifier WITH train.epoch=1 LABEL y "
+                  "INTO m");
+  }
+};
+
+TEST_F(GatewayLogin, AUserIsWhoLoggedInWhateverTheyClaim) {
+  RecordingSink sink;
+  ASSERT_TRUE(Run(ann_, "SELECT current_user AS u, session_user AS s", sink).ok());
+  EXPECT_EQ(sink.Cell("u"), Value(ann_));
+  EXPECT_EQ(sink.Cell("s"), Value(ann_));
+  TrainAsAnn();
+  RecordingSink jobs;
+  ASSERT_TRUE(Run(ann_, "SELECT username, owner FROM sluice.jobs", jobs).ok());
+  EXPECT_EQ(jobs.Cell("username"), Value(ann_));
+  EXPECT_EQ(jobs.Cell("owner"), Value(ann_));
+}
+
+TEST_F(GatewayLogin, AWrongPasswordAndAnUnknownRoleLookTheSame) {
+  const Status wrong = LogIn(ann_, "wrong").status();
+  EXPECT_EQ(wrong.code(), Code::kPermissionDenied);
+  EXPECT_THAT(wrong.message(), HasSubstr("password authentication failed for user"));
+  const Status other = LogIn(ann_, PasswordOf(bob_)).status();
+  EXPECT_EQ(other.message(), wrong.message());
+
+  const auto stub = v1::Gateway::NewStub(Channel());
+  for (const std::string& sent : {std::string(), BasicAuthorization(ann_, "wrong"),
+                                  BasicAuthorization(ann_, ""), std::string("Basic %%%"),
+                                  std::string("Bearer abc"), std::string("Basic YW5u")}) {
+    grpc::ClientContext context;
+    if (!sent.empty()) {
+      context.AddMetadata(kAuthorization, sent);
+    }
+    v1::ListJobsResponse response;
+    const grpc::Status status = stub->ListJobs(&context, {}, &response);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << sent;
+  }
+}
+
+TEST_F(GatewayLogin, NobodyIsLetInWithoutAPassword) {
+  const Status nothing = GatewayClient::Connect({gateway_->address(), "", "ann"}).status();
+  EXPECT_EQ(nothing.sqlstate(), "28000");
+  EXPECT_THAT(nothing.message(), HasSubstr("asks for a password"));
+  // The server trusts this role: it would let in who says any password.
+  const std::string trusted = "trusted_" + ann_;
+  Admin("CREATE ROLE " + trusted + " LOGIN SUPERUSER PASSWORD 'x'");
+  made_.push_back(trusted);
+  const Status unproved = LogIn(trusted, "whatever").status();
+  EXPECT_EQ(unproved.code(), Code::kPermissionDenied);
+  EXPECT_THAT(unproved.message(), HasSubstr("without asking for the password"));
+  // A stranger is told the version, and not where the data is.
+  const auto stub = v1::Gateway::NewStub(Channel());
+  grpc::ClientContext context;
+  v1::GetVersionResponse version;
+  ASSERT_TRUE(stub->GetVersion(&context, {}, &version).ok());
+  EXPECT_TRUE(version.wants_login());
+  EXPECT_EQ(version.source(), "");
+}
+
+TEST_F(GatewayLogin, SessionsAreNeverLentToAnother) {
+  const auto pid = [this](const std::string& role) {
+    RecordingSink sink;
+    EXPECT_TRUE(Run(role, "SELECT pg_backend_pid() AS pid", sink).ok());
+    return sink.Number("pid");
+  };
+  const double first = pid(ann_);
+  EXPECT_EQ(pid(ann_), first) << "it is kept for the same user";
+  EXPECT_NE(pid(bob_), first);
+  MustRun(ann_, "SET app.secret = 'x'; CREATE TEMP TABLE mine (x int)");
+  RecordingSink sink;
+  ASSERT_TRUE(Run(bob_, "SELECT coalesce(current_setting('app.secret', true), '') AS s", sink).ok());
+  EXPECT_EQ(sink.Cell("s"), Value(std::string()));
+}
+
+TEST_F(GatewayLogin, AUserWithoutRightsInTheCatalogUsesIt) {
+  TrainAsAnn();
+  MustRun(ann_, "SELECT a FROM points TO PREDICT p.y USING m; SELECT a FROM points TO PREDICT p.y "
+                "USING m; SELECT a, y FROM points TO EVALUATE m INTO judged");
+  RecordingSink owner;
+  ASSERT_TRUE(Run(ann_, "SELECT relowner::regrole::text AS o FROM pg_class WHERE relname = 'p'",
+                  owner)
+                  .ok());
+  EXPECT_EQ(owner.Cell("o"), Value(ann_));
+  RecordingSink jobs;
+  ASSERT_TRUE(Run(ann_, "SHOW JOBS", jobs).ok());
+  EXPECT_EQ(jobs.rows.size(), 4U);
+  RecordingSink others;
+  ASSERT_TRUE(Run(bob_, "SHOW JOBS", others).ok());
+  EXPECT_TRUE(others.rows.empty());
+}
+
+TEST_F(GatewayLogin, JobsAreAskedForAsTheUser) {
+  TrainAsAnn();
+  const auto stub = v1::Gateway::NewStub(Channel());
+  for (const std::string& role : {ann_, bob_}) {
+    const bool hers = role == ann_;
+    grpc::ClientContext listing;
+    Authorize(listing, role);
+    v1::ListJobsResponse list;
+    ASSERT_TRUE(stub->ListJobs(&listing, {}, &list).ok());
+    EXPECT_EQ(list.jobs_size(), hers ? 1 : 0);
+    grpc::ClientContext getting;
+    Authorize(getting, role);
+    v1::GetJobRequest get;
+    get.set_id(1);
+    v1::GetJobResponse job;
+    EXPECT_EQ(stub->GetJob(&getting, get, &job).error_code(),
+              hers ? grpc::StatusCode::OK : grpc::StatusCode::NOT_FOUND);
+    grpc::ClientContext cancelling;
+    Authorize(cancelling, role);
+    v1::CancelJobRequest cancel;
+    cancel.set_id(1);
+    v1::CancelJobResponse cancelled;
+    EXPECT_EQ(stub->CancelJob(&cancelling, cancel, &cancelled).error_code(),
+              hers ? grpc::StatusCode::FAILED_PRECONDITION : grpc::StatusCode::NOT_FOUND);
+  }
+}
+
+TEST_F(GatewayLogin, SqlflowsClientsLogInWithTheirDataSource) {
+  const auto stub = proto::SQLFlow::NewStub(Channel());
+  const auto run = [&](const std::string& data_source) {
+    grpc::ClientContext context;
+    proto::Request request;
+    request.set_stmts("SELECT current_user");
+    request.mutable_session()->set_db_conn_str(data_source);
+    request.mutable_session()->set_user_id("root");
+    const auto reader = stub->Run(&context, request);
+    proto::Response response;
+    std::string rows;
+    while (reader->Read(&response)) {
+      rows += response.ShortDebugString();
+    }
+    const grpc::Status status = reader->Finish();
+    return status.ok() ? rows : "error: " + status.error_message();
+  };
+  const auto url = [this](const std::string& login) {
+    std::string with = database_.url();
+    return with.replace(with.find("postgres@"), 8, login);
+  };
+  EXPECT_THAT(run(url(ann_ + ":of%3A" + ann_ + "%C3%BC")), HasSubstr(ann_));
+  EXPECT_THAT(run(url(ann_ + ":wrong")), HasSubstr("28P01"));
+  EXPECT_THAT(run(url(ann_)), HasSubstr("asks for the password"));
+  EXPECT_THAT(run(""), HasSubstr("asks for a user and a password"));
+  const std::string elsewhere = run("postgresql://" + ann_ + ":s3cret@elsewhere/db");
+  EXPECT_THAT(elsewhere, HasSubstr("create DB failed"));
+  EXPECT_THAT(elsewhere, Not(HasSubstr("s3cret")));
+}
+
+TEST_F(GatewayLogin, GuessesAreSlowedDown) {
+  Status status;
+  for (int i = 0; i < 8; ++i) {
+    status = LogIn(bob_, "guess" + std::to_string(i)).status();
+    EXPECT_FALSE(status.ok());
+  }
+  EXPECT_THAT(status.message(), HasSubstr("too many failed logins"));
+}
+
+}  // namespace
+}  // namespace sluice::server

@@ -1,0 +1,70 @@
+#include "server/statements/login_throttle.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::server {
+namespace {
+
+constexpr TimePoint At(double seconds) {
+  return TimePoint(static_cast<int64_t>(seconds * 1e9)) + std::chrono::hours(1);
+}
+
+TEST(LoginThrottle, EachFailureTakesLongerThanTheOneBefore) {
+  LoginThrottle throttle;
+  for (int i = 0; i < LoginThrottle::kFreeFailures; ++i) {
+    EXPECT_TRUE(throttle.Admit("a", "ann", At(0)).ok());
+    throttle.Failed("a", "ann", At(0));
+  }
+  EXPECT_EQ(throttle.Admit("a", "ann", At(0.4)).sqlstate(), "28000");
+  EXPECT_TRUE(throttle.Admit("a", "ann", At(0.5)).ok());
+  throttle.Failed("a", "ann", At(0.5));
+  EXPECT_FALSE(throttle.Admit("a", "ann", At(1.4)).ok());
+  EXPECT_TRUE(throttle.Admit("a", "ann", At(1.5)).ok());
+  for (int i = 0; i < 100; ++i) {
+    throttle.Failed("a", "ann", At(2));
+  }
+  EXPECT_FALSE(throttle.Admit("a", "ann", At(2 + LoginThrottle::kMostSeconds - 0.1)).ok());
+  EXPECT_TRUE(throttle.Admit("a", "ann", At(2 + LoginThrottle::kMostSeconds)).ok());
+}
+
+TEST(LoginThrottle, ByAddressAndByRole) {
+  LoginThrottle throttle;
+  for (int i = 0; i < 10; ++i) {
+    throttle.Failed("a", "ann", At(0));
+  }
+  EXPECT_FALSE(throttle.Admit("a", "bob", At(0)).ok()) << "another role from there";
+  EXPECT_FALSE(throttle.Admit("b", "ann", At(0)).ok()) << "the same role from elsewhere";
+  EXPECT_TRUE(throttle.Admit("b", "bob", At(0)).ok());
+}
+
+TEST(LoginThrottle, ALoginOfTheirOwnDoesNotClearAGuesser) {
+  LoginThrottle throttle;
+  for (int i = 0; i < 10; ++i) {
+    throttle.Failed("a", "ann", At(0));
+  }
+  throttle.Succeeded("bob");
+  EXPECT_FALSE(throttle.Admit("a", "ann", At(0)).ok());
+  throttle.Succeeded("ann");
+  EXPECT_FALSE(throttle.Admit("a", "ann", At(0)).ok()) << "the address still counts";
+  EXPECT_TRUE(throttle.Admit("b", "ann", At(0)).ok());
+}
+
+TEST(LoginThrottle, WhoWasQuietBeginsAnew) {
+  LoginThrottle throttle;
+  for (int i = 0; i < 10; ++i) {
+    throttle.Failed("a", "ann", At(0));
+  }
+  throttle.Failed("a", "ann", At(1 + LoginThrottle::kForgetSeconds));
+  EXPECT_TRUE(throttle.Admit("a", "ann", At(1 + LoginThrottle::kForgetSeconds)).ok());
+}
+
+TEST(LoginThrottle, MadeUpNamesPushOutTheOldestOnly) {
+  LoginThrottle throttle;
+  for (size_t i = 0; i < 2 * LoginThrottle::kMostKept; ++i) {
+    throttle.Failed("a", "role" + std::to_string(i), At(static_cast<double>(i) / 1000));
+  }
+  EXPECT_FALSE(throttle.Admit("a", "x", At(20)).ok()) << "who guesses is known still";
+}
+
+}  // namespace
+}  // namespace sluice::server
