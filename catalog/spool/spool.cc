@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "base/log.h"
@@ -43,8 +43,7 @@ std::string SpoolFolder(const std::string& folder) {
   if (!folder.empty()) {
     return folder;
   }
-  const char* temporary = std::getenv("TMPDIR");
-  return temporary == nullptr || *temporary == '\0' ? "/tmp" : temporary;
+  return std::filesystem::temp_directory_path().string();
 }
 
 Spool::Spool(Schema schema, std::string path, int descriptor)

@@ -31,6 +31,7 @@ constexpr Key kKeys[] = {
     {"source", &Config::source},
     {"grpc", &Config::grpc},
     {"pg", &Config::pg},
+    {"tls_folder", &Config::tls_folder},
     {"tls_cert", &Config::tls_cert},
     {"tls_key", &Config::tls_key},
     {"auth", &Config::auth},
@@ -167,6 +168,7 @@ Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags) {
   config.user = LoginName();
   if (const char* home = Environment("HOME")) {
     config.history_file = std::string(home) + "/.sluice_history";
+    config.tls_folder = std::string(home) + "/.sluice";
   }
   const char* named_file = Environment("SLUICE_CONFIG");
   const std::string path = file.empty() && named_file != nullptr ? named_file : file;

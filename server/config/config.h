@@ -25,6 +25,8 @@ struct Config {
   std::string grpc = "127.0.0.1:50051";
   // Where it listens for PostgreSQL's clients; "": nowhere.
   std::string pg;
+  // Folder that keeps the certificate that the PostgreSQL door makes for itself.
+  std::string tls_folder;
   // PEM files; both or none. Without them gRPC is not encrypted.
   std::string tls_cert;
   std::string tls_key;

@@ -5,14 +5,13 @@
 #include "server/gateway/gateway_scripts.h"
 
 #include <fmt/core.h>
-#include <limits.h>
-#include <unistd.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
+#include <limits.h>
+#include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <sstream>
@@ -102,12 +101,11 @@ class GrpcGateway final : public Gateway {
 
   // A door without a certificate makes one; where that cannot be kept, clients of this machine come
   // in without.
-  Status KeepOwnCertificate(pgwire::Door::Options* options) {
+  Status KeepOwnCertificate(const Config& config, pgwire::Door::Options* options) {
     if (!options->tls_cert.empty()) {
       return OkStatus();
     }
-    const char* home = std::getenv("HOME");
-    const std::string folder = std::string(home == nullptr ? "" : home) + "/.sluice";
+    const std::string& folder = config.tls_folder;
     char host[HOST_NAME_MAX + 1] = "localhost";
     gethostname(host, HOST_NAME_MAX);
     const auto certificate = pgwire::KeepCertificate(folder, host, std::time(nullptr));
@@ -133,7 +131,7 @@ class GrpcGateway final : public Gateway {
     options.tls_cert = config.tls_cert;
     options.tls_key = config.tls_key;
     options.ask_password = auth() == Auth::kPassword;
-    RETURN_IF_ERROR(KeepOwnCertificate(&options));
+    RETURN_IF_ERROR(KeepOwnCertificate(config, &options));
     ASSIGN_OR_RETURN(door_, pgwire::Door::Start(options, *wire_statements_));
     return OkStatus();
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "server/pgwire/bound_text.h"
 #include "server/pgwire/messages.h"
 #include "server/pgwire/router.h"
 
@@ -16,10 +17,7 @@ namespace sluice::server::pgwire {
 
 // A statement of ours that a client wants run, or described.
 struct OwnStatement {
-  std::string text;
-  std::vector<uint32_t> types;                     // of its parameters, as Parse said
-  std::vector<std::optional<std::string>> values;  // of its parameters
-  std::vector<uint16_t> value_formats;
+  std::string text;  // with the values of its parameters
   std::vector<uint16_t> result_formats;
   bool describe_rows = false;  // simple protocol: the rows come with their description
   uint32_t max_rows = 0;       // 0: all; else it is suspended after so many
@@ -117,7 +115,13 @@ class Conversation {
     char kind;
     std::string name;
   };
+  struct Prepared {
+    std::string text;
+    std::vector<uint32_t> types;  // of its parameters, as Parse said; 0: it did not
+  };
   struct Portal {
+    std::string text;  // of the prepared statement
+    BoundText bound;
     OwnStatement statement;
     bool begun = false;
     bool suspended = false;
@@ -147,6 +151,7 @@ class Conversation {
   void CloseOwn(std::string_view body);
   void Forward(const Span& span);
   void BeginOwn(const OwnStatement& statement);
+  void DescribeBound(const OwnStatement& statement, std::string text, BoundText bound);
   void Fail(const Status& error);
   void AbortScript();
   void AbortFailedScript();
@@ -203,10 +208,11 @@ class Conversation {
   bool wrapped_ = false;    // the transaction block was begun for a script or a pipeline, by us
   std::string script_;      // what places in errors point into
   int64_t place_ = 0;       // of the statement that runs, in script_
+  BoundText bound_;         // its text with the values of its parameters
   std::optional<DescribedTarget> describing_;
   std::string running_portal_;
 
-  std::map<std::string, OwnStatement, std::less<>> statements_;
+  std::map<std::string, Prepared, std::less<>> statements_;
   std::map<std::string, Portal, std::less<>> portals_;
 };
 

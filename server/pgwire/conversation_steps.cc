@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "parser/parser.h"
@@ -196,14 +197,16 @@ void Conversation::ParseOwn(std::string_view body) {
   if (!route.has_value() || route->parts.size() != 1) {
     return Fail(SyntaxError("cannot insert multiple commands into a prepared statement"));
   }
-  const auto parsed = parser::Parse(message->sql);
+  const Result<BoundText> unbound = BindText(message->sql, message->types, {}, nullptr);
+  const auto parsed = unbound.ok() ? parser::Parse(unbound->text) : parser::Parse(message->sql);
   if (!parsed.ok()) {
-    return Fail(parsed.status());
+    return Fail(unbound.ok() ? unbound->Moved(parsed.status()) : parsed.status());
   }
-  OwnStatement statement;
-  statement.text = message->sql;
-  statement.types = message->types;
-  statements_.insert_or_assign(std::string(message->name), std::move(statement));
+  Prepared prepared;
+  prepared.text = message->sql;
+  prepared.types = message->types;
+  prepared.types.resize(std::max(prepared.types.size(), CountParameters(message->sql)));
+  statements_.insert_or_assign(std::string(message->name), std::move(prepared));
   std::string reply;
   AppendMessage(reply, '1', {});
   Reply(reply);
@@ -225,14 +228,21 @@ void Conversation::BindOwn(std::string_view body) {
                     .SqlState("42P03"));
   }
   DropPortal(message->portal);
-  Portal portal;
-  portal.statement = prepared->second;
-  portal.statement.value_formats = message->formats;
-  portal.statement.result_formats = message->result_formats;
+  script_ = prepared->second.text;
+  std::vector<std::optional<std::string>> values;
   for (const auto& value : message->values) {
-    portal.statement.values.emplace_back(value.has_value() ? std::optional<std::string>(*value)
-                                                           : std::nullopt);
+    values.emplace_back(value.has_value() ? std::optional<std::string>(*value) : std::nullopt);
   }
+  Result<BoundText> bound =
+      BindText(prepared->second.text, prepared->second.types, message->formats, &values);
+  if (!bound.ok()) {
+    return Fail(bound.status());
+  }
+  Portal portal;
+  portal.text = prepared->second.text;
+  portal.statement.text = bound->text;
+  portal.statement.result_formats = message->result_formats;
+  portal.bound = *std::move(bound);
   portals_.insert_or_assign(std::string(message->portal), std::move(portal));
   std::string reply;
   AppendMessage(reply, '2', {});
@@ -244,39 +254,55 @@ void Conversation::DescribeOwn(std::string_view body) {
   if (!message.ok()) {
     return Fail(message.status());
   }
-  const OwnStatement* statement = nullptr;
-  if (message->kind == 'S') {
-    const auto found = statements_.find(message->name);
-    statement = found == statements_.end() ? nullptr : &found->second;
-  } else {
-    const auto found = portals_.find(message->name);
-    statement = found == portals_.end() ? nullptr : &found->second.statement;
+  describing_ = DescribedTarget{message->kind, std::string(message->name)};
+  if (message->kind == 'P') {
+    const auto portal = portals_.find(message->name);
+    return portal == portals_.end()
+               ? Fail(NotFound("portal \"" + describing_->name + "\" does not exist")
+                          .SqlState("34000"))
+               : DescribeBound(portal->second.statement, portal->second.text, portal->second.bound);
   }
-  if (statement == nullptr) {
-    return Fail(
-        NotFound("\"" + std::string(message->name) + "\" does not exist").SqlState("26000"));
+  const auto prepared = statements_.find(message->name);
+  if (prepared == statements_.end()) {
+    return Fail(NotFound("prepared statement \"" + describing_->name + "\" does not exist")
+                    .SqlState("26000"));
   }
+  Result<BoundText> bound = BindText(prepared->second.text, prepared->second.types, {}, nullptr);
+  if (!bound.ok()) {
+    return Fail(bound.status());
+  }
+  OwnStatement statement;
+  statement.text = bound->text;
+  DescribeBound(statement, prepared->second.text, *std::move(bound));
+}
+
+void Conversation::DescribeBound(const OwnStatement& statement, std::string text, BoundText bound) {
+  script_ = std::move(text);
   if (status_ == 'E') {
     return Fail(Aborted());
   }
-  script_ = statement->text;
-  describing_ = DescribedTarget{message->kind, std::string(message->name)};
+  bound_ = std::move(bound);
   running_ = true;
-  host_.Describe(*statement, status_ == 'T');
+  host_.Describe(statement, status_ == 'T');
 }
 
 void Conversation::Described(const Result<std::vector<WireColumn>>& columns) {
   running_ = false;
   TakeBack();
   const std::optional<DescribedTarget> target = std::exchange(describing_, std::nullopt);
+  const BoundText bound = std::exchange(bound_, {});
   if (!columns.ok()) {
-    Fail(columns.status());
+    Fail(bound.Moved(columns.status()));
   } else {
     std::string reply;
     if (target->kind == 'S') {
-      const auto statement = statements_.find(target->name);
-      AppendParameterDescription(reply, statement == statements_.end() ? std::vector<uint32_t>()
-                                                                       : statement->second.types);
+      const auto prepared = statements_.find(target->name);
+      std::vector<uint32_t> types;
+      if (prepared != statements_.end()) {
+        types = prepared->second.types;
+      }
+      std::replace(types.begin(), types.end(), uint32_t{kUnspecifiedOid}, uint32_t{kTextOid});
+      AppendParameterDescription(reply, types);
     }
     if (columns->empty()) {
       AppendMessage(reply, 'n', {});
@@ -305,7 +331,7 @@ void Conversation::ExecuteOwn(std::string_view body) {
     AppendCommandComplete(reply, "SELECT 0");
     return Reply(reply);
   }
-  script_ = portal.statement.text;
+  script_ = portal.text;
   running_portal_ = found->first;
   if (portal.suspended) {
     portal.suspended = false;
@@ -320,6 +346,7 @@ void Conversation::ExecuteOwn(std::string_view body) {
     return;
   }
   portal.statement.max_rows = message->max_rows;
+  bound_ = portal.bound;
   BeginOwn(portal.statement);
 }
 
@@ -399,8 +426,9 @@ void Conversation::Ended(const Status& status) {
   if (portal != portals_.end()) {
     portal->second.done = true;
   }
+  const BoundText bound = std::exchange(bound_, {});
   if (!status.ok()) {
-    Fail(status);
+    Fail(bound.Moved(status));
   }
   Advance();
   ProcessHeld();

@@ -200,8 +200,8 @@ Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementServi
   ASSIGN_OR_RETURN(Upstream upstream, UpstreamOf(options.source));
   ASSIGN_OR_RETURN(TlsContext server_tls, ServerTls(options));
   ASSIGN_OR_RETURN(TlsContext client_tls, ClientTls(upstream));
-  auto door = std::make_unique<WireDoor>(service, std::move(upstream), options.ask_password, std::move(server_tls),
-                                         std::move(client_tls));
+  auto door = std::make_unique<WireDoor>(service, std::move(upstream), options.ask_password,
+                                         std::move(server_tls), std::move(client_tls));
   RETURN_IF_ERROR(door->Listen(options.address));
   return std::unique_ptr<Door>(std::move(door));
 }

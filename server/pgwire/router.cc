@@ -68,12 +68,9 @@ size_t SkipBlockComment(std::string_view sql, size_t at) {
   return sql.size();
 }
 
-// $tag$ ... $tag$; one byte further where none begins at `at`.
+// Behind $tag$ ... $tag$; one byte further where none begins at `at`.
 size_t SkipDollarQuoted(std::string_view sql, size_t at) {
   size_t end = at + 1;
-  if (end < sql.size() && sql[end] >= '0' && sql[end] <= '9') {
-    return end;  // a parameter
-  }
   while (end < sql.size() && IsWordByte(sql[end])) {
     ++end;
   }
@@ -107,13 +104,14 @@ std::string_view FirstWord(std::string_view text) {
   return text.substr(at, end - at);
 }
 
-}  // namespace
-
-bool MayBeOurs(std::string_view sql) {
+// Calls visit(begin, end) for each word and each $n outside of strings, quoted names and comments,
+// until it says true; whether it did.
+template <typename Visit>
+bool ScanCode(std::string_view sql, const Visit& visit) {
   for (size_t at = 0; at < sql.size();) {
     const char byte = sql[at];
+    const size_t begin = at;
     if (IsWordByte(byte)) {
-      const size_t begin = at;
       while (at < sql.size() && IsWordByte(sql[at])) {
         ++at;
       }
@@ -121,11 +119,18 @@ bool MayBeOurs(std::string_view sql) {
           at == begin + 1 && Upper(byte) == 'E' && at < sql.size() && sql[at] == '\'';
       if (string_with_escapes) {
         at = SkipQuoted(sql, at, true);
-      } else if (IsOurWord(sql.substr(begin, at - begin))) {
+      } else if (visit(begin, at)) {
         return true;
       }
     } else if (byte == '\'' || byte == '"') {
       at = SkipQuoted(sql, at, false);
+    } else if (byte == '$' && at + 1 < sql.size() && sql[at + 1] >= '0' && sql[at + 1] <= '9') {
+      for (++at; at < sql.size() && sql[at] >= '0' && sql[at] <= '9';) {
+        ++at;
+      }
+      if (visit(begin, at)) {
+        return true;
+      }
     } else if (byte == '$') {
       at = SkipDollarQuoted(sql, at);
     } else if (byte == '-' && sql.substr(at, 2) == "--") {
@@ -137,6 +142,30 @@ bool MayBeOurs(std::string_view sql) {
     }
   }
   return false;
+}
+
+}  // namespace
+
+bool MayBeOurs(std::string_view sql) {
+  return ScanCode(sql, [sql](size_t begin, size_t end) {
+    return sql[begin] != '$' && IsOurWord(sql.substr(begin, end - begin));
+  });
+}
+
+std::vector<ParameterPlace> FindParameters(std::string_view sql) {
+  constexpr size_t kMost = 65'535;  // Bind has room for so many
+  std::vector<ParameterPlace> places;
+  ScanCode(sql, [sql, &places](size_t begin, size_t end) {
+    size_t number = 0;
+    for (size_t at = begin + 1; sql[begin] == '$' && at < end && number <= kMost; ++at) {
+      number = number * 10 + static_cast<size_t>(sql[at] - '0');
+    }
+    if (number >= 1 && number <= kMost) {
+      places.push_back({number, begin, end});
+    }
+    return false;
+  });
+  return places;
 }
 
 std::optional<Route> RouteScript(std::string_view sql) {

@@ -32,6 +32,13 @@ struct Route {
 // outside of strings, quoted names and comments. One pass, no memory.
 bool MayBeOurs(std::string_view sql);
 
+// $n, outside of strings, quoted names and comments.
+struct ParameterPlace {
+  size_t number;  // from 1
+  size_t begin, end;
+};
+std::vector<ParameterPlace> FindParameters(std::string_view sql);
+
 // nullopt: the whole script is the database's, also where it cannot be read here: then the database
 // says best what is wrong with it. Linear in the script. Thread-safe.
 std::optional<Route> RouteScript(std::string_view sql);

@@ -27,7 +27,7 @@ namespace sluice::server {
 struct Login {
   std::string role;
   std::string password;
-  std::string address;  // whose failures are counted; "": nobody's
+  std::string address;        // whose failures are counted; "": nobody's
   std::string database = {};  // of the same server; "": the URL's own
 };
 

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "catalog/data_source.h"
+#include "catalog/catalog.h"
 #include "catalog/job_store.h"
 #include "elastic/job/training_job.h"
 #include "executor/job_record.h"
@@ -58,12 +58,12 @@ class JobMetrics : public ::testing::Test {
     std::string pattern = ::testing::TempDir() + "/sluice-job-metrics-XXXXXX";
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
-    source_ = catalog::OpenDataSource("sqlite:" + folder_ + "/test.db").value();
-    job_ = JobRecord::Start(*source_, {}, {}).value();
+    catalog_ = catalog::OpenCatalog("sqlite:" + folder_ + "/test.db").value();
+    job_ = JobRecord::Start(*catalog_, {}, {}).value();
   }
   void TearDown() override {
     job_.reset();
-    source_.reset();
+    catalog_.reset();
     std::filesystem::remove_all(folder_);
   }
 
@@ -79,7 +79,7 @@ class JobMetrics : public ::testing::Test {
   }
   std::map<std::string, std::vector<catalog::JobMetric>> Series() {
     std::map<std::string, std::vector<catalog::JobMetric>> series;
-    const std::vector<catalog::JobMetric> all = source_->jobs().Metrics(job_->id()).value();
+    const std::vector<catalog::JobMetric> all = catalog_->jobs().Metrics(job_->id()).value();
     for (const catalog::JobMetric& metric : all) {
       series[metric.name].push_back(metric);
     }
@@ -87,7 +87,7 @@ class JobMetrics : public ::testing::Test {
   }
 
   std::string folder_;
-  std::unique_ptr<catalog::DataSource> source_;
+  std::unique_ptr<catalog::Catalog> catalog_;
   std::unique_ptr<JobRecord> job_;
 };
 

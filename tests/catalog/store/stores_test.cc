@@ -404,7 +404,7 @@ TEST_P(StoresTest, EventsAndMetricsKeepTheirOrder) {
 }
 
 TEST_P(StoresTest, FullSeriesLoseEverySecondPoint) {
-  JobStore& jobs = source().jobs();
+  JobStore& jobs = catalog().jobs();
   std::vector<JobMetric> metrics;
   for (int i = 0; i < 10; ++i) {
     metrics.push_back({i, i, "loss", i * 1.0});

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <functional>
 
-#include "wire_notation.h"
+#include "tests/server/pgwire/wire_notation.h"
 
 // Conversations as they are written in conversations/*.txt, each line of which is something that
 // is said, or that has to be heard:
@@ -20,8 +20,8 @@
 //   B: / =B:         the same of a statement that has borrowed the back end
 //   =run text, =run-in-transaction text, =describe text, =give-up, =cancel, =close
 //                    the host is asked for this next
-//   !says message, !ended, !ended SQLSTATE | text, !suspended, !described column, !described-nothing,
-//   !lend, !take-back
+//   !says message, !ended, !ended SQLSTATE | text, !suspended, !described column,
+//   !described-nothing, !lend, !take-back
 //                    the statement does so
 // Whatever is said without being expected fails, too.
 namespace sluice::server::pgwire {
@@ -49,7 +49,8 @@ class Stage final : public Conversation::Host {
   void Close() override { asked_.push_back("close"); }
 
   // Plays one line; what is wrong with it, "" when nothing.
-  std::string Play(const std::string& line, const std::function<void(const std::string&)>& to_client,
+  std::string Play(const std::string& line,
+                   const std::function<void(const std::string&)>& to_client,
                    const std::function<void(const std::string&)>& to_server) {
     const auto rest = [&line](size_t from) { return line.substr(std::min(from, line.size())); };
     if (line.starts_with("C: ")) {

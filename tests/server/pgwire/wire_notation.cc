@@ -1,4 +1,4 @@
-#include "wire_notation.h"
+#include "tests/server/pgwire/wire_notation.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@ namespace sluice::server::pgwire {
 namespace {
 
 const std::map<std::string, char, std::less<>> kBare = {
-    {"Sync", 'S'},          {"Flush", 'H'},         {"Terminate", 'X'},   {"CopyDone", 'c'},
-    {"ParseComplete", '1'}, {"BindComplete", '2'},  {"CloseComplete", '3'}, {"NoData", 'n'},
+    {"Sync", 'S'},          {"Flush", 'H'},          {"Terminate", 'X'},     {"CopyDone", 'c'},
+    {"ParseComplete", '1'}, {"BindComplete", '2'},   {"CloseComplete", '3'}, {"NoData", 'n'},
     {"EmptyQuery", 'I'},    {"PortalSuspended", 's'}};
 
 std::vector<std::string> Split(std::string_view text) {
@@ -200,8 +200,7 @@ std::string MessageOf(std::string_view line) {
     return message;
   }
   char type = 0;
-  const std::string body =
-      Body(kind, Split(line.substr(std::min(blank + 1, line.size()))), &type);
+  const std::string body = Body(kind, Split(line.substr(std::min(blank + 1, line.size()))), &type);
   AppendMessage(message, type, body);
   return message;
 }

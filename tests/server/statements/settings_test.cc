@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "parser/parser.h"
 #include "server/statements/session.h"
@@ -22,12 +23,12 @@ class SettingsTest : public ::testing::Test {
     std::string pattern = ::testing::TempDir() + "/sluice-settings-XXXXXX";
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
-    source_ = catalog::OpenDataSource("sqlite:" + folder_.string() + "/test.db").value();
-    session_ = std::make_unique<Session>(*source_, "tester");
+    database_ = catalog::OpenDatabase("sqlite:" + folder_.string() + "/test.db").value();
+    session_ = std::make_unique<Session>(*database_.source, *database_.catalog, "tester");
   }
   void TearDown() override {
     session_.reset();
-    source_.reset();
+    database_ = {};
     std::filesystem::remove_all(folder_);
   }
 
@@ -48,7 +49,7 @@ class SettingsTest : public ::testing::Test {
   }
 
   std::filesystem::path folder_;
-  std::unique_ptr<catalog::DataSource> source_;
+  catalog::Database database_;
   std::unique_ptr<Session> session_;
 };
 

@@ -1,0 +1,101 @@
+#include "server/pgwire/bound_text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "parser/printer.h"
+#include "parser/splitter.h"
+#include "server/pgwire/parameters.h"
+#include "server/pgwire/router.h"
+
+namespace sluice::server::pgwire {
+Span BoundText::PlaceOf(Span span) const {
+  const auto moved = [this](int64_t place) {
+    int64_t shift = 0;
+    for (const Replaced& part : replaced) {
+      if (place < part.new_begin) {
+        break;
+      }
+      if (place < part.new_end) {
+        return part.old_begin;
+      }
+      shift = part.old_end - part.new_end;
+    }
+    return place + shift;
+  };
+  return span.valid() ? Span{moved(span.begin), moved(span.end)} : span;
+}
+
+Status BoundText::Moved(const Status& status) const {
+  Status moved;
+  for (const Diagnostic& diagnostic : status.diagnostics()) {
+    moved.Add(Status(diagnostic.code, diagnostic.message)
+                  .SqlState(diagnostic.sqlstate)
+                  .At(PlaceOf(diagnostic.span))
+                  .Detail(diagnostic.detail)
+                  .Hint(diagnostic.hint));
+  }
+  return moved;
+}
+
+size_t CountParameters(std::string_view sql) {
+  size_t most = 0;
+  for (const ParameterPlace& place : FindParameters(sql)) {
+    most = std::max(most, place.number);
+  }
+  return most;
+}
+
+Result<BoundText> BindText(std::string_view sql, const std::vector<uint32_t>& types,
+                           const std::vector<uint16_t>& formats,
+                           const std::vector<std::optional<std::string>>* values) {
+  BoundText bound;
+  const std::vector<ParameterPlace> places = FindParameters(sql);
+  const parser::SplitScript split = parser::Split(sql);
+  const auto in_clauses = [&split](size_t at) {
+    return std::any_of(split.pieces.begin(), split.pieces.end(), [at](const parser::Piece& piece) {
+      return piece.clauses.valid() && static_cast<int64_t>(at) >= piece.clauses.begin &&
+             static_cast<int64_t>(at) < piece.clauses.end;
+    });
+  };
+  size_t copied = 0;
+  for (const ParameterPlace& place : places) {
+    const Span span = {static_cast<int64_t>(place.begin), static_cast<int64_t>(place.end)};
+    const size_t index = place.number - 1;
+    BoundParameter parameter;
+    parameter.type = index < types.size() ? types[index] : 0;
+    if (values != nullptr && index >= values->size()) {
+      return InvalidArgument(fmt::format("bind message supplies {} parameters, but the statement "
+                                         "has ${}",
+                                         values->size(), place.number))
+          .SqlState("08P01")
+          .At(span);
+    }
+    if (values != nullptr && (*values)[index].has_value()) {
+      parameter.value = *(*values)[index];
+      parameter.binary =
+          !formats.empty() &&
+          formats[formats.size() == 1 ? 0 : std::min(index, formats.size() - 1)] == 1;
+    }
+    bound.text += sql.substr(copied, place.begin - copied);
+    const auto begin = static_cast<int64_t>(bound.text.size());
+    if (in_clauses(place.begin)) {
+      const auto value = ParameterAttribute(parameter, span);
+      RETURN_IF_ERROR(value.status().MovedTo(span));
+      bound.text += parser::Print(*value);
+    } else {
+      const auto literal = ParameterLiteral(parameter);
+      RETURN_IF_ERROR(literal.status().MovedTo(span));
+      bound.text += *literal;
+    }
+    bound.replaced.push_back(
+        {span.begin, span.end, begin, static_cast<int64_t>(bound.text.size())});
+    copied = place.end;
+  }
+  bound.text += sql.substr(copied);
+  return bound;
+}
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+// A statement of ours with the values of its parameters in it. Pure; thread-safe.
+namespace sluice::server::pgwire {
+
+struct BoundText {
+  std::string text;
+  // Where a place of `text` is in the text with the parameters.
+  Span PlaceOf(Span span) const;
+  Status Moved(const Status& status) const;
+
+  struct Replaced {
+    int64_t old_begin, old_end;  // "$1"
+    int64_t new_begin, new_end;  // "('5'::pg_catalog.int4)"
+  };
+  std::vector<Replaced> replaced;  // in order
+};
+
+// The largest $n outside of strings and comments; 0: there is none.
+size_t CountParameters(std::string_view sql);
+
+// As Bind gives them: `types` (OIDs) may be fewer than the values; `formats` none, one or each. In
+// the select a parameter is an expression, in our clauses an attribute's value. Without `values`
+// (Describe) all are NULL. 08P01: too few values; 22P02 and the like: a value is none.
+Result<BoundText> BindText(std::string_view sql, const std::vector<uint32_t>& types,
+                           const std::vector<uint16_t>& formats,
+                           const std::vector<std::optional<std::string>>* values);
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,287 @@
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "tests/server/sluice_process.h"
+#include "tests/support/postgres_server.h"
+
+// The PostgreSQL door with real clients before it and a real PostgreSQL behind it.
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class DoorTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (database_.url().empty()) {
+      GTEST_SKIP() << "no PostgreSQL";
+    }
+    std::filesystem::create_directories(home_);
+    ASSERT_EQ(Direct("CREATE TABLE points AS SELECT i::float8 AS x, i % 2 AS y"
+                     " FROM generate_series(1, 300) AS i")
+                  .exit_code,
+              0);
+  }
+  void TearDown() override { std::filesystem::remove_all(home_); }
+
+  // `options`: of the gateway.
+  void Start(const std::string& options = "--auth trust") {
+    gateway_ = std::make_unique<BackgroundProcess>(
+        fmt::format("HOME={} exec {} serve --source '{}' --grpc 127.0.0.1:0 --pg 127.0.0.1:0 {}",
+                    home_, SLUICE_BINARY, database_.url(), options));
+    gateway_->ReadLine();
+    const std::string line = gateway_->ReadLine();  // PostgreSQL on 127.0.0.1:1234, ...
+    const size_t colon = line.find(':');
+    ASSERT_NE(colon, std::string::npos) << line;
+    port_ = std::to_string(std::stoi(line.substr(colon + 1)));
+  }
+
+  std::string Name() const { return database_.url().substr(database_.url().rfind('/') + 1); }
+  std::string Conninfo(const std::string& user = "postgres") const {
+    return fmt::format("host=127.0.0.1 port={} user={} dbname={}", port_, user, Name());
+  }
+  ShellOutcome Direct(const std::string& sql) const {
+    return RunInShell(fmt::format("psql -XAtq '{}' -c \"{}\" 2>&1", database_.url(), sql));
+  }
+  // What psql writes, to both. `script` is its standard input.
+  ShellOutcome Psql(const std::string& script, const std::string& options = "",
+                    const std::string& user = "postgres") const {
+    const std::string file = home_ + "/script.sql";
+    FILE* const out = fopen(file.c_str(), "w");
+    fputs(script.c_str(), out);
+    fclose(out);
+    return RunInShell(
+        fmt::format("PGPASSWORD=secret psql -X -v VERBOSITY=verbose -P pager=off {} "
+                    "'{}' < {} 2>&1",
+                    options, Conninfo(user), file));
+  }
+  ShellOutcome Python(const std::string& program) const {
+    return RunInShell(
+        fmt::format("PGPASSWORD=secret /usr/bin/python3 {}/tests/server/pgwire/"
+                    "clients/{} '{}' 2>&1",
+                    SLUICE_SOURCE_DIR, program, Conninfo()));
+  }
+  // Until `sql` answers so; false after half a minute.
+  bool Becomes(const std::string& sql, const std::string& answer) const {
+    for (int i = 0; i < 300; ++i) {
+      if (Direct(sql).output == answer + "\n") {
+        return true;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return false;
+  }
+
+  testing::PostgresTestDatabase database_;
+  const std::string home_ =
+      (std::filesystem::temp_directory_path() / fmt::format("sluice_door_{}", getpid())).string();
+  std::unique_ptr<BackgroundProcess> gateway_;
+  std::string port_;
+};
+
+TEST_F(DoorTest, PsqlSeesItsDatabaseAsItAlwaysDoes) {
+  Start();
+  const std::string commands =
+      "\\d\n\\d points\n\\d+ points\n\\dt *.*\n\\l\n\\dn\n\\du\n\\df\n\\timing on\n\\timing off\n"
+      "SELECT 1 AS one, 'ü' AS two \\gdesc\nSELECT 1; SELECT 2;\n"
+      "CREATE TABLE copied (a int);\n\\copy copied from program 'printf \"1\\n2\\n\"'\n"
+      "\\set FETCH_COUNT 7\nSELECT x FROM points ORDER BY x LIMIT 20;\nSELECT nope;\n";
+  const std::string file = home_ + "/commands.sql";
+  FILE* const out = fopen(file.c_str(), "w");
+  fputs(commands.c_str(), out);
+  fclose(out);
+  const std::string psql = "PGPASSWORD=x psql -X -P pager=off '{}' < {} 2>&1 | grep -v ^Time";
+  const ShellOutcome direct = RunInShell(fmt::format(fmt::runtime(psql), database_.url(), file));
+  ASSERT_EQ(Direct("DROP TABLE copied").exit_code, 0);
+  const ShellOutcome through = RunInShell(fmt::format(fmt::runtime(psql), Conninfo(), file));
+  EXPECT_EQ(through.output, direct.output);
+  EXPECT_THAT(Psql("\\conninfo").output, HasSubstr("SSL connection"));
+}
+
+TEST_F(DoorTest, PsqlTrainsPredictsAndReadsErrors) {
+  Start();
+  const ShellOutcome trained = Psql("SELECT * FROM points LABEL y INTO m;");
+  EXPECT_THAT(trained.output, HasSubstr("NOTICE:  00000: xgboost.gbtree was chosen"));
+  EXPECT_THAT(trained.output, HasSubstr("(1 row)"));
+  EXPECT_THAT(Psql("SELECT x FROM points LIMIT 3 TO PREDICT USING m;").output,
+              HasSubstr("(3 rows)"));
+  // The caret stands under the right character.
+  const ShellOutcome wrong = Psql("SELECT 'äöü',\t* \r\n FROM points LABEL z INTO m;");
+  EXPECT_THAT(wrong.output, HasSubstr("ERROR:  42703: no column 'z' in the SELECT\n"
+                                      "LINE 2:  FROM points LABEL z INTO m;\n"
+                                      "                           ^\n"));
+  EXPECT_THAT(wrong.output, HasSubstr("HINT:"));
+  EXPECT_THAT(Psql("SELECT * FROM nope LABEL y INTO m;").output,
+              HasSubstr("ERROR:  42P01: relation \"nope\" does not exist\nLINE 1:"));
+  EXPECT_THAT(Psql("SELECT * FROM points LABEL y INTO m; SELECT 5 AS five;").output,
+              HasSubstr("five"));
+  EXPECT_THAT(Psql("SET sluice.seeed = 1;").output, HasSubstr("did you mean 'sluice.seed'?"));
+  EXPECT_EQ(Psql("SET sluice.seed = 3;\nSHOW sluice.seed;", "-Atq").output, "3\n");
+  EXPECT_THAT(
+      Psql("SET client_min_messages = warning;\nSELECT * FROM points LABEL y INTO m;").output,
+      Not(HasSubstr("NOTICE")));
+}
+
+TEST_F(DoorTest, AScriptStopsWhereItFails) {
+  Start();
+  const ShellOutcome stopped =
+      Psql("CREATE TABLE a (i int);\nSELECT * FROM nope LABEL y INTO m;\nCREATE TABLE b (i int);\n",
+           "-v ON_ERROR_STOP=1");
+  EXPECT_EQ(stopped.exit_code, 3);
+  EXPECT_EQ(Direct("SELECT to_regclass('a') IS NULL, to_regclass('b') IS NULL").output, "f|t\n");
+  // One transaction, of which nothing stays.
+  const ShellOutcome single =
+      Psql("CREATE TABLE c (i int);\nSELECT * FROM points TO PREDICT d.y USING nope;\n",
+           "-1 -v ON_ERROR_STOP=1");
+  EXPECT_EQ(single.exit_code, 3);
+  EXPECT_EQ(Direct("SELECT to_regclass('c') IS NULL").output, "t\n");
+  // Several statements of one message are one transaction, too.
+  const ShellOutcome message = RunInShell(fmt::format(
+      "psql -X '{}' -c 'CREATE TABLE e (i int); SELECT * FROM nope LABEL y INTO m' 2>&1",
+      Conninfo()));
+  EXPECT_EQ(message.exit_code, 1);
+  EXPECT_EQ(Direct("SELECT to_regclass('e') IS NULL").output, "t\n");
+}
+
+TEST_F(DoorTest, AStatementSeesWhatItsSessionSees) {
+  Start();
+  const std::string rows = " | grep -c '^  *m '";
+  const ShellOutcome seen = Psql(
+      "SELECT * FROM points LABEL y INTO m;\n"
+      "CREATE TEMP TABLE mine AS SELECT * FROM points LIMIT 40;\n"
+      "SELECT * FROM mine LABEL y INTO m;\n"
+      "CREATE SCHEMA other; CREATE TABLE other.points AS SELECT * FROM points LIMIT 30;\n"
+      "SET search_path = other;\nSELECT * FROM points LABEL y INTO m;\nRESET search_path;\n"
+      "SET app.least = '280';\n"
+      "SELECT * FROM points WHERE x > current_setting('app.least')::int LABEL y INTO m;\n"
+      "BEGIN;\nDELETE FROM points WHERE x > 10;\nSELECT * FROM points LABEL y INTO m;\n"
+      "SHOW lock_timeout;\nSHOW search_path;\n"
+      "SELECT x FROM points TO PREDICT scored.y USING m;\nSELECT count(*) FROM scored;\n"
+      "ROLLBACK;\n",
+      "-At");
+  EXPECT_THAT(seen.output, HasSubstr("m|1|1|xgboost.gbtree|300|"));
+  EXPECT_THAT(seen.output, HasSubstr("|xgboost.gbtree|40|"));
+  EXPECT_THAT(seen.output, HasSubstr("|xgboost.gbtree|30|"));
+  EXPECT_THAT(seen.output, HasSubstr("|xgboost.gbtree|20|"));
+  EXPECT_THAT(seen.output, HasSubstr("|xgboost.gbtree|10|"));
+  EXPECT_THAT(seen.output, HasSubstr("\n0\n\"$user\", public\n"));  // as they were
+  EXPECT_THAT(seen.output, HasSubstr("\n10\nROLLBACK"));
+  EXPECT_THAT(seen.output, HasSubstr("WARNING:  01000: the model stays"));
+  EXPECT_THAT(seen.output, Not(HasSubstr("ERROR")));
+  EXPECT_EQ(Direct("SELECT to_regclass('scored') IS NULL, count(*) FROM points").output, "t|300\n");
+}
+
+TEST_F(DoorTest, RowsThatAPolicyHidesAreHiddenFromTrainings) {
+  if (Direct("CREATE ROLE door_tenant LOGIN").output.find("exists") == std::string::npos) {
+    Direct("SELECT 1");
+  }
+  ASSERT_EQ(Direct("GRANT SELECT ON points TO door_tenant; ALTER TABLE points ENABLE ROW LEVEL "
+                   "SECURITY; CREATE POLICY own ON points USING (x <= "
+                   "current_setting('app.tenant')::float8)")
+                .exit_code,
+            0);
+  Start();
+  const ShellOutcome seen = Psql(
+      "SET app.tenant = '60';\nSELECT count(*) FROM points;\nSELECT * FROM points LABEL y INTO "
+      "tenants;\nEXPLAIN SELECT * FROM points LABEL y INTO tenants;\n",
+      "-At", "door_tenant");
+  EXPECT_THAT(seen.output, HasSubstr("\n60\n"));
+  EXPECT_THAT(seen.output, HasSubstr("|xgboost.gbtree|60|")) << seen.output;
+  EXPECT_THAT(seen.output, HasSubstr("through the session"));
+  // What the role cannot read, it cannot train on either; and nobody else sees its model.
+  EXPECT_THAT(
+      Psql("SELECT rolname, oid FROM pg_authid LABEL oid INTO stolen;", "", "door_tenant").output,
+      HasSubstr("42501"));
+  Direct("CREATE ROLE door_other LOGIN");
+  Direct("GRANT SELECT ON points TO door_other");
+  EXPECT_THAT(Psql("SELECT 1.0 AS x TO PREDICT USING tenants;", "", "door_other").output,
+              HasSubstr("42704"));
+  EXPECT_THAT(Psql("GRANT USAGE ON MODEL tenants TO door_other;", "", "door_tenant").output,
+              HasSubstr("GRANT"));
+  EXPECT_THAT(Psql("SELECT 1.0 AS x TO PREDICT USING tenants;", "", "door_other").output,
+              HasSubstr("(1 row)"));
+  EXPECT_THAT(Psql("DROP MODEL tenants;", "", "door_other").output, HasSubstr("42501"));
+}
+
+TEST_F(DoorTest, PasswordsAreThoseOfTheDatabase) {
+  if (Direct(fmt::format("DROP OWNED BY {0}; DROP ROLE {0}", testing::kPasswordRole)).exit_code !=
+      0) {
+    Direct("SELECT 1");  // it was not there
+  }
+  Direct(fmt::format("CREATE ROLE {} LOGIN", testing::kPasswordRole));
+  ASSERT_EQ(Direct(fmt::format("ALTER ROLE {0} PASSWORD 'secret'; GRANT SELECT ON points TO {0}",
+                               testing::kPasswordRole))
+                .exit_code,
+            0);
+  Start("--auth password");
+  const std::string role = testing::kPasswordRole;
+  const ShellOutcome right =
+      Psql("SELECT current_user;\nSELECT * FROM points LABEL y INTO his;\n", "-At", role);
+  if (right.output.find("without asking for the password") != std::string::npos) {
+    GTEST_SKIP() << "this PostgreSQL does not ask the role for its password";
+  }
+  EXPECT_THAT(right.output, HasSubstr(role + "\n"));
+  EXPECT_THAT(right.output, HasSubstr("his|1|"));
+  // A server that takes our word for who somebody is, has not checked any password.
+  EXPECT_THAT(
+      RunInShell(fmt::format("PGPASSWORD=x psql -X '{}' -c 'SELECT 1' 2>&1", Conninfo())).output,
+      HasSubstr("without asking for the password"));
+  const ShellOutcome wrong =
+      RunInShell(fmt::format("PGPASSWORD=wrong psql -X '{}' -c 'SELECT 1' 2>&1", Conninfo(role)));
+  EXPECT_THAT(wrong.output,
+              HasSubstr("FATAL:  password authentication failed for user \"needs_password\""));
+  EXPECT_THAT(RunInShell(fmt::format("PGPASSWORD=x psql -X '{}' -c 'SELECT 1' 2>&1",
+                                     Conninfo("nobody_at_all")))
+                  .output,
+              HasSubstr("FATAL:"));
+}
+
+constexpr const char* kLongTraining =
+    "SELECT a.x, b.x AS z, a.y FROM points a, points b, generate_series(1, 30) TO TRAIN "
+    "DNNClassifier WITH model.hidden_units=[64, 64], train.epoch=200 LABEL y INTO long_one";
+
+TEST_F(DoorTest, CtrlCEndsATrainingAndAPlainStatement) {
+  Start();
+  const ShellOutcome plain = RunInShell(
+      fmt::format("timeout -s INT 1 psql -X '{}' -c 'SELECT pg_sleep(60)' 2>&1", Conninfo()));
+  EXPECT_THAT(plain.output, HasSubstr("canceling statement due to user request"));
+  const ShellOutcome training = RunInShell(
+      fmt::format("timeout -s INT 3 psql -X -v VERBOSITY=verbose '{}' -c \"{}\" -c 'SELECT 1' 2>&1",
+                  Conninfo(), kLongTraining));
+  EXPECT_THAT(training.output, HasSubstr("ERROR:  57014:"));
+  EXPECT_TRUE(Becomes("SELECT DISTINCT state FROM sluice.jobs", "CANCELLED"));
+}
+
+TEST_F(DoorTest, AClientThatIsKilledTakesItsTrainingAlong) {
+  Start();
+  BackgroundProcess psql(
+      fmt::format("exec psql -X '{}' -c \"{}\" 2>&1", Conninfo(), kLongTraining));
+  ASSERT_TRUE(Becomes("SELECT state FROM sluice.jobs", "RUNNING"));
+  kill(psql.pid(), SIGKILL);
+  EXPECT_TRUE(Becomes("SELECT state FROM sluice.jobs", "CANCELLED"));
+  EXPECT_TRUE(
+      Becomes("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+              "application_name = 'psql' AND pid <> pg_backend_pid()",
+              "0"));
+}
+
+TEST_F(DoorTest, Psycopg3) {
+  Start();
+  EXPECT_EQ(Python("with_psycopg3.py").output, "ok\n");
+}
+
+TEST_F(DoorTest, Psycopg2AndPandas) {
+  Start();
+  EXPECT_EQ(Python("with_psycopg2.py").output, "ok\n");
+}
+
+}  // namespace
+}  // namespace sluice
