@@ -354,6 +354,8 @@ TEST(WireText, CellsWithoutTheDatabasesText) {
   EXPECT_EQ(cell(DataType::kBool, 1, 0, "", kBoolOid, false), "t");
   EXPECT_EQ(cell(DataType::kBool, 1, 0, "", kBoolOid, true), "\1");
   EXPECT_EQ(cell(DataType::kInt64, -7, 0, "", kInt8Oid, false), "-7");
+  EXPECT_EQ(cell(DataType::kInt64, -2, 0, "", kInt4Oid, true), "\xFF\xFF\xFF\xFE");
+  EXPECT_EQ(cell(DataType::kInt64, 2'147'483'648, 0, "", kInt4Oid, true), "22P03");
   EXPECT_EQ(cell(DataType::kInt64, 70'000, 0, "", kInt2Oid, true), "22P03");
   EXPECT_EQ(cell(DataType::kDouble, 0, 0.1, "", kFloat8Oid, false), "0.1");
   EXPECT_EQ(cell(DataType::kDouble, 0, 1e15, "", kFloat8Oid, false), "1e+15");
