@@ -215,8 +215,9 @@ Status AppendBinary(uint32_t oid, std::string_view text, std::string* out) {
     return OkStatus();
   }
   return InvalidArgument(
-             fmt::format("\"{}\" has no binary form as {}", text, FindBuiltInType(oid)->name))
-      .SqlState("22P03");
+             fmt::format("\"{:.80}\" has no binary form as {}", text, FindBuiltInType(oid)->name))
+      .SqlState("22P03")
+      .Hint("take it as text: in the select, column::text (a date or time: SET DateStyle = ISO)");
 }
 
 Result<std::string> TextOfBinary(uint32_t oid, std::string_view bytes) {
