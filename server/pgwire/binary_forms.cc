@@ -132,6 +132,22 @@ bool AppendScalar(uint32_t oid, std::string_view text, std::string* out) {
     case kTimestampOid:
     case kTimestamptzOid:
       return put(ParsePostgresTimestamp(text), 8);
+    case kTimeOid:
+    case kTimetzOid: {
+      const std::optional<ClockTime> time = ParsePostgresTime(text);
+      AppendInt64(time ? time->micros : 0, out);
+      if (oid == kTimetzOid) {
+        AppendInt32(time ? time->seconds_west : 0, out);
+      }
+      return time.has_value() && (oid == kTimetzOid || time->seconds_west == 0);
+    }
+    case kIntervalOid: {
+      const std::optional<Interval> interval = ParsePostgresInterval(text);
+      AppendInt64(interval ? interval->micros : 0, out);
+      AppendInt32(interval ? interval->days : 0, out);
+      AppendInt32(interval ? interval->months : 0, out);
+      return interval.has_value();
+    }
     case kUuidOid:
       return AppendUuidBytes(text, out);
     case kByteaOid:
@@ -199,8 +215,9 @@ Status AppendBinary(uint32_t oid, std::string_view text, std::string* out) {
     return OkStatus();
   }
   return InvalidArgument(
-             fmt::format("\"{}\" has no binary form as {}", text, FindBuiltInType(oid)->name))
-      .SqlState("22P03");
+             fmt::format("\"{:.80}\" has no binary form as {}", text, FindBuiltInType(oid)->name))
+      .SqlState("22P03")
+      .Hint("take it as text: in the select, column::text (a date or time: SET DateStyle = ISO)");
 }
 
 Result<std::string> TextOfBinary(uint32_t oid, std::string_view bytes) {
@@ -248,6 +265,28 @@ Result<std::string> TextOfBinary(uint32_t oid, std::string_view bytes) {
         return InvalidArgument("timestamp out of range").SqlState("22008");
       }
       text = PostgresTimestampText(micros, oid == kTimestamptzOid);
+      break;
+    }
+    case kTimeOid:
+    case kTimetzOid: {
+      ClockTime time;
+      time.micros = reader.Int64();
+      time.seconds_west = oid == kTimetzOid ? reader.Int32() : 0;
+      if (!IsPostgresTime(time)) {
+        return InvalidArgument("time out of range").SqlState("22008");
+      }
+      text = PostgresTimeText(time, oid == kTimetzOid);
+      break;
+    }
+    case kIntervalOid: {
+      Interval interval;
+      interval.micros = reader.Int64();
+      interval.days = reader.Int32();
+      interval.months = reader.Int32();
+      if (interval.micros == INT64_MIN) {
+        return InvalidArgument("interval out of range").SqlState("22008");
+      }
+      text = PostgresIntervalText(interval);
       break;
     }
     case kUuidOid:

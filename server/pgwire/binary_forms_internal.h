@@ -66,6 +66,24 @@ std::string PostgresDateText(int32_t days);
 // "2000-01-01 00:00:00.5 BC", with "+00" behind the time where there is a zone.
 std::string PostgresTimestampText(int64_t micros, bool zone);
 
+struct ClockTime {
+  int64_t micros = 0;
+  int32_t seconds_west = 0;  // of UTC
+};
+std::optional<ClockTime> ParsePostgresTime(std::string_view text);
+bool IsPostgresTime(const ClockTime& time);
+std::string PostgresTimeText(const ClockTime& time, bool zone);
+
+struct Interval {
+  int64_t micros = 0;
+  int32_t days = 0;
+  int32_t months = 0;
+};
+// IntervalStyle postgres.
+std::optional<Interval> ParsePostgresInterval(std::string_view text);
+// Read back in any IntervalStyle. Not of the least number of microseconds.
+std::string PostgresIntervalText(const Interval& interval);
+
 // An array of any type; its elements as texts.
 struct ArrayValue {
   struct Dimension {

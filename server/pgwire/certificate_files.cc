@@ -123,8 +123,15 @@ Status WriteAll(int descriptor, std::string_view text, const std::string& path) 
   return fsync(descriptor) == 0 ? OkStatus() : DiskFailed("write", path);
 }
 
+// What was put into the folder stays there when the machine stops.
+Status SyncFolder(const std::string& folder) {
+  const OpenFile opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return opened.ok() && fsync(opened.get()) == 0 ? OkStatus() : DiskFailed("write", folder);
+}
+
 // The file appears with all of the text, unless there is one by now; what there is then.
-Result<std::string> PutNewFile(const std::string& path, std::string_view text) {
+Result<std::string> PutNewFile(const std::string& folder, const char* name, std::string_view text) {
+  const std::string path = folder + "/" + name;
   std::string draft = path + ".XXXXXX";
   {
     const OpenFile file(mkostemp(draft.data(), O_CLOEXEC));  // 0600
@@ -141,6 +148,7 @@ Result<std::string> PutNewFile(const std::string& path, std::string_view text) {
   const Status linked = put ? OkStatus() : DiskFailed("make", path);
   unlink(draft.c_str());
   RETURN_IF_ERROR(linked);
+  RETURN_IF_ERROR(SyncFolder(folder));
   ASSIGN_OR_RETURN(std::optional<std::string> there, ReadOwnFile(path));
   if (!there.has_value()) {
     return FailedPrecondition(fmt::format("somebody has removed '{}' meanwhile", path));
@@ -168,7 +176,7 @@ Result<Certificate> KeepCertificate(const std::string& folder, const std::string
                           kKeyFile));
   } else {
     ASSIGN_OR_RETURN(const std::string made, MakePrivateKey());
-    ASSIGN_OR_RETURN(kept.key, PutNewFile(key_path, made));
+    ASSIGN_OR_RETURN(kept.key, PutNewFile(folder, kKeyFile, made));
   }
   Status fits;
   if (certificate.has_value()) {
@@ -180,7 +188,7 @@ Result<Certificate> KeepCertificate(const std::string& folder, const std::string
     }
     fits = made.status();
     if (made.ok()) {
-      ASSIGN_OR_RETURN(kept.certificate, PutNewFile(certificate_path, *made));
+      ASSIGN_OR_RETURN(kept.certificate, PutNewFile(folder, kCertificateFile, *made));
     }
   }
   if (fits.ok()) {

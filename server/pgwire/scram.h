@@ -10,15 +10,14 @@
 
 // SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677; channel binding tls-server-end-point,
 // RFC 5929), as PostgreSQL speaks them: both ends, bytes in and bytes out. Nonces come from the
-// caller. Secrets are compared in constant time, and overwritten when their owner goes.
+// caller (18 random bytes in base64, as the server's own). Secrets are compared in constant time,
+// and overwritten when their owner goes.
 namespace sluice::server::pgwire {
 
 inline constexpr std::string_view kScramSha256 = "SCRAM-SHA-256";
 inline constexpr std::string_view kScramSha256Plus = "SCRAM-SHA-256-PLUS";
 // The server's own limit of a SASL message; a longer one is refused before it is looked at.
 inline constexpr size_t kMostScramBytes = 1024;
-// A nonce is made of so many random bytes, in base64.
-inline constexpr size_t kScramNonceBytes = 18;
 
 // What a server keeps of a password.
 struct ScramVerifier {

@@ -1,6 +1,8 @@
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include "server/pgwire/binary_forms_internal.h"
 
@@ -9,7 +11,8 @@ namespace sluice::server::pgwire {
 namespace {
 
 constexpr int64_t kMicrosOfSecond = 1'000'000;
-constexpr int64_t kMicrosOfDay = 86'400 * kMicrosOfSecond;
+constexpr int64_t kMicrosOfHour = 3'600 * kMicrosOfSecond;
+constexpr int64_t kMicrosOfDay = 24 * kMicrosOfHour;
 constexpr int64_t kDaysFrom1970To2000 = 10'957;
 // The calendar repeats itself every 400 years, and std::chrono's years end with 32767.
 constexpr int64_t kYearsOfCycle = 400;
@@ -88,6 +91,45 @@ bool TakeZone(std::string_view& text, int64_t* micros) {
   }
   *micros = (west ? -seconds : seconds) * kMicrosOfSecond;
   return true;
+}
+
+// "HH:MM:SS[.f]" of any number of hours, as intervals have it.
+bool TakeLongTime(std::string_view& text, int64_t* micros) {
+  constexpr size_t kMostDigitsOfHours = 10;
+  std::string_view rest = text;
+  int64_t hours = 0;
+  if (!TakeNumber(rest, 2, kMostDigitsOfHours, &hours)) {
+    return false;
+  }
+  int64_t below = 0;
+  const std::string within_day = "00" + std::string(rest);
+  std::string_view of_hour = within_day;
+  if (!TakeTime(of_hour, &below) || __builtin_mul_overflow(hours, kMicrosOfHour, micros) ||
+      __builtin_add_overflow(*micros, below, micros)) {
+    return false;
+  }
+  text = rest.substr(rest.size() - of_hour.size());
+  return true;
+}
+
+// "-" or "+" in front of a number.
+int64_t TakeSign(std::string_view& text) {
+  const bool negative = TakeChar(text, '-');
+  if (!negative) {
+    TakeChar(text, '+');
+  }
+  return negative ? -1 : 1;
+}
+
+std::string ClockText(int64_t micros) {
+  const int64_t seconds = micros / kMicrosOfSecond;
+  std::string text =
+      fmt::format("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+  if (micros % kMicrosOfSecond != 0) {
+    text += fmt::format(".{:06}", micros % kMicrosOfSecond);
+    text.resize(text.find_last_not_of('0') + 1);
+  }
+  return text;
 }
 
 struct Moment {
@@ -195,14 +237,67 @@ std::string PostgresTimestampText(int64_t micros, bool zone) {
   const int64_t days = FloorDivide(micros, kMicrosOfDay);
   const Date date = DateOf(days);
   const int64_t of_day = (micros % kMicrosOfDay + kMicrosOfDay) % kMicrosOfDay;
-  const int64_t seconds = of_day / kMicrosOfSecond;
-  std::string text = fmt::format("{} {:02}:{:02}:{:02}", date.text, seconds / 3600,
-                                 seconds / 60 % 60, seconds % 60);
-  if (of_day % kMicrosOfSecond != 0) {
-    text += fmt::format(".{:06}", of_day % kMicrosOfSecond);
-    text.resize(text.find_last_not_of('0') + 1);
-  }
+  const std::string text = date.text + " " + ClockText(of_day);
   return text + (zone ? "+00" : "") + (date.before_christ ? " BC" : "");
+}
+
+bool IsPostgresTime(const ClockTime& time) {
+  constexpr int32_t kMostSecondsWest = 16 * 3600;
+  return time.micros >= 0 && time.micros <= kMicrosOfDay && time.seconds_west > -kMostSecondsWest &&
+         time.seconds_west < kMostSecondsWest;
+}
+
+std::optional<ClockTime> ParsePostgresTime(std::string_view text) {
+  ClockTime time;
+  int64_t zone = 0;
+  if (!TakeTime(text, &time.micros) || !TakeZone(text, &zone) || !text.empty()) {
+    return std::nullopt;
+  }
+  time.seconds_west = static_cast<int32_t>(-zone / kMicrosOfSecond);
+  return IsPostgresTime(time) ? std::optional(time) : std::nullopt;
+}
+
+std::string PostgresTimeText(const ClockTime& time, bool zone) {
+  const int32_t offset = std::abs(time.seconds_west);
+  return ClockText(time.micros) +
+         (zone ? fmt::format("{}{:02}:{:02}:{:02}", time.seconds_west > 0 ? '-' : '+',
+                             offset / 3600, offset / 60 % 60, offset % 60)
+               : "");
+}
+
+std::optional<Interval> ParsePostgresInterval(std::string_view text) {
+  constexpr size_t kMostDigits = 10;
+  Interval interval;
+  bool any = false;
+  while (!text.empty()) {
+    any = true;
+    const int64_t sign = TakeSign(text);
+    if (int64_t micros = 0; TakeLongTime(text, &micros)) {
+      interval.micros = sign * micros;
+      break;  // the time is the last part
+    }
+    int64_t number = 0;
+    if (!TakeNumber(text, 1, kMostDigits, &number) || !TakeChar(text, ' ')) {
+      return std::nullopt;
+    }
+    const size_t end = std::min(text.find(' '), text.size());
+    const std::string_view unit = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const bool days = unit.starts_with("day");
+    const int64_t factor = unit.starts_with("year") ? 12 : 1;
+    int32_t* const part = days ? &interval.days : &interval.months;
+    if ((!days && factor == 1 && !unit.starts_with("mon")) ||
+        __builtin_add_overflow(*part, sign * number * factor, part)) {
+      return std::nullopt;
+    }
+  }
+  return any && text.empty() ? std::optional(interval) : std::nullopt;
+}
+
+std::string PostgresIntervalText(const Interval& interval) {
+  // Each part with its sign: the SQL standard's style would take the first one's for all.
+  return fmt::format("{:+} mons {:+} days {}{}", interval.months, interval.days,
+                     interval.micros < 0 ? '-' : '+', ClockText(std::abs(interval.micros)));
 }
 
 }  // namespace sluice::server::pgwire

@@ -46,16 +46,25 @@ std::string TextOfCell(const RowBatch::Column& column, size_t row, const ColumnT
 bool AppendBinaryCell(const RowBatch::Column& column, size_t row, const ColumnType& type,
                       std::string* out) {
   const DataType cell = column.TypeAt(row);
-  if (cell == DataType::kInt64 && type.oid == kInt8Oid) {
-    AppendInt64(column.int64s[row], out);
+  if (cell == DataType::kInt64) {
+    const int64_t number = column.int64s[row];
+    if (type.oid == kInt8Oid) {
+      AppendInt64(number, out);
+      return true;
+    }
+    const auto small = static_cast<int32_t>(number);
+    if (type.oid == kInt4Oid && small == number) {
+      AppendInt32(small, out);
+      return true;
+    }
   } else if (cell == DataType::kDouble && type.oid == kFloat8Oid) {
     AppendInt64(std::bit_cast<int64_t>(column.doubles[row]), out);
+    return true;
   } else if (cell == DataType::kBytes && type.oid == kByteaOid) {
     *out += column.texts[row];
-  } else {
-    return false;
+    return true;
   }
-  return true;
+  return false;
 }
 
 Status AppendValue(const RowBatch::Column& column, size_t row, const ColumnType& type, bool binary,

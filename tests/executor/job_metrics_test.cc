@@ -123,6 +123,18 @@ TEST_F(JobMetrics, BeforeTheFirstRowThereIsNoLoss) {
   EXPECT_EQ(series["loss"].size(), 0U);
 }
 
+TEST_F(JobMetrics, ALockedDatabaseGetsThemLater) {
+  const auto other = catalog::OpenDataSource("sqlite:" + folder_ + "/test.db").value();
+  ASSERT_TRUE(other->Execute("BEGIN IMMEDIATE", nullptr, {}).ok());
+  job_->Workers({1, 1, 1, 8});
+  job_->Flush();
+  EXPECT_EQ(Series()["workers_now"].size(), 0U);
+  ASSERT_TRUE(other->Execute("ROLLBACK", nullptr, {}).ok());
+  job_->Flush();
+  EXPECT_EQ(Series()["workers_now"].size(), 1U);
+  ASSERT_TRUE(job_->Finish(OkStatus()).ok());
+}
+
 TEST_F(JobMetrics, AFullSeriesIsThinned) {
   constexpr int64_t kChanges = 4'500;
   for (int64_t i = 0; i < kChanges; ++i) {

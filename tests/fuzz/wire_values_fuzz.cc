@@ -91,14 +91,15 @@ void CheckText(uint32_t oid, std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sluice::server::pgwire;  // NOLINT
   static const std::vector<uint32_t> kTypes = {
-      kBoolOid,    kByteaOid, kCharOid,      kNameOid,
-      kInt8Oid,    kInt2Oid,  kInt4Oid,      kTextOid,
-      kOidOid,     kJsonOid,  kFloat4Oid,    kFloat8Oid,
-      kVarcharOid, kDateOid,  kTimestampOid, kTimestamptzOid,
-      kNumericOid, kUuidOid,  kJsonbOid,     1000,
-      1001,        1005,      1007,          1009,
-      1016,        1021,      1022,          1182,
-      1115,        1231,      2951};
+      kBoolOid,    kByteaOid,   kCharOid,      kNameOid,
+      kInt8Oid,    kInt2Oid,    kInt4Oid,      kTextOid,
+      kOidOid,     kJsonOid,    kFloat4Oid,    kFloat8Oid,
+      kVarcharOid, kDateOid,    kTimestampOid, kTimestamptzOid,
+      kNumericOid, kUuidOid,    kJsonbOid,     1000,
+      1001,        1005,        1007,          1009,
+      1016,        1021,        1022,          1182,
+      1115,        1231,        2951,          kTimeOid,
+      kTimetzOid,  kIntervalOid};
   if (size == 0) {
     return 0;
   }

@@ -54,7 +54,11 @@ TEST(Parameters, BytesThatAreNoneOfTheTypeAreRefused) {
     EXPECT_NE(Binary(type, std::string(33, '\7')).substr(0, 2), "('") << type;
   }
   EXPECT_EQ(Binary(kTextOid, std::string_view("a\0b", 3)), "22021");
-  EXPECT_EQ(Binary(1186, std::string(16, '\0')), "0A000");
+  EXPECT_EQ(Binary(142, "<x/>"), "0A000");
+  EXPECT_EQ(Binary(kIntervalOid, std::string(16, '\0')),
+            "('+0 mons +0 days +00:00:00'::pg_catalog.interval)");
+  EXPECT_EQ(Binary(kTimeOid, std::string(8, '\x10')), "22008");
+  EXPECT_EQ(Binary(kTimetzOid, std::string(8, '\0') + "\x10\x10\x10\x10"), "22008");
   EXPECT_EQ(Binary(kDateOid, std::string_view("\x80\0\0\1", 4)), "22008");
   EXPECT_EQ(Binary(kTimestampOid, std::string_view("\x80\0\0\0\0\0\0\1", 8)), "22008");
   // 2^31 elements are not taken memory for.
