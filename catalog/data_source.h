@@ -154,7 +154,8 @@ struct ExecuteResult {
 };
 
 // The user's data, on connections that are logged in as the user; models and jobs are Catalog's
-// (catalog.h). Thread-safe: every call but Execute takes a connection of its own from a bounded pool.
+// (catalog.h). Thread-safe: every call but Execute takes a connection of its own from a bounded
+// pool.
 class DataSource {
  public:
   virtual ~DataSource() = default;
@@ -246,8 +247,8 @@ Result<std::unique_ptr<DataSource>> OpenDataSource(std::string_view url,
                                                    std::string_view secret = "",
                                                    std::stop_token stop = {});
 // The same database, logged in as `role` in place of the URL's user, for one who has proved nothing
-// yet: none of this process's own secrets is used, and a server that lets the role in without having
-// asked for the password is refused (28000). Of PostgreSQL.
+// yet: none of this process's own secrets is used, and a server that lets the role in without
+// having asked for the password is refused (28000). Of PostgreSQL.
 Result<std::unique_ptr<DataSource>> OpenDataSourceAs(std::string_view url, std::string_view role,
                                                      std::string_view password,
                                                      std::stop_token stop = {});

@@ -58,9 +58,9 @@ inline constexpr const char* kJobWorkersMetrics[] = {"workers_now", "workers_wan
 
 // Tables sluice.jobs, sluice.job_events, sluice.job_metrics, sluice.job_terms, sluice.job_journal,
 // sluice.job_runners.
-// Of a catalog's principal: Create makes a job its own, and Find, List, Count and RequestCancel know
-// only the jobs that it may see. The rest is for those who run a job, or have found it; and for who
-// looks after the jobs of everybody (Running, Abandon). Thread-safe.
+// Of a catalog's principal: Create makes a job its own, and Find, List, Count and RequestCancel
+// know only the jobs that it may see. The rest is for those who run a job, or have found it; and
+// for who looks after the jobs of everybody (Running, Abandon). Thread-safe.
 class JobStore {
  public:
   // Lists are for people; older jobs are found by number or by SQL on the table.

@@ -39,8 +39,8 @@ class ModelStore {
 
   // Stores `weights` in chunks and the version row, and makes it live, in one transaction: all of
   // it or nothing. `model.version`, `live`, `created_micros` and the checksum are filled in and
-  // returned. `must_be_new`: an existing model of that name is AlreadyExists. A new model belongs to
-  // the principal.
+  // returned. `must_be_new`: an existing model of that name is AlreadyExists. A new model belongs
+  // to the principal.
   virtual Result<ModelVersion> Put(ModelVersion model, std::string_view weights,
                                    bool must_be_new) = 0;
   // The live version, or the one asked for. NotFound names the nearest model.

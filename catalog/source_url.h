@@ -10,9 +10,9 @@ namespace sluice::catalog {
 struct SourceUrl {
   enum class Kind : int { kSqlite = 1, kPostgres = 2 };
   Kind kind = Kind::kSqlite;
-  std::string text;      // without the password
-  std::string path;      // SQLite: the file, or ":memory:"
-  std::string password;  // PostgreSQL: as it stood in the URL, percent-decoded; "" when none
+  std::string text;       // without the password
+  std::string path;       // SQLite: the file, or ":memory:"
+  std::string password;   // PostgreSQL: as it stood in the URL, percent-decoded; "" when none
   bool must_ask = false;  // PostgreSQL: a server that did not ask for the password is refused
 };
 

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/guarded.h"
-#include "catalog/column_description.h"
 #include "catalog/catalog.h"
+#include "catalog/column_description.h"
 #include "catalog/data_source.h"
 #include "executor/dataset_scan.h"
 #include "executor/executor.h"
@@ -96,8 +96,7 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
   const Schema output = OutputColumns(plan);
   std::unique_ptr<catalog::TableWriter> writer;
   if (plan.has_table()) {
-    ASSIGN_OR_RETURN(writer,
-                     OpenResultTable(plan.table(), output, "predict", job.id(), context));
+    ASSIGN_OR_RETURN(writer, OpenResultTable(plan.table(), output, "predict", job.id(), context));
   }
   ASSIGN_OR_RETURN(const auto scan,
                    DatasetScan::Open(context.source, plan.select(), plan.rows_per_shard()));

@@ -271,9 +271,8 @@ Result<std::optional<elastic::JobCheckpoints>> OpenCheckpoints(const plan::Train
     return checkpoints;
   }
   if (checkpoints->committing_job().has_value()) {
-    ASSIGN_OR_RETURN(const auto version,
-                     FindStored(models, plan.into_schema(), plan.into_name(),
-                                *checkpoints->committing_job()));
+    ASSIGN_OR_RETURN(const auto version, FindStored(models, plan.into_schema(), plan.into_name(),
+                                                    *checkpoints->committing_job()));
     if (version.has_value()) {  // everything was lost before they were removed
       sink.Notice(
           fmt::format("the checkpoints in '{}' are left over from job {}, which made "
@@ -321,7 +320,8 @@ Result<catalog::DatasetSpec> CountedSpec(const plan::TrainPlan& plan, const Data
 }
 
 Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                     catalog::Catalog& catalog, JobRecord& job, const TrainingFleet& place,
+                                     catalog::Catalog& catalog, JobRecord& job,
+                                     const TrainingFleet& place,
                                      const elastic::ProgressCallback& progress) {
   ASSIGN_OR_RETURN(const auto start, StartOf(plan, catalog.models()));
   ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
@@ -375,8 +375,8 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context
   const TimePoint started = SteadyClock().Now();
   ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, context.source));
   TellDamaged(checkpoints, job);
-  const Result<Trained> trained =
-      Train(plan, context.source, context.catalog.models(), datasets, job, progress, checkpoints ? &*checkpoints : nullptr);
+  const Result<Trained> trained = Train(plan, context.source, context.catalog.models(), datasets,
+                                        job, progress, checkpoints ? &*checkpoints : nullptr);
   if (!trained.ok()) {
     job.set_snapshot_lost(datasets.Lost());
     return trained.status();
@@ -385,8 +385,9 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context
     return Cancelled("the training was cancelled");
   }
   TellCommittingJob(checkpoints, job);
-  ASSIGN_OR_RETURN(catalog::ModelVersion version, Commit(plan, context.catalog.models(), job, datasets.train->spec(),
-                                                         trained->outcome, trained->weights));
+  ASSIGN_OR_RETURN(catalog::ModelVersion version,
+                   Commit(plan, context.catalog.models(), job, datasets.train->spec(),
+                          trained->outcome, trained->weights));
   Finish(checkpoints, job);
   return Report(std::move(version), trained->outcome, SecondsBetween(started, SteadyClock().Now()),
                 job);
@@ -429,7 +430,8 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   };
   Result<TrainReport> report =
       TrainHereOrOnMaster(plan, context, *job, progress, std::move(checkpoints));
-  while (!report.ok() && MayGoOn(plan, *job) && BackAgain(plan, context.catalog.jobs(), *job, report)) {
+  while (!report.ok() && MayGoOn(plan, *job) &&
+         BackAgain(plan, context.catalog.jobs(), *job, report)) {
     auto newer = elastic::JobCheckpoints::Open(plan);
     report = newer.ok() ? TrainHereOrOnMaster(plan, context, *job, progress, *std::move(newer))
                         : Result<TrainReport>(newer.status());

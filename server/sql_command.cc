@@ -104,7 +104,8 @@ int RunOnSource(const Config& config, const SqlOptions& options, Interrupts& int
     session.set_stop(std::move(stop));
     return RunScript(script, session, sink);
   };
-  return RunShell(options, config, runner, catalog::WithoutSecrets(database->source->url()), interrupts);
+  return RunShell(options, config, runner, catalog::WithoutSecrets(database->source->url()),
+                  interrupts);
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ Status WithGrants(Status status, const PostgresConnection& connection) {
 // A pooled connection as the stores see it.
 class PostgresStoreSession final : public SqlSession {
  public:
-  explicit PostgresStoreSession(PostgresPool::Lease connection) : connection_(std::move(connection)) {}
+  explicit PostgresStoreSession(PostgresPool::Lease connection)
+      : connection_(std::move(connection)) {}
   Result<SqlRows> Query(std::string_view sql,
                         const std::vector<SqlParameter>& parameters) override {
     Result<SqlRows> rows = connection_->Query(sql, parameters);

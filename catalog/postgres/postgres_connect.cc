@@ -249,9 +249,10 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
   }
   if (address.must_ask && PQconnectionUsedPassword(handle) == 0) {
     // "trust", "peer" or "ident" in its pg_hba.conf: it took our word for who the user is.
-    return DatabaseError("28000", fmt::format("PostgreSQL let role \"{}\" in without asking for the "
-                                              "password, so that nobody has checked it",
-                                              PQuser(handle)))
+    return DatabaseError("28000",
+                         fmt::format("PostgreSQL let role \"{}\" in without asking for the "
+                                     "password, so that nobody has checked it",
+                                     PQuser(handle)))
         .Hint("let pg_hba.conf ask for passwords (scram-sha-256) where this gateway connects from");
   }
   return connection;

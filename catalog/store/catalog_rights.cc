@@ -52,8 +52,9 @@ std::vector<std::string> RightsDefinitions() {
   AddPolicy("seen", "{models}", "SELECT", "USING", SeenBy(kWhoeverAsks), &sql);
   AddPolicy("owned", "{models}", "ALL", "USING", owned, &sql);
   for (const std::string_view table : {"{model_versions}", "{model_chunks}"}) {
-    const std::string_view of_model = "(schema_name, name) IN (SELECT m.schema_name, m.name FROM "
-                                      "{models} AS m";
+    const std::string_view of_model =
+        "(schema_name, name) IN (SELECT m.schema_name, m.name FROM "
+        "{models} AS m";
     AddPolicy("seen", table, "SELECT", "USING", fmt::format("{})", of_model), &sql);
     AddPolicy("owned", table, "ALL", "USING", fmt::format("{} WHERE {})", of_model, owned), &sql);
   }
@@ -65,8 +66,8 @@ std::vector<std::string> RightsDefinitions() {
   AddPolicy("seen", "{result_tables}", "SELECT", "USING", "true", &sql);
   AddPolicy("written", "{result_tables}", "INSERT", "WITH CHECK", kOfOwnTable, &sql);
   AddPolicy("rewritten", "{result_tables}", "UPDATE", "USING", kOfOwnTable, &sql);
-  for (const std::string_view table : {"{models}", "{model_versions}", "{jobs}", "{job_events}",
-                                       "{job_metrics}"}) {
+  for (const std::string_view table :
+       {"{models}", "{model_versions}", "{jobs}", "{job_events}", "{job_metrics}"}) {
     sql.push_back(fmt::format("GRANT SELECT ON {} TO PUBLIC", table));
   }
   sql.emplace_back("GRANT SELECT, INSERT, UPDATE ON {result_tables} TO PUBLIC");

@@ -140,8 +140,7 @@ Status Check(const Config& config) {
         "log_level must be debug, info, warn, error or off, not '{}'", config.log_level));
   }
   if (!config.auth.empty() && config.auth != "password" && config.auth != "trust") {
-    return InvalidArgument(
-        fmt::format("auth must be password or trust, not '{}'", config.auth));
+    return InvalidArgument(fmt::format("auth must be password or trust, not '{}'", config.auth));
   }
   if (config.tls_cert.empty() != config.tls_key.empty()) {
     return InvalidArgument("tls_cert and tls_key belong together: give both or none");

@@ -52,7 +52,9 @@ std::optional<std::string> DecodeBase64(std::string_view text) {
 }
 
 Status NoLogin(std::string message, std::string hint) {
-  return Status(Code::kPermissionDenied, std::move(message)).SqlState("28000").Hint(std::move(hint));
+  return Status(Code::kPermissionDenied, std::move(message))
+      .SqlState("28000")
+      .Hint(std::move(hint));
 }
 
 // "ipv4:10.0.0.1:5000" -> "10.0.0.1", "ipv6:%5B::1%5D:5000" -> "%5B::1%5D", "unix:..." -> "".
@@ -114,8 +116,9 @@ Result<Login> ReadSqlflowLogin(const std::string& data_source, const std::string
     return InvalidArgument(fmt::format("create DB failed: this gateway serves {} only, not the "
                                        "client's '{}:...'",
                                        served, data_source.substr(0, data_source.find(':'))))
-        .Hint("the client's data source ($SQLFLOW_DATASOURCE) is to be that one, with your user and "
-              "password in it");
+        .Hint(
+            "the client's data source ($SQLFLOW_DATASOURCE) is to be that one, with your user and "
+            "password in it");
   }
   RETURN_IF_ERROR(CheckPrivate(peer, encrypted));
   return Login{catalog::RoleIn(parsed->text), parsed->password, AddressOf(peer)};

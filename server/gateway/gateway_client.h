@@ -17,7 +17,8 @@ struct GatewayClientOptions {
   std::string ca_file;  // PEM; "": no encryption
   // That its jobs show where nobody logs in.
   std::string user = {};
-  // The login; "": none. A password is sent over TLS, on the loopback or through a Unix socket only.
+  // The login; "": none. A password is sent over TLS, on the loopback or through a Unix socket
+  // only.
   std::string role = {};
   std::string password = {};
 };

@@ -31,8 +31,8 @@ Status ApplySettings(const std::vector<std::string>& settings, Session& session)
   return OkStatus();
 }
 
-// Each user's own folder: who goes on from a checkpoint gets what it has learnt. Two roles never have
-// the same, whatever their names.
+// Each user's own folder: who goes on from a checkpoint gets what it has learnt. Two roles never
+// have the same, whatever their names.
 std::string CheckpointsOf(const std::string& role, const std::string& root) {
   if (root.empty()) {
     return "";

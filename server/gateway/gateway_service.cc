@@ -125,7 +125,8 @@ class GatewayService final
       };
       const std::vector<std::string> settings(request->settings().begin(),
                                               request->settings().end());
-      return scripts_.Run({request->script(), std::move(login), request->user(), &settings}, client, sink, observer);
+      return scripts_.Run({request->script(), std::move(login), request->user(), &settings}, client,
+                          sink, observer);
     };
     return ToGrpc(Guarded("Gateway.Run", run));
   }

@@ -246,8 +246,9 @@ class SqlflowService final
   }
 
  private:
-  // The user and password in the data source that the client names, or else those of the call. Every
-  // script of this gateway runs on its own source: a client that names another one has to know.
+  // The user and password in the data source that the client names, or else those of the call.
+  // Every script of this gateway runs on its own source: a client that names another one has to
+  // know.
   Result<Login> LoginOf(const grpc::ServerContext& context, const std::string& data_source) {
     const std::string& served = scripts_.sources().url();
     if (scripts_.sources().auth() == Auth::kTrust) {
@@ -276,7 +277,8 @@ class SqlflowService final
     }
     ASSIGN_OR_RETURN(const SourcePool::Lease source, scripts_.sources().Acquire(login));
     ASSIGN_OR_RETURN(const catalog::Job job, source.catalog().jobs().Find(id));
-    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, source.catalog().jobs().Events(id));
+    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events,
+                     source.catalog().jobs().Events(id));
     auto* responses = response->mutable_responses();
     for (size_t i = SeenEvents(request); i < events.size(); ++i) {
       responses->add_response()->mutable_message()->set_message(fmt::format(

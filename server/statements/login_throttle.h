@@ -23,7 +23,8 @@ class LoginThrottle {
   static constexpr double kForgetSeconds = 300;
   static constexpr size_t kMostKept = 10'000;
 
-  // 28000 when it is too early for another try. `address`: who calls, without the port; "" counts for nobody.
+  // 28000 when it is too early for another try. `address`: who calls, without the port; "" counts
+  // for nobody.
   Status Admit(const std::string& address, const std::string& role, TimePoint now);
   // How the login ended that Admit let through.
   void Failed(const std::string& address, const std::string& role, TimePoint now);

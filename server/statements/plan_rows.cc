@@ -36,9 +36,8 @@ Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_vi
                    Session& session, executor::ResultSink& sink) {
   RETURN_IF_ERROR(CheckExplainable(statement.statement));
   ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, statement.span, session, sink));
-  const Result<plan::Plan> planned =
-      planner::MakePlan(statement.statement, session.source(), session.catalog().models(),
-                        session.planner_options());
+  const Result<plan::Plan> planned = planner::MakePlan(
+      statement.statement, session.source(), session.catalog().models(), session.planner_options());
   if (!planned.ok() || scope->stop().stop_requested()) {
     return scope->Outcome(planned.ok() ? Cancelled("the statement was cancelled")
                                        : planned.status());

@@ -25,8 +25,8 @@ namespace sluice::server {
 // its stop token is shared.
 class Session {
  public:
-  // `source` is logged in as the user, `catalog` is the user's (Catalog::For). `user`: the name that
-  // its jobs show. `cluster`: where its trainings start processes; null: nowhere.
+  // `source` is logged in as the user, `catalog` is the user's (Catalog::For). `user`: the name
+  // that its jobs show. `cluster`: where its trainings start processes; null: nowhere.
   Session(catalog::DataSource& source, catalog::Catalog& catalog, std::string user,
           executor::LocalCluster* cluster = nullptr);
 

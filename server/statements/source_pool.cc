@@ -41,8 +41,9 @@ std::string DigestOf(const Login& login) {
 Status WantsLogin(std::string_view what) {
   return Status(Code::kPermissionDenied, fmt::format("this gateway asks for {}", what))
       .SqlState("28000")
-      .Hint("log in as a role of the database: sluice sql --gateway takes --user, and the password "
-            "from PGPASSWORD or ~/.pgpass");
+      .Hint(
+          "log in as a role of the database: sluice sql --gateway takes --user, and the password "
+          "from PGPASSWORD or ~/.pgpass");
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ struct Login {
 
 // The databases' sessions for the scripts of a gateway: data sources of one URL, each logged in as
 // its user. A data source has one session connection (for BEGIN ... COMMIT), so two scripts never
-// share one; those that are idle are kept for a while, because a login costs milliseconds, and given
-// to nobody but who comes with the same role and password. Thread-safe.
+// share one; those that are idle are kept for a while, because a login costs milliseconds, and
+// given to nobody but who comes with the same role and password. Thread-safe.
 class SourcePool {
  private:
   struct Opened {
@@ -71,8 +71,8 @@ class SourcePool {
   Auth auth() const { return auth_; }
   // Of the gateway's own login.
   catalog::Catalog& catalog() const { return *catalog_; }
-  // 28P01 and 28000: the database does not let them in, or it is too early to try again. `stop` ends
-  // the waiting for a server (57014).
+  // 28P01 and 28000: the database does not let them in, or it is too early to try again. `stop`
+  // ends the waiting for a server (57014).
   Result<Lease> Acquire(const Login& login, const std::stop_token& stop = {});
 
  private:

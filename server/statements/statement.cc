@@ -80,18 +80,20 @@ Status PlanAndExecute(const parser::ExtendedStatement& statement, std::string_vi
   const SteadyClock clock;
   const TimePoint begin = clock.Now();
   ASSIGN_OR_RETURN(const auto scope, StatementScope::Begin(sql, SpanOf(statement), session, sink));
-  const Result<plan::Plan> plan =
-      planner::MakePlan(statement, session.source(), session.catalog().models(),
-                                     session.planner_options());
+  const Result<plan::Plan> plan = planner::MakePlan(
+      statement, session.source(), session.catalog().models(), session.planner_options());
   if (!plan.ok()) {
     return scope->Outcome(AtSelect(plan.status(), SelectOf(statement)));
   }
   scope->TellNotices();
   log::Debug("planned seconds={:.6f}", SecondsBetween(begin, clock.Now()));
-  executor::Context context{
-      session.source(),  session.catalog(), session.user(),
-      std::string(sql),  scope->stop(),
-      session.cluster(), [&scope](Status ended) { return scope->Outcome(std::move(ended)); }};
+  executor::Context context{session.source(),
+                            session.catalog(),
+                            session.user(),
+                            std::string(sql),
+                            scope->stop(),
+                            session.cluster(),
+                            [&scope](Status ended) { return scope->Outcome(std::move(ended)); }};
   return scope->Outcome(AtSelect(executor::Execute(*plan, context, sink), SelectOf(statement)));
 }
 
@@ -102,8 +104,8 @@ Status PlanAndAnswer(const parser::ExtendedStatement& statement, std::string_vie
   ASSIGN_OR_RETURN(const plan::Plan plan,
                    planner::MakePlan(statement, session.source(), session.catalog().models(),
                                      session.planner_options()));
-  executor::Context context{session.source(), session.catalog(), session.user(), std::string(sql), session.stop(),
-                            session.cluster()};
+  executor::Context context{session.source(), session.catalog(), session.user(),
+                            std::string(sql), session.stop(),    session.cluster()};
   return executor::Execute(plan, context, sink);
 }
 
