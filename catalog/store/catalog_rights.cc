@@ -13,6 +13,12 @@ std::string RolesOf(std::string_view role) {
       role);
 }
 
+// Superusers see also what belonged to a role that is gone.
+std::string IsSuperuser(std::string_view role) {
+  return fmt::format(
+      "EXISTS (SELECT FROM pg_catalog.pg_roles AS s WHERE s.rolname = {} AND s.rolsuper)", role);
+}
+
 constexpr std::string_view kWhoeverAsks = "current_user";
 
 // The table that a record of {result_tables} is about, which its role may write at least. What the
@@ -34,11 +40,12 @@ void AddPolicy(std::string_view name, std::string_view table, std::string_view w
 }  // namespace
 
 std::string OwnedBy(std::string_view role) {
-  return fmt::format("owner IN ({})", RolesOf(role));
+  return fmt::format("(owner IN ({}) OR {})", RolesOf(role), IsSuperuser(role));
 }
 
 std::string SeenBy(std::string_view role) {
-  return fmt::format("(owner || users) && ('public'::text || ARRAY({}))", RolesOf(role));
+  return fmt::format("((owner || users) && ('public'::text || ARRAY({})) OR {})", RolesOf(role),
+                     IsSuperuser(role));
 }
 
 std::vector<std::string> RightsDefinitions() {

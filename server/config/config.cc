@@ -212,12 +212,12 @@ Result<Auth> AuthOf(const Config& config) {
 }
 
 bool IsLocalAddress(std::string_view address) {
-  for (const std::string_view local : {"127.", "localhost:", "[::1]:", "unix:", "unix-abstract:"}) {
-    if (address.substr(0, local.size()) == local) {
-      return true;
-    }
+  if (address.substr(0, 5) == "unix:" || address.substr(0, 14) == "unix-abstract:") {
+    return true;
   }
-  return false;
+  const std::string_view host = address.substr(0, address.rfind(':'));
+  const bool number = host.find_first_not_of("0123456789.") == std::string_view::npos;
+  return host == "localhost" || host == "[::1]" || (number && host.substr(0, 4) == "127.");
 }
 
 executor::LocalCluster::Options ClusterOptions(const Config& config) {

@@ -175,6 +175,29 @@ TEST_F(GatewayLogin, SqlflowsClientsLogInWithTheirDataSource) {
   EXPECT_THAT(elsewhere, Not(HasSubstr("s3cret")));
 }
 
+TEST_F(GatewayLogin, AGatewayNeedsNoSuperuser) {
+  const std::string own = "gateway_" + ann_;
+  const std::string database = database_.url().substr(database_.url().rfind('/') + 1);
+  Admin("CREATE ROLE " + own + " LOGIN");
+  made_.push_back(own);
+  Admin("GRANT CREATE ON DATABASE " + database + " TO " + own);
+  config_.source.replace(config_.source.find("postgres@"), 8, own);
+  gateway_.reset();
+  Start();
+  TrainAsAnn();
+  MustRun(ann_,
+          "SELECT a FROM points TO PREDICT p.y USING m; SELECT a FROM points TO PREDICT p.y "
+          "USING m; SHOW JOB 2; DESCRIBE MODEL m");
+  EXPECT_EQ(Run(bob_, "DESCRIBE MODEL m").sqlstate(), "42704");
+  EXPECT_EQ(Run(bob_, "SHOW JOB 1").sqlstate(), "42704");
+  MustRun(ann_, "GRANT USAGE ON MODEL m TO " + bob_);
+  MustRun(bob_, "DESCRIBE MODEL m");
+  EXPECT_EQ(Run(bob_, "DROP MODEL m").sqlstate(), "42501");
+  RecordingSink seen;
+  ASSERT_TRUE(Run(bob_, "SELECT owner FROM sluice.models", seen).ok());
+  EXPECT_EQ(seen.Cell("owner"), Value(ann_));
+}
+
 TEST_F(GatewayLogin, GuessesAreSlowedDown) {
   Status status;
   for (int i = 0; i < 8; ++i) {
