@@ -71,8 +71,8 @@ Gateway StartGateway(const std::string& binary, const std::string& source) {
   gateway.pid = fork();
   if (gateway.pid == 0) {
     dup2(output[1], STDOUT_FILENO);
-    execl(binary.c_str(), binary.c_str(), "serve", "--auth", "trust", "--source", source.c_str(), "--grpc",
-          "127.0.0.1:0", nullptr);
+    execl(binary.c_str(), binary.c_str(), "serve", "--auth", "trust", "--source", source.c_str(),
+          "--grpc", "127.0.0.1:0", nullptr);
     std::perror(binary.c_str());
     _exit(127);
   }
@@ -126,12 +126,12 @@ void ShowPlanning(sluice::catalog::DataSource& source, sluice::catalog::ModelSto
   std::vector<double> own, database;
   for (int i = 0; i < kRounds; ++i) {
     sluice::ClockedSource clocked(source);
-    const double all = 1e3 * sluice::Seconds([&] {
-                         const auto statements = Must(sluice::parser::Parse(kTrain));
-                         Must(sluice::planner::MakePlan(
-                             std::get<sluice::parser::TrainStatement>(statements[0]), clocked, models,
-                             {}));
-                       });
+    const double all =
+        1e3 * sluice::Seconds([&] {
+          const auto statements = Must(sluice::parser::Parse(kTrain));
+          Must(sluice::planner::MakePlan(std::get<sluice::parser::TrainStatement>(statements[0]),
+                                         clocked, models, {}));
+        });
     database.push_back(1e3 * clocked.seconds());
     own.push_back(all - database.back());
   }

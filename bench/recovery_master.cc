@@ -61,9 +61,8 @@ Status Train(const std::string& url, const std::string& attributes, executor::Lo
       "train.epoch=100000, " +
       attributes + " LABEL y INTO m";
   const auto statements = Must(parser::Parse(sql));
-  const plan::Plan plan =
-      Must(planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *database.source,
-                             database.catalog->models(), {}));
+  const plan::Plan plan = Must(planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)),
+                                                 *database.source, database.catalog->models(), {}));
   RecordingSink sink;
   executor::Context context{*database.source, *database.catalog, "bench", sql, stop, &cluster};
   return executor::Execute(plan, context, sink);

@@ -315,7 +315,7 @@ Result<std::unique_ptr<JobRecord>> StartJob(Context& context, const std::string&
   if (context.cluster != nullptr) {
     hand_over = [&closer = context.cluster->closer(), url = context.catalog.url(),
                  secret = context.catalog.secret()](const catalog::Job& ended,
-                                                   const std::vector<catalog::JobEvent>& events) {
+                                                    const std::vector<catalog::JobEvent>& events) {
       closer.Close({url, secret, ended, events});
     };
   }

@@ -91,8 +91,8 @@ class JobRecord {
   void set_snapshot_lost(bool lost) { snapshot_lost_ = lost; }
 
  private:
-  JobRecord(catalog::Catalog& catalog, catalog::Job job, std::stop_token outer,
-            HandOver hand_over, Reason reason);
+  JobRecord(catalog::Catalog& catalog, catalog::Job job, std::stop_token outer, HandOver hand_over,
+            Reason reason);
   void Watch(const std::stop_token& self);
   void LookForCancel();
   void WriteRows();

@@ -64,7 +64,8 @@ Value MainMetric(const catalog::ModelVersion& model) {
 }  // namespace
 
 Status ShowModels(Context& context, ResultSink& sink) {
-  ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> models, context.catalog.models().List());
+  ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> models,
+                   context.catalog.models().List());
   ResultRows rows(Schema{{kModelColumn,
                           kVersionColumn,
                           {"type", DataType::kText, "text"},

@@ -63,7 +63,8 @@ struct TrainingFleet {
 // later master of the job (endpoint.term) goes on from the journal in the jobs database; of all of
 // them one commits the model.
 Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                     catalog::Catalog& catalog, JobRecord& job, const TrainingFleet& place,
+                                     catalog::Catalog& catalog, JobRecord& job,
+                                     const TrainingFleet& place,
                                      const elastic::ProgressCallback& progress);
 
 // A train statement from plan to answer: makes the job, trains here or through a master process,

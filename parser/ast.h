@@ -235,10 +235,10 @@ struct ExplainPlanStatement {
   Span span;
 };
 
-using Statement = std::variant<PlainStatement, TrainStatement, PredictStatement, EvaluateStatement,
-                               ModelReportStatement, RunStatement, OptimizeStatement, ShowStatement,
-                               DescribeStatement, DropModelStatement, AlterModelStatement,
-                               ModelGrantStatement, JobStatement, SetStatement,
-                               ExplainPlanStatement>;
+using Statement =
+    std::variant<PlainStatement, TrainStatement, PredictStatement, EvaluateStatement,
+                 ModelReportStatement, RunStatement, OptimizeStatement, ShowStatement,
+                 DescribeStatement, DropModelStatement, AlterModelStatement, ModelGrantStatement,
+                 JobStatement, SetStatement, ExplainPlanStatement>;
 
 }  // namespace sluice::parser

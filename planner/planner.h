@@ -34,9 +34,9 @@ struct Options {
 
 // Statement + catalog -> Plan: names resolved, attributes typed, features derived from statistics,
 // model, split, strategy and fleet chosen where the user is silent. Every error that can be known
-// is reported at once, each with its span in the script. Reads the catalog, changes nothing. SET has
-// no plan; what is parsed but not built answers 0A000 with a hint. `models`: of whom the statement
-// runs for. Thread-safe.
+// is reported at once, each with its span in the script. Reads the catalog, changes nothing. SET
+// has no plan; what is parsed but not built answers 0A000 with a hint. `models`: of whom the
+// statement runs for. Thread-safe.
 Result<plan::Plan> MakePlan(const parser::ExtendedStatement& statement, catalog::DataSource& source,
                             catalog::ModelStore& models, const Options& options);
 

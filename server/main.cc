@@ -64,7 +64,9 @@ void AddCommon(CLI::App& command, CommonFlags& common) {
                 "file with the source in it, where its password is nobody's business", common);
   AddConfigFlag(command, "--log-level", "log_level", "debug, info, warn (default), error or off",
                 common);
-  AddConfigFlag(command, "--user", "user", "who logs in to a gateway, and whose jobs they are (default: $PGUSER, $USER)", common);
+  AddConfigFlag(command, "--user", "user",
+                "who logs in to a gateway, and whose jobs they are (default: $PGUSER, $USER)",
+                common);
 }
 
 void AddTrainingFlags(CLI::App& command, CommonFlags& common) {

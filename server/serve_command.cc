@@ -22,16 +22,16 @@ int RunServe(const Config& config) {
   }
   if (!IsLocalAddress(config.grpc)) {
     if ((*gateway)->auth() == Auth::kTrust) {
-      Say(fmt::format("WARNING: whoever reaches {} can use the database: nobody is asked for a "
+      Say(
+          fmt::format("WARNING: whoever reaches {} can use the database: nobody is asked for a "
                       "password\n",
                       (*gateway)->address()));
     }
     if (config.tls_cert.empty()) {
-      Say(fmt::format("WARNING: without --tls-cert nothing is encrypted on {}{}\n",
-                      (*gateway)->address(),
-                      (*gateway)->auth() == Auth::kTrust
-                          ? ""
-                          : ", and passwords are taken from this machine only"));
+      Say(fmt::format(
+          "WARNING: without --tls-cert nothing is encrypted on {}{}\n", (*gateway)->address(),
+          (*gateway)->auth() == Auth::kTrust ? ""
+                                             : ", and passwords are taken from this machine only"));
     }
   }
   std::fputs(fmt::format("gRPC on {}\n", (*gateway)->address()).c_str(), stdout);

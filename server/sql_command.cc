@@ -67,7 +67,8 @@ GatewayClientOptions GatewayOf(const Config& config, const SqlOptions& options) 
     text.remove_prefix(at + 1);
   }
   gateway.address = text;
-  if (gateway.password.empty()) {
+  // One that nobody meant for this gateway is not sent in the clear.
+  if (gateway.password.empty() && (!gateway.ca_file.empty() || IsLocalAddress(gateway.address))) {
     const size_t colon = text.rfind(':');
     gateway.password = catalog::FindClientPassword(
         text.substr(0, colon), colon == std::string_view::npos ? "" : text.substr(colon + 1),
@@ -104,7 +105,8 @@ int RunOnSource(const Config& config, const SqlOptions& options, Interrupts& int
     session.set_stop(std::move(stop));
     return RunScript(script, session, sink);
   };
-  return RunShell(options, config, runner, catalog::WithoutSecrets(database->source->url()), interrupts);
+  return RunShell(options, config, runner, catalog::WithoutSecrets(database->source->url()),
+                  interrupts);
 }
 
 }  // namespace

@@ -31,10 +31,10 @@ class SqliteCatalog final : public Catalog {
   SqliteCatalog(std::shared_ptr<SqliteDatabase> database, std::string url)
       : shared_(std::move(database)),
         url_(std::move(url)),
-        models_(MakeModelStore(tables_,
-                               std::make_unique<Sessions>(
-                                   *shared_, Sessions::For::kModels, [this] { return stop(); }),
-                               who_)),
+        models_(MakeModelStore(
+            tables_,
+            std::make_unique<Sessions>(*shared_, Sessions::For::kModels, [this] { return stop(); }),
+            who_)),
         jobs_(MakeJobStore(
             tables_, std::make_unique<Sessions>(*shared_, Sessions::For::kJobs, nullptr), who_)) {}
 
@@ -58,11 +58,10 @@ class SqliteCatalog final : public Catalog {
   ModelStore& models() override { return *models_; }
   JobStore& jobs() override { return *jobs_; }
   std::unique_ptr<JobStore> JobsFor(std::stop_token stop) override {
-    return MakeJobStore(
-        tables_,
-        std::make_unique<Sessions>(*shared_, Sessions::For::kJobs,
-                                   [stop = std::move(stop)] { return stop; }),
-        who_);
+    return MakeJobStore(tables_,
+                        std::make_unique<Sessions>(*shared_, Sessions::For::kJobs,
+                                                   [stop = std::move(stop)] { return stop; }),
+                        who_);
   }
 
  private:
@@ -74,9 +73,9 @@ class SqliteCatalog final : public Catalog {
         : database_(database), what_(what), stop_(std::move(stop)) {}
     Dialect dialect() const override { return Dialect::kSqlite; }
     Result<std::unique_ptr<SqlSession>> TakeSession() override {
-      ASSIGN_OR_RETURN(SqlitePool::Lease connection,
-                       what_ == For::kModels ? database_.TakeForStatement(stop())
-                                             : database_.writers().Take(stop()));
+      ASSIGN_OR_RETURN(SqlitePool::Lease connection, what_ == For::kModels
+                                                         ? database_.TakeForStatement(stop())
+                                                         : database_.writers().Take(stop()));
       connection->HearStop(stop());
       return std::unique_ptr<SqlSession>(new SqliteStoreSession(std::move(connection)));
     }

@@ -13,6 +13,12 @@ std::string RolesOf(std::string_view role) {
       role);
 }
 
+// Superusers see also what belonged to a role that is gone.
+std::string IsSuperuser(std::string_view role) {
+  return fmt::format(
+      "EXISTS (SELECT FROM pg_catalog.pg_roles AS s WHERE s.rolname = {} AND s.rolsuper)", role);
+}
+
 constexpr std::string_view kWhoeverAsks = "current_user";
 
 // The table that a record of {result_tables} is about, which its role may write at least. What the
@@ -34,11 +40,12 @@ void AddPolicy(std::string_view name, std::string_view table, std::string_view w
 }  // namespace
 
 std::string OwnedBy(std::string_view role) {
-  return fmt::format("owner IN ({})", RolesOf(role));
+  return fmt::format("(owner IN ({}) OR {})", RolesOf(role), IsSuperuser(role));
 }
 
 std::string SeenBy(std::string_view role) {
-  return fmt::format("(owner || users) && ('public'::text || ARRAY({}))", RolesOf(role));
+  return fmt::format("((owner || users) && ('public'::text || ARRAY({})) OR {})", RolesOf(role),
+                     IsSuperuser(role));
 }
 
 std::vector<std::string> RightsDefinitions() {
@@ -52,8 +59,9 @@ std::vector<std::string> RightsDefinitions() {
   AddPolicy("seen", "{models}", "SELECT", "USING", SeenBy(kWhoeverAsks), &sql);
   AddPolicy("owned", "{models}", "ALL", "USING", owned, &sql);
   for (const std::string_view table : {"{model_versions}", "{model_chunks}"}) {
-    const std::string_view of_model = "(schema_name, name) IN (SELECT m.schema_name, m.name FROM "
-                                      "{models} AS m";
+    const std::string_view of_model =
+        "(schema_name, name) IN (SELECT m.schema_name, m.name FROM "
+        "{models} AS m";
     AddPolicy("seen", table, "SELECT", "USING", fmt::format("{})", of_model), &sql);
     AddPolicy("owned", table, "ALL", "USING", fmt::format("{} WHERE {})", of_model, owned), &sql);
   }
@@ -65,8 +73,8 @@ std::vector<std::string> RightsDefinitions() {
   AddPolicy("seen", "{result_tables}", "SELECT", "USING", "true", &sql);
   AddPolicy("written", "{result_tables}", "INSERT", "WITH CHECK", kOfOwnTable, &sql);
   AddPolicy("rewritten", "{result_tables}", "UPDATE", "USING", kOfOwnTable, &sql);
-  for (const std::string_view table : {"{models}", "{model_versions}", "{jobs}", "{job_events}",
-                                       "{job_metrics}"}) {
+  for (const std::string_view table :
+       {"{models}", "{model_versions}", "{jobs}", "{job_events}", "{job_metrics}"}) {
     sql.push_back(fmt::format("GRANT SELECT ON {} TO PUBLIC", table));
   }
   sql.emplace_back("GRANT SELECT, INSERT, UPDATE ON {result_tables} TO PUBLIC");

@@ -220,8 +220,8 @@ Status CatalogTables::MakeSchema(SqlSession& session) {
   return CheckOwners(session);
 }
 
-// Whoever owns a table may hang a trigger on it, which runs with the rights of those who write there;
-// who owns the schema may put another table in its place.
+// Whoever owns a table may hang a trigger on it, which runs with the rights of those who write
+// there; who owns the schema may put another table in its place.
 Status CatalogTables::CheckOwners(SqlSession& session) {
   if (dialect_ == Dialect::kSqlite) {
     return OkStatus();

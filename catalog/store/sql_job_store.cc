@@ -96,14 +96,13 @@ class SqlJobStore final : public JobStore {
     if (has_owners()) {
       parameters.emplace_back(who_.role);
     }
-    ASSIGN_OR_RETURN(
-        const SqlRows rows,
-        session->Query(
-            tables_.Resolve(fmt::format("INSERT INTO {{jobs}} ({}{}) VALUES ($1, $2, $3,"
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     session->Query(tables_.Resolve(fmt::format(
+                                        "INSERT INTO {{jobs}} ({}{}) VALUES ($1, $2, $3,"
                                         " $4, $5, $6, $7, $8, $9, $10, $11, $12{}) RETURNING id",
                                         kJobColumns, has_owners() ? ", owner" : "",
                                         has_owners() ? ", $13" : "")),
-            parameters));
+                                    parameters));
     const int64_t id = IntegerCell(rows.at(0).at(0));
     if (job.runner.pid != 0) {
       RETURN_IF_ERROR(session
@@ -251,7 +250,8 @@ class SqlJobStore final : public JobStore {
   }
 
   Result<int64_t> Count() override {
-    ASSIGN_OR_RETURN(const SqlRows rows, Ask("SELECT count(*) FROM {jobs} WHERE true" + AndMine(1), AndWho({})));
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask("SELECT count(*) FROM {jobs} WHERE true" + AndMine(1), AndWho({})));
     return rows.empty() ? 0 : IntegerCell(rows[0][0]);
   }
 
@@ -327,12 +327,11 @@ class SqlJobStore final : public JobStore {
   }
 
   Status RequestCancel(int64_t id) override {
-    ASSIGN_OR_RETURN(
-        const SqlRows rows,
-        Ask(fmt::format("UPDATE {{jobs}} SET cancel_requested = true WHERE id = $1{}"
-                        " RETURNING state",
-                        AndMine(2)),
-            AndWho({id})));
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask(fmt::format("UPDATE {{jobs}} SET cancel_requested = true WHERE id = $1{}"
+                                     " RETURNING state",
+                                     AndMine(2)),
+                         AndWho({id})));
     if (rows.empty()) {
       return NoJob(id);
     }

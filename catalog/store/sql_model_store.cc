@@ -83,12 +83,12 @@ class SqlModelStore final : public ModelStore {
 
   Result<std::vector<ModelVersion>> Versions(std::string_view schema,
                                              std::string_view name) override {
-    ASSIGN_OR_RETURN(auto versions, ReadVersions(fmt::format("SELECT {} FROM {{model_versions}}"
-                                                             " WHERE schema_name = $1 AND name = $2"
-                                                             "{} ORDER BY version",
-                                                             kVersionColumnsWithoutPlan,
-                                                             AndSeen(3)),
-                                                 AndWho({std::string(schema), std::string(name)})));
+    ASSIGN_OR_RETURN(auto versions,
+                     ReadVersions(fmt::format("SELECT {} FROM {{model_versions}}"
+                                              " WHERE schema_name = $1 AND name = $2"
+                                              "{} ORDER BY version",
+                                              kVersionColumnsWithoutPlan, AndSeen(3)),
+                                  AndWho({std::string(schema), std::string(name)})));
     if (versions.empty()) {
       ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
       return NoModel(*session, schema, name);
@@ -159,9 +159,10 @@ class SqlModelStore final : public ModelStore {
   bool has_owners() const { return tables_.dialect() == Dialect::kPostgres; }
   // Of models that who asks may see; the role is the parameter of that number, behind the others.
   std::string AndSeen(int parameter) const {
-    return has_owners() ? fmt::format(" AND (schema_name, name) IN (SELECT schema_name, name"
-                                      " FROM {{models}} WHERE {})",
-                                      SeenBy(fmt::format("${}::name", parameter)))
+    return has_owners() ? fmt::format(
+                              " AND (schema_name, name) IN (SELECT schema_name, name"
+                              " FROM {{models}} WHERE {})",
+                              SeenBy(fmt::format("${}::name", parameter)))
                         : "";
   }
   std::vector<SqlParameter> AndWho(std::vector<SqlParameter> parameters) const {
@@ -377,9 +378,10 @@ class SqlModelStore final : public ModelStore {
     ASSIGN_OR_RETURN(
         const SqlRows rows,
         Ask(session,
-            fmt::format("SELECT {} FROM {{model_versions}} WHERE schema_name = $1 AND name = $2{}{}",
-                        kVersionColumns, version.has_value() ? " AND version = $3" : " AND live",
-                        AndSeen(version.has_value() ? 4 : 3)),
+            fmt::format(
+                "SELECT {} FROM {{model_versions}} WHERE schema_name = $1 AND name = $2{}{}",
+                kVersionColumns, version.has_value() ? " AND version = $3" : " AND live",
+                AndSeen(version.has_value() ? 4 : 3)),
             AndWho(std::move(parameters))));
     if (!rows.empty()) {
       return VersionFromRow(rows[0]);
@@ -392,10 +394,10 @@ class SqlModelStore final : public ModelStore {
     if (!has_owners()) {
       return OkStatus();
     }
-    ASSIGN_OR_RETURN(const SqlRows rows,
-                     Ask(session,
-                         "SELECT FROM {models} WHERE schema_name = $1 AND name = $2" + AndSeen(3),
-                         AndWho({std::string(schema), std::string(name)})));
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        Ask(session, "SELECT FROM {models} WHERE schema_name = $1 AND name = $2" + AndSeen(3),
+            AndWho({std::string(schema), std::string(name)})));
     return rows.empty() ? NoModel(session, schema, name) : OkStatus();
   }
 
@@ -424,9 +426,9 @@ class SqlModelStore final : public ModelStore {
     if (!exist) {
       return status;
     }
-    ASSIGN_OR_RETURN(const SqlRows rows,
-                     Ask(session, "SELECT schema_name, name FROM {models} WHERE true" + AndSeen(1),
-                         AndWho({})));
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        Ask(session, "SELECT schema_name, name FROM {models} WHERE true" + AndSeen(1), AndWho({})));
     std::vector<std::string> names;
     for (const std::vector<Value>& row : rows) {
       names.push_back(FullName(TextCell(row[0]), TextCell(row[1])));

@@ -142,8 +142,7 @@ Status Check(const Config& config) {
         "log_level must be debug, info, warn, error or off, not '{}'", config.log_level));
   }
   if (!config.auth.empty() && config.auth != "password" && config.auth != "trust") {
-    return InvalidArgument(
-        fmt::format("auth must be password or trust, not '{}'", config.auth));
+    return InvalidArgument(fmt::format("auth must be password or trust, not '{}'", config.auth));
   }
   if (config.tls_cert.empty() != config.tls_key.empty()) {
     return InvalidArgument("tls_cert and tls_key belong together: give both or none");
@@ -216,12 +215,12 @@ Result<Auth> AuthOf(const Config& config) {
 }
 
 bool IsLocalAddress(std::string_view address) {
-  for (const std::string_view local : {"127.", "localhost:", "[::1]:", "unix:", "unix-abstract:"}) {
-    if (address.substr(0, local.size()) == local) {
-      return true;
-    }
+  if (address.substr(0, 5) == "unix:" || address.substr(0, 14) == "unix-abstract:") {
+    return true;
   }
-  return false;
+  const std::string_view host = address.substr(0, address.rfind(':'));
+  const bool number = host.find_first_not_of("0123456789.") == std::string_view::npos;
+  return host == "localhost" || host == "[::1]" || (number && host.substr(0, 4) == "127.");
 }
 
 executor::LocalCluster::Options ClusterOptions(const Config& config) {

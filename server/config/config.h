@@ -30,8 +30,8 @@ struct Config {
   // PEM files; both or none. Without them gRPC is not encrypted.
   std::string tls_cert;
   std::string tls_key;
-  // Whom `serve` lets in: password or trust. "": password over PostgreSQL; over SQLite, which has no
-  // users, everybody of this machine.
+  // Whom `serve` lets in: password or trust. "": password over PostgreSQL; over SQLite, which has
+  // no users, everybody of this machine.
   std::string auth;
   // Scripts that a gateway runs at the same time; each holds a thread and database connections.
   int64_t max_statements = 32;

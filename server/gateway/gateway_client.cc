@@ -81,7 +81,9 @@ class GrpcGatewayClient final : public GatewayClient {
       return Status(Code::kPermissionDenied,
                     fmt::format("the gateway at {} asks for a password", address))
           .SqlState("28000")
-          .Hint("put it into PGPASSWORD or ~/.pgpass; --user says who you are");
+          .Hint(
+              "put it into PGPASSWORD or ~/.pgpass; --user says who you are, and to another "
+              "machine --gateway-ca FILE talks TLS");
     }
     if (!status.ok()) {
       return Unavailable(

@@ -18,7 +18,7 @@ namespace sluice::server {
 namespace {
 
 // Kept for the next script, of all users together; more would hold database connections for nobody.
-constexpr size_t kMostIdle = 16;
+constexpr size_t kMostIdle = 8;
 // A password that was changed, or a role that was locked, is as good for so long.
 constexpr double kIdleSeconds = 60;
 constexpr std::chrono::seconds kLookForIdle{5};

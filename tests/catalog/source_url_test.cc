@@ -74,5 +74,22 @@ TEST(SourceUrl, NoSecretIsShown) {
               Not(HasSubstr("s3cret")));
 }
 
+TEST(SourceUrl, TheSameDatabaseForAnotherRole) {
+  const auto as = [](const char* url, const char* role) {
+    return WithRole(ParseSourceUrl(url)->text, role);
+  };
+  EXPECT_EQ(as("postgresql://gw:pw@h:5432/d", "ann"), "postgresql://ann@h:5432/d");
+  EXPECT_EQ(as("postgresql://h/d?sslmode=require&user=gw&password=x", "ann"),
+            "postgresql://ann@h/d?sslmode=require");
+  EXPECT_EQ(as("postgresql:///d", "ann"), "postgresql://ann@/d");
+  // A role is a name, whatever is in it.
+  EXPECT_EQ(as("postgresql://gw@h/d", "a@b:c/d?e=f&g%"),
+            "postgresql://a%40b%3Ac%2Fd%3Fe%3Df%26g%25@h/d");
+  EXPECT_EQ(RoleIn(as("postgresql://gw@h/d", "a@b:c/d?e=f&g%")), "a@b:c/d?e=f&g%");
+  EXPECT_EQ(RoleIn("postgresql://ann@h/d"), "ann");
+  EXPECT_EQ(RoleIn("postgresql://ann@h/d?user=bob"), "bob");
+  EXPECT_EQ(RoleIn("postgresql://h/d"), "");
+}
+
 }  // namespace
 }  // namespace sluice::catalog

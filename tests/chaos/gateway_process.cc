@@ -89,7 +89,8 @@ Result<std::unique_ptr<GatewayProcess>> GatewayProcess::Start(const Options& opt
   if (pipe2(out, O_CLOEXEC) != 0) {
     return Internal(fmt::format("pipe: {}", std::strerror(errno)));
   }
-  std::vector<std::string> words = {options.binary, "serve", "--auth=trust", "--source=" + options.source,
+  std::vector<std::string> words = {options.binary,       "serve",
+                                    "--auth=trust",       "--source=" + options.source,
                                     "--grpc=127.0.0.1:0", fmt::format("--slots={}", options.slots)};
   if (!options.checkpoint_root.empty()) {
     words.push_back("--checkpoint-root=" + options.checkpoint_root);

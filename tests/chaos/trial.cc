@@ -174,10 +174,10 @@ Result<Verdict> Trials::Run(Schedule schedule) {
   const Job& job = schedule.job;
   ASSIGN_OR_RETURN(Reference* const reference, ReferenceOf(job));
   Site& site = SiteOf(job);
-  Disturber disturber(
-      {site.gateway(), site.source(), site.catalog(), job.checkpoints ? CheckpointsOf() : fs::path(),
-       reference->seconds, EpochsOf(job, options_.sizes)},
-      schedule);
+  Disturber disturber({site.gateway(), site.source(), site.catalog(),
+                       job.checkpoints ? CheckpointsOf() : fs::path(), reference->seconds,
+                       EpochsOf(job, options_.sizes)},
+                      schedule);
   const Trained trained = Train(job, kWorkers);
   Verdict verdict;
   verdict.blows = disturber.Finish();

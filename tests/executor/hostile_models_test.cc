@@ -64,7 +64,8 @@ class HostileModelsTest : public testing::Test {
           }
         },
         statements.at(0));
-    ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(*extended, *source_, catalog_->models(), {}));
+    ASSIGN_OR_RETURN(const plan::Plan plan,
+                     planner::MakePlan(*extended, *source_, catalog_->models(), {}));
     Context context{*source_, *catalog_, "tester", sql, {}};
     RecordingSink sink;
     return executor::Execute(plan, context, sink);

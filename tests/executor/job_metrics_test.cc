@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "catalog/catalog.h"
+#include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "elastic/job/training_job.h"
 #include "executor/job_record.h"

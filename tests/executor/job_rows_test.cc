@@ -70,7 +70,8 @@ class JobRowsTest : public testing::Test {
           }
         },
         statements.front());
-    ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(*extended, *source_, catalog_->models(), {}));
+    ASSIGN_OR_RETURN(const plan::Plan plan,
+                     planner::MakePlan(*extended, *source_, catalog_->models(), {}));
     Context context{*source_, *catalog_, "tester", sql, stop.get_token()};
     return Execute(plan, context, sink);
   }

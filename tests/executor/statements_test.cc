@@ -54,7 +54,8 @@ class StatementsTest : public testing::Test {
             }
           },
           statement);
-      ASSIGN_OR_RETURN(const plan::Plan plan, planner::MakePlan(*extended, *source_, catalog_->models(), {}));
+      ASSIGN_OR_RETURN(const plan::Plan plan,
+                       planner::MakePlan(*extended, *source_, catalog_->models(), {}));
       Context context{*source_, *catalog_, "tester", sql, stop_.get_token()};
       RETURN_IF_ERROR(Execute(plan, context, *sink));
     }

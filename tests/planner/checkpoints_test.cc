@@ -23,7 +23,8 @@ class CheckpointsOfAPlan : public ::testing::Test {
     ASSIGN_OR_RETURN(const auto parsed, parser::Parse("SELECT * FROM t TO TRAIN " + model +
                                                       " WITH engine.checkpoint_dir='" + folder +
                                                       "'" + attributes + " LABEL income INTO m"));
-    return MakePlan(std::get<parser::TrainStatement>(parsed.at(0)), source_, source_.models(), options_);
+    return MakePlan(std::get<parser::TrainStatement>(parsed.at(0)), source_, source_.models(),
+                    options_);
   }
   plan::Checkpoints Of(const std::string& attributes) {
     const Result<plan::Plan> plan = Train("LinearClassifier", attributes);

@@ -25,7 +25,8 @@ class Choose : public ::testing::Test {
     EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
     Options options;
     options.local_cpus = 2;
-    auto plan = MakePlan(std::get<parser::TrainStatement>(parsed->at(0)), source_, source_.models(), options);
+    auto plan = MakePlan(std::get<parser::TrainStatement>(parsed->at(0)), source_, source_.models(),
+                         options);
     EXPECT_TRUE(plan.ok()) << plan.status().ToString();
     return plan.ok() ? plan->train() : plan::TrainPlan();
   }

@@ -35,7 +35,8 @@ class Derive : public ::testing::Test {
     auto parsed =
         parser::Parse("SELECT * FROM t TO TRAIN " + type + " " + clauses + " LABEL y INTO m");
     EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
-    auto plan = MakePlan(std::get<parser::TrainStatement>(parsed->at(0)), source_, source_.models(), Options());
+    auto plan = MakePlan(std::get<parser::TrainStatement>(parsed->at(0)), source_, source_.models(),
+                         Options());
     EXPECT_TRUE(plan.ok()) << plan.status().ToString();
     if (!plan.ok()) {
       return plan::TrainPlan();

@@ -31,7 +31,8 @@ class MemoryLimitTest : public ::testing::Test {
     EXPECT_TRUE(parsed.ok()) << parsed.status().ToString();
     Options options;
     options.memory_bytes = memory_bytes;
-    return MakePlan(std::get<parser::TrainStatement>(parsed->at(0)), source_, source_.models(), options);
+    return MakePlan(std::get<parser::TrainStatement>(parsed->at(0)), source_, source_.models(),
+                    options);
   }
   std::string Place(const Status& status) const {
     const Span span = status.diagnostics().front().span;

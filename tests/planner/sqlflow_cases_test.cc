@@ -154,7 +154,8 @@ TEST(SqlflowCases, Attributes) {
     ++seen;
     const auto known = accepted.find(one.id);
     const bool accept = known != accepted.end() ? known->second : one.want == "same";
-    const Result<plan::Plan> plan = MakePlan(Train(one.statement), source, source.models(), Options());
+    const Result<plan::Plan> plan =
+        MakePlan(Train(one.statement), source, source.models(), Options());
     EXPECT_EQ(plan.ok(), accept) << plan.status().ToString();
     if (!plan.ok()) {
       for (const Diagnostic& diagnostic : plan.status().diagnostics()) {
@@ -213,7 +214,8 @@ TEST(SqlflowCases, Optimize) {
         table.schema.columns.push_back(ColumnOf(name, DataType::kDouble));
       }
       source.tables["w"] = source.tables["woodcarving"] = table;
-      EXPECT_EQ(MakePlan(statement, source, source.models(), Options()).status().sqlstate(), "0A000");
+      EXPECT_EQ(MakePlan(statement, source, source.models(), Options()).status().sqlstate(),
+                "0A000");
     }
   }
 }

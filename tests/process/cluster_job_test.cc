@@ -205,7 +205,8 @@ TEST_F(ClusterJobs, ProcessesWorkWithinTheLeastMemory) {
     const std::string attributes = std::string("train.epoch=2, engine.num_workers=2, ") + strategy;
     const auto statements = parser::Parse(TrainText("least", attributes)).value();
     const plan::TrainPlan plan =
-        planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *source_, catalog_->models(), {})
+        planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *source_,
+                          catalog_->models(), {})
             .value()
             .train();
     const int64_t least = std::max(plan.estimated_memory_bytes() - plan.estimated_kept_bytes(),

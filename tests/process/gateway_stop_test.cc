@@ -25,8 +25,8 @@ class GatewayStop : public ClusterJobs {
   }
   virtual bool postgres() const { return false; }
   std::string Gateway() const {
-    return "exec " + std::string(SLUICE_BINARY) + " serve --auth trust --grpc 127.0.0.1:0 --slots 8 --source " +
-           Url();
+    return "exec " + std::string(SLUICE_BINARY) +
+           " serve --auth trust --grpc 127.0.0.1:0 --slots 8 --source " + Url();
   }
   static std::string Client(const std::string& address, const std::string& sql) {
     return "exec " + std::string(SLUICE_BINARY) + " sql --gateway " + address + " -c \"" + sql +

@@ -72,15 +72,15 @@ TEST_F(LoginJobs, WorkersReadAsTheUserAndTheMasterWritesForThem) {
   EXPECT_EQ(Count(1, "worker_started"), 2);
   // ~/.pgpass, with the gateway's own address.
   const std::string file = ::testing::TempDir() + "/pgpass_" + role_;
-  const ShellOutcome found = RunInShell(
-      "umask 077; echo '" + address + ":*:*:s3cret' > " + file + "; PGPASSFILE=" + file + " " +
-      SLUICE_BINARY + " sql --gateway " + address + " --user " + role_ +
-      " --format csv -c 'SELECT current_user' 2>&1");
+  const ShellOutcome found =
+      RunInShell("umask 077; echo '" + address + ":*:*:s3cret' > " + file + "; PGPASSFILE=" + file +
+                 " " + SLUICE_BINARY + " sql --gateway " + address + " --user " + role_ +
+                 " --format csv -c 'SELECT current_user' 2>&1");
   std::filesystem::remove(file);
   EXPECT_THAT(found.output, HasSubstr(role_));
-  const ShellOutcome wrong = RunInShell("PGPASSWORD=wrong " + std::string(SLUICE_BINARY) +
-                                        " sql --gateway " + role_ + "@" + address +
-                                        " -c 'SELECT 1' 2>&1");
+  const ShellOutcome wrong =
+      RunInShell("PGPASSWORD=wrong " + std::string(SLUICE_BINARY) + " sql --gateway " + role_ +
+                 "@" + address + " -c 'SELECT 1' 2>&1");
   EXPECT_NE(wrong.exit_code, 0);
   EXPECT_THAT(wrong.output, HasSubstr("password authentication failed"));
 }

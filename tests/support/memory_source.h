@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "catalog/data_source.h"
-#include "catalog/job_store.h"
 #include "catalog/dataset.pb.h"
+#include "catalog/job_store.h"
 
 namespace sluice::testing {
 

@@ -90,8 +90,9 @@ std::unique_ptr<PostgresServer> PostgresServer::Start() {
                               "--no-sync > {}/initdb.log 2>&1",
                               kBinaries, data, directory))) &&
       // Everybody is trusted but this role and its members, for tests of passwords.
-      Run(AsOwner(fmt::format("sed -i '1i host all {0},+{0} 127.0.0.1/32 scram-sha-256' {1}/pg_hba.conf",
-                              kPasswordRole, data))) &&
+      Run(AsOwner(
+          fmt::format("sed -i '1i host all {0},+{0} 127.0.0.1/32 scram-sha-256' {1}/pg_hba.conf",
+                      kPasswordRole, data))) &&
       Run(AsOwner(fmt::format("{}/pg_ctl -D {} -w -l {}/server.log -o '-p {} -c fsync=off "
                               "-c listen_addresses=127.0.0.1 -c unix_socket_directories={}' "
                               "start > /dev/null 2>&1",

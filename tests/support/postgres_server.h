@@ -5,8 +5,9 @@
 
 namespace sluice::testing {
 
-// A role whose password the server asks for, as it does of its members; all others are trusted. (A server that
-// SLUICE_TEST_POSTGRES names has such a line in its pg_hba.conf, or the test is skipped.)
+// A role whose password the server asks for, as it does of its members; all others are trusted. (A
+// server that SLUICE_TEST_POSTGRES names has such a line in its pg_hba.conf, or the test is
+// skipped.)
 inline constexpr const char* kPasswordRole = "needs_password";
 
 // A PostgreSQL for tests: the one that SLUICE_TEST_POSTGRES names, or one that is started for this

@@ -167,8 +167,8 @@ TEST_P(PostgresResultTableTest, ARoleWithoutRightsDestroysNothing) {
   EXPECT_EQ(Select("SELECT count(*) FROM p")[0][0], "3");
 }
 
-// The record of a table may be written by whoever may write the table; whether it is ours is for its
-// owner to say.
+// The record of a table may be written by whoever may write the table; whether it is ours is for
+// its owner to say.
 TEST_P(PostgresResultTableTest, AForgedRecordEmptiesNoTable) {
   ASSERT_TRUE(Write(3).ok());
   Run("CREATE TABLE wine (id bigint)");
@@ -204,16 +204,14 @@ TEST_P(PostgresResultTableTest, AForgedRecordEmptiesNoTable) {
   // A table that its owner has put aside.
   Run("ALTER TABLE p RENAME TO kept");
   Run("ALTER TABLE kept DROP COLUMN remark");
-  ASSERT_TRUE(as_scorer("UPDATE sluice.result_tables SET columns = 'id bigint',"
-                        " table_name = 'kept' WHERE table_name = 'p'")
-                  .ok());
+  Run("UPDATE sluice.result_tables SET columns = 'id bigint', table_name = 'kept'"
+      " WHERE table_name = 'p'");
   ResultTable kept;
   kept.name = {"public", "kept"};
   EXPECT_EQ(source().PlanResultTable(kept, &schema).status().sqlstate(), "42P07");
   // Under its name, and as it was, it is Sluice's again.
   Run("ALTER TABLE kept RENAME TO p");
-  ASSERT_TRUE(
-      as_scorer("UPDATE sluice.result_tables SET table_name = 'p' WHERE table_name = 'kept'").ok());
+  Run("UPDATE sluice.result_tables SET table_name = 'p' WHERE table_name = 'kept'");
   EXPECT_TRUE(Plan(source()).ok());
   // The owner says so, and it is Sluice's with other columns.
   EXPECT_TRUE(Write(1, true, wider).ok());

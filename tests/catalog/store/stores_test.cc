@@ -431,6 +431,45 @@ TEST_P(StoresTest, FullSeriesLoseEverySecondPoint) {
   EXPECT_THAT(steps(6, "loss"), SizeIs(10));              // another job's
 }
 
+// Models and jobs of the versions before belonged to nobody.
+TEST_P(StoresTest, AnOlderCatalogGetsOwners) {
+  if (!postgres()) {
+    GTEST_SKIP() << "SQLite has no roles";
+  }
+  ASSERT_TRUE(catalog().models().Put(Model("m"), "w", true).ok());
+  ASSERT_TRUE(catalog().jobs().Create(Job()).ok());
+  Run("DO $$ DECLARE p record; BEGIN FOR p IN SELECT * FROM pg_policies WHERE schemaname = 'sluice'"
+      " LOOP EXECUTE format('DROP POLICY %I ON sluice.%I', p.policyname, p.tablename);"
+      " EXECUTE format('ALTER TABLE sluice.%I DISABLE ROW LEVEL SECURITY', p.tablename); END LOOP;"
+      " END $$");
+  Run("ALTER TABLE sluice.models DROP COLUMN owner");
+  Run("ALTER TABLE sluice.models DROP COLUMN users");
+  Run("ALTER TABLE sluice.jobs DROP COLUMN owner");
+  Run("REVOKE ALL ON ALL TABLES IN SCHEMA sluice FROM PUBLIC");
+  const auto later = OpenCatalog(url());
+  ASSERT_TRUE(later.ok());
+  EXPECT_THAT((*later)->models().List().value(), SizeIs(1));
+  EXPECT_THAT((*later)->jobs().List().value(), SizeIs(1));
+  EXPECT_EQ(Select("SELECT m.owner, j.owner, m.users FROM sluice.models m, sluice.jobs j"),
+            (Texts{{"postgres", "postgres", "{}"}}));
+  EXPECT_EQ(Select("SELECT count(*) FROM pg_class WHERE relnamespace = 'sluice'::regnamespace"
+                   " AND relkind = 'r' AND NOT relrowsecurity")[0][0],
+            "0");
+  Run("CREATE ROLE stranger_" + url().substr(url().rfind('_') + 1));
+  const auto stranger = (*later)->For({"stranger_" + url().substr(url().rfind('_') + 1)});
+  EXPECT_THAT(stranger->models().List().value(), IsEmpty());
+  EXPECT_THAT(stranger->jobs().List().value(), IsEmpty());
+  EXPECT_EQ(stranger->jobs().Find(1).status().code(), Code::kNotFound);
+  EXPECT_EQ(stranger->jobs().Count().value(), 0);
+  EXPECT_EQ(stranger->models().Put(Model("m"), "w", false).status().sqlstate(), "42501");
+  EXPECT_TRUE(stranger->models().Put(Model("n"), "w", true).ok());
+  EXPECT_THAT(stranger->models().List().value(), SizeIs(1));
+  Run("UPDATE sluice.models SET owner = 'gone' WHERE name = 'm'");
+  EXPECT_THAT((*later)->models().List().value(), SizeIs(2)) << "a superuser sees what is left";
+  EXPECT_EQ((*later)->For({"nobody_at_all"})->models().List().status().sqlstate(), "42704");
+  Run("DROP ROLE stranger_" + url().substr(url().rfind('_') + 1));
+}
+
 ON_BOTH_DATABASES(StoresTest);
 
 }  // namespace

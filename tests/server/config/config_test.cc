@@ -74,5 +74,34 @@ TEST_F(ConfigTest, SlotsAndMemoryOfTheCluster) {
             std::string::npos);
 }
 
+TEST_F(ConfigTest, NobodyIsTrustedUnasked) {
+  const auto auth = [](const std::string& source, const std::string& address,
+                       const std::string& said) {
+    Config config;
+    config.source = source;
+    config.grpc = address;
+    config.auth = said;
+    return AuthOf(config);
+  };
+  const std::string postgres = "postgresql://gateway@db/d";
+  const std::string sqlite = "sqlite:my.db";
+  for (const std::string address : {"127.0.0.1:1", "0.0.0.0:1"}) {
+    EXPECT_EQ(auth(postgres, address, "").value(), Auth::kPassword);
+    EXPECT_EQ(auth(postgres, address, "trust").value(), Auth::kTrust);
+    EXPECT_EQ(auth(sqlite, address, "trust").value(), Auth::kTrust);
+  }
+  for (const std::string address : {"127.0.0.1:1", "localhost:1", "[::1]:1", "unix:/run/s"}) {
+    EXPECT_EQ(auth(sqlite, address, "").value(), Auth::kTrust);
+  }
+  for (const std::string address : {"0.0.0.0:1", "[::]:1", "db.example:1", "10.0.0.1:1", "127.db.example:1"}) {
+    const auto refused = auth(sqlite, address, "");
+    ASSERT_FALSE(refused.ok()) << address;
+    EXPECT_EQ(refused.status().sqlstate(), "28000");
+    EXPECT_NE(refused.status().diagnostics()[0].hint.find("--auth trust"), std::string::npos);
+  }
+  EXPECT_EQ(LoadConfig("", {{"auth", "nobody"}}).status().message(),
+            "auth must be password or trust, not 'nobody'");
+}
+
 }  // namespace
 }  // namespace sluice::server

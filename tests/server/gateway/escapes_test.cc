@@ -22,24 +22,29 @@ class Escapes : public TwoUsers {
     // Rows of both, 100 of ann's, whose words are her secrets, and 40 of bob's.
     MustRun(ann_,
             "CREATE TABLE shared.notes AS SELECT i AS id, i % 7 AS a, i % 2 AS y,"
-            " CASE WHEN i <= 100 THEN '" + ann_ + "' ELSE '" + bob_ + "' END AS owner,"
-            " CASE WHEN i <= 100 THEN 'hers' || i % 4 ELSE 'his' || i % 4 END AS word"
-            " FROM generate_series(1, 140) AS i; ANALYZE shared.notes;"
-            " ALTER TABLE shared.notes ENABLE ROW LEVEL SECURITY;"
-            " CREATE POLICY own ON shared.notes USING (owner = current_user);"
-            " CREATE TABLE shared.hidden AS SELECT * FROM shared.notes;"
-            " GRANT SELECT ON shared.notes TO " + bob_);
-    MustRun(bob_, "CREATE TABLE plain AS SELECT i % 7 AS a, i % 2 AS y, 'w' || i % 4 AS word"
-                  " FROM generate_series(1, 60) AS i;"
-                  " SELECT a, word, y FROM plain TO TRAIN LinearClassifier WITH train.epoch=1"
-                  " LABEL y INTO his");
+            " CASE WHEN i <= 100 THEN '" +
+                ann_ + "' ELSE '" + bob_ +
+                "' END AS owner,"
+                " CASE WHEN i <= 100 THEN 'hers' || i % 4 ELSE 'his' || i % 4 END AS word"
+                " FROM generate_series(1, 140) AS i; ANALYZE shared.notes;"
+                " ALTER TABLE shared.notes ENABLE ROW LEVEL SECURITY;"
+                " CREATE POLICY own ON shared.notes USING (owner = current_user);"
+                " CREATE TABLE shared.hidden AS SELECT * FROM shared.notes;"
+                " GRANT SELECT ON shared.notes TO " +
+                bob_);
+    MustRun(bob_,
+            "CREATE TABLE plain AS SELECT i % 7 AS a, i % 2 AS y, 'w' || i % 4 AS word"
+            " FROM generate_series(1, 60) AS i;"
+            " SELECT a, word, y FROM plain TO TRAIN LinearClassifier WITH train.epoch=1"
+            " LABEL y INTO his");
     Admin("GRANT CREATE ON SCHEMA sluice TO " + bob_);  // where volatile selects are staged
   }
 
   // Of each kind of statement over the select, which has the columns a, word and y.
   static std::vector<std::string> StatementsOver(const std::string& select) {
-    return {select + " TO TRAIN LinearClassifier WITH train.epoch=1, split.kind='none' LABEL y INTO "
-                     "tried",
+    return {select +
+                " TO TRAIN LinearClassifier WITH train.epoch=1, split.kind='none' LABEL y INTO "
+                "tried",
             select + " TO PREDICT seen.y USING his", select + " TO EVALUATE his",
             "EXPLAIN " + select +
                 " TO TRAIN LinearClassifier WITH train.epoch=1, split.kind='none' LABEL y INTO "
@@ -59,7 +64,8 @@ class Escapes : public TwoUsers {
   // Bob's statements work on `rows` rows, none of them ann's. `before`: earlier in the script.
   void ExpectRows(const std::string& select, int64_t rows, const std::string& before = "") {
     RecordingSink plain;
-    const Status selected = Run(bob_, before + "SELECT count(*) AS n FROM (" + select + ") s", plain);
+    const Status selected =
+        Run(bob_, before + "SELECT count(*) AS n FROM (" + select + ") s", plain);
     ASSERT_TRUE(selected.ok()) << selected.ToString();
     ASSERT_EQ(plain.rows.back()[0], Value(rows)) << select;
     const std::vector<std::string> statements = StatementsOver(select);
@@ -80,8 +86,10 @@ class Escapes : public TwoUsers {
     }
     EXPECT_THAT(text, Not(HasSubstr("hers"))) << "the statistics tell of rows that are hidden";
     RecordingSink model;
-    status = Run(bob_, "DESCRIBE MODEL tried; SELECT encode(plan, 'escape') AS plan FROM "
-                       "sluice.model_versions WHERE name = 'tried' AND live", model);
+    status = Run(bob_,
+                 "DESCRIBE MODEL tried; SELECT encode(plan, 'escape') AS plan FROM "
+                 "sluice.model_versions WHERE name = 'tried' AND live",
+                 model);
     ASSERT_TRUE(status.ok()) << status.ToString();
     EXPECT_THAT(std::get<std::string>(model.rows.back().back()), Not(HasSubstr("hers")));
   }
@@ -99,9 +107,11 @@ TEST_F(Escapes, WhatWasNotGrantedIsRefused) {
 }
 
 TEST_F(Escapes, ColumnsThatWereNotGrantedAreRefused) {
-  MustRun(ann_, "CREATE TABLE shared.wages AS SELECT i % 7 AS a, i % 2 AS y, 'w' || i % 3 AS word,"
-                " i AS wage FROM generate_series(1, 50) AS i;"
-                " GRANT SELECT (a, y, word) ON shared.wages TO " + bob_);
+  MustRun(ann_,
+          "CREATE TABLE shared.wages AS SELECT i % 7 AS a, i % 2 AS y, 'w' || i % 3 AS word,"
+          " i AS wage FROM generate_series(1, 50) AS i;"
+          " GRANT SELECT (a, y, word) ON shared.wages TO " +
+              bob_);
   ExpectRows("SELECT a, word, y FROM shared.wages", 50);
   ExpectRefused("SELECT wage AS a, word, y FROM shared.wages", "42501");
   ExpectRefused("SELECT a, word, y FROM shared.wages WHERE wage > 3", "42501");
@@ -119,42 +129,52 @@ TEST_F(Escapes, NoRoleButTheirOwn) {
                   "42501");
   }
   // There is nobody behind them: none takes them back to another.
-  ExpectRows("SELECT n.a, n.word, n.y FROM (SELECT set_config('role', 'none', false)) AS r, LATERAL "
-             "(" + rows + ") AS n",
-             40);
+  ExpectRows(
+      "SELECT n.a, n.word, n.y FROM (SELECT set_config('role', 'none', false)) AS r, LATERAL "
+      "(" +
+          rows + ") AS n",
+      40);
   for (const char* sql : {"SET ROLE postgres", "SET SESSION AUTHORIZATION postgres"}) {
     EXPECT_EQ(Run(bob_, sql).sqlstate(), "42501");
   }
   MustRun(bob_, "RESET SESSION AUTHORIZATION; RESET ROLE");
-  MustRun(bob_, "CREATE FUNCTION become() RETURNS int LANGUAGE plpgsql AS"
-                " $$ BEGIN PERFORM set_config('role', '" + ann_ + "', false); RETURN 1; END $$");
+  MustRun(bob_,
+          "CREATE FUNCTION become() RETURNS int LANGUAGE plpgsql AS"
+          " $$ BEGIN PERFORM set_config('role', '" +
+              ann_ + "', false); RETURN 1; END $$");
   ExpectRefused("SELECT n.a, n.word, n.y FROM (SELECT " + bob_ + ".become()) AS r, LATERAL (" +
                     rows + ") AS n",
                 "42501");
 }
 
 TEST_F(Escapes, FunctionsAndViewsGiveWhatTheirOwnersLetThem) {
-  MustRun(ann_, "CREATE FUNCTION shared.few() RETURNS SETOF shared.notes LANGUAGE sql SECURITY "
-                "DEFINER AS $$ SELECT id, a, y, owner, 'given' AS word FROM shared.notes "
-                "WHERE id <= 30 $$;"
-                " CREATE VIEW shared.view AS SELECT a, y, 'given' AS word FROM shared.notes"
-                " WHERE id <= 25; GRANT SELECT ON shared.view TO " + bob_ + ";"
-                " CREATE VIEW shared.asks WITH (security_invoker = true) AS"
-                " SELECT a, word, y FROM shared.notes; GRANT SELECT ON shared.asks TO " + bob_);
+  MustRun(ann_,
+          "CREATE FUNCTION shared.few() RETURNS SETOF shared.notes LANGUAGE sql SECURITY "
+          "DEFINER AS $$ SELECT id, a, y, owner, 'given' AS word FROM shared.notes "
+          "WHERE id <= 30 $$;"
+          " CREATE VIEW shared.view AS SELECT a, y, 'given' AS word FROM shared.notes"
+          " WHERE id <= 25; GRANT SELECT ON shared.view TO " +
+              bob_ +
+              ";"
+              " CREATE VIEW shared.asks WITH (security_invoker = true) AS"
+              " SELECT a, word, y FROM shared.notes; GRANT SELECT ON shared.asks TO " +
+              bob_);
   ExpectRows("SELECT a, word, y FROM shared.few()", 30);
   ExpectRows("SELECT a, word, y FROM shared.view", 25);
   ExpectRows("SELECT a, word, y FROM shared.asks", 40);
-  MustRun(bob_, "CREATE FUNCTION mine() RETURNS SETOF shared.notes LANGUAGE sql SECURITY DEFINER AS"
-                " $$ SELECT * FROM shared.notes $$;"
-                " CREATE VIEW my AS SELECT a, word, y FROM shared.hidden");
+  MustRun(bob_,
+          "CREATE FUNCTION mine() RETURNS SETOF shared.notes LANGUAGE sql SECURITY DEFINER AS"
+          " $$ SELECT * FROM shared.notes $$;"
+          " CREATE VIEW my AS SELECT a, word, y FROM shared.hidden");
   ExpectRows("SELECT a, word, y FROM " + bob_ + ".mine()", 40);
   ExpectRefused("SELECT a, word, y FROM " + bob_ + ".my", "42501");
 }
 
 // A function in place of the server's own notes who calls it.
 TEST_F(Escapes, NobodysFunctionsRunForTheGatewayOrForOthers) {
-  MustRun(bob_, "CREATE TABLE shared.calls (who text, what text);"
-                " GRANT INSERT ON shared.calls TO PUBLIC");
+  MustRun(bob_,
+          "CREATE TABLE shared.calls (who text, what text);"
+          " GRANT INSERT ON shared.calls TO PUBLIC");
   for (const std::string signature :
        {"lower(text)", "pg_has_role(name, oid, text)", "pg_has_role(text, oid, text)",
         "to_timestamp(double precision)", "array_append(text[], text)"}) {
@@ -165,26 +185,32 @@ TEST_F(Escapes, NobodysFunctionsRunForTheGatewayOrForOthers) {
                                                       : "boolean";
     MustRun(bob_, "CREATE FUNCTION shared." + signature + " RETURNS " + type +
                       " LANGUAGE plpgsql AS $$ BEGIN INSERT INTO shared.calls VALUES (current_user,"
-                      " '" + name + "'); RETURN NULL; END $$");
+                      " '" +
+                      name + "'); RETURN NULL; END $$");
   }
-  MustRun(bob_, "CREATE FUNCTION shared.same(text, text) RETURNS boolean LANGUAGE plpgsql AS"
-                " $$ BEGIN INSERT INTO shared.calls VALUES (current_user, '='); RETURN true; END $$;"
-                " CREATE OPERATOR shared.= (LEFTARG = text, RIGHTARG = text,"
-                " FUNCTION = shared.same)");
+  MustRun(bob_,
+          "CREATE FUNCTION shared.same(text, text) RETURNS boolean LANGUAGE plpgsql AS"
+          " $$ BEGIN INSERT INTO shared.calls VALUES (current_user, '='); RETURN true; END $$;"
+          " CREATE OPERATOR shared.= (LEFTARG = text, RIGHTARG = text,"
+          " FUNCTION = shared.same)");
   // As little as anybody can be asked for: the path of all who connect begins there.
   const std::string database = database_.url().substr(database_.url().rfind('/') + 1);
   Admin("ALTER DATABASE " + database + " SET search_path = shared, pg_catalog, public");
   gateway_.reset();
   Start();
-  MustRun(ann_, "CREATE TABLE " + ann_ + ".rows AS SELECT i % 7 AS a, i % 2 AS y"
-                " FROM generate_series(1, 60) AS i;"
-                " SELECT a, y FROM " + ann_ + ".rows TO TRAIN LinearClassifier WITH train.epoch=1"
-                " LABEL y INTO m; SHOW MODELS; SHOW JOBS; SHOW JOB 2; DESCRIBE MODEL m");
+  MustRun(ann_, "CREATE TABLE " + ann_ +
+                    ".rows AS SELECT i % 7 AS a, i % 2 AS y"
+                    " FROM generate_series(1, 60) AS i;"
+                    " SELECT a, y FROM " +
+                    ann_ +
+                    ".rows TO TRAIN LinearClassifier WITH train.epoch=1"
+                    " LABEL y INTO m; SHOW MODELS; SHOW JOBS; SHOW JOB 2; DESCRIBE MODEL m");
   MustRun(ann_, "GRANT USAGE ON MODEL m TO " + bob_ + "; REVOKE USAGE ON MODEL m FROM " + bob_ +
                     "; DROP MODEL m");
   RecordingSink calls;
-  const Status looked = Run(bob_, "SELECT count(*) AS n FROM shared.calls WHERE who <> '" + bob_ +
-                                      "'::name::varchar COLLATE \"C\"",
+  const Status looked = Run(bob_,
+                            "SELECT count(*) AS n FROM shared.calls WHERE who <> '" + bob_ +
+                                "'::name::varchar COLLATE \"C\"",
                             calls);
   ASSERT_TRUE(looked.ok()) << looked.ToString();
   RecordingSink all;
@@ -196,20 +222,24 @@ TEST_F(Escapes, NobodysFunctionsRunForTheGatewayOrForOthers) {
 }
 
 TEST_F(Escapes, PoliciesOnSettingsFollowTheSession) {
-  MustRun(ann_, "CREATE TABLE shared.tenants AS SELECT i % 7 AS a, i % 2 AS y, 't' || i / 2 % 2 AS tenant,"
-                " CASE WHEN i / 2 % 2 = 0 THEN 'hers' ELSE 'his' END AS word"
-                " FROM generate_series(1, 91) AS i;"
-                " ALTER TABLE shared.tenants ENABLE ROW LEVEL SECURITY;"
-                " CREATE POLICY t ON shared.tenants USING (tenant = current_setting('app.tenant',"
-                " true)); GRANT SELECT ON shared.tenants TO " + bob_);
+  MustRun(
+      ann_,
+      "CREATE TABLE shared.tenants AS SELECT i % 7 AS a, i % 2 AS y, 't' || i / 2 % 2 AS tenant,"
+      " CASE WHEN i / 2 % 2 = 0 THEN 'hers' ELSE 'his' END AS word"
+      " FROM generate_series(1, 91) AS i;"
+      " ALTER TABLE shared.tenants ENABLE ROW LEVEL SECURITY;"
+      " CREATE POLICY t ON shared.tenants USING (tenant = current_setting('app.tenant',"
+      " true)); GRANT SELECT ON shared.tenants TO " +
+          bob_);
   ExpectRows("SELECT a, word, y FROM shared.tenants", 46, "SET app.tenant = 't1'; ");
   const Status none = Run(bob_, "SELECT a, word, y FROM shared.tenants TO EVALUATE his");
   EXPECT_EQ(none.sqlstate(), "02000") << none.ToString();
 }
 
 TEST_F(Escapes, AnothersModelsAndJobsAreNotThere) {
-  MustRun(ann_, "SELECT a, word, y FROM shared.notes TO TRAIN LinearClassifier WITH train.epoch=1"
-                " LABEL y INTO hers");
+  MustRun(ann_,
+          "SELECT a, word, y FROM shared.notes TO TRAIN LinearClassifier WITH train.epoch=1"
+          " LABEL y INTO hers");
   for (const std::string statement :
        {"SELECT a, word, y FROM plain TO PREDICT p.y USING hers",
         "SELECT a, word, y FROM plain TO EVALUATE hers", "DESCRIBE MODEL hers", "SHOW MODEL hers",
@@ -220,7 +250,8 @@ TEST_F(Escapes, AnothersModelsAndJobsAreNotThere) {
     const Status status = Run(bob_, statement);
     EXPECT_EQ(status.sqlstate(), "42704") << statement << "\n" << status.ToString();
   }
-  for (const std::string table : {"models", "model_versions", "jobs", "job_events", "job_metrics"}) {
+  for (const std::string table :
+       {"models", "model_versions", "jobs", "job_events", "job_metrics"}) {
     RecordingSink count;
     const Status status =
         Run(bob_, "SELECT count(*) AS n FROM sluice." + table + " AS t WHERE t::text LIKE '%hers%'",
@@ -229,8 +260,9 @@ TEST_F(Escapes, AnothersModelsAndJobsAreNotThere) {
     EXPECT_EQ(count.Cell("n"), Value(int64_t{0})) << table;
   }
   EXPECT_EQ(Run(bob_, "SELECT * FROM sluice.model_chunks").sqlstate(), "42501");
-  EXPECT_EQ(Run(bob_, "SELECT bytes AS a, 1 AS y FROM sluice.model_chunks TO TRAIN "
-                      "LinearClassifier LABEL y INTO stolen")
+  EXPECT_EQ(Run(bob_,
+                "SELECT bytes AS a, 1 AS y FROM sluice.model_chunks TO TRAIN "
+                "LinearClassifier LABEL y INTO stolen")
                 .sqlstate(),
             "42501");
 }
@@ -239,24 +271,28 @@ TEST_F(Escapes, AResultIsWrittenAsTheUser) {
   MustRun(ann_, "CREATE TABLE shared.target (a int)");
   EXPECT_EQ(Run(bob_, "SELECT a, word FROM plain TO PREDICT shared.target.y USING his").sqlstate(),
             "42P07");
-  EXPECT_EQ(Run(bob_, "SELECT a, word FROM plain TO PREDICT shared.target.y WITH "
-                      "result.replace=true USING his")
+  EXPECT_EQ(Run(bob_,
+                "SELECT a, word FROM plain TO PREDICT shared.target.y WITH "
+                "result.replace=true USING his")
                 .sqlstate(),
             "42501");
-  EXPECT_EQ(Run(bob_, "SELECT a, word FROM plain TO PREDICT " + ann_ + ".target.y USING his")
-                .sqlstate(),
-            "42501");
+  EXPECT_EQ(
+      Run(bob_, "SELECT a, word FROM plain TO PREDICT " + ann_ + ".target.y USING his").sqlstate(),
+      "42501");
   // What bob writes down about her table makes it none of Sluice's.
-  EXPECT_EQ(Run(bob_, "INSERT INTO sluice.result_tables SELECT 'shared', 'target',"
-                      " 'shared.target'::regclass::oid::text, 'a integer', 'predict', 0, 0")
+  EXPECT_EQ(Run(bob_,
+                "INSERT INTO sluice.result_tables SELECT 'shared', 'target',"
+                " 'shared.target'::regclass::oid::text, 'a integer', 'predict', 0, 0")
                 .sqlstate(),
             "42501");
   MustRun(ann_, "GRANT ALL ON shared.target TO " + bob_);
-  MustRun(bob_, "INSERT INTO sluice.result_tables SELECT 'shared', 'target',"
-                " 'shared.target'::regclass::oid::text, 'a integer', 'predict', 0, 0");
+  MustRun(bob_,
+          "INSERT INTO sluice.result_tables SELECT 'shared', 'target',"
+          " 'shared.target'::regclass::oid::text, 'a integer', 'predict', 0, 0");
   EXPECT_EQ(Run(ann_, "SELECT 1 AS a TO PREDICT shared.target.y USING his").sqlstate(), "42704");
-  MustRun(ann_, "SELECT a, word, y FROM shared.notes TO TRAIN LinearClassifier WITH train.epoch=1"
-                " LABEL y INTO hers; INSERT INTO shared.target VALUES (1)");
+  MustRun(ann_,
+          "SELECT a, word, y FROM shared.notes TO TRAIN LinearClassifier WITH train.epoch=1"
+          " LABEL y INTO hers; INSERT INTO shared.target VALUES (1)");
   EXPECT_EQ(Run(ann_, "SELECT a, word FROM shared.notes TO PREDICT shared.target.y USING hers")
                 .sqlstate(),
             "42P07");

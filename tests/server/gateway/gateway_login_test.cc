@@ -25,8 +25,9 @@ class GatewayLogin : public TwoUsers {
   void TrainAsAnn() {
     MustRun(ann_,
             "CREATE TABLE points AS SELECT i % 10 AS a, i % 2 AS y FROM generate_series(1, 200) i");
-    MustRun(ann_, "SELECT a, y FROM points TO TRAIN LinearClassifier WITH train.epoch=1 LABEL y "
-                  "INTO m");
+    MustRun(ann_,
+            "SELECT a, y FROM points TO TRAIN LinearClassifier WITH train.epoch=1 LABEL y "
+            "INTO m");
   }
 };
 
@@ -50,9 +51,9 @@ TEST_F(GatewayLogin, AWrongPasswordAndAnUnknownRoleLookTheSame) {
   EXPECT_EQ(other.message(), wrong.message());
 
   const auto stub = v1::Gateway::NewStub(Channel());
-  for (const std::string& sent : {std::string(), BasicAuthorization(ann_, "wrong"),
-                                  BasicAuthorization(ann_, ""), std::string("Basic %%%"),
-                                  std::string("Bearer abc"), std::string("Basic YW5u")}) {
+  for (const std::string& sent :
+       {std::string(), BasicAuthorization(ann_, "wrong"), BasicAuthorization(ann_, ""),
+        std::string("Basic %%%"), std::string("Bearer abc"), std::string("Basic YW5u")}) {
     grpc::ClientContext context;
     if (!sent.empty()) {
       context.AddMetadata(kAuthorization, sent);
@@ -94,18 +95,20 @@ TEST_F(GatewayLogin, SessionsAreNeverLentToAnother) {
   EXPECT_NE(pid(bob_), first);
   MustRun(ann_, "SET app.secret = 'x'; CREATE TEMP TABLE mine (x int)");
   RecordingSink sink;
-  ASSERT_TRUE(Run(bob_, "SELECT coalesce(current_setting('app.secret', true), '') AS s", sink).ok());
+  ASSERT_TRUE(
+      Run(bob_, "SELECT coalesce(current_setting('app.secret', true), '') AS s", sink).ok());
   EXPECT_EQ(sink.Cell("s"), Value(std::string()));
 }
 
 TEST_F(GatewayLogin, AUserWithoutRightsInTheCatalogUsesIt) {
   TrainAsAnn();
-  MustRun(ann_, "SELECT a FROM points TO PREDICT p.y USING m; SELECT a FROM points TO PREDICT p.y "
-                "USING m; SELECT a, y FROM points TO EVALUATE m INTO judged");
+  MustRun(ann_,
+          "SELECT a FROM points TO PREDICT p.y USING m; SELECT a FROM points TO PREDICT p.y "
+          "USING m; SELECT a, y FROM points TO EVALUATE m INTO judged");
   RecordingSink owner;
-  ASSERT_TRUE(Run(ann_, "SELECT relowner::regrole::text AS o FROM pg_class WHERE relname = 'p'",
-                  owner)
-                  .ok());
+  ASSERT_TRUE(
+      Run(ann_, "SELECT relowner::regrole::text AS o FROM pg_class WHERE relname = 'p'", owner)
+          .ok());
   EXPECT_EQ(owner.Cell("o"), Value(ann_));
   RecordingSink jobs;
   ASSERT_TRUE(Run(ann_, "SHOW JOBS", jobs).ok());
@@ -170,6 +173,29 @@ TEST_F(GatewayLogin, SqlflowsClientsLogInWithTheirDataSource) {
   const std::string elsewhere = run("postgresql://" + ann_ + ":s3cret@elsewhere/db");
   EXPECT_THAT(elsewhere, HasSubstr("create DB failed"));
   EXPECT_THAT(elsewhere, Not(HasSubstr("s3cret")));
+}
+
+TEST_F(GatewayLogin, AGatewayNeedsNoSuperuser) {
+  const std::string own = "gateway_" + ann_;
+  const std::string database = database_.url().substr(database_.url().rfind('/') + 1);
+  Admin("CREATE ROLE " + own + " LOGIN");
+  made_.push_back(own);
+  Admin("GRANT CREATE ON DATABASE " + database + " TO " + own);
+  config_.source.replace(config_.source.find("postgres@"), 8, own);
+  gateway_.reset();
+  Start();
+  TrainAsAnn();
+  MustRun(ann_,
+          "SELECT a FROM points TO PREDICT p.y USING m; SELECT a FROM points TO PREDICT p.y "
+          "USING m; SHOW JOB 2; DESCRIBE MODEL m");
+  EXPECT_EQ(Run(bob_, "DESCRIBE MODEL m").sqlstate(), "42704");
+  EXPECT_EQ(Run(bob_, "SHOW JOB 1").sqlstate(), "42704");
+  MustRun(ann_, "GRANT USAGE ON MODEL m TO " + bob_);
+  MustRun(bob_, "DESCRIBE MODEL m");
+  EXPECT_EQ(Run(bob_, "DROP MODEL m").sqlstate(), "42501");
+  RecordingSink seen;
+  ASSERT_TRUE(Run(bob_, "SELECT owner FROM sluice.models", seen).ok());
+  EXPECT_EQ(seen.Cell("owner"), Value(ann_));
 }
 
 TEST_F(GatewayLogin, GuessesAreSlowedDown) {

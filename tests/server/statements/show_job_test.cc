@@ -19,7 +19,8 @@ class ShowJobTest : public ::testing::Test {
   ShowJobTest() {
     std::string pattern = ::testing::TempDir() + "/sluice-show-job-XXXXXX";
     folder_ = mkdtemp(pattern.data());
-    catalog::Database database = catalog::OpenDatabase("sqlite:" + (folder_ / "test.db").string()).value();
+    catalog::Database database =
+        catalog::OpenDatabase("sqlite:" + (folder_ / "test.db").string()).value();
     source_ = std::move(database.source);
     catalog_ = std::move(database.catalog);
     catalog::Job job;

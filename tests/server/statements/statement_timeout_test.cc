@@ -48,7 +48,8 @@ INSTANTIATE_TEST_SUITE_P(Statements, StatementTimeoutTest,
                                            std::string("EXPLAIN ") + kSleeping +
                                                "TO TRAIN LinearClassifier LABEL y INTO m",
                                            std::string(kSleeping) + "TO PREDICT p.y USING known",
-                                           std::string(kSleeping) + "TO EVALUATE known", kSleeping));
+                                           std::string(kSleeping) + "TO EVALUATE known",
+                                           kSleeping));
 
 TEST_P(StatementTimeoutTest, EndsTheStatement) {
   ASSERT_TRUE(Run("SET statement_timeout = '300ms'").ok());
