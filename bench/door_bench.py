@@ -1,0 +1,109 @@
+#!/usr/bin/python3
+"""What the PostgreSQL door costs beside pgbouncer in session mode, in one run: medians of 5, as ratios.
+
+    bench/door_bench.py SLUICE_BINARY postgresql://user@host:port/database
+
+Needs pgbench, pgbouncer and psql, and a server that trusts the user (or PGPASSWORD). The three ways, direct, pgbouncer
+and door, take turns.
+"""
+import os
+import re
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+
+ROUNDS = 5
+SECONDS = 3
+ROWS = 1_000_000
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_for(port):
+    for _ in range(100):
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    sys.exit(f"nothing listens on port {port}")
+
+
+def run(command, **options):
+    return subprocess.run(command, check=True, capture_output=True, text=True, **options).stdout
+
+
+def main():
+    binary, url = sys.argv[1], urllib.parse.urlsplit(sys.argv[2])
+    user, name = url.username, url.path.lstrip("/")
+    folder = tempfile.mkdtemp(prefix="door_bench_")
+    os.chmod(folder, 0o777)
+    bouncer_port, door_port = free_port(), free_port()
+    with open(f"{folder}/users", "w") as file:
+        file.write(f'"{user}" "{os.environ.get("PGPASSWORD", "")}"\n')
+    with open(f"{folder}/pgbouncer.ini", "w") as file:
+        file.write(f"[databases]\n{name} = host={url.hostname} port={url.port} dbname={name}\n[pgbouncer]\n"
+                   f"listen_addr=127.0.0.1\nlisten_port={bouncer_port}\nauth_type=trust\nauth_file={folder}/users\n"
+                   f"pool_mode=session\nmax_client_conn=2000\ndefault_pool_size=100\nlogfile=\nunix_socket_dir=\n"
+                   f"ignore_startup_parameters=extra_float_digits\n")
+    as_postgres = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    processes = [
+        subprocess.Popen(as_postgres + ["pgbouncer", "-q", f"{folder}/pgbouncer.ini"],
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
+        subprocess.Popen([binary, "serve", "--source", sys.argv[2], "--grpc", "127.0.0.1:0", "--pg",
+                          f"127.0.0.1:{door_port}", "--auth", "trust"], stdout=subprocess.DEVNULL,
+                         env={**os.environ, "HOME": folder})]
+    ways = {"direct": url.port, "pgbouncer": bouncer_port, "door": door_port}
+    try:
+        for port in ways.values():
+            wait_for(port)
+        there = lambda port: ["-h", "127.0.0.1", "-p", str(port), "-U", user]
+        run(["pgbench", "-i", "-q", "-s", "5"] + there(url.port) + [name])
+        run(["psql", "-X"] + there(url.port) + ["-d", name, "-c", "DROP TABLE IF EXISTS door_bench",
+             "-c", f"CREATE TABLE door_bench AS SELECT i, i / 7.0 AS x, 'text ' || i AS t FROM generate_series(1, {ROWS}) i"])
+        rows = f"{folder}/rows"
+
+        def transactions(port, clients):
+            said = run(["pgbench", "-n", "-S", "-M", "prepared", "-c", str(clients), "-T", str(SECONDS)] + there(port) + [name],
+                       env={**os.environ, "PGSSLMODE": "disable"})
+            return float(re.search(r"tps = ([0-9.]+)", said).group(1))
+
+        def seconds(port, *commands):
+            begin = time.monotonic()
+            run(["psql", "-X", "-q"] + there(port) + ["-d", name] + [part for c in commands for part in ("-c", c)],
+                env={**os.environ, "PGSSLMODE": "disable"})
+            return time.monotonic() - begin
+
+        measures = {
+            "pgbench -S prepared, 1 client (transactions/s)": lambda port: transactions(port, 1),
+            "pgbench -S prepared, 8 clients (transactions/s)": lambda port: transactions(port, 8),
+            "COPY of 1M rows out (s)": lambda port: seconds(port, f"\\copy door_bench to {rows}"),
+            "COPY of 1M rows in (s)": lambda port: seconds(port, "BEGIN", "TRUNCATE door_bench",
+                                                           f"\\copy door_bench from {rows}", "COMMIT"),
+            "psql connects (s)": lambda port: seconds(port, "SELECT 1"),
+        }
+        print(f"{'':48} {'direct':>10} {'pgbouncer':>10} {'door':>10}   door / pgbouncer")
+        for what, measure in measures.items():
+            got = {way: [] for way in ways}
+            for _ in range(ROUNDS):
+                for way, port in ways.items():
+                    got[way].append(measure(port))
+            median = {way: statistics.median(values) for way, values in got.items()}
+            print(f"{what:48} {median['direct']:10.4g} {median['pgbouncer']:10.4g} {median['door']:10.4g}"
+                  f"   {median['door'] / median['pgbouncer']:.2f}", flush=True)
+    finally:
+        for process in processes:
+            process.terminate()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+main()
