@@ -11,8 +11,8 @@
 namespace sluice::server::pgwire {
 namespace {
 
-constexpr size_t kMaxStartupBytes = size_t{10} << 10;
-constexpr int kReadsInARow = 8;
+constexpr size_t kMaxHandshakeBytes = size_t{10} << 10;
+constexpr int kBorrowerReads = 8;
 constexpr const char* kPort = "5432";  // a name only
 
 bool IsThisUser(int descriptor) {
@@ -46,7 +46,7 @@ void Borrower::Wait() {
 }
 
 void Borrower::Read() {
-  for (int i = 0; i < kReadsInARow && !channel_.closed(); ++i) {
+  for (int i = 0; i < kBorrowerReads && !channel_.closed(); ++i) {
     const ssize_t got = channel_.Read(house_.buffer.data(), house_.buffer.size());
     if (got < 0) {
       Close();
@@ -69,7 +69,7 @@ void Borrower::Take(std::string_view bytes) {
     return;
   }
   held_ += bytes;
-  if (held_.size() > kMaxStartupBytes) {
+  if (held_.size() > kMaxHandshakeBytes) {
     Close();
     return;
   }
@@ -83,7 +83,7 @@ bool Borrower::TakeStartup() {
     return false;
   }
   const size_t length = ReadUint32(held_);
-  if (length < 2 * kLengthBytes || length > kMaxStartupBytes) {
+  if (length < 2 * kLengthBytes || length > kMaxHandshakeBytes) {
     Close();
     return false;
   }
@@ -117,7 +117,7 @@ bool Borrower::TakeToken() {
     return false;
   }
   const size_t length = ReadUint32(std::string_view(held_).substr(1));
-  if (length < kLengthBytes || length > kMaxStartupBytes) {
+  if (length < kLengthBytes || length > kMaxHandshakeBytes) {
     Close();
     return false;
   }

@@ -19,7 +19,7 @@
 namespace sluice::server {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 using GatewayLimits = RunningGateway;
 
@@ -90,7 +90,7 @@ constexpr char kEndlessRows[] =
     "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n, 'a text of some "
     "length that fills a window of HTTP/2' AS s FROM c";
 
-class NeverReading : public GatewayLimits, public testing::WithParamInterface<const char*> {};
+class NeverReading : public GatewayLimits, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(NeverReading, ClientLosesItsPlace) {
   config_.max_statements = 1;
@@ -118,13 +118,13 @@ TEST_P(NeverReading, ClientLosesItsPlace) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfEachService, NeverReading,
-                         testing::Values("/sluice.v1.Gateway/Run", "/proto.SQLFlow/Run"));
+                         ::testing::Values("/sluice.v1.Gateway/Run", "/proto.SQLFlow/Run"));
 
 // Sockets that nobody speaks on, or that say no more than hello: more than the gateway has
 // descriptors.
-class IdleSockets : public GatewayLimits, public testing::WithParamInterface<bool> {};
+class IdleSockets : public GatewayLimits, public ::testing::WithParamInterface<bool> {};
 
-INSTANTIATE_TEST_SUITE_P(Hello, IdleSockets, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Hello, IdleSockets, ::testing::Bool());
 
 TEST_P(IdleSockets, LockNobodyOut) {
   rlimit limit{};
@@ -138,7 +138,7 @@ TEST_P(IdleSockets, LockNobodyOut) {
   BackgroundProcess gateway(
       "ulimit -n 1024; exec " SLUICE_BINARY " serve --grpc 127.0.0.1:0 --source " + config_.source);
   const std::string line = gateway.ReadLine();
-  ASSERT_THAT(line, testing::StartsWith("gRPC on "));
+  ASSERT_THAT(line, ::testing::StartsWith("gRPC on "));
   const std::string address = line.substr(8);
   std::vector<RawConnection> idle;
   for (size_t i = 0; i < kSockets; ++i) {

@@ -13,7 +13,7 @@
 namespace sluice::server {
 
 // A gateway in this process, over a SQLite file of its own.
-class RunningGateway : public testing::Test {
+class RunningGateway : public ::testing::Test {
  protected:
   void SetUp() override {
     path_ = (std::filesystem::temp_directory_path() /
