@@ -79,8 +79,8 @@ Status CheckResultName(const TableName& name, Dialect dialect) {
     }
     return LowerAscii(name.name).starts_with("sqlite_");
   };
-  const bool is_catalog =
-      postgres ? name.schema == "sluice" : LowerAscii(name.name).starts_with("sluice_");
+  const bool is_catalog = postgres ? name.schema == "sluice" || name.schema == "sluice_stage"
+                                   : LowerAscii(name.name).starts_with("sluice_");
   if (is_system() || is_catalog) {
     return InvalidArgument(fmt::format("{} is in the part of the database that belongs to {}",
                                        name.Text(),

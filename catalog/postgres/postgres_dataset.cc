@@ -132,8 +132,8 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
                     "the select gives other rows each time it is read, and this role may not "
                     "create the staging table that would fix them")
           .Hint(
-              "GRANT CREATE ON SCHEMA sluice to the role, or select without random(), now() and "
-              "the like");
+              "GRANT CREATE ON SCHEMA sluice_stage to the role, or select without random(), now() "
+              "and the like");
     }
   }
   RETURN_IF_ERROR(TakeSnapshot(*holder, plan.cut, plan.rows, options.rows_per_shard, &spec));

@@ -327,8 +327,8 @@ Status CheckReadableAsText(PostgresConnection& connection, std::string_view purp
     const bool digits = name == "extra_float_digits" && (value == "0" || value.front() == '-');
     if (dates || intervals || bytes || digits) {
       return Unimplemented(fmt::format("the session's {} is {}: {}", name, value, purpose))
-          .Hint(fmt::format("SET {} = {}, or GRANT CREATE ON SCHEMA sluice to the role: its rows "
-                            "are staged then",
+          .Hint(fmt::format("SET {} = {}, or GRANT CREATE ON SCHEMA sluice_stage to the role: its "
+                            "rows are staged then",
                             name,
                             dates       ? "ISO"
                             : intervals ? "postgres"

@@ -10,20 +10,22 @@ constexpr int kStageLock = 736'811'224;
 // A reader that still looks at the table is not waited for longer.
 constexpr std::string_view kDropPatience = "SET LOCAL lock_timeout = '5s'";
 
-// True when the role may create tables in schema sluice, which is made if need be.
+// True when the role may create tables in the schema of stages. The catalog makes that for
+// everybody; where it was not there before us, whoever may makes it for itself.
 Result<bool> MayStage(PostgresConnection& connection) {
-  ASSIGN_OR_RETURN(const PostgresResult allowed,
-                   connection.Ask("SELECT CASE WHEN pg_catalog.to_regnamespace('sluice') IS NULL"
-                                  " THEN pg_catalog.has_database_privilege("
-                                  "pg_catalog.current_database(), 'CREATE')"
-                                  " ELSE pg_catalog.has_schema_privilege('sluice', 'CREATE') END"
-                                  " AND NOT pg_catalog.pg_is_in_recovery(),"
-                                  " pg_catalog.to_regnamespace('sluice') IS NULL"));
+  ASSIGN_OR_RETURN(
+      const PostgresResult allowed,
+      connection.Ask("SELECT CASE WHEN pg_catalog.to_regnamespace('sluice_stage') IS NULL"
+                     " THEN pg_catalog.has_database_privilege("
+                     "pg_catalog.current_database(), 'CREATE')"
+                     " ELSE pg_catalog.has_schema_privilege('sluice_stage', 'CREATE') END"
+                     " AND NOT pg_catalog.pg_is_in_recovery(),"
+                     " pg_catalog.to_regnamespace('sluice_stage') IS NULL"));
   if (PostgresText(allowed.get(), 0, 0) != "t") {
     return false;
   }
   if (PostgresText(allowed.get(), 0, 1) == "t") {
-    Status created = connection.Run("CREATE SCHEMA IF NOT EXISTS sluice");
+    Status created = connection.Run("CREATE SCHEMA IF NOT EXISTS sluice_stage");
     // Two processes that create it at the same moment: one of them meets the other's row.
     if (!created.ok() && created.sqlstate() != "23505" && created.sqlstate() != "42P06") {
       return created;
@@ -39,20 +41,23 @@ std::string MarkOf(std::string_view table) {
 
 }  // namespace
 
-// Staging tables whose owner's lock is free: the owner is gone.
+// Staging tables whose owner's lock is free: the owner is gone. (Earlier versions had them in
+// schema sluice.)
 Status DropAbandonedStages(PostgresConnection& connection) {
   ASSIGN_OR_RETURN(
       const PostgresResult stages,
-      connection.Ask("SELECT c.oid, pg_catalog.quote_ident(c.relname)"
+      connection.Ask("SELECT c.oid, pg_catalog.concat(n.nspname, '.',"
+                     " pg_catalog.quote_ident(c.relname))"
                      " FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n"
                      " ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
-                     " WHERE n.nspname OPERATOR(pg_catalog.=) 'sluice'"
+                     " WHERE n.nspname OPERATOR(pg_catalog.=) ANY"
+                     " ('{sluice,sluice_stage}'::pg_catalog.name[])"
                      " AND pg_catalog.starts_with(c.relname::pg_catalog.text, 'stage_')"
                      " AND c.relkind OPERATOR(pg_catalog.=) 'r'"
                      " AND c.relpersistence OPERATOR(pg_catalog.=) 'u'"
                      " AND pg_catalog.pg_has_role(c.relowner, 'USAGE')"
                      " AND pg_catalog.obj_description(c.oid, 'pg_class') OPERATOR(pg_catalog.=)"
-                     " pg_catalog.replace($1, '*', pg_catalog.concat('sluice.', c.relname))",
+                     " pg_catalog.replace($1, '*', pg_catalog.concat(n.nspname, '.', c.relname))",
                      {MarkOf("*")}));
   for (int i = 0; i < PQntuples(stages.get()); ++i) {
     constexpr int64_t kFirstInteger = -2'147'483'648;  // an oid has no sign, the lock's number does
@@ -64,8 +69,8 @@ Status DropAbandonedStages(PostgresConnection& connection) {
       continue;
     }
     const Status dropped =
-        connection.Run(fmt::format("BEGIN; {}; DROP TABLE IF EXISTS sluice.{}; COMMIT",
-                                   kDropPatience, PostgresText(stages.get(), i, 1)));
+        connection.Run(fmt::format("BEGIN; {}; DROP TABLE IF EXISTS {}; COMMIT", kDropPatience,
+                                   PostgresText(stages.get(), i, 1)));
     if (!dropped.ok()) {
       log::Warn("cannot drop staging table={} error=\"{}\"", PostgresText(stages.get(), i, 1),
                 dropped.message());
@@ -85,7 +90,7 @@ Result<std::unique_ptr<PostgresStage>> PostgresStage::Create(PostgresDatabase& d
     return std::unique_ptr<PostgresStage>();
   }
   RETURN_IF_ERROR(DropAbandonedStages(*owner));
-  const std::string table = "sluice.stage_" + RandomSuffix();
+  const std::string table = "sluice_stage.stage_" + RandomSuffix();
   // One process reads in one order, so that the same statement stages the same rows in the same
   // order again.
   RETURN_IF_ERROR(

@@ -12,9 +12,10 @@ namespace sluice::catalog {
 // Drops the staging tables whose owner is gone.
 Status DropAbandonedStages(PostgresConnection& connection);
 
-// The rows of one SELECT in an unlogged table of schema sluice, in the order the SELECT gave them.
-// The table goes with the object; should the process die, the next one that stages drops it: the
-// owner's session holds an advisory lock on the table's number for as long as it lives.
+// The rows of one SELECT in an unlogged table of schema sluice_stage, of the user's own, in the
+// order the SELECT gave them. The table goes with the object; should the process die, the next one
+// that stages drops it: the owner's session holds an advisory lock on the table's number for as
+// long as it lives.
 class PostgresStage {
  public:
   // nullptr when the role may not create tables there.
@@ -25,7 +26,7 @@ class PostgresStage {
   PostgresStage(const PostgresStage&) = delete;
   PostgresStage& operator=(const PostgresStage&) = delete;
 
-  const std::string& table() const { return table_; }  // sluice.stage_...
+  const std::string& table() const { return table_; }  // sluice_stage.stage_...
   int64_t rows() const { return rows_; }
 
  private:

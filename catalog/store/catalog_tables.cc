@@ -264,8 +264,24 @@ Status CatalogTables::GiveRights(SqlSession& session) {
                    session.Query("SELECT 1 FROM pg_namespace WHERE nspname = 'sluice'"
                                  " AND pg_has_role(nspowner, 'USAGE')",
                                  {}));
-  return ours.empty() ? OkStatus()
-                      : session.Query("GRANT USAGE ON SCHEMA sluice TO PUBLIC", {}).status();
+  if (!ours.empty()) {
+    RETURN_IF_ERROR(session.Query("GRANT USAGE ON SCHEMA sluice TO PUBLIC", {}).status());
+  }
+  return MakeStageSchema(session);
+}
+
+// Where everybody stages what has to be read twice, in tables of their own. Not where the catalog
+// is: who may create tables there could have them taken for Sluice's.
+Status CatalogTables::MakeStageSchema(SqlSession& session) {
+  ASSIGN_OR_RETURN(const SqlRows may,
+                   session.Query("SELECT 1 WHERE to_regnamespace('sluice_stage') IS NULL"
+                                 " AND has_database_privilege(current_database(), 'CREATE')",
+                                 {}));
+  if (may.empty()) {
+    return OkStatus();
+  }
+  RETURN_IF_ERROR(session.Query("CREATE SCHEMA sluice_stage", {}).status());
+  return session.Query("GRANT USAGE, CREATE ON SCHEMA sluice_stage TO PUBLIC", {}).status();
 }
 
 }  // namespace sluice::catalog

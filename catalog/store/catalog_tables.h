@@ -37,6 +37,7 @@ class CatalogTables {
   // 42501: what a superuser would do there, somebody else could add to.
   Status CheckOwners(SqlSession& session);
   Status GiveRights(SqlSession& session);
+  Status MakeStageSchema(SqlSession& session);
 
   const Dialect dialect_;
   std::atomic<bool> exist_ = false;

@@ -112,13 +112,15 @@ Result<Login> ReadSqlflowLogin(const std::string& data_source, const std::string
   const Result<catalog::SourceUrl> parsed = catalog::ParseSourceUrl(data_source);
   const bool postgres = parsed.ok() && parsed->kind == catalog::SourceUrl::Kind::kPostgres;
   if (!postgres || catalog::WithRole(parsed->text, "u") != catalog::WithRole(served, "u")) {
-    // The rest of what the client sent may hold a password.
-    return InvalidArgument(fmt::format("create DB failed: this gateway serves {} only, not the "
-                                       "client's '{}:...'",
-                                       served, data_source.substr(0, data_source.find(':'))))
+    // The rest of what the client sent may hold a password; and who has not logged in is not told
+    // what is served.
+    return InvalidArgument(
+               fmt::format("create DB failed: this gateway serves another database than "
+                           "the client's '{}:...'",
+                           data_source.substr(0, data_source.find(':'))))
         .Hint(
-            "the client's data source ($SQLFLOW_DATASOURCE) is to be that one, with your user and "
-            "password in it");
+            "the client's data source ($SQLFLOW_DATASOURCE) is to be the gateway's, with your user "
+            "and password in it");
   }
   RETURN_IF_ERROR(CheckPrivate(peer, encrypted));
   return Login{catalog::RoleIn(parsed->text), parsed->password, AddressOf(peer)};

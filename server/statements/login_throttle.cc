@@ -37,11 +37,20 @@ Status LoginThrottle::Admit(const std::string& address, const std::string& role,
   const double left = std::max(address.empty() ? 0 : SecondsLeft(AddressKey(address), now),
                                SecondsLeft(RoleKey(role), now));
   if (left <= 0) {
+    Take(AddressKey(address), now);
+    Take(RoleKey(role), now);
     return OkStatus();
   }
   return Status(Code::kPermissionDenied, "too many failed logins")
       .SqlState("28000")
       .Hint(fmt::format("try again in {:.0f} seconds", std::ceil(left)));
+}
+
+void LoginThrottle::Take(const std::string& key, TimePoint now) {
+  const auto found = failures_.find(key);
+  if (found != failures_.end() && found->second.count >= kFreeFailures) {
+    found->second.last = now;
+  }
 }
 
 void LoginThrottle::Count(const std::string& key, TimePoint now) {

@@ -37,6 +37,8 @@ class LoginThrottle {
   };
   static double SecondsLeft(const Failures& failures, TimePoint now);
   double SecondsLeft(const std::string& key, TimePoint now) const REQUIRES(mutex_);
+  // Of those who have to wait, one at a time may try: others at the same moment come too early.
+  void Take(const std::string& key, TimePoint now) REQUIRES(mutex_);
   void Count(const std::string& key, TimePoint now) REQUIRES(mutex_);
   void Forget(TimePoint now) REQUIRES(mutex_);
 

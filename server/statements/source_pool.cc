@@ -132,12 +132,18 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
   RETURN_IF_ERROR(throttle_.Admit(login.address, login.role, clock_.Now()));
   auto source = catalog::OpenDataSourceAs(url, login.role, login.password, stop);
   if (!source.ok()) {
-    if (source.status().sqlstate().starts_with("28")) {
-      throttle_.Failed(login.address, login.role, clock_.Now());
-      log::Info("login refused role=\"{}\" address={}: {}", login.role, login.address,
-                source.status().message());
+    const std::string state = source.status().sqlstate();
+    if (!state.starts_with("28")) {
+      return source.status();
     }
-    return source.status();
+    throttle_.Failed(login.address, login.role, clock_.Now());
+    log::Info("login refused sqlstate={} address={}", state, login.address);
+    // In the server's own words, without where that is.
+    return state == "28P01"
+               ? Status(Code::kPermissionDenied,
+                        fmt::format("password authentication failed for user \"{}\"", login.role))
+                     .SqlState(state)
+               : source.status();
   }
   throttle_.Succeeded(login.role);
   opened->source = std::move(source).value();

@@ -316,35 +316,36 @@ TEST_P(PostgresTest, AnAbandonedStageIsDroppedByWhoeverLooks) {
   MakeNumbers(100);
   const auto mine = source().OpenDataset("SELECT id, random() FROM t", {});
   ASSERT_TRUE(mine.ok()) << mine.status().ToString();
-  Run("CREATE UNLOGGED TABLE sluice.stage_abandoned (c0 integer)");
-  Run("COMMENT ON TABLE sluice.stage_abandoned IS 'Sluice keeps the rows of a select in "
-      "sluice.stage_abandoned while it reads them'");
+  Run("CREATE UNLOGGED TABLE sluice_stage.stage_abandoned (c0 integer)");
+  Run("COMMENT ON TABLE sluice_stage.stage_abandoned IS 'Sluice keeps the rows of a select in "
+      "sluice_stage.stage_abandoned while it reads them'");
   ASSERT_TRUE(source().DropLeftovers().ok());
-  EXPECT_FALSE(source().ResolveTable({"sluice", "stage_abandoned"}).value().has_value());
+  EXPECT_FALSE(source().ResolveTable({"sluice_stage", "stage_abandoned"}).value().has_value());
   EXPECT_TRUE(ReadAll(source(), (*mine)->spec()).ok()) << "one whose owner lives stays";
 }
 
 TEST_P(PostgresTest, AnAbandonedStageIsDroppedByTheNext) {
   MakeNumbers(100);
-  Run("CREATE SCHEMA sluice");
-  Run("CREATE UNLOGGED TABLE sluice.stage_abandoned (c0 integer)");
-  Run("COMMENT ON TABLE sluice.stage_abandoned IS 'Sluice keeps the rows of a select in "
-      "sluice.stage_abandoned while it reads them'");
+  Run("CREATE SCHEMA sluice_stage");
+  Run("CREATE UNLOGGED TABLE sluice_stage.stage_abandoned (c0 integer)");
+  Run("COMMENT ON TABLE sluice_stage.stage_abandoned IS 'Sluice keeps the rows of a select in "
+      "sluice_stage.stage_abandoned while it reads them'");
   // Tables that only look like it: nobody marked them.
-  Run("CREATE UNLOGGED TABLE sluice.stage_plan (c0 integer)");
-  Run("CREATE TABLE sluice.stage_results (c0 integer)");
-  Run("COMMENT ON TABLE sluice.stage_results IS 'Sluice keeps the rows of a select in "
-      "sluice.stage_abandoned while it reads them'");
+  Run("CREATE UNLOGGED TABLE sluice_stage.stage_plan (c0 integer)");
+  Run("CREATE TABLE sluice_stage.stage_results (c0 integer)");
+  Run("COMMENT ON TABLE sluice_stage.stage_results IS 'Sluice keeps the rows of a select in "
+      "sluice_stage.stage_abandoned while it reads them'");
   const auto mine = source().OpenDataset("SELECT id, random() FROM t", {});
   ASSERT_TRUE(mine.ok()) << mine.status().ToString();
-  EXPECT_FALSE(source().ResolveTable({"sluice", "stage_abandoned"}).value().has_value());
-  EXPECT_TRUE(source().ResolveTable({"sluice", "stage_plan"}).value().has_value());
-  EXPECT_TRUE(source().ResolveTable({"sluice", "stage_results"}).value().has_value());
+  EXPECT_FALSE(source().ResolveTable({"sluice_stage", "stage_abandoned"}).value().has_value());
+  EXPECT_TRUE(source().ResolveTable({"sluice_stage", "stage_plan"}).value().has_value());
+  EXPECT_TRUE(source().ResolveTable({"sluice_stage", "stage_results"}).value().has_value());
   // One whose owner lives stays.
   const auto other = source().OpenDataset("SELECT id, random() FROM t", {});
   ASSERT_TRUE(other.ok());
-  const std::string stage = (*mine)->spec().staging_table().substr(7);
-  EXPECT_TRUE(source().ResolveTable({"sluice", stage}).value().has_value());
+  const std::string stage =
+      (*mine)->spec().staging_table().substr(std::string("sluice_stage.").size());
+  EXPECT_TRUE(source().ResolveTable({"sluice_stage", stage}).value().has_value());
 }
 
 TEST_P(PostgresTest, ShardsDoNotChangeWhenTheTableIsAnalysed) {

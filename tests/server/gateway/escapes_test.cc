@@ -37,7 +37,6 @@ class Escapes : public TwoUsers {
             " FROM generate_series(1, 60) AS i;"
             " SELECT a, word, y FROM plain TO TRAIN LinearClassifier WITH train.epoch=1"
             " LABEL y INTO his");
-    Admin("GRANT CREATE ON SCHEMA sluice TO " + bob_);  // where volatile selects are staged
   }
 
   // Of each kind of statement over the select, which has the columns a, word and y.

@@ -27,6 +27,20 @@ TEST(LoginThrottle, EachFailureTakesLongerThanTheOneBefore) {
   EXPECT_TRUE(throttle.Admit("a", "ann", At(2 + LoginThrottle::kMostSeconds)).ok());
 }
 
+TEST(LoginThrottle, OneAtATimeOnceTheyHaveToWait) {
+  LoginThrottle throttle;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(throttle.Admit("a", "ann", At(0)).ok()) << "whoever connects at once";
+  }
+  for (int i = 0; i < 10; ++i) {
+    throttle.Failed("a", "ann", At(0));
+  }
+  const double later = LoginThrottle::kMostSeconds;
+  EXPECT_TRUE(throttle.Admit("a", "ann", At(later)).ok());
+  EXPECT_FALSE(throttle.Admit("a", "ann", At(later)).ok());
+  EXPECT_FALSE(throttle.Admit("b", "ann", At(later)).ok());
+}
+
 TEST(LoginThrottle, ByAddressAndByRole) {
   LoginThrottle throttle;
   for (int i = 0; i < 10; ++i) {
