@@ -36,7 +36,7 @@ class ThrowingSink final : public executor::ResultSink {
   const bool memory_;
 };
 
-class GatewayScriptsTest : public testing::Test {
+class GatewayScriptsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     path_ = (std::filesystem::temp_directory_path() /

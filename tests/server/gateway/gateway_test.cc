@@ -40,7 +40,7 @@ class FirstRowSink final : public executor::ResultSink {
   bool told_ = false;
 };
 
-class GatewayTest : public testing::Test {
+class GatewayTest : public ::testing::Test {
  protected:
   void SetUp() override {
     path_ = std::filesystem::temp_directory_path() /

@@ -20,8 +20,8 @@
 namespace sluice::server {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 using Updates = std::vector<v1::RunUpdate>;
 
@@ -46,7 +46,7 @@ class HostileService final : public v1::Gateway::Service {
   bool for_ever = false;
 };
 
-class HostileGateway : public testing::Test {
+class HostileGateway : public ::testing::Test {
  protected:
   void SetUp() override {
     grpc::ServerBuilder builder;

@@ -11,7 +11,7 @@
 namespace sluice::server {
 namespace {
 
-class SqlflowTest : public testing::Test {
+class SqlflowTest : public ::testing::Test {
  protected:
   void SetUp() override {
     path_ = std::filesystem::temp_directory_path() /
