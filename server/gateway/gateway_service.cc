@@ -179,10 +179,12 @@ class GatewayService final
       response->set_version(kVersion);
       ASSIGN_OR_RETURN(const Login login, LoginOf(*context, scripts_.encrypted()));
       response->set_wants_login(scripts_.sources().auth() == Auth::kPassword);
-      if (response->wants_login() && login.role.empty()) {
-        return OkStatus();  // a stranger, who learns no more
+      if (response->wants_login()) {
+        if (login.role.empty()) {
+          return OkStatus();  // a stranger, who learns no more
+        }
+        RETURN_IF_ERROR(scripts_.sources().Acquire(login).status());
       }
-      RETURN_IF_ERROR(scripts_.sources().Acquire(login).status());
       response->set_source(scripts_.sources().url());
       return OkStatus();
     };
