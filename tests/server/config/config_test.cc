@@ -93,7 +93,8 @@ TEST_F(ConfigTest, NobodyIsTrustedUnasked) {
   for (const std::string address : {"127.0.0.1:1", "localhost:1", "[::1]:1", "unix:/run/s"}) {
     EXPECT_EQ(auth(sqlite, address, "").value(), Auth::kTrust);
   }
-  for (const std::string address : {"0.0.0.0:1", "[::]:1", "db.example:1", "10.0.0.1:1", "127.db.example:1"}) {
+  for (const std::string address :
+       {"0.0.0.0:1", "[::]:1", "db.example:1", "10.0.0.1:1", "127.db.example:1"}) {
     const auto refused = auth(sqlite, address, "");
     ASSERT_FALSE(refused.ok()) << address;
     EXPECT_EQ(refused.status().sqlstate(), "28000");
