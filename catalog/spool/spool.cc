@@ -56,17 +56,19 @@ Spool::~Spool() {
 
 Result<std::unique_ptr<Spool>> Spool::Create(Schema schema, const std::string& folder) {
   RemoveLeftoverSpools(folder);
-  std::string path = fmt::format("{}/{}XXXXXX", SpoolFolder(folder), kSpoolPrefix);
-  const int descriptor = mkostemp(path.data(), O_CLOEXEC);  // 0600
-  if (descriptor < 0) {
-    return Failed(path, "make");
+  for (;;) {
+    std::string path = fmt::format("{}/{}XXXXXX", SpoolFolder(folder), kSpoolPrefix);
+    const int descriptor = mkostemp(path.data(), O_CLOEXEC);  // 0600
+    if (descriptor < 0) {
+      return Failed(path, "make");
+    }
+    struct stat about = {};
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 && fstat(descriptor, &about) == 0 &&
+        about.st_nlink > 0) {
+      return std::unique_ptr<Spool>(new Spool(std::move(schema), std::move(path), descriptor));
+    }
+    close(descriptor);  // somebody has taken it for a leftover before it was locked
   }
-  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-    const Status failed = Failed(path, "lock");
-    close(descriptor);
-    return failed;
-  }
-  return std::unique_ptr<Spool>(new Spool(std::move(schema), std::move(path), descriptor));
 }
 
 Status Spool::Write(const std::string& bytes) {

@@ -157,8 +157,9 @@ class GrpcGateway final : public Gateway {
   const std::unique_ptr<grpc::Service> sqlflow_service_;
   std::unique_ptr<elastic::RpcServer> server_;
   std::string address_;
-  const std::unique_ptr<pgwire::StatementService> wire_statements_;
+  // After Shutdown what runs ends first: it speaks to the door.
   std::unique_ptr<pgwire::Door> door_;
+  const std::unique_ptr<pgwire::StatementService> wire_statements_;
   std::string fingerprint_;
 };
 

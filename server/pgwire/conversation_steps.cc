@@ -408,6 +408,7 @@ void Conversation::Reply(std::string_view bytes) {
 
 void Conversation::Suspended() {
   running_ = false;
+  TakeBack();
   const auto portal = portals_.find(running_portal_);
   if (portal != portals_.end()) {
     portal->second.suspended = true;
@@ -420,12 +421,15 @@ void Conversation::Suspended() {
 }
 
 void Conversation::Ended(const Status& status) {
-  running_ = false;
-  TakeBack();
   const auto portal = in_script_ ? portals_.end() : portals_.find(running_portal_);
   if (portal != portals_.end()) {
     portal->second.done = true;
+    portal->second.suspended = false;
   }
+  if (!std::exchange(running_, false)) {
+    return;  // it was suspended: nobody waits for its answer
+  }
+  TakeBack();
   const BoundText bound = std::exchange(bound_, {});
   if (!status.ok()) {
     Fail(bound.Moved(status));

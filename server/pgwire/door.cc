@@ -88,10 +88,7 @@ class WireDoor final : public Door {
         acceptor_(context_),
         pause_(context_) {}
 
-  ~WireDoor() override {
-    Shutdown();
-    thread_.join();
-  }
+  ~WireDoor() override { Shutdown(); }
 
   Status Listen(const std::string& address) {
     const size_t colon = address.rfind(':');
@@ -131,6 +128,9 @@ class WireDoor final : public Door {
   const std::string& address() const override { return address_; }
 
   void Shutdown() override {
+    if (!thread_.joinable()) {
+      return;
+    }
     boost::asio::post(context_, [this] {
       boost::system::error_code ignored;
       acceptor_.close(ignored);
@@ -144,6 +144,7 @@ class WireDoor final : public Door {
       work_.reset();
       context_.stop();
     });
+    thread_.join();
   }
 
  private:
@@ -181,12 +182,12 @@ class WireDoor final : public Door {
     });
   }
 
+  const TlsContext server_tls_;
+  const TlsContext client_tls_;
+  SessionHouse house_;  // outlives the sessions, which live in what the context waits for
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
       context_.get_executor()};
-  const TlsContext server_tls_;
-  const TlsContext client_tls_;
-  SessionHouse house_;
   LoanDesk loans_;
   tcp::acceptor acceptor_;
   boost::asio::steady_timer pause_;

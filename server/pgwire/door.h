@@ -21,13 +21,14 @@ class Door {
     // server lets in whom it wants.
     bool ask_password = true;
   };
-  // `service` outlives the door. Errors: the address is taken, a file is no certificate.
+  // `service` lasts until Shutdown. Errors: the address is taken, a file is no certificate.
   static Result<std::unique_ptr<Door>> Start(const Options& options, StatementService& service);
   virtual ~Door() = default;
 
   // HOST:PORT with the port that was taken.
   virtual const std::string& address() const = 0;
-  // Ends every session, in words that clients know. Thread-safe.
+  // Ends every session, in words that clients know, and asks the service for nothing more. What the
+  // service has begun may still speak to this object until it goes. Idempotent; of one thread.
   virtual void Shutdown() = 0;
 };
 

@@ -112,7 +112,7 @@ bool ScanCode(std::string_view sql, const Visit& visit) {
     const char byte = sql[at];
     const size_t begin = at;
     if (IsWordByte(byte)) {
-      while (at < sql.size() && IsWordByte(sql[at])) {
+      while (at < sql.size() && (IsWordByte(sql[at]) || sql[at] == '$')) {
         ++at;
       }
       const bool string_with_escapes =
@@ -168,9 +168,52 @@ std::vector<ParameterPlace> FindParameters(std::string_view sql) {
   return places;
 }
 
+namespace {
+
+bool IsOurs(std::string_view query) {
+  const parser::SplitScript split = parser::Split(query);
+  return std::any_of(split.pieces.begin(), split.pieces.end(), [](const parser::Piece& piece) {
+    return piece.kind != parser::Piece::Kind::kPlain;
+  });
+}
+
+// 0A000: DECLARE, PREPARE or COPY with a statement of ours inside. psql sends the first when
+// FETCH_COUNT is set.
+Status CheckNotInside(std::string_view sql) {
+  const std::string_view first = FirstWord(sql);
+  const bool copy = EqualsWord(first, "COPY");
+  if (!copy && !EqualsWord(first, "DECLARE") && !EqualsWord(first, "PREPARE")) {
+    return OkStatus();
+  }
+  size_t begin = sql.size();
+  ScanCode(sql, [sql, &begin](size_t word, size_t end) {
+    const std::string_view text = sql.substr(word, end - word);
+    for (const std::string_view start : {"SELECT", "WITH", "VALUES", "TABLE"}) {
+      begin = EqualsWord(text, start) ? word : begin;
+    }
+    return begin == word;
+  });
+  const size_t end = copy ? std::min(sql.rfind(')'), sql.size()) : sql.size();
+  if (begin >= end || !IsOurs(sql.substr(begin, end - begin))) {
+    return OkStatus();
+  }
+  return Unimplemented("a statement of Sluice cannot stand inside " +
+                       std::string(copy                           ? "COPY"
+                                   : EqualsWord(first, "DECLARE") ? "DECLARE CURSOR"
+                                                                  : "PREPARE") +
+                       " yet")
+      .At({static_cast<int64_t>(begin), static_cast<int64_t>(end)})
+      .Hint("send it by itself (psql: \\unset FETCH_COUNT), or PREDICT into a table and read that");
+}
+
+}  // namespace
+
 std::optional<Route> RouteScript(std::string_view sql) {
   if (sql.size() > parser::kMaxScriptBytes || !MayBeOurs(sql)) {
     return std::nullopt;
+  }
+  if (Status inside = CheckNotInside(sql); !inside.ok()) {
+    return Route{{}, std::move(inside)};
   }
   parser::SplitScript split = parser::Split(sql);
   Route route;

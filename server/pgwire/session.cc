@@ -327,6 +327,7 @@ void WireSession::Run(const OwnStatement& statement, bool transaction) {
   client.suspended = [weak] {
     const auto self = weak.lock();
     if (self != nullptr && self->state_ == State::kTalking && self->line_ != nullptr) {
+      self->EndLoan();
       self->conversation_->Suspended();
     }
   };
@@ -382,6 +383,7 @@ void WireSession::GiveUp() {
     line_->Close();
     stop_.request_stop();
     line_.reset();
+    EndLoan();
   }
 }
 

@@ -66,6 +66,28 @@ TEST(RouterTest, ASlipInOursIsToldByUs) {
   EXPECT_EQ(route->error.sqlstate(), "42601");
 }
 
+TEST(RouterTest, OursInsideOthersIsToldSo) {
+  for (const char* sql : {
+           "DECLARE c NO SCROLL CURSOR FOR\nselect * from t label y into m",
+           "declare c cursor for select x from t to predict using m",
+           "COPY (select x from t to predict using m) TO STDOUT (FORMAT binary)",
+           "PREPARE p AS select x from t to predict using m",
+       }) {
+    const auto route = RouteScript(sql);
+    ASSERT_TRUE(route.has_value()) << sql;
+    EXPECT_EQ(route->error.sqlstate(), "0A000") << sql;
+    EXPECT_GT(route->error.diagnostics().front().span.begin, 0) << sql;
+  }
+  for (const char* sql : {
+           "DECLARE c CURSOR FOR select label from t",
+           "COPY (select 1) TO STDOUT",
+           "COPY t (label, job) TO STDOUT",
+           "PREPARE p (int) AS select label from model where to_x = $1",
+       }) {
+    EXPECT_FALSE(RouteScript(sql).has_value()) << sql;
+  }
+}
+
 TEST(RouterTest, NamesThatAreForgotten) {
   EXPECT_EQ(DeallocatedName("DEALLOCATE S_1"), "s_1");
   EXPECT_EQ(DeallocatedName("deallocate prepare \"S_1\";"), "S_1");
