@@ -286,4 +286,18 @@ Result<SourceUrl> ParseSourceUrl(std::string_view url) {
       .Hint("expected sqlite:PATH or postgresql://user@host:port/database");
 }
 
+std::string WithSocket(std::string_view url, std::string_view folder, std::string_view port) {
+  const UrlParts parts = PartsOf(url);
+  std::string settings(parts.settings);
+  std::string other;
+  for (const char* gone : {"host", "hostaddr", "port", "sslmode", "sslrootcert", "sslcert",
+                           "sslkey", "channel_binding", "gssencmode"}) {
+    settings = WithoutSetting(gone, settings, &other);
+  }
+  const size_t slash = std::min(parts.rest.find('/'), parts.rest.size());
+  return fmt::format("{}{}{}{}?host={}&port={}{}{}", parts.scheme, parts.user,
+                     parts.user.empty() ? "" : "@", parts.rest.substr(slash), PercentEncode(folder),
+                     port, settings.empty() ? "" : "&", settings);
+}
+
 }  // namespace sluice::catalog

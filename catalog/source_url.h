@@ -28,6 +28,10 @@ std::string WithRole(std::string_view url, std::string_view role);
 // The same with another database; the URL may have a password.
 std::string WithDatabase(std::string_view url, std::string_view database);
 
+// The same at another address: of the server that listens at the Unix socket FOLDER/.s.PGSQL.PORT
+// ("@name": an abstract one). What the URL says of TLS goes: there is none on the way.
+std::string WithSocket(std::string_view url, std::string_view folder, std::string_view port);
+
 // A text to show or to log, without the secrets that stand in it: the password of a URL, and the
 // values of settings that are called password, sslpassword and the like, in a URL or beside each
 // other. When in doubt more is left out.

@@ -21,6 +21,9 @@ int RunSql(const Config& config, const SqlOptions& options);
 // Gateway until SIGINT or SIGTERM.
 int RunServe(const Config& config);
 
+// Prints what a superuser runs for a gateway that keeps to SCRAM.
+int RunSetup(const Config& config);
+
 struct SampleOptions {
   std::string kind;  // "census", "clicks"
   int64_t rows = 0;

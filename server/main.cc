@@ -151,13 +151,18 @@ void AddServe(CLI::App& app, CommandLine& line) {
   AddCommon(*serve, line.common);
   AddConfigFlag(*serve, "--grpc", "grpc", "HOST:PORT to listen on (127.0.0.1:50051; port 0: any)",
                 line.common);
-  AddConfigFlag(*serve, "--pg", "pg", "HOST:PORT to listen on for PostgreSQL's clients",
+  AddConfigFlag(*serve, "--pg", "pg",
+                "HOST:PORT to listen on for PostgreSQL's clients, /FOLDER:PORT for a Unix socket",
                 line.common);
   AddConfigFlag(*serve, "--tls-cert", "tls_cert", "PEM file", line.common);
   AddConfigFlag(*serve, "--tls-key", "tls_key", "PEM file", line.common);
   AddConfigFlag(*serve, "--auth", "auth",
-                "password (default over PostgreSQL): users log in to the database; trust: "
-                "everybody is the gateway's own login",
+                "password (default over PostgreSQL): users log in to the database; scram: the "
+                "same, but --pg never sees a password; trust: everybody is the gateway's own login",
+                line.common);
+  AddConfigFlag(*serve, "--verifiers", "verifiers",
+                "with --auth scram: URL of a login that reads the roles' SCRAM verifiers "
+                "(default: --source, see sluice setup)",
                 line.common);
   AddConfigFlag(*serve, "--max-statements", "max_statements", "scripts at the same time (32)",
                 line.common);
@@ -176,6 +181,13 @@ void AddServe(CLI::App& app, CommandLine& line) {
       });
     };
   });
+}
+
+void AddSetup(CLI::App& app, CommandLine& line) {
+  CLI::App* setup = app.add_subcommand(
+      "setup", "Print what a superuser runs in the database for a gateway with --auth scram");
+  AddCommon(*setup, line.common);
+  setup->callback([&line] { line.run = [&line] { return WithConfig(line.common, RunSetup); }; });
 }
 
 void AddSample(CLI::App& app, CommandLine& line) {
@@ -349,6 +361,7 @@ int Main(int argc, char** argv) {
   CommandLine line;
   AddSql(app, line);
   AddServe(app, line);
+  AddSetup(app, line);
   AddSample(app, line);
   AddTrain(app, line);
   AddPredict(app, line);

@@ -20,6 +20,11 @@ int RunServe(const Config& config) {
     SayError(gateway.status(), "");
     return kExitStatementFailed;
   }
+  if (!config.pg.empty() && !IsLocalAddress(config.pg) && (*gateway)->auth() == Auth::kTrust) {
+    Say(fmt::format(
+        "WARNING: whoever reaches {} can use the database as whom it lets in from this machine\n",
+        (*gateway)->pg_address()));
+  }
   if (!IsLocalAddress(config.grpc)) {
     if ((*gateway)->auth() == Auth::kTrust) {
       Say(

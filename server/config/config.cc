@@ -31,6 +31,7 @@ constexpr Key kKeys[] = {
     {"source", &Config::source},
     {"grpc", &Config::grpc},
     {"pg", &Config::pg},
+    {"verifiers", &Config::verifiers},
     {"tls_folder", &Config::tls_folder},
     {"tls_cert", &Config::tls_cert},
     {"tls_key", &Config::tls_key},
@@ -141,8 +142,10 @@ Status Check(const Config& config) {
     return InvalidArgument(fmt::format(
         "log_level must be debug, info, warn, error or off, not '{}'", config.log_level));
   }
-  if (!config.auth.empty() && config.auth != "password" && config.auth != "trust") {
-    return InvalidArgument(fmt::format("auth must be password or trust, not '{}'", config.auth));
+  static const std::vector<std::string> logins = {"", "password", "scram", "trust"};
+  if (std::find(logins.begin(), logins.end(), config.auth) == logins.end()) {
+    return InvalidArgument(
+        fmt::format("auth must be password, scram or trust, not '{}'", config.auth));
   }
   if (config.tls_cert.empty() != config.tls_key.empty()) {
     return InvalidArgument("tls_cert and tls_key belong together: give both or none");
@@ -200,6 +203,9 @@ Result<Auth> AuthOf(const Config& config) {
   if (config.auth == "trust") {
     return Auth::kTrust;
   }
+  if (config.auth == "scram") {
+    return Auth::kScram;
+  }
   if (config.auth == "password" || has_users) {
     return Auth::kPassword;
   }
@@ -215,7 +221,12 @@ Result<Auth> AuthOf(const Config& config) {
 }
 
 bool IsLocalAddress(std::string_view address) {
-  if (address.substr(0, 5) == "unix:" || address.substr(0, 14) == "unix-abstract:") {
+  const size_t comma = address.find(',');
+  if (comma != std::string_view::npos) {
+    return IsLocalAddress(address.substr(0, comma)) && IsLocalAddress(address.substr(comma + 1));
+  }
+  if (address.starts_with("unix:") || address.starts_with("unix-abstract:") ||
+      address.starts_with("/")) {
     return true;
   }
   const std::string_view host = address.substr(0, address.rfind(':'));

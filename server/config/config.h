@@ -14,6 +14,7 @@ namespace sluice::server {
 // Whom a gateway lets in, and as whom.
 enum class Auth {
   kPassword,  // every user logs in to the database, which checks the password
+  kScram,     // the same, but the PostgreSQL door never sees a password
   kTrust,     // everybody is the gateway's own login
 };
 
@@ -23,15 +24,18 @@ struct Config {
   std::string source;
   // Where `serve` listens for gRPC; port 0 takes a free one.
   std::string grpc = "127.0.0.1:50051";
-  // Where it listens for PostgreSQL's clients; "": nowhere.
+  // Where it listens for PostgreSQL's clients: HOST:PORT, /FOLDER:PORT for a Unix socket, several
+  // with commas; "": nowhere.
   std::string pg;
+  // With auth scram: login that reads what PostgreSQL keeps of passwords; "": the source's own.
+  std::string verifiers;
   // Folder that keeps the certificate that the PostgreSQL door makes for itself.
   std::string tls_folder;
   // PEM files; both or none. Without them gRPC is not encrypted.
   std::string tls_cert;
   std::string tls_key;
-  // Whom `serve` lets in: password or trust. "": password over PostgreSQL; over SQLite, which has
-  // no users, everybody of this machine.
+  // Whom `serve` lets in: password, scram or trust. "": password over PostgreSQL; over SQLite,
+  // which has no users, everybody of this machine.
   std::string auth;
   // Scripts that a gateway runs at the same time; each holds a thread and database connections.
   int64_t max_statements = 32;
@@ -66,8 +70,8 @@ Result<std::string> ReadSourceUrl(const std::string& path);
 // reaches its address, and was not told so.
 Result<Auth> AuthOf(const Config& config);
 
-// Whether nobody but this machine's own users reaches an address: HOST:PORT on the loopback, or a
-// Unix socket.
+// Whether nobody but this machine's own users reaches an address (several with commas): HOST:PORT
+// on the loopback, or a Unix socket.
 bool IsLocalAddress(std::string_view address);
 
 // The machine's share that its jobs may use.

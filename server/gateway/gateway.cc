@@ -25,6 +25,8 @@
 #include "server/pgwire/certificate_files.h"
 #include "server/pgwire/door.h"
 #include "server/pgwire/statement_service.h"
+#include "server/pgwire/upstream.h"
+#include "server/pgwire/verifiers.h"
 
 namespace sluice::server {
 namespace {
@@ -130,7 +132,10 @@ class GrpcGateway final : public Gateway {
     options.source = config.source;
     options.tls_cert = config.tls_cert;
     options.tls_key = config.tls_key;
-    options.ask_password = auth() == Auth::kPassword;
+    options.client_login = auth() == Auth::kTrust   ? pgwire::ClientLogin::kTrusted
+                           : auth() == Auth::kScram ? pgwire::ClientLogin::kScram
+                                                    : pgwire::ClientLogin::kPassword;
+    options.verifiers = config.verifiers;
     RETURN_IF_ERROR(KeepOwnCertificate(config, &options));
     ASSIGN_OR_RETURN(door_, pgwire::Door::Start(options, *wire_statements_));
     return OkStatus();
@@ -174,6 +179,15 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
   RETURN_IF_ERROR(gateway->Listen(config));
   RETURN_IF_ERROR(gateway->ListenForPostgres(config));
   return std::unique_ptr<Gateway>(std::move(gateway));
+}
+
+Result<std::string> SetupStatements(const Config& config) {
+  if (config.source.empty() || config.source.starts_with("sqlite:")) {
+    return InvalidArgument("there is nothing to set up but for a PostgreSQL server")
+        .Hint("give the gateway's own --source postgresql://user@host/database");
+  }
+  ASSIGN_OR_RETURN(const pgwire::Upstream upstream, pgwire::UpstreamOf(config.source));
+  return pgwire::VerifierFunction(upstream.user);
 }
 
 }  // namespace sluice::server

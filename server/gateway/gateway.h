@@ -27,4 +27,8 @@ class Gateway {
   virtual void Shutdown() = 0;
 };
 
+// What a superuser runs in the database for a gateway with `auth` scram whose own login is no
+// superuser.
+Result<std::string> SetupStatements(const Config& config);
+
 }  // namespace sluice::server

@@ -178,7 +178,7 @@ class GatewayService final
     const auto get = [&]() -> Status {
       response->set_version(kVersion);
       ASSIGN_OR_RETURN(const Login login, LoginOf(*context, scripts_.encrypted()));
-      response->set_wants_login(scripts_.sources().auth() == Auth::kPassword);
+      response->set_wants_login(scripts_.sources().auth() != Auth::kTrust);
       if (response->wants_login()) {
         if (login.role.empty()) {
           return OkStatus();  // a stranger, who learns no more

@@ -63,7 +63,8 @@ class WireStatements final : public pgwire::StatementService {
   static GatewayScripts::Script ScriptOf(const pgwire::StatementRequest& request) {
     const pgwire::SessionLogin& login = request.login;
     GatewayScripts::Script script{request.statement.text,
-                                  {login.user, login.password, login.address, login.database},
+                                  {login.user, login.password, login.address, login.database,
+                                   login.desk.host, login.desk.port},
                                   login.user};
     script.database_session = &request.session;
     return script;

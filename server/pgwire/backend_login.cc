@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "server/pgwire/password.h"
-#include "server/pgwire/scram.h"
 
 namespace sluice::server::pgwire {
 namespace {
@@ -40,10 +39,10 @@ std::string PasswordMessage(std::string_view text) {
 
 }  // namespace
 
-BackendLogin::BackendLogin(StartupMessage startup, std::string password, bool private_line,
+BackendLogin::BackendLogin(StartupMessage startup, BackendSecret secret, bool private_line,
                            std::string nonce)
     : startup_(std::move(startup)),
-      password_(std::move(password)),
+      secret_(std::move(secret)),
       private_line_(private_line),
       nonce_(std::move(nonce)) {}
 
@@ -112,6 +111,12 @@ Result<std::string> BackendLogin::Authenticate(std::string_view body) {
   BodyReader reader(body);
   const uint32_t kind = reader.Uint32();
   asked_ = asked_ || kind != kOk;
+  if (secret_.keys.has_value() && (kind == kPassword || kind == kMd5)) {
+    return Status(Code::kFailedPrecondition,
+                  "the server asks for the password, which the gateway has not seen")
+        .SqlState("28000")
+        .Hint("let pg_hba.conf say scram-sha-256, or start the gateway with --auth password");
+  }
   switch (kind) {
     case kOk:
       return std::string();
@@ -122,7 +127,7 @@ Result<std::string> BackendLogin::Authenticate(std::string_view body) {
             .SqlState("28000")
             .Hint("let the gateway's --source say sslmode=require");
       }
-      return PasswordMessage(password_);
+      return PasswordMessage(secret_.password);
     case kMd5: {
       std::array<char, 4> salt = {};
       const std::string_view bytes = reader.Bytes(salt.size());
@@ -130,7 +135,7 @@ Result<std::string> BackendLogin::Authenticate(std::string_view body) {
         return NotPostgres();
       }
       std::copy(bytes.begin(), bytes.end(), salt.begin());
-      return PasswordMessage(Md5Password(startup_.Find("user"), password_, salt));
+      return PasswordMessage(Md5Password(startup_.Find("user"), secret_.password, salt));
     }
     case kScram:
       return BeginScram(reader);
@@ -162,8 +167,12 @@ Result<std::string> BackendLogin::BeginScram(BodyReader& reader) {
   for (std::string name(reader.String()); !name.empty(); name = reader.String()) {
     offered.push_back(name);
   }
-  ASSIGN_OR_RETURN(std::string password, PreparePassword(password_));
-  scram_ = std::make_unique<ScramClient>(std::move(password), channel_binding_, nonce_);
+  if (secret_.keys.has_value()) {
+    scram_ = std::make_unique<ScramClient>(*secret_.keys, channel_binding_, nonce_);
+  } else {
+    ASSIGN_OR_RETURN(std::string password, PreparePassword(secret_.password));
+    scram_ = std::make_unique<ScramClient>(std::move(password), channel_binding_, nonce_);
+  }
   ASSIGN_OR_RETURN(const ScramClient::Begin begin, scram_->First(offered));
   std::string body = begin.mechanism;
   body.push_back('\0');

@@ -10,14 +10,19 @@
 
 #include "base/status.h"
 #include "server/pgwire/messages.h"
+#include "server/pgwire/scram.h"
 
 namespace sluice::server::pgwire {
 
-class ScramClient;
+// What a user logs in with: the password, or the keys that a SCRAM authentication has left.
+struct BackendSecret {
+  std::string password;
+  std::optional<ScramKeys> keys;  // in place of the password
+};
 
 // Logs in to a back end as the user: from the start-up message to its first ReadyForQuery. Answers
 // whatever the server asks for that a password answers: SCRAM-SHA-256, MD5, the password itself
-// (LDAP, PAM), nothing. Pure; belongs to one thread.
+// (LDAP, PAM), nothing. With keys it answers SCRAM-SHA-256 alone. Pure; belongs to one thread.
 class BackendLogin {
  public:
   enum class State {
@@ -28,7 +33,7 @@ class BackendLogin {
 
   // `startup`: as the client sent it. `private_line`: the password itself may be told. `nonce`:
   // random, printable ASCII without commas.
-  BackendLogin(StartupMessage startup, std::string password, bool private_line, std::string nonce);
+  BackendLogin(StartupMessage startup, BackendSecret secret, bool private_line, std::string nonce);
   ~BackendLogin();
 
   // The first bytes to send.
@@ -56,7 +61,7 @@ class BackendLogin {
   Result<std::string> BeginScram(BodyReader& reader);
 
   const StartupMessage startup_;
-  const std::string password_;
+  const BackendSecret secret_;
   const bool private_line_;
   std::optional<std::string> channel_binding_;
   const std::string nonce_;

@@ -7,6 +7,7 @@
 #include "server/pgwire/borrower_internal.h"
 #include "server/pgwire/random_internal.h"
 #include "server/pgwire/session_internal.h"
+#include "server/pgwire/splice_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {
@@ -25,16 +26,16 @@ bool IsThisUser(int descriptor) {
 }  // namespace
 
 Borrower::Borrower(SessionHouse& house, int descriptor)
-    : house_(house), channel_(house.context, descriptor) {}
+    : house_(house), channel_(std::make_unique<Channel>(house.context, descriptor)) {}
 
 void Borrower::Wait() {
-  if (reading_ || channel_.closed()) {
+  if (reading_ || logging_in_ || closed()) {
     return;
   }
   reading_ = true;
-  channel_.WaitReadable([self = shared_from_this()](bool ok) {
+  channel_->WaitReadable([self = shared_from_this()](bool ok) {
     self->reading_ = false;
-    if (self->channel_.closed()) {
+    if (self->closed()) {
       return;
     }
     if (!ok) {
@@ -46,8 +47,8 @@ void Borrower::Wait() {
 }
 
 void Borrower::Read() {
-  for (int i = 0; i < kBorrowerReads && !channel_.closed(); ++i) {
-    const ssize_t got = channel_.Read(house_.buffer.data(), house_.buffer.size());
+  for (int i = 0; i < kBorrowerReads && !logging_in_ && !closed(); ++i) {
+    const ssize_t got = channel_->Read(house_.buffer.data(), house_.buffer.size());
     if (got < 0) {
       Close();
       return;
@@ -73,7 +74,8 @@ void Borrower::Take(std::string_view bytes) {
     Close();
     return;
   }
-  while (!channel_.closed() && session_ == nullptr && (asked_ ? TakeToken() : TakeStartup())) {
+  while (!closed() && session_ == nullptr && !logging_in_ &&
+         (asked_ ? TakeToken() : TakeStartup())) {
   }
 }
 
@@ -98,12 +100,20 @@ bool Borrower::TakeStartup() {
     const uint32_t process = reader.Uint32();
     const uint32_t key = reader.Uint32();
     const auto found = house_.sessions.find(process);
-    if (found != house_.sessions.end() && found->second->HasKey(key)) {
+    if (found == house_.sessions.end()) {  // of one who has logged in with a ticket
+      CancelBackend(house_.context, house_.upstream, process, key);
+    } else if (found->second->HasKey(key)) {
       found->second->CancelServer();
     }
     Close();
     return false;
   }
+  Result<StartupMessage> startup = ReadStartup(body);
+  if (!startup.ok()) {
+    Refuse(startup.status());
+    return false;
+  }
+  startup_ = *std::move(startup);
   std::string question;
   constexpr char kCleartextPassword[] = {0, 0, 0, 3};
   AppendMessage(question, 'R', {kCleartextPassword, sizeof(kCleartextPassword)});
@@ -126,15 +136,20 @@ bool Borrower::TakeToken() {
   }
   const Result<std::string_view> token =
       ReadPassword(std::string_view(held_).substr(kHeaderBytes, length - kLengthBytes));
-  const auto found = token.ok() ? house_.loans.find(std::string(*token)) : house_.loans.end();
-  if (held_[0] != 'p' || found == house_.loans.end()) {
-    std::string refusal;
-    AppendError(refusal,
-                Status(Code::kPermissionDenied, "the statement that borrows the session is over")
-                    .SqlState("28000"),
-                {}, 0, "FATAL");
-    Send(refusal);
-    Close();
+  if (held_[0] != 'p' || !token.ok()) {
+    Refuse(Status(Code::kInvalidArgument, "expected password response").SqlState("08P01"));
+    return false;
+  }
+  const auto found = house_.loans.find(std::string(*token));
+  if (found == house_.loans.end()) {
+    Result<TicketLogin> login = house_.tickets.Read(*token);
+    if (login.ok()) {
+      held_.clear();
+      LogIn(*std::move(login));
+    } else {
+      Refuse(Status(Code::kPermissionDenied, "the statement that borrows the session is over")
+                 .SqlState("28000"));
+    }
     return false;
   }
   WireSession* const session = found->second;
@@ -146,17 +161,66 @@ bool Borrower::TakeToken() {
   return false;
 }
 
-void Borrower::Send(std::string_view bytes) {
-  if (channel_.closed()) {
+void Borrower::LogIn(TicketLogin login) {
+  if (login.user != startup_.Find("user") || login.database != startup_.Find("database")) {
+    Refuse(Status(Code::kPermissionDenied, "the ticket is somebody else's").SqlState("28000"));
     return;
   }
-  if (!channel_.Write(bytes)) {
+  logging_in_ = true;
+  // Lives in what it waits for.
+  const auto backend = std::make_shared<BackendConnection>(house_.context, house_.upstream,
+                                                           house_.client_tls, house_.buffer);
+  backend->Start(startup_, {"", std::move(login.keys)},
+                 [self = shared_from_this()](BackendConnection::Outcome outcome) {
+                   self->LoggedIn(std::move(outcome));
+                 });
+}
+
+void Borrower::LoggedIn(BackendConnection::Outcome outcome) {
+  if (closed()) {
+    return;
+  }
+  if (!outcome.status.ok()) {
+    Refuse(outcome.status);
+    return;
+  }
+  if (!outcome.refusal.empty()) {
+    Send(outcome.refusal);
     Close();
     return;
   }
-  if (channel_.unsent() > 0 && !writing_) {
+  std::string greeting;
+  constexpr char kAuthenticated[] = {0, 0, 0, 0};
+  AppendMessage(greeting, 'R', {kAuthenticated, sizeof(kAuthenticated)});
+  greeting += outcome.login->greeting();
+  AppendKeyData(greeting, outcome.login->process(), outcome.login->key());
+  AppendReady(greeting, 'I');
+  if (channel_->Write(greeting)) {
+    std::make_shared<Splice>(std::move(channel_), std::move(outcome.channel), house_.buffer)
+        ->Start();
+  } else {
+    Close();
+  }
+}
+
+void Borrower::Refuse(const Status& status) {
+  std::string refusal;
+  AppendError(refusal, status, {}, 0, "FATAL");
+  Send(refusal);
+  Close();
+}
+
+void Borrower::Send(std::string_view bytes) {
+  if (closed()) {
+    return;
+  }
+  if (!channel_->Write(bytes)) {
+    Close();
+    return;
+  }
+  if (channel_->unsent() > 0 && !writing_) {
     writing_ = true;
-    channel_.WaitSent([self = shared_from_this()](bool ok) {
+    channel_->WaitSent([self = shared_from_this()](bool ok) {
       self->writing_ = false;
       if (!ok) {
         self->Close();
@@ -168,10 +232,10 @@ void Borrower::Send(std::string_view bytes) {
 }
 
 void Borrower::Close() {
-  if (channel_.closed()) {
+  if (closed()) {
     return;
   }
-  channel_.Close();
+  channel_->Close();
   if (WireSession* const session = std::exchange(session_, nullptr)) {
     session->BorrowerGone(this);
   }
@@ -267,7 +331,7 @@ void WireSession::BorrowerGone(const Borrower* borrower) {
 }
 
 void WireSession::CancelServer() {
-  ForwardCancel(process_, backend_key_);
+  CancelBackend(house_.context, house_.upstream, process_, backend_key_);
 }
 
 void WireSession::EndLoan() {

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "server/pgwire/certificate.h"
 #include "server/pgwire/channel_internal.h"
 
 namespace sluice::server::pgwire {
@@ -132,6 +133,20 @@ void Channel::Close() {
     SSL_shutdown(ssl_.get());
   }
   descriptor_.close(ignored);
+}
+
+std::optional<std::string> CertificateEndPoint(const X509* certificate) {
+  if (certificate == nullptr) {
+    return std::nullopt;
+  }
+  unsigned char* der = nullptr;
+  const int size = i2d_X509(certificate, &der);
+  if (size <= 0) {
+    return std::nullopt;
+  }
+  const Result<std::string> hash = TlsServerEndPointOfDer(std::string(der, der + size));
+  OPENSSL_free(der);
+  return hash.ok() ? std::optional(*hash) : std::nullopt;
 }
 
 }  // namespace sluice::server::pgwire

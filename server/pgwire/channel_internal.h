@@ -6,6 +6,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -55,5 +56,9 @@ class Channel {
   size_t sent_ = 0;              // of unsent_
   bool waits_for_peer_ = false;  // TLS has to read before it can write
 };
+
+// What a SCRAM authentication over TLS binds to (certificate.h, TlsServerEndPointOfDer); nullopt:
+// no certificate, or one with nothing to bind to.
+std::optional<std::string> CertificateEndPoint(const X509* certificate);
 
 }  // namespace sluice::server::pgwire

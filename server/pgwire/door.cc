@@ -4,28 +4,24 @@
 #include <openssl/err.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/guarded.h"
 #include "base/log.h"
 #include "server/pgwire/borrower_internal.h"
+#include "server/pgwire/listener_internal.h"
 #include "server/pgwire/session_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {
 
-using boost::asio::ip::tcp;
-
 // What one read may bring; all sessions share it.
 constexpr size_t kReadBytes = size_t{64} << 10;
-// Clients that have connected and are not taken yet.
-constexpr int kBacklog = 1024;
-// After an accept that failed (no descriptors left), so that it does not spin.
-constexpr std::chrono::milliseconds kAcceptPause(100);
 
 struct TlsFree {
   void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
@@ -71,56 +67,55 @@ Result<TlsContext> ClientTls(const Upstream& upstream) {
   return context;
 }
 
+// What SCRAM binds to; nullopt: no certificate, or one with nothing to bind to.
+std::optional<std::string> EndPointOf(SSL_CTX* context) {
+  return context == nullptr ? std::nullopt : CertificateEndPoint(SSL_CTX_get0_certificate(context));
+}
+
 class WireDoor final : public Door {
  public:
-  WireDoor(StatementService& service, Upstream upstream, bool ask_password, TlsContext server_tls,
-           TlsContext client_tls)
-      : server_tls_(std::move(server_tls)),
-        client_tls_(std::move(client_tls)),
+  // What a door is made of beside its sockets.
+  struct Parts {
+    StatementService& service;
+    Upstream upstream;
+    ClientLogin client_login;
+    std::unique_ptr<Verifiers> verifiers;
+    TlsContext server_tls;
+    std::optional<std::string> end_point;
+    TlsContext client_tls;
+  };
+  explicit WireDoor(Parts parts)
+      : server_tls_(std::move(parts.server_tls)),
+        client_tls_(std::move(parts.client_tls)),
         house_{.context = context_,
-               .service = service,
-               .upstream = std::move(upstream),
-               .ask_password = ask_password,
+               .service = parts.service,
+               .upstream = std::move(parts.upstream),
+               .client_login = parts.client_login,
+               .verifiers = parts.verifiers.get(),
                .server_tls = server_tls_.get(),
+               .end_point = std::move(parts.end_point),
                .client_tls = client_tls_.get(),
                .buffer = std::vector<char>(kReadBytes)},
         loans_(house_),
-        acceptor_(context_),
-        pause_(context_) {}
+        verifiers_(std::move(parts.verifiers)) {}
 
   ~WireDoor() override { Shutdown(); }
 
-  Status Listen(const std::string& address) {
-    const size_t colon = address.rfind(':');
-    if (colon == std::string::npos || colon + 1 == address.size()) {
-      return InvalidArgument(fmt::format("pg must be HOST:PORT, not '{}'", address));
+  Status Listen(const std::string& addresses) {
+    for (size_t at = 0; at <= addresses.size();) {
+      const size_t comma = std::min(addresses.find(',', at), addresses.size());
+      const std::string address = addresses.substr(at, comma - at);
+      ASSIGN_OR_RETURN(std::unique_ptr<Listener> listener,
+                       Listener::Open(context_, address, [this](Listener::Client client) {
+                         std::make_shared<WireSession>(house_, client.descriptor, client.local,
+                                                       std::move(client.address))
+                             ->Start();
+                       }));
+      address_ += (address_.empty() ? "" : ",") + listener->address();
+      listeners_.push_back(std::move(listener));
+      at = comma + 1;
     }
-    std::string host = address.substr(0, colon);
-    if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
-      host = host.substr(1, host.size() - 2);
-    }
-    boost::system::error_code error;
-    tcp::resolver resolver(context_);
-    const auto found =
-        resolver.resolve(host, address.substr(colon + 1), tcp::resolver::passive, error);
-    if (!error && !found.empty()) {
-      const tcp::endpoint endpoint = found.begin()->endpoint();
-      acceptor_.open(endpoint.protocol(), error);
-      if (!error) {
-        acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
-        acceptor_.bind(endpoint, error);
-      }
-      if (!error) {
-        acceptor_.listen(kBacklog, error);
-      }
-    }
-    if (error || !acceptor_.is_open()) {
-      return Unavailable(fmt::format("cannot listen on {}: {}", address, error.message()))
-          .Hint("is the port taken?");
-    }
-    address_ = fmt::format("{}:{}", address.substr(0, colon), acceptor_.local_endpoint().port());
     RETURN_IF_ERROR(loans_.Listen());
-    Accept();
     thread_ = std::thread([this] { Serve(); });
     return OkStatus();
   }
@@ -132,10 +127,8 @@ class WireDoor final : public Door {
       return;
     }
     boost::asio::post(context_, [this] {
-      boost::system::error_code ignored;
-      acceptor_.close(ignored);
+      listeners_.clear();
       loans_.Close();
-      pause_.cancel();
       const std::map<uint32_t, WireSession*> sessions = house_.sessions;
       for (const auto& [process, session] : sessions) {
         session->shared_from_this();
@@ -157,31 +150,6 @@ class WireDoor final : public Door {
     }
   }
 
-  void Accept() {
-    acceptor_.async_accept([this](const boost::system::error_code& error, tcp::socket socket) {
-      if (!acceptor_.is_open()) {
-        return;
-      }
-      if (error) {
-        pause_.expires_after(kAcceptPause);
-        pause_.async_wait([this](const boost::system::error_code& ended) {
-          if (!ended) {
-            Accept();
-          }
-        });
-        return;
-      }
-      boost::system::error_code ignored;
-      socket.set_option(tcp::no_delay(true), ignored);
-      socket.set_option(boost::asio::socket_base::keep_alive(true), ignored);
-      const boost::asio::ip::address address = socket.remote_endpoint(ignored).address();
-      std::make_shared<WireSession>(house_, socket.release(ignored), address.is_loopback(),
-                                    address.to_string(ignored))
-          ->Start();
-      Accept();
-    });
-  }
-
   const TlsContext server_tls_;
   const TlsContext client_tls_;
   SessionHouse house_;  // outlives the sessions, which live in what the context waits for
@@ -189,9 +157,9 @@ class WireDoor final : public Door {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
       context_.get_executor()};
   LoanDesk loans_;
-  tcp::acceptor acceptor_;
-  boost::asio::steady_timer pause_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
   std::string address_;
+  const std::unique_ptr<Verifiers> verifiers_;  // its thread posts to the context
   std::thread thread_;
 };
 
@@ -201,8 +169,16 @@ Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementServi
   ASSIGN_OR_RETURN(Upstream upstream, UpstreamOf(options.source));
   ASSIGN_OR_RETURN(TlsContext server_tls, ServerTls(options));
   ASSIGN_OR_RETURN(TlsContext client_tls, ClientTls(upstream));
-  auto door = std::make_unique<WireDoor>(service, std::move(upstream), options.ask_password,
-                                         std::move(server_tls), std::move(client_tls));
+  std::optional<std::string> end_point;
+  std::unique_ptr<Verifiers> verifiers;
+  if (options.client_login == ClientLogin::kScram) {
+    end_point = EndPointOf(server_tls.get());
+    ASSIGN_OR_RETURN(
+        verifiers, Verifiers::Open(options.verifiers.empty() ? options.source : options.verifiers));
+  }
+  auto door = std::make_unique<WireDoor>(
+      WireDoor::Parts{service, std::move(upstream), options.client_login, std::move(verifiers),
+                      std::move(server_tls), std::move(end_point), std::move(client_tls)});
   RETURN_IF_ERROR(door->Listen(options.address));
   return std::unique_ptr<Door>(std::move(door));
 }

@@ -9,23 +9,31 @@ namespace sluice::server::pgwire {
 
 class StatementService;
 
+// What a door asks of who comes in.
+enum class ClientLogin {
+  kTrusted,   // nothing: the server lets in whom it wants
+  kPassword,  // the password, which the server checks
+  kScram,     // a proof that the client knows the password, by what the server keeps of it
+};
+
 // The PostgreSQL door: listens, and serves every session on one thread of its own.
 class Door {
  public:
   struct Options {
-    std::string address;   // HOST:PORT; port 0 takes a free one
+    // HOST:PORT, port 0 takes a free one; or /FOLDER:PORT for the Unix socket that clients look for
+    // there. Several with commas.
+    std::string address;
     std::string source;    // the PostgreSQL server behind it, as a URL
     std::string tls_cert;  // PEM files; both or none
     std::string tls_key;
-    // Clients say their password, which the server behind checks. False: nobody asks here, and the
-    // server lets in whom it wants.
-    bool ask_password = true;
+    ClientLogin client_login = ClientLogin::kPassword;
+    std::string verifiers;  // kScram: the URL of Verifiers::Open; "": `source`
   };
   // `service` lasts until Shutdown. Errors: the address is taken, a file is no certificate.
   static Result<std::unique_ptr<Door>> Start(const Options& options, StatementService& service);
   virtual ~Door() = default;
 
-  // HOST:PORT with the port that was taken.
+  // As in Options, with the ports that were taken.
   virtual const std::string& address() const = 0;
   // Ends every session, in words that clients know, and asks the service for nothing more. What the
   // service has begun may still speak to this object until it goes. Idempotent; of one thread.

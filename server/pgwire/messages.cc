@@ -244,6 +244,17 @@ Result<std::string_view> ReadPassword(std::string_view body) {
   return password;
 }
 
+Result<SaslInitialMessage> ReadSaslInitial(std::string_view body) {
+  BodyReader reader(body);
+  SaslInitialMessage initial;
+  initial.mechanism = reader.String();
+  initial.message = reader.Bytes(reader.Uint32());
+  if (!reader.at_end()) {
+    return BrokenMessage("SASLInitialResponse");
+  }
+  return initial;
+}
+
 void AppendMessage(std::string& out, char type, std::string_view body) {
   const OpenMessage message(out, type);
   out += body;

@@ -86,6 +86,11 @@ Result<BindMessage> ReadBind(std::string_view body);
 Result<TargetMessage> ReadTarget(std::string_view body);
 Result<ExecuteMessage> ReadExecute(std::string_view body);
 Result<std::string_view> ReadPassword(std::string_view body);
+struct SaslInitialMessage {
+  std::string_view mechanism;
+  std::string_view message;
+};
+Result<SaslInitialMessage> ReadSaslInitial(std::string_view body);
 
 struct WireColumn {
   std::string name;

@@ -1,5 +1,4 @@
 #include <fmt/core.h>
-#include <sys/socket.h>
 
 #include <utility>
 
@@ -13,8 +12,6 @@
 namespace sluice::server::pgwire {
 namespace {
 
-// Before anybody has logged in, nobody is owed more.
-constexpr size_t kMaxStartupBytes = size_t{10} << 10;
 constexpr std::chrono::seconds kLoginPatience(10);
 // So much of what the client says is taken while a statement of ours runs: enough to see it go.
 constexpr size_t kMaxHeldBytes = size_t{64} << 10;
@@ -24,11 +21,7 @@ constexpr int kReadsInARow = 8;
 }  // namespace
 
 WireSession::WireSession(SessionHouse& house, int descriptor, bool local, std::string address)
-    : house_(house),
-      local_(local),
-      client_(house.context, descriptor),
-      resolver_(house.context),
-      deadline_(house.context) {
+    : house_(house), local_(local), client_(house.context, descriptor), deadline_(house.context) {
   login_.address = std::move(address);
 }
 
@@ -83,8 +76,7 @@ void WireSession::ReadClient() {
       break;
     }
     TakeFromClient({house_.buffer.data(), static_cast<size_t>(got)});
-    if (writing_server_ || state_ == State::kConnecting || state_ == State::kTlsAnswer ||
-        state_ == State::kLogin) {
+    if (writing_server_ || state_ == State::kConnecting || state_ == State::kVerifier) {
       return;  // goes on when what it has said has been passed on
     }
     if (conversation_ != nullptr && conversation_->held_bytes() > kMaxHeldBytes) {
@@ -100,129 +92,7 @@ void WireSession::TakeFromClient(std::string_view bytes) {
     return;
   }
   held_ += bytes;
-  if (held_.size() > kMaxStartupBytes) {
-    Refuse(Status(Code::kInvalidArgument, "the client says too much before it has logged in")
-               .SqlState("08P01"));
-    return;
-  }
-  while ((state_ == State::kStartup && TakeStartup()) ||
-         (state_ == State::kPassword && TakePassword())) {
-  }
-}
-
-// True where there may be more to take.
-bool WireSession::TakeStartup() {
-  if (held_.size() < kLengthBytes) {
-    return false;
-  }
-  const size_t length = ReadUint32(held_);
-  if (length < 2 * kLengthBytes || length > kMaxStartupBytes) {
-    Refuse(Status(Code::kInvalidArgument, "invalid length of startup packet").SqlState("08P01"));
-    return false;
-  }
-  if (held_.size() < length) {
-    return false;
-  }
-  const std::string body = held_.substr(kLengthBytes, length - kLengthBytes);
-  held_.erase(0, length);
-  Result<StartupMessage> startup = ReadStartup(body);
-  if (!startup.ok()) {
-    Refuse(startup.status());
-    return false;
-  }
-  constexpr uint32_t kMajor = 0xffff0000U;
-  switch (startup->code) {
-    case kTlsCode: {
-      const bool tls = house_.server_tls != nullptr && !client_.tls();
-      if (!held_.empty()) {  // somebody has put words into the client's mouth
-        Close();
-        return false;
-      }
-      ToClient(tls ? "S" : "N");
-      if (tls) {
-        client_.StartTls(house_.server_tls, true);
-      }
-      return false;
-    }
-    case kGssCode:
-      ToClient("N");
-      return true;
-    case kCancelCode: {
-      BodyReader reader(body);
-      reader.Uint32();
-      const uint32_t process = reader.Uint32();
-      const uint32_t key = reader.Uint32();
-      const auto found = house_.sessions.find(process);
-      if (found != house_.sessions.end() && found->second->HasKey(key)) {
-        found->second->Cancel();
-      }
-      Close();
-      return false;
-    }
-    default:
-      break;
-  }
-  if ((startup->code & kMajor) != (kProtocol3 & kMajor)) {
-    Refuse(Status(Code::kUnimplemented,
-                  fmt::format("unsupported frontend protocol {}.{}: server supports 3.0",
-                              startup->code >> 16U, startup->code & 0xffffU))
-               .SqlState("0A000"));
-    return false;
-  }
-  startup_ = *std::move(startup);
-  login_.user = startup_.Find("user");
-  login_.database = startup_.Find("database");
-  if (login_.user.empty()) {
-    Refuse(Status(Code::kInvalidArgument, "no PostgreSQL user name specified in startup packet")
-               .SqlState("28000"));
-    return false;
-  }
-  login_.database = login_.database.empty() ? login_.user : login_.database;
-  const Status early = house_.throttle.Admit(login_.address, login_.user, house_.clock.Now());
-  if (!early.ok()) {
-    Refuse(early);
-    return false;
-  }
-  if (!house_.ask_password) {
-    Connect();
-    return false;
-  }
-  if (!client_.tls() && !local_) {
-    Refuse(Status(Code::kPermissionDenied, "the gateway asks for the password inside TLS only")
-               .SqlState("28000")
-               .Hint("connect with sslmode=require"));
-    return false;
-  }
-  std::string question;
-  constexpr char kCleartextPassword[] = {0, 0, 0, 3};
-  AppendMessage(question, 'R', {kCleartextPassword, sizeof(kCleartextPassword)});
-  ToClient(question);
-  state_ = State::kPassword;
-  return true;
-}
-
-bool WireSession::TakePassword() {
-  if (held_.size() < kHeaderBytes) {
-    return false;
-  }
-  const size_t length = ReadUint32(std::string_view(held_).substr(1));
-  if (held_[0] != 'p' || length < kLengthBytes || length > kMaxStartupBytes) {
-    Refuse(Status(Code::kInvalidArgument, "expected password response").SqlState("08P01"));
-    return false;
-  }
-  if (held_.size() < 1 + length) {
-    return false;
-  }
-  const Result<std::string_view> password =
-      ReadPassword(std::string_view(held_).substr(kHeaderBytes, length - kLengthBytes));
-  if (!password.ok()) {
-    Refuse(password.status());
-    return false;
-  }
-  login_.password = *password;
-  held_.erase(0, 1 + length);
-  Connect();
-  return false;
+  TakeLogin();
 }
 
 void WireSession::Refuse(const Status& status) {
@@ -234,30 +104,6 @@ void WireSession::Refuse(const Status& status) {
 void WireSession::RefuseInWords(const std::string& error) {
   ToClient(error);
   Close();
-}
-
-// The back end is ready for the client's first statement.
-void WireSession::Ready() {
-  deadline_.cancel();
-  process_ = backend_login_->process();
-  backend_key_ = backend_login_->key();
-  key_ = RandomKey();
-  house_.sessions[process_] = this;
-  std::string greeting;
-  constexpr char kAuthenticated[] = {0, 0, 0, 0};
-  AppendMessage(greeting, 'R', {kAuthenticated, sizeof(kAuthenticated)});
-  greeting += backend_login_->greeting();
-  AppendKeyData(greeting, process_, key_);
-  AppendReady(greeting, 'I');
-  state_ = State::kTalking;
-  conversation_ = std::make_unique<Conversation>(*this, backend_login_->parameters());
-  backend_login_.reset();
-  ToClient(greeting);
-  if (!held_.empty()) {
-    conversation_->FromClient(std::exchange(held_, {}));
-  }
-  WaitForClient();
-  WaitForServer();
 }
 
 void WireSession::ToClient(std::string_view bytes) {
@@ -395,7 +241,7 @@ void WireSession::Cancel() {
   if (conversation_ != nullptr && conversation_->statement_runs()) {
     stop_.request_stop();
   } else if (state_ == State::kTalking) {
-    ForwardCancel(process_, backend_key_);
+    CancelBackend(house_.context, house_.upstream, process_, backend_key_);
   }
 }
 
@@ -420,7 +266,9 @@ void WireSession::Close() {
   }
   state_ = State::kClosed;
   deadline_.cancel();
-  resolver_.cancel();
+  if (backend_ != nullptr) {
+    backend_->Close();
+  }
   GiveUp();
   stop_.request_stop();
   EndLoan();

@@ -1,21 +1,25 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
-#include "server/pgwire/backend_login.h"
+#include "server/pgwire/backend_connection_internal.h"
 #include "server/pgwire/channel_internal.h"
 #include "server/pgwire/client_line.h"
 #include "server/pgwire/conversation.h"
+#include "server/pgwire/door.h"
+#include "server/pgwire/scram.h"
 #include "server/pgwire/statement_service.h"
+#include "server/pgwire/ticket.h"
 #include "server/pgwire/upstream.h"
+#include "server/pgwire/verifiers.h"
 #include "server/statements/login_throttle.h"
 
 namespace sluice::server::pgwire {
@@ -28,8 +32,11 @@ struct SessionHouse {
   boost::asio::io_context& context;
   StatementService& service;
   const Upstream upstream;
-  const bool ask_password;
-  SSL_CTX* server_tls = nullptr;  // null: the door has no certificate
+  const ClientLogin client_login;
+  Verifiers* verifiers = nullptr;  // kScram only
+  SSL_CTX* server_tls = nullptr;   // null: the door has no certificate
+  // What SCRAM binds to; nullopt: no certificate, or nothing to bind to.
+  std::optional<std::string> end_point;
   SSL_CTX* client_tls = nullptr;  // towards the server behind it
   std::vector<char> buffer;       // what is read is worked on at once
   // By the number that the client knows its back end by.
@@ -37,6 +44,7 @@ struct SessionHouse {
   // By the secret of the statement that may borrow their back end.
   std::map<std::string, WireSession*> loans = {};
   catalog::SessionLink link = {};  // where that is done; without the secret
+  TicketOffice tickets = {};
   SteadyClock clock = {};
   LoginThrottle throttle = {};
 };
@@ -81,9 +89,10 @@ class WireSession final : public Conversation::Host,
   enum class State {
     kStartup,
     kPassword,
+    kVerifier,  // is being read
+    kScramFirst,
+    kScramFinal,
     kConnecting,
-    kTlsAnswer,  // of the server behind
-    kLogin,
     kTalking,
     kClosed,
   };
@@ -92,20 +101,23 @@ class WireSession final : public Conversation::Host,
   void WaitForClient();
   void ReadClient();
   void TakeFromClient(std::string_view bytes);
+  void TakeLogin();
   bool TakeStartup();
+  std::optional<std::string> TakeAnswer();
+  bool AskForPassword();
   bool TakePassword();
+  void AskForVerifier();
+  void AskForScram(const Result<ScramVerifier>& verifier);
+  bool TakeScram();
+  Result<std::string> TakeScramFirst(std::string_view body);
   void Refuse(const Status& status);
   void RefuseInWords(const std::string& error);
-  void ForwardCancel(uint32_t process, uint32_t key);
   // The server's.
   void Connect();
-  void ConnectTo(std::vector<boost::asio::ip::tcp::endpoint> addresses);
-  void Connected(int descriptor);
-  void BeginLogin();
+  void Connected(BackendConnection::Outcome outcome);
+  void Ready(const BackendLogin& login);
   void WaitForServer();
   void ReadServer();
-  void TakeFromServer(std::string_view bytes);
-  void Ready();
 
   void SetDeadline(std::chrono::seconds from_now);
   void SentToClient(bool ok);
@@ -117,14 +129,15 @@ class WireSession final : public Conversation::Host,
   State state_ = State::kStartup;
   Channel client_;
   std::unique_ptr<Channel> server_;
-  boost::asio::ip::tcp::resolver resolver_;
   boost::asio::steady_timer deadline_;
   std::string held_;  // of the client, before it talks
   StartupMessage startup_;
   SessionLogin login_;
-  std::unique_ptr<BackendLogin> backend_login_;
+  std::unique_ptr<ScramServer> scram_;
+  std::string server_key_;  // of the verifier
+  BackendSecret secret_;    // until it has logged in
+  std::shared_ptr<BackendConnection> backend_;
   std::unique_ptr<Conversation> conversation_;
-  bool bound_ = false;    // to the server's certificate
   uint32_t process_ = 0;  // the back end's
   uint32_t backend_key_ = 0;
   uint32_t key_ = 0;  // what the client knows in its place

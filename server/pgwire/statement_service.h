@@ -17,8 +17,10 @@ namespace sluice::server::pgwire {
 struct SessionLogin {
   std::string user;
   std::string database;
-  std::string password;
-  std::string address;  // the client's
+  std::string password;  // or a ticket in its place
+  std::string address;   // the client's
+  // Where the ticket logs in; without a host: the password does, at the server itself.
+  catalog::SessionLink desk = {};
 };
 
 struct StatementRequest {

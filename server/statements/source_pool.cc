@@ -70,7 +70,7 @@ Result<std::unique_ptr<SourcePool>> SourcePool::Open(const std::string& url, Aut
         .Hint("give a file: --source sqlite:my.db");
   }
   ASSIGN_OR_RETURN(catalog::Database own, catalog::OpenDatabase(url));
-  if (own.source->dialect() == "sqlite" && auth == Auth::kPassword) {
+  if (own.source->dialect() == "sqlite" && auth != Auth::kTrust) {
     return Unimplemented("a SQLite database has no users that could log in")
         .Hint("--auth trust lets in everybody who reaches the gateway");
   }
@@ -91,7 +91,7 @@ SourcePool::SourcePool(std::string url, Auth auth, std::unique_ptr<catalog::Cata
 SourcePool::~SourcePool() = default;
 
 Result<SourcePool::Lease> SourcePool::Acquire(const Login& login, const std::stop_token& stop) {
-  const bool asks = auth_ == Auth::kPassword;
+  const bool asks = auth_ != Auth::kTrust;
   if (asks && login.role.empty()) {
     return WantsLogin("a user and a password");
   }
@@ -127,6 +127,12 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
   if (auth_ == Auth::kTrust) {
     ASSIGN_OR_RETURN(opened->source,
                      catalog::OpenDataSource(catalog::WithRole(url, login.role), "", stop));
+    return opened;
+  }
+  if (!login.desk_host.empty()) {
+    ASSIGN_OR_RETURN(opened->source, catalog::OpenDataSourceAs(
+                                         catalog::WithSocket(url, login.desk_host, login.desk_port),
+                                         login.role, login.password, stop));
     return opened;
   }
   RETURN_IF_ERROR(throttle_.Admit(login.address, login.role, clock_.Now()));

@@ -26,9 +26,12 @@ namespace sluice::server {
 // the gateway's own login.
 struct Login {
   std::string role;
-  std::string password;
+  std::string password;       // or a ticket
   std::string address;        // whose failures are counted; "": nobody's
   std::string database = {};  // of the same server; "": the URL's own
+  // Where the ticket logs in: a Unix socket as in catalog::SessionLink. "": it is a password.
+  std::string desk_host = {};
+  std::string desk_port = {};
 };
 
 // The databases' sessions for the scripts of a gateway: data sources of one server, each logged in

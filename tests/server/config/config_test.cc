@@ -101,7 +101,7 @@ TEST_F(ConfigTest, NobodyIsTrustedUnasked) {
     EXPECT_NE(refused.status().diagnostics()[0].hint.find("--auth trust"), std::string::npos);
   }
   EXPECT_EQ(LoadConfig("", {{"auth", "nobody"}}).status().message(),
-            "auth must be password or trust, not 'nobody'");
+            "auth must be password, scram or trust, not 'nobody'");
 }
 
 }  // namespace

@@ -3,13 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <chrono>
-#include <filesystem>
 #include <string>
-#include <thread>
 
-#include "tests/server/sluice_process.h"
-#include "tests/support/postgres_server.h"
+#include "tests/server/pgwire/door_fixture.h"
 
 // The PostgreSQL door with real clients before it and a real PostgreSQL behind it.
 namespace sluice {
@@ -17,75 +13,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-class DoorTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (database_.url().empty()) {
-      GTEST_SKIP() << "no PostgreSQL";
-    }
-    std::filesystem::create_directories(home_);
-    ASSERT_EQ(Direct("CREATE TABLE points AS SELECT i::float8 AS x, i % 2 AS y"
-                     " FROM generate_series(1, 300) AS i")
-                  .exit_code,
-              0);
-  }
-  void TearDown() override { std::filesystem::remove_all(home_); }
-
-  // `options`: of the gateway.
-  void Start(const std::string& options = "--auth trust") {
-    gateway_ = std::make_unique<BackgroundProcess>(
-        fmt::format("HOME={} exec {} serve --source '{}' --grpc 127.0.0.1:0 --pg 127.0.0.1:0 {}",
-                    home_, SLUICE_BINARY, database_.url(), options));
-    gateway_->ReadLine();
-    const std::string line = gateway_->ReadLine();  // PostgreSQL on 127.0.0.1:1234, ...
-    const size_t colon = line.find(':');
-    ASSERT_NE(colon, std::string::npos) << line;
-    port_ = std::to_string(std::stoi(line.substr(colon + 1)));
-  }
-
-  std::string Name() const { return database_.url().substr(database_.url().rfind('/') + 1); }
-  std::string Conninfo(const std::string& user = "postgres") const {
-    return fmt::format("host=127.0.0.1 port={} user={} dbname={}", port_, user, Name());
-  }
-  ShellOutcome Direct(const std::string& sql) const {
-    return RunInShell(fmt::format("psql -XAtq '{}' -c \"{}\" 2>&1", database_.url(), sql));
-  }
-  // What psql writes, to both. `script` is its standard input.
-  ShellOutcome Psql(const std::string& script, const std::string& options = "",
-                    const std::string& user = "postgres") const {
-    const std::string file = home_ + "/script.sql";
-    FILE* const out = fopen(file.c_str(), "w");
-    fputs(script.c_str(), out);
-    fclose(out);
-    return RunInShell(
-        fmt::format("PGPASSWORD=secret psql -X -v VERBOSITY=verbose -P pager=off {} "
-                    "'{}' < {} 2>&1",
-                    options, Conninfo(user), file));
-  }
-  ShellOutcome Python(const std::string& program) const {
-    return RunInShell(
-        fmt::format("PGPASSWORD=secret /usr/bin/python3 {}/tests/server/pgwire/"
-                    "clients/{} '{}' 2>&1",
-                    SLUICE_SOURCE_DIR, program, Conninfo()));
-  }
-  // Until `sql` answers so; false after half a minute.
-  bool Becomes(const std::string& sql, const std::string& answer) const {
-    for (int i = 0; i < 300; ++i) {
-      if (Direct(sql).output == answer + "\n") {
-        return true;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    return false;
-  }
-
-  testing::PostgresTestDatabase database_;
-  const std::string home_ =
-      (std::filesystem::temp_directory_path() / fmt::format("sluice_door_{}", getpid())).string();
-  std::unique_ptr<BackgroundProcess> gateway_;
-  std::string port_;
-};
 
 TEST_F(DoorTest, PsqlSeesItsDatabaseAsItAlwaysDoes) {
   Start();

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "server/pgwire/backend_login.h"
+#include "server/pgwire/channel_internal.h"
+#include "server/pgwire/upstream.h"
+
+namespace sluice::server::pgwire {
+
+// Connects to the server behind the door and logs in, until it is ready for a first statement.
+// Belongs to the I/O thread; lives until it has called back or was closed.
+class BackendConnection final : public std::enable_shared_from_this<BackendConnection> {
+ public:
+  struct Outcome {
+    Status status;        // the server cannot be reached, or does not answer as one does
+    std::string refusal;  // or it has refused: its own ErrorResponse, whole
+    // Or it is ready, and nothing that it has sent is unread:
+    std::unique_ptr<Channel> channel = nullptr;
+    std::unique_ptr<BackendLogin> login = nullptr;
+  };
+  using Then = std::function<void(Outcome)>;
+
+  // `tls`: for connections to the server. `buffer`: of whoever reads on this thread.
+  BackendConnection(boost::asio::io_context& context, const Upstream& upstream, SSL_CTX* tls,
+                    std::vector<char>& buffer);
+
+  // `then` is called once, perhaps before this returns.
+  void Start(StartupMessage startup, BackendSecret secret, Then then);
+  // `then` is not called any more.
+  void Close();
+
+ private:
+  void ConnectTo(std::vector<boost::asio::ip::tcp::endpoint> addresses);
+  void Connected(int descriptor);
+  void LogIn();
+  void WaitToRead();
+  void WaitToSend();
+  void Read();
+  void Take(std::string_view bytes);
+  void TakeTlsAnswer(std::string_view bytes);
+  void Send(std::string_view bytes);
+  void CannotConnect(std::string_view why);
+  void End(Outcome outcome);
+
+  boost::asio::io_context& context_;
+  const Upstream& upstream_;
+  SSL_CTX* const tls_;
+  std::vector<char>& buffer_;
+  boost::asio::ip::tcp::resolver resolver_;
+  StartupMessage startup_;
+  BackendSecret secret_;
+  Then then_;  // null: over
+  std::unique_ptr<Channel> channel_;
+  std::unique_ptr<BackendLogin> login_;
+  bool asked_for_tls_ = false;  // and not answered yet
+  bool bound_ = false;          // to the server's certificate
+};
+
+// Asks the server to cancel what runs on a back end, on a connection of its own, as the protocol
+// wants it. Nobody hears how that went.
+void CancelBackend(boost::asio::io_context& context, const Upstream& upstream, uint32_t process,
+                   uint32_t key);
+
+}  // namespace sluice::server::pgwire

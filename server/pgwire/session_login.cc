@@ -1,0 +1,309 @@
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "server/pgwire/random_internal.h"
+#include "server/pgwire/session_internal.h"
+
+// How a session's client says who it is, and is logged in.
+namespace sluice::server::pgwire {
+namespace {
+
+// Before anybody has logged in, nobody is owed more.
+constexpr size_t kMaxStartupBytes = size_t{10} << 10;
+
+// The numbers of AuthenticationRequest.
+enum Authentication : uint32_t {
+  kOk = 0,
+  kCleartextPassword = 3,
+  kScram = 10,
+  kScramContinue = 11,
+  kScramFinal = 12,
+};
+
+std::string AuthenticationRequest(Authentication kind, std::string_view rest = "") {
+  std::string body;
+  AppendUint32(body, kind);
+  body += rest;
+  std::string message;
+  AppendMessage(message, 'R', body);
+  return message;
+}
+
+}  // namespace
+
+void WireSession::TakeLogin() {
+  if (held_.size() > kMaxStartupBytes) {
+    Refuse(Status(Code::kInvalidArgument, "the client says too much before it has logged in")
+               .SqlState("08P01"));
+    return;
+  }
+  while ((state_ == State::kStartup && TakeStartup()) ||
+         (state_ == State::kPassword && TakePassword()) ||
+         ((state_ == State::kScramFirst || state_ == State::kScramFinal) && TakeScram())) {
+  }
+}
+
+// True where there may be more to take.
+bool WireSession::TakeStartup() {
+  if (held_.size() < kLengthBytes) {
+    return false;
+  }
+  const size_t length = ReadUint32(held_);
+  if (length < 2 * kLengthBytes || length > kMaxStartupBytes) {
+    Refuse(Status(Code::kInvalidArgument, "invalid length of startup packet").SqlState("08P01"));
+    return false;
+  }
+  if (held_.size() < length) {
+    return false;
+  }
+  const std::string body = held_.substr(kLengthBytes, length - kLengthBytes);
+  held_.erase(0, length);
+  Result<StartupMessage> startup = ReadStartup(body);
+  if (!startup.ok()) {
+    Refuse(startup.status());
+    return false;
+  }
+  constexpr uint32_t kMajor = 0xffff0000U;
+  switch (startup->code) {
+    case kTlsCode: {
+      const bool tls = house_.server_tls != nullptr && !client_.tls();
+      if (!held_.empty()) {  // somebody has put words into the client's mouth
+        Close();
+        return false;
+      }
+      ToClient(tls ? "S" : "N");
+      if (tls) {
+        client_.StartTls(house_.server_tls, true);
+      }
+      return false;
+    }
+    case kGssCode:
+      ToClient("N");
+      return true;
+    case kCancelCode: {
+      BodyReader reader(body);
+      reader.Uint32();
+      const uint32_t process = reader.Uint32();
+      const uint32_t key = reader.Uint32();
+      const auto found = house_.sessions.find(process);
+      if (found != house_.sessions.end() && found->second->HasKey(key)) {
+        found->second->Cancel();
+      }
+      Close();
+      return false;
+    }
+    default:
+      break;
+  }
+  if ((startup->code & kMajor) != (kProtocol3 & kMajor)) {
+    Refuse(Status(Code::kUnimplemented,
+                  fmt::format("unsupported frontend protocol {}.{}: server supports 3.0",
+                              startup->code >> 16U, startup->code & 0xffffU))
+               .SqlState("0A000"));
+    return false;
+  }
+  startup_ = *std::move(startup);
+  login_.user = startup_.Find("user");
+  login_.database = startup_.Find("database");
+  if (login_.user.empty()) {
+    Refuse(Status(Code::kInvalidArgument, "no PostgreSQL user name specified in startup packet")
+               .SqlState("28000"));
+    return false;
+  }
+  login_.database = login_.database.empty() ? login_.user : login_.database;
+  const Status early = house_.throttle.Admit(login_.address, login_.user, house_.clock.Now());
+  if (!early.ok()) {
+    Refuse(early);
+    return false;
+  }
+  if (house_.client_login == ClientLogin::kTrusted) {
+    Connect();
+    return false;
+  }
+  if (house_.client_login == ClientLogin::kScram) {
+    AskForVerifier();
+    return false;
+  }
+  return AskForPassword();
+}
+
+bool WireSession::AskForPassword() {
+  if (!client_.tls() && !local_) {
+    Refuse(Status(Code::kPermissionDenied, "the gateway asks for the password inside TLS only")
+               .SqlState("28000")
+               .Hint("connect with sslmode=require"));
+    return false;
+  }
+  ToClient(AuthenticationRequest(kCleartextPassword));
+  state_ = State::kPassword;
+  return true;
+}
+
+// The body of the client's answer; nullopt: it is not all there, or was refused.
+std::optional<std::string> WireSession::TakeAnswer() {
+  if (held_.size() < kHeaderBytes) {
+    return std::nullopt;
+  }
+  const size_t length = ReadUint32(std::string_view(held_).substr(1));
+  if (held_[0] != 'p' || length < kLengthBytes || length > kMaxStartupBytes) {
+    Refuse(Status(Code::kInvalidArgument, "expected password response").SqlState("08P01"));
+    return std::nullopt;
+  }
+  if (held_.size() < 1 + length) {
+    return std::nullopt;
+  }
+  std::string body = held_.substr(kHeaderBytes, length - kLengthBytes);
+  held_.erase(0, 1 + length);
+  return body;
+}
+
+bool WireSession::TakePassword() {
+  const std::optional<std::string> body = TakeAnswer();
+  if (!body.has_value()) {
+    return false;
+  }
+  const Result<std::string_view> password = ReadPassword(*body);
+  if (!password.ok()) {
+    Refuse(password.status());
+    return false;
+  }
+  login_.password = *password;
+  secret_.password = *password;
+  Connect();
+  return false;
+}
+
+void WireSession::AskForVerifier() {
+  state_ = State::kVerifier;
+  house_.verifiers->Find(login_.user,
+                         [weak = weak_from_this(), &context = house_.context](auto verifier) {
+                           boost::asio::post(context, [weak, verifier = std::move(verifier)] {
+                             const auto self = weak.lock();
+                             if (self != nullptr && self->state_ == State::kVerifier) {
+                               self->AskForScram(verifier);
+                             }
+                           });
+                         });
+}
+
+void WireSession::AskForScram(const Result<ScramVerifier>& verifier) {
+  if (!verifier.ok()) {
+    Refuse(verifier.status());
+    return;
+  }
+  server_key_ = verifier->server_key;
+  scram_ = std::make_unique<ScramServer>(*verifier, client_.tls() ? house_.end_point : std::nullopt,
+                                         RandomToken());
+  std::string mechanisms;
+  for (const std::string_view mechanism : scram_->mechanisms()) {
+    mechanisms += mechanism;
+    mechanisms += '\0';
+  }
+  mechanisms += '\0';
+  state_ = State::kScramFirst;
+  ToClient(AuthenticationRequest(kScram, mechanisms));
+  TakeLogin();
+  WaitForClient();
+}
+
+bool WireSession::TakeScram() {
+  const std::optional<std::string> body = TakeAnswer();
+  if (!body.has_value()) {
+    return false;
+  }
+  const bool first = state_ == State::kScramFirst;
+  Result<std::string> answer = first ? TakeScramFirst(*body) : scram_->Final(*body);
+  if (!answer.ok() && answer.status().sqlstate() == "28P01") {
+    house_.throttle.Failed(login_.address, login_.user, house_.clock.Now());
+    answer = Status(Code::kPermissionDenied,
+                    fmt::format("password authentication failed for user \"{}\"", login_.user))
+                 .SqlState("28P01");
+  }
+  if (!answer.ok()) {
+    Refuse(answer.status());
+    return false;
+  }
+  ToClient(AuthenticationRequest(first ? kScramContinue : kScramFinal, *answer));
+  if (first) {
+    state_ = State::kScramFinal;
+    return true;
+  }
+  secret_.keys = ScramKeys{scram_->client_key(), std::exchange(server_key_, {})};
+  scram_.reset();
+  login_.desk = house_.link;
+  login_.password = house_.tickets.Issue({login_.user, login_.database, *secret_.keys});
+  Connect();
+  return false;
+}
+
+Result<std::string> WireSession::TakeScramFirst(std::string_view body) {
+  ASSIGN_OR_RETURN(const SaslInitialMessage initial, ReadSaslInitial(body));
+  return scram_->First(initial.mechanism, initial.message);
+}
+
+void WireSession::Connect() {
+  state_ = State::kConnecting;
+  backend_ = std::make_shared<BackendConnection>(house_.context, house_.upstream, house_.client_tls,
+                                                 house_.buffer);
+  backend_->Start(startup_, std::exchange(secret_, {}),
+                  [weak = weak_from_this()](BackendConnection::Outcome outcome) {
+                    const auto self = weak.lock();
+                    if (self != nullptr && self->state_ == State::kConnecting) {
+                      self->Connected(std::move(outcome));
+                    }
+                  });
+}
+
+void WireSession::Connected(BackendConnection::Outcome outcome) {
+  if (!outcome.status.ok()) {
+    Refuse(outcome.status);
+    return;
+  }
+  if (!outcome.refusal.empty()) {
+    if (ReadError(std::string_view(outcome.refusal).substr(kHeaderBytes))
+            .sqlstate()
+            .starts_with("28")) {
+      house_.throttle.Failed(login_.address, login_.user, house_.clock.Now());
+    }
+    RefuseInWords(outcome.refusal);
+    return;
+  }
+  if (house_.client_login == ClientLogin::kPassword && !outcome.login->asked()) {
+    // "trust", "peer" or "ident" in its pg_hba.conf: it took our word for who the user is.
+    Refuse(Status(Code::kPermissionDenied,
+                  fmt::format("PostgreSQL let role \"{}\" in without asking for the password, "
+                              "so that nobody has checked it",
+                              login_.user))
+               .SqlState("28000")
+               .Hint("let pg_hba.conf ask for passwords (scram-sha-256) where the gateway "
+                     "connects from, or start it with --auth trust"));
+    return;
+  }
+  house_.throttle.Succeeded(login_.user);
+  server_ = std::move(outcome.channel);
+  Ready(*outcome.login);
+}
+
+// The back end is ready for the client's first statement.
+void WireSession::Ready(const BackendLogin& login) {
+  deadline_.cancel();
+  process_ = login.process();
+  backend_key_ = login.key();
+  key_ = RandomKey();
+  house_.sessions[process_] = this;
+  std::string greeting = AuthenticationRequest(kOk);
+  greeting += login.greeting();
+  AppendKeyData(greeting, process_, key_);
+  AppendReady(greeting, 'I');
+  state_ = State::kTalking;
+  conversation_ = std::make_unique<Conversation>(*this, login.parameters());
+  ToClient(greeting);
+  if (!held_.empty()) {
+    conversation_->FromClient(std::exchange(held_, {}));
+  }
+  WaitForClient();
+  WaitForServer();
+}
+
+}  // namespace sluice::server::pgwire

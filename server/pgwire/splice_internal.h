@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "server/pgwire/channel_internal.h"
+
+namespace sluice::server::pgwire {
+
+// Two connections of which each gets what the other says, until one of them ends. Nothing is read
+// from one while the other takes no more. Belongs to the I/O thread; lives as long as they do.
+class Splice final : public std::enable_shared_from_this<Splice> {
+ public:
+  // `buffer`: of whoever reads on this thread.
+  Splice(std::unique_ptr<Channel> one, std::unique_ptr<Channel> other, std::vector<char>& buffer);
+  void Start();
+
+ private:
+  struct End {
+    std::unique_ptr<Channel> channel;
+    bool reading = false;
+    bool writing = false;
+  };
+  void Wait(End& from, End& to);
+  void Read(End& from, End& to);
+  void Close();
+
+  End one_;
+  End other_;
+  std::vector<char>& buffer_;
+};
+
+}  // namespace sluice::server::pgwire

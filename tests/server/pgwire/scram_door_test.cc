@@ -1,0 +1,148 @@
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/server/pgwire/door_fixture.h"
+
+// A door that never sees a password: SCRAM before it, the role's own keys behind it, tickets for
+// those who train.
+namespace sluice {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ScramDoorTest : public DoorTest {
+ protected:
+  void SetUp() override {
+    DoorTest::SetUp();
+    if (IsSkipped()) {
+      return;
+    }
+    const std::string group = testing::kPasswordRole;
+    Direct(fmt::format("CREATE ROLE {} LOGIN", group));  // it may be there
+    role_ = "scram_" + Name();
+    ASSERT_EQ(Direct(fmt::format("CREATE ROLE {0} LOGIN PASSWORD 'pässwörd' IN ROLE {1};"
+                                 "GRANT SELECT ON points TO {0}; CREATE SCHEMA AUTHORIZATION {0}",
+                                 role_, group))
+                  .exit_code,
+              0);
+  }
+  void TearDown() override {
+    gateway_.reset();
+    if (!role_.empty()) {
+      Direct(fmt::format("DROP OWNED BY {0} CASCADE; DROP ROLE {0}", role_));
+    }
+    DoorTest::TearDown();
+  }
+  ShellOutcome As(const std::string& role, const std::string& password, const std::string& sql,
+                  const std::string& options = "") const {
+    return RunInShell(
+        fmt::format("printf '%s' \"{}\" | PGPASSWORD='{}' psql -XAt -P pager=off '{} {}' 2>&1", sql,
+                    password, Conninfo(role), options));
+  }
+  // False: the server does not ask for passwords, so that there is nothing to try.
+  bool ServerAsks() const { return As(role_, "pässwörd", "SELECT 'in'").output == "in\n"; }
+
+  std::string role_;
+};
+
+TEST_F(ScramDoorTest, TheClientProvesThatItKnowsThePassword) {
+  Start("--auth scram");
+  EXPECT_EQ(As(role_, "pässwörd", "SELECT current_user", "channel_binding=require").output,
+            role_ + "\n");
+  EXPECT_EQ(As(role_, "pässwörd", "SELECT current_user", "sslmode=disable").output, role_ + "\n");
+  const std::string refused = "FATAL:  password authentication failed for user \"{}\"\n";
+  EXPECT_THAT(As(role_, "wrong", "SELECT 1").output,
+              HasSubstr(fmt::format(fmt::runtime(refused), role_)));
+  // A role that is not there looks the same.
+  EXPECT_THAT(As("nobody_here", "wrong", "SELECT 1").output,
+              HasSubstr(fmt::format(fmt::runtime(refused), "nobody_here")));
+  const std::string many = As(role_, "guess", "SELECT 1").output +
+                           As(role_, "guess", "SELECT 1").output +
+                           As(role_, "guess", "SELECT 1").output;
+  EXPECT_THAT(many, HasSubstr("FATAL:  too many failed logins"));
+}
+
+TEST_F(ScramDoorTest, TheServersOwnRulesHold) {
+  Start("--auth scram");
+  Direct(fmt::format("ALTER ROLE {} VALID UNTIL '2001-01-01'", role_));
+  EXPECT_THAT(As(role_, "pässwörd", "SELECT 1").output,
+              HasSubstr("password authentication failed"));
+  Direct(fmt::format("ALTER ROLE {} VALID UNTIL 'infinity' NOLOGIN", role_));
+  EXPECT_THAT(As(role_, "pässwörd", "SELECT 1").output,
+              HasSubstr("password authentication failed"));
+}
+
+TEST_F(ScramDoorTest, TicketsLetAJobInAndNobodyElse) {
+  Start("--auth scram");
+  if (!ServerAsks()) {
+    GTEST_SKIP() << "this PostgreSQL does not ask members of needs_password";
+  }
+  const std::string trained =
+      As(role_, "pässwörd",
+         "SELECT * FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[4],"
+         " engine.num_workers=2, engine.num_ps=1, train.epoch=2 LABEL y INTO m;"
+         "SELECT x FROM points TO PREDICT scored.y USING m; SELECT count(*) FROM scored;")
+          .output;
+  EXPECT_THAT(trained, HasSubstr("m|1|"));
+  EXPECT_THAT(trained, HasSubstr("\n300\n"));
+  // The table is the user's, and was read as the user.
+  EXPECT_EQ(Direct("SELECT tableowner FROM pg_tables WHERE tablename = 'scored'").output,
+            role_ + "\n");
+  Direct(fmt::format("REVOKE SELECT ON points FROM {}", role_));
+  EXPECT_THAT(As(role_, "pässwörd", "SELECT * FROM points LABEL y INTO m;").output,
+              HasSubstr("permission denied for table points"));
+  EXPECT_EQ(Direct("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+                   " AND usename = '" +
+                   role_ + "' AND state = 'active'")
+                .output,
+            "0\n");
+}
+
+TEST_F(ScramDoorTest, AnAdministratorsFunctionIsEnough) {
+  const std::string gateway = "gate_" + Name();
+  ASSERT_EQ(Direct(fmt::format("CREATE ROLE {} LOGIN; GRANT CREATE ON DATABASE {} TO {}", gateway,
+                               Name(), gateway))
+                .exit_code,
+            0);
+  std::string url = database_.url();
+  url.replace(url.find("postgres@"), 8, gateway);
+  const std::string serve = fmt::format(
+      "HOME={} timeout 20 {} serve --source '{}' --grpc 127.0.0.1:0 --pg 127.0.0.1:0"
+      " --auth scram 2>&1",
+      home_, SLUICE_BINARY, url);
+  EXPECT_THAT(RunInShell(serve).output, HasSubstr("HINT: let a superuser run what 'sluice setup'"));
+  EXPECT_EQ(RunInShell(fmt::format("{} setup --source '{}' | psql -X -v ON_ERROR_STOP=1 '{}' 2>&1",
+                                   SLUICE_BINARY, url, database_.url()))
+                .exit_code,
+            0);
+  EXPECT_THAT(
+      Direct(fmt::format("SET ROLE {}; SELECT sluice.scram_verifier('postgres') IS NULL", gateway))
+          .output,
+      HasSubstr("t\n"));
+  Start("--auth scram", url);
+  EXPECT_EQ(As(role_, "pässwörd", "SELECT current_user").output, role_ + "\n");
+  gateway_.reset();
+  Direct(fmt::format("DROP OWNED BY {0} CASCADE; DROP ROLE {0}", gateway));
+}
+
+TEST_F(ScramDoorTest, AUnixSocketIsADoor) {
+  Start("--auth scram", "", home_ + ":7777");
+  const auto ask = [this](const std::string& password) {
+    return RunInShell(fmt::format("PGPASSWORD='{}' psql -XAt -c 'SELECT current_user'"
+                                  " 'host={} port=7777 user={} dbname={}' 2>&1",
+                                  password, home_, role_, Name()))
+        .output;
+  };
+  EXPECT_EQ(ask("pässwörd"), role_ + "\n");
+  EXPECT_THAT(ask("wrong"), HasSubstr("password authentication failed"));
+  // What a killed gateway has left behind does not stop the next.
+  gateway_.reset();  // by SIGKILL
+  Start("--auth password", "", home_ + ":7777");
+  EXPECT_EQ(ask("pässwörd"), role_ + "\n");
+}
+
+}  // namespace
+}  // namespace sluice
