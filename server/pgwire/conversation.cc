@@ -209,15 +209,20 @@ bool Conversation::TakeQuery(std::string_view body) {
 
 // Statements of one Query are one transaction, unless they say otherwise themselves.
 void Conversation::QueueParts(const std::vector<Part>& parts) {
-  const bool several = parts.size() > 1;
+  // Rows that are kept need a transaction to go with.
+  const bool several = parts.size() > 1 || parts.front().inside.has_value();
   for (const Part& part : parts) {
     if (several && !part.transaction) {
       steps_.push_back({.kind = Step::Kind::kBegin});
     }
-    const Step::Kind kind = part.kind == Part::Kind::kOurs  ? Step::Kind::kRun
-                            : part.kind == Part::Kind::kSet ? Step::Kind::kSet
-                                                            : Step::Kind::kForward;
-    steps_.push_back({.kind = kind, .span = part.span, .transaction = part.transaction});
+    const Step::Kind kind = part.inside.has_value()          ? Step::Kind::kKeep
+                            : part.kind == Part::Kind::kOurs ? Step::Kind::kRun
+                            : part.kind == Part::Kind::kSet  ? Step::Kind::kSet
+                                                             : Step::Kind::kForward;
+    steps_.push_back({.kind = kind,
+                      .span = part.span,
+                      .inside = part.inside.value_or(Span()),
+                      .transaction = part.transaction});
   }
   if (several) {
     steps_.push_back({.kind = Step::Kind::kCommit});

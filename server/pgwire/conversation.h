@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "server/pgwire/bound_text.h"
+#include "server/pgwire/kept_rows.h"
 #include "server/pgwire/messages.h"
 #include "server/pgwire/router.h"
 
@@ -95,6 +96,9 @@ class Conversation {
       kOwn,       // a message of the extended protocol that is ours
       kForward,   // statements of the database, out of a script that has some of ours
       kRun,       // a statement of ours out of a script
+      kKeep,      // the same, with its rows for what the database has around it
+      kAsk,       // `text`, of our own, to the database
+      kGive,      // `text`, a message, to the database; the client hears the answer
       kSet,       // SET sluice.name out of a script
       kBegin,     // a transaction for the script
       kCommit,    // its end
@@ -107,7 +111,8 @@ class Conversation {
     Kind kind;
     char type = 0;             // kOwn
     std::string text = {};     // kOwn: the body
-    Span span = {};            // of the script: kForward, kRun, kSet
+    Span span = {};            // of the script: kForward, kRun, kKeep, kSet
+    Span inside = {};          // kKeep: the statement of ours
     bool transaction = false;  // kForward: begins one
     Status error = {};
   };
@@ -151,6 +156,14 @@ class Conversation {
   void CloseOwn(std::string_view body);
   void Forward(const Span& span);
   void BeginOwn(const OwnStatement& statement);
+  // A cursor's or COPY's rows, to be kept and then given to the database.
+  struct Keeping {
+    KeptRows rows;
+    std::string before, after;  // of the database's statement around it
+  };
+  void Keep(const Step& step);
+  void GiveKept(const Keeping& keeping);
+  void GiveUpKeeping(const Status& error);
   void DescribeBound(const OwnStatement& statement, std::string text, BoundText bound);
   void Fail(const Status& error);
   void AbortScript();
@@ -210,6 +223,8 @@ class Conversation {
   int64_t place_ = 0;       // of the statement that runs, in script_
   BoundText bound_;         // its text with the values of its parameters
   std::optional<DescribedTarget> describing_;
+  std::optional<Keeping> keeping_;
+  int kept_ = 0;  // so many times
   std::string running_portal_;
 
   std::map<std::string, Prepared, std::less<>> statements_;

@@ -70,6 +70,16 @@ void Conversation::Perform(const Step& step) {
       BeginOwn(statement);
       break;
     }
+    case Step::Kind::kKeep:
+      Keep(step);
+      break;
+    case Step::Kind::kGive:
+      Expect('Q', Hears::kAllButReady);
+      host_.ToServer(step.text);
+      break;
+    case Step::Kind::kAsk:
+      AskOurs(step.text, Hears::kErrors);
+      break;
     case Step::Kind::kSet: {
       place_ = step.span.begin;
       const Status allowed = host_.CheckSetting(TextOf(script_, step.span));
@@ -115,6 +125,41 @@ void Conversation::Perform(const Step& step) {
       Reply(ready);
       break;
     }
+  }
+}
+
+void Conversation::Keep(const Step& step) {
+  const std::string_view script = script_;
+  const Span before = {step.span.begin, step.inside.begin};
+  const Span after = {step.inside.end, step.span.end};
+  place_ = step.inside.begin;
+  if (wrapped_ && DeclaresForTransaction(TextOf(script, before))) {
+    return Fail(
+        Status(Code::kFailedPrecondition, "DECLARE CURSOR can only be used in transaction blocks")
+            .SqlState("25P01"));
+  }
+  OwnStatement statement;
+  statement.text = TextOf(script_, step.inside);
+  statement.describe_rows = true;
+  keeping_ = Keeping{KeptRows(++kept_), std::string(TextOf(script, before)),
+                     std::string(TextOf(script, after))};
+  BeginOwn(statement);
+  if (!running_) {
+    keeping_.reset();  // the transaction has failed before
+  }
+}
+
+// The database makes a table of them, and reads that in the place of our statement.
+void Conversation::GiveKept(const Keeping& keeping) {
+  if (!keeping.rows.has_columns()) {
+    return Fail(SyntaxError("the statement answers without rows"));
+  }
+  std::string query;
+  AppendQuery(query, keeping.before + keeping.rows.Select() + keeping.after);
+  std::vector<std::string> statements = keeping.rows.Statements();
+  steps_.push_front({.kind = Step::Kind::kGive, .text = std::move(query)});
+  for (auto statement = statements.rbegin(); statement != statements.rend(); ++statement) {
+    steps_.push_front({.kind = Step::Kind::kAsk, .text = std::move(*statement)});
   }
 }
 
@@ -196,6 +241,11 @@ void Conversation::ParseOwn(std::string_view body) {
   }
   if (!route.has_value() || route->parts.size() != 1) {
     return Fail(SyntaxError("cannot insert multiple commands into a prepared statement"));
+  }
+  if (const std::optional<Span>& inside = route->parts.front().inside) {
+    return Fail(Unimplemented("a cursor over a statement of Sluice is declared by a simple query")
+                    .At(*inside)
+                    .Hint("fetch the statement's rows by a portal's row limit (setFetchSize)"));
   }
   const Result<BoundText> unbound = BindText(message->sql, message->types, {}, nullptr);
   const auto parsed = unbound.ok() ? parser::Parse(unbound->text) : parser::Parse(message->sql);
@@ -395,11 +445,31 @@ void Conversation::BeginOwn(const OwnStatement& statement) {
 }
 
 void Conversation::Says(std::string_view bytes) {
+  std::string heard;
+  if (keeping_.has_value()) {
+    Result<std::string> notices = keeping_->rows.Take(bytes);
+    if (!notices.ok()) {
+      return GiveUpKeeping(notices.status());
+    }
+    heard = *std::move(notices);
+    bytes = heard;
+  }
   if (server_left_ > 0 || !server_held_.empty()) {
     said_ += bytes;
     return;
   }
   host_.ToClient(bytes);
+}
+
+// Its rows are more than are kept.
+void Conversation::GiveUpKeeping(const Status& error) {
+  keeping_.reset();
+  host_.GiveUp();
+  running_ = false;
+  TakeBack();
+  Fail(error);
+  Advance();
+  ProcessHeld();
 }
 
 void Conversation::Reply(std::string_view bytes) {
@@ -431,8 +501,11 @@ void Conversation::Ended(const Status& status) {
   }
   TakeBack();
   const BoundText bound = std::exchange(bound_, {});
+  const std::optional<Keeping> keeping = std::exchange(keeping_, std::nullopt);
   if (!status.ok()) {
     Fail(bound.Moved(status));
+  } else if (keeping.has_value()) {
+    GiveKept(*keeping);
   }
   Advance();
   ProcessHeld();

@@ -170,40 +170,108 @@ std::vector<ParameterPlace> FindParameters(std::string_view sql) {
 
 namespace {
 
-bool IsOurs(std::string_view query) {
-  const parser::SplitScript split = parser::Split(query);
-  return std::any_of(split.pieces.begin(), split.pieces.end(), [](const parser::Piece& piece) {
-    return piece.kind != parser::Piece::Kind::kPlain;
-  });
+// Behind the parenthesis that closes the one at `at`; npos: none does.
+size_t SkipParentheses(std::string_view sql, size_t at) {
+  int depth = 0;
+  while (at < sql.size()) {
+    const char byte = sql[at];
+    if (byte == '\'' || byte == '"') {
+      at = SkipQuoted(sql, at, false);
+    } else if (byte == '$') {
+      at = SkipDollarQuoted(sql, at);
+    } else if (sql.substr(at, 2) == "--") {
+      at = std::min(sql.find('\n', at), sql.size());
+    } else if (sql.substr(at, 2) == "/*") {
+      at = SkipBlockComment(sql, at);
+    } else {
+      depth += byte == '(' ? 1 : byte == ')' ? -1 : 0;
+      ++at;
+      if (depth == 0) {
+        return at;
+      }
+    }
+  }
+  return std::string_view::npos;
 }
 
-// 0A000: DECLARE, PREPARE or COPY with a statement of ours inside. psql sends the first when
-// FETCH_COUNT is set.
-Status CheckNotInside(std::string_view sql) {
-  const std::string_view first = FirstWord(sql);
-  const bool copy = EqualsWord(first, "COPY");
-  if (!copy && !EqualsWord(first, "DECLARE") && !EqualsWord(first, "PREPARE")) {
-    return OkStatus();
-  }
-  size_t begin = sql.size();
-  ScanCode(sql, [sql, &begin](size_t word, size_t end) {
-    const std::string_view text = sql.substr(word, end - word);
-    for (const std::string_view start : {"SELECT", "WITH", "VALUES", "TABLE"}) {
-      begin = EqualsWord(text, start) ? word : begin;
-    }
-    return begin == word;
+// Behind the first word of the text that is `word`; npos: none is.
+size_t Behind(std::string_view sql, std::string_view word) {
+  size_t behind = std::string_view::npos;
+  ScanCode(sql, [sql, word, &behind](size_t begin, size_t end) {
+    behind = EqualsWord(sql.substr(begin, end - begin), word) ? end : behind;
+    return behind != std::string_view::npos;
   });
-  const size_t end = copy ? std::min(sql.rfind(')'), sql.size()) : sql.size();
-  if (begin >= end || !IsOurs(sql.substr(begin, end - begin))) {
-    return OkStatus();
+  return behind;
+}
+
+Span Trimmed(std::string_view sql, size_t begin, size_t end) {
+  constexpr std::string_view kBlanks = " \t\r\n\f\v";
+  begin = std::min(sql.find_first_not_of(kBlanks, begin), end);
+  while (end > begin && (kBlanks.find(sql[end - 1]) != kBlanks.npos || sql[end - 1] == ';')) {
+    --end;
   }
-  return Unimplemented("a statement of Sluice cannot stand inside " +
-                       std::string(copy                           ? "COPY"
-                                   : EqualsWord(first, "DECLARE") ? "DECLARE CURSOR"
-                                                                  : "PREPARE") +
-                       " yet")
-      .At({static_cast<int64_t>(begin), static_cast<int64_t>(end)})
-      .Hint("send it by itself (psql: \\unset FETCH_COUNT), or PREDICT into a table and read that");
+  return {static_cast<int64_t>(begin), static_cast<int64_t>(end)};
+}
+
+// What a statement of the database has inside that may be ours; nullopt: it is none of those that
+// have. psql sends DECLARE when FETCH_COUNT is set.
+std::optional<Span> InsideOf(std::string_view statement) {
+  const std::string_view first = FirstWord(statement);
+  if (EqualsWord(first, "COPY")) {
+    const size_t copy = static_cast<size_t>(first.data() - statement.data()) + first.size();
+    const size_t open = statement.find('(', copy);
+    const bool query = open < copy + statement.substr(copy).find(FirstWord(statement.substr(copy)));
+    const size_t close = query ? SkipParentheses(statement, open) : std::string_view::npos;
+    return close == std::string_view::npos ? std::nullopt
+                                           : std::optional(Trimmed(statement, open + 1, close - 1));
+  }
+  const bool declares = EqualsWord(first, "DECLARE");
+  if (!declares && !EqualsWord(first, "PREPARE")) {
+    return std::nullopt;
+  }
+  const size_t begin = Behind(statement, declares ? "FOR" : "AS");
+  return begin == std::string_view::npos
+             ? std::nullopt
+             : std::optional(Trimmed(statement, begin, statement.size()));
+}
+
+// Where a statement of the database has one of ours inside; nullopt: it has not.
+std::optional<Route> RouteInside(std::string_view sql) {
+  const std::optional<Span> inside = InsideOf(sql);
+  if (!inside.has_value()) {
+    return std::nullopt;
+  }
+  // What stands before is blank, so that places are those of the whole.
+  const std::string blanked =
+      std::string(static_cast<size_t>(inside->begin), ' ') + std::string(TextOf(sql, *inside));
+  const parser::SplitScript split = parser::Split(blanked);
+  if (split.pieces.empty() && !split.error.ok() &&
+      !split.error.message().starts_with("unterminated")) {
+    return Route{{}, split.error};  // a slip in one of ours
+  }
+  if (std::all_of(split.pieces.begin(), split.pieces.end(), [](const parser::Piece& piece) {
+        return piece.kind == parser::Piece::Kind::kPlain;
+      })) {
+    return std::nullopt;
+  }
+  if (EqualsWord(FirstWord(sql), "PREPARE")) {
+    return Route{{},
+                 Unimplemented("a statement of Sluice cannot stand inside PREPARE")
+                     .At(*inside)
+                     .Hint("let the driver prepare it: the protocol's prepared statements take "
+                           "it")};
+  }
+  if (split.pieces.size() > 1) {
+    return Route{{},
+                 Unimplemented("a cursor over a statement of Sluice is declared by itself")
+                     .At(*inside)
+                     .Hint("send the statements one by one")};
+  }
+  Part part;
+  part.kind = Part::Kind::kOurs;
+  part.span = Trimmed(sql, 0, sql.size());
+  part.inside = inside;
+  return Route{{part}, OkStatus()};
 }
 
 }  // namespace
@@ -212,8 +280,8 @@ std::optional<Route> RouteScript(std::string_view sql) {
   if (sql.size() > parser::kMaxScriptBytes || !MayBeOurs(sql)) {
     return std::nullopt;
   }
-  if (Status inside = CheckNotInside(sql); !inside.ok()) {
-    return Route{{}, std::move(inside)};
+  if (std::optional<Route> inside = RouteInside(sql)) {
+    return inside;
   }
   parser::SplitScript split = parser::Split(sql);
   Route route;
@@ -248,6 +316,12 @@ std::optional<Route> RouteScript(std::string_view sql) {
     return std::nullopt;
   }
   return route;
+}
+
+bool DeclaresForTransaction(std::string_view before) {
+  return EqualsWord(FirstWord(before), "DECLARE") &&
+         (Behind(before, "WITH") == std::string_view::npos ||
+          Behind(before, "HOLD") == std::string_view::npos);
 }
 
 std::optional<std::string> DeallocatedName(std::string_view sql) {

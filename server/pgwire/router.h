@@ -19,7 +19,10 @@ struct Part {
     kSet,  // SET sluice.name: checked here, kept by the database
   };
   Kind kind = Kind::kPlain;
-  Span span;                 // in the script
+  Span span;  // in the script
+  // kOurs inside of DECLARE ... CURSOR FOR or COPY (...) TO: the statement of ours itself. What
+  // stands around it is the database's, for its rows. The script has nothing else.
+  std::optional<Span> inside;
   bool transaction = false;  // kPlain: begins with BEGIN or START
 };
 
@@ -42,6 +45,10 @@ std::vector<ParameterPlace> FindParameters(std::string_view sql);
 // nullopt: the whole script is the database's, also where it cannot be read here: then the database
 // says best what is wrong with it. Linear in the script. Thread-safe.
 std::optional<Route> RouteScript(std::string_view sql);
+
+// What stands before a cursor's SELECT says DECLARE, and not WITH HOLD: the cursor goes with its
+// transaction.
+bool DeclaresForTransaction(std::string_view before);
 
 // DEALLOCATE name, DEALLOCATE ALL and DISCARD ALL (""): which prepared statement the text forgets;
 // nullopt for anything else.

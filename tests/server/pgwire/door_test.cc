@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <string>
 
 #include "tests/server/pgwire/door_fixture.h"
@@ -208,6 +209,32 @@ TEST_F(DoorTest, Psycopg3) {
 TEST_F(DoorTest, Psycopg2AndPandas) {
   Start();
   EXPECT_EQ(Python("with_psycopg2.py").output, "ok\n");
+}
+
+// psql sends DECLARE when FETCH_COUNT is set.
+TEST_F(DoorTest, OursStandsInsideCursorsAndCopies) {
+  Start();
+  const std::string ours = "SELECT x FROM points ORDER BY x TO PREDICT USING m";
+  EXPECT_THAT(Psql("SELECT * FROM points LABEL y INTO m;").output, HasSubstr("(1 row)"));
+  const std::string by_hundred =
+      Psql("\\set FETCH_COUNT 100\n" + ours + ";\nSELECT 'still here';", "-Atq").output;
+  EXPECT_THAT(by_hundred, HasSubstr("\n300|"));
+  EXPECT_THAT(by_hundred, HasSubstr("still here\n"));
+  EXPECT_EQ(std::count(by_hundred.begin(), by_hundred.end(), '\n'), 301);
+  EXPECT_THAT(Psql("COPY (" + ours + ") TO STDOUT WITH (FORMAT csv, HEADER);", "-Atq").output,
+              HasSubstr("x,y\n1,"));
+  EXPECT_THAT(Psql("BEGIN;\nDECLARE c CURSOR FOR " + ours +
+                       ";\nMOVE 299 FROM c;\nFETCH ALL FROM c;\nCOMMIT;\n"
+                       "SELECT count(*) FROM pg_class WHERE relname LIKE 'sluice_rows%';",
+                   "-Atq")
+                  .output,
+              ::testing::MatchesRegex("300\\|[01]\n0\n"));
+  EXPECT_THAT(Psql("DECLARE c CURSOR FOR " + ours + ";").output, HasSubstr("25P01"));
+  EXPECT_THAT(
+      Psql("COPY (SELECT x FROM nope TO PREDICT USING m) TO STDOUT;").output,
+      HasSubstr("ERROR:  42P01: relation \"nope\" does not exist\nLINE 1: COPY (SELECT x FROM"
+                " nope TO PREDICT USING m) TO STDOUT;\n"
+                "                            ^\n"));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "server/pgwire/router.h"
 
 #include <gtest/gtest.h>
+#include <algorithm>
+#include <string>
 
 namespace sluice::server::pgwire {
 namespace {
@@ -66,18 +68,35 @@ TEST(RouterTest, ASlipInOursIsToldByUs) {
   EXPECT_EQ(route->error.sqlstate(), "42601");
 }
 
-TEST(RouterTest, OursInsideOthersIsToldSo) {
-  for (const char* sql : {
-           "DECLARE c NO SCROLL CURSOR FOR\nselect * from t label y into m",
-           "declare c cursor for select x from t to predict using m",
-           "COPY (select x from t to predict using m) TO STDOUT (FORMAT binary)",
-           "PREPARE p AS select x from t to predict using m",
+TEST(RouterTest, OursInsideOthers) {
+  const std::string ours = "select x, ')' from t /* for ( */ to predict using m";
+  for (const std::string& sql : {
+           "DECLARE c NO SCROLL CURSOR FOR\n" + ours,
+           "declare \"for\" cursor with hold for " + ours + " ;",
+           "COPY (" + ours + ") TO STDOUT (FORMAT binary)",
+           "copy ( " + ours + "\n) to stdout with (format csv, header)",
        }) {
     const auto route = RouteScript(sql);
     ASSERT_TRUE(route.has_value()) << sql;
-    EXPECT_EQ(route->error.sqlstate(), "0A000") << sql;
-    EXPECT_GT(route->error.diagnostics().front().span.begin, 0) << sql;
+    ASSERT_TRUE(route->error.ok()) << sql << route->error.ToString();
+    const auto part = std::find_if(route->parts.begin(), route->parts.end(),
+                                   [](const Part& each) { return each.inside.has_value(); });
+    ASSERT_NE(part, route->parts.end()) << sql;
+    EXPECT_EQ(part->kind, Part::Kind::kOurs);
+    EXPECT_EQ(sql.substr(static_cast<size_t>(part->inside->begin),
+                         static_cast<size_t>(part->inside->end - part->inside->begin)),
+              ours);
   }
+  const auto slip = RouteScript("declare c cursor for select * from t to trian x label y into m");
+  ASSERT_TRUE(slip.has_value());
+  EXPECT_EQ(slip->error.diagnostics().front().span.begin, 40);
+  const auto two = RouteScript("declare c cursor for " + ours + "; fetch all from c");
+  ASSERT_TRUE(two.has_value());
+  EXPECT_EQ(two->error.sqlstate(), "0A000");
+  const auto prepare = RouteScript("PREPARE p AS " + ours);
+  ASSERT_TRUE(prepare.has_value());
+  EXPECT_EQ(prepare->error.sqlstate(), "0A000");
+  EXPECT_EQ(prepare->error.diagnostics().front().span.begin, 13);
   for (const char* sql : {
            "DECLARE c CURSOR FOR select label from t",
            "COPY (select 1) TO STDOUT",

@@ -1,0 +1,144 @@
+#include "server/pgwire/kept_rows.h"
+
+#include <fmt/core.h>
+
+#include "server/pgwire/column_types.h"
+#include "server/pgwire/messages.h"
+
+namespace sluice::server::pgwire {
+namespace {
+
+// They are held in memory until the statement has ended: whoever wants more writes them to a table.
+constexpr size_t kMostBytes = size_t{256} << 20;
+// Of one INSERT.
+constexpr size_t kListBytes = size_t{256} << 10;
+constexpr uint32_t kNull = 0xffffffffU;
+
+std::string Quoted(std::string_view text, char quote) {
+  std::string quoted(1, quote);
+  for (const char byte : text) {
+    quoted += byte;
+    if (byte == quote) {
+      quoted += byte;
+    }
+  }
+  return quoted + quote;
+}
+
+std::string TypeName(uint32_t oid) {
+  if (const BuiltInType* type = FindBuiltInType(oid)) {
+    return "pg_catalog." + std::string(type->quoted);
+  }
+  const BuiltInType* const element = FindElementType(oid);
+  return element == nullptr ? "pg_catalog.text"
+                            : "pg_catalog." + std::string(element->quoted) + "[]";
+}
+
+Status Broken() {
+  return Internal("a statement's answer is not of PostgreSQL's protocol");
+}
+
+}  // namespace
+
+Result<std::string> KeptRows::Take(std::string_view messages) {
+  std::string heard;
+  while (messages.size() >= kHeaderBytes) {
+    const size_t size = 1 + size_t{ReadUint32(messages.substr(1))};
+    if (size < kHeaderBytes || size > messages.size()) {
+      return Broken();
+    }
+    const std::string_view message = messages.substr(0, size);
+    messages.remove_prefix(size);
+    const std::string_view body = message.substr(kHeaderBytes);
+    switch (message.front()) {
+      case 'T':
+        RETURN_IF_ERROR(TakeColumns(body));
+        break;
+      case 'D':
+        RETURN_IF_ERROR(TakeRow(body));
+        break;
+      case 'C':
+        break;
+      default:
+        heard += message;
+    }
+  }
+  return heard;
+}
+
+Status KeptRows::TakeColumns(std::string_view body) {
+  BodyReader reader(body);
+  columns_.clear();
+  for (uint16_t left = reader.Uint16(); left > 0 && reader.ok(); --left) {
+    Column column;
+    column.name = Quoted(reader.String(), '"');
+    reader.Uint32();  // table
+    reader.Uint16();  // its column
+    column.type = TypeName(reader.Uint32());
+    reader.Uint16();  // size
+    reader.Uint32();  // modifier
+    reader.Uint16();  // format
+    columns_.push_back(std::move(column));
+  }
+  return reader.at_end() ? OkStatus() : Broken();
+}
+
+Status KeptRows::TakeRow(std::string_view body) {
+  BodyReader reader(body);
+  std::string row = "(";
+  const uint16_t cells = reader.Uint16();
+  if (cells != columns_.size()) {
+    return Broken();
+  }
+  for (uint16_t i = 0; i < cells; ++i) {
+    row += i == 0 ? "" : ",";
+    const uint32_t size = reader.Uint32();
+    row += size == kNull ? "NULL" : Quoted(reader.Bytes(size), '\'');
+  }
+  row += ")";
+  bytes_ += row.size();
+  if (!reader.at_end()) {
+    return Broken();
+  }
+  if (bytes_ > kMostBytes) {
+    return Status(Code::kResourceExhausted,
+                  fmt::format("a cursor or COPY holds at most {} MiB of a prediction's rows",
+                              kMostBytes >> 20U))
+        .SqlState("54000")
+        .Hint("predict into a table, and read that");
+  }
+  if (values_.empty() || values_.back().size() + row.size() > kListBytes) {
+    values_.push_back(std::move(row));
+  } else {
+    values_.back() += "," + row;
+  }
+  return OkStatus();
+}
+
+std::string KeptRows::Table() const {
+  return fmt::format("pg_temp.sluice_rows_{}", number_);
+}
+
+std::vector<std::string> KeptRows::Statements() const {
+  std::vector<std::string> statements;
+  std::string columns;
+  for (size_t i = 0; i < columns_.size(); ++i) {  // whose names may come twice
+    columns += fmt::format("{}c{} {}", i == 0 ? "" : ", ", i + 1, columns_[i].type);
+  }
+  statements.push_back(fmt::format("CREATE TEMPORARY TABLE {} ({}) ON COMMIT DROP",
+                                   Table().substr(Table().find('.') + 1), columns));
+  for (const std::string& list : values_) {
+    statements.push_back(fmt::format("INSERT INTO {} VALUES {}", Table(), list));
+  }
+  return statements;
+}
+
+std::string KeptRows::Select() const {
+  std::string names;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    names += fmt::format("{}c{} AS {}", i == 0 ? "" : ", ", i + 1, columns_[i].name);
+  }
+  return fmt::format("SELECT {} FROM {}", names, Table());
+}
+
+}  // namespace sluice::server::pgwire
