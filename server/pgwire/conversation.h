@@ -165,6 +165,7 @@ class Conversation {
   void GiveKept(const Keeping& keeping);
   void GiveUpKeeping(const Status& error);
   void DescribeBound(const OwnStatement& statement, std::string text, BoundText bound);
+  static Status AbortedBlock();
   void Fail(const Status& error);
   void AbortScript();
   void AbortFailedScript();
@@ -173,7 +174,8 @@ class Conversation {
   void DropPortal(std::string_view name);
   void DropPortals();
   void ProtocolError(std::string_view message);
-  // A message of the server; `body` of Z and S only. False: the client does not hear of it.
+  void SeeTag(std::string_view body);
+  // A message of the server; `body` of Z, S and C only. False: the client does not hear of it.
   bool SeeServer(char type, std::string_view body);
   void SeeLent(char type, std::string_view message);
   bool SeeReady(char status);

@@ -44,7 +44,7 @@ void Conversation::FromServer(std::string_view bytes) {
       return ProtocolError("the server does not keep to the protocol");
     }
     const size_t body = length - kLengthBytes;
-    const bool whole = type == 'Z' || type == 'S' || (lent_ && type == 'A');
+    const bool whole = type == 'Z' || type == 'S' || (lent_ ? type == 'A' : type == 'C');
     if (whole && bytes.size() - at < kHeaderBytes + body) {
       break;
     }
@@ -105,6 +105,8 @@ bool Conversation::SeeServer(char type, std::string_view body) {
     case 'n':
       return Answered("D");
     case 'C':
+      SeeTag(body);
+      return Answered("E");
     case 'I':
     case 's':
       return Answered("E");
@@ -120,6 +122,20 @@ bool Conversation::SeeServer(char type, std::string_view body) {
       return heard;
     default:
       return heard;
+  }
+}
+
+// Without a Sync behind it the back end does not say how a transaction block stands.
+void Conversation::SeeTag(std::string_view body) {
+  if (expected_.empty() || expected_.front().type != 'E') {
+    return;
+  }
+  BodyReader reader(body);
+  const std::string_view tag = reader.String();
+  if (tag == "BEGIN" || tag == "START TRANSACTION") {
+    status_ = 'T';
+  } else if (tag == "COMMIT" || tag == "PREPARE TRANSACTION") {
+    status_ = 'I';
   }
 }
 

@@ -213,6 +213,27 @@ Span Trimmed(std::string_view sql, size_t begin, size_t end) {
   return {static_cast<int64_t>(begin), static_cast<int64_t>(end)};
 }
 
+// Without the FOR READ ONLY of a cursor (libpqxx) behind it.
+Span WithoutReadOnly(std::string_view sql, Span query) {
+  constexpr std::array<std::string_view, 3> kReadOnly = {"FOR", "READ", "ONLY"};
+  size_t found = 0;
+  size_t begin = 0;
+  const std::string_view text = TextOf(sql, query);
+  ScanCode(text, [&](size_t word, size_t end) {
+    if (found == kReadOnly.size() || !EqualsWord(text.substr(word, end - word), kReadOnly[found])) {
+      found = 0;
+    }
+    if (EqualsWord(text.substr(word, end - word), kReadOnly[found])) {
+      begin = found == 0 ? word : begin;
+      ++found;
+    }
+    return false;
+  });
+  return found == kReadOnly.size() ? Trimmed(sql, static_cast<size_t>(query.begin),
+                                             static_cast<size_t>(query.begin) + begin)
+                                   : query;
+}
+
 // What a statement of the database has inside that may be ours; nullopt: it is none of those that
 // have. psql sends DECLARE when FETCH_COUNT is set.
 std::optional<Span> InsideOf(std::string_view statement) {
@@ -232,7 +253,8 @@ std::optional<Span> InsideOf(std::string_view statement) {
   const size_t begin = Behind(statement, declares ? "FOR" : "AS");
   return begin == std::string_view::npos
              ? std::nullopt
-             : std::optional(Trimmed(statement, begin, statement.size()));
+             : std::optional(
+                   WithoutReadOnly(statement, Trimmed(statement, begin, statement.size())));
 }
 
 // Where a statement of the database has one of ours inside; nullopt: it has not.

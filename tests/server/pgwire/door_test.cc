@@ -211,6 +211,23 @@ TEST_F(DoorTest, Psycopg2AndPandas) {
   EXPECT_EQ(Python("with_psycopg2.py").output, "ok\n");
 }
 
+TEST_F(DoorTest, Jdbc) {
+  Start();
+  EXPECT_EQ(RunInShell(fmt::format("java -cp /usr/share/java/postgresql.jar {}/tests/server/pgwire/"
+                                   "clients/WithJdbc.java 127.0.0.1 {} {} postgres 2>&1",
+                                   SLUICE_SOURCE_DIR, port_, Name()))
+                .output,
+            "ok\n");
+}
+
+TEST_F(DoorTest, Libpqxx) {
+  Start();
+  EXPECT_EQ(
+      RunInShell(fmt::format("PGPASSWORD=secret '{}' '{}' 2>&1", SLUICE_PQXX_CLIENT, Conninfo()))
+          .output,
+      "ok\n");
+}
+
 // psql sends DECLARE when FETCH_COUNT is set.
 TEST_F(DoorTest, OursStandsInsideCursorsAndCopies) {
   Start();

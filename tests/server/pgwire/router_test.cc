@@ -73,6 +73,7 @@ TEST(RouterTest, OursInsideOthers) {
   for (const std::string& sql : {
            "DECLARE c NO SCROLL CURSOR FOR\n" + ours,
            "declare \"for\" cursor with hold for " + ours + " ;",
+           "DECLARE \"c\" CURSOR FOR " + ours + " FOR READ ONLY",
            "COPY (" + ours + ") TO STDOUT (FORMAT binary)",
            "copy ( " + ours + "\n) to stdout with (format csv, header)",
        }) {

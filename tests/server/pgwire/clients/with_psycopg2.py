@@ -1,5 +1,6 @@
 """psycopg2 and pandas at the PostgreSQL door; every statement is inside a transaction."""
 import sys
+import threading
 import warnings
 
 import pandas
@@ -7,7 +8,8 @@ import psycopg2
 import psycopg2.extras
 
 warnings.simplefilter("ignore")
-c = psycopg2.connect(sys.argv[1])
+c = psycopg2.connect(sys.argv[1] + " sslmode=require")
+assert c.info.ssl_in_use
 with c.cursor() as cur:
     cur.execute("SELECT * FROM points LABEL y INTO by_psycopg2")
     assert cur.fetchone()[4] == 300
@@ -36,5 +38,18 @@ with c.cursor(name="server_side") as cur:
 with c.cursor() as cur:
     psycopg2.extras.execute_values(cur, "INSERT INTO points (x, y) VALUES %s",
                                    [(1000 + i, i % 2) for i in range(3)])
+c.rollback()
+threading.Timer(1.5, c.cancel).start()
+try:
+    with c.cursor() as cur:
+        cur.execute("SELECT * FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[8], train.epoch=100000"
+                    " LABEL y INTO m")
+    raise AssertionError("it was not cancelled")
+except psycopg2.errors.QueryCanceled:
+    c.rollback()
+with c.cursor(name="ours") as cur:
+    cur.itersize = 128
+    cur.execute("SELECT x FROM points TO PREDICT USING by_psycopg2")
+    assert len(list(cur)) == 300
 c.rollback()
 print("ok")

@@ -2,6 +2,7 @@
 import datetime
 import decimal
 import sys
+import threading
 
 import psycopg
 
@@ -79,4 +80,14 @@ with psycopg.connect(conninfo + " sslmode=require", autocommit=True) as c:
     with c.transaction(), c.cursor(name="server_side") as cur:
         cur.execute("SELECT generate_series(1, 5)")
         assert len(cur.fetchall()) == 5
+
+    # Ctrl-C in a notebook.
+    threading.Timer(1.5, c.cancel).start()
+    try:
+        c.execute("SELECT * FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[8], train.epoch=100000"
+                  " LABEL y INTO m")
+        raise AssertionError("it was not cancelled")
+    except psycopg.errors.QueryCanceled:
+        pass
+    assert c.execute("SELECT 1").fetchone() == (1,)
 print("ok")
