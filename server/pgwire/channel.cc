@@ -1,4 +1,5 @@
 #include <openssl/err.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <boost/asio/post.hpp>
@@ -124,6 +125,11 @@ void Channel::WaitSent(std::function<void(bool ok)> then) {
         sent_ = 0;
         then(true);
       });
+}
+
+bool Channel::PeerIsGone() {
+  pollfd look = {descriptor_.native_handle(), POLLRDHUP, 0};
+  return poll(&look, 1, 0) == 1;
 }
 
 void Channel::Close() {

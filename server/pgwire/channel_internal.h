@@ -38,6 +38,8 @@ class Channel {
   void WaitReadable(std::function<void(bool ok)> then);
   // Until everything kept has been sent.
   void WaitSent(std::function<void(bool ok)> then);
+  // It has said its last word, read or not.
+  bool PeerIsGone();
   // Until the peer is gone, whatever it has sent before.
   void Close();
   bool closed() const { return !descriptor_.is_open(); }

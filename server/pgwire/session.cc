@@ -15,13 +15,18 @@ namespace {
 constexpr std::chrono::seconds kLoginPatience(10);
 // So much of what the client says is taken while a statement of ours runs: enough to see it go.
 constexpr size_t kMaxHeldBytes = size_t{64} << 10;
+constexpr std::chrono::seconds kLookAfterClient(1);
 // Reads of one connection before others have their turn.
 constexpr int kReadsInARow = 8;
 
 }  // namespace
 
 WireSession::WireSession(SessionHouse& house, int descriptor, bool local, std::string address)
-    : house_(house), local_(local), client_(house.context, descriptor), deadline_(house.context) {
+    : house_(house),
+      local_(local),
+      client_(house.context, descriptor),
+      deadline_(house.context),
+      watch_(house.context) {
   login_.address = std::move(address);
 }
 
@@ -80,10 +85,26 @@ void WireSession::ReadClient() {
       return;  // goes on when what it has said has been passed on
     }
     if (conversation_ != nullptr && conversation_->held_bytes() > kMaxHeldBytes) {
+      WatchClient();
       return;  // goes on when the statement has ended
     }
   }
   WaitForClient();
+}
+
+// A client of which nothing is read for now is looked after by the clock.
+void WireSession::WatchClient() {
+  watch_.expires_after(kLookAfterClient);
+  watch_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (error || self->state_ == State::kClosed || self->reading_client_) {
+      return;
+    }
+    if (self->client_.PeerIsGone()) {
+      self->Close();
+    } else {
+      self->WatchClient();
+    }
+  });
 }
 
 void WireSession::TakeFromClient(std::string_view bytes) {
@@ -266,6 +287,7 @@ void WireSession::Close() {
   }
   state_ = State::kClosed;
   deadline_.cancel();
+  watch_.cancel();
   if (backend_ != nullptr) {
     backend_->Close();
   }

@@ -100,6 +100,7 @@ class WireSession final : public Conversation::Host,
   // The client's side.
   void WaitForClient();
   void ReadClient();
+  void WatchClient();
   void TakeFromClient(std::string_view bytes);
   void TakeLogin();
   bool TakeStartup();
@@ -130,6 +131,7 @@ class WireSession final : public Conversation::Host,
   Channel client_;
   std::unique_ptr<Channel> server_;
   boost::asio::steady_timer deadline_;
+  boost::asio::steady_timer watch_;
   std::string held_;  // of the client, before it talks
   StartupMessage startup_;
   SessionLogin login_;

@@ -14,6 +14,11 @@
 
 namespace sluice {
 
+// Runs until it is ended.
+inline constexpr const char* kLongTraining =
+    "SELECT a.x, b.x AS z, a.y FROM points a, points b, generate_series(1, 30) TO TRAIN "
+    "DNNClassifier WITH model.hidden_units=[64, 64], train.epoch=200 LABEL y INTO long_one";
+
 // The PostgreSQL door of a gateway process, before a real PostgreSQL with one table of points.
 class DoorTest : public ::testing::Test {
  protected:

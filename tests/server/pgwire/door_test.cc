@@ -172,10 +172,6 @@ TEST_F(DoorTest, PasswordsAreThoseOfTheDatabase) {
               HasSubstr("FATAL:  too many failed logins"));
 }
 
-constexpr const char* kLongTraining =
-    "SELECT a.x, b.x AS z, a.y FROM points a, points b, generate_series(1, 30) TO TRAIN "
-    "DNNClassifier WITH model.hidden_units=[64, 64], train.epoch=200 LABEL y INTO long_one";
-
 TEST_F(DoorTest, CtrlCEndsATrainingAndAPlainStatement) {
   Start();
   const ShellOutcome plain = RunInShell(

@@ -1,0 +1,164 @@
+#include <arpa/inet.h>
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "server/pgwire/messages.h"
+#include "tests/server/pgwire/door_fixture.h"
+
+// Clients that do not behave: the door and the sessions of others go on.
+namespace sluice {
+namespace {
+
+using server::pgwire::AppendMessage;
+using server::pgwire::AppendQuery;
+using server::pgwire::AppendStartup;
+using server::pgwire::AppendUint32;
+using ::testing::HasSubstr;
+
+// Bytes on a socket, as they are.
+class RawClient {
+ public:
+  explicit RawClient(const std::string& port) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(std::stoi(port)));
+    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
+    EXPECT_EQ(connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    const timeval patience = {20, 0};
+    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  }
+  ~RawClient() { close(socket_); }
+  RawClient(const RawClient&) = delete;
+  RawClient& operator=(const RawClient&) = delete;
+
+  void Send(std::string_view bytes) const {
+    while (!bytes.empty()) {
+      const ssize_t sent = send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) {
+        return;  // the door has closed it
+      }
+      bytes.remove_prefix(static_cast<size_t>(sent));
+    }
+  }
+  // Until `part` has come, or the end.
+  std::string ReadUntil(std::string_view part) const {
+    std::string read;
+    char buffer[4096];
+    for (ssize_t got = 1; got > 0 && read.find(part) == std::string::npos;) {
+      got = recv(socket_, buffer, sizeof(buffer), 0);
+      read.append(buffer, got > 0 ? static_cast<size_t>(got) : 0);
+    }
+    return read;
+  }
+  std::string ReadAll() const { return ReadUntil("\x01never\x02"); }
+  void LogIn(const std::string& database) const {
+    std::string startup;
+    AppendStartup(startup,
+                  {server::pgwire::kProtocol3, {{"user", "postgres"}, {"database", database}}});
+    Send(startup);
+    const std::string ready("Z\0\0\0\5I", 6);
+    EXPECT_THAT(ReadUntil(ready), HasSubstr(ready));
+  }
+
+ private:
+  const int socket_;
+};
+
+std::string Query(std::string_view sql) {
+  std::string message;
+  AppendQuery(message, sql);
+  return message;
+}
+
+using HostileClientTest = DoorTest;
+
+TEST_F(HostileClientTest, NobodyIsOwedMuchBeforeLogin) {
+  Start();
+  for (const uint32_t length : {0U, 7U, 10'241U, 0x7fffffffU, 0xffffffffU}) {
+    const RawClient client(port_);
+    std::string startup;
+    AppendUint32(startup, length);
+    client.Send(startup + std::string(64, 'x'));
+    EXPECT_THAT(client.ReadAll(), HasSubstr("invalid length of startup packet")) << length;
+  }
+  {
+    const RawClient garbage(port_);
+    garbage.Send(std::string("GET / HTTP/1.1\r\nHost: sluice\r\n\r\n"));
+    EXPECT_THAT(garbage.ReadAll(), HasSubstr("invalid length"));
+  }
+  EXPECT_EQ(Psql("SELECT 1;", "-Atq").output, "1\n");
+}
+
+TEST_F(HostileClientTest, LengthsThatCannotBeEndTheirSessionOnly) {
+  Start();
+  for (const uint32_t length : {0U, 3U, 0x40000000U, 0xffffffffU}) {
+    const RawClient client(port_);
+    client.LogIn(Name());
+    std::string message = "Q";
+    AppendUint32(message, length);
+    client.Send(message + "SHOW JOBS");
+    EXPECT_NE(client.ReadAll(), "") << length;
+  }
+  EXPECT_TRUE(
+      Becomes("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+              " AND backend_type = 'client backend' AND application_name = ''"
+              " AND pid <> pg_backend_pid() AND query = ''",
+              "0"));
+}
+
+TEST_F(HostileClientTest, WhoGoesWithMuchUnreadBehindATrainingIsMissed) {
+  Start();
+  {
+    const RawClient client(port_);
+    client.LogIn(Name());
+    client.Send(Query(kLongTraining));
+    ASSERT_TRUE(Becomes("SELECT state FROM sluice.jobs", "RUNNING"));
+    client.Send(Query("SELECT '" + std::string(200'000, 'x') + "'"));
+  }
+  EXPECT_TRUE(Becomes("SELECT state FROM sluice.jobs", "CANCELLED"));
+}
+
+TEST_F(HostileClientTest, WhoReadsNothingCostsNoMemory) {
+  Start();
+  const RawClient client(port_);
+  client.LogIn(Name());
+  client.Send(Query("SELECT repeat('x', 1000) FROM generate_series(1, 400000)"));
+  const auto resident = [this] {
+    std::ifstream status(fmt::format("/proc/{}/statm", gateway_->pid()));
+    size_t pages = 0;
+    status >> pages >> pages;
+    return pages * 4096;
+  };
+  EXPECT_EQ(Psql("SELECT 1;", "-Atq").output, "1\n");
+  const size_t before = resident();
+  // The back end waits for room.
+  EXPECT_TRUE(
+      Becomes("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'ClientWrite'"
+              " AND datname = current_database()",
+              "1"));
+  EXPECT_LT(resident(), before + (size_t{32} << 20));
+}
+
+TEST_F(HostileClientTest, ABackEndThatEndsIsToldInItsOwnWords) {
+  Start();
+  const RawClient idle(port_);
+  idle.LogIn(Name());
+  const std::string end =
+      "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname ="
+      " current_database() AND application_name = '' AND pid <> pg_backend_pid()"
+      " AND backend_type = 'client backend' AND query = ''";
+  Direct(end);
+  EXPECT_THAT(idle.ReadAll(), HasSubstr("57P01"));
+  EXPECT_EQ(Psql("SELECT 1;", "-Atq").output, "1\n");
+}
+
+}  // namespace
+}  // namespace sluice
