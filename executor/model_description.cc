@@ -41,7 +41,9 @@ std::string FeatureText(const models::Feature& feature) {
       text = fmt::format("tensor of {} numbers", feature.width());
       break;
     default:
-      text = "category, " + CategorizerText(feature.categorizer());
+      text = feature.format().kind() == models::TensorFormat::TEXT
+                 ? fmt::format("words, hashed into {}", feature.categorizer().buckets())
+                 : "category, " + CategorizerText(feature.categorizer());
       text += feature.representation() == models::Feature::EMBEDDING
                   ? fmt::format(", embedding of {}", feature.dimension())
                   : ", indicator";
@@ -98,6 +100,9 @@ std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& versio
   add("model", "loss", model.loss());
   for (const models::Feature& feature : model.features().features()) {
     add("feature", feature.name(), FeatureText(feature));
+  }
+  for (const plan::LeftOut& column : plan.left_out()) {
+    add("left out", column.column(), column.reason());
   }
   for (const models::Attribute& attribute : model.attributes()) {
     add("attribute", attribute.name(), planner::DescribeAttribute(attribute));

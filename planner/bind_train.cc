@@ -39,6 +39,7 @@ class Binder {
   void BindAttributes();
   void BindColumns();
   void BindRoles();
+  void BindFeatureLists();
   void BindValidation();
   void Derive();
   void DeriveFromBase();
@@ -60,6 +61,7 @@ class Binder {
   std::vector<RequestedColumn> requested_;
   bool only_requested_ = false;
   std::vector<std::string> excluded_;
+  std::vector<std::string> left_out_;  // per column, as features.* say
 };
 
 void Binder::BindInto() {
@@ -182,7 +184,7 @@ void Binder::ChooseType() {
   const catalog::ColumnStatistics& statistics = bound_.statistics.columns[*label_];
   Result<ModelChoice> choice = ChooseModelType(
       statement_, label.name, LooksLikeClasses(label, statistics, bound_.statistics.rows),
-      statistics.distinct, bound_.statistics);
+      statistics.distinct, bound_.select.schema, bound_.statistics);
   errors_.Add(choice.status());
   if (choice.ok()) {
     bound_.type = choice->type;
@@ -296,6 +298,64 @@ void Binder::BindRoles() {
   const bool ranks = bound_.type->task == ModelTask::kRanking || objective.starts_with("rank:");
   if (ranks && !bound_.attributes.Given("group_column")) {
     bound_.notes.push_back("without group_column all rows are one query");
+  }
+}
+
+// features.exclude and features.only.
+void Binder::BindFeatureLists() {
+  if (!has_select_ || bound_.type == nullptr) {
+    return;
+  }
+  const size_t columns = bound_.select.schema.columns.size();
+  left_out_.assign(columns, "");
+  const auto exclude = bound_.attributes.Texts("features.exclude");
+  const auto only = bound_.attributes.Texts("features.only");
+  for (const char* name : {"features.exclude", "features.only"}) {
+    const auto listed = bound_.attributes.Texts(name);
+    if (!listed) {
+      continue;
+    }
+    const Span span = bound_.attributes.SpanOf(name);
+    if (bound_.base) {
+      errors_.Add(
+          InvalidArgument(
+              fmt::format("{} cannot change what the model to continue from has learnt", name))
+              .At(span)
+              .Hint("leave it out: the features are those of the base model"));
+      return;
+    }
+    for (const std::string& column : *listed) {
+      const std::optional<size_t> index = bound_.select.columns.Find(column);
+      if (!index) {
+        errors_.Add(bound_.select.columns.Missing(column, span));
+      } else if (!excluded_[*index].empty()) {
+        errors_.Add(InvalidArgument(fmt::format("{}: column '{}' is {}, never a feature", name,
+                                                column, excluded_[*index]))
+                        .At(span));
+      }
+    }
+  }
+  if (exclude && only) {
+    errors_.Add(InvalidArgument("features.exclude and features.only both say what the features are")
+                    .At(bound_.attributes.SpanOf("features.exclude"))
+                    .Hint("leave one of them out"));
+    return;
+  }
+  if (only && only->empty()) {
+    errors_.Add(InvalidArgument("features.only names no column")
+                    .At(bound_.attributes.SpanOf("features.only")));
+  }
+  for (size_t i = 0; i < columns; ++i) {
+    const auto names_it = [&](const std::vector<std::string>& listed) {
+      return std::any_of(listed.begin(), listed.end(), [&](const std::string& column) {
+        return bound_.select.columns.Find(column) == i;
+      });
+    };
+    if (exclude && names_it(*exclude)) {
+      left_out_[i] = "features.exclude";
+    } else if (only && !names_it(*only)) {
+      left_out_[i] = "not in features.only";
+    }
   }
 }
 
@@ -421,10 +481,20 @@ void Binder::Derive() {
   if (label_) {
     errors_.Add(BindLabelPlan());
   }
+  Result<std::vector<catalog::ColumnKey>> keys =
+      source_.DescribeKeys(bound_.select.text, bound_.select.schema);
+  if (!keys.ok()) {
+    errors_.Add(keys.status());
+    return;
+  }
   DeriveInput input{
-      bound_.select.schema,  bound_.select.columns, bound_.statistics, bound_.type->family,
-      std::move(requested_), only_requested_,       excluded_};
-  errors_.Add(DeriveFeatures(input, &bound_.features, &bound_.notes));
+      bound_.select.schema,   bound_.select.columns, bound_.statistics, bound_.type->family,
+      std::move(requested_),  only_requested_,       excluded_,         left_out_,
+      std::move(keys).value()};
+  DeriveReport report;
+  errors_.Add(DeriveFeatures(input, &bound_.features, &report));
+  bound_.notes.insert(bound_.notes.end(), report.notes.begin(), report.notes.end());
+  bound_.left_out = std::move(report.left_out);
 }
 
 Result<BoundTrain> Binder::Bind() {
@@ -443,6 +513,7 @@ Result<BoundTrain> Binder::Bind() {
   BindAttributes();
   BindColumns();
   BindRoles();
+  BindFeatureLists();
   BindValidation();
   Derive();
   BindInto();

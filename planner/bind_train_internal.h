@@ -26,6 +26,7 @@ struct BoundTrain {
   AttributeSet attributes;
   models::FeaturePlan features;  // with the label
   std::vector<std::string> notes;
+  std::vector<LeftOutColumn> left_out;
   bool must_be_new = false;
   std::optional<StoredModel> base;
 };

@@ -197,6 +197,16 @@ Status FeatureMaker::FillCategory(const ColumnSpec& category, const ColumnFacts&
     feature->set_weighted(true);
     return FillCategory(category.inner[0], column, feature);
   }
+  if (category.kind == Kind::kText) {
+    if (!column.is_text()) {
+      return Wrong(category, column,
+                   fmt::format("words are read from text, and '{}' is a {}", column.name(),
+                               DataTypeName(column.info.type)),
+                   "write the column's name alone");
+    }
+    FillWords(column, category.buckets, category.longest_run, feature);
+    return OkStatus();
+  }
   if (category.kind == Kind::kName) {
     return FillPlainCategory(category, column, feature);
   }

@@ -230,7 +230,7 @@ Status FeatureMaker::AddDerived(const ColumnFacts& column, FeaturePart part, Spa
       AddShapedText(column, part);
       break;
     case ColumnFormatKind::kText:
-      AddTextCategory(column, part);
+      IsFreeText(column) ? AddWords(column, part) : AddTextCategory(column, part);
       break;
   }
   return OkStatus();

@@ -44,6 +44,16 @@ struct NumberFacts {
   double max = 1;
 };
 
+// Why a column that COLUMN does not name is left out, or "". `spare`: it may be taken in after all
+// where nothing else is left to learn from.
+struct WhyLeftOut {
+  std::string reason;
+  bool spare = false;
+};
+// "id", "user_id", "userId".
+bool NamesAnIdentifier(std::string_view name);
+WhyLeftOut ReasonToLeaveOut(const ColumnFacts& column, const DeriveInput& input);
+
 class FeatureMaker {
  public:
   FeatureMaker(const DeriveInput& input, models::FeaturePlan* plan, std::vector<std::string>* notes)
@@ -80,6 +90,13 @@ class FeatureMaker {
   Status AddScaledNumber(const ColumnSpec& spec, const ColumnFacts& column, FeaturePart part);
   Status AddCategory(const ColumnSpec& spec, const ColumnFacts& column, FeaturePart part);
   Result<models::TensorFormat> FormatOf(const ColumnSpec& tensor, const ColumnFacts& column) const;
+
+  // derive_text.cc
+  bool IsFreeText(const ColumnFacts& column) const;
+  void AddWords(const ColumnFacts& column, FeaturePart part);
+  // `buckets`, `longest_run` 0: chosen.
+  void FillWords(const ColumnFacts& column, int64_t buckets, uint32_t longest_run,
+                 models::Feature* feature) const;
 
   // derive_category.cc
   Status FillCategory(const ColumnSpec& category, const ColumnFacts& column,

@@ -71,9 +71,17 @@ std::string DescribeCategorizer(const Categorizer& categorizer) {
   }
 }
 
+std::string DescribeWords(const Feature& feature) {
+  const uint32_t run = feature.words().longest_run();
+  return fmt::format("words{} hashed into {} buckets, weighted (TF-IDF)",
+                     run > 1 ? fmt::format(" and runs of up to {}", run) : "",
+                     GroupDigits(feature.categorizer().buckets()));
+}
+
 std::string DescribeCategory(const Feature& feature) {
-  std::string how = DescribeCategorizer(feature.categorizer());
-  if (feature.format().kind() != models::TensorFormat::NONE) {
+  const bool words = feature.format().kind() == models::TensorFormat::TEXT;
+  std::string how = words ? DescribeWords(feature) : DescribeCategorizer(feature.categorizer());
+  if (!words && feature.format().kind() != models::TensorFormat::NONE) {
     how += feature.weighted() ? ", several per row with weights" : ", several per row";
   }
   if (feature.representation() == Feature::EMBEDDING) {
@@ -114,6 +122,22 @@ FeatureLine DescribeFeature(const Feature& feature, const models::FeaturePlan& p
       "{}{}", PartName(feature.part()),
       feature.kind() == Feature::CATEGORY ? DescribeCategory(feature) : DescribeNumeric(feature));
   return line;
+}
+
+std::string DescribeLeftOut(const plan::TrainPlan& plan) {
+  // A table may have hundreds of columns, and a client one line.
+  constexpr int kShownColumns = 20;
+  std::vector<std::string> columns;
+  for (const plan::LeftOut& column : plan.left_out()) {
+    columns.push_back(fmt::format("{} ({})", column.column(), column.reason()));
+  }
+  if (columns.empty()) {
+    return "";
+  }
+  const size_t rest = columns.size() > kShownColumns ? columns.size() - kShownColumns : 0;
+  columns.resize(columns.size() - rest);
+  return fmt::format("left out: {}{}; COLUMN takes one in all the same", fmt::join(columns, ", "),
+                     rest > 0 ? fmt::format(" and {} more", rest) : "");
 }
 
 std::string DescribeLabel(const models::LabelPlan& label) {

@@ -117,6 +117,12 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
     lines.Line("group", features.group_column());
   }
   AddFeatures(features, &lines);
+  if (plan.left_out_size() > 0) {
+    lines.Line("left out", GroupDigits(plan.left_out_size()));
+    for (const plan::LeftOut& column : plan.left_out()) {
+      lines.Inner(fmt::format("{}: {}", column.column(), column.reason()));
+    }
+  }
   AddModel(plan, &lines);
   if (!IsTrees(plan.model())) {
     lines.Line("schedule", ScheduleOf(plan));

@@ -259,6 +259,11 @@ void FillNames(const parser::TrainStatement& statement, const BoundTrain& bound,
       static_cast<uint32_t>(bound.attributes.Integer("engine.database_patience").value_or(0)));
   plan->set_chosen_because(bound.chosen_because);
   plan->mutable_notes()->Add(bound.notes.begin(), bound.notes.end());
+  for (const LeftOutColumn& column : bound.left_out) {
+    plan::LeftOut* left_out = plan->add_left_out();
+    left_out->set_column(column.name);
+    left_out->set_reason(column.reason);
+  }
   const std::vector<std::string> columns =
       bound.base ? LearntColumns(bound.base->plan) : PrintColumns(statement.columns);
   plan->mutable_columns()->Add(columns.begin(), columns.end());

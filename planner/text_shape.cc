@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "models/features/word_reader.h"
+
 namespace sluice::planner {
 
 std::vector<double> NumbersOfCell(const std::string& cell, const std::string& delimiter) {
@@ -51,6 +53,14 @@ TextShape InspectText(const std::vector<std::string>& cells) {
   }
   TextShape shape;
   shape.format = vote.Decide();
+  if (shape.format.kind == models::ColumnFormatKind::kText && vote.cells() > 0) {
+    constexpr size_t kMostCounted = 100;  // of a cell: a few long ones are no column of texts
+    size_t words = 0;
+    for (const std::string& cell : cells) {
+      words += models::CountWords(cell, kMostCounted);
+    }
+    shape.words = static_cast<double>(words) / static_cast<double>(vote.cells());
+  }
   const bool is_number = shape.format.kind == models::ColumnFormatKind::kNumber;
   if (!is_number && shape.format.kind != models::ColumnFormatKind::kDenseCsv) {
     return shape;

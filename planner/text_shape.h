@@ -15,6 +15,7 @@ struct TextShape {
   double deviation = 0;
   double min = 0;
   double max = 0;
+  double words = 0;  // of a cell, on average, where it is plain text
 };
 
 TextShape InspectText(const std::vector<std::string>& cells);

@@ -41,7 +41,14 @@ Result<CategoryFeature> CategoryFeature::Make(const FeaturePlan& plan, const Fea
   made.weighted_ = feature.weighted();
   const Categorizer& spec = feature.categorizer();
   made.cross_ = spec.kind() == Categorizer::CROSS;
-  if (feature.format().kind() != TensorFormat::NONE) {
+  const bool words = feature.format().kind() == TensorFormat::TEXT;
+  if (words && (made.cross_ || feature.inputs_size() != 1)) {
+    return InvalidArgument("words are read from one column, and cannot be crossed");
+  }
+  if (words) {
+    const InputColumn& column = plan.inputs(static_cast<int>(feature.inputs(0)));
+    ASSIGN_OR_RETURN(made.words_, WordFeature::Make(feature, column.name()));
+  } else if (feature.format().kind() != TensorFormat::NONE) {
     ASSIGN_OR_RETURN(made.layout_, CellLayout::Make(feature.format()));
   }
   if (!made.cross_) {
@@ -87,6 +94,9 @@ Status CategoryFeature::ApplyMember(const Member& member, const RowBatch& batch,
 
 Status CategoryFeature::Apply(const RowBatch& batch, IdSlot* slot,
                               std::vector<IdSlot>* scratch) const {
+  if (words_) {
+    return words_->Apply(batch.columns[members_.front().input], batch.rows, slot);
+  }
   if (!cross_) {
     return ApplyMember(members_.front(), batch, slot);
   }

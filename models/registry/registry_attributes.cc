@@ -198,6 +198,10 @@ std::vector<AttributeSpec> TrainingAttributes() {
       WithoutEffect(Integer("validation.throttle_secs", int64_t{0}, AtLeast(0),
                             "taken over from SQLFlow, no effect: validation ends each epoch")),
   };
+  attributes.push_back(List(AttributeType::kTextList, "features.exclude", {}, {},
+                            "columns that are no features, unless COLUMN names them"));
+  attributes.push_back(List(AttributeType::kTextList, "features.only", {}, {},
+                            "no other column is a feature, unless COLUMN names it"));
   AppendSplitAttributes(&attributes);
   AppendEngineAttributes(&attributes);
   return attributes;
