@@ -34,7 +34,9 @@ std::string FeatureText(const models::Feature& feature) {
   std::string text;
   switch (feature.kind()) {
     case models::Feature::NUMERIC:
-      text = feature.logarithm() ? "numeric, log scale" : "numeric";
+      text = !feature.time_part().empty() ? fmt::format("{} of the time", feature.time_part())
+             : feature.logarithm()        ? "numeric, log scale"
+                                          : "numeric";
       text += feature.null_indicator() ? ", NULL indicator" : "";
       break;
     case models::Feature::TENSOR:

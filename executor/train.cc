@@ -406,6 +406,9 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   if (const std::string left_out = planner::DescribeLeftOut(plan); !left_out.empty()) {
     sink.Notice(left_out);
   }
+  for (const std::string& note : plan.told()) {
+    sink.Notice(note);
+  }
   for (const std::string& warning : plan.warnings()) {
     sink.Notice("WARNING: " + warning);
   }

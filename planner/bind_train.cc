@@ -11,6 +11,7 @@
 #include "planner/class_query.h"
 #include "planner/column_target.h"
 #include "planner/error_list.h"
+#include "planner/leaks.h"
 #include "planner/same_columns.h"
 
 namespace sluice::planner {
@@ -495,6 +496,22 @@ void Binder::Derive() {
   errors_.Add(DeriveFeatures(input, &bound_.features, &report));
   bound_.notes.insert(bound_.notes.end(), report.notes.begin(), report.notes.end());
   bound_.left_out = std::move(report.left_out);
+  if (label_) {
+    LeakInput leaks{bound_.select.schema,
+                    bound_.statistics,
+                    *label_,
+                    bound_.features.label().kind() == models::LabelPlan::CLASS,
+                    {}};
+    for (const models::InputColumn& column : bound_.features.inputs()) {
+      if (const auto index = bound_.select.columns.Find(column.name())) {
+        leaks.features.push_back(*index);
+      }
+    }
+    bound_.warnings = FindLeaks(leaks);
+  }
+  bound_.told = std::move(report.told);
+  bound_.times = std::move(report.times);
+  bound_.series = std::move(report.series);
 }
 
 Result<BoundTrain> Binder::Bind() {

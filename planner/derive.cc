@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <regex>
+#include <set>
 #include <utility>
 
 #include "planner/derive_internal.h"
@@ -187,14 +188,26 @@ Status Resolve(const DeriveInput& input, Requests* requests) {
 }  // namespace
 
 ColumnFacts FeatureMaker::FactsOf(size_t column) const {
-  ColumnFacts facts{
-      column, input_.schema.columns[column], input_.statistics.columns[column], {}, false};
+  ColumnFacts facts{column,
+                    input_.schema.columns[column],
+                    input_.statistics.columns[column],
+                    {},
+                    false,
+                    {},
+                    false,
+                    {}};
   if (facts.is_text()) {
     const std::vector<std::string> cells = TextsOf(input_.statistics.sample, column);
     facts.has_blank = std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
       return models::TrimBlanks(cell).empty();
     });
     facts.shape = InspectText(cells);
+  }
+  facts.time = FindTimes(facts.info, column, facts.shape, input_.statistics);
+  if (facts.is_text() && !facts.time) {
+    const std::set<std::string> units = UnitsOf(column, facts.shape, input_.statistics);
+    facts.unit = units.size() == 1 ? *units.begin() : "";
+    facts.several_units = units.size() > 1;
   }
   return facts;
 }
@@ -229,7 +242,7 @@ Status DeriveFeatures(const DeriveInput& input, models::FeaturePlan* plan, Deriv
   Requests requests;
   ErrorList errors;
   errors.Add(Resolve(input, &requests));
-  FeatureMaker maker(input, plan, &report->notes);
+  FeatureMaker maker(input, plan, report);
   const bool all = !input.only_requested || !requests.stars.empty();
   std::vector<ColumnFacts> facts;
   std::vector<WhyLeftOut> left_out(columns);
@@ -251,6 +264,13 @@ Status DeriveFeatures(const DeriveInput& input, models::FeaturePlan* plan, Deriv
     }
     if (!input.excluded[i].empty()) {
       continue;
+    }
+    if (report->series.empty() && facts[i].time &&
+        IsSeries(i, facts[i].info.type, facts[i].time->format, input.statistics)) {
+      report->series = facts[i].name();
+    }
+    if (facts[i].time) {
+      report->times[facts[i].name()] = std::string(models::TimeFormatName(facts[i].time->format));
     }
     if (!left_out[i].reason.empty()) {
       report->left_out.push_back({facts[i].name(), left_out[i].reason});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,11 @@ struct LeftOutColumn {
 // What a person should know of the derivation.
 struct DeriveReport {
   std::vector<std::string> notes;  // decisions that may surprise
+  std::vector<std::string> told;   // those that may be wrong
   std::vector<LeftOutColumn> left_out;
+  // Columns that hold times, with how these are written (InputColumn::time_format).
+  std::map<std::string, std::string> times;
+  std::string series;  // a column of times in whose order the rows stand, or ""
 };
 
 // Schema, statistics and COLUMN clauses into inputs and features of `plan`; the other fields are

@@ -103,10 +103,11 @@ std::vector<double> FeatureMaker::SampleNumbers(const ColumnFacts& column) const
       number = *real;
     } else if (const auto* text = std::get_if<std::string>(&cell)) {
       const std::optional<double> parsed = models::ParseNumber(*text);
-      if (!parsed) {
+      const auto with_unit = column.unit.empty() ? std::nullopt : models::ParseUnitNumber(*text);
+      if (!parsed && !with_unit) {
         continue;
       }
-      number = *parsed;
+      number = parsed ? *parsed : with_unit->number;
     } else {
       continue;
     }

@@ -22,6 +22,7 @@ constexpr double kUniqueShare = 0.95;
 constexpr double kLeastCovered = 0.2;
 constexpr double kMostlyDifferent = 0.5;
 constexpr double kFewestRowsPerId = 2;
+constexpr double kMostCategories = 50;
 
 bool IsHex(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
@@ -112,6 +113,12 @@ WhyLeftOut OfText(const ColumnFacts& column, const DeriveInput& input) {
       return {"e-mail addresses", true};
     }
   }
+  if (column.several_units && distinct > kMostCategories) {
+    return {"numbers in several units: convert them to one in the SELECT", false};
+  }
+  if (!column.unit.empty()) {
+    return {};
+  }
   const bool plain = column.shape.format.kind == models::ColumnFormatKind::kText;
   if (plain && rows >= static_cast<double>(kFewestIdentifierRows) &&
       distinct >= kUniqueShare * rows &&
@@ -159,6 +166,21 @@ bool NamesAnIdentifier(std::string_view name) {
           std::islower(static_cast<unsigned char>(name[name.size() - 3])) != 0);
 }
 
+bool NamesACategory(std::string_view name) {
+  static constexpr std::string_view kNouns[] = {
+      "code",    "cd",       "zip",      "zipcode",    "postcode",  "user",
+      "item",    "customer", "client",   "product",    "store",     "shop",
+      "movie",   "seller",   "merchant", "vendor",     "supplier",  "driver",
+      "station", "sku",      "dept",     "department", "warehouse", "device"};
+  if (NamesAnIdentifier(name)) {
+    return true;
+  }
+  const std::string lower = LowerCase(name);
+  const size_t last = lower.find_last_of("_ -.");
+  const std::string noun = last == std::string::npos ? lower : lower.substr(last + 1);
+  return std::find(std::begin(kNouns), std::end(kNouns), noun) != std::end(kNouns);
+}
+
 WhyLeftOut ReasonToLeaveOut(const ColumnFacts& column, const DeriveInput& input) {
   const catalog::ColumnStatistics& statistics = column.statistics;
   if (input.statistics.rows == 0 || column.info.type == DataType::kBytes) {
@@ -174,8 +196,7 @@ WhyLeftOut ReasonToLeaveOut(const ColumnFacts& column, const DeriveInput& input)
                 : fmt::format("'{}' in every row", statistics.common_values[0].first),
             true};
   }
-  const bool time = column.info.type == DataType::kTimestamp ||
-                    column.shape.format.kind == models::ColumnFormatKind::kTimestamp;
+  const bool time = column.time.has_value();
   const bool whole_number = column.info.type == DataType::kInt64;
   const bool words = column.is_text() && IsFreeText(column.shape, statistics,
                                                     static_cast<double>(input.statistics.rows));
@@ -184,6 +205,9 @@ WhyLeftOut ReasonToLeaveOut(const ColumnFacts& column, const DeriveInput& input)
     return {input.keys[column.index] == catalog::ColumnKey::kPrimary ? "the primary key"
                                                                      : "unique: a key",
             true};
+  }
+  if (time) {
+    return {};
   }
   if (column.is_text()) {
     return OfText(column, input);

@@ -5,6 +5,7 @@
 
 #include "base/value.h"
 #include "catalog/result_table.h"
+#include "models/features/time_cell.h"
 #include "models/registry/registry.h"
 #include "planner/explain_internal.h"
 #include "planner/grouped_number.h"
@@ -29,13 +30,31 @@ std::string Shorten(const std::string& value) {
   return value.substr(0, cut) + "...";
 }
 
+std::string DescribeMeasure(const std::string& measure) {
+  if (measure == "days") {
+    return "days since 1970";
+  }
+  if (measure == "day_of_year") {
+    return "day of the year";
+  }
+  if (measure.ends_with("_sin") || measure.ends_with("_cos")) {
+    return fmt::format("place in the {}, on a circle ({})", measure.substr(0, measure.size() - 4),
+                       measure.ends_with("_sin") ? "sine" : "cosine");
+  }
+  return measure;
+}
+
 std::string DescribeNumeric(const Feature& feature) {
   std::string how =
       feature.kind() == Feature::TENSOR
           ? fmt::format(
                 "tensor of {} numbers from {}", feature.width(),
                 feature.format().kind() == models::TensorFormat::KEY_VALUE ? "key:value" : "CSV")
-          : "numeric";
+      : feature.time_part().empty() ? "numeric"
+                                    : DescribeMeasure(feature.time_part());
+  if (!feature.unit().empty()) {
+    how += fmt::format(", as '{}'", feature.unit());
+  }
   if (feature.logarithm()) {
     how += ", logarithm";
   }
@@ -121,6 +140,13 @@ FeatureLine DescribeFeature(const Feature& feature, const models::FeaturePlan& p
   line.how = fmt::format(
       "{}{}", PartName(feature.part()),
       feature.kind() == Feature::CATEGORY ? DescribeCategory(feature) : DescribeNumeric(feature));
+  const auto format =
+      feature.inputs_size() == 1
+          ? models::FindTimeFormat(plan.inputs(static_cast<int>(feature.inputs(0))).time_format())
+          : std::nullopt;
+  if (format && *format != models::TimeFormat::kIso && feature.time_part() == "days") {
+    line.how += fmt::format(", written as {}", models::TimeFormatExample(*format));
+  }
   return line;
 }
 

@@ -151,8 +151,13 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
                            : fmt::format("about {} a worker, {} a parameter server", memory,
                                          FormatBytes(plan.estimated_server_memory_bytes())));
   lines.Line("seed", fmt::format("{}", plan.seed()));
-  for (const std::string& note : plan.notes()) {
-    lines.Line("note", note);
+  for (const std::string& warning : plan.warnings()) {
+    lines.Line("warning", warning);
+  }
+  for (const auto* notes : {&plan.told(), &plan.notes()}) {
+    for (const std::string& note : *notes) {
+      lines.Line("note", note);
+    }
   }
   for (const std::string& attribute : plan.without_effect()) {
     lines.Line("note", attribute);

@@ -26,8 +26,10 @@ Result<CategoryFeature::Member> CategoryFeature::MakeMember(const FeaturePlan& p
   Member member;
   member.input = feature.inputs(input);
   const InputColumn& column = plan.inputs(static_cast<int>(member.input));
-  ASSIGN_OR_RETURN(member.categorizer, CellCategorizer::Make(spec, column.name(),
-                                                             static_cast<DataType>(column.type())));
+  ASSIGN_OR_RETURN(
+      member.categorizer,
+      CellCategorizer::Make(spec, column.name(), static_cast<DataType>(column.type()),
+                            spec.kind() == Categorizer::TIME_PART ? column.time_format() : ""));
   // In a cross a vocabulary takes the whole cell; indices, hashes and buckets take its elements.
   const bool whole_cell = feature.inputs_size() > 1 && (spec.kind() == Categorizer::VOCABULARY ||
                                                         spec.kind() == Categorizer::TIME_PART);

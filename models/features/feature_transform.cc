@@ -89,9 +89,9 @@ Status PlanTransform::AddDense(const FeaturePlan& plan, int position, Target tar
     return InvalidArgument(fmt::format("{} inputs, expected 1", feature.inputs_size()));
   }
   const InputColumn& input = plan.inputs(static_cast<int>(feature.inputs(0)));
-  ASSIGN_OR_RETURN(
-      DenseFeature made,
-      DenseFeature::Make(feature, input.name(), static_cast<DataType>(input.type()), target));
+  ASSIGN_OR_RETURN(DenseFeature made,
+                   DenseFeature::Make(feature, input.name(), static_cast<DataType>(input.type()),
+                                      input.time_format(), target));
   DenseColumn column;
   column.feature = static_cast<size_t>(position);
   column.offset = dense_width_;
