@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/value.h"
 #include "catalog/model_store.h"
+#include "executor/decision_threshold.h"
 #include "planner/explain.h"
 #include "planner/plan.pb.h"
 
@@ -59,6 +62,17 @@ std::string FeatureText(const models::Feature& feature) {
   return text;
 }
 
+// How many of the training rows lacked a value.
+std::string NullText(const models::Feature& feature, const models::FeaturePlan& plan) {
+  double share = 0;
+  for (const uint32_t input : feature.inputs()) {
+    if (input < static_cast<uint32_t>(plan.inputs_size())) {
+      share = std::max(share, plan.inputs(static_cast<int>(input)).null_share());
+    }
+  }
+  return share > 0 ? fmt::format(", {:.3g} % NULL", 100 * share) : "";
+}
+
 std::string LabelText(const models::LabelPlan& label) {
   if (label.kind() != models::LabelPlan::CLASS) {
     return label.column();
@@ -98,10 +112,16 @@ std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& versio
   if (plan.parameter_count() > 0) {  // trees have none that could be counted beforehand
     add("model", "parameters", fmt::format("{}", plan.parameter_count()));
   }
+  if (!plan.threshold().empty()) {
+    const std::optional<double> threshold = DecisionThreshold(plan, version);
+    add("model", "decides",
+        planner::DescribeThreshold(plan) +
+            (threshold ? fmt::format(" ({:.6g})", *threshold) : std::string()));
+  }
   add("model", "bytes", fmt::format("{}", version.weights_bytes));
   add("model", "loss", model.loss());
   for (const models::Feature& feature : model.features().features()) {
-    add("feature", feature.name(), FeatureText(feature));
+    add("feature", feature.name(), FeatureText(feature) + NullText(feature, model.features()));
   }
   for (const plan::LeftOut& column : plan.left_out()) {
     add("left out", column.column(), column.reason());
@@ -115,8 +135,17 @@ std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& versio
   if (!model.wide_optimizer().name().empty()) {
     add("attribute", "wide optimizer", OptimizerText(model.wide_optimizer()));
   }
+  if (!plan.baseline().empty()) {
+    add("metric", "baseline", plan.baseline());
+  }
   for (const auto& [name, value] : version.metrics) {
     add("metric", name, FormatDouble(value));
+  }
+  for (const std::string& warning : plan.warnings()) {
+    add("warning", "", warning);
+  }
+  for (const std::string& note : plan.told()) {
+    add("note", "", note);
   }
   add("lineage", "statement", version.statement);
   add("lineage", "job", fmt::format("{}", version.job));

@@ -12,7 +12,8 @@ class TrainPlan;
 
 namespace sluice::executor {
 
-// One row of DESCRIBE MODEL: section "model", "feature", "attribute", "metric" or "lineage".
+// One row of DESCRIBE MODEL: section "model", "feature", "left out", "attribute", "metric",
+// "warning", "note" or "lineage".
 struct DescriptionLine {
   std::string section;
   std::string name;

@@ -10,6 +10,7 @@
 #include "planner/choose_type.h"
 #include "planner/class_query.h"
 #include "planner/column_target.h"
+#include "planner/decision.h"
 #include "planner/error_list.h"
 #include "planner/leaks.h"
 #include "planner/same_columns.h"
@@ -496,6 +497,17 @@ void Binder::Derive() {
   errors_.Add(DeriveFeatures(input, &bound_.features, &report));
   bound_.notes.insert(bound_.notes.end(), report.notes.begin(), report.notes.end());
   bound_.left_out = std::move(report.left_out);
+  if (label_ && bound_.features.label().kind() != models::LabelPlan::NONE) {
+    const catalog::ColumnStatistics& statistics = bound_.statistics.columns[*label_];
+    errors_.Add(FillClassWeights(bound_.attributes, statistics, bound_.statistics.rows,
+                                 bound_.features.mutable_label()));
+    Result<std::string> threshold = ReadThreshold(bound_.attributes, bound_.features.label());
+    errors_.Add(threshold.status());
+    if (threshold.ok()) {
+      bound_.threshold = std::move(threshold).value();
+    }
+    bound_.baseline = DescribeBaseline(bound_.features.label(), statistics);
+  }
   if (label_) {
     LeakInput leaks{bound_.select.schema,
                     bound_.statistics,

@@ -32,6 +32,8 @@ struct BoundTrain {
   std::map<std::string, std::string> times;  // as in DeriveReport
   std::string series;
   std::vector<std::string> warnings;
+  std::string threshold;  // predict.threshold, checked
+  std::string baseline;
   bool must_be_new = false;
   std::optional<StoredModel> base;
 };

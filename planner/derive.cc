@@ -228,6 +228,7 @@ models::Feature* FeatureMaker::Add(const std::string& name, const std::vector<si
       models::InputColumn* input = plan_.add_inputs();
       input->set_name(input_.schema.columns[column].name);
       input->set_type(static_cast<int32_t>(input_.schema.columns[column].type));
+      input->set_null_share(input_.statistics.columns[column].null_fraction);
     }
     feature->add_inputs(*inputs_[column]);
   }

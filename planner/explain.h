@@ -23,4 +23,7 @@ std::string DescribeAttribute(const models::Attribute& attribute);
 // "left out: id (the primary key), note (NULL in every row); ...", or "" when nothing is.
 std::string DescribeLeftOut(const plan::TrainPlan& plan);
 
+// How a model of two classes decides, or "".
+std::string DescribeThreshold(const plan::TrainPlan& plan);
+
 }  // namespace sluice::planner

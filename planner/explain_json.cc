@@ -257,6 +257,8 @@ void PutTrain(const plan::TrainPlan& plan, Writer* json) {
     json->Close();
   }
   json->CloseList();
+  json->Put("threshold", plan.threshold());
+  json->Put("baseline", plan.baseline());
   PutTexts("warnings", plan.warnings(), json);
   PutTexts("told", plan.told(), json);
   PutTexts("notes", plan.notes(), json);

@@ -166,6 +166,25 @@ std::string DescribeLeftOut(const plan::TrainPlan& plan) {
                      rest > 0 ? fmt::format(" and {} more", rest) : "");
 }
 
+std::string DescribeThreshold(const plan::TrainPlan& plan) {
+  const models::LabelPlan& label = plan.model().features().label();
+  const std::string& rule = plan.threshold();
+  if (rule.empty() || label.classes_size() != 2) {
+    return "";
+  }
+  const std::string says = fmt::format("'{}' from the probability ", label.classes(1));
+  if (rule == "f1") {
+    return says + "that gives the best F1 on the validation rows";
+  }
+  if (rule.starts_with("cost:")) {
+    return says + fmt::format(
+                      "of least cost on the validation rows, where a miss costs {} and a "
+                      "false alarm 1",
+                      rule.substr(5));
+  }
+  return says + rule;
+}
+
 std::string DescribeLabel(const models::LabelPlan& label) {
   const std::string_view type = DataTypeName(static_cast<DataType>(label.type()));
   switch (label.kind()) {

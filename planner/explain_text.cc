@@ -133,6 +133,9 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
         fmt::format("after {} {} without a better {}", plan.early_stopping().patience(),
                     IsTrees(plan.model()) ? "rounds" : "epochs", plan.early_stopping().metric()));
   }
+  if (!plan.threshold().empty()) {
+    lines.Line("decides", DescribeThreshold(plan));
+  }
   if (plan.metrics_size() > 0) {
     lines.Line("metrics", fmt::format("{}", fmt::join(plan.metrics(), ", ")));
   }

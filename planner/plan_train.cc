@@ -64,6 +64,31 @@ void SpellSplitColumn(const BoundTrain& bound, plan::Split* split) {
   }
 }
 
+// Where the rows are that the threshold is chosen on.
+Status ChooseThreshold(const BoundTrain& bound, plan::TrainPlan* plan) {
+  // Where a class is rarer than this, 0.5 hardly ever says it.
+  constexpr double kRareClass = 0.2;
+  std::string rule = bound.threshold;
+  const bool none = plan->split().kind() == plan::Split::NONE;
+  if (rule == "auto") {
+    const auto index = bound.select.columns.Find(bound.features.label().column());
+    double rarest = 1;
+    for (const auto& [value, share] : bound.statistics.columns[*index].common_values) {
+      rarest = std::min(rarest, share);
+    }
+    rule = rarest < kRareClass && !none ? "f1" : "";
+  }
+  if (none && (rule == "f1" || rule.starts_with("cost:"))) {
+    return InvalidArgument(
+               fmt::format(
+                   "predict.threshold='{}' is chosen on validation rows, and there are none", rule))
+        .At(bound.attributes.SpanOf("predict.threshold"))
+        .Hint("split.fraction=0.2 sets some aside; or give a number");
+  }
+  plan->set_threshold(rule);
+  return OkStatus();
+}
+
 Schedule ChosenSchedule(const BoundTrain& bound) {
   const AttributeSet& attributes = bound.attributes;
   const bool epochs_open = !attributes.Given("train.epoch") && !attributes.Given("train.max_steps");
@@ -271,6 +296,7 @@ void FillNames(const parser::TrainStatement& statement, const BoundTrain& bound,
       static_cast<uint32_t>(bound.attributes.Integer("engine.database_patience").value_or(0)));
   plan->set_chosen_because(bound.chosen_because);
   plan->mutable_notes()->Add(bound.notes.begin(), bound.notes.end());
+  plan->set_baseline(bound.baseline);
   plan->mutable_told()->Add(bound.told.begin(), bound.told.end());
   plan->mutable_warnings()->Add(bound.warnings.begin(), bound.warnings.end());
   for (const LeftOutColumn& column : bound.left_out) {
@@ -310,6 +336,7 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   if (split_status.ok() && split->kind() == plan::Split::TIME) {
     errors.Add(FillTimeThreshold(bound, split));
   }
+  errors.Add(ChooseThreshold(bound, plan));
   FillSchedule(bound, plan);
   FillEarlyStopping(bound, plan);
   if (const auto metrics = bound.attributes.Text("validation.metrics")) {
