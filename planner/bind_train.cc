@@ -12,8 +12,10 @@
 #include "planner/column_target.h"
 #include "planner/decision.h"
 #include "planner/error_list.h"
+#include "planner/free_text.h"
 #include "planner/leaks.h"
 #include "planner/same_columns.h"
+#include "planner/time_shape.h"
 
 namespace sluice::planner {
 namespace {
@@ -45,6 +47,9 @@ class Binder {
   void BindValidation();
   void Derive();
   void DeriveFromBase();
+  void BindDecision();
+  void WarnOfLeaks();
+  Status CheckLabelIsLearnable(catalog::ColumnKey key) const;
 
   bool HoldsNumbers(size_t column) const;
   Status FindRole(const std::string& attribute, const std::string& role, bool numeric,
@@ -472,22 +477,90 @@ void Binder::DeriveFromBase() {
   }
 }
 
+// How the model decides, what its mistakes weigh, and what it is worth beside a guess.
+void Binder::BindDecision() {
+  if (!label_ || bound_.features.label().kind() == models::LabelPlan::NONE) {
+    return;
+  }
+  const catalog::ColumnStatistics& statistics = bound_.statistics.columns[*label_];
+  errors_.Add(FillClassWeights(bound_.attributes, statistics, bound_.statistics.rows,
+                               bound_.features.mutable_label()));
+  Result<std::string> threshold = ReadThreshold(bound_.attributes, bound_.features.label());
+  errors_.Add(threshold.status());
+  if (threshold.ok()) {
+    bound_.threshold = std::move(threshold).value();
+  }
+  bound_.baseline = DescribeBaseline(bound_.features.label(), statistics);
+}
+
+void Binder::WarnOfLeaks() {
+  if (!label_) {
+    return;
+  }
+  LeakInput leaks{bound_.select.schema,
+                  bound_.statistics,
+                  *label_,
+                  bound_.features.label().kind() == models::LabelPlan::CLASS,
+                  {}};
+  for (const models::InputColumn& column : bound_.features.inputs()) {
+    if (const auto index = bound_.select.columns.Find(column.name())) {
+      leaks.features.push_back(*index);
+    }
+  }
+  bound_.warnings = FindLeaks(leaks);
+}
+
+// What nobody can predict: a key, a moment, a sentence.
+Status Binder::CheckLabelIsLearnable(catalog::ColumnKey key) const {
+  const ColumnInfo& column = bound_.select.schema.columns[*label_];
+  const catalog::ColumnStatistics& statistics = bound_.statistics.columns[*label_];
+  const auto rows = static_cast<double>(bound_.statistics.rows);
+  constexpr double kFewestRows = 20;  // fewer tell nothing of a column
+  if (rows < kFewestRows) {
+    return OkStatus();
+  }
+  const auto wrong = [&](std::string_view what, std::string hint) {
+    return InvalidArgument(
+               fmt::format("label '{}' is {}: there is nothing to learn of it", column.name, what))
+        .At(statement_.label->span)
+        .Hint(std::move(hint));
+  };
+  if (key != catalog::ColumnKey::kNone && statistics.distinct >= rows) {
+    return wrong(key == catalog::ColumnKey::kPrimary ? "the primary key" : "a unique key",
+                 "LABEL names the column that the others should predict");
+  }
+  if (column.type != DataType::kText) {
+    return OkStatus();
+  }
+  constexpr double kFewestTimes = 20;  // fewer may be classes: quarters, deadlines
+  const TextShape shape = InspectText(TextsOf(bound_.statistics.sample, *label_));
+  if (statistics.distinct >= kFewestTimes && FindTimes(column, *label_, shape, bound_.statistics)) {
+    return wrong("a time", "select a number made of it, such as the days until then");
+  }
+  if (IsFreeText(shape, statistics, rows) && statistics.distinct > rows / 2) {
+    return wrong("free text", "classes are few, and each in many rows");
+  }
+  return OkStatus();
+}
+
 void Binder::Derive() {
   if (!has_statistics_ || bound_.type == nullptr) {
     return;
   }
   if (bound_.base) {
     DeriveFromBase();
+    BindDecision();
     return;
-  }
-  if (label_) {
-    errors_.Add(BindLabelPlan());
   }
   Result<std::vector<catalog::ColumnKey>> keys =
       source_.DescribeKeys(bound_.select.text, bound_.select.schema);
   if (!keys.ok()) {
     errors_.Add(keys.status());
     return;
+  }
+  if (label_) {
+    const Status learnable = CheckLabelIsLearnable((*keys)[*label_]);
+    errors_.Add(learnable.ok() ? BindLabelPlan() : learnable);
   }
   DeriveInput input{
       bound_.select.schema,   bound_.select.columns, bound_.statistics, bound_.type->family,
@@ -497,33 +570,11 @@ void Binder::Derive() {
   errors_.Add(DeriveFeatures(input, &bound_.features, &report));
   bound_.notes.insert(bound_.notes.end(), report.notes.begin(), report.notes.end());
   bound_.left_out = std::move(report.left_out);
-  if (label_ && bound_.features.label().kind() != models::LabelPlan::NONE) {
-    const catalog::ColumnStatistics& statistics = bound_.statistics.columns[*label_];
-    errors_.Add(FillClassWeights(bound_.attributes, statistics, bound_.statistics.rows,
-                                 bound_.features.mutable_label()));
-    Result<std::string> threshold = ReadThreshold(bound_.attributes, bound_.features.label());
-    errors_.Add(threshold.status());
-    if (threshold.ok()) {
-      bound_.threshold = std::move(threshold).value();
-    }
-    bound_.baseline = DescribeBaseline(bound_.features.label(), statistics);
-  }
-  if (label_) {
-    LeakInput leaks{bound_.select.schema,
-                    bound_.statistics,
-                    *label_,
-                    bound_.features.label().kind() == models::LabelPlan::CLASS,
-                    {}};
-    for (const models::InputColumn& column : bound_.features.inputs()) {
-      if (const auto index = bound_.select.columns.Find(column.name())) {
-        leaks.features.push_back(*index);
-      }
-    }
-    bound_.warnings = FindLeaks(leaks);
-  }
   bound_.told = std::move(report.told);
   bound_.times = std::move(report.times);
   bound_.series = std::move(report.series);
+  BindDecision();
+  WarnOfLeaks();
 }
 
 Result<BoundTrain> Binder::Bind() {

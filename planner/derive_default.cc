@@ -144,6 +144,26 @@ bool FeatureMaker::HasHeavyTail(const ColumnFacts& column) const {
   return std::isfinite(as_it_is) && as_it_is >= kHeavy && skewness(numbers) < as_it_is / 2;
 }
 
+// A line through a month or a grade says little; a linear model of so many rows has room for a
+// weight of each value, too. Networks and trees find out by themselves.
+bool FeatureMaker::HasFewValues(const ColumnFacts& column) const {
+  constexpr double kFewestValues = 3;
+  constexpr double kMostValues = 32;
+  constexpr double kRowsPerValue = 50;
+  const catalog::ColumnStatistics& statistics = column.statistics;
+  return input_.family == models::ModelFamily::kLinear && statistics.all_values &&
+         statistics.distinct >= kFewestValues && statistics.distinct <= kMostValues &&
+         static_cast<double>(input_.statistics.rows) >= kRowsPerValue * statistics.distinct;
+}
+
+void FeatureMaker::AddValues(const ColumnFacts& column, FeaturePart part) {
+  double covered = 0;
+  Feature* feature = Add(column.name() + "_value", {column.index}, part);
+  FillVocabulary(KnownValues(column, static_cast<size_t>(kMostVocabulary), &covered),
+                 feature->mutable_categorizer());
+  Represent(feature, "sum");
+}
+
 bool FeatureMaker::IsCategoryOfNumbers(const ColumnFacts& column) const {
   constexpr double kFewestValues = 3;  // two are a number as well
   constexpr double kFewestRowsPerValue = 2;
@@ -327,7 +347,11 @@ Status FeatureMaker::AddDerived(const ColumnFacts& column, FeaturePart part, Spa
         Represent(feature, "sum");
         return OkStatus();
       }
-      [[fallthrough]];
+      AddNumber(column, part);
+      if (HasFewValues(column)) {
+        AddValues(column, part);
+      }
+      return OkStatus();
     case DataType::kBool:
     case DataType::kDouble:
       AddNumber(column, part);

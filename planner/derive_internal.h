@@ -91,6 +91,8 @@ class FeatureMaker {
                   const std::string& name, bool scaled, FeaturePart part);
   // Whole numbers that are names: identifiers and codes, each in many rows.
   bool IsCategoryOfNumbers(const ColumnFacts& column) const;
+  bool HasFewValues(const ColumnFacts& column) const;
+  void AddValues(const ColumnFacts& column, FeaturePart part);
   // Most of the numbers lie together, and a few far away.
   bool HasHeavyTail(const ColumnFacts& column) const;
   void AddShapedText(const ColumnFacts& column, FeaturePart part);

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
-#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "models/features/cell_format.h"
 
@@ -90,7 +93,11 @@ class LeakSearch {
     if (input_.statistics.sample.size() < kFewestRows) {
       return {};
     }
-    label_ = Read(input_.label);
+    if (input_.classes) {
+      ReadClasses();
+    } else {
+      label_ = Read(input_.label);
+    }
     for (const size_t column : input_.features) {
       if (column == input_.label || warnings_.size() == kMostWarnings) {
         continue;
@@ -130,30 +137,40 @@ class LeakSearch {
   void CheckClasses(size_t column);
   void CheckPairs();
 
+  struct Purity {
+    size_t right = 0;
+    size_t values = 0;
+  };
+  void ReadClasses();
+  template <typename Key>
+  Purity PurityOf(const std::vector<std::pair<Key, int>>& sorted) const;
+
   const LeakInput& input_;
-  Numbers label_;
+  Numbers label_;             // of numbers
+  std::vector<int> classes_;  // of classes: by row; -1: NULL
+  std::vector<size_t> counts_;
   std::vector<std::string> warnings_;
 };
 
 void LeakSearch::CheckNumber(size_t column) {
+  // Ranks cost a sort of every column; what is in order is not far from a line.
+  constexpr double kWorthRanking = 0.3;
   const Numbers feature = Read(column);
   if (!feature.known || !label_.known) {
     return;
   }
   std::vector<double> x, y;
-  std::map<double, size_t> different;
   for (size_t i = 0; i < feature.values.size(); ++i) {
     if (!std::isnan(feature.values[i]) && !std::isnan(label_.values[i])) {
       x.push_back(feature.values[i]);
       y.push_back(label_.values[i]);
-      ++different[y.back()];
     }
   }
-  if (x.size() < kFewestRows || different.size() < kFewestNumbers) {
+  if (x.size() < kFewestRows || std::set<double>(y.begin(), y.end()).size() < kFewestNumbers) {
     return;
   }
   const double line = std::abs(Correlation(x, y));
-  const double order = std::abs(Correlation(RanksOf(x), RanksOf(y)));
+  const double order = line >= kWorthRanking ? std::abs(Correlation(RanksOf(x), RanksOf(y))) : 0;
   if (std::max(line, order) >= kLeastCorrelation) {
     Warn(fmt::format("{} alone tells {} (correlation {:.3f}{})", NameOf(column),
                      NameOf(input_.label), std::max(line, order), order > line ? " of ranks" : ""),
@@ -161,68 +178,98 @@ void LeakSearch::CheckNumber(size_t column) {
   }
 }
 
-void LeakSearch::CheckClasses(size_t column) {
-  std::map<std::string, std::map<std::string, size_t>> by_value;
-  std::map<std::string, size_t> classes;
-  std::map<std::string, std::vector<double>> numbers;
-  const Numbers feature = Read(column);
-  size_t rows = 0;
-  for (size_t i = 0; i < input_.statistics.sample.size(); ++i) {
-    const std::vector<Value>& row = input_.statistics.sample[i];
-    if (IsNull(row[input_.label])) {
-      continue;
+// The classes of the label by row, -1: NULL.
+void LeakSearch::ReadClasses() {
+  std::map<std::string, int> ids;
+  const DataType type = input_.schema.columns[input_.label].type;
+  for (const std::vector<Value>& row : input_.statistics.sample) {
+    const Value& cell = row[input_.label];
+    int id = -1;
+    if (!IsNull(cell)) {
+      id = ids.try_emplace(FormatValue(cell, type), static_cast<int>(ids.size())).first->second;
+      counts_.resize(ids.size());
+      ++counts_[static_cast<size_t>(id)];
     }
-    const std::string own =
-        FormatValue(row[input_.label], input_.schema.columns[input_.label].type);
-    ++rows;
-    ++classes[own];
-    ++by_value[IsNull(row[column])
-                   ? std::string()
-                   : FormatValue(row[column], input_.schema.columns[column].type)][own];
-    if (!std::isnan(feature.values[i])) {
-      numbers[own].push_back(feature.values[i]);
-    }
+    classes_.push_back(id);
   }
-  if (rows < kFewestRows || classes.size() < 2) {
+}
+
+// Sorted (value, class) pairs: in how many rows the most frequent class of a value is theirs, and
+// how many values there are.
+template <typename Key>
+LeakSearch::Purity LeakSearch::PurityOf(const std::vector<std::pair<Key, int>>& sorted) const {
+  Purity purity;
+  std::vector<size_t> counts(counts_.size());
+  for (size_t i = 0; i < sorted.size();) {
+    std::fill(counts.begin(), counts.end(), 0);
+    size_t end = i;
+    for (; end < sorted.size() && sorted[end].first == sorted[i].first; ++end) {
+      ++counts[static_cast<size_t>(sorted[end].second)];
+    }
+    purity.right += *std::max_element(counts.begin(), counts.end());
+    ++purity.values;
+    i = end;
+  }
+  return purity;
+}
+
+void LeakSearch::CheckClasses(size_t column) {
+  if (counts_.size() < 2) {
     return;
   }
-  size_t most = 0;
-  size_t right = 0;
-  for (const auto& [name, count] : classes) {
-    most = std::max(most, count);
-  }
-  for (const auto& [value, counts] : by_value) {
-    size_t best = 0;
-    for (const auto& [name, count] : counts) {
-      best = std::max(best, count);
+  const Numbers feature = Read(column);
+  std::vector<std::pair<double, int>> numbers;
+  std::vector<std::pair<std::string_view, int>> texts;
+  for (size_t i = 0; i < classes_.size(); ++i) {
+    const Value& cell = input_.statistics.sample[i][column];
+    if (classes_[i] < 0) {
+      continue;
     }
-    right += best;
+    if (feature.known && !std::isnan(feature.values[i])) {
+      numbers.emplace_back(feature.values[i], classes_[i]);
+    } else if (!feature.known) {
+      const auto* text = std::get_if<std::string>(&cell);
+      texts.emplace_back(text == nullptr ? std::string_view() : std::string_view(*text),
+                         classes_[i]);
+    }
   }
-  const size_t open = rows - most;
-  const bool repeats = by_value.size() * kRowsPerValue <= rows;
-  if (repeats && open >= kFewestOfClass && right > most &&
-      static_cast<double>(right - most) >= kLeastPurity * static_cast<double>(open)) {
+  std::sort(numbers.begin(), numbers.end());
+  std::sort(texts.begin(), texts.end());
+  const size_t rows = numbers.size() + texts.size();
+  std::vector<size_t> counts(counts_.size());
+  for (const auto& [value, id] : numbers) {
+    ++counts[static_cast<size_t>(id)];
+  }
+  for (const auto& [value, id] : texts) {
+    ++counts[static_cast<size_t>(id)];
+  }
+  const size_t most = *std::max_element(counts.begin(), counts.end());
+  const Purity purity = feature.known ? PurityOf(numbers) : PurityOf(texts);
+  if (rows < kFewestRows || rows - most < kFewestOfClass) {
+    return;
+  }
+  if (purity.values * kRowsPerValue <= rows && purity.right > most &&
+      static_cast<double>(purity.right - most) >= kLeastPurity * static_cast<double>(rows - most)) {
     Warn(fmt::format("{} alone tells {} (in {:.1f} % of the rows)", NameOf(column),
                      NameOf(input_.label),
-                     100.0 * static_cast<double>(right) / static_cast<double>(rows)),
+                     100.0 * static_cast<double>(purity.right) / static_cast<double>(rows)),
          NameOf(column));
     return;
   }
-  if (classes.size() != 2 || numbers.size() != 2 || !feature.known) {
+  if (counts.size() != 2 || !feature.known) {
     return;
   }
-  const std::vector<double>& first = numbers.begin()->second;
-  const std::vector<double>& second = numbers.rbegin()->second;
-  if (first.size() < kFewestOfClass || second.size() < kFewestOfClass) {
-    return;
+  std::vector<double> values;
+  for (const auto& [value, id] : numbers) {
+    values.push_back(value);
   }
-  std::vector<double> all = first;
-  all.insert(all.end(), second.begin(), second.end());
-  const std::vector<double> ranks = RanksOf(all);
-  const double sum =
-      std::accumulate(ranks.begin() + static_cast<std::ptrdiff_t>(first.size()), ranks.end(), 0.0);
-  const auto n = static_cast<double>(first.size());
-  const auto m = static_cast<double>(second.size());
+  const std::vector<double> ranks = RanksOf(values);
+  double sum = 0;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    sum += numbers[i].second == 1 ? ranks[i] : 0;
+  }
+  const auto n = static_cast<double>(counts[0]);
+  const auto m = static_cast<double>(counts[1]);
   const double area = (sum - m * (m - 1) / 2) / (n * m);
   const double auc = std::max(area, 1 - area);
   if (auc >= kLeastAuc) {
