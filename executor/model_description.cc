@@ -96,7 +96,8 @@ std::string OptimizerText(const models::OptimizerSpec& optimizer) {
 }  // namespace
 
 std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& version,
-                                             const plan::TrainPlan& plan) {
+                                             const plan::TrainPlan& plan,
+                                             const std::map<std::string, double>& importance) {
   std::vector<DescriptionLine> lines;
   const auto add = [&lines](std::string section, std::string name, std::string value) {
     lines.push_back({std::move(section), std::move(name), std::move(value)});
@@ -121,7 +122,13 @@ std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& versio
   add("model", "bytes", fmt::format("{}", version.weights_bytes));
   add("model", "loss", model.loss());
   for (const models::Feature& feature : model.features().features()) {
-    add("feature", feature.name(), FeatureText(feature) + NullText(feature, model.features()));
+    const auto share = importance.find(feature.name());
+    const std::string worth =
+        importance.empty() ? ""
+                           : fmt::format(", importance {:.3g} %",
+                                         share == importance.end() ? 0 : 100 * share->second);
+    add("feature", feature.name(),
+        FeatureText(feature) + NullText(feature, model.features()) + worth);
   }
   for (const plan::LeftOut& column : plan.left_out()) {
     add("left out", column.column(), column.reason());

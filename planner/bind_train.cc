@@ -12,10 +12,9 @@
 #include "planner/column_target.h"
 #include "planner/decision.h"
 #include "planner/error_list.h"
-#include "planner/free_text.h"
+#include "planner/feature_lists.h"
 #include "planner/leaks.h"
 #include "planner/same_columns.h"
-#include "planner/time_shape.h"
 
 namespace sluice::planner {
 namespace {
@@ -49,7 +48,6 @@ class Binder {
   void DeriveFromBase();
   void BindDecision();
   void WarnOfLeaks();
-  Status CheckLabelIsLearnable(catalog::ColumnKey key) const;
 
   bool HoldsNumbers(size_t column) const;
   Status FindRole(const std::string& attribute, const std::string& role, bool numeric,
@@ -308,60 +306,22 @@ void Binder::BindRoles() {
   }
 }
 
-// features.exclude and features.only.
 void Binder::BindFeatureLists() {
   if (!has_select_ || bound_.type == nullptr) {
     return;
   }
-  const size_t columns = bound_.select.schema.columns.size();
-  left_out_.assign(columns, "");
-  const auto exclude = bound_.attributes.Texts("features.exclude");
-  const auto only = bound_.attributes.Texts("features.only");
+  left_out_.assign(bound_.select.schema.columns.size(), "");
+  if (!bound_.base) {
+    errors_.Add(ReadFeatureLists(bound_.attributes, bound_.select.columns, excluded_, &left_out_));
+    return;
+  }
   for (const char* name : {"features.exclude", "features.only"}) {
-    const auto listed = bound_.attributes.Texts(name);
-    if (!listed) {
-      continue;
-    }
-    const Span span = bound_.attributes.SpanOf(name);
-    if (bound_.base) {
+    if (bound_.attributes.Given(name)) {
       errors_.Add(
           InvalidArgument(
               fmt::format("{} cannot change what the model to continue from has learnt", name))
-              .At(span)
+              .At(bound_.attributes.SpanOf(name))
               .Hint("leave it out: the features are those of the base model"));
-      return;
-    }
-    for (const std::string& column : *listed) {
-      const std::optional<size_t> index = bound_.select.columns.Find(column);
-      if (!index) {
-        errors_.Add(bound_.select.columns.Missing(column, span));
-      } else if (!excluded_[*index].empty()) {
-        errors_.Add(InvalidArgument(fmt::format("{}: column '{}' is {}, never a feature", name,
-                                                column, excluded_[*index]))
-                        .At(span));
-      }
-    }
-  }
-  if (exclude && only) {
-    errors_.Add(InvalidArgument("features.exclude and features.only both say what the features are")
-                    .At(bound_.attributes.SpanOf("features.exclude"))
-                    .Hint("leave one of them out"));
-    return;
-  }
-  if (only && only->empty()) {
-    errors_.Add(InvalidArgument("features.only names no column")
-                    .At(bound_.attributes.SpanOf("features.only")));
-  }
-  for (size_t i = 0; i < columns; ++i) {
-    const auto names_it = [&](const std::vector<std::string>& listed) {
-      return std::any_of(listed.begin(), listed.end(), [&](const std::string& column) {
-        return bound_.select.columns.Find(column) == i;
-      });
-    };
-    if (exclude && names_it(*exclude)) {
-      left_out_[i] = "features.exclude";
-    } else if (only && !names_it(*only)) {
-      left_out_[i] = "not in features.only";
     }
   }
 }
@@ -510,39 +470,6 @@ void Binder::WarnOfLeaks() {
   bound_.warnings = FindLeaks(leaks);
 }
 
-// What nobody can predict: a key, a moment, a sentence.
-Status Binder::CheckLabelIsLearnable(catalog::ColumnKey key) const {
-  const ColumnInfo& column = bound_.select.schema.columns[*label_];
-  const catalog::ColumnStatistics& statistics = bound_.statistics.columns[*label_];
-  const auto rows = static_cast<double>(bound_.statistics.rows);
-  constexpr double kFewestRows = 20;  // fewer tell nothing of a column
-  if (rows < kFewestRows) {
-    return OkStatus();
-  }
-  const auto wrong = [&](std::string_view what, std::string hint) {
-    return InvalidArgument(
-               fmt::format("label '{}' is {}: there is nothing to learn of it", column.name, what))
-        .At(statement_.label->span)
-        .Hint(std::move(hint));
-  };
-  if (key != catalog::ColumnKey::kNone && statistics.distinct >= rows) {
-    return wrong(key == catalog::ColumnKey::kPrimary ? "the primary key" : "a unique key",
-                 "LABEL names the column that the others should predict");
-  }
-  if (column.type != DataType::kText) {
-    return OkStatus();
-  }
-  constexpr double kFewestTimes = 20;  // fewer may be classes: quarters, deadlines
-  const TextShape shape = InspectText(TextsOf(bound_.statistics.sample, *label_));
-  if (statistics.distinct >= kFewestTimes && FindTimes(column, *label_, shape, bound_.statistics)) {
-    return wrong("a time", "select a number made of it, such as the days until then");
-  }
-  if (IsFreeText(shape, statistics, rows) && statistics.distinct > rows / 2) {
-    return wrong("free text", "classes are few, and each in many rows");
-  }
-  return OkStatus();
-}
-
 void Binder::Derive() {
   if (!has_statistics_ || bound_.type == nullptr) {
     return;
@@ -559,7 +486,8 @@ void Binder::Derive() {
     return;
   }
   if (label_) {
-    const Status learnable = CheckLabelIsLearnable((*keys)[*label_]);
+    const Status learnable = CheckLearnable(*label_, bound_.select.schema, bound_.statistics,
+                                            (*keys)[*label_], statement_.label->span);
     errors_.Add(learnable.ok() ? BindLabelPlan() : learnable);
   }
   DeriveInput input{

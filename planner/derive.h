@@ -92,6 +92,11 @@ struct LabelInput {
 // the output layer would be the largest of the model.
 inline constexpr size_t kMostClasses = 1000;
 
+// Refuses what nobody can predict: a key, a moment, a sentence.
+Status CheckLearnable(size_t label, const Schema& schema,
+                      const catalog::SelectStatistics& statistics, catalog::ColumnKey key,
+                      Span span);
+
 // True when the statistics do not hold every class of the label: the caller has to ask the
 // database.
 bool NeedsClassQuery(const catalog::ColumnStatistics& statistics);

@@ -8,7 +8,9 @@
 #include "catalog/data_source.h"
 #include "models/model.pb.h"
 #include "planner/derive.h"
+#include "planner/free_text.h"
 #include "planner/text_shape.h"
+#include "planner/time_shape.h"
 
 namespace sluice::planner {
 namespace {
@@ -141,6 +143,40 @@ Status DeriveTextNumber(const LabelInput& input, models::LabelPlan* plan) {
 bool NeedsClassQuery(const ColumnStatistics& statistics) {
   const bool several = statistics.common_values.size() >= 2;
   return !(statistics.all_values && (statistics.exact || several));
+}
+
+Status CheckLearnable(size_t label, const Schema& schema,
+                      const catalog::SelectStatistics& statistics, catalog::ColumnKey key,
+                      Span span) {
+  constexpr double kFewestRows = 20;   // fewer tell nothing of a column
+  constexpr double kFewestTimes = 20;  // fewer may be classes: quarters, deadlines
+  const ColumnInfo& column = schema.columns[label];
+  const double distinct = statistics.columns[label].distinct;
+  const auto rows = static_cast<double>(statistics.rows);
+  if (rows < kFewestRows) {
+    return OkStatus();
+  }
+  const auto wrong = [&](std::string_view what, std::string hint) {
+    return InvalidArgument(
+               fmt::format("label '{}' is {}: there is nothing to learn of it", column.name, what))
+        .At(span)
+        .Hint(std::move(hint));
+  };
+  if (key != catalog::ColumnKey::kNone && distinct >= rows) {
+    return wrong(key == catalog::ColumnKey::kPrimary ? "the primary key" : "a unique key",
+                 "LABEL names the column that the others should predict");
+  }
+  if (column.type != DataType::kText) {
+    return OkStatus();
+  }
+  const TextShape shape = InspectText(TextsOf(statistics.sample, label));
+  if (distinct >= kFewestTimes && FindTimes(column, label, shape, statistics)) {
+    return wrong("a time", "select a number made of it, such as the days until then");
+  }
+  if (distinct > rows / 2 && IsFreeText(shape, statistics.columns[label], rows)) {
+    return wrong("free text", "classes are few, and each in many rows");
+  }
+  return OkStatus();
 }
 
 bool LooksLikeClasses(const ColumnInfo& column, const ColumnStatistics& statistics, int64_t rows) {
