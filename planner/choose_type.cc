@@ -9,6 +9,7 @@
 #include "catalog/data_source.h"
 #include "planner/column_spec.h"
 #include "planner/column_target.h"
+#include "planner/derive.h"
 #include "planner/free_text.h"
 #include "planner/grouped_number.h"
 #include "planner/letter_case.h"
@@ -205,9 +206,23 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
                  : 0;
   }
   const bool words = texts > 0 && 2 * texts >= schema.columns.size() - 1;
+  // Who meets what (a user a film) is what embeddings learn, and no tree.
+  size_t identifiers = 0;
+  for (size_t i = 0; i < schema.columns.size(); ++i) {
+    constexpr double kFewestIdentifiers = 100;
+    constexpr double kFewestMeetings = 5;
+    const catalog::ColumnStatistics& column = statistics.columns[i];
+    identifiers += schema.columns[i].name != label && schema.columns[i].type == DataType::kInt64 &&
+                           NamesACategory(schema.columns[i].name) &&
+                           column.distinct >= kFewestIdentifiers &&
+                           static_cast<double>(statistics.rows) >= kFewestMeetings * column.distinct
+                       ? 1
+                       : 0;
+  }
+  const bool meetings = identifiers >= 2;
   const bool large = statistics.rows > kMostTreeRows ||
                      (statistics.rows > kHugeVocabularyRows && vocabulary > kHugeVocabulary);
-  const std::vector<const ModelType*> types = Candidates(classification, large, words);
+  const std::vector<const ModelType*> types = Candidates(classification, large || meetings, words);
   const Demands demands(statement, types);
   const auto found = std::find_if(types.begin(), types.end(),
                                   [&](const ModelType* type) { return demands.MetBy(*type); });
@@ -221,7 +236,9 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
                      : fmt::format("{} is a number", label));
   const bool trees = type->family == ModelFamily::kTrees;
   const std::string why =
-      found == types.begin() && words   ? ", mostly free text, whose words it learns"
+      found == types.begin() && words ? ", mostly free text, whose words it learns"
+      : found == types.begin() && meetings
+          ? ", and identifiers that meet each other, of which embeddings learn"
       : found == types.begin() && large ? ", more than trees hold in memory well"
       : found == types.begin()          ? ""
       : trees                           ? ", and it asks for what only this type has"

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/row_batch.h"
@@ -66,6 +67,10 @@ struct DeriveReport {
 // come (keys, row numbers, constants) are left out, unless COLUMN names them or nothing else is
 // there. Every error is reported.
 Status DeriveFeatures(const DeriveInput& input, models::FeaturePlan* plan, DeriveReport* report);
+
+// Whether a column of whole numbers is named as one that counts nothing: "user_id", "zip_code",
+// "store".
+bool NamesACategory(std::string_view name);
 
 // What a model wants of its label.
 enum class LabelUse {

@@ -56,8 +56,6 @@ struct WhyLeftOut {
 };
 // "id", "user_id", "userId".
 bool NamesAnIdentifier(std::string_view name);
-// Those, and what else is counted without being a measure: "zip_code", "store".
-bool NamesACategory(std::string_view name);
 WhyLeftOut ReasonToLeaveOut(const ColumnFacts& column, const DeriveInput& input);
 
 class FeatureMaker {

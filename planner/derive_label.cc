@@ -9,6 +9,7 @@
 #include "models/model.pb.h"
 #include "planner/derive.h"
 #include "planner/free_text.h"
+#include "planner/letter_case.h"
 #include "planner/text_shape.h"
 #include "planner/time_shape.h"
 
@@ -44,6 +45,33 @@ std::vector<std::string> InClassOrder(std::vector<std::string> classes) {
     std::sort(classes.begin(), classes.end());
   }
   return classes;
+}
+
+// The one of two classes that is looked for stands second: what says yes, else the rarer one where
+// it is clearly so.
+void PutSoughtClassLast(const ColumnStatistics& statistics, std::vector<std::string>* classes) {
+  constexpr double kClearlyRarer = 0.4;
+  if (classes->size() != 2 || AllNumbers(*classes)) {
+    return;
+  }
+  const auto says_yes = [](const std::string& name) {
+    const std::string word = LowerCase(name);
+    return word == "yes" || word == "y" || word == "true" || word == "t" || word == "positive" ||
+           word == "pos";
+  };
+  const bool first = says_yes((*classes)[0]);
+  if (first || says_yes((*classes)[1])) {
+    if (first) {
+      std::swap((*classes)[0], (*classes)[1]);
+    }
+    return;
+  }
+  for (const auto& [value, share] : statistics.common_values) {
+    if (value == (*classes)[0] && share < kClearlyRarer) {
+      std::swap((*classes)[0], (*classes)[1]);
+      return;
+    }
+  }
 }
 
 std::vector<std::string> CommonValues(const ColumnStatistics& statistics) {
@@ -99,7 +127,9 @@ Status DeriveClasses(const LabelInput& input, models::LabelPlan* plan) {
     return Constant(input, classes.empty() ? "NULL" : fmt::format("'{}'", classes[0]));
   }
   plan->set_kind(models::LabelPlan::CLASS);
-  for (std::string& name : InClassOrder(std::move(classes))) {
+  classes = InClassOrder(std::move(classes));
+  PutSoughtClassLast(input.statistics, &classes);
+  for (std::string& name : classes) {
     *plan->add_classes() = std::move(name);
   }
   return OkStatus();

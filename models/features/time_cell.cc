@@ -26,15 +26,10 @@ constexpr std::pair<TimeFormat, std::string_view> kFormats[] = {{TimeFormat::kIs
                                                                 {TimeFormat::kMillis, "millis"}};
 
 constexpr std::pair<TimeMeasure, std::string_view> kMeasures[] = {
-    {TimeMeasure::kMicros, ""},
-    {TimeMeasure::kDays, "days"},
-    {TimeMeasure::kYear, "year"},
-    {TimeMeasure::kDayOfYear, "day_of_year"},
-    {TimeMeasure::kHour, "hour"},
-    {TimeMeasure::kYearSine, "year_sin"},
-    {TimeMeasure::kYearCosine, "year_cos"},
-    {TimeMeasure::kDaySine, "day_sin"},
-    {TimeMeasure::kDayCosine, "day_cos"}};
+    {TimeMeasure::kMicros, ""},           {TimeMeasure::kDays, "days"},
+    {TimeMeasure::kYear, "year"},         {TimeMeasure::kDayOfYear, "day_of_year"},
+    {TimeMeasure::kYearSine, "year_sin"}, {TimeMeasure::kYearCosine, "year_cos"},
+    {TimeMeasure::kDaySine, "day_sin"},   {TimeMeasure::kDayCosine, "day_cos"}};
 
 constexpr std::string_view kMonths[] = {"january",   "february", "march",    "april",
                                         "may",       "june",     "july",     "august",
@@ -424,8 +419,6 @@ double MeasureTime(int64_t micros, TimeMeasure measure) {
       return static_cast<int>(date.year());
     case TimeMeasure::kDayOfYear:
       return day_of_year + 1;
-    case TimeMeasure::kHour:
-      return of_day * 24;
     case TimeMeasure::kYearSine:
       return std::sin(kCircle * (day_of_year + of_day) / 365.25);
     case TimeMeasure::kYearCosine:

@@ -18,11 +18,6 @@ enum class TimeFormat {
   kSeconds,     // since 1970
   kMillis,      // since 1970
 };
-// All of them but kIso, the likeliest first.
-inline constexpr TimeFormat kOtherTimeFormats[] = {
-    TimeFormat::kYearFirst, TimeFormat::kMonthName, TimeFormat::kDayFirst, TimeFormat::kMonthFirst,
-    TimeFormat::kCompact,   TimeFormat::kSeconds,   TimeFormat::kMillis};
-
 // As InputColumn::time_format spells it: "" is kIso.
 std::optional<TimeFormat> FindTimeFormat(std::string_view name);
 std::string_view TimeFormatName(TimeFormat format);
@@ -41,7 +36,6 @@ enum class TimeMeasure {
   kDays,       // since 1970, with a fraction
   kYear,       // 2020
   kDayOfYear,  // 1 to 366
-  kHour,       // 0 to 24, with a fraction
   kYearSine,   // the place in the year as a point on a circle
   kYearCosine,
   kDaySine,  // the place in the day
