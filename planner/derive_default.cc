@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -217,7 +218,7 @@ std::vector<int64_t> FeatureMaker::SampleTimes(const ColumnFacts& column) const 
   std::vector<int64_t> times;
   for (const std::vector<Value>& row : input_.statistics.sample) {
     const auto time = TimeOf(row[column.index], column.info.type, column.time->format);
-    if (time && *time<kLatest&& * time> - kLatest) {
+    if (time && std::abs(*time) < kLatest) {
       times.push_back(*time);
     }
   }

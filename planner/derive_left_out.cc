@@ -16,10 +16,10 @@ namespace {
 constexpr int64_t kFewestNumberedRows = 50;
 constexpr int64_t kFewestIdentifierRows = 100;
 // Estimated numbers of distinct values are a little too small.
-constexpr double kUniqueShare = 0.95;
+constexpr double kUniqueValues = 0.95;
 // A random sample of distinct integers never covers so much of its range, and row numbers still do
 // where most of the rows were taken away.
-constexpr double kLeastCovered = 0.2;
+constexpr double kLeastOfRange = 0.2;
 constexpr double kMostlyDifferent = 0.5;
 constexpr double kFewestRowsPerId = 2;
 constexpr double kMostCategories = 50;
@@ -91,7 +91,7 @@ double RowsWithValue(const ColumnFacts& column, const DeriveInput& input) {
 bool IsUnique(const ColumnFacts& column, const DeriveInput& input) {
   const double rows = RowsWithValue(column, input);
   return rows > 0 &&
-         column.statistics.distinct >= (column.statistics.exact ? 1 : kUniqueShare) * rows;
+         column.statistics.distinct >= (column.statistics.exact ? 1 : kUniqueValues) * rows;
 }
 
 WhyLeftOut OfText(const ColumnFacts& column, const DeriveInput& input) {
@@ -121,7 +121,7 @@ WhyLeftOut OfText(const ColumnFacts& column, const DeriveInput& input) {
   }
   const bool plain = column.shape.format.kind == models::ColumnFormatKind::kText;
   if (plain && rows >= static_cast<double>(kFewestIdentifierRows) &&
-      distinct >= kUniqueShare * rows &&
+      distinct >= kUniqueValues * rows &&
       !IsFreeText(column.shape, column.statistics, static_cast<double>(input.statistics.rows)) &&
       !HasRepeatedPieces(cells)) {
     return {"a different value in nearly every row", true};
@@ -138,7 +138,7 @@ WhyLeftOut OfInteger(const ColumnFacts& column, const DeriveInput& input) {
   const bool named = NamesAnIdentifier(column.name());
   if (IsUnique(column, input)) {
     const double range = statistics.max - statistics.min + 1;
-    if (statistics.null_fraction == 0 && rows >= kLeastCovered * range) {
+    if (statistics.null_fraction == 0 && rows >= kLeastOfRange * range) {
       return {"a row number", true};
     }
     if (named) {

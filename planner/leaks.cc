@@ -32,7 +32,7 @@ constexpr size_t kMostWarnings = 5;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-double NumberOf(const Value& cell) {
+double CellNumber(const Value& cell) {
   if (const auto* flag = std::get_if<bool>(&cell)) {
     return *flag ? 1 : 0;
   }
@@ -118,7 +118,7 @@ class LeakSearch {
     size_t cells = 0;
     size_t known = 0;
     for (const std::vector<Value>& row : input_.statistics.sample) {
-      numbers.values.push_back(NumberOf(row[column]));
+      numbers.values.push_back(CellNumber(row[column]));
       cells += IsNull(row[column]) ? 0 : 1;
       known += std::isnan(numbers.values.back()) ? 0 : 1;
     }

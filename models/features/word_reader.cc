@@ -55,7 +55,7 @@ void Put(char32_t character, std::string* word) {
 
 // Latin, Greek and Cyrillic; other scripts have no case, or are read as they are. Not by the
 // machine's locale: a model means the same everywhere.
-char32_t Lower(char32_t c) {
+char32_t LowerCharacter(char32_t c) {
   if ((c >= U'A' && c <= U'Z') || (c >= 0xC0 && c <= 0xDE && c != 0xD7) ||
       (c >= 0x391 && c <= 0x3A9) || (c >= 0x410 && c <= 0x42F)) {
     return c + 0x20;
@@ -72,7 +72,7 @@ char32_t Lower(char32_t c) {
   return odd_is_capital && c % 2 == 1 ? c + 1 : c;
 }
 
-bool IsDigit(char32_t c) {
+bool IsDecimalDigit(char32_t c) {
   return c >= U'0' && c <= U'9';
 }
 
@@ -123,9 +123,9 @@ void ForEachWord(std::string_view text, Take take) {
       if (!end_word()) {
         return;
       }
-    } else if (IsDigit(c) || IsLetter(c)) {
-      number = number && IsDigit(c);
-      Put(Lower(c), &word);
+    } else if (IsDecimalDigit(c) || IsLetter(c)) {
+      number = number && IsDecimalDigit(c);
+      Put(LowerCharacter(c), &word);
     } else if (!IsApostrophe(c) && !end_word()) {
       return;
     }
