@@ -36,6 +36,11 @@ Status DataSource::DescribeCopies(std::string_view /*select*/, Schema* /*schema*
   return OkStatus();
 }
 
+Result<std::vector<ColumnKey>> DataSource::DescribeKeys(std::string_view /*select*/,
+                                                        const Schema& schema) {
+  return std::vector<ColumnKey>(schema.columns.size(), ColumnKey::kNone);
+}
+
 Status DataSource::Read(std::string_view select, RowReceiver* receiver) {
   return Execute(select, receiver, std::stop_token()).status();
 }

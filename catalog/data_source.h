@@ -35,6 +35,9 @@ struct ColumnStatistics {
   double average_length = 0;  // bytes, text only
 };
 
+// What a table says of a column by itself: that no two of its rows have the same value.
+enum class ColumnKey { kNone, kPrimary, kUnique };
+
 struct SelectStatistics {
   int64_t rows = 0;  // estimated unless exact_rows
   bool exact_rows = false;
@@ -219,6 +222,10 @@ class DataSource {
   // Fills in what copies of the columns of a SELECT have to be declared with
   // (ColumnInfo::declaration), where Describe, whose answer `schema` is, leaves that open.
   virtual Status DescribeCopies(std::string_view select, Schema* schema);
+  // Of each column of a SELECT, whether it is a key of the table that it comes from. A join may
+  // have a key's value in many rows.
+  virtual Result<std::vector<ColumnKey>> DescribeKeys(std::string_view select,
+                                                      const Schema& schema);
   // Tables a SELECT reads from, through views, partitions and, as far as that can be known,
   // functions too; for `the result table is also the source`.
   virtual Result<std::vector<TableName>> SourceTables(std::string_view select) = 0;

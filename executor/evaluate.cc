@@ -6,6 +6,7 @@
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/dataset_scan.h"
+#include "executor/decision_threshold.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/result_rows.h"
@@ -29,13 +30,16 @@ std::vector<std::string> ColumnNames(const Scorer& scorer, const std::string& tr
 }
 
 Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
-                                  const models::ModelSpec& spec, DatasetScan& scan,
-                                  JobRecord& job) {
+                                  const models::ModelSpec& spec, std::optional<double> threshold,
+                                  DatasetScan& scan, JobRecord& job) {
   const std::string& trained_label = spec.features().label().column();
   const std::string& label = plan.label().empty() ? trained_label : plan.label();
   elastic::FeatureReader::Options options;
   options.names = ColumnNames(scorer, trained_label, label);
   models::Metrics metrics(models::TaskOf(spec), scorer.outputs());
+  if (threshold) {
+    metrics.DecideFrom(*threshold);
+  }
   std::vector<float> scores;
   const bool ranks = models::TaskOf(spec) == models::Task::kRanking;
   models::QueryOrder order(spec.features().group_column());
@@ -90,8 +94,9 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
                                      planner::EvaluateResult(plan, models::TaskOf(trained.model())),
                                      "evaluate", job.id(), context));
   }
-  ASSIGN_OR_RETURN(const models::Metrics metrics,
-                   ScoreRows(plan, *scorer, trained.model(), *scan, job));
+  ASSIGN_OR_RETURN(
+      const models::Metrics metrics,
+      ScoreRows(plan, *scorer, trained.model(), DecisionThreshold(trained, version), *scan, job));
   const ResultRows rows = MetricRow(metrics, models::TaskOf(trained.model()), plan);
   if (writer != nullptr) {
     RETURN_IF_ERROR(writer->Write(rows.ToBatch()));

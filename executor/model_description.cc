@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "base/value.h"
 #include "catalog/model_store.h"
+#include "executor/decision_threshold.h"
 #include "planner/explain.h"
 #include "planner/plan.pb.h"
 
@@ -34,14 +37,18 @@ std::string FeatureText(const models::Feature& feature) {
   std::string text;
   switch (feature.kind()) {
     case models::Feature::NUMERIC:
-      text = feature.logarithm() ? "numeric, log scale" : "numeric";
+      text = !feature.time_part().empty() ? fmt::format("{} of the time", feature.time_part())
+             : feature.logarithm()        ? "numeric, log scale"
+                                          : "numeric";
       text += feature.null_indicator() ? ", NULL indicator" : "";
       break;
     case models::Feature::TENSOR:
       text = fmt::format("tensor of {} numbers", feature.width());
       break;
     default:
-      text = "category, " + CategorizerText(feature.categorizer());
+      text = feature.format().kind() == models::TensorFormat::TEXT
+                 ? fmt::format("words, hashed into {}", feature.categorizer().buckets())
+                 : "category, " + CategorizerText(feature.categorizer());
       text += feature.representation() == models::Feature::EMBEDDING
                   ? fmt::format(", embedding of {}", feature.dimension())
                   : ", indicator";
@@ -53,6 +60,17 @@ std::string FeatureText(const models::Feature& feature) {
     text += ", deep part only";
   }
   return text;
+}
+
+// How many of the training rows lacked a value.
+std::string NullText(const models::Feature& feature, const models::FeaturePlan& plan) {
+  double share = 0;
+  for (const uint32_t input : feature.inputs()) {
+    if (input < static_cast<uint32_t>(plan.inputs_size())) {
+      share = std::max(share, plan.inputs(static_cast<int>(input)).null_share());
+    }
+  }
+  return share > 0 ? fmt::format(", {:.3g} % NULL", 100 * share) : "";
 }
 
 std::string LabelText(const models::LabelPlan& label) {
@@ -78,7 +96,8 @@ std::string OptimizerText(const models::OptimizerSpec& optimizer) {
 }  // namespace
 
 std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& version,
-                                             const plan::TrainPlan& plan) {
+                                             const plan::TrainPlan& plan,
+                                             const std::map<std::string, double>& importance) {
   std::vector<DescriptionLine> lines;
   const auto add = [&lines](std::string section, std::string name, std::string value) {
     lines.push_back({std::move(section), std::move(name), std::move(value)});
@@ -94,10 +113,25 @@ std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& versio
   if (plan.parameter_count() > 0) {  // trees have none that could be counted beforehand
     add("model", "parameters", fmt::format("{}", plan.parameter_count()));
   }
+  if (!plan.threshold().empty()) {
+    const std::optional<double> threshold = DecisionThreshold(plan, version);
+    add("model", "decides",
+        planner::DescribeThreshold(plan) +
+            (threshold ? fmt::format(" ({:.6g})", *threshold) : std::string()));
+  }
   add("model", "bytes", fmt::format("{}", version.weights_bytes));
   add("model", "loss", model.loss());
   for (const models::Feature& feature : model.features().features()) {
-    add("feature", feature.name(), FeatureText(feature));
+    const auto share = importance.find(feature.name());
+    const std::string worth =
+        importance.empty() ? ""
+                           : fmt::format(", importance {:.3g} %",
+                                         share == importance.end() ? 0 : 100 * share->second);
+    add("feature", feature.name(),
+        FeatureText(feature) + NullText(feature, model.features()) + worth);
+  }
+  for (const plan::LeftOut& column : plan.left_out()) {
+    add("left out", column.column(), column.reason());
   }
   for (const models::Attribute& attribute : model.attributes()) {
     add("attribute", attribute.name(), planner::DescribeAttribute(attribute));
@@ -108,8 +142,17 @@ std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& versio
   if (!model.wide_optimizer().name().empty()) {
     add("attribute", "wide optimizer", OptimizerText(model.wide_optimizer()));
   }
+  if (!plan.baseline().empty()) {
+    add("metric", "baseline", plan.baseline());
+  }
   for (const auto& [name, value] : version.metrics) {
     add("metric", name, FormatDouble(value));
+  }
+  for (const std::string& warning : plan.warnings()) {
+    add("warning", "", warning);
+  }
+  for (const std::string& note : plan.told()) {
+    add("note", "", note);
   }
   add("lineage", "statement", version.statement);
   add("lineage", "job", fmt::format("{}", version.job));

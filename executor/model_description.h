@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@ class TrainPlan;
 
 namespace sluice::executor {
 
-// One row of DESCRIBE MODEL: section "model", "feature", "attribute", "metric" or "lineage".
+// One row of DESCRIBE MODEL: section "model", "feature", "left out", "attribute", "metric",
+// "warning", "note" or "lineage".
 struct DescriptionLine {
   std::string section;
   std::string name;
@@ -20,7 +22,9 @@ struct DescriptionLine {
 };
 
 // Everything that is stored about a version, for a reader. Pure.
+// `importance`: by feature its share of all that the model has learnt from, where that is known.
 std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& version,
-                                             const plan::TrainPlan& plan);
+                                             const plan::TrainPlan& plan,
+                                             const std::map<std::string, double>& importance = {});
 
 }  // namespace sluice::executor

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "executor/model_description.h"
 #include "executor/place_internal.h"
 #include "executor/result_rows.h"
+#include "executor/scorer.h"
+#include "models/registry/registry.h"
 #include "planner/plan.pb.h"
 #include "planner/stored_plan.h"
 
@@ -111,6 +114,33 @@ Status ShowTrain(const plan::ModelReference& model, Context& context, ResultSink
   return rows.SendTo(sink);
 }
 
+// Each feature's share of the gain of all splits. Empty where it is not known, or where the weights
+// are more than a description is worth.
+std::map<std::string, double> SharesOfGain(const catalog::ModelVersion& version,
+                                           const plan::TrainPlan& plan, Context& context) {
+  constexpr int64_t kMostBytes = int64_t{64} << 20;
+  const models::ModelType* type = models::FindModelType(plan.model().type());
+  if (type == nullptr || type->family != models::ModelFamily::kTrees ||
+      version.weights_bytes > kMostBytes) {
+    return {};
+  }
+  const auto scorer = Scorer::Load(context.catalog.models(), version, context.memory_bytes());
+  if (!scorer.ok()) {
+    return {};  // whoever uses the model is told why
+  }
+  const auto importance = (*scorer)->FeatureImportance();
+  std::map<std::string, double> shares;
+  double sum = 0;
+  for (const auto& feature : importance.ok() ? *importance : std::vector<Scorer::Importance>()) {
+    shares[feature.feature] += feature.gain;
+    sum += feature.gain;
+  }
+  for (auto& [name, share] : shares) {
+    share = sum > 0 ? share / sum : 0;
+  }
+  return shares;
+}
+
 Status DescribeModel(const plan::ModelReference& model, Context& context, ResultSink& sink) {
   ASSIGN_OR_RETURN(const catalog::ModelVersion version, FindModel(model, context));
   Result<plan::TrainPlan> plan = planner::ReadStoredPlan(version.plan);
@@ -120,7 +150,8 @@ Status DescribeModel(const plan::ModelReference& model, Context& context, Result
   ResultRows rows(Schema{{{"section", DataType::kText, "text"},
                           {"name", DataType::kText, "text"},
                           {"value", DataType::kText, "text"}}});
-  for (const DescriptionLine& line : DescribeVersion(version, *plan)) {
+  for (const DescriptionLine& line :
+       DescribeVersion(version, *plan, SharesOfGain(version, *plan, context))) {
     rows.Add({line.section, line.name, line.value});
   }
   return rows.SendTo(sink);

@@ -11,6 +11,7 @@
 #include "catalog/column_description.h"
 #include "catalog/data_source.h"
 #include "executor/dataset_scan.h"
+#include "executor/decision_threshold.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/prediction_columns.h"
@@ -40,7 +41,9 @@ Result<catalog::CopiedColumns> FindCopied(const DatasetScan& scan, const plan::P
   copied.purpose = plan.has_table() ? catalog::CopiedColumns::Purpose::kWrite
                                     : catalog::CopiedColumns::Purpose::kShow;
   for (const catalog::ColumnDescription& description : plan.pass_through()) {
-    ASSIGN_OR_RETURN(const size_t column, catalog::FindColumn(scan.schema(), description.name()));
+    const bool label = !plan.actual().empty() && description.name() == "actual";
+    const std::string& name = label ? plan.actual() : description.name();
+    ASSIGN_OR_RETURN(const size_t column, catalog::FindColumn(scan.schema(), name));
     copied.columns.push_back(column);
     if (scan.schema().columns[column].type != static_cast<DataType>(description.type())) {
       return Status(Code::kAborted, fmt::format("column '{}' changed while the statement began",
@@ -92,7 +95,9 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
                    Scorer::Load(context.catalog.models(), version, context.memory_bytes()));
   ASSIGN_OR_RETURN(
       PredictionColumns predictions,
-      PredictionColumns::Make(plan, trained.model().features().label(), scorer->outputs()));
+      PredictionColumns::Make(plan, trained.model().features().label(), scorer->outputs(),
+                              plan.has_threshold() ? std::optional(plan.threshold())
+                                                   : DecisionThreshold(trained, version)));
   const Schema output = OutputColumns(plan);
   // Before there is a writer: the session's own connection does one thing at a time.
   ASSIGN_OR_RETURN(const auto scan,
@@ -130,6 +135,9 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
 Status ExecutePredict(const plan::PredictPlan& plan, Context& context, ResultSink& sink) {
   for (const std::string& attribute : plan.without_effect()) {
     sink.Notice(attribute);
+  }
+  for (const std::string& note : plan.told()) {
+    sink.Notice(note);
   }
   ASSIGN_OR_RETURN(const auto job, StartJob(context, "predict", plan.model_name()));
   context.source.HearStop(job->stop_token());

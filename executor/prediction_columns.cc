@@ -32,8 +32,10 @@ double ClassAsNumber(const std::string& text) {
 }  // namespace
 
 Result<PredictionColumns> PredictionColumns::Make(const plan::PredictPlan& plan,
-                                                  const models::LabelPlan& label, size_t outputs) {
+                                                  const models::LabelPlan& label, size_t outputs,
+                                                  std::optional<double> threshold) {
   PredictionColumns result;
+  result.threshold_ = threshold;
   result.outputs_ = outputs;
   result.classifier_ = label.kind() == models::LabelPlan::CLASS;
   result.vector_ = label.kind() == models::LabelPlan::VECTOR;
@@ -46,23 +48,42 @@ Result<PredictionColumns> PredictionColumns::Make(const plan::PredictPlan& plan,
   if (result.classifier_ && label.classes_size() < 2) {
     return Internal("a classifier without classes was stored");
   }
+  constexpr std::string_view kOfClass = "probability_";
   for (const std::string& extra : plan.extra_outputs()) {
     if (!result.classifier_) {
       return InvalidArgument(fmt::format("predict.extra_outputs '{}' needs a classifier", extra));
     }
-    if (extra != "probability" && extra != "probabilities") {
+    const std::string name = extra.substr(std::min(kOfClass.size(), extra.size()));
+    const auto found = std::find(result.classes_.begin(), result.classes_.end(), name);
+    if (extra != "probability" &&
+        (!extra.starts_with(kOfClass) || found == result.classes_.end())) {
       return InvalidArgument(fmt::format("unknown predict.extra_outputs '{}'", extra))
-          .Hint("allowed: probability, probabilities");
+          .Hint("allowed: probability, probability_ and a class");
     }
+    result.classes_of_outputs_.push_back(
+        extra == "probability"
+            ? std::nullopt
+            : std::optional(static_cast<size_t>(found - result.classes_.begin())));
   }
   return result;
 }
 
 size_t PredictionColumns::PredictedClass(const float* scores) const {
+  if (threshold_ && classes_.size() == 2) {
+    return ProbabilityOf(scores, 1) >= *threshold_ ? 1 : 0;
+  }
   if (outputs_ == 1) {
     return scores[0] >= 0.5F ? 1 : 0;
   }
   return static_cast<size_t>(std::max_element(scores, scores + outputs_) - scores);
+}
+
+double PredictionColumns::ProbabilityOf(const float* scores, size_t name) const {
+  if (outputs_ == 1) {
+    const double second = static_cast<double>(scores[0]);
+    return name == 1 ? second : 1 - second;
+  }
+  return static_cast<double>(scores[name]);
 }
 
 std::string PredictionColumns::CsvOf(const float* scores) const {
@@ -107,22 +128,9 @@ void PredictionColumns::Fill(const std::vector<float>& scores, size_t rows, RowB
     const float* row_scores = scores.data() + row * outputs_;
     FillLabel(row_scores, row, &batch->columns[first]);
     for (size_t c = 1; c < columns_.size(); ++c) {
-      RowBatch::Column& column = batch->columns[first + c];
-      if (columns_[c].type == DataType::kDouble) {  // probability of the predicted class
-        const double positive = static_cast<double>(row_scores[0]);
-        column.doubles[row] = outputs_ == 1
-                                  ? std::max(positive, 1 - positive)
-                                  : static_cast<double>(row_scores[PredictedClass(row_scores)]);
-        continue;
-      }
-      std::string text;
-      if (outputs_ == 1) {
-        text = fmt::format("{},{}", 1 - row_scores[0], row_scores[0]);
-      } else {
-        text = CsvOf(row_scores);
-      }
-      texts_.push_back(std::move(text));
-      column.texts[row] = texts_.back();
+      const size_t likeliest = classes_.size() == 2 ? 1 : PredictedClass(row_scores);
+      batch->columns[first + c].doubles[row] =
+          ProbabilityOf(row_scores, classes_of_outputs_[c - 1].value_or(likeliest));
     }
   }
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,13 @@ class LabelPlan;
 namespace sluice::executor {
 
 // Turns scores into the columns that a PREDICT adds to each row: the predicted label in the label's
-// own type (a CSV label's as CSV text), then the extra outputs ("probability" of that label,
-// "probabilities" of all classes as comma-separated text in class order). Not thread-safe.
+// own type (a CSV label's as CSV text), then the extra outputs: "probability" of the second class
+// of two, else of that label; "probability_" and a class. Not thread-safe.
 class PredictionColumns {
  public:
   static Result<PredictionColumns> Make(const plan::PredictPlan& plan,
-                                        const models::LabelPlan& label, size_t outputs);
+                                        const models::LabelPlan& label, size_t outputs,
+                                        std::optional<double> threshold);
 
   const std::vector<ColumnInfo>& columns() const { return columns_; }
   // Writes rows [0, rows) of its columns into `batch`, from column `first` on; the batch has room.
@@ -33,9 +35,14 @@ class PredictionColumns {
   void FillLabel(const float* scores, size_t row, RowBatch::Column* column);
   std::string CsvOf(const float* scores) const;
   size_t PredictedClass(const float* scores) const;
+  double ProbabilityOf(const float* scores, size_t name) const;
 
   std::vector<ColumnInfo> columns_;
   size_t outputs_ = 1;
+  std::optional<double> threshold_;  // of the second class of two; nullopt: the likelier class
+  // Of each extra output the class whose probability it is; nullopt: the second class of two, else
+  // the predicted one.
+  std::vector<std::optional<size_t>> classes_of_outputs_;
   bool classifier_ = false;
   bool vector_ = false;
   std::vector<std::string> classes_;

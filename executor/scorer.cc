@@ -180,7 +180,9 @@ size_t Scorer::rows_per_batch() const {
 Result<std::unique_ptr<Scorer>> Scorer::Load(catalog::ModelStore& models,
                                              const catalog::ModelVersion& version,
                                              int64_t memory_bytes) {
-  ASSIGN_OR_RETURN(const plan::TrainPlan plan, planner::ReadStoredPlan(version.plan));
+  ASSIGN_OR_RETURN(plan::TrainPlan plan, planner::ReadStoredPlan(version.plan));
+  // Of the training: rows are judged as they are.
+  plan.mutable_model()->mutable_features()->mutable_label()->clear_class_weights();
   // The bytes, and what they become.
   constexpr int64_t kCopies = 3;
   if (version.weights_bytes > memory_bytes / kCopies) {

@@ -26,6 +26,7 @@
 #include "executor/train_trees.h"
 #include "models/metrics/metric.h"
 #include "models/registry/registry.h"
+#include "planner/explain.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
 
@@ -401,6 +402,15 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   }
   for (const std::string& attribute : plan.without_effect()) {
     sink.Notice(attribute);
+  }
+  if (const std::string left_out = planner::DescribeLeftOut(plan); !left_out.empty()) {
+    sink.Notice(left_out);
+  }
+  for (const std::string& note : plan.told()) {
+    sink.Notice(note);
+  }
+  for (const std::string& warning : plan.warnings()) {
+    sink.Notice("WARNING: " + warning);
   }
   // Before there is a job.
   ASSIGN_OR_RETURN(auto checkpoints, OpenCheckpoints(plan, context.catalog.models(), sink));

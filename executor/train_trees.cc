@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
+#include "elastic/job/further_metrics.h"
 #include "elastic/worker/feature_reader.h"
 #include "elastic/worker/split.h"
 #include "executor/scorer.h"
@@ -176,11 +177,7 @@ Status Evaluate(models::GradientBoosting& trees, const plan::TrainPlan& plan,
   std::vector<float> labels = batch.labels;
   models::RestoreLabelScale(spec.features().label(), &labels);
   metrics.Add(scores, labels, batch.weights, batch.groups);
-  std::vector<std::string> further;
-  for (const std::string& name : plan.metrics()) {
-    further.push_back(models::Metrics::CanonicalName(name));
-  }
-  outcome->metrics = metrics.Values(further);
+  outcome->metrics = metrics.Values(elastic::FurtherMetrics(plan));
   outcome->validation_rows = static_cast<int64_t>(batch.rows);
   return OkStatus();
 }

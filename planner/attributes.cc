@@ -198,6 +198,9 @@ Result<TypedValue> ReadValue(const AttributeSpec& spec, const AttributeValue& va
         ASSIGN_OR_RETURN(std::string checked, CheckAllowed(spec, *text, value.span));
         return TypedValue(std::move(checked));
       }
+      if (spec.or_number && NumberOf(value)) {
+        return TypedValue(parser::Print(value));
+      }
       break;
     case AttributeType::kIntegerList:
     case AttributeType::kNumberList:

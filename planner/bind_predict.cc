@@ -10,6 +10,7 @@
 #include "planner/attributes.h"
 #include "planner/bind_result.h"
 #include "planner/choose.h"
+#include "planner/decision.h"
 #include "planner/error_list.h"
 #include "planner/metric_list.h"
 #include "planner/plan_use_internal.h"
@@ -33,6 +34,11 @@ bool SameName(std::string_view a, std::string_view b) {
   return one.Find(b).has_value();
 }
 
+// A class more would be a column more, and a table has room for some 1,600.
+constexpr int kMostClassColumns = 200;
+constexpr char kActual[] = "actual";
+constexpr char kOfClass[] = "probability_";
+
 Status FillExtraOutputs(const AttributeSet& attributes, const models::ModelSpec& model,
                         plan::PredictPlan* plan) {
   const std::optional<std::string> list = attributes.Text("predict.extra_outputs");
@@ -40,11 +46,16 @@ Status FillExtraOutputs(const AttributeSet& attributes, const models::ModelSpec&
     return OkStatus();
   }
   const Span span = attributes.SpanOf("predict.extra_outputs");
+  const models::LabelPlan& label = model.features().label();
   std::vector<std::string> known;
-  if (model.features().label().kind() == models::LabelPlan::CLASS) {
+  if (label.kind() == models::LabelPlan::CLASS) {
     known = {"probability", "probabilities"};
+    for (const std::string& name : label.classes()) {
+      known.push_back(kOfClass + name);
+    }
   }
   ErrorList errors;
+  std::vector<std::string> outputs;
   for (const std::string& output : SplitList(*list)) {
     if (std::find(known.begin(), known.end(), output) == known.end()) {
       const auto nearest = NearestName(output, known);
@@ -53,43 +64,124 @@ Status FillExtraOutputs(const AttributeSet& attributes, const models::ModelSpec&
                      .At(span)
                      .Hint(nearest         ? fmt::format("did you mean '{}'?", *nearest)
                            : known.empty() ? std::string("only classifiers have any")
-                                           : fmt::format("it has {}", fmt::join(known, ", "))));
+                                           : "it has probability, probabilities, and one for each "
+                                             "class: " +
+                                                 known[2]));
       continue;
     }
-    for (const catalog::ColumnDescription& column : plan->pass_through()) {
-      if (SameName(column.name(), output)) {
-        errors.Add(
-            InvalidArgument(fmt::format("the result would have two columns named '{}'", output))
-                .At(span)
-                .Hint("give the selected one another name with AS"));
-      }
+    if (output == "probabilities" && label.classes_size() > kMostClassColumns) {
+      errors.Add(InvalidArgument(fmt::format("predict.extra_outputs: probabilities of {} classes "
+                                             "would be as many columns",
+                                             label.classes_size()))
+                     .At(span)
+                     .Hint(fmt::format("name those that are wanted: {}", known[2])));
+      continue;
+    }
+    const bool each = output == "probabilities";
+    outputs.insert(outputs.end(),
+                   each ? known.begin() + 2 : std::find(known.begin(), known.end(), output),
+                   each ? known.end() : std::find(known.begin(), known.end(), output) + 1);
+  }
+  for (const std::string& output : outputs) {
+    const bool taken =
+        std::any_of(plan->pass_through().begin(), plan->pass_through().end(),
+                    [&](const auto& column) { return SameName(column.name(), output); }) ||
+        SameName(plan->column(), output) ||
+        std::any_of(plan->extra_outputs().begin(), plan->extra_outputs().end(),
+                    [&](const std::string& other) { return SameName(other, output); });
+    if (taken) {
+      errors.Add(
+          InvalidArgument(fmt::format("the result would have two columns named '{}'", output))
+              .At(span)
+              .Hint("give the selected one another name with AS"));
     }
     plan->add_extra_outputs(output);
+  }
+  const bool probability =
+      std::find(outputs.begin(), outputs.end(), "probability") != outputs.end();
+  if (probability && label.classes_size() == 2) {
+    plan->add_told(
+        fmt::format("probability is that of {} = '{}'", label.column(), label.classes(1)));
   }
   return errors.Take();
 }
 
-// Every selected column but the training label and the one that the prediction replaces. Where
-// names that differ in case are two columns, the result would have both, and nobody could train
-// from it or predict with it: such names are refused, as they are in a SELECT.
-Status FillPassThrough(const BoundSelect& select, const models::LabelPlan& label, Span target,
-                       const catalog::DataSource& source, plan::PredictPlan* plan) {
-  for (const ColumnInfo& column : select.schema.columns) {
-    if (SameName(column.name, label.column())) {
+Status FillThreshold(const AttributeSet& attributes, const models::LabelPlan& label,
+                     plan::PredictPlan* plan) {
+  ASSIGN_OR_RETURN(const std::string rule, ReadThreshold(attributes, label));
+  if (rule.empty()) {
+    return OkStatus();
+  }
+  const std::optional<double> number = models::ParseNumber(rule);
+  if (!number) {
+    return InvalidArgument(fmt::format("predict.threshold='{}' is chosen by a training", rule))
+        .At(attributes.SpanOf("predict.threshold"))
+        .Hint("here it is a number: predict.threshold=0.3");
+  }
+  plan->set_threshold(*number);
+  return OkStatus();
+}
+
+// predict.keep: which selected columns the result has; true for each where nothing is said.
+Status ReadKept(const AttributeSet& attributes, const BoundSelect& select,
+                std::vector<bool>* kept) {
+  const auto names = attributes.Texts("predict.keep");
+  kept->assign(select.schema.columns.size(), !names.has_value());
+  ErrorList errors;
+  for (const std::string& name : names.value_or(std::vector<std::string>())) {
+    const std::optional<size_t> index = select.columns.Find(name);
+    if (index) {
+      (*kept)[*index] = true;
+    } else {
+      errors.Add(select.columns.Missing(name, attributes.SpanOf("predict.keep")));
+    }
+  }
+  return errors.Take();
+}
+
+// Every selected column that is kept but the training label and the one that the prediction
+// replaces: keys first, the label as `actual`. Where names that differ in case are two columns, the
+// result would have both, and nobody could train from it or predict with it: such names are
+// refused, as they are in a SELECT.
+Status FillPassThrough(const BoundSelect& select, const std::vector<bool>& kept,
+                       const models::LabelPlan& label, Span target, catalog::DataSource& source,
+                       plan::PredictPlan* plan) {
+  ASSIGN_OR_RETURN(const std::vector<catalog::ColumnKey> keys,
+                   source.DescribeKeys(select.text, select.schema));
+  std::vector<const ColumnInfo*> columns;
+  const ColumnInfo* actual = nullptr;
+  for (const bool key : {true, false}) {
+    for (size_t i = 0; i < select.schema.columns.size(); ++i) {
+      if (kept[i] && (keys[i] != catalog::ColumnKey::kNone) == key) {
+        columns.push_back(&select.schema.columns[i]);
+      }
+    }
+  }
+  for (const ColumnInfo* column : columns) {
+    if (SameName(column->name, label.column())) {
+      actual = column;
       continue;
     }
-    if (!SameName(column.name, plan->column())) {
-      catalog::PutColumn(column, plan->add_pass_through());
-    } else if (column.name != plan->column() && source.dialect() != "sqlite") {
+    if (!SameName(column->name, plan->column())) {
+      catalog::PutColumn(*column, plan->add_pass_through());
+    } else if (column->name != plan->column() && source.dialect() != "sqlite") {
       return InvalidArgument(
                  fmt::format("the predicted column \"{}\" and the selected \"{}\" differ "
                              "in case only",
-                             plan->column(), column.name))
+                             plan->column(), column->name))
           .SqlState("42701")
           .At(target)
           .Hint(fmt::format("write \"{}\" to put the prediction in its place, or another name",
-                            column.name));
+                            column->name));
     }
+  }
+  const bool taken = SameName(plan->column(), kActual) || select.columns.Find(kActual).has_value();
+  if (actual != nullptr && !taken) {
+    plan->set_actual(actual->name);
+    ColumnInfo renamed = *actual;
+    renamed.name = kActual;
+    catalog::PutColumn(renamed, plan->add_pass_through());
+    plan->add_told(fmt::format("the true {} is kept as actual", actual->name));
   }
   return OkStatus();
 }
@@ -164,8 +256,12 @@ Result<plan::Plan> PlanPredict(const parser::PredictStatement& statement,
   plan->set_model_name(model->version.name);
   plan->set_model_version(model->version.version);
   plan->set_column(ResultColumn(statement, label, source));
-  errors.Add(FillPassThrough(
-      *select, label, statement.target ? statement.target->span : statement.span, source, plan));
+  std::vector<bool> kept;
+  errors.Add(ReadKept(attributes, *select, &kept));
+  errors.Add(FillPassThrough(*select, kept, label,
+                             statement.target ? statement.target->span : statement.span, source,
+                             plan));
+  errors.Add(FillThreshold(attributes, label, plan));
   plan->set_prediction_type(static_cast<int32_t>(PredictionType(*select, label)));
   errors.Add(FillExtraOutputs(attributes, model->plan.model(), plan));
   if (into_table) {

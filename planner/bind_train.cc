@@ -10,7 +10,10 @@
 #include "planner/choose_type.h"
 #include "planner/class_query.h"
 #include "planner/column_target.h"
+#include "planner/decision.h"
 #include "planner/error_list.h"
+#include "planner/feature_lists.h"
+#include "planner/leaks.h"
 #include "planner/same_columns.h"
 
 namespace sluice::planner {
@@ -39,9 +42,12 @@ class Binder {
   void BindAttributes();
   void BindColumns();
   void BindRoles();
+  void BindFeatureLists();
   void BindValidation();
   void Derive();
   void DeriveFromBase();
+  void BindDecision();
+  void WarnOfLeaks();
 
   bool HoldsNumbers(size_t column) const;
   Status FindRole(const std::string& attribute, const std::string& role, bool numeric,
@@ -60,6 +66,7 @@ class Binder {
   std::vector<RequestedColumn> requested_;
   bool only_requested_ = false;
   std::vector<std::string> excluded_;
+  std::vector<std::string> left_out_;  // per column, as features.* say
 };
 
 void Binder::BindInto() {
@@ -182,7 +189,7 @@ void Binder::ChooseType() {
   const catalog::ColumnStatistics& statistics = bound_.statistics.columns[*label_];
   Result<ModelChoice> choice = ChooseModelType(
       statement_, label.name, LooksLikeClasses(label, statistics, bound_.statistics.rows),
-      statistics.distinct, bound_.statistics);
+      statistics.distinct, bound_.select.schema, bound_.statistics);
   errors_.Add(choice.status());
   if (choice.ok()) {
     bound_.type = choice->type;
@@ -299,6 +306,26 @@ void Binder::BindRoles() {
   }
 }
 
+void Binder::BindFeatureLists() {
+  if (!has_select_ || bound_.type == nullptr) {
+    return;
+  }
+  left_out_.assign(bound_.select.schema.columns.size(), "");
+  if (!bound_.base) {
+    errors_.Add(ReadFeatureLists(bound_.attributes, bound_.select.columns, excluded_, &left_out_));
+    return;
+  }
+  for (const char* name : {"features.exclude", "features.only"}) {
+    if (bound_.attributes.Given(name)) {
+      errors_.Add(
+          InvalidArgument(
+              fmt::format("{} cannot change what the model to continue from has learnt", name))
+              .At(bound_.attributes.SpanOf(name))
+              .Hint("leave it out: the features are those of the base model"));
+    }
+  }
+}
+
 void Binder::BindValidation() {
   const std::optional<std::string> text = bound_.attributes.Text("validation.select");
   if (!text || !has_select_) {
@@ -410,21 +437,72 @@ void Binder::DeriveFromBase() {
   }
 }
 
+// How the model decides, what its mistakes weigh, and what it is worth beside a guess.
+void Binder::BindDecision() {
+  if (!label_ || bound_.features.label().kind() == models::LabelPlan::NONE) {
+    return;
+  }
+  const catalog::ColumnStatistics& statistics = bound_.statistics.columns[*label_];
+  errors_.Add(FillClassWeights(bound_.attributes, statistics, bound_.statistics.rows,
+                               bound_.features.mutable_label()));
+  Result<std::string> threshold = ReadThreshold(bound_.attributes, bound_.features.label());
+  errors_.Add(threshold.status());
+  if (threshold.ok()) {
+    bound_.threshold = std::move(threshold).value();
+  }
+  bound_.baseline = DescribeBaseline(bound_.features.label(), statistics);
+}
+
+void Binder::WarnOfLeaks() {
+  if (!label_) {
+    return;
+  }
+  LeakInput leaks{bound_.select.schema,
+                  bound_.statistics,
+                  *label_,
+                  bound_.features.label().kind() == models::LabelPlan::CLASS,
+                  {}};
+  for (const models::InputColumn& column : bound_.features.inputs()) {
+    if (const auto index = bound_.select.columns.Find(column.name())) {
+      leaks.features.push_back(*index);
+    }
+  }
+  bound_.warnings = FindLeaks(leaks);
+}
+
 void Binder::Derive() {
   if (!has_statistics_ || bound_.type == nullptr) {
     return;
   }
   if (bound_.base) {
     DeriveFromBase();
+    BindDecision();
+    return;
+  }
+  Result<std::vector<catalog::ColumnKey>> keys =
+      source_.DescribeKeys(bound_.select.text, bound_.select.schema);
+  if (!keys.ok()) {
+    errors_.Add(keys.status());
     return;
   }
   if (label_) {
-    errors_.Add(BindLabelPlan());
+    const Status learnable = CheckLearnable(*label_, bound_.select.schema, bound_.statistics,
+                                            (*keys)[*label_], statement_.label->span);
+    errors_.Add(learnable.ok() ? BindLabelPlan() : learnable);
   }
   DeriveInput input{
-      bound_.select.schema,  bound_.select.columns, bound_.statistics, bound_.type->family,
-      std::move(requested_), only_requested_,       excluded_};
-  errors_.Add(DeriveFeatures(input, &bound_.features, &bound_.notes));
+      bound_.select.schema,   bound_.select.columns, bound_.statistics, bound_.type->family,
+      std::move(requested_),  only_requested_,       excluded_,         left_out_,
+      std::move(keys).value()};
+  DeriveReport report;
+  errors_.Add(DeriveFeatures(input, &bound_.features, &report));
+  bound_.notes.insert(bound_.notes.end(), report.notes.begin(), report.notes.end());
+  bound_.left_out = std::move(report.left_out);
+  bound_.told = std::move(report.told);
+  bound_.times = std::move(report.times);
+  bound_.series = std::move(report.series);
+  BindDecision();
+  WarnOfLeaks();
 }
 
 Result<BoundTrain> Binder::Bind() {
@@ -443,6 +521,7 @@ Result<BoundTrain> Binder::Bind() {
   BindAttributes();
   BindColumns();
   BindRoles();
+  BindFeatureLists();
   BindValidation();
   Derive();
   BindInto();

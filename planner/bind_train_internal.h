@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,13 @@ struct BoundTrain {
   AttributeSet attributes;
   models::FeaturePlan features;  // with the label
   std::vector<std::string> notes;
+  std::vector<std::string> told;  // as in DeriveReport
+  std::vector<LeftOutColumn> left_out;
+  std::map<std::string, std::string> times;  // as in DeriveReport
+  std::string series;
+  std::vector<std::string> warnings;
+  std::string threshold;  // predict.threshold, checked
+  std::string baseline;
   bool must_be_new = false;
   std::optional<StoredModel> base;
 };

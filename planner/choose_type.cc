@@ -9,6 +9,8 @@
 #include "catalog/data_source.h"
 #include "planner/column_spec.h"
 #include "planner/column_target.h"
+#include "planner/derive.h"
+#include "planner/free_text.h"
 #include "planner/grouped_number.h"
 #include "planner/letter_case.h"
 
@@ -76,7 +78,7 @@ bool Knows(const ModelType& type, const parser::Attribute& attribute) {
 }
 
 // The types that may be chosen, the most wanted one first.
-std::vector<const ModelType*> Candidates(bool classification, bool wide_first) {
+std::vector<const ModelType*> Candidates(bool classification, bool wide_first, bool linear_first) {
   std::vector<const ModelType*> types = {
       Type("xgboost.gbtree"),
       Type(classification ? "DNNClassifier" : "DNNRegressor"),
@@ -86,6 +88,11 @@ std::vector<const ModelType*> Candidates(bool classification, bool wide_first) {
       Type("xgboost.gblinear")};
   if (wide_first) {
     std::rotate(types.begin(), types.begin() + 2, types.begin() + 3);
+  }
+  if (linear_first) {
+    const auto linear = std::find(types.begin(), types.end(),
+                                  Type(classification ? "LinearClassifier" : "LinearRegressor"));
+    std::rotate(types.begin(), linear, linear + 1);
   }
   return types;
 }
@@ -180,7 +187,7 @@ class Demands {
 
 Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
                                     const std::string& label, bool classification,
-                                    double label_values,
+                                    double label_values, const Schema& schema,
                                     const catalog::SelectStatistics& statistics) {
   double vocabulary = 0;
   for (const catalog::ColumnStatistics& column : statistics.columns) {
@@ -188,9 +195,34 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
       vocabulary = std::max(vocabulary, column.distinct);
     }
   }
+  // A table of words has thousands of columns, each of which says a little: what a linear model
+  // adds up, and a tree has no room for.
+  size_t texts = 0;
+  for (size_t i = 0; i < schema.columns.size(); ++i) {
+    texts += schema.columns[i].type == DataType::kText && schema.columns[i].name != label &&
+                     IsFreeText(InspectText(TextsOf(statistics.sample, i)), statistics.columns[i],
+                                static_cast<double>(statistics.rows))
+                 ? 1
+                 : 0;
+  }
+  const bool words = texts > 0 && 2 * texts >= schema.columns.size() - 1;
+  // Who meets what (a user a film) is what embeddings learn, and no tree.
+  size_t identifiers = 0;
+  for (size_t i = 0; i < schema.columns.size(); ++i) {
+    constexpr double kFewestIdentifiers = 100;
+    constexpr double kFewestMeetings = 5;
+    const catalog::ColumnStatistics& column = statistics.columns[i];
+    identifiers += schema.columns[i].name != label && schema.columns[i].type == DataType::kInt64 &&
+                           NamesACategory(schema.columns[i].name) &&
+                           column.distinct >= kFewestIdentifiers &&
+                           static_cast<double>(statistics.rows) >= kFewestMeetings * column.distinct
+                       ? 1
+                       : 0;
+  }
+  const bool meetings = identifiers >= 2;
   const bool large = statistics.rows > kMostTreeRows ||
                      (statistics.rows > kHugeVocabularyRows && vocabulary > kHugeVocabulary);
-  const std::vector<const ModelType*> types = Candidates(classification, large);
+  const std::vector<const ModelType*> types = Candidates(classification, large || meetings, words);
   const Demands demands(statement, types);
   const auto found = std::find_if(types.begin(), types.end(),
                                   [&](const ModelType* type) { return demands.MetBy(*type); });
@@ -203,10 +235,14 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
       classification ? fmt::format("{} classes of {}", static_cast<int64_t>(label_values), label)
                      : fmt::format("{} is a number", label));
   const bool trees = type->family == ModelFamily::kTrees;
-  const std::string why = found == types.begin() && large ? ", more than trees hold in memory well"
-                          : found == types.begin()        ? ""
-                          : trees ? ", and it asks for what only this type has"
-                                  : ", and it asks for what only networks have";
+  const std::string why =
+      found == types.begin() && words ? ", mostly free text, whose words it learns"
+      : found == types.begin() && meetings
+          ? ", and identifiers that meet each other, of which embeddings learn"
+      : found == types.begin() && large ? ", more than trees hold in memory well"
+      : found == types.begin()          ? ""
+      : trees                           ? ", and it asks for what only this type has"
+                                        : ", and it asks for what only networks have";
   const std::string other = trees && type == types.front()
                                 ? fmt::format("{} WITH model.hidden_units=[64, 32]",
                                               classification ? "DNNClassifier" : "DNNRegressor")

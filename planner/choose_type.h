@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/row_batch.h"
 #include "base/status.h"
 #include "models/registry/registry.h"
 #include "parser/ast.h"
@@ -19,11 +20,12 @@ struct ModelChoice {
 
 // The short form's model type: one that obeys every attribute, COLUMN target and column function
 // of the statement; an error names those that no type has together. Of several that do, trees win
-// on tables of up to some millions of rows; a table with more, or columns with huge vocabularies,
+// on tables of up to some millions of rows; a table that is mostly free text is for a linear model,
+// which learns its words best; one with more, or columns with huge vocabularies,
 // is for a wide-and-deep network, which learns as it streams. Pure.
 Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
                                     const std::string& label, bool classification,
-                                    double label_values,
+                                    double label_values, const Schema& schema,
                                     const catalog::SelectStatistics& statistics);
 
 }  // namespace sluice::planner

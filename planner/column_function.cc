@@ -33,6 +33,7 @@ constexpr ColumnFunction kFunctions[] = {
     {Kind::kIndicator, "INDICATOR", "INDICATOR(category | column)", 1, 1},
     {Kind::kNormalize, "NORMALIZE", "NORMALIZE(column | LOG(column))", 1, 1},
     {Kind::kStandardize, "STANDARDIZE", "STANDARDIZE(column | LOG(column))", 1, 1},
+    {Kind::kText, "TEXT", "TEXT(column [, buckets [, words in a row]])", 1, 3},
     {Kind::kLogarithm, "LOG", "LOG(column)", 1, 1},
 };
 

@@ -26,6 +26,9 @@ constexpr int64_t kWidestEmbedding = 4096;
 constexpr size_t kMostBoundaries = 10'000;
 // Elements of one tensor cell, and the columns of one CROSS.
 constexpr int64_t kLargestTensor = 1'000'000;
+// Trees have a column for each; and more words than this are no language's.
+constexpr int64_t kMostWordBuckets = 1 << 20;
+constexpr int64_t kLongestWordRun = 5;  // longer ones hardly ever occur twice
 constexpr size_t kMostCrossed = 10;
 
 // Reads one call; every error quotes it.
@@ -57,6 +60,7 @@ class Reader {
   Status ReadCross(ColumnSpec* spec) const;
   Status ReadEmbedding(ColumnSpec* spec) const;
   Status ReadNumeric(ColumnSpec* spec) const;
+  Status ReadText(ColumnSpec* spec) const;
 
   const Expression& call_;
   const ColumnFunction& function_;
@@ -270,11 +274,12 @@ Status Reader::ReadCross(ColumnSpec* spec) const {
 }
 
 Status Reader::ReadEmbedding(ColumnSpec* spec) const {
-  ASSIGN_OR_RETURN(ColumnSpec category,
-                   Argument(call_.args[0], {Kind::kName, Kind::kDense, Kind::kSparse, Kind::kBucket,
-                                            Kind::kQuantile, Kind::kCategoryId,
-                                            Kind::kSequenceCategoryId, Kind::kCategoryHash,
-                                            Kind::kVocabulary, Kind::kWeighted, Kind::kCross}));
+  ASSIGN_OR_RETURN(
+      ColumnSpec category,
+      Argument(call_.args[0],
+               {Kind::kName, Kind::kDense, Kind::kSparse, Kind::kBucket, Kind::kQuantile,
+                Kind::kCategoryId, Kind::kSequenceCategoryId, Kind::kCategoryHash,
+                Kind::kVocabulary, Kind::kWeighted, Kind::kCross, Kind::kText}));
   if (category.kind == Kind::kDense || category.kind == Kind::kSparse) {
     const bool weighted = !category.key_value_delimiter.empty();
     category = CategoryOfTensor(std::move(category));
@@ -322,6 +327,20 @@ Status Reader::ReadNumeric(ColumnSpec* spec) const {
   return OkStatus();
 }
 
+Status Reader::ReadText(ColumnSpec* spec) const {
+  ASSIGN_OR_RETURN(const ColumnSpec column, Argument(call_.args[0], {Kind::kName}));
+  spec->name = column.name;
+  spec->pattern = column.pattern;
+  if (call_.args.size() > 1) {
+    ASSIGN_OR_RETURN(spec->buckets, Size(call_.args[1], "the number of buckets", kMostWordBuckets));
+  }
+  if (call_.args.size() > 2) {
+    ASSIGN_OR_RETURN(const int64_t run, Size(call_.args[2], "words in a row", kLongestWordRun));
+    spec->longest_run = static_cast<uint32_t>(run);
+  }
+  return OkStatus();
+}
+
 Result<ColumnSpec> Reader::Read() {
   if (call_.args.size() < function_.least_arguments ||
       call_.args.size() > function_.most_arguments) {
@@ -361,6 +380,9 @@ Result<ColumnSpec> Reader::Read() {
     case Kind::kStandardize:
     case Kind::kLogarithm:
       RETURN_IF_ERROR(ReadNumeric(&spec));
+      break;
+    case Kind::kText:
+      RETURN_IF_ERROR(ReadText(&spec));
       break;
     case Kind::kStar:
     case Kind::kName:

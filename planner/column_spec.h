@@ -30,14 +30,15 @@ struct ColumnSpec {
     kIndicator,           // INDICATOR(category)
     kNormalize,           // NORMALIZE(column): to [0, 1]
     kStandardize,         // STANDARDIZE(column): mean 0, deviation 1
+    kText,                // TEXT(name [, buckets [, run]]): free text as its words
     kLogarithm,           // LOG(column): sign(x) * log1p(|x|), then standardised
   };
   enum class ElementType { kInteger, kNumber, kText };
 
   Kind kind = Kind::kName;
 
-  // kName, kDense, kSparse. A quoted name is a pattern: a regular expression that has to match the
-  // whole name of a selected column, in any case.
+  // kName, kDense, kSparse, kText. A quoted name is a pattern: a regular expression that has to
+  // match the whole name of a selected column, in any case.
   std::string name;
   bool pattern = false;
 
@@ -52,6 +53,8 @@ struct ColumnSpec {
   // Size of the category; kQuantile: of the cut; 0 = not given (VOCABULARY, EMBEDDING of a plain
   // name: from the data).
   int64_t buckets = 0;
+
+  uint32_t longest_run = 0;  // kText: words in a row that count as one; 0 = not given
 
   uint32_t dimension = 0;  // kEmbedding
   std::string combiner;

@@ -1,11 +1,15 @@
 #include "planner/derive.h"
 
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <regex>
+#include <set>
 #include <utility>
 
 #include "planner/derive_internal.h"
+#include "planner/free_text.h"
 #include "planner/letter_case.h"
 
 namespace sluice::planner {
@@ -184,18 +188,26 @@ Status Resolve(const DeriveInput& input, Requests* requests) {
 }  // namespace
 
 ColumnFacts FeatureMaker::FactsOf(size_t column) const {
-  ColumnFacts facts{
-      column, input_.schema.columns[column], input_.statistics.columns[column], {}, false};
+  ColumnFacts facts{column,
+                    input_.schema.columns[column],
+                    input_.statistics.columns[column],
+                    {},
+                    false,
+                    {},
+                    false,
+                    {}};
   if (facts.is_text()) {
-    std::vector<std::string> cells;
-    cells.reserve(input_.statistics.sample.size());
-    for (const std::vector<Value>& row : input_.statistics.sample) {
-      if (const auto* text = std::get_if<std::string>(&row[column])) {
-        cells.push_back(*text);
-        facts.has_blank = facts.has_blank || models::TrimBlanks(*text).empty();
-      }
-    }
+    const std::vector<std::string> cells = TextsOf(input_.statistics.sample, column);
+    facts.has_blank = std::any_of(cells.begin(), cells.end(), [](const std::string& cell) {
+      return models::TrimBlanks(cell).empty();
+    });
     facts.shape = InspectText(cells);
+  }
+  facts.time = FindTimes(facts.info, column, facts.shape, input_.statistics);
+  if (facts.is_text() && !facts.time) {
+    const std::set<std::string> units = UnitsOf(column, facts.shape, input_.statistics);
+    facts.unit = units.size() == 1 ? *units.begin() : "";
+    facts.several_units = units.size() > 1;
   }
   return facts;
 }
@@ -216,23 +228,53 @@ models::Feature* FeatureMaker::Add(const std::string& name, const std::vector<si
       models::InputColumn* input = plan_.add_inputs();
       input->set_name(input_.schema.columns[column].name);
       input->set_type(static_cast<int32_t>(input_.schema.columns[column].type));
+      input->set_null_share(input_.statistics.columns[column].null_fraction);
     }
     feature->add_inputs(*inputs_[column]);
   }
   return feature;
 }
 
-Status DeriveFeatures(const DeriveInput& input, models::FeaturePlan* plan,
-                      std::vector<std::string>* notes) {
-  SLUICE_CHECK(input.statistics.columns.size() == input.schema.columns.size() &&
-                   input.excluded.size() == input.schema.columns.size(),
+Status DeriveFeatures(const DeriveInput& input, models::FeaturePlan* plan, DeriveReport* report) {
+  const size_t columns = input.schema.columns.size();
+  SLUICE_CHECK(input.statistics.columns.size() == columns && input.excluded.size() == columns &&
+                   input.left_out.size() == columns && input.keys.size() == columns,
                "statistics of other columns than the schema's");
   Requests requests;
   ErrorList errors;
   errors.Add(Resolve(input, &requests));
-  FeatureMaker maker(input, plan, notes);
-  for (size_t i = 0; i < input.schema.columns.size(); ++i) {
+  FeatureMaker maker(input, plan, report);
+  const bool all = !input.only_requested || !requests.stars.empty();
+  std::vector<ColumnFacts> facts;
+  std::vector<WhyLeftOut> left_out(columns);
+  bool any = !requests.crosses.empty();
+  for (size_t i = 0; i < columns; ++i) {
+    const bool asked = !requests.by_column[i].empty();
+    facts.push_back(maker.FactsOf(i));
+    if (input.excluded[i].empty() && !asked && all) {
+      left_out[i] = input.left_out[i].empty() ? ReasonToLeaveOut(facts[i], input)
+                                              : WhyLeftOut{input.left_out[i], false};
+    }
+    any = any || (input.excluded[i].empty() && left_out[i].reason.empty() && (asked || all));
+  }
+  for (size_t i = 0; i < columns; ++i) {
+    if (!any && left_out[i].spare) {
+      report->notes.push_back(fmt::format("{} is {}: it is a feature because nothing else is there",
+                                          facts[i].name(), left_out[i].reason));
+      left_out[i].reason.clear();
+    }
     if (!input.excluded[i].empty()) {
+      continue;
+    }
+    if (report->series.empty() && facts[i].time &&
+        IsSeries(i, facts[i].info.type, facts[i].time->format, input.statistics)) {
+      report->series = facts[i].name();
+    }
+    if (facts[i].time) {
+      report->times[facts[i].name()] = std::string(models::TimeFormatName(facts[i].time->format));
+    }
+    if (!left_out[i].reason.empty()) {
+      report->left_out.push_back({facts[i].name(), left_out[i].reason});
       continue;
     }
     std::vector<const RequestedColumn*> wanted = requests.by_column[i];
@@ -242,12 +284,11 @@ Status DeriveFeatures(const DeriveInput& input, models::FeaturePlan* plan,
         continue;
       }
     }
-    const ColumnFacts column = maker.FactsOf(i);
     if (wanted.empty()) {
-      errors.Add(maker.AddDerived(column, FeaturePart::kBoth, Span()));
+      errors.Add(maker.AddDerived(facts[i], FeaturePart::kBoth, Span()));
     }
     for (const RequestedColumn* request : wanted) {
-      errors.Add(maker.AddRequested(request->spec, column, request->part));
+      errors.Add(maker.AddRequested(request->spec, facts[i], request->part));
     }
   }
   for (const Requests::Cross& cross : requests.crosses) {
@@ -256,8 +297,15 @@ Status DeriveFeatures(const DeriveInput& input, models::FeaturePlan* plan,
     errors.Add(maker.AddCross(*cross.cross, embedding, cross.columns, cross.request->part));
   }
   if (errors.empty() && plan->features_size() == 0) {
-    return InvalidArgument("the SELECT leaves no column that could be a feature")
-        .Hint("select more than the label");
+    std::vector<std::string> reasons;
+    for (const LeftOutColumn& column : report->left_out) {
+      reasons.push_back(fmt::format("{} ({})", column.name, column.reason));
+    }
+    Status status = InvalidArgument("the SELECT leaves no column that could be a feature");
+    if (!reasons.empty()) {
+      status = std::move(status).Detail(fmt::format("left out: {}", fmt::join(reasons, ", ")));
+    }
+    return std::move(status).Hint("select more than the label");
   }
   return errors.Take();
 }

@@ -1,19 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/row_batch.h"
 #include "base/status.h"
+#include "catalog/data_source.h"
 #include "models/registry/registry.h"
 #include "planner/column_index.h"
 #include "planner/column_spec.h"
-
-namespace sluice::catalog {
-struct SelectStatistics;
-struct ColumnStatistics;
-}  // namespace sluice::catalog
 
 namespace sluice::models {
 class FeaturePlan;
@@ -41,14 +39,38 @@ struct DeriveInput {
   bool only_requested = false;
   // Per column: what it is instead of a feature ("the label"), or "".
   std::vector<std::string> excluded;
+  // Per column: why it is no feature unless COLUMN names it, as the statement says, or "".
+  std::vector<std::string> left_out;
+  // Per column: what its table says of it.
+  std::vector<catalog::ColumnKey> keys;
+};
+
+// A column that is no feature, and why: it has nothing that a model could learn.
+struct LeftOutColumn {
+  std::string name;
+  std::string reason;
+};
+
+// What a person should know of the derivation.
+struct DeriveReport {
+  std::vector<std::string> notes;  // decisions that may surprise
+  std::vector<std::string> told;   // those that may be wrong
+  std::vector<LeftOutColumn> left_out;
+  // Columns that hold times, with how these are written (InputColumn::time_format).
+  std::map<std::string, std::string> times;
+  std::string series;  // a column of times in whose order the rows stand, or ""
 };
 
 // Schema, statistics and COLUMN clauses into inputs and features of `plan`; the other fields are
 // left alone. Pure: the same statistics make the same plan, whatever the database. Features stand
-// in the order of the SELECT, those of several columns last. `notes` tells a person about decisions
-// that may surprise. Every error is reported.
-Status DeriveFeatures(const DeriveInput& input, models::FeaturePlan* plan,
-                      std::vector<std::string>* notes);
+// in the order of the SELECT, those of several columns last. Columns that say nothing of rows to
+// come (keys, row numbers, constants) are left out, unless COLUMN names them or nothing else is
+// there. Every error is reported.
+Status DeriveFeatures(const DeriveInput& input, models::FeaturePlan* plan, DeriveReport* report);
+
+// Whether a column of whole numbers is named as one that counts nothing: "user_id", "zip_code",
+// "store".
+bool NamesACategory(std::string_view name);
 
 // What a model wants of its label.
 enum class LabelUse {
@@ -74,6 +96,11 @@ struct LabelInput {
 // Most classes of a classifier. A label with more is nearly always a number or an identifier, and
 // the output layer would be the largest of the model.
 inline constexpr size_t kMostClasses = 1000;
+
+// Refuses what nobody can predict: a key, a moment, a sentence.
+Status CheckLearnable(size_t label, const Schema& schema,
+                      const catalog::SelectStatistics& statistics, catalog::ColumnKey key,
+                      Span span);
 
 // True when the statistics do not hold every class of the label: the caller has to ask the
 // database.

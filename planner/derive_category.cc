@@ -103,10 +103,11 @@ std::vector<double> FeatureMaker::SampleNumbers(const ColumnFacts& column) const
       number = *real;
     } else if (const auto* text = std::get_if<std::string>(&cell)) {
       const std::optional<double> parsed = models::ParseNumber(*text);
-      if (!parsed) {
+      const auto with_unit = column.unit.empty() ? std::nullopt : models::ParseUnitNumber(*text);
+      if (!parsed && !with_unit) {
         continue;
       }
-      number = *parsed;
+      number = parsed ? *parsed : with_unit->number;
     } else {
       continue;
     }
@@ -196,6 +197,16 @@ Status FeatureMaker::FillCategory(const ColumnSpec& category, const ColumnFacts&
   if (category.kind == Kind::kWeighted) {
     feature->set_weighted(true);
     return FillCategory(category.inner[0], column, feature);
+  }
+  if (category.kind == Kind::kText) {
+    if (!column.is_text()) {
+      return Wrong(category, column,
+                   fmt::format("words are read from text, and '{}' is a {}", column.name(),
+                               DataTypeName(column.info.type)),
+                   "write the column's name alone");
+    }
+    FillWords(column, category.buckets, category.longest_run, feature);
+    return OkStatus();
   }
   if (category.kind == Kind::kName) {
     return FillPlainCategory(category, column, feature);

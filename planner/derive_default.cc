@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <limits>
 #include <utility>
 
 #include "planner/derive_internal.h"
@@ -20,28 +22,47 @@ constexpr int64_t kMostTensorIds = 1 << 20;
 // So many distinct texts among so many rows: an identifier, of which there is nothing to learn.
 constexpr double kIdentifierShare = 0.95;
 constexpr int64_t kIdentifierRows = 100;
-constexpr int64_t kMicrosPerHour = 3'600'000'000;
-constexpr int64_t kMicrosPerDay = 24 * kMicrosPerHour;
-constexpr int64_t kDaysPerMonth = 28;
 
 struct TimePart {
   const char* name;
   uint32_t values;
-  int64_t step;  // micros between which it changes
+  int64_t micros;  // between which it changes
+  int64_t cycle;   // of them until it comes again
 };
-constexpr TimePart kTimeParts[] = {{"hour", 24, kMicrosPerHour},
-                                   {"weekday", 7, kMicrosPerDay},
-                                   {"month", 12, kDaysPerMonth* kMicrosPerDay}};
+constexpr int64_t kMicrosPerHour = 3'600'000'000;
+constexpr int64_t kMicrosPerDay = 24 * kMicrosPerHour;
+constexpr TimePart kTimeParts[] = {{"hour", 24, kMicrosPerHour, 24},
+                                   {"weekday", 7, kMicrosPerDay, 7},
+                                   {"month", 12, 28 * kMicrosPerDay, 0}};
 
 int64_t FloorDivide(int64_t value, int64_t by) {
   return value / by - (value % by < 0 ? 1 : 0);
+}
+
+// A part that never changes in the sample (the hour of a date) has nothing to say.
+bool Varies(const std::vector<int64_t>& times, const TimePart& part) {
+  const auto value = [&part](int64_t time) {
+    const int64_t steps = FloorDivide(time, part.micros);
+    return part.cycle > 0 ? steps - part.cycle * FloorDivide(steps, part.cycle) : steps;
+  };
+  return times.empty() || std::any_of(times.begin(), times.end(), [&](int64_t time) {
+           return value(time) != value(times.front());
+         });
+}
+
+bool ManyYears(const std::vector<int64_t>& times) {
+  const auto year = [](int64_t time) {
+    return models::MeasureTime(time, models::TimeMeasure::kYear);
+  };
+  return std::any_of(times.begin(), times.end(),
+                     [&](int64_t time) { return year(time) != year(times.front()); });
 }
 
 }  // namespace
 
 NumberFacts FeatureMaker::NumbersOf(const ColumnFacts& column, bool logarithm) const {
   NumberFacts facts;
-  if (column.is_text()) {
+  if (column.is_text() && column.unit.empty()) {
     facts = {column.shape.mean, column.shape.deviation, column.shape.min, column.shape.max};
   } else if (column.statistics.has_range) {
     facts = {column.statistics.mean, column.statistics.standard_deviation, column.statistics.min,
@@ -49,7 +70,8 @@ NumberFacts FeatureMaker::NumbersOf(const ColumnFacts& column, bool logarithm) c
   }
   const bool finite = std::isfinite(facts.mean) && std::isfinite(facts.deviation) &&
                       std::isfinite(facts.min) && std::isfinite(facts.max);
-  if (logarithm || !finite) {  // NaN and infinity count as NULL, so the sample's others decide
+  if (logarithm || !finite ||
+      !column.unit.empty()) {  // NaN and infinity count as NULL, so the sample's others decide
     std::vector<double> numbers = SampleNumbers(column);
     for (double& number : numbers) {
       number = logarithm ? std::copysign(std::log1p(std::abs(number)), number) : number;
@@ -79,13 +101,77 @@ void FeatureMaker::AddNumber(const ColumnFacts& column, FeaturePart part) {
   Feature* feature = Add(column.name(), {column.index}, part);
   feature->set_kind(Feature::NUMERIC);
   feature->set_scale(1);
+  feature->set_unit(column.unit);
   if (trees()) {
     return;  // trees see the number itself, and NULL as missing
   }
-  const NumberFacts facts = NumbersOf(column, /*logarithm=*/false);
+  feature->set_logarithm(HasHeavyTail(column));
+  const NumberFacts facts = NumbersOf(column, feature->logarithm());
   feature->set_offset(facts.mean);
   feature->set_scale(1 / facts.deviation);
   feature->set_null_indicator(column.has_null());
+}
+
+bool FeatureMaker::HasHeavyTail(const ColumnFacts& column) const {
+  // A sample of fewer tells nothing of a tail; an exponential distribution has a skewness of 2.
+  constexpr size_t kFewestNumbers = 200;
+  constexpr double kHeavy = 4;
+  if (column.info.type == DataType::kBool || column.info.type == DataType::kTimestamp) {
+    return false;
+  }
+  const auto skewness = [](const std::vector<double>& numbers) {
+    const auto count = static_cast<double>(numbers.size());
+    double mean = 0;
+    for (const double number : numbers) {
+      mean += number / count;
+    }
+    double squares = 0, cubes = 0;
+    for (const double number : numbers) {
+      const double distance = number - mean;
+      squares += distance * distance / count;
+      cubes += distance * distance * distance / count;
+    }
+    return squares > 0 ? std::abs(cubes / std::pow(squares, 1.5)) : 0;
+  };
+  std::vector<double> numbers = SampleNumbers(column);
+  const bool two_values = column.statistics.distinct <= 2;
+  if (numbers.size() < kFewestNumbers || two_values) {
+    return false;
+  }
+  const double as_it_is = skewness(numbers);
+  for (double& number : numbers) {
+    number = std::copysign(std::log1p(std::abs(number)), number);
+  }
+  return std::isfinite(as_it_is) && as_it_is >= kHeavy && skewness(numbers) < as_it_is / 2;
+}
+
+// A line through a month or a grade says little; a linear model of so many rows has room for a
+// weight of each value, too. Networks and trees find out by themselves.
+bool FeatureMaker::HasFewValues(const ColumnFacts& column) const {
+  constexpr double kFewestValues = 3;
+  constexpr double kMostValues = 32;
+  constexpr double kRowsPerValue = 50;
+  const catalog::ColumnStatistics& statistics = column.statistics;
+  return input_.family == models::ModelFamily::kLinear && statistics.all_values &&
+         statistics.distinct >= kFewestValues && statistics.distinct <= kMostValues &&
+         static_cast<double>(input_.statistics.rows) >= kRowsPerValue * statistics.distinct;
+}
+
+void FeatureMaker::AddValues(const ColumnFacts& column, FeaturePart part) {
+  double covered = 0;
+  Feature* feature = Add(column.name() + "_value", {column.index}, part);
+  FillVocabulary(KnownValues(column, static_cast<size_t>(kMostVocabulary), &covered),
+                 feature->mutable_categorizer());
+  Represent(feature, "sum");
+}
+
+bool FeatureMaker::IsCategoryOfNumbers(const ColumnFacts& column) const {
+  constexpr double kFewestValues = 3;  // two are a number as well
+  constexpr double kFewestRowsPerValue = 2;
+  const catalog::ColumnStatistics& statistics = column.statistics;
+  return !trees() && NamesACategory(column.name()) && statistics.has_range && statistics.min >= 0 &&
+         statistics.distinct >= kFewestValues &&
+         static_cast<double>(input_.statistics.rows) >= kFewestRowsPerValue * statistics.distinct;
 }
 
 void FeatureMaker::Represent(Feature* feature, const char* combiner) const {
@@ -126,34 +212,69 @@ void FeatureMaker::AddTextCategory(const ColumnFacts& column, FeaturePart part) 
   Represent(feature, "sum");
 }
 
+std::vector<int64_t> FeatureMaker::SampleTimes(const ColumnFacts& column) const {
+  // PostgreSQL's infinities, and what lies so near to them that its day would not be a number.
+  constexpr int64_t kLatest = std::numeric_limits<int64_t>::max() - 400 * kMicrosPerDay;
+  std::vector<int64_t> times;
+  for (const std::vector<Value>& row : input_.statistics.sample) {
+    const auto time = TimeOf(row[column.index], column.info.type, column.time->format);
+    if (time && std::abs(*time) < kLatest) {
+      times.push_back(*time);
+    }
+  }
+  return times;
+}
+
+// A measure of a time as a number. `scaled`: by its mean and deviation.
+void FeatureMaker::AddMeasure(const ColumnFacts& column, const std::vector<int64_t>& times,
+                              const char* measure, const std::string& name, bool scaled,
+                              FeaturePart part) {
+  Feature* feature = Add(name, {column.index}, part);
+  feature->set_kind(Feature::NUMERIC);
+  feature->set_time_part(measure);
+  feature->set_scale(1);
+  if (trees() || !scaled) {
+    return;
+  }
+  const models::TimeMeasure taken = *models::FindTimeMeasure(measure);
+  double sum = 0;
+  for (const int64_t time : times) {
+    sum += models::MeasureTime(time, taken);
+  }
+  const double mean = times.empty() ? 0 : sum / static_cast<double>(times.size());
+  double squares = 0;
+  for (const int64_t time : times) {
+    const double distance = models::MeasureTime(time, taken) - mean;
+    squares += distance * distance;
+  }
+  const double deviation =
+      times.empty() ? 0 : std::sqrt(squares / static_cast<double>(times.size()));
+  feature->set_offset(mean);
+  feature->set_scale(deviation > 0 ? 1 / deviation : 1);
+}
+
 void FeatureMaker::AddTimestamp(const ColumnFacts& column, FeaturePart part) {
-  if (!column.is_text()) {
-    AddNumber(column, part);
+  const std::vector<int64_t> times = SampleTimes(column);
+  const std::string& name = column.name();
+  AddMeasure(column, times, "days", name, true, part);
+  plan_.mutable_features(plan_.features_size() - 1)
+      ->set_null_indicator(column.has_null() && !trees());
+  plan_.mutable_inputs(static_cast<int>(*inputs_[column.index]))
+      ->set_time_format(std::string(models::TimeFormatName(column.time->format)));
+  if (column.time->ambiguous) {
+    Tell(
+        fmt::format("the times of {} are read as {}, and fit the other order, too: write them as "
+                    "2020-12-31 in the SELECT if that is wrong",
+                    name, models::TimeFormatExample(column.time->format)));
+  }
+  if (ManyYears(times)) {
+    AddMeasure(column, times, "year", name + "_year", true, part);
   }
   for (const TimePart& time_part : kTimeParts) {
-    // A part that never changes in the sample (the hour of a date) has nothing to say.
-    std::optional<int64_t> first;
-    bool varies = input_.statistics.sample.empty();
-    for (const std::vector<Value>& row : input_.statistics.sample) {
-      const Value& cell = row[column.index];
-      std::optional<int64_t> micros;
-      if (const auto* number = std::get_if<int64_t>(&cell)) {
-        micros = *number;
-      } else if (const auto* text = std::get_if<std::string>(&cell)) {
-        micros = models::ParseTimestamp(*text);
-      }
-      if (micros) {
-        int64_t value = FloorDivide(*micros, time_part.step);
-        value = time_part.step == kMicrosPerHour ? value % 24 : value;
-        varies = varies || (first && *first != value);
-        first = first.value_or(value);
-      }
-    }
-    if (!varies) {
+    if (!Varies(times, time_part)) {
       continue;
     }
-    Feature* feature =
-        Add(fmt::format("{}_{}", column.name(), time_part.name), {column.index}, part);
+    Feature* feature = Add(fmt::format("{}_{}", name, time_part.name), {column.index}, part);
     Categorizer* categorizer = feature->mutable_categorizer();
     categorizer->set_kind(Categorizer::TIME_PART);
     categorizer->set_time_part(time_part.name);
@@ -161,6 +282,20 @@ void FeatureMaker::AddTimestamp(const ColumnFacts& column, FeaturePart part) {
     categorizer->set_null_bucket(time_part.values);
     categorizer->set_buckets(time_part.values + 1);
     Represent(feature, "sum");
+  }
+  // What follows the seasons and the hours does so without a jump at midnight or at new year.
+  const bool hours = Varies(times, kTimeParts[0]);
+  const bool months = Varies(times, kTimeParts[2]);
+  if (trees()) {
+    if (months) {
+      AddMeasure(column, times, "day_of_year", name + "_day_of_year", false, part);
+    }
+    return;
+  }
+  for (const char* measure : {"year_sin", "year_cos", "day_sin", "day_cos"}) {
+    if (measure[0] == 'y' ? months : hours) {
+      AddMeasure(column, times, measure, fmt::format("{}_{}", name, measure), false, part);
+    }
   }
 }
 
@@ -200,15 +335,30 @@ void FeatureMaker::AddShapedText(const ColumnFacts& column, FeaturePart part) {
 }
 
 Status FeatureMaker::AddDerived(const ColumnFacts& column, FeaturePart part, Span span) {
+  if (column.time) {
+    AddTimestamp(column, part);
+    return OkStatus();
+  }
   switch (column.info.type) {
-    case DataType::kBool:
     case DataType::kInt64:
+      if (IsCategoryOfNumbers(column)) {
+        Feature* feature = Add(column.name(), {column.index}, part);
+        ColumnSpec name;
+        RETURN_IF_ERROR(FillPlainCategory(name, column, feature));
+        Represent(feature, "sum");
+        return OkStatus();
+      }
+      AddNumber(column, part);
+      if (HasFewValues(column)) {
+        AddValues(column, part);
+      }
+      return OkStatus();
+    case DataType::kBool:
     case DataType::kDouble:
       AddNumber(column, part);
       return OkStatus();
     case DataType::kTimestamp:
-      AddTimestamp(column, part);
-      return OkStatus();
+      break;  // is one of the times above
     case DataType::kBytes:
       return InvalidArgument(fmt::format("column '{}' is {}, which cannot be a feature",
                                          column.name(), column.info.database_type))
@@ -222,7 +372,6 @@ Status FeatureMaker::AddDerived(const ColumnFacts& column, FeaturePart part, Spa
       AddNumber(column, part);
       break;
     case ColumnFormatKind::kTimestamp:
-      AddTimestamp(column, part);
       break;
     case ColumnFormatKind::kDenseCsv:
     case ColumnFormatKind::kSparseCsv:
@@ -230,7 +379,11 @@ Status FeatureMaker::AddDerived(const ColumnFacts& column, FeaturePart part, Spa
       AddShapedText(column, part);
       break;
     case ColumnFormatKind::kText:
-      AddTextCategory(column, part);
+      if (!column.unit.empty()) {
+        AddNumber(column, part);
+        break;
+      }
+      IsFreeText(column) ? AddWords(column, part) : AddTextCategory(column, part);
       break;
   }
   return OkStatus();

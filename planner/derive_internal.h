@@ -11,6 +11,7 @@
 #include "planner/derive.h"
 #include "planner/error_list.h"
 #include "planner/text_shape.h"
+#include "planner/time_shape.h"
 
 // The derivation's shared state; only derive*.cc include this.
 namespace sluice::planner {
@@ -23,8 +24,11 @@ struct ColumnFacts {
   size_t index = 0;
   const ColumnInfo& info;
   const catalog::ColumnStatistics& statistics;
-  TextShape shape;         // of text columns
-  bool has_blank = false;  // text: a cell of the sample is empty
+  TextShape shape;                // of text columns
+  bool has_blank = false;         // text: a cell of the sample is empty
+  std::optional<TimeShape> time;  // it holds times
+  bool several_units = false;     // text: numbers with different things around them
+  std::string unit;               // text: its cells are numbers with this around them
 
   const std::string& name() const { return info.name; }
   bool is_text() const { return info.type == DataType::kText; }
@@ -44,10 +48,20 @@ struct NumberFacts {
   double max = 1;
 };
 
+// Why a column that COLUMN does not name is left out, or "". `spare`: it may be taken in after all
+// where nothing else is left to learn from.
+struct WhyLeftOut {
+  std::string reason;
+  bool spare = false;
+};
+// "id", "user_id", "userId".
+bool NamesAnIdentifier(std::string_view name);
+WhyLeftOut ReasonToLeaveOut(const ColumnFacts& column, const DeriveInput& input);
+
 class FeatureMaker {
  public:
-  FeatureMaker(const DeriveInput& input, models::FeaturePlan* plan, std::vector<std::string>* notes)
-      : input_(input), plan_(*plan), notes_(*notes) {}
+  FeatureMaker(const DeriveInput& input, models::FeaturePlan* plan, DeriveReport* report)
+      : input_(input), plan_(*plan), report_(*report) {}
 
   ColumnFacts FactsOf(size_t column) const;
 
@@ -62,13 +76,23 @@ class FeatureMaker {
   // A feature under a name of its own, reading `columns`; valid until the next one is added.
   models::Feature* Add(const std::string& name, const std::vector<size_t>& columns,
                        FeaturePart part);
-  void Note(std::string note) { notes_.push_back(std::move(note)); }
+  void Note(std::string note) { report_.notes.push_back(std::move(note)); }
+  void Tell(std::string note) { report_.told.push_back(std::move(note)); }
   bool trees() const { return input_.family == models::ModelFamily::kTrees; }
 
   // derive_default.cc
   void AddNumber(const ColumnFacts& column, FeaturePart part);
   void AddTextCategory(const ColumnFacts& column, FeaturePart part);
   void AddTimestamp(const ColumnFacts& column, FeaturePart part);
+  std::vector<int64_t> SampleTimes(const ColumnFacts& column) const;
+  void AddMeasure(const ColumnFacts& column, const std::vector<int64_t>& times, const char* measure,
+                  const std::string& name, bool scaled, FeaturePart part);
+  // Whole numbers that are names: identifiers and codes, each in many rows.
+  bool IsCategoryOfNumbers(const ColumnFacts& column) const;
+  bool HasFewValues(const ColumnFacts& column) const;
+  void AddValues(const ColumnFacts& column, FeaturePart part);
+  // Most of the numbers lie together, and a few far away.
+  bool HasHeavyTail(const ColumnFacts& column) const;
   void AddShapedText(const ColumnFacts& column, FeaturePart part);
   // INDICATOR or EMBEDDING, whichever suits the model.
   void Represent(models::Feature* feature, const char* combiner) const;
@@ -80,6 +104,13 @@ class FeatureMaker {
   Status AddScaledNumber(const ColumnSpec& spec, const ColumnFacts& column, FeaturePart part);
   Status AddCategory(const ColumnSpec& spec, const ColumnFacts& column, FeaturePart part);
   Result<models::TensorFormat> FormatOf(const ColumnSpec& tensor, const ColumnFacts& column) const;
+
+  // derive_text.cc
+  bool IsFreeText(const ColumnFacts& column) const;
+  void AddWords(const ColumnFacts& column, FeaturePart part);
+  // `buckets`, `longest_run` 0: chosen.
+  void FillWords(const ColumnFacts& column, int64_t buckets, uint32_t longest_run,
+                 models::Feature* feature) const;
 
   // derive_category.cc
   Status FillCategory(const ColumnSpec& category, const ColumnFacts& column,
@@ -95,7 +126,7 @@ class FeatureMaker {
 
   const DeriveInput& input_;
   models::FeaturePlan& plan_;
-  std::vector<std::string>& notes_;
+  DeriveReport& report_;
   std::vector<std::optional<uint32_t>> inputs_;  // by column: position in plan.inputs
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, int> next_number_;  // by name, of those after its first

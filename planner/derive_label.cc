@@ -8,7 +8,10 @@
 #include "catalog/data_source.h"
 #include "models/model.pb.h"
 #include "planner/derive.h"
+#include "planner/free_text.h"
+#include "planner/letter_case.h"
 #include "planner/text_shape.h"
+#include "planner/time_shape.h"
 
 namespace sluice::planner {
 namespace {
@@ -42,6 +45,33 @@ std::vector<std::string> InClassOrder(std::vector<std::string> classes) {
     std::sort(classes.begin(), classes.end());
   }
   return classes;
+}
+
+// The one of two classes that is looked for stands second: what says yes, else the rarer one where
+// it is clearly so.
+void PutSoughtClassLast(const ColumnStatistics& statistics, std::vector<std::string>* classes) {
+  constexpr double kClearlyRarer = 0.4;
+  if (classes->size() != 2 || AllNumbers(*classes)) {
+    return;
+  }
+  const auto says_yes = [](const std::string& name) {
+    const std::string word = LowerCase(name);
+    return word == "yes" || word == "y" || word == "true" || word == "t" || word == "positive" ||
+           word == "pos";
+  };
+  const bool first = says_yes((*classes)[0]);
+  if (first || says_yes((*classes)[1])) {
+    if (first) {
+      std::swap((*classes)[0], (*classes)[1]);
+    }
+    return;
+  }
+  for (const auto& [value, share] : statistics.common_values) {
+    if (value == (*classes)[0] && share < kClearlyRarer) {
+      std::swap((*classes)[0], (*classes)[1]);
+      return;
+    }
+  }
 }
 
 std::vector<std::string> CommonValues(const ColumnStatistics& statistics) {
@@ -97,7 +127,9 @@ Status DeriveClasses(const LabelInput& input, models::LabelPlan* plan) {
     return Constant(input, classes.empty() ? "NULL" : fmt::format("'{}'", classes[0]));
   }
   plan->set_kind(models::LabelPlan::CLASS);
-  for (std::string& name : InClassOrder(std::move(classes))) {
+  classes = InClassOrder(std::move(classes));
+  PutSoughtClassLast(input.statistics, &classes);
+  for (std::string& name : classes) {
     *plan->add_classes() = std::move(name);
   }
   return OkStatus();
@@ -141,6 +173,40 @@ Status DeriveTextNumber(const LabelInput& input, models::LabelPlan* plan) {
 bool NeedsClassQuery(const ColumnStatistics& statistics) {
   const bool several = statistics.common_values.size() >= 2;
   return !(statistics.all_values && (statistics.exact || several));
+}
+
+Status CheckLearnable(size_t label, const Schema& schema,
+                      const catalog::SelectStatistics& statistics, catalog::ColumnKey key,
+                      Span span) {
+  constexpr double kFewestRows = 20;   // fewer tell nothing of a column
+  constexpr double kFewestTimes = 20;  // fewer may be classes: quarters, deadlines
+  const ColumnInfo& column = schema.columns[label];
+  const double distinct = statistics.columns[label].distinct;
+  const auto rows = static_cast<double>(statistics.rows);
+  if (rows < kFewestRows) {
+    return OkStatus();
+  }
+  const auto wrong = [&](std::string_view what, std::string hint) {
+    return InvalidArgument(
+               fmt::format("label '{}' is {}: there is nothing to learn of it", column.name, what))
+        .At(span)
+        .Hint(std::move(hint));
+  };
+  if (key != catalog::ColumnKey::kNone && distinct >= rows) {
+    return wrong(key == catalog::ColumnKey::kPrimary ? "the primary key" : "a unique key",
+                 "LABEL names the column that the others should predict");
+  }
+  if (column.type != DataType::kText) {
+    return OkStatus();
+  }
+  const TextShape shape = InspectText(TextsOf(statistics.sample, label));
+  if (distinct >= kFewestTimes && FindTimes(column, label, shape, statistics)) {
+    return wrong("a time", "select a number made of it, such as the days until then");
+  }
+  if (distinct > rows / 2 && IsFreeText(shape, statistics.columns[label], rows)) {
+    return wrong("free text", "classes are few, and each in many rows");
+  }
+  return OkStatus();
 }
 
 bool LooksLikeClasses(const ColumnInfo& column, const ColumnStatistics& statistics, int64_t rows) {

@@ -237,6 +237,7 @@ Status FeatureMaker::AddRequested(const ColumnSpec& spec, const ColumnFacts& col
     case Kind::kWeighted:
     case Kind::kEmbedding:
     case Kind::kIndicator:
+    case Kind::kText:
       return AddCategory(spec, column, part);
     case Kind::kCross:
       break;  // has several columns: AddCross

@@ -8,7 +8,8 @@ class Attribute;
 
 namespace sluice::plan {
 class Plan;
-}
+class TrainPlan;
+}  // namespace sluice::plan
 
 namespace sluice::planner {
 
@@ -18,5 +19,11 @@ std::string ExplainText(const plan::Plan& plan);
 std::string ExplainJson(const plan::Plan& plan);
 // An attribute's value: "true", "0.5", "[64, 32]".
 std::string DescribeAttribute(const models::Attribute& attribute);
+
+// "left out: id (the primary key), note (NULL in every row); ...", or "" when nothing is.
+std::string DescribeLeftOut(const plan::TrainPlan& plan);
+
+// How a model of two classes decides, or "".
+std::string DescribeThreshold(const plan::TrainPlan& plan);
 
 }  // namespace sluice::planner

@@ -249,6 +249,18 @@ void PutTrain(const plan::TrainPlan& plan, Writer* json) {
     json->Put("server_memory_bytes", plan.estimated_server_memory_bytes());
   }
   json->Put("seed", plan.seed());
+  json->OpenList("left_out");
+  for (const plan::LeftOut& column : plan.left_out()) {
+    json->Open();
+    json->Put("column", column.column());
+    json->Put("reason", column.reason());
+    json->Close();
+  }
+  json->CloseList();
+  json->Put("threshold", plan.threshold());
+  json->Put("baseline", plan.baseline());
+  PutTexts("warnings", plan.warnings(), json);
+  PutTexts("told", plan.told(), json);
   PutTexts("notes", plan.notes(), json);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/value.h"
 #include "catalog/result_table.h"
+#include "models/features/time_cell.h"
 #include "models/registry/registry.h"
 #include "planner/explain_internal.h"
 #include "planner/grouped_number.h"
@@ -29,13 +30,31 @@ std::string Shorten(const std::string& value) {
   return value.substr(0, cut) + "...";
 }
 
+std::string DescribeMeasure(const std::string& measure) {
+  if (measure == "days") {
+    return "days since 1970";
+  }
+  if (measure == "day_of_year") {
+    return "day of the year";
+  }
+  if (measure.ends_with("_sin") || measure.ends_with("_cos")) {
+    return fmt::format("place in the {}, on a circle ({})", measure.substr(0, measure.size() - 4),
+                       measure.ends_with("_sin") ? "sine" : "cosine");
+  }
+  return measure;
+}
+
 std::string DescribeNumeric(const Feature& feature) {
   std::string how =
       feature.kind() == Feature::TENSOR
           ? fmt::format(
                 "tensor of {} numbers from {}", feature.width(),
                 feature.format().kind() == models::TensorFormat::KEY_VALUE ? "key:value" : "CSV")
-          : "numeric";
+      : feature.time_part().empty() ? "numeric"
+                                    : DescribeMeasure(feature.time_part());
+  if (!feature.unit().empty()) {
+    how += fmt::format(", as '{}'", feature.unit());
+  }
   if (feature.logarithm()) {
     how += ", logarithm";
   }
@@ -71,9 +90,17 @@ std::string DescribeCategorizer(const Categorizer& categorizer) {
   }
 }
 
+std::string DescribeWords(const Feature& feature) {
+  const uint32_t run = feature.words().longest_run();
+  return fmt::format("words{} hashed into {} buckets, weighted (TF-IDF)",
+                     run > 1 ? fmt::format(" and runs of up to {}", run) : "",
+                     GroupDigits(feature.categorizer().buckets()));
+}
+
 std::string DescribeCategory(const Feature& feature) {
-  std::string how = DescribeCategorizer(feature.categorizer());
-  if (feature.format().kind() != models::TensorFormat::NONE) {
+  const bool words = feature.format().kind() == models::TensorFormat::TEXT;
+  std::string how = words ? DescribeWords(feature) : DescribeCategorizer(feature.categorizer());
+  if (!words && feature.format().kind() != models::TensorFormat::NONE) {
     how += feature.weighted() ? ", several per row with weights" : ", several per row";
   }
   if (feature.representation() == Feature::EMBEDDING) {
@@ -113,7 +140,49 @@ FeatureLine DescribeFeature(const Feature& feature, const models::FeaturePlan& p
   line.how = fmt::format(
       "{}{}", PartName(feature.part()),
       feature.kind() == Feature::CATEGORY ? DescribeCategory(feature) : DescribeNumeric(feature));
+  const auto format =
+      feature.inputs_size() == 1
+          ? models::FindTimeFormat(plan.inputs(static_cast<int>(feature.inputs(0))).time_format())
+          : std::nullopt;
+  if (format && *format != models::TimeFormat::kIso && feature.time_part() == "days") {
+    line.how += fmt::format(", written as {}", models::TimeFormatExample(*format));
+  }
   return line;
+}
+
+std::string DescribeLeftOut(const plan::TrainPlan& plan) {
+  // A table may have hundreds of columns, and a client one line.
+  constexpr int kShownColumns = 20;
+  std::vector<std::string> columns;
+  for (const plan::LeftOut& column : plan.left_out()) {
+    columns.push_back(fmt::format("{} ({})", column.column(), column.reason()));
+  }
+  if (columns.empty()) {
+    return "";
+  }
+  const size_t rest = columns.size() > kShownColumns ? columns.size() - kShownColumns : 0;
+  columns.resize(columns.size() - rest);
+  return fmt::format("left out: {}{}; COLUMN takes one in all the same", fmt::join(columns, ", "),
+                     rest > 0 ? fmt::format(" and {} more", rest) : "");
+}
+
+std::string DescribeThreshold(const plan::TrainPlan& plan) {
+  const models::LabelPlan& label = plan.model().features().label();
+  const std::string& rule = plan.threshold();
+  if (rule.empty() || label.classes_size() != 2) {
+    return "";
+  }
+  const std::string says = fmt::format("'{}' from the probability ", label.classes(1));
+  if (rule == "f1") {
+    return says + "that gives the best F1 on the validation rows";
+  }
+  if (rule.starts_with("cost:")) {
+    return says + fmt::format(
+                      "of least cost on the validation rows, where a miss costs {} and a "
+                      "false alarm 1",
+                      rule.substr(5));
+  }
+  return says + rule;
 }
 
 std::string DescribeLabel(const models::LabelPlan& label) {

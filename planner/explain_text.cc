@@ -117,6 +117,12 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
     lines.Line("group", features.group_column());
   }
   AddFeatures(features, &lines);
+  if (plan.left_out_size() > 0) {
+    lines.Line("left out", GroupDigits(plan.left_out_size()));
+    for (const plan::LeftOut& column : plan.left_out()) {
+      lines.Inner(fmt::format("{}: {}", column.column(), column.reason()));
+    }
+  }
   AddModel(plan, &lines);
   if (!IsTrees(plan.model())) {
     lines.Line("schedule", ScheduleOf(plan));
@@ -126,6 +132,9 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
         "stops",
         fmt::format("after {} {} without a better {}", plan.early_stopping().patience(),
                     IsTrees(plan.model()) ? "rounds" : "epochs", plan.early_stopping().metric()));
+  }
+  if (!plan.threshold().empty()) {
+    lines.Line("decides", DescribeThreshold(plan));
   }
   if (plan.metrics_size() > 0) {
     lines.Line("metrics", fmt::format("{}", fmt::join(plan.metrics(), ", ")));
@@ -145,8 +154,13 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
                            : fmt::format("about {} a worker, {} a parameter server", memory,
                                          FormatBytes(plan.estimated_server_memory_bytes())));
   lines.Line("seed", fmt::format("{}", plan.seed()));
-  for (const std::string& note : plan.notes()) {
-    lines.Line("note", note);
+  for (const std::string& warning : plan.warnings()) {
+    lines.Line("warning", warning);
+  }
+  for (const auto* notes : {&plan.told(), &plan.notes()}) {
+    for (const std::string& note : *notes) {
+      lines.Line("note", note);
+    }
   }
   for (const std::string& attribute : plan.without_effect()) {
     lines.Line("note", attribute);

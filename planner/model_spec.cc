@@ -191,7 +191,7 @@ bool IsOfTrees(std::string_view name) {
     return true;
   }
   return name.find('.') == std::string_view::npos && name != "weight_column" &&
-         name != "group_column";
+         name != "group_column" && name != "class_weight";
 }
 
 Status CheckObjective(const BoundTrain& bound, const std::string& objective) {

@@ -13,6 +13,7 @@
 #include "planner/metric_list.h"
 #include "planner/model_spec_internal.h"
 #include "planner/same_columns.h"
+#include "planner/time_shape.h"
 #include "planner/training_memory.h"
 
 namespace sluice::planner {
@@ -26,8 +27,19 @@ Status FillTimeThreshold(const BoundTrain& bound, plan::Split* split) {
   const std::optional<size_t> index = bound.select.columns.Find(split->column());
   SLUICE_CHECK(index.has_value(), "the binder has found split.column");
   std::vector<double> times;
+  const DataType type = bound.select.schema.columns[*index].type;
+  const auto format = bound.times.find(split->column());
+  const bool spelt = format != bound.times.end() && type != DataType::kTimestamp;
+  if (spelt) {
+    split->set_time_format(format->second.empty() ? "iso" : format->second);
+  }
   for (const std::vector<Value>& row : bound.statistics.sample) {
-    if (const auto* integer = std::get_if<int64_t>(&row[*index])) {
+    if (spelt) {
+      const auto time = TimeOf(row[*index], type, *models::FindTimeFormat(format->second));
+      if (time) {
+        times.push_back(static_cast<double>(*time));
+      }
+    } else if (const auto* integer = std::get_if<int64_t>(&row[*index])) {
       times.push_back(static_cast<double>(*integer));
     } else if (const auto* number = std::get_if<double>(&row[*index]);
                number != nullptr && std::isfinite(*number)) {
@@ -50,6 +62,31 @@ void SpellSplitColumn(const BoundTrain& bound, plan::Split* split) {
   if (const auto index = bound.select.columns.Find(split->column())) {
     split->set_column(bound.select.schema.columns[*index].name);
   }
+}
+
+// Where the rows are that the threshold is chosen on.
+Status ChooseThreshold(const BoundTrain& bound, plan::TrainPlan* plan) {
+  // Where a class is rarer than this, 0.5 hardly ever says it.
+  constexpr double kRareClass = 0.2;
+  std::string rule = bound.threshold;
+  const bool none = plan->split().kind() == plan::Split::NONE;
+  if (rule == "auto") {
+    const auto index = bound.select.columns.Find(bound.features.label().column());
+    double rarest = 1;
+    for (const auto& [value, share] : bound.statistics.columns[*index].common_values) {
+      rarest = std::min(rarest, share);
+    }
+    rule = rarest < kRareClass && !none ? "f1" : "";
+  }
+  if (none && (rule == "f1" || rule.starts_with("cost:"))) {
+    return InvalidArgument(
+               fmt::format(
+                   "predict.threshold='{}' is chosen on validation rows, and there are none", rule))
+        .At(bound.attributes.SpanOf("predict.threshold"))
+        .Hint("split.fraction=0.2 sets some aside; or give a number");
+  }
+  plan->set_threshold(rule);
+  return OkStatus();
 }
 
 Schedule ChosenSchedule(const BoundTrain& bound) {
@@ -259,6 +296,14 @@ void FillNames(const parser::TrainStatement& statement, const BoundTrain& bound,
       static_cast<uint32_t>(bound.attributes.Integer("engine.database_patience").value_or(0)));
   plan->set_chosen_because(bound.chosen_because);
   plan->mutable_notes()->Add(bound.notes.begin(), bound.notes.end());
+  plan->set_baseline(bound.baseline);
+  plan->mutable_told()->Add(bound.told.begin(), bound.told.end());
+  plan->mutable_warnings()->Add(bound.warnings.begin(), bound.warnings.end());
+  for (const LeftOutColumn& column : bound.left_out) {
+    plan::LeftOut* left_out = plan->add_left_out();
+    left_out->set_column(column.name);
+    left_out->set_reason(column.reason);
+  }
   const std::vector<std::string> columns =
       bound.base ? LearntColumns(bound.base->plan) : PrintColumns(statement.columns);
   plan->mutable_columns()->Add(columns.begin(), columns.end());
@@ -279,9 +324,19 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
                                           bound.features.group_column(), plan->seed(), split);
   errors.Add(split_status);
   SpellSplitColumn(bound, split);
+  if (split_status.ok() && split->kind() == plan::Split::RANDOM && !bound.series.empty() &&
+      bound.attributes.Text("split.kind").value_or("auto") == "auto") {
+    split->set_kind(plan::Split::TIME);
+    split->set_column(bound.series);
+    plan->add_told(
+        fmt::format("validated on the latest rows: they stand in the order of {}, and "
+                    "what is asked is what comes next; split.kind='random' otherwise",
+                    bound.series));
+  }
   if (split_status.ok() && split->kind() == plan::Split::TIME) {
     errors.Add(FillTimeThreshold(bound, split));
   }
+  errors.Add(ChooseThreshold(bound, plan));
   FillSchedule(bound, plan);
   FillEarlyStopping(bound, plan);
   if (const auto metrics = bound.attributes.Text("validation.metrics")) {

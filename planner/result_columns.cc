@@ -42,7 +42,7 @@ std::vector<ColumnInfo> PredictedColumns(const plan::PredictPlan& plan) {
   std::vector<ColumnInfo> columns;
   columns.push_back({plan.column(), static_cast<DataType>(plan.prediction_type()), ""});
   for (const std::string& output : plan.extra_outputs()) {
-    columns.push_back({output, output == "probability" ? DataType::kDouble : DataType::kText, ""});
+    columns.push_back({output, DataType::kDouble, ""});
   }
   return columns;
 }

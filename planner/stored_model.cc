@@ -26,15 +26,19 @@ bool ReadsNumberForText(const models::Feature& feature) {
     case models::Feature::TENSOR:
       return feature.width() == 1;
     case models::Feature::CATEGORY:
+      if (feature.format().kind() == models::TensorFormat::TEXT) {
+        return false;  // words
+      }
       return feature.categorizer().kind() != models::Categorizer::TIME_PART &&
              KnowsNumbers(feature.categorizer());
     default:
-      return true;
+      return feature.time_part().empty();
   }
 }
 
 bool ReadsTimeForText(const models::Feature& feature) {
-  return feature.categorizer().kind() == models::Categorizer::TIME_PART;
+  return !feature.time_part().empty() ||
+         feature.categorizer().kind() == models::Categorizer::TIME_PART;
 }
 
 bool AllOf(const models::FeaturePlan& features, uint32_t input,
@@ -60,6 +64,10 @@ bool Compatible(const models::FeaturePlan& features, uint32_t input, const Colum
   }
   if (learnt != DataType::kText) {
     return false;
+  }
+  const std::string& times = features.inputs(static_cast<int>(input)).time_format();
+  if (IsNumeric(found.type) && (times == "seconds" || times == "millis" || times == "compact")) {
+    return true;
   }
   return IsNumeric(found.type)
              ? AllOf(features, input, ReadsNumberForText)

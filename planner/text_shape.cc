@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "models/features/word_reader.h"
+
 namespace sluice::planner {
 
 std::vector<double> NumbersOfCell(const std::string& cell, const std::string& delimiter) {
@@ -44,6 +46,34 @@ std::vector<NumberMoments> MomentsOfVectors(const std::vector<std::string>& cell
   return moments;
 }
 
+std::set<std::string> UnitsOf(size_t column, const TextShape& shape,
+                              const catalog::SelectStatistics& statistics) {
+  constexpr size_t kMostUnits = 10;  // more are names
+  std::set<std::string> units;
+  if (shape.format.kind != models::ColumnFormatKind::kText) {
+    return units;
+  }
+  const auto add = [&units](std::string_view text) {
+    if (models::TrimBlanks(text).empty()) {
+      return true;
+    }
+    const std::optional<models::UnitNumber> found = models::ParseUnitNumber(text);
+    if (found) {
+      units.insert(found->unit);
+    }
+    return found && units.size() <= kMostUnits;
+  };
+  bool all = true;
+  for (size_t i = 0; all && i < statistics.sample.size(); ++i) {
+    const auto* text = std::get_if<std::string>(&statistics.sample[i][column]);
+    all = text == nullptr || add(*text);
+  }
+  for (const auto& [value, fraction] : statistics.columns[column].common_values) {
+    all = all && add(value);
+  }
+  return all ? units : std::set<std::string>();
+}
+
 TextShape InspectText(const std::vector<std::string>& cells) {
   models::FormatVote vote;
   for (const std::string& cell : cells) {
@@ -51,6 +81,14 @@ TextShape InspectText(const std::vector<std::string>& cells) {
   }
   TextShape shape;
   shape.format = vote.Decide();
+  if (shape.format.kind == models::ColumnFormatKind::kText && vote.cells() > 0) {
+    constexpr size_t kMostCounted = 100;  // of a cell: a few long ones are no column of texts
+    size_t words = 0;
+    for (const std::string& cell : cells) {
+      words += models::CountWords(cell, kMostCounted);
+    }
+    shape.words = static_cast<double>(words) / static_cast<double>(vote.cells());
+  }
   const bool is_number = shape.format.kind == models::ColumnFormatKind::kNumber;
   if (!is_number && shape.format.kind != models::ColumnFormatKind::kDenseCsv) {
     return shape;

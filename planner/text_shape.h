@@ -1,8 +1,10 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
+#include "catalog/data_source.h"
 #include "models/features/cell_format.h"
 
 namespace sluice::planner {
@@ -15,7 +17,13 @@ struct TextShape {
   double deviation = 0;
   double min = 0;
   double max = 0;
+  double words = 0;  // of a cell, on average, where it is plain text
 };
+
+// What stands around the numbers of a text column of the sample, where every cell is such a number
+// (UnitNumber::unit).
+std::set<std::string> UnitsOf(size_t column, const TextShape& shape,
+                              const catalog::SelectStatistics& statistics);
 
 TextShape InspectText(const std::vector<std::string>& cells);
 

@@ -139,6 +139,12 @@ class PostgresSource final : public DataSource {
     return DescribeDeclarations(*connection, select, schema);
   }
 
+  Result<std::vector<ColumnKey>> DescribeKeys(std::string_view select,
+                                              const Schema& /*schema*/) override {
+    ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
+    return PostgresKeys(*connection, select);
+  }
+
   Result<std::vector<TableName>> SourceTables(std::string_view select) override {
     ASSIGN_OR_RETURN(PostgresPool::Lease connection, database_.TakeForStatement());
     return PostgresSourceTables(*connection, select);

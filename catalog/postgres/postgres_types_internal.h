@@ -9,6 +9,7 @@
 
 #include "base/row_batch.h"
 #include "base/status.h"
+#include "catalog/data_source.h"
 #include "catalog/postgres/postgres_connection_internal.h"
 
 // PostgreSQL's types, and how their cells are decoded.
@@ -72,6 +73,9 @@ Value CellFromText(const PGresult* result, int row, int column);
 
 // The columns of a SELECT, without running it.
 Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::string_view select);
+// What the tables of its columns say of them.
+Result<std::vector<ColumnKey>> PostgresKeys(PostgresConnection& connection,
+                                            std::string_view select);
 // Puts down what copies of the columns are declared with: domains, and every type with its schema.
 Status DescribeDeclarations(PostgresConnection& connection, std::string_view select,
                             Schema* schema);

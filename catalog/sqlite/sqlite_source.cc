@@ -83,6 +83,12 @@ class SqliteSource final : public DataSource {
     return WithNearestName(*connection, DescribeSqliteSelect(*connection, select));
   }
 
+  Result<std::vector<ColumnKey>> DescribeKeys(std::string_view select,
+                                              const Schema& /*schema*/) override {
+    ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
+    return SqliteKeys(*connection, select);
+  }
+
   Result<std::vector<TableName>> SourceTables(std::string_view select) override {
     ASSIGN_OR_RETURN(SqlitePool::Lease connection, database_.TakeForStatement());
     std::set<std::pair<std::string, std::string>> read;

@@ -36,6 +36,9 @@ class CellTypes {
 // their cells, for which the statement is run.
 Result<Schema> DescribeSqliteSelect(SqliteConnection& connection, std::string_view select);
 
+// What the tables of its columns say of them.
+Result<std::vector<ColumnKey>> SqliteKeys(SqliteConnection& connection, std::string_view select);
+
 // Puts the current row of `statement` into row `row` of `batch`, text and blob bytes into the
 // batch's arena as offsets that FinishTexts turns into views. A cell that does not fit its column's
 // type is an error that names column, value and row (`row_number` counts from 1 in the shard).

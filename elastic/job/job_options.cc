@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "catalog/dataset.pb.h"
+#include "elastic/job/further_metrics.h"
 #include "elastic/job/job_options_internal.h"
 #include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
@@ -74,9 +75,7 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
   RETURN_IF_ERROR(CheckMetric(plan, options.task));
   options.patience = plan.early_stopping().patience();
   options.metric = plan.early_stopping().metric();
-  for (const std::string& name : plan.metrics()) {
-    options.further_metrics.push_back(models::Metrics::CanonicalName(name));
-  }
+  options.further_metrics = FurtherMetrics(plan);
   options.estimated_rows = std::max(dataset.estimated_rows(), plan.estimated_rows());
   const bool splits = plan.split().kind() != plan::Split::NONE;
   options.evaluation_shards =

@@ -42,6 +42,18 @@ bool IsTrue(const RowBatch::Column& column, size_t row) {
   return column.NumberAt(row) != 0;
 }
 
+// Of a cell that is not NULL, in the unit of the threshold; what is no time is of long ago.
+double TimeAt(const RowBatch::Column& column, size_t row,
+              const std::optional<models::TimeFormat>& format) {
+  const bool text = column.type == DataType::kText || column.type == DataType::kBytes;
+  if (!format || column.type == DataType::kTimestamp) {
+    return text ? -std::numeric_limits<double>::infinity() : column.NumberAt(row);
+  }
+  const std::optional<int64_t> micros = text ? models::ParseTime(column.texts[row], *format)
+                                             : models::TimeOfNumber(column.NumberAt(row), *format);
+  return micros ? static_cast<double>(*micros) : -std::numeric_limits<double>::infinity();
+}
+
 }  // namespace
 
 Result<SplitRule> SplitRule::Make(const plan::Split& split) {
@@ -61,6 +73,14 @@ Result<SplitRule> SplitRule::Make(const plan::Split& split) {
       break;
     case plan::Split::TIME:
       rule.kind_ = Kind::kTime;
+      if (!split.time_format().empty()) {
+        rule.time_format_ =
+            models::FindTimeFormat(split.time_format() == "iso" ? "" : split.time_format());
+        if (!rule.time_format_) {
+          return InvalidArgument(
+              fmt::format("the plan splits by times written as '{}'", split.time_format()));
+        }
+      }
       break;
     case plan::Split::COLUMN:
       rule.kind_ = Kind::kColumn;
@@ -95,7 +115,7 @@ bool SplitRule::IsValidation(int64_t place, const RowBatch::Column* column, size
     case Kind::kHash:
       return models::HashInteger(seed_ ^ HashCell(*column, row)) < below_;
     case Kind::kTime:
-      return column->null[row] == 0 && column->NumberAt(row) >= threshold_;
+      return column->null[row] == 0 && TimeAt(*column, row, time_format_) >= threshold_;
     case Kind::kColumn:
       return IsTrue(*column, row);
   }

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/row_batch.h"
 #include "base/status.h"
+#include "models/features/time_cell.h"
 
 namespace sluice::plan {
 class Split;
@@ -37,6 +39,7 @@ class SplitRule {
   uint64_t seed_ = 0;
   uint64_t below_ = 0;  // hashes below it are validation
   double threshold_ = 0;
+  std::optional<models::TimeFormat> time_format_;  // of a column that is no timestamp
 };
 
 // By shard: the place in the dataset of its first row, the others follow. Where the cut counted the

@@ -37,8 +37,13 @@ void DropAbsent(IdSlot* slot, size_t rows) {
 }  // namespace
 
 Result<CellCategorizer> CellCategorizer::Make(const Categorizer& spec, std::string column,
-                                              DataType learnt) {
+                                              DataType learnt, std::string_view time_format) {
   CellCategorizer made;
+  const std::optional<TimeFormat> format = FindTimeFormat(time_format);
+  if (!format) {
+    return InvalidArgument(fmt::format("times written as '{}'", time_format));
+  }
+  made.time_format_ = *format;
   made.column_ = std::move(column);
   made.learnt_ = learnt;
   made.buckets_ = spec.buckets();
@@ -325,6 +330,16 @@ Status CellCategorizer::ApplyTimePart(const RowBatch::Column& column, size_t row
          [this, values = column.int64s.data()](size_t row) { return OfTime(values[row]); });
     return OkStatus();
   }
+  const bool of_numbers = time_format_ == TimeFormat::kSeconds ||
+                          time_format_ == TimeFormat::kMillis ||
+                          time_format_ == TimeFormat::kCompact;
+  if (IsNumeric(column.type) && of_numbers) {
+    Fill(column, rows, ids, [this, &column](size_t row) {
+      const std::optional<int64_t> micros = TimeOfNumber(column.NumberAt(row), time_format_);
+      return micros ? OfTime(*micros) : null_id_;
+    });
+    return OkStatus();
+  }
   if (!IsText(column.type)) {
     return InvalidArgument(fmt::format("column '{}' holds {}, but the model needs a timestamp",
                                        column_, DataTypeName(column.type)));
@@ -334,10 +349,14 @@ Status CellCategorizer::ApplyTimePart(const RowBatch::Column& column, size_t row
     if (column.null[row] != 0 || TrimBlanks(column.texts[row]).empty()) {
       continue;
     }
-    const std::optional<int64_t> micros = ParseTimestamp(column.texts[row]);
+    std::optional<int64_t> micros = ParseTime(column.texts[row], time_format_);
     if (!micros.has_value()) {
-      return BadCell(column_, row, column.texts[row],
-                     "expected a timestamp such as 2014-04-01 12:30:00");
+      micros = ParseTimestamp(column.texts[row]);
+    }
+    if (!micros.has_value()) {
+      return BadCell(
+          column_, row, column.texts[row],
+          fmt::format("expected a timestamp such as {}", TimeFormatExample(time_format_)));
     }
     ids[row] = OfTime(*micros);
   }

@@ -10,6 +10,7 @@
 #include "models/features/cell_format.h"
 #include "models/features/feature_transform.h"
 #include "models/features/tensor_cell_internal.h"
+#include "models/features/time_cell.h"
 #include "models/features/vocabulary_internal.h"
 
 namespace sluice::models {
@@ -20,7 +21,8 @@ class Categorizer;
 class CellCategorizer {
  public:
   // `learnt`: the column's type when the model was trained; its cells may be of another by now.
-  static Result<CellCategorizer> Make(const Categorizer& spec, std::string column, DataType learnt);
+  static Result<CellCategorizer> Make(const Categorizer& spec, std::string column, DataType learnt,
+                                      std::string_view time_format = "");
 
   uint32_t buckets() const { return buckets_; }
   // One id per row, from the whole cell; none where NULL or an unseen value has no bucket.
@@ -74,6 +76,7 @@ class CellCategorizer {
   Vocabulary vocabulary_;
   std::vector<double> boundaries_;
   TimePart time_part_ = TimePart::kHour;
+  TimeFormat time_format_ = TimeFormat::kIso;
 };
 
 }  // namespace sluice::models

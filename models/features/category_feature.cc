@@ -26,8 +26,10 @@ Result<CategoryFeature::Member> CategoryFeature::MakeMember(const FeaturePlan& p
   Member member;
   member.input = feature.inputs(input);
   const InputColumn& column = plan.inputs(static_cast<int>(member.input));
-  ASSIGN_OR_RETURN(member.categorizer, CellCategorizer::Make(spec, column.name(),
-                                                             static_cast<DataType>(column.type())));
+  ASSIGN_OR_RETURN(
+      member.categorizer,
+      CellCategorizer::Make(spec, column.name(), static_cast<DataType>(column.type()),
+                            spec.kind() == Categorizer::TIME_PART ? column.time_format() : ""));
   // In a cross a vocabulary takes the whole cell; indices, hashes and buckets take its elements.
   const bool whole_cell = feature.inputs_size() > 1 && (spec.kind() == Categorizer::VOCABULARY ||
                                                         spec.kind() == Categorizer::TIME_PART);
@@ -41,7 +43,14 @@ Result<CategoryFeature> CategoryFeature::Make(const FeaturePlan& plan, const Fea
   made.weighted_ = feature.weighted();
   const Categorizer& spec = feature.categorizer();
   made.cross_ = spec.kind() == Categorizer::CROSS;
-  if (feature.format().kind() != TensorFormat::NONE) {
+  const bool words = feature.format().kind() == TensorFormat::TEXT;
+  if (words && (made.cross_ || feature.inputs_size() != 1)) {
+    return InvalidArgument("words are read from one column, and cannot be crossed");
+  }
+  if (words) {
+    const InputColumn& column = plan.inputs(static_cast<int>(feature.inputs(0)));
+    ASSIGN_OR_RETURN(made.words_, WordFeature::Make(feature, column.name()));
+  } else if (feature.format().kind() != TensorFormat::NONE) {
     ASSIGN_OR_RETURN(made.layout_, CellLayout::Make(feature.format()));
   }
   if (!made.cross_) {
@@ -87,6 +96,9 @@ Status CategoryFeature::ApplyMember(const Member& member, const RowBatch& batch,
 
 Status CategoryFeature::Apply(const RowBatch& batch, IdSlot* slot,
                               std::vector<IdSlot>* scratch) const {
+  if (words_) {
+    return words_->Apply(batch.columns[members_.front().input], batch.rows, slot);
+  }
   if (!cross_) {
     return ApplyMember(members_.front(), batch, slot);
   }

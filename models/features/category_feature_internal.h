@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "base/status.h"
 #include "models/features/categorizer_internal.h"
 #include "models/features/feature_transform.h"
+#include "models/features/text_words_internal.h"
 
 namespace sluice::models {
 
@@ -44,7 +46,8 @@ class CategoryFeature {
   uint32_t hash_buckets_ = 0;  // of a cross, without its NULL bucket at the end
   uint32_t null_id_ = kNoId;   // of a cross
   CellLayout layout_;
-  std::vector<Member> members_;  // one without cross
+  std::vector<Member> members_;       // one without cross
+  std::optional<WordFeature> words_;  // of a column of free text
 };
 
 }  // namespace sluice::models

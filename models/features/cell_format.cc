@@ -102,73 +102,6 @@ bool ReadKeyValue(std::string_view cell, char delimiter, CellFormat* format) {
   return format->elements >= 1;
 }
 
-// Reads `digits` digits at the front of `rest`.
-bool TakeField(std::string_view* rest, size_t digits, int* value) {
-  if (rest->size() < digits || CountDigits(rest->substr(0, digits)) != digits) {
-    return false;
-  }
-  std::from_chars(rest->data(), rest->data() + digits, *value);
-  rest->remove_prefix(digits);
-  return true;
-}
-bool TakeCharacter(std::string_view* rest, char c) {
-  if (rest->empty() || rest->front() != c) {
-    return false;
-  }
-  rest->remove_prefix(1);
-  return true;
-}
-
-// "12:30", "12:30:45", "12:30:45.123456" as micros.
-bool TakeClock(std::string_view* rest, int64_t* micros) {
-  int hour = 0, minute = 0, second = 0;
-  int64_t fraction = 0;
-  if (!TakeField(rest, 2, &hour) || !TakeCharacter(rest, ':') || !TakeField(rest, 2, &minute)) {
-    return false;
-  }
-  if (TakeCharacter(rest, ':')) {
-    if (!TakeField(rest, 2, &second)) {
-      return false;
-    }
-    if (TakeCharacter(rest, '.')) {
-      const size_t digits = CountDigits(*rest);
-      if (digits == 0) {
-        return false;
-      }
-      for (size_t i = 0; i < 6; ++i) {
-        fraction = fraction * 10 + (i < digits ? (*rest)[i] - '0' : 0);
-      }
-      rest->remove_prefix(digits);
-    }
-  }
-  *micros = ((hour * 60 + minute) * 60 + second) * int64_t{1'000'000} + fraction;
-  return hour < 24 && minute < 60 && (second < 60 || (second == 60 && fraction == 0));
-}
-
-// "", "Z", "+02", "+0230", "-05:30" as micros east of UTC.
-bool TakeZone(std::string_view* rest, int64_t* micros) {
-  *micros = 0;
-  if (rest->empty() || TakeCharacter(rest, 'Z')) {
-    return true;
-  }
-  const bool west = rest->front() == '-';
-  int hours = 0, minutes = 0;
-  if (!(west || rest->front() == '+')) {
-    return false;
-  }
-  rest->remove_prefix(1);
-  if (!TakeField(rest, 2, &hours)) {
-    return false;
-  }
-  TakeCharacter(rest, ':');
-  if (!rest->empty() && !TakeField(rest, 2, &minutes)) {
-    return false;
-  }
-  *micros = (hours * 60 + minutes) * int64_t{60'000'000} * (west ? -1 : 1);
-  constexpr int kMostHours = 15;  // PostgreSQL's limit
-  return hours <= kMostHours && minutes < 60;
-}
-
 }  // namespace
 
 std::string_view TrimBlanks(std::string_view text) {
@@ -251,32 +184,6 @@ std::optional<bool> ParseFlag(std::string_view text) {
     return true;
   }
   return is("f") || is("false") ? std::optional<bool>(false) : std::nullopt;
-}
-
-std::optional<int64_t> ParseTimestamp(std::string_view text) {
-  std::string_view rest = TrimBlanks(text);
-  int year = 0, month = 0, day = 0;
-  if (!TakeField(&rest, 4, &year) || !TakeCharacter(&rest, '-') || !TakeField(&rest, 2, &month) ||
-      !TakeCharacter(&rest, '-') || !TakeField(&rest, 2, &day)) {
-    return std::nullopt;
-  }
-  const std::chrono::year_month_day date(std::chrono::year(year),
-                                         std::chrono::month(static_cast<unsigned>(month)),
-                                         std::chrono::day(static_cast<unsigned>(day)));
-  if (!date.ok()) {
-    return std::nullopt;
-  }
-  const std::chrono::sys_time<std::chrono::microseconds> midnight = std::chrono::sys_days(date);
-  int64_t micros = midnight.time_since_epoch().count();
-  if (rest.empty()) {
-    return micros;
-  }
-  int64_t clock = 0, zone = 0;
-  if (!(TakeCharacter(&rest, ' ') || TakeCharacter(&rest, 'T')) || !TakeClock(&rest, &clock) ||
-      !TakeZone(&rest, &zone) || !rest.empty()) {
-    return std::nullopt;
-  }
-  return micros + clock - zone;
 }
 
 CellFormat InferFormat(std::string_view cell) {

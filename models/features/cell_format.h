@@ -23,6 +23,15 @@ std::optional<double> ParseCategoryNumber(std::string_view text);
 // "t", "true", "f", "false", in any case.
 std::optional<bool> ParseFlag(std::string_view text);
 
+// "$1,234.50", "12 kg", "3.5%": a number with something around it that is none, and commas between
+// thousands. `unit`: what stands before and behind, in lower case and without blanks, with # for
+// the number: "$#", "#kg".
+struct UnitNumber {
+  double number = 0;
+  std::string unit;
+};
+std::optional<UnitNumber> ParseUnitNumber(std::string_view text);
+
 enum class CellKind {
   kBlank,   // empty, or blanks only
   kPlain,   // any other text

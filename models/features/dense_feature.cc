@@ -22,7 +22,8 @@ float ToFloat(double value) {
 }  // namespace
 
 Result<DenseFeature> DenseFeature::Make(const Feature& feature, const std::string& column,
-                                        DataType declared, FeatureTransform::Target target) {
+                                        DataType declared, std::string_view time_format,
+                                        FeatureTransform::Target target) {
   DenseFeature dense;
   dense.column_ = column;
   dense.input_ = feature.inputs(0);
@@ -30,6 +31,16 @@ Result<DenseFeature> DenseFeature::Make(const Feature& feature, const std::strin
   dense.trees_ = target == FeatureTransform::Target::kTrees;
   dense.timestamp_ = declared == DataType::kTimestamp;
   dense.flag_ = declared == DataType::kBool;
+  dense.unit_ = feature.unit();
+  const std::optional<TimeFormat> format = FindTimeFormat(time_format);
+  const std::optional<TimeMeasure> measure = FindTimeMeasure(feature.time_part());
+  if (!format || !measure) {
+    return InvalidArgument(
+        fmt::format("unknown time '{}' or part of one '{}'", time_format, feature.time_part()));
+  }
+  dense.time_ = !dense.tensor_ && !feature.time_part().empty();
+  dense.time_format_ = *format;
+  dense.time_measure_ = *measure;
   if (!dense.trees_) {
     dense.indicator_ = feature.null_indicator();
     dense.logarithm_ = feature.logarithm();
@@ -127,6 +138,15 @@ Status DenseFeature::ApplyTexts(const RowBatch::Column& column, size_t rows, flo
     }
     if (const std::optional<bool> flag = ParseFlag(cell); flag_ && flag.has_value()) {
       value = *flag ? 1 : 0;
+    }
+    if (!value.has_value() && !unit_.empty()) {
+      const std::optional<UnitNumber> found = ParseUnitNumber(cell);
+      if (found && found->unit == unit_) {
+        value = found->number;
+      } else {
+        return BadCell(column_, row, cell,
+                       fmt::format("expected a number as '{}', where # is the number", unit_));
+      }
     }
     if (!value.has_value()) {
       return BadCell(column_, row, cell, "expected a number, found text")
@@ -240,10 +260,56 @@ Status DenseFeature::ApplyTensors(const RowBatch::Column& column, size_t rows, f
   return OkStatus();
 }
 
+double DenseFeature::TimeValue(const RowBatch::Column& column, size_t row) const {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  // PostgreSQL's infinities, and what lies so near to them that its day would not be a number.
+  constexpr int64_t kMargin = 400LL * 86'400'000'000;
+  std::optional<int64_t> micros;
+  if (column.type == DataType::kText || column.type == DataType::kBytes) {
+    micros = ParseTime(column.texts[row], time_format_);
+    if (!micros) {
+      micros = ParseTime(column.texts[row], TimeFormat::kIso);
+    }
+  } else if (column.type == DataType::kTimestamp) {
+    micros = column.int64s[row];
+  } else {
+    micros = TimeOfNumber(column.NumberAt(row), time_format_);
+  }
+  const bool known = micros && *micros > std::numeric_limits<int64_t>::min() + kMargin &&
+                     *micros < std::numeric_limits<int64_t>::max() - kMargin;
+  return known ? MeasureTime(*micros, time_measure_) : kNone;
+}
+
+Status DenseFeature::ApplyTimes(const RowBatch::Column& column, size_t rows, float* out,
+                                size_t stride) const {
+  const bool text = column.type == DataType::kText || column.type == DataType::kBytes;
+  for (size_t row = 0; row < rows; ++row, out += stride) {
+    const bool missing = column.null[row] != 0 || (text && TrimBlanks(column.texts[row]).empty());
+    const double value =
+        missing ? std::numeric_limits<double>::quiet_NaN() : TimeValue(column, row);
+    if (!std::isfinite(value)) {
+      if (text && !missing) {
+        return BadCell(column_, row, column.texts[row],
+                       fmt::format("expected a time such as {}", TimeFormatExample(time_format_)));
+      }
+      WriteMissing(out);
+      continue;
+    }
+    out[0] = Scaled(value);
+    if (indicator_) {
+      out[1] = 0;
+    }
+  }
+  return OkStatus();
+}
+
 Status DenseFeature::Apply(const RowBatch::Column& column, size_t rows, float* out,
                            size_t stride) const {
   if (tensor_) {
     return ApplyTensors(column, rows, out, stride);
+  }
+  if (time_) {
+    return ApplyTimes(column, rows, out, stride);
   }
   if (column.type == DataType::kText || column.type == DataType::kBytes) {
     return ApplyTexts(column, rows, out, stride);

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "models/features/feature_transform.h"
 #include "models/features/tensor_cell_internal.h"
+#include "models/features/time_cell.h"
 
 namespace sluice::models {
 
@@ -15,7 +16,8 @@ class Feature;
 class DenseFeature {
  public:
   static Result<DenseFeature> Make(const Feature& feature, const std::string& column,
-                                   DataType declared, FeatureTransform::Target target);
+                                   DataType declared, std::string_view time_format,
+                                   FeatureTransform::Target target);
 
   size_t input() const { return input_; }
   size_t width() const { return values_ + (indicator_ ? 1 : 0); }
@@ -24,6 +26,9 @@ class DenseFeature {
 
  private:
   float Scaled(double value) const;
+  // What the feature takes of a time; NaN where the cell is none.
+  double TimeValue(const RowBatch::Column& column, size_t row) const;
+  Status ApplyTimes(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
   Status ApplyNumbers(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
   Status ApplyTexts(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
   Status ApplyTensors(const RowBatch::Column& column, size_t rows, float* out, size_t stride) const;
@@ -43,7 +48,11 @@ class DenseFeature {
   bool indicator_ = false;
   bool logarithm_ = false;
   bool timestamp_ = false;  // texts may be timestamps
-  bool flag_ = false;       // texts may be "t", "true" ...
+  bool time_ = false;       // a measure of a time
+  TimeFormat time_format_ = TimeFormat::kIso;
+  TimeMeasure time_measure_ = TimeMeasure::kMicros;
+  std::string unit_;   // of numbers in texts
+  bool flag_ = false;  // texts may be "t", "true" ...
   double offset_ = 0;
   double scale_ = 1;
   size_t values_ = 1;  // floats without the indicator

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "models/features/category_feature_internal.h"
@@ -42,7 +43,8 @@ class PlanTransform final : public FeatureTransform {
   std::vector<SlotColumn> slot_columns_;
   size_t scratch_slots_ = 0;
   LabelReader label_;
-  std::string label_column_;  // "" where there is none
+  std::string label_column_;          // "" where there is none
+  std::vector<float> class_weights_;  // empty: all classes weigh 1
   std::string weight_column_;
   std::string group_column_;
 };
@@ -60,6 +62,17 @@ Status PlanTransform::Build(const FeaturePlan& plan, Target target) {
   ASSIGN_OR_RETURN(label_, LabelReader::Make(plan.label()));
   label_column_ = label_.width() == 0 ? "" : plan.label().column();
   weight_column_ = plan.weight_column();
+  const LabelPlan& label = plan.label();
+  if (label.class_weights_size() > 0 && label.class_weights_size() != label.classes_size()) {
+    return InvalidArgument(
+        fmt::format("{} weights for {} classes", label.class_weights_size(), label.classes_size()));
+  }
+  for (const double weight : label.class_weights()) {
+    if (!(weight > 0) || !std::isfinite(weight)) {
+      return InvalidArgument(fmt::format("a class cannot weigh {}", weight));
+    }
+    class_weights_.push_back(static_cast<float>(weight));
+  }
   group_column_ = plan.group_column();
   return OkStatus();
 }
@@ -89,9 +102,9 @@ Status PlanTransform::AddDense(const FeaturePlan& plan, int position, Target tar
     return InvalidArgument(fmt::format("{} inputs, expected 1", feature.inputs_size()));
   }
   const InputColumn& input = plan.inputs(static_cast<int>(feature.inputs(0)));
-  ASSIGN_OR_RETURN(
-      DenseFeature made,
-      DenseFeature::Make(feature, input.name(), static_cast<DataType>(input.type()), target));
+  ASSIGN_OR_RETURN(DenseFeature made,
+                   DenseFeature::Make(feature, input.name(), static_cast<DataType>(input.type()),
+                                      input.time_format(), target));
   DenseColumn column;
   column.feature = static_cast<size_t>(position);
   column.offset = dense_width_;
@@ -156,6 +169,12 @@ Status PlanTransform::ApplyTargets(const RowBatch& batch, FeatureBatch* out) con
   }
   if (!weight_column_.empty()) {
     RETURN_IF_ERROR(ReadWeights(weight_column_, batch.columns[at++], batch.rows, &out->weights));
+  }
+  if (!class_weights_.empty() && !out->labels.empty()) {
+    out->weights.resize(batch.rows, 1);
+    for (size_t row = 0; row < batch.rows; ++row) {
+      out->weights[row] *= class_weights_[static_cast<size_t>(out->labels[row])];
+    }
   }
   if (!group_column_.empty()) {
     RETURN_IF_ERROR(ReadGroups(group_column_, batch.columns[at], batch.rows, &out->groups));

@@ -167,6 +167,14 @@ void Metrics::Add(std::span<const float> predictions, std::span<const float> lab
   }
 }
 
+std::string Metrics::CostThresholdName(std::string_view cost) {
+  return std::string(kCostThreshold) + std::string(cost);
+}
+
+void Metrics::DecideFrom(double threshold) {
+  state_->threshold = threshold;
+}
+
 void Metrics::Merge(const Metrics& other) {
   const State& from = *other.state_;
   SLUICE_CHECK(from.task == state_->task && from.outputs == state_->outputs,

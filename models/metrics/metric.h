@@ -41,6 +41,9 @@ class Metrics {
   // together, also across calls.
   void Add(std::span<const float> predictions, std::span<const float> labels,
            std::span<const float> weights, std::span<const int64_t> groups = {});
+  // Of two classes the second is said from this probability on; before any row is added. Metrics
+  // that go by decisions count so, and it is not serialised. Otherwise 0.5.
+  void DecideFrom(double threshold);
   void Merge(const Metrics& other);
   std::string Serialize() const;
   static Result<Metrics> Deserialize(std::string_view bytes);
@@ -57,6 +60,9 @@ class Metrics {
   static std::string CanonicalName(std::string_view name);
   // What may be asked for: the metrics of Values first.
   static std::vector<std::string> Names(Task task);
+  // The metric whose value is the threshold of least cost, where a missed positive costs so much
+  // and a false one 1.
+  static std::string CostThresholdName(std::string_view cost);
   static bool HigherIsBetter(std::string_view canonical_name);
 
  private:

@@ -42,6 +42,8 @@ constexpr Spelling kSpellings[] = {
     {"falsepositives", "false_positives"},
     {"truenegatives", "true_negatives"},
     {"falsenegatives", "false_negatives"},
+    {"bestf1", "best_f1"},
+    {"bestf1threshold", "best_f1_threshold"},
     {"balancedaccuracy", "balanced_accuracy"},
     {"balancedaccuracyscore", "balanced_accuracy"},
     {"brier", "brier_score"},
@@ -108,7 +110,9 @@ std::vector<std::string> Metrics::Names(Task task) {
               "balanced_accuracy",
               "brier_score",
               "cohen_kappa",
-              "zero_one_loss"};
+              "zero_one_loss",
+              "best_f1",
+              "best_f1_threshold"};
     case Task::kMulticlass:
       return {"accuracy", "log_loss",          "precision",   "recall",       "f1",
               "auc",      "balanced_accuracy", "cohen_kappa", "zero_one_loss"};

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -8,6 +10,9 @@
 #include "models/metrics/score_histogram_internal.h"
 
 namespace sluice::models {
+
+// Before the cost of a missed positive: the threshold of least cost.
+inline constexpr std::string_view kCostThreshold = "cost_threshold:";
 
 // Sums from which every classification metric follows. Binary is the case of two classes.
 struct ClassSums {
@@ -44,6 +49,7 @@ struct Metrics::State {
   size_t outputs = 1;
   double rows = 0;
   double weight = 0;
+  std::optional<double> threshold;  // of a binary decision; not serialised
   ClassSums classes;
   std::vector<NumberSums> numbers;  // regression: one per number of the label; else one, unused
   RankingSums ranking;

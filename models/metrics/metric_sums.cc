@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 
@@ -53,7 +54,8 @@ void Metrics::State::AddBinary(std::span<const float> predictions, std::span<con
     const double probability = static_cast<double>(score);
     const double w = WeightOf(weights, row);
     const size_t actual = labels[row] > 0.5F ? 1 : 0;
-    const size_t predicted = score > 0.5F ? 1 : 0;
+    const bool taken = threshold ? probability >= *threshold : score > 0.5F;
+    const size_t predicted = taken ? 1 : 0;
     weight += w;
     classes.classes[actual].actual += w;
     classes.classes[predicted].predicted += w;
@@ -228,6 +230,18 @@ double Metrics::State::BinaryValue(std::string_view name) const {
   const ClassSums::Class& positive = classes.classes.back();
   if (name == "pr_auc") {
     return classes.curves.front().AveragePrecision();
+  }
+  if (name == "best_f1") {
+    return classes.curves.front().BestF1().f1;
+  }
+  if (name == "best_f1_threshold") {
+    return classes.curves.front().BestF1().threshold;
+  }
+  if (name.starts_with(kCostThreshold)) {
+    double cost = 0;
+    const std::string_view digits = name.substr(kCostThreshold.size());
+    std::from_chars(digits.data(), digits.data() + digits.size(), cost);
+    return cost > 0 ? classes.curves.front().LeastCost(cost).threshold : kNotANumber;
   }
   if (name == "calibration") {
     return positive.actual > 0 ? classes.score / positive.actual : kNotANumber;

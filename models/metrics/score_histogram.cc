@@ -32,6 +32,12 @@ uint32_t ScoreHistogram::KeyOf(float score) {
   return 2 * kHalf - std::bit_cast<uint32_t>(1 - std::min(score, 1.0F));
 }
 
+float ScoreHistogram::ScoreOf(uint32_t key) {
+  constexpr uint32_t kHalf = std::bit_cast<uint32_t>(0.5F);
+  return key <= kHalf ? std::bit_cast<float>(key)
+                      : 1 - std::bit_cast<float>(2 * kHalf - std::min(key, 2 * kHalf));
+}
+
 void ScoreHistogram::Put(const Bin& bin) {
   const uint64_t mask = slots_.size() - 1;
   uint64_t at = HashIntegerInline(bin.key) & mask;
@@ -124,6 +130,34 @@ double ScoreHistogram::AveragePrecision() const {
     }
   }
   return positives > 0 ? sum / positives : kNotANumber;
+}
+
+ScoreHistogram::Cut ScoreHistogram::BestCut(double cost) const {
+  const std::vector<Bin> bins = Sorted();
+  double positives = 0;
+  for (const Bin& bin : bins) {
+    positives += bin.positive;
+  }
+  if (!(positives > 0)) {
+    return {};
+  }
+  double hits = 0;
+  double taken = 0;
+  double best = -std::numeric_limits<double>::infinity();
+  Cut cut;
+  for (size_t i = bins.size(); i-- > 0;) {
+    hits += bins[i].positive;
+    taken += bins[i].positive + bins[i].negative;
+    const double f1 = 2 * hits / (taken + positives);
+    const double gain = cost > 0 ? -(cost * (positives - hits) + (taken - hits)) : f1;
+    if (gain > best) {
+      best = gain;
+      const double low = static_cast<double>(ScoreOf(bins[i].key << shift_));
+      const double below = i == 0 ? low : static_cast<double>(ScoreOf(bins[i - 1].key << shift_));
+      cut = {(low + below) / 2, f1};
+    }
+  }
+  return cut;
 }
 
 void ScoreHistogram::Serialize(ByteWriter* out) const {

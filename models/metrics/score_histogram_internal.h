@@ -26,6 +26,15 @@ class ScoreHistogram {
 
   double Auc() const;               // NaN unless both classes occur
   double AveragePrecision() const;  // NaN without positives
+  // The score from which on rows are best taken as positive: between that score and the next lower
+  // one. With a cost (of a positive that is missed, where a negative taken in costs 1) by the least
+  // cost; with none by F1, whose value is `f1`. NaN without positives.
+  struct Cut {
+    double threshold = kNotANumber;
+    double f1 = kNotANumber;
+  };
+  Cut BestF1() const { return BestCut(0); }
+  Cut LeastCost(double cost) const { return BestCut(cost); }
   size_t bins() const { return size_; }
 
   void Serialize(ByteWriter* out) const;
@@ -41,6 +50,8 @@ class ScoreHistogram {
   };
 
   static uint32_t KeyOf(float score);
+  static float ScoreOf(uint32_t key);
+  Cut BestCut(double cost) const;  // 0: by F1
   void Put(const Bin& bin);
   void Rebuild(size_t slots, unsigned shift);
   std::vector<Bin> Sorted() const;

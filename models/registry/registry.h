@@ -24,6 +24,7 @@ struct AttributeSpec {
   std::optional<double> min, max;  // inclusive
   // kText: closed set, any case; empty = any. An entry "ndcg@n" takes any number after the '@'.
   std::vector<std::string> allowed;
+  bool or_number = false;            // kText: a number may stand there without quotes
   std::vector<std::string> aliases;  // n_estimators for train.num_boost_round
   // Taken over, so that SQLFlow's statements run, and nothing else: who writes it is told so.
   bool without_effect = false;

@@ -20,6 +20,11 @@ AttributeSpec Make(AttributeType type, std::string name, AttributeDefault defaul
   return spec;
 }
 
+AttributeSpec OrNumber(AttributeSpec spec) {
+  spec.or_number = true;
+  return spec;
+}
+
 // Of every statement that can write a table.
 std::vector<AttributeSpec> WithResultAttributes(std::vector<AttributeSpec> attributes) {
   attributes.push_back(
@@ -34,8 +39,14 @@ std::vector<AttributeSpec> WithResultAttributes(std::vector<AttributeSpec> attri
 std::vector<AttributeSpec> PredictAttributes() {
   return WithResultAttributes({
       Text("predict.extra_outputs", {}, {},
-           "further columns beside the prediction: probability, probabilities (a comma "
-           "list)"),
+           "further columns beside the prediction (a comma list): probability of the second class "
+           "of two, else of the predicted one; probabilities, one column per class; "
+           "probability_CLASS"),
+      OrNumber(Text("predict.threshold", {}, {},
+                    "the probability from which on a row is of the second class of two; as the "
+                    "training chose it when not given, else 0.5")),
+      List(AttributeType::kTextList, "predict.keep", {}, {},
+           "the selected columns that the result has beside the prediction; all when not given"),
       WithoutEffect(Integer("predict.batch_size", {}, AtLeast(1),
                             "taken over from SQLFlow, no effect: batches are chosen")),
       WithoutEffect(WithAliases(Integer("engine.num_workers", {}, Between(1, kMostWorkers),
@@ -198,6 +209,18 @@ std::vector<AttributeSpec> TrainingAttributes() {
       WithoutEffect(Integer("validation.throttle_secs", int64_t{0}, AtLeast(0),
                             "taken over from SQLFlow, no effect: validation ends each epoch")),
   };
+  attributes.push_back(List(AttributeType::kTextList, "features.exclude", {}, {},
+                            "columns that are no features, unless COLUMN names them"));
+  attributes.push_back(List(AttributeType::kTextList, "features.only", {}, {},
+                            "no other column is a feature, unless COLUMN names it"));
+  attributes.push_back(
+      OrNumber(Text("predict.threshold", {}, {},
+                    "how a model of two classes decides, chosen on the validation rows and stored "
+                    "with it: f1, cost:5 (of a miss, where a false alarm costs 1), auto, or a "
+                    "probability")));
+  attributes.push_back(
+      Text("class_weight", {}, {},
+           "what the rows of a class weigh: balanced, or 'yes: 5, no: 1' (1 when not named)"));
   AppendSplitAttributes(&attributes);
   AppendEngineAttributes(&attributes);
   return attributes;

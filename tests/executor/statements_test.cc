@@ -169,9 +169,11 @@ TEST_F(StatementsTest, PredictToTheClientStreamsRowsWithProbabilities) {
   ASSERT_TRUE(status.ok()) << status.ToString();
   ASSERT_EQ(sink.rows.size(), 10U);
   EXPECT_EQ(sink.schema.Names(), (std::vector<std::string>{"id", "a", "color", "guess",
-                                                           "probability", "probabilities"}));
+                                                           "probability", "probability_no", "probability_yes"}));
   for (const auto& row : sink.rows) {
-    EXPECT_GE(std::get<double>(row[4]), 0.5);
+    EXPECT_EQ(std::get<std::string>(row[3]) == "yes", std::get<double>(row[4]) >= 0.5);
+    EXPECT_EQ(std::get<double>(row[4]), std::get<double>(row[6]));
+    EXPECT_NEAR(std::get<double>(row[5]) + std::get<double>(row[6]), 1, 1e-9);
     EXPECT_TRUE(std::get<std::string>(row[3]) == "yes" || std::get<std::string>(row[3]) == "no");
   }
 }

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+// Times as people and programs write them, and what a model takes of them. Pure.
+namespace sluice::models {
+
+enum class TimeFormat {
+  kIso,         // 2020-12-31 [12:30[:45]] [zone]
+  kYearFirst,   // 2020/12/31, 2020.12.31
+  kMonthFirst,  // 12/31/2020, 12-31-20
+  kDayFirst,    // 31/12/2020, 31.12.2020, 31-12-20
+  kMonthName,   // 31-Dec-1995, 31 December 1995, Dec 31, 1995; a weekday before it
+  kCompact,     // 20201231
+  kSeconds,     // since 1970
+  kMillis,      // since 1970
+};
+// As InputColumn::time_format spells it: "" is kIso.
+std::optional<TimeFormat> FindTimeFormat(std::string_view name);
+std::string_view TimeFormatName(TimeFormat format);
+// How such a time looks, for messages: "31/12/2020".
+std::string_view TimeFormatExample(TimeFormat format);
+
+// Micros since 1970-01-01 UTC. Days may have one digit and years two (1969 to 2068); behind a date
+// may stand a clock, with AM or PM and a zone.
+std::optional<int64_t> ParseTime(std::string_view text, TimeFormat format);
+// Of a cell that is a number: kSeconds, kMillis, kCompact; nullopt for other formats.
+std::optional<int64_t> TimeOfNumber(double number, TimeFormat format);
+
+// What a NUMERIC feature takes of a time.
+enum class TimeMeasure {
+  kMicros,     // since 1970
+  kDays,       // since 1970, with a fraction
+  kYear,       // 2020
+  kDayOfYear,  // 1 to 366
+  kYearSine,   // the place in the year as a point on a circle
+  kYearCosine,
+  kDaySine,  // the place in the day
+  kDayCosine,
+};
+// As Feature::time_part spells it: "" is kMicros.
+std::optional<TimeMeasure> FindTimeMeasure(std::string_view name);
+double MeasureTime(int64_t micros, TimeMeasure measure);
+
+}  // namespace sluice::models

@@ -1,0 +1,88 @@
+#include <string>
+
+#include "models/features/cell_format.h"
+
+namespace sluice::models {
+namespace {
+
+constexpr size_t kLongestUnit = 12;  // bytes: "kilometres"
+constexpr size_t kCurrencyCode = 3;
+
+bool IsAsciiLetter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool IsNumberDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// "$", "EUR ": a letter stands before a number only as the code of a currency. "A12" is a name.
+bool IsPrefix(std::string_view text) {
+  bool letters = false;
+  for (const char c : text) {
+    letters = letters || IsAsciiLetter(c);
+  }
+  if (!letters) {
+    return text.find_first_of("#'\"/\\-_.,:;()[]{}@") == std::string_view::npos;
+  }
+  const std::string_view code = TrimBlanks(text);
+  return code.size() == kCurrencyCode && text.size() > code.size() &&
+         code.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string_view::npos;
+}
+
+bool IsSuffix(std::string_view text) {
+  return text.find_first_of("#'\"\\-_.,:;()[]{}@") == std::string_view::npos &&
+         TrimBlanks(text).find(' ') == std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<UnitNumber> ParseUnitNumber(std::string_view text) {
+  text = TrimBlanks(text);
+  size_t begin = 0;
+  while (begin < text.size() && !IsNumberDigit(text[begin]) && text[begin] != '.' &&
+         text[begin] != '-' && text[begin] != '+') {
+    ++begin;
+  }
+  size_t end = begin;
+  if (end < text.size() && (text[end] == '-' || text[end] == '+')) {
+    ++end;
+  }
+  std::string digits(text.substr(begin, end - begin));
+  size_t group = 0;  // digits since the last comma
+  bool commas = false;
+  bool point = false;
+  for (; end < text.size(); ++end) {
+    const char c = text[end];
+    if (IsNumberDigit(c)) {
+      ++group;
+    } else if (c == ',' && !point && group >= 1 && group <= 3 && (!commas || group == 3)) {
+      commas = true;
+      group = 0;
+      continue;
+    } else if (c == '.' && !point && (!commas || group == 3)) {
+      point = true;
+    } else {
+      break;
+    }
+    digits += c;
+  }
+  if (commas && !point && group != 3) {
+    return std::nullopt;
+  }
+  const std::string_view prefix = text.substr(0, begin);
+  const std::string_view suffix = text.substr(end);
+  const std::optional<double> number = ParseNumber(digits);
+  if (!number || (prefix.empty() && suffix.empty()) || prefix.size() > kLongestUnit ||
+      suffix.size() > kLongestUnit || !IsPrefix(prefix) || !IsSuffix(suffix)) {
+    return std::nullopt;
+  }
+  UnitNumber found;
+  found.number = *number;
+  for (const char c : std::string(TrimBlanks(prefix)) + "#" + std::string(TrimBlanks(suffix))) {
+    found.unit += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return found;
+}
+
+}  // namespace sluice::models

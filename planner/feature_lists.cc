@@ -1,0 +1,54 @@
+#include "planner/feature_lists.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "planner/error_list.h"
+
+namespace sluice::planner {
+
+Status ReadFeatureLists(const AttributeSet& attributes, const ColumnIndex& columns,
+                        const std::vector<std::string>& excluded,
+                        std::vector<std::string>* left_out) {
+  left_out->assign(excluded.size(), "");
+  const auto exclude = attributes.Texts("features.exclude");
+  const auto only = attributes.Texts("features.only");
+  ErrorList errors;
+  for (const char* name : {"features.exclude", "features.only"}) {
+    const Span span = attributes.SpanOf(name);
+    for (const std::string& column : attributes.Texts(name).value_or(std::vector<std::string>())) {
+      const std::optional<size_t> index = columns.Find(column);
+      if (!index) {
+        errors.Add(columns.Missing(column, span));
+      } else if (!excluded[*index].empty()) {
+        errors.Add(InvalidArgument(fmt::format("{}: column '{}' is {}, never a feature", name,
+                                               column, excluded[*index]))
+                       .At(span));
+      }
+    }
+  }
+  if (exclude && only) {
+    errors.Add(InvalidArgument("features.exclude and features.only both say what the features are")
+                   .At(attributes.SpanOf("features.exclude"))
+                   .Hint("leave one of them out"));
+  }
+  if (only && only->empty()) {
+    errors.Add(
+        InvalidArgument("features.only names no column").At(attributes.SpanOf("features.only")));
+  }
+  for (size_t i = 0; i < excluded.size(); ++i) {
+    const auto names_it = [&](const std::vector<std::string>& listed) {
+      return std::any_of(listed.begin(), listed.end(),
+                         [&](const std::string& column) { return columns.Find(column) == i; });
+    };
+    if (exclude && names_it(*exclude)) {
+      (*left_out)[i] = "features.exclude";
+    } else if (only && !names_it(*only)) {
+      (*left_out)[i] = "not in features.only";
+    }
+  }
+  return errors.Take();
+}
+
+}  // namespace sluice::planner

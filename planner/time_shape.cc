@@ -1,0 +1,162 @@
+#include "planner/time_shape.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "models/features/cell_format.h"
+#include "planner/free_text.h"
+
+namespace sluice::planner {
+namespace {
+
+using models::ColumnFormatKind;
+using models::TimeFormat;
+
+// Seconds of 1990 and of 2040: what lies between, whatever its name, is hardly anything else.
+constexpr double kEarliestSeconds = 631'152'000;
+constexpr double kLatestSeconds = 2'208'988'800;
+constexpr double kFewestTimes = 10;  // fewer are a code
+constexpr double kSeriesShare = 0.99;
+constexpr size_t kFewestSeriesRows = 50;
+
+// What statistics have seen of a text column.
+std::vector<std::string> SeenTexts(size_t index, const catalog::SelectStatistics& statistics) {
+  std::vector<std::string> texts = TextsOf(statistics.sample, index);
+  for (const auto& [value, fraction] : statistics.columns[index].common_values) {
+    texts.push_back(value);
+  }
+  std::erase_if(texts, [](const std::string& text) { return models::TrimBlanks(text).empty(); });
+  return texts;
+}
+
+bool AllFit(const std::vector<std::string>& texts, TimeFormat format) {
+  return !texts.empty() && std::all_of(texts.begin(), texts.end(), [format](const auto& text) {
+    return models::ParseTime(text, format).has_value();
+  });
+}
+
+// The first number of each text, and the second.
+size_t DistinctFields(const std::vector<std::string>& texts, size_t field) {
+  std::set<std::string> values;
+  for (const std::string& text : texts) {
+    size_t begin = 0;
+    for (size_t i = 0; i < field && begin != std::string::npos; ++i) {
+      const size_t separator = text.find_first_of("/.-", begin);
+      begin = separator == std::string::npos ? separator : separator + 1;
+    }
+    if (begin != std::string::npos) {
+      values.insert(text.substr(begin, text.find_first_of("/.-", begin) - begin));
+    }
+  }
+  return values.size();
+}
+
+// Both orders fit. Where one field never changes it is the day of times that are months; else
+// points and dashes stand behind a day, and a stroke behind a month.
+TimeFormat LikelierOrder(const std::vector<std::string>& texts) {
+  const bool first_fixed = DistinctFields(texts, 0) == 1;
+  const bool second_fixed = DistinctFields(texts, 1) == 1;
+  if (first_fixed != second_fixed) {
+    return first_fixed ? TimeFormat::kDayFirst : TimeFormat::kMonthFirst;
+  }
+  return texts.front().find('/') != std::string::npos ? TimeFormat::kMonthFirst
+                                                      : TimeFormat::kDayFirst;
+}
+
+std::optional<TimeShape> FindInTexts(const std::vector<std::string>& texts) {
+  if (AllFit(texts, TimeFormat::kDayFirst) && AllFit(texts, TimeFormat::kMonthFirst)) {
+    return TimeShape{LikelierOrder(texts), true};
+  }
+  for (const TimeFormat format : {TimeFormat::kYearFirst, TimeFormat::kMonthName,
+                                  TimeFormat::kDayFirst, TimeFormat::kMonthFirst}) {
+    if (AllFit(texts, format)) {
+      return TimeShape{format, false};
+    }
+  }
+  return std::nullopt;
+}
+
+// Whole numbers that are times: by their range, and for days by being none but days.
+std::optional<TimeShape> FindInNumbers(double min, double max, double distinct,
+                                       const std::vector<double>& numbers) {
+  if (distinct < kFewestTimes || numbers.empty()) {
+    return std::nullopt;
+  }
+  if (min >= kEarliestSeconds && max <= kLatestSeconds) {
+    return TimeShape{TimeFormat::kSeconds, false};
+  }
+  if (min >= 1000 * kEarliestSeconds && max <= 1000 * kLatestSeconds) {
+    return TimeShape{TimeFormat::kMillis, false};
+  }
+  constexpr double kFirstDay = 1900'01'01;
+  constexpr double kLastDay = 2100'12'31;
+  const bool days = min >= kFirstDay && max <= kLastDay &&
+                    std::all_of(numbers.begin(), numbers.end(), [](double number) {
+                      return models::TimeOfNumber(number, TimeFormat::kCompact).has_value();
+                    });
+  return days ? std::optional(TimeShape{TimeFormat::kCompact, false}) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<TimeShape> FindTimes(const ColumnInfo& column, size_t index, const TextShape& shape,
+                                   const catalog::SelectStatistics& statistics) {
+  const catalog::ColumnStatistics& own = statistics.columns[index];
+  if (column.type == DataType::kTimestamp ||
+      (column.type == DataType::kText && shape.format.kind == ColumnFormatKind::kTimestamp)) {
+    return TimeShape();
+  }
+  if (column.type == DataType::kText && shape.format.kind == ColumnFormatKind::kText) {
+    return FindInTexts(SeenTexts(index, statistics));
+  }
+  std::vector<double> numbers;
+  if (column.type == DataType::kText && shape.format.kind == ColumnFormatKind::kNumber) {
+    for (const std::string& text : SeenTexts(index, statistics)) {
+      numbers.push_back(models::ParseNumber(text).value_or(0));
+    }
+    const auto [min, max] = std::minmax_element(numbers.begin(), numbers.end());
+    return numbers.empty() ? std::nullopt : FindInNumbers(*min, *max, own.distinct, numbers);
+  }
+  if (column.type != DataType::kInt64 || !own.has_range) {
+    return std::nullopt;
+  }
+  for (const std::vector<Value>& row : statistics.sample) {
+    if (const auto* number = std::get_if<int64_t>(&row[index])) {
+      numbers.push_back(static_cast<double>(*number));
+    }
+  }
+  return FindInNumbers(own.min, own.max, own.distinct, numbers);
+}
+
+std::optional<int64_t> TimeOf(const Value& cell, DataType type, models::TimeFormat format) {
+  if (const auto* text = std::get_if<std::string>(&cell)) {
+    return models::ParseTime(*text, format);
+  }
+  if (const auto* number = std::get_if<int64_t>(&cell)) {
+    return type == DataType::kTimestamp
+               ? std::optional(*number)
+               : models::TimeOfNumber(static_cast<double>(*number), format);
+  }
+  return std::nullopt;
+}
+
+bool IsSeries(size_t index, DataType type, models::TimeFormat format,
+              const catalog::SelectStatistics& statistics) {
+  const catalog::ColumnStatistics& own = statistics.columns[index];
+  if (statistics.sample.size() < kFewestSeriesRows || own.null_fraction > 0 ||
+      own.distinct < kSeriesShare * static_cast<double>(statistics.rows)) {
+    return false;
+  }
+  std::optional<int64_t> last;
+  for (const std::vector<Value>& row : statistics.sample) {
+    const std::optional<int64_t> time = TimeOf(row[index], type, format);
+    if (!time || (last && *time <= *last)) {
+      return false;
+    }
+    last = time;
+  }
+  return true;
+}
+
+}  // namespace sluice::planner
