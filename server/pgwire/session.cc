@@ -298,6 +298,7 @@ StatementRequest WireSession::RequestOf(const OwnStatement& statement, bool tran
   request.login = login_;
   request.transaction = transaction;
   request.stop = stop_.get_token();
+  request.gone = gone_.get_token();
   EndLoan();
   token_ = RandomToken();
   house_.loans[token_] = this;
@@ -421,6 +422,7 @@ void WireSession::Close() {
   state_ = State::kClosed;
   deadline_.cancel();
   resolver_.cancel();
+  gone_.request_stop();
   GiveUp();
   stop_.request_stop();
   EndLoan();

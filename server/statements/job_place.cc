@@ -1,0 +1,73 @@
+#include "server/statements/job_place.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "catalog/data_source.h"
+#include "executor/detached_job.h"
+#include "executor/executor.h"
+#include "planner/plan.pb.h"
+#include "server/statements/session.h"
+
+namespace sluice::server {
+namespace {
+
+// Its outcome is in the database, and not only in what the client is sent.
+bool LeavesSomething(const plan::Plan& plan) {
+  return plan.has_train() || (plan.has_predict() && plan.predict().has_table()) ||
+         (plan.has_evaluate() && plan.evaluate().has_table());
+}
+
+bool OnManyProcesses(const plan::Plan& plan) {
+  return plan.has_train() && plan.train().strategy().kind() != plan::Strategy::LOCAL;
+}
+
+Result<executor::DetachedJob> Leave(Session& session) {
+  executor::DetachedJob detached;
+  if (session.cluster() == nullptr) {
+    return FailedPrecondition("this session cannot start processes");
+  }
+  ASSIGN_OR_RETURN(detached.session, session.source().LeaveSession());
+  detached.room = session.room();
+  return detached;
+}
+
+}  // namespace
+
+bool AnswersWithJob(const plan::Plan& plan, const Session& session) {
+  return session.settings().async && LeavesSomething(plan);
+}
+
+Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Session& session,
+                         executor::ResultSink& sink) {
+  const bool async = AnswersWithJob(plan, session);
+  const bool detaches =
+      session.settings().on_disconnect == OnDisconnect::kDetach && LeavesSomething(plan);
+  const bool outlives_gateway = session.is_of_gateway() && OnManyProcesses(plan);
+  if (!async && !detaches && !outlives_gateway) {
+    return executor::Execute(plan, context, sink);
+  }
+  const Result<executor::DetachedJob> detached = Leave(session);
+  if (!detached.ok() && async) {
+    Status refused = detached.status();
+    return std::move(refused)
+        .Because("sluice.async is on, and the statement cannot become a job of its own")
+        .Hint("SET sluice.async = off waits for it; or COMMIT first, and use no temporary tables");
+  }
+  if (!detached.ok()) {
+    if (detaches) {
+      sink.Notice(fmt::format("the statement is cancelled if its client goes away: {}",
+                              detached.status().message()));
+    }
+    return executor::Execute(plan, context, sink);
+  }
+  if (async) {
+    return executor::AnswerWithJob(plan, context, *detached, sink);
+  }
+  return executor::AttendJob(
+      plan, context, *detached,
+      [detaches, &session] { return detaches && session.client_has_gone(); }, sink);
+}
+
+}  // namespace sluice::server
