@@ -35,7 +35,8 @@ void JobCloser::Close(EndedJob ended) {
 
 void JobCloser::WaitUntilClosed(const std::stop_token& stop) {
   MutexLock lock(mutex_);
-  changed_.wait(lock.native(), stop, [this]() NO_THREAD_SAFETY_ANALYSIS { return unwritten_ == 0; });
+  changed_.wait(lock.native(), stop,
+                [this]() NO_THREAD_SAFETY_ANALYSIS { return unwritten_ == 0; });
 }
 
 void JobCloser::Run(const std::stop_token& stop) {

@@ -69,10 +69,10 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeak
   const auto end = [&ended] { ended.request_stop(); };
   const std::stop_callback<std::function<void()>> by_signal(stop, end);
   const std::stop_callback<std::function<void()>> by_launcher(speaker.cancelled(), end);
-  ASSIGN_OR_RETURN(const catalog::Database database,
-                   catalog::OpenDatabase({config.source_url(), secrets.source()},
-                                         {config.catalog_url(), secrets.catalog()},
-                                         ended.get_token()));
+  ASSIGN_OR_RETURN(
+      const catalog::Database database,
+      catalog::OpenDatabase({config.source_url(), secrets.source()},
+                            {config.catalog_url(), secrets.catalog()}, ended.get_token()));
   const std::unique_ptr<catalog::Catalog> catalog = database.catalog->For({config.owner()});
   catalog::DataSource::StatementSession session;
   for (const JobConfig::Setting& setting : config.session()) {
@@ -80,8 +80,8 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeak
   }
   RETURN_IF_ERROR(database.source->BeginStatementAs(session, ended.get_token()));
   ASSIGN_OR_RETURN(const std::unique_ptr<LocalCluster> cluster, ClusterOf(config));
-  Context context{*database.source, *catalog, config.user(), config.statement(),
-                  ended.get_token(), cluster.get()};
+  Context context{*database.source,   *catalog,          config.user(),
+                  config.statement(), ended.get_token(), cluster.get()};
   context.on_job = [&speaker](int64_t job) { speaker.Begun(job); };
   context.stopped_because = [&stop](Status outcome) -> Status {
     if (outcome.code() != Code::kCancelled || !stop.stop_requested()) {

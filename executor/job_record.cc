@@ -324,9 +324,8 @@ Result<std::unique_ptr<JobRecord>> StartJob(Context& context, const std::string&
       closer.Close({url, secret, ended, events});
     };
   }
-  ASSIGN_OR_RETURN(auto record,
-                   JobRecord::Start(context.catalog, std::move(job), context.stop,
-                                    std::move(hand_over), context.stopped_because));
+  ASSIGN_OR_RETURN(auto record, JobRecord::Start(context.catalog, std::move(job), context.stop,
+                                                 std::move(hand_over), context.stopped_because));
   if (context.on_job) {
     context.on_job(record->id());
   }

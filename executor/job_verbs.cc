@@ -7,8 +7,8 @@
 #include <condition_variable>
 #include <iterator>
 #include <limits>
-#include <mutex>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <variant>
 

@@ -36,7 +36,7 @@ Result<LocalFleet*> LocalCluster::Fleet() {
       if (event.kind == elastic::FleetEvent::Kind::kExited) {
         if (event.role == elastic::Role::kWorker) {
           room_->WorkerEnded(owner.job, owner.memory_bytes,
-                               event.exit_class == elastic::ExitClass::kOutOfMemory);
+                             event.exit_class == elastic::ExitClass::kOutOfMemory);
         }
         Forget(event.name);  // first: whoever hears of it may start another of that name at once
       }

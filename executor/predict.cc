@@ -137,9 +137,9 @@ Status ExecutePredict(const plan::PredictPlan& plan, Context& context, ResultSin
   for (const std::string& attribute : plan.without_effect()) {
     sink.Notice(attribute);
   }
-  ASSIGN_OR_RETURN(const auto job, StartJob(context, "predict", plan.model_name(),
-                                            plan.has_table() ? planner::PredictTableResult()
-                                                             : Schema()));
+  ASSIGN_OR_RETURN(const auto job,
+                   StartJob(context, "predict", plan.model_name(),
+                            plan.has_table() ? planner::PredictTableResult() : Schema()));
   context.source.HearStop(job->stop_token());
   context.catalog.HearStop(job->stop_token());
   int64_t rows = 0;

@@ -405,8 +405,8 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   }
   // Before there is a job.
   ASSIGN_OR_RETURN(auto checkpoints, OpenCheckpoints(plan, context.catalog.models(), sink));
-  ASSIGN_OR_RETURN(const auto job, StartJob(context, "train", plan.into_name(),
-                                            planner::TrainResult(plan)));
+  ASSIGN_OR_RETURN(const auto job,
+                   StartJob(context, "train", plan.into_name(), planner::TrainResult(plan)));
   ClientTeller client(sink);
   job->OnTold([&client](const std::string& text) { client.Notify(text); });
   context.source.HearStop(job->stop_token());

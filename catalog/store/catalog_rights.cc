@@ -66,9 +66,8 @@ std::vector<std::string> RightsDefinitions() {
     AddPolicy("owned", table, "ALL", "USING", fmt::format("{} WHERE {})", of_model, owned), &sql);
   }
   AddPolicy("owned", "{jobs}", "ALL", "USING", owned, &sql);
-  for (const std::string_view table :
-       {"{job_events}", "{job_metrics}", "{job_terms}", "{job_journal}", "{job_runners}",
-        "{job_answers}"}) {
+  for (const std::string_view table : {"{job_events}", "{job_metrics}", "{job_terms}",
+                                       "{job_journal}", "{job_runners}", "{job_answers}"}) {
     AddPolicy("owned", table, "ALL", "USING", "job_id IN (SELECT j.id FROM {jobs} AS j)", &sql);
   }
   AddPolicy("seen", "{result_tables}", "SELECT", "USING", "true", &sql);

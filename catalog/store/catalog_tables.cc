@@ -10,9 +10,8 @@ namespace sluice::catalog {
 namespace {
 
 constexpr std::string_view kTables[] = {
-    "models",      "model_versions", "model_chunks", "jobs",        "job_events",
-    "job_metrics", "job_terms",      "job_journal",  "job_runners", "job_answers",
-    "result_tables"};
+    "models",    "model_versions", "model_chunks", "jobs",        "job_events",   "job_metrics",
+    "job_terms", "job_journal",    "job_runners",  "job_answers", "result_tables"};
 
 // {id}, {bytes}, {json}, {real} and {stamp:column} are spelled differently by the two databases.
 // The generated time columns are for people and dashboards; the stores read the microseconds.

@@ -409,7 +409,8 @@ class SqlJobStore final : public JobStore {
         const SqlRows rows,
         session->Query(
             tables_.Resolve(
-                "UPDATE {jobs} SET state = $1, kind = $2, statement = $3, model = $4, username = $5,"
+                "UPDATE {jobs} SET state = $1, kind = $2, statement = $3, model = $4, username = "
+                "$5,"
                 " started_micros = $6, finished_micros = $7, rows_read = $8, rows_trained = $9,"
                 " rows_retried = $10, rows_skipped = $11, error = $12 WHERE id = $13 RETURNING id"),
             parameters));

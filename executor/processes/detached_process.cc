@@ -38,14 +38,12 @@ Result<PacketSocket> StartDetached(const std::string& binary, const std::string&
   std::string argument = role;
   char* arguments[] = {program.data(), argument.data(), nullptr};
   pid_t pid = -1;
-  const int failed =
-      posix_spawn(&pid, program.c_str(), &actions, &attributes, arguments, environ);
+  const int failed = posix_spawn(&pid, program.c_str(), &actions, &attributes, arguments, environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (failed != 0) {
-    return FailedPrecondition(
-        fmt::format("the process of a job cannot be started from {}: {}", program,
-                    std::strerror(failed)));
+    return FailedPrecondition(fmt::format("the process of a job cannot be started from {}: {}",
+                                          program, std::strerror(failed)));
   }
   while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {  // it goes at once: BecomeDetached
   }

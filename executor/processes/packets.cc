@@ -168,9 +168,10 @@ void PollForReading(const std::vector<int>& descriptors,
   }
   int timeout = -1;
   if (until.has_value()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
-        *until - std::chrono::steady_clock::now());
-    timeout = static_cast<int>(std::clamp<int64_t>(left.count(), 0, std::numeric_limits<int>::max()));
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(*until - std::chrono::steady_clock::now());
+    timeout =
+        static_cast<int>(std::clamp<int64_t>(left.count(), 0, std::numeric_limits<int>::max()));
   }
   poll(polled.data(), polled.size(), timeout);  // whoever waits looks again
 }

@@ -69,7 +69,8 @@ class Link final : public Room {
       return fits;
     }
     const auto slots = static_cast<uint32_t>(size_.slots / std::max(request.cpu, 0.001));
-    Take({std::clamp(slots, request.min, request.max), std::clamp(slots, request.min, request.max)});
+    Take(
+        {std::clamp(slots, request.min, request.max), std::clamp(slots, request.min, request.max)});
     return ++number_;
   }
 
@@ -175,9 +176,9 @@ class Link final : public Room {
       }
       looks = !socket_.open() && job_.has_value();
     }
-    PollForReading(descriptors,
-                   looks ? std::optional(std::chrono::steady_clock::now() + kLookForGateway)
-                         : std::nullopt);
+    PollForReading(
+        descriptors,
+        looks ? std::optional(std::chrono::steady_clock::now() + kLookForGateway) : std::nullopt);
     waker_.Clear();
     const MutexLock lock(mutex_);
     if (socket_.open()) {

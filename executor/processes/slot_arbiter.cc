@@ -71,8 +71,8 @@ void SlotArbiter::Leave(int64_t job) {
 int64_t SlotArbiter::WorkerStarted(int64_t job) {
   const MutexLock lock(mutex_);
   Job& known = jobs_.at(job);
-  const int64_t memory = MemoryOfWorker(known.request, known.out_of_memory,
-                                        {options_.slots, options_.memory_bytes});
+  const int64_t memory =
+      MemoryOfWorker(known.request, known.out_of_memory, {options_.slots, options_.memory_bytes});
   known.live.insert(memory);
   Changed();
   return memory;

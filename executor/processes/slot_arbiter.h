@@ -24,7 +24,7 @@ namespace sluice::executor {
 class SlotArbiter final : public Room {
  public:
   struct Options {
-    double slots = 0;          // as RoomSize
+    double slots = 0;  // as RoomSize
     int64_t memory_bytes = 0;
     // Starting a local process takes a few tenths of a second.
     elastic::AutoscalerOptions autoscaler{.hysteresis_seconds = 1, .payback_seconds = 2};

@@ -46,8 +46,8 @@ class GatewayScripts {
     std::function<void(const SessionSettings&)> on_settings = {};
   };
   struct Client {
-    // Whether its client has gone (rather than cancelled). Asked again and again, from other threads,
-    // while the script runs.
+    // Whether its client has gone (rather than cancelled). Asked again and again, from other
+    // threads, while the script runs.
     std::function<bool()> is_gone;
     // The same for a door that knows at once.
     std::stop_token stop = {};

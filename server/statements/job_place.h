@@ -1,7 +1,7 @@
 #pragma once
 
-#include "base/status.h"
 #include "base/row_batch.h"
+#include "base/status.h"
 
 namespace sluice::executor {
 struct Context;
