@@ -14,8 +14,8 @@
 #include "executor/job_news.h"
 #include "executor/job_process.pb.h"
 #include "executor/local_cluster.h"
-#include "executor/processes/room_link.h"
 #include "executor/result_rows.h"
+#include "executor/room_link.h"
 
 namespace sluice::executor {
 namespace {

@@ -12,8 +12,8 @@
 #include "executor/job_closer.h"
 #include "executor/processes/local_fleet.h"
 #include "executor/processes/room.h"
-#include "executor/processes/room_server.h"
 #include "executor/processes/slot_arbiter.h"
+#include "executor/room_server.h"
 
 namespace sluice::executor {
 

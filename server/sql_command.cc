@@ -10,7 +10,7 @@
 #include "catalog/data_source.h"
 #include "catalog/source_url.h"
 #include "executor/local_cluster.h"
-#include "executor/processes/room.h"
+#include "executor/room_server.h"
 #include "server/commands.h"
 #include "server/config/signals.h"
 #include "server/config/terminal.h"

@@ -140,10 +140,10 @@ Result<bool> CatalogTables::IsCurrent(SqlSession& session) {
   ASSIGN_OR_RETURN(
       const SqlRows rows,
       session.Query("SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-                    " WHERE n.nspname = 'sluice' AND c.relname = 'job_answers'"
+                    " WHERE n.nspname = 'sluice' AND c.relname IN ('result_tables', 'job_answers')"
                     " AND c.relrowsecurity",
                     {}));
-  return IntegerCell(rows.at(0).at(0)) > 0;
+  return IntegerCell(rows.at(0).at(0)) == 2;
 }
 
 Result<bool> CatalogTables::Exist(SqlSession& session) {

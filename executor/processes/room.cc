@@ -1,16 +1,11 @@
 #include "executor/processes/room.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <thread>
 
 #include "base/machine.h"
-#include "catalog/sha256.h"
-#include "catalog/source_url.h"
 #include "elastic/fleet/autoscaler.h"
 
 namespace sluice::executor {
@@ -67,24 +62,6 @@ int64_t MemoryOfWorker(const Room::Request& request, int out_of_memory, const Ro
   job.out_of_memory = out_of_memory;
   return elastic::RequestOf(job, {{"this machine", {size.slots, size.memory_bytes, 0}, false}})
       .memory_bytes;
-}
-
-std::string RoomNameOf(std::string_view source_url) {
-  const Result<catalog::SourceUrl> url = catalog::ParseSourceUrl(source_url);
-  if (!url.ok()) {
-    return "";
-  }
-  std::string place = url.value().path;
-  if (url.value().kind == catalog::SourceUrl::Kind::kPostgres) {
-    place = catalog::WithRole(url.value().text, "sluice");  // whoever logs in
-  } else {
-    std::error_code error;
-    const std::filesystem::path whole = std::filesystem::weakly_canonical(place, error);
-    place = error ? place : whole.string();
-  }
-  catalog::Sha256 digest;
-  digest.Add(fmt::format("{} {}", geteuid(), place));
-  return "sluice-room-" + digest.Hex().substr(0, 32);
 }
 
 }  // namespace sluice::executor

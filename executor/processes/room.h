@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 
 #include "base/status.h"
 
@@ -54,10 +53,5 @@ class Room {
 Status CheckFits(const Room::Request& request, const RoomSize& size);
 // What Room::WorkerStarted answers when so many workers have run out of memory.
 int64_t MemoryOfWorker(const Room::Request& request, int out_of_memory, const RoomSize& size);
-
-// Where the gateway of a data source grants room to jobs in processes of their own: a name in the
-// kernel's abstract namespace, the same for every gateway that one user starts on it. "": the URL
-// is not one.
-std::string RoomNameOf(std::string_view source_url);
 
 }  // namespace sluice::executor

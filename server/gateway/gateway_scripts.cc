@@ -8,7 +8,7 @@
 
 #include "base/guarded.h"
 #include "base/log.h"
-#include "executor/processes/room.h"
+#include "executor/room_server.h"
 #include "parser/parser.h"
 
 namespace sluice::server {

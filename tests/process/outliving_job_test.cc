@@ -246,13 +246,14 @@ TEST_F(OutlivingJobs, ErrorsOfJobsAreTheStatementsOwn) {
   EXPECT_THAT(wrong.output, HasSubstr("42703"));
   EXPECT_TRUE(catalog_->jobs().List()->empty());
   // Afterwards.
-  ASSERT_EQ(Ask("SET sluice.async = on; SELECT a, b, y FROM points WHERE i < 0 TO TRAIN "
-                "LinearClassifier LABEL y INTO m")
+  ASSERT_EQ(Ask(TrainText("m", "train.epoch=1")).exit_code, 0);
+  ASSERT_EQ(Ask("SET sluice.async = on; SELECT a, b, y FROM points WHERE i < 0 TO EVALUATE m INTO "
+                "judged")
                 .exit_code,
             0);
-  const ShellOutcome failed = Ask("WAIT JOB 1");
+  const ShellOutcome failed = Ask("WAIT JOB 2");
   EXPECT_NE(failed.exit_code, 0);
-  EXPECT_THAT(failed.output, HasSubstr("02000: job 1 failed: "));
+  EXPECT_THAT(failed.output, HasSubstr("02000: job 2 failed: no rows to evaluate"));
   const ShellOutcome inside =
       Ask("BEGIN; SET sluice.async = on; " + TrainText("m", "train.epoch=1"));
   EXPECT_THAT(inside.output, HasSubstr("25001"));

@@ -92,14 +92,14 @@ TEST_F(AsyncDoorTest, ABatchOfJobsIsBegunAndWaitedFor) {
 }
 
 TEST_F(AsyncDoorTest, StopsAtTheStatementThatFails) {
-  const std::string fails = "SELECT x, y FROM points WHERE x < 0 TO TRAIN LinearClassifier LABEL y";
+  const std::string fails = "SELECT x, y FROM points WHERE x < 0 TO EVALUATE m INTO judged";
   const ShellOutcome stopped =
-      PsqlFile("SET sluice.async = on;\n" + fails +
-                   " INTO m \\gset\n\\echo begun\nWAIT JOB :job;\n\\echo never\n",
+      PsqlFile(Train("m", 1) + ";\nSET sluice.async = on;\n" + fails +
+                   " \\gset\n\\echo begun\nWAIT JOB :job;\n\\echo never\n",
                "-v ON_ERROR_STOP=1 -v VERBOSITY=verbose");
   EXPECT_EQ(stopped.exit_code, 3) << stopped.output;
   EXPECT_THAT(stopped.output, HasSubstr("begun"));
-  EXPECT_THAT(stopped.output, HasSubstr("ERROR:  02000: job 1 failed"));
+  EXPECT_THAT(stopped.output, HasSubstr("ERROR:  02000: job 2 failed"));
   EXPECT_THAT(stopped.output, Not(HasSubstr("never")));
   // Inside one transaction no job can be begun.
   const ShellOutcome single =

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 
@@ -18,5 +19,10 @@ class RoomServer {
   static Result<std::unique_ptr<RoomServer>> Start(const std::string& name, SlotArbiter& arbiter);
   virtual ~RoomServer() = default;  // the jobs keep what they have
 };
+
+// Where the gateway of a data source grants room to jobs in processes of their own: a name in the
+// kernel's abstract namespace, the same for every gateway that one user starts on it. "": the URL
+// is not one.
+std::string RoomNameOf(std::string_view source_url);
 
 }  // namespace sluice::executor

@@ -1,18 +1,25 @@
-#include "executor/processes/room_server.h"
+#include "executor/room_server.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <list>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/guarded.h"
 #include "base/log.h"
+#include "catalog/sha256.h"
+#include "catalog/source_url.h"
 #include "elastic/transport/status_codec_internal.h"
 #include "executor/processes/packets_internal.h"
-#include "executor/processes/room.pb.h"
 #include "executor/processes/slot_arbiter.h"
+#include "executor/room.pb.h"
 
 namespace sluice::executor {
 namespace {
@@ -182,6 +189,24 @@ Result<std::unique_ptr<RoomServer>> RoomServer::Start(const std::string& name,
                                                       SlotArbiter& arbiter) {
   ASSIGN_OR_RETURN(PollWaker waker, PollWaker::Make());
   return std::unique_ptr<RoomServer>(std::make_unique<Server>(name, arbiter, std::move(waker)));
+}
+
+std::string RoomNameOf(std::string_view source_url) {
+  const Result<catalog::SourceUrl> url = catalog::ParseSourceUrl(source_url);
+  if (!url.ok()) {
+    return "";
+  }
+  std::string place = url.value().path;
+  if (url.value().kind == catalog::SourceUrl::Kind::kPostgres) {
+    place = catalog::WithRole(url.value().text, "sluice");  // whoever logs in
+  } else {
+    std::error_code error;
+    const std::filesystem::path whole = std::filesystem::weakly_canonical(place, error);
+    place = error ? place : whole.string();
+  }
+  catalog::Sha256 digest;
+  digest.Add(fmt::format("{} {}", geteuid(), place));
+  return "sluice-room-" + digest.Hex().substr(0, 32);
 }
 
 }  // namespace sluice::executor

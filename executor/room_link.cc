@@ -1,4 +1,4 @@
-#include "executor/processes/room_link.h"
+#include "executor/room_link.h"
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +14,7 @@
 #include "base/mutex.h"
 #include "elastic/transport/status_codec_internal.h"
 #include "executor/processes/packets_internal.h"
-#include "executor/processes/room.pb.h"
+#include "executor/room.pb.h"
 
 namespace sluice::executor {
 namespace {
