@@ -160,7 +160,10 @@ Status AttendJob(const plan::Plan& plan, Context& context, const DetachedJob& de
                  const std::function<bool()>& lets_go, ResultSink& sink) {
   Attendance attendance(context, sink);
   RETURN_IF_ERROR(attendance.Start(plan, detached));
-  RETURN_IF_ERROR(attendance.AwaitBegin().status());
+  ASSIGN_OR_RETURN(const int64_t job, attendance.AwaitBegin());
+  if (detached.outlives_client) {
+    sink.Notice(fmt::format("job {} goes on if this client goes away: WAIT JOB {}", job, job));
+  }
   return attendance.AwaitEnd(lets_go);
 }
 

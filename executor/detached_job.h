@@ -20,6 +20,8 @@ struct DetachedJob {
   catalog::DataSource::StatementSession session;  // DataSource::LeaveSession
   // Where it asks for room: RoomNameOf; "": nowhere.
   std::string room;
+  // Its client may go away: it is told where to find the job then.
+  bool outlives_client = false;
 };
 
 // What AnswerWithJob answers.

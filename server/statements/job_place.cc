@@ -48,12 +48,14 @@ Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Ses
   if (!async && !detaches && !outlives_gateway) {
     return executor::Execute(plan, context, sink);
   }
-  const Result<executor::DetachedJob> detached = Leave(session);
+  Result<executor::DetachedJob> detached = Leave(session);
   if (!detached.ok() && async) {
     Status refused = detached.status();
     return std::move(refused)
         .Because("sluice.async is on, and the statement cannot become a job of its own")
-        .Hint("SET sluice.async = off waits for it; or COMMIT first, and use no temporary tables");
+        .Hint(
+            "SET sluice.async = off, and it is waited for; or COMMIT first, and read no temporary "
+            "tables");
   }
   if (!detached.ok()) {
     if (detaches) {
@@ -65,6 +67,7 @@ Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Ses
   if (async) {
     return executor::AnswerWithJob(plan, context, *detached, sink);
   }
+  detached->outlives_client = detaches;
   return executor::AttendJob(
       plan, context, *detached,
       [detaches, &session] { return detaches && session.client_has_gone(); }, sink);

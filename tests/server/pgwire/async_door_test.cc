@@ -93,10 +93,9 @@ TEST_F(AsyncDoorTest, ABatchOfJobsIsBegunAndWaitedFor) {
 
 TEST_F(AsyncDoorTest, StopsAtTheStatementThatFails) {
   const std::string fails = "SELECT x, y FROM points WHERE x < 0 TO EVALUATE m INTO judged";
-  const ShellOutcome stopped =
-      PsqlFile(Train("m", 1) + ";\nSET sluice.async = on;\n" + fails +
-                   " \\gset\n\\echo begun\nWAIT JOB :job;\n\\echo never\n",
-               "-v ON_ERROR_STOP=1 -v VERBOSITY=verbose");
+  const ShellOutcome stopped = PsqlFile(Train("m", 1) + ";\nSET sluice.async = on;\n" + fails +
+                                            " \\gset\n\\echo begun\nWAIT JOB :job;\n\\echo never\n",
+                                        "-v ON_ERROR_STOP=1 -v VERBOSITY=verbose");
   EXPECT_EQ(stopped.exit_code, 3) << stopped.output;
   EXPECT_THAT(stopped.output, HasSubstr("begun"));
   EXPECT_THAT(stopped.output, HasSubstr("ERROR:  02000: job 2 failed"));
@@ -174,6 +173,10 @@ TEST_F(AsyncDoorTest, WhatCannotGoOnSaysSoBeforehand) {
       "SELECT x, y FROM p TO TRAIN LinearClassifier WITH train.epoch=1 LABEL y INTO m;\n");
   EXPECT_EQ(told.exit_code, 0) << told.output;
   EXPECT_THAT(told.output, HasSubstr("the statement is cancelled if its client goes away: "));
+  const ShellOutcome goes_on =
+      PsqlFile("SET sluice.on_disconnect = detach;\n" + Train("m", 1) + ";\n");
+  EXPECT_THAT(goes_on.output, HasSubstr("job 2 goes on if this client goes away: WAIT JOB 2"));
+  EXPECT_THAT(goes_on.output, HasSubstr("m|2|2|DNNClassifier|20000|1|"));
 }
 
 }  // namespace
