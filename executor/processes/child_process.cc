@@ -11,6 +11,7 @@
 #include <stop_token>
 #include <thread>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -180,6 +181,10 @@ int RunChildProcess(elastic::Role role) {
 }
 
 int RunDetachedJob() {
+  if (fcntl(kConfigDescriptor, F_GETFD) < 0 || fcntl(kLauncherDescriptor, F_GETFD) < 0) {
+    std::fprintf(stderr, "`sluice job` is started by a gateway or a shell, not by hand\n");
+    return kConfigurationError;
+  }
   BecomeDetached();
   std::set_new_handler(ExitOutOfMemory);
   const SignalThread signals(kJobStopSeconds);

@@ -131,6 +131,7 @@ Status GatewayScripts::InSessionAdmitted(const Script& script, const Client& cli
                   &cluster_);
   session.set_stop(stop);
   session.set_room(room_);
+  session.set_most_jobs(max_scripts_);
   session.BelongsToGateway([this, &client] { return client.is_gone() || IsShutDown(); });
   session.KeepCheckpointsIn(trusted ? checkpoint_root_
                                     : CheckpointsOf(script.login.role, checkpoint_root_));

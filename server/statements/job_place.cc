@@ -3,10 +3,13 @@
 #include <fmt/core.h>
 
 #include <utility>
+#include <vector>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/detached_job.h"
 #include "executor/executor.h"
+#include "executor/lost_jobs.h"
 #include "planner/plan.pb.h"
 #include "server/statements/session.h"
 
@@ -31,6 +34,19 @@ Result<executor::DetachedJob> Leave(Session& session) {
   ASSIGN_OR_RETURN(detached.session, session.source().LeaveSession());
   detached.room = session.room();
   return detached;
+}
+
+// What nobody waits for is counted, too.
+Status CheckRoomForJob(const executor::Context& context, const Session& session) {
+  catalog::JobStore& jobs = context.catalog.jobs();
+  RETURN_IF_ERROR(executor::MarkLostJobs(jobs));
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, jobs.Running());
+  if (running.size() < session.most_jobs()) {
+    return OkStatus();
+  }
+  return ResourceExhausted(fmt::format("{} jobs run already, the limit", running.size()))
+      .SqlState("53300")
+      .Hint("WAIT JOB waits for one; max_statements of the gateway is the limit");
 }
 
 }  // namespace
@@ -65,6 +81,7 @@ Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Ses
     return executor::Execute(plan, context, sink);
   }
   if (async) {
+    RETURN_IF_ERROR(CheckRoomForJob(context, session));
     return executor::AnswerWithJob(plan, context, *detached, sink);
   }
   detached->outlives_client = detaches;

@@ -67,6 +67,9 @@ class Session {
   bool client_has_gone() const { return client_has_gone_ && client_has_gone_(); }
   // Where the jobs that leave the session ask for room: RoomNameOf; "": nowhere.
   void set_room(std::string room) { room_ = std::move(room); }
+  // So many may run at the same time, or the next one is refused (53300).
+  void set_most_jobs(size_t most) { most_jobs_ = most; }
+  size_t most_jobs() const { return most_jobs_; }
   const std::string& room() const { return room_; }
 
   // The database session that the client has open itself: the next statements see what it sees.
@@ -86,6 +89,7 @@ class Session {
   std::function<void(const SessionSettings&)> hear_;
   std::function<bool()> client_has_gone_;
   std::string room_;
+  size_t most_jobs_ = 32;
 };
 
 }  // namespace sluice::server

@@ -259,6 +259,17 @@ TEST_F(OutlivingJobs, ErrorsOfJobsAreTheStatementsOwn) {
   EXPECT_THAT(inside.output, HasSubstr("25001"));
 }
 
+TEST_F(OutlivingJobs, HaveALimit) {
+  StartGateway("--slots 8 --max-statements 2");
+  const std::string endless =
+      "SET sluice.async = on; " + TrainText("m", "train.epoch=100000, engine.strategy='local'");
+  ASSERT_EQ(Ask(endless).exit_code, 0);
+  ASSERT_EQ(Ask(endless).exit_code, 0);
+  EXPECT_THAT(Ask(endless).output, HasSubstr("53300: 2 jobs run already"));
+  ASSERT_EQ(Ask("CANCEL JOB 1; CANCEL JOB 2").exit_code, 0);
+  EXPECT_TRUE(Eventually([&] { return StateOf(2) == catalog::JobState::kCancelled; }));
+}
+
 TEST_F(OutlivingJobs, AShellsJobOutlivesTheShell) {
   const ShellOutcome begun = AskEmbedded("SET sluice.async = on; " + Long("m", Fleet()));
   EXPECT_THAT(begun.output, HasSubstr("1,RUNNING,WAIT JOB 1"));
