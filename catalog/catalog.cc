@@ -68,4 +68,15 @@ Result<Database> OpenDatabase(std::string_view url, std::string_view secret, std
   return database;
 }
 
+Result<Database> OpenDatabase(const DatabaseLogin& source, const DatabaseLogin& catalog,
+                              const std::stop_token& stop) {
+  if (source.url == catalog.url && source.secret == catalog.secret) {
+    return OpenDatabase(source.url, source.secret, stop);
+  }
+  Database database;
+  ASSIGN_OR_RETURN(database.source, OpenDataSource(source.url, source.secret, stop));
+  ASSIGN_OR_RETURN(database.catalog, OpenCatalog(catalog.url, catalog.secret, stop));
+  return database;
+}
+
 }  // namespace sluice::catalog

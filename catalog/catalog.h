@@ -70,5 +70,12 @@ struct Database {
 };
 Result<Database> OpenDatabase(std::string_view url, std::string_view secret = "",
                               std::stop_token stop = {});
+// The user's data with one login, and the catalog, perhaps with another, as a process that works
+// for a gateway opens them.
+struct DatabaseLogin {
+  std::string url, secret;
+};
+Result<Database> OpenDatabase(const DatabaseLogin& source, const DatabaseLogin& catalog,
+                              const std::stop_token& stop);
 
 }  // namespace sluice::catalog

@@ -16,6 +16,15 @@ Result<std::vector<std::pair<std::string, std::string>>> DataSource::SettingsOfS
   return std::vector<std::pair<std::string, std::string>>();
 }
 
+Result<DataSource::StatementSession> DataSource::LeaveSession() {
+  RETURN_IF_ERROR(CheckNoTransaction());
+  return StatementSession();
+}
+
+Status DataSource::BeginStatementAs(const StatementSession& /*session*/, std::stop_token stop) {
+  return BeginStatement("", std::move(stop));
+}
+
 void DataSource::HearStop(std::stop_token /*stop*/) {}
 
 std::chrono::milliseconds DataSource::statement_timeout() {

@@ -199,6 +199,12 @@ class DataSource {
   // tables are not refused (25P02 where the transaction has failed). 0A000: not PostgreSQL.
   virtual Status BeginStatementIn(const SessionLink& session, std::string_view statement,
                                   std::stop_token stop);
+  // What the statement that has begun needs of its session, for a source of another process; which
+  // begins it by BeginStatementAs. Asked once it is known what the statement reads. 25001: the
+  // session is inside a transaction; 0A000: only the session itself can run it, and why.
+  using StatementSession = std::vector<std::pair<std::string, std::string>>;
+  virtual Result<StatementSession> LeaveSession();
+  virtual Status BeginStatementAs(const StatementSession& session, std::stop_token stop);
   // From now on `stop` does: the statement has become a job, which is cancelled by its number, too.
   // Between the two: what settings have in the session (BeginStatementIn); those that it does not
   // know are left out.

@@ -33,6 +33,9 @@ struct Job {
   int64_t rows_read = 0, rows_trained = 0, rows_retried = 0, rows_skipped = 0;
   std::string error;
   JobRunner runner;  // written by Create, read by Running
+  // What the job answers, in whatever form who runs it gives it; written by Create and Update, read
+  // by Answer. "": as it was.
+  std::string answer;
 };
 
 struct JobEvent {
@@ -63,7 +66,7 @@ inline constexpr const char* kJobRowsMetric = "rows";  // trained, in all epochs
 inline constexpr const char* kJobTrainersMetric = "workers";
 
 // Tables sluice.jobs, sluice.job_events, sluice.job_metrics, sluice.job_terms, sluice.job_journal,
-// sluice.job_runners.
+// sluice.job_runners, sluice.job_answers.
 // Of a catalog's principal: Create makes a job its own, and Find, List, Count and RequestCancel
 // know only the jobs that it may see. The rest is for those who run a job, or have found it; and
 // for who looks after the jobs of everybody (Running, Abandon). Thread-safe.
@@ -78,6 +81,8 @@ class JobStore {
   // How far a running job is; one that has ended meanwhile stays as it is.
   virtual Status WriteRows(int64_t job, int64_t read, int64_t trained) = 0;
   virtual Result<Job> Find(int64_t id) = 0;
+  // "": none was kept.
+  virtual Result<std::string> Answer(int64_t job) = 0;
   // The newest `most`, newest first.
   virtual Result<std::vector<Job>> List(int64_t most) = 0;
   Result<std::vector<Job>> List() { return List(kMostListed); }
@@ -87,7 +92,8 @@ class JobStore {
   // The runner lives.
   virtual Status Seen(int64_t job, int64_t micros) = 0;
   // Fails a job whose runner is gone; one that has ended meanwhile stays as it is.
-  virtual Status Abandon(int64_t job, int64_t micros, const std::string& error) = 0;
+  virtual Status Abandon(int64_t job, int64_t micros, const std::string& error,
+                         const std::string& answer) = 0;
   virtual Status AddEvents(int64_t job, const std::vector<JobEvent>& events) = 0;
   virtual Status AddMetrics(int64_t job, const std::vector<JobMetric>& metrics) = 0;
   // Drops every second point of the job's series that have `most` or more; the first and the last

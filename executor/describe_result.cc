@@ -1,10 +1,13 @@
 #include "catalog/catalog.h"
+#include "catalog/job_store.h"
+#include "executor/evaluate.h"
 #include "executor/executor.h"
+#include "executor/job_answer.h"
+#include "executor/job_verbs.h"
+#include "executor/place_internal.h"
 #include "executor/predict.h"
-#include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
-#include "planner/stored_plan.h"
 
 namespace sluice::executor {
 namespace {
@@ -26,12 +29,16 @@ class HeaderSink final : public ResultSink {
   Schema schema_;
 };
 
-Result<Schema> DescribeEvaluate(const plan::EvaluatePlan& plan, Context& context) {
-  ASSIGN_OR_RETURN(
-      const catalog::ModelVersion version,
-      context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
-  ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
-  return planner::EvaluateResult(plan, models::TaskOf(trained.model()));
+// The job's own answer, where its columns are known; else what SHOW JOB answers.
+Result<Schema> DescribeWait(const plan::JobPlan& plan, Context& context) {
+  const auto jobs = context.catalog.JobsFor(context.stop);
+  const auto job = jobs->Find(plan.job());
+  if (!job.ok()) {
+    return Status(job.status()).At(SpanOf(plan.place()));
+  }
+  ASSIGN_OR_RETURN(const std::string answer, jobs->Answer(plan.job()));
+  Schema columns = ColumnsOfAnswer(answer);
+  return columns.columns.empty() ? JobColumns() : columns;
 }
 
 }  // namespace
@@ -44,7 +51,7 @@ Result<Schema> DescribeResult(const plan::Plan& plan, Context& context) {
       return plan.predict().has_table() ? planner::PredictTableResult()
                                         : OutputColumns(plan.predict());
     case plan::Plan::kEvaluate:
-      return DescribeEvaluate(plan.evaluate(), context);
+      return EvaluateColumns(plan.evaluate(), context);
     case plan::Plan::kReport:
       return planner::ReportResult();
     case plan::Plan::kShow:
@@ -53,6 +60,9 @@ Result<Schema> DescribeResult(const plan::Plan& plan, Context& context) {
       RETURN_IF_ERROR(Execute(plan, context, sink));
       return sink.Take();
     }
+    case plan::Plan::kJob:
+      return plan.job().action() == plan::JobPlan::WAIT ? DescribeWait(plan.job(), context)
+                                                        : Schema();
     default:
       return Schema();
   }

@@ -8,6 +8,7 @@
 #include "executor/dataset_scan.h"
 #include "executor/decision_threshold.h"
 #include "executor/executor.h"
+#include "executor/job_answer.h"
 #include "executor/job_record.h"
 #include "executor/result_rows.h"
 #include "executor/result_table.h"
@@ -76,6 +77,10 @@ ResultRows MetricRow(const models::Metrics& metrics, models::Task task,
   return rows;
 }
 
+std::string TagOf(JobRecord& job) {
+  return fmt::format("EVALUATE {}", job.job().rows_read);
+}
+
 Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& job,
                    ResultSink& sink) {
   ASSIGN_OR_RETURN(
@@ -98,6 +103,7 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
       const models::Metrics metrics,
       ScoreRows(plan, *scorer, trained.model(), DecisionThreshold(trained, version), *scan, job));
   const ResultRows rows = MetricRow(metrics, models::TaskOf(trained.model()), plan);
+  job.Answer(AnswerBytes(rows, TagOf(job)));
   if (writer != nullptr) {
     RETURN_IF_ERROR(writer->Write(rows.ToBatch()));
     RETURN_IF_ERROR(writer->Commit(job.stop_token()));
@@ -107,13 +113,26 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
 
 }  // namespace
 
+Result<Schema> EvaluateColumns(const plan::EvaluatePlan& plan, Context& context) {
+  ASSIGN_OR_RETURN(
+      const catalog::ModelVersion version,
+      context.catalog.models().Find(plan.model_schema(), plan.model_name(), plan.model_version()));
+  ASSIGN_OR_RETURN(const plan::TrainPlan trained, planner::ReadStoredPlan(version.plan));
+  return planner::EvaluateResult(plan, models::TaskOf(trained.model()));
+}
+
 Status ExecuteEvaluate(const plan::EvaluatePlan& plan, Context& context, ResultSink& sink) {
-  ASSIGN_OR_RETURN(const auto job, StartJob(context, "evaluate", plan.model_name()));
+  Schema columns;
+  if (plan.has_table()) {  // it may go on without its client
+    auto known = EvaluateColumns(plan, context);
+    columns = known.ok() ? *std::move(known) : Schema();  // what is wrong becomes the job's error
+  }
+  ASSIGN_OR_RETURN(const auto job, StartJob(context, "evaluate", plan.model_name(), columns));
   context.source.HearStop(job->stop_token());
   context.catalog.HearStop(job->stop_token());
   RETURN_IF_ERROR(
       job->Finish(Guarded("evaluating", [&] { return RunEvaluate(plan, context, *job, sink); })));
-  sink.Done(fmt::format("EVALUATE {}", job->job().rows_read));
+  sink.Done(TagOf(*job));
   return OkStatus();
 }
 

@@ -42,6 +42,8 @@ struct Context {
   LocalCluster* cluster = nullptr;
   // Turns the outcome of a statement that was stopped into what it is told as; empty: as it is.
   std::function<Status(Status outcome)> stopped_because = {};
+  // Told the number of the statement's job once it has one; empty: nobody wants to know.
+  std::function<void(int64_t job)> on_job = {};
 
   // What the statement may take: the cluster's --memory-limit, or what the machine has.
   int64_t memory_bytes() const;

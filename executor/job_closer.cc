@@ -26,10 +26,17 @@ Status WriteDown(const EndedJob& ended, const std::stop_token& stop) {
 void JobCloser::Close(EndedJob ended) {
   const MutexLock lock(mutex_);
   open_.push_back(std::move(ended));
+  ++unwritten_;
   changed_.notify_all();
   if (!thread_.joinable()) {
     thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
   }
+}
+
+void JobCloser::WaitUntilClosed(const std::stop_token& stop) {
+  MutexLock lock(mutex_);
+  changed_.wait(lock.native(), stop,
+                [this]() NO_THREAD_SAFETY_ANALYSIS { return unwritten_ == 0; });
 }
 
 void JobCloser::Run(const std::stop_token& stop) {
@@ -56,6 +63,8 @@ void JobCloser::Run(const std::stop_token& stop) {
     MutexLock lock(mutex_);
     open_.insert(open_.end(), std::make_move_iterator(left.begin()),
                  std::make_move_iterator(left.end()));
+    unwritten_ = open_.size();
+    changed_.notify_all();
     if (!open_.empty()) {
       changed_.wait_for(lock.native(), stop, kCloserPause, [] { return false; });
     }

@@ -24,6 +24,8 @@ struct EndedJob {
 class JobCloser {
  public:
   void Close(EndedJob ended) EXCLUDES(mutex_);
+  // Until nothing is left to be written down, or `stop` is requested.
+  void WaitUntilClosed(const std::stop_token& stop) EXCLUDES(mutex_);
 
  private:
   void Run(const std::stop_token& stop) EXCLUDES(mutex_);
@@ -31,6 +33,7 @@ class JobCloser {
   Mutex mutex_;
   std::condition_variable_any changed_;
   std::vector<EndedJob> open_ GUARDED_BY(mutex_);
+  size_t unwritten_ GUARDED_BY(mutex_) = 0;
   std::jthread thread_;  // last: stops before the members it uses go; from the first Close on
 };
 

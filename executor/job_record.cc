@@ -14,6 +14,7 @@
 #include "catalog/sql/sqlstate.h"
 #include "elastic/job/training_job.h"
 #include "executor/executor.h"
+#include "executor/job_answer.h"
 #include "executor/local_cluster.h"
 #include "executor/lost_jobs.h"
 
@@ -280,6 +281,7 @@ Status JobRecord::Finish(const Status& ended) {
     job_.state = outcome.code() == Code::kCancelled ? catalog::JobState::kCancelled
                                                     : catalog::JobState::kFailed;
     job_.error = outcome.ToString();
+    job_.answer = AnswerBytes(outcome);
     job_.rows_read = std::max<int64_t>(job_.rows_read, rows_read_);
     job_.rows_trained = std::max<int64_t>(job_.rows_trained, rows_trained_);
   }
@@ -305,12 +307,15 @@ Status JobRecord::Finish(const Status& ended) {
 }
 
 Result<std::unique_ptr<JobRecord>> StartJob(Context& context, const std::string& kind,
-                                            const std::string& model) {
+                                            const std::string& model, const Schema& columns) {
   catalog::Job job;
   job.kind = kind;
   job.statement = context.statement;
   job.model = model;
   job.user = context.user;
+  if (!columns.columns.empty()) {
+    job.answer = AnswerBytes(columns);
+  }
   JobRecord::HandOver hand_over;
   if (context.cluster != nullptr) {
     hand_over = [&closer = context.cluster->closer(), url = context.catalog.url(),
@@ -319,8 +324,12 @@ Result<std::unique_ptr<JobRecord>> StartJob(Context& context, const std::string&
       closer.Close({url, secret, ended, events});
     };
   }
-  return JobRecord::Start(context.catalog, std::move(job), context.stop, std::move(hand_over),
-                          context.stopped_because);
+  ASSIGN_OR_RETURN(auto record, JobRecord::Start(context.catalog, std::move(job), context.stop,
+                                                 std::move(hand_over), context.stopped_because));
+  if (context.on_job) {
+    context.on_job(record->id());
+  }
+  return record;
 }
 
 }  // namespace sluice::executor

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/row_batch.h"
 #include "base/status.h"
 #include "catalog/job_store.h"
 #include "executor/job_closer.h"
@@ -82,6 +83,9 @@ class JobRecord {
   // database that takes nothing now, or nothing in the moment that a cancelled statement has left
   // for it, hears of it later, where there is somebody to hand it over to.
   Status Finish(const Status& ended);
+  // What the statement answers, kept with the job where it succeeds: AnswerBytes. A failure is kept
+  // by Finish.
+  void Answer(std::string answer) { job_.answer = std::move(answer); }
   // Another process writes the final state; this one only stops watching.
   void Leave();
   // CANCEL JOB was heard (rather than the end of the statement, or of the process).
@@ -131,7 +135,8 @@ class JobRecord {
 };
 
 // The job of a statement that begins.
+// `columns`: that it will answer with; none: rows go to the client alone, or are not known yet.
 Result<std::unique_ptr<JobRecord>> StartJob(Context& context, const std::string& kind,
-                                            const std::string& model);
+                                            const std::string& model, const Schema& columns = {});
 
 }  // namespace sluice::executor

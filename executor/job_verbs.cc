@@ -7,8 +7,10 @@
 #include <condition_variable>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <variant>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,6 +18,8 @@
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
 #include "executor/executor.h"
+#include "executor/job_answer.h"
+#include "executor/job_news.h"
 #include "executor/lost_jobs.h"
 #include "executor/place_internal.h"
 #include "executor/result_rows.h"
@@ -25,6 +29,8 @@ namespace {
 
 // How often WAIT JOB looks at the job's row, which another process may be writing.
 constexpr std::chrono::milliseconds kWaitStep(200);
+// The same of one whose process says when it ends; for its events.
+constexpr std::chrono::milliseconds kHeardStep(1'000);
 
 // SHOW JOBS without a number: a screen's worth.
 constexpr int64_t kJobsShown = 20;
@@ -58,48 +64,125 @@ Value TimeOrNull(int64_t micros) {
   return micros == 0 ? Value() : Value(FormatTimestamp(micros));
 }
 
-// Sleeps for one step; false when the session was cancelled.
-bool WaitOneStep(const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any wake;
-  std::unique_lock<std::mutex> lock(mutex);
-  wake.wait_for(lock, stop, kWaitStep, [] { return false; });
-  return !stop.stop_requested();
-}
-
-Status OutcomeOf(const catalog::Job& job, Span span) {
+// How the job of a row has ended, where the statement stands that waits for it.
+Status OutcomeOf(const catalog::Job& job, const std::string& answer, Span span) {
+  const Status kept = ErrorOfAnswer(answer);
   if (job.state == catalog::JobState::kCancelled) {
     return Cancelled(fmt::format("job {} was cancelled", job.id)).At(span);
   }
-  if (job.state == catalog::JobState::kFailed) {
+  if (job.state != catalog::JobState::kFailed) {
+    return OkStatus();
+  }
+  if (kept.ok()) {  // of an earlier version
     return Status(Code::kFailedPrecondition, fmt::format("job {} failed: {}", job.id, job.error))
         .At(span);
   }
-  return OkStatus();
+  Status outcome;
+  for (const Diagnostic& diagnostic : kept.diagnostics()) {
+    outcome.Add(Status(diagnostic.code,
+                       outcome.ok() ? fmt::format("job {} failed: {}", job.id, diagnostic.message)
+                                    : diagnostic.message)
+                    .SqlState(diagnostic.sqlstate)
+                    .Detail(diagnostic.detail)
+                    .Hint(diagnostic.hint)
+                    .At(span));
+  }
+  return outcome;
 }
 
-Status WaitForJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) {
-  size_t shown_events = 0;
-  const auto jobs = context.catalog.JobsFor(context.stop);
-  for (;;) {
-    ASSIGN_OR_RETURN(const catalog::Job job,
-                     FindJob(plan.job(), SpanOf(plan.place()), context, *jobs));
-    if (job.state != catalog::JobState::kRunning) {
-      RETURN_IF_ERROR(OutcomeOf(job, SpanOf(plan.place())));
-      RETURN_IF_ERROR(ShowJob(job.id, SpanOf(plan.place()), context, sink));
-      sink.Done("WAIT JOB");
-      return OkStatus();
-    }
-    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs->Events(plan.job()));
-    for (; shown_events < events.size(); ++shown_events) {
-      const catalog::JobEvent& event = events[shown_events];
-      sink.Notice(fmt::format("{} {} {}", FormatTimestamp(event.micros), event.kind, event.detail));
-    }
-    if (!WaitOneStep(context.stop)) {
-      return Cancelled("cancelled while waiting; the job goes on").At(SpanOf(plan.place()));
+// What happens to a job, as whoever waits for it sees it.
+class JobWatch {
+ public:
+  JobWatch(const plan::JobPlan& plan, Context& context, ResultSink& sink)
+      : plan_(plan),
+        span_(SpanOf(plan.place())),
+        context_(context),
+        sink_(sink),
+        jobs_(context.catalog.JobsFor(context.stop)) {}
+
+  Status Run() {
+    for (;;) {
+      ASSIGN_OR_RETURN(const catalog::Job job, FindJob(plan_.job(), span_, context_, *jobs_));
+      if (job.state != catalog::JobState::kRunning) {
+        return End(job);
+      }
+      RETURN_IF_ERROR(TellEvents());
+      Listen();
+      Wait();
+      if (context_.stop.stop_requested()) {
+        return Cancelled("cancelled while waiting; the job goes on").At(span_);
+      }
     }
   }
-}
+
+ private:
+  Status End(const catalog::Job& job) {
+    ASSIGN_OR_RETURN(const std::string answer, jobs_->Answer(job.id));
+    RETURN_IF_ERROR(OutcomeOf(job, answer, span_));
+    if (ColumnsOfAnswer(answer).columns.empty()) {
+      RETURN_IF_ERROR(ShowJob(job.id, span_, context_, sink_));
+      sink_.Done("WAIT JOB");
+      return OkStatus();
+    }
+    return SendAnswer(answer, sink_);
+  }
+
+  Status TellEvents() {
+    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs_->Events(plan_.job()));
+    for (; shown_events_ < events.size(); ++shown_events_) {
+      const catalog::JobEvent& event = events[shown_events_];
+      sink_.Notice(
+          fmt::format("{} {} {}", FormatTimestamp(event.micros), event.kind, event.detail));
+    }
+    return OkStatus();
+  }
+
+  // To the job's own process, once: one on this machine tells how the job goes, and when it ends.
+  void Listen() {
+    if (looked_) {
+      return;
+    }
+    looked_ = true;
+    const auto running = jobs_->Running();
+    for (const catalog::Job& job : running.ok() ? *running : std::vector<catalog::Job>()) {
+      auto listener = job.id == plan_.job() ? ListenToJob(job.runner)
+                                            : Result<std::unique_ptr<JobListener>>(nullptr);
+      if (listener.ok() && *listener != nullptr) {
+        listener_ = *std::move(listener);
+      }
+    }
+  }
+
+  // Until the row is to be looked at again.
+  void Wait() {
+    const auto until = std::chrono::steady_clock::now() + (listener_ ? kHeardStep : kWaitStep);
+    while (listener_ != nullptr) {
+      const JobListener::News news = listener_->Next(context_.stop, until);
+      if (const auto* progress = std::get_if<elastic::Progress>(&news)) {
+        sink_.Progress(*progress);
+      } else if (std::holds_alternative<JobListener::Nothing>(news)) {
+        return;
+      } else if (std::holds_alternative<JobListener::Ended>(news) ||
+                 std::holds_alternative<JobListener::Gone>(news)) {
+        listener_.reset();  // the row says what came of it, now or in a moment
+        return;
+      }
+    }
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock<std::mutex> lock(mutex);
+    wake.wait_until(lock, context_.stop, until, [] { return false; });
+  }
+
+  const plan::JobPlan& plan_;
+  const Span span_;
+  Context& context_;
+  ResultSink& sink_;
+  const std::unique_ptr<catalog::JobStore> jobs_;
+  std::unique_ptr<JobListener> listener_;
+  bool looked_ = false;
+  size_t shown_events_ = 0;
+};
 
 Status CancelJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) {
   const auto jobs = context.catalog.JobsFor(context.stop);
@@ -181,13 +264,17 @@ std::string ConditionOf(const catalog::JobWorkers& workers,
 
 }  // namespace
 
+Schema JobColumns() {
+  return Schema{{{"section", DataType::kText, "text"},
+                 {"name", DataType::kText, "text"},
+                 {"value", DataType::kText, "text"}}};
+}
+
 Status ShowJob(int64_t id, Span span, Context& context, ResultSink& sink) {
   const auto jobs = context.catalog.JobsFor(context.stop);
   ASSIGN_OR_RETURN(const catalog::Job job, FindJob(id, span, context, *jobs));
   ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs->Events(id));
-  ResultRows rows(Schema{{{"section", DataType::kText, "text"},
-                          {"name", DataType::kText, "text"},
-                          {"value", DataType::kText, "text"}}});
+  ResultRows rows(JobColumns());
   const auto number = [](int64_t value) { return Value(fmt::format("{}", value)); };
   rows.Add({"job", "number", number(job.id)});
   rows.Add({"job", "state", std::string(catalog::JobStateName(job.state))});
@@ -222,7 +309,7 @@ Status ShowJob(int64_t id, Span span, Context& context, ResultSink& sink) {
 }
 
 Status ExecuteJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) {
-  return plan.action() == plan::JobPlan::WAIT ? WaitForJob(plan, context, sink)
+  return plan.action() == plan::JobPlan::WAIT ? JobWatch(plan, context, sink).Run()
                                               : CancelJob(plan, context, sink);
 }
 

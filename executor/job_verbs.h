@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "base/row_batch.h"
 #include "base/status.h"
 
 namespace sluice::plan {
@@ -17,8 +18,10 @@ class ResultSink;
 // Statements about jobs. Errors point at the statement.
 Status ShowJobs(const plan::ShowPlan& plan, Context& context, ResultSink& sink);
 Status ShowJob(int64_t id, Span place, Context& context, ResultSink& sink);
+Schema JobColumns();  // of SHOW JOB
 
-// CANCEL JOB asks and does not wait; WAIT JOB ends with the job, and with its error.
+// CANCEL JOB asks and does not wait; WAIT JOB tells how the job goes, and ends as its statement
+// does: with its row, or with its error. A job whose rows went to its client ends as SHOW JOB.
 Status ExecuteJob(const plan::JobPlan& plan, Context& context, ResultSink& sink);
 
 }  // namespace sluice::executor

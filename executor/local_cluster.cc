@@ -4,9 +4,26 @@
 
 #include <vector>
 
+#include "base/check.h"
 #include "base/log.h"
 
 namespace sluice::executor {
+
+LocalCluster::LocalCluster(Options options)
+    : options_(std::move(options)),
+      room_(std::make_unique<SlotArbiter>(options_.slots)),
+      arbiter_(static_cast<SlotArbiter*>(room_.get())) {}
+
+LocalCluster::LocalCluster(Options options, std::unique_ptr<Room> room)
+    : options_(std::move(options)), room_(std::move(room)) {}
+
+LocalCluster::~LocalCluster() = default;
+
+Status LocalCluster::ServeRoom(const std::string& name) {
+  SLUICE_CHECK(arbiter_ != nullptr, "who asks for room grants none");
+  ASSIGN_OR_RETURN(room_server_, RoomServer::Start(name, *arbiter_));
+  return OkStatus();
+}
 
 Result<LocalFleet*> LocalCluster::Fleet() {
   const MutexLock lock(mutex_);
@@ -18,8 +35,8 @@ Result<LocalFleet*> LocalCluster::Fleet() {
       const Owner owner = OwnerOf(event.name);
       if (event.kind == elastic::FleetEvent::Kind::kExited) {
         if (event.role == elastic::Role::kWorker) {
-          arbiter_.WorkerEnded(owner.job, owner.memory_bytes,
-                               event.exit_class == elastic::ExitClass::kOutOfMemory);
+          room_->WorkerEnded(owner.job, owner.memory_bytes,
+                             event.exit_class == elastic::ExitClass::kOutOfMemory);
         }
         Forget(event.name);  // first: whoever hears of it may start another of that name at once
       }
@@ -43,11 +60,11 @@ void LocalCluster::Forget(const std::string& name) {
   gone_.notify_all();
 }
 
-Result<std::unique_ptr<LocalCluster::Share>> LocalCluster::Open(const SlotArbiter::Request& request,
+Result<std::unique_ptr<LocalCluster::Share>> LocalCluster::Open(const Room::Request& request,
                                                                 Listener listener) {
   RETURN_IF_ERROR(Fleet().status());
   const auto shared = std::make_shared<const Listener>(std::move(listener));
-  ASSIGN_OR_RETURN(const int64_t job, arbiter_.Enter(request, shared->on_grant));
+  ASSIGN_OR_RETURN(const int64_t job, room_->Enter(request, shared->on_grant));
   return std::make_unique<Share>(*this, job, shared);
 }
 
@@ -61,7 +78,7 @@ Status LocalCluster::Share::Launch(const elastic::ProcessSpec& spec) {
   elastic::ProcessSpec granted = spec;
   const bool worker = spec.role == elastic::Role::kWorker;
   if (worker) {
-    owner.memory_bytes = cluster_.arbiter_.WorkerStarted(job_);
+    owner.memory_bytes = cluster_.room_->WorkerStarted(job_);
     if (spec.resources.memory_bytes > 0) {  // else an estimate, which makes room and binds nobody
       granted.resources.memory_bytes = owner.memory_bytes;
     }
@@ -78,13 +95,13 @@ Status LocalCluster::Share::Launch(const elastic::ProcessSpec& spec) {
     cluster_.Forget(spec.name);
   }
   if (worker && !status.ok()) {
-    cluster_.arbiter_.WorkerEnded(job_, owner.memory_bytes, false);
+    cluster_.room_->WorkerEnded(job_, owner.memory_bytes, false);
   }
   return status;
 }
 
 void LocalCluster::Share::Report(uint32_t workers, double rows_per_second, double rows_left) {
-  cluster_.arbiter_.Report(job_, workers, rows_per_second, rows_left);
+  cluster_.room_->Report(job_, workers, rows_per_second, rows_left);
 }
 
 Status LocalCluster::Share::Stop(const std::string& name, double grace_seconds) {
@@ -115,7 +132,7 @@ LocalCluster::Share::~Share() {
       }
     }
   }
-  cluster_.arbiter_.Leave(job_);
+  cluster_.room_->Leave(job_);
 }
 
 }  // namespace sluice::executor

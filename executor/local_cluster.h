@@ -11,7 +11,9 @@
 #include "elastic/fleet/fleet.h"
 #include "executor/job_closer.h"
 #include "executor/processes/local_fleet.h"
+#include "executor/processes/room.h"
 #include "executor/processes/slot_arbiter.h"
+#include "executor/room_server.h"
 
 namespace sluice::executor {
 
@@ -24,13 +26,21 @@ class LocalCluster {
     std::string binary;  // that is started for every role; empty: /proc/self/exe
     SlotArbiter::Options slots;
   };
-  explicit LocalCluster(Options options) : options_(std::move(options)), arbiter_(options_.slots) {}
-  ~LocalCluster() = default;  // no Share is left by then
+  explicit LocalCluster(Options options);
+  // Whose jobs ask for room elsewhere.
+  LocalCluster(Options options, std::unique_ptr<Room> room);
+  ~LocalCluster();  // no Share is left by then
+
+  const Options& options() const { return options_; }
+
+  // Grants room to jobs in processes of their own from now on: RoomNameOf. Of a cluster that grants
+  // its own.
+  Status ServeRoom(const std::string& name);
 
   // Called from the cluster's own threads, in the order in which things happen; must not block.
   struct Listener {
     std::function<void(const elastic::FleetEvent&)> on_event;
-    SlotArbiter::OnGrant on_grant;
+    Room::OnGrant on_grant;
   };
 
   // The processes of one job.
@@ -52,10 +62,10 @@ class LocalCluster {
     const std::shared_ptr<const Listener> listener_;
   };
   // The job waits, without a process, until it is granted workers.
-  Result<std::unique_ptr<Share>> Open(const SlotArbiter::Request& request, Listener listener);
+  Result<std::unique_ptr<Share>> Open(const Room::Request& request, Listener listener);
 
   // What one job may take: --memory-limit, or what the machine has.
-  int64_t memory_bytes() const { return arbiter_.memory_bytes(); }
+  int64_t memory_bytes() const { return room_->memory_bytes(); }
 
   // For the jobs that end while their database takes nothing.
   JobCloser& closer() { return closer_; }
@@ -75,7 +85,9 @@ class LocalCluster {
 
   const Options options_;
   JobCloser closer_;
-  SlotArbiter arbiter_;
+  const std::unique_ptr<Room> room_;
+  SlotArbiter* const arbiter_ = nullptr;  // room_, where it is one
+  std::unique_ptr<RoomServer> room_server_;
   Mutex mutex_;
   std::condition_variable gone_;
   std::map<std::string, Owner> owners_ GUARDED_BY(mutex_);

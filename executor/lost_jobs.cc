@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/process.h"
+#include "executor/job_answer.h"
 
 namespace sluice::executor {
 namespace {
@@ -53,7 +54,8 @@ Status MarkLostJobs(catalog::JobStore& jobs) {
     if (!IsGone(job.runner)) {
       continue;
     }
-    RETURN_IF_ERROR(jobs.Abandon(job.id, WallMicros(), LostJob(jobs, job).ToString()));
+    const Status lost = LostJob(jobs, job);
+    RETURN_IF_ERROR(jobs.Abandon(job.id, WallMicros(), lost.ToString(), AnswerBytes(lost)));
   }
   return OkStatus();
 }

@@ -44,20 +44,6 @@ Result<TrainReport> Train(const MasterConfig& config, const elastic::JobEndpoint
                           [&cluster](const elastic::Progress& now) { cluster.Report(now); });
 }
 
-// The user's data, and the jobs of the gateway.
-Result<catalog::Database> OpenBoth(const MasterConfig& config, const MasterSecrets& secrets,
-                                   const std::stop_token& stop) {
-  if (config.source_url() == config.catalog_url() && secrets.source() == secrets.catalog()) {
-    return catalog::OpenDatabase(config.source_url(), secrets.source(), stop);
-  }
-  catalog::Database database;
-  ASSIGN_OR_RETURN(database.source,
-                   catalog::OpenDataSource(config.source_url(), secrets.source(), stop));
-  ASSIGN_OR_RETURN(database.catalog,
-                   catalog::OpenCatalog(config.catalog_url(), secrets.catalog(), stop));
-  return database;
-}
-
 // A master that takes over finds the database as it is: restarting, or full.
 Result<catalog::Database> WaitForBoth(const MasterConfig& config, const MasterSecrets& secrets,
                                       const std::stop_token& stop) {
@@ -68,7 +54,8 @@ Result<catalog::Database> WaitForBoth(const MasterConfig& config, const MasterSe
   std::condition_variable_any wake;
   std::unique_lock<std::mutex> lock(mutex);
   for (;;) {
-    auto both = OpenBoth(config, secrets, stop);
+    auto both = catalog::OpenDatabase({config.source_url(), secrets.source()},
+                                      {config.catalog_url(), secrets.catalog()}, stop);
     if (!catalog::IsUnavailableForNow(both.status()) || stop.stop_requested() ||
         SecondsBetween(begun, clock.Now()) >= config.plan().database_patience_seconds()) {
       return both;

@@ -13,6 +13,7 @@
 #include "executor/dataset_scan.h"
 #include "executor/decision_threshold.h"
 #include "executor/executor.h"
+#include "executor/job_answer.h"
 #include "executor/job_record.h"
 #include "executor/prediction_columns.h"
 #include "executor/result_rows.h"
@@ -83,6 +84,10 @@ Result<int64_t> ScoreRows(DatasetScan& scan, Scorer& scorer, const catalog::Copi
   return scan.rows_read();
 }
 
+std::string TagOf(int64_t rows) {
+  return fmt::format("PREDICT {}", rows);
+}
+
 // `rows`: of the predictions, those that have arrived.
 Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& job, ResultSink& sink,
                   int64_t* rows) {
@@ -127,6 +132,7 @@ Status RunPredict(const plan::PredictPlan& plan, Context& context, JobRecord& jo
   ResultRows answer(planner::PredictTableResult());
   answer.Add({ResultTableName(plan.table()), plan.model_name(), version.version, *rows,
               SecondsBetween(started, SteadyClock().Now())});
+  job.Answer(AnswerBytes(answer, TagOf(*rows)));
   return answer.SendTo(sink);
 }
 
@@ -139,13 +145,15 @@ Status ExecutePredict(const plan::PredictPlan& plan, Context& context, ResultSin
   for (const std::string& note : plan.told()) {
     sink.Notice(note);
   }
-  ASSIGN_OR_RETURN(const auto job, StartJob(context, "predict", plan.model_name()));
+  ASSIGN_OR_RETURN(const auto job,
+                   StartJob(context, "predict", plan.model_name(),
+                            plan.has_table() ? planner::PredictTableResult() : Schema()));
   context.source.HearStop(job->stop_token());
   context.catalog.HearStop(job->stop_token());
   int64_t rows = 0;
   RETURN_IF_ERROR(job->Finish(
       Guarded("predicting", [&] { return RunPredict(plan, context, *job, sink, &rows); })));
-  sink.Done(fmt::format("PREDICT {}", rows));
+  sink.Done(TagOf(rows));
   return OkStatus();
 }
 

@@ -16,6 +16,7 @@ class ResultRows {
   explicit ResultRows(Schema schema);
 
   const Schema& schema() const { return schema_; }
+  const std::vector<std::vector<Value>>& rows() const { return rows_; }
   // `row` has one value per column, of the column's type or NULL.
   void Add(std::vector<Value> row);
   // The rows as one batch; its texts point into this object.

@@ -18,6 +18,7 @@
 #include "elastic/job/local_job.h"
 #include "executor/client_teller.h"
 #include "executor/executor.h"
+#include "executor/job_answer.h"
 #include "executor/job_record.h"
 #include "executor/result_rows.h"
 #include "executor/store_model.h"
@@ -201,7 +202,7 @@ Value MetricOf(const TrainReport& report, const std::string& name) {
   return std::monostate{};
 }
 
-Status SendReport(const plan::TrainPlan& plan, const TrainReport& report, ResultSink& sink) {
+ResultRows RowOf(const plan::TrainPlan& plan, const TrainReport& report) {
   Schema schema = planner::TrainResult(plan);
   const std::string& model_schema = report.version.schema;
   std::vector<Value> row = {
@@ -218,7 +219,7 @@ Status SendReport(const plan::TrainPlan& plan, const TrainReport& report, Result
   }
   ResultRows rows(std::move(schema));
   rows.Add(std::move(row));
-  return rows.SendTo(sink);
+  return rows;
 }
 
 void TellDamaged(const std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job) {
@@ -414,7 +415,8 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
   }
   // Before there is a job.
   ASSIGN_OR_RETURN(auto checkpoints, OpenCheckpoints(plan, context.catalog.models(), sink));
-  ASSIGN_OR_RETURN(const auto job, StartJob(context, "train", plan.into_name()));
+  ASSIGN_OR_RETURN(const auto job,
+                   StartJob(context, "train", plan.into_name(), planner::TrainResult(plan)));
   ClientTeller client(sink);
   job->OnTold([&client](const std::string& text) { client.Notify(text); });
   context.source.HearStop(job->stop_token());
@@ -431,11 +433,17 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
     report = newer.ok() ? TrainHereOrOnMaster(plan, context, *job, progress, *std::move(newer))
                         : Result<TrainReport>(newer.status());
   }
+  constexpr const char* kTag = "TRAIN";
+  std::optional<ResultRows> answer;
+  if (report.ok()) {
+    answer = RowOf(plan, *report);
+    job->Answer(AnswerBytes(*answer, kTag));
+  }
   const Status finished = job->Finish(report.status());
   client.Finish();
   RETURN_IF_ERROR(finished);
-  RETURN_IF_ERROR(SendReport(plan, *report, sink));
-  sink.Done("TRAIN");
+  RETURN_IF_ERROR(answer->SendTo(sink));
+  sink.Done(kTag);
   return OkStatus();
 }
 

@@ -129,9 +129,9 @@ class MasterKeeper final : public JobCluster {
     return std::chrono::steady_clock::now() + std::chrono::hours(24 * 365);
   }
 
-  SlotArbiter::Request Request() const {
+  Room::Request Request() const {
     const plan::Strategy& strategy = plan_.strategy();
-    SlotArbiter::Request request;
+    Room::Request request;
     request.name = endpoint_.job_name;
     request.min = strategy.min_workers();
     request.max = strategy.max_workers();
@@ -152,7 +152,7 @@ class MasterKeeper final : public JobCluster {
         return Status();
       });
     };
-    listener.on_grant = [this, inbox = inbox_](const SlotArbiter::Grant& grant) {
+    listener.on_grant = [this, inbox = inbox_](const Room::Grant& grant) {
       inbox->Put([this, grant] {
         OnGrant(grant);
         return Status();
@@ -262,7 +262,7 @@ class MasterKeeper final : public JobCluster {
     progress_(progress);
   }
 
-  void OnGrant(const SlotArbiter::Grant& grant) {
+  void OnGrant(const Room::Grant& grant) {
     const bool changes = grant.workers != grant_.workers;
     grant_ = grant;
     RecordWorkers();
@@ -316,7 +316,7 @@ class MasterKeeper final : public JobCluster {
   const std::string master_name_;
   const std::shared_ptr<JobInbox> inbox_ = std::make_shared<JobInbox>();
   std::map<std::string, elastic::LivingProcess> living_;
-  SlotArbiter::Grant grant_;
+  Room::Grant grant_;
   std::optional<catalog::JobWorkers> recorded_;
   std::optional<elastic::FleetEvent> master_exit_;
   int64_t rows_done_ = 0;

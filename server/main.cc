@@ -294,6 +294,9 @@ void AddFleetProcesses(CLI::App& app, CommandLine& line) {
                        "Part of a running job; a fleet starts it")
         ->callback([role, &line] { line.fleet_role = role; });
   }
+  app.add_subcommand("job", "A statement's job in a process of its own")
+      ->group("")
+      ->callback([&line] { line.run = [] { return executor::RunDetachedJob(); }; });
 }
 
 // SQL may hold anything, such as the password of ALTER ROLE. Where it begins in `argument`, which
@@ -372,6 +375,9 @@ int Main(int argc, char** argv) {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend() - 1));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  if (app.got_subcommand("job")) {  // before any thread: it leaves who has started it
+    return line.run();
   }
   if (line.fleet_role) {
     return executor::RunChildProcess(*line.fleet_role);

@@ -10,6 +10,7 @@
 #include "catalog/data_source.h"
 #include "catalog/source_url.h"
 #include "executor/local_cluster.h"
+#include "executor/room_server.h"
 #include "server/commands.h"
 #include "server/config/signals.h"
 #include "server/config/terminal.h"
@@ -97,6 +98,7 @@ int RunOnSource(const Config& config, const SqlOptions& options, Interrupts& int
   }
   executor::LocalCluster cluster(ClusterOptions(config));
   Session session(*database->source, *database->catalog, config.user, &cluster);
+  session.set_room(executor::RoomNameOf(config.source));
   if (!config.checkpoint_root.empty()) {
     session.KeepCheckpointsIn(config.checkpoint_root);
   }

@@ -91,6 +91,24 @@ class PostgresSource final : public DataSource {
     database_.BeginStatement(captured_.settings, std::move(stop));
     return OkStatus();
   }
+  Result<StatementSession> LeaveSession() override {
+    const Status no_transaction = CheckNoTransaction();
+    if (!no_transaction.ok()) {
+      return no_transaction;
+    }
+    const std::string through = database_.through_session();
+    if (!through.empty()) {
+      return Unimplemented(
+          fmt::format("only its own session can read what the statement reads: {}", through));
+    }
+    return database_.settings();
+  }
+  Status BeginStatementAs(const StatementSession& session, std::stop_token stop) override {
+    MutexLock lock(session_mutex_);
+    database_.notices().Clear();
+    database_.BeginStatement(session, std::move(stop));
+    return OkStatus();
+  }
   Result<std::vector<std::pair<std::string, std::string>>> SettingsOfSession(
       const std::vector<std::string>& names) override {
     std::vector<std::pair<std::string, std::string>> settings;

@@ -58,6 +58,13 @@ class SqliteSource final : public DataSource {
     database_.HearStop(std::move(stop));
     return OkStatus();
   }
+  Result<StatementSession> LeaveSession() override {
+    if (database_.location().in_memory()) {
+      return Unimplemented("no other process sees a database in memory")
+          .Hint("give a file: --source sqlite:my.db");
+    }
+    return DataSource::LeaveSession();
+  }
   void HearStop(std::stop_token stop) override { database_.HearStop(std::move(stop)); }
   void EndStatement() override {
     MutexLock lock(session_mutex_);

@@ -10,8 +10,8 @@ namespace sluice::catalog {
 namespace {
 
 constexpr std::string_view kTables[] = {
-    "models",      "model_versions", "model_chunks", "jobs",        "job_events",
-    "job_metrics", "job_terms",      "job_journal",  "job_runners", "result_tables"};
+    "models",    "model_versions", "model_chunks", "jobs",        "job_events",   "job_metrics",
+    "job_terms", "job_journal",    "job_runners",  "job_answers", "result_tables"};
 
 // {id}, {bytes}, {json}, {real} and {stamp:column} are spelled differently by the two databases.
 // The generated time columns are for people and dashboards; the stores read the microseconds.
@@ -67,6 +67,10 @@ constexpr std::string_view kResultTables =
     " table_name text NOT NULL, identity text NOT NULL, columns text NOT NULL,"
     " statement_kind text NOT NULL, job bigint NOT NULL, written_micros bigint NOT NULL,"
     " written {stamp:written_micros}, PRIMARY KEY (schema_name, table_name))";
+
+// What a job has answered: see JobStore::Answer.
+constexpr std::string_view kJobAnswers =
+    "CREATE TABLE IF NOT EXISTS {job_answers} (job_id bigint PRIMARY KEY, answer {bytes} NOT NULL)";
 
 // Any number; everybody who creates the tables takes the same lock.
 constexpr std::string_view kCreationLock = "SELECT pg_advisory_xact_lock(736811223)";
@@ -128,18 +132,18 @@ Result<bool> CatalogTables::HasTable(SqlSession& session, std::string_view table
   return IntegerCell(rows.at(0).at(0)) > 0;
 }
 
-Result<bool> CatalogTables::HasOwners(SqlSession& session) {
+Result<bool> CatalogTables::IsCurrent(SqlSession& session) {
   if (dialect_ == Dialect::kSqlite) {
-    return true;
+    return HasTable(session, "job_answers");
   }
   // What the last statement of the rights does.
   ASSIGN_OR_RETURN(
       const SqlRows rows,
       session.Query("SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-                    " WHERE n.nspname = 'sluice' AND c.relname = 'result_tables'"
+                    " WHERE n.nspname = 'sluice' AND c.relname IN ('result_tables', 'job_answers')"
                     " AND c.relrowsecurity",
                     {}));
-  return IntegerCell(rows.at(0).at(0)) > 0;
+  return IntegerCell(rows.at(0).at(0)) == 2;
 }
 
 Result<bool> CatalogTables::Exist(SqlSession& session) {
@@ -152,11 +156,15 @@ Result<bool> CatalogTables::Exist(SqlSession& session) {
     return false;
   }
   RETURN_IF_ERROR(CheckOwners(session));
-  ASSIGN_OR_RETURN(const bool current, HasOwners(session));
+  ASSIGN_OR_RETURN(const bool current, IsCurrent(session));
   if (!current) {
-    RETURN_IF_ERROR(CreateAll(session, {kResultTables})
-                        .Because("models and jobs get owners, in tables that an earlier version of "
-                                 "Sluice has made"));
+    const Status updated = CreateAll(session, {kResultTables, kJobAnswers});
+    // A SQLite file that may only be read shows its jobs as they are.
+    if (!updated.ok() && dialect_ == Dialect::kPostgres) {
+      return Status(updated).Because(
+          "models and jobs get owners and answers, in tables that an earlier version of Sluice has "
+          "made");
+    }
   }
   exist_ = true;
   return true;
@@ -169,9 +177,14 @@ Status CatalogTables::Create(SqlSession& session) {
   }
   std::vector<std::string_view> definitions(std::begin(kDefinitions), std::end(kDefinitions));
   definitions.push_back(kResultTables);
+  definitions.push_back(kJobAnswers);
   RETURN_IF_ERROR(CreateAll(session, definitions));
   exist_ = true;
   return OkStatus();
+}
+
+Result<bool> CatalogTables::AnswersExist(SqlSession& session) {
+  return HasTable(session, "job_answers");
 }
 
 Result<bool> CatalogTables::ResultTablesExist(SqlSession& session) {
@@ -234,7 +247,7 @@ Status CatalogTables::CheckOwners(SqlSession& session) {
           " pg_namespace n WHERE n.nspname = 'sluice' UNION SELECT c.relowner FROM pg_class c JOIN"
           " pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'sluice' AND c.relname IN"
           " ('models', 'model_versions', 'model_chunks', 'jobs', 'job_events', 'job_metrics',"
-          " 'job_terms', 'job_journal', 'job_runners', 'result_tables')) LIMIT 1",
+          " 'job_terms', 'job_journal', 'job_runners', 'job_answers', 'result_tables')) LIMIT 1",
           {}));
   if (strangers.empty()) {
     return OkStatus();
@@ -252,7 +265,7 @@ Status CatalogTables::CheckOwners(SqlSession& session) {
 
 // Somebody else may have done so before we had the lock.
 Status CatalogTables::GiveRights(SqlSession& session) {
-  ASSIGN_OR_RETURN(const bool given, HasOwners(session));
+  ASSIGN_OR_RETURN(const bool given, IsCurrent(session));
   if (given) {
     return OkStatus();
   }

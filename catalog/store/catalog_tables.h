@@ -28,10 +28,13 @@ class CatalogTables {
   // all but this one.
   Result<bool> ResultTablesExist(SqlSession& session);
   Status CreateResultTables(SqlSession& session);
+  // And for the one of what jobs have answered.
+  Result<bool> AnswersExist(SqlSession& session);
 
  private:
   Result<bool> HasTable(SqlSession& session, std::string_view table);
-  Result<bool> HasOwners(SqlSession& session);
+  // Whether everything is there that this version adds.
+  Result<bool> IsCurrent(SqlSession& session);
   Status CreateAll(SqlSession& session, const std::vector<std::string_view>& definitions);
   Status MakeSchema(SqlSession& session);
   // 42501: what a superuser would do there, somebody else could add to.

@@ -113,23 +113,28 @@ class SqlJobStore final : public JobStore {
                                    job.runner.seen_micros})
                           .status());
     }
+    RETURN_IF_ERROR(Keep(*session, id, job.answer));
     RETURN_IF_ERROR(transaction->Commit());
     return id;
   }
 
   Status Update(const Job& job) override {
-    std::vector<SqlParameter> parameters = JobParameters(job);
-    parameters.emplace_back(job.id);
-    ASSIGN_OR_RETURN(
-        const SqlRows rows,
-        Ask("UPDATE {jobs} SET state = $1, kind = $2, statement = $3, model = $4, username = $5,"
-            " started_micros = $6, finished_micros = $7, rows_read = $8, rows_trained = $9,"
-            " rows_retried = $10, rows_skipped = $11, error = $12 WHERE id = $13 RETURNING id",
-            parameters));
-    if (rows.empty()) {
-      return NoJob(job.id);
-    }
-    return job.state == JobState::kRunning ? OkStatus() : Forget(job.id);
+    return Again([&] { return UpdateOnce(job); });
+  }
+
+  Result<std::string> Answer(int64_t job) override {
+    return Again([&]() -> Result<std::string> {
+      ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
+      ASSIGN_OR_RETURN(const bool exist, tables_.AnswersExist(*session));
+      if (!exist) {
+        return std::string();
+      }
+      ASSIGN_OR_RETURN(
+          const SqlRows rows,
+          session->Query(tables_.Resolve("SELECT answer FROM {job_answers} WHERE job_id = $1"),
+                         {job}));
+      return rows.empty() ? std::string() : TextCell(rows[0][0]);
+    });
   }
 
   Result<std::vector<Job>> Running() override {
@@ -153,12 +158,24 @@ class SqlJobStore final : public JobStore {
         .status();
   }
 
-  Status Abandon(int64_t job, int64_t micros, const std::string& error) override {
-    ASSIGN_OR_RETURN(const SqlRows rows,
-                     Ask("UPDATE {jobs} SET state = 'FAILED', finished_micros = $2, error = $3"
-                         " WHERE id = $1 AND state = 'RUNNING' RETURNING id",
-                         {job, micros, error}));
-    return rows.empty() ? OkStatus() : Forget(job);
+  Status Abandon(int64_t job, int64_t micros, const std::string& error,
+                 const std::string& answer) override {
+    return Again([&]() -> Status {
+      ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
+      ASSIGN_OR_RETURN(const auto transaction,
+                       SqlTransaction::Begin(*session, tables_.dialect(), true));
+      ASSIGN_OR_RETURN(
+          const SqlRows rows,
+          session->Query(
+              tables_.Resolve("UPDATE {jobs} SET state = 'FAILED', finished_micros = $2, error = $3"
+                              " WHERE id = $1 AND state = 'RUNNING' RETURNING id"),
+              {job, micros, error}));
+      if (!rows.empty()) {
+        RETURN_IF_ERROR(Keep(*session, job, answer));
+        RETURN_IF_ERROR(Forget(*session, job));
+      }
+      return transaction->Commit();
+    });
   }
 
   Result<int64_t> BeginTerm(int64_t job) override {
@@ -377,10 +394,54 @@ class SqlJobStore final : public JobStore {
     });
   }
 
+  // All of it or nothing.
+  Status UpdateOnce(const Job& job) {
+    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
+    ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
+    if (!exist) {
+      return NoJob(job.id);
+    }
+    ASSIGN_OR_RETURN(const auto transaction,
+                     SqlTransaction::Begin(*session, tables_.dialect(), true));
+    std::vector<SqlParameter> parameters = JobParameters(job);
+    parameters.emplace_back(job.id);
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        session->Query(
+            tables_.Resolve(
+                "UPDATE {jobs} SET state = $1, kind = $2, statement = $3, model = $4, username = "
+                "$5,"
+                " started_micros = $6, finished_micros = $7, rows_read = $8, rows_trained = $9,"
+                " rows_retried = $10, rows_skipped = $11, error = $12 WHERE id = $13 RETURNING id"),
+            parameters));
+    if (rows.empty()) {
+      return NoJob(job.id);
+    }
+    RETURN_IF_ERROR(Keep(*session, job.id, job.answer));
+    if (job.state != JobState::kRunning) {
+      RETURN_IF_ERROR(Forget(*session, job.id));
+    }
+    return transaction->Commit();
+  }
+
+  Status Keep(SqlSession& session, int64_t job, const std::string& answer) {
+    return answer.empty()
+               ? OkStatus()
+               : session
+                     .Query(tables_.Resolve("INSERT INTO {job_answers} (job_id, answer)"
+                                            " VALUES ($1, $2)"
+                                            " ON CONFLICT (job_id) DO UPDATE SET answer = $2"),
+                            {job, SqlBytes{answer}})
+                     .status();
+  }
+
   // What only a running job needs.
-  Status Forget(int64_t job) {
-    RETURN_IF_ERROR(Ask("DELETE FROM {job_runners} WHERE job_id = $1", {job}).status());
-    return Ask("DELETE FROM {job_journal} WHERE job_id = $1", {job}).status();
+  Status Forget(SqlSession& session, int64_t job) {
+    RETURN_IF_ERROR(
+        session.Query(tables_.Resolve("DELETE FROM {job_runners} WHERE job_id = $1"), {job})
+            .status());
+    return session.Query(tables_.Resolve("DELETE FROM {job_journal} WHERE job_id = $1"), {job})
+        .status();
   }
 
   static Status NoJob(int64_t id) {

@@ -11,6 +11,7 @@
 #include <stop_token>
 #include <thread>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -19,7 +20,9 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "elastic/job/process.h"
+#include "executor/job_process.h"
 #include "executor/master_process.h"
+#include "executor/processes/detached_process.h"
 
 namespace sluice::executor {
 namespace {
@@ -29,6 +32,8 @@ namespace {
 constexpr uint64_t kMaxInheritedBytes = uint64_t{4} << 30;
 // A preempted process has to be gone within two seconds, whatever call it is stuck in.
 constexpr double kStopSeconds = 1.5;
+// A job has its end to write down.
+constexpr double kJobStopSeconds = 10;
 constexpr int kPreempted = 143;
 constexpr int kApplicationError = 1;
 constexpr int kConfigurationError = 126;
@@ -65,7 +70,7 @@ Result<std::string> ReadPrefixed(int descriptor) {
 // Waits for a signal in a thread of its own, so that no handler runs anywhere.
 class SignalThread {
  public:
-  SignalThread() {
+  explicit SignalThread(double stop_seconds) : stop_seconds_(stop_seconds) {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGTERM);
     sigaddset(&signals_, SIGINT);
@@ -89,12 +94,13 @@ class SignalThread {
       if (stop_.stop_requested()) {
         waited += 0.05;
       }
-      if (waited > kStopSeconds) {
+      if (waited > stop_seconds_) {
         _exit(kPreempted);  // stuck in a call that does not hear of the stop
       }
     }
   }
 
+  const double stop_seconds_;
   sigset_t signals_{};
   std::stop_source stop_;
   std::jthread thread_;
@@ -148,7 +154,7 @@ Result<InheritedConfig> ReadInheritedConfig() {
 int RunChildProcess(elastic::Role role) {
   std::set_new_handler(ExitOutOfMemory);
   KeepStacksSmall();
-  const SignalThread signals;
+  const SignalThread signals(kStopSeconds);
   signal(SIGPIPE, SIG_IGN);
   DieWithParent(role);
   Result<InheritedConfig> inherited = ReadInheritedConfig();
@@ -166,6 +172,26 @@ int RunChildProcess(elastic::Role role) {
         return elastic::RunParameterServerProcess(inherited->config, signals.token());
     }
     return kConfigurationError;
+  });
+  if (!exit.ok()) {
+    std::fprintf(stderr, "%s\n", exit.status().ToString().c_str());
+    return kApplicationError;
+  }
+  return *exit;
+}
+
+int RunDetachedJob() {
+  if (fcntl(kConfigDescriptor, F_GETFD) < 0 || fcntl(kLauncherDescriptor, F_GETFD) < 0) {
+    std::fprintf(stderr, "`sluice job` is started by a gateway or a shell, not by hand\n");
+    return kConfigurationError;
+  }
+  BecomeDetached();
+  std::set_new_handler(ExitOutOfMemory);
+  const SignalThread signals(kJobStopSeconds);
+  signal(SIGPIPE, SIG_IGN);
+  const Result<int> exit = Guarded("job", [&]() -> Result<int> {
+    ASSIGN_OR_RETURN(const InheritedConfig inherited, ReadInheritedConfig());
+    return RunJobProcess(inherited.config, inherited.secret, kLauncherDescriptor, signals.token());
   });
   if (!exit.ok()) {
     std::fprintf(stderr, "%s\n", exit.status().ToString().c_str());

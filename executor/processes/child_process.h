@@ -26,4 +26,8 @@ Result<InheritedConfig> ReadInheritedConfig();
 // thread is started. Returns the exit code.
 int RunChildProcess(elastic::Role role);
 
+// The whole life of `sluice job`: lives on when whoever has started it goes (StartDetached), and
+// turns SIGTERM and SIGINT into a stop that is over within ten seconds. Call it first in main, too.
+int RunDetachedJob();
+
 }  // namespace sluice::executor

@@ -27,18 +27,6 @@ namespace {
 // writes.
 constexpr size_t kErrorBytes = 4096;
 
-// Configuration and secret in memory that only the child can reach; unlike a pipe it takes any size
-// at once.
-Result<Descriptor> MakeConfig(const elastic::ProcessSpec& spec) {
-  std::string bytes;
-  for (const std::string* part : {&spec.config, &spec.secret}) {
-    const uint64_t length = part->size();
-    bytes.append(reinterpret_cast<const char*>(&length), sizeof(length));
-    bytes.append(*part);
-  }
-  return MakeMemory("sluice-config", bytes);
-}
-
 // What the process asks for of the kernel from now on: heap and stacks, not files that it maps.
 Status LimitMemory(pid_t pid, int64_t bytes) {
   const rlimit limit{static_cast<rlim_t>(bytes), static_cast<rlim_t>(bytes)};
@@ -49,12 +37,22 @@ Status LimitMemory(pid_t pid, int64_t bytes) {
 
 }  // namespace
 
+Result<Descriptor> MakeInherited(const std::string& config, const std::string& secret) {
+  std::string bytes;
+  for (const std::string* part : {&config, &secret}) {
+    const uint64_t length = part->size();
+    bytes.append(reinterpret_cast<const char*>(&length), sizeof(length));
+    bytes.append(*part);
+  }
+  return MakeMemory("sluice-config", bytes);
+}
+
 Result<std::unique_ptr<LocalProcess>> LocalProcess::Spawn(const std::string& binary,
                                                           const elastic::ProcessSpec& spec) {
   auto process = std::make_unique<LocalProcess>();
   process->name = spec.name;
   process->role = spec.role;
-  ASSIGN_OR_RETURN(const Descriptor config, MakeConfig(spec));
+  ASSIGN_OR_RETURN(const Descriptor config, MakeInherited(spec.config, spec.secret));
   ASSIGN_OR_RETURN(Pipe error, MakePipe());
   ASSIGN_OR_RETURN(Pipe life, MakePipe());
   posix_spawn_file_actions_t actions;

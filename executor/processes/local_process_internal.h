@@ -13,6 +13,10 @@
 
 namespace sluice::executor {
 
+// What ReadInheritedConfig reads, in memory that only the child can reach; unlike a pipe it takes
+// any size at once.
+Result<Descriptor> MakeInherited(const std::string& config, const std::string& secret);
+
 // A process that a LocalFleet has started, and the descriptors between the two. Nothing here
 // blocks. Belongs to the fleet's thread, but for what the fleet's mutex guards.
 struct LocalProcess {

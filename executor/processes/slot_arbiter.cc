@@ -1,11 +1,7 @@
 #include "executor/processes/slot_arbiter.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <utility>
-
-#include "base/machine.h"
 
 #include "base/guarded.h"
 
@@ -14,54 +10,47 @@ namespace {
 
 constexpr double kNewRateWeight = 0.5;  // against what was measured with as many workers before
 
-SlotArbiter::Options WithMachine(SlotArbiter::Options options) {
-  if (options.slots <= 0) {
-    options.slots = std::max(1U, std::thread::hardware_concurrency());
-  }
-  if (options.memory_bytes <= 0) {
-    options.memory_bytes = MachineMemory();
-  }
+SlotArbiter::Options Whole(SlotArbiter::Options options) {
+  const RoomSize size = WithMachine(RoomSize{options.slots, options.memory_bytes});
+  options.slots = size.slots;
+  options.memory_bytes = size.memory_bytes;
   return options;
-}
-
-std::string Mebibytes(int64_t bytes) {
-  return fmt::format("{} MiB", bytes >> 20);
 }
 
 }  // namespace
 
-SlotArbiter::SlotArbiter(const Options& options) : options_(WithMachine(options)) {}
+SlotArbiter::SlotArbiter(const Options& options) : options_(Whole(options)) {}
 
 Result<int64_t> SlotArbiter::Enter(const Request& request, OnGrant on_grant) {
-  if (request.min == 0 || request.max < request.min) {
-    return InvalidArgument(
-        fmt::format("a job of {} to {} workers: it needs one at least", request.min, request.max));
-  }
-  if (request.cpu * request.min > options_.slots) {
-    return InvalidArgument(fmt::format("{} workers of {} processors are more than the {} slots "
-                                       "that this gateway has",
-                                       request.min, request.cpu, options_.slots))
-        .Hint("lower engine.min_workers or engine.cpu, or start the gateway with more --slots");
-  }
-  const double needed = static_cast<double>(request.memory_bytes) * request.min +
-                        static_cast<double>(request.server_memory_bytes) * request.servers;
-  if (needed > static_cast<double>(options_.memory_bytes)) {
-    std::string processes =
-        fmt::format("{} workers of {}", request.min, Mebibytes(request.memory_bytes));
-    if (request.servers > 0) {
-      processes += fmt::format(" and {} parameter servers of {}", request.servers,
-                               Mebibytes(request.server_memory_bytes));
-    }
-    return InvalidArgument(fmt::format("{} are more than the {} that this gateway has", processes,
-                                       Mebibytes(options_.memory_bytes)))
-        .Hint(
-            "lower engine.memory, engine.min_workers or engine.num_ps, or start the gateway with a "
-            "larger --memory-limit");
-  }
-  const MutexLock lock(mutex_);
+  RETURN_IF_ERROR(CheckFits(request, {options_.slots, options_.memory_bytes}));
   Job job;
   job.request = request;
   job.on_grant = std::move(on_grant);
+  const MutexLock lock(mutex_);
+  return Add(std::move(job));
+}
+
+int64_t SlotArbiter::Return(const Request& request, const Standing& standing, OnGrant on_grant) {
+  Job job;
+  job.request = request;
+  job.on_grant = std::move(on_grant);
+  job.grant = {standing.granted, standing.granted};
+  job.started = true;
+  job.live.insert(standing.live.begin(), standing.live.end());
+  job.out_of_memory = standing.out_of_memory;
+  const MutexLock lock(mutex_);
+  return Add(std::move(job));
+}
+
+void SlotArbiter::SetWorkers(int64_t job, const Standing& standing) {
+  const MutexLock lock(mutex_);
+  Job& known = jobs_.at(job);
+  known.live = {standing.live.begin(), standing.live.end()};
+  known.out_of_memory = standing.out_of_memory;
+  Changed();
+}
+
+int64_t SlotArbiter::Add(Job job) {
   job.arrival = clock_.Now();
   jobs_[next_] = std::move(job);
   ForgetRates();
@@ -82,7 +71,8 @@ void SlotArbiter::Leave(int64_t job) {
 int64_t SlotArbiter::WorkerStarted(int64_t job) {
   const MutexLock lock(mutex_);
   Job& known = jobs_.at(job);
-  const int64_t memory = elastic::RequestOf(Describe(known), Nodes()).memory_bytes;
+  const int64_t memory =
+      MemoryOfWorker(known.request, known.out_of_memory, {options_.slots, options_.memory_bytes});
   known.live.insert(memory);
   Changed();
   return memory;

@@ -119,7 +119,12 @@ class GrpcGatewayClient final : public GatewayClient {
     updates_.EndScript();
     const grpc::Status status = Finish(*reader, context);
     if (stop.stop_requested()) {
-      return Cancelled("cancelled");
+      return Detaches()
+                 ? Cancelled("cancelled")
+                       .Hint(
+                           "sluice.on_disconnect is detach: a job that had begun goes on; SHOW "
+                           "JOBS finds it, CANCEL JOB ends it")
+                 : Cancelled("cancelled");
     }
     return failure.ok() ? FromGrpc(status) : failure;
   }
@@ -129,6 +134,17 @@ class GrpcGatewayClient final : public GatewayClient {
     if (!authorization_.empty()) {
       context->AddMetadata(kAuthorization, authorization_);
     }
+  }
+
+  // The gateway cannot tell a cancelled call from a client that goes away.
+  bool Detaches() const {
+    bool detaches = false;
+    for (const std::string& setting : updates_.settings()) {
+      if (setting.find("sluice.on_disconnect") != std::string::npos) {
+        detaches = setting.find("detach") != std::string::npos;
+      }
+    }
+    return detaches;
   }
 
   // A message that cannot be read ends the reading as the last one does; but then the call's status

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/guarded.h"
+#include "base/log.h"
+#include "executor/room_server.h"
 #include "parser/parser.h"
 
 namespace sluice::server {
@@ -52,10 +54,16 @@ GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources, const Config
       user_(config.user),
       encrypted_(!config.tls_cert.empty()),
       checkpoint_root_(config.checkpoint_root),
+      room_(executor::RoomNameOf(config.source)),
       cluster_(ClusterOptions(config)),
       max_scripts_(static_cast<size_t>(config.max_statements)),
       write_seconds_(static_cast<double>(config.write_timeout)),
-      watcher_([this](const std::stop_token& end) { WatchClients(end); }) {}
+      watcher_([this](const std::stop_token& end) { WatchClients(end); }) {
+  const Status served = room_.empty() ? OkStatus() : cluster_.ServeRoom(room_);
+  if (!served.ok()) {  // its jobs take what the machine has
+    log::Warn("jobs of other processes are granted no room: {}", served.ToString());
+  }
+}
 
 GatewayScripts::~GatewayScripts() {
   Shutdown();
@@ -96,7 +104,7 @@ Status GatewayScripts::InSession(const Script& script, const Client& client, con
   });
   const Status status =
       place.ok() ? Guarded("running a script",
-                           [&] { return InSessionAdmitted(script, place->stop(), work); })
+                           [&] { return InSessionAdmitted(script, client, place->stop(), work); })
                  : place.status();
   client.ended(status);
   return status;
@@ -109,14 +117,22 @@ GatewayScripts::Place::~Place() {
   }
 }
 
-Status GatewayScripts::InSessionAdmitted(const Script& script, const std::stop_token& stop,
-                                         const Work& work) {
+bool GatewayScripts::IsShutDown() {
+  const MutexLock lock(mutex_);
+  return shut_down_;
+}
+
+Status GatewayScripts::InSessionAdmitted(const Script& script, const Client& client,
+                                         const std::stop_token& stop, const Work& work) {
   ASSIGN_OR_RETURN(SourcePool::Lease source, sources_->Acquire(script.login, stop));
   const std::string& claimed = script.user.empty() ? user_ : script.user;
   const bool trusted = script.login.role.empty();
   Session session(source.source(), source.catalog(), trusted ? claimed : script.login.role,
                   &cluster_);
   session.set_stop(stop);
+  session.set_room(room_);
+  session.set_most_jobs(max_scripts_);
+  session.BelongsToGateway([this, &client] { return client.is_gone() || IsShutDown(); });
   session.KeepCheckpointsIn(trusted ? checkpoint_root_
                                     : CheckpointsOf(script.login.role, checkpoint_root_));
   if (script.database_session != nullptr) {

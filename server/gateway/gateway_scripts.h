@@ -46,7 +46,8 @@ class GatewayScripts {
     std::function<void(const SessionSettings&)> on_settings = {};
   };
   struct Client {
-    // Asked again and again, from another thread, while the script runs.
+    // Whether its client has gone (rather than cancelled). Asked again and again, from other
+    // threads, while the script runs.
     std::function<bool()> is_gone;
     // The same for a door that knows at once.
     std::stop_token stop = {};
@@ -90,7 +91,9 @@ class GatewayScripts {
   // Admits the script, gives it a session, and does `work` in it.
   using Work = std::function<Status(Session& session, SourcePool::Lease& source)>;
   Status InSession(const Script& script, const Client& client, const Work& work);
-  Status InSessionAdmitted(const Script& script, const std::stop_token& stop, const Work& work);
+  Status InSessionAdmitted(const Script& script, const Client& client, const std::stop_token& stop,
+                           const Work& work);
+  bool IsShutDown() EXCLUDES(mutex_);
   void WatchClients(const std::stop_token& end);
   void CancelForGoneClients();
 
@@ -98,6 +101,7 @@ class GatewayScripts {
   const std::string user_;
   const bool encrypted_;
   const std::string checkpoint_root_;
+  const std::string room_;  // "": none
   executor::LocalCluster cluster_;
   const size_t max_scripts_;
   const double write_seconds_;

@@ -71,7 +71,7 @@ class WireStatements final : public pgwire::StatementService {
   }
   static GatewayScripts::Client ClientOf(const pgwire::StatementRequest& request) {
     GatewayScripts::Client client;
-    client.is_gone = [] { return false; };  // `stop` says so
+    client.is_gone = [gone = request.gone] { return gone.stop_requested(); };
     client.stop = request.stop;
     return client;
   }

@@ -165,6 +165,7 @@ StatementRequest WireSession::RequestOf(const OwnStatement& statement, bool tran
   request.login = login_;
   request.transaction = transaction;
   request.stop = stop_.get_token();
+  request.gone = gone_.get_token();
   EndLoan();
   token_ = RandomToken();
   house_.loans[token_] = this;
@@ -291,6 +292,7 @@ void WireSession::Close() {
   if (backend_ != nullptr) {
     backend_->Close();
   }
+  gone_.request_stop();
   GiveUp();
   stop_.request_stop();
   EndLoan();

@@ -150,6 +150,7 @@ class WireSession final : public Conversation::Host,
   // The statement that runs.
   std::shared_ptr<ClientLine> line_;
   std::stop_source stop_;
+  std::stop_source gone_;
   std::string token_;
   std::shared_ptr<Borrower> borrower_;
   size_t to_take_ = 0;  // bytes of it that the client has not been sent yet

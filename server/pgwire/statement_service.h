@@ -29,6 +29,7 @@ struct StatementRequest {
   bool transaction = false;      // the session is inside a transaction block
   catalog::SessionLink session;  // its back end can be borrowed there
   std::stop_token stop;
+  std::stop_token gone;  // before `stop`: the client has gone, and has not cancelled
 };
 
 class WireSink;

@@ -58,6 +58,20 @@ class Session {
   void set_stop(std::stop_token stop) { stop_ = std::move(stop); }
   const std::stop_token& stop() const { return stop_; }
 
+  // The session is a gateway's, and what is many processes lives on without it.
+  void BelongsToGateway(std::function<bool()> client_has_gone) {
+    client_has_gone_ = std::move(client_has_gone);
+  }
+  bool is_of_gateway() const { return static_cast<bool>(client_has_gone_); }
+  // Whether that is what the stop is for.
+  bool client_has_gone() const { return client_has_gone_ && client_has_gone_(); }
+  // Where the jobs that leave the session ask for room: RoomNameOf; "": nowhere.
+  void set_room(std::string room) { room_ = std::move(room); }
+  // So many may run at the same time, or the next one is refused (53300).
+  void set_most_jobs(size_t most) { most_jobs_ = most; }
+  size_t most_jobs() const { return most_jobs_; }
+  const std::string& room() const { return room_; }
+
   // The database session that the client has open itself: the next statements see what it sees.
   void set_database_session(catalog::SessionLink link) { database_session_ = std::move(link); }
   const std::optional<catalog::SessionLink>& database_session() const { return database_session_; }
@@ -73,6 +87,9 @@ class Session {
   std::stop_token stop_;
   std::optional<catalog::SessionLink> database_session_;
   std::function<void(const SessionSettings&)> hear_;
+  std::function<bool()> client_has_gone_;
+  std::string room_;
+  size_t most_jobs_ = 32;
 };
 
 }  // namespace sluice::server

@@ -11,10 +11,12 @@
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
+#include "executor/detached_job.h"
 #include "executor/executor.h"
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
+#include "server/statements/job_place.h"
 #include "server/statements/plain_statement.h"
 #include "server/statements/plan_rows.h"
 #include "server/statements/session.h"
@@ -137,7 +139,7 @@ Status RunStatement(const parser::Statement& statement, std::string_view script,
           [&]<typename Planned>(const Planned& planned) {
             const UsePlan run = [&](const plan::Plan& plan, executor::Context& context) {
               WarnOfTransaction(plan, session, sink);
-              return executor::Execute(plan, context, sink);
+              return RunWhereItBelongs(plan, context, session, sink);
             };
             const std::string_view sql = TextOf(statement, script);
             return parser::kAboutCatalog<Planned>
@@ -166,8 +168,12 @@ Result<Schema> DescribeScript(std::string_view script, Session& session) {
   SilentSink sink;
   for (const parser::Statement& statement : statements) {
     const std::string_view sql = TextOf(statement, script);
-    const UsePlan describe = [&schema](const plan::Plan& plan,
-                                       executor::Context& context) -> Status {
+    const UsePlan describe = [&schema, &session](const plan::Plan& plan,
+                                                 executor::Context& context) -> Status {
+      if (AnswersWithJob(plan, session)) {
+        schema = executor::StartedJobColumns();
+        return OkStatus();
+      }
       ASSIGN_OR_RETURN(schema, executor::DescribeResult(plan, context));
       return OkStatus();
     };

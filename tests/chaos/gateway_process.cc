@@ -113,8 +113,10 @@ Result<std::unique_ptr<GatewayProcess>> GatewayProcess::Start(const Options& opt
     line += letter;
   }
   close(out[0]);
-  if (pid > 0 && line.starts_with(kGreeting)) {
-    return std::unique_ptr<GatewayProcess>(new GatewayProcess(pid, line.substr(kGreeting.size())));
+  auto catalog = catalog::OpenCatalog(options.source);
+  if (pid > 0 && line.starts_with(kGreeting) && catalog.ok()) {
+    return std::unique_ptr<GatewayProcess>(
+        new GatewayProcess(pid, line.substr(kGreeting.size()), *std::move(catalog)));
   }
   if (pid > 0) {
     kill(pid, SIGKILL);
@@ -122,6 +124,10 @@ Result<std::unique_ptr<GatewayProcess>> GatewayProcess::Start(const Options& opt
   }
   return Internal(fmt::format("{} serve does not start", options.binary));
 }
+
+GatewayProcess::GatewayProcess(pid_t pid, std::string address,
+                               std::unique_ptr<catalog::Catalog> catalog)
+    : pid_(pid), address_(std::move(address)), catalog_(std::move(catalog)), parents_{pid} {}
 
 GatewayProcess::~GatewayProcess() {
   kill(pid_, SIGTERM);
@@ -135,8 +141,22 @@ Result<std::unique_ptr<server::GatewayClient>> GatewayProcess::Connect() const {
   return server::GatewayClient::Connect(options);
 }
 
+std::set<pid_t> GatewayProcess::Parents() const {
+  const Result<std::vector<catalog::Job>> running = catalog_->jobs().Running();
+  const MutexLock lock(mutex_);
+  if (running.ok()) {
+    parents_ = {pid_};
+    const std::vector<catalog::Job>& jobs = running.value();
+    for (const catalog::Job& job : jobs) {
+      parents_.insert(static_cast<pid_t>(job.runner.pid));
+    }
+  }
+  return parents_;
+}
+
 std::vector<std::shared_ptr<const Victim>> GatewayProcess::Processes(
     const std::string& role) const {
+  const std::set<pid_t> parents = Parents();
   std::vector<std::pair<uint64_t, std::shared_ptr<const Victim>>> found;
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename();
@@ -144,7 +164,7 @@ std::vector<std::shared_ptr<const Victim>> GatewayProcess::Processes(
       continue;
     }
     const auto pid = static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10));
-    if (ReadStat(pid).parent != pid_) {
+    if (!parents.contains(ReadStat(pid).parent)) {
       continue;
     }
     const auto descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
@@ -154,7 +174,8 @@ std::vector<std::shared_ptr<const Victim>> GatewayProcess::Processes(
     auto victim = std::make_shared<const Victim>(pid, descriptor);
     // Once more, now that the number cannot become another's.
     const Stat stat = ReadStat(pid);
-    if (stat.parent == pid_ && stat.state != 'Z' && (role.empty() || RoleOf(pid) == role)) {
+    if (parents.contains(stat.parent) && stat.state != 'Z' &&
+        (role.empty() || RoleOf(pid) == role)) {
       found.emplace_back(stat.started, std::move(victim));
     }
   }

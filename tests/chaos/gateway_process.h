@@ -3,10 +3,13 @@
 #include <sys/types.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
+#include "catalog/catalog.h"
 #include "server/gateway/gateway_client.h"
 #include "tests/support/recording_sink.h"
 
@@ -45,15 +48,20 @@ class GatewayProcess {
 
   // A session of one thread's.
   Result<std::unique_ptr<server::GatewayClient>> Connect() const;
-  // The living processes of all its jobs that have this role ("worker", "ps", "master"; "": any),
-  // the oldest first.
+  // The living processes of all jobs of its database that have this role ("worker", "ps", "master";
+  // "": any), the oldest first.
   std::vector<std::shared_ptr<const Victim>> Processes(const std::string& role) const;
 
  private:
-  GatewayProcess(pid_t pid, std::string address) : pid_(pid), address_(std::move(address)) {}
+  GatewayProcess(pid_t pid, std::string address, std::unique_ptr<catalog::Catalog> catalog);
+  // That the processes of jobs are started by: the gateway, and what jobs live in.
+  std::set<pid_t> Parents() const EXCLUDES(mutex_);
 
   const pid_t pid_;
   const std::string address_;
+  const std::unique_ptr<catalog::Catalog> catalog_;
+  mutable Mutex mutex_;
+  mutable std::set<pid_t> parents_ GUARDED_BY(mutex_);  // as they were known last
 };
 
 // One statement's answer.

@@ -51,9 +51,12 @@ class GatewayStop : public ClusterJobs {
     BackgroundProcess fourth(Client(address, endless + " TO EVALUATE m"));
     ASSERT_TRUE(Eventually(plans, 60));
     std::vector<int> processes;
-    for (const auto& [parent, pid] : Children()) {
-      if (parent == gateway.pid()) {
-        processes.push_back(pid);
+    const std::vector<catalog::Job> running = catalog_->jobs().Running().value();
+    for (const catalog::Job& job : running) {
+      for (const auto& [parent, pid] : Children()) {
+        if (job.runner.pid != gateway.pid() && parent == job.runner.pid) {
+          processes.push_back(pid);
+        }
       }
     }
     EXPECT_GE(processes.size(), 2U);

@@ -1,6 +1,11 @@
 #include <gmock/gmock.h>
 
+#include <signal.h>
+
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
 
 #include "tests/process/cluster_job.h"
 #include "tests/server/sluice_process.h"
@@ -83,6 +88,33 @@ TEST_F(LoginJobs, WorkersReadAsTheUserAndTheMasterWritesForThem) {
                  "@" + address + " -c 'SELECT 1' 2>&1");
   EXPECT_NE(wrong.exit_code, 0);
   EXPECT_THAT(wrong.output, HasSubstr("password authentication failed"));
+}
+
+// It outlives the gateway that knew the password.
+TEST_F(LoginJobs, AJobOfItsOwnReadsAsTheUser) {
+  auto gateway =
+      std::make_unique<BackgroundProcess>("exec " + std::string(SLUICE_BINARY) +
+                                          " serve --grpc 127.0.0.1:0 --slots 8 --source " + Url());
+  const std::string greeting = gateway->ReadLine();
+  ASSERT_THAT(greeting, HasSubstr("gRPC on "));
+  const ShellOutcome begun = RunInShell(
+      "PGPASSWORD=s3cret " + std::string(SLUICE_BINARY) + " sql --gateway " + role_ + "@" +
+      greeting.substr(greeting.find("on ") + 3) + " --format csv -c \"SET sluice.async = on; " +
+      TrainText("m", "split.kind='none', train.epoch=10, engine.num_workers=2") + "\" 2>&1");
+  EXPECT_THAT(begun.output, HasSubstr("1,RUNNING,WAIT JOB 1"));
+  const std::vector<catalog::Job> running = catalog_->jobs().Running().value();
+  ASSERT_EQ(running.size(), 1U);
+  const std::string process = "/proc/" + std::to_string(running[0].runner.pid);
+  std::ifstream cmdline(process + "/cmdline");
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(cmdline), {}), Not(HasSubstr("s3cret")));
+  kill(gateway->pid(), SIGKILL);
+  gateway.reset();
+  ASSERT_TRUE(
+      Eventually([&] { return catalog_->jobs().Find(1)->state != catalog::JobState::kRunning; }));
+  const catalog::Job job = catalog_->jobs().Find(1).value();
+  EXPECT_EQ(job.state, catalog::JobState::kSucceeded) << job.error;
+  EXPECT_EQ(job.rows_trained, kRows / 2 * 10) << "the rows that the role sees";
+  EXPECT_EQ(Ask("SELECT count(*) FROM sluice.jobs WHERE owner = '" + role_ + "'"), 1);
 }
 
 }  // namespace

@@ -370,15 +370,33 @@ TEST_P(StoresTest, ARunningJobHasARunnerAndCanBeAbandoned) {
   EXPECT_EQ(one.runner.started, 4711);
   EXPECT_EQ(one.runner.seen_micros, 1'700'000'009'000'000);
 
-  ASSERT_TRUE(jobs.Abandon(id, 1'700'000'010'000'000, "lost").ok());
+  ASSERT_TRUE(jobs.Abandon(id, 1'700'000'010'000'000, "lost", "why").ok());
   EXPECT_EQ(jobs.Find(id)->state, JobState::kFailed);
   EXPECT_EQ(jobs.Find(id)->error, "lost");
   job.id = other;
   job.state = JobState::kSucceeded;
   ASSERT_TRUE(jobs.Update(job).ok());
-  ASSERT_TRUE(jobs.Abandon(other, 1'700'000'010'000'000, "lost").ok());
+  ASSERT_TRUE(jobs.Abandon(other, 1'700'000'010'000'000, "lost", "").ok());
   EXPECT_EQ(jobs.Find(other)->state, JobState::kSucceeded) << "it has ended meanwhile";
+  EXPECT_EQ(jobs.Answer(id).value(), "why");
+  EXPECT_EQ(jobs.Answer(other).value(), "") << "none was kept";
   EXPECT_THAT(jobs.Running().value(), IsEmpty());
+}
+
+TEST_P(StoresTest, WhatAJobAnswersIsKeptWithIt) {
+  JobStore& jobs = catalog().jobs();
+  EXPECT_EQ(jobs.Answer(1).value(), "") << "there are no tables yet";
+  Job job;
+  job.answer = std::string("columns\0", 8);
+  job.id = jobs.Create(job).value();
+  EXPECT_EQ(jobs.Answer(job.id).value(), job.answer);
+  job.state = JobState::kSucceeded;
+  job.answer = "";
+  ASSERT_TRUE(jobs.Update(job).ok());
+  EXPECT_EQ(jobs.Answer(job.id).value(), std::string("columns\0", 8)) << "as it was";
+  job.answer = std::string("rows\0\xff", 6);
+  ASSERT_TRUE(jobs.Update(job).ok());
+  EXPECT_EQ(jobs.Answer(job.id).value(), job.answer);
 }
 
 TEST_P(StoresTest, EventsAndMetricsKeepTheirOrder) {

@@ -1,0 +1,170 @@
+#include "executor/detached_job.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "catalog/catalog.h"
+#include "executor/executor.h"
+#include "executor/job_answer.h"
+#include "executor/job_news.h"
+#include "executor/job_process.pb.h"
+#include "executor/local_cluster.h"
+#include "executor/lost_jobs.h"
+#include "executor/result_rows.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+constexpr std::chrono::milliseconds kLook{200};
+
+std::string ConfigOf(const plan::Plan& plan, const Context& context, const DetachedJob& detached) {
+  JobConfig config;
+  *config.mutable_plan() = plan;
+  config.set_statement(context.statement);
+  config.set_user(context.user);
+  config.set_owner(context.catalog.principal().role);
+  config.set_source_url(context.source.url());
+  config.set_catalog_url(context.catalog.url());
+  for (const auto& [name, value] : detached.session) {
+    JobConfig::Setting* setting = config.add_session();
+    setting->set_name(name);
+    setting->set_value(value);
+  }
+  const SlotArbiter::Options& slots = context.cluster->options().slots;
+  config.set_slots(slots.slots);
+  config.set_memory_bytes(slots.memory_bytes);
+  config.set_room(detached.room);
+  return config.SerializeAsString();
+}
+
+// A job's process, as who has started it sees it.
+class Attendance {
+ public:
+  Attendance(Context& context, ResultSink& sink) : context_(context), sink_(sink) {}
+
+  Status Start(const plan::Plan& plan, const DetachedJob& detached) {
+    JobSecrets secrets;
+    secrets.set_source(context_.source.secret());
+    secrets.set_catalog(context_.catalog.secret());
+    ASSIGN_OR_RETURN(listener_, StartJobProcess(context_.cluster->options().binary,
+                                                ConfigOf(plan, context_, detached),
+                                                secrets.SerializeAsString()));
+    return OkStatus();
+  }
+
+  // Until the job has begun; its error where it has not.
+  Result<int64_t> AwaitBegin() {
+    bool cancelled = false;
+    while (!job_.has_value() && !over_) {
+      Hear(cancelled ? std::stop_token() : context_.stop);
+      if (!cancelled && context_.stop.stop_requested()) {
+        cancelled = true;
+        listener_->Cancel();
+      }
+    }
+    if (job_.has_value()) {
+      return *job_;
+    }
+    RETURN_IF_ERROR(answer_.has_value() ? ErrorOfAnswer(*answer_) : OkStatus());
+    return Internal("the process of the job ended before the job had begun")
+        .Hint("run the statement again");
+  }
+
+  Status AwaitEnd(const std::function<bool()>& lets_go) {
+    bool cancelled = false;
+    while (!over_) {
+      Hear(cancelled ? std::stop_token() : context_.stop);
+      if (!cancelled && context_.stop.stop_requested()) {
+        if (lets_go()) {
+          return Cancelled(fmt::format("the client has gone; job {} goes on", *job_));
+        }
+        cancelled = true;
+        listener_->Cancel();
+      }
+    }
+    // It does not say so itself where it was killed, or nobody listened for long.
+    while (!answer_.has_value()) {
+      RETURN_IF_ERROR(LookAtRow());
+    }
+    return SendAnswer(*answer_, sink_);
+  }
+
+ private:
+  void Hear(const std::stop_token& stop) {
+    JobListener::News news = listener_->Next(stop, std::chrono::steady_clock::time_point::max());
+    if (const auto* begun = std::get_if<JobListener::Begun>(&news)) {
+      job_ = begun->job;
+    } else if (const auto* notice = std::get_if<std::string>(&news)) {
+      sink_.Notice(*notice);
+    } else if (const auto* progress = std::get_if<elastic::Progress>(&news)) {
+      sink_.Progress(*progress);
+    } else if (auto* ended = std::get_if<JobListener::Ended>(&news)) {
+      answer_ = std::move(ended->answer);
+      over_ = true;
+    } else {
+      over_ = over_ || std::holds_alternative<JobListener::Gone>(news);
+    }
+  }
+
+  Status LookAtRow() {
+    catalog::JobStore& jobs = context_.catalog.jobs();
+    RETURN_IF_ERROR(MarkLostJobs(jobs));
+    ASSIGN_OR_RETURN(const catalog::Job job, jobs.Find(*job_));
+    if (job.state != catalog::JobState::kRunning) {
+      ASSIGN_OR_RETURN(answer_, jobs.Answer(*job_));
+      return OkStatus();
+    }
+    std::this_thread::sleep_for(kLook);
+    return context_.stop.stop_requested()
+               ? Cancelled(fmt::format("cancelled while job {} ended", *job_))
+               : OkStatus();
+  }
+
+  Context& context_;
+  ResultSink& sink_;
+  std::unique_ptr<JobListener> listener_;
+  std::optional<int64_t> job_;
+  std::optional<std::string> answer_;
+  bool over_ = false;
+};
+
+}  // namespace
+
+Schema StartedJobColumns() {
+  return Schema{{{"job", DataType::kInt64, "bigint"},
+                 {"state", DataType::kText, "text"},
+                 {"hint", DataType::kText, "text"}}};
+}
+
+Status AnswerWithJob(const plan::Plan& plan, Context& context, const DetachedJob& detached,
+                     ResultSink& sink) {
+  Attendance attendance(context, sink);
+  RETURN_IF_ERROR(attendance.Start(plan, detached));
+  ASSIGN_OR_RETURN(const int64_t job, attendance.AwaitBegin());
+  ResultRows rows(StartedJobColumns());
+  rows.Add({job, std::string(catalog::JobStateName(catalog::JobState::kRunning)),
+            fmt::format("WAIT JOB {}", job)});
+  RETURN_IF_ERROR(rows.SendTo(sink));
+  sink.Done(plan.has_train() ? "TRAIN" : plan.has_predict() ? "PREDICT" : "EVALUATE");
+  return OkStatus();
+}
+
+Status AttendJob(const plan::Plan& plan, Context& context, const DetachedJob& detached,
+                 const std::function<bool()>& lets_go, ResultSink& sink) {
+  Attendance attendance(context, sink);
+  RETURN_IF_ERROR(attendance.Start(plan, detached));
+  ASSIGN_OR_RETURN(const int64_t job, attendance.AwaitBegin());
+  if (detached.outlives_client) {
+    sink.Notice(fmt::format("job {} goes on if this client goes away: WAIT JOB {}", job, job));
+  }
+  return attendance.AwaitEnd(lets_go);
+}
+
+}  // namespace sluice::executor

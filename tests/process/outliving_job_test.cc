@@ -1,0 +1,325 @@
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/process/cluster_job.h"
+#include "tests/server/sluice_process.h"
+#include "tests/support/postgres_server.h"
+
+// Jobs in processes of their own: gateways, clients and the jobs' own processes are really killed.
+namespace sluice::executor {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class OutlivingJobs : public ClusterJobs {
+ protected:
+  // Long enough to be met in its middle on any machine.
+  static constexpr int kEpochs = 20;
+
+  void TearDown() override {
+    if (catalog_ != nullptr) {
+      const std::vector<catalog::Job> running = catalog_->jobs().Running().value();
+      for (const catalog::Job& job : running) {  // of a test that has failed
+        kill(static_cast<pid_t>(job.runner.pid), SIGKILL);
+      }
+    }
+    gateway_.reset();
+    ClusterJobs::TearDown();
+  }
+
+  void StartGateway(const std::string& options = "--slots 8") {
+    gateway_ = std::make_unique<BackgroundProcess>("exec " + std::string(SLUICE_BINARY) +
+                                                   " serve --auth trust --grpc 127.0.0.1:0 " +
+                                                   options + " --source " + Url());
+    const std::string greeting = gateway_->ReadLine();
+    ASSERT_THAT(greeting, HasSubstr("gRPC on "));
+    const std::string from = greeting.substr(greeting.find("on ") + 3);
+    address_ = from.substr(0, from.find_first_of(" ,;"));
+  }
+  std::string Client(const std::string& sql) const {
+    return std::string(SLUICE_BINARY) + " sql --gateway " + address_ + " --format csv -c \"" + sql +
+           "\" 2>&1";
+  }
+  ShellOutcome Ask(const std::string& sql) const { return RunInShell(Client(sql)); }
+  // In this process's own shell, without a gateway.
+  ShellOutcome AskEmbedded(const std::string& sql) const {
+    return RunInShell(std::string(SLUICE_BINARY) + " sql --source " + Url() +
+                      " --format csv -c \"" + sql + "\" 2>&1");
+  }
+  static std::string Long(const std::string& model, const std::string& attributes) {
+    return TrainText(
+        model, "split.kind='none', train.epoch=" + std::to_string(kEpochs) + ", " + attributes);
+  }
+  static std::string Fleet() { return "engine.num_workers=2, engine.num_ps=2"; }
+
+  // The process that the job lives in; 0: none.
+  pid_t ProcessOf(int64_t id) const {
+    const std::vector<catalog::Job> running = catalog_->jobs().Running().value();
+    for (const catalog::Job& job : running) {
+      if (job.id == id) {
+        return static_cast<pid_t>(job.runner.pid);
+      }
+    }
+    return 0;
+  }
+  static bool Lives(pid_t pid) {
+    std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
+    std::string number, name, state;
+    return static_cast<bool>(in >> number >> name >> state) && state != "Z";
+  }
+  bool HasBegun(int64_t job) const {
+    return Eventually([&] { return Count(job, "epoch_done") > 0; }, 60);
+  }
+  catalog::JobState StateOf(int64_t job) const { return catalog_->jobs().Find(job)->state; }
+  // What came of it, in the next gateway's words.
+  void ExpectWhole(int64_t job, const std::string& model) const {
+    const ShellOutcome waited = Ask("WAIT JOB " + std::to_string(job));
+    EXPECT_EQ(waited.exit_code, 0) << waited.output;
+    EXPECT_THAT(waited.output,
+                HasSubstr("\n" + model + ",1," + std::to_string(job) + ",DNNClassifier," +
+                          std::to_string(kRows) + "," + std::to_string(kEpochs) + ","));
+    EXPECT_EQ(StateOf(job), catalog::JobState::kSucceeded);
+    EXPECT_EQ(catalog_->jobs().Find(job)->rows_trained, kRows * kEpochs);
+    EXPECT_THAT(Ask("SHOW MODELS").output, HasSubstr("\n" + model + ",1,"));
+  }
+
+  std::unique_ptr<BackgroundProcess> gateway_;
+  std::string address_;
+};
+
+TEST_F(OutlivingJobs, AnswerAtOnceAndAreAttachedTo) {
+  StartGateway();
+  const ShellOutcome begun = Ask("SET sluice.async = on; " + Long("m", Fleet()));
+  EXPECT_EQ(begun.exit_code, 0) << begun.output;
+  EXPECT_THAT(begun.output, HasSubstr("job,state,hint\n1,RUNNING,WAIT JOB 1\n"));
+  ExpectWhole(1, "m");
+  // The row is kept.
+  ExpectWhole(1, "m");
+}
+
+TEST_F(OutlivingJobs, AKilledGatewayCostsNoJob) {
+  StartGateway();
+  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Fleet())).exit_code, 0);
+  ASSERT_TRUE(HasBegun(1));
+  const pid_t process = ProcessOf(1);
+  ASSERT_GT(process, 0);
+  kill(gateway_->pid(), SIGKILL);
+  gateway_.reset();
+  EXPECT_TRUE(Lives(process));
+  StartGateway();
+  EXPECT_THAT(Ask("SHOW JOBS").output, HasSubstr("1,RUNNING,train,m,"));
+  ExpectWhole(1, "m");
+  EXPECT_EQ(Count(1, "master_lost"), 0);
+  EXPECT_EQ(Count(1, "worker_lost"), 0);
+  EXPECT_TRUE(Eventually([&] { return !Lives(process); }));
+}
+
+TEST_F(OutlivingJobs, AKilledGatewayCostsNoJobOfProcessesThatIsWaitedFor) {
+  StartGateway();
+  BackgroundProcess client("exec " + Client(Long("m", Fleet())));
+  ASSERT_TRUE(HasBegun(1));
+  kill(gateway_->pid(), SIGKILL);
+  StartGateway();
+  ExpectWhole(1, "m");
+}
+
+TEST_F(OutlivingJobs, TheNextGatewayCountsTheirSlotsAndCancelsThem) {
+  StartGateway("--slots 2");
+  const std::string two = "engine.num_workers=2, engine.min_workers=2, engine.max_workers=2";
+  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", two)).exit_code, 0);
+  ASSERT_TRUE(HasBegun(1));
+  kill(gateway_->pid(), SIGKILL);
+  StartGateway("--slots 2");
+  // It comes back within a moment; until then the next gateway does not know of it.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("n", two)).exit_code, 0);
+  ExpectWhole(1, "m");
+  ASSERT_TRUE(Eventually([&] { return Count(2, "worker_started") == 2; }));
+  int64_t last_of_first = 0;
+  const std::vector<catalog::JobEvent> first = catalog_->jobs().Events(1).value();
+  for (const catalog::JobEvent& event : first) {
+    last_of_first = event.kind == "epoch_done" ? event.micros : last_of_first;
+  }
+  const std::vector<catalog::JobEvent> second = catalog_->jobs().Events(2).value();
+  for (const catalog::JobEvent& event : second) {
+    if (event.kind == "worker_started") {
+      EXPECT_GE(event.micros, last_of_first) << "two slots, and the first job had both";
+    }
+  }
+  ASSERT_EQ(Ask("CANCEL JOB 2").exit_code, 0);
+  const ShellOutcome waited = Ask("WAIT JOB 2");
+  EXPECT_NE(waited.exit_code, 0);
+  EXPECT_THAT(waited.output, HasSubstr("57014: job 2 was cancelled"));
+}
+
+TEST_F(OutlivingJobs, AKilledJobIsLostWithItsProcesses) {
+  StartGateway();
+  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Fleet())).exit_code, 0);
+  ASSERT_TRUE(HasBegun(1));
+  const pid_t process = ProcessOf(1);
+  ASSERT_GT(process, 0);
+  std::vector<int> fleet;
+  for (const auto& [parent, pid] : Children()) {
+    if (parent == process) {
+      fleet.push_back(pid);
+    }
+  }
+  ASSERT_GE(fleet.size(), 5U) << "a master, two workers, two servers";
+  BackgroundProcess waiting("exec " + Client("WAIT JOB 1"));
+  kill(process, SIGKILL);
+  std::string said;
+  for (std::string line = waiting.ReadLine(); !line.empty(); line = waiting.ReadLine()) {
+    said += line + "\n";
+  }
+  EXPECT_THAT(said, HasSubstr("08006: job 1 failed: the process that ran the job was lost"));
+  EXPECT_THAT(said, HasSubstr("HINT: run the statement again"));
+  EXPECT_EQ(StateOf(1), catalog::JobState::kFailed);
+  EXPECT_TRUE(Eventually([&] {
+    return std::none_of(fleet.begin(), fleet.end(), [](int pid) { return Lives(pid); });
+  }));
+  EXPECT_THAT(Ask("SHOW MODELS").output, Not(HasSubstr("m,1")));
+}
+
+TEST_F(OutlivingJobs, AClientThatGoesLeavesItsJobOrTakesItAlong) {
+  StartGateway();
+  const std::string endless = TrainText("n", "train.epoch=100000");
+  BackgroundProcess detaching("exec " + Client("SET sluice.on_disconnect = detach; " +
+                                               Long("m", "engine.strategy='local'")));
+  ASSERT_TRUE(HasBegun(1));
+  kill(detaching.pid(), SIGKILL);
+  BackgroundProcess cancelling("exec " + Client("SET sluice.on_disconnect = cancel; " + endless));
+  ASSERT_TRUE(HasBegun(2));
+  kill(cancelling.pid(), SIGKILL);
+  EXPECT_TRUE(Eventually([&] { return StateOf(2) == catalog::JobState::kCancelled; }));
+  // Of processes, too.
+  BackgroundProcess many("exec " + Client(TrainText("o", "train.epoch=100000, " + Fleet())));
+  ASSERT_TRUE(HasBegun(3));
+  kill(many.pid(), SIGKILL);
+  EXPECT_TRUE(Eventually([&] { return StateOf(3) == catalog::JobState::kCancelled; }));
+  ExpectWhole(1, "m");
+}
+
+TEST_F(OutlivingJobs, AGatewayThatIsStoppedEndsOnlyWhatIsWaitedFor) {
+  StartGateway();
+  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Fleet())).exit_code, 0);
+  BackgroundProcess waiting("exec " + Client(TrainText("n", "train.epoch=100000, " + Fleet())));
+  ASSERT_TRUE(HasBegun(1) && HasBegun(2));
+  kill(gateway_->pid(), SIGTERM);
+  EXPECT_TRUE(Eventually([&] { return StateOf(2) == catalog::JobState::kCancelled; }));
+  StartGateway();
+  ExpectWhole(1, "m");
+}
+
+TEST_F(OutlivingJobs, PredictionsAndEvaluationsAreJobsToo) {
+  StartGateway();
+  ASSERT_EQ(Ask(TrainText("m", "train.epoch=1")).exit_code, 0);
+  EXPECT_THAT(
+      Ask("SET sluice.async = on; SELECT a, b, i FROM points TO PREDICT scored.p USING m").output,
+      HasSubstr("2,RUNNING,WAIT JOB 2"));
+  EXPECT_THAT(Ask("WAIT JOB 2").output, HasSubstr("\nscored,m,1," + std::to_string(kRows) + ","));
+  EXPECT_EQ(ClusterJobs::Ask("SELECT count(*) FROM scored"), kRows);
+  EXPECT_THAT(
+      Ask("SET sluice.async = on; SELECT a, b, y FROM points TO EVALUATE m INTO judged").output,
+      HasSubstr("3,RUNNING,WAIT JOB 3"));
+  EXPECT_THAT(Ask("WAIT JOB 3").output, HasSubstr("auc"));
+  EXPECT_EQ(ClusterJobs::Ask("SELECT count(*) FROM judged"), 1);
+  // What goes to the client alone waits for it.
+  EXPECT_THAT(Ask("SET sluice.async = on; SELECT a, b, y FROM points TO EVALUATE m").output,
+              HasSubstr("auc"));
+}
+
+TEST_F(OutlivingJobs, ErrorsOfJobsAreTheStatementsOwn) {
+  StartGateway();
+  // Before there is a job.
+  const ShellOutcome wrong =
+      Ask("SET sluice.async = on; SELECT a, nope FROM points LABEL y INTO m");
+  EXPECT_NE(wrong.exit_code, 0);
+  EXPECT_THAT(wrong.output, HasSubstr("42703"));
+  EXPECT_TRUE(catalog_->jobs().List()->empty());
+  // Afterwards.
+  ASSERT_EQ(Ask(TrainText("m", "train.epoch=1")).exit_code, 0);
+  ASSERT_EQ(Ask("SET sluice.async = on; SELECT a, b, y FROM points WHERE i < 0 TO EVALUATE m INTO "
+                "judged")
+                .exit_code,
+            0);
+  const ShellOutcome failed = Ask("WAIT JOB 2");
+  EXPECT_NE(failed.exit_code, 0);
+  EXPECT_THAT(failed.output, HasSubstr("02000: job 2 failed: no rows to evaluate"));
+  const ShellOutcome inside =
+      Ask("BEGIN; SET sluice.async = on; " + TrainText("m", "train.epoch=1"));
+  EXPECT_THAT(inside.output, HasSubstr("25001"));
+}
+
+TEST_F(OutlivingJobs, HaveALimit) {
+  StartGateway("--slots 8 --max-statements 2");
+  const std::string endless =
+      "SET sluice.async = on; " + TrainText("m", "train.epoch=100000, engine.strategy='local'");
+  ASSERT_EQ(Ask(endless).exit_code, 0);
+  ASSERT_EQ(Ask(endless).exit_code, 0);
+  EXPECT_THAT(Ask(endless).output, HasSubstr("53300: 2 jobs run already"));
+  ASSERT_EQ(Ask("CANCEL JOB 1; CANCEL JOB 2").exit_code, 0);
+  EXPECT_TRUE(Eventually([&] { return StateOf(2) == catalog::JobState::kCancelled; }));
+}
+
+TEST_F(OutlivingJobs, AShellsJobOutlivesTheShell) {
+  const ShellOutcome begun = AskEmbedded("SET sluice.async = on; " + Long("m", Fleet()));
+  EXPECT_THAT(begun.output, HasSubstr("1,RUNNING,WAIT JOB 1"));
+  const ShellOutcome waited = AskEmbedded("WAIT JOB 1");
+  EXPECT_EQ(waited.exit_code, 0) << waited.output;
+  EXPECT_THAT(waited.output, HasSubstr("\nm,1,1,DNNClassifier," + std::to_string(kRows) + ","));
+  // A script, and what it is attached to with.
+  const std::string script = (folder_ / "script.sql").string();
+  std::ofstream(script) << "SET sluice.async = on;\n"
+                        << Long("n", "engine.strategy='local'") << ";\nSELECT nope;\n"
+                        << TrainText("o", "train.epoch=1") << ";\n";
+  const ShellOutcome stopped = RunInShell(std::string(SLUICE_BINARY) + " sql --source " + Url() +
+                                          " --format csv -f " + script + " 2>&1");
+  EXPECT_EQ(stopped.exit_code, 1) << stopped.output;
+  EXPECT_THAT(stopped.output, HasSubstr("2,RUNNING,WAIT JOB 2"));
+  EXPECT_THAT(stopped.output, Not(HasSubstr("3,RUNNING")));
+  EXPECT_EQ(AskEmbedded("WAIT JOB 2").exit_code, 0);
+}
+
+class OutlivingJobsPostgres : public OutlivingJobs {
+ protected:
+  void SetUp() override {
+    if (database_.url().empty()) {
+      GTEST_SKIP() << "no PostgreSQL";
+    }
+    UsePostgres(database_.url());
+  }
+  testing::PostgresTestDatabase database_;
+};
+
+TEST_F(OutlivingJobsPostgres, AKilledGatewayCostsNoJob) {
+  StartGateway();
+  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Fleet())).exit_code, 0);
+  ASSERT_TRUE(HasBegun(1));
+  kill(gateway_->pid(), SIGKILL);
+  StartGateway();
+  ExpectWhole(1, "m");
+}
+
+TEST_F(OutlivingJobsPostgres, ReadsAsTheSessionDoes) {
+  for (const char* sql : {"CREATE SCHEMA theirs",
+                          "CREATE TABLE theirs.points AS SELECT * FROM points WHERE i <= 1000"}) {
+    ASSERT_TRUE(source_->Execute(sql, nullptr, {}).ok());
+  }
+  StartGateway();
+  const ShellOutcome begun = Ask("SET search_path = theirs; SET sluice.async = on; " +
+                                 TrainText("m", "split.kind='none', train.epoch=1"));
+  EXPECT_THAT(begun.output, HasSubstr("1,RUNNING"));
+  EXPECT_THAT(Ask("WAIT JOB 1").output, HasSubstr(",DNNClassifier,1000,1,"));
+}
+
+}  // namespace
+}  // namespace sluice::executor
