@@ -22,6 +22,7 @@
 #include "executor/result_rows.h"
 #include "executor/store_model.h"
 #include "executor/train_again.h"
+#include "executor/train_linear.h"
 #include "executor/train_on_master.h"
 #include "executor/train_trees.h"
 #include "models/metrics/metric.h"
@@ -116,6 +117,12 @@ Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& s
     ASSIGN_OR_RETURN(data, checkpoints->DataToRun(data, validation));
   }
   Trained trained;
+  if (plan.optimum()) {
+    ASSIGN_OR_RETURN(trained.outcome, TrainToOptimum(plan, source, data, validation, progress,
+                                                     job.stop_token()));
+    trained.weights = models::SaveWeights(trained.outcome.weights);
+    return trained;
+  }
   ASSIGN_OR_RETURN(trained.outcome,
                    elastic::TrainInProcess({.plan = plan,
                                             .source = source,
@@ -287,6 +294,7 @@ Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& 
   catalog::DatasetOptions options;
   options.rows_per_shard = plan.rows_per_shard();
   options.many_processes = OnProcesses(plan);
+  options.mixed = plan.shuffle();
   Datasets datasets;
   ASSIGN_OR_RETURN(datasets.train, source.OpenDataset(plan.select(), options));
   if (plan.split().kind() == plan::Split::SELECT) {

@@ -19,10 +19,16 @@ using models::ModelFamily;
 constexpr double kLinearRate = 0.2;
 constexpr double kWideRate = 0.05;
 
-// The short form's trees: what reaches the best AUC in seconds.
+// Numbers, standardised, count as less than this to hidden layers, however far out they are: a price
+// of diamonds of which one is measured 40 standard deviations too high was 28 % of all errors.
+constexpr double kInputBound = 3;
+
+// Trees of which nothing is said: what reaches the best AUC in seconds.
 constexpr int64_t kChosenRounds = 100;
 constexpr double kChosenEta = 0.1;
 constexpr int64_t kChosenPatience = 10;
+// Threads wait for each other more than they do on so few cells.
+constexpr double kOneThreadCells = 200'000;
 
 struct OptimizerChoice {
   std::string name_attribute;  // "model.dnn_optimizer"
@@ -257,6 +263,7 @@ Status FillNetworkSpec(const BoundTrain& bound, models::ModelSpec* spec) {
   if (bound.base) {
     *spec->mutable_attributes() = bound.base->plan.model().attributes();
     spec->set_loss(bound.base->plan.model().loss());
+    spec->set_input_bound(bound.base->plan.model().input_bound());
     errors.Add(CheckSameStructure(bound, bound.base->plan.model()));
   } else {
     for (const auto& [name, entry] : bound.attributes.entries()) {
@@ -264,12 +271,8 @@ Status FillNetworkSpec(const BoundTrain& bound, models::ModelSpec* spec) {
         SetAttribute(name, *entry.value, spec->mutable_attributes());
       }
     }
-    for (const char* name : {"model.hidden_units", "model.dnn_hidden_units"}) {
-      if (bound.attributes.Declared(name) && !bound.attributes.Numbers(name)) {
-        SetAttribute(name, std::vector<double>{64, 32}, spec->mutable_attributes());
-      }
-    }
     spec->set_loss(LossOf(bound));
+    spec->set_input_bound(kInputBound);
   }
   errors.Add(CheckClassCount(bound, "model.n_classes"));
   errors.Add(CheckLabelDimension(bound));
@@ -295,10 +298,16 @@ Status FillTreeSpec(const BoundTrain& bound, models::ModelSpec* spec) {
       SetAttribute(name, value, attributes);
     }
   };
-  if (!bound.chosen_because.empty()) {
+  const bool forest = bound.type->name.starts_with("XGBRF");
+  if (!bound.base && !forest && !bound.attributes.Given("train.num_boost_round")) {
     choose("train.num_boost_round", kChosenRounds);
     choose("eta", kChosenEta);
     choose("train.early_stopping_rounds", kChosenPatience);
+  }
+  const auto cells =
+      static_cast<double>(bound.statistics.rows) * bound.features.features_size();
+  if (cells <= kOneThreadCells) {
+    SetAttribute("train.nthread", int64_t{1}, attributes);
   }
 
   const models::LabelPlan& label = bound.features.label();

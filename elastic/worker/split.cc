@@ -112,4 +112,27 @@ std::vector<int64_t> PlacesOf(const catalog::DatasetSpec& dataset) {
   return places;
 }
 
+RowPlaces::RowPlaces(const catalog::ShardRange& shard, int64_t first)
+    : shard_(&shard), next_(first) {
+  Enter(0);
+}
+
+void RowPlaces::Enter(int piece) {
+  if (piece >= shard_->pieces_size()) {  // of no pieces, or of the last one: as many as there are
+    left_ = std::numeric_limits<int64_t>::max();
+    return;
+  }
+  piece_ = piece;
+  next_ = shard_->pieces(piece).first_row();
+  left_ = shard_->pieces(piece).estimated_rows();
+}
+
+int64_t RowPlaces::Next() {
+  while (left_ == 0) {
+    Enter(piece_ + 1);
+  }
+  --left_;
+  return next_++;
+}
+
 }  // namespace sluice::elastic

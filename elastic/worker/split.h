@@ -13,6 +13,7 @@ class Split;
 }
 namespace sluice::catalog {
 class DatasetSpec;
+class ShardRange;
 }
 
 namespace sluice::elastic {
@@ -43,5 +44,22 @@ class SplitRule {
 // rows, these are the rows' numbers, so that a table is split the same way however it is cut; where
 // it estimated them, they are as good as the estimates.
 std::vector<int64_t> PlacesOf(const catalog::DatasetSpec& dataset);
+
+// The places of a shard's rows, in the order in which they are read.
+class RowPlaces {
+ public:
+  RowPlaces() = default;
+  // `first`: of PlacesOf; a mixed shard's pieces say where they are. `shard` must outlive it.
+  RowPlaces(const catalog::ShardRange& shard, int64_t first);
+  int64_t Next();
+
+ private:
+  void Enter(int piece);
+
+  const catalog::ShardRange* shard_ = nullptr;
+  int piece_ = 0;
+  int64_t left_ = 0;  // rows of the piece, by its estimate; what is more belongs to the next one
+  int64_t next_ = 0;
+};
 
 }  // namespace sluice::elastic

@@ -71,7 +71,7 @@ TEST_F(Choose, SplitsByTheTablesSize) {
 
 TEST_F(Choose, SmallTablesAreGoneOverMoreOften) {
   const auto schedule = [](int64_t rows) {
-    return ChooseSchedule(models::ModelFamily::kDeep, rows, true);
+    return ChooseSchedule(models::ModelFamily::kDeep, rows, true, false);
   };
   EXPECT_EQ(schedule(110).epochs, 116U);
   EXPECT_EQ(schedule(110).batch_size, 32U);
