@@ -14,11 +14,11 @@ namespace {
 
 // A plan carries its shards (some 20 bytes each) to every process; more of them help nobody.
 constexpr int64_t kMaxShards = 100'000;
-// Pieces of a mixed shard: so many parts of the table are in each, and a table that is stored in the
-// order of its label is cut finely enough for every shard to be like the whole.
+// Pieces of a mixed shard: so many parts of the table are in each, and a table that is stored in
+// the order of its label is cut finely enough for every shard to be like the whole.
 constexpr int64_t kPiecesPerShard = 32;
-// A piece is a look-up in the database, which should cost little beside its rows.
-constexpr int64_t kFewestPieceRows = 64;
+// Shards of few rows have fewer: a piece is a look-up in the database.
+constexpr int64_t kFewestPieceRows = 16;
 
 class RangeStream final : public RowStream {
  public:
@@ -62,8 +62,9 @@ size_t PlaceInStratum(size_t stratum, size_t shard, size_t shards) {
 
 int64_t RowsPerRange(const DatasetOptions& options) {
   const int64_t rows = std::max<int64_t>(options.rows_per_shard, 1);
-  const int64_t piece = (rows + kPiecesPerShard - 1) / kPiecesPerShard;
-  return options.mixed ? std::min(std::max(piece, kFewestPieceRows), rows) : rows;
+  const int64_t pieces =
+      options.mixed ? std::clamp<int64_t>(rows / kFewestPieceRows, 1, kPiecesPerShard) : 1;
+  return (rows + pieces - 1) / pieces;
 }
 
 void PutShards(std::vector<ShardRange> ranges, const DatasetOptions& options, DatasetSpec* spec) {
@@ -79,7 +80,7 @@ void PutShards(std::vector<ShardRange> ranges, const DatasetOptions& options, Da
     ranges.front().set_estimated_rows(rows);
     ranges.resize(1);
   }
-  if (!options.mixed || ranges.size() <= shards) {
+  if (!options.mixed || ranges.size() < 2 * shards) {  // too many rows for as many pieces
     spec->mutable_shards()->Add(std::make_move_iterator(ranges.begin()),
                                 std::make_move_iterator(ranges.end()));
     return;

@@ -49,8 +49,8 @@ void AddFeatures(const models::FeaturePlan& plan, Lines* lines) {
 // Attributes that say nothing about this model: they hold for every one of its kind.
 bool IsWorthTelling(const models::Attribute& attribute, const models::ModelSpec& model) {
   const std::string& name = attribute.name();
-  return name != "model.loss_reduction" && name != "train.nthread" && name != "verbosity" && name != "importance_type" &&
-         (name != "loss.delta" || model.loss() == "Huber");
+  return name != "model.loss_reduction" && name != "train.nthread" && name != "verbosity" &&
+         name != "importance_type" && (name != "loss.delta" || model.loss() == "Huber");
 }
 
 void AddModel(const plan::TrainPlan& plan, Lines* lines) {
@@ -86,12 +86,15 @@ void AddModel(const plan::TrainPlan& plan, Lines* lines) {
 
 std::string ScheduleOf(const plan::TrainPlan& plan) {
   if (plan.optimum()) {
-    return "to the least loss over all training rows, with a ridge of 1";
+    return "to the least loss over all training rows";
   }
-  std::string text = fmt::format(
-      "{}{} epoch{} of batches of {}{}", plan.early_stopping().plateau() > 0 ? "at most " : "",
-      plan.epochs(), plan.epochs() == 1 ? "" : "s", plan.batch_size(),
-      plan.shuffle() ? ", shuffled" : "");
+  const bool open = plan.early_stopping().plateau() > 0 || plan.folds() > 0;
+  std::string text = fmt::format("{}{} epoch{} of batches of {}{}", open ? "at most " : "",
+                                 plan.epochs(), plan.epochs() == 1 ? "" : "s", plan.batch_size(),
+                                 plan.shuffle() ? ", shuffled" : "");
+  if (plan.folds() > 0) {
+    text += "; then on all rows for as many as were best over the folds";
+  }
   if (plan.max_steps() > 0) {
     text += fmt::format(", at most {} steps", GroupDigits(plan.max_steps()));
   }
@@ -115,7 +118,11 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
                                  GroupDigits(plan.estimated_shards()),
                                  plan.estimated_shards() == 1 ? "" : "s",
                                  GroupDigits(plan.rows_per_shard())));
-  lines.Line("validation", DescribeSplit(plan.split()));
+  lines.Line("validation",
+             plan.folds() == 0
+                 ? DescribeSplit(plan.split())
+                 : fmt::format("{} folds (seed {}), each judged by a network of the others",
+                               plan.folds(), plan.split().seed()));
   lines.Line("label", DescribeLabel(features.label()));
   if (!features.weight_column().empty()) {
     lines.Line("weight", features.weight_column());
@@ -135,9 +142,9 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
                     IsTrees(plan.model()) ? "rounds" : "epochs", plan.early_stopping().metric()));
   }
   if (const uint32_t plateau = plan.early_stopping().plateau(); plateau > 0) {
-    lines.Line("slows", fmt::format("learning rate x 0.3 after {} epoch{} without a better {}",
-                                    plateau, plateau == 1 ? "" : "s",
-                                    plan.early_stopping().metric()));
+    lines.Line("slows",
+               fmt::format("learning rate x 0.3 after {} epoch{} without a better {}", plateau,
+                           plateau == 1 ? "" : "s", plan.early_stopping().metric()));
   }
   if (plan.metrics_size() > 0) {
     lines.Line("metrics", fmt::format("{}", fmt::join(plan.metrics(), ", ")));

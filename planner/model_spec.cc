@@ -19,8 +19,9 @@ using models::ModelFamily;
 constexpr double kLinearRate = 0.2;
 constexpr double kWideRate = 0.05;
 
-// Numbers, standardised, count as less than this to hidden layers, however far out they are: a price
-// of diamonds of which one is measured 40 standard deviations too high was 28 % of all errors.
+// Numbers, standardised, count as less than this to hidden layers, however far out they are: a
+// price of diamonds of which one is measured 40 standard deviations too high was 28 % of all
+// errors.
 constexpr double kInputBound = 3;
 
 // Trees of which nothing is said: what reaches the best AUC in seconds.
@@ -304,8 +305,7 @@ Status FillTreeSpec(const BoundTrain& bound, models::ModelSpec* spec) {
     choose("eta", kChosenEta);
     choose("train.early_stopping_rounds", kChosenPatience);
   }
-  const auto cells =
-      static_cast<double>(bound.statistics.rows) * bound.features.features_size();
+  const auto cells = static_cast<double>(bound.statistics.rows) * bound.features.features_size();
   if (cells <= kOneThreadCells) {
     SetAttribute("train.nthread", int64_t{1}, attributes);
   }

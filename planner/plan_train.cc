@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/linear_optimum.h"
 #include "models/model.h"
-#include "models/networks/linear_optimum.h"
 #include "parser/printer.h"
 #include "planner/bind_train_internal.h"
 #include "planner/checkpoints.h"
@@ -79,16 +79,18 @@ void FillSchedule(const BoundTrain& bound, plan::TrainPlan* plan) {
   plan->set_shuffle(attributes.Flag("train.shuffle").value_or(true));
 }
 
-// Whether a linear model is computed rather than trained: where nothing is said of how, and its rows,
-// which are read again and again, stay in memory.
+// Whether a linear model is computed rather than trained: where nothing is said of how, and its
+// rows, which are read again and again, stay in memory.
 bool MeetsOptimum(const BoundTrain& bound, const models::Network& network,
                   const plan::TrainPlan& plan) {
   constexpr double kMostKeptBytes = 256.0 * (1 << 20);  // as workers keep rows
   constexpr double kMostLogits = 30e6;
-  if (bound.type->family != models::ModelFamily::kLinear || bound.base || plan.has_checkpoints() ||
+  constexpr int64_t kMostWeights = 2'000'000;
+  if (bound.type->family != models::ModelFamily::kLinear || bound.base ||
+      bound.attributes.Given("engine.checkpoint_dir") ||
       plan.strategy().kind() != plan::Strategy::LOCAL ||
       plan.strategy().mode() != plan::Strategy::ASYNCHRONOUS ||
-      !models::LinearOptimum::Finds(plan.model())) {
+      network.parameter_count() > kMostWeights || !models::LinearOptimum::Finds(plan.model())) {
     return false;
   }
   for (const auto& [name, entry] : bound.attributes.entries()) {
@@ -104,6 +106,11 @@ bool MeetsOptimum(const BoundTrain& bound, const models::Network& network,
   const auto rows = static_cast<double>(bound.statistics.rows);
   return rows * cells * sizeof(float) <= kMostKeptBytes &&
          rows * static_cast<double>(network.outputs()) <= kMostLogits;
+}
+
+std::string StoppingMetric(const models::ModelSpec& model) {
+  const models::Task task = models::TaskOf(model);
+  return task == models::Task::kBinary || task == models::Task::kMulticlass ? "log_loss" : "rmse";
 }
 
 void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
@@ -123,7 +130,7 @@ void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
       SetAttribute("train.early_stopping_rounds", int64_t{0},
                    plan->mutable_model()->mutable_attributes());
     }
-    if (trees || attributes.Given("train.early_stopping_rounds")) {
+    if (!bound.chosen_because.empty() || attributes.Given("train.early_stopping_rounds")) {
       plan->add_notes("no early stopping: there are no validation rows");
     }
     return;
@@ -134,9 +141,39 @@ void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
   if (const uint32_t plateau = ChosenSchedule(bound, *plan).plateau; plateau > 0 && !trees) {
     stopping->set_plateau(std::min(plateau, std::max(stopping->patience() / 3, 1U)));
   }
-  const models::Task task = models::TaskOf(plan->model());
-  stopping->set_metric(
-      task == models::Task::kBinary || task == models::Task::kMulticlass ? "log_loss" : "rmse");
+  stopping->set_metric(StoppingMetric(plan->model()));
+}
+
+// Where nothing is said of how long to train, and on what: few rows are judged by folds.
+void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
+  const uint32_t folds = ChooseFolds(bound.type->family, bound.statistics.rows);
+  const bool simple = plan->strategy().kind() == plan::Strategy::LOCAL &&
+                      plan->strategy().mode() == plan::Strategy::ASYNCHRONOUS && !bound.base &&
+                      !bound.attributes.Given("engine.checkpoint_dir") &&
+                      bound.features.group_column().empty();
+  const bool at_random =
+      plan->split().kind() == plan::Split::RANDOM || plan->split().kind() == plan::Split::NONE;
+  if (folds == 0 || !simple || !at_random || !bound.statistics.exact_rows) {
+    return;
+  }
+  for (const auto& [name, entry] : bound.attributes.entries()) {
+    if (entry.given &&
+        (name == "train.epoch" || name == "train.max_steps" ||
+         name == "train.early_stopping_rounds" || name == "validation.select" ||
+         name == "split.kind" || name == "split.fraction" || name == "split.column")) {
+      return;
+    }
+  }
+  const Schedule schedule = ChooseFoldSchedule(bound.statistics.rows);
+  plan->set_folds(folds);
+  plan->set_epochs(schedule.epochs);
+  plan->mutable_split()->set_kind(plan::Split::NONE);
+  plan->mutable_split()->set_fraction(0);
+  plan::EarlyStopping* stopping = plan->mutable_early_stopping();
+  stopping->set_patience(schedule.patience);
+  stopping->set_plateau(0);
+  stopping->set_chosen(true);
+  stopping->set_metric(StoppingMetric(plan->model()));
 }
 
 // Once the strategy is known, and how the rows are cut. `network` is null for trees.
@@ -335,7 +372,7 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   work.batch_size = plan->batch_size();
   work.columns = plan->model().features().features_size();
   // How many epochs it takes until nothing improves is not known: what counts is one of them.
-  work.epochs = ChosenSchedule(bound, *plan).plateau > 0 ? 1 : plan->epochs();
+  work.epochs = plan->early_stopping().plateau() > 0 ? 1 : plan->epochs();
   work.parameters = plan->parameter_count();
   if (network != nullptr) {
     for (const models::DenseTensor& tensor : network->dense()) {
@@ -350,6 +387,8 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   if (wrong.ok() && network != nullptr && MeetsOptimum(bound, *network, *plan)) {
     plan->set_optimum(true);
     plan->clear_early_stopping();
+  } else if (wrong.ok()) {
+    FillFolds(bound, plan);
   }
   return wrong;
 }

@@ -45,7 +45,8 @@ struct ReadStatement {
 
 // Both bounds of the ranges as parameters.
 std::string WithParameters(std::string sql) {
-  for (const auto& [bound, parameter] : {std::pair("'{end}'", "$2"), std::pair("'{begin}'", "$1")}) {
+  for (const auto& [bound, parameter] :
+       {std::pair("'{end}'", "$2"), std::pair("'{begin}'", "$1")}) {
     const size_t at = sql.rfind(bound);
     SLUICE_CHECK(at != std::string::npos, "a ctid cut has both bounds");
     sql.replace(at, std::string_view(bound).size(), parameter);
@@ -128,11 +129,11 @@ class SnapshotConnection {
       return OpenPostgresStream(*connection_, statement.sql, columns.schema, columns.decoded);
     }
     if (statement.ranges.size() == 1 || OnlyText(*connection_)) {
-      return ReadRanges(statement.ranges, [this, sql = statement.sql, columns](int64_t begin,
-                                                                               int64_t end) {
-        return OpenPostgresStream(*connection_, WithBounds(sql, TidText(begin), TidText(end)),
-                                  columns.schema, columns.decoded);
-      });
+      return ReadRanges(
+          statement.ranges, [this, sql = statement.sql, columns](int64_t begin, int64_t end) {
+            return OpenPostgresStream(*connection_, WithBounds(sql, TidText(begin), TidText(end)),
+                                      columns.schema, columns.decoded);
+          });
     }
     if (!planned_once_) {  // not for each range anew, which would take longer than to read it
       RETURN_IF_ERROR(connection_->Run("SET LOCAL plan_cache_mode = force_generic_plan"));
@@ -270,10 +271,9 @@ class PostgresShardReader final : public ShardReader {
                           read.copied ? CastForCopy(column.database_type) : "");
     }
     const bool cut = spec_.cut() == DatasetSpec::CTID;
-    const std::string sql =
-        fmt::format("SELECT {} FROM (\n{}\n) AS s({})", list,
-                    cut ? spec_.shard_select() : spec_.select(),
-                    NumberedColumns(schema_.columns.size()));
+    const std::string sql = fmt::format("SELECT {} FROM (\n{}\n) AS s({})", list,
+                                        cut ? spec_.shard_select() : spec_.select(),
+                                        NumberedColumns(schema_.columns.size()));
     std::deque<ReadStatement> statements;
     for (RowRanges& ranges : Statements(shard)) {
       statements.push_back({sql, cut ? std::move(ranges) : RowRanges()});

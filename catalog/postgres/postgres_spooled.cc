@@ -88,7 +88,7 @@ class SpooledReader final : public ShardReader {
           copied.purpose == CopiedColumns::Purpose::kShow && as_number ? type : DataType::kText);
     }
     ASSIGN_OR_RETURN(auto rows, ReadRanges(RangesOf(shard), [this, all = std::move(all)](
-                                                               int64_t begin, int64_t end) {
+                                                                int64_t begin, int64_t end) {
                        return Result<std::unique_ptr<RowStream>>(file_->Read(begin, end, all));
                      }));
     if (shown.empty()) {

@@ -92,8 +92,7 @@ Result<std::unique_ptr<Dataset>> OpenCut(SqliteDatabase& database, DatasetSpec s
     snapshot->Close();
     return std::unique_ptr<Dataset>();
   }
-  ASSIGN_OR_RETURN(std::vector<ShardRange> ranges,
-                   CutRowids(*reader, *cut, RowsPerRange(options)));
+  ASSIGN_OR_RETURN(std::vector<ShardRange> ranges, CutRowids(*reader, *cut, RowsPerRange(options)));
   snapshot->GiveBack(std::move(reader));
   PutShards(std::move(ranges), options, &spec);
   spec.set_shard_select(cut->shard_select);

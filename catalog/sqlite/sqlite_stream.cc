@@ -94,16 +94,15 @@ class SqliteShardReader final : public ShardReader {
     for (size_t i = columns.size(); i < all.size(); ++i) {
       schema.columns[i].type = ShownType(schema.columns[i]);
     }
-    const std::string sql =
-        fmt::format("WITH s({}) AS (\n{}\n) SELECT {} FROM s",
-                    NumberedColumns(schema_.columns.size()),
-                    WithBounds(spec_.shard_select(), kBeginParameter, kEndParameter),
-                    all.empty() ? std::string("NULL") : ChosenColumns(all));
+    const std::string sql = fmt::format(
+        "WITH s({}) AS (\n{}\n) SELECT {} FROM s", NumberedColumns(schema_.columns.size()),
+        WithBounds(spec_.shard_select(), kBeginParameter, kEndParameter),
+        all.empty() ? std::string("NULL") : ChosenColumns(all));
     SqliteConnection& connection = snapshot_ != nullptr ? *leased_ : *owned_;
     ASSIGN_OR_RETURN(SqliteStatement statement, connection.Prepare(sql));
-    return std::unique_ptr<RowStream>(
-        new SqliteRowStream(connection, std::move(statement), std::move(schema), columns.size(),
-                            copied.purpose, RangesOf(shard)));
+    return std::unique_ptr<RowStream>(new SqliteRowStream(connection, std::move(statement),
+                                                          std::move(schema), columns.size(),
+                                                          copied.purpose, RangesOf(shard)));
   }
 
  private:
@@ -121,8 +120,8 @@ Result<std::unique_ptr<RowStream>> OpenSqliteStream(SqliteConnection& connection
                                                     size_t decoded,
                                                     CopiedColumns::Purpose purpose) {
   ASSIGN_OR_RETURN(SqliteStatement statement, connection.Prepare(sql));
-  return std::unique_ptr<RowStream>(
-      new SqliteRowStream(connection, std::move(statement), std::move(schema), decoded, purpose, {}));
+  return std::unique_ptr<RowStream>(new SqliteRowStream(connection, std::move(statement),
+                                                        std::move(schema), decoded, purpose, {}));
 }
 
 Result<std::unique_ptr<ShardReader>> OpenSqliteReader(SqliteDatabase& database,

@@ -23,8 +23,8 @@ class EarlyStopping {
     double value = std::numeric_limits<double>::quiet_NaN();
     Epoch epoch = kNoEpoch;
     Metrics metrics;
-    int64_t step = -1;   // all-reduce: the weights after so many steps
-    std::string digest;  // of the weights that are kept; empty: nobody has said it
+    int64_t step = -1;       // all-reduce: the weights after so many steps
+    std::string digest;      // of the weights that are kept; empty: nobody has said it
     uint32_t rate_cuts = 0;  // that it was trained with
   };
 

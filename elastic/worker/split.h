@@ -14,7 +14,7 @@ class Split;
 namespace sluice::catalog {
 class DatasetSpec;
 class ShardRange;
-}
+}  // namespace sluice::catalog
 
 namespace sluice::elastic {
 
@@ -36,7 +36,8 @@ class SplitRule {
   Kind kind_ = Kind::kNone;
   std::string column_;
   uint64_t seed_ = 0;
-  uint64_t below_ = 0;  // hashes below it are validation
+  uint64_t from_ = 0;   // hashes from it on
+  uint64_t below_ = 0;  // and below it are validation
   double threshold_ = 0;
 };
 

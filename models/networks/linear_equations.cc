@@ -130,8 +130,8 @@ NetworkWeights LinearForm::Export(const std::vector<double>& weights) const {
   for (size_t t = 0; t < tables_.size(); ++t) {
     NetworkWeights::Table& table = exported.tables.emplace_back();
     for (int64_t id = 0; id < shape_.tables[t].rows; ++id) {
-      const auto begin = weights.begin() +
-                         static_cast<std::ptrdiff_t>(tables_[t] + static_cast<size_t>(id) * outputs_);
+      const auto begin = weights.begin() + static_cast<std::ptrdiff_t>(
+                                               tables_[t] + static_cast<size_t>(id) * outputs_);
       const auto end = begin + static_cast<std::ptrdiff_t>(outputs_);
       if (std::all_of(begin, end, [](double weight) { return weight == 0; })) {
         continue;  // in no row

@@ -35,7 +35,7 @@ class LinearForm {
 
   const NetworkShape shape_;
   const size_t outputs_;
-  size_t bias_ = 0;  // place of the first one
+  size_t bias_ = 0;             // place of the first one
   std::vector<size_t> tables_;  // places of their first weights
   size_t size_ = 0;
   std::vector<float> kernel_, bias_values_, sums_, squares_;
@@ -65,7 +65,7 @@ class LinearEquations {
 
   const NetworkShape& shape_;
   const size_t outputs_;
-  const size_t dense_;  // columns
+  const size_t dense_;          // columns
   std::vector<size_t> tables_;  // column of their first row
   size_t columns_ = 0;
   std::vector<double> squares_;   // columns x columns: the upper half

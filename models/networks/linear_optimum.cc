@@ -1,4 +1,4 @@
-#include "models/networks/linear_optimum.h"
+#include "models/linear_optimum.h"
 
 #include <fmt/core.h>
 
@@ -17,9 +17,11 @@ namespace {
 
 // Up to so many columns the normal equations are cheaper than passes over the rows.
 constexpr size_t kMostEquations = 1'000;
-// A penalty of half the squared weights beside the sum of the rows' losses: as much as one row says,
-// so that categories of few rows stay near 0 and columns that repeat each other share a weight.
-constexpr double kRidge = 1.0;
+// A penalty of half the squared weights beside the sum of the rows' losses. Of classes as much as a
+// row says, so that categories of few rows stay near 0; of numbers just so much that columns that
+// repeat each other share a weight, and a straight line is found as it is.
+constexpr double kClassRidge = 1.0;
+constexpr double kNumberRidge = 0.01;
 // The search ends when the gradient is so much smaller than it was at the beginning: what is left
 // changes no metric's first five digits.
 constexpr double kGradientLeft = 1e-5;
@@ -105,8 +107,7 @@ class RowLoss {
     for (size_t r = 0; r < batch.rows; ++r) {
       const float weight = batch.weights.empty() ? 1.0F : batch.weights[r];
       for (size_t i = r * n_; i < (r + 1) * n_; ++i) {
-        curvature[i] =
-            weight * (kind_ == Loss::Kind::kSquared ? 1.0F : state[i] * (1 - state[i]));
+        curvature[i] = weight * (kind_ == Loss::Kind::kSquared ? 1.0F : state[i] * (1 - state[i]));
       }
     }
   }
@@ -148,6 +149,7 @@ class LinearSearch final : public LinearOptimum {
       : transform_(std::move(transform)),
         form_(std::move(shape), outputs),
         kind_(kind),
+        ridge_(kind == Loss::Kind::kSquared ? kNumberRidge : kClassRidge),
         loss_(kind, outputs),
         n_(outputs) {}
 
@@ -178,12 +180,13 @@ class LinearSearch final : public LinearOptimum {
   const std::unique_ptr<FeatureTransform> transform_;
   LinearForm form_;
   const Loss::Kind kind_;
+  const double ridge_;
   RowLoss loss_;
   const size_t n_;
 
   Vector at_, gradient_, diagonal_;
-  double sum_ = 0;     // of the rows' weighted losses at at_
-  double weight_ = 0;  // of all rows
+  double sum_ = 0;                                // of the rows' weighted losses at at_
+  double weight_ = 0;                             // of all rows
   std::vector<float> logits_, states_, changes_;  // n_ per row, in the order of the pass
   size_t rows_ = 0;
 };
@@ -193,12 +196,12 @@ double LinearSearch::Penalty(const Vector& weights) const {
   for (size_t i = 0; i < weights.size(); ++i) {
     sum += form_.IsBias(i) ? 0 : weights[i] * weights[i];
   }
-  return 0.5 * kRidge * sum;
+  return 0.5 * ridge_ * sum;
 }
 
 void LinearSearch::AddRidge(const Vector& of, Vector* to) const {
   for (size_t i = 0; i < of.size(); ++i) {
-    (*to)[i] += form_.IsBias(i) ? 0 : kRidge * of[i];
+    (*to)[i] += form_.IsBias(i) ? 0 : ridge_ * of[i];
   }
 }
 
@@ -240,7 +243,7 @@ Status LinearSearch::LookAround(const Pass& pass, bool again) {
   RETURN_IF_ERROR(pass(visit));
   AddRidge(at_, &gradient_);
   for (size_t i = 0; i < diagonal_.size(); ++i) {
-    diagonal_[i] += form_.IsBias(i) ? 1e-9 : kRidge;
+    diagonal_[i] += form_.IsBias(i) ? 1e-9 : ridge_;
   }
   return OkStatus();
 }
@@ -385,7 +388,7 @@ Result<LinearOptimum::Found> LinearSearch::SolveEquations(const Pass& pass,
   Found found;
   found.rows = equations.rows();
   found.steps = 1;
-  ASSIGN_OR_RETURN(const Vector solution, equations.Solve(kRidge));
+  ASSIGN_OR_RETURN(const Vector solution, equations.Solve(ridge_));
   found.weights = form_.Export(solution);
   found.loss = equations.MeanLoss(solution);
   RETURN_IF_ERROR(on_step({1, found.loss, 1.0}));

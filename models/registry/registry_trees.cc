@@ -161,10 +161,10 @@ void AppendLinear(std::vector<AttributeSpec>* attributes) {
 }
 
 void AppendTraining(bool forest, std::vector<AttributeSpec>* attributes) {
-  attributes->push_back(
-      WithAliases(Integer("train.num_boost_round", int64_t{100}, Between(1, kMostRounds),
-                          forest ? "trees of the forest" : "rounds; eta is 0.1 when neither is given"),
-                  {"n_estimators"}));
+  attributes->push_back(WithAliases(
+      Integer("train.num_boost_round", int64_t{100}, Between(1, kMostRounds),
+              forest ? "trees of the forest" : "rounds; eta is 0.1 when neither is given"),
+      {"n_estimators"}));
   attributes->push_back(
       Integer("train.early_stopping_rounds", {}, AtLeast(0),
               forest ? "stop after so many rounds without a better validation metric; 0: off"

@@ -78,7 +78,7 @@ TEST_P(DatasetTest, MixedShardsHoldRowsFromAllOverTheTable) {
       const auto rows = ReadShard(source(), spec, shard);
       ASSERT_TRUE(rows.ok()) << rows.status().ToString();
       EXPECT_EQ(static_cast<int64_t>(rows->size()), spec.shards(shard).estimated_rows());
-      EXPECT_NEAR(static_cast<double>(rows->size()), 1000, 64);
+      EXPECT_NEAR(static_cast<double>(rows->size()), 1000, 32);
       EXPECT_LT(std::stoll(rows->front()[0]), 500);
       EXPECT_GE(std::stoll(rows->back()[0]), 4500);
       for (const auto& row : *rows) {
@@ -89,7 +89,7 @@ TEST_P(DatasetTest, MixedShardsHoldRowsFromAllOverTheTable) {
     std::sort(all.begin(), all.end());
     EXPECT_EQ(all, Range(0, 4999));
     for (const ShardPiece& piece : spec.shards(2).pieces()) {
-      EXPECT_EQ(piece.first_row() % 64, 0);
+      EXPECT_EQ(piece.first_row() % 32, 0);
     }
   }
   EXPECT_EQ(Open("SELECT id FROM sorted", 10'000)->spec().shards_size(), 1);

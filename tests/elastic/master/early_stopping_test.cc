@@ -97,10 +97,10 @@ TEST(EarlyStopping, MembersMustKeepTheSameWeightsOfTheBestStep) {
 }
 
 TEST(EarlyStopping, GoesOnFromWhatAnotherHad) {
-  EarlyStopping first(2, "", false);
+  EarlyStopping first(2, 0, "", false);
   first.SetJudged({3});
   ASSERT_TRUE(first.EndEpoch(Epoch(1), 0.5, {}));
-  EarlyStopping second(2, "", false);
+  EarlyStopping second(2, 0, "", false);
   second.Restore(first.best(), first.judged());
   EXPECT_EQ(second.order(), first.order());
   EXPECT_FALSE(second.EndEpoch(Epoch(2), 0.6, {}));
