@@ -306,13 +306,15 @@ Status FillTreeSpec(const BoundTrain& bound, models::ModelSpec* spec) {
     choose("train.early_stopping_rounds", kChosenPatience);
   }
   const auto cells = static_cast<double>(bound.statistics.rows) * bound.features.features_size();
-  if (cells <= kOneThreadCells) {
-    SetAttribute("train.nthread", int64_t{1}, attributes);
+  // A model to continue from may have been one of fewer rows.
+  const bool inherited = FindIn(*attributes, "train.nthread") != nullptr;
+  if (cells <= kOneThreadCells || inherited) {
+    SetAttribute("train.nthread", int64_t{cells <= kOneThreadCells ? 1 : 0}, attributes);
   }
 
   const models::LabelPlan& label = bound.features.label();
-  const models::Attribute* inherited = FindIn(*attributes, "objective");
-  std::string objective = inherited == nullptr ? "" : inherited->text();
+  const models::Attribute* learnt = FindIn(*attributes, "objective");
+  std::string objective = learnt == nullptr ? "" : learnt->text();
   if (objective.empty()) {
     const bool classes = label.kind() == models::LabelPlan::CLASS;
     objective = classes ? (label.classes_size() <= 2 ? "binary:logistic" : "multi:softprob")
