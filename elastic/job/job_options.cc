@@ -74,6 +74,8 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
   options.outputs = network.outputs();
   RETURN_IF_ERROR(CheckMetric(plan, options.task));
   options.patience = plan.early_stopping().patience();
+  options.needs_validation = !plan.early_stopping().chosen();
+  options.plateau = plan.early_stopping().plateau();
   options.metric = plan.early_stopping().metric();
   options.further_metrics = FurtherMetrics(plan);
   options.estimated_rows = std::max(dataset.estimated_rows(), plan.estimated_rows());
