@@ -24,13 +24,13 @@ constexpr std::chrono::milliseconds kLookForGateway{200};
 // A gateway that is there answers at once; one that is stuck is none.
 constexpr std::chrono::seconds kAnswerPatience{5};
 
-class Link final : public Room {
+class SocketRoomLink final : public Room {
  public:
-  Link(std::string name, const RoomSize& size, PollWaker waker)
+  SocketRoomLink(std::string name, const RoomSize& size, PollWaker waker)
       : name_(std::move(name)), size_(WithMachine(size)), waker_(std::move(waker)) {
     thread_ = std::jthread([this](const std::stop_token& end) { Run(end); });
   }
-  ~Link() override {
+  ~SocketRoomLink() override {
     thread_.request_stop();
     waker_.Wake();
   }
@@ -234,7 +234,7 @@ class Link final : public Room {
 
 Result<std::unique_ptr<Room>> RoomLink::Make(const std::string& name, const RoomSize& size) {
   ASSIGN_OR_RETURN(PollWaker waker, PollWaker::Make());
-  return std::unique_ptr<Room>(std::make_unique<Link>(name, size, std::move(waker)));
+  return std::unique_ptr<Room>(std::make_unique<SocketRoomLink>(name, size, std::move(waker)));
 }
 
 }  // namespace sluice::executor

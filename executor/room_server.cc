@@ -48,14 +48,14 @@ SlotArbiter::Standing StandingOf(const RoomState& state) {
   return standing;
 }
 
-class Server final : public RoomServer {
+class SocketRoomServer final : public RoomServer {
  public:
-  Server(std::string name, SlotArbiter& arbiter, PollWaker waker)
+  SocketRoomServer(std::string name, SlotArbiter& arbiter, PollWaker waker)
       : name_(std::move(name)), arbiter_(arbiter), waker_(std::move(waker)) {
     Listen();
     thread_ = std::jthread([this](const std::stop_token& end) { Serve(end); });
   }
-  ~Server() override {
+  ~SocketRoomServer() override {
     thread_.request_stop();
     waker_.Wake();
     thread_.join();
@@ -188,7 +188,8 @@ class Server final : public RoomServer {
 Result<std::unique_ptr<RoomServer>> RoomServer::Start(const std::string& name,
                                                       SlotArbiter& arbiter) {
   ASSIGN_OR_RETURN(PollWaker waker, PollWaker::Make());
-  return std::unique_ptr<RoomServer>(std::make_unique<Server>(name, arbiter, std::move(waker)));
+  return std::unique_ptr<RoomServer>(
+      std::make_unique<SocketRoomServer>(name, arbiter, std::move(waker)));
 }
 
 std::string RoomNameOf(std::string_view source_url) {
