@@ -215,6 +215,12 @@ void BenchPostgres(int64_t rows, int rounds) {
         [&] { ReadShards(*source, dataset->spec(), connections, rows); },
         [&] { DrainCopy(database.url(), connections, blocks + blocks / 100 + 1); });
   }
+  options.mixed = true;
+  const auto mixed = Must(source->OpenDataset("SELECT * FROM census", options));
+  Compare(
+      "PostgreSQL, 1, mixed shards", rows, rounds,
+      [&] { ReadShards(*source, mixed->spec(), 1, rows); },
+      [&] { ReadShards(*source, dataset->spec(), 1, rows); });
   PrintOpening("PostgreSQL, before the first row", *source, rounds);
 }
 
@@ -245,6 +251,12 @@ void BenchSqlite(int64_t rows, int rounds) {
           [&] { ReadShards(*source, dataset->spec(), connections, rows); },
           [&] { StepRows(path, connections, rows, true); });
     }
+    options.mixed = true;
+    const auto mixed = Must(source->OpenDataset("SELECT * FROM census", options));
+    Compare(
+        "SQLite, 1, mixed shards", rows, rounds,
+        [&] { ReadShards(*source, mixed->spec(), 1, rows); },
+        [&] { ReadShards(*source, dataset->spec(), 1, rows); });
     const double steps = Seconds([&] { StepRows(path, 1, rows, false); });
     fmt::print("{:34} {:>10} {:>10.0f}\n", "SQLite, steps that fetch nothing", "",
                static_cast<double>(rows) / steps);

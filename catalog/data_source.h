@@ -86,6 +86,9 @@ struct DatasetOptions {
   std::optional<CopiedColumns::Purpose> copies = std::nullopt;
   bool many_processes =
       false;  // other processes will read it: stage where a snapshot cannot be shared
+  // Each shard holds rows from all over the dataset (ShardRange::pieces), so that the batches of
+  // one shard are like the whole, in whatever order the table is stored.
+  bool mixed = false;
 };
 
 // The type that a column has when it is shown: its own where that says all that the database does,

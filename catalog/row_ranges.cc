@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <random>
 
 #include "catalog/column_description.h"
@@ -13,8 +14,123 @@ namespace {
 
 // A plan carries its shards (some 20 bytes each) to every process; more of them help nobody.
 constexpr int64_t kMaxShards = 100'000;
+// Pieces of a mixed shard: so many parts of the table are in each, and a table that is stored in
+// the order of its label is cut finely enough for every shard to be like the whole.
+constexpr int64_t kPiecesPerShard = 32;
+// Shards of few rows have fewer: a piece is a look-up in the database.
+constexpr int64_t kFewestPieceRows = 16;
+
+class RangeStream final : public RowStream {
+ public:
+  RangeStream(RowRanges ranges, OpenRange open)
+      : ranges_(std::move(ranges)), open_(std::move(open)) {}
+
+  Status Open() {
+    now_.reset();  // a connection has one stream at a time
+    const auto [begin, end] = ranges_[next_++];
+    ASSIGN_OR_RETURN(now_, open_(begin, end));
+    return OkStatus();
+  }
+
+  Status Next(size_t max_rows, RowBatch* batch) override {
+    for (;;) {
+      RETURN_IF_ERROR(now_->Next(max_rows, batch));
+      if (batch->rows > 0 || next_ == ranges_.size()) {
+        return OkStatus();
+      }
+      RETURN_IF_ERROR(Open());
+    }
+  }
+
+ private:
+  const RowRanges ranges_;
+  const OpenRange open_;
+  size_t next_ = 0;
+  std::unique_ptr<RowStream> now_;
+};
+
+// Which of a stratum's ranges a shard gets: another one in each, so that what comes back in a fixed
+// rhythm in the table comes to all shards.
+size_t PlaceInStratum(size_t stratum, size_t shard, size_t shards) {
+  constexpr uint64_t kOdd = 0x9E3779B97F4A7C15ULL;
+  constexpr unsigned kHalf = 32;
+  const uint64_t turn = ((stratum + 1) * kOdd) >> kHalf;
+  return static_cast<size_t>((shard + turn) % shards);
+}
 
 }  // namespace
+
+int64_t RowsPerRange(const DatasetOptions& options) {
+  const int64_t rows = std::max<int64_t>(options.rows_per_shard, 1);
+  const int64_t pieces =
+      options.mixed ? std::clamp<int64_t>(rows / kFewestPieceRows, 1, kPiecesPerShard) : 1;
+  return (rows + pieces - 1) / pieces;
+}
+
+void PutShards(std::vector<ShardRange> ranges, const DatasetOptions& options, DatasetSpec* spec) {
+  int64_t rows = 0;
+  for (const ShardRange& range : ranges) {
+    rows += range.estimated_rows();
+  }
+  spec->set_estimated_rows(rows);
+  const int64_t per_shard = std::max<int64_t>(options.rows_per_shard, 1);
+  const auto shards = static_cast<size_t>(std::max<int64_t>((rows + per_shard - 1) / per_shard, 1));
+  if (options.mixed && shards == 1 && !ranges.empty()) {
+    ranges.front().set_end(ranges.back().end());
+    ranges.front().set_estimated_rows(rows);
+    ranges.resize(1);
+  }
+  if (!options.mixed || ranges.size() < 2 * shards) {  // too many rows for as many pieces
+    spec->mutable_shards()->Add(std::make_move_iterator(ranges.begin()),
+                                std::make_move_iterator(ranges.end()));
+    return;
+  }
+  std::vector<int64_t> first_rows;
+  int64_t before = 0;
+  for (const ShardRange& range : ranges) {
+    first_rows.push_back(before);
+    before += range.estimated_rows();
+  }
+  for (size_t shard = 0; shard < shards; ++shard) {
+    ShardRange* put = spec->add_shards();
+    int64_t sum = 0;
+    for (size_t first = 0; first < ranges.size(); first += shards) {
+      const size_t range = first + PlaceInStratum(first / shards, shard, shards);
+      if (range >= ranges.size()) {
+        continue;  // the last stratum has no range for everyone
+      }
+      ShardPiece* piece = put->add_pieces();
+      piece->set_begin(ranges[range].begin());
+      piece->set_end(ranges[range].end());
+      piece->set_estimated_rows(ranges[range].estimated_rows());
+      piece->set_first_row(first_rows[range]);
+      sum += ranges[range].estimated_rows();
+    }
+    put->set_begin(put->pieces(0).begin());
+    put->set_end(put->pieces(put->pieces_size() - 1).end());
+    put->set_estimated_rows(sum);
+  }
+}
+
+RowRanges RangesOf(const ShardRange& shard) {
+  RowRanges ranges;
+  for (const ShardPiece& piece : shard.pieces()) {
+    ranges.emplace_back(piece.begin(), piece.end());
+  }
+  if (ranges.empty()) {
+    ranges.emplace_back(shard.begin(), shard.end());
+  }
+  return ranges;
+}
+
+Result<std::unique_ptr<RowStream>> ReadRanges(RowRanges ranges, OpenRange open) {
+  if (ranges.size() == 1) {
+    return open(ranges.front().first, ranges.front().second);
+  }
+  auto stream = std::make_unique<RangeStream>(std::move(ranges), std::move(open));
+  RETURN_IF_ERROR(stream->Open());
+  return std::unique_ptr<RowStream>(std::move(stream));
+}
 
 void RowDensity::Add(int64_t key, double rows) {
   if (key > points_.back().first) {

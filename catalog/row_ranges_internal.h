@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -8,6 +10,7 @@
 
 #include "base/row_batch.h"
 #include "base/status.h"
+#include "catalog/data_source.h"
 #include "catalog/dataset.pb.h"
 
 namespace sluice::catalog {
@@ -42,6 +45,19 @@ std::vector<std::pair<int64_t, int64_t>> SpreadRanges(const RowDensity& density,
 // Ranges from the keys of every rows_per_shard-th row (the first one included) up to `end`.
 std::vector<ShardRange> CutAtKeys(const std::vector<int64_t>& keys, int64_t end, int64_t rows,
                                   int64_t rows_per_shard);
+
+// How many rows the ranges are to have that PutShards wants: a shard's, or a piece's.
+int64_t RowsPerRange(const DatasetOptions& options);
+// The dataset's shards, from ranges of about RowsPerRange rows each, in the order of their rows:
+// those as they are, or, of a mixed dataset, made of ranges from all over it. Sets estimated_rows,
+// too.
+void PutShards(std::vector<ShardRange> ranges, const DatasetOptions& options, DatasetSpec* spec);
+// The ranges that a shard is read in, half-open.
+using RowRanges = std::vector<std::pair<int64_t, int64_t>>;
+RowRanges RangesOf(const ShardRange& shard);
+// The ranges one after another as one stream, each opened when the one before has ended.
+using OpenRange = std::function<Result<std::unique_ptr<RowStream>>(int64_t begin, int64_t end)>;
+Result<std::unique_ptr<RowStream>> ReadRanges(RowRanges ranges, OpenRange open);
 
 // Puts a range into DatasetSpec.shard_select: the last {begin} and {end}, so that the user's own
 // text, which stands before them, may hold such words.

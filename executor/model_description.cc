@@ -102,10 +102,13 @@ std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& versio
   for (const models::Attribute& attribute : model.attributes()) {
     add("attribute", attribute.name(), planner::DescribeAttribute(attribute));
   }
-  if (!model.deep_optimizer().name().empty()) {
+  if (plan.optimum()) {
+    add("attribute", "optimizer", "none: these weights have the least loss over all rows");
+  }
+  if (!plan.optimum() && !model.deep_optimizer().name().empty()) {
     add("attribute", "optimizer", OptimizerText(model.deep_optimizer()));
   }
-  if (!model.wide_optimizer().name().empty()) {
+  if (!plan.optimum() && !model.wide_optimizer().name().empty()) {
     add("attribute", "wide optimizer", OptimizerText(model.wide_optimizer()));
   }
   for (const auto& [name, value] : version.metrics) {

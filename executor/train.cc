@@ -16,12 +16,14 @@
 #include "elastic/job/job_checkpoints.h"
 #include "elastic/job/job_journal.h"
 #include "elastic/job/local_job.h"
+#include "elastic/job/optimum_job.h"
 #include "executor/client_teller.h"
 #include "executor/executor.h"
 #include "executor/job_record.h"
 #include "executor/result_rows.h"
 #include "executor/store_model.h"
 #include "executor/train_again.h"
+#include "executor/train_folds.h"
 #include "executor/train_on_master.h"
 #include "executor/train_trees.h"
 #include "models/metrics/metric.h"
@@ -116,16 +118,18 @@ Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& s
     ASSIGN_OR_RETURN(data, checkpoints->DataToRun(data, validation));
   }
   Trained trained;
-  ASSIGN_OR_RETURN(trained.outcome,
-                   elastic::TrainInProcess({.plan = plan,
-                                            .source = source,
-                                            .dataset = data,
-                                            .validation = validation,
-                                            .base = start.has_value() ? &*start : nullptr,
-                                            .progress = progress,
-                                            .events = EventsOf(job),
-                                            .stop = job.stop_token(),
-                                            .checkpoints = checkpoints}));
+  const elastic::TrainingJob training{.plan = plan,
+                                      .source = source,
+                                      .dataset = data,
+                                      .validation = validation,
+                                      .base = start.has_value() ? &*start : nullptr,
+                                      .progress = progress,
+                                      .events = EventsOf(job),
+                                      .stop = job.stop_token(),
+                                      .checkpoints = checkpoints};
+  ASSIGN_OR_RETURN(trained.outcome, plan.optimum()     ? elastic::TrainToOptimum(training)
+                                    : plan.folds() > 0 ? TrainByFolds(training)
+                                                       : elastic::TrainInProcess(training));
   trained.weights = models::SaveWeights(trained.outcome.weights);
   return trained;
 }
@@ -287,6 +291,7 @@ Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& 
   catalog::DatasetOptions options;
   options.rows_per_shard = plan.rows_per_shard();
   options.many_processes = OnProcesses(plan);
+  options.mixed = plan.shuffle();
   Datasets datasets;
   ASSIGN_OR_RETURN(datasets.train, source.OpenDataset(plan.select(), options));
   if (plan.split().kind() == plan::Split::SELECT) {

@@ -21,15 +21,25 @@ namespace sluice::planner {
 struct Schedule {
   uint32_t epochs = 1;
   uint32_t batch_size = 1;
-  uint32_t patience = 0;  // epochs without improvement on the validation rows; 0: no early stopping
+  // Epochs without improvement on the validation rows before the training ends, and before the
+  // learning rate is lowered; 0: as many epochs as there are, at one rate.
+  uint32_t patience = 0;
+  uint32_t plateau = 0;
 };
-// `epochs_open`: the statement does not say how long to train.
-Schedule ChooseSchedule(models::ModelFamily family, int64_t rows, bool epochs_open);
+// `epochs_open`: the statement does not say how long to train. `validates`: there will be
+// validation rows.
+Schedule ChooseSchedule(models::ModelFamily family, int64_t rows, bool epochs_open, bool validates);
+
+// A network of so few rows, of which nothing is said: in how many folds its rows are cut, each of
+// which says how a network trained on the others is doing. 0: rows enough to set some aside.
+uint32_t ChooseFolds(models::ModelFamily family, int64_t rows);
+// Its epochs while that is seen, and how long it waits for something better.
+Schedule ChooseFoldSchedule(int64_t rows);
 
 // How validation rows are set aside where the attributes do not say: none of a table so small that
 // they would be missed, else a share that does not grow with the table.
-Status ChooseSplit(const AttributeSet& attributes, int64_t rows, const std::string& group_column,
-                   uint64_t seed, plan::Split* split);
+Status ChooseSplit(const AttributeSet& attributes, models::ModelFamily family, int64_t rows,
+                   const std::string& group_column, uint64_t seed, plan::Split* split);
 
 struct Work {
   int64_t rows = 0;

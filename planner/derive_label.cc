@@ -199,6 +199,8 @@ Status DeriveLabel(const LabelInput& input, models::LabelPlan* plan) {
   }
   plan->set_kind(models::LabelPlan::NUMBER);
   SetScale(statistics.mean, statistics.standard_deviation, input.use, plan);
+  plan->set_never_negative(input.use == LabelUse::kScaledNumber && statistics.has_range &&
+                           statistics.min >= 0);
   return OkStatus();
 }
 

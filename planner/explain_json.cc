@@ -234,7 +234,10 @@ void PutTrain(const plan::TrainPlan& plan, Writer* json) {
   PutModel(plan, json);
   json->Put("epochs", plan.epochs());
   json->Put("batch_size", plan.batch_size());
+  json->Put("optimum", plan.optimum());
+  json->Put("folds", plan.folds());
   json->Put("early_stopping", plan.early_stopping().patience());
+  json->Put("plateau", plan.early_stopping().plateau());
   PutTexts("metrics", plan.metrics(), json);
   PutStrategy(plan, json);
   if (plan.has_checkpoints()) {

@@ -129,8 +129,10 @@ std::string DescribeLabel(const models::LabelPlan& label) {
                              : "");
     case models::LabelPlan::NUMBER:
       return label.scale() != 1 || label.mean() != 0
-                 ? fmt::format("{} ({}), a number, learnt as (y - {:.6g}) / {:.6g}", label.column(),
-                               type, label.mean(), label.scale())
+                 ? fmt::format("{} ({}), a number{}, learnt as (y - {:.6g}) / {:.6g}",
+                               label.column(), type,
+                               label.never_negative() ? " that is never negative" : "",
+                               label.mean(), label.scale())
                  : fmt::format("{} ({}), a number", label.column(), type);
     default:
       return "none";

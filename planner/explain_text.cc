@@ -49,8 +49,8 @@ void AddFeatures(const models::FeaturePlan& plan, Lines* lines) {
 // Attributes that say nothing about this model: they hold for every one of its kind.
 bool IsWorthTelling(const models::Attribute& attribute, const models::ModelSpec& model) {
   const std::string& name = attribute.name();
-  return name != "model.loss_reduction" && name != "verbosity" && name != "importance_type" &&
-         (name != "loss.delta" || model.loss() == "Huber");
+  return name != "model.loss_reduction" && name != "train.nthread" && name != "verbosity" &&
+         name != "importance_type" && (name != "loss.delta" || model.loss() == "Huber");
 }
 
 void AddModel(const plan::TrainPlan& plan, Lines* lines) {
@@ -73,6 +73,9 @@ void AddModel(const plan::TrainPlan& plan, Lines* lines) {
     return;
   }
   lines->Line("loss", model.loss());
+  if (plan.optimum()) {
+    return;
+  }
   const bool two =
       model.deep_optimizer().SerializeAsString() != model.wide_optimizer().SerializeAsString();
   lines->Line("optimizer", (two ? "deep: " : "") + DescribeOptimizer(model.deep_optimizer()));
@@ -82,9 +85,16 @@ void AddModel(const plan::TrainPlan& plan, Lines* lines) {
 }
 
 std::string ScheduleOf(const plan::TrainPlan& plan) {
-  std::string text =
-      fmt::format("{} epoch{} of batches of {}{}", plan.epochs(), plan.epochs() == 1 ? "" : "s",
-                  plan.batch_size(), plan.shuffle() ? ", shuffled" : "");
+  if (plan.optimum()) {
+    return "to the least loss over all training rows";
+  }
+  const bool open = plan.early_stopping().plateau() > 0 || plan.folds() > 0;
+  std::string text = fmt::format("{}{} epoch{} of batches of {}{}", open ? "at most " : "",
+                                 plan.epochs(), plan.epochs() == 1 ? "" : "s", plan.batch_size(),
+                                 plan.shuffle() ? ", shuffled" : "");
+  if (plan.folds() > 0) {
+    text += "; then on all rows for as many as were best over the folds";
+  }
   if (plan.max_steps() > 0) {
     text += fmt::format(", at most {} steps", GroupDigits(plan.max_steps()));
   }
@@ -108,7 +118,11 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
                                  GroupDigits(plan.estimated_shards()),
                                  plan.estimated_shards() == 1 ? "" : "s",
                                  GroupDigits(plan.rows_per_shard())));
-  lines.Line("validation", DescribeSplit(plan.split()));
+  lines.Line("validation",
+             plan.folds() == 0
+                 ? DescribeSplit(plan.split())
+                 : fmt::format("{} folds (seed {}), each judged by a network of the others",
+                               plan.folds(), plan.split().seed()));
   lines.Line("label", DescribeLabel(features.label()));
   if (!features.weight_column().empty()) {
     lines.Line("weight", features.weight_column());
@@ -126,6 +140,11 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
         "stops",
         fmt::format("after {} {} without a better {}", plan.early_stopping().patience(),
                     IsTrees(plan.model()) ? "rounds" : "epochs", plan.early_stopping().metric()));
+  }
+  if (const uint32_t plateau = plan.early_stopping().plateau(); plateau > 0) {
+    lines.Line("slows",
+               fmt::format("learning rate x 0.3 after {} epoch{} without a better {}", plateau,
+                           plateau == 1 ? "" : "s", plan.early_stopping().metric()));
   }
   if (plan.metrics_size() > 0) {
     lines.Line("metrics", fmt::format("{}", fmt::join(plan.metrics(), ", ")));

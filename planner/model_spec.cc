@@ -19,10 +19,17 @@ using models::ModelFamily;
 constexpr double kLinearRate = 0.2;
 constexpr double kWideRate = 0.05;
 
-// The short form's trees: what reaches the best AUC in seconds.
+// Numbers, standardised, count as less than this to hidden layers, however far out they are: a
+// price of diamonds of which one is measured 40 standard deviations too high was 28 % of all
+// errors.
+constexpr double kInputBound = 3;
+
+// Trees of which nothing is said: what reaches the best AUC in seconds.
 constexpr int64_t kChosenRounds = 100;
 constexpr double kChosenEta = 0.1;
 constexpr int64_t kChosenPatience = 10;
+// Threads wait for each other more than they do on so few cells.
+constexpr double kOneThreadCells = 200'000;
 
 struct OptimizerChoice {
   std::string name_attribute;  // "model.dnn_optimizer"
@@ -257,6 +264,7 @@ Status FillNetworkSpec(const BoundTrain& bound, models::ModelSpec* spec) {
   if (bound.base) {
     *spec->mutable_attributes() = bound.base->plan.model().attributes();
     spec->set_loss(bound.base->plan.model().loss());
+    spec->set_input_bound(bound.base->plan.model().input_bound());
     errors.Add(CheckSameStructure(bound, bound.base->plan.model()));
   } else {
     for (const auto& [name, entry] : bound.attributes.entries()) {
@@ -264,12 +272,8 @@ Status FillNetworkSpec(const BoundTrain& bound, models::ModelSpec* spec) {
         SetAttribute(name, *entry.value, spec->mutable_attributes());
       }
     }
-    for (const char* name : {"model.hidden_units", "model.dnn_hidden_units"}) {
-      if (bound.attributes.Declared(name) && !bound.attributes.Numbers(name)) {
-        SetAttribute(name, std::vector<double>{64, 32}, spec->mutable_attributes());
-      }
-    }
     spec->set_loss(LossOf(bound));
+    spec->set_input_bound(kInputBound);
   }
   errors.Add(CheckClassCount(bound, "model.n_classes"));
   errors.Add(CheckLabelDimension(bound));
@@ -295,15 +299,22 @@ Status FillTreeSpec(const BoundTrain& bound, models::ModelSpec* spec) {
       SetAttribute(name, value, attributes);
     }
   };
-  if (!bound.chosen_because.empty()) {
+  const bool forest = bound.type->name.starts_with("XGBRF");
+  if (!bound.base && !forest && !bound.attributes.Given("train.num_boost_round")) {
     choose("train.num_boost_round", kChosenRounds);
     choose("eta", kChosenEta);
     choose("train.early_stopping_rounds", kChosenPatience);
   }
+  const auto cells = static_cast<double>(bound.statistics.rows) * bound.features.features_size();
+  // A model to continue from may have been one of fewer rows.
+  const bool inherited = FindIn(*attributes, "train.nthread") != nullptr;
+  if (cells <= kOneThreadCells || inherited) {
+    SetAttribute("train.nthread", int64_t{cells <= kOneThreadCells ? 1 : 0}, attributes);
+  }
 
   const models::LabelPlan& label = bound.features.label();
-  const models::Attribute* inherited = FindIn(*attributes, "objective");
-  std::string objective = inherited == nullptr ? "" : inherited->text();
+  const models::Attribute* learnt = FindIn(*attributes, "objective");
+  std::string objective = learnt == nullptr ? "" : learnt->text();
   if (objective.empty()) {
     const bool classes = label.kind() == models::LabelPlan::CLASS;
     objective = classes ? (label.classes_size() <= 2 ? "binary:logistic" : "multi:softprob")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/linear_optimum.h"
 #include "models/model.h"
 #include "parser/printer.h"
 #include "planner/bind_train_internal.h"
@@ -52,26 +53,64 @@ void SpellSplitColumn(const BoundTrain& bound, plan::Split* split) {
   }
 }
 
-Schedule ChosenSchedule(const BoundTrain& bound) {
+// What is known of the plan: its split.
+Schedule ChosenSchedule(const BoundTrain& bound, const plan::TrainPlan& plan) {
   const AttributeSet& attributes = bound.attributes;
   const bool epochs_open = !attributes.Given("train.epoch") && !attributes.Given("train.max_steps");
-  return ChooseSchedule(bound.type->family, bound.statistics.rows, epochs_open);
+  const bool never_stops = attributes.Given("train.early_stopping_rounds") &&
+                           attributes.Integer("train.early_stopping_rounds").value_or(0) == 0;
+  return ChooseSchedule(bound.type->family, bound.statistics.rows, epochs_open,
+                        plan.split().kind() != plan::Split::NONE && !never_stops);
 }
 
 void FillSchedule(const BoundTrain& bound, plan::TrainPlan* plan) {
   const AttributeSet& attributes = bound.attributes;
   if (bound.type->family == models::ModelFamily::kTrees) {
     plan->set_epochs(1);
-    plan->set_batch_size(ChosenSchedule(bound).batch_size);
+    plan->set_batch_size(ChosenSchedule(bound, *plan).batch_size);
     return;
   }
-  const Schedule chosen = ChosenSchedule(bound);
+  const Schedule chosen = ChosenSchedule(bound, *plan);
   plan->set_epochs(
       static_cast<uint32_t>(attributes.Integer("train.epoch").value_or(chosen.epochs)));
   plan->set_batch_size(
       static_cast<uint32_t>(attributes.Integer("train.batch_size").value_or(chosen.batch_size)));
   plan->set_max_steps(attributes.Integer("train.max_steps").value_or(0));
   plan->set_shuffle(attributes.Flag("train.shuffle").value_or(true));
+}
+
+// Whether a linear model is computed rather than trained: where nothing is said of how, and its
+// rows, which are read again and again, stay in memory.
+bool MeetsOptimum(const BoundTrain& bound, const models::Network& network,
+                  const plan::TrainPlan& plan) {
+  constexpr double kMostKeptBytes = 256.0 * (1 << 20);  // as workers keep rows
+  constexpr double kMostLogits = 30e6;
+  constexpr int64_t kMostWeights = 2'000'000;
+  if (bound.type->family != models::ModelFamily::kLinear || bound.base ||
+      bound.attributes.Given("engine.checkpoint_dir") ||
+      plan.strategy().kind() != plan::Strategy::LOCAL ||
+      plan.strategy().mode() != plan::Strategy::ASYNCHRONOUS ||
+      network.parameter_count() > kMostWeights || !models::LinearOptimum::Finds(plan.model())) {
+    return false;
+  }
+  for (const auto& [name, entry] : bound.attributes.entries()) {
+    if (entry.given && (name == "train.epoch" || name == "train.max_steps" ||
+                        name == "train.batch_size" || name == "train.early_stopping_rounds" ||
+                        name == "model.optimizer" || name.starts_with("optimizer."))) {
+      return false;
+    }
+  }
+  const double cells = static_cast<double>(network.transform().dense_width()) +
+                       static_cast<double>(network.transform().slots().size()) +
+                       static_cast<double>(network.transform().label_width()) + 1;
+  const auto rows = static_cast<double>(bound.statistics.rows);
+  return rows * cells * sizeof(float) <= kMostKeptBytes &&
+         rows * static_cast<double>(network.outputs()) <= kMostLogits;
+}
+
+std::string StoppingMetric(const models::ModelSpec& model) {
+  const models::Task task = models::TaskOf(model);
+  return task == models::Task::kBinary || task == models::Task::kMulticlass ? "log_loss" : "rmse";
 }
 
 void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
@@ -82,7 +121,7 @@ void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
   const int64_t patience = trees && chosen != nullptr ? chosen->integer()
                            : attributes.Given("train.early_stopping_rounds")
                                ? attributes.Integer("train.early_stopping_rounds").value_or(0)
-                               : int64_t{ChosenSchedule(bound).patience};
+                               : int64_t{ChosenSchedule(bound, *plan).patience};
   if (patience == 0) {
     return;
   }
@@ -91,15 +130,50 @@ void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
       SetAttribute("train.early_stopping_rounds", int64_t{0},
                    plan->mutable_model()->mutable_attributes());
     }
-    if (trees || attributes.Given("train.early_stopping_rounds")) {
+    if (!bound.chosen_because.empty() || attributes.Given("train.early_stopping_rounds")) {
       plan->add_notes("no early stopping: there are no validation rows");
     }
     return;
   }
-  plan->mutable_early_stopping()->set_patience(static_cast<uint32_t>(patience));
-  const models::Task task = models::TaskOf(plan->model());
-  plan->mutable_early_stopping()->set_metric(
-      task == models::Task::kBinary || task == models::Task::kMulticlass ? "log_loss" : "rmse");
+  plan::EarlyStopping* stopping = plan->mutable_early_stopping();
+  stopping->set_patience(static_cast<uint32_t>(patience));
+  stopping->set_chosen(!attributes.Given("train.early_stopping_rounds"));
+  if (const uint32_t plateau = ChosenSchedule(bound, *plan).plateau; plateau > 0 && !trees) {
+    stopping->set_plateau(std::min(plateau, std::max(stopping->patience() / 3, 1U)));
+  }
+  stopping->set_metric(StoppingMetric(plan->model()));
+}
+
+// Where nothing is said of how long to train, and on what: few rows are judged by folds.
+void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
+  const uint32_t folds = ChooseFolds(bound.type->family, bound.statistics.rows);
+  const bool simple = plan->strategy().kind() == plan::Strategy::LOCAL &&
+                      plan->strategy().mode() == plan::Strategy::ASYNCHRONOUS && !bound.base &&
+                      !bound.attributes.Given("engine.checkpoint_dir") &&
+                      bound.features.group_column().empty();
+  const bool at_random =
+      plan->split().kind() == plan::Split::RANDOM || plan->split().kind() == plan::Split::NONE;
+  if (folds == 0 || !simple || !at_random || !bound.statistics.exact_rows) {
+    return;
+  }
+  for (const auto& [name, entry] : bound.attributes.entries()) {
+    if (entry.given &&
+        (name == "train.epoch" || name == "train.max_steps" ||
+         name == "train.early_stopping_rounds" || name == "validation.select" ||
+         name == "split.kind" || name == "split.fraction" || name == "split.column")) {
+      return;
+    }
+  }
+  const Schedule schedule = ChooseFoldSchedule(bound.statistics.rows);
+  plan->set_folds(folds);
+  plan->set_epochs(schedule.epochs);
+  plan->mutable_split()->set_kind(plan::Split::NONE);
+  plan->mutable_split()->set_fraction(0);
+  plan::EarlyStopping* stopping = plan->mutable_early_stopping();
+  stopping->set_patience(schedule.patience);
+  stopping->set_plateau(0);
+  stopping->set_chosen(true);
+  stopping->set_metric(StoppingMetric(plan->model()));
 }
 
 // Once the strategy is known, and how the rows are cut. `network` is null for trees.
@@ -275,8 +349,9 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
                      const Options& options, plan::TrainPlan* plan) {
   ErrorList errors;
   plan::Split* split = plan->mutable_split();
-  const Status split_status = ChooseSplit(bound.attributes, bound.statistics.rows,
-                                          bound.features.group_column(), plan->seed(), split);
+  const Status split_status =
+      ChooseSplit(bound.attributes, bound.type->family, bound.statistics.rows,
+                  bound.features.group_column(), plan->seed(), split);
   errors.Add(split_status);
   SpellSplitColumn(bound, split);
   if (split_status.ok() && split->kind() == plan::Split::TIME) {
@@ -296,7 +371,8 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   work.rows = bound.statistics.rows;
   work.batch_size = plan->batch_size();
   work.columns = plan->model().features().features_size();
-  work.epochs = plan->epochs();
+  // How many epochs it takes until nothing improves is not known: what counts is one of them.
+  work.epochs = plan->early_stopping().plateau() > 0 ? 1 : plan->epochs();
   work.parameters = plan->parameter_count();
   if (network != nullptr) {
     for (const models::DenseTensor& tensor : network->dense()) {
@@ -307,7 +383,14 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   std::vector<std::string> notes;
   errors.Add(ChooseStrategy(bound.attributes, work, options, plan->mutable_strategy(), &notes));
   plan->mutable_notes()->Add(notes.begin(), notes.end());
-  return errors.Take();
+  Status wrong = errors.Take();
+  if (wrong.ok() && network != nullptr && MeetsOptimum(bound, *network, *plan)) {
+    plan->set_optimum(true);
+    plan->clear_early_stopping();
+  } else if (wrong.ok()) {
+    FillFolds(bound, plan);
+  }
+  return wrong;
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ Schema TrainResult(const plan::TrainPlan& plan) {
                  {"epochs", DataType::kInt64, ""},
                  {"seconds", DataType::kDouble, ""},
                  {"loss", DataType::kDouble, ""}}};
-  if (plan.split().kind() == plan::Split::NONE) {
+  if (plan.split().kind() == plan::Split::NONE && plan.folds() == 0) {
     return schema;
   }
   std::vector<std::string> metrics(plan.metrics().begin(), plan.metrics().end());

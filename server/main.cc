@@ -17,6 +17,7 @@
 #include "catalog/source_url.h"
 #include "executor/processes/child_process.h"
 #include "server/commands.h"
+#include "server/config/config.h"
 #include "server/config/descriptor_limit.h"
 #include "server/config/signals.h"
 #include "server/config/terminal.h"
@@ -371,6 +372,7 @@ int Main(int argc, char** argv) {
 }  // namespace sluice::server
 
 int main(int argc, char** argv) {
+  sluice::server::LetThreadsSleep(argv);
   const sluice::Result<int> exit = sluice::Guarded(
       "sluice", [&]() -> sluice::Result<int> { return sluice::server::Main(argc, argv); });
   if (!exit.ok()) {

@@ -245,12 +245,13 @@ Result<double> ProbeTidRows(PostgresConnection& connection, const TidCut& cut) {
 }
 
 Result<std::vector<ShardRange>> CutTids(PostgresConnection& connection, TidCut cut,
-                                        int64_t rows_per_shard) {
+                                        const DatasetOptions& options) {
+  const int64_t rows_per_range = RowsPerRange(options);
   std::vector<ShardRange> shards;
   ASSIGN_OR_RETURN(cut.rows, ProbeTidRows(connection, cut));
   if (cut.rows > static_cast<double>(kExactCutRows)) {
-    shards = CutEvenly(cut.Density(), rows_per_shard);
-  } else if (cut.rows < kSurelyOneShard * static_cast<double>(rows_per_shard)) {
+    shards = CutEvenly(cut.Density(), rows_per_range);
+  } else if (cut.rows < kSurelyOneShard * static_cast<double>(options.rows_per_shard)) {
     shards.resize(1);
     shards[0].set_estimated_rows(std::llround(cut.rows));
   } else {
@@ -267,16 +268,16 @@ Result<std::vector<ShardRange>> CutTids(PostgresConnection& connection, TidCut c
                                    " OPERATOR(pg_catalog.%) {} OPERATOR(pg_catalog.=) 0",
                                    addresses.With(ctid + " OPERATOR(pg_catalog.>=)"
                                                          " '(0,0)'::pg_catalog.tid"),
-                                   rows_per_shard)));
+                                   rows_per_range)));
     std::vector<int64_t> keys;
     int64_t rows = 0;
     for (int i = 0; i < PQntuples(result.get()); ++i) {
       rows = PostgresInteger(result.get(), i, 1);
-      if ((rows - 1) % rows_per_shard == 0) {
+      if ((rows - 1) % rows_per_range == 0) {
         keys.push_back(ParseTid(PostgresText(result.get(), i, 0)));
       }
     }
-    shards = CutAtKeys(keys, kEndOfTable, rows, rows_per_shard);
+    shards = CutAtKeys(keys, kEndOfTable, rows, rows_per_range);
   }
   shards.front().set_begin(0);
   shards.back().set_end(kEndOfTable);

@@ -47,7 +47,7 @@ Result<SelectPlan> PlanPostgresSelect(PostgresConnection& connection, std::strin
 Result<double> ProbeTidRows(PostgresConnection& connection, const TidCut& cut);
 
 Result<std::vector<ShardRange>> CutTids(PostgresConnection& connection, TidCut cut,
-                                        int64_t rows_per_shard);
+                                        const DatasetOptions& options);
 
 // "SELECT c2, c0 FROM (rows) AS s(c0, c1, c2)".
 std::string SelectColumns(std::string_view rows, size_t all, const std::vector<size_t>& columns);

@@ -108,6 +108,12 @@ Result<std::unique_ptr<RowStream>> OpenPostgresStream(PostgresConnection& connec
                                                       std::string_view sql, Schema schema,
                                                       size_t decoded = SIZE_MAX);
 
+// The same for a statement with parameters, once for each of `runs`, which are their texts: the
+// rows of one run after another. For connections without TLS only (OnlyText).
+Result<std::unique_ptr<RowStream>> OpenPostgresRuns(
+    PostgresConnection& connection, std::string_view sql,
+    const std::vector<std::vector<std::string>>& runs, Schema schema, size_t decoded);
+
 // The same through libpq, for connections with TLS, where the socket alone is not enough.
 Result<std::unique_ptr<RowStream>> OpenLibpqStream(PostgresConnection& connection,
                                                    std::string_view sql, Schema schema,

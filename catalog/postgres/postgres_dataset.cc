@@ -51,7 +51,7 @@ class PostgresDataset final : public Dataset {
 
 // Begins the snapshot, exports it, and cuts the shards under it.
 Status TakeSnapshot(PostgresConnection& holder, const std::optional<TidCut>& cut, double rows,
-                    int64_t rows_per_shard, DatasetSpec* spec) {
+                    const DatasetOptions& options, DatasetSpec* spec) {
   RETURN_IF_ERROR(holder.Begin(BeginReading("")));
   ASSIGN_OR_RETURN(
       const PostgresResult exported,
@@ -64,16 +64,11 @@ Status TakeSnapshot(PostgresConnection& holder, const std::optional<TidCut>& cut
   std::vector<ShardRange> shards(1);
   shards[0].set_estimated_rows(std::llround(rows));
   if (cut.has_value()) {
-    ASSIGN_OR_RETURN(shards, CutTids(holder, *cut, rows_per_shard));
+    ASSIGN_OR_RETURN(shards, CutTids(holder, *cut, options));
     spec->set_cut(DatasetSpec::CTID);
     spec->set_shard_select(cut->shard_select);
   }
-  int64_t total = 0;
-  for (ShardRange& shard : shards) {
-    total += shard.estimated_rows();
-    *spec->add_shards() = std::move(shard);
-  }
-  spec->set_estimated_rows(total);
+  PutShards(std::move(shards), options, spec);
   return OkStatus();
 }
 
@@ -136,7 +131,7 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
               "and the like");
     }
   }
-  RETURN_IF_ERROR(TakeSnapshot(*holder, plan.cut, plan.rows, options.rows_per_shard, &spec));
+  RETURN_IF_ERROR(TakeSnapshot(*holder, plan.cut, plan.rows, options, &spec));
   return std::unique_ptr<Dataset>(
       new PostgresDataset(std::move(holder), std::move(stage), std::move(spec)));
 }

@@ -37,6 +37,23 @@ struct ReadColumns {
   bool copied = false;  // into a table: as text that PostgreSQL reads back as the same values
 };
 
+// One that the server runs for one range after another.
+struct ReadStatement {
+  std::string sql;   // of a ctid cut: its last {begin} and {end} stand for the bounds
+  RowRanges ranges;  // of a ctid cut
+};
+
+// Both bounds of the ranges as parameters.
+std::string WithParameters(std::string sql) {
+  for (const auto& [bound, parameter] :
+       {std::pair("'{end}'", "$2"), std::pair("'{begin}'", "$1")}) {
+    const size_t at = sql.rfind(bound);
+    SLUICE_CHECK(at != std::string::npos, "a ctid cut has both bounds");
+    sql.replace(at, std::string_view(bound).size(), parameter);
+  }
+  return sql;
+}
+
 // Who keeps others from reading what the session `holder` reads: "session 7 (psql, role x) waits
 // for AccessExclusiveLock on t: ALTER TABLE t ..."; "" when nobody does any more.
 std::string LocksInTheWay(PostgresDatabase& database, int64_t holder) {
@@ -82,11 +99,13 @@ class SnapshotConnection {
   Status Begin() {
     texts_ = Texts::kAny;
     locked_ = false;
+    planned_once_ = false;
     return SnapshotGone(connection_->Begin(BeginReading(spec_.snapshot())));
   }
   void WaitForLocks(std::chrono::milliseconds most) { lock_wait_ = most; }
 
-  Result<std::unique_ptr<RowStream>> Open(const std::string& sql, const ReadColumns& columns) {
+  Result<std::unique_ptr<RowStream>> Open(const ReadStatement& statement,
+                                          const ReadColumns& columns) {
     // An earlier stream that was left or failed took the transaction with it.
     if (connection_->TransactionFailed()) {
       connection_->Rollback();
@@ -100,10 +119,34 @@ class SnapshotConnection {
       RETURN_IF_ERROR(MakeTexts(wanted));
       texts_ = wanted;
     }
-    return OpenPostgresStream(*connection_, sql, columns.schema, columns.decoded);
+    return OpenRanges(statement, columns);
   }
 
  private:
+  Result<std::unique_ptr<RowStream>> OpenRanges(const ReadStatement& statement,
+                                                const ReadColumns& columns) {
+    if (statement.ranges.empty()) {
+      return OpenPostgresStream(*connection_, statement.sql, columns.schema, columns.decoded);
+    }
+    if (statement.ranges.size() == 1 || OnlyText(*connection_)) {
+      return ReadRanges(
+          statement.ranges, [this, sql = statement.sql, columns](int64_t begin, int64_t end) {
+            return OpenPostgresStream(*connection_, WithBounds(sql, TidText(begin), TidText(end)),
+                                      columns.schema, columns.decoded);
+          });
+    }
+    if (!planned_once_) {  // not for each range anew, which would take longer than to read it
+      RETURN_IF_ERROR(connection_->Run("SET LOCAL plan_cache_mode = force_generic_plan"));
+      planned_once_ = true;
+    }
+    std::vector<std::vector<std::string>> runs;
+    for (const auto& [begin, end] : statement.ranges) {
+      runs.push_back({TidText(begin), TidText(end)});
+    }
+    return OpenPostgresRuns(*connection_, WithParameters(statement.sql), runs, columns.schema,
+                            columns.decoded);
+  }
+
   enum class Texts { kAny, kReadable, kPinned };
 
   // What the select's own texts are is the session's affair; the rows of a staging table were made
@@ -144,6 +187,7 @@ class SnapshotConnection {
   std::chrono::milliseconds lock_wait_{0};  // 0: for ever
   Texts texts_ = Texts::kAny;
   bool locked_ = false;
+  bool planned_once_ = false;  // of this transaction
 };
 
 // Statements one after another as one stream: each begins on the one connection when the one before
@@ -151,7 +195,7 @@ class SnapshotConnection {
 class ReadAheadStream final : public RowStream {
  public:
   ReadAheadStream(SnapshotConnection& first, SnapshotConnection& second,
-                  std::deque<std::string> statements, ReadColumns columns)
+                  std::deque<ReadStatement> statements, ReadColumns columns)
       : free_(&first),
         busy_(&second),
         statements_(std::move(statements)),
@@ -189,7 +233,7 @@ class ReadAheadStream final : public RowStream {
 
   SnapshotConnection* free_;  // where the next statement begins
   SnapshotConnection* busy_;
-  std::deque<std::string> statements_;
+  std::deque<ReadStatement> statements_;
   const ReadColumns columns_;
   std::unique_ptr<RowStream> now_;
   std::unique_ptr<RowStream> ahead_;
@@ -226,13 +270,13 @@ class PostgresShardReader final : public ShardReader {
       list += fmt::format("{}c{}{}", list.empty() ? "" : ", ", all[i],
                           read.copied ? CastForCopy(column.database_type) : "");
     }
-    std::deque<std::string> statements;
-    for (const auto& [begin, end] : Pieces(shard)) {
-      const std::string rows = spec_.cut() == DatasetSpec::CTID
-                                   ? WithBounds(spec_.shard_select(), TidText(begin), TidText(end))
-                                   : spec_.select();
-      statements.push_back(fmt::format("SELECT {} FROM (\n{}\n) AS s({})", list, rows,
-                                       NumberedColumns(schema_.columns.size())));
+    const bool cut = spec_.cut() == DatasetSpec::CTID;
+    const std::string sql = fmt::format("SELECT {} FROM (\n{}\n) AS s({})", list,
+                                        cut ? spec_.shard_select() : spec_.select(),
+                                        NumberedColumns(schema_.columns.size()));
+    std::deque<ReadStatement> statements;
+    for (RowRanges& ranges : Statements(shard)) {
+      statements.push_back({sql, cut ? std::move(ranges) : RowRanges()});
     }
     if (statements.size() == 1) {
       return first_->Open(statements.front(), read);
@@ -250,6 +294,29 @@ class PostgresShardReader final : public ShardReader {
     RETURN_IF_ERROR(connection->Begin());
     connection->WaitForLocks(lock_wait_);
     return connection;
+  }
+
+  // The ranges of each statement that a shard takes. Those of a mixed shard are short, so that
+  // several go into one, which reads them one after another.
+  std::vector<RowRanges> Statements(const ShardRange& shard) {
+    std::vector<RowRanges> statements;
+    if (shard.pieces().empty()) {
+      for (const auto& range : Pieces(shard)) {
+        statements.push_back({range});
+      }
+      return statements;
+    }
+    const bool ahead = spec_.read_ahead() && HasSecond();
+    int64_t rows = 0;
+    for (const ShardPiece& piece : shard.pieces()) {
+      if (statements.empty() || (ahead && rows >= kPieceRows)) {
+        statements.emplace_back();
+        rows = 0;
+      }
+      statements.back().emplace_back(piece.begin(), piece.end());
+      rows += piece.estimated_rows();
+    }
+    return statements;
   }
 
   // The ranges that a shard is read in: several where a second connection can read ahead.

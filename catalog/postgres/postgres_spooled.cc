@@ -87,7 +87,10 @@ class SpooledReader final : public ShardReader {
       shown.push_back(
           copied.purpose == CopiedColumns::Purpose::kShow && as_number ? type : DataType::kText);
     }
-    auto rows = file_->Read(shard.begin(), shard.end(), std::move(all));
+    ASSIGN_OR_RETURN(auto rows, ReadRanges(RangesOf(shard), [this, all = std::move(all)](
+                                                                int64_t begin, int64_t end) {
+                       return Result<std::unique_ptr<RowStream>>(file_->Read(begin, end, all));
+                     }));
     if (shown.empty()) {
       return rows;
     }
@@ -196,22 +199,17 @@ std::unique_ptr<Dataset> MakeSpooledDataset(std::shared_ptr<const SpooledSelect>
   spec.set_cut(DatasetSpec::WHOLE);
   spec.set_fingerprint("the session's own rows");
   spec.set_counted_rows(select->spool->rows());
-  spec.set_estimated_rows(select->spool->rows());
   PutSchema(select->schema, &spec);
   const std::vector<int64_t>& blocks = select->spool->block_rows();
-  ShardRange shard;
+  std::vector<ShardRange> ranges(1);
   for (size_t i = 0; i < blocks.size(); ++i) {
-    shard.set_end(static_cast<int64_t>(i + 1));
-    shard.set_estimated_rows(shard.estimated_rows() + blocks[i]);
-    if (shard.estimated_rows() >= options.rows_per_shard || i + 1 == blocks.size()) {
-      *spec.add_shards() = shard;
-      shard.set_begin(shard.end());
-      shard.set_estimated_rows(0);
+    if (ranges.back().estimated_rows() >= RowsPerRange(options)) {
+      ranges.emplace_back().set_begin(static_cast<int64_t>(i));
     }
+    ranges.back().set_end(static_cast<int64_t>(i + 1));
+    ranges.back().set_estimated_rows(ranges.back().estimated_rows() + blocks[i]);
   }
-  if (blocks.empty()) {
-    spec.add_shards();
-  }
+  PutShards(std::move(ranges), options, &spec);
   return std::make_unique<SpooledDataset>(std::move(select), std::move(spec));
 }
 

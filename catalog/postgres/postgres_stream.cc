@@ -51,7 +51,9 @@ class WireRowStream final : public RowStream {
     }
   }
 
-  Status Start() { return SendAll(PQsocket(connection_.handle()), QueryMessages(sql_, formats_)); }
+  Status Start(const std::vector<std::vector<std::string>>& runs) {
+    return SendAll(PQsocket(connection_.handle()), QueryMessages(sql_, formats_, runs));
+  }
 
   ~WireRowStream() override {
     if (at_end_) {
@@ -275,12 +277,6 @@ class LibpqRowStream final : public RowStream {
   bool at_end_ = false;
 };
 
-template <typename Stream>
-Result<std::unique_ptr<RowStream>> Started(std::unique_ptr<Stream> stream) {
-  RETURN_IF_ERROR(stream->Start());
-  return std::unique_ptr<RowStream>(std::move(stream));
-}
-
 }  // namespace
 
 Result<std::unique_ptr<RowStream>> OpenPostgresStream(PostgresConnection& connection,
@@ -293,13 +289,23 @@ Result<std::unique_ptr<RowStream>> OpenPostgresStream(PostgresConnection& connec
   if (PQsslInUse(handle) != 0 || PQgssEncInUse(handle) != 0) {
     return OpenLibpqStream(connection, sql, std::move(schema), decoded);
   }
-  return Started(std::make_unique<WireRowStream>(connection, sql, std::move(schema), decoded));
+  return OpenPostgresRuns(connection, sql, {{}}, std::move(schema), decoded);
+}
+
+Result<std::unique_ptr<RowStream>> OpenPostgresRuns(
+    PostgresConnection& connection, std::string_view sql,
+    const std::vector<std::vector<std::string>>& runs, Schema schema, size_t decoded) {
+  auto stream = std::make_unique<WireRowStream>(connection, sql, std::move(schema), decoded);
+  RETURN_IF_ERROR(stream->Start(runs));
+  return std::unique_ptr<RowStream>(std::move(stream));
 }
 
 Result<std::unique_ptr<RowStream>> OpenLibpqStream(PostgresConnection& connection,
                                                    std::string_view sql, Schema schema,
                                                    size_t decoded) {
-  return Started(std::make_unique<LibpqRowStream>(connection, sql, std::move(schema), decoded));
+  auto stream = std::make_unique<LibpqRowStream>(connection, sql, std::move(schema), decoded);
+  RETURN_IF_ERROR(stream->Start());
+  return std::unique_ptr<RowStream>(std::move(stream));
 }
 
 }  // namespace sluice::catalog

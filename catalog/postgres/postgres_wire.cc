@@ -191,24 +191,31 @@ Status WireReader::Receive() {
   }
 }
 
-std::string QueryMessages(std::string_view sql, const std::vector<CellFormat>& formats) {
+std::string QueryMessages(std::string_view sql, const std::vector<CellFormat>& formats,
+                          const std::vector<std::vector<std::string>>& runs) {
   std::string parse(1, '\0');  // the unnamed statement
   parse += sql;
   parse += '\0';
-  PutInt16(&parse, 0);        // no parameter types
-  std::string bind(2, '\0');  // the unnamed portal and statement
-  PutInt16(&bind, 0);         // no parameter formats
-  PutInt16(&bind, 0);         // no parameters
-  PutInt16(&bind, formats.size());
-  for (const CellFormat format : formats) {
-    PutInt16(&bind, IsBinary(format) ? 1 : 0);
-  }
+  PutInt16(&parse, 0);  // no parameter types
   std::string execute(1, '\0');
   PutInt32(&execute, 0);  // all rows
   std::string messages;
   PutMessage(&messages, 'P', parse);
-  PutMessage(&messages, 'B', bind);
-  PutMessage(&messages, 'E', execute);
+  for (const std::vector<std::string>& parameters : runs) {
+    std::string bind(2, '\0');  // the unnamed portal and statement
+    PutInt16(&bind, 0);         // all parameters are text
+    PutInt16(&bind, parameters.size());
+    for (const std::string& parameter : parameters) {
+      PutInt32(&bind, parameter.size());
+      bind += parameter;
+    }
+    PutInt16(&bind, formats.size());
+    for (const CellFormat format : formats) {
+      PutInt16(&bind, IsBinary(format) ? 1 : 0);
+    }
+    PutMessage(&messages, 'B', bind);
+    PutMessage(&messages, 'E', execute);
+  }
   PutMessage(&messages, 'S', "");
   return messages;
 }

@@ -49,8 +49,10 @@ class WireReader {
   size_t end_ = 0;    // first byte not yet received
 };
 
-// Parse, Bind with one result format for each column, Execute, Sync.
-std::string QueryMessages(std::string_view sql, const std::vector<CellFormat>& formats);
+// Parse; for each run, which is the texts of the statement's parameters, Bind with one result
+// format for each column and Execute; Sync.
+std::string QueryMessages(std::string_view sql, const std::vector<CellFormat>& formats,
+                          const std::vector<std::vector<std::string>>& runs);
 Status SendAll(int socket, std::string_view bytes);
 // The Status that an ErrorResponse describes.
 Status ErrorFromWire(const WireReader::Message& message, std::string_view sql);

@@ -62,7 +62,7 @@ Result<std::unique_ptr<Dataset>> OpenStaged(SqliteDatabase& database, DatasetSpe
   }
   ASSIGN_OR_RETURN(const StageRoom room, FindStageRoom(main));
   auto staged = SqliteStage::Create(main, spec.select(), static_cast<size_t>(spec.columns_size()),
-                                    options.rows_per_shard, room, database.stop());
+                                    RowsPerRange(options), room, database.stop());
   if (!staged.ok()) {
     return staged.status().Because("cannot stage the rows of the select");
   }
@@ -72,10 +72,10 @@ Result<std::unique_ptr<Dataset>> OpenStaged(SqliteDatabase& database, DatasetSpe
   spec.set_shard_select(all + " WHERE rowid >= {begin} AND rowid < {end}");
   spec.set_cut(DatasetSpec::ROWID);
   spec.set_staging_table(stage->suffix());
-  spec.set_estimated_rows(stage->rows());
   spec.set_counted_rows(stage->rows());
   spec.set_fingerprint(fmt::format("staged {} rows", stage->rows()));
-  spec.mutable_shards()->Add(stage->shards().begin(), stage->shards().end());
+  PutShards(stage->shards(), options, &spec);
+  spec.set_estimated_rows(stage->rows());
   return std::unique_ptr<Dataset>(new StagedDataset(std::move(stage), std::move(spec)));
 }
 
@@ -92,17 +92,11 @@ Result<std::unique_ptr<Dataset>> OpenCut(SqliteDatabase& database, DatasetSpec s
     snapshot->Close();
     return std::unique_ptr<Dataset>();
   }
-  ASSIGN_OR_RETURN(std::vector<ShardRange> shards,
-                   CutRowids(*reader, *cut, options.rows_per_shard));
+  ASSIGN_OR_RETURN(std::vector<ShardRange> ranges, CutRowids(*reader, *cut, RowsPerRange(options)));
   snapshot->GiveBack(std::move(reader));
-  int64_t rows = 0;
-  for (ShardRange& shard : shards) {
-    rows += shard.estimated_rows();
-    *spec.add_shards() = std::move(shard);
-  }
+  PutShards(std::move(ranges), options, &spec);
   spec.set_shard_select(cut->shard_select);
   spec.set_cut(DatasetSpec::ROWID);
-  spec.set_estimated_rows(rows);
   spec.set_fingerprint("read transactions of one process");
   return std::unique_ptr<Dataset>(new SnapshotDataset(database, snapshot, std::move(spec)));
 }

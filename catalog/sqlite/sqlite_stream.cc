@@ -10,21 +10,35 @@
 namespace sluice::catalog {
 namespace {
 
+// The bounds of a range in a statement that is run for one after another. They are nobody else's: a
+// select has no parameters.
+constexpr char kBeginParameter[] = ":sluice_begin";
+constexpr char kEndParameter[] = ":sluice_end";
+
 class SqliteRowStream final : public RowStream {
  public:
   SqliteRowStream(SqliteConnection& connection, SqliteStatement statement, Schema schema,
-                  size_t decoded, CopiedColumns::Purpose purpose)
+                  size_t decoded, CopiedColumns::Purpose purpose, RowRanges ranges)
       : connection_(connection),
         statement_(std::move(statement)),
+        ranges_(std::move(ranges)),
         schema_(std::move(schema)),
-        decoder_(schema_, decoded, purpose) {}
+        decoder_(schema_, decoded, purpose) {
+    if (!ranges_.empty()) {
+      BindNextRange();
+    }
+  }
 
   Status Next(size_t max_rows, RowBatch* batch) override {
     decoder_.Begin(batch, max_rows);
     while (!at_end_ && batch->rows < max_rows && decoder_.bytes() < kBatchBytes) {
       const int code = sqlite3_step(statement_.get());
       if (code == SQLITE_DONE) {
-        at_end_ = true;  // another step would run the statement again
+        if (next_range_ < ranges_.size()) {
+          BindNextRange();
+        } else {
+          at_end_ = true;  // another step would run the statement again
+        }
       } else if (code == SQLITE_ROW) {
         RETURN_IF_ERROR(decoder_.Decode(statement_.get(), ++row_number_, batch));
       } else {
@@ -36,8 +50,18 @@ class SqliteRowStream final : public RowStream {
   }
 
  private:
+  void BindNextRange() {
+    sqlite3_stmt* statement = statement_.get();
+    const auto [begin, end] = ranges_[next_range_++];
+    sqlite3_reset(statement);
+    sqlite3_bind_int64(statement, sqlite3_bind_parameter_index(statement, kBeginParameter), begin);
+    sqlite3_bind_int64(statement, sqlite3_bind_parameter_index(statement, kEndParameter), end);
+  }
+
   SqliteConnection& connection_;
   SqliteStatement statement_;
+  const RowRanges ranges_;
+  size_t next_range_ = 0;
   const Schema schema_;
   SqliteRowDecoder decoder_;
   int64_t row_number_ = 0;
@@ -70,13 +94,15 @@ class SqliteShardReader final : public ShardReader {
     for (size_t i = columns.size(); i < all.size(); ++i) {
       schema.columns[i].type = ShownType(schema.columns[i]);
     }
-    const std::string rows = WithBounds(spec_.shard_select(), fmt::format("{}", shard.begin()),
-                                        fmt::format("{}", shard.end()));
-    const std::string sql = fmt::format("WITH s({}) AS (\n{}\n) SELECT {} FROM s",
-                                        NumberedColumns(schema_.columns.size()), rows,
-                                        all.empty() ? std::string("NULL") : ChosenColumns(all));
-    return OpenSqliteStream(snapshot_ != nullptr ? *leased_ : *owned_, sql, std::move(schema),
-                            columns.size(), copied.purpose);
+    const std::string sql = fmt::format(
+        "WITH s({}) AS (\n{}\n) SELECT {} FROM s", NumberedColumns(schema_.columns.size()),
+        WithBounds(spec_.shard_select(), kBeginParameter, kEndParameter),
+        all.empty() ? std::string("NULL") : ChosenColumns(all));
+    SqliteConnection& connection = snapshot_ != nullptr ? *leased_ : *owned_;
+    ASSIGN_OR_RETURN(SqliteStatement statement, connection.Prepare(sql));
+    return std::unique_ptr<RowStream>(new SqliteRowStream(connection, std::move(statement),
+                                                          std::move(schema), columns.size(),
+                                                          copied.purpose, RangesOf(shard)));
   }
 
  private:
@@ -94,8 +120,8 @@ Result<std::unique_ptr<RowStream>> OpenSqliteStream(SqliteConnection& connection
                                                     size_t decoded,
                                                     CopiedColumns::Purpose purpose) {
   ASSIGN_OR_RETURN(SqliteStatement statement, connection.Prepare(sql));
-  return std::unique_ptr<RowStream>(
-      new SqliteRowStream(connection, std::move(statement), std::move(schema), decoded, purpose));
+  return std::unique_ptr<RowStream>(new SqliteRowStream(connection, std::move(statement),
+                                                        std::move(schema), decoded, purpose, {}));
 }
 
 Result<std::unique_ptr<ShardReader>> OpenSqliteReader(SqliteDatabase& database,

@@ -73,6 +73,8 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
   options.outputs = network.outputs();
   RETURN_IF_ERROR(CheckMetric(plan, options.task));
   options.patience = plan.early_stopping().patience();
+  options.needs_validation = !plan.early_stopping().chosen();
+  options.plateau = plan.early_stopping().plateau();
   options.metric = plan.early_stopping().metric();
   for (const std::string& name : plan.metrics()) {
     options.further_metrics.push_back(models::Metrics::CanonicalName(name));

@@ -30,6 +30,7 @@ bool EarlyStopping::EndEpoch(Epoch epoch, double loss, const Metrics& metrics) {
     return false;
   }
   best_.value = improves ? value : best_.value;
+  best_.rate_cuts = RateCuts(epoch);
   best_.epoch = epoch;
   best_.metrics = metrics;
   best_.digest.clear();
@@ -38,6 +39,20 @@ bool EarlyStopping::EndEpoch(Epoch epoch, double loss, const Metrics& metrics) {
 
 bool EarlyStopping::PatienceOver(Epoch epoch) const {
   return patience_ > 0 && epoch - best_.epoch >= patience_;
+}
+
+std::optional<Epoch> EarlyStopping::EarliestEnd() const {
+  if (patience_ == 0 || best_.epoch == kNoEpoch) {
+    return std::nullopt;
+  }
+  return Epoch(best_.epoch.value() + patience_);
+}
+
+uint32_t EarlyStopping::RateCuts(Epoch epoch) const {
+  if (plateau_ == 0 || best_.epoch == kNoEpoch) {
+    return 0;
+  }
+  return best_.rate_cuts + (epoch.value() - best_.epoch.value() - 1) / plateau_;
 }
 
 Status EarlyStopping::CheckKept(int64_t step, const std::string& digest) {

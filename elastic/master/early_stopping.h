@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,14 +23,19 @@ class EarlyStopping {
     double value = std::numeric_limits<double>::quiet_NaN();
     Epoch epoch = kNoEpoch;
     Metrics metrics;
-    int64_t step = -1;   // all-reduce: the weights after so many steps
-    std::string digest;  // of the weights that are kept; empty: nobody has said it
+    int64_t step = -1;       // all-reduce: the weights after so many steps
+    std::string digest;      // of the weights that are kept; empty: nobody has said it
+    uint32_t rate_cuts = 0;  // that it was trained with
   };
 
-  // `patience`: epochs without improvement before the job stops; 0: off. `metric`: that must
-  // improve, by growing or by shrinking; empty: the training loss.
-  EarlyStopping(uint32_t patience, std::string metric, bool higher_is_better)
-      : patience_(patience), metric_(std::move(metric)), higher_is_better_(higher_is_better) {}
+  // `patience`: epochs without improvement before the job stops; 0: off. `plateau`: before the
+  // learning rate is lowered, each time; 0: never. `metric`: that must improve, by growing or by
+  // shrinking; empty: the training loss.
+  EarlyStopping(uint32_t patience, uint32_t plateau, std::string metric, bool higher_is_better)
+      : patience_(patience),
+        plateau_(plateau),
+        metric_(std::move(metric)),
+        higher_is_better_(higher_is_better) {}
 
   // The last evaluation was of these versions of the parameters, by partition.
   void SetJudged(std::vector<int64_t> versions) { judged_ = std::move(versions); }
@@ -38,6 +44,10 @@ class EarlyStopping {
   // True: the epoch is the best so far, and its weights are to be kept.
   bool EndEpoch(Epoch epoch, double loss, const Metrics& metrics);
   bool PatienceOver(Epoch epoch) const;
+  // The epoch after which the job ends unless something improves before; nullopt: no such epoch.
+  std::optional<Epoch> EarliestEnd() const;
+  // How often the learning rate is lowered before an epoch: known when the one before it has ended.
+  uint32_t RateCuts(Epoch epoch) const;
 
   // What parameter servers are told to keep.
   KeepOrder order() const { return {best_.epoch.value(), judged_}; }
@@ -55,6 +65,7 @@ class EarlyStopping {
   bool Improves(double value, bool higher_is_better) const;
 
   const uint32_t patience_;
+  const uint32_t plateau_;
   const std::string metric_;
   const bool higher_is_better_;
   Best best_;

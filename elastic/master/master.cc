@@ -31,7 +31,7 @@ Master::Master(const Options& options, TimePoint now)
       evaluation_(options.evaluation_shards, options.task, options.outputs,
                   options.queue.lease_seconds),
       staleness_(options.staleness.value_or(0)),
-      early_stopping_(options.patience, options.metric,
+      early_stopping_(options.patience, options.plateau, options.metric,
                       models::Metrics::HigherIsBetter(options.metric)),
       meter_(now),
       trained_at_(now),
@@ -118,6 +118,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
   if (!task.has_value()) {
     return Answer{};
   }
+  task->rate_cuts = early_stopping_.RateCuts(queue_.epoch());
   return Answer{Answer::Kind::kTask, *std::move(task)};
 }
 
@@ -285,8 +286,13 @@ Progress Master::Describe(TimePoint now) {
   progress.metrics = metrics_;
   progress.workers = static_cast<int>(pool_.members().joined());
   if (progress.rows_per_second > 0) {
-    progress.seconds_left =
-        static_cast<double>(progress.rows_total - progress.rows_done) / progress.rows_per_second;
+    // Nobody knows when a job that stops by itself will: no sooner than when its patience is over.
+    const Epoch all(options_.queue.epochs);
+    const uint32_t last = std::min(early_stopping_.EarliestEnd().value_or(all), all).value();
+    const int64_t rows = progress.rows_total / std::max<int64_t>(1, options_.queue.epochs) *
+                         std::max(last, queue_.epoch().value());
+    progress.seconds_left = static_cast<double>(std::max<int64_t>(0, rows - progress.rows_done)) /
+                            progress.rows_per_second;
   }
   return progress;
 }

@@ -40,8 +40,10 @@ class Master {
     int64_t evaluation_shards = 0;  // 0: nothing to evaluate on
     models::Task task = models::Task::kBinary;
     size_t outputs = 1;
-    uint32_t patience = 0;  // epochs without improvement before the job stops; 0: off
-    std::string metric;     // that must improve; empty: the training loss
+    uint32_t patience = 0;         // epochs without improvement before the job stops; 0: off
+    bool needs_validation = true;  // to stop: without validation rows, the job fails
+    uint32_t plateau = 0;          // before the learning rate is lowered, each time; 0: never
+    std::string metric;            // that must improve; empty: the training loss
     std::vector<std::string> further_metrics;  // asked for beside the standard ones
     int64_t estimated_rows = 0;
     std::string job_name;

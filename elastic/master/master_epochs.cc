@@ -20,7 +20,8 @@ void Master::Advance(TimePoint now) {
     metrics_ = evaluation_.metrics().Values(options_.further_metrics);
     validation_rows_ = evaluation_.rows();
     early_stopping_.SetJudged(evaluation_.versions());
-    if (options_.patience > 0 && !options_.metric.empty() && validation_rows_ == 0) {
+    if (options_.patience > 0 && options_.needs_validation && !options_.metric.empty() &&
+        validation_rows_ == 0) {
       Abort(InvalidArgument("there are no rows to validate on, which say when to stop")
                 .Hint("leave out train.early_stopping_rounds, or see to it that there are some"));
       return;

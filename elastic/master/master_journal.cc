@@ -85,6 +85,7 @@ void Master::SaveState(MasterSave* save) const {
   const std::vector<int64_t>& judged = early_stopping_.judged();
   save->mutable_judged()->Add(judged.begin(), judged.end());
   save->set_best_digest(best.digest);
+  save->set_best_rate_cuts(best.rate_cuts);
   save->set_started(pool_.started());
   save->set_next_incarnation(pool_.members().next().value());
   for (const auto& [incarnation, worker] : pool_.members().workers()) {
@@ -196,6 +197,7 @@ Status Master::RestoreState(const MasterSave& save, TimePoint now) {
   best.epoch = Epoch(save.best_epoch());
   best.metrics = Get(save.best_metrics());
   best.digest = save.best_digest();
+  best.rate_cuts = save.best_rate_cuts();
   early_stopping_.Restore(std::move(best), {save.judged().begin(), save.judged().end()});
   std::vector<Membership::Worker> members;
   std::set<Incarnation> known;

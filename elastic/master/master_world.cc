@@ -126,6 +126,9 @@ WorldAnswer Master::AnswerTo(Incarnation worker) const {
     case Phase::kTraining:
       answer.work = WorldAnswer::Work::kTrain;
       answer.lanes = rounds_->lanes();
+      for (Task& lane : answer.lanes) {
+        lane.rate_cuts = early_stopping_.RateCuts(queue_.epoch());
+      }
       break;
     case Phase::kEvaluating:
     case Phase::kComparing:

@@ -29,7 +29,11 @@ struct BatchIdentity {
   uint32_t lanes = 0;                // 0: asynchronous
   RangeId range = RangeId::First();  // that the lease is of
   bool last = false;                 // the shard has no batch after it
+  uint32_t rate_cuts = 0;            // how often the learning rate has been lowered before
 };
+
+// What the learning rate is multiplied by when it has been lowered so often.
+float RateFactor(uint32_t rate_cuts);
 
 // Rows of one table: distinct ids, and a number for each dimension of each.
 struct RowSpan {

@@ -132,7 +132,7 @@ Status ParameterShard::ApplyStep(const PushRequest& sum) {
   SLUICE_CHECK(rules_.layout.partitions() == 1, "a replica that holds everything is not cut");
   RETURN_IF_ERROR(CutPush(rules_, sum, false).status());
   const MutexLock lock(mutex_);
-  partitions_[0]->ApplyStep(sum.dense, sum.tables);
+  partitions_[0]->ApplyStep(sum.batch, sum.dense, sum.tables);
   return Status();
 }
 

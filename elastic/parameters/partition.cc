@@ -12,6 +12,21 @@
 
 namespace sluice::elastic {
 
+namespace {
+
+// Large enough that the next epochs still learn, small enough that they differ from the last ones.
+constexpr float kRateCut = 0.3F;
+
+}  // namespace
+
+float RateFactor(uint32_t rate_cuts) {
+  float factor = 1;
+  for (uint32_t cut = 0; cut < rate_cuts && factor > 0; ++cut) {
+    factor *= kRateCut;
+  }
+  return factor;
+}
+
 Result<ParameterRules> ParameterRules::Make(const models::ModelSpec& spec,
                                             const models::Network& network, uint32_t partitions,
                                             bool synchronous) {
@@ -112,7 +127,7 @@ void Partition::Apply(const BatchIdentity& batch, int64_t version,
                       std::span<const std::span<const float>> dense,
                       std::span<const RowSpan> tables) {
   const int64_t staleness = std::max<int64_t>(1, version_ - version);
-  Update(dense, tables, 1.0F / static_cast<float>(staleness));
+  Update(dense, tables, RateFactor(batch.rate_cuts) / static_cast<float>(staleness));
   window_.Applied(batch.epoch, batch.shard, batch.batch, batch.last);
 }
 
@@ -159,13 +174,13 @@ Result<bool> Partition::PushLane(const BatchIdentity& batch, double weight, bool
   }
   bool closed = false;
   while (!position_.over && step_.Complete()) {
-    CloseStep();
+    CloseStep(RateFactor(batch.rate_cuts));
     closed = true;
   }
   return closed;
 }
 
-void Partition::CloseStep() {
+void Partition::CloseStep(float rate_scale) {
   if (step_.RoundOver()) {
     position_.over = true;
     return;
@@ -185,7 +200,7 @@ void Partition::CloseStep() {
     slabs_[t].Read(sum.tables[t].ids, rows_before_[t].values.data());
     tables.push_back({sum.tables[t].ids, sum.tables[t].values});
   }
-  Update(dense, tables, 1.0F);
+  Update(dense, tables, rate_scale);
   ++position_.step;
 }
 

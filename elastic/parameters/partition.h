@@ -37,8 +37,9 @@ class Partition {
              std::span<const std::span<const float>> dense, std::span<const RowSpan> tables);
 
   // The closed step's mean gradient, added up elsewhere.
-  void ApplyStep(std::span<const std::span<const float>> dense, std::span<const RowSpan> tables) {
-    Update(dense, tables, 1.0F);
+  void ApplyStep(const BatchIdentity& batch, std::span<const std::span<const float>> dense,
+                 std::span<const RowSpan> tables) {
+    Update(dense, tables, RateFactor(batch.rate_cuts));
   }
 
   // Synchronous: takes one lane's part of a step (`end`: the lane has none, now or later), closes
@@ -93,7 +94,7 @@ class Partition {
   };
   void Update(std::span<const std::span<const float>> dense, std::span<const RowSpan> tables,
               float rate_scale);
-  void CloseStep();
+  void CloseStep(float rate_scale);
   models::NetworkWeights ExportLive() const;
   bool FitsExport(const models::NetworkWeights& weights) const;
 

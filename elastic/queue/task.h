@@ -28,6 +28,7 @@ struct Task {
   int64_t round = 0;
   uint32_t lane = 0;
   uint32_t lanes = 0;
+  uint32_t rate_cuts = 0;  // how often the learning rate has been lowered before this epoch
 
   std::vector<ShardId> shards;  // kEvaluate, kCompare
 };

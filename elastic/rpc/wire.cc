@@ -29,6 +29,7 @@ void ToProto(const Task& task, TaskProto* proto) {
   proto->set_lane(task.lane);
   proto->set_lanes(task.lanes);
   proto->set_range(task.range.value());
+  proto->set_rate_cuts(task.rate_cuts);
   for (const ShardId shard : task.shards) {
     proto->add_shards(shard.value());
   }
@@ -49,6 +50,7 @@ Task FromProto(const TaskProto& proto) {
   task.lane = proto.lane();
   task.lanes = proto.lanes();
   task.range = RangeId(proto.range());
+  task.rate_cuts = proto.rate_cuts();
   for (const int64_t shard : proto.shards()) {
     task.shards.emplace_back(shard);
   }
@@ -153,12 +155,14 @@ void ToProto(const BatchIdentity& batch, BatchProto* proto) {
   proto->set_lanes(batch.lanes);
   proto->set_range(batch.range.value());
   proto->set_last(batch.last);
+  proto->set_rate_cuts(batch.rate_cuts);
 }
 
 BatchIdentity FromProto(const BatchProto& proto) {
   return {Epoch(proto.epoch()), ShardId(proto.shard()), BatchIndex(proto.batch()),
           proto.attempt(),      proto.round(),          proto.lane(),
-          proto.lanes(),        RangeId(proto.range()), proto.last()};
+          proto.lanes(),        RangeId(proto.range()), proto.last(),
+          proto.rate_cuts()};
 }
 
 void ToProto(const PartitionMap& map, PartitionMapProto* proto) {

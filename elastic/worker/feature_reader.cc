@@ -69,7 +69,7 @@ Status FeatureReader::Open(ShardId shard) {
   const catalog::CopiedColumns none;
   ASSIGN_OR_RETURN(stream_, reader_->Read(spec_.shards(static_cast<int>(shard.index())), read_,
                                           options_.copied == nullptr ? none : *options_.copied));
-  place_ = places_[shard.index()];
+  at_ = RowPlaces(spec_.shards(static_cast<int>(shard.index())), places_[shard.index()]);
   return Status();
 }
 
@@ -84,7 +84,6 @@ Result<bool> FeatureReader::Next(size_t rows) {
     rows_read_ += static_cast<int64_t>(batch_.rows);
     Split();
     status = Transform();
-    place_ += static_cast<int64_t>(batch_.rows);
   }
   if (!status.ok() || batch_.rows == 0) {
     Close();
@@ -111,7 +110,7 @@ void FeatureReader::Split() {
   const RowBatch::Column* column =
       split_column_.has_value() ? &batch_.columns[*split_column_] : nullptr;
   for (size_t row = 0; row < batch_.rows; ++row) {
-    const int64_t place = place_ + static_cast<int64_t>(row);
+    const int64_t place = at_.Next();
     (options_.split.IsValidation(place, column, row) ? validation_ : training_)
         .push_back(static_cast<uint32_t>(row));
   }

@@ -86,7 +86,7 @@ class FeatureReader {
 
   std::unique_ptr<catalog::ShardReader> reader_;
   std::unique_ptr<catalog::RowStream> stream_;
-  int64_t place_ = 0;  // of the next row in the dataset
+  RowPlaces at_;  // of the next row in the dataset
   int64_t rows_read_ = 0;
   RowBatch batch_;
   std::vector<RowBatch::Column> others_;  // of batch_, while the transform has the rest

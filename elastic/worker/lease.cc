@@ -25,9 +25,10 @@ void Lease::Begin(std::shared_ptr<const ShardRows> read, std::vector<uint32_t> r
 }
 
 BatchIdentity Lease::Identity(BatchIndex batch) const {
-  return {task.epoch,   task.shard, batch,
-          task.attempt, task.round, task.lane,
-          task.lanes,   task.range, batch + 1 == EndOf(batches)};
+  return {task.epoch,    task.shard, batch,
+          task.attempt,  task.round, task.lane,
+          task.lanes,    task.range, batch + 1 == EndOf(batches),
+          task.rate_cuts};
 }
 
 void Lease::Gather(BatchIndex batch, models::FeatureBatch* out) const {

@@ -139,6 +139,7 @@ Status ReplicaState::Apply(const StepSum& sum, const Task& first) {
   push.partitions = std::span(&kReplicaPartition, 1);
   push.versions = std::span(&closed_, 1);
   push.batch = {first.epoch, first.shard, position.step};
+  push.batch.rate_cuts = first.rate_cuts;
   size_t at = 0;
   for (const models::DenseTensor& tensor : network_.dense()) {
     push.dense.push_back(std::span(sum.gradient.dense).subspan(at, tensor.size()));

@@ -74,8 +74,18 @@ Result<SplitRule> SplitRule::Make(const plan::Split& split) {
       return InvalidArgument(
           fmt::format("a split keeps a fraction of at least 0 and below 1, not {}", fraction));
     }
-    rule.below_ =
-        static_cast<uint64_t>(std::ldexp(fraction, std::numeric_limits<uint64_t>::digits));
+    constexpr int kDigits = std::numeric_limits<uint64_t>::digits;
+    rule.below_ = static_cast<uint64_t>(std::ldexp(fraction, kDigits));
+    if (rule.kind_ == Kind::kRandom && split.folds() > 0) {
+      if (split.fold() >= split.folds()) {
+        return InvalidArgument(
+            fmt::format("the plan names fold {} of {}", split.fold(), split.folds()));
+      }
+      const uint64_t each = std::numeric_limits<uint64_t>::max() / split.folds();
+      rule.from_ = each * split.fold();
+      rule.below_ = split.fold() + 1 == split.folds() ? std::numeric_limits<uint64_t>::max()
+                                                      : rule.from_ + each;
+    }
   }
   if (rule.kind_ != Kind::kRandom) {
     rule.column_ = split.column();
@@ -90,8 +100,10 @@ bool SplitRule::IsValidation(int64_t place, const RowBatch::Column* column, size
   switch (kind_) {
     case Kind::kNone:
       return false;
-    case Kind::kRandom:
-      return models::HashInteger(seed_ ^ MixSeeds(static_cast<uint64_t>(place), 0)) < below_;
+    case Kind::kRandom: {
+      const uint64_t hash = models::HashInteger(seed_ ^ MixSeeds(static_cast<uint64_t>(place), 0));
+      return hash >= from_ && hash < below_;
+    }
     case Kind::kHash:
       return models::HashInteger(seed_ ^ HashCell(*column, row)) < below_;
     case Kind::kTime:
@@ -110,6 +122,29 @@ std::vector<int64_t> PlacesOf(const catalog::DatasetSpec& dataset) {
     rows += shard.estimated_rows();
   }
   return places;
+}
+
+RowPlaces::RowPlaces(const catalog::ShardRange& shard, int64_t first)
+    : shard_(&shard), next_(first) {
+  Enter(0);
+}
+
+void RowPlaces::Enter(int piece) {
+  if (piece >= shard_->pieces_size()) {  // of no pieces, or of the last one: as many as there are
+    left_ = std::numeric_limits<int64_t>::max();
+    return;
+  }
+  piece_ = piece;
+  next_ = shard_->pieces(piece).first_row();
+  left_ = shard_->pieces(piece).estimated_rows();
+}
+
+int64_t RowPlaces::Next() {
+  while (left_ == 0) {
+    Enter(piece_ + 1);
+  }
+  --left_;
+  return next_++;
 }
 
 }  // namespace sluice::elastic

@@ -13,7 +13,8 @@ class Split;
 }
 namespace sluice::catalog {
 class DatasetSpec;
-}
+class ShardRange;
+}  // namespace sluice::catalog
 
 namespace sluice::elastic {
 
@@ -35,7 +36,8 @@ class SplitRule {
   Kind kind_ = Kind::kNone;
   std::string column_;
   uint64_t seed_ = 0;
-  uint64_t below_ = 0;  // hashes below it are validation
+  uint64_t from_ = 0;   // hashes from it on
+  uint64_t below_ = 0;  // and below it are validation
   double threshold_ = 0;
 };
 
@@ -43,5 +45,22 @@ class SplitRule {
 // rows, these are the rows' numbers, so that a table is split the same way however it is cut; where
 // it estimated them, they are as good as the estimates.
 std::vector<int64_t> PlacesOf(const catalog::DatasetSpec& dataset);
+
+// The places of a shard's rows, in the order in which they are read.
+class RowPlaces {
+ public:
+  RowPlaces() = default;
+  // `first`: of PlacesOf; a mixed shard's pieces say where they are. `shard` must outlive it.
+  RowPlaces(const catalog::ShardRange& shard, int64_t first);
+  int64_t Next();
+
+ private:
+  void Enter(int piece);
+
+  const catalog::ShardRange* shard_ = nullptr;
+  int piece_ = 0;
+  int64_t left_ = 0;  // rows of the piece, by its estimate; what is more belongs to the next one
+  int64_t next_ = 0;
+};
 
 }  // namespace sluice::elastic

@@ -127,6 +127,7 @@ Result<Loss> Loss::Make(const ModelSpec& spec) {
     case LabelPlan::NUMBER: {
       ASSIGN_OR_RETURN(loss.kind_, KindForNumbers(spec.loss(), label));
       ASSIGN_OR_RETURN(loss.scales_, LabelScales(label));
+      loss.never_negative_ = label.never_negative();
       break;
     }
     case LabelPlan::VECTOR: {
@@ -351,7 +352,8 @@ void Loss::ToPredictions(size_t rows, float* logits) const {
     default:
       for (size_t i = 0; i < n; ++i) {
         const LabelScale& own = scales_[i % outputs_];
-        logits[i] = static_cast<float>(static_cast<double>(logits[i]) * own.scale + own.mean);
+        const double number = static_cast<double>(logits[i]) * own.scale + own.mean;
+        logits[i] = static_cast<float>(never_negative_ ? std::max(number, 0.0) : number);
       }
   }
 }

@@ -53,6 +53,7 @@ class Loss {
   Kind kind_ = Kind::kSquared;
   size_t outputs_ = 1;
   float delta_ = 1;                 // Huber, in units of the label's scale
+  bool never_negative_ = false;     // LabelPlan.never_negative
   std::vector<LabelScale> scales_;  // numbers: one per output; what the batches hold
   std::vector<float> losses_;       // one per logit; softmax: one per row
   std::vector<float> exponents_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "models/kernels/kernels.h"
@@ -50,6 +51,7 @@ class NetworkOfParts final : public Network {
   // Columns of the batch as a matrix of their own: the batch's memory where it has that form.
   const float* WideInput(const FeatureBatch& batch, size_t* stride);
   void ForwardWide(const FeatureBatch& batch, const ParameterView& view);
+  void BoundInputs(size_t rows, float* input) const;
   void ForwardDeep(const FeatureBatch& batch, const ParameterView& view, bool train, uint64_t step);
   void Forward(const FeatureBatch& batch, const ParameterView& view, bool train, uint64_t step);
   void BackwardWide(const FeatureBatch& batch, const ParameterView& view, Gradient* gradient);
@@ -162,6 +164,16 @@ void NetworkOfParts::ForwardWide(const FeatureBatch& batch, const ParameterView&
   }
 }
 
+void NetworkOfParts::BoundInputs(size_t rows, float* input) const {
+  const float factor = 1.0F / (shape_.input_bound * shape_.input_bound);
+  for (size_t r = 0; r < rows; ++r) {
+    float* row = input + r * shape_.input_width() + shape_.embedding_width;
+    for (size_t i = 0; i < shape_.deep_dense.width; ++i) {
+      row[i] = row[i] / std::sqrt(1.0F + row[i] * row[i] * factor);
+    }
+  }
+}
+
 void NetworkOfParts::ForwardDeep(const FeatureBatch& batch, const ParameterView& view, bool train,
                                  uint64_t step) {
   LayerStack& layers = layers_.front();
@@ -177,6 +189,9 @@ void NetworkOfParts::ForwardDeep(const FeatureBatch& batch, const ParameterView&
       from += batch.dense_width;
       to += width;
     }
+  }
+  if (shape_.input_bound > 0) {
+    BoundInputs(batch.rows, input);
   }
   for (size_t t = 0; t < shape_.uses.size(); ++t) {
     if (shape_.uses[t].kind == TableUse::Kind::kEmbedding) {

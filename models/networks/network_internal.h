@@ -58,6 +58,7 @@ struct NetworkShape {
   std::vector<size_t> hidden_units;
   Activation activation = Activation::kRelu;
   float dropout = 0;
+  float input_bound = 0;  // ModelSpec.input_bound
 
   std::vector<DenseTensor> dense;
   std::vector<EmbeddingTable> tables;

@@ -287,6 +287,10 @@ Status AddDeep(const ModelSpec& spec, const FeatureTransform& transform, size_t 
   RETURN_IF_ERROR(SetHiddenUnits(spec, shape));
   RETURN_IF_ERROR(SetActivation(spec, shape));
   RETURN_IF_ERROR(SetRegularisation(spec, shape));
+  if (!(spec.input_bound() >= 0) || !std::isfinite(spec.input_bound())) {
+    return InvalidArgument(fmt::format("inputs are bounded by {}", spec.input_bound()));
+  }
+  shape->input_bound = static_cast<float>(spec.input_bound());
   for (const DenseColumn& column : transform.dense_columns()) {
     if (!shape->wide || column.in_deep) {
       AddDense(column, &shape->deep_dense);

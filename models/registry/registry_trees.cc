@@ -161,13 +161,15 @@ void AppendLinear(std::vector<AttributeSpec>* attributes) {
 }
 
 void AppendTraining(bool forest, std::vector<AttributeSpec>* attributes) {
+  attributes->push_back(WithAliases(
+      Integer("train.num_boost_round", int64_t{100}, Between(1, kMostRounds),
+              forest ? "trees of the forest" : "rounds; eta is 0.1 when neither is given"),
+      {"n_estimators"}));
   attributes->push_back(
-      WithAliases(Integer("train.num_boost_round", int64_t{forest ? 100 : 10},
-                          Between(1, kMostRounds), forest ? "trees of the forest" : "rounds"),
-                  {"n_estimators"}));
-  attributes->push_back(
-      Integer("train.early_stopping_rounds", int64_t{0}, AtLeast(0),
-              "stop after so many rounds without a better validation metric; 0: off"));
+      Integer("train.early_stopping_rounds", {}, AtLeast(0),
+              forest ? "stop after so many rounds without a better validation metric; 0: off"
+                     : "stop after so many rounds without a better validation metric; 0: off; 10 "
+                       "where train.num_boost_round is not given"));
   attributes->push_back(
       WithoutEffect(Integer("train.batch_size", int64_t{-1}, AtLeast(-1),
                             "taken over from SQLFlow: trees always see all rows")));

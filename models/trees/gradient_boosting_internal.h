@@ -42,8 +42,9 @@ struct BoostingParameters {
   int rounds = 10;
   int early_stopping_rounds = 0;  // 0: off
   int max_bin = 256;
-  int threads = 0;          // 0: libxgboost's choice
-  bool raw_values = false;  // the method needs numbers, not bins
+  int threads = 0;           // 0: libxgboost's choice
+  int training_threads = 0;  // the same, while it trains
+  bool raw_values = false;   // the method needs numbers, not bins
   bool ranking = false;
   bool has_missing = false;  // beside NULL, this number is missing
   float missing = 0;

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kRowsPerPush = 1 << 16;
 
 std::string BuildSettings(const BoostingParameters& parameters) {
-  return fmt::format(R"({{"missing":NaN,"nthread":{},"max_bin":{}}})", parameters.threads,
+  return fmt::format(R"({{"missing":NaN,"nthread":{},"max_bin":{}}})", parameters.training_threads,
                      parameters.max_bin);
 }
 

@@ -276,6 +276,8 @@ Result<BoostingParameters> ParametersOf(const ModelSpec& spec) {
       reader.Whole({"train.num_boost_round", "num_boost_round", "n_estimators"}, kDefaultRounds);
   parameters.early_stopping_rounds = reader.Whole({"train.early_stopping_rounds"}, 0);
   parameters.threads = std::min(reader.Whole({"nthread", "n_jobs"}, 0), kMostThreads);
+  parameters.training_threads =
+      std::min(reader.Whole({"nthread", "n_jobs", "train.nthread"}, 0), kMostThreads);
   parameters.max_bin = reader.Whole({"max_bin"}, 256);
   if (const Attribute* missing = reader.Find({"missing"})) {
     parameters.has_missing = std::isfinite(NumberOf(*missing));
@@ -293,8 +295,8 @@ Result<BoostingParameters> ParametersOf(const ModelSpec& spec) {
   const uint64_t chosen = seed == nullptr ? spec.seed() : static_cast<uint64_t>(seed->integer());
   reader.Set("seed", std::to_string(chosen & 0x7fffffffu));
   reader.Set("verbosity", "0");
-  if (parameters.threads > 0) {
-    reader.Set("nthread", std::to_string(parameters.threads));
+  if (parameters.training_threads > 0) {
+    reader.Set("nthread", std::to_string(parameters.training_threads));
   }
   if (const Attribute* metric = reader.Find({"eval_metric"})) {
     AddMetrics(metric->text(), &parameters);

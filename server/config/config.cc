@@ -240,4 +240,14 @@ std::string PrintConfig(const Config& config) {
   return text;
 }
 
+void LetThreadsSleep(char** argv) {
+  constexpr char kPolicy[] = "OMP_WAIT_POLICY";
+  if (Environment(kPolicy) != nullptr || Environment("GOMP_SPINCOUNT") != nullptr) {
+    return;
+  }
+  if (setenv(kPolicy, "passive", 0) == 0) {  // NOLINT(concurrency-mt-unsafe): before any thread
+    execv("/proc/self/exe", argv);
+  }
+}
+
 }  // namespace sluice::server

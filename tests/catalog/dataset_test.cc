@@ -61,6 +61,40 @@ class DatasetTest : public BothDatabases {
   }
 };
 
+TEST_P(DatasetTest, MixedShardsHoldRowsFromAllOverTheTable) {
+  Run("CREATE TABLE sorted AS WITH RECURSIVE s(id) AS (SELECT 0 UNION ALL SELECT id + 1 FROM s"
+      " WHERE id < 4999) SELECT id FROM s ORDER BY id");
+  for (const std::string select : {"SELECT id FROM sorted", "SELECT id FROM sorted LIMIT 5000"}) {
+    DatasetOptions options;
+    options.rows_per_shard = 1000;
+    options.many_processes = true;
+    options.mixed = true;
+    const auto dataset = source().OpenDataset(select, options);
+    ASSERT_TRUE(dataset.ok()) << dataset.status().ToString();
+    const DatasetSpec& spec = (*dataset)->spec();
+    ASSERT_EQ(spec.shards_size(), 5);
+    std::vector<int64_t> all;
+    for (int shard = 0; shard < spec.shards_size(); ++shard) {
+      const auto rows = ReadShard(source(), spec, shard);
+      ASSERT_TRUE(rows.ok()) << rows.status().ToString();
+      EXPECT_EQ(static_cast<int64_t>(rows->size()), spec.shards(shard).estimated_rows());
+      EXPECT_NEAR(static_cast<double>(rows->size()), 1000, 32);
+      EXPECT_LT(std::stoll(rows->front()[0]), 500);
+      EXPECT_GE(std::stoll(rows->back()[0]), 4500);
+      for (const auto& row : *rows) {
+        all.push_back(std::stoll(row[0]));
+      }
+      EXPECT_EQ(ReadShard(source(), spec, shard).value(), *rows);
+    }
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(all, Range(0, 4999));
+    for (const ShardPiece& piece : spec.shards(2).pieces()) {
+      EXPECT_EQ(piece.first_row() % 32, 0);
+    }
+  }
+  EXPECT_EQ(Open("SELECT id FROM sorted", 10'000)->spec().shards_size(), 1);
+}
+
 TEST_P(DatasetTest, CutsAPlainTableAfterEveryNthRow) {
   MakeNumbers(1000);
   const auto dataset = Open("SELECT * FROM t", 300);

@@ -71,13 +71,13 @@ TEST_F(Choose, SplitsByTheTablesSize) {
 
 TEST_F(Choose, SmallTablesAreGoneOverMoreOften) {
   const auto schedule = [](int64_t rows) {
-    return ChooseSchedule(models::ModelFamily::kDeep, rows, true);
+    return ChooseSchedule(models::ModelFamily::kDeep, rows, true, false);
   };
   EXPECT_EQ(schedule(110).epochs, 116U);
   EXPECT_EQ(schedule(110).batch_size, 32U);
   EXPECT_EQ(schedule(400).epochs, 32U);
-  EXPECT_EQ(schedule(2'000).epochs, 80U);
-  EXPECT_EQ(schedule(32'561).epochs, 5U);
+  EXPECT_EQ(schedule(2'000).epochs, 200U);
+  EXPECT_EQ(schedule(32'561).epochs, 19U);
   EXPECT_EQ(schedule(32'561).batch_size, 256U);
   EXPECT_EQ(schedule(1'000'000).epochs, 1U);
   EXPECT_EQ(schedule(0).epochs, 200U);
@@ -89,20 +89,67 @@ TEST_F(Choose, NetworksStopWhereValidationRowsSay) {
   EXPECT_GT(Train(head + tail, 2'000).early_stopping().patience(), 0U);
   EXPECT_EQ(Train(head + ", train.epoch=7" + tail, 2'000).early_stopping().patience(), 0U);
   EXPECT_EQ(Train(head + tail, 400).early_stopping().patience(), 0U);
-  EXPECT_EQ(Train(head + tail, 32'561).early_stopping().patience(), 0U);
+  const plan::TrainPlan census = Train(head + tail, 32'561);
+  EXPECT_EQ(census.early_stopping().patience(), 9U);
+  EXPECT_EQ(census.early_stopping().plateau(), 3U);
+  EXPECT_EQ(census.epochs(), 200U);
+  EXPECT_EQ(census.split().fraction(), 0.1);
+  const plan::TrainPlan patient = Train(head + ", train.early_stopping_rounds=30" + tail, 32'561);
+  EXPECT_EQ(patient.early_stopping().patience(), 30U);
+  EXPECT_EQ(patient.early_stopping().plateau(), 3U);
+  EXPECT_FALSE(patient.early_stopping().chosen());
+  EXPECT_EQ(Train(head + ", train.early_stopping_rounds=0" + tail, 32'561).epochs(), 19U);
+  const plan::TrainPlan huge = Train(head + tail, 20'000'000);
+  EXPECT_EQ(huge.epochs(), 1U);
+  EXPECT_EQ(huge.early_stopping().patience(), 0U);
+  EXPECT_EQ(Train(head + tail, 1'000'000).strategy().kind(), plan::Strategy::LOCAL);
   const plan::TrainPlan all = Train(head + ", split.kind='none'" + tail, 2'000);
   EXPECT_EQ(all.early_stopping().patience(), 0U);
   EXPECT_EQ(all.notes_size(), 0);
 }
 
-TEST_F(Choose, SmallLinearModelsGoToTheirOptimum) {
-  const plan::TrainPlan open = Train("TO TRAIN LinearClassifier LABEL income INTO m", 400);
-  EXPECT_EQ(open.batch_size(), 400U);
-  EXPECT_EQ(open.epochs(), 2'000U);
+TEST_F(Choose, LinearModelsGoToTheirOptimum) {
+  const auto optimum = [this](const std::string& attributes, int64_t rows = 32'561) {
+    return Train("TO TRAIN LinearClassifier " + attributes + " LABEL income INTO m", rows)
+        .optimum();
+  };
+  EXPECT_TRUE(optimum(""));
+  EXPECT_TRUE(optimum("", 400));
+  EXPECT_TRUE(optimum("WITH split.kind='none', engine.seed=3"));
+  EXPECT_FALSE(optimum("", 100'000'000)) << "its rows would be read for each of many passes";
+  for (const char* given :
+       {"train.epoch=10", "train.max_steps=10", "train.batch_size=10",
+        "train.early_stopping_rounds=3", "model.optimizer='Adam'", "optimizer.learning_rate=0.1",
+        "engine.sync=true", "engine.num_workers=2", "model.loss='Hinge'"}) {
+    EXPECT_FALSE(optimum(std::string("WITH ") + given)) << given;
+  }
   const plan::TrainPlan told =
       Train("TO TRAIN LinearClassifier WITH train.epoch=10 LABEL income INTO m", 400);
   EXPECT_EQ(told.batch_size(), 32U);
   EXPECT_EQ(told.epochs(), 10U);
+}
+
+TEST_F(Choose, TreesOfWhichNothingIsSaidStopByThemselves) {
+  const auto attribute = [](const plan::TrainPlan& plan, const std::string& name) {
+    for (const models::Attribute& one : plan.model().attributes()) {
+      if (one.name() == name) {
+        return one.value_case() == models::Attribute::kInteger ? static_cast<double>(one.integer())
+                                                               : one.number();
+      }
+    }
+    return -1.0;
+  };
+  const plan::TrainPlan open = Train("TO TRAIN xgboost.gbtree LABEL income INTO m", 100'000);
+  EXPECT_EQ(attribute(open, "train.num_boost_round"), 100);
+  EXPECT_EQ(attribute(open, "eta"), 0.1);
+  EXPECT_EQ(open.early_stopping().patience(), 10U);
+  EXPECT_EQ(attribute(open, "train.nthread"), -1);
+  const plan::TrainPlan given =
+      Train("TO TRAIN xgboost.gbtree WITH train.num_boost_round=7 LABEL income INTO m", 2'000);
+  EXPECT_EQ(attribute(given, "train.num_boost_round"), 7);
+  EXPECT_EQ(attribute(given, "eta"), 0.3);
+  EXPECT_EQ(given.early_stopping().patience(), 0U);
+  EXPECT_EQ(attribute(given, "train.nthread"), 1) << "few cells";
 }
 
 TEST_F(Choose, FleetsWhereTheyAreAskedForOrNeeded) {

@@ -132,6 +132,7 @@ TEST(SqlflowCases, Attributes) {
   const std::map<std::string, bool> accepted = {
       {"G10", true},   // train.num_workers: elastic
       {"G13", true},   // names of optimizers in any case
+      {"G20", true},   // hidden layers have a default
       {"G17", true},   // the linear part's optimizer is Ftrl
       {"G21", false},  // losses are a closed set: upstream passes any text to eval()
       {"G23", false},  // there is no such model; upstream finds out in Python

@@ -135,6 +135,18 @@ TEST_F(ParameterShardTest, P6_SamePushIsAppliedOnce) {
   EXPECT_EQ(shard->AppliedBatches(0, Epoch(1), ShardId(0)).value(), BatchIndex(1));
 }
 
+TEST_F(ParameterShardTest, ALoweredLearningRateIsThatOfTheBatch) {
+  for (const bool synchronous : {false, true}) {
+    const auto shard = Make(1, synchronous);
+    const std::vector<float> before = Row(*shard, 3, Lane(0, synchronous ? 1 : 0, 0));
+    BatchIdentity batch = synchronous ? Lane(0, 1, 0) : Batch(0, 0);
+    batch.rate_cuts = 2;
+    ASSERT_TRUE(shard->Push(Gradient(batch, 1, {3}).request).ok());
+    const std::vector<float> after = Row(*shard, 3, Lane(0, synchronous ? 1 : 0, 1));
+    EXPECT_NEAR(after[0], before[0] - 0.1F * 0.3F * 0.3F, 1e-6);
+  }
+}
+
 // Training sees the initial value of a row that no batch has touched; whoever judges the model sees
 // what a prediction does, which has nothing of such a row.
 TEST_F(ParameterShardTest, EvaluationsSeeNothingOfUntrainedRows) {

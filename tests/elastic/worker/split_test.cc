@@ -33,6 +33,23 @@ std::vector<int64_t> ValidationRows(const SplitRule& rule, const std::vector<int
   return found;
 }
 
+TEST(RowPlaces, FollowThePiecesOfAMixedShard) {
+  catalog::ShardRange shard;
+  for (const auto& [first, rows] : {std::pair(0, 2), std::pair(7, 0), std::pair(100, 3)}) {
+    catalog::ShardPiece* piece = shard.add_pieces();
+    piece->set_first_row(first);
+    piece->set_estimated_rows(rows);
+  }
+  RowPlaces places(shard, 0);
+  for (const int64_t place : {0, 1, 100, 101, 102, 103}) {  // the last one: more than estimated
+    EXPECT_EQ(places.Next(), place);
+  }
+  const catalog::ShardRange unmixed;
+  RowPlaces whole(unmixed, 40);
+  EXPECT_EQ(whole.Next(), 40);
+  EXPECT_EQ(whole.Next(), 41);
+}
+
 TEST(Split, RandomRowsAreTheSameHoweverTheTableIsCut) {
   plan::Split split;
   split.set_kind(plan::Split::RANDOM);

@@ -112,5 +112,16 @@ TEST(LossTest, OneClassIsNoLabel) {
   EXPECT_EQ(made.status().message(), "label 'y' has 1 class: a classifier needs two or more");
 }
 
+TEST(LossTest, PredictionsOfWhatIsNeverNegativeAreNot) {
+  for (const bool never : {false, true}) {
+    ModelSpec spec;
+    SetNumberLabel(&spec, 3, 2);
+    spec.mutable_features()->mutable_label()->set_never_negative(never);
+    std::vector<float> logits = {-2, -1, 1};
+    Loss::Make(spec).value().ToPredictions(3, logits.data());
+    EXPECT_EQ(logits, (std::vector<float>{never ? 0.0F : -1.0F, 1, 5}));
+  }
+}
+
 }  // namespace
 }  // namespace sluice::models

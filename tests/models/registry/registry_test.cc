@@ -87,10 +87,13 @@ TEST(RegistryTest, EveryAttributeIsDocumentedInOneLineAndItsDefaultIsInRange) {
   }
 }
 
-TEST(RegistryTest, HiddenUnitsAreRequiredExceptInTheModelZoo) {
-  EXPECT_TRUE(FindAttribute(Type("DNNClassifier"), "model.hidden_units")->required);
-  EXPECT_TRUE(
-      FindAttribute(Type("DNNLinearCombinedRegressor"), "model.dnn_hidden_units")->required);
+TEST(RegistryTest, HiddenUnitsHaveADefault) {
+  for (const auto& [type, name] : {std::pair("DNNClassifier", "model.hidden_units"),
+                                   {"DNNLinearCombinedRegressor", "model.dnn_hidden_units"}}) {
+    const AttributeSpec* hidden = FindAttribute(Type(type), name);
+    EXPECT_FALSE(hidden->required);
+    EXPECT_EQ(std::get<std::vector<double>>(hidden->default_value), (std::vector<double>{128, 64}));
+  }
   const AttributeSpec* zoo =
       FindAttribute(Type("sqlflow_models.DNNClassifier"), "model.hidden_units");
   EXPECT_FALSE(zoo->required);
@@ -104,7 +107,7 @@ TEST(RegistryTest, RangesAreSqlflows) {
   EXPECT_EQ(std::get<double>(FindAttribute(trees, "eta")->default_value), 0.3);
   EXPECT_EQ(FindAttribute(trees, "num_class")->min, 2);
   EXPECT_EQ(FindAttribute(trees, "train.num_boost_round")->min, 1);
-  EXPECT_EQ(std::get<int64_t>(FindAttribute(trees, "train.num_boost_round")->default_value), 10);
+  EXPECT_EQ(std::get<int64_t>(FindAttribute(trees, "train.num_boost_round")->default_value), 100);
   EXPECT_EQ(FindAttribute(trees, "train.batch_size")->min, -1);
   const ModelType& deep = Type("DNNClassifier");
   EXPECT_EQ(FindAttribute(deep, "train.batch_size")->min, 1);

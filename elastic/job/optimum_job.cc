@@ -1,0 +1,108 @@
+#include "elastic/job/optimum_job.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "elastic/worker/optimum_search.h"
+#include "models/metrics/metric.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::elastic {
+namespace {
+
+constexpr double kTellSeconds = 1;
+
+// Tells how far a search has come.
+class Teller {
+ public:
+  explicit Teller(const TrainingJob& job) : callback_(job.progress) {
+    now_.epoch = Epoch::First();
+    now_.epochs = 1;
+    now_.workers = 1;
+    now_.rows_total = job.plan.estimated_rows();
+  }
+
+  // Reading is what takes longest, until the first step.
+  void Read(int64_t rows_read) {
+    now_.rows_read = rows_read;
+    if (steps_ == 0) {
+      now_.rows_done = rows_read;
+    }
+    Tell(false);
+  }
+  // Nobody knows how many steps there will be: what is told is the share of the way.
+  void Step(const models::LinearOptimum::Step& step, int64_t rows) {
+    ++steps_;
+    now_.loss = step.loss;
+    now_.rows_total = rows;
+    now_.rows_done = static_cast<int64_t>(step.progress * static_cast<double>(rows));
+    const double seconds = SecondsBetween(started_, clock_.Now());
+    now_.seconds_left = step.progress > 0 ? seconds / step.progress * (1 - step.progress) : 0;
+    Tell(false);
+  }
+  void Tell(bool last) {
+    const TimePoint time = clock_.Now();
+    if (!callback_ || (!last && SecondsBetween(told_, time) < kTellSeconds)) {
+      return;
+    }
+    told_ = time;
+    const double seconds = SecondsBetween(started_, time);
+    now_.rows_per_second = seconds > 0 ? static_cast<double>(now_.rows_read) / seconds : 0;
+    callback_(now_);
+  }
+  void TellEnd(const TrainOutcome& outcome) {
+    now_.loss = outcome.loss;
+    now_.metrics = outcome.metrics;
+    now_.rows_done = now_.rows_total = outcome.rows_per_epoch;
+    now_.seconds_left = 0;
+    Tell(true);
+  }
+
+ private:
+  const ProgressCallback& callback_;
+  const SteadyClock clock_;
+  const TimePoint started_ = clock_.Now();
+  TimePoint told_ = started_;
+  Progress now_;
+  int steps_ = 0;
+};
+
+}  // namespace
+
+Result<TrainOutcome> TrainToOptimum(const TrainingJob& job) {
+  Teller teller(job);
+  OptimumSearch search({job.plan, job.source, job.dataset, job.validation}, job.stop);
+  search.OnRead([&teller](int64_t rows) { teller.Read(rows); });
+  search.OnStep([&teller](const models::LinearOptimum::Step& step, int64_t rows) {
+    teller.Step(step, rows);
+  });
+  Result<OptimumSearch::Outcome> found = search.Run();
+  if (!found.ok()) {
+    teller.Tell(true);  // how far it came
+    return found.status();
+  }
+  if (found->found.rows == 0) {
+    return InvalidArgument("there are no rows to train on").SqlState("02000");
+  }
+  TrainOutcome outcome;
+  outcome.weights = std::move(found->found.weights);
+  outcome.loss = found->found.loss;
+  outcome.epochs = static_cast<uint32_t>(found->found.steps);
+  outcome.rows_per_epoch = found->found.rows;
+  outcome.rows_trained = found->found.rows * found->found.steps;
+  outcome.rows_read = found->rows_read;
+  outcome.validation_rows = found->validation_rows;
+  if (found->validation_rows > 0) {
+    std::vector<std::string> further;
+    for (const std::string& name : job.plan.metrics()) {
+      further.push_back(models::Metrics::CanonicalName(name));
+    }
+    outcome.metrics = found->metrics->Values(further);
+  }
+  teller.TellEnd(outcome);
+  return outcome;
+}
+
+}  // namespace sluice::elastic

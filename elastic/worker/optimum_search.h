@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
+
+#include "base/status.h"
+#include "elastic/worker/shard_rows.h"
+#include "elastic/worker/worker.h"
+#include "models/linear_optimum.h"
+
+namespace sluice::models {
+class Metrics;
+}
+
+namespace sluice::elastic {
+
+// Finds a linear model's optimum: the rows are read shard after shard, in the shards' order, and
+// kept in memory where they are needed again. Belongs to one thread.
+class OptimumSearch {
+ public:
+  struct Outcome {
+    models::LinearOptimum::Found found;
+    std::unique_ptr<models::Metrics> metrics;  // of the validation rows
+    int64_t validation_rows = 0;
+    int64_t rows_read = 0;
+    Outcome();
+    Outcome(Outcome&&) noexcept;
+    ~Outcome();
+  };
+  // Everything in `job` must outlive it. `stop` ends it with Cancelled.
+  OptimumSearch(const Worker::Job& job, std::stop_token stop);
+
+  // After some rows: how many have been read. After each step: also how many training rows there
+  // are.
+  void OnRead(std::function<void(int64_t)> on_read) { on_read_ = std::move(on_read); }
+  void OnStep(std::function<void(const models::LinearOptimum::Step&, int64_t)> on_step) {
+    on_step_ = std::move(on_step);
+  }
+  // Once.
+  Result<Outcome> Run();
+
+ private:
+  using Visitor = std::function<Status(const ShardRows&)>;
+  Result<std::unique_ptr<ShardLoader>> Open(const catalog::DatasetSpec& dataset,
+                                            const models::Network& network,
+                                            ShardLoader::Options options) const;
+  Status ForEach(ShardLoader& loader, const catalog::DatasetSpec& dataset,
+                 const Visitor& visit) const;
+  Status Judge(models::Network& network, ShardLoader& loader, Outcome* outcome) const;
+
+  const Worker::Job job_;
+  const std::stop_token stop_;
+  std::function<void(int64_t)> on_read_ = [](int64_t) {};
+  std::function<void(const models::LinearOptimum::Step&, int64_t)> on_step_ =
+      [](const models::LinearOptimum::Step&, int64_t) {};
+};
+
+}  // namespace sluice::elastic

@@ -1,0 +1,151 @@
+#include "executor/train_folds.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "elastic/job/local_job.h"
+#include "models/metrics/metric.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+using Metrics = std::vector<std::pair<std::string, double>>;
+
+// A fold's metrics after each epoch. Of epochs after its last one, which brought nothing better for
+// long, the last one's.
+class Curve {
+ public:
+  void Note(const elastic::Progress& progress) {
+    const size_t epoch = progress.epoch.value();
+    if (epoch > 0 && !progress.metrics.empty()) {
+      epochs_.resize(std::max(epochs_.size(), epoch));
+      epochs_[epoch - 1] = progress.metrics;
+    }
+  }
+  size_t epochs() const { return epochs_.size(); }
+  const Metrics& After(size_t epoch) const { return epochs_[std::min(epoch, epochs_.size()) - 1]; }
+
+ private:
+  std::vector<Metrics> epochs_;
+};
+
+Metrics Mean(const std::vector<Curve>& curves, size_t epoch) {
+  Metrics mean = curves.front().After(epoch);
+  for (size_t i = 0; i < mean.size(); ++i) {
+    double sum = 0;
+    for (const Curve& curve : curves) {
+      const Metrics& own = curve.After(epoch);
+      sum += i < own.size() ? own[i].second : 0;
+    }
+    mean[i].second = sum / static_cast<double>(curves.size());
+  }
+  return mean;
+}
+
+struct Best {
+  size_t epoch = 1;
+  Metrics metrics;
+};
+
+Best FindBest(const std::vector<Curve>& curves, const std::string& metric) {
+  size_t last = 0;
+  for (const Curve& curve : curves) {
+    last = std::max(last, curve.epochs());
+  }
+  const bool higher = models::Metrics::HigherIsBetter(metric);
+  std::optional<double> best_value;
+  Best best;
+  for (size_t epoch = 1; epoch <= last; ++epoch) {
+    Metrics mean = Mean(curves, epoch);
+    const auto found = std::find_if(mean.begin(), mean.end(),
+                                    [&](const auto& one) { return one.first == metric; });
+    if (found == mean.end() || std::isnan(found->second)) {
+      continue;
+    }
+    const double value = higher ? -found->second : found->second;
+    if (!best_value.has_value() || value < *best_value) {
+      best_value = value;
+      best = {epoch, std::move(mean)};
+    }
+  }
+  return best;
+}
+
+// What whoever waits hears: of folds + 1 trainings, which take about as long each.
+class Stages {
+ public:
+  Stages(const elastic::ProgressCallback& progress, uint32_t folds)
+      : progress_(progress), count_(folds + 1) {}
+
+  void Tell(uint32_t stage, elastic::Progress now) {
+    const TimePoint time = clock_.Now();
+    if (SecondsBetween(told_, time) < 1) {
+      return;
+    }
+    told_ = time;
+    const double seconds = SecondsBetween(started_, time);
+    now.seconds_left += stage > 0 ? seconds / stage * (count_ - stage - 1)
+                                  : (seconds + now.seconds_left) * (count_ - 1);
+    progress_(now);
+  }
+
+ private:
+  const elastic::ProgressCallback& progress_;
+  const uint32_t count_;
+  const SteadyClock clock_;
+  const TimePoint started_ = clock_.Now();
+  TimePoint told_ = started_;
+};
+
+}  // namespace
+
+Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job) {
+  const uint32_t folds = job.plan.folds();
+  std::vector<Curve> curves;
+  Stages stages(job.progress, folds);
+  int64_t rows_read = 0;
+  for (uint32_t fold = 0; fold < folds; ++fold) {
+    plan::TrainPlan plan = job.plan;
+    plan.mutable_split()->set_kind(plan::Split::RANDOM);
+    plan.mutable_split()->set_fold(fold);
+    plan.mutable_split()->set_folds(folds);
+    Curve curve;
+    ASSIGN_OR_RETURN(const elastic::TrainOutcome outcome,
+                     elastic::TrainInProcess({.plan = plan,
+                                              .source = job.source,
+                                              .dataset = job.dataset,
+                                              .progress =
+                                                  [&](const elastic::Progress& now) {
+                                                    curve.Note(now);
+                                                    stages.Tell(fold, now);
+                                                  },
+                                              .stop = job.stop}));
+    rows_read += outcome.rows_read;
+    if (curve.epochs() > 0) {  // else no row is in the fold
+      curves.push_back(std::move(curve));
+    }
+  }
+  const Best best = curves.empty() ? Best() : FindBest(curves, job.plan.early_stopping().metric());
+  plan::TrainPlan plan = job.plan;
+  plan.set_epochs(static_cast<uint32_t>(best.epoch));
+  plan.clear_early_stopping();
+  ASSIGN_OR_RETURN(elastic::TrainOutcome outcome, elastic::TrainInProcess({.plan = plan,
+                                                                           .source = job.source,
+                                                                           .dataset = job.dataset,
+                                                                           .progress = job.progress,
+                                                                           .events = job.events,
+                                                                           .stop = job.stop}));
+  outcome.metrics = best.metrics;
+  outcome.validation_rows = curves.empty() ? 0 : outcome.rows_per_epoch;
+  outcome.rows_read += rows_read;
+  return outcome;
+}
+
+}  // namespace sluice::executor

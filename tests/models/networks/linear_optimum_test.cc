@@ -1,0 +1,200 @@
+#include "models/linear_optimum.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/models/networks/network_rows.h"
+
+namespace sluice::models {
+namespace {
+
+struct Case {
+  std::string name;
+  ModelSpec spec;
+  std::function<float(std::mt19937&)> label;
+  size_t ids_per_row = 1;
+  bool weighted = false;
+};
+
+std::vector<Case> Cases() {
+  const auto linear = [](const std::string& type) { return WithFeatures(Spec(type)); };
+  return {
+      {"binary", Classes(linear("LinearClassifier"), 2, "logistic"), ClassLabel(2)},
+      {"classes", Classes(linear("LinearClassifier"), 4, "softmax"), ClassLabel(4)},
+      {"number", Numbers(linear("LinearRegressor"), "squared"), NumberLabel},
+      {"several ids", Numbers(linear("LinearRegressor"), "squared"), NumberLabel, 3, true},
+      {"classes, several ids", Classes(linear("LinearClassifier"), 3, "softmax"), ClassLabel(3), 3,
+       true},
+  };
+}
+
+// Two batches of a network's rows, with weights; labels that depend on the rows.
+std::vector<FeatureBatch> Rows(const Network& network, const Case& one) {
+  std::vector<FeatureBatch> batches;
+  for (const uint32_t seed : {1U, 2U}) {
+    FeatureBatch batch = RandomBatch(network, 300, seed, one.ids_per_row, one.weighted, one.label);
+    std::mt19937 random(seed);
+    for (size_t r = 0; r < batch.rows; ++r) {
+      batch.weights.push_back(0.5F + static_cast<float>(random() % 3));
+      if (batch.dense[r * batch.dense_width] > 0.5F) {
+        batch.labels[r] = 1;
+      }
+    }
+    batches.push_back(std::move(batch));
+  }
+  return batches;
+}
+
+LinearOptimum::Pass PassOf(const std::vector<FeatureBatch>& batches, int* passes) {
+  return [&batches, passes](const LinearOptimum::Visitor& visit) {
+    ++*passes;
+    for (const FeatureBatch& batch : batches) {
+      RETURN_IF_ERROR(visit(batch));
+    }
+    return OkStatus();
+  };
+}
+
+// What the network itself says of the weights: the gradient of the sum of all losses, and of the
+// ridge, by the largest of its numbers.
+double LargestSlope(Network& network, const std::vector<FeatureBatch>& batches,
+                    const NetworkWeights& weights, bool squared) {
+  const double ridge = squared ? 0.01 : 1;
+  std::vector<std::vector<double>> dense;
+  std::vector<std::map<int64_t, std::vector<double>>> tables(weights.tables.size());
+  const double scale = squared ? 0.5 : 1;  // the network counts squared errors whole
+  for (const FeatureBatch& batch : batches) {
+    ParameterView view;
+    for (const std::vector<float>& tensor : weights.dense) {
+      view.dense.push_back(tensor.data());
+    }
+    network.CollectIds(batch, &view);
+    for (size_t t = 0; t < view.tables.size(); ++t) {
+      const size_t n = network.tables()[t].dimension;
+      RowSet& rows = view.tables[t];
+      rows.values.assign(rows.ids.size() * n, 0);
+      for (size_t i = 0; i < rows.ids.size(); ++i) {
+        const auto& ids = weights.tables[t].ids;
+        const auto found = std::lower_bound(ids.begin(), ids.end(), rows.ids[i]);
+        EXPECT_TRUE(found != ids.end() && *found == rows.ids[i]) << "an id that was in a row";
+        std::copy_n(weights.tables[t].values.begin() + (found - ids.begin()) * static_cast<long>(n),
+                    n, rows.values.begin() + static_cast<long>(i * n));
+      }
+    }
+    Gradient gradient;
+    const LossSum sum = network.Step(batch, view, 0, &gradient);
+    dense.resize(gradient.dense.size());
+    for (size_t i = 0; i < dense.size(); ++i) {
+      dense[i].resize(gradient.dense[i].size());
+      for (size_t j = 0; j < dense[i].size(); ++j) {
+        dense[i][j] += scale * sum.weight * static_cast<double>(gradient.dense[i][j]);
+      }
+    }
+    for (size_t t = 0; t < tables.size(); ++t) {
+      const size_t n = network.tables()[t].dimension;
+      for (size_t i = 0; i < view.tables[t].ids.size(); ++i) {
+        std::vector<double>& row = tables[t][view.tables[t].ids[i]];
+        row.resize(n);
+        for (size_t o = 0; o < n; ++o) {
+          row[o] += scale * sum.weight * static_cast<double>(gradient.tables[t][i * n + o]);
+        }
+      }
+    }
+  }
+  double largest = 0;
+  for (size_t i = 0; i < dense.size(); ++i) {
+    const bool bias = i + 1 == dense.size();
+    for (size_t j = 0; j < dense[i].size(); ++j) {
+      const double pull = bias ? 0 : ridge * static_cast<double>(weights.dense[i][j]);
+      largest = std::max(largest, std::fabs(dense[i][j] + pull));
+    }
+  }
+  for (size_t t = 0; t < tables.size(); ++t) {
+    size_t at = 0;
+    for (const auto& [id, row] : tables[t]) {
+      EXPECT_EQ(weights.tables[t].ids[at], id);
+      for (size_t o = 0; o < row.size(); ++o) {
+        const float weight = weights.tables[t].values[at * row.size() + o];
+        largest = std::max(largest, std::fabs(row[o] + ridge * static_cast<double>(weight)));
+      }
+      ++at;
+    }
+  }
+  return largest;
+}
+
+TEST(LinearOptimum, IsWhereTheLossHasNoSlope) {
+  for (const Case& one : Cases()) {
+    SCOPED_TRACE(one.name);
+    const auto network = MakeNetwork(one.spec);
+    const std::vector<FeatureBatch> batches = Rows(*network, one);
+    const auto search = LinearOptimum::Make(one.spec);
+    ASSERT_TRUE(search.ok()) << search.status().ToString();
+    int passes = 0;
+    const auto found =
+        (*search)->Solve(PassOf(batches, &passes), [](const auto&) { return OkStatus(); });
+    ASSERT_TRUE(found.ok()) << found.status().ToString();
+    EXPECT_EQ(found->rows, 600);
+    EXPECT_EQ((*search)->one_pass(), passes == 1);
+    EXPECT_TRUE(CheckShape(found->weights, *network).ok());
+    // Of 600 rows of weights around 1.5.
+    EXPECT_LT(LargestSlope(*network, batches, found->weights, one.spec.loss() == "squared"), 0.02);
+  }
+}
+
+TEST(LinearOptimum, TheSameRowsGiveTheSameBits) {
+  for (const Case& one : Cases()) {
+    const auto network = MakeNetwork(one.spec);
+    const std::vector<FeatureBatch> batches = Rows(*network, one);
+    std::string weights;
+    for (int run = 0; run < 2; ++run) {
+      int passes = 0;
+      const auto found = LinearOptimum::Make(one.spec).value()->Solve(
+          PassOf(batches, &passes), [](const auto&) { return OkStatus(); });
+      ASSERT_TRUE(found.ok());
+      EXPECT_TRUE(run == 0 || SaveWeights(found->weights) == weights) << one.name;
+      weights = SaveWeights(found->weights);
+    }
+  }
+}
+
+TEST(LinearOptimum, FindsTheMeanLossItEndsAt) {
+  ModelSpec spec = Numbers(Spec("LinearRegressor"), "squared");
+  AddNumber(&spec, "a");
+  const auto search = LinearOptimum::Make(spec).value();
+  FeatureBatch batch;
+  batch.rows = 4;
+  batch.dense_width = 1;
+  batch.dense = {-1, 1, -1, 1};
+  batch.labels = {3, 5, 1, 7};  // 4 + 2a, and errors of 1
+  int passes = 0;
+  std::vector<FeatureBatch> batches(250, batch);
+  const auto found =
+      search->Solve(PassOf(batches, &passes), [](const auto&) { return OkStatus(); });
+  ASSERT_TRUE(found.ok());
+  EXPECT_NEAR(found->weights.dense[0][0], 2, 1e-3);
+  EXPECT_NEAR(found->weights.dense[1][0], 4, 1e-4);
+  EXPECT_NEAR(found->loss, 1, 1e-4);
+}
+
+TEST(LinearOptimum, AnErrorEndsTheSearch) {
+  const Case one = Cases().front();
+  const auto network = MakeNetwork(one.spec);
+  const std::vector<FeatureBatch> batches = Rows(*network, one);
+  int passes = 0;
+  const auto stopped = LinearOptimum::Make(one.spec).value()->Solve(
+      PassOf(batches, &passes), [](const auto&) { return Cancelled("enough"); });
+  EXPECT_EQ(stopped.status().code(), Code::kCancelled);
+  EXPECT_EQ(passes, 1);
+}
+
+TEST(LinearOptimum, IsOnlyOfLinearModelsWithSmoothLosses) {
+  EXPECT_TRUE(LinearOptimum::Finds(Numbers(WithFeatures(Spec("LinearRegressor")), "squared")));
+  EXPECT_FALSE(LinearOptimum::Finds(Numbers(WithFeatures(Spec("LinearRegressor")), "Huber")));
+  EXPECT_EQ(LinearOptimum::Make(Classes(WithFeatures(DeepSpec({4})), 2)).status().code(),
+            Code::kUnimplemented);
+}
+
+}  // namespace
+}  // namespace sluice::models
