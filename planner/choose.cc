@@ -277,8 +277,10 @@ Status ChooseSplit(const AttributeSet& attributes, models::ModelFamily family, i
       static_cast<uint64_t>(attributes.Integer("split.seed").value_or(static_cast<int64_t>(seed))));
   const std::string kind = attributes.Text("split.kind").value_or("auto");
   const std::optional<double> asked = attributes.Number("split.fraction");
-  const bool stops =
+  const bool deep =
       family == models::ModelFamily::kDeep || family == models::ModelFamily::kWideDeep;
+  const bool stops =
+      deep && !attributes.Given("train.epoch") && !attributes.Given("train.max_steps");
   const double small = rows < kSmallTableRows ? kSmallTableFraction
                        : stops                ? kStoppingFraction
                                               : kFraction;
