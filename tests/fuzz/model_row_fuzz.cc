@@ -109,9 +109,12 @@ void Predict(executor::Scorer& scorer, const models::ModelSpec& spec,
   plan.set_prediction_type(spec.features().label().type());
   if (spec.features().label().kind() == models::LabelPlan::CLASS) {
     plan.add_extra_outputs("probability");
-    plan.add_extra_outputs("probabilities");
+    for (const std::string& name : spec.features().label().classes()) {
+      plan.add_extra_outputs("probability_" + name);
+    }
   }
-  auto columns = executor::PredictionColumns::Make(plan, spec.features().label(), scorer.outputs());
+  auto columns =
+      executor::PredictionColumns::Make(plan, spec.features().label(), scorer.outputs(), 0.25);
   if (columns.ok()) {
     RowBatch out;
     out.Reset(Schema{columns->columns()}, kRows);
