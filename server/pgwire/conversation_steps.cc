@@ -12,10 +12,6 @@ constexpr std::string_view kFailBlock = "ROLLBACK TO SAVEPOINT sluice_statement_
 // A prepared statement that nobody has: binding it fails what has come since the last Sync.
 constexpr std::string_view kNoStatement = "sluice statement failed";
 
-std::string_view TextOf(std::string_view script, const Span& span) {
-  return script.substr(static_cast<size_t>(span.begin), static_cast<size_t>(span.end - span.begin));
-}
-
 // So many blanks as the text has characters: what follows is then at its own place.
 std::string Blanks(std::string_view text) {
   size_t characters = 0;

@@ -7,6 +7,11 @@
 #include "parser/splitter.h"
 
 namespace sluice::server::pgwire {
+
+std::string_view TextOf(std::string_view script, const Span& span) {
+  return script.substr(static_cast<size_t>(span.begin), static_cast<size_t>(span.end - span.begin));
+}
+
 namespace {
 
 // Each statement of ours has one of these.
@@ -80,10 +85,6 @@ size_t SkipDollarQuoted(std::string_view sql, size_t at) {
   const std::string_view tag = sql.substr(at, end + 1 - at);
   const size_t close = sql.find(tag, end + 1);
   return close == std::string_view::npos ? sql.size() : close + tag.size();
-}
-
-std::string_view TextOf(std::string_view script, const Span& span) {
-  return script.substr(static_cast<size_t>(span.begin), static_cast<size_t>(span.end - span.begin));
 }
 
 std::string_view FirstWord(std::string_view text) {

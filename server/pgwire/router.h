@@ -31,6 +31,9 @@ struct Route {
   Status error;  // of a statement of ours: nothing of the script runs
 };
 
+// What stands there in the script.
+std::string_view TextOf(std::string_view script, const Span& span);
+
 // False for nearly all that the database understands itself: no word of ours stands in the text
 // outside of strings, quoted names and comments. One pass, no memory.
 bool MayBeOurs(std::string_view sql);

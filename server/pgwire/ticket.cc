@@ -22,16 +22,16 @@ struct CipherFree {
 };
 using Cipher = std::unique_ptr<EVP_CIPHER_CTX, CipherFree>;
 
-unsigned char* Bytes(std::string& text) {
+unsigned char* Raw(std::string& text) {
   return reinterpret_cast<unsigned char*>(text.data());
 }
-const unsigned char* Bytes(std::string_view text) {
+const unsigned char* RawOf(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
 std::string RandomBytes(size_t count) {
   std::string bytes(count, '\0');
-  SLUICE_CHECK(RAND_bytes(Bytes(bytes), static_cast<int>(count)) == 1, "no random numbers");
+  SLUICE_CHECK(RAND_bytes(Raw(bytes), static_cast<int>(count)) == 1, "no random numbers");
   return bytes;
 }
 
@@ -64,11 +64,11 @@ std::string TicketOffice::Issue(const TicketLogin& login) const {
   int size = 0;
   const Cipher cipher(EVP_CIPHER_CTX_new());
   const bool done =
-      EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, Bytes(std::string_view(key_)),
-                         Bytes(std::string_view(nonce))) == 1 &&
-      EVP_EncryptUpdate(cipher.get(), Bytes(sealed), &size, Bytes(std::string_view(plain)),
+      EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, RawOf(std::string_view(key_)),
+                         RawOf(std::string_view(nonce))) == 1 &&
+      EVP_EncryptUpdate(cipher.get(), Raw(sealed), &size, RawOf(std::string_view(plain)),
                         static_cast<int>(plain.size())) == 1 &&
-      EVP_EncryptFinal_ex(cipher.get(), Bytes(sealed) + size, &size) == 1 &&
+      EVP_EncryptFinal_ex(cipher.get(), Raw(sealed) + size, &size) == 1 &&
       EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_GET_TAG, kTagBytes, tag.data()) == 1;
   SLUICE_CHECK(done, "AES-256-GCM encrypts any bytes");
   Forget(&plain);
@@ -87,12 +87,12 @@ Result<TicketLogin> TicketOffice::Read(std::string_view ticket) const {
   int size = 0;
   const Cipher cipher(EVP_CIPHER_CTX_new());
   const bool right =
-      EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, Bytes(std::string_view(key_)),
-                         Bytes(nonce)) == 1 &&
-      EVP_DecryptUpdate(cipher.get(), Bytes(plain), &size, Bytes(sealed),
+      EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, RawOf(std::string_view(key_)),
+                         RawOf(nonce)) == 1 &&
+      EVP_DecryptUpdate(cipher.get(), Raw(plain), &size, RawOf(sealed),
                         static_cast<int>(sealed.size())) == 1 &&
       EVP_CIPHER_CTX_ctrl(cipher.get(), EVP_CTRL_GCM_SET_TAG, kTagBytes, tag.data()) == 1 &&
-      EVP_DecryptFinal_ex(cipher.get(), Bytes(plain) + size, &size) == 1;
+      EVP_DecryptFinal_ex(cipher.get(), Raw(plain) + size, &size) == 1;
   if (!right) {
     Forget(&plain);
     return NoTicket();

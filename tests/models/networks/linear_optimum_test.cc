@@ -9,7 +9,7 @@
 namespace sluice::models {
 namespace {
 
-struct Case {
+struct LinearCase {
   std::string name;
   ModelSpec spec;
   std::function<float(std::mt19937&)> label;
@@ -17,7 +17,7 @@ struct Case {
   bool weighted = false;
 };
 
-std::vector<Case> Cases() {
+std::vector<LinearCase> LinearCases() {
   const auto linear = [](const std::string& type) { return WithFeatures(Spec(type)); };
   return {
       {"binary", Classes(linear("LinearClassifier"), 2, "logistic"), ClassLabel(2)},
@@ -30,7 +30,7 @@ std::vector<Case> Cases() {
 }
 
 // Two batches of a network's rows, with weights; labels that depend on the rows.
-std::vector<FeatureBatch> Rows(const Network& network, const Case& one) {
+std::vector<FeatureBatch> Rows(const Network& network, const LinearCase& one) {
   std::vector<FeatureBatch> batches;
   for (const uint32_t seed : {1U, 2U}) {
     FeatureBatch batch = RandomBatch(network, 300, seed, one.ids_per_row, one.weighted, one.label);
@@ -125,7 +125,7 @@ double LargestSlope(Network& network, const std::vector<FeatureBatch>& batches,
 }
 
 TEST(LinearOptimum, IsWhereTheLossHasNoSlope) {
-  for (const Case& one : Cases()) {
+  for (const LinearCase& one : LinearCases()) {
     SCOPED_TRACE(one.name);
     const auto network = MakeNetwork(one.spec);
     const std::vector<FeatureBatch> batches = Rows(*network, one);
@@ -144,7 +144,7 @@ TEST(LinearOptimum, IsWhereTheLossHasNoSlope) {
 }
 
 TEST(LinearOptimum, TheSameRowsGiveTheSameBits) {
-  for (const Case& one : Cases()) {
+  for (const LinearCase& one : LinearCases()) {
     const auto network = MakeNetwork(one.spec);
     const std::vector<FeatureBatch> batches = Rows(*network, one);
     std::string weights;
@@ -179,7 +179,7 @@ TEST(LinearOptimum, FindsTheMeanLossItEndsAt) {
 }
 
 TEST(LinearOptimum, AnErrorEndsTheSearch) {
-  const Case one = Cases().front();
+  const LinearCase one = LinearCases().front();
   const auto network = MakeNetwork(one.spec);
   const std::vector<FeatureBatch> batches = Rows(*network, one);
   int passes = 0;

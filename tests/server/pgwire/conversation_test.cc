@@ -138,7 +138,7 @@ std::vector<std::filesystem::path> Files() {
   return files;
 }
 
-class ConversationTest : public testing::TestWithParam<std::filesystem::path> {
+class ConversationTest : public ::testing::TestWithParam<std::filesystem::path> {
  protected:
   // `piece`: so many bytes arrive at a time.
   void Play(size_t piece) {
@@ -176,7 +176,7 @@ TEST_P(ConversationTest, GoesAsWrittenByteByByte) {
   Play(1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, ConversationTest, testing::ValuesIn(Files()),
+INSTANTIATE_TEST_SUITE_P(Files, ConversationTest, ::testing::ValuesIn(Files()),
                          [](const auto& file) { return file.param.stem().string(); });
 
 }  // namespace
