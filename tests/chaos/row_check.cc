@@ -18,8 +18,7 @@ constexpr double kFineTolerance = 2e-5;
 constexpr size_t kExamples = 5;
 
 double Score(const ScoredRow& row) {
-  const double odds = std::log(row.probability / (1 - row.probability));
-  return row.guess ? odds : -odds;
+  return std::log(row.probability / (1 - row.probability));
 }
 
 enum class Verdict { kGood, kLost, kRepeated, kTooStale, kWrong };

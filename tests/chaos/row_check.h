@@ -17,8 +17,7 @@ struct ScoredRow {
   int64_t id = 0;
   bool validation = false;
   bool label = false;
-  bool guess = false;
-  double probability = 0;  // of the guess
+  double probability = 0;  // of the label 1
 };
 
 struct RowExpectation {

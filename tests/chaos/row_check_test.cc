@@ -17,9 +17,8 @@ class Model {
     row.validation = validation;
     row.label = row.id % 2 == 1;
     const double score = bias_ + steps * kRowRate * (row.label ? 1 : -1);
-    row.guess = score > 0;
     // What the network computes is a float.
-    row.probability = static_cast<double>(static_cast<float>(1 / (1 + std::exp(-std::abs(score)))));
+    row.probability = static_cast<double>(static_cast<float>(1 / (1 + std::exp(-score))));
     rows_.push_back(row);
   }
   const std::vector<ScoredRow>& rows() const { return rows_; }

@@ -90,14 +90,13 @@ Status Trials::CheckSingleRows(const Job& job, int64_t number, Verdict* verdict)
   ASSIGN_OR_RETURN(
       const RecordingSink scores,
       site.Ask("SELECT i.id AS id, CAST(i.held AS bigint) AS held, CAST(i.answer AS bigint) AS "
-               "answer, CAST(s.guess AS bigint) AS guess, s.probability AS probability "
+               "answer, s.probability AS probability "
                "FROM ids AS i JOIN chaos_scored AS s ON s.id = i.id;"));
   std::vector<ScoredRow> rows;
   rows.reserve(scores.rows.size());
   for (const std::vector<Value>& row : scores.rows) {
     rows.push_back({std::get<int64_t>(row.at(0)), std::get<int64_t>(row.at(1)) != 0,
-                    std::get<int64_t>(row.at(2)) != 0, std::get<int64_t>(row.at(3)) != 0,
-                    std::get<double>(row.at(4))});
+                    std::get<int64_t>(row.at(2)) != 0, std::get<double>(row.at(3))});
   }
   RowExpectation expected;
   expected.same_bits = SameBits(job.mode);
