@@ -1,7 +1,9 @@
 #include "base/machine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <thread>
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -18,7 +20,27 @@ void Lower(const char* path, int64_t* bytes) {
   }
 }
 
+// Microseconds of processor time in a period, as the second version of control groups has them, or
+// the first; 0: no quota.
+double Quota(const std::string& groups) {
+  double quota = 0;
+  double period = 0;
+  std::ifstream both(groups + "/cpu.max");
+  if (!(both >> quota >> period)) {  // "max", or the first version
+    quota = period = 0;
+    std::ifstream(groups + "/cpu/cpu.cfs_quota_us") >> quota;
+    std::ifstream(groups + "/cpu/cpu.cfs_period_us") >> period;
+  }
+  return quota > 0 && period > 0 ? quota / period : 0;
+}
+
 }  // namespace
+
+unsigned MachineProcessors(const std::string& groups) {
+  const unsigned all = std::max(1U, std::thread::hardware_concurrency());
+  const double quota = Quota(groups);
+  return quota > 0 && quota < all ? static_cast<unsigned>(std::ceil(quota)) : all;
+}
 
 int64_t MachineMemory() {
   int64_t bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);

@@ -1,41 +1,22 @@
 #!/usr/bin/python3
 """What the PostgreSQL door costs beside pgbouncer in session mode, in one run: medians of 5, as ratios.
 
-    bench/door_bench.py SLUICE_BINARY postgresql://user@host:port/database
-
-Needs pgbench, pgbouncer and psql, and a server that trusts the user (or PGPASSWORD). The three ways, direct, pgbouncer
-and door, take turns.
+Needs pgbench, pgbouncer and psql. The three ways, direct, pgbouncer and door, take turns.
 """
 import os
 import re
 import shutil
-import socket
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
-import urllib.parse
+
+import gateway
+import postgres
 
 ROUNDS = 5
 SECONDS = 3
 ROWS = 1_000_000
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def wait_for(port):
-    for _ in range(100):
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.1)
-    sys.exit(f"nothing listens on port {port}")
 
 
 def run(command, **options):
@@ -43,32 +24,28 @@ def run(command, **options):
 
 
 def main():
-    binary, url = sys.argv[1], urllib.parse.urlsplit(sys.argv[2])
-    user, name = url.username, url.path.lstrip("/")
+    host, server_port = postgres.start()
+    user, name = "postgres", "postgres"
     folder = tempfile.mkdtemp(prefix="door_bench_")
     os.chmod(folder, 0o777)
-    bouncer_port, door_port = free_port(), free_port()
+    bouncer_port = gateway.free_port()
     with open(f"{folder}/users", "w") as file:
-        file.write(f'"{user}" "{os.environ.get("PGPASSWORD", "")}"\n')
+        file.write(f'"{user}" ""\n')
     with open(f"{folder}/pgbouncer.ini", "w") as file:
-        file.write(f"[databases]\n{name} = host={url.hostname} port={url.port} dbname={name}\n[pgbouncer]\n"
+        file.write(f"[databases]\n{name} = host={host} port={server_port} dbname={name}\n[pgbouncer]\n"
                    f"listen_addr=127.0.0.1\nlisten_port={bouncer_port}\nauth_type=trust\nauth_file={folder}/users\n"
                    f"pool_mode=session\nmax_client_conn=2000\ndefault_pool_size=100\nlogfile=\nunix_socket_dir=\n"
                    f"ignore_startup_parameters=extra_float_digits\n")
     as_postgres = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
-    processes = [
-        subprocess.Popen(as_postgres + ["pgbouncer", "-q", f"{folder}/pgbouncer.ini"],
-                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL),
-        subprocess.Popen([binary, "serve", "--source", sys.argv[2], "--grpc", "127.0.0.1:0", "--pg",
-                          f"127.0.0.1:{door_port}", "--auth", "trust"], stdout=subprocess.DEVNULL,
-                         env={**os.environ, "HOME": folder})]
-    ways = {"direct": url.port, "pgbouncer": bouncer_port, "door": door_port}
+    bouncer = subprocess.Popen(as_postgres + ["pgbouncer", "-q", f"{folder}/pgbouncer.ini"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, door_port = gateway.start(f"postgresql://{user}@{host}:{server_port}/{name}", "--auth", "trust")
+    ways = {"direct": server_port, "pgbouncer": bouncer_port, "door": door_port}
     try:
-        for port in ways.values():
-            wait_for(port)
+        gateway.wait_for(bouncer_port)
         there = lambda port: ["-h", "127.0.0.1", "-p", str(port), "-U", user]
-        run(["pgbench", "-i", "-q", "-s", "5"] + there(url.port) + [name])
-        run(["psql", "-X"] + there(url.port) + ["-d", name, "-c", "DROP TABLE IF EXISTS door_bench",
+        run(["pgbench", "-i", "-q", "-s", "5"] + there(server_port) + [name])
+        run(["psql", "-X"] + there(server_port) + ["-d", name, "-c", "DROP TABLE IF EXISTS door_bench",
              "-c", f"CREATE TABLE door_bench AS SELECT i, i / 7.0 AS x, 'text ' || i AS t FROM generate_series(1, {ROWS}) i"])
         rows = f"{folder}/rows"
 
@@ -101,8 +78,7 @@ def main():
             print(f"{what:48} {median['direct']:10.4g} {median['pgbouncer']:10.4g} {median['door']:10.4g}"
                   f"   {median['door'] / median['pgbouncer']:.2f}", flush=True)
     finally:
-        for process in processes:
-            process.terminate()
+        bouncer.terminate()
         shutil.rmtree(folder, ignore_errors=True)
 
 

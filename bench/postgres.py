@@ -10,8 +10,8 @@ import tempfile
 BIN = "/usr/lib/postgresql/15/bin"
 
 
-def start():
-    """Returns (host, port). Databases are made by the callers."""
+def start(*settings):
+    """Returns (host, port). Databases are made by the callers. `settings`: more of them, "name=value"."""
     given = os.environ.get("SLUICE_BENCH_POSTGRES")
     if given:
         host, port = given.rsplit(":", 1)
@@ -27,8 +27,14 @@ def start():
     quiet = {"stdout": subprocess.DEVNULL, "check": True}
     subprocess.run([*as_owner, f"{BIN}/initdb", "-D", f"{folder}/pg", "-U", "postgres", "-A", "trust",
                     "-E", "UTF8", "--locale=C.UTF-8"], **quiet)
+    # The members of one role have to say their password; everyone else is trusted.
+    with open(f"{folder}/pg/pg_hba.conf", "r+") as rules:
+        others = rules.read()
+        rules.seek(0)
+        rules.write("host all +needs_password 127.0.0.1/32 scram-sha-256\n" + others)
     options = (f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} "
-               "-c shared_buffers=3GB -c synchronous_commit=off -c work_mem=64MB -c max_wal_size=8GB")
+               "-c shared_buffers=3GB -c synchronous_commit=off -c work_mem=64MB -c max_wal_size=8GB"
+               + "".join(f" -c {setting}" for setting in settings))
 
     def stop():
         subprocess.run([*as_owner, f"{BIN}/pg_ctl", "-D", f"{folder}/pg", "-m", "immediate", "stop"],

@@ -1,4 +1,5 @@
 #include "catalog/data_source.h"
+#include "catalog/table_loader.h"
 
 namespace sluice::catalog {
 
@@ -23,6 +24,12 @@ Result<DataSource::StatementSession> DataSource::LeaveSession() {
 
 Status DataSource::BeginStatementAs(const StatementSession& /*session*/, std::stop_token stop) {
   return BeginStatement("", std::move(stop));
+}
+
+Result<std::unique_ptr<TableLoader>> DataSource::OpenLoader(const TableName& /*table*/,
+                                                            const Schema& /*columns*/,
+                                                            bool /*make*/) {
+  return Unimplemented("this database takes no rows from outside");
 }
 
 void DataSource::HearStop(std::stop_token /*stop*/) {}

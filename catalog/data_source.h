@@ -20,6 +20,7 @@ namespace sluice::catalog {
 
 class DatasetSpec;
 class ShardRange;
+class TableLoader;
 
 // Statistics of one column of a SELECT, from pg_stats, a sample, or (small tables) every row.
 struct ColumnStatistics {
@@ -263,6 +264,10 @@ class DataSource {
   // are there (Catalog::MakeTables).
   virtual Result<std::unique_ptr<TableWriter>> OpenWriter(const ResultTable& table,
                                                           const Schema& schema) = 0;
+  // Rows from outside, for a table of the user's own: a new one with these columns (42P07 where it
+  // exists), or one that is there. Within the statement that has begun.
+  virtual Result<std::unique_ptr<TableLoader>> OpenLoader(const TableName& table,
+                                                          const Schema& columns, bool make);
   // Appends rows to an existing or new table right away (sample data, tests); not atomic.
   virtual Status AppendRows(const TableName& table, const Schema& schema,
                             const RowBatch& batch) = 0;

@@ -32,7 +32,8 @@ struct ModelVersion {
 
 // Tables sluice.models, sluice.model_versions, sluice.model_chunks (on SQLite: sluice_models ...).
 // They are made on first use. What a catalog's principal may not see does not exist here, and what
-// it may only use is 42501 for Put, Promote, Rollback, Drop and the grants (Catalog). Thread-safe.
+// it may only use is 42501 for Put, Promote, Rollback, Drop, Rename and the grants (Catalog).
+// Thread-safe.
 class ModelStore {
  public:
   virtual ~ModelStore() = default;
@@ -54,8 +55,14 @@ class ModelStore {
   virtual Status Promote(std::string_view schema, std::string_view name, int64_t version) = 0;
   virtual Status Rollback(std::string_view schema,
                           std::string_view name) = 0;  // the one before live
+  // One version, or all of them. Without its live version the newest one is live; without any the
+  // model is gone.
   virtual Status Drop(std::string_view schema, std::string_view name,
                       std::optional<int64_t> version) = 0;
+  // All versions, with owner and users. AlreadyExists where a model has the new name. Who has found
+  // a version by the old name still loads its weights.
+  virtual Status Rename(std::string_view schema, std::string_view name, std::string_view new_schema,
+                        std::string_view new_name) = 0;
   // What Put would refuse because the model of that name is somebody else's (42501), before
   // anything is trained.
   virtual Status CheckMayPut(std::string_view schema, std::string_view name) = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 
 namespace sluice::catalog {
 namespace {
@@ -149,12 +150,35 @@ ColumnStatistics StatisticsBuilder::FinishColumn(const ColumnCounts& counts, int
   }
   statistics.average_length = present > 0 ? counts.text_bytes / present : 0;
 
-  std::vector<std::pair<int64_t, std::string>> values;
-  values.reserve(counts.texts.size() + counts.integers.size());
+  // Most values of a column of measurements are not among its most common ones: they are not
+  // written out, nor sorted, to find that out (500 columns took seconds).
+  std::vector<int64_t> times;
+  times.reserve(counts.texts.size() + counts.integers.size());
   for (const auto& [text, count] : counts.texts) {
-    values.emplace_back(count, text);
+    times.push_back(count);
   }
   for (const auto& [bits, count] : counts.integers) {
+    times.push_back(count);
+  }
+  const auto distinct = static_cast<double>(times.size());
+  const auto once = static_cast<double>(std::count(times.begin(), times.end(), 1));
+  const auto kept = static_cast<size_t>(std::max<int64_t>(options_.common_values, 0));
+  int64_t least = 0;  // that one of them has
+  if (kept > 0 && times.size() > kept) {
+    const auto last = times.begin() + static_cast<std::ptrdiff_t>(kept - 1);
+    std::nth_element(times.begin(), last, times.end(), std::greater<>());
+    least = *last;
+  }
+  std::vector<std::pair<int64_t, std::string>> values;
+  for (const auto& [text, count] : counts.texts) {
+    if (count >= least) {
+      values.emplace_back(count, text);
+    }
+  }
+  for (const auto& [bits, count] : counts.integers) {
+    if (count < least) {
+      continue;
+    }
     Value value = bits;
     if (counts.type == DataType::kDouble) {
       value = std::bit_cast<double>(bits);
@@ -163,20 +187,15 @@ ColumnStatistics StatisticsBuilder::FinishColumn(const ColumnCounts& counts, int
     }
     values.emplace_back(count, FormatValue(value, counts.type));
   }
-  const double distinct = static_cast<double>(values.size());
-  const double once = static_cast<double>(std::count_if(
-      values.begin(), values.end(), [](const auto& value) { return value.first == 1; }));
   statistics.distinct =
       exact ? distinct
             : EstimateDistinct(present, static_cast<double>(total_rows) * (present / sampled),
                                distinct, once);
-  const auto kept = static_cast<size_t>(std::max<int64_t>(options_.common_values, 0));
-  statistics.all_values = exact && values.size() <= kept;
+  statistics.all_values = exact && times.size() <= kept;
   const size_t count = std::min(kept, values.size());
-  std::partial_sort(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count),
-                    values.end(), [](const auto& a, const auto& b) {
-                      return a.first != b.first ? a.first > b.first : a.second < b.second;
-                    });
+  std::sort(values.begin(), values.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
   for (size_t i = 0; i < count; ++i) {
     statistics.common_values.emplace_back(std::move(values[i].second),
                                           static_cast<double>(values[i].first) / sampled);

@@ -162,7 +162,7 @@ Status AttendJob(const plan::Plan& plan, Context& context, const DetachedJob& de
   RETURN_IF_ERROR(attendance.Start(plan, detached));
   ASSIGN_OR_RETURN(const int64_t job, attendance.AwaitBegin());
   if (detached.outlives_client) {
-    sink.Notice(fmt::format("job {} goes on if this client goes away: WAIT JOB {}", job, job));
+    sink.OutlivesClient(job);
   }
   return attendance.AwaitEnd(lets_go);
 }

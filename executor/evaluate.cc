@@ -15,6 +15,9 @@
 #include "executor/scorer.h"
 #include "models/features/label_scale.h"
 #include "models/features/query_order.h"
+#include "models/metrics/confusion.h"
+#include "models/metrics/decision_table.h"
+#include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
 #include "planner/stored_plan.h"
@@ -30,16 +33,23 @@ std::vector<std::string> ColumnNames(const Scorer& scorer, const std::string& tr
   return names;
 }
 
-Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
-                                  const models::ModelSpec& spec, std::optional<double> threshold,
-                                  DatasetScan& scan, JobRecord& job) {
+// What an EVALUATE finds.
+struct Found {
+  models::Metrics metrics;
+  models::ConfusionMatrix confusion;
+};
+
+Result<Found> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer,
+                        const models::ModelSpec& spec, std::optional<double> threshold,
+                        DatasetScan& scan, JobRecord& job) {
   const std::string& trained_label = spec.features().label().column();
   const std::string& label = plan.label().empty() ? trained_label : plan.label();
   elastic::FeatureReader::Options options;
   options.names = ColumnNames(scorer, trained_label, label);
-  models::Metrics metrics(models::TaskOf(spec), scorer.outputs());
+  Found found{models::Metrics(models::TaskOf(spec), scorer.outputs()),
+              models::ConfusionMatrix(scorer.outputs(), threshold)};
   if (threshold) {
-    metrics.DecideFrom(*threshold);
+    found.metrics.DecideFrom(*threshold);
   }
   std::vector<float> scores;
   const bool ranks = models::TaskOf(spec) == models::Task::kRanking;
@@ -52,7 +62,10 @@ Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer
     }
     RETURN_IF_ERROR(scorer.Score(batch, &scores));
     models::RestoreLabelScale(spec.features().label(), &batch.labels);
-    metrics.Add(scores, batch.labels, batch.weights, batch.groups);
+    found.metrics.Add(scores, batch.labels, batch.weights, batch.groups);
+    if (plan.report() == plan::EvaluatePlan::CONFUSION) {
+      found.confusion.Add(scores, batch.labels, batch.weights);
+    }
     return OkStatus();
   };
   scan.set_rows_per_batch(scorer.rows_per_batch());
@@ -63,16 +76,33 @@ Result<models::Metrics> ScoreRows(const plan::EvaluatePlan& plan, Scorer& scorer
     return InvalidArgument("no rows to evaluate: the select is empty").SqlState("02000");
   }
   job.job().rows_read = scan.rows_read();
-  return metrics;
+  return found;
 }
 
-ResultRows MetricRow(const models::Metrics& metrics, models::Task task,
-                     const plan::EvaluatePlan& plan) {
+ResultRows RowsOf(const Found& found, const models::ModelSpec& model,
+                  const plan::EvaluatePlan& plan) {
+  const models::Task task = models::TaskOf(model);
+  ResultRows rows(planner::EvaluateResult(plan, task));
+  if (plan.report() == plan::EvaluatePlan::CONFUSION) {
+    const auto& classes = model.features().label().classes();
+    for (const auto& [cell, weight] : found.confusion.cells()) {
+      rows.Add(
+          {classes[static_cast<int>(cell.first)], classes[static_cast<int>(cell.second)], weight});
+    }
+    return rows;
+  }
+  if (plan.report() == plan::EvaluatePlan::THRESHOLDS) {
+    const auto metrics = found.metrics.Values(models::DecisionMetrics());
+    for (const models::Decision& one : models::DecisionTable(metrics)) {
+      rows.Add({one.threshold, one.taken(), one.precision(), one.recall(), one.f1(),
+                one.true_positives, one.false_positives, one.true_negatives, one.false_negatives});
+    }
+    return rows;
+  }
   std::vector<Value> row;
   for (const planner::ToldMetric& told : planner::ToldMetrics(plan, task)) {
-    row.emplace_back(metrics.Value(told.metric));
+    row.emplace_back(found.metrics.Value(told.metric));
   }
-  ResultRows rows(planner::EvaluateResult(plan, task));
   rows.Add(std::move(row));
   return rows;
 }
@@ -99,10 +129,9 @@ Status RunEvaluate(const plan::EvaluatePlan& plan, Context& context, JobRecord& 
                                      planner::EvaluateResult(plan, models::TaskOf(trained.model())),
                                      "evaluate", job.id(), context));
   }
-  ASSIGN_OR_RETURN(
-      const models::Metrics metrics,
-      ScoreRows(plan, *scorer, trained.model(), DecisionThreshold(trained, version), *scan, job));
-  const ResultRows rows = MetricRow(metrics, models::TaskOf(trained.model()), plan);
+  ASSIGN_OR_RETURN(const Found found, ScoreRows(plan, *scorer, trained.model(),
+                                                DecisionThreshold(trained, version), *scan, job));
+  const ResultRows rows = RowsOf(found, trained.model(), plan);
   job.Answer(AnswerBytes(rows, TagOf(job)));
   if (writer != nullptr) {
     RETURN_IF_ERROR(writer->Write(rows.ToBatch()));

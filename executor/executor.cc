@@ -1,5 +1,7 @@
 #include "executor/executor.h"
 
+#include <fmt/core.h>
+
 #include "base/machine.h"
 #include "executor/evaluate.h"
 #include "executor/job_verbs.h"
@@ -15,6 +17,10 @@ namespace sluice::executor {
 
 int64_t Context::memory_bytes() const {
   return cluster != nullptr ? cluster->memory_bytes() : MachineMemory();
+}
+
+void ResultSink::OutlivesClient(int64_t job) {
+  Notice(fmt::format("job {} goes on if this client goes away: WAIT JOB {}", job, job));
 }
 
 Status Execute(const plan::Plan& plan, Context& context, ResultSink& sink) {

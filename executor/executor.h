@@ -30,6 +30,9 @@ class ResultSink {
   virtual void Notice(const std::string& message) = 0;  // one line for a person
   virtual void Progress(const elastic::Progress& progress) = 0;
   virtual void Done(const std::string& tag) = 0;  // "TRAIN", "PREDICT 16281", "INSERT 0 3"
+  // The statement is this job, which goes on when its client goes away. A notice where nobody wants
+  // to know more of it.
+  virtual void OutlivesClient(int64_t job);
 };
 
 struct Context {

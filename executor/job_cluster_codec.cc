@@ -31,7 +31,7 @@ elastic::ExitClass ExitClassOf(int number) {
              : elastic::ExitClass::kApplication;
 }
 elastic::FleetEvent::Kind KindOf(int number) {
-  return number >= 0 && number <= static_cast<int>(elastic::FleetEvent::Kind::kGranted)
+  return number >= 0 && number <= static_cast<int>(elastic::FleetEvent::Kind::kWaiting)
              ? static_cast<elastic::FleetEvent::Kind>(number)
              : elastic::FleetEvent::Kind::kExited;
 }

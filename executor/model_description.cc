@@ -3,10 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/value.h"
 #include "catalog/model_store.h"
+#include "executor/contest_description.h"
 #include "executor/decision_threshold.h"
+#include "models/metrics/decision_table.h"
+#include "models/registry/registry.h"
 #include "planner/explain.h"
 #include "planner/plan.pb.h"
 
@@ -40,6 +44,7 @@ std::string FeatureText(const models::Feature& feature) {
       text = !feature.time_part().empty() ? fmt::format("{} of the time", feature.time_part())
              : feature.logarithm()        ? "numeric, log scale"
                                           : "numeric";
+      text += feature.decimal_comma() ? ", decimal comma" : "";
       text += feature.null_indicator() ? ", NULL indicator" : "";
       break;
     case models::Feature::TENSOR:
@@ -93,11 +98,142 @@ std::string OptimizerText(const models::OptimizerSpec& optimizer) {
   return text;
 }
 
+// What the statement said, and what was chosen where it said nothing.
+void AddDecisions(const plan::TrainPlan& plan, std::vector<DescriptionLine>* lines) {
+  const models::ModelSpec& model = plan.model();
+  const auto add = [lines](const char* section, std::string name, std::string value) {
+    lines->push_back({section, std::move(name), std::move(value)});
+  };
+  std::set<std::string> given;
+  for (const models::Attribute& attribute : plan.given()) {
+    given.insert(attribute.name());
+    add("given", attribute.name(), planner::DescribeAttribute(attribute));
+  }
+  if (!plan.chosen_because().empty()) {
+    add("chosen", "type", plan.chosen_because());
+  }
+  for (const models::Attribute& attribute : model.attributes()) {
+    if (given.count(attribute.name()) == 0 && planner::IsWorthTelling(attribute, model)) {
+      add("chosen", attribute.name(), planner::DescribeAttribute(attribute));
+    }
+  }
+  if (plan.optimum()) {
+    add("chosen", "optimizer", "none: these weights have the least loss over all rows");
+  }
+  const models::ModelType* type = models::FindModelType(model.type());
+  const bool deep = type == nullptr || type->family != models::ModelFamily::kLinear;
+  const bool wide = type == nullptr || type->family != models::ModelFamily::kDeep;
+  if (!plan.optimum() && deep && !model.deep_optimizer().name().empty()) {
+    add("chosen", "optimizer", OptimizerText(model.deep_optimizer()));
+  }
+  if (!plan.optimum() && wide && !model.wide_optimizer().name().empty()) {
+    add("chosen", deep ? "wide optimizer" : "optimizer", OptimizerText(model.wide_optimizer()));
+  }
+  for (auto& [name, what] : planner::DescribeSchedule(plan)) {
+    add("chosen", name, what);
+  }
+  add("chosen", "validation", planner::DescribeValidation(plan));
+}
+
+std::string NumberText(double value) {
+  return fmt::format("{:.6g}", value);
+}
+
+// Each beside that of the version before; those of a table of decisions are told as one.
+void AddMetrics(const catalog::ModelVersion& version, const plan::TrainPlan& plan,
+                const catalog::ModelVersion* before, std::vector<DescriptionLine>* lines) {
+  if (!plan.baseline().empty()) {
+    lines->push_back({"metric", "baseline", plan.baseline()});
+  }
+  const std::vector<std::string> counts = models::DecisionMetrics();
+  const std::vector<models::Decision> decisions = models::DecisionTable(version.metrics);
+  for (const auto& [name, value] : version.metrics) {
+    if (!decisions.empty() && std::find(counts.begin(), counts.end(), name) != counts.end()) {
+      continue;
+    }
+    std::string text = NumberText(value);
+    for (const auto& [known, old] :
+         before == nullptr ? decltype(version.metrics)() : before->metrics) {
+      if (known == name) {
+        text += fmt::format(" (version {}: {})", before->version, NumberText(old));
+      }
+    }
+    lines->push_back({"metric", name, std::move(text)});
+  }
+  const models::LabelPlan& label = plan.model().features().label();
+  if (decisions.empty() || label.classes_size() != 2) {
+    return;
+  }
+  // Whatever the model decides from: the lines below tell of other thresholds.
+  const std::string at = plan.threshold().empty() ? "" : ", decided from 0.5 on";
+  const auto count = [&version](std::string_view name) {
+    const auto found = std::find_if(version.metrics.begin(), version.metrics.end(),
+                                    [name](const auto& one) { return one.first == name; });
+    return found == version.metrics.end() ? std::string("?") : NumberText(found->second);
+  };
+  lines->push_back(
+      {"confusion", fmt::format("actual '{}'{}", label.classes(1), at),
+       fmt::format("predicted '{}': {}, '{}': {}", label.classes(1), count("true_positives"),
+                   label.classes(0), count("false_negatives"))});
+  lines->push_back(
+      {"confusion", fmt::format("actual '{}'{}", label.classes(0), at),
+       fmt::format("predicted '{}': {}, '{}': {}", label.classes(1), count("false_positives"),
+                   label.classes(0), count("true_negatives"))});
+  for (const models::Decision& one : decisions) {
+    lines->push_back(
+        {"threshold", fmt::format("{}", one.threshold),
+         fmt::format("precision {:.3f}, recall {:.3f}, F1 {:.3f}, {:.3g} % of the rows said to be "
+                     "'{}'",
+                     one.precision(), one.recall(), one.f1(), 100 * one.taken(),
+                     label.classes(1))});
+  }
+}
+
+// What the figures beside the features are.
+std::string ImportanceText(const plan::TrainPlan& plan, bool gains) {
+  const plan::FeatureEffects& effects = plan.effects();
+  if (gains) {
+    return "the share of the gain of all splits that are a feature's";
+  }
+  const std::string rows =
+      fmt::format("{} {} rows", effects.rows(), effects.validation() ? "validation" : "training");
+  if (!effects.linear()) {
+    return fmt::format("by how much the loss grows on {} where a feature's values are shuffled",
+                       rows);
+  }
+  const models::LabelPlan& label = plan.model().features().label();
+  return fmt::format(
+      "how far a feature's values spread the prediction on {}; + and -: what one standard "
+      "deviation adds to {}",
+      rows,
+      label.kind() == models::LabelPlan::CLASS && label.classes_size() == 2
+          ? fmt::format("the log odds of '{}'", label.classes(1))
+          : label.column());
+}
+
+std::string EffectText(const plan::FeatureEffects& effects, const std::string& feature) {
+  for (const plan::FeatureEffect& effect : effects.features()) {
+    if (effect.feature() != feature) {
+      continue;
+    }
+    std::string text = fmt::format(", importance {:.3g} %", 100 * effect.share());
+    if (effect.has_slope()) {
+      text += fmt::format(", {:+.3g}", effect.slope());
+    }
+    if (effect.most() != effect.least()) {
+      text += fmt::format(", most for '{}', least for '{}'", effect.most(), effect.least());
+    }
+    return text;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& version,
                                              const plan::TrainPlan& plan,
-                                             const std::map<std::string, double>& importance) {
+                                             const std::map<std::string, double>& gains,
+                                             const catalog::ModelVersion* before) {
   std::vector<DescriptionLine> lines;
   const auto add = [&lines](std::string section, std::string name, std::string value) {
     lines.push_back({std::move(section), std::move(name), std::move(value)});
@@ -119,38 +255,33 @@ std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& versio
         planner::DescribeThreshold(plan) +
             (threshold ? fmt::format(" ({:.6g})", *threshold) : std::string()));
   }
+  if (!model.calibration().method().empty()) {
+    add("model", "calibrated", planner::DescribeCalibration(model.calibration()));
+  }
   add("model", "bytes", fmt::format("{}", version.weights_bytes));
-  add("model", "loss", model.loss());
+  if (model.members_size() == 0) {
+    add("model", "loss", model.loss());
+  }
+  if (!gains.empty() || plan.effects().features_size() > 0) {
+    add("model", "importance", ImportanceText(plan, !gains.empty()));
+  }
+  for (DescriptionLine& line : DescribeContest(plan)) {
+    lines.push_back(std::move(line));
+  }
   for (const models::Feature& feature : model.features().features()) {
-    const auto share = importance.find(feature.name());
+    const auto share = gains.find(feature.name());
     const std::string worth =
-        importance.empty() ? ""
-                           : fmt::format(", importance {:.3g} %",
-                                         share == importance.end() ? 0 : 100 * share->second);
+        gains.empty()
+            ? EffectText(plan.effects(), feature.name())
+            : fmt::format(", importance {:.3g} %", share == gains.end() ? 0 : 100 * share->second);
     add("feature", feature.name(),
         FeatureText(feature) + NullText(feature, model.features()) + worth);
   }
   for (const plan::LeftOut& column : plan.left_out()) {
     add("left out", column.column(), column.reason());
   }
-  for (const models::Attribute& attribute : model.attributes()) {
-    add("attribute", attribute.name(), planner::DescribeAttribute(attribute));
-  }
-  if (plan.optimum()) {
-    add("attribute", "optimizer", "none: these weights have the least loss over all rows");
-  }
-  if (!plan.optimum() && !model.deep_optimizer().name().empty()) {
-    add("attribute", "optimizer", OptimizerText(model.deep_optimizer()));
-  }
-  if (!plan.optimum() && !model.wide_optimizer().name().empty()) {
-    add("attribute", "wide optimizer", OptimizerText(model.wide_optimizer()));
-  }
-  if (!plan.baseline().empty()) {
-    add("metric", "baseline", plan.baseline());
-  }
-  for (const auto& [name, value] : version.metrics) {
-    add("metric", name, FormatDouble(value));
-  }
+  AddDecisions(plan, &lines);
+  AddMetrics(version, plan, before, &lines);
   for (const std::string& warning : plan.warnings()) {
     add("warning", "", warning);
   }

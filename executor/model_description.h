@@ -13,8 +13,8 @@ class TrainPlan;
 
 namespace sluice::executor {
 
-// One row of DESCRIBE MODEL: section "model", "feature", "left out", "attribute", "metric",
-// "warning", "note" or "lineage".
+// One row of DESCRIBE MODEL: section "model", "feature", "left out", "given", "chosen", "metric",
+// "confusion", "threshold", "warning", "note" or "lineage".
 struct DescriptionLine {
   std::string section;
   std::string name;
@@ -22,9 +22,11 @@ struct DescriptionLine {
 };
 
 // Everything that is stored about a version, for a reader. Pure.
-// `importance`: by feature its share of all that the model has learnt from, where that is known.
+// `gains`: of trees, by feature its share of all that they have learnt from, where that is known.
+// `before`: the version that came before it, or null.
 std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& version,
                                              const plan::TrainPlan& plan,
-                                             const std::map<std::string, double>& importance = {});
+                                             const std::map<std::string, double>& gains = {},
+                                             const catalog::ModelVersion* before = nullptr);
 
 }  // namespace sluice::executor

@@ -147,11 +147,19 @@ Status DescribeModel(const plan::ModelReference& model, Context& context, Result
   if (!plan.ok()) {
     return plan.status().At(SpanOf(model.place()));
   }
+  ASSIGN_OR_RETURN(const std::vector<catalog::ModelVersion> versions,
+                   context.catalog.models().Versions(model.schema(), model.name()));
+  const catalog::ModelVersion* before = nullptr;
+  for (const catalog::ModelVersion& other : versions) {
+    if (other.version < version.version && (before == nullptr || before->version < other.version)) {
+      before = &other;
+    }
+  }
   ResultRows rows(Schema{{{"section", DataType::kText, "text"},
                           {"name", DataType::kText, "text"},
                           {"value", DataType::kText, "text"}}});
   for (const DescriptionLine& line :
-       DescribeVersion(version, *plan, SharesOfGain(version, *plan, context))) {
+       DescribeVersion(version, *plan, SharesOfGain(version, *plan, context), before)) {
     rows.Add({line.section, line.name, line.value});
   }
   return rows.SendTo(sink);
@@ -163,9 +171,15 @@ Status ExecuteDropModel(const plan::DropModelPlan& plan, Context& context, Resul
   const Status dropped =
       context.catalog.models().Drop(model.schema(), model.name(), VersionOf(model));
   if (dropped.code() == Code::kNotFound && plan.if_exists()) {
-    sink.Notice(fmt::format("model {} does not exist: nothing to drop", model.name()));
+    const std::string version =
+        model.has_version() ? fmt::format("version {} of ", model.version()) : "";
+    sink.Notice(fmt::format("{}model {} does not exist: nothing to drop", version, model.name()));
   } else if (!dropped.ok()) {
     return AtModel(dropped, model);
+  } else if (model.has_version()) {
+    const auto live = context.catalog.models().Find(model.schema(), model.name(), std::nullopt);
+    sink.Notice(live.ok() ? fmt::format("version {} of {} is live", live->version, FullName(*live))
+                          : fmt::format("that was the last version of model {}", model.name()));
   }
   sink.Done("DROP MODEL");
   return OkStatus();
@@ -175,6 +189,13 @@ Status ExecuteAlterModel(const plan::AlterModelPlan& plan, Context& context, Res
   RETURN_IF_ERROR(CheckNoTransaction(plan.place(), context));
   const plan::ModelReference& model = plan.model();
   catalog::ModelStore& models = context.catalog.models();
+  if (plan.has_rename()) {
+    const plan::ModelReference& to = plan.rename();
+    const Status renamed = models.Rename(model.schema(), model.name(), to.schema(), to.name());
+    RETURN_IF_ERROR(AtModel(renamed, renamed.code() == Code::kAlreadyExists ? to : model));
+    sink.Done("ALTER MODEL");
+    return OkStatus();
+  }
   RETURN_IF_ERROR(AtModel(plan.has_promote()
                               ? models.Promote(model.schema(), model.name(), plan.promote())
                               : models.Rollback(model.schema(), model.name()),

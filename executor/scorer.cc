@@ -6,7 +6,10 @@
 #include <unordered_map>
 
 #include "catalog/data_source.h"
+#include "executor/blend_scorer.h"
 #include "executor/dataset_scan.h"
+#include "models/blend/blend.h"
+#include "models/metrics/calibration.h"
 #include "models/model.h"
 #include "models/registry/registry.h"
 #include "models/trees/gradient_boosting.h"
@@ -139,6 +142,29 @@ class TreeScorer final : public Scorer {
   std::unique_ptr<models::GradientBoosting> trees_;
 };
 
+// With the probabilities that a calibration makes of the model's.
+class CalibratedScorer final : public Scorer {
+ public:
+  CalibratedScorer(std::unique_ptr<Scorer> scorer, const models::Calibration& calibration)
+      : scorer_(std::move(scorer)), calibration_(calibration) {}
+
+  const models::FeatureTransform& transform() const override { return scorer_->transform(); }
+  size_t outputs() const override { return scorer_->outputs(); }
+  size_t bytes_per_row() const override { return scorer_->bytes_per_row(); }
+  Status Score(const models::FeatureBatch& batch, std::vector<float>* scores) override {
+    RETURN_IF_ERROR(scorer_->Score(batch, scores));
+    models::Calibrate(calibration_, scorer_->outputs(), *scores);
+    return OkStatus();
+  }
+  Result<std::vector<Importance>> FeatureImportance() const override {
+    return scorer_->FeatureImportance();
+  }
+
+ private:
+  const std::unique_ptr<Scorer> scorer_;
+  const models::Calibration calibration_;
+};
+
 // Metrics and predictions go by the label; a model's answer must be the label's kind of answer.
 Status CheckOutputs(const models::ModelSpec& spec, size_t outputs) {
   const models::LabelPlan& label = spec.features().label();
@@ -161,6 +187,11 @@ Status CheckOutputs(const models::ModelSpec& spec, size_t outputs) {
 
 Result<std::unique_ptr<Scorer>> Scorer::Make(const models::ModelSpec& spec,
                                              std::string_view weights) {
+  if (spec.type() == models::kBlendType) {
+    ASSIGN_OR_RETURN(auto blend, MakeBlendScorer(spec, weights));
+    RETURN_IF_ERROR(CheckOutputs(spec, blend->outputs()));
+    return blend;
+  }
   const models::ModelType* type = models::FindModelType(spec.type());
   if (type == nullptr) {
     return FailedPrecondition(fmt::format("it is of the unknown type '{:.40}'", spec.type()));
@@ -169,7 +200,12 @@ Result<std::unique_ptr<Scorer>> Scorer::Make(const models::ModelSpec& spec,
                                     ? TreeScorer::Make(spec, weights)
                                     : NetworkScorer::Make(spec, weights));
   RETURN_IF_ERROR(CheckOutputs(spec, scorer->outputs()));
-  return scorer;
+  RETURN_IF_ERROR(models::CheckCalibration(spec.calibration(), scorer->outputs()));
+  if (spec.calibration().curves_size() == 0 ||
+      spec.features().label().kind() != models::LabelPlan::CLASS) {
+    return scorer;
+  }
+  return std::unique_ptr<Scorer>(new CalibratedScorer(std::move(scorer), spec.calibration()));
 }
 
 size_t Scorer::rows_per_batch() const {

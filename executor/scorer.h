@@ -51,8 +51,7 @@ class Scorer {
     double gain = 0;
   };
   virtual Result<std::vector<Importance>> FeatureImportance() const = 0;
-
- private:
+  // Of scratch, that one row takes.
   virtual size_t bytes_per_row() const = 0;
 };
 

@@ -15,20 +15,20 @@
 #include "elastic/job/fleet_job.h"
 #include "elastic/job/job_checkpoints.h"
 #include "elastic/job/job_journal.h"
-#include "elastic/job/local_job.h"
-#include "elastic/job/optimum_job.h"
 #include "executor/client_teller.h"
+#include "executor/contest.h"
 #include "executor/executor.h"
+#include "executor/finish_model.h"
 #include "executor/job_answer.h"
 #include "executor/job_record.h"
 #include "executor/result_rows.h"
 #include "executor/store_model.h"
 #include "executor/train_again.h"
-#include "executor/train_folds.h"
+#include "executor/train_checkpoints.h"
+#include "executor/train_here.h"
 #include "executor/train_on_master.h"
-#include "executor/train_trees.h"
+#include "models/metrics/decision_table.h"
 #include "models/metrics/metric.h"
-#include "models/registry/registry.h"
 #include "planner/explain.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
@@ -38,22 +38,6 @@ namespace {
 
 bool OnProcesses(const plan::TrainPlan& plan) {
   return plan.strategy().kind() != plan::Strategy::LOCAL;
-}
-
-bool IsTrees(const plan::TrainPlan& plan) {
-  const models::ModelType* type = models::FindModelType(plan.model().type());
-  return type != nullptr && type->family == models::ModelFamily::kTrees;
-}
-
-// The weights of the model that USING names; they must have the new model's shape.
-Result<std::string> LoadBase(const plan::TrainPlan& plan, catalog::ModelStore& models) {
-  std::optional<int64_t> wanted;
-  if (plan.base_version() != 0) {
-    wanted = plan.base_version();
-  }
-  ASSIGN_OR_RETURN(const catalog::ModelVersion base,
-                   models.Find(plan.base_schema(), plan.base_name(), wanted));
-  return models.LoadWeights(base);
 }
 
 std::string LineageJson(const plan::TrainPlan& plan, const catalog::DatasetSpec& dataset,
@@ -81,99 +65,26 @@ std::string LineageJson(const plan::TrainPlan& plan, const catalog::DatasetSpec&
   return buffer.GetString();
 }
 
-struct Trained {
-  elastic::TrainOutcome outcome;
-  std::string weights;
-};
-
-// What the training continues from; nullopt: it begins anew.
-Result<std::optional<models::NetworkWeights>> StartOf(const plan::TrainPlan& plan,
-                                                      catalog::ModelStore& models) {
-  if (!plan.has_base()) {
-    return std::optional<models::NetworkWeights>();
-  }
-  ASSIGN_OR_RETURN(const std::string bytes, LoadBase(plan, models));
-  ASSIGN_OR_RETURN(models::NetworkWeights base, models::LoadWeights(bytes));
-  ASSIGN_OR_RETURN(const auto network, models::Network::Make(plan.model()));
-  RETURN_IF_ERROR(models::CheckShape(base, *network)
-                      .Because(fmt::format("continuing from model {}", plan.base_name())));
-  return std::optional(std::move(base));
-}
-
-elastic::EventCallback EventsOf(JobRecord& job) {
-  elastic::EventCallback events;
-  events.on_event = [&job](const std::string& kind, const std::string& detail) {
-    kind == elastic::kDatabaseWaits ? job.Tell(kind, detail) : job.Event(kind, detail);
-  };
-  return events;
-}
-
-Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& source,
-                             catalog::ModelStore& models, const Datasets& datasets, JobRecord& job,
-                             const elastic::ProgressCallback& progress,
-                             elastic::JobCheckpoints* checkpoints) {
-  ASSIGN_OR_RETURN(const auto start, StartOf(plan, models));
-  const catalog::DatasetSpec* validation =
-      datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
-  ASSIGN_OR_RETURN(catalog::DatasetSpec data, CountedSpec(plan, datasets));
-  if (checkpoints != nullptr) {
-    ASSIGN_OR_RETURN(data, checkpoints->DataToRun(data, validation));
-  }
-  Trained trained;
-  const elastic::TrainingJob training{.plan = plan,
-                                      .source = source,
-                                      .dataset = data,
-                                      .validation = validation,
-                                      .base = start.has_value() ? &*start : nullptr,
-                                      .progress = progress,
-                                      .events = EventsOf(job),
-                                      .stop = job.stop_token(),
-                                      .checkpoints = checkpoints};
-  ASSIGN_OR_RETURN(trained.outcome, plan.optimum()     ? elastic::TrainToOptimum(training)
-                                    : plan.folds() > 0 ? TrainByFolds(training)
-                                                       : elastic::TrainInProcess(training));
-  trained.weights = models::SaveWeights(trained.outcome.weights);
-  return trained;
-}
-
-Result<Trained> Train(const plan::TrainPlan& plan, catalog::DataSource& source,
-                      catalog::ModelStore& models, const Datasets& datasets, JobRecord& job,
-                      const elastic::ProgressCallback& progress,
-                      elastic::JobCheckpoints* checkpoints) {
-  if (!IsTrees(plan)) {
-    return TrainNetwork(plan, source, models, datasets, job, progress, checkpoints);
-  }
-  std::string base;
-  if (plan.has_base()) {
-    ASSIGN_OR_RETURN(base, LoadBase(plan, models));
-  }
-  Trained trained;
-  ASSIGN_OR_RETURN(trained.outcome,
-                   TrainTrees(plan, source, *datasets.train, datasets.validation.get(), base,
-                              progress, job.stop_token(), &trained.weights));
-  return trained;
-}
-
-Result<catalog::ModelVersion> Commit(const plan::TrainPlan& plan, catalog::ModelStore& models,
-                                     JobRecord& job, const catalog::DatasetSpec& dataset,
-                                     const elastic::TrainOutcome& outcome,
-                                     const std::string& weights) {
+Result<catalog::ModelVersion> Commit(const TrainedModel& model, catalog::ModelStore& models,
+                                     JobRecord& job, const elastic::TrainOutcome& outcome) {
+  plan::TrainPlan plan = model.plan;
   catalog::ModelVersion version;
+  version.metrics = outcome.metrics;
+  RETURN_IF_ERROR(FinishModel(model, job.stop_token(), &plan, &version.metrics));
   version.schema = plan.into_schema();
   version.name = plan.into_name();
   version.type = plan.model().type();
   version.statement = plan.statement();
   version.plan = plan.SerializeAsString();
-  version.metrics = outcome.metrics;
   version.metrics.emplace_back("train_loss", outcome.loss);
   version.job = job.id();
   version.rows = outcome.rows_trained;
-  version.lineage = LineageJson(plan, dataset, outcome);
+  version.lineage = LineageJson(plan, model.dataset, outcome);
   StorePatience patience;
   patience.away_seconds = plan.database_patience_seconds();
   patience.stop = job.stop_token();
   patience.tell = [&job](const std::string& why) { job.Tell("commit_waits", why); };
-  return StoreModel(models, version, weights, plan.must_be_new(), patience);
+  return StoreModel(models, version, model.weights, plan.must_be_new(), patience);
 }
 
 TrainReport Report(catalog::ModelVersion version, const elastic::TrainOutcome& outcome,
@@ -182,15 +93,20 @@ TrainReport Report(catalog::ModelVersion version, const elastic::TrainOutcome& o
   job.job().rows_trained = outcome.rows_trained;
   job.job().rows_retried = outcome.rows_retried;
   job.job().rows_skipped = outcome.rows_skipped;
-  for (const auto& [name, value] : outcome.metrics) {
-    job.Metric(outcome.epochs, name, value);
+  // As they were stored, which is after a calibration; the loss is told beside them.
+  std::vector<std::pair<std::string, double>> metrics = version.metrics;
+  std::erase_if(metrics, [](const auto& one) { return one.first == "train_loss"; });
+  for (const auto& [name, value] : metrics) {
+    if (!models::IsDecisionMetric(name)) {
+      job.Metric(outcome.epochs, name, value);
+    }
   }
   TrainReport report;
   report.version = std::move(version);
   report.loss = outcome.loss;
   report.rows = outcome.rows_per_epoch;
   report.epochs = outcome.epochs;
-  report.metrics = outcome.metrics;
+  report.metrics = std::move(metrics);
   report.seconds = seconds;
   return report;
 }
@@ -224,63 +140,6 @@ ResultRows RowOf(const plan::TrainPlan& plan, const TrainReport& report) {
   ResultRows rows(std::move(schema));
   rows.Add(std::move(row));
   return rows;
-}
-
-void TellDamaged(const std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job) {
-  if (checkpoints.has_value()) {
-    for (const std::string& damaged : checkpoints->damaged()) {
-      job.Event("checkpoint_damaged", damaged);
-    }
-  }
-}
-
-// Before the model is stored: from then on the checkpoints are left over.
-void TellCommittingJob(const std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job) {
-  const Status told =
-      checkpoints.has_value() ? checkpoints->SetCommittingJob(job.id()) : OkStatus();
-  if (!told.ok()) {  // the model counts; the next run may do some of its steps again
-    job.Event("checkpoint_failed", told.message());
-  }
-}
-
-// The model is there: what is left behind would cost the next run of the statement a moment.
-void Finish(std::optional<elastic::JobCheckpoints>& checkpoints, JobRecord& job) {
-  const Status finished = checkpoints.has_value() ? checkpoints->Finish() : OkStatus();
-  if (!finished.ok()) {
-    job.Event("checkpoint_failed", finished.message());
-  }
-}
-
-// The checkpoints that the statement asks for; says where the training goes on. Errors: why it
-// cannot.
-Result<std::optional<elastic::JobCheckpoints>> OpenCheckpoints(const plan::TrainPlan& plan,
-                                                               catalog::ModelStore& models,
-                                                               ResultSink& sink) {
-  ASSIGN_OR_RETURN(std::optional<elastic::JobCheckpoints> checkpoints,
-                   elastic::JobCheckpoints::Open(plan));
-  if (!checkpoints.has_value() || !checkpoints->restore().has_value()) {
-    return checkpoints;
-  }
-  if (checkpoints->committing_job().has_value()) {
-    ASSIGN_OR_RETURN(const auto version, FindStored(models, plan.into_schema(), plan.into_name(),
-                                                    *checkpoints->committing_job()));
-    if (version.has_value()) {  // everything was lost before they were removed
-      sink.Notice(
-          fmt::format("the checkpoints in '{}' are left over from job {}, which made "
-                      "version {}: they are removed, and the training begins anew",
-                      checkpoints->directory().path(), version->job, version->version));
-      RETURN_IF_ERROR(checkpoints->Finish());
-      checkpoints.reset();  // one opener at a time
-      return elastic::JobCheckpoints::Open(plan);
-    }
-  }
-  for (const std::string& damaged : checkpoints->damaged()) {
-    sink.Notice(fmt::format("a damaged checkpoint is passed over: {}", damaged));
-  }
-  const elastic::CheckpointDirectory::Found& found = *checkpoints->restore();
-  sink.Notice(fmt::format("the training goes on from step {} in epoch {}: {}", found.manifest.steps,
-                          found.manifest.epoch, found.path));
-  return checkpoints;
 }
 
 }  // namespace
@@ -334,8 +193,10 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
   succession.committed = version.has_value();
   succession.commit = [&](const elastic::TrainOutcome& outcome) -> Status {
     TellCommittingJob(checkpoints, job);
-    ASSIGN_OR_RETURN(version, Commit(plan, catalog.models(), job, place.dataset, outcome,
-                                     models::SaveWeights(outcome.weights)));
+    const std::string weights = models::SaveWeights(outcome.weights);
+    ASSIGN_OR_RETURN(version, Commit({plan, source, place.dataset, place.validation, weights,
+                                      outcome.rows_trained},
+                                     catalog.models(), job, outcome));
     return OkStatus();
   };
   ASSIGN_OR_RETURN(
@@ -350,7 +211,7 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
                              .stop = job.stop_token(),
                              .checkpoints = checkpoints.has_value() ? &*checkpoints : nullptr},
                             place.fleet, place.endpoint, succession));
-  Finish(checkpoints, job);
+  FinishCheckpoints(checkpoints, job);
   constexpr double kMicros = 1e6;
   const double seconds =
       static_cast<double>(version->created_micros - job.job().started_micros) / kMicros;
@@ -358,6 +219,33 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
 }
 
 namespace {
+
+// Several models are tried, the best is committed. A search that is stopped keeps what is best so
+// far: from then on nothing waits for anybody.
+Result<TrainReport> CompeteAndCommit(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+                                     const Datasets& datasets, TimePoint started,
+                                     const elastic::ProgressCallback& progress) {
+  Result<ContestResult> won = RunContest(plan, context.source, datasets, job, progress);
+  if (!won.ok()) {
+    job.set_snapshot_lost(datasets.Lost());
+    return won.status();
+  }
+  const bool stopped = job.stop_token().stop_requested();
+  if (stopped && !plan.contest().search()) {
+    return Cancelled("the training was cancelled");
+  }
+  if (stopped) {
+    context.catalog.HearStop({});
+    job.Tell("search_stopped", "the search was stopped: the best so far is kept");
+  }
+  ASSIGN_OR_RETURN(catalog::ModelVersion version,
+                   Commit({*won->plan, context.source, datasets.train->spec(),
+                           datasets.validation == nullptr ? nullptr : &datasets.validation->spec(),
+                           won->trained.weights, won->trained.outcome.rows_trained},
+                          context.catalog.models(), job, won->trained.outcome));
+  return Report(std::move(version), won->trained.outcome,
+                SecondsBetween(started, SteadyClock().Now()), job);
+}
 
 // Opens the dataset, trains in this process, and commits the model version in one transaction.
 // Nothing is left behind on an error.
@@ -367,8 +255,12 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context
   const TimePoint started = SteadyClock().Now();
   ASSIGN_OR_RETURN(const Datasets datasets, OpenDatasets(plan, context.source));
   TellDamaged(checkpoints, job);
-  const Result<Trained> trained = Train(plan, context.source, context.catalog.models(), datasets,
-                                        job, progress, checkpoints ? &*checkpoints : nullptr);
+  if (plan.has_contest()) {
+    return CompeteAndCommit(plan, context, job, datasets, started, progress);
+  }
+  const Result<Trained> trained =
+      TrainHere(plan, context.source, context.catalog.models(), datasets, job, progress,
+                checkpoints ? &*checkpoints : nullptr);
   if (!trained.ok()) {
     job.set_snapshot_lost(datasets.Lost());
     return trained.status();
@@ -377,10 +269,14 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context
     return Cancelled("the training was cancelled");
   }
   TellCommittingJob(checkpoints, job);
-  ASSIGN_OR_RETURN(catalog::ModelVersion version,
-                   Commit(plan, context.catalog.models(), job, datasets.train->spec(),
-                          trained->outcome, trained->weights));
-  Finish(checkpoints, job);
+  const catalog::DatasetSpec* validation =
+      datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
+  ASSIGN_OR_RETURN(
+      catalog::ModelVersion version,
+      Commit({plan, context.source, datasets.train->spec(), validation, trained->weights,
+              trained->outcome.rows_trained, trained->held_out ? &*trained->held_out : nullptr},
+             context.catalog.models(), job, trained->outcome));
+  FinishCheckpoints(checkpoints, job);
   return Report(std::move(version), trained->outcome, SecondsBetween(started, SteadyClock().Now()),
                 job);
 }

@@ -106,7 +106,8 @@ class Stages {
 
 }  // namespace
 
-Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job) {
+Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
+                                           std::optional<ScoredRows>* held_out) {
   const uint32_t folds = job.plan.folds();
   std::vector<Curve> curves;
   Stages stages(job.progress, folds);
@@ -128,6 +129,15 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job) {
                                                   },
                                               .stop = job.stop}));
     rows_read += outcome.rows_read;
+    if (WantsCalibration(plan)) {
+      ASSIGN_OR_RETURN(const ScoredRows scored,
+                       ScoreValidation(plan, job.source, job.dataset, nullptr,
+                                       models::SaveWeights(outcome.weights), job.stop));
+      if (!held_out->has_value()) {
+        held_out->emplace();
+      }
+      (*held_out)->Append(scored);
+    }
     if (curve.epochs() > 0) {  // else no row is in the fold
       curves.push_back(std::move(curve));
     }

@@ -184,12 +184,9 @@ Status Evaluate(models::GradientBoosting& trees, const plan::TrainPlan& plan,
 
 }  // namespace
 
-Result<elastic::TrainOutcome> TrainTrees(const plan::TrainPlan& plan, catalog::DataSource& source,
-                                         const catalog::Dataset& dataset,
-                                         const catalog::Dataset* validation,
-                                         const std::string& base,
-                                         const elastic::ProgressCallback& progress,
-                                         std::stop_token stop, std::string* weights) {
+Result<elastic::TrainOutcome> TrainTrees(const elastic::TrainingJob& job, const std::string& base,
+                                         std::string* weights) {
+  const plan::TrainPlan& plan = job.plan;
   ASSIGN_OR_RETURN(const auto trees, models::GradientBoosting::Make(plan.model()));
   if (!base.empty()) {
     RETURN_IF_ERROR(trees->Load(base));
@@ -202,7 +199,9 @@ Result<elastic::TrainOutcome> TrainTrees(const plan::TrainPlan& plan, catalog::D
   const auto tell = [&] {
     now.rows_read = rows_read;
     shown = SteadyClock().Now();
-    progress(now);
+    if (job.progress) {
+      job.progress(now);
+    }
   };
   const FeatureRows* training = nullptr;
   const auto on_rows = [&] {
@@ -211,15 +210,15 @@ Result<elastic::TrainOutcome> TrainTrees(const plan::TrainPlan& plan, catalog::D
       tell();
     }
   };
-  FeatureRows rows(dataset.spec().shards_size(), on_rows, stop);
+  FeatureRows rows(job.dataset.shards_size(), on_rows, job.stop);
   training = &rows;
-  RETURN_IF_ERROR(rows.Open(source, dataset.spec(), trees->transform(), split));
+  RETURN_IF_ERROR(rows.Open(job.source, job.dataset, trees->transform(), split));
 
   models::FeatureBatch held_out;
-  if (validation != nullptr) {
+  if (job.validation != nullptr) {
     FeatureRows other(
-        validation->spec().shards_size(), [] {}, stop);
-    RETURN_IF_ERROR(other.Open(source, validation->spec(), trees->transform(), {}));
+        job.validation->shards_size(), [] {}, job.stop);
+    RETURN_IF_ERROR(other.Open(job.source, *job.validation, trees->transform(), {}));
     const auto batches = other.AsSource();
     while (true) {
       ASSIGN_OR_RETURN(const models::FeatureBatch* batch, batches.next());
@@ -230,15 +229,16 @@ Result<elastic::TrainOutcome> TrainTrees(const plan::TrainPlan& plan, catalog::D
     }
   }
   // The split's own validation rows are complete once libxgboost has drained the training rows.
-  models::FeatureBatch& validation_rows = validation != nullptr ? held_out : rows.validation();
+  models::FeatureBatch& validation_rows = job.validation != nullptr ? held_out : rows.validation();
   bool given = false;
-  const bool has_validation = validation != nullptr || split.splits();
+  const bool has_validation = job.validation != nullptr || split.splits();
   const models::GradientBoosting::BatchSource validation_source =
       has_validation ? OneBatch(validation_rows, &given) : models::GradientBoosting::BatchSource{};
 
   elastic::TrainOutcome outcome;
   const auto on_round = [&](const models::GradientBoosting::Round& round) {
     outcome.epochs = static_cast<uint32_t>(round.round);
+    outcome.best_epoch = static_cast<uint32_t>(round.best);
     outcome.loss = round.metrics.empty() ? 0 : round.metrics.front().second;
     const TimePoint time = SteadyClock().Now();
     now = ToProgress(round, rows.rows(), SecondsBetween(started, time));
@@ -246,7 +246,8 @@ Result<elastic::TrainOutcome> TrainTrees(const plan::TrainPlan& plan, catalog::D
       tell();
     }
   };
-  const Status trained = trees->Train(rows.AsSource(), validation_source, on_round, stop);
+  const Status trained =
+      trees->Train(rows.AsSource(), validation_source, on_round, job.stop, job.finish);
   if (!trained.ok()) {
     tell();  // how far it came
     return trained;

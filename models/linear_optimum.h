@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
+#include <utility>
 
 #include "base/status.h"
 #include "models/features/feature_transform.h"
@@ -27,6 +29,9 @@ class LinearOptimum {
   // False: Solve reads the rows again and again.
   virtual bool one_pass() const = 0;
 
+  // Requested: Solve ends with the weights that it has come to.
+  void FinishOn(std::stop_token finish) { finish_ = std::move(finish); }
+
   // Calls the visitor with all training rows, the same ones in the same order each time.
   using Visitor = std::function<Status(const FeatureBatch&)>;
   using Pass = std::function<Status(const Visitor&)>;
@@ -45,6 +50,12 @@ class LinearOptimum {
     int64_t rows = 0;
   };
   virtual Result<Found> Solve(const Pass& pass, const StepCallback& on_step) = 0;
+
+ protected:
+  bool ShouldFinish() const { return finish_.stop_requested(); }
+
+ private:
+  std::stop_token finish_;
 };
 
 }  // namespace sluice::models

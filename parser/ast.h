@@ -63,14 +63,17 @@ struct Expression {
 };
 
 // The value of an attribute, typed as written: null, true/false (any case), integers, other
-// numbers, strings and bare words, lists of these.
+// numbers, strings and bare words, lists of these, and maps from one to another.
 struct AttributeValue {
   struct Word {  // an unquoted identifier: Adam, reg:squarederror
     std::string text;
     bool operator==(const Word&) const = default;
   };
   using List = std::vector<AttributeValue>;
-  std::variant<std::monostate, bool, int64_t, double, std::string, Word, List> value;
+  struct Map {  // {'yes': 5, 'no': 1}: as many values as keys
+    List keys, values;
+  };
+  std::variant<std::monostate, bool, int64_t, double, std::string, Word, List, Map> value;
   Span span;
 };
 
@@ -180,7 +183,8 @@ struct DropModelStatement {
 
 struct AlterModelStatement {
   ModelName model;
-  std::optional<int64_t> promote;  // nullopt: ROLLBACK
+  std::optional<int64_t> promote;
+  std::optional<ModelName> rename;  // the new name; neither: ROLLBACK
   Span span;
 };
 

@@ -250,7 +250,39 @@ Result<AttributeValue> ReadList(Cursor& cursor, int depth) {
   return value;
 }
 
+Result<AttributeValue> ReadMap(Cursor& cursor, int depth) {
+  const Token open = cursor.Take();
+  if (depth == kMaxDepth) {
+    return SyntaxError(fmt::format("nested more than {} levels deep", kMaxDepth))
+        .SqlState("54001")
+        .At(open.span);
+  }
+  AttributeValue::Map map;
+  if (!cursor.AtSymbol("}")) {
+    do {
+      RETURN_IF_ERROR(cursor.CountElement());
+      ASSIGN_OR_RETURN(AttributeValue key, ReadValue(cursor, depth + 1));
+      if (!cursor.TrySymbol(":")) {
+        return cursor.Unexpected("':' and a value, as in {'yes': 5, 'no': 1}");
+      }
+      ASSIGN_OR_RETURN(AttributeValue value, ReadValue(cursor, depth + 1));
+      map.keys.push_back(std::move(key));
+      map.values.push_back(std::move(value));
+    } while (cursor.TrySymbol(","));
+  }
+  if (!cursor.TrySymbol("}")) {
+    return cursor.Unexpected("',' or '}'");
+  }
+  AttributeValue value;
+  value.value = std::move(map);
+  value.span = cursor.SpanFrom(open.span.begin);
+  return value;
+}
+
 Result<AttributeValue> ReadValue(Cursor& cursor, int depth) {
+  if (cursor.AtSymbol("{")) {
+    return ReadMap(cursor, depth);
+  }
   if (cursor.AtSymbol("[")) {
     return ReadList(cursor, depth);
   }

@@ -71,8 +71,12 @@ Result<ExtendedStatement> ParseAlter(Cursor& cursor) {
   ASSIGN_OR_RETURN(statement.model, cursor.TakeModelName());
   if (cursor.TryWord("PROMOTE")) {
     ASSIGN_OR_RETURN(statement.promote, cursor.TakeInteger("the version's number"));
+  } else if (cursor.TryWord("RENAME")) {
+    RETURN_IF_ERROR(cursor.ExpectWord("TO"));
+    ASSIGN_OR_RETURN(statement.rename, cursor.TakeModelName());
   } else if (!cursor.TryWord("ROLLBACK")) {
-    return cursor.Unexpected("PROMOTE and a version, or ROLLBACK", {"PROMOTE", "ROLLBACK"});
+    return cursor.Unexpected("PROMOTE and a version, ROLLBACK, or RENAME TO and a name",
+                             {"PROMOTE", "ROLLBACK", "RENAME"});
   }
   return ExtendedStatement(std::move(statement));
 }

@@ -151,7 +151,9 @@ struct StatementPrinter {
 
   std::string operator()(const AlterModelStatement& alter) const {
     return "ALTER MODEL " + Print(alter.model) +
-           (alter.promote ? fmt::format(" PROMOTE {}", *alter.promote) : " ROLLBACK");
+           (alter.promote  ? fmt::format(" PROMOTE {}", *alter.promote)
+            : alter.rename ? " RENAME TO " + Print(*alter.rename)
+                           : " ROLLBACK");
   }
 
   std::string operator()(const ModelGrantStatement& grant) const {
@@ -257,6 +259,16 @@ std::string Print(const AttributeValue& value) {
     std::string operator()(const AttributeValue::List& list) const {
       return fmt::format("[{}]",
                          Join(list, [](const AttributeValue& item) { return Print(item); }));
+    }
+    std::string operator()(const AttributeValue::Map& map) const {
+      std::string text;
+      for (size_t i = 0; i < map.keys.size(); ++i) {
+        // A bare word would go on with the colon.
+        const bool bare = std::holds_alternative<AttributeValue::Word>(map.keys[i].value);
+        text += fmt::format("{}{}{}: {}", i == 0 ? "" : ", ", Print(map.keys[i]), bare ? " " : "",
+                            Print(map.values[i]));
+      }
+      return "{" + text + "}";
     }
   };
   return std::visit(ValuePrinter(), value.value);

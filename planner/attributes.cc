@@ -76,6 +76,9 @@ std::string Describe(const AttributeValue& value) {
   if (std::holds_alternative<AttributeValue::List>(value.value)) {
     return "the list " + parser::Print(value);
   }
+  if (std::holds_alternative<AttributeValue::Map>(value.value)) {
+    return "the map " + parser::Print(value);
+  }
   if (IsNothing(value)) {
     return "null";
   }
@@ -174,6 +177,27 @@ Result<TypedValue> ReadTexts(const AttributeSpec& spec, const AttributeValue& va
   return TypedValue(std::move(texts));
 }
 
+Result<TypedValue> ReadNamedNumbers(const AttributeSpec& spec, const AttributeValue::Map& map) {
+  std::vector<NamedNumber> named;
+  for (size_t i = 0; i < map.keys.size(); ++i) {
+    const AttributeValue& key = map.keys[i];
+    const AttributeValue& value = map.values[i];
+    const std::optional<std::string> text = TextOf(key);
+    if (!text && !NumberOf(key) && !std::holds_alternative<bool>(key.value)) {
+      return InvalidArgument(fmt::format("attribute {}: {} is no name", spec.name, Describe(key)))
+          .At(key.span);
+    }
+    const std::optional<double> number = NumberOf(value);
+    if (!number) {
+      return InvalidArgument(fmt::format("attribute {}: '{}' needs a number, not {}", spec.name,
+                                         text ? *text : parser::Print(key), Describe(value)))
+          .At(value.span);
+    }
+    named.push_back({text ? *text : parser::Print(key), *number, key.span, value.span});
+  }
+  return TypedValue(std::move(named));
+}
+
 Result<TypedValue> ReadValue(const AttributeSpec& spec, const AttributeValue& value) {
   switch (spec.type) {
     case AttributeType::kFlag:
@@ -200,6 +224,10 @@ Result<TypedValue> ReadValue(const AttributeSpec& spec, const AttributeValue& va
       }
       if (spec.or_number && NumberOf(value)) {
         return TypedValue(parser::Print(value));
+      }
+      if (const auto* map = std::get_if<AttributeValue::Map>(&value.value);
+          map != nullptr && spec.or_map) {
+        return ReadNamedNumbers(spec, *map);
       }
       break;
     case AttributeType::kIntegerList:
@@ -392,6 +420,12 @@ std::optional<std::vector<std::string>> AttributeSet::Texts(std::string_view nam
   const TypedValue* value = Find(name);
   const auto* texts = value == nullptr ? nullptr : std::get_if<std::vector<std::string>>(value);
   return texts == nullptr ? std::nullopt : std::optional<std::vector<std::string>>(*texts);
+}
+
+std::optional<std::vector<NamedNumber>> AttributeSet::NamedNumbers(std::string_view name) const {
+  const TypedValue* value = Find(name);
+  const auto* named = value == nullptr ? nullptr : std::get_if<std::vector<NamedNumber>>(value);
+  return named == nullptr ? std::nullopt : std::optional<std::vector<NamedNumber>>(*named);
 }
 
 }  // namespace sluice::planner

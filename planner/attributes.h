@@ -14,9 +14,16 @@
 
 namespace sluice::planner {
 
+// One of a map, {'yes': 5, 'no': 1}.
+struct NamedNumber {
+  std::string name;
+  double number = 0;
+  Span name_span, number_span;
+};
+
 // A value of the type that its AttributeSpec asks for.
-using TypedValue =
-    std::variant<bool, int64_t, double, std::string, std::vector<double>, std::vector<std::string>>;
+using TypedValue = std::variant<bool, int64_t, double, std::string, std::vector<double>,
+                                std::vector<std::string>, std::vector<NamedNumber>>;
 
 // The attributes of one statement after typing: names canonical, values typed and in range.
 // Reading one that is not declared is an error of ours; that a declared one has no value is normal.
@@ -52,6 +59,7 @@ class AttributeSet {
   std::optional<std::string> Text(std::string_view name) const;
   std::optional<std::vector<double>> Numbers(std::string_view name) const;
   std::optional<std::vector<std::string>> Texts(std::string_view name) const;
+  std::optional<std::vector<NamedNumber>> NamedNumbers(std::string_view name) const;
 
   // "train.verbose: taken over from SQLFlow, no effect: ...", for each that is written and does
   // nothing.

@@ -42,6 +42,38 @@ Status FindLabel(const parser::EvaluateStatement& statement, const BoundSelect& 
   return OkStatus();
 }
 
+// Which classes are taken for which needs classes; thresholds need two of them.
+Status ReadReport(const AttributeSet& attributes, const models::LabelPlan& label,
+                  plan::EvaluatePlan* plan) {
+  constexpr char kReport[] = "validation.report";
+  const std::string report = attributes.Text(kReport).value_or("metrics");
+  if (report == "metrics") {
+    return OkStatus();
+  }
+  const bool thresholds = report == "thresholds";
+  plan->set_report(thresholds ? plan::EvaluatePlan::THRESHOLDS : plan::EvaluatePlan::CONFUSION);
+  const Span span = attributes.SpanOf(kReport);
+  if (label.kind() != models::LabelPlan::CLASS) {
+    return InvalidArgument(fmt::format("{}='{}' is of classes, and label '{}' is a number", kReport,
+                                       report, label.column()))
+        .At(span)
+        .Hint("leave it out");
+  }
+  if (thresholds && label.classes_size() != 2) {
+    return InvalidArgument(fmt::format("{}='thresholds' is of two classes, and label '{}' has {}",
+                                       kReport, label.column(), label.classes_size()))
+        .At(span)
+        .Hint(fmt::format("{}='confusion' tells which classes are taken for which", kReport));
+  }
+  if (attributes.Given("validation.metrics")) {
+    return InvalidArgument(
+               fmt::format("validation.metrics are not answered with {}='{}'", kReport, report))
+        .At(attributes.SpanOf("validation.metrics"))
+        .Hint("leave one of them out");
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
@@ -67,6 +99,7 @@ Result<plan::Plan> PlanEvaluate(const parser::EvaluateStatement& statement,
     plan->set_model_schema(model->version.schema);
     plan->set_model_name(model->version.name);
     plan->set_model_version(model->version.version);
+    errors.Add(ReadReport(attributes, model->plan.model().features().label(), plan));
     if (const auto list = attributes.Text("validation.metrics")) {
       const auto metrics = ReadMetrics(*list, models::TaskOf(model->plan.model()),
                                        attributes.SpanOf("validation.metrics"));

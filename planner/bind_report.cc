@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "models/registry/registry.h"
 #include "parser/printer.h"
 #include "planner/attributes.h"
@@ -16,13 +18,22 @@ namespace {
 constexpr std::string_view kShapExplainer = "TreeExplainer";
 constexpr std::string_view kImportanceExplainer = "XGBoostExplainer";
 
+// Of a blend, those of its members that are trees are explained.
+bool HasTrees(const models::ModelSpec& model) {
+  const models::ModelType* type = models::FindModelType(model.type());
+  return (type != nullptr && type->family == models::ModelFamily::kTrees) ||
+         std::any_of(model.members().begin(), model.members().end(),
+                     [](const models::BlendMember& member) { return HasTrees(member.model()); });
+}
+
 Result<std::string> ExplainerOf(const parser::ModelReportStatement& statement,
                                 const models::ModelSpec& model) {
-  const models::ModelType* type = models::FindModelType(model.type());
-  if (type == nullptr || type->family != models::ModelFamily::kTrees) {
+  if (!HasTrees(model)) {
     return Unimplemented(fmt::format("TO EXPLAIN of a {} is not built yet", model.type()))
         .At(statement.model.span)
-        .Hint("boosted trees are explained: TO TRAIN xgboost.gbtree");
+        .Hint(
+            "boosted trees are explained: TO TRAIN xgboost.gbtree; DESCRIBE MODEL tells what the "
+            "features of any model are worth");
   }
   if (!statement.explainer) {
     return std::string(kImportanceExplainer);

@@ -23,7 +23,9 @@ struct BoundTrain {
   BoundSelect select;
   catalog::SelectStatistics statistics;
   const models::ModelType* type = nullptr;
-  std::string chosen_because;  // short form only
+  std::string chosen_because;                        // short form only
+  std::string shape;                                 // as in ModelChoice
+  std::vector<const models::ModelType*> open_types;  // as in ModelChoice
   AttributeSet attributes;
   models::FeaturePlan features;  // with the label
   std::vector<std::string> notes;
@@ -31,6 +33,7 @@ struct BoundTrain {
   std::vector<LeftOutColumn> left_out;
   std::map<std::string, std::string> times;  // as in DeriveReport
   std::string series;
+  std::vector<catalog::ColumnKey> keys;  // of the select's columns; empty with a base
   std::vector<std::string> warnings;
   std::string threshold;  // predict.threshold, checked
   std::string baseline;
@@ -38,11 +41,16 @@ struct BoundTrain {
   std::optional<StoredModel> base;
 };
 
-// Reports every error of the statement at once.
+// Reports every error of the statement at once. `known`: a statement of the same select and label,
+// whose database need not be asked again; null: there is none.
 Result<BoundTrain> BindTrain(const parser::TrainStatement& statement, catalog::DataSource& source,
-                             catalog::ModelStore& models);
+                             catalog::ModelStore& models, const BoundTrain* known = nullptr);
 
-Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, BoundTrain bound,
+Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const BoundTrain& bound,
                              catalog::DataSource& source, const Options& options);
+// The same of a further model for the rows of `first`, a plan for them.
+Result<plan::TrainPlan> PlanCandidate(const parser::TrainStatement& statement,
+                                      const BoundTrain& bound, const Options& options,
+                                      const plan::TrainPlan& first);
 
 }  // namespace sluice::planner

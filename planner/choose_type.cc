@@ -247,9 +247,22 @@ Result<ModelChoice> ChooseModelType(const parser::TrainStatement& statement,
                                 ? fmt::format("{} WITH model.hidden_units=[64, 32]",
                                               classification ? "DNNClassifier" : "DNNRegressor")
                                 : "xgboost.gbtree";
-  return ModelChoice{
-      type, fmt::format("{} was chosen: {}{}; another: TO TRAIN {} LABEL {} INTO ...", type->name,
-                        shape, why, other, label)};
+  std::vector<const ModelType*> open;
+  const bool anything = demands.MetBy(*Type("xgboost.gbtree")) &&
+                        demands.MetBy(*Type("DNNClassifier")) &&
+                        demands.MetBy(*Type("DNNLinearCombinedClassifier")) &&
+                        demands.MetBy(*Type("LinearClassifier"));
+  if (anything) {
+    open = {Type(classification ? "LinearClassifier" : "LinearRegressor"), Type("xgboost.gbtree"),
+            Type(classification ? "DNNClassifier" : "DNNRegressor")};
+    if (large || meetings) {
+      open.push_back(types.front());
+    }
+  }
+  return ModelChoice{type,
+                     fmt::format("{} was chosen: {}{}; another: TO TRAIN {} LABEL {} INTO ...",
+                                 type->name, shape, why, other, label),
+                     shape, std::move(open)};
 }
 
 }  // namespace sluice::planner

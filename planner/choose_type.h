@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/row_batch.h"
 #include "base/status.h"
@@ -16,6 +17,10 @@ namespace sluice::planner {
 struct ModelChoice {
   const models::ModelType* type = nullptr;
   std::string because;  // one line for the user: what, why, and how to choose another
+  std::string shape;    // of the table: "400 rows, 4 columns, 2 classes of income"
+  // The types that are worth trying too, with `type`, the cheapest to train first; empty where the
+  // statement asks for what only some of them have.
+  std::vector<const models::ModelType*> open = {};
 };
 
 // The short form's model type: one that obeys every attribute, COLUMN target and column function

@@ -12,8 +12,31 @@ namespace {
 
 // Columns that a message lists when no name is near.
 constexpr size_t kMostListed = 12;
+// Of columns that a statement lacks: who has to select them wants to see them all.
+constexpr size_t kMostMissing = 100;
 
 }  // namespace
+
+std::string ListedColumns(const std::vector<std::string>& names) {
+  const size_t listed = std::min(names.size(), kMostMissing);
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(listed);
+  return fmt::format(
+      "column{} {}{}", names.size() == 1 ? "" : "s", fmt::join(names.begin(), end, ", "),
+      listed < names.size() ? fmt::format(" and {} others", names.size() - listed) : "");
+}
+
+std::string ColumnIndex::Nearest(const std::vector<std::string>& missing) const {
+  std::string near;
+  for (size_t i = 0; i < std::min(missing.size(), kMostListed); ++i) {
+    if (const std::optional<std::string> nearest = NearestName(missing[i], names_)) {
+      near += missing.size() == 1
+                  ? fmt::format("is it '{}' there?", *nearest)
+                  : fmt::format("{}'{}' for {}", near.empty() ? "the nearest names are " : ", ",
+                                *nearest, missing[i]);
+    }
+  }
+  return near;
+}
 
 ColumnIndex::ColumnIndex(const Schema& schema) : names_(schema.Names()) {
   for (size_t i = 0; i < names_.size(); ++i) {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <set>
 #include <vector>
 
 #include "models/features/cell_format.h"
@@ -78,11 +78,100 @@ Result<std::string> ReadThreshold(const AttributeSet& attributes, const models::
           fmt::format("a row is '{}' where its probability is at least so much", label.classes(1)));
 }
 
+Status ReadCalibration(const AttributeSet& attributes, models::ModelSpec* model) {
+  constexpr char kCalibrate[] = "train.calibrate";
+  const std::optional<std::string> method =
+      attributes.Declared(kCalibrate) ? attributes.Text(kCalibrate) : std::nullopt;
+  if (!method) {
+    return OkStatus();
+  }
+  const models::LabelPlan& label = model->features().label();
+  if (label.kind() != models::LabelPlan::CLASS) {
+    return InvalidArgument(fmt::format("{} is of the probabilities of classes, and label '{}' is a "
+                                       "number",
+                                       kCalibrate, label.column()))
+        .At(attributes.SpanOf(kCalibrate))
+        .Hint("leave it out");
+  }
+  model->mutable_calibration()->set_method(*method);
+  return OkStatus();
+}
+
+namespace {
+
+// 'yes: 5, no: 1', the weights in quotes.
+Result<std::vector<NamedNumber>> SplitWeights(const std::string& text, Span span,
+                                              const models::LabelPlan& label) {
+  std::vector<NamedNumber> named;
+  for (const std::string& pair : SplitList(text)) {
+    const size_t colon = pair.rfind(':');
+    const std::optional<double> weight =
+        colon == std::string::npos ? std::nullopt : models::ParseNumber(pair.substr(colon + 1));
+    if (!weight) {
+      return InvalidArgument(
+                 fmt::format("{}: '{}' is no class with its weight", kClassWeight, pair))
+          .At(span)
+          .Hint(fmt::format("'balanced', or weights above 0: {{'{}': 5, '{}': 1}}",
+                            *label.classes().rbegin(), *label.classes().begin()));
+    }
+    named.push_back({std::string(models::TrimBlanks(pair.substr(0, colon))), *weight, span, span});
+  }
+  return named;
+}
+
+// The class that a user means: a boolean's may be written as one.
+std::optional<int> FindClass(const models::LabelPlan& label, const std::string& name) {
+  const std::string flag = name == "true" ? "t" : name == "false" ? "f" : name;
+  for (int i = 0; i < label.classes_size(); ++i) {
+    if (label.classes(i) == name || label.classes(i) == flag) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+Status SetWeights(const std::vector<NamedNumber>& named, const models::LabelPlan& label,
+                  std::vector<double>* weights) {
+  Status errors;
+  std::set<int> given;
+  weights->assign(static_cast<size_t>(label.classes_size()), 1);
+  const std::vector<std::string> known(label.classes().begin(), label.classes().end());
+  for (const NamedNumber& one : named) {
+    const std::optional<int> found = FindClass(label, one.name);
+    if (!found) {
+      const auto nearest = NearestName(one.name, known);
+      errors.Add(InvalidArgument(fmt::format("{}: label '{}' has no class '{}'", kClassWeight,
+                                             label.column(), one.name))
+                     .At(one.name_span)
+                     .Hint(nearest
+                               ? fmt::format("did you mean '{}'?", *nearest)
+                               : fmt::format("its classes are {}",
+                                             fmt::join(known.begin(),
+                                                       known.begin() +
+                                                           std::min<int64_t>(10, std::ssize(known)),
+                                                       ", "))));
+    } else if (!given.insert(*found).second) {
+      errors.Add(InvalidArgument(fmt::format("{}: '{}' has two weights", kClassWeight, one.name))
+                     .At(one.name_span));
+    } else if (!(one.number > 0) || one.number > kMostWeight) {
+      errors.Add(InvalidArgument(fmt::format("{}: the weight of '{}' is above 0 and up to {:.0f}, "
+                                             "not {}",
+                                             kClassWeight, one.name, kMostWeight,
+                                             FormatDouble(one.number)))
+                     .At(one.number_span)
+                     .Hint("a class that is not named weighs 1"));
+    } else {
+      (*weights)[static_cast<size_t>(*found)] = one.number;
+    }
+  }
+  return errors;
+}
+
+}  // namespace
+
 Status FillClassWeights(const AttributeSet& attributes, const catalog::ColumnStatistics& statistics,
                         int64_t rows, models::LabelPlan* label) {
-  const std::optional<std::string> text =
-      attributes.Declared(kClassWeight) ? attributes.Text(kClassWeight) : std::nullopt;
-  if (!text) {
+  if (!attributes.Declared(kClassWeight) || !attributes.Given(kClassWeight)) {
     return OkStatus();
   }
   const Span span = attributes.SpanOf(kClassWeight);
@@ -93,43 +182,34 @@ Status FillClassWeights(const AttributeSet& attributes, const catalog::ColumnSta
         .Hint("leave it out; a weight of each row is a weight column");
   }
   std::vector<double> weights;
-  if (LowerCase(*text) == "balanced") {
+  const std::string text = attributes.Text(kClassWeight).value_or("");
+  if (LowerCase(text) == "balanced") {
     const double least = 1.0 / static_cast<double>(std::max<int64_t>(rows, 1));
     for (const std::string& name : label->classes()) {
       weights.push_back(1 / (label->classes_size() * std::max(ShareOf(name, statistics), least)));
     }
   } else {
-    std::map<std::string, double> given;
-    const std::vector<std::string> known(label->classes().begin(), label->classes().end());
-    for (const std::string& pair : SplitList(*text)) {
-      const size_t colon = pair.rfind(':');
-      const std::string name(models::TrimBlanks(pair.substr(0, colon)));
-      const std::optional<double> weight =
-          colon == std::string::npos ? std::nullopt : models::ParseNumber(pair.substr(colon + 1));
-      if (!weight || !(*weight > 0) || *weight > kMostWeight) {
-        return InvalidArgument(
-                   fmt::format("{}: '{}' is no class with its weight", kClassWeight, pair))
-            .At(span)
-            .Hint(fmt::format("'balanced', or weights above 0: '{}: 5, {}: 1'", known.back(),
-                              known.front()));
-      }
-      if (std::find(known.begin(), known.end(), name) == known.end()) {
-        const auto nearest = NearestName(name, known);
-        return InvalidArgument(fmt::format("{}: label '{}' has no class '{}'", kClassWeight,
-                                           label->column(), name))
-            .At(span)
-            .Hint(nearest ? fmt::format("did you mean '{}'?", *nearest)
-                          : fmt::format("its classes are {}", fmt::join(known, ", ")));
-      }
-      given[name] = *weight;
+    std::optional<std::vector<NamedNumber>> named = attributes.NamedNumbers(kClassWeight);
+    if (!named) {
+      ASSIGN_OR_RETURN(named, SplitWeights(text, span, *label));
     }
-    for (const std::string& name : known) {
-      const auto found = given.find(name);
-      weights.push_back(found == given.end() ? 1 : found->second);
-    }
+    RETURN_IF_ERROR(SetWeights(*named, *label, &weights));
   }
   label->mutable_class_weights()->Assign(weights.begin(), weights.end());
   return OkStatus();
+}
+
+std::string WarnOfFewRows(const models::LabelPlan& label, int64_t rows) {
+  constexpr int kManyClasses = 20;
+  constexpr double kFewRows = 10;
+  const double each = static_cast<double>(rows) / std::max(1, label.classes_size());
+  if (label.classes_size() < kManyClasses || each >= kFewRows) {
+    return "";
+  }
+  return fmt::format(
+      "{} has {} classes in {} rows, about {:.2g} of each: hardly any of them can be "
+      "learnt; group them in the SELECT",
+      label.column(), label.classes_size(), rows, each);
 }
 
 std::string DescribeBaseline(const models::LabelPlan& label,

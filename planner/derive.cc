@@ -11,6 +11,7 @@
 #include "planner/derive_internal.h"
 #include "planner/free_text.h"
 #include "planner/letter_case.h"
+#include "planner/number_style.h"
 
 namespace sluice::planner {
 namespace {
@@ -195,6 +196,7 @@ ColumnFacts FeatureMaker::FactsOf(size_t column) const {
                     false,
                     {},
                     false,
+                    {},
                     {}};
   if (facts.is_text()) {
     const std::vector<std::string> cells = TextsOf(input_.statistics.sample, column);
@@ -202,6 +204,12 @@ ColumnFacts FeatureMaker::FactsOf(size_t column) const {
       return models::TrimBlanks(cell).empty();
     });
     facts.shape = InspectText(cells);
+    facts.thousands = ThousandsOf(cells);
+    if (!facts.thousands.empty()) {
+      facts.shape.format = {};
+      facts.shape.format.kind = models::ColumnFormatKind::kNumber;
+      SetMoments(SampleNumbers(facts), &facts.shape);
+    }
   }
   facts.time = FindTimes(facts.info, column, facts.shape, input_.statistics);
   if (facts.is_text() && !facts.time) {

@@ -102,7 +102,11 @@ std::vector<double> FeatureMaker::SampleNumbers(const ColumnFacts& column) const
     } else if (const auto* real = std::get_if<double>(&cell)) {
       number = *real;
     } else if (const auto* text = std::get_if<std::string>(&cell)) {
-      const std::optional<double> parsed = models::ParseNumber(*text);
+      const std::optional<double> parsed =
+          column.thousands.empty()
+              ? models::ParseNumber(*text)
+              : models::ParseGroupedNumber(*text, column.thousands.front(),
+                                           column.thousands == "." ? ',' : '.');
       const auto with_unit = column.unit.empty() ? std::nullopt : models::ParseUnitNumber(*text);
       if (!parsed && !with_unit) {
         continue;
@@ -121,7 +125,8 @@ std::vector<double> FeatureMaker::SampleNumbers(const ColumnFacts& column) const
 
 Status FeatureMaker::FillBuckets(const ColumnSpec& spec, const ColumnFacts& column,
                                  Categorizer* categorizer) const {
-  if (!column.is_number() && column.info.type != DataType::kTimestamp) {
+  const bool plain = column.is_number() && column.thousands.empty();
+  if (!plain && column.info.type != DataType::kTimestamp) {
     return Wrong(spec, column, fmt::format("{} cuts numbers", ColumnFunctionName(spec.kind)),
                  "CATEGORY_HASH takes any text");
   }

@@ -97,27 +97,44 @@ NumberFacts FeatureMaker::NumbersOf(const ColumnFacts& column, bool logarithm) c
   return facts;
 }
 
-void FeatureMaker::AddNumber(const ColumnFacts& column, FeaturePart part) {
-  Feature* feature = Add(column.name(), {column.index}, part);
-  feature->set_kind(Feature::NUMERIC);
-  feature->set_scale(1);
-  feature->set_unit(column.unit);
-  if (trees()) {
-    return;  // trees see the number itself, and NULL as missing
-  }
-  feature->set_logarithm(HasHeavyTail(column));
-  const NumberFacts facts = NumbersOf(column, feature->logarithm());
-  feature->set_offset(facts.mean);
-  feature->set_scale(1 / facts.deviation);
-  feature->set_null_indicator(column.has_null());
+void FillSpelling(const ColumnFacts& column, models::Feature* feature) {
+  feature->set_unit(column.thousands == "," ? std::string(models::kThousandsUnit) : column.unit);
+  feature->set_decimal_comma(column.thousands == ".");
 }
 
-bool FeatureMaker::HasHeavyTail(const ColumnFacts& column) const {
+void FeatureMaker::AddNumber(const ColumnFacts& column, FeaturePart part) {
+  const HeavyTail tail = trees() ? HeavyTail::kNone : TailOf(column);
+  const auto add = [&](const std::string& name, bool logarithm) {
+    Feature* feature = Add(name, {column.index}, part);
+    feature->set_kind(Feature::NUMERIC);
+    feature->set_scale(1);
+    FillSpelling(column, feature);
+    if (trees()) {
+      return;  // trees see the number itself, and NULL as missing
+    }
+    feature->set_logarithm(logarithm);
+    const NumberFacts facts = NumbersOf(column, logarithm);
+    feature->set_offset(facts.mean);
+    feature->set_scale(1 / facts.deviation);
+    // Once is enough for both.
+    feature->set_null_indicator(column.has_null() && name == column.name());
+  };
+  if (column.thousands == ".") {
+    Tell(fmt::format("{} holds numbers with a decimal comma: '1.234,5' is 1234.5", column.name()));
+  }
+  add(column.name(), tail != HeavyTail::kNone);
+  if (tail == HeavyTail::kUncured) {
+    add(column.name() + "_plain", false);
+  }
+}
+
+HeavyTail FeatureMaker::TailOf(const ColumnFacts& column) const {
   // A sample of fewer tells nothing of a tail; an exponential distribution has a skewness of 2.
   constexpr size_t kFewestNumbers = 200;
   constexpr double kHeavy = 4;
+  constexpr double kCured = 1;
   if (column.info.type == DataType::kBool || column.info.type == DataType::kTimestamp) {
-    return false;
+    return HeavyTail::kNone;
   }
   const auto skewness = [](const std::vector<double>& numbers) {
     const auto count = static_cast<double>(numbers.size());
@@ -136,13 +153,17 @@ bool FeatureMaker::HasHeavyTail(const ColumnFacts& column) const {
   std::vector<double> numbers = SampleNumbers(column);
   const bool two_values = column.statistics.distinct <= 2;
   if (numbers.size() < kFewestNumbers || two_values) {
-    return false;
+    return HeavyTail::kNone;
   }
   const double as_it_is = skewness(numbers);
   for (double& number : numbers) {
     number = std::copysign(std::log1p(std::abs(number)), number);
   }
-  return std::isfinite(as_it_is) && as_it_is >= kHeavy && skewness(numbers) < as_it_is / 2;
+  const double as_logarithms = skewness(numbers);
+  if (!std::isfinite(as_it_is) || as_it_is < kHeavy || !(as_logarithms < as_it_is / 2)) {
+    return HeavyTail::kNone;
+  }
+  return as_logarithms < kCured ? HeavyTail::kCured : HeavyTail::kUncured;
 }
 
 // A line through a month or a grade says little; a linear model of so many rows has room for a

@@ -29,6 +29,7 @@ struct ColumnFacts {
   std::optional<TimeShape> time;  // it holds times
   bool several_units = false;     // text: numbers with different things around them
   std::string unit;               // text: its cells are numbers with this around them
+  std::string thousands;          // text: between the thousands of its numbers (ThousandsOf)
 
   const std::string& name() const { return info.name; }
   bool is_text() const { return info.type == DataType::kText; }
@@ -57,6 +58,10 @@ struct WhyLeftOut {
 // "id", "user_id", "userId".
 bool NamesAnIdentifier(std::string_view name);
 WhyLeftOut ReasonToLeaveOut(const ColumnFacts& column, const DeriveInput& input);
+
+// Most of the numbers lie together, and a few far away. Logarithms may bring them together; where
+// they do not (most of the numbers are 0, say), a line through them needs the numbers as well.
+enum class HeavyTail { kNone, kCured, kUncured };
 
 class FeatureMaker {
  public:
@@ -91,8 +96,7 @@ class FeatureMaker {
   bool IsCategoryOfNumbers(const ColumnFacts& column) const;
   bool HasFewValues(const ColumnFacts& column) const;
   void AddValues(const ColumnFacts& column, FeaturePart part);
-  // Most of the numbers lie together, and a few far away.
-  bool HasHeavyTail(const ColumnFacts& column) const;
+  HeavyTail TailOf(const ColumnFacts& column) const;
   void AddShapedText(const ColumnFacts& column, FeaturePart part);
   // INDICATOR or EMBEDDING, whichever suits the model.
   void Represent(models::Feature* feature, const char* combiner) const;
@@ -131,6 +135,9 @@ class FeatureMaker {
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, int> next_number_;  // by name, of those after its first
 };
+
+// How a text column's numbers are written.
+void FillSpelling(const ColumnFacts& column, models::Feature* feature);
 
 // Categorizers; every one gives NULL a bucket of its own, and unseen values one where there are
 // any.

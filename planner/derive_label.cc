@@ -7,9 +7,10 @@
 
 #include "catalog/data_source.h"
 #include "models/model.pb.h"
-#include "planner/derive.h"
+#include "planner/derive_internal.h"
 #include "planner/free_text.h"
 #include "planner/letter_case.h"
+#include "planner/number_style.h"
 #include "planner/text_shape.h"
 #include "planner/time_shape.h"
 
@@ -143,6 +144,17 @@ void SetScale(double mean, double deviation, LabelUse use, models::LabelPlan* pl
 }
 
 Status DeriveTextNumber(const LabelInput& input, models::LabelPlan* plan) {
+  if (const std::string thousands = ThousandsOf(input.sample); !thousands.empty()) {
+    const bool comma = thousands == ".";
+    return InvalidArgument(fmt::format("label '{}' is text whose numbers are written as {}",
+                                       input.column.name, comma ? "1.234,5" : "1,234.5"))
+        .At(input.span)
+        .Hint(comma ? fmt::format("select CAST(replace(replace({}, '.', ''), ',', '.') AS double "
+                                  "precision)",
+                                  input.column.name)
+                    : fmt::format("select CAST(replace({}, ',', '') AS double precision)",
+                                  input.column.name));
+  }
   const TextShape shape = InspectText(input.sample);
   if (shape.format.kind == models::ColumnFormatKind::kNumber) {
     plan->set_kind(models::LabelPlan::NUMBER);
@@ -180,6 +192,7 @@ Status CheckLearnable(size_t label, const Schema& schema,
                       Span span) {
   constexpr double kFewestRows = 20;   // fewer tell nothing of a column
   constexpr double kFewestTimes = 20;  // fewer may be classes: quarters, deadlines
+  constexpr double kFewestNumberedRows = 50;
   const ColumnInfo& column = schema.columns[label];
   const double distinct = statistics.columns[label].distinct;
   const auto rows = static_cast<double>(statistics.rows);
@@ -194,6 +207,14 @@ Status CheckLearnable(size_t label, const Schema& schema,
   };
   if (key != catalog::ColumnKey::kNone && distinct >= rows) {
     return wrong(key == catalog::ColumnKey::kPrimary ? "the primary key" : "a unique key",
+                 "LABEL names the column that the others should predict");
+  }
+  const catalog::ColumnStatistics& numbers = statistics.columns[label];
+  if (column.type == DataType::kInt64 && numbers.exact && distinct >= rows && numbers.has_range &&
+      rows >= kFewestNumberedRows && NamesAnIdentifier(column.name)) {
+    return wrong(numbers.max - numbers.min + 1 == rows
+                     ? "a row number"
+                     : "an identifier that every row has another of",
                  "LABEL names the column that the others should predict");
   }
   if (column.type != DataType::kText) {

@@ -147,6 +147,7 @@ Status FeatureMaker::AddScaledNumber(const ColumnSpec& spec, const ColumnFacts& 
   const NumberFacts facts = NumbersOf(column, logarithm);
   Feature* feature = Add(column.name(), {column.index}, part);
   feature->set_kind(Feature::NUMERIC);
+  FillSpelling(column, feature);
   feature->set_logarithm(logarithm);
   feature->set_null_indicator(column.has_null() && !trees());
   if (spec.kind == Kind::kNormalize) {

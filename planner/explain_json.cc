@@ -212,10 +212,33 @@ void PutStrategy(const plan::TrainPlan& plan, Writer* json) {
   json->Close();
 }
 
+void PutContest(const plan::Contest& contest, Writer* json) {
+  json->Open("contest");
+  json->Put("seconds", contest.seconds());
+  json->Put("metric", contest.metric());
+  json->Put("folds", contest.folds());
+  json->Put("blends", contest.blends());
+  json->Put("search", contest.search());
+  json->Put("halves", contest.halves());
+  json->OpenList("candidates");
+  for (const plan::Candidate& candidate : contest.candidates()) {
+    json->Open();
+    json->Put("name", candidate.name());
+    json->Put("kind", candidate.kind());
+    json->Put("settings", candidate.settings());
+    json->Close();
+  }
+  json->CloseList();
+  json->Close();
+}
+
 void PutTrain(const plan::TrainPlan& plan, Writer* json) {
   json->Put("statement", plan.statement());
   json->Put("model_name", ModelNameOf(plan.into_schema(), plan.into_name(), 0));
   json->Put("choice", plan.chosen_because());
+  if (plan.has_contest()) {
+    PutContest(plan.contest(), json);
+  }
   json->Put("rows", plan.estimated_rows());
   json->Put("rows_exact", plan.exact_rows());
   json->Put("cut", plan.cut_method());
@@ -261,6 +284,7 @@ void PutTrain(const plan::TrainPlan& plan, Writer* json) {
   }
   json->CloseList();
   json->Put("threshold", plan.threshold());
+  json->Put("calibrate", plan.model().calibration().method());
   json->Put("baseline", plan.baseline());
   PutTexts("warnings", plan.warnings(), json);
   PutTexts("told", plan.told(), json);

@@ -5,6 +5,7 @@
 
 #include "base/value.h"
 #include "catalog/result_table.h"
+#include "models/features/cell_format.h"
 #include "models/features/time_cell.h"
 #include "models/registry/registry.h"
 #include "planner/explain_internal.h"
@@ -52,7 +53,9 @@ std::string DescribeNumeric(const Feature& feature) {
                 feature.format().kind() == models::TensorFormat::KEY_VALUE ? "key:value" : "CSV")
       : feature.time_part().empty() ? "numeric"
                                     : DescribeMeasure(feature.time_part());
-  if (!feature.unit().empty()) {
+  if (feature.unit() == models::kThousandsUnit || feature.decimal_comma()) {
+    how += fmt::format(", written as {}", feature.decimal_comma() ? "1.234,5" : "1,234.5");
+  } else if (!feature.unit().empty()) {
     how += fmt::format(", as '{}'", feature.unit());
   }
   if (feature.logarithm()) {

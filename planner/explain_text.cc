@@ -46,13 +46,6 @@ void AddFeatures(const models::FeaturePlan& plan, Lines* lines) {
   }
 }
 
-// Attributes that say nothing about this model: they hold for every one of its kind.
-bool IsWorthTelling(const models::Attribute& attribute, const models::ModelSpec& model) {
-  const std::string& name = attribute.name();
-  return name != "model.loss_reduction" && name != "train.nthread" && name != "verbosity" &&
-         name != "importance_type" && (name != "loss.delta" || model.loss() == "Huber");
-}
-
 void AddModel(const plan::TrainPlan& plan, Lines* lines) {
   const models::ModelSpec& model = plan.model();
   const bool trees = IsTrees(model);
@@ -84,30 +77,42 @@ void AddModel(const plan::TrainPlan& plan, Lines* lines) {
   }
 }
 
-std::string ScheduleOf(const plan::TrainPlan& plan) {
-  if (plan.optimum()) {
-    return "to the least loss over all training rows";
+// Which models are tried, and how; the rest of the plan is that of the type by the table's shape.
+void AddContest(const plan::Contest& contest, const std::string& type, Lines* lines) {
+  lines->Line(
+      "tries",
+      fmt::format("for at most {:.6g} s, judged by {}{}{}", contest.seconds(), contest.metric(),
+                  contest.sample_rows() > 0
+                      ? fmt::format(", on about {} rows", GroupDigits(contest.sample_rows()))
+                      : "",
+                  contest.halves() ? ", by successive halving" : ""));
+  for (const plan::Candidate& candidate : contest.candidates()) {
+    const bool told = candidate.settings().empty() || candidate.settings() == candidate.name();
+    lines->Inner(candidate.name() + (told ? "" : fmt::format(" ({})", candidate.settings())));
   }
-  const bool open = plan.early_stopping().plateau() > 0 || plan.folds() > 0;
-  std::string text = fmt::format("{}{} epoch{} of batches of {}{}", open ? "at most " : "",
-                                 plan.epochs(), plan.epochs() == 1 ? "" : "s", plan.batch_size(),
-                                 plan.shuffle() ? ", shuffled" : "");
-  if (plan.folds() > 0) {
-    text += "; then on all rows for as many as were best over the folds";
+  if (contest.blends()) {
+    lines->Inner("a blend of them, where it is better by more than chance");
   }
-  if (plan.max_steps() > 0) {
-    text += fmt::format(", at most {} steps", GroupDigits(plan.max_steps()));
+  if (contest.refits()) {
+    lines->Inner("the best is trained once more, on all rows, where time is left");
   }
-  return text;
+  lines->Line("shown", fmt::format("below, {} as it is", type));
 }
 
 std::string ExplainTrain(const plan::TrainPlan& plan) {
   Lines lines;
   const models::FeaturePlan& features = plan.model().features();
-  lines.Title(fmt::format("Train {} into {}", plan.model().type(),
-                          ModelNameOf(plan.into_schema(), plan.into_name(), 0)));
+  const plan::Contest& contest = plan.contest();
+  const std::string what = plan.has_contest()
+                               ? fmt::format("the best of {} models", contest.candidates_size())
+                               : plan.model().type();
+  lines.Title(
+      fmt::format("Train {} into {}", what, ModelNameOf(plan.into_schema(), plan.into_name(), 0)));
   if (!plan.chosen_because().empty()) {
     lines.Line("choice", plan.chosen_because());
+  }
+  if (plan.has_contest()) {
+    AddContest(contest, plan.model().type(), &lines);
   }
   if (plan.has_base()) {
     lines.Line("continues", ModelNameOf(plan.base_schema(), plan.base_name(), plan.base_version()));
@@ -118,11 +123,7 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
                                  GroupDigits(plan.estimated_shards()),
                                  plan.estimated_shards() == 1 ? "" : "s",
                                  GroupDigits(plan.rows_per_shard())));
-  lines.Line("validation",
-             plan.folds() == 0
-                 ? DescribeSplit(plan.split())
-                 : fmt::format("{} folds (seed {}), each judged by a network of the others",
-                               plan.folds(), plan.split().seed()));
+  lines.Line("validation", DescribeValidation(plan));
   lines.Line("label", DescribeLabel(features.label()));
   if (!features.weight_column().empty()) {
     lines.Line("weight", features.weight_column());
@@ -138,22 +139,14 @@ std::string ExplainTrain(const plan::TrainPlan& plan) {
     }
   }
   AddModel(plan, &lines);
-  if (!IsTrees(plan.model())) {
-    lines.Line("schedule", ScheduleOf(plan));
-  }
-  if (plan.early_stopping().patience() > 0) {
-    lines.Line(
-        "stops",
-        fmt::format("after {} {} without a better {}", plan.early_stopping().patience(),
-                    IsTrees(plan.model()) ? "rounds" : "epochs", plan.early_stopping().metric()));
-  }
-  if (const uint32_t plateau = plan.early_stopping().plateau(); plateau > 0) {
-    lines.Line("slows",
-               fmt::format("learning rate x 0.3 after {} epoch{} without a better {}", plateau,
-                           plateau == 1 ? "" : "s", plan.early_stopping().metric()));
+  for (const auto& [name, text] : DescribeSchedule(plan)) {
+    lines.Line(name, text);
   }
   if (!plan.threshold().empty()) {
     lines.Line("decides", DescribeThreshold(plan));
+  }
+  if (!plan.model().calibration().method().empty()) {
+    lines.Line("calibrates", DescribeCalibration(plan.model().calibration()));
   }
   if (plan.metrics_size() > 0) {
     lines.Line("metrics", fmt::format("{}", fmt::join(plan.metrics(), ", ")));

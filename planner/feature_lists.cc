@@ -17,15 +17,23 @@ Status ReadFeatureLists(const AttributeSet& attributes, const ColumnIndex& colum
   ErrorList errors;
   for (const char* name : {"features.exclude", "features.only"}) {
     const Span span = attributes.SpanOf(name);
+    std::vector<std::string> missing;
     for (const std::string& column : attributes.Texts(name).value_or(std::vector<std::string>())) {
       const std::optional<size_t> index = columns.Find(column);
       if (!index) {
-        errors.Add(columns.Missing(column, span));
+        missing.push_back(column);
       } else if (!excluded[*index].empty()) {
         errors.Add(InvalidArgument(fmt::format("{}: column '{}' is {}, never a feature", name,
                                                column, excluded[*index]))
                        .At(span));
       }
+    }
+    if (missing.size() == 1) {
+      errors.Add(columns.Missing(missing.front(), span));
+    } else if (!missing.empty()) {
+      errors.Add(ColumnNotFound(fmt::format("no {} in the SELECT", ListedColumns(missing)))
+                     .At(span)
+                     .Hint(columns.Nearest(missing)));
     }
   }
   if (exclude && only) {

@@ -255,6 +255,14 @@ void SetAttribute(std::string_view name, const TypedValue& value,
     void operator()(const std::vector<std::string>& texts) const {
       attribute->mutable_texts()->mutable_values()->Assign(texts.begin(), texts.end());
     }
+    void operator()(const std::vector<NamedNumber>& named) const {
+      std::string text;
+      for (const NamedNumber& one : named) {
+        text +=
+            fmt::format("{}'{}': {}", text.empty() ? "" : ", ", one.name, FormatDouble(one.number));
+      }
+      attribute->set_text("{" + text + "}");
+    }
   };
   std::visit(Setter{attribute}, value);
 }

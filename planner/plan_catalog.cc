@@ -85,12 +85,28 @@ plan::Plan PlanDropModel(const parser::DropModelStatement& statement) {
   return plan;
 }
 
-plan::Plan PlanAlterModel(const parser::AlterModelStatement& statement) {
+Result<plan::Plan> PlanAlterModel(const parser::AlterModelStatement& statement) {
+  for (const parser::ModelName* name :
+       {&statement.model, statement.rename ? &*statement.rename : nullptr}) {
+    if (name != nullptr && name->version) {
+      return InvalidArgument("ALTER is of a model, with all its versions")
+          .At(name->span)
+          .Hint(statement.rename
+                    ? "leave the version out"
+                    : "name the model alone; PROMOTE says which version is to be live");
+    }
+  }
   plan::Plan plan;
   plan::AlterModelPlan& alter = *plan.mutable_alter_model();
   *alter.mutable_model() = ReferenceTo(statement.model);
   if (statement.promote) {
     alter.set_promote(*statement.promote);
+  }
+  if (statement.rename) {
+    *alter.mutable_rename() = ReferenceTo(*statement.rename);
+    if (alter.rename().schema().empty()) {  // as ALTER TABLE does, which leaves it where it is
+      alter.mutable_rename()->set_schema(statement.model.schema);
+    }
   }
   *alter.mutable_place() = PlaceOf(statement.span);
   return plan;

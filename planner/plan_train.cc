@@ -3,25 +3,20 @@
 #include <algorithm>
 #include <cmath>
 
-#include "models/linear_optimum.h"
 #include "models/model.h"
 #include "parser/printer.h"
-#include "planner/bind_train_internal.h"
 #include "planner/checkpoints.h"
 #include "planner/choose.h"
+#include "planner/decision.h"
 #include "planner/error_list.h"
-#include "planner/grouped_number.h"
 #include "planner/metric_list.h"
 #include "planner/model_spec_internal.h"
+#include "planner/plan_train_internal.h"
 #include "planner/same_columns.h"
 #include "planner/time_shape.h"
-#include "planner/training_memory.h"
 
 namespace sluice::planner {
 namespace {
-
-// Adam's two moments beside each weight, and the gradient.
-constexpr int64_t kFloatsPerParameter = 4;
 
 Status FillTimeThreshold(const BoundTrain& bound, plan::Split* split) {
   const Span span = bound.attributes.SpanOf("split.column");
@@ -90,162 +85,6 @@ Status ChooseThreshold(const BoundTrain& bound, plan::TrainPlan* plan) {
   return OkStatus();
 }
 
-// What is known of the plan: its split.
-Schedule ChosenSchedule(const BoundTrain& bound, const plan::TrainPlan& plan) {
-  const AttributeSet& attributes = bound.attributes;
-  const bool epochs_open = !attributes.Given("train.epoch") && !attributes.Given("train.max_steps");
-  const bool never_stops = attributes.Given("train.early_stopping_rounds") &&
-                           attributes.Integer("train.early_stopping_rounds").value_or(0) == 0;
-  return ChooseSchedule(bound.type->family, bound.statistics.rows, epochs_open,
-                        plan.split().kind() != plan::Split::NONE && !never_stops);
-}
-
-void FillSchedule(const BoundTrain& bound, plan::TrainPlan* plan) {
-  const AttributeSet& attributes = bound.attributes;
-  if (bound.type->family == models::ModelFamily::kTrees) {
-    plan->set_epochs(1);
-    plan->set_batch_size(ChosenSchedule(bound, *plan).batch_size);
-    return;
-  }
-  const Schedule chosen = ChosenSchedule(bound, *plan);
-  plan->set_epochs(
-      static_cast<uint32_t>(attributes.Integer("train.epoch").value_or(chosen.epochs)));
-  plan->set_batch_size(
-      static_cast<uint32_t>(attributes.Integer("train.batch_size").value_or(chosen.batch_size)));
-  plan->set_max_steps(attributes.Integer("train.max_steps").value_or(0));
-  plan->set_shuffle(attributes.Flag("train.shuffle").value_or(true));
-}
-
-// Whether a linear model is computed rather than trained: where nothing is said of how, and its
-// rows, which are read again and again, stay in memory.
-bool MeetsOptimum(const BoundTrain& bound, const models::Network& network,
-                  const plan::TrainPlan& plan) {
-  constexpr double kMostKeptBytes = 256.0 * (1 << 20);  // as workers keep rows
-  constexpr double kMostLogits = 30e6;
-  constexpr int64_t kMostWeights = 2'000'000;
-  if (bound.type->family != models::ModelFamily::kLinear || bound.base ||
-      bound.attributes.Given("engine.checkpoint_dir") ||
-      plan.strategy().kind() != plan::Strategy::LOCAL ||
-      plan.strategy().mode() != plan::Strategy::ASYNCHRONOUS ||
-      network.parameter_count() > kMostWeights || !models::LinearOptimum::Finds(plan.model())) {
-    return false;
-  }
-  for (const auto& [name, entry] : bound.attributes.entries()) {
-    if (entry.given && (name == "train.epoch" || name == "train.max_steps" ||
-                        name == "train.batch_size" || name == "train.early_stopping_rounds" ||
-                        name == "model.optimizer" || name.starts_with("optimizer."))) {
-      return false;
-    }
-  }
-  const double cells = static_cast<double>(network.transform().dense_width()) +
-                       static_cast<double>(network.transform().slots().size()) +
-                       static_cast<double>(network.transform().label_width()) + 1;
-  const auto rows = static_cast<double>(bound.statistics.rows);
-  return rows * cells * sizeof(float) <= kMostKeptBytes &&
-         rows * static_cast<double>(network.outputs()) <= kMostLogits;
-}
-
-std::string StoppingMetric(const models::ModelSpec& model) {
-  const models::Task task = models::TaskOf(model);
-  return task == models::Task::kBinary || task == models::Task::kMulticlass ? "log_loss" : "rmse";
-}
-
-void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
-  const AttributeSet& attributes = bound.attributes;
-  const bool trees = attributes.Declared("train.num_boost_round");
-  const models::Attribute* chosen =
-      FindIn(plan->model().attributes(), "train.early_stopping_rounds");
-  const int64_t patience = trees && chosen != nullptr ? chosen->integer()
-                           : attributes.Given("train.early_stopping_rounds")
-                               ? attributes.Integer("train.early_stopping_rounds").value_or(0)
-                               : int64_t{ChosenSchedule(bound, *plan).patience};
-  if (patience == 0) {
-    return;
-  }
-  if (plan->split().kind() == plan::Split::NONE) {
-    if (trees) {
-      SetAttribute("train.early_stopping_rounds", int64_t{0},
-                   plan->mutable_model()->mutable_attributes());
-    }
-    if (!bound.chosen_because.empty() || attributes.Given("train.early_stopping_rounds")) {
-      plan->add_notes("no early stopping: there are no validation rows");
-    }
-    return;
-  }
-  plan::EarlyStopping* stopping = plan->mutable_early_stopping();
-  stopping->set_patience(static_cast<uint32_t>(patience));
-  stopping->set_chosen(!attributes.Given("train.early_stopping_rounds"));
-  if (const uint32_t plateau = ChosenSchedule(bound, *plan).plateau; plateau > 0 && !trees) {
-    stopping->set_plateau(std::min(plateau, std::max(stopping->patience() / 3, 1U)));
-  }
-  stopping->set_metric(StoppingMetric(plan->model()));
-}
-
-// Where nothing is said of how long to train, and on what: few rows are judged by folds.
-void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
-  const uint32_t folds = ChooseFolds(bound.type->family, bound.statistics.rows);
-  const bool simple = plan->strategy().kind() == plan::Strategy::LOCAL &&
-                      plan->strategy().mode() == plan::Strategy::ASYNCHRONOUS && !bound.base &&
-                      !bound.attributes.Given("engine.checkpoint_dir") &&
-                      bound.features.group_column().empty();
-  const bool at_random =
-      plan->split().kind() == plan::Split::RANDOM || plan->split().kind() == plan::Split::NONE;
-  // A threshold is chosen on rows that the model has not seen: folds leave none.
-  const bool chooses_threshold =
-      plan->threshold() == "f1" || plan->threshold().starts_with("cost:");
-  if (folds == 0 || !simple || !at_random || chooses_threshold || !bound.statistics.exact_rows) {
-    return;
-  }
-  for (const auto& [name, entry] : bound.attributes.entries()) {
-    if (entry.given &&
-        (name == "train.epoch" || name == "train.max_steps" ||
-         name == "train.early_stopping_rounds" || name == "validation.select" ||
-         name == "split.kind" || name == "split.fraction" || name == "split.column")) {
-      return;
-    }
-  }
-  const Schedule schedule = ChooseFoldSchedule(bound.statistics.rows);
-  plan->set_folds(folds);
-  plan->set_epochs(schedule.epochs);
-  plan->mutable_split()->set_kind(plan::Split::NONE);
-  plan->mutable_split()->set_fraction(0);
-  plan::EarlyStopping* stopping = plan->mutable_early_stopping();
-  stopping->set_patience(schedule.patience);
-  stopping->set_plateau(0);
-  stopping->set_chosen(true);
-  stopping->set_metric(StoppingMetric(plan->model()));
-}
-
-// Once the strategy is known, and how the rows are cut. `network` is null for trees.
-void EstimateMemory(const BoundTrain& bound, const models::Network* network,
-                    plan::TrainPlan* plan) {
-  const TrainingMemory memory =
-      network == nullptr
-          ? EstimateTreeMemory(*plan, bound.statistics)
-          : EstimateNetworkMemory(*plan, *network, bound.select.schema, bound.statistics);
-  plan->set_estimated_memory_bytes(memory.worker);
-  plan->set_estimated_server_memory_bytes(memory.server);
-  plan->set_estimated_kept_bytes(memory.kept);
-}
-
-// A process that is given less than it takes would be started and die, again and again.
-Status CheckProcessMemory(const BoundTrain& bound, const plan::TrainPlan& plan) {
-  const plan::Strategy& strategy = plan.strategy();
-  const int64_t limit = strategy.memory_bytes();
-  const int64_t worker = plan.estimated_memory_bytes() - plan.estimated_kept_bytes();
-  const int64_t server = plan.estimated_server_memory_bytes();
-  if (strategy.kind() == plan::Strategy::LOCAL || limit <= 0 || std::max(worker, server) <= limit) {
-    return OkStatus();
-  }
-  return ResourceExhausted(
-             fmt::format("a {} of this training takes about {}, and engine.memory is {}",
-                         worker >= server ? "worker" : "parameter server",
-                         FormatBytes(std::max(worker, server)), FormatBytes(limit)))
-      .SqlState("53200")
-      .At(bound.attributes.SpanOf("engine.memory"))
-      .Hint("a larger engine.memory, or none: it is estimated then");
-}
-
 // The model knows no spans; its errors name the attribute that is wrong.
 Status AtItsAttribute(const Status& status, const BoundTrain& bound) {
   const Diagnostic& diagnostic = status.diagnostics().front();
@@ -289,54 +128,14 @@ void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
           "{}: no effect: without engine.checkpoint_dir there are no checkpoints", name));
     }
   }
+  if (attributes.Declared("model.ridge") && attributes.Given("model.ridge") && !plan->optimum()) {
+    plan->add_without_effect("model.ridge: no effect: the model is not trained to its optimum");
+  }
   constexpr char kPatience[] = "train.early_stopping_rounds";
   if (attributes.Given(kPatience) && attributes.Integer(kPatience).value_or(0) > 0 &&
       plan->split().kind() == plan::Split::NONE) {
     plan->add_without_effect(fmt::format("{}: no effect: there are no validation rows", kPatience));
   }
-}
-
-// Where a reader would look for what makes a network large.
-Span SizeSpan(const BoundTrain& bound) {
-  for (const char* name : {"model.hidden_units", "model.dnn_hidden_units"}) {
-    if (bound.attributes.Given(name)) {
-      return bound.attributes.SpanOf(name);
-    }
-  }
-  return bound.select.span;
-}
-
-// Before anything of that size is allocated: what the network takes whatever the data, and of its
-// tables the rows that the data can touch.
-Status CheckMemory(const BoundTrain& bound, const models::Network& network, int64_t limit,
-                   const plan::TrainPlan& plan) {
-  constexpr auto kBytesPerParameter = static_cast<double>(kFloatsPerParameter * sizeof(float));
-  double parameters = 0;
-  for (const models::DenseTensor& tensor : network.dense()) {
-    parameters += static_cast<double>(tensor.size());
-  }
-  const auto slots = static_cast<int64_t>(network.transform().slots().size());
-  const int64_t touched = std::max<int64_t>(bound.statistics.rows, 1) * slots;
-  for (const models::EmbeddingTable& table : network.tables()) {
-    parameters += static_cast<double>(std::min(table.rows, touched)) * table.dimension;
-  }
-  const double batch =
-      static_cast<double>(plan.batch_size()) * static_cast<double>(network.bytes_per_row());
-  const int64_t needed = WholeBytes(parameters * kBytesPerParameter + batch);
-  if (needed <= limit) {
-    return OkStatus();
-  }
-  return ResourceExhausted(fmt::format("training {} takes {}, and --memory-limit is {}",
-                                       bound.type->name, FormatBytes(needed), FormatBytes(limit)))
-      .SqlState("53200")
-      .At(SizeSpan(bound))
-      .Detail(fmt::format("{} parameters with their gradients and the optimizer's values, and {} "
-                          "for a batch of {} rows",
-                          GroupDigits(WholeBytes(parameters)), FormatBytes(WholeBytes(batch)),
-                          plan.batch_size()))
-      .Hint(
-          "smaller layers, fewer buckets or dimensions, a smaller train.batch_size; or a larger "
-          "--memory-limit");
 }
 
 // `network` is null for trees.
@@ -374,8 +173,17 @@ void FillNames(const parser::TrainStatement& statement, const BoundTrain& bound,
   plan->set_chosen_because(bound.chosen_because);
   plan->mutable_notes()->Add(bound.notes.begin(), bound.notes.end());
   plan->set_baseline(bound.baseline);
+  for (const auto& [name, entry] : bound.attributes.entries()) {
+    if (entry.given && !entry.spec->without_effect) {
+      SetAttribute(name, *entry.value, plan->mutable_given());
+    }
+  }
   plan->mutable_told()->Add(bound.told.begin(), bound.told.end());
   plan->mutable_warnings()->Add(bound.warnings.begin(), bound.warnings.end());
+  if (std::string few = WarnOfFewRows(bound.features.label(), bound.statistics.rows);
+      !few.empty()) {
+    plan->add_warnings(std::move(few));
+  }
   for (const LeftOutColumn& column : bound.left_out) {
     plan::LeftOut* left_out = plan->add_left_out();
     left_out->set_column(column.name);
@@ -448,31 +256,43 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   } else if (wrong.ok()) {
     FillFolds(bound, plan);
   }
+  wrong.Add(ReadCalibration(bound.attributes, plan->mutable_model()));
+  if (!plan->model().calibration().method().empty() && plan->split().kind() == plan::Split::NONE &&
+      plan->folds() == 0) {
+    wrong.Add(InvalidArgument("train.calibrate is fitted on validation rows, and there are none")
+                  .At(bound.attributes.SpanOf("train.calibrate"))
+                  .Hint("split.fraction=0.2 sets some aside"));
+  }
   return wrong;
+}
+
+// What does not depend on where the rows are. `network` is null for trees.
+Status FillTraining(const parser::TrainStatement& statement, const BoundTrain& bound,
+                    const Options& options, plan::TrainPlan* plan,
+                    std::unique_ptr<models::Network>* network) {
+  FillNames(statement, bound, plan);
+  Status errors = FillModel(bound, options, plan, network);
+  errors.Add(FillDecisions(bound, network->get(), options, plan));
+  errors.Add(FillCheckpoints(statement, *bound.type, bound.attributes, options, plan));
+  if (*network != nullptr) {
+    errors.Add(CheckMemory(bound, **network, options.memory_bytes, *plan));
+  }
+  plan->set_estimated_rows(bound.statistics.rows);
+  plan->set_exact_rows(bound.statistics.exact_rows);
+  return errors;
 }
 
 }  // namespace
 
-Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, BoundTrain bound,
+Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const BoundTrain& bound,
                              catalog::DataSource& source, const Options& options) {
   plan::Plan result;
   plan::TrainPlan* plan = result.mutable_train();
-  FillNames(statement, bound, plan);
   std::unique_ptr<models::Network> network;
-  Status errors = FillModel(bound, options, plan, &network);
-  errors.Add(FillDecisions(bound, network.get(), options, plan));
-  errors.Add(FillCheckpoints(statement, *bound.type, bound.attributes, options, plan));
-  if (network != nullptr) {
-    errors.Add(CheckMemory(bound, *network, options.memory_bytes, *plan));
-  }
-  if (!errors.ok()) {
-    return errors;
-  }
+  RETURN_IF_ERROR(FillTraining(statement, bound, options, plan, &network));
   FillWithoutEffect(bound, plan);
   const plan::Strategy& strategy = plan->strategy();
   const bool local = strategy.kind() == plan::Strategy::LOCAL;
-  plan->set_estimated_rows(bound.statistics.rows);
-  plan->set_exact_rows(bound.statistics.exact_rows);
   plan->set_rows_per_shard(ChooseRowsPerShard(bound.statistics.rows, plan->batch_size(), strategy));
   catalog::DatasetOptions dataset;
   dataset.rows_per_shard = plan->rows_per_shard();
@@ -483,6 +303,19 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, BoundTrain
   EstimateMemory(bound, network.get(), plan);
   RETURN_IF_ERROR(CheckProcessMemory(bound, *plan));
   return result;
+}
+
+Result<plan::TrainPlan> PlanCandidate(const parser::TrainStatement& statement,
+                                      const BoundTrain& bound, const Options& options,
+                                      const plan::TrainPlan& first) {
+  plan::TrainPlan plan;
+  std::unique_ptr<models::Network> network;
+  RETURN_IF_ERROR(FillTraining(statement, bound, options, &plan, &network));
+  plan.set_rows_per_shard(first.rows_per_shard());
+  plan.set_estimated_shards(first.estimated_shards());
+  plan.set_cut_method(first.cut_method());
+  EstimateMemory(bound, network.get(), &plan);
+  return plan;
 }
 
 }  // namespace sluice::planner

@@ -23,7 +23,7 @@ Result<plan::Plan> PlanReport(const parser::ModelReportStatement& statement,
 plan::Plan PlanShow(const parser::ShowStatement& statement);
 plan::Plan PlanDescribe(const parser::DescribeStatement& statement);
 plan::Plan PlanDropModel(const parser::DropModelStatement& statement);
-plan::Plan PlanAlterModel(const parser::AlterModelStatement& statement);
+Result<plan::Plan> PlanAlterModel(const parser::AlterModelStatement& statement);
 Result<plan::Plan> PlanModelGrant(const parser::ModelGrantStatement& statement,
                                   const catalog::DataSource& source);
 plan::Plan PlanJob(const parser::JobStatement& statement);

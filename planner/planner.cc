@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "planner/bind_optimize.h"
-#include "planner/bind_train_internal.h"
+#include "planner/plan_contest_internal.h"
 #include "planner/plan_use_internal.h"
 
 namespace sluice::planner {
@@ -16,8 +16,7 @@ struct Planner {
   const Options& options;
 
   Result<plan::Plan> operator()(const parser::TrainStatement& statement) const {
-    ASSIGN_OR_RETURN(BoundTrain bound, BindTrain(statement, source, models));
-    return PlanTrain(statement, std::move(bound), source, options);
+    return PlanTraining(statement, source, models, options);
   }
   Result<plan::Plan> operator()(const parser::PredictStatement& statement) const {
     return PlanPredict(statement, source, models);

@@ -15,7 +15,7 @@ Schema TrainResult(const plan::TrainPlan& plan) {
                  {"epochs", DataType::kInt64, ""},
                  {"seconds", DataType::kDouble, ""},
                  {"loss", DataType::kDouble, ""}}};
-  if (plan.split().kind() == plan::Split::NONE && plan.folds() == 0) {
+  if (plan.split().kind() == plan::Split::NONE && plan.folds() == 0 && !plan.has_contest()) {
     return schema;
   }
   std::vector<std::string> metrics(plan.metrics().begin(), plan.metrics().end());
@@ -75,7 +75,20 @@ std::vector<ToldMetric> ToldMetrics(const plan::EvaluatePlan& plan, models::Task
 }
 
 Schema EvaluateResult(const plan::EvaluatePlan& plan, models::Task task) {
+  if (plan.report() == plan::EvaluatePlan::CONFUSION) {
+    return Schema{{{"actual", DataType::kText, ""},
+                   {"predicted", DataType::kText, ""},
+                   {"rows", DataType::kDouble, ""}}};
+  }
   Schema schema;
+  if (plan.report() == plan::EvaluatePlan::THRESHOLDS) {
+    for (const char* name :
+         {"threshold", "predicted_positive", "precision", "recall", "f1", "true_positives",
+          "false_positives", "true_negatives", "false_negatives"}) {
+      schema.columns.push_back({name, DataType::kDouble, ""});
+    }
+    return schema;
+  }
   for (const ToldMetric& told : ToldMetrics(plan, task)) {
     schema.columns.push_back({told.column, DataType::kDouble, ""});
   }

@@ -36,6 +36,7 @@ struct ToldMetric {
   std::string metric;
 };
 std::vector<ToldMetric> ToldMetrics(const plan::EvaluatePlan& plan, models::Task task);
+// A row of those metrics, or what plan.report asks for.
 Schema EvaluateResult(const plan::EvaluatePlan& plan, models::Task task);
 
 // Of a statement that writes a table of predictions.

@@ -94,19 +94,12 @@ Result<StoredModel> FindStoredModel(const parser::ModelName& name, catalog::Mode
 Status RequireInputs(const models::FeaturePlan& features, const BoundSelect& select,
                      std::string_view statement) {
   ErrorList errors;
+  std::vector<std::string> missing;
   for (int i = 0; i < features.inputs_size(); ++i) {
     const models::InputColumn& input = features.inputs(i);
     const std::optional<size_t> index = select.columns.Find(input.name());
     if (!index) {
-      const std::optional<std::string> nearest = NearestName(input.name(), select.columns.names());
-      errors.Add(ColumnNotFound(fmt::format("the {} statement doesn't contain column {}", statement,
-                                            input.name()))
-                     .At(select.span)
-                     .Hint(nearest ? fmt::format("select it; is it '{}' there?", *nearest)
-                                   : "the model was trained with it: select it"));
-      if (errors.full()) {
-        break;
-      }
+      missing.push_back(input.name());
       continue;
     }
     const ColumnInfo& found = select.schema.columns[*index];
@@ -121,7 +114,20 @@ Status RequireInputs(const models::FeaturePlan& features, const BoundSelect& sel
                      .Hint(fmt::format("write CAST({} AS ...) in the SELECT", input.name())));
     }
   }
-  return errors.Take();
+  if (missing.empty()) {
+    return errors.Take();
+  }
+  const std::string_view them = missing.size() == 1 ? "it" : "them";
+  const std::string nearest = select.columns.Nearest(missing);
+  Status status =
+      ColumnNotFound(
+          fmt::format("the {} statement doesn't contain {}", statement, ListedColumns(missing)))
+          .At(select.span)
+          .Hint(nearest.empty()
+                    ? fmt::format("the model was trained with {}: select {}", them, them)
+                    : fmt::format("select {}; {}", them, nearest));
+  status.Add(errors.Take());
+  return status;
 }
 
 }  // namespace sluice::planner

@@ -103,8 +103,8 @@ bool IsType(int32_t type) {
 }
 
 // What the code that reads a plan casts, and looks up, without looking.
-Status CheckNumbers(const plan::TrainPlan& plan) {
-  const models::FeaturePlan& features = plan.model().features();
+Status CheckNumbers(const models::ModelSpec& model) {
+  const models::FeaturePlan& features = model.features();
   if (features.features_size() > kMostFeatures || features.inputs_size() > kMostFeatures) {
     return InvalidArgument(fmt::format("it has {} features of {} columns, the limit is {}",
                                        features.features_size(), features.inputs_size(),
@@ -132,6 +132,12 @@ Status CheckNumbers(const plan::TrainPlan& plan) {
     return InvalidArgument(
         fmt::format("label '{}' has no type that exists: {}", label.column(), label.type()));
   }
+  for (const models::BlendMember& member : model.members()) {
+    if (member.model().members_size() > 0) {
+      return InvalidArgument("a member of a blend is a blend");
+    }
+    RETURN_IF_ERROR(CheckNumbers(member.model()));
+  }
   return OkStatus();
 }
 
@@ -151,7 +157,7 @@ Result<plan::TrainPlan> ReadStoredPlan(std::string_view bytes) {
       !plan.ParseFromArray(bytes.data(), static_cast<int>(size))) {
     return damaged("it cannot be read");
   }
-  const Status numbers = CheckNumbers(plan);
+  const Status numbers = CheckNumbers(plan.model());
   if (!numbers.ok()) {
     return damaged(numbers.message());
   }

@@ -74,6 +74,26 @@ std::set<std::string> UnitsOf(size_t column, const TextShape& shape,
   return all ? units : std::set<std::string>();
 }
 
+void SetMoments(const std::vector<double>& numbers, TextShape* shape) {
+  if (numbers.empty()) {
+    return;
+  }
+  const auto count = static_cast<double>(numbers.size());
+  double sum = 0;
+  for (const double number : numbers) {
+    sum += number;
+  }
+  shape->mean = sum / count;
+  double squares = 0;
+  for (const double number : numbers) {
+    squares += (number - shape->mean) * (number - shape->mean);
+  }
+  shape->deviation = std::sqrt(squares / count);
+  const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
+  shape->min = *least;
+  shape->max = *most;
+}
+
 TextShape InspectText(const std::vector<std::string>& cells) {
   models::FormatVote vote;
   for (const std::string& cell : cells) {
@@ -102,23 +122,7 @@ TextShape InspectText(const std::vector<std::string>& cells) {
       numbers.push_back(*number);
     }
   }
-  if (numbers.empty()) {
-    return shape;
-  }
-  const auto count = static_cast<double>(numbers.size());
-  double sum = 0;
-  for (const double number : numbers) {
-    sum += number;
-  }
-  shape.mean = sum / count;
-  double squares = 0;
-  for (const double number : numbers) {
-    squares += (number - shape.mean) * (number - shape.mean);
-  }
-  shape.deviation = std::sqrt(squares / count);
-  const auto [least, most] = std::minmax_element(numbers.begin(), numbers.end());
-  shape.min = *least;
-  shape.max = *most;
+  SetMoments(numbers, &shape);
   return shape;
 }
 

@@ -26,6 +26,8 @@ std::set<std::string> UnitsOf(size_t column, const TextShape& shape,
                               const catalog::SelectStatistics& statistics);
 
 TextShape InspectText(const std::vector<std::string>& cells);
+// Of the numbers of its cells, however they are written.
+void SetMoments(const std::vector<double>& numbers, TextShape* shape);
 
 // Of each number of the cells that hold `format.width` of them (kDenseCsv).
 struct NumberMoments {

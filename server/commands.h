@@ -5,15 +5,17 @@
 #include <vector>
 
 #include "server/config/config.h"
+#include "server/load/load_table.h"
+#include "server/shell/script.h"
 
 // What the subcommands of `sluice` do. Each returns the exit code of the process.
 namespace sluice::server {
 
 struct SqlOptions {
-  std::string gateway;               // HOST:PORT; "": config.source in this process
-  std::string gateway_ca;            // PEM file: talk TLS to the gateway
-  std::vector<std::string> scripts;  // -c and the contents of -f, in their order
-  bool from_input = false;           // nothing was given: read standard input
+  std::string gateway;          // HOST:PORT; "": config.source in this process
+  std::string gateway_ca;       // PEM file: talk TLS to the gateway
+  std::vector<Script> scripts;  // -c and the contents of -f, in their order
+  bool from_input = false;      // nothing was given: read standard input
   std::string format = "table";
 };
 int RunSql(const Config& config, const SqlOptions& options);
@@ -39,7 +41,7 @@ int RunSample(const SampleOptions& options);
 int RunStatementCommand(const Config& config, const std::string& statement,
                         const std::string& format);
 
-// Reads a file whole ("-": standard input).
-Result<std::string> ReadScript(const std::string& path);
+// A CSV file becomes a table of config.source, or more of its rows.
+int RunLoad(const Config& config, const LoadOptions& options);
 
 }  // namespace sluice::server

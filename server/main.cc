@@ -22,6 +22,7 @@
 #include "server/config/signals.h"
 #include "server/config/terminal.h"
 #include "server/config/version.h"
+#include "server/pgwire/ticket_desk.h"
 #include "server/shell/shell.h"
 #include "server/statements/statement_form.h"
 
@@ -42,6 +43,8 @@ struct CommandLine {
   SqlOptions sql;
   bool print_config = false;
   SampleOptions sample;
+  LoadOptions load;
+  std::string separator;  // of load
   TrainForm train;
   PredictForm predict;
   EvaluateForm evaluate;
@@ -114,9 +117,9 @@ Status CollectScripts(const CLI::App& command, SqlOptions& options) {
   for (const CLI::Option* option : command.parse_order()) {
     const size_t next = taken[option]++;
     if (option->get_name() == "--command") {
-      options.scripts.push_back(option->results().at(next));
+      options.scripts.push_back({option->results().at(next)});
     } else if (option->get_name() == "--file") {
-      ASSIGN_OR_RETURN(std::string script, ReadScript(option->results().at(next)));
+      ASSIGN_OR_RETURN(Script script, ReadScript(option->results().at(next)));
       options.scripts.push_back(std::move(script));
     }
   }
@@ -210,6 +213,35 @@ void AddSample(CLI::App& app, CommandLine& line) {
   sample->callback([&line] { line.run = [&line] { return RunSample(line.sample); }; });
 }
 
+void AddLoad(CLI::App& app, CommandLine& line) {
+  CLI::App* load = app.add_subcommand("load", "Bring a CSV file into a table");
+  AddCommon(*load, line.common);
+  load->add_option("file", line.load.file, "UTF-8, RFC 4180; - is standard input")->required();
+  load->add_option("table", line.load.table, "made, with types told by all rows")->required();
+  load->add_flag("--append", line.load.append,
+                 "the table is there: more rows, by the names in the header");
+  load->add_flag("--no-header{false}", line.load.has_header, "the first line is a row");
+  load->add_option("--separator", line.separator,
+                   "one character, or tab (default: the one of , ; tab | that is there)");
+  load->add_option("--null", line.load.null_text, "what means NULL, beside an empty field");
+  load->callback([&line] {
+    line.run = [&line] {
+      if (line.separator.size() == 1 && line.separator != "\"" && line.separator != "\n") {
+        line.load.separator = line.separator.front();
+      } else if (line.separator == "tab" || line.separator == "\\t") {
+        line.load.separator = '\t';
+      } else if (!line.separator.empty()) {
+        SayError(
+            InvalidArgument(fmt::format("--separator is one character, not '{}'", line.separator)),
+            "");
+        return kExitUsage;
+      }
+      return WithConfig(line.common,
+                        [&line](const Config& config) { return RunLoad(config, line.load); });
+    };
+  });
+}
+
 // Runs a statement that was made of flags.
 int RunForm(const CommonFlags& common, const Result<std::string>& statement,
             const std::string& format) {
@@ -298,6 +330,9 @@ void AddFleetProcesses(CLI::App& app, CommandLine& line) {
   app.add_subcommand("job", "A statement's job in a process of its own")
       ->group("")
       ->callback([&line] { line.run = [] { return executor::RunDetachedJob(); }; });
+  app.add_subcommand("desk", "Logs in for the processes of jobs; a gateway starts it")
+      ->group("")
+      ->callback([&line] { line.run = [] { return pgwire::RunTicketDesk(); }; });
 }
 
 // SQL may hold anything, such as the password of ALTER ROLE. Where it begins in `argument`, which
@@ -367,6 +402,7 @@ int Main(int argc, char** argv) {
   AddServe(app, line);
   AddSetup(app, line);
   AddSample(app, line);
+  AddLoad(app, line);
   AddTrain(app, line);
   AddPredict(app, line);
   AddEvaluate(app, line);
@@ -377,7 +413,8 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
-  if (app.got_subcommand("job")) {  // before any thread: it leaves who has started it
+  if (app.got_subcommand("job") ||
+      app.got_subcommand("desk")) {  // before any thread: it leaves who has started it
     return line.run();
   }
   if (line.fleet_role) {

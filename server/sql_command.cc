@@ -1,10 +1,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-
 #include "catalog/catalog.h"
 #include "catalog/client_login.h"
 #include "catalog/data_source.h"
@@ -28,16 +24,17 @@ int Fail(const Status& status, int exit_code) {
   return exit_code;
 }
 
-int RunShell(const SqlOptions& options, const Config& config, const ScriptRunner& runner,
+int RunShell(const SqlOptions& options, const Config& config, const ShellConnection& connection,
              const std::string& where, Interrupts& interrupts) {
   ShellOptions shell;
-  shell.format = ParseOutputFormat(options.format).value_or(OutputFormat::kTable);
+  shell.display.format = ParseOutputFormat(options.format).value_or(OutputFormat::kTable);
   shell.history_file = config.history_file;
+  shell.pager = config.pager;
   shell.greeting = fmt::format("sluice {} on {}", kVersion, where);
-  std::vector<std::string> scripts = options.scripts;
+  std::vector<Script> scripts = options.scripts;
   if (options.from_input) {
     if (isatty(STDIN_FILENO) != 0) {
-      return RunInteractive(runner, shell, interrupts);
+      return RunInteractive(connection, shell, interrupts);
     }
     auto script = ReadScript("-");
     if (!script.ok()) {
@@ -45,7 +42,7 @@ int RunShell(const SqlOptions& options, const Config& config, const ScriptRunner
     }
     scripts.push_back(std::move(*script));
   }
-  return RunScripts(scripts, runner, shell, interrupts);
+  return RunScripts(scripts, connection, shell, interrupts);
 }
 
 // HOST:PORT, USER@HOST:PORT, or sluice://USER:PASSWORD@HOST:PORT. Who says no password has it where
@@ -84,11 +81,12 @@ int RunOnGateway(const Config& config, const SqlOptions& options, Interrupts& in
   if (!client.ok()) {
     return Fail(client.status(), kExitStatementFailed);
   }
-  const ScriptRunner runner = [&client](const std::string& script, std::stop_token stop,
-                                        executor::ResultSink& sink) {
+  ShellConnection connection;
+  connection.run = [&client](const std::string& script, std::stop_token stop,
+                             executor::ResultSink& sink) {
     return (*client)->Run(script, stop, sink);
   };
-  return RunShell(options, config, runner, "gateway " + gateway.address, interrupts);
+  return RunShell(options, config, connection, "gateway " + gateway.address, interrupts);
 }
 
 int RunOnSource(const Config& config, const SqlOptions& options, Interrupts& interrupts) {
@@ -102,37 +100,21 @@ int RunOnSource(const Config& config, const SqlOptions& options, Interrupts& int
   if (!config.checkpoint_root.empty()) {
     session.KeepCheckpointsIn(config.checkpoint_root);
   }
-  const ScriptRunner runner = [&session](const std::string& script, std::stop_token stop,
-                                         executor::ResultSink& sink) {
+  ShellConnection connection;
+  connection.run = [&session](const std::string& script, std::stop_token stop,
+                              executor::ResultSink& sink) {
     session.set_stop(std::move(stop));
     return RunScript(script, session, sink);
   };
-  return RunShell(options, config, runner, catalog::WithoutSecrets(database->source->url()),
+  connection.load = [&database](const LoadOptions& load, const std::stop_token& stop,
+                                executor::ResultSink& sink) {
+    return LoadTable(load, *database->source, stop, sink);
+  };
+  return RunShell(options, config, connection, catalog::WithoutSecrets(database->source->url()),
                   interrupts);
 }
 
 }  // namespace
-
-Result<std::string> ReadScript(const std::string& path) {
-  std::FILE* file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
-  if (file == nullptr) {
-    return NotFound(fmt::format("cannot read the script {}: {}", path, std::strerror(errno)));
-  }
-  std::string text;
-  char buffer[1 << 16];
-  size_t size = 0;
-  while ((size = std::fread(buffer, 1, sizeof buffer, file)) > 0) {
-    text.append(buffer, size);
-  }
-  const bool failed = std::ferror(file) != 0;
-  if (file != stdin) {
-    std::fclose(file);
-  }
-  if (failed) {  // a folder, for one
-    return Unavailable(fmt::format("cannot read the script {}: {}", path, std::strerror(errno)));
-  }
-  return text;
-}
 
 int RunSql(const Config& config, const SqlOptions& options) {
   if (options.gateway.empty() && config.source.empty()) {
@@ -149,7 +131,7 @@ int RunStatementCommand(const Config& config, const std::string& statement,
                         const std::string& format) {
   Say(statement + ";\n");
   SqlOptions options;
-  options.scripts = {statement};
+  options.scripts = {{statement}};
   options.format = format;
   return RunSql(config, options);
 }

@@ -17,9 +17,18 @@ namespace {
 
 constexpr std::chrono::seconds kConnectTimeout{5};
 
-// No limits of the server on long reads.
+// The server notices within half a minute that this machine is gone: what it has locked is free
+// then.
 constexpr std::string_view kSessionOptions =
-    "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0";
+    "-c statement_timeout=0 -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5"
+    " -c tcp_keepalives_count=3";
+// No limits of the server on long reads.
+constexpr std::string_view kLongTransactions = " -c idle_in_transaction_session_timeout=0";
+// The transactions of the catalog are short, and others wait for what they lock: the next master of
+// a job for the row of its term, which the last one may have taken with it to a machine that has
+// lost its power.
+constexpr std::string_view kShortTransactions =
+    " -c idle_in_transaction_session_timeout=6000 -c tcp_user_timeout=10000";
 constexpr std::string_view kOurTexts =
     " -c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=postgres -c bytea_output=hex";
 
@@ -116,6 +125,7 @@ PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings
   if (use == ConnectionUse::kCatalog) {
     options += kNoSearchPath;
   }
+  options += use == ConnectionUse::kCatalog ? kShortTransactions : kLongTransactions;
   add("options", options.c_str());
   // A server that vanished is noticed within a minute instead of hours.
   add("keepalives_idle", "30");
@@ -197,6 +207,8 @@ std::string NoticeText(const PGresult* notice) {
                         field(PG_DIAG_MESSAGE_DETAIL), field(PG_DIAG_MESSAGE_HINT));
 }
 
+constexpr const char* kTooManyConnections = "53300";
+
 Status ConnectFailure(PGconn* handle, bool in_time) {
   const char* host = PQhost(handle);
   const char* port = PQport(handle);
@@ -218,8 +230,15 @@ Status ConnectFailure(PGconn* handle, bool in_time) {
                                               where))
         .Hint("put it into the URL, PGPASSWORD or ~/.pgpass");
   }
-  return DatabaseError(sqlstate.empty() ? "08001" : sqlstate,
-                       fmt::format("cannot connect to PostgreSQL at {}: {}", where, reason));
+  Status refused =
+      DatabaseError(sqlstate.empty() ? "08001" : sqlstate,
+                    fmt::format("cannot connect to PostgreSQL at {}: {}", where, reason));
+  if (sqlstate == kTooManyConnections) {
+    return std::move(refused).Hint(
+        "a statement of Sluice reads on connections of its own, as the same role: raise the role's "
+        "CONNECTION LIMIT or max_connections, or let fewer statements run at once");
+  }
+  return refused;
 }
 
 }  // namespace

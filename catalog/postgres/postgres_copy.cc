@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -100,6 +101,45 @@ std::string CopyText(const RowBatch& batch) {
     text += '\n';
   }
   return text;
+}
+
+Status CopyRows(PostgresConnection& connection, const std::string& copy, std::string_view text,
+                std::string* context) {
+  PGconn* handle = connection.handle();
+  RETURN_IF_ERROR(connection.CheckStop());
+  const bool sent = PQsendQuery(handle, copy.c_str()) != 0;
+  const PostgresResult begun = sent ? connection.Await() : nullptr;
+  if (PQresultStatus(begun.get()) != PGRES_COPY_IN) {
+    Status refused = connection.ErrorOf(begun.get(), "");
+    connection.Drain().ok();  // the error is all there is to say
+    return refused;
+  }
+  // libpq waits where the server takes no more: for a trigger, or for a lock.
+  const std::stop_callback cancel(connection.stop(), [&connection] { connection.Cancel(); });
+  constexpr size_t kPiece = size_t{1} << 20;  // libpq keeps a copy of what it could not send yet
+  for (size_t at = 0; at < text.size(); at += kPiece) {
+    const std::string_view piece = text.substr(at, kPiece);
+    if (PQputCopyData(handle, piece.data(), static_cast<int>(piece.size())) != 1) {
+      return connection.ConnectionLost();
+    }
+  }
+  if (PQputCopyEnd(handle, nullptr) != 1) {
+    return connection.ConnectionLost();
+  }
+  Status outcome;
+  while (const PostgresResult result = connection.Await()) {
+    if (outcome.ok() && PQresultStatus(result.get()) != PGRES_COMMAND_OK) {
+      outcome = connection.ErrorOf(result.get(), "");
+      const char* const place = PQresultErrorField(result.get(), PG_DIAG_CONTEXT);
+      if (context != nullptr && place != nullptr) {
+        *context = place;
+      }
+    }
+    if (PQstatus(handle) != CONNECTION_OK) {
+      break;
+    }
+  }
+  return outcome;
 }
 
 Result<std::string> PostgresTableDefinition(PostgresConnection& connection,

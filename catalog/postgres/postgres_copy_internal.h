@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/row_batch.h"
 #include "base/status.h"
@@ -17,5 +18,10 @@ Result<std::string> PostgresTableDefinition(PostgresConnection& connection,
 
 // The rows in COPY's text format.
 std::string CopyText(const RowBatch& batch);
+
+// One COPY with these rows, read until libpq is idle again. `context`, where it is given: what the
+// server says of an error's place.
+Status CopyRows(PostgresConnection& connection, const std::string& copy, std::string_view text,
+                std::string* context = nullptr);
 
 }  // namespace sluice::catalog

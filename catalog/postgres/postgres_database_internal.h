@@ -136,6 +136,9 @@ Result<ResultPlan> PlanPostgresResult(PostgresDatabase& database, const ResultTa
 Result<std::unique_ptr<TableWriter>> OpenPostgresWriter(PostgresDatabase& database,
                                                         const ResultTable& table,
                                                         const Schema& schema);
+Result<std::unique_ptr<TableLoader>> OpenPostgresLoader(PostgresDatabase& database,
+                                                        const TableName& table,
+                                                        const Schema& columns, bool make);
 Status AppendPostgresRows(PostgresDatabase& database, const TableName& table, const Schema& schema,
                           const RowBatch& batch);
 // Runs one statement on `connection`.

@@ -11,6 +11,7 @@
 #include "catalog/postgres/postgres_spooled_internal.h"
 #include "catalog/postgres/postgres_stage_internal.h"
 #include "catalog/result_table_internal.h"
+#include "catalog/table_loader.h"
 
 namespace sluice::catalog {
 namespace {
@@ -218,6 +219,10 @@ class PostgresSource final : public DataSource {
   Result<std::unique_ptr<TableWriter>> OpenWriter(const ResultTable& table,
                                                   const Schema& schema) override {
     return OpenPostgresWriter(database_, table, schema);
+  }
+  Result<std::unique_ptr<TableLoader>> OpenLoader(const TableName& table, const Schema& columns,
+                                                  bool make) override {
+    return OpenPostgresLoader(database_, table, columns, make);
   }
   Status AppendRows(const TableName& table, const Schema& schema, const RowBatch& batch) override {
     return AppendPostgresRows(database_, table, schema, batch);

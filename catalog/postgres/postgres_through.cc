@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
 
 #include "catalog/postgres/postgres_connection_internal.h"
 #include "catalog/postgres/postgres_session_internal.h"
@@ -19,12 +20,34 @@ namespace {
 struct PlanText {
   std::string temporary;  // a table of the session's own; "": none
   std::set<std::string> functions;
+  std::set<std::string> operators;
 };
 
-void AddFunctions(std::string_view expression, PlanText* text) {
+void AddOperators(std::string_view expression, PlanText* text) {
+  constexpr std::string_view kCharacters = "+-*/<>=~!@#%^&|`?";
+  size_t end = 0;  // of the operator so far
+  std::string name;
+  for (const SqlToken& token : TokenizeSql(expression, Dialect::kPostgres)) {
+    const bool part = token.kind == SqlToken::Kind::kSymbol &&
+                      kCharacters.find(expression[token.begin]) != std::string_view::npos;
+    if (!name.empty() && (!part || token.begin != end)) {
+      text->operators.insert(std::exchange(name, {}));
+    }
+    if (part) {
+      name += expression.substr(token.begin, token.end - token.begin);
+    }
+    end = token.end;
+  }
+  if (!name.empty()) {
+    text->operators.insert(std::move(name));
+  }
+}
+
+void AddCalls(std::string_view expression, PlanText* text) {
   for (std::string& name : CalledFunctions(expression, Dialect::kPostgres)) {
     text->functions.insert(std::move(name));
   }
+  AddOperators(expression, text);
 }
 
 void Walk(const rapidjson::Value& plan, PlanText* text) {
@@ -33,7 +56,7 @@ void Walk(const rapidjson::Value& plan, PlanText* text) {
       Walk(entry, text);
     }
   } else if (plan.IsString()) {
-    AddFunctions({plan.GetString(), plan.GetStringLength()}, text);
+    AddCalls({plan.GetString(), plan.GetStringLength()}, text);
   } else if (plan.IsObject()) {
     const auto schema = plan.FindMember("Schema");
     const auto relation = plan.FindMember("Relation Name");
@@ -69,33 +92,66 @@ bool IsClock(std::string_view name) {
   return std::find(kClocks.begin(), kClocks.end(), name) != kClocks.end();
 }
 
-// A function of the plan whose answer is the session's own, in words.
+std::string Names(const std::set<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) {
+    list += (list.empty() ? "" : ", ") + QuoteText(name, Dialect::kPostgres);
+  }
+  return fmt::format("ANY (ARRAY[{}]::pg_catalog.name[])", list);
+}
+
+// What the plan calls whose answer is the session's own, in words: a function, or the one behind an
+// aggregate or an operator. By their names alone, so it may be another of that name: then the rows
+// come through the session for nothing.
 Result<std::string> OwnFunction(PostgresConnection& session, const PlanText& text) {
-  std::string names;
   for (const std::string& name : text.functions) {
     if (name == "current_setting" || name == "set_config" || IsClock(name)) {
       return fmt::format("it calls {}()", name);
     }
-    names += (names.empty() ? "" : ", ") + QuoteText(name, Dialect::kPostgres);
-  }
-  if (names.empty()) {
-    return std::string();
   }
   constexpr int kFirstOfUsers = 16'384;
   ASSIGN_OR_RETURN(
       const PostgresResult found,
       session.Ask(fmt::format(
-          "SELECT p.proname, p.provolatile FROM pg_catalog.pg_proc AS p"
-          " WHERE p.proname OPERATOR(pg_catalog.=) ANY (ARRAY[{}]::pg_catalog.name[])"
+          "SELECT 'calls ' OPERATOR(pg_catalog.||) p.proname OPERATOR(pg_catalog.||) '()'"
+          " FROM pg_catalog.pg_proc AS p"
+          " WHERE p.proname OPERATOR(pg_catalog.=) {0}"
           " AND p.prokind OPERATOR(pg_catalog.=) 'f' AND ("
           "p.provolatile OPERATOR(pg_catalog.=) 'v' OR"
-          " (p.provolatile OPERATOR(pg_catalog.=) 's' AND p.oid OPERATOR(pg_catalog.>=) {}))"
-          " ORDER BY 1 LIMIT 1",
-          names, kFirstOfUsers)));
+          " (p.provolatile OPERATOR(pg_catalog.=) 's' AND p.oid OPERATOR(pg_catalog.>=) {2}))"
+          " UNION ALL SELECT 'calls ' OPERATOR(pg_catalog.||) p.proname OPERATOR(pg_catalog.||)"
+          " '()' FROM pg_catalog.pg_proc AS p, pg_catalog.pg_aggregate AS a,"
+          " pg_catalog.pg_proc AS f WHERE p.proname OPERATOR(pg_catalog.=) {0}"
+          " AND p.oid OPERATOR(pg_catalog.>=) {2}"
+          " AND a.aggfnoid::pg_catalog.oid OPERATOR(pg_catalog.=) p.oid"
+          " AND f.oid OPERATOR(pg_catalog.=) ANY (ARRAY[a.aggtransfn, a.aggfinalfn,"
+          " a.aggmtransfn, a.aggmfinalfn]::pg_catalog.oid[])"
+          " AND f.provolatile OPERATOR(pg_catalog.<>) 'i'"
+          " UNION ALL SELECT 'uses the operator ' OPERATOR(pg_catalog.||) o.oprname"
+          " FROM pg_catalog.pg_operator AS o, pg_catalog.pg_proc AS f"
+          " WHERE o.oprname OPERATOR(pg_catalog.=) {1}"
+          " AND o.oid OPERATOR(pg_catalog.>=) {2}"
+          " AND f.oid OPERATOR(pg_catalog.=) o.oprcode::pg_catalog.oid"
+          " AND f.provolatile OPERATOR(pg_catalog.<>) 'i'"
+          // A plan does not show casts that nobody has written.
+          " UNION ALL SELECT 'may cast by ' OPERATOR(pg_catalog.||) f.proname"
+          " OPERATOR(pg_catalog.||) '()' FROM pg_catalog.pg_cast AS c, pg_catalog.pg_proc AS f"
+          " WHERE c.oid OPERATOR(pg_catalog.>=) {2}"
+          " AND f.oid OPERATOR(pg_catalog.=) c.castfunc"
+          " AND f.provolatile OPERATOR(pg_catalog.<>) 'i'"
+          " UNION ALL SELECT 'may check a domain by ' OPERATOR(pg_catalog.||) f.proname"
+          " OPERATOR(pg_catalog.||) '()' FROM pg_catalog.pg_constraint AS k,"
+          " pg_catalog.pg_depend AS d, pg_catalog.pg_proc AS f"
+          " WHERE k.contypid OPERATOR(pg_catalog.<>) 0 AND d.objid OPERATOR(pg_catalog.=) k.oid"
+          " AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_constraint'::pg_catalog.regclass"
+          " AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass"
+          " AND f.oid OPERATOR(pg_catalog.=) d.refobjid"
+          " AND f.provolatile OPERATOR(pg_catalog.<>) 'i' ORDER BY 1 LIMIT 1",
+          Names(text.functions), Names(text.operators), kFirstOfUsers)));
   if (PQntuples(found.get()) == 0) {
     return std::string();
   }
-  return fmt::format("it calls {}(), which is not IMMUTABLE", PostgresText(found.get(), 0, 0));
+  return fmt::format("it {}, which is not IMMUTABLE", PostgresText(found.get(), 0, 0));
 }
 
 // What the session's open transaction has done that others do not see yet, or must wait for.

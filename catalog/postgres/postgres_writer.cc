@@ -23,32 +23,6 @@ std::string CopyStatement(const TableName& table, const Schema& schema) {
   return fmt::format("COPY {} ({}) FROM STDIN", table.Quoted(), ColumnList(schema));
 }
 
-// One COPY with the rows of a batch. Reads its results until libpq is idle again.
-Status CopyRows(PostgresConnection& connection, const std::string& copy, std::string_view text) {
-  PGconn* handle = connection.handle();
-  RETURN_IF_ERROR(connection.CheckStop());
-  const bool sent = PQsendQuery(handle, copy.c_str()) != 0;
-  const PostgresResult begun = sent ? connection.Await() : nullptr;
-  if (PQresultStatus(begun.get()) != PGRES_COPY_IN) {
-    const Status refused = connection.ErrorOf(begun.get(), "");
-    connection.Drain().ok();  // the error is all there is to say
-    return refused;
-  }
-  // libpq waits where the server takes no more: for a trigger, or for a lock.
-  const std::stop_callback cancel(connection.stop(), [&connection] { connection.Cancel(); });
-  constexpr size_t kPiece = size_t{1} << 20;  // libpq keeps a copy of what it could not send yet
-  for (size_t at = 0; at < text.size(); at += kPiece) {
-    const std::string_view piece = text.substr(at, kPiece);
-    if (PQputCopyData(handle, piece.data(), static_cast<int>(piece.size())) != 1) {
-      return connection.ConnectionLost();
-    }
-  }
-  if (PQputCopyEnd(handle, nullptr) != 1) {
-    return connection.ConnectionLost();
-  }
-  return connection.Drain();
-}
-
 // One text per row of the answer.
 Result<std::vector<std::string>> Texts(PostgresConnection& connection, const std::string& sql,
                                        const std::vector<SqlParameter>& parameters) {
@@ -160,7 +134,8 @@ class PostgresTableWriter final : public TableWriter {
     const std::string text = CopyText(batch);
     MutexLock lock(mutex_);
     if (failure_.ok()) {
-      failure_ = CopyRows(*connection_, copy_, text).Because("cannot write " + wanted_.name.Text());
+      failure_ = CopyRows(*connection_, copy_, text)
+                     .Because("cannot write " + wanted_.name.Text());
     }
     return failure_;
   }

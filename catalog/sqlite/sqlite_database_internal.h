@@ -130,6 +130,9 @@ Result<std::unique_ptr<TableWriter>> OpenSqliteWriter(SqliteDatabase& database,
                                                       CatalogTables& tables,
                                                       const ResultTable& table,
                                                       const Schema& schema);
+Result<std::unique_ptr<TableLoader>> OpenSqliteLoader(SqliteDatabase& database,
+                                                      const TableName& table, const Schema& columns,
+                                                      bool make);
 Status AppendSqliteRows(SqliteDatabase& database, const TableName& table, const Schema& schema,
                         const RowBatch& batch);
 // Runs one statement on `connection`.

@@ -13,6 +13,7 @@
 #include "catalog/sqlite/sqlite_stage_internal.h"
 #include "catalog/sqlite/sqlite_types_internal.h"
 #include "catalog/store/catalog_tables.h"
+#include "catalog/table_loader.h"
 
 namespace sluice::catalog {
 namespace {
@@ -149,6 +150,10 @@ class SqliteSource final : public DataSource {
   Result<std::unique_ptr<TableWriter>> OpenWriter(const ResultTable& table,
                                                   const Schema& schema) override {
     return OpenSqliteWriter(database_, tables_, table, schema);
+  }
+  Result<std::unique_ptr<TableLoader>> OpenLoader(const TableName& table, const Schema& columns,
+                                                  bool make) override {
+    return OpenSqliteLoader(database_, table, columns, make);
   }
   Status AppendRows(const TableName& table, const Schema& schema, const RowBatch& batch) override {
     return AppendSqliteRows(database_, table, schema, batch);

@@ -242,8 +242,8 @@ Status CatalogTables::CheckOwners(SqlSession& session) {
   ASSIGN_OR_RETURN(
       const SqlRows strangers,
       session.Query(
-          "SELECT r.rolname::text FROM pg_roles r WHERE NOT r.rolsuper AND (SELECT s.rolsuper FROM"
-          " pg_roles s WHERE s.rolname = session_user) AND r.oid IN (SELECT n.nspowner FROM"
+          "SELECT r.rolname::text FROM pg_roles r WHERE NOT r.rolsuper AND r.rolname <>"
+          " session_user AND r.oid IN (SELECT n.nspowner FROM"
           " pg_namespace n WHERE n.nspname = 'sluice' UNION SELECT c.relowner FROM pg_class c JOIN"
           " pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'sluice' AND c.relname IN"
           " ('models', 'model_versions', 'model_chunks', 'jobs', 'job_events', 'job_metrics',"
@@ -254,8 +254,8 @@ Status CatalogTables::CheckOwners(SqlSession& session) {
   }
   const std::string owner = TextCell(strangers[0][0]);
   return Status(Code::kPermissionDenied,
-                fmt::format("schema sluice or a table of it belongs to role {}, who could have a "
-                            "superuser run anything there",
+                fmt::format("schema sluice or a table of it belongs to role {}, who could have "
+                            "this login run anything there",
                             owner))
       .SqlState("42501")
       .Hint(fmt::format("log in as {}; or make the schema and its tables your own: ALTER SCHEMA "

@@ -2,90 +2,21 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "catalog/sql/sqlstate.h"
+#include "catalog/store/catalog_query_internal.h"
 #include "catalog/store/catalog_rights.h"
 #include "catalog/store/catalog_tables.h"
+#include "catalog/store/job_row_internal.h"
 
 namespace sluice::catalog {
 namespace {
 
-// Rows in one INSERT: few round trips, and far below both databases' limit of parameters.
-constexpr size_t kRowsPerInsert = 200;
-
-constexpr std::string_view kJobColumns =
-    "state, kind, statement, model, username, started_micros, finished_micros, rows_read,"
-    " rows_trained, rows_retried, rows_skipped, error";
-
-JobState StateFromName(std::string_view name) {
-  for (const JobState state :
-       {JobState::kRunning, JobState::kSucceeded, JobState::kFailed, JobState::kCancelled}) {
-    if (JobStateName(state) == name) {
-      return state;
-    }
-  }
-  return JobState::kFailed;
-}
-
-std::vector<SqlParameter> JobParameters(const Job& job) {
-  return {std::string(JobStateName(job.state)),
-          job.kind,
-          job.statement,
-          job.model,
-          job.user,
-          job.started_micros,
-          job.finished_micros,
-          job.rows_read,
-          job.rows_trained,
-          job.rows_retried,
-          job.rows_skipped,
-          job.error};
-}
-
-Job JobFromRow(const std::vector<Value>& row) {
-  Job job;
-  job.id = IntegerCell(row.at(0));
-  job.state = StateFromName(TextCell(row.at(1)));
-  job.kind = TextCell(row.at(2));
-  job.statement = TextCell(row.at(3));
-  job.model = TextCell(row.at(4));
-  job.user = TextCell(row.at(5));
-  job.started_micros = IntegerCell(row.at(6));
-  job.finished_micros = IntegerCell(row.at(7));
-  job.rows_read = IntegerCell(row.at(8));
-  job.rows_trained = IntegerCell(row.at(9));
-  job.rows_retried = IntegerCell(row.at(10));
-  job.rows_skipped = IntegerCell(row.at(11));
-  job.error = TextCell(row.at(12));
-  return job;
-}
-
-Status StatusOf(const Status& status) {
-  return status;
-}
-template <typename T>
-Status StatusOf(const Result<T>& result) {
-  return result.status();
-}
-
-// Done again, on other connections, where one was lost: for what may be done twice.
-template <typename Function>
-auto Again(const Function& function) {
-  constexpr int kTries = 3;
-  auto result = function();
-  for (int tried = 1; tried < kTries && IsConnectionLost(StatusOf(result)); ++tried) {
-    result = function();
-  }
-  return result;
-}
-
 class SqlJobStore final : public JobStore {
  public:
   SqlJobStore(CatalogTables& tables, std::unique_ptr<SqlDatabase> database, const Principal& who)
-      : tables_(tables), database_(std::move(database)), who_(who) {}
+      : tables_(tables), database_(std::move(database)), who_(who), query_(tables_, *database_) {}
 
   Result<int64_t> Create(const Job& job) override {
     ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
@@ -138,12 +69,13 @@ class SqlJobStore final : public JobStore {
   }
 
   Result<std::vector<Job>> Running() override {
-    ASSIGN_OR_RETURN(const SqlRows rows,
-                     Ask(fmt::format("SELECT id, {}, place, pid, started AS began, seen_micros FROM"
-                                     " (SELECT id, {} FROM {{jobs}} WHERE state = 'RUNNING') AS j"
-                                     " JOIN {{job_runners}} AS r ON r.job_id = j.id",
-                                     kJobColumns, kJobColumns),
-                         {}));
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        query_.Ask(fmt::format("SELECT id, {}, place, pid, started AS began, seen_micros FROM"
+                               " (SELECT id, {} FROM {{jobs}} WHERE state = 'RUNNING') AS j"
+                               " JOIN {{job_runners}} AS r ON r.job_id = j.id",
+                               kJobColumns, kJobColumns),
+                   {}));
     std::vector<Job> jobs;
     for (const std::vector<Value>& row : rows) {
       jobs.push_back(JobFromRow(row));
@@ -154,7 +86,7 @@ class SqlJobStore final : public JobStore {
   }
 
   Status Seen(int64_t job, int64_t micros) override {
-    return Ask("UPDATE {job_runners} SET seen_micros = $2 WHERE job_id = $1", {job, micros})
+    return query_.Ask("UPDATE {job_runners} SET seen_micros = $2 WHERE job_id = $1", {job, micros})
         .status();
   }
 
@@ -239,7 +171,7 @@ class SqlJobStore final : public JobStore {
   Result<std::vector<std::string>> Journal(int64_t job) override {
     ASSIGN_OR_RETURN(
         const SqlRows rows,
-        Ask("SELECT entry FROM {job_journal} WHERE job_id = $1 ORDER BY position", {job}));
+        query_.Ask("SELECT entry FROM {job_journal} WHERE job_id = $1 ORDER BY position", {job}));
     std::vector<std::string> entries;
     entries.reserve(rows.size());
     for (const std::vector<Value>& row : rows) {
@@ -249,10 +181,10 @@ class SqlJobStore final : public JobStore {
   }
 
   Result<Job> Find(int64_t id) override {
-    ASSIGN_OR_RETURN(
-        const SqlRows rows,
-        Ask(fmt::format("SELECT id, {} FROM {{jobs}} WHERE id = $1{}", kJobColumns, AndMine(2)),
-            AndWho({id})));
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     query_.Ask(fmt::format("SELECT id, {} FROM {{jobs}} WHERE id = $1{}",
+                                            kJobColumns, AndMine(2)),
+                                AndWho({id})));
     if (rows.empty()) {
       return NoJob(id);
     }
@@ -260,24 +192,26 @@ class SqlJobStore final : public JobStore {
   }
 
   Status WriteRows(int64_t job, int64_t read, int64_t trained) override {
-    return Ask("UPDATE {jobs} SET rows_read = $2, rows_trained = $3"
-               " WHERE id = $1 AND state = 'RUNNING'",
-               {job, read, trained})
+    return query_
+        .Ask(
+            "UPDATE {jobs} SET rows_read = $2, rows_trained = $3"
+            " WHERE id = $1 AND state = 'RUNNING'",
+            {job, read, trained})
         .status();
   }
 
   Result<int64_t> Count() override {
     ASSIGN_OR_RETURN(const SqlRows rows,
-                     Ask("SELECT count(*) FROM {jobs} WHERE true" + AndMine(1), AndWho({})));
+                     query_.Ask("SELECT count(*) FROM {jobs} WHERE true" + AndMine(1), AndWho({})));
     return rows.empty() ? 0 : IntegerCell(rows[0][0]);
   }
 
   Result<std::vector<Job>> List(int64_t most) override {
     ASSIGN_OR_RETURN(
         const SqlRows rows,
-        Ask(fmt::format("SELECT id, {} FROM {{jobs}} WHERE true{} ORDER BY id DESC LIMIT $1",
-                        kJobColumns, AndMine(2)),
-            AndWho({most})));
+        query_.Ask(fmt::format("SELECT id, {} FROM {{jobs}} WHERE true{} ORDER BY id DESC LIMIT $1",
+                               kJobColumns, AndMine(2)),
+                   AndWho({most})));
     std::vector<Job> jobs;
     jobs.reserve(rows.size());
     for (const std::vector<Value>& row : rows) {
@@ -292,7 +226,7 @@ class SqlJobStore final : public JobStore {
     for (const JobEvent& event : events) {
       rows.push_back({job, event.micros, event.kind, event.detail});
     }
-    return Insert("{job_events} (job_id, micros, kind, detail)", rows);
+    return query_.Insert("{job_events} (job_id, micros, kind, detail)", rows);
   }
 
   Status AddMetrics(int64_t job, const std::vector<JobMetric>& metrics) override {
@@ -301,25 +235,27 @@ class SqlJobStore final : public JobStore {
     for (const JobMetric& metric : metrics) {
       rows.push_back({job, metric.micros, metric.step, metric.name, metric.value});
     }
-    return Insert("{job_metrics} (job_id, micros, step, name, value)", rows);
+    return query_.Insert("{job_metrics} (job_id, micros, step, name, value)", rows);
   }
 
   Status ThinMetrics(int64_t job, int64_t most) override {
-    return Ask("DELETE FROM {job_metrics} WHERE job_id = $1 AND position IN"
-               " (SELECT position FROM (SELECT position,"
-               " row_number() OVER (PARTITION BY name ORDER BY position) AS place,"
-               " count(*) OVER (PARTITION BY name) AS points"
-               " FROM {job_metrics} WHERE job_id = $1) AS numbered"
-               " WHERE points >= $2 AND place % 2 = 0 AND place < points)",
-               {job, most})
+    return query_
+        .Ask(
+            "DELETE FROM {job_metrics} WHERE job_id = $1 AND position IN"
+            " (SELECT position FROM (SELECT position,"
+            " row_number() OVER (PARTITION BY name ORDER BY position) AS place,"
+            " count(*) OVER (PARTITION BY name) AS points"
+            " FROM {job_metrics} WHERE job_id = $1) AS numbered"
+            " WHERE points >= $2 AND place % 2 = 0 AND place < points)",
+            {job, most})
         .status();
   }
 
   Result<std::vector<JobEvent>> Events(int64_t job) override {
     ASSIGN_OR_RETURN(const SqlRows rows,
-                     Ask("SELECT micros, kind, detail FROM {job_events} WHERE job_id = $1"
-                         " ORDER BY position",
-                         {job}));
+                     query_.Ask("SELECT micros, kind, detail FROM {job_events} WHERE job_id = $1"
+                                " ORDER BY position",
+                                {job}));
     std::vector<JobEvent> events;
     events.reserve(rows.size());
     for (const std::vector<Value>& row : rows) {
@@ -329,10 +265,11 @@ class SqlJobStore final : public JobStore {
   }
 
   Result<std::vector<JobMetric>> Metrics(int64_t job) override {
-    ASSIGN_OR_RETURN(const SqlRows rows,
-                     Ask("SELECT micros, step, name, value FROM {job_metrics} WHERE job_id = $1"
-                         " ORDER BY position",
-                         {job}));
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        query_.Ask("SELECT micros, step, name, value FROM {job_metrics} WHERE job_id = $1"
+                   " ORDER BY position",
+                   {job}));
     std::vector<JobMetric> metrics;
     metrics.reserve(rows.size());
     for (const std::vector<Value>& row : rows) {
@@ -344,11 +281,12 @@ class SqlJobStore final : public JobStore {
   }
 
   Status RequestCancel(int64_t id) override {
-    ASSIGN_OR_RETURN(const SqlRows rows,
-                     Ask(fmt::format("UPDATE {{jobs}} SET cancel_requested = true WHERE id = $1{}"
-                                     " RETURNING state",
-                                     AndMine(2)),
-                         AndWho({id})));
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        query_.Ask(fmt::format("UPDATE {{jobs}} SET cancel_requested = true WHERE id = $1{}"
+                               " RETURNING state",
+                               AndMine(2)),
+                   AndWho({id})));
     if (rows.empty()) {
       return NoJob(id);
     }
@@ -362,7 +300,7 @@ class SqlJobStore final : public JobStore {
 
   Result<bool> CancelRequested(int64_t id) override {
     ASSIGN_OR_RETURN(const SqlRows rows,
-                     Ask("SELECT cancel_requested FROM {jobs} WHERE id = $1", {id}));
+                     query_.Ask("SELECT cancel_requested FROM {jobs} WHERE id = $1", {id}));
     if (rows.empty()) {
       return NoJob(id);
     }
@@ -380,18 +318,6 @@ class SqlJobStore final : public JobStore {
       parameters.emplace_back(who_.role);
     }
     return parameters;
-  }
-
-  // No rows while the tables do not exist.
-  Result<SqlRows> Ask(std::string_view sql, const std::vector<SqlParameter>& parameters) {
-    return Again([&]() -> Result<SqlRows> {
-      ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
-      ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
-      if (!exist) {
-        return SqlRows{};
-      }
-      return session->Query(tables_.Resolve(sql), parameters);
-    });
   }
 
   // All of it or nothing.
@@ -448,54 +374,13 @@ class SqlJobStore final : public JobStore {
     return NotFound(fmt::format("there is no job {}", id)).Hint("SHOW JOBS lists them");
   }
 
-  // All rows in one transaction.
-  Status Insert(std::string_view into, const std::vector<std::vector<SqlParameter>>& rows) {
-    return rows.empty() ? OkStatus() : Again([&] { return InsertAll(into, rows); });
-  }
-
-  Status InsertAll(std::string_view into, const std::vector<std::vector<SqlParameter>>& rows) {
-    ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
-    RETURN_IF_ERROR(tables_.Create(*session));
-    ASSIGN_OR_RETURN(const auto transaction,
-                     SqlTransaction::Begin(*session, tables_.dialect(), true));
-    for (size_t begin = 0; begin < rows.size(); begin += kRowsPerInsert) {
-      const size_t end = std::min(rows.size(), begin + kRowsPerInsert);
-      std::string values;
-      std::vector<SqlParameter> parameters;
-      for (size_t row = begin; row < end; ++row) {
-        values += values.empty() ? "(" : ", (";
-        for (size_t i = 0; i < rows[row].size(); ++i) {
-          parameters.push_back(rows[row][i]);
-          values += fmt::format("{}${}", i == 0 ? "" : ", ", parameters.size());
-        }
-        values += ")";
-      }
-      const std::string sql = fmt::format("INSERT INTO {} VALUES {}", into, values);
-      RETURN_IF_ERROR(session->Query(tables_.Resolve(sql), parameters).status());
-    }
-    return transaction->Commit();
-  }
-
   CatalogTables& tables_;
   const std::unique_ptr<SqlDatabase> database_;
   const Principal who_;
+  CatalogQuery query_;
 };
 
 }  // namespace
-
-std::string_view JobStateName(JobState state) {
-  switch (state) {
-    case JobState::kRunning:
-      return "RUNNING";
-    case JobState::kSucceeded:
-      return "SUCCEEDED";
-    case JobState::kFailed:
-      return "FAILED";
-    case JobState::kCancelled:
-      return "CANCELLED";
-  }
-  return "UNKNOWN";
-}
 
 std::unique_ptr<JobStore> MakeJobStore(CatalogTables& tables, std::unique_ptr<SqlDatabase> database,
                                        const Principal& who) {

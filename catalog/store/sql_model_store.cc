@@ -24,6 +24,7 @@ constexpr std::string_view kVersionColumnsWithoutPlan =
     " lineage, weights_sha256, weights_bytes, created_micros";
 
 constexpr std::string_view kEverybody = "public";
+constexpr std::string_view kDamagedState = "XX001";
 
 std::string FullName(std::string_view schema, std::string_view name) {
   return schema.empty() ? std::string(name) : fmt::format("{}.{}", schema, name);
@@ -71,7 +72,19 @@ class SqlModelStore final : public ModelStore {
 
   Result<std::string> LoadWeights(const ModelVersion& model) override {
     ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
-    return ReadWeights(*session, model);
+    Result<std::string> weights = ReadWeights(*session, model);
+    if (weights.ok() || weights.status().sqlstate() != kDamagedState) {
+      return weights;
+    }
+    // Somebody else may have renamed or dropped it since it was found.
+    ASSIGN_OR_RETURN(const std::optional<ModelVersion> now, FindAgain(*session, model));
+    if (!now) {
+      return Status(Code::kAborted, fmt::format("model '{}:{}' was dropped while it was in use",
+                                                FullName(model.schema, model.name), model.version))
+          .SqlState("40001");
+    }
+    const bool renamed = now->schema != model.schema || now->name != model.name;
+    return renamed ? ReadWeights(*session, *now) : weights;
   }
 
   Result<std::vector<ModelVersion>> List() override {
@@ -137,6 +150,41 @@ class SqlModelStore final : public ModelStore {
                 which));
       }
       return AfterDrop(session, schema, name, version.has_value() && found.live);
+    });
+  }
+
+  Status Rename(std::string_view schema, std::string_view name, std::string_view new_schema,
+                std::string_view new_name) override {
+    return Change(schema, name, [&](SqlSession& session) -> Status {
+      RETURN_IF_ERROR(FindIn(session, schema, name, std::nullopt).status());
+      const std::vector<SqlParameter> names = {std::string(schema), std::string(name),
+                                               std::string(new_schema), std::string(new_name)};
+      const std::string_view carried = has_owners() ? ", owner, users" : "";
+      // Another row, and not a changed one: the versions refer to it.
+      ASSIGN_OR_RETURN(
+          const SqlRows made,
+          Ask(session,
+              fmt::format(
+                  "INSERT INTO {{models}} (schema_name, name, next_version{})"
+                  " SELECT CAST($3 AS text), CAST($4 AS text), next_version{} FROM {{models}}"
+                  " WHERE schema_name = $1 AND name = $2"
+                  " ON CONFLICT DO NOTHING RETURNING 1",
+                  carried, carried),
+              names));
+      if (made.empty()) {
+        return AlreadyExists(
+                   fmt::format("model '{}' already exists", FullName(new_schema, new_name)))
+            .Hint("DROP it first, or choose another name");
+      }
+      for (const std::string_view table : {"{model_chunks}", "{model_versions}"}) {
+        RETURN_IF_ERROR(Run(session,
+                            fmt::format("UPDATE {} SET schema_name = $3, name = $4"
+                                        " WHERE schema_name = $1 AND name = $2",
+                                        table),
+                            names));
+      }
+      return Run(session, "DELETE FROM {models} WHERE schema_name = $1 AND name = $2",
+                 {std::string(schema), std::string(name)});
     });
   }
 
@@ -217,6 +265,17 @@ class SqlModelStore final : public ModelStore {
     });
   }
 
+  // The same version, whatever its name is by now.
+  Result<std::optional<ModelVersion>> FindAgain(SqlSession& session, const ModelVersion& model) {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     Ask(session,
+                         fmt::format("SELECT {} FROM {{model_versions}} WHERE version = $1 AND"
+                                     " created_micros = $2 AND weights_sha256 = $3 AND job = $4",
+                                     kVersionColumnsWithoutPlan),
+                         {model.version, model.created_micros, model.weights_sha256, model.job}));
+    return rows.empty() ? std::optional<ModelVersion>() : VersionFromRow(rows[0]);
+  }
+
   Result<std::string> ReadWeights(SqlSession& session, const ModelVersion& model) {
     RETURN_IF_ERROR(CheckChunks(session, model));
     std::string weights;
@@ -293,14 +352,20 @@ class SqlModelStore final : public ModelStore {
 
   Result<int64_t> NextVersion(SqlSession& session, const std::string& schema,
                               const std::string& name, bool must_be_new) {
-    RETURN_IF_ERROR(Run(session,
-                        has_owners() ? "INSERT INTO {models} (schema_name, name, next_version,"
-                                       " owner) VALUES ($1, $2, 1, $3) ON CONFLICT DO NOTHING"
-                                     : "INSERT INTO {models} (schema_name, name, next_version)"
-                                       " VALUES ($1, $2, 1) ON CONFLICT DO NOTHING",
-                        AndWho({schema, name})));
-    RETURN_IF_ERROR(CheckOwned(session, schema, name));
-    ASSIGN_OR_RETURN(const SqlRows rows, LockModel(session, schema, name));
+    // A model that is renamed or dropped meanwhile leaves its name to a new one: what was trained
+    // for hours is stored all the same.
+    constexpr int kAttempts = 3;
+    SqlRows rows;
+    for (int attempt = 0; attempt < kAttempts && rows.empty(); ++attempt) {
+      RETURN_IF_ERROR(Run(session,
+                          has_owners() ? "INSERT INTO {models} (schema_name, name, next_version,"
+                                         " owner) VALUES ($1, $2, 1, $3) ON CONFLICT DO NOTHING"
+                                       : "INSERT INTO {models} (schema_name, name, next_version)"
+                                         " VALUES ($1, $2, 1) ON CONFLICT DO NOTHING",
+                          AndWho({schema, name})));
+      RETURN_IF_ERROR(CheckOwned(session, schema, name));
+      ASSIGN_OR_RETURN(rows, LockModel(session, schema, name));
+    }
     if (rows.empty()) {
       return Status(Code::kAborted, fmt::format("model '{}' was dropped while it was being stored",
                                                 FullName(schema, name)));
@@ -344,7 +409,7 @@ class SqlModelStore final : public ModelStore {
     return Status(Code::kFailedPrecondition,
                   fmt::format("the stored weights of model '{}:{}' are damaged",
                               FullName(model.schema, model.name), model.version))
-        .SqlState("XX001")
+        .SqlState(kDamagedState)
         .Detail(std::move(detail))
         .Hint("train the model again, or restore the table model_chunks from a backup");
   }

@@ -46,14 +46,17 @@ inline constexpr int kOutOfMemoryExit = 247;
 ExitClass ClassifyExit(int exit_code, bool out_of_memory);
 
 struct FleetEvent {
-  // kGranted: from now on the job may have so many workers, neither more nor fewer.
-  enum class Kind { kStarted, kExited, kGranted };
+  // kGranted: from now on the job may have so many workers, neither more nor fewer. kLeaving:
+  // somebody else ends it, in its own time, so its work is handed on now; kExited follows.
+  // kWaiting: it has no place yet, or cannot start yet; `message` says why. Any number of them come
+  // before kStarted.
+  enum class Kind { kStarted, kExited, kGranted, kLeaving, kWaiting };
   Kind kind = Kind::kStarted;
   std::string name;
   Role role = Role::kWorker;
   int exit_code = 0;  // as Kubernetes maps it: SIGKILL 137, SIGTERM 143
   ExitClass exit_class = ExitClass::kOk;
-  std::string message;   // last lines of the process's standard error
+  std::string message;   // last lines of the process's standard error; of kWaiting: for what
   uint32_t workers = 0;  // of kGranted
 };
 
@@ -62,7 +65,8 @@ class Fleet {
  public:
   using Watcher =
       std::function<void(const FleetEvent&)>;  // called from a thread of the fleet's own
-  virtual ~Fleet() = default;                  // stops every process it still has
+  // Local processes end with their fleet; pods go on without theirs.
+  virtual ~Fleet() = default;
   virtual Status Launch(const ProcessSpec& spec) = 0;
   // SIGTERM (or pod deletion), SIGKILL after the grace. Returns at once; the exit is an event.
   virtual Status Stop(const std::string& name, double grace_seconds) = 0;

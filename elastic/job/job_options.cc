@@ -76,6 +76,7 @@ Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const model
   options.patience = plan.early_stopping().patience();
   options.needs_validation = !plan.early_stopping().chosen();
   options.plateau = plan.early_stopping().plateau();
+  options.rate_cuts.assign(plan.rate_cuts().begin(), plan.rate_cuts().end());
   options.metric = plan.early_stopping().metric();
   options.further_metrics = FurtherMetrics(plan);
   options.estimated_rows = std::max(dataset.estimated_rows(), plan.estimated_rows());

@@ -128,7 +128,11 @@ Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
   ASSIGN_OR_RETURN(
       const std::unique_ptr<Worker> worker,
       Worker::Make({job.plan, job.source, job.dataset, job.validation}, master, parameters));
-  const Status worked = worker->Run(job.stop);
+  const Status worked = [&] {
+    const std::stop_callback finish(
+        job.finish, [&host] { host.With([](Master& over, TimePoint) { over.EndWithEpoch(); }); });
+    return worker->Run(job.stop);
+  }();
   writer.reset();
   if (!worked.ok()) {
     host.TellLastProgress();

@@ -1,10 +1,9 @@
 #include "elastic/job/optimum_job.h"
 
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/clock.h"
+#include "elastic/job/further_metrics.h"
 #include "elastic/worker/optimum_search.h"
 #include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
@@ -74,6 +73,7 @@ class Teller {
 Result<TrainOutcome> TrainToOptimum(const TrainingJob& job) {
   Teller teller(job);
   OptimumSearch search({job.plan, job.source, job.dataset, job.validation}, job.stop);
+  search.FinishOn(job.finish);
   search.OnRead([&teller](int64_t rows) { teller.Read(rows); });
   search.OnStep([&teller](const models::LinearOptimum::Step& step, int64_t rows) {
     teller.Step(step, rows);
@@ -95,11 +95,7 @@ Result<TrainOutcome> TrainToOptimum(const TrainingJob& job) {
   outcome.rows_read = found->rows_read;
   outcome.validation_rows = found->validation_rows;
   if (found->validation_rows > 0) {
-    std::vector<std::string> further;
-    for (const std::string& name : job.plan.metrics()) {
-      further.push_back(models::Metrics::CanonicalName(name));
-    }
-    outcome.metrics = found->metrics->Values(further);
+    outcome.metrics = found->metrics->Values(FurtherMetrics(job.plan));
   }
   teller.TellEnd(outcome);
   return outcome;

@@ -29,6 +29,8 @@ struct TrainingJob {
   ProgressCallback progress = {};
   EventCallback events = {};
   std::stop_token stop = {};
+  // Requested: the training ends soon, with the best that it has come to.
+  std::stop_token finish = {};
   // Written while it runs, and where it goes on from; null: none.
   JobCheckpoints* checkpoints = nullptr;
 };

@@ -40,7 +40,7 @@ class JobProcesses {
 
   void Add(const std::string& name, ServerId server = kNoServer) {
     const MutexLock lock(mutex_);
-    running_[name] = server;
+    running_[name] = {server, false};
   }
   void Remove(const std::string& name) {
     const MutexLock lock(mutex_);
@@ -52,19 +52,28 @@ class JobProcesses {
     if (event.kind == FleetEvent::Kind::kGranted && host_ != nullptr) {
       host_->With([&](Master& master, TimePoint now) { master.Scale(event.workers, now); });
     }
-    if (event.kind != FleetEvent::Kind::kExited) {
+    if (event.kind == FleetEvent::Kind::kWaiting) {
+      log::Info("process waits name={} for={}", event.name, event.message);
+    }
+    const bool leaving = event.kind == FleetEvent::Kind::kLeaving;
+    if (!leaving && event.kind != FleetEvent::Kind::kExited) {
       return;
     }
     const auto found = running_.find(event.name);
-    if (host_ != nullptr && found != running_.end()) {
+    if (host_ != nullptr && found != running_.end() && !found->second.handed_on) {
+      found->second.handed_on = true;  // what leaves has nothing any more when it ends
+      const std::string how = leaving ? "it is leaving" : HowItEnded(event);
       if (event.role == Role::kParameterServer) {
-        parameters_->OnLost(found->second, fmt::format("parameter server {} was lost ({})",
-                                                       event.name, HowItEnded(event)));
+        parameters_->OnLost(found->second.server,
+                            fmt::format("parameter server {} was lost ({})", event.name, how));
       } else {
         host_->With([&](Master& master, TimePoint now) {
-          master.OnExit(event.name, event.exit_class, HowItEnded(event), now);
+          master.OnExit(event.name, leaving ? ExitClass::kPreempted : event.exit_class, how, now);
         });
       }
+    }
+    if (leaving) {
+      return;
     }
     running_.erase(event.name);
     gone_.notify_all();
@@ -75,7 +84,7 @@ class JobProcesses {
     {
       const MutexLock lock(mutex_);
       host_ = nullptr;
-      for (const auto& [name, server] : running_) {
+      for (const auto& [name, process] : running_) {
         names.push_back(name);
       }
     }
@@ -97,11 +106,16 @@ class JobProcesses {
   }
 
  private:
+  struct Process {
+    ServerId server = kNoServer;  // kNoServer: a worker
+    bool handed_on = false;       // somebody else has its work, or its place
+  };
+
   Mutex mutex_;
   std::condition_variable gone_;
   MasterHost* host_ GUARDED_BY(mutex_);  // null: nobody wants to know any more
   ParameterFleet* parameters_ GUARDED_BY(mutex_);
-  std::map<std::string, ServerId> running_ GUARDED_BY(mutex_);  // kNoServer: a worker
+  std::map<std::string, Process> running_ GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::elastic

@@ -118,7 +118,7 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
   if (!task.has_value()) {
     return Answer{};
   }
-  task->rate_cuts = early_stopping_.RateCuts(queue_.epoch());
+  task->rate_cuts = RateCuts();
   return Answer{Answer::Kind::kTask, *std::move(task)};
 }
 
@@ -303,6 +303,8 @@ TrainOutcome Master::Outcome() const {
   outcome.metrics = best.epoch != kNoEpoch ? best.metrics : metrics_;
   outcome.loss = meter_.epoch_loss();
   outcome.epochs = queue_.epoch().value();
+  outcome.best_epoch = best.epoch.value();
+  outcome.rate_cuts = rate_cuts_;
   outcome.rows_per_epoch = queue_.RowsOfSnapshot();
   outcome.validation_rows = validation_rows_;
   outcome.rows_trained = queue_.totals().rows;

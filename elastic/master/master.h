@@ -43,7 +43,10 @@ class Master {
     uint32_t patience = 0;         // epochs without improvement before the job stops; 0: off
     bool needs_validation = true;  // to stop: without validation rows, the job fails
     uint32_t plateau = 0;          // before the learning rate is lowered, each time; 0: never
-    std::string metric;            // that must improve; empty: the training loss
+    // By epoch: how often the learning rate is lowered before it, whatever the plateau; empty: by
+    // the plateau.
+    std::vector<uint32_t> rate_cuts;
+    std::string metric;                        // that must improve; empty: the training loss
     std::vector<std::string> further_metrics;  // asked for beside the standard ones
     int64_t estimated_rows = 0;
     std::string job_name;
@@ -108,6 +111,8 @@ class Master {
   void AddEvent(std::string kind, std::string detail);  // of others, for the user
   std::vector<Event> TakeEvents() { return std::exchange(events_, {}); }
 
+  // The job ends with the epoch that is being trained.
+  void EndWithEpoch() { ends_with_epoch_ = true; }
   // A worker that someone else starts.
   Incarnation Expect(const std::string& name, TimePoint now) { return pool_.Expect(name, now); }
   // Starts the workers of the job (in one go), and others for those that are lost.
@@ -192,6 +197,7 @@ class Master {
   const StalenessBound& staleness() const { return staleness_; }
 
  private:
+  uint32_t RateCuts() const;  // before the epoch that is being trained
   // Holds the lanes of an all-reduce round: no worker's incarnation.
   static constexpr Incarnation kEverybody = kNobody;
   // kComparing: the rows that were only read before the checkpoint that the job went on from.
@@ -267,6 +273,8 @@ class Master {
   std::optional<AllReduceRounds> rounds_;  // of an all-reduce job
   models::NetworkWeights weights_;
   bool dismissed_ = false;
+  bool ends_with_epoch_ = false;
+  std::vector<uint32_t> rate_cuts_;  // by epoch, of those that have ended
 
   std::vector<std::pair<std::string, double>> metrics_;
   int64_t validation_rows_ = 0;

@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "elastic/master/master.h"
 
 // What follows the last task of an epoch: an evaluation, early stopping, the next epoch or the end.
@@ -33,6 +35,9 @@ void Master::Advance(TimePoint now) {
     }
     std::string text = fmt::format("epoch {}: {} rows", queue_.epoch(), validation_rows_);
     for (const auto& [name, value] : metrics_) {
+      if (name.find('@') != std::string::npos) {  // of a table of thresholds: too much for a line
+        continue;
+      }
       text += fmt::format(", {} {:.6g}", name, value);
     }
     AddEvent("evaluation_done", text);
@@ -57,7 +62,16 @@ Status Master::CompareValidation() {
   return Status();
 }
 
+uint32_t Master::RateCuts() const {
+  const std::vector<uint32_t>& given = options_.rate_cuts;
+  if (given.empty()) {
+    return early_stopping_.RateCuts(queue_.epoch());
+  }
+  return given[std::min<size_t>(queue_.epoch().value(), given.size()) - 1];
+}
+
 void Master::EndEpoch(TimePoint now) {
+  rate_cuts_.push_back(RateCuts());
   epoch_ends_.push_back(Describe(now));
   epoch_ends_.back().loss = meter_.epoch_loss();
   if (early_stopping_.EndEpoch(queue_.epoch(), meter_.epoch_loss(), metrics_)) {
@@ -92,7 +106,7 @@ void Master::AfterEpoch() {
     AddEvent("early_stop",
              fmt::format("no improvement since epoch {}", early_stopping_.best().epoch));
   }
-  if (patience_over || queue_.LastEpoch() || queue_.BudgetSpent()) {
+  if (patience_over || ends_with_epoch_ || queue_.LastEpoch() || queue_.BudgetSpent()) {
     Finish();
     return;
   }

@@ -14,7 +14,8 @@ namespace sluice::elastic {
 namespace {
 
 // A person looks at it: more often is noise, and the job's tables would fill up.
-constexpr double kProgressSeconds = 1.0;
+constexpr auto kProgressEvery = std::chrono::milliseconds(1000);
+constexpr auto kFirstProgress = std::chrono::milliseconds(150);  // after a job's beginning
 // Silence and leases are looked at so often; everything else wakes the thread at once.
 constexpr auto kLookEvery = std::chrono::milliseconds(100);
 // Decisions that nobody waits for are written in groups, so often: what a master's death leaves out
@@ -35,7 +36,8 @@ MasterHost::MasterHost(Master master, JournalStore* journal, JournalTerm term, H
       progress_(progress),
       events_(events),
       // A successor says at once how far the job is.
-      last_progress_(term > JournalTerm::First() ? TimePoint{} : clock_.Now()),
+      last_progress_(term > JournalTerm::First() ? TimePoint{}
+                                                 : clock_.Now() + kFirstProgress - kProgressEvery),
       master_(std::move(master)) {
   epoch_written_ = master_.queue().epoch();
 }
@@ -213,8 +215,7 @@ void MasterHost::Tell() {
     const MutexLock lock(mutex_);
     events = master_.TakeEvents();
     progress = master_.TakeEpochEnds();
-    if (progress.empty() && !master_.finished() &&
-        SecondsBetween(last_progress_, now) >= kProgressSeconds) {
+    if (progress.empty() && !master_.finished() && now - last_progress_ >= kProgressEvery) {
       progress.push_back(master_.Describe(now));
     }
   }

@@ -127,7 +127,7 @@ WorldAnswer Master::AnswerTo(Incarnation worker) const {
       answer.work = WorldAnswer::Work::kTrain;
       answer.lanes = rounds_->lanes();
       for (Task& lane : answer.lanes) {
-        lane.rate_cuts = early_stopping_.RateCuts(queue_.epoch());
+        lane.rate_cuts = RateCuts();
       }
       break;
     case Phase::kEvaluating:

@@ -130,6 +130,7 @@ Status OptimumSearch::Judge(models::Network& network, ShardLoader& loader, Outco
 
 Result<OptimumSearch::Outcome> OptimumSearch::Run() {
   ASSIGN_OR_RETURN(const auto search, models::LinearOptimum::Make(job_.plan.model()));
+  search->FinishOn(finish_);
   ASSIGN_OR_RETURN(const auto network, models::Network::Make(job_.plan.model()));
   ShardLoader::Options options;
   options.keep_rows = !search->one_pass();

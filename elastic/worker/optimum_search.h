@@ -32,6 +32,8 @@ class OptimumSearch {
   // Everything in `job` must outlive it. `stop` ends it with Cancelled.
   OptimumSearch(const Worker::Job& job, std::stop_token stop);
 
+  // Requested: the search ends after the step that it is at.
+  void FinishOn(std::stop_token finish) { finish_ = std::move(finish); }
   // After some rows: how many have been read. After each step: also how many training rows there
   // are.
   void OnRead(std::function<void(int64_t)> on_read) { on_read_ = std::move(on_read); }
@@ -52,6 +54,7 @@ class OptimumSearch {
 
   const Worker::Job job_;
   const std::stop_token stop_;
+  std::stop_token finish_;
   std::function<void(int64_t)> on_read_ = [](int64_t) {};
   std::function<void(const models::LinearOptimum::Step&, int64_t)> on_step_ =
       [](const models::LinearOptimum::Step&, int64_t) {};

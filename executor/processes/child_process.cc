@@ -180,24 +180,33 @@ int RunChildProcess(elastic::Role role) {
   return *exit;
 }
 
-int RunDetachedJob() {
+int RunDetached(const std::string& role, const DetachedRole& run) {
   if (fcntl(kConfigDescriptor, F_GETFD) < 0 || fcntl(kLauncherDescriptor, F_GETFD) < 0) {
-    std::fprintf(stderr, "`sluice job` is started by a gateway or a shell, not by hand\n");
+    std::fprintf(stderr, "`sluice %s` is started by a gateway or a shell, not by hand\n",
+                 role.c_str());
     return kConfigurationError;
   }
   BecomeDetached();
   std::set_new_handler(ExitOutOfMemory);
   const SignalThread signals(kJobStopSeconds);
   signal(SIGPIPE, SIG_IGN);
-  const Result<int> exit = Guarded("job", [&]() -> Result<int> {
+  const Result<int> exit = Guarded(role, [&]() -> Result<int> {
     ASSIGN_OR_RETURN(const InheritedConfig inherited, ReadInheritedConfig());
-    return RunJobProcess(inherited.config, inherited.secret, kLauncherDescriptor, signals.token());
+    return run(inherited, kLauncherDescriptor, signals.token());
   });
   if (!exit.ok()) {
     std::fprintf(stderr, "%s\n", exit.status().ToString().c_str());
     return kApplicationError;
   }
   return *exit;
+}
+
+int RunDetachedJob() {
+  return RunDetached("job",
+                     [](const InheritedConfig& inherited, int launcher,
+                        const std::stop_token& stop) -> Result<int> {
+                       return RunJobProcess(inherited.config, inherited.secret, launcher, stop);
+                     });
 }
 
 }  // namespace sluice::executor

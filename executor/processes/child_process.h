@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <stop_token>
 #include <string>
 
 #include "base/status.h"
@@ -26,8 +28,13 @@ Result<InheritedConfig> ReadInheritedConfig();
 // thread is started. Returns the exit code.
 int RunChildProcess(elastic::Role role);
 
-// The whole life of `sluice job`: lives on when whoever has started it goes (StartDetached), and
-// turns SIGTERM and SIGINT into a stop that is over within ten seconds. Call it first in main, too.
+// The whole life of a process that StartDetached has started, such as `sluice job`: lives on when
+// whoever has started it goes, and turns SIGTERM and SIGINT into a stop that is over within ten
+// seconds. `launcher`: the connection to that one. Call it first in main, too. Returns the exit
+// code.
+using DetachedRole = std::function<Result<int>(const InheritedConfig& inherited, int launcher,
+                                               const std::stop_token& stop)>;
+int RunDetached(const std::string& role, const DetachedRole& run);
 int RunDetachedJob();
 
 }  // namespace sluice::executor

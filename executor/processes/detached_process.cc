@@ -28,6 +28,9 @@ Result<PacketSocket> StartDetached(const std::string& binary, const std::string&
   }
   posix_spawn_file_actions_adddup2(&actions, inherited.get(), kConfigDescriptor);
   posix_spawn_file_actions_adddup2(&actions, pair.theirs.descriptor(), kLauncherDescriptor);
+  // What else is open here is this process's own: a listener that a child kept would be nobody's to
+  // close.
+  posix_spawn_file_actions_addclosefrom_np(&actions, kLauncherDescriptor + 1);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;

@@ -61,6 +61,7 @@ Result<std::unique_ptr<LocalProcess>> LocalProcess::Spawn(const std::string& bin
   posix_spawn_file_actions_adddup2(&actions, config.get(), kConfigDescriptor);
   posix_spawn_file_actions_adddup2(&actions, life.read.get(), kLauncherDescriptor);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addclosefrom_np(&actions, kLauncherDescriptor + 1);
   // A process group of its own: Ctrl-C at the shell reaches the gateway, which stops its fleet.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);

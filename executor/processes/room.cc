@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "base/machine.h"
 #include "elastic/fleet/autoscaler.h"
@@ -19,7 +18,7 @@ std::string Mebibytes(int64_t bytes) {
 
 RoomSize WithMachine(RoomSize size) {
   if (size.slots <= 0) {
-    size.slots = std::max(1U, std::thread::hardware_concurrency());
+    size.slots = MachineProcessors();
   }
   if (size.memory_bytes <= 0) {
     size.memory_bytes = MachineMemory();

@@ -31,6 +31,12 @@ struct UnitNumber {
   std::string unit;
 };
 std::optional<UnitNumber> ParseUnitNumber(std::string_view text);
+// Of numbers with nothing around them, and commas between their thousands: "1,234.5".
+inline constexpr std::string_view kThousandsUnit = "#";
+
+// A number with `group` between its thousands, where there is anything, and `point` before its
+// decimals: "1.234,5" with '.' and ','. nullopt for anything else, an exponent among it.
+std::optional<double> ParseGroupedNumber(std::string_view text, char group, char point);
 
 enum class CellKind {
   kBlank,   // empty, or blanks only

@@ -32,6 +32,11 @@ Result<DenseFeature> DenseFeature::Make(const Feature& feature, const std::strin
   dense.timestamp_ = declared == DataType::kTimestamp;
   dense.flag_ = declared == DataType::kBool;
   dense.unit_ = feature.unit();
+  if (feature.decimal_comma()) {
+    dense.thousands_ = '.';
+  } else if (feature.unit() == kThousandsUnit) {
+    dense.thousands_ = ',';
+  }
   const std::optional<TimeFormat> format = FindTimeFormat(time_format);
   const std::optional<TimeMeasure> measure = FindTimeMeasure(feature.time_part());
   if (!format || !measure) {
@@ -130,7 +135,9 @@ Status DenseFeature::ApplyTexts(const RowBatch::Column& column, size_t rows, flo
       WriteMissing(out);
       continue;
     }
-    std::optional<double> value = ParseNumber(cell);
+    std::optional<double> value =
+        thousands_ == 0 ? ParseNumber(cell)
+                        : ParseGroupedNumber(cell, thousands_, thousands_ == '.' ? ',' : '.');
     if (!value.has_value() && timestamp_) {
       if (const std::optional<int64_t> micros = ParseTimestamp(cell)) {
         value = static_cast<double>(*micros);

@@ -51,8 +51,9 @@ class DenseFeature {
   bool time_ = false;       // a measure of a time
   TimeFormat time_format_ = TimeFormat::kIso;
   TimeMeasure time_measure_ = TimeMeasure::kMicros;
-  std::string unit_;   // of numbers in texts
-  bool flag_ = false;  // texts may be "t", "true" ...
+  std::string unit_;    // of numbers in texts
+  char thousands_ = 0;  // what stands between them; 0: plain numbers
+  bool flag_ = false;   // texts may be "t", "true" ...
   double offset_ = 0;
   double scale_ = 1;
   size_t values_ = 1;  // floats without the indicator

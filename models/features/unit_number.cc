@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 
 #include "models/features/cell_format.h"
@@ -83,6 +84,41 @@ std::optional<UnitNumber> ParseUnitNumber(std::string_view text) {
     found.unit += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   }
   return found;
+}
+
+std::optional<double> ParseGroupedNumber(std::string_view text, char group, char point) {
+  constexpr size_t kGroup = 3;
+  text = TrimBlanks(text);
+  std::string digits;
+  if (!text.empty() && (text.front() == '-' || text.front() == '+')) {
+    digits += text.front() == '-' ? "-" : "";
+    text.remove_prefix(1);
+  }
+  const size_t end = std::min(text.find(point), text.size());
+  size_t run = 0;
+  bool grouped = false;
+  for (const char c : text.substr(0, end)) {
+    if (IsNumberDigit(c)) {
+      ++run;
+      digits += c;
+    } else if (c == group && run > 0 && (grouped ? run == kGroup : run <= kGroup)) {
+      grouped = true;
+      run = 0;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (run == 0 || (grouped && run != kGroup)) {
+    return std::nullopt;
+  }
+  if (end < text.size()) {
+    const std::string_view decimals = text.substr(end + 1);
+    if (decimals.empty() || !std::all_of(decimals.begin(), decimals.end(), IsNumberDigit)) {
+      return std::nullopt;
+    }
+    digits += "." + std::string(decimals);
+  }
+  return ParseNumber(digits);
 }
 
 }  // namespace sluice::models

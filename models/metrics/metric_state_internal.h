@@ -13,6 +13,9 @@ namespace sluice::models {
 
 // Before the cost of a missed positive: the threshold of least cost.
 inline constexpr std::string_view kCostThreshold = "cost_threshold:";
+// Before a threshold: how many rows are rightly, and wrongly, positive from it on.
+inline constexpr std::string_view kTruePositivesFrom = "true_positives@";
+inline constexpr std::string_view kFalsePositivesFrom = "false_positives@";
 
 // Sums from which every classification metric follows. Binary is the case of two classes.
 struct ClassSums {

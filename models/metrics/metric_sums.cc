@@ -25,6 +25,12 @@ double WeightOf(std::span<const float> weights, size_t row) {
   return weights.empty() ? 1 : static_cast<double>(weights[row]);
 }
 
+double NumberBehind(std::string_view prefix, std::string_view name) {
+  double number = 0;
+  std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
+  return number;
+}
+
 double Ratio(double part, double whole) {
   return whole > 0 ? part / whole : 0;
 }
@@ -237,10 +243,14 @@ double Metrics::State::BinaryValue(std::string_view name) const {
   if (name == "best_f1_threshold") {
     return classes.curves.front().BestF1().threshold;
   }
+  if (name.starts_with(kTruePositivesFrom)) {
+    return classes.curves.front().From(NumberBehind(kTruePositivesFrom, name)).positive;
+  }
+  if (name.starts_with(kFalsePositivesFrom)) {
+    return classes.curves.front().From(NumberBehind(kFalsePositivesFrom, name)).negative;
+  }
   if (name.starts_with(kCostThreshold)) {
-    double cost = 0;
-    const std::string_view digits = name.substr(kCostThreshold.size());
-    std::from_chars(digits.data(), digits.data() + digits.size(), cost);
+    const double cost = NumberBehind(kCostThreshold, name);
     return cost > 0 ? classes.curves.front().LeastCost(cost).threshold : kNotANumber;
   }
   if (name == "calibration") {

@@ -160,6 +160,17 @@ ScoreHistogram::Cut ScoreHistogram::BestCut(double cost) const {
   return cut;
 }
 
+ScoreHistogram::Taken ScoreHistogram::From(double threshold) const {
+  Taken taken;
+  for (const Bin& bin : slots_) {
+    if (bin.key != kEmpty && static_cast<double>(ScoreOf(bin.key << shift_)) >= threshold) {
+      taken.positive += bin.positive;
+      taken.negative += bin.negative;
+    }
+  }
+  return taken;
+}
+
 void ScoreHistogram::Serialize(ByteWriter* out) const {
   const std::vector<Bin> bins = Sorted();
   const bool counts = std::all_of(bins.begin(), bins.end(), [](const Bin& bin) {

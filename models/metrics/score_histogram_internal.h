@@ -35,6 +35,12 @@ class ScoreHistogram {
   };
   Cut BestF1() const { return BestCut(0); }
   Cut LeastCost(double cost) const { return BestCut(cost); }
+  // The weight of rows whose score is at least so much.
+  struct Taken {
+    double positive = 0;
+    double negative = 0;
+  };
+  Taken From(double threshold) const;
   size_t bins() const { return size_; }
 
   void Serialize(ByteWriter* out) const;

@@ -195,12 +195,18 @@ void LinearEquations::AddDense(const FeatureBatch& batch) {
     }
     right = weighted_.data();
   }
-  block_.assign(dense_ * dense_, 0);
-  ActiveKernels().gemm({dense_, dense_, batch.rows, 1, stride, stride, dense_}, input, right,
-                       block_.data());
-  for (size_t i = 0; i < dense_; ++i) {
-    for (size_t j = i; j < dense_; ++j) {
-      squares_[i * columns_ + j] += static_cast<double>(block_[i * dense_ + j]);
+  // A kernel adds up floats. Over more rows at once it would be off by more than the ridge, and
+  // columns that are sums of others (the year, beside the year of a date) would have no solution.
+  constexpr size_t kRowsAtOnce = 256;
+  for (size_t begin = 0; begin < batch.rows; begin += kRowsAtOnce) {
+    const size_t rows = std::min(kRowsAtOnce, batch.rows - begin);
+    block_.assign(dense_ * dense_, 0);
+    ActiveKernels().gemm({dense_, dense_, rows, 1, stride, stride, dense_}, input + begin * stride,
+                         right + begin * stride, block_.data());
+    for (size_t i = 0; i < dense_; ++i) {
+      for (size_t j = i; j < dense_; ++j) {
+        squares_[i * columns_ + j] += static_cast<double>(block_[i * dense_ + j]);
+      }
     }
   }
 }
@@ -244,17 +250,18 @@ void LinearEquations::Add(const FeatureBatch& batch) {
   rows_ += static_cast<int64_t>(batch.rows);
 }
 
-// Cholesky's factors of the matrix with the ridge: it is positive definite, unless there is no row.
-Result<std::vector<double>> LinearEquations::Solve(double ridge) const {
+// Cholesky's upper factor of the matrix with the ridge; false: it is not positive definite.
+bool LinearEquations::Factorize(double ridge, std::vector<double>* upper) const {
   const size_t n = columns_;
-  std::vector<double> factor = squares_;  // becomes the upper factor
+  std::vector<double>& factor = *upper;
+  factor = squares_;
   for (size_t i = 0; i < n; ++i) {
     factor[i * n + i] += i == dense_ ? 1e-9 : ridge;
   }
   for (size_t i = 0; i < n; ++i) {
     double* row = factor.data() + i * n;
     if (!(row[i] > 0) || !std::isfinite(row[i])) {
-      return Internal("the normal equations of a linear model have no solution");
+      return false;
     }
     const double root = std::sqrt(row[i]);
     for (size_t j = i; j < n; ++j) {
@@ -266,6 +273,19 @@ Result<std::vector<double>> LinearEquations::Solve(double ridge) const {
       for (size_t j = k; scale != 0 && j < n; ++j) {
         below[j] -= scale * row[j];
       }
+    }
+  }
+  return true;
+}
+
+Result<std::vector<double>> LinearEquations::Solve(double ridge) const {
+  // Sums of floats: of columns that say the same, rounding may leave less than the ridge holds up.
+  constexpr double kMore = 10;
+  const size_t n = columns_;
+  std::vector<double> factor;
+  for (double wider = ridge; !Factorize(wider, &factor); wider *= kMore) {
+    if (!(wider < weight_)) {
+      return Internal("the normal equations of a linear model have no solution");
     }
   }
   std::vector<double> weights = products_;  // columns x outputs: LinearForm's order

@@ -49,7 +49,8 @@ class LinearEquations {
   LinearEquations(const NetworkShape& shape, size_t outputs);
   void Add(const FeatureBatch& batch);
   int64_t rows() const { return rows_; }
-  // The weights, in LinearForm's order.
+  // The weights, in LinearForm's order. A larger ridge is taken where this one is too small for
+  // the rounding in the sums.
   Result<std::vector<double>> Solve(double ridge) const;
   // Of the rows, by their labels' scale.
   double MeanLoss(const std::vector<double>& weights) const;
@@ -62,6 +63,7 @@ class LinearEquations {
   // The cells of a row that are not in dense columns: the bias, and its ids.
   void CollectCells(const FeatureBatch& batch, size_t row);
   void AddDense(const FeatureBatch& batch);
+  bool Factorize(double ridge, std::vector<double>* upper) const;
 
   const NetworkShape& shape_;
   const size_t outputs_;

@@ -145,11 +145,11 @@ class RowLoss {
 class LinearSearch final : public LinearOptimum {
  public:
   LinearSearch(std::unique_ptr<FeatureTransform> transform, NetworkShape shape, Loss::Kind kind,
-               size_t outputs)
+               size_t outputs, double ridge)
       : transform_(std::move(transform)),
         form_(std::move(shape), outputs),
         kind_(kind),
-        ridge_(kind == Loss::Kind::kSquared ? kNumberRidge : kClassRidge),
+        ridge_(ridge),
         loss_(kind, outputs),
         n_(outputs) {}
 
@@ -359,7 +359,7 @@ Result<LinearOptimum::Found> LinearSearch::Descend(const Pass& pass, const StepC
     if (step > 0 || rows_ > 0) {
       RETURN_IF_ERROR(on_step({step, MeanLoss(), std::clamp(done, 0.0, 1.0)}));
     }
-    if (rows_ == 0 || left <= kGradientLeft || step == kMostSteps) {
+    if (rows_ == 0 || left <= kGradientLeft || step == kMostSteps || ShouldFinish()) {
       break;
     }
     constexpr double kCoarsest = 0.1;
@@ -415,8 +415,15 @@ Result<std::unique_ptr<LinearOptimum>> LinearOptimum::Make(const ModelSpec& spec
   if (shape.deep || !shape.wide || !HasOptimum(loss.kind())) {
     return Unimplemented(fmt::format("{} has no optimum that could be computed", spec.type()));
   }
+  double ridge = loss.kind() == Loss::Kind::kSquared ? kNumberRidge : kClassRidge;
+  for (const Attribute& attribute : spec.attributes()) {
+    ridge = attribute.name() == "model.ridge" ? attribute.number() : ridge;
+  }
+  if (!(ridge >= 0) || !std::isfinite(ridge)) {
+    return InvalidArgument(fmt::format("a ridge cannot be {}", ridge));
+  }
   return std::unique_ptr<LinearOptimum>(std::make_unique<LinearSearch>(
-      std::move(transform), std::move(shape), loss.kind(), loss.outputs()));
+      std::move(transform), std::move(shape), loss.kind(), loss.outputs(), ridge));
 }
 
 }  // namespace sluice::models

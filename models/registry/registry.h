@@ -25,6 +25,7 @@ struct AttributeSpec {
   // kText: closed set, any case; empty = any. An entry "ndcg@n" takes any number after the '@'.
   std::vector<std::string> allowed;
   bool or_number = false;            // kText: a number may stand there without quotes
+  bool or_map = false;               // kText: a map from names to numbers may, {'yes': 5, 'no': 1}
   std::vector<std::string> aliases;  // n_estimators for train.num_boost_round
   // Taken over, so that SQLFlow's statements run, and nothing else: who writes it is told so.
   bool without_effect = false;
@@ -51,7 +52,8 @@ const std::vector<ModelType>& ModelTypes();
 const ModelType* FindModelType(std::string_view name);
 const AttributeSpec* FindAttribute(const ModelType& type, std::string_view name);
 // Attributes of statements other than train ("predict", "evaluate", "explain"): predict.*,
-// evaluate's validation.metrics, explain's summary.*, result.* of all; empty for any other kind.
+// evaluate's validation.metrics, explain's summary.*, result.* of all; and of trainings that try
+// several models ("auto", "tune"); empty for any other kind.
 const std::vector<AttributeSpec>& StatementAttributes(std::string_view statement_kind);
 
 // What to say about an attribute that `type` does not have: the same name under its right prefix

@@ -59,6 +59,9 @@ std::vector<AttributeSpec> EvaluateAttributes() {
   return WithResultAttributes({
       Text("validation.metrics", {}, {},
            "metrics to compute (a comma list); all of the model's task when not given"),
+      Text("validation.report", std::string("metrics"), {"metrics", "thresholds", "confusion"},
+           "what is answered: a row of metrics; what comes of saying the second class of two from "
+           "each of some probabilities on; or which classes are taken for which"),
   });
 }
 
@@ -78,6 +81,37 @@ std::vector<AttributeSpec> ExplainAttributes() {
       WithoutEffect(Integer("summary.max_display", int64_t{20}, AtLeast(1),
                             "taken over from SQLFlow, no effect: every feature is shown")),
   });
+}
+
+// Of a training that leaves the model type open.
+std::vector<AttributeSpec> AutoAttributes() {
+  return {
+      Number(
+          "auto.seconds", {}, Between(0, 1e6),
+          "for so long several kinds of models are tried, and the best is kept (30 for tables of "
+          "fewer than a million rows, else 0: one kind, by the table's size and shape)"),
+      List(AttributeType::kTextList, "auto.candidates", {}, {},
+           "the kinds that are tried: linear, network, wide_deep, trees, blend; or types by name"),
+      Text("auto.metric", {}, {},
+           "the metric by which they are judged; log_loss of classes, rmse of numbers when not "
+           "given"),
+  };
+}
+
+// Of a training that names its model type.
+std::vector<AttributeSpec> TuneAttributes() {
+  return {
+      Text(
+          "tune.search", std::string("halving"), {"halving", "random"},
+          "how tune.ATTRIBUTE=[low, high], or [one, or, another], is searched: all trials in full, "
+          "or first a ninth of the way, the best third of them a third of it, and the rest in "
+          "full"),
+      Integer("tune.trials", int64_t{20}, Between(1, 1000), "so many settings are tried at most"),
+      Number("tune.seconds", 300.0, Between(0.1, 1e6), "the search takes no longer"),
+      Text("tune.metric", {}, {},
+           "the metric by which they are judged; log_loss of classes, rmse of numbers when not "
+           "given"),
+  };
 }
 
 void AppendSplitAttributes(std::vector<AttributeSpec>* attributes) {
@@ -218,9 +252,16 @@ std::vector<AttributeSpec> TrainingAttributes() {
                     "how a model of two classes decides, chosen on the validation rows and stored "
                     "with it: f1, cost:5 (of a miss, where a false alarm costs 1), auto, or a "
                     "probability")));
-  attributes.push_back(
+  attributes.push_back(Text(
+      "train.calibrate", {}, {"platt", "isotonic"},
+      "a classifier's probabilities are fitted, on the validation rows, to how often what it "
+      "says is so: platt by a curve of two numbers, isotonic by any that rises (for a thousand "
+      "validation rows and more)"));
+  AttributeSpec weights =
       Text("class_weight", {}, {},
-           "what the rows of a class weigh: balanced, or 'yes: 5, no: 1' (1 when not named)"));
+           "what the rows of a class weigh: balanced, or {'yes': 5, 'no': 1} (1 when not named)");
+  weights.or_map = true;
+  attributes.push_back(std::move(weights));
   AppendSplitAttributes(&attributes);
   AppendEngineAttributes(&attributes);
   return attributes;
@@ -230,12 +271,20 @@ const std::vector<AttributeSpec>& StatementAttributes(std::string_view statement
   static const std::vector<AttributeSpec> predict = PredictAttributes();
   static const std::vector<AttributeSpec> evaluate = EvaluateAttributes();
   static const std::vector<AttributeSpec> explain = ExplainAttributes();
+  static const std::vector<AttributeSpec> automatic = AutoAttributes();
+  static const std::vector<AttributeSpec> tune = TuneAttributes();
   static const std::vector<AttributeSpec> none;
   if (statement_kind == "predict") {
     return predict;
   }
   if (statement_kind == "evaluate") {
     return evaluate;
+  }
+  if (statement_kind == "auto") {
+    return automatic;
+  }
+  if (statement_kind == "tune") {
+    return tune;
   }
   return statement_kind == "explain" ? explain : none;
 }

@@ -157,6 +157,10 @@ ModelType Linear(bool classification) {
   type.default_optimizer = "Ftrl";
   AppendTask(classification, &type.attributes);
   type.attributes.push_back(SparseCombiner("model.sparse_combiner"));
+  type.attributes.push_back(
+      Number("model.ridge", {}, Between(0, 1e9),
+             "penalty on half the squared weights beside the sum of the rows' losses, where the "
+             "model is trained to its optimum: 1 for classes, 0.01 for numbers when not given"));
   type.attributes.push_back(OptimizerName("model.optimizer", "model", type.default_optimizer));
   AppendOptimizerArguments("optimizer", &type.attributes);
   AppendTraining(&type.attributes);

@@ -39,7 +39,8 @@ class XgboostModel final : public GradientBoosting {
   }
 
   Status Train(const BatchSource& train, const BatchSource& validation,
-               const std::function<void(const Round&)>& progress, std::stop_token stop) override;
+               const std::function<void(const Round&)>& progress, std::stop_token stop,
+               std::stop_token finish) override;
   Result<std::string> Save() const override;
   Status Load(std::string_view bytes) override;
   Status Predict(const FeatureBatch& batch, std::vector<float>* predictions) override;
@@ -49,7 +50,8 @@ class XgboostModel final : public GradientBoosting {
   // A booster over `matrices` that goes on from the loaded model, if there is one.
   Result<BoosterHolder> MakeBooster(const std::vector<void*>& matrices) const;
   Status RunRounds(const std::vector<void*>& matrices,
-                   const std::function<void(const Round&)>& progress, const std::stop_token& stop);
+                   const std::function<void(const Round&)>& progress, const std::stop_token& stop,
+                   const std::stop_token& finish);
   // The metrics after a round; those of the training rows are `train`'s unless `with_train`.
   Status Evaluate(const std::vector<void*>& matrices, int iteration, bool with_train,
                   RoundMetrics* train, RoundMetrics* all) const;
@@ -89,8 +91,8 @@ Result<BoosterHolder> XgboostModel::MakeBooster(const std::vector<void*>& matric
 }
 
 Status XgboostModel::Train(const BatchSource& train, const BatchSource& validation,
-                           const std::function<void(const Round&)>& progress,
-                           std::stop_token stop) {
+                           const std::function<void(const Round&)>& progress, std::stop_token stop,
+                           std::stop_token finish) {
   ASSIGN_OR_RETURN(const MatrixHandle rows,
                    BuildMatrix(train, layout_, parameters_, nullptr, "to train on", stop));
   std::vector<void*> matrices = {rows.get()};
@@ -106,7 +108,7 @@ Status XgboostModel::Train(const BatchSource& train, const BatchSource& validati
   }
   ASSIGN_OR_RETURN(BoosterHolder booster, MakeBooster(matrices));
   booster_ = std::move(booster);
-  RETURN_IF_ERROR(RunRounds(matrices, progress, stop));
+  RETURN_IF_ERROR(RunRounds(matrices, progress, stop, finish));
   // Without the matrices' caches, which the booster would keep as long as it lives.
   ASSIGN_OR_RETURN(const std::string bytes, SaveRaw());
   // Numbers that overflowed would be found at the first prediction otherwise.
@@ -148,7 +150,7 @@ Status XgboostModel::Evaluate(const std::vector<void*>& matrices, int iteration,
 
 Status XgboostModel::RunRounds(const std::vector<void*>& matrices,
                                const std::function<void(const Round&)>& progress,
-                               const std::stop_token& stop) {
+                               const std::stop_token& stop, const std::stop_token& finish) {
   int first = 0;
   RETURN_IF_ERROR(CheckXgboost(XGBoosterBoostedRounds(booster_.get(), &first), "training"));
   bst_ulong rows = 0;
@@ -168,10 +170,11 @@ Status XgboostModel::RunRounds(const std::vector<void*>& matrices,
     const bool with_train = i % interval == 0 || round.round == round.rounds;
     RETURN_IF_ERROR(Evaluate(matrices, first + i, with_train, &train, &round.metrics));
     const bool enough = best.Note(i, round.metrics);
+    round.best = best.round() ? *best.round() + 1 : 0;
     if (progress) {
       progress(round);
     }
-    if (enough) {
+    if (enough || finish.stop_requested()) {
       break;
     }
   }

@@ -29,6 +29,7 @@ class GradientBoosting {
   };
   struct Round {
     int round = 0, rounds = 0;
+    int best = 0;  // of the rounds so far, where early stopping judges them; 0: it does not
     // "train-logloss", "validation-auc": those of the training rows first. On tables of more than
     // 100,000 rows those may be some rounds old.
     std::vector<std::pair<std::string, double>> metrics;
@@ -42,8 +43,10 @@ class GradientBoosting {
   virtual size_t bytes_per_row() const = 0;
 
   // Trains all rounds; `validation` may be empty (no next). Calls `progress` after every round.
+  // `finish`, requested, ends it with the rounds that there are, or the best of them.
   virtual Status Train(const BatchSource& train, const BatchSource& validation,
-                       const std::function<void(const Round&)>& progress, std::stop_token stop) = 0;
+                       const std::function<void(const Round&)>& progress, std::stop_token stop,
+                       std::stop_token finish = {}) = 0;
   virtual Result<std::string> Save() const = 0;
   virtual Status Load(std::string_view bytes) = 0;
   // rows x outputs(): probabilities, class probabilities, or numbers.

@@ -1,6 +1,7 @@
 #include "server/config/config.h"
 
 #include <fmt/core.h>
+#include <limits.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -117,6 +118,10 @@ Status ReadFile(const std::string& path, Config& config) {
   return OkStatus();
 }
 
+// Of a user who has named none: less, else more, where they are.
+constexpr std::string_view kUsualPager =
+    "for pager in less more cat; do command -v $pager >/dev/null && exec $pager; done";
+
 const char* Environment(const std::string& name) {
   return std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): before any thread
 }
@@ -172,6 +177,8 @@ Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags) {
     config.history_file = std::string(home) + "/.sluice_history";
     config.tls_folder = std::string(home) + "/.sluice";
   }
+  const char* pager = Environment("PAGER");
+  config.pager = pager == nullptr ? kUsualPager : Trim(pager);
   const char* named_file = Environment("SLUICE_CONFIG");
   const std::string path = file.empty() && named_file != nullptr ? named_file : file;
   if (!path.empty()) {
@@ -256,8 +263,12 @@ void LetThreadsSleep(char** argv) {
   if (Environment(kPolicy) != nullptr || Environment("GOMP_SPINCOUNT") != nullptr) {
     return;
   }
-  if (setenv(kPolicy, "passive", 0) == 0) {  // NOLINT(concurrency-mt-unsafe): before any thread
-    execv("/proc/self/exe", argv);
+  // By its own path: a process is listed by the name that it was started by.
+  std::array<char, PATH_MAX> path{};
+  const ssize_t size = readlink("/proc/self/exe", path.data(), path.size() - 1);
+  if (size > 0 &&
+      setenv(kPolicy, "passive", 0) == 0) {  // NOLINT(concurrency-mt-unsafe): before any thread
+    execv(path.data(), argv);
   }
 }
 

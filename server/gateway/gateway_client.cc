@@ -116,15 +116,11 @@ class GrpcGatewayClient final : public GatewayClient {
         }
       }
     }
+    const std::optional<int64_t> job = updates_.outliving_job();
     updates_.EndScript();
     const grpc::Status status = Finish(*reader, context);
     if (stop.stop_requested()) {
-      return Detaches()
-                 ? Cancelled("cancelled")
-                       .Hint(
-                           "sluice.on_disconnect is detach: a job that had begun goes on; SHOW "
-                           "JOBS finds it, CANCEL JOB ends it")
-                 : Cancelled("cancelled");
+      return job.has_value() ? CancelJob(*job) : Cancelled("cancelled");
     }
     return failure.ok() ? FromGrpc(status) : failure;
   }
@@ -136,15 +132,19 @@ class GrpcGatewayClient final : public GatewayClient {
     }
   }
 
-  // The gateway cannot tell a cancelled call from a client that goes away.
-  bool Detaches() const {
-    bool detaches = false;
-    for (const std::string& setting : updates_.settings()) {
-      if (setting.find("sluice.on_disconnect") != std::string::npos) {
-        detaches = setting.find("detach") != std::string::npos;
-      }
-    }
-    return detaches;
+  Status CancelJob(int64_t job) const {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kConnectDeadline);
+    LogIn(&context);
+    v1::CancelJobRequest request;
+    request.set_id(job);
+    v1::CancelJobResponse response;
+    return stub_->CancelJob(&context, request, &response).ok()
+               ? Cancelled("cancelled")
+               : Cancelled("cancelled")
+                     .Hint(fmt::format("the gateway could not be told: job {} goes on until "
+                                       "CANCEL JOB {}",
+                                       job, job));
   }
 
   // A message that cannot be read ends the reading as the last one does; but then the call's status

@@ -68,6 +68,11 @@ class StreamSink final : public executor::ResultSink {
     stream_.Show(std::move(update));
   }
   void Done(const std::string& tag) override { tag_ = tag; }
+  void OutlivesClient(int64_t job) override {
+    auto update = std::make_unique<v1::RunUpdate>();
+    update->set_outliving_job(job);
+    stream_.Tell(std::move(update));
+  }
 
   void Started(const parser::Statement& statement) {
     const auto* set = std::get_if<parser::SetStatement>(&statement);

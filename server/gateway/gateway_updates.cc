@@ -34,7 +34,7 @@ Status GatewayUpdates::Apply(const v1::RunUpdate& update, executor::ResultSink& 
       sink.Progress(ProgressFromWire(update.progress()));
       return OkStatus();
     case v1::RunUpdate::kStatementDone:
-      schema_.reset();
+      EndScript();
       sink.Done(update.statement_done().tag());
       return OkStatus();
     case v1::RunUpdate::kSettingChanged:
@@ -43,6 +43,10 @@ Status GatewayUpdates::Apply(const v1::RunUpdate& update, executor::ResultSink& 
             fmt::format("the gateway has changed {} settings of this session", kMostSettings));
       }
       settings_.push_back(update.setting_changed());
+      return OkStatus();
+    case v1::RunUpdate::kOutlivingJob:
+      outliving_job_ = update.outliving_job();
+      sink.OutlivesClient(update.outliving_job());
       return OkStatus();
     case v1::RunUpdate::kError:
       return ErrorFromWire(update.error());

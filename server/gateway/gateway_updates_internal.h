@@ -21,13 +21,19 @@ class GatewayUpdates {
   // Fails with what the gateway says went wrong, when it sends what does not fit, and with what the
   // sink says.
   Status Apply(const v1::RunUpdate& update, executor::ResultSink& sink);
-  void EndScript() { schema_.reset(); }
+  void EndScript() {
+    schema_.reset();
+    outliving_job_.reset();
+  }
+  // The running statement is this job, which does not end with the call.
+  const std::optional<int64_t>& outliving_job() const { return outliving_job_; }
   // SET statements, to be sent along with the next script.
   const std::vector<std::string>& settings() const { return settings_; }
 
  private:
   std::vector<std::string> settings_;
   std::optional<Schema> schema_;  // of the running statement, once it is known
+  std::optional<int64_t> outliving_job_;
 };
 
 }  // namespace sluice::server

@@ -15,15 +15,6 @@ namespace {
 // What a server says before it is ready; a few hundred bytes usually.
 constexpr size_t kMaxGreeting = size_t{1} << 20;
 
-enum Authentication : uint32_t {
-  kOk = 0,
-  kPassword = 3,
-  kMd5 = 5,
-  kScram = 10,
-  kScramContinue = 11,
-  kScramFinal = 12,
-};
-
 Status NotPostgres() {
   return Status(Code::kUnavailable, "the server does not answer as PostgreSQL does")
       .SqlState("08P01");
@@ -109,18 +100,19 @@ Result<std::string> BackendLogin::Take(char type, std::string_view body, std::st
 
 Result<std::string> BackendLogin::Authenticate(std::string_view body) {
   BodyReader reader(body);
-  const uint32_t kind = reader.Uint32();
-  asked_ = asked_ || kind != kOk;
-  if (secret_.keys.has_value() && (kind == kPassword || kind == kMd5)) {
+  const auto kind = static_cast<Authentication>(reader.Uint32());
+  asked_ = asked_ || kind != Authentication::kOk;
+  if (secret_.keys.has_value() &&
+      (kind == Authentication::kPassword || kind == Authentication::kMd5)) {
     return Status(Code::kFailedPrecondition,
                   "the server asks for the password, which the gateway has not seen")
         .SqlState("28000")
         .Hint("let pg_hba.conf say scram-sha-256, or start the gateway with --auth password");
   }
   switch (kind) {
-    case kOk:
+    case Authentication::kOk:
       return std::string();
-    case kPassword:
+    case Authentication::kPassword:
       if (!private_line_) {
         return Status(Code::kFailedPrecondition,
                       "the server asks for the password itself over a connection without TLS")
@@ -128,7 +120,7 @@ Result<std::string> BackendLogin::Authenticate(std::string_view body) {
             .Hint("let the gateway's --source say sslmode=require");
       }
       return PasswordMessage(secret_.password);
-    case kMd5: {
+    case Authentication::kMd5: {
       std::array<char, 4> salt = {};
       const std::string_view bytes = reader.Bytes(salt.size());
       if (!reader.ok()) {
@@ -137,9 +129,9 @@ Result<std::string> BackendLogin::Authenticate(std::string_view body) {
       std::copy(bytes.begin(), bytes.end(), salt.begin());
       return PasswordMessage(Md5Password(startup_.Find("user"), secret_.password, salt));
     }
-    case kScram:
+    case Authentication::kScram:
       return BeginScram(reader);
-    case kScramContinue: {
+    case Authentication::kScramContinue: {
       if (scram_ == nullptr) {
         return NotPostgres();
       }
@@ -148,7 +140,7 @@ Result<std::string> BackendLogin::Authenticate(std::string_view body) {
       AppendMessage(message, 'p', answer);
       return message;
     }
-    case kScramFinal:
+    case Authentication::kScramFinal:
       if (scram_ == nullptr) {
         return NotPostgres();
       }
@@ -158,7 +150,7 @@ Result<std::string> BackendLogin::Authenticate(std::string_view body) {
       return Unimplemented(
           fmt::format("the server asks for a way to log in (number {}) that the "
                       "gateway does not know",
-                      kind));
+                      static_cast<uint32_t>(kind)));
   }
 }
 

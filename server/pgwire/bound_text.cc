@@ -8,7 +8,7 @@
 #include "parser/printer.h"
 #include "parser/splitter.h"
 #include "server/pgwire/parameters.h"
-#include "server/pgwire/router.h"
+#include "server/pgwire/sql_words_internal.h"
 
 namespace sluice::server::pgwire {
 Span BoundText::PlaceOf(Span span) const {
@@ -40,6 +40,22 @@ Status BoundText::Moved(const Status& status) const {
   return moved;
 }
 
+std::vector<ParameterPlace> FindParameters(std::string_view sql) {
+  constexpr size_t kMost = 65'535;  // Bind has room for so many
+  std::vector<ParameterPlace> places;
+  ScanCode(sql, [sql, &places](size_t begin, size_t end) {
+    size_t number = 0;
+    for (size_t at = begin + 1; sql[begin] == '$' && at < end && number <= kMost; ++at) {
+      number = number * 10 + static_cast<size_t>(sql[at] - '0');
+    }
+    if (number >= 1 && number <= kMost) {
+      places.push_back({number, begin, end});
+    }
+    return false;
+  });
+  return places;
+}
+
 size_t CountParameters(std::string_view sql) {
   size_t most = 0;
   for (const ParameterPlace& place : FindParameters(sql)) {
@@ -48,11 +64,8 @@ size_t CountParameters(std::string_view sql) {
   return most;
 }
 
-Result<BoundText> BindText(std::string_view sql, const std::vector<uint32_t>& types,
-                           const std::vector<uint16_t>& formats,
-                           const std::vector<std::optional<std::string>>* values) {
+Result<BoundText> Substitute(std::string_view sql, const ParameterText& text_of) {
   BoundText bound;
-  const std::vector<ParameterPlace> places = FindParameters(sql);
   const parser::SplitScript split = parser::Split(sql);
   const auto in_clauses = [&split](size_t at) {
     return std::any_of(split.pieces.begin(), split.pieces.end(), [at](const parser::Piece& piece) {
@@ -61,17 +74,33 @@ Result<BoundText> BindText(std::string_view sql, const std::vector<uint32_t>& ty
     });
   };
   size_t copied = 0;
-  for (const ParameterPlace& place : places) {
+  for (const ParameterPlace& place : FindParameters(sql)) {
     const Span span = {static_cast<int64_t>(place.begin), static_cast<int64_t>(place.end)};
+    const auto text = text_of(place, in_clauses(place.begin));
+    RETURN_IF_ERROR(text.status().MovedTo(span));
+    bound.text += sql.substr(copied, place.begin - copied);
+    const auto begin = static_cast<int64_t>(bound.text.size());
+    bound.text += *text;
+    bound.replaced.push_back(
+        {span.begin, span.end, begin, static_cast<int64_t>(bound.text.size())});
+    copied = place.end;
+  }
+  bound.text += sql.substr(copied);
+  return bound;
+}
+
+Result<BoundText> BindText(std::string_view sql, const std::vector<uint32_t>& types,
+                           const std::vector<uint16_t>& formats,
+                           const std::vector<std::optional<std::string>>* values) {
+  return Substitute(sql, [&](const ParameterPlace& place, bool attribute) -> Result<std::string> {
     const size_t index = place.number - 1;
     BoundParameter parameter;
     parameter.type = index < types.size() ? types[index] : 0;
     if (values != nullptr && index >= values->size()) {
-      return InvalidArgument(fmt::format("bind message supplies {} parameters, but the statement "
-                                         "has ${}",
+      return InvalidArgument(fmt::format("bind message supplies {} parameters, but the "
+                                         "statement has ${}",
                                          values->size(), place.number))
-          .SqlState("08P01")
-          .At(span);
+          .SqlState("08P01");
     }
     if (values != nullptr && (*values)[index].has_value()) {
       parameter.value = *(*values)[index];
@@ -79,23 +108,13 @@ Result<BoundText> BindText(std::string_view sql, const std::vector<uint32_t>& ty
           !formats.empty() &&
           formats[formats.size() == 1 ? 0 : std::min(index, formats.size() - 1)] == 1;
     }
-    bound.text += sql.substr(copied, place.begin - copied);
-    const auto begin = static_cast<int64_t>(bound.text.size());
-    if (in_clauses(place.begin)) {
-      const auto value = ParameterAttribute(parameter, span);
-      RETURN_IF_ERROR(value.status().MovedTo(span));
-      bound.text += parser::Print(*value);
-    } else {
-      const auto literal = ParameterLiteral(parameter);
-      RETURN_IF_ERROR(literal.status().MovedTo(span));
-      bound.text += *literal;
+    if (!attribute) {
+      return ParameterLiteral(parameter);
     }
-    bound.replaced.push_back(
-        {span.begin, span.end, begin, static_cast<int64_t>(bound.text.size())});
-    copied = place.end;
-  }
-  bound.text += sql.substr(copied);
-  return bound;
+    const Span span = {static_cast<int64_t>(place.begin), static_cast<int64_t>(place.end)};
+    ASSIGN_OR_RETURN(const parser::AttributeValue value, ParameterAttribute(parameter, span));
+    return parser::Print(value);
+  });
 }
 
 }  // namespace sluice::server::pgwire

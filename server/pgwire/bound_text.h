@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +24,19 @@ struct BoundText {
   };
   std::vector<Replaced> replaced;  // in order
 };
+
+// $n, outside of strings, quoted names and comments.
+struct ParameterPlace {
+  size_t number;  // from 1
+  size_t begin, end;
+};
+std::vector<ParameterPlace> FindParameters(std::string_view sql);
+
+// The text with what stands for each parameter in its place. `attribute`: it is the value of one,
+// in a clause of ours; else an expression of the select.
+using ParameterText =
+    std::function<Result<std::string>(const ParameterPlace& place, bool attribute)>;
+Result<BoundText> Substitute(std::string_view sql, const ParameterText& text_of);
 
 // The largest $n outside of strings and comments; 0: there is none.
 size_t CountParameters(std::string_view sql);

@@ -2,6 +2,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <utility>
@@ -12,6 +13,13 @@
 namespace sluice::server::pgwire {
 
 using boost::asio::posix::stream_descriptor;
+
+namespace {
+
+// As much as a server sends at a time: behind less there is nothing, mostly.
+constexpr ssize_t kShortRead = ssize_t{8} << 10;
+
+}  // namespace
 
 Channel::Channel(boost::asio::io_context& context, int descriptor)
     : descriptor_(context, descriptor) {
@@ -41,6 +49,7 @@ void Channel::StartTls(SSL_CTX* context, bool server, const std::string& host) {
 ssize_t Channel::Read(char* bytes, size_t size) {
   if (ssl_ == nullptr) {
     const ssize_t got = recv(descriptor_.native_handle(), bytes, size, 0);
+    drained_ = got < std::min(static_cast<ssize_t>(size), kShortRead);
     if (got > 0) {
       return got;
     }

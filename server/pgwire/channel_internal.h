@@ -30,6 +30,8 @@ class Channel {
 
   // Reads what is there, at most `size` bytes. 0: nothing now. Negative: the end, or an error.
   ssize_t Read(char* bytes, size_t size);
+  // The last Read has brought little: another one would be for nothing, mostly.
+  bool drained() const { return drained_; }
   // Sends, or keeps what there is no room for. False: the connection is broken.
   bool Write(std::string_view bytes);
   size_t unsent() const { return unsent_.size() - sent_; }
@@ -54,6 +56,7 @@ class Channel {
 
   boost::asio::posix::stream_descriptor descriptor_;
   std::unique_ptr<SSL, SslFree> ssl_;
+  bool drained_ = false;
   std::string unsent_;
   size_t sent_ = 0;              // of unsent_
   bool waits_for_peer_ = false;  // TLS has to read before it can write

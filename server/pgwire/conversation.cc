@@ -1,9 +1,12 @@
 #include "server/pgwire/conversation.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "parser/parser.h"
+#include "server/pgwire/prepared_text.h"
 
 // What the client says.
 namespace sluice::server::pgwire {
@@ -19,13 +22,15 @@ void Conversation::FromClient(std::string_view bytes) {
     ProcessHeld();
     return;
   }
+  wanted_ = 0;
   held_ = std::string(bytes.substr(Consume(bytes)));
 }
 
 void Conversation::ProcessHeld() {
-  if (held_.empty() || (blocked() && !copying_in_)) {
+  if (held_.size() <= wanted_ || (blocked() && !copying_in_)) {
     return;
   }
+  wanted_ = 0;
   const std::string bytes = std::exchange(held_, {});
   held_ = bytes.substr(Consume(bytes));
 }
@@ -71,6 +76,7 @@ size_t Conversation::Consume(std::string_view bytes) {
     }
     if (wish == Wish::kWhole) {
       if (bytes.size() - at < kHeaderBytes + body) {
+        wanted_ = kHeaderBytes + body - 1;
         break;
       }
       flush();
@@ -186,7 +192,7 @@ bool Conversation::TakeQuery(std::string_view body) {
   if (!sql.ok()) {
     return false;  // the back end says so
   }
-  const std::optional<Route> route = readable_ ? RouteScript(*sql) : std::nullopt;
+  const std::optional<Route> route = RouteOf(*sql);
   if (!route.has_value()) {
     if (TakeDeallocate(*sql)) {
       return true;
@@ -210,15 +216,20 @@ bool Conversation::TakeQuery(std::string_view body) {
 // Statements of one Query are one transaction, unless they say otherwise themselves.
 void Conversation::QueueParts(const std::vector<Part>& parts) {
   // Rows that are kept need a transaction to go with.
-  const bool several = parts.size() > 1 || parts.front().inside.has_value();
+  const auto keeps = [](const Part& part) {
+    return part.kind == Part::Kind::kOurs && part.inside.has_value();
+  };
+  const bool several = parts.size() > 1 || keeps(parts.front());
   for (const Part& part : parts) {
     if (several && !part.transaction) {
       steps_.push_back({.kind = Step::Kind::kBegin});
     }
-    const Step::Kind kind = part.inside.has_value()          ? Step::Kind::kKeep
-                            : part.kind == Part::Kind::kOurs ? Step::Kind::kRun
-                            : part.kind == Part::Kind::kSet  ? Step::Kind::kSet
-                                                             : Step::Kind::kForward;
+    const Step::Kind kind = keeps(part)                         ? Step::Kind::kKeep
+                            : part.kind == Part::Kind::kOurs    ? Step::Kind::kRun
+                            : part.kind == Part::Kind::kSet     ? Step::Kind::kSet
+                            : part.kind == Part::Kind::kPrepare ? Step::Kind::kPrepare
+                            : part.kind == Part::Kind::kExecute ? Step::Kind::kExecute
+                                                                : Step::Kind::kForward;
     steps_.push_back({.kind = kind,
                       .span = part.span,
                       .inside = part.inside.value_or(Span()),
@@ -234,7 +245,7 @@ bool Conversation::TakeParse(std::string_view body) {
   if (!parse.ok()) {
     return false;
   }
-  const std::optional<Route> route = readable_ ? RouteScript(parse->sql) : std::nullopt;
+  const std::optional<Route> route = RouteOf(parse->sql);
   const bool setting = route.has_value() && route->error.ok() && route->parts.size() == 1 &&
                        route->parts.front().kind == Part::Kind::kSet &&
                        host_.CheckSetting(parse->sql).ok();
@@ -249,6 +260,29 @@ bool Conversation::TakeParse(std::string_view body) {
   steps_.push_back({.kind = Step::Kind::kOwn, .type = 'P', .text = std::string(body)});
   Begin();
   return true;
+}
+
+std::optional<Route> Conversation::RouteOf(std::string_view sql) const {
+  if (!readable_) {
+    return std::nullopt;
+  }
+  IsPrepared is_prepared;
+  if (!statements_.empty()) {
+    is_prepared = [this](std::string_view name) {
+      const auto known = statements_.find(name);
+      return known != statements_.end() && !known->second.inside.has_value();
+    };
+  }
+  std::optional<Route> route = RouteScript(sql, is_prepared);
+  const auto encoding = parameters_.find("client_encoding");
+  if (route.has_value() && encoding != parameters_.end() && encoding->second != "UTF8" &&
+      encoding->second != "SQL_ASCII") {
+    route->error = Unimplemented(fmt::format("a statement of Sluice is sent in UTF-8, and the "
+                                             "client_encoding of this session is {}",
+                                             encoding->second))
+                       .Hint("SET client_encoding = 'UTF8' (\\encoding UTF8 in psql)");
+  }
+  return route;
 }
 
 // The database does not know the prepared statements that are ours.

@@ -62,7 +62,7 @@ class Conversation {
   void FromServer(std::string_view bytes);
 
   // So much of what the client has sent waits for a statement of ours to end.
-  size_t held_bytes() const { return held_.size(); }
+  size_t held_bytes() const { return blocked() ? held_.size() : 0; }
   bool statement_runs() const { return running_; }
   // Of the back end: I, T, E.
   char status() const { return status_; }
@@ -97,6 +97,8 @@ class Conversation {
       kForward,   // statements of the database, out of a script that has some of ours
       kRun,       // a statement of ours out of a script
       kKeep,      // the same, with its rows for what the database has around it
+      kPrepare,   // PREPARE name AS a statement of ours, out of a script
+      kExecute,   // EXECUTE of such a one
       kAsk,       // `text`, of our own, to the database
       kGive,      // `text`, a message, to the database; the client hears the answer
       kSet,       // SET sluice.name out of a script
@@ -111,8 +113,8 @@ class Conversation {
     Kind kind;
     char type = 0;             // kOwn
     std::string text = {};     // kOwn: the body
-    Span span = {};            // of the script: kForward, kRun, kKeep, kSet
-    Span inside = {};          // kKeep: the statement of ours
+    Span span = {};            // of the script: kForward, kRun, kKeep, kPrepare, kExecute, kSet
+    Span inside = {};          // kKeep, kPrepare: the statement of ours
     bool transaction = false;  // kForward: begins one
     Status error = {};
   };
@@ -122,10 +124,14 @@ class Conversation {
   };
   struct Prepared {
     std::string text;
-    std::vector<uint32_t> types;  // of its parameters, as Parse said; 0: it did not
+    std::vector<uint32_t> types;          // of its parameters, as Parse said; 0: it did not
+    std::vector<std::string> type_names;  // as PREPARE said
+    std::optional<Span> inside;           // the statement of ours in a cursor or COPY
+    std::string OwnText() const;          // the statement of ours
   };
   struct Portal {
     std::string text;  // of the prepared statement
+    std::optional<Span> inside;
     BoundText bound;
     OwnStatement statement;
     bool begun = false;
@@ -142,6 +148,7 @@ class Conversation {
   bool TakeQuery(std::string_view body);
   bool TakeParse(std::string_view body);
   bool TakeDeallocate(std::string_view sql);
+  std::optional<Route> RouteOf(std::string_view sql) const;
   bool IsOwn(char type, std::string_view body) const;
   void QueueParts(const std::vector<Part>& parts);
   // Steps were queued.
@@ -149,6 +156,10 @@ class Conversation {
   void Advance();
   void Perform(const Step& step);
   void PerformOwn(const Step& step);
+  static Status NameIsTaken(std::string_view name);
+  static Status NoPrepared(std::string_view name);
+  static Status CheckText(std::string_view text, const std::vector<uint32_t>& types);
+  Result<std::string> Executed(std::string_view sql) const;
   void ParseOwn(std::string_view body);
   void BindOwn(std::string_view body);
   void DescribeOwn(std::string_view body);
@@ -161,16 +172,21 @@ class Conversation {
     KeptRows rows;
     std::string before, after;  // of the database's statement around it
   };
-  void Keep(const Step& step);
+  void PrepareOwn(const Step& step);
+  void ExecutePrepared(const Step& step);
+  void KeepStep(const Step& step);
+  void Keep(const OwnStatement& statement, const Span& whole, const Span& inside);
   void GiveKept(const Keeping& keeping);
   void GiveUpKeeping(const Status& error);
   void DescribeBound(const OwnStatement& statement, std::string text, BoundText bound);
+  void ReplyDescription(const std::vector<WireColumn>& columns);
   static Status AbortedBlock();
   void Fail(const Status& error);
   void AbortScript();
-  void AbortFailedScript();
+  void AbortFailed();
   void Sync();
   void AskOurs(std::string_view sql, Hears hears = Hears::kNothing);
+  void KeepAwake();
   void DropPortal(std::string_view name);
   void DropPortals();
   void ProtocolError(std::string_view message);
@@ -192,6 +208,7 @@ class Conversation {
 
   // From the client.
   std::string held_;
+  size_t wanted_ = 0;       // of held_, before there is anything to do with it
   size_t client_left_ = 0;  // of a message that is being passed on or dropped
   bool client_drops_ = false;
 

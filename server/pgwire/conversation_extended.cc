@@ -1,11 +1,49 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "parser/parser.h"
 #include "server/pgwire/conversation.h"
+#include "server/pgwire/prepared_text.h"
+#include "server/pgwire/sql_words_internal.h"
 
 // The extended protocol's messages where they are ours: Parse, Bind, Describe, Execute, Close.
 namespace sluice::server::pgwire {
+
+std::string Conversation::Prepared::OwnText() const {
+  return std::string(inside.has_value() ? TextOf(text, *inside) : text);
+}
+
+Status Conversation::NameIsTaken(std::string_view name) {
+  return AlreadyExists(fmt::format("prepared statement \"{}\" already exists", name))
+      .SqlState("42P05");
+}
+
+Status Conversation::NoPrepared(std::string_view name) {
+  return NotFound(fmt::format("prepared statement \"{}\" does not exist", name)).SqlState("26000");
+}
+
+// Whether it is a statement, whatever its parameters are.
+Status Conversation::CheckText(std::string_view text, const std::vector<uint32_t>& types) {
+  const Result<BoundText> unbound = BindText(text, types, {}, nullptr);
+  if (!unbound.ok()) {
+    return parser::Parse(text).status();
+  }
+  return unbound->Moved(parser::Parse(unbound->text).status());
+}
+
+// EXECUTE, with what it executes in its place.
+Result<std::string> Conversation::Executed(std::string_view sql) const {
+  const std::optional<ExecuteText> execute = ReadExecuteText(sql);
+  const auto prepared = execute.has_value() ? statements_.find(execute->name) : statements_.end();
+  if (prepared == statements_.end()) {
+    return NoPrepared(execute.has_value() ? execute->name : "");
+  }
+  ASSIGN_OR_RETURN(const BoundText bound,
+                   BindArguments(prepared->second.text, prepared->second.type_names, *execute));
+  return bound.text;
+}
 
 void Conversation::PerformOwn(const Step& step) {
   if (group_failed_) {
@@ -37,35 +75,44 @@ void Conversation::ParseOwn(std::string_view body) {
   }
   script_ = message->sql;
   if (!message->name.empty() && statements_.find(message->name) != statements_.end()) {
-    return Fail(
-        AlreadyExists("prepared statement \"" + std::string(message->name) + "\" already exists")
-            .SqlState("42P05"));
+    return Fail(NameIsTaken(message->name));
   }
-  const std::optional<Route> route = RouteScript(message->sql);
+  const std::optional<Route> route = RouteOf(message->sql);
   if (route.has_value() && !route->error.ok()) {
     return Fail(route->error);
-  }
-  if (route.has_value() && route->parts.size() == 1 &&
-      route->parts.front().kind == Part::Kind::kSet) {
-    return Fail(host_.CheckSetting(message->sql));
   }
   if (!route.has_value() || route->parts.size() != 1) {
     return Fail(SyntaxError("cannot insert multiple commands into a prepared statement"));
   }
-  if (const std::optional<Span>& inside = route->parts.front().inside) {
-    return Fail(Unimplemented("a cursor over a statement of Sluice is declared by a simple query")
-                    .At(*inside)
-                    .Hint("fetch the statement's rows by a portal's row limit (setFetchSize)"));
-  }
-  const Result<BoundText> unbound = BindText(message->sql, message->types, {}, nullptr);
-  const auto parsed = unbound.ok() ? parser::Parse(unbound->text) : parser::Parse(message->sql);
-  if (!parsed.ok()) {
-    return Fail(unbound.ok() ? unbound->Moved(parsed.status()) : parsed.status());
-  }
+  const Part& part = route->parts.front();
   Prepared prepared;
   prepared.text = message->sql;
   prepared.types = message->types;
-  prepared.types.resize(std::max(prepared.types.size(), CountParameters(message->sql)));
+  prepared.inside = part.inside;
+  switch (part.kind) {
+    case Part::Kind::kSet:
+      return Fail(host_.CheckSetting(message->sql));
+    case Part::Kind::kPrepare:
+      return Fail(Unimplemented("PREPARE of a statement of Sluice is sent as a simple query")
+                      .At(*part.inside)
+                      .Hint("let the driver prepare the statement itself"));
+    case Part::Kind::kExecute: {
+      Result<std::string> text = Executed(message->sql);
+      if (!text.ok()) {
+        return Fail(text.status());
+      }
+      prepared.text = *std::move(text);
+      break;
+    }
+    default:
+      break;
+  }
+  place_ = part.inside.value_or(Span{0, 0}).begin;
+  const Status readable = CheckText(prepared.OwnText(), prepared.types);
+  if (!readable.ok()) {
+    return Fail(readable);
+  }
+  prepared.types.resize(std::max(prepared.types.size(), CountParameters(prepared.text)));
   statements_.insert_or_assign(std::string(message->name), std::move(prepared));
   std::string reply;
   AppendMessage(reply, '1', {});
@@ -79,9 +126,7 @@ void Conversation::BindOwn(std::string_view body) {
   }
   const auto prepared = statements_.find(message->statement);
   if (prepared == statements_.end()) {
-    return Fail(
-        NotFound("prepared statement \"" + std::string(message->statement) + "\" does not exist")
-            .SqlState("26000"));
+    return Fail(NoPrepared(message->statement));
   }
   if (!message->portal.empty() && portals_.find(message->portal) != portals_.end()) {
     return Fail(AlreadyExists("portal \"" + std::string(message->portal) + "\" already exists")
@@ -89,17 +134,19 @@ void Conversation::BindOwn(std::string_view body) {
   }
   DropPortal(message->portal);
   script_ = prepared->second.text;
+  place_ = prepared->second.inside.value_or(Span{0, 0}).begin;
   std::vector<std::optional<std::string>> values;
   for (const auto& value : message->values) {
     values.emplace_back(value.has_value() ? std::optional<std::string>(*value) : std::nullopt);
   }
   Result<BoundText> bound =
-      BindText(prepared->second.text, prepared->second.types, message->formats, &values);
+      BindText(prepared->second.OwnText(), prepared->second.types, message->formats, &values);
   if (!bound.ok()) {
     return Fail(bound.status());
   }
   Portal portal;
   portal.text = prepared->second.text;
+  portal.inside = prepared->second.inside;
   portal.statement.text = bound->text;
   portal.statement.result_formats = message->result_formats;
   portal.bound = *std::move(bound);
@@ -117,6 +164,9 @@ void Conversation::DescribeOwn(std::string_view body) {
   describing_ = DescribedTarget{message->kind, std::string(message->name)};
   if (message->kind == 'P') {
     const auto portal = portals_.find(message->name);
+    if (portal != portals_.end() && portal->second.inside.has_value()) {
+      return ReplyDescription({});
+    }
     return portal == portals_.end()
                ? Fail(NotFound("portal \"" + describing_->name + "\" does not exist")
                           .SqlState("34000"))
@@ -124,8 +174,10 @@ void Conversation::DescribeOwn(std::string_view body) {
   }
   const auto prepared = statements_.find(message->name);
   if (prepared == statements_.end()) {
-    return Fail(NotFound("prepared statement \"" + describing_->name + "\" does not exist")
-                    .SqlState("26000"));
+    return Fail(NoPrepared(describing_->name));
+  }
+  if (prepared->second.inside.has_value()) {
+    return ReplyDescription({});
   }
   Result<BoundText> bound = BindText(prepared->second.text, prepared->second.types, {}, nullptr);
   if (!bound.ok()) {
@@ -149,30 +201,35 @@ void Conversation::DescribeBound(const OwnStatement& statement, std::string text
 void Conversation::Described(const Result<std::vector<WireColumn>>& columns) {
   running_ = false;
   TakeBack();
-  const std::optional<DescribedTarget> target = std::exchange(describing_, std::nullopt);
   const BoundText bound = std::exchange(bound_, {});
-  if (!columns.ok()) {
-    Fail(bound.Moved(columns.status()));
+  if (columns.ok()) {
+    ReplyDescription(*columns);
   } else {
-    std::string reply;
-    if (target->kind == 'S') {
-      const auto prepared = statements_.find(target->name);
-      std::vector<uint32_t> types;
-      if (prepared != statements_.end()) {
-        types = prepared->second.types;
-      }
-      std::replace(types.begin(), types.end(), uint32_t{kUnspecifiedOid}, uint32_t{kTextOid});
-      AppendParameterDescription(reply, types);
-    }
-    if (columns->empty()) {
-      AppendMessage(reply, 'n', {});
-    } else {
-      AppendRowDescription(reply, *columns);
-    }
-    Reply(reply);
+    Fail(bound.Moved(columns.status()));
   }
   Advance();
   ProcessHeld();
+}
+
+// Without columns: it answers without rows, or those that it has are told when it is executed.
+void Conversation::ReplyDescription(const std::vector<WireColumn>& columns) {
+  const std::optional<DescribedTarget> target = std::exchange(describing_, std::nullopt);
+  std::string reply;
+  if (target->kind == 'S') {
+    const auto prepared = statements_.find(target->name);
+    std::vector<uint32_t> types;
+    if (prepared != statements_.end()) {
+      types = prepared->second.types;
+    }
+    std::replace(types.begin(), types.end(), uint32_t{kUnspecifiedOid}, uint32_t{kTextOid});
+    AppendParameterDescription(reply, types);
+  }
+  if (columns.empty()) {
+    AppendMessage(reply, 'n', {});
+  } else {
+    AppendRowDescription(reply, columns);
+  }
+  Reply(reply);
 }
 
 void Conversation::ExecuteOwn(std::string_view body) {
@@ -198,8 +255,9 @@ void Conversation::ExecuteOwn(std::string_view body) {
     running_ = true;
     return host_.Resume(message->max_rows);
   }
-  if (group_dirty_ && status_ == 'I' && !wrapped_) {
+  if ((group_dirty_ || portal.inside.has_value()) && status_ == 'I' && !wrapped_) {
     // What the pipeline has done so far is seen by the statement, and is one transaction with it.
+    // Rows that are kept need one to go with.
     AskOurs("BEGIN");
     wrapped_ = true;
     steps_.push_front({.kind = Step::Kind::kOwn, .type = 'E', .text = std::string(body)});
@@ -207,6 +265,15 @@ void Conversation::ExecuteOwn(std::string_view body) {
   }
   portal.statement.max_rows = message->max_rows;
   bound_ = portal.bound;
+  if (portal.inside.has_value()) {
+    OwnStatement statement = portal.statement;
+    statement.describe_rows = true;
+    statement.max_rows = 0;
+    statement.result_formats.clear();
+    place_ = portal.inside->begin;
+    const Span whole = {0, static_cast<int64_t>(script_.size())};
+    return Keep(statement, whole, *portal.inside);
+  }
   BeginOwn(portal.statement);
 }
 

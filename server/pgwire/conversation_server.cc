@@ -44,7 +44,8 @@ void Conversation::FromServer(std::string_view bytes) {
       return ProtocolError("the server does not keep to the protocol");
     }
     const size_t body = length - kLengthBytes;
-    const bool whole = type == 'Z' || type == 'S' || (lent_ ? type == 'A' : type == 'C');
+    const bool whole =
+        type == 'Z' || type == 'S' || (lent_ ? type == 'A' || type == 'E' : type == 'C');
     if (whole && bytes.size() - at < kHeaderBytes + body) {
       break;
     }
@@ -139,13 +140,21 @@ void Conversation::SeeTag(std::string_view body) {
   }
 }
 
-// `message`: of Z, S and A, whole.
+// `message`: of Z, S, A and E, whole.
 void Conversation::SeeLent(char type, std::string_view message) {
   switch (type) {
     case 'Z':
       status_ = message.size() > kHeaderBytes ? message[kHeaderBytes] : 'I';
       copying_in_ = false;
       borrowers_queries_ = std::max(0, borrowers_queries_ - 1);
+      if (borrowers_queries_ == 0 && borrower_left_ == 0) {
+        KeepAwake();
+      }
+      break;
+    case 'E':
+      if (IsFatal(message.substr(std::min(message.size(), kHeaderBytes)))) {
+        Says(message);  // nobody hears more of this session
+      }
       break;
     case 'S': {
       BodyReader reader(message.substr(kHeaderBytes));
@@ -262,18 +271,19 @@ bool Conversation::SeeError() {
     }
     group_failed_ = group_failed_ || expected_.empty();
   } else if (hears == Hears::kAllButReady || hears == Hears::kErrors) {
-    // A statement of a script: its rest does not run. ReadyForQuery is still to come.
-    AbortFailedScript();
+    // The rest of the script, or of the pipeline, does not run. ReadyForQuery is still to come.
+    AbortFailed();
   }
   return hears != Hears::kNothing;
 }
 
-// The same for an error of the database, which has failed its own block.
-void Conversation::AbortFailedScript() {
+// The database has said an error, which has failed its own block.
+void Conversation::AbortFailed() {
+  steps_.clear();
   if (!in_script_) {
+    group_failed_ = true;
     return;
   }
-  steps_.clear();
   steps_.push_back({.kind = Step::Kind::kRollback});
   steps_.push_back({.kind = Step::Kind::kReady});
 }

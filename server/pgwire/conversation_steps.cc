@@ -2,6 +2,8 @@
 #include <utility>
 
 #include "server/pgwire/conversation.h"
+#include "server/pgwire/prepared_text.h"
+#include "server/pgwire/sql_words_internal.h"
 
 // What is done about statements of ours, one step after another.
 namespace sluice::server::pgwire {
@@ -60,7 +62,13 @@ void Conversation::Perform(const Step& step) {
       break;
     }
     case Step::Kind::kKeep:
-      Keep(step);
+      KeepStep(step);
+      break;
+    case Step::Kind::kPrepare:
+      PrepareOwn(step);
+      break;
+    case Step::Kind::kExecute:
+      ExecutePrepared(step);
       break;
     case Step::Kind::kGive:
       Expect('Q', Hears::kAllButReady);
@@ -117,21 +125,69 @@ void Conversation::Perform(const Step& step) {
   }
 }
 
-void Conversation::Keep(const Step& step) {
+void Conversation::PrepareOwn(const Step& step) {
   const std::string_view script = script_;
-  const Span before = {step.span.begin, step.inside.begin};
-  const Span after = {step.inside.end, step.span.end};
   place_ = step.inside.begin;
-  if (wrapped_ && DeclaresForTransaction(TextOf(script, before))) {
+  const std::optional<PrepareText> prepare =
+      ReadPrepareText(TextOf(script, {step.span.begin, step.inside.begin}));
+  if (!prepare.has_value()) {
+    return Fail(SyntaxError("PREPARE needs a name: PREPARE name [(type, ...)] AS a statement"));
+  }
+  if (statements_.find(prepare->name) != statements_.end()) {
+    return Fail(NameIsTaken(prepare->name));
+  }
+  Prepared prepared;
+  prepared.text = TextOf(script, step.inside);
+  prepared.type_names = prepare->types;
+  const Status readable = CheckText(prepared.text, {});
+  if (!readable.ok()) {
+    return Fail(readable);
+  }
+  prepared.types.resize(std::max(prepare->types.size(), CountParameters(prepared.text)));
+  statements_.insert_or_assign(prepare->name, std::move(prepared));
+  std::string done;
+  AppendCommandComplete(done, "PREPARE");
+  Reply(done);
+}
+
+void Conversation::ExecutePrepared(const Step& step) {
+  place_ = step.span.begin;
+  const std::optional<ExecuteText> execute = ReadExecuteText(TextOf(script_, step.span));
+  const auto prepared = execute.has_value() ? statements_.find(execute->name) : statements_.end();
+  if (prepared == statements_.end()) {  // the script has forgotten it
+    return Fail(NoPrepared(execute.has_value() ? execute->name : ""));
+  }
+  Result<BoundText> bound =
+      BindArguments(prepared->second.text, prepared->second.type_names, *execute);
+  if (!bound.ok()) {
+    return Fail(bound.status());
+  }
+  OwnStatement statement;
+  statement.text = bound->text;
+  statement.describe_rows = true;
+  bound_ = *std::move(bound);
+  BeginOwn(statement);
+}
+
+void Conversation::KeepStep(const Step& step) {
+  place_ = step.inside.begin;
+  OwnStatement statement;
+  statement.text = TextOf(script_, step.inside);
+  statement.describe_rows = true;
+  Keep(statement, step.span, step.inside);
+}
+
+// `whole`, `inside`: of script_.
+void Conversation::Keep(const OwnStatement& statement, const Span& whole, const Span& inside) {
+  const std::string_view script = script_;
+  const std::string_view before = TextOf(script, {whole.begin, inside.begin});
+  if ((wrapped_ || status_ == 'I') && DeclaresForTransaction(before)) {
     return Fail(
         Status(Code::kFailedPrecondition, "DECLARE CURSOR can only be used in transaction blocks")
             .SqlState("25P01"));
   }
-  OwnStatement statement;
-  statement.text = TextOf(script_, step.inside);
-  statement.describe_rows = true;
-  keeping_ = Keeping{KeptRows(++kept_), std::string(TextOf(script, before)),
-                     std::string(TextOf(script, after))};
+  keeping_ = Keeping{KeptRows(++kept_), std::string(before),
+                     std::string(TextOf(script, {inside.end, whole.end}))};
   BeginOwn(statement);
   if (!running_) {
     keeping_.reset();  // the transaction has failed before
@@ -201,7 +257,16 @@ void Conversation::BeginOwn(const OwnStatement& statement) {
         portal->second.suspended ? (host_.GiveUp(), portals_.erase(portal)) : std::next(portal);
   }
   running_ = true;
+  KeepAwake();
   host_.Run(statement, status_ == 'T');
+}
+
+// For the back end the session is idle while a statement of ours runs. It counts the time of that
+// (idle_in_transaction_session_timeout) from ReadyForQuery to the next message, whatever that is.
+void Conversation::KeepAwake() {
+  std::string flush;
+  AppendMessage(flush, 'H', {});
+  host_.ToServer(flush);
 }
 
 void Conversation::Says(std::string_view bytes) {

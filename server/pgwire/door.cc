@@ -1,8 +1,8 @@
 #include "server/pgwire/door.h"
 
 #include <fmt/core.h>
-#include <openssl/err.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
@@ -15,57 +15,15 @@
 #include "base/log.h"
 #include "server/pgwire/borrower_internal.h"
 #include "server/pgwire/listener_internal.h"
+#include "server/pgwire/random_internal.h"
 #include "server/pgwire/session_internal.h"
+#include "server/pgwire/tls_context_internal.h"
 
 namespace sluice::server::pgwire {
 namespace {
 
 // What one read may bring; all sessions share it.
 constexpr size_t kReadBytes = size_t{64} << 10;
-
-struct TlsFree {
-  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
-};
-using TlsContext = std::unique_ptr<SSL_CTX, TlsFree>;
-
-std::string TlsError() {
-  char text[256] = "unknown error";
-  ERR_error_string_n(ERR_get_error(), text, sizeof(text));
-  return text;
-}
-
-Result<TlsContext> ServerTls(const Door::Options& options) {
-  if (options.tls_cert.empty()) {
-    return TlsContext();
-  }
-  TlsContext context(SSL_CTX_new(TLS_server_method()));
-  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  if (SSL_CTX_use_certificate_chain_file(context.get(), options.tls_cert.c_str()) != 1 ||
-      SSL_CTX_use_PrivateKey_file(context.get(), options.tls_key.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return InvalidArgument(fmt::format("cannot use {} and {}: {}", options.tls_cert,
-                                       options.tls_key, TlsError()))
-        .Hint("a certificate and its key are expected there, as PEM files");
-  }
-  return context;
-}
-
-Result<TlsContext> ClientTls(const Upstream& upstream) {
-  TlsContext context(SSL_CTX_new(TLS_client_method()));
-  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-  const bool verified = upstream.tls_mode == "verify-ca" || upstream.tls_mode == "verify-full";
-  if (verified) {
-    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-    const bool loaded =
-        upstream.tls_root.empty()
-            ? SSL_CTX_set_default_verify_paths(context.get()) == 1
-            : SSL_CTX_load_verify_locations(context.get(), upstream.tls_root.c_str(), nullptr) == 1;
-    if (!loaded) {
-      return InvalidArgument(
-          fmt::format("cannot read the certificates of {}: {}", upstream.tls_root, TlsError()));
-    }
-  }
-  return context;
-}
 
 // What SCRAM binds to; nullopt: no certificate, or one with nothing to bind to.
 std::optional<std::string> EndPointOf(SSL_CTX* context) {
@@ -83,10 +41,12 @@ class WireDoor final : public Door {
     TlsContext server_tls;
     std::optional<std::string> end_point;
     TlsContext client_tls;
+    std::unique_ptr<TicketDesk> tickets;  // with verifiers
   };
   explicit WireDoor(Parts parts)
       : server_tls_(std::move(parts.server_tls)),
         client_tls_(std::move(parts.client_tls)),
+        tickets_(std::move(parts.tickets)),
         house_{.context = context_,
                .service = parts.service,
                .upstream = std::move(parts.upstream),
@@ -95,8 +55,11 @@ class WireDoor final : public Door {
                .server_tls = server_tls_.get(),
                .end_point = std::move(parts.end_point),
                .client_tls = client_tls_.get(),
-               .buffer = std::vector<char>(kReadBytes)},
-        loans_(house_),
+               .buffer = std::vector<char>(kReadBytes),
+               .tickets = tickets_.get()},
+        loans_(context_, house_.buffer, fmt::format("@sluice-{}-{}", getpid(), RandomToken()),
+               {[this](Visitor visitor) { LendTo(house_, std::move(visitor)); },
+                [this](uint32_t process, uint32_t key) { CancelLoan(house_, process, key); }}),
         verifiers_(std::move(parts.verifiers)) {}
 
   ~WireDoor() override { Shutdown(); }
@@ -116,6 +79,8 @@ class WireDoor final : public Door {
       at = comma + 1;
     }
     RETURN_IF_ERROR(loans_.Listen());
+    house_.link.host = loans_.name();
+    house_.link.port = Desk::Port();
     thread_ = std::thread([this] { Serve(); });
     return OkStatus();
   }
@@ -152,11 +117,12 @@ class WireDoor final : public Door {
 
   const TlsContext server_tls_;
   const TlsContext client_tls_;
+  const std::unique_ptr<TicketDesk> tickets_;
   SessionHouse house_;  // outlives the sessions, which live in what the context waits for
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{
       context_.get_executor()};
-  LoanDesk loans_;
+  Desk loans_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::string address_;
   const std::unique_ptr<Verifiers> verifiers_;  // its thread posts to the context
@@ -167,18 +133,20 @@ class WireDoor final : public Door {
 
 Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementService& service) {
   ASSIGN_OR_RETURN(Upstream upstream, UpstreamOf(options.source));
-  ASSIGN_OR_RETURN(TlsContext server_tls, ServerTls(options));
+  ASSIGN_OR_RETURN(TlsContext server_tls, ServerTls(options.tls_cert, options.tls_key));
   ASSIGN_OR_RETURN(TlsContext client_tls, ClientTls(upstream));
   std::optional<std::string> end_point;
   std::unique_ptr<Verifiers> verifiers;
+  std::unique_ptr<TicketDesk> tickets;
   if (options.client_login == ClientLogin::kScram) {
     end_point = EndPointOf(server_tls.get());
     ASSIGN_OR_RETURN(
         verifiers, Verifiers::Open(options.verifiers.empty() ? options.source : options.verifiers));
+    ASSIGN_OR_RETURN(tickets, TicketDesk::Start(options.source));
   }
-  auto door = std::make_unique<WireDoor>(
-      WireDoor::Parts{service, std::move(upstream), options.client_login, std::move(verifiers),
-                      std::move(server_tls), std::move(end_point), std::move(client_tls)});
+  auto door = std::make_unique<WireDoor>(WireDoor::Parts{
+      service, std::move(upstream), options.client_login, std::move(verifiers),
+      std::move(server_tls), std::move(end_point), std::move(client_tls), std::move(tickets)});
   RETURN_IF_ERROR(door->Listen(options.address));
   return std::unique_ptr<Door>(std::move(door));
 }

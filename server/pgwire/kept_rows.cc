@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "catalog/sql/sql_text.h"
 #include "server/pgwire/column_types.h"
 #include "server/pgwire/messages.h"
 
@@ -13,17 +14,6 @@ constexpr size_t kMostBytes = size_t{256} << 20;
 // Of one INSERT.
 constexpr size_t kListBytes = size_t{256} << 10;
 constexpr uint32_t kNull = 0xffffffffU;
-
-std::string Quoted(std::string_view text, char quote) {
-  std::string quoted(1, quote);
-  for (const char byte : text) {
-    quoted += byte;
-    if (byte == quote) {
-      quoted += byte;
-    }
-  }
-  return quoted + quote;
-}
 
 std::string TypeName(uint32_t oid) {
   if (const BuiltInType* type = FindBuiltInType(oid)) {
@@ -71,7 +61,7 @@ Status KeptRows::TakeColumns(std::string_view body) {
   columns_.clear();
   for (uint16_t left = reader.Uint16(); left > 0 && reader.ok(); --left) {
     Column column;
-    column.name = Quoted(reader.String(), '"');
+    column.name = catalog::QuoteName(reader.String());
     reader.Uint32();  // table
     reader.Uint16();  // its column
     column.type = TypeName(reader.Uint32());
@@ -93,7 +83,8 @@ Status KeptRows::TakeRow(std::string_view body) {
   for (uint16_t i = 0; i < cells; ++i) {
     row += i == 0 ? "" : ",";
     const uint32_t size = reader.Uint32();
-    row += size == kNull ? "NULL" : Quoted(reader.Bytes(size), '\'');
+    row += size == kNull ? "NULL"
+                         : catalog::QuoteText(reader.Bytes(size), catalog::Dialect::kPostgres);
   }
   row += ")";
   bytes_ += row.size();

@@ -290,6 +290,12 @@ Status AppendDataRow(std::string& out, const RowBatch& batch, size_t row,
   return OkStatus();
 }
 
+void AppendAuthentication(std::string& out, Authentication kind, std::string_view rest) {
+  OpenMessage message(out, 'R');
+  AppendUint32(out, static_cast<uint32_t>(kind));
+  out += rest;
+}
+
 void AppendParameterDescription(std::string& out, const std::vector<uint32_t>& types) {
   const OpenMessage message(out, 't');
   AppendUint16(out, static_cast<uint16_t>(types.size()));
@@ -394,6 +400,21 @@ Status ReadError(std::string_view body) {
     }
   }
   return Status(Code::kUnknown, message).SqlState(sqlstate).Detail(detail).Hint(hint);
+}
+
+bool IsFatal(std::string_view error_body) {
+  BodyReader reader(error_body);
+  while (reader.ok()) {
+    const char code = reader.Byte();
+    if (code == '\0') {
+      break;
+    }
+    const std::string_view value = reader.String();
+    if (code == 'V') {  // not translated, as S is
+      return value == "FATAL" || value == "PANIC";
+    }
+  }
+  return false;
 }
 
 }  // namespace sluice::server::pgwire

@@ -106,6 +106,17 @@ void AppendRowDescription(std::string& out, const std::vector<WireColumn>& colum
 // message then.
 Status AppendDataRow(std::string& out, const RowBatch& batch, size_t row,
                      const std::vector<WireColumn>& columns);
+// What AuthenticationRequest asks for.
+enum class Authentication : uint32_t {
+  kOk = 0,
+  kPassword = 3,
+  kMd5 = 5,
+  kScram = 10,
+  kScramContinue = 11,
+  kScramFinal = 12,
+};
+// `rest`: mechanisms, or a mechanism's own message.
+void AppendAuthentication(std::string& out, Authentication kind, std::string_view rest = "");
 void AppendParameterDescription(std::string& out, const std::vector<uint32_t>& types);
 void AppendCommandComplete(std::string& out, std::string_view tag);
 void AppendReady(std::string& out, char status);  // I, T or E
@@ -122,5 +133,7 @@ void AppendNotice(std::string& out, std::string_view severity, std::string_view 
                   std::string_view message, std::string_view hint = "");
 // SQLSTATE, message and the like of an ErrorResponse or a NoticeResponse.
 Status ReadError(std::string_view body);
+// Whether the server ends the connection with it.
+bool IsFatal(std::string_view error_body);
 
 }  // namespace sluice::server::pgwire

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,7 +17,9 @@ struct Part {
   enum class Kind {
     kPlain,  // the database's
     kOurs,
-    kSet,  // SET sluice.name: checked here, kept by the database
+    kSet,      // SET sluice.name: checked here, kept by the database
+    kPrepare,  // PREPARE name AS a statement of ours: `inside`. The script has nothing else
+    kExecute,  // EXECUTE name, of such a statement
   };
   Kind kind = Kind::kPlain;
   Span span;  // in the script
@@ -31,31 +34,19 @@ struct Route {
   Status error;  // of a statement of ours: nothing of the script runs
 };
 
-// What stands there in the script.
-std::string_view TextOf(std::string_view script, const Span& span);
-
 // False for nearly all that the database understands itself: no word of ours stands in the text
 // outside of strings, quoted names and comments. One pass, no memory.
 bool MayBeOurs(std::string_view sql);
 
-// $n, outside of strings, quoted names and comments.
-struct ParameterPlace {
-  size_t number;  // from 1
-  size_t begin, end;
-};
-std::vector<ParameterPlace> FindParameters(std::string_view sql);
-
 // nullopt: the whole script is the database's, also where it cannot be read here: then the database
-// says best what is wrong with it. Linear in the script. Thread-safe.
-std::optional<Route> RouteScript(std::string_view sql);
+// says best what is wrong with it. `is_prepared`: whether a name, as EXECUTE has it, is that of a
+// statement of ours; none is where it is empty. Linear in the script. Thread-safe.
+using IsPrepared = std::function<bool(std::string_view name)>;
+std::optional<Route> RouteScript(std::string_view sql, const IsPrepared& is_prepared = nullptr);
 
 // What stands before a cursor's SELECT says DECLARE, and not WITH HOLD: the cursor goes with its
 // transaction.
 bool DeclaresForTransaction(std::string_view before);
-
-// DEALLOCATE name, DEALLOCATE ALL and DISCARD ALL (""): which prepared statement the text forgets;
-// nullopt for anything else.
-std::optional<std::string> DeallocatedName(std::string_view sql);
 
 // Whether a text means here what it means to the back end, which has said so much of itself: no
 // encoding that hides ASCII in its bytes, no backslashes in plain strings.

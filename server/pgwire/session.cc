@@ -88,6 +88,9 @@ void WireSession::ReadClient() {
       WatchClient();
       return;  // goes on when the statement has ended
     }
+    if (client_.drained()) {
+      break;
+    }
   }
   WaitForClient();
 }

@@ -48,6 +48,9 @@ void WireSession::ReadServer() {
     if (writing_client_ || (borrower_ != nullptr && borrower_->writing())) {
       return;  // goes on when whom it is for has taken it
     }
+    if (server_->drained()) {
+      break;
+    }
   }
   WaitForServer();
 }

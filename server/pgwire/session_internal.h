@@ -14,10 +14,11 @@
 #include "server/pgwire/channel_internal.h"
 #include "server/pgwire/client_line.h"
 #include "server/pgwire/conversation.h"
+#include "server/pgwire/desk_internal.h"
 #include "server/pgwire/door.h"
 #include "server/pgwire/scram.h"
 #include "server/pgwire/statement_service.h"
-#include "server/pgwire/ticket.h"
+#include "server/pgwire/ticket_desk.h"
 #include "server/pgwire/upstream.h"
 #include "server/pgwire/verifiers.h"
 #include "server/statements/login_throttle.h"
@@ -44,10 +45,14 @@ struct SessionHouse {
   // By the secret of the statement that may borrow their back end.
   std::map<std::string, WireSession*> loans = {};
   catalog::SessionLink link = {};  // where that is done; without the secret
-  TicketOffice tickets = {};
+  TicketDesk* tickets = nullptr;   // kScram only
   SteadyClock clock = {};
   LoginThrottle throttle = {};
 };
+
+// A visitor whose token is a session's gets its back end; cancels what runs on one.
+void LendTo(SessionHouse& house, Visitor visitor);
+void CancelLoan(SessionHouse& house, uint32_t process, uint32_t key);
 
 // One client of the door, from its first byte to its last. Belongs to the I/O thread, and lives as
 // long as something waits for it.

@@ -12,24 +12,6 @@ namespace {
 // Before anybody has logged in, nobody is owed more.
 constexpr size_t kMaxStartupBytes = size_t{10} << 10;
 
-// The numbers of AuthenticationRequest.
-enum Authentication : uint32_t {
-  kOk = 0,
-  kCleartextPassword = 3,
-  kScram = 10,
-  kScramContinue = 11,
-  kScramFinal = 12,
-};
-
-std::string AuthenticationRequest(Authentication kind, std::string_view rest = "") {
-  std::string body;
-  AppendUint32(body, kind);
-  body += rest;
-  std::string message;
-  AppendMessage(message, 'R', body);
-  return message;
-}
-
 }  // namespace
 
 void WireSession::TakeLogin() {
@@ -135,7 +117,9 @@ bool WireSession::AskForPassword() {
                .Hint("connect with sslmode=require"));
     return false;
   }
-  ToClient(AuthenticationRequest(kCleartextPassword));
+  std::string question;
+  AppendAuthentication(question, Authentication::kPassword);
+  ToClient(question);
   state_ = State::kPassword;
   return true;
 }
@@ -202,7 +186,9 @@ void WireSession::AskForScram(const Result<ScramVerifier>& verifier) {
   }
   mechanisms += '\0';
   state_ = State::kScramFirst;
-  ToClient(AuthenticationRequest(kScram, mechanisms));
+  std::string question;
+  AppendAuthentication(question, Authentication::kScram, mechanisms);
+  ToClient(question);
   TakeLogin();
   WaitForClient();
 }
@@ -224,15 +210,23 @@ bool WireSession::TakeScram() {
     Refuse(answer.status());
     return false;
   }
-  ToClient(AuthenticationRequest(first ? kScramContinue : kScramFinal, *answer));
+  std::string said;
+  AppendAuthentication(said, first ? Authentication::kScramContinue : Authentication::kScramFinal,
+                       *answer);
+  ToClient(said);
   if (first) {
     state_ = State::kScramFinal;
     return true;
   }
   secret_.keys = ScramKeys{scram_->client_key(), std::exchange(server_key_, {})};
   scram_.reset();
-  login_.desk = house_.link;
-  login_.password = house_.tickets.Issue({login_.user, login_.database, *secret_.keys});
+  Result<std::string> ticket = house_.tickets->Issue({login_.user, login_.database, *secret_.keys});
+  if (!ticket.ok()) {
+    Refuse(ticket.status());
+    return false;
+  }
+  login_.desk = house_.tickets->link();
+  login_.password = *std::move(ticket);
   Connect();
   return false;
 }
@@ -280,7 +274,7 @@ void WireSession::Connected(BackendConnection::Outcome outcome) {
                      "connects from, or start it with --auth trust"));
     return;
   }
-  house_.throttle.Succeeded(login_.user);
+  house_.throttle.Succeeded(login_.address, login_.user);
   server_ = std::move(outcome.channel);
   Ready(*outcome.login);
 }
@@ -292,7 +286,8 @@ void WireSession::Ready(const BackendLogin& login) {
   backend_key_ = login.key();
   key_ = RandomKey();
   house_.sessions[process_] = this;
-  std::string greeting = AuthenticationRequest(kOk);
+  std::string greeting;
+  AppendAuthentication(greeting, Authentication::kOk);
   greeting += login.greeting();
   AppendKeyData(greeting, process_, key_);
   AppendReady(greeting, 'I');

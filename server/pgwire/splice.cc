@@ -45,6 +45,9 @@ void Splice::Read(End& from, End& to) {
       Close();
       return;
     }
+    if (from.channel->drained()) {
+      break;
+    }
   }
   if (to.channel->unsent() > 0 && !to.writing) {
     to.writing = true;

@@ -13,7 +13,6 @@
 namespace sluice::server::pgwire {
 namespace {
 
-constexpr size_t kKeyBytes = 32;
 constexpr size_t kNonceBytes = 12;  // GCM's own length
 constexpr size_t kTagBytes = 16;
 

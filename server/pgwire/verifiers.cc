@@ -14,6 +14,7 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "catalog/sql/sql_text.h"
 #include "server/pgwire/random_internal.h"
 
 namespace sluice::server::pgwire {
@@ -175,17 +176,6 @@ class PostgresVerifiers final : public Verifiers {
   std::jthread thread_;  // last: ends before the members it uses go
 };
 
-std::string QuotedName(std::string_view name) {
-  std::string quoted = "\"";
-  for (const char c : name) {
-    quoted += c;
-    if (c == '"') {
-      quoted += c;
-    }
-  }
-  return quoted + "\"";
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Verifiers>> Verifiers::Open(const std::string& url) {
@@ -195,7 +185,7 @@ Result<std::unique_ptr<Verifiers>> Verifiers::Open(const std::string& url) {
 }
 
 std::string VerifierFunction(std::string_view role) {
-  const std::string gateway = QuotedName(role);
+  const std::string gateway = catalog::QuoteName(role);
   return fmt::format(
       R"sql(-- For a gateway with --auth scram: lets its login, {0}, read what PostgreSQL keeps of the passwords of
 -- roles that are no superusers. Run it as a superuser, in the database of the gateway's --source.

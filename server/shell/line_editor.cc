@@ -6,24 +6,80 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <clocale>
 #include <cstdio>
 #include <cwchar>
+#include <utility>
+#include <vector>
 
 #include "server/config/signals.h"
 #include "server/config/terminal.h"
+#include "server/shell/shell_sink.h"
+#include "server/shell/table_layout.h"
 
 namespace sluice::server {
 namespace {
 
 constexpr int kHistoryStatements = 1'000;  // as many as shells usually keep
+constexpr size_t kMostListed = 200;        // candidates that Tab shows
+
+bool IsContinuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0U) == 0x80;
+}
+
+// What all candidates begin with, in the first one's spelling.
+std::string CommonStart(const std::vector<std::string>& candidates) {
+  std::string start = candidates.front();
+  for (const std::string& candidate : candidates) {
+    size_t same = 0;
+    while (same < std::min(start.size(), candidate.size()) &&
+           std::tolower(static_cast<unsigned char>(start[same])) ==
+               std::tolower(static_cast<unsigned char>(candidate[same]))) {
+      ++same;
+    }
+    while (same > 0 && same < start.size() && IsContinuation(start[same])) {
+      --same;
+    }
+    start.resize(same);
+  }
+  return start;
+}
+
+// The candidates below the line that is edited, in columns.
+void ShowCandidates(const std::vector<std::string>& candidates) {
+  const size_t listed = std::min(candidates.size(), kMostListed);
+  size_t widest = 0;
+  for (size_t i = 0; i < listed; ++i) {
+    widest = std::max(widest, DisplayWidth(Printable(candidates[i])));
+  }
+  const size_t columns = std::max<size_t>(TerminalColumns(STDOUT_FILENO) / (widest + 2), 1);
+  const size_t lines = (listed + columns - 1) / columns;
+  std::string text = "\n";
+  for (size_t line = 0; line < lines; ++line) {
+    for (size_t i = line; i < listed; i += lines) {
+      const std::string shown = Printable(candidates[i]);
+      text += shown;
+      text += i + lines < listed ? std::string(widest + 2 - DisplayWidth(shown), ' ') : "";
+    }
+    text += '\n';
+  }
+  if (listed < candidates.size()) {
+    text += fmt::format("... and {} more\n", candidates.size() - listed);
+  }
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
 
 }  // namespace
 
 struct LineEditor::State {
-  explicit State(Interrupts& signals) : interrupts(signals) {}
+  State(Interrupts& signals, Completer what_follows)
+      : interrupts(signals), completer(std::move(what_follows)) {}
   Interrupts& interrupts;
+  const Completer completer;
   EditLine* editor = nullptr;
   History* history = nullptr;
   HistEvent event{};
@@ -38,6 +94,35 @@ struct LineEditor::State {
   }
 
   static char* Prompt(EditLine* editor) { return Of(editor)->prompt.data(); }
+
+  // Tab: what is certain is put in, what is not is listed.
+  static unsigned char Complete(EditLine* editor, int /*key*/) {
+    const LineInfo* const info = el_line(editor);
+    const std::string_view line(info->buffer, static_cast<size_t>(info->cursor - info->buffer));
+    const State* const state = Of(editor);
+    if (!state->completer || line.find_first_not_of(" \t") == std::string_view::npos) {
+      el_insertstr(editor, "  ");  // pasted text is indented
+      return CC_REFRESH;
+    }
+    const Completion completion = state->completer(line);
+    if (completion.candidates.empty()) {
+      return CC_REFRESH_BEEP;
+    }
+    const std::string_view typed =
+        line.substr(line.size() - std::min(line.size(), completion.replaced));
+    std::string insert = CommonStart(completion.candidates);
+    if (completion.candidates.size() == 1) {
+      insert += completion.suffix;
+    } else if (insert.size() <= typed.size()) {
+      ShowCandidates(completion.candidates);
+      return CC_REDISPLAY;
+    }
+    el_deletestr(editor, static_cast<int>(std::count_if(typed.begin(), typed.end(), [](char c) {
+                   return !IsContinuation(c);
+                 })));
+    el_insertstr(editor, insert.c_str());
+    return CC_REFRESH;
+  }
 
   // libedit's way of reading a character: 1 read, 0 end of file, -1 error. Waits for the terminal
   // and for Ctrl-C together, because the signal arrives in another thread.
@@ -77,8 +162,8 @@ struct LineEditor::State {
   }
 };
 
-LineEditor::LineEditor(const std::string& history_file, Interrupts& interrupts)
-    : state_(std::make_unique<State>(interrupts)) {
+LineEditor::LineEditor(const std::string& history_file, Interrupts& interrupts, Completer completer)
+    : state_(std::make_unique<State>(interrupts, std::move(completer))) {
   std::setlocale(LC_CTYPE, "");
   State& state = *state_;
   state.history_file = history_file;
@@ -100,6 +185,8 @@ LineEditor::LineEditor(const std::string& history_file, Interrupts& interrupts)
     el_set(state.editor, EL_SETTY, mode, "+noflsh", nullptr);
   }
   el_set(state.editor, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+  el_set(state.editor, EL_ADDFN, "sluice-complete", "complete the word", &State::Complete);
+  el_set(state.editor, EL_BIND, "^I", "sluice-complete", nullptr);
   el_source(state.editor, nullptr);  // ~/.editrc
 }
 

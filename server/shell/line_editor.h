@@ -1,14 +1,18 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+
+#include "server/shell/completion.h"
 
 namespace sluice::server {
 
 class Interrupts;
 
-// One line from the terminal, with libedit's keys and a history that outlives the process.
-// Not thread-safe.
+// One line from the terminal, with libedit's keys, completion, and a history that outlives the
+// process. Not thread-safe.
 class LineEditor {
  public:
   enum class Kind { kText, kInterrupted, kEnd };
@@ -16,9 +20,11 @@ class LineEditor {
     Kind kind = Kind::kEnd;
     std::string text;  // without its newline
   };
+  // What Tab offers for a line that goes so far; empty: Tab is a blank.
+  using Completer = std::function<Completion(std::string_view line)>;
 
   // `history_file` "" keeps no history. Ctrl-C arrives through `interrupts`.
-  LineEditor(const std::string& history_file, Interrupts& interrupts);
+  LineEditor(const std::string& history_file, Interrupts& interrupts, Completer completer);
   ~LineEditor();
   LineEditor(const LineEditor&) = delete;
   LineEditor& operator=(const LineEditor&) = delete;

@@ -245,7 +245,8 @@ std::optional<OutputFormat> ParseOutputFormat(std::string_view name) {
   return std::nullopt;
 }
 
-std::unique_ptr<RowPrinter> RowPrinter::Make(OutputFormat format, Write write) {
+std::unique_ptr<RowPrinter> RowPrinter::Make(OutputFormat format, Write write,
+                                             const TableStyle& style) {
   switch (format) {
     case OutputFormat::kCsv:
       return std::make_unique<CsvPrinter>(std::move(write));
@@ -254,7 +255,7 @@ std::unique_ptr<RowPrinter> RowPrinter::Make(OutputFormat format, Write write) {
     case OutputFormat::kTable:
       break;
   }
-  return std::make_unique<TablePrinter>(std::move(write));
+  return std::make_unique<TablePrinter>(std::move(write), style);
 }
 
 bool HoldsNumbers(const ColumnInfo& column) {

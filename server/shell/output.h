@@ -19,6 +19,20 @@ enum class OutputFormat {
   kJson,
 };
 
+// Whether a table shows each row as a line for each cell (\x).
+enum class Expanded { kOff, kOn, kAuto };  // kAuto: where the terminal is too narrow
+
+// Whose doubles have six significant digits in a table: what we have measured ourselves, never what
+// the database says.
+enum class Rounding { kNone, kProbabilities, kAll };
+
+// How a table looks to a person; the other formats are for programs.
+struct TableStyle {
+  size_t columns = 0;  // of the terminal, which a table is folded to; 0: there is none
+  Expanded expanded = Expanded::kOff;
+  Rounding rounding = Rounding::kNone;
+};
+
 // "table", "csv", "json"; nullopt for anything else.
 std::optional<OutputFormat> ParseOutputFormat(std::string_view name);
 
@@ -27,7 +41,8 @@ class RowPrinter {
  public:
   using Write = std::function<Status(std::string_view text)>;
 
-  static std::unique_ptr<RowPrinter> Make(OutputFormat format, Write write);
+  static std::unique_ptr<RowPrinter> Make(OutputFormat format, Write write,
+                                          const TableStyle& style = {});
   virtual ~RowPrinter() = default;
   virtual Status Header(const Schema& schema) = 0;
   virtual Status Rows(const RowBatch& batch) = 0;

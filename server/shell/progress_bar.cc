@@ -9,7 +9,13 @@ namespace sluice::server {
 namespace {
 
 constexpr double kSecondsBetweenPlainLines = 3;  // a log is read later: fewer lines say more
-constexpr size_t kBarCells = 20;
+
+// A narrow terminal has room for the numbers first.
+size_t BarCells(size_t columns) {
+  constexpr size_t kWide = 120;
+  constexpr size_t kNarrow = 60;
+  return columns >= kWide ? 20 : columns >= kNarrow ? 10 : 0;
+}
 
 }  // namespace
 
@@ -17,18 +23,20 @@ ProgressBar::ProgressBar(Write write, const Clock& clock, size_t columns)
     : write_(std::move(write)), clock_(clock), columns_(columns) {}
 
 void ProgressBar::Update(const elastic::Progress& progress) {
-  const std::string text = FormatProgress(progress);
   if (columns_ == 0) {
     const TimePoint now = clock_.Now();
     if (!last_line_ || SecondsBetween(*last_line_, now) >= kSecondsBetweenPlainLines) {
       last_line_ = now;
-      write_(text + "\n");
+      write_(FormatProgress(progress) + "\n");
     }
     return;
   }
-  const auto full = static_cast<size_t>(std::lround(ShareDone(progress) * kBarCells));
+  const size_t cells = BarCells(columns_);
+  const auto full =
+      static_cast<size_t>(std::lround(ShareDone(progress) * static_cast<double>(cells)));
   std::string line =
-      "[" + std::string(full, '#') + std::string(kBarCells - full, '.') + "]  " + text;
+      cells == 0 ? "" : "[" + std::string(full, '#') + std::string(cells - full, '.') + "]  ";
+  line += FormatProgress(progress, columns_ - 1 - std::min(columns_ - 1, line.size()));
   // A line that wraps could not be drawn over. It is ASCII but for metric names, which are too.
   line.resize(std::min(line.size(), columns_ - 1));
   write_("\r" + line + "\x1b[K");

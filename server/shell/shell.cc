@@ -1,86 +1,117 @@
 #include "server/shell/shell.h"
 
-#include <unistd.h>
+#include <cstdio>
 
-#include "base/guarded.h"
 #include "server/config/signals.h"
-#include "server/config/terminal.h"
+#include "server/shell/completion.h"
 #include "server/shell/line_editor.h"
-#include "server/shell/shell_sink.h"
+#include "server/shell/shell_commands.h"
+#include "server/shell/shell_session.h"
 #include "server/shell/statement_buffer.h"
 
 namespace sluice::server {
 namespace {
 
-constexpr std::string_view kHelpText =
-    R"(A statement ends with ';' and may go over several lines. For example:
-  SELECT * FROM t LABEL y INTO m;                    train; the model type is chosen for you
-  SELECT * FROM t TO TRAIN DNNClassifier WITH model.hidden_units=[64,32] LABEL y INTO m;
-  SELECT * FROM u TO PREDICT scored.y USING m;       writes table scored
-  SELECT * FROM u TO EVALUATE m LABEL y;
-  EXPLAIN SELECT * FROM t LABEL y INTO m;            the plan; nothing runs
-  SHOW MODELS;  DESCRIBE MODEL m;  SHOW MODEL TYPES;  DESCRIBE MODEL TYPE DNNClassifier;
-  SHOW JOBS;  SHOW JOB 1;  CANCEL JOB 1;
-Everything else goes to the database as it is.
-Ctrl-C stops a running statement or clears the line; Ctrl-D or 'exit' ends.
-)";
+using Outcome = ShellSession::Outcome;
 
-// Runs one script and prints its error with the place. Returns what the shell should.
-int RunOne(const std::string& script, const ScriptRunner& runner, const ShellOptions& options,
-           Interrupts& interrupts) {
-  ShellSink sink(options.format, stdout, stderr, TerminalColumns(STDERR_FILENO));
-  Status status =
-      Guarded("running a script", [&] { return runner(script, interrupts.BeginScript(), sink); });
-  interrupts.EndScript();
-  const Status output = sink.Finish();
-  if (sink.output_closed()) {
-    return kExitOutputClosed;  // it has read what it wanted
-  }
-  if (status.ok()) {
-    status = output;
-  }
-  if (!status.ok()) {
-    SayError(status, script);
-  }
-  return status.ok() ? kExitOk : kExitStatementFailed;
-}
-
-enum class Command { kNone, kExit, kHelp };
-
-// Words that the shell itself answers, at the start of a statement only.
-Command FindCommand(std::string_view line) {
-  const size_t begin = line.find_first_not_of(" \t");
-  const size_t end = line.find_last_not_of(" \t;");
-  if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) {
-    return Command::kNone;
-  }
-  const std::string_view word = line.substr(begin, end - begin + 1);
-  if (word == "exit" || word == "quit" || word == "\\q") {
-    return Command::kExit;
-  }
-  return word == "help" || word == "\\h" || word == "\\?" ? Command::kHelp : Command::kNone;
-}
-
-}  // namespace
-
-int RunScripts(const std::vector<std::string>& scripts, const ScriptRunner& runner,
-               const ShellOptions& options, Interrupts& interrupts) {
-  for (const std::string& script : scripts) {
-    const int exit = interrupts.terminate_requested() ? kExitStatementFailed
-                                                      : RunOne(script, runner, options, interrupts);
-    if (exit != kExitOk) {
-      return exit;
-    }
+int ExitCode(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kFailed:
+      return kExitStatementFailed;
+    case Outcome::kOutputClosed:
+      return kExitOutputClosed;
+    case Outcome::kOk:
+    case Outcome::kExit:
+      break;
   }
   return kExitOk;
 }
 
-int RunInteractive(const ScriptRunner& runner, const ShellOptions& options,
+// Words that have meant something at this prompt from the beginning, without a backslash.
+std::string_view CommandOf(std::string_view line) {
+  const size_t begin = line.find_first_not_of(" \t");
+  const size_t end = line.find_last_not_of(" \t;");
+  if (begin == std::string_view::npos || end == std::string_view::npos || end < begin) {
+    return {};
+  }
+  const std::string_view word = line.substr(begin, end - begin + 1);
+  if (word == "exit" || word == "quit") {
+    return "\\q";
+  }
+  return word == "help" ? "\\?" : "";
+}
+
+// SQL has no use for it at the beginning of a line, also in the middle of a statement.
+bool IsBackslash(std::string_view line) {
+  const size_t begin = line.find_first_not_of(" \t");
+  return begin != std::string_view::npos && line[begin] == '\\';
+}
+
+// The names that Tab offers: asked for when it is pressed, and again after the next statement.
+class NameCache {
+ public:
+  explicit NameCache(ShellSession& session) : session_(session) {}
+  void Forget() { known_ = false; }
+
+  const CompletionNames& Get() {
+    if (known_) {
+      return names_;
+    }
+    known_ = true;
+    names_ = {};
+    const auto dialect = session_.Dialect();
+    if (!dialect.ok()) {
+      return names_;  // a transaction that has failed, a server that is gone
+    }
+    names_.folds = *dialect == SqlDialect::kPostgres;
+    for (const auto& row : Ask(TableNames(*dialect))) {
+      names_.tables.push_back(row.at(0));
+    }
+    for (const auto& row : Ask(ColumnNames(*dialect))) {
+      names_.columns.emplace(row.at(0), row.at(1));
+    }
+    for (const auto& row : Ask("SHOW MODELS")) {
+      names_.models.push_back(row.at(0));
+    }
+    return names_;
+  }
+
+ private:
+  ShellSession::Rows Ask(const std::string& sql) {
+    auto rows = session_.Ask(sql);
+    return rows.ok() ? *std::move(rows) : ShellSession::Rows();
+  }
+
+  ShellSession& session_;
+  bool known_ = false;
+  CompletionNames names_;
+};
+
+}  // namespace
+
+int RunScripts(const std::vector<Script>& scripts, const ShellConnection& connection,
+               const ShellOptions& options, Interrupts& interrupts) {
+  ShellSession session(connection, options, interrupts, false);
+  for (const Script& script : scripts) {
+    const Outcome outcome = session.Run(script);
+    if (outcome != Outcome::kOk) {
+      return ExitCode(outcome);
+    }
+  }
+  const Status written = session.SetOutput("");
+  return written.ok() ? kExitOk : ExitCode(session.Fail(written));
+}
+
+int RunInteractive(const ShellConnection& connection, const ShellOptions& options,
                    Interrupts& interrupts) {
-  LineEditor editor(options.history_file, interrupts);
+  ShellSession session(connection, options, interrupts, true);
+  NameCache names(session);
   StatementBuffer buffer;
-  std::fputs((options.greeting + "\nType help for help, exit to leave.\n").c_str(), stdout);
-  std::fflush(stdout);
+  LineEditor editor(options.history_file, interrupts, [&](std::string_view line) {
+    return CompleteText(buffer.text() + std::string(line),
+                        [&names]() -> const CompletionNames& { return names.Get(); });
+  });
+  session.Tell(options.greeting + "\nType help for help, exit to leave.\n");
   while (!interrupts.terminate_requested()) {
     const LineEditor::Line line = editor.Read(buffer.blank() ? "sluice> " : "   ...> ");
     if (line.kind == LineEditor::Kind::kEnd) {
@@ -90,22 +121,27 @@ int RunInteractive(const ScriptRunner& runner, const ShellOptions& options,
       buffer.Take();
       continue;
     }
-    const Command command = buffer.blank() ? FindCommand(line.text) : Command::kNone;
-    if (command == Command::kExit) {
-      break;
-    }
-    if (command == Command::kHelp) {
-      std::fwrite(kHelpText.data(), 1, kHelpText.size(), stdout);
-      std::fflush(stdout);
-      continue;
-    }
-    buffer.Add(line.text);
-    if (buffer.complete()) {
+    Outcome outcome = Outcome::kOk;
+    const std::string_view word = buffer.at_beginning() ? CommandOf(line.text) : "";
+    if (!word.empty()) {
+      outcome = RunShellCommand(session, word);
+    } else if (IsShellCommand(line.text) &&
+               (buffer.at_beginning() || (buffer.takes_commands() && IsBackslash(line.text)))) {
+      editor.Remember(line.text + "\n");
+      outcome = RunShellCommand(session, line.text);
+      names.Forget();
+    } else {
+      buffer.Add(line.text);
+      if (!buffer.complete()) {
+        continue;
+      }
       const std::string script = buffer.Take();
       editor.Remember(script);
-      if (RunOne(script, runner, options, interrupts) == kExitOutputClosed) {
-        return kExitOutputClosed;
-      }
+      outcome = session.Show(script);
+      names.Forget();
+    }
+    if (outcome == Outcome::kExit || outcome == Outcome::kOutputClosed) {
+      return ExitCode(outcome);
     }
   }
   return kExitOk;

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "server/shell/output.h"
+#include "server/shell/script.h"
+#include "server/shell/shell_sink.h"
 
 namespace sluice::executor {
 class ResultSink;
@@ -15,15 +16,26 @@ class ResultSink;
 namespace sluice::server {
 
 class Interrupts;
+struct LoadOptions;
 
 // Runs a script: in this process or by a gateway.
 using ScriptRunner = std::function<Status(const std::string& script, std::stop_token stop,
                                           executor::ResultSink& sink)>;
+// Brings a file into a table.
+using LoadRunner = std::function<Status(const LoadOptions& load, std::stop_token stop,
+                                        executor::ResultSink& sink)>;
+
+// What a shell talks to.
+struct ShellConnection {
+  ScriptRunner run;
+  LoadRunner load;  // empty: files travel as scripts
+};
 
 struct ShellOptions {
-  OutputFormat format = OutputFormat::kTable;
+  Display display;
   std::string history_file;  // "" keeps none
   std::string greeting;      // first line of an interactive session
+  std::string pager;         // command that shows what is longer than the terminal; "": none
 };
 
 // What `sluice` returns to its caller.
@@ -35,11 +47,13 @@ inline constexpr int kExitUsage = 2;
 inline constexpr int kExitOutputClosed = 141;
 
 // -c, -f and piped input: the scripts one after another until one fails. Returns the exit code.
-int RunScripts(const std::vector<std::string>& scripts, const ScriptRunner& runner,
+int RunScripts(const std::vector<Script>& scripts, const ShellConnection& connection,
                const ShellOptions& options, Interrupts& interrupts);
 
-// At a terminal: reads statements (over several lines, with history), runs each, goes on after
-// errors. Ends at Ctrl-D, "exit" or SIGTERM. Returns the exit code.
-int RunInteractive(const ScriptRunner& runner, const ShellOptions& options, Interrupts& interrupts);
+// At a terminal: reads statements (over several lines, with history and completion) and commands
+// (\?), runs each, goes on after errors. Ends at Ctrl-D, \q, "exit" or SIGTERM. Returns the exit
+// code.
+int RunInteractive(const ShellConnection& connection, const ShellOptions& options,
+                   Interrupts& interrupts);
 
 }  // namespace sluice::server

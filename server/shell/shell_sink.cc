@@ -7,8 +7,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "server/config/terminal.h"
+#include "server/shell/table_layout.h"
 
 namespace sluice::server {
 
@@ -20,30 +22,59 @@ bool TakesText(std::FILE* file) {
   return poll(&waiting, 1, 0) != 0;
 }
 
+// Lines of a terminal that the text takes.
+size_t LinesOf(std::string_view text, size_t columns) {
+  size_t lines = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const size_t width = end - begin > columns ? DisplayWidth(text.substr(begin, end - begin)) : 0;
+    lines += columns == 0 || width <= columns ? 1 : (width + columns - 1) / columns;
+    begin = end + 1;
+  }
+  return lines;
+}
+
+winsize SizeOf(int descriptor) {
+  winsize size{};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0) {
+    size = {};
+  }
+  return size;
+}
+
 }  // namespace
 
-ShellSink::ShellSink(OutputFormat format, std::FILE* out, std::FILE* err, size_t err_columns)
-    : out_(out),
-      err_(err),
+ShellSink::ShellSink(const Display& display, Screen screen)
+    : display_(display),
+      screen_(std::move(screen)),
       bar_(
-          [err](std::string_view text) {
+          [err = screen_.err](std::string_view text) {
             if (TakesText(err)) {  // progress is dropped rather than the job held up
               std::fwrite(text.data(), 1, text.size(), err);
               std::fflush(err);
             }
           },
-          clock_, err_columns),
-      printer_(RowPrinter::Make(format, [this](std::string_view text) { return Print(text); })) {}
+          clock_, screen_.err_columns),
+      statement_began_(clock_.Now()) {}
 
 Status ShellSink::Header(const Schema& schema) {
   RETURN_IF_ERROR(EndRowSet());
   row_set_open_ = true;
   row_set_has_rows_ = false;
   row_set_shown_ = true;
+  TableStyle style;
+  style.columns = screen_.out_columns;
+  style.expanded = display_.expanded;
+  style.rounding = done_ < rounding_.size() ? rounding_[done_] : Rounding::kNone;
+  printer_ = RowPrinter::Make(
+      display_.format, [this](std::string_view text) { return Print(text); }, style);
   return printer_->Header(schema);
 }
 
 Status ShellSink::Rows(const RowBatch& batch) {
+  if (!row_set_open_) {
+    return Internal("rows came without their header");
+  }
   row_set_has_rows_ = row_set_has_rows_ || batch.rows > 0;
   return printer_->Rows(batch);
 }
@@ -54,7 +85,9 @@ void ShellSink::Notice(const std::string& message) {
 }
 
 void ShellSink::Progress(const elastic::Progress& progress) {
-  bar_.Update(progress);
+  if (!pager_) {
+    bar_.Update(progress);
+  }
 }
 
 void ShellSink::Done(const std::string& tag) {
@@ -64,35 +97,90 @@ void ShellSink::Done(const std::string& tag) {
   if (printed && !row_set_shown_ && !tag.empty()) {
     Tell(tag);
   }
+  if (display_.timing) {
+    Tell(fmt::format("Time: {:.3f} ms", 1e3 * SecondsBetween(statement_began_, clock_.Now())));
+  }
+  statement_began_ = clock_.Now();
   row_set_shown_ = false;
+  ++done_;
 }
 
 Status ShellSink::Finish() {
   bar_.Clear();
   // A statement that failed before its first row has answered nothing, not "no rows".
   row_set_open_ = row_set_open_ && row_set_has_rows_;
-  RETURN_IF_ERROR(EndRowSet());
-  std::fflush(out_);
-  std::fflush(err_);
-  return output_status_;
+  const Status ended = EndRowSet();
+  FlushHeld();
+  if (pager_) {
+    if (pager_->Close() == 127) {
+      Tell(fmt::format("there is no pager '{}': \\pset pager off does without", screen_.pager));
+    }
+    pager_.reset();
+    std::fwrite(told_meanwhile_.data(), 1, told_meanwhile_.size(), screen_.err);
+    told_meanwhile_.clear();
+  }
+  std::fflush(screen_.out);
+  std::fflush(screen_.err);
+  return ended.ok() ? output_status_ : ended;
 }
 
 Status ShellSink::Print(std::string_view text) {
   bar_.Clear();
-  errno = 0;
-  if (output_status_.ok() &&
-      (std::fwrite(text.data(), 1, text.size(), out_) != text.size() || std::fflush(out_) != 0)) {
-    output_closed_ = errno == EPIPE;
-    output_status_ =
-        Status(Code::kUnavailable, fmt::format("cannot write the rows: {}", std::strerror(errno)));
+  if (screen_.pager.empty() || !display_.pager || pager_) {
+    return WriteOut(text);
   }
+  held_ += text;
+  held_lines_ += LinesOf(text, screen_.out_columns);
+  if (held_lines_ < screen_.lines) {
+    return output_status_;
+  }
+  // less goes away by itself at the end of what fits, and keeps the screen as it was.
+  pager_ = PipedProgram::Start("LESS=${LESS-FRX}; export LESS; " + screen_.pager);
+  std::string held;
+  held.swap(held_);
+  held_lines_ = 0;
+  return WriteOut(held);
+}
+
+void ShellSink::FlushHeld() {
+  std::string held;
+  held.swap(held_);
+  held_lines_ = 0;
+  if (!held.empty()) {
+    static_cast<void>(WriteOut(held));  // kept in output_status_
+  }
+}
+
+Status ShellSink::WriteOut(std::string_view text) {
+  if (pager_left_ || !output_status_.ok()) {
+    return output_status_;
+  }
+  std::FILE* const out = pager_ ? pager_->input() : screen_.out;
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), out) == text.size() && std::fflush(out) == 0) {
+    return OkStatus();
+  }
+  if (pager_) {
+    pager_left_ = true;
+    // What follows in the script is run all the same; what is only looked at need not end.
+    output_status_ = IsLastStatement() ? Cancelled("the pager was left") : OkStatus();
+    return output_status_;
+  }
+  output_closed_ = errno == EPIPE;
+  output_status_ =
+      Status(Code::kUnavailable, fmt::format("cannot write the rows: {}", std::strerror(errno)));
   return output_status_;
 }
 
 // Where standard error is closed there is nobody to tell.
 void ShellSink::Tell(const std::string& line) {
   const std::string shown = PrintableLines(line) + "\n";
-  std::fwrite(shown.data(), 1, shown.size(), err_);
+  if (pager_) {
+    told_meanwhile_ += shown;
+    return;
+  }
+  FlushHeld();
+  std::fwrite(shown.data(), 1, shown.size(), screen_.err);
 }
 
 Status ShellSink::EndRowSet() {
@@ -105,11 +193,20 @@ Status ShellSink::EndRowSet() {
 
 size_t TerminalColumns(int descriptor) {
   constexpr size_t kUnknownWidth = 80;
-  winsize size{};
   if (isatty(descriptor) == 0) {
     return 0;
   }
-  return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : kUnknownWidth;
+  const size_t columns = SizeOf(descriptor).ws_col;
+  return columns > 0 ? columns : kUnknownWidth;
+}
+
+size_t TerminalLines(int descriptor) {
+  constexpr size_t kUnknownHeight = 24;
+  if (isatty(descriptor) == 0) {
+    return 0;
+  }
+  const size_t lines = SizeOf(descriptor).ws_row;
+  return lines > 0 ? lines : kUnknownHeight;
 }
 
 }  // namespace sluice::server

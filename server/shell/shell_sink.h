@@ -3,20 +3,42 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "executor/executor.h"
 #include "server/shell/output.h"
+#include "server/shell/piped_program.h"
 #include "server/shell/progress_bar.h"
 
 namespace sluice::server {
+
+// How a session shows what it is answered.
+struct Display {
+  OutputFormat format = OutputFormat::kTable;
+  Expanded expanded = Expanded::kOff;
+  bool timing = false;  // how long each statement took
+  bool pager = true;    // where there is one
+};
+
+// Where it is shown.
+struct Screen {
+  std::FILE* out = stdout;
+  std::FILE* err = stderr;
+  size_t out_columns = 0;  // width of the terminal behind `out`, 0 when it is none
+  size_t err_columns = 0;
+  size_t lines = 0;        // that fit on it
+  std::string pager = {};  // command for what is longer; "": none
+};
 
 // The answers of a script for someone at a shell: rows on `out`, notices and progress on `err`.
 // Not thread-safe.
 class ShellSink final : public executor::ResultSink {
  public:
-  // `err_columns`: width of the terminal behind `err`, 0 when it is none.
-  ShellSink(OutputFormat format, std::FILE* out, std::FILE* err, size_t err_columns);
+  ShellSink(const Display& display, Screen screen);
+
+  // What is rounded in the tables of the script's statements, in their order.
+  void ExpectStatements(std::vector<Rounding> rounding) { rounding_ = std::move(rounding); }
 
   Status Header(const Schema& schema) override;
   Status Rows(const RowBatch& batch) override;
@@ -24,30 +46,47 @@ class ShellSink final : public executor::ResultSink {
   void Progress(const elastic::Progress& progress) override;
   void Done(const std::string& tag) override;
 
-  // Prints what an interrupted statement had sent, clears the bar, and flushes. Returns the first
-  // error of `out` (a full disk, a closed pipe).
+  // Prints what an interrupted statement had sent, clears the bar, flushes, and waits for the
+  // pager. Returns the first error of `out` (a full disk, a closed pipe).
   Status Finish();
   // Nobody reads `out` any more.
   bool output_closed() const { return output_closed_; }
+  // Somebody left the pager before the last statement had ended, which was stopped then.
+  bool pager_left() const { return pager_left_; }
+  // Statements that have ended well.
+  size_t statements_done() const { return done_; }
 
  private:
   Status Print(std::string_view text);
+  Status WriteOut(std::string_view text);
+  void FlushHeld();
   void Tell(const std::string& line);
   Status EndRowSet();
+  bool IsLastStatement() const { return done_ + 1 >= rounding_.size(); }
 
-  std::FILE* const out_;
-  std::FILE* const err_;
+  const Display display_;
+  const Screen screen_;
   const SteadyClock clock_;
   ProgressBar bar_;
+  std::vector<Rounding> rounding_;
+  size_t done_ = 0;
+  TimePoint statement_began_;
   std::unique_ptr<RowPrinter> printer_;
   bool row_set_open_ = false;
   bool row_set_has_rows_ = false;
   bool row_set_shown_ = false;  // by the running statement: its tag would say nothing new
   Status output_status_;
   bool output_closed_ = false;
+
+  std::string held_;  // as long as it fits on the screen
+  size_t held_lines_ = 0;
+  std::unique_ptr<PipedProgram> pager_;
+  bool pager_left_ = false;
+  std::string told_meanwhile_;
 };
 
 // Columns of the terminal behind a descriptor; 0 when it is none.
 size_t TerminalColumns(int descriptor);
+size_t TerminalLines(int descriptor);
 
 }  // namespace sluice::server

@@ -13,6 +13,12 @@ class StatementBuffer {
   // `line` without its newline.
   void Add(std::string_view line);
   bool complete() const { return complete_ && state_ == State::kText; }
+  // A statement could begin here: nothing typed yet but blanks and comments that have ended.
+  bool at_beginning() const { return blank_ && state_ == State::kText; }
+  // Not inside a string, a quoted name or a comment, where a backslash is a character.
+  bool takes_commands() const { return state_ == State::kText; }
+  // Everything typed so far.
+  const std::string& text() const { return text_; }
   // Nothing typed yet but blanks and comments.
   bool blank() const { return blank_; }
   // Everything typed so far, for the next statement to begin afresh.

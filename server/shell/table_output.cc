@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "server/config/terminal.h"
 
@@ -13,54 +14,72 @@ namespace {
 constexpr size_t kPageRows = 1'000;
 // Fewer when they are so large together that no screen holds them.
 constexpr size_t kPageBytes = 1 << 20;
+// Rows of a table that needs several blocks: what belongs together is seen together.
+constexpr size_t kBlockRows = 20;
 
-bool IsWide(uint32_t c) {
-  struct Range {
-    uint32_t first, last;
-  };
-  // Unicode's East Asian Wide and Fullwidth blocks, coarsely.
-  static constexpr Range kWide[] = {{0x1100, 0x115F}, {0x2E80, 0xA4CF},   {0xAC00, 0xD7A3},
-                                    {0xF900, 0xFAFF}, {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},
-                                    {0xFFE0, 0xFFE6}, {0x1F300, 0x1FAFF}, {0x20000, 0x3FFFD}};
-  return std::any_of(std::begin(kWide), std::end(kWide),
-                     [c](const Range& range) { return c >= range.first && c <= range.last; });
+// Six significant digits, as a person reads a metric; never an exponent for what has a name.
+std::string RoundedDouble(double value) {
+  constexpr double kAllDigits = 1e6;
+  constexpr double kExponent = 1e15;
+  const double size = std::fabs(value);
+  return size >= kAllDigits && size < kExponent ? fmt::format("{:.0f}", value)
+                                                : fmt::format("{:.6g}", value);
+}
+
+std::string Padded(const std::string& cell, size_t width, size_t left) {
+  const size_t space = width - std::min(width, DisplayWidth(cell));
+  left = std::min(left, space);
+  return std::string(left, ' ') + cell + std::string(space - left, ' ');
+}
+
+void AppendTrimmed(std::string line, std::string& text) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  text += line + '\n';
 }
 
 }  // namespace
 
-size_t DisplayWidth(std::string_view text) {
-  size_t width = 0;
-  for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t length = lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-    uint32_t c = length == 1 ? lead : lead & (0x7FU >> length);
-    for (size_t k = 1; k < length && i + k < text.size(); ++k) {
-      c = (c << 6U) | (static_cast<unsigned char>(text[i + k]) & 0x3FU);
-    }
-    width += IsWide(c) ? 2 : 1;
-    i += length;
-  }
-  return width;
-}
-
-TablePrinter::TablePrinter(Write write) : write_(std::move(write)) {}
+TablePrinter::TablePrinter(Write write, const TableStyle& style)
+    : write_(std::move(write)), style_(style) {}
 
 Status TablePrinter::Header(const Schema& schema) {
   schema_ = schema;
+  names_.clear();
   widths_.clear();
   page_.clear();
   page_bytes_ = 0;
   rows_ = 0;
+  records_ = 0;
   header_printed_ = false;
   for (const ColumnInfo& column : schema.columns) {
-    widths_.push_back(DisplayWidth(Printable(column.name)));
+    names_.push_back(Printable(column.name));
+    const size_t width = DisplayWidth(names_.back());
+    widths_.push_back({width, width, !HoldsNumbers(column)});
   }
   return OkStatus();
 }
 
-void TablePrinter::AddLine(std::vector<std::string> cells) {
+bool TablePrinter::HoldsDocuments() const {
+  return schema_.columns.size() == 1 && schema_.columns.front().database_type == "json";
+}
+
+bool TablePrinter::IsRounded(size_t column) const {
+  return style_.rounding == Rounding::kAll ||
+         (style_.rounding == Rounding::kProbabilities &&
+          schema_.columns[column].name.starts_with("probability"));
+}
+
+std::string TablePrinter::ShownCell(const RowBatch::Column& column, size_t row,
+                                    bool rounded) const {
+  if (rounded && column.null[row] == 0 && column.TypeAt(row) == DataType::kDouble) {
+    return RoundedDouble(column.doubles[row]);
+  }
+  return Printable(CellText(column, row));
+}
+
+void TablePrinter::AddLine(Cells cells) {
   for (size_t c = 0; c < cells.size(); ++c) {
-    widths_[c] = std::max(widths_[c], DisplayWidth(cells[c]));
+    widths_[c].widest = std::max(widths_[c].widest, DisplayWidth(cells[c]));
     page_bytes_ += cells[c].size();
   }
   page_.push_back(std::move(cells));
@@ -76,16 +95,14 @@ void TablePrinter::AddDocument(const std::string& json) {
 }
 
 Status TablePrinter::Rows(const RowBatch& batch) {
-  const bool documents =
-      schema_.columns.size() == 1 && schema_.columns.front().database_type == "json";
   for (size_t r = 0; r < batch.rows; ++r) {
-    if (documents) {
+    if (HoldsDocuments()) {
       AddDocument(CellText(batch.columns.front(), r));
     } else {
-      std::vector<std::string> cells;
+      Cells cells;
       cells.reserve(batch.columns.size());
-      for (const RowBatch::Column& column : batch.columns) {
-        cells.push_back(Printable(CellText(column, r)));
+      for (size_t c = 0; c < batch.columns.size(); ++c) {
+        cells.push_back(ShownCell(batch.columns[c], r, IsRounded(c)));
       }
       AddLine(std::move(cells));
     }
@@ -102,44 +119,100 @@ Status TablePrinter::Finish() {
   return write_(fmt::format("({} {})\n\n", rows_, rows_ == 1 ? "row" : "rows"));
 }
 
+bool TablePrinter::IsExpanded(const std::vector<TableBlock>& blocks) const {
+  return !page_.empty() && !HoldsDocuments() &&
+         (style_.expanded == Expanded::kOn ||
+          (style_.expanded == Expanded::kAuto && blocks.size() > 1));
+}
+
 Status TablePrinter::PrintPage() {
+  if (page_.empty() && header_printed_) {
+    return OkStatus();
+  }
   std::string text;
-  if (!header_printed_) {
-    header_printed_ = true;
-    std::vector<std::string> names;
-    for (const ColumnInfo& column : schema_.columns) {
-      names.push_back(Printable(column.name));
+  // A document is copied as it is; the terminal folds its lines.
+  const std::vector<TableBlock> blocks =
+      LayOutTable(widths_, HoldsDocuments() ? 0 : style_.columns);
+  if (records_ > 0 || IsExpanded(blocks)) {
+    AppendExpanded(text);
+  } else if (blocks.size() == 1) {
+    if (!header_printed_) {
+      AppendHead(blocks.front(), text);
     }
-    AppendLine(names, true, text);
-    for (size_t c = 0; c < widths_.size(); ++c) {
-      text += (c == 0 ? "" : "+") + std::string(widths_[c] + 2, '-');
+    for (const Cells& cells : page_) {
+      AppendRow(cells, blocks.front(), false, text);
     }
-    text += '\n';
+  } else {
+    for (size_t first = 0; first < std::max<size_t>(page_.size(), 1); first += kBlockRows) {
+      for (const TableBlock& block : blocks) {
+        AppendHead(block, text);
+        for (size_t r = first; r < std::min(page_.size(), first + kBlockRows); ++r) {
+          AppendRow(page_[r], block, false, text);
+        }
+        text += '\n';
+      }
+    }
   }
-  for (const std::vector<std::string>& cells : page_) {
-    AppendLine(cells, false, text);
-  }
+  header_printed_ = true;
   page_.clear();
   page_bytes_ = 0;
   return write_(text);
 }
 
-void TablePrinter::AppendLine(const std::vector<std::string>& cells, bool centred,
-                              std::string& text) const {
-  std::string line;
-  for (size_t c = 0; c < cells.size(); ++c) {
-    const size_t space = widths_[c] - std::min(widths_[c], DisplayWidth(cells[c]));
-    size_t left = 0;
-    if (centred) {
-      left = space / 2;
-    } else if (HoldsNumbers(schema_.columns[c])) {
-      left = space;
-    }
-    line +=
-        (c == 0 ? " " : " | ") + std::string(left, ' ') + cells[c] + std::string(space - left, ' ');
+void TablePrinter::AppendHead(const TableBlock& block, std::string& text) const {
+  AppendRow(names_, block, true, text);
+  for (size_t c = 0; c < block.widths.size(); ++c) {
+    text += (c == 0 ? "" : "+") + std::string(block.widths[c] + 2, '-');
   }
-  line.erase(line.find_last_not_of(' ') + 1);
-  text += line + '\n';
+  text += '\n';
+}
+
+void TablePrinter::AppendRow(const Cells& cells, const TableBlock& block, bool centred,
+                             std::string& text) const {
+  std::vector<std::vector<std::string>> folded;
+  size_t lines = 1;
+  for (size_t c = 0; c < block.widths.size(); ++c) {
+    const std::string& cell = cells[block.first + c];
+    folded.push_back(DisplayWidth(cell) <= block.widths[c] ? Cells{cell}
+                                                           : FoldText(cell, block.widths[c]));
+    lines = std::max(lines, folded.back().size());
+  }
+  for (size_t l = 0; l < lines; ++l) {
+    std::string line;
+    for (size_t c = 0; c < block.widths.size(); ++c) {
+      const std::string cell = l < folded[c].size() ? folded[c][l] : "";
+      const size_t width = block.widths[c];
+      const size_t space = width - std::min(width, DisplayWidth(cell));
+      const bool right = HoldsNumbers(schema_.columns[block.first + c]);
+      line += (c == 0 ? " " : " | ") + Padded(cell, width, centred ? space / 2 : right ? space : 0);
+    }
+    AppendTrimmed(std::move(line), text);
+  }
+}
+
+void TablePrinter::AppendExpanded(std::string& text) {
+  size_t name = 0;
+  size_t widest = 0;
+  for (const ColumnWidth& column : widths_) {
+    name = std::max(name, column.name);
+    widest = std::max(widest, column.widest);
+  }
+  if (style_.columns > name + 20) {
+    widest = std::min(widest, style_.columns - name - 3);
+  }
+  for (const Cells& cells : page_) {
+    const std::string head = fmt::format("-[ RECORD {} ]", ++records_);
+    const size_t line = name + 1 + 1 + 1 + widest;
+    text += head + std::string(line > head.size() ? line - head.size() : 0, '-') + '\n';
+    for (size_t c = 0; c < cells.size(); ++c) {
+      std::string label = Padded(names_[c], name, 0);
+      for (const std::string& part :
+           DisplayWidth(cells[c]) <= widest ? Cells{cells[c]} : FoldText(cells[c], widest)) {
+        AppendTrimmed(fmt::format("{} | {}", label, part), text);
+        label.assign(name, ' ');
+      }
+    }
+  }
 }
 
 }  // namespace sluice::server

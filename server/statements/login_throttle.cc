@@ -24,7 +24,7 @@ double LoginThrottle::SecondsLeft(const Failures& failures, TimePoint now) {
     return 0;
   }
   const double wait = std::min(kMostSeconds, std::ldexp(kFirstSeconds, std::min(beyond, 16)));
-  return wait - SecondsBetween(failures.last, now);
+  return wait - SecondsBetween(std::max(failures.last, failures.trying), now);
 }
 
 double LoginThrottle::SecondsLeft(const std::string& key, TimePoint now) const {
@@ -33,9 +33,15 @@ double LoginThrottle::SecondsLeft(const std::string& key, TimePoint now) const {
 }
 
 Status LoginThrottle::Admit(const std::string& address, const std::string& role, TimePoint now) {
+  if (address.empty()) {
+    return OkStatus();
+  }
   const MutexLock lock(mutex_);
-  const double left = std::max(address.empty() ? 0 : SecondsLeft(AddressKey(address), now),
-                               SecondsLeft(RoleKey(role), now));
+  if (failures_.find(AddressKey(address)) == failures_.end()) {
+    return OkStatus();
+  }
+  const double left =
+      std::max(SecondsLeft(AddressKey(address), now), SecondsLeft(RoleKey(role), now));
   if (left <= 0) {
     Take(AddressKey(address), now);
     Take(RoleKey(role), now);
@@ -49,7 +55,7 @@ Status LoginThrottle::Admit(const std::string& address, const std::string& role,
 void LoginThrottle::Take(const std::string& key, TimePoint now) {
   const auto found = failures_.find(key);
   if (found != failures_.end() && found->second.count >= kFreeFailures) {
-    found->second.last = now;
+    found->second.trying = now;
   }
 }
 
@@ -63,17 +69,22 @@ void LoginThrottle::Count(const std::string& key, TimePoint now) {
 }
 
 void LoginThrottle::Failed(const std::string& address, const std::string& role, TimePoint now) {
+  if (address.empty()) {
+    return;
+  }
   const MutexLock lock(mutex_);
   Forget(now);
-  if (!address.empty()) {
-    Count(AddressKey(address), now);
-  }
+  Count(AddressKey(address), now);
   Count(RoleKey(role), now);
 }
 
-void LoginThrottle::Succeeded(const std::string& role) {
+void LoginThrottle::Succeeded(const std::string& address, const std::string& role) {
   const MutexLock lock(mutex_);
   failures_.erase(RoleKey(role));
+  const auto known = failures_.find(AddressKey(address));
+  if (known != failures_.end()) {
+    known->second.trying = TimePoint{0};
+  }
 }
 
 // Names that are made up must not fill the memory: the older half goes first.

@@ -10,9 +10,11 @@
 namespace sluice::server {
 
 // Slows down who guesses passwords: after a few failed logins, each next one from the same address,
-// or for the same role, has to wait for twice as long as the one before. Nobody's thread waits: who
-// comes too early is refused unheard. A right login clears its role and not the address, so that a
-// guesser cannot clear himself by a login of his own. Bounded. Thread-safe.
+// or for the same role from any address that has failed itself, has to wait for twice as long as
+// the one before. Who has not failed does not wait: nobody can lock a user out from elsewhere.
+// Nobody's thread waits: who comes too early is refused unheard. A right login clears its role and
+// not the address, so that a guesser cannot clear himself by a login of his own; but it makes
+// nobody wait. Bounded. Thread-safe.
 class LoginThrottle {
  public:
   // So many are for nothing: a typing error, or an old password in a notebook.
@@ -28,12 +30,13 @@ class LoginThrottle {
   Status Admit(const std::string& address, const std::string& role, TimePoint now);
   // How the login ended that Admit let through.
   void Failed(const std::string& address, const std::string& role, TimePoint now);
-  void Succeeded(const std::string& role);
+  void Succeeded(const std::string& address, const std::string& role);
 
  private:
   struct Failures {
     int count = 0;
     TimePoint last{0};
+    TimePoint trying{0};  // somebody who had waited
   };
   static double SecondsLeft(const Failures& failures, TimePoint now);
   double SecondsLeft(const std::string& key, TimePoint now) const REQUIRES(mutex_);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "server/config/terminal.h"
 
@@ -43,36 +44,54 @@ double ShareDone(const elastic::Progress& progress) {
   return std::clamp(share, 0.0, 1.0);
 }
 
-std::string FormatProgress(const elastic::Progress& progress) {
-  std::string text;
+std::string FormatProgress(const elastic::Progress& progress, size_t most_bytes) {
+  // In the order in which they stand; those with the smallest worth are left out first.
+  struct Part {
+    int worth;
+    std::string text;
+  };
+  std::vector<Part> parts;
   if (progress.epochs > 0) {
-    text += fmt::format("epoch {}/{}  ", progress.epoch, progress.epochs);
+    parts.push_back({5, fmt::format("epoch {}/{}", progress.epoch, progress.epochs)});
   }
   if (progress.rows_total > 0) {
-    text += fmt::format("{:.0f} %  {} of {} rows", 100 * ShareDone(progress),
-                        WithCommas(static_cast<double>(progress.rows_done)),
-                        WithCommas(static_cast<double>(progress.rows_total)));
+    parts.push_back({6, fmt::format("{:.0f} %", 100 * ShareDone(progress))});
+    parts.push_back(
+        {2, fmt::format("{} of {} rows", WithCommas(static_cast<double>(progress.rows_done)),
+                        WithCommas(static_cast<double>(progress.rows_total)))});
   } else {
-    text += fmt::format("{} rows", WithCommas(static_cast<double>(progress.rows_done)));
+    parts.push_back(
+        {6, fmt::format("{} rows", WithCommas(static_cast<double>(progress.rows_done)))});
   }
   if (progress.rows_per_second > 0 && std::isfinite(progress.rows_per_second)) {
-    text += fmt::format("  {} rows/s", WithCommas(progress.rows_per_second));
+    parts.push_back({3, fmt::format("{} rows/s", WithCommas(progress.rows_per_second))});
   }
   if (progress.loss != 0 && std::isfinite(progress.loss)) {
-    text += fmt::format("  loss {:.4f}", progress.loss);
+    parts.push_back({7, fmt::format("loss {:.4f}", progress.loss)});
   }
   if (!progress.metrics.empty()) {
-    text +=
-        fmt::format("  {} {:.4f}", Printable(progress.metrics.front().first.substr(0, kNameBytes)),
-                    progress.metrics.front().second);
+    parts.push_back({4, fmt::format("{} {:.4f}",
+                                    Printable(progress.metrics.front().first.substr(0, kNameBytes)),
+                                    progress.metrics.front().second)});
   }
   if (progress.workers > 0) {
-    text += fmt::format("  {} {}", progress.workers, progress.workers == 1 ? "worker" : "workers");
+    parts.push_back(
+        {1, fmt::format("{} {}", progress.workers, progress.workers == 1 ? "worker" : "workers")});
   }
   if (progress.seconds_left > 0 && progress.seconds_left < kLongestSeconds) {
-    text += fmt::format("  {} left", Duration(progress.seconds_left));
+    parts.push_back({8, fmt::format("{} left", Duration(progress.seconds_left))});
   }
-  return text;
+  for (;;) {
+    std::string text;
+    for (const Part& part : parts) {
+      text += (text.empty() ? "" : "  ") + part.text;
+    }
+    if (text.size() <= most_bytes || parts.size() <= 1) {
+      return text;
+    }
+    parts.erase(std::min_element(parts.begin(), parts.end(),
+                                 [](const Part& a, const Part& b) { return a.worth < b.worth; }));
+  }
 }
 
 }  // namespace sluice::server

@@ -1,7 +1,5 @@
 #include "server/statements/session.h"
 
-#include <thread>
-
 #include "base/machine.h"
 #include "catalog/data_source.h"
 #include "executor/local_cluster.h"
@@ -13,10 +11,7 @@ Session::Session(catalog::DataSource& source, catalog::Catalog& catalog, std::st
                  executor::LocalCluster* cluster)
     : source_(source), catalog_(catalog), user_(std::move(user)), cluster_(cluster) {
   planner_options_.memory_bytes = cluster != nullptr ? cluster->memory_bytes() : MachineMemory();
-  const unsigned cpus = std::thread::hardware_concurrency();  // 0 when unknown
-  if (cpus > 0) {
-    planner_options_.local_cpus = static_cast<int>(cpus);
-  }
+  planner_options_.local_cpus = static_cast<int>(MachineProcessors());
   for (const SettingSpec& setting : Settings()) {
     defaults_.push_back(setting.current(planner_options_, settings_));
   }

@@ -108,6 +108,7 @@ Result<SourcePool::Lease> SourcePool::Acquire(const Login& login, const std::sto
 Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& login,
                                                                 const std::stop_token& stop) {
   auto opened = std::make_unique<Opened>();
+  opened->logged_in = clock_.Now();
   if (auth_ == Auth::kTrust && login.role.empty()) {
     if (catalog_->dialect() == "sqlite") {
       ASSIGN_OR_RETURN(catalog::Database database, catalog::OpenDatabase(url_, "", stop));
@@ -151,7 +152,7 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
                      .SqlState(state)
                : source.status();
   }
-  throttle_.Succeeded(login.role);
+  throttle_.Succeeded(login.address, login.role);
   opened->source = std::move(source).value();
   return opened;
 }
@@ -176,15 +177,22 @@ Result<catalog::Catalog*> SourcePool::CatalogOf(const std::string& database,
 }
 
 std::unique_ptr<SourcePool::Opened> SourcePool::TakeIdle(const std::string& login) {
+  std::vector<std::unique_ptr<Opened>> old;  // closed outside the lock
   const MutexLock lock(mutex_);
-  const auto found = std::find_if(idle_.rbegin(), idle_.rend(),
-                                  [&](const auto& idle) { return idle->login == login; });
-  if (found == idle_.rend()) {
-    return nullptr;
+  const TimePoint now = clock_.Now();
+  while (true) {
+    const auto found = std::find_if(idle_.rbegin(), idle_.rend(),
+                                    [&](const auto& idle) { return idle->login == login; });
+    if (found == idle_.rend()) {
+      return nullptr;
+    }
+    std::unique_ptr<Opened> taken = std::move(*found);
+    idle_.erase(std::next(found).base());
+    if (login.empty() || SecondsBetween(taken->logged_in, now) < kIdleSeconds) {
+      return taken;
+    }
+    old.push_back(std::move(taken));
   }
-  std::unique_ptr<Opened> taken = std::move(*found);
-  idle_.erase(std::next(found).base());
-  return taken;
 }
 
 void SourcePool::Release(std::unique_ptr<Opened> opened, bool used_directly) {

@@ -46,6 +46,7 @@ class SourcePool {
     std::unique_ptr<catalog::DataSource> source;
     std::unique_ptr<catalog::Catalog> catalog;  // the user's
     TimePoint idle_since{0};
+    TimePoint logged_in{0};
   };
 
  public:
@@ -84,6 +85,7 @@ class SourcePool {
 
  private:
   SourcePool(std::string url, Auth auth, std::unique_ptr<catalog::Catalog> catalog);
+  // Logged in a short while ago: the server has its say about a password again and again.
   std::unique_ptr<Opened> TakeIdle(const std::string& login) EXCLUDES(mutex_);
   // The catalog of a database, with the URL's own login.
   Result<catalog::Catalog*> CatalogOf(const std::string& database, const std::stop_token& stop)

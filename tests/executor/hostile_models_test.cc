@@ -16,21 +16,16 @@
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
+#include "tests/executor/sqlite_test.h"
 #include "tests/support/recording_sink.h"
 
 namespace sluice::executor {
 namespace {
 
-class HostileModelsTest : public testing::Test {
+class HostileModelsTest : public SqliteTest {
  protected:
   void SetUp() override {
-    std::string pattern = testing::TempDir() + "/sluice-hostile-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    auto database = catalog::OpenDatabase("sqlite:" + folder_ + "/test.db");
-    ASSERT_TRUE(database.ok()) << database.status().ToString();
-    source_ = std::move(database->source);
-    catalog_ = std::move(database->catalog);
+    ASSERT_NO_FATAL_FAILURE(SqliteTest::SetUp());
     std::string rows = "CREATE TABLE t (a REAL, b INTEGER, c TEXT, y TEXT); INSERT INTO t VALUES ";
     for (int i = 0; i < 300; ++i) {
       rows += (i == 0 ? "(" : ",(") + std::to_string(i % 17) + "," + std::to_string(i % 5) + ",'c" +
@@ -38,12 +33,6 @@ class HostileModelsTest : public testing::Test {
     }
     Execute(rows);
   }
-  void TearDown() override {
-    source_.reset();
-    catalog_.reset();
-    std::filesystem::remove_all(folder_);
-  }
-
   void Execute(const std::string& sql) {
     const auto parsed = parser::Parse(sql);
     ASSERT_TRUE(parsed.ok());
@@ -99,10 +88,6 @@ class HostileModelsTest : public testing::Test {
     }
     return bytes;
   }
-
-  std::string folder_;
-  std::unique_ptr<catalog::DataSource> source_;
-  std::unique_ptr<catalog::Catalog> catalog_;
 };
 
 TEST_F(HostileModelsTest, ChangedBytesOfEveryFamily) {

@@ -56,7 +56,7 @@ TEST(ModelDescription, TellsFeaturesAttributesMetricsAndLineage) {
   EXPECT_EQ(ValueOf(lines, "feature", "age"), "numeric, NULL indicator");
   EXPECT_EQ(ValueOf(lines, "feature", "occupation"),
             "category, hashed into 100, embedding of 8, deep part only");
-  EXPECT_EQ(ValueOf(lines, "attribute", "model.hidden_units"), "[64, 32]");
+  EXPECT_EQ(ValueOf(lines, "chosen", "model.hidden_units"), "[64, 32]");
   EXPECT_EQ(ValueOf(lines, "metric", "auc"), "0.91");
   EXPECT_EQ(ValueOf(lines, "lineage", "statement"), "SELECT 1");
 }

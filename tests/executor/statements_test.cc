@@ -16,28 +16,14 @@
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
+#include "tests/executor/sqlite_test.h"
 #include "tests/support/recording_sink.h"
 
 namespace sluice::executor {
 namespace {
 
-class StatementsTest : public testing::Test {
+class StatementsTest : public SqliteTest {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "/sluice-executor-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-    auto database = catalog::OpenDatabase("sqlite:" + folder_ + "/test.db");
-    ASSERT_TRUE(database.ok()) << database.status().ToString();
-    source_ = std::move(database->source);
-    catalog_ = std::move(database->catalog);
-  }
-  void TearDown() override {
-    source_.reset();
-    catalog_.reset();
-    std::filesystem::remove_all(folder_);
-  }
-
   Status Run(const std::string& sql, RecordingSink* sink) {
     ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
     for (const parser::Statement& statement : statements) {
@@ -100,9 +86,6 @@ class StatementsTest : public testing::Test {
     return counter.value;
   }
 
-  std::string folder_;
-  std::unique_ptr<catalog::DataSource> source_;
-  std::unique_ptr<catalog::Catalog> catalog_;
   std::stop_source stop_;
 };
 
@@ -168,8 +151,9 @@ TEST_F(StatementsTest, PredictToTheClientStreamsRowsWithProbabilities) {
           &sink);
   ASSERT_TRUE(status.ok()) << status.ToString();
   ASSERT_EQ(sink.rows.size(), 10U);
-  EXPECT_EQ(sink.schema.Names(), (std::vector<std::string>{"id", "a", "color", "guess",
-                                                           "probability", "probability_no", "probability_yes"}));
+  EXPECT_EQ(sink.schema.Names(),
+            (std::vector<std::string>{"id", "a", "color", "guess", "probability", "probability_no",
+                                      "probability_yes"}));
   for (const auto& row : sink.rows) {
     EXPECT_EQ(std::get<std::string>(row[3]) == "yes", std::get<double>(row[4]) >= 0.5);
     EXPECT_EQ(std::get<double>(row[4]), std::get<double>(row[6]));

@@ -24,7 +24,10 @@ constexpr OutputFormat kFormats[] = {OutputFormat::kTable, OutputFormat::kCsv, O
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static std::FILE* const nowhere = std::fopen("/dev/null", "w");
   for (const OutputFormat format : kFormats) {
-    sluice::server::ShellSink sink(format, nowhere, nowhere, size % 2 == 0 ? 0 : 80);
+    const size_t columns = size % 2 == 0 ? 0 : 80;
+    sluice::server::ShellSink sink(
+        {.format = format},
+        {.out = nowhere, .err = nowhere, .out_columns = columns, .err_columns = columns});
     sluice::server::GatewayUpdates updates;
     google::protobuf::io::ArrayInputStream bytes(data, static_cast<int>(size));
     sluice::v1::RunUpdate update;

@@ -68,6 +68,9 @@ class FakeModels final : public catalog::ModelStore {
   Status Drop(std::string_view, std::string_view, std::optional<int64_t>) override {
     return Unused();
   }
+  Status Rename(std::string_view, std::string_view, std::string_view, std::string_view) override {
+    return Unused();
+  }
   Status CheckMayPut(std::string_view, std::string_view) override { return OkStatus(); }
   Status GrantUsage(std::string_view, std::string_view, const std::vector<std::string>&) override {
     return Unused();

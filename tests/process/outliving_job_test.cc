@@ -208,6 +208,16 @@ TEST_F(OutlivingJobs, AClientThatGoesLeavesItsJobOrTakesItAlong) {
   ExpectWhole(1, "m");
 }
 
+// Who interrupts does not go away.
+TEST_F(OutlivingJobs, CtrlCEndsAJobThatWouldOutliveItsClient) {
+  StartGateway();
+  BackgroundProcess client("exec " + Client("SET sluice.on_disconnect = detach; " +
+                                            TrainText("m", "train.epoch=100000")));
+  ASSERT_TRUE(HasBegun(1));
+  kill(client.pid(), SIGINT);
+  EXPECT_TRUE(Eventually([&] { return StateOf(1) == catalog::JobState::kCancelled; }));
+}
+
 TEST_F(OutlivingJobs, AGatewayThatIsStoppedEndsOnlyWhatIsWaitedFor) {
   StartGateway();
   ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Fleet())).exit_code, 0);

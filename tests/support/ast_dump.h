@@ -118,6 +118,16 @@ class AstDump {
     }
   }
   void One(std::string_view label, const AttributeValue& value) {
+    if (const auto* map = std::get_if<AttributeValue::Map>(&value.value)) {
+      Line(label, value.span, "map");
+      Indented([&] {
+        for (size_t i = 0; i < map->keys.size(); ++i) {
+          One("key", map->keys[i]);
+          One("value", map->values[i]);
+        }
+      });
+      return;
+    }
     const auto* list = std::get_if<AttributeValue::List>(&value.value);
     if (list == nullptr) {
       Line(label, value.span, ValueText(value));
@@ -262,8 +272,13 @@ class AstDump {
   }
   void Visit(const AlterModelStatement& alter) {
     Line("AlterModel", alter.span,
-         alter.promote ? fmt::format("promote {}", *alter.promote) : "rollback");
-    Indented([&] { One("model", alter.model); });
+         alter.promote  ? fmt::format("promote {}", *alter.promote)
+         : alter.rename ? "rename"
+                        : "rollback");
+    Indented([&] {
+      One("model", alter.model);
+      One("to", alter.rename);
+    });
   }
   void Visit(const ModelGrantStatement& grant) {
     Line(grant.revoke ? "RevokeUsage" : "GrantUsage", grant.span);

@@ -7,7 +7,9 @@
 #include <string>
 #include <thread>
 
+#include "catalog/catalog.h"
 #include "catalog/data_source.h"
+#include "catalog/postgres/postgres_connection_internal.h"
 #include "tests/support/database_proxy.h"
 #include "tests/support/postgres_server.h"
 
@@ -92,6 +94,22 @@ TEST_F(DeadHost, NobodyWaitsForAConnectionAfterItsStop) {
                            [&] { return OpenDataSource(url_, "", stop.get_token()).status(); });
   stop.request_stop();
   EXPECT_EQ(opened.get().sqlstate(), "57014");
+}
+
+// A master that has lost its machine in the middle of writing its journal: the next one does not
+// wait until the server's TCP gives up, which may take hours.
+TEST_F(DeadHost, WhatAMasterHasLockedIsFreeForTheNextOne) {
+  const auto catalog = OpenCatalog(database_.url()).value();
+  JobStore& jobs = catalog->jobs();
+  Job job;
+  job.kind = "train";
+  job.id = jobs.Create(job).value();
+  ASSERT_EQ(jobs.BeginTerm(job.id).value(), 1);
+  const auto lost = PostgresConnection::Connect({url_, ""}, {}, ConnectionUse::kCatalog).value();
+  ASSERT_TRUE(lost->Run("BEGIN").ok());
+  ASSERT_TRUE(lost->Run("UPDATE sluice.job_terms SET term = term").ok());
+  proxy_->Freeze();
+  EXPECT_EQ(jobs.BeginTerm(job.id).value(), 2);
 }
 
 }  // namespace

@@ -99,6 +99,57 @@ TEST_P(StoresTest, DamagedWeightsAreNoticed) {
   EXPECT_FALSE(catalog().models().LoadWeights(*model).ok());
 }
 
+// A statement that has found a model goes on with it under whatever name it has by now.
+TEST_P(StoresTest, WeightsAreFoundAfterTheModelWasRenamed) {
+  ModelStore& models = catalog().models();
+  ASSERT_TRUE(models.Put(Model("m"), "first", true).ok());
+  ASSERT_TRUE(models.Put(Model("m"), "second", false).ok());
+  const auto first = models.Find("", "m", 1);
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE(models.Put(Model("taken"), "others", true).ok());
+  EXPECT_EQ(models.Rename("", "m", "", "taken").sqlstate(), "42710");
+  EXPECT_EQ(models.Rename("", "gone", "", "n").sqlstate(), "42704");
+  const Status renamed = models.Rename("", "m", "s", "n");
+  ASSERT_TRUE(renamed.ok()) << renamed.ToString();
+  EXPECT_EQ(models.Find("", "m", std::nullopt).status().sqlstate(), "42704");
+  EXPECT_EQ(models.Find("s", "n", std::nullopt)->version, 2);
+  EXPECT_EQ(models.LoadWeights(*first).value(), "first");
+  // The next version has the next number.
+  ModelVersion next = Model("n");
+  next.schema = "s";
+  EXPECT_EQ(models.Put(next, "third", false)->version, 3);
+  // Another model of the old name is another model.
+  ASSERT_TRUE(models.Put(Model("m"), "not the first", true).ok());
+  EXPECT_EQ(models.LoadWeights(*first).value(), "first");
+  ASSERT_TRUE(models.Drop("s", "n", 1).ok());
+  ASSERT_TRUE(models.Drop("", "m", std::nullopt).ok());
+  const auto dropped = models.LoadWeights(*first);
+  ASSERT_FALSE(dropped.ok());
+  EXPECT_EQ(dropped.status().sqlstate(), "40001") << dropped.status().ToString();
+}
+
+TEST_P(StoresTest, WhatIsStoredWhileTheModelGoesAwayIsANewModel) {
+  if (!postgres()) {
+    GTEST_SKIP() << "one writer at a time";
+  }
+  ASSERT_TRUE(catalog().models().Put(Model("m"), "old", true).ok());
+  Run("BEGIN");
+  Select("SELECT 1 FROM " + Table("models") + " FOR UPDATE");
+  Result<ModelVersion> put = Internal("not stored");
+  std::thread training([&] { put = catalog().models().Put(Model("m"), "new", false); });
+  while (Select("SELECT 1 FROM pg_locks WHERE NOT granted").empty()) {
+    std::this_thread::yield();  // until it waits for us
+  }
+  for (const char* table : {"model_chunks", "model_versions", "models"}) {
+    Run("DELETE FROM " + Table(table));
+  }
+  Run("COMMIT");
+  training.join();
+  ASSERT_TRUE(put.ok()) << put.status().ToString();
+  EXPECT_EQ(put->version, 1);
+  EXPECT_EQ(catalog().models().LoadWeights(*put).value(), "new");
+}
+
 // The row is input: its numbers are held against the chunks before anything is allocated.
 TEST_P(StoresTest, NumbersOfAModelRowAreNotTrusted) {
   ASSERT_TRUE(catalog().models().Put(Model("m"), std::string(3 << 20, 'w'), true).ok());

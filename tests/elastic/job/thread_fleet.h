@@ -74,6 +74,15 @@ class ThreadFleet final : public Fleet {
     return Status();
   }
   void Watch(Watcher watcher) override { watcher_ = std::move(watcher); }
+  // Says that somebody else ends it, in its own time; until then it goes on.
+  void Leave(const std::string& name, Role role) {
+    FleetEvent event;
+    event.kind = FleetEvent::Kind::kLeaving;
+    event.name = name;
+    event.role = role;
+    const std::lock_guard lock(mutex_);
+    telling_.emplace_back([this, event] { watcher_(event); });
+  }
 
   std::vector<std::string> launched() const {
     const std::lock_guard lock(mutex_);
@@ -89,6 +98,7 @@ class ThreadFleet final : public Fleet {
   Watcher watcher_;
   std::vector<std::string> launched_;
   std::map<std::string, std::jthread> threads_;
+  std::vector<std::jthread> telling_;
 };
 
 }  // namespace sluice::elastic

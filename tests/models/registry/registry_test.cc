@@ -60,7 +60,7 @@ TEST(RegistryTest, EveryAttributeIsDocumentedInOneLineAndItsDefaultIsInRange) {
     EXPECT_FALSE(type.doc.empty()) << type.name;
     all.insert(all.end(), type.attributes.begin(), type.attributes.end());
   }
-  for (const char* kind : {"predict", "evaluate", "explain"}) {
+  for (const char* kind : {"auto", "tune", "predict", "evaluate", "explain"}) {
     const std::vector<AttributeSpec>& specs = StatementAttributes(kind);
     EXPECT_FALSE(specs.empty()) << kind;
     all.insert(all.end(), specs.begin(), specs.end());

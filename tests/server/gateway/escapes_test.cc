@@ -316,5 +316,19 @@ TEST_F(Escapes, ACatalogThatAnotherMadeIsNotTouched) {
   }
 }
 
+// A schema that is lent to a gateway's login remains its owner's, who may hang a trigger on any of
+// the tables there.
+TEST_F(Escapes, ASchemaThatAnotherLendsIsNotUsed) {
+  gateway_.reset();
+  Admin("DROP SCHEMA sluice CASCADE");
+  Admin("CREATE SCHEMA sluice AUTHORIZATION " + bob_);
+  Admin(fmt::format("GRANT ALL ON SCHEMA sluice TO {}", ann_));
+  const auto hers = catalog::OpenDataSourceAs(database_.url(), ann_, PasswordOf(ann_)).value();
+  const auto catalog = catalog::OpenCatalog(hers->url(), hers->secret()).value();
+  const Status used = catalog->jobs().Create(catalog::Job()).status();
+  EXPECT_EQ(used.sqlstate(), "42501") << used.ToString();
+  EXPECT_THAT(used.message(), HasSubstr(bob_));
+}
+
 }  // namespace
 }  // namespace sluice::server

@@ -71,7 +71,7 @@ class HostileGateway : public ::testing::Test {
     std::FILE* const err = std::tmpfile();
     Shown shown;
     {
-      ShellSink sink(format, out, err, 0);
+      ShellSink sink({.format = format}, {.out = out, .err = err});
       shown.status = client_->Run("SELECT 1", {}, sink);
       EXPECT_TRUE(sink.Finish().ok());
     }

@@ -3,15 +3,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <chrono>
-#include <filesystem>
 #include <fstream>
-#include <memory>
 #include <string>
-#include <thread>
 
-#include "tests/server/sluice_process.h"
-#include "tests/support/postgres_server.h"
+#include "tests/server/pgwire/door_fixture.h"
 
 // Batches of jobs through the PostgreSQL door, by the real psql: they stop where they fail, outlive
 // their client, and are attached to again.
@@ -21,48 +16,26 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class AsyncDoorTest : public ::testing::Test {
+class AsyncDoorTest : public DoorTest {
  protected:
   void SetUp() override {
-    if (database_.url().empty()) {
-      GTEST_SKIP() << "no PostgreSQL";
+    DoorTest::SetUp();
+    if (IsSkipped()) {
+      return;
     }
-    std::filesystem::create_directories(home_);
-    ASSERT_EQ(Direct("CREATE TABLE points AS SELECT i::float8 AS x, i % 2 AS y"
-                     " FROM generate_series(1, 20000) AS i")
+    ASSERT_EQ(Direct("INSERT INTO points SELECT i, i % 2 FROM generate_series(301, 20000) AS i")
                   .exit_code,
               0);
-    gateway_ = std::make_unique<BackgroundProcess>(fmt::format(
-        "HOME={} exec {} serve --source '{}' --grpc 127.0.0.1:0 --pg 127.0.0.1:0 --auth trust",
-        home_, SLUICE_BINARY, database_.url()));
-    gateway_->ReadLine();
-    const std::string line = gateway_->ReadLine();  // PostgreSQL on 127.0.0.1:1234, ...
-    const size_t colon = line.find(':');
-    ASSERT_NE(colon, std::string::npos) << line;
-    port_ = std::to_string(std::stoi(line.substr(colon + 1)));
+    Start();
   }
-  void TearDown() override { std::filesystem::remove_all(home_); }
 
   std::string PsqlCommand(const std::string& options) const {
-    return fmt::format("psql -XAt -P pager=off 'host=127.0.0.1 port={} user=postgres dbname={}' {}",
-                       port_, database_.url().substr(database_.url().rfind('/') + 1), options);
+    return fmt::format("psql -XAt -P pager=off '{}' {}", Conninfo(), options);
   }
   // `script` as a file.
   ShellOutcome PsqlFile(const std::string& script, const std::string& options = "") const {
     std::ofstream(home_ + "/script.sql") << script;
     return RunInShell(PsqlCommand(fmt::format("{} -f {}/script.sql 2>&1", options, home_)));
-  }
-  ShellOutcome Direct(const std::string& sql) const {
-    return RunInShell(fmt::format("psql -XAtq '{}' -c \"{}\" 2>&1", database_.url(), sql));
-  }
-  bool Becomes(const std::string& sql, const std::string& answer) const {
-    for (int i = 0; i < 300; ++i) {
-      if (Direct(sql).output == answer + "\n") {
-        return true;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
-    return false;
   }
   static std::string Train(const std::string& model, int epochs) {
     return fmt::format(
@@ -70,13 +43,6 @@ class AsyncDoorTest : public ::testing::Test {
         "model.hidden_units=[8], train.epoch={}, split.kind='none' LABEL y INTO {}",
         epochs, model);
   }
-
-  testing::PostgresTestDatabase database_;
-  const std::string home_ =
-      (std::filesystem::temp_directory_path() / fmt::format("sluice_async_door_{}", getpid()))
-          .string();
-  std::unique_ptr<BackgroundProcess> gateway_;
-  std::string port_;
 };
 
 TEST_F(AsyncDoorTest, ABatchOfJobsIsBegunAndWaitedFor) {
@@ -177,6 +143,23 @@ TEST_F(AsyncDoorTest, WhatCannotGoOnSaysSoBeforehand) {
       PsqlFile("SET sluice.on_disconnect = detach;\n" + Train("m", 1) + ";\n");
   EXPECT_THAT(goes_on.output, HasSubstr("job 2 goes on if this client goes away: WAIT JOB 2"));
   EXPECT_THAT(goes_on.output, HasSubstr("m|2|2|DNNClassifier|20000|1|"));
+}
+
+// A job's processes keep nothing of the gateway's: neither its door, nor its clients.
+TEST_F(DoorTest, TheNextGatewayListensWhereAKilledOneDid) {
+  Start("--auth trust");
+  const std::string started =
+      Psql(
+          "SET sluice.async = on;\nSELECT p.* FROM points p, generate_series(1, 40) TO TRAIN"
+          " DNNClassifier WITH engine.num_workers=2, engine.num_ps=1, train.batch_size=16,"
+          " train.epoch=12 LABEL y INTO m;",
+          "-At")
+          .output;
+  ASSERT_THAT(started, HasSubstr("|RUNNING|"));
+  const std::string address = "127.0.0.1:" + port_;
+  gateway_.reset();  // by SIGKILL
+  Start("--auth trust", "", address);
+  EXPECT_THAT(Psql("WAIT JOB 1;", "-At").output, HasSubstr("m|1|1|"));
 }
 
 }  // namespace

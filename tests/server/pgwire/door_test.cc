@@ -37,7 +37,7 @@ TEST_F(DoorTest, PsqlSeesItsDatabaseAsItAlwaysDoes) {
 TEST_F(DoorTest, PsqlTrainsPredictsAndReadsErrors) {
   Start();
   const ShellOutcome trained = Psql("SELECT * FROM points LABEL y INTO m;");
-  EXPECT_THAT(trained.output, HasSubstr("NOTICE:  00000: xgboost.gbtree was chosen"));
+  EXPECT_THAT(trained.output, HasSubstr(" was chosen: log_loss"));
   EXPECT_THAT(trained.output, HasSubstr("(1 row)"));
   EXPECT_THAT(Psql("SELECT x FROM points LIMIT 3 TO PREDICT USING m;").output,
               HasSubstr("(3 rows)"));
@@ -49,13 +49,15 @@ TEST_F(DoorTest, PsqlTrainsPredictsAndReadsErrors) {
   EXPECT_THAT(wrong.output, HasSubstr("HINT:"));
   EXPECT_THAT(Psql("SELECT * FROM nope LABEL y INTO m;").output,
               HasSubstr("ERROR:  42P01: relation \"nope\" does not exist\nLINE 1:"));
-  EXPECT_THAT(Psql("SELECT * FROM points LABEL y INTO m; SELECT 5 AS five;").output,
-              HasSubstr("five"));
+  EXPECT_THAT(
+      Psql("SELECT * FROM points TO TRAIN xgboost.gbtree LABEL y INTO m; SELECT 5 AS five;").output,
+      HasSubstr("five"));
   EXPECT_THAT(Psql("SET sluice.seeed = 1;").output, HasSubstr("did you mean 'sluice.seed'?"));
   EXPECT_EQ(Psql("SET sluice.seed = 3;\nSHOW sluice.seed;", "-Atq").output, "3\n");
-  EXPECT_THAT(
-      Psql("SET client_min_messages = warning;\nSELECT * FROM points LABEL y INTO m;").output,
-      Not(HasSubstr("NOTICE")));
+  EXPECT_THAT(Psql("SET client_min_messages = warning;\nSELECT * FROM points TO TRAIN "
+                   "xgboost.gbtree LABEL y INTO m;")
+                  .output,
+              Not(HasSubstr("NOTICE")));
 }
 
 TEST_F(DoorTest, AScriptStopsWhereItFails) {
@@ -83,14 +85,17 @@ TEST_F(DoorTest, AStatementSeesWhatItsSessionSees) {
   Start();
   const std::string rows = " | grep -c '^  *m '";
   const ShellOutcome seen = Psql(
-      "SELECT * FROM points LABEL y INTO m;\n"
+      "SELECT * FROM points TO TRAIN xgboost.gbtree LABEL y INTO m;\n"
       "CREATE TEMP TABLE mine AS SELECT * FROM points LIMIT 40;\n"
-      "SELECT * FROM mine LABEL y INTO m;\n"
+      "SELECT * FROM mine TO TRAIN xgboost.gbtree LABEL y INTO m;\n"
       "CREATE SCHEMA other; CREATE TABLE other.points AS SELECT * FROM points LIMIT 30;\n"
-      "SET search_path = other;\nSELECT * FROM points LABEL y INTO m;\nRESET search_path;\n"
+      "SET search_path = other;\nSELECT * FROM points TO TRAIN xgboost.gbtree LABEL y INTO "
+      "m;\nRESET search_path;\n"
       "SET app.least = '280';\n"
-      "SELECT * FROM points WHERE x > current_setting('app.least')::int LABEL y INTO m;\n"
-      "BEGIN;\nDELETE FROM points WHERE x > 10;\nSELECT * FROM points LABEL y INTO m;\n"
+      "SELECT * FROM points WHERE x > current_setting('app.least')::int TO TRAIN xgboost.gbtree "
+      "LABEL y INTO m;\n"
+      "BEGIN;\nDELETE FROM points WHERE x > 10;\nSELECT * FROM points TO TRAIN xgboost.gbtree "
+      "LABEL y INTO m;\n"
       "SHOW lock_timeout;\nSHOW search_path;\n"
       "SELECT x FROM points TO PREDICT scored.y USING m;\nSELECT count(*) FROM scored;\n"
       "ROLLBACK;\n",
@@ -107,6 +112,33 @@ TEST_F(DoorTest, AStatementSeesWhatItsSessionSees) {
   EXPECT_EQ(Direct("SELECT to_regclass('scored') IS NULL, count(*) FROM points").output, "t|300\n");
 }
 
+// A function may hide behind an operator or an aggregate.
+TEST_F(DoorTest, WhatCallsAFunctionOfTheSessionsIsReadThroughIt) {
+  Start();
+  ASSERT_EQ(
+      Direct("CREATE FUNCTION beyond(a float8, b float8) RETURNS bool LANGUAGE plpgsql STABLE"
+             " AS 'BEGIN RETURN a > b; END';"
+             "CREATE OPERATOR ==> (LEFTARG = float8, RIGHTARG = float8, FUNCTION = beyond);"
+             "CREATE FUNCTION more(a float8, b float8) RETURNS float8 LANGUAGE plpgsql VOLATILE"
+             " AS 'BEGIN RETURN a + b; END';"
+             "CREATE AGGREGATE total (float8) (SFUNC = more, STYPE = float8, INITCOND = 0)")
+          .exit_code,
+      0);
+  const std::string heard =
+      Psql(
+          "SELECT * FROM points WHERE x ==> 280.0::float8 TO TRAIN xgboost.gbtree LABEL y INTO m;\n"
+          "SELECT total(x::float8) AS x, y FROM points GROUP BY x, y LABEL y INTO n;\n"
+          "SELECT sum(x) AS x, y FROM points WHERE x > 280.0 GROUP BY x, y TO TRAIN xgboost.gbtree "
+          "LABEL y INTO o;",
+          "-At")
+          .output;
+  EXPECT_THAT(heard, HasSubstr("through this session: it uses the operator ==>, which is not "
+                               "IMMUTABLE"));
+  EXPECT_THAT(heard, HasSubstr("|xgboost.gbtree|20|"));
+  EXPECT_THAT(heard, HasSubstr("through this session: it calls total(), which is not IMMUTABLE"));
+  EXPECT_THAT(heard.substr(heard.find("total()") + 7), Not(HasSubstr("through this session")));
+}
+
 TEST_F(DoorTest, RowsThatAPolicyHidesAreHiddenFromTrainings) {
   if (Direct("CREATE ROLE door_tenant LOGIN").output.find("exists") == std::string::npos) {
     Direct("SELECT 1");
@@ -118,8 +150,9 @@ TEST_F(DoorTest, RowsThatAPolicyHidesAreHiddenFromTrainings) {
             0);
   Start();
   const ShellOutcome seen = Psql(
-      "SET app.tenant = '60';\nSELECT count(*) FROM points;\nSELECT * FROM points LABEL y INTO "
-      "tenants;\nEXPLAIN SELECT * FROM points LABEL y INTO tenants;\n",
+      "SET app.tenant = '60';\nSELECT count(*) FROM points;\nSELECT * FROM points TO TRAIN "
+      "xgboost.gbtree LABEL y INTO "
+      "tenants;\nEXPLAIN SELECT * FROM points TO TRAIN xgboost.gbtree LABEL y INTO tenants;\n",
       "-At", "door_tenant");
   EXPECT_THAT(seen.output, HasSubstr("\n60\n"));
   EXPECT_THAT(seen.output, HasSubstr("|xgboost.gbtree|60|")) << seen.output;
@@ -152,7 +185,8 @@ TEST_F(DoorTest, PasswordsAreThoseOfTheDatabase) {
   Start("--auth password");
   const std::string role = testing::kPasswordRole;
   const ShellOutcome right =
-      Psql("SELECT current_user;\nSELECT * FROM points LABEL y INTO his;\n", "-At", role);
+      Psql("SELECT current_user;\nSELECT * FROM points TO TRAIN xgboost.gbtree LABEL y INTO his;\n",
+           "-At", role);
   if (right.output.find("without asking for the password") != std::string::npos) {
     GTEST_SKIP() << "this PostgreSQL does not ask the role for its password";
   }
@@ -216,6 +250,16 @@ TEST_F(DoorTest, Jdbc) {
             "ok\n");
 }
 
+TEST_F(DoorTest, NodePostgres) {
+  Start();
+  EXPECT_EQ(RunInShell(fmt::format("NODE_PATH=/usr/local/share/sluice-tests/usr/share/nodejs node"
+                                   " {}/tests/server/pgwire/clients/with_node_postgres.js"
+                                   " 127.0.0.1 {} {} postgres secret 2>&1",
+                                   SLUICE_SOURCE_DIR, port_, Name()))
+                .output,
+            "ok\n");
+}
+
 TEST_F(DoorTest, Libpqxx) {
   Start();
   EXPECT_EQ(
@@ -228,7 +272,8 @@ TEST_F(DoorTest, Libpqxx) {
 TEST_F(DoorTest, OursStandsInsideCursorsAndCopies) {
   Start();
   const std::string ours = "SELECT x FROM points ORDER BY x TO PREDICT USING m";
-  EXPECT_THAT(Psql("SELECT * FROM points LABEL y INTO m;").output, HasSubstr("(1 row)"));
+  EXPECT_THAT(Psql("SELECT * FROM points TO TRAIN xgboost.gbtree LABEL y INTO m;").output,
+              HasSubstr("(1 row)"));
   const std::string by_hundred =
       Psql("\\set FETCH_COUNT 100\n" + ours + ";\nSELECT 'still here';", "-Atq").output;
   EXPECT_THAT(by_hundred, HasSubstr("\n300|"));
@@ -248,6 +293,72 @@ TEST_F(DoorTest, OursStandsInsideCursorsAndCopies) {
       HasSubstr("ERROR:  42P01: relation \"nope\" does not exist\nLINE 1: COPY (SELECT x FROM"
                 " nope TO PREDICT USING m) TO STDOUT;\n"
                 "                            ^\n"));
+}
+
+TEST_F(DoorTest, OursIsPreparedInSql) {
+  Start();
+  const std::string heard =
+      Psql(
+          "PREPARE train (float8, int) AS SELECT * FROM points WHERE x < $1"
+          " TO TRAIN LinearClassifier WITH train.epoch=$2 LABEL y INTO m;\n"
+          "EXECUTE train(100 + 50, 3);\n"
+          "PREPARE score AS SELECT x FROM points WHERE x = $1 TO PREDICT USING m;\n"
+          "BEGIN;\nEXECUTE score('7');\nCOMMIT;\n"
+          "EXECUTE train(1);\nEXECUTE train('x', 3);\n"
+          "DEALLOCATE train;\nEXECUTE train(1, 2);\nDEALLOCATE ALL;\nEXECUTE score('7');",
+          "-Atq -F ,")
+          .output;
+  EXPECT_THAT(heard, HasSubstr("\nm,1,"));
+  EXPECT_THAT(heard, HasSubstr(",149,3,"));
+  EXPECT_THAT(heard, HasSubstr("\n7,"));
+  EXPECT_THAT(heard, HasSubstr("ERROR:  42601: wrong number of parameters for prepared statement "
+                               "\"train\"\nDETAIL:  Expected 2 parameters but got 1.\n"));
+  EXPECT_THAT(heard, HasSubstr("22P02"));
+  EXPECT_THAT(heard, HasSubstr("ERROR:  26000: prepared statement \"train\" does not exist\n"));
+  EXPECT_THAT(heard, HasSubstr("ERROR:  26000: prepared statement \"score\" does not exist\n"));
+}
+
+// Longer than what is kept of a client that waits.
+TEST_F(DoorTest, LongStatementsGoThrough) {
+  Start();
+  for (const char* tls : {"require", "disable"}) {
+    EXPECT_EQ(RunInShell(fmt::format("python3 -c \"print('SELECT length(' + repr('x' * 3000000) +"
+                                     " ');')\" | PGPASSWORD=x timeout 60 psql -XAtq '{} "
+                                     "sslmode={}' 2>&1",
+                                     Conninfo(), tls))
+                  .output,
+              "3000000\n")
+        << tls;
+  }
+}
+
+TEST_F(DoorTest, ASessionIsNotIdleWhileItsStatementRuns) {
+  Start();
+  const std::string heard =
+      Psql(
+          "SET idle_in_transaction_session_timeout = '300ms';\n"
+          "SET idle_session_timeout = '300ms';\nBEGIN;\n"
+          "SELECT * FROM points TO TRAIN DNNClassifier WITH train.epoch=150,"
+          " model.hidden_units=[64] LABEL y INTO m;\nSELECT 'still here';\nCOMMIT;\n"
+          "SELECT * FROM points TO TRAIN DNNClassifier WITH train.epoch=150,"
+          " model.hidden_units=[64] LABEL y INTO m;\nSELECT 'and here';",
+          "-Atq")
+          .output;
+  EXPECT_THAT(heard, HasSubstr("still here\n"));
+  EXPECT_THAT(heard, HasSubstr("and here\n"));
+}
+
+TEST_F(DoorTest, OursIsInUtf8) {
+  Start();
+  const std::string heard =
+      RunInShell(
+          fmt::format("PGPASSWORD=x PGCLIENTENCODING=LATIN1 psql -XAtq '{}' -c 'SHOW JOBS' -c"
+                      " 'SELECT 1' 2>&1",
+                      Conninfo()))
+          .output;
+  EXPECT_THAT(heard, HasSubstr("client_encoding of this session is LATIN1"));
+  EXPECT_THAT(heard, HasSubstr("SET client_encoding = 'UTF8'"));
+  EXPECT_THAT(heard, HasSubstr("\n1\n"));
 }
 
 }  // namespace

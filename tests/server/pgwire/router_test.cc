@@ -94,10 +94,14 @@ TEST(RouterTest, OursInsideOthers) {
   const auto two = RouteScript("declare c cursor for " + ours + "; fetch all from c");
   ASSERT_TRUE(two.has_value());
   EXPECT_EQ(two->error.sqlstate(), "0A000");
-  const auto prepare = RouteScript("PREPARE p AS " + ours);
-  ASSERT_TRUE(prepare.has_value());
-  EXPECT_EQ(prepare->error.sqlstate(), "0A000");
-  EXPECT_EQ(prepare->error.diagnostics().front().span.begin, 13);
+  const auto prepare = RouteScript("PREPARE p (int) AS " + ours);
+  ASSERT_TRUE(prepare.has_value() && prepare->error.ok());
+  ASSERT_EQ(prepare->parts.size(), 1U);
+  EXPECT_EQ(prepare->parts[0].kind, Part::Kind::kPrepare);
+  EXPECT_EQ(prepare->parts[0].inside->begin, 19);
+  const auto two_prepared = RouteScript("PREPARE p AS " + ours + "; EXECUTE p");
+  ASSERT_TRUE(two_prepared.has_value());
+  EXPECT_EQ(two_prepared->error.sqlstate(), "0A000");
   for (const char* sql : {
            "DECLARE c CURSOR FOR select label from t",
            "COPY (select 1) TO STDOUT",
@@ -108,14 +112,19 @@ TEST(RouterTest, OursInsideOthers) {
   }
 }
 
-TEST(RouterTest, NamesThatAreForgotten) {
-  EXPECT_EQ(DeallocatedName("DEALLOCATE S_1"), "s_1");
-  EXPECT_EQ(DeallocatedName("deallocate prepare \"S_1\";"), "S_1");
-  EXPECT_EQ(DeallocatedName("DEALLOCATE ALL"), "");
-  EXPECT_EQ(DeallocatedName("discard all"), "");
-  EXPECT_EQ(DeallocatedName("discard plans"), std::nullopt);
-  EXPECT_EQ(DeallocatedName("select 1"), std::nullopt);
-  EXPECT_EQ(DeallocatedName("deallocate a; deallocate b"), std::nullopt);
+TEST(RouterTest, ExecutesWhatIsPrepared) {
+  const auto known = [](std::string_view name) { return name == "p"; };
+  const std::string sql = "begin; execute P (1, 'to'); execute q; commit";
+  const auto route = RouteScript(sql, known);
+  ASSERT_TRUE(route.has_value() && route->error.ok());
+  ASSERT_EQ(route->parts.size(), 3U);
+  EXPECT_EQ(route->parts[1].kind, Part::Kind::kExecute);
+  EXPECT_EQ(sql.substr(static_cast<size_t>(route->parts[1].span.begin), 19), "execute P (1, 'to')");
+  EXPECT_EQ(route->parts[2].kind, Part::Kind::kPlain);
+  EXPECT_FALSE(RouteScript(sql).has_value());
+  EXPECT_FALSE(RouteScript("execute q(1)", known).has_value());
+  EXPECT_FALSE(RouteScript("select 'execute p'", known).has_value());
+  EXPECT_FALSE(RouteScript("create table t as execute p", known).has_value());
 }
 
 TEST(RouterTest, EncodingsThatHideAsciiAreNotRead) {

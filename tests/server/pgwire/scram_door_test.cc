@@ -92,13 +92,41 @@ TEST_F(ScramDoorTest, TicketsLetAJobInAndNobodyElse) {
   EXPECT_EQ(Direct("SELECT tableowner FROM pg_tables WHERE tablename = 'scored'").output,
             role_ + "\n");
   Direct(fmt::format("REVOKE SELECT ON points FROM {}", role_));
-  EXPECT_THAT(As(role_, "pässwörd", "SELECT * FROM points LABEL y INTO m;").output,
-              HasSubstr("permission denied for table points"));
+  EXPECT_THAT(
+      As(role_, "pässwörd", "SELECT * FROM points TO TRAIN xgboost.gbtree LABEL y INTO m;").output,
+      HasSubstr("permission denied for table points"));
   EXPECT_EQ(Direct("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
                    " AND usename = '" +
                    role_ + "' AND state = 'active'")
                 .output,
             "0\n");
+}
+
+TEST_F(ScramDoorTest, AJobReadsOnWhenItsGatewayIsKilled) {
+  Start("--auth scram");
+  if (!ServerAsks()) {
+    GTEST_SKIP() << "this PostgreSQL does not ask members of needs_password";
+  }
+  const std::string started =
+      As(role_, "pässwörd",
+         "SET sluice.async = on; SELECT p.* FROM points p, generate_series(1, 40) TO TRAIN"
+         " DNNClassifier WITH model.hidden_units=[4], engine.num_workers=2, engine.num_ps=1,"
+         " train.batch_size=16, train.epoch=12 LABEL y INTO m;")
+          .output;
+  EXPECT_THAT(started, HasSubstr("|RUNNING|"));
+  EXPECT_EQ(As(role_, "pässwörd",
+               "SELECT 1 FROM sluice.jobs WHERE state = 'RUNNING' AND rows_trained = 0")
+                .output,
+            "1\n");
+  gateway_.reset();  // by SIGKILL
+  Start("--auth scram");
+  const std::string ended = As(role_, "pässwörd", "WAIT JOB 1;").output;
+  EXPECT_THAT(ended, HasSubstr("m|1|"));
+  EXPECT_EQ(As(role_, "pässwörd",
+               "SELECT rows_trained > 130000, rows_trained % 12, rows_retried FROM sluice.jobs"
+               " WHERE state = 'SUCCEEDED'")
+                .output,
+            "t|0|0\n");
 }
 
 TEST_F(ScramDoorTest, AnAdministratorsFunctionIsEnough) {

@@ -55,14 +55,33 @@ TEST(ProgressBar, DrawsOneLineAgainAndAgainOnATerminal) {
   const FakeClock clock;
   ProgressBar bar([&text](std::string_view part) { text += part; }, clock, 40);
   bar.Update(Half());
-  EXPECT_EQ(text, "\r[##########..........]  epoch 3/5  50 %\x1b[K")
-      << "cut at the terminal's width";
+  EXPECT_EQ(text, "\r50 %  loss 0.3123  1:16 min left\x1b[K") << "what matters most fits";
   text.clear();
   bar.Clear();
   EXPECT_EQ(text, "\r\x1b[K");
   text.clear();
   bar.Clear();
   EXPECT_EQ(text, "") << "nothing is drawn, nothing to clear";
+}
+
+// Of what a terminal of 80 columns has no room for, loss and time left are not.
+TEST(ProgressBar, KeepsLossAndTimeLeftOnANarrowTerminal) {
+  const FakeClock clock;
+  for (const size_t columns : {20, 33, 40, 59, 60, 79, 80, 119, 120, 200}) {
+    std::string text;
+    ProgressBar bar([&text](std::string_view part) { text += part; }, clock, columns);
+    bar.Update(Half());
+    ASSERT_TRUE(text.starts_with("\r") && text.ends_with("\x1b[K")) << columns;
+    EXPECT_LT(text.size() - 4, columns);
+    EXPECT_NE(text.find("left"), std::string::npos) << columns << text;
+    if (columns >= 33) {
+      EXPECT_NE(text.find("loss 0.3123  "), std::string::npos) << columns << text;
+    }
+  }
+  std::string text;
+  ProgressBar bar([&text](std::string_view part) { text += part; }, clock, 80);
+  bar.Update(Half());
+  EXPECT_EQ(text, "\r[#####.....]  epoch 3/5  50 %  loss 0.3123  auc 0.9051  1:16 min left\x1b[K");
 }
 
 TEST(ProgressBar, WritesPlainLinesNowAndThenElsewhere) {
@@ -90,7 +109,7 @@ TEST(ProgressBar, IsDroppedForWhoDoesNotRead) {
   ASSERT_EQ(fcntl(ends[1], F_SETFL, 0), 0);
   std::FILE* const err = fdopen(ends[1], "w");
   for (const size_t columns : {size_t{0}, size_t{40}}) {
-    ShellSink sink(OutputFormat::kCsv, stdout, err, columns);
+    ShellSink sink({.format = OutputFormat::kCsv}, {.err = err, .err_columns = columns});
     sink.Progress(Half());  // would never return
   }
   close(ends[0]);

@@ -1,87 +1,18 @@
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <pty.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <vector>
+
+#include "tests/server/shell/shell_fixture.h"
 
 // The binary itself, as a person or a script starts it.
 namespace sluice::server {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string ReadAll(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-class ShellTest : public ::testing::Test {
- protected:
-  struct Outcome {
-    int exit_code = -1;
-    std::string out;
-    std::string err;
-  };
-
-  void SetUp() override {
-    std::string folder = (fs::temp_directory_path() / "sluice_shell_XXXXXX").string();
-    ASSERT_NE(mkdtemp(folder.data()), nullptr);
-    folder_ = folder;
-    source_ = "sqlite:" + folder + "/test.db";
-  }
-  void TearDown() override {
-    std::error_code error;
-    fs::remove_all(folder_, error);
-  }
-
-  pid_t Start(std::vector<std::string> arguments, const std::string& input = "") {
-    std::ofstream(folder_ / "in", std::ios::binary) << input;
-    const pid_t child = fork();
-    if (child == 0) {
-      FILE* unused = freopen((folder_ / "in").c_str(), "r", stdin);
-      unused = freopen((folder_ / "out").c_str(), "w", stdout);
-      unused = freopen((folder_ / "err").c_str(), "w", stderr);
-      static_cast<void>(unused);
-      Execute(std::move(arguments));
-    }
-    return child;
-  }
-  [[noreturn]] void Execute(std::vector<std::string> arguments) const {
-    setenv("HOME", folder_.c_str(), 1);
-    arguments.insert(arguments.begin(), SLUICE_BINARY);
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) {
-      argv.push_back(argument.data());
-    }
-    argv.push_back(nullptr);
-    execv(argv[0], argv.data());
-    _exit(127);
-  }
-  Outcome Wait(pid_t child) const {
-    int status = 0;
-    waitpid(child, &status, 0);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-            ReadAll(folder_ / "out"), ReadAll(folder_ / "err")};
-  }
-  Outcome Run(std::vector<std::string> arguments, const std::string& input = "") {
-    return Wait(Start(std::move(arguments), input));
-  }
-  Outcome Sql(std::vector<std::string> arguments, const std::string& input = "") {
-    arguments.insert(arguments.begin(), {"sql", "--source", source_});
-    return Run(std::move(arguments), input);
-  }
-
-  fs::path folder_;
-  std::string source_;
-};
 
 TEST_F(ShellTest, RowsGoToStandardOutputTheRestToStandardError) {
   const Outcome outcome =
@@ -254,56 +185,31 @@ TEST_F(ShellTest, ServesUntilItIsToldToStop) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "n\n42\n");
   EXPECT_EQ(Run({"sql", "--gateway", address, "-c", "SELECT * FROM nowhere"}).exit_code, 1);
+  // Its commands work there, too.
+  const std::string file = (folder_ / "f.csv").string();
+  std::ofstream(file) << "n,s\n1,it's\n2,\n";
+  const std::string import = ".import " + file + " loaded\n";
+  const Outcome commands = Run({"sql", "--gateway", address, "--format", "csv", "-c",
+                                import + "SELECT * FROM loaded;\n\\d loaded\n\\dt"});
+  EXPECT_EQ(commands.exit_code, 0) << commands.err;
+  EXPECT_NE(commands.out.find("n,s\n1,it's\n2,\n"), std::string::npos) << commands.out;
+  EXPECT_NE(commands.out.find("n,bigint"), std::string::npos) << commands.out;
+  EXPECT_NE(commands.out.find("loaded,table"), std::string::npos) << commands.out;
+  EXPECT_EQ(Run({"sql", "--gateway", address, "-c", import}).exit_code, 1) << "it is there";
+  std::ofstream(file) << "n,s\n3,x\n4,y,z\n";
+  EXPECT_EQ(
+      Run({"sql", "--gateway", address, "-c", ".import --append " + file + " loaded"}).exit_code,
+      1);
+  EXPECT_EQ(Run({"sql", "--gateway", address, "--format", "csv", "-c",
+                 "SELECT count(*) AS n FROM loaded"})
+                .out,
+            "n\n2\n");
   kill(gateway, SIGTERM);
   int status = 0;
   waitpid(gateway, &status, 0);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   EXPECT_EQ(Run({"sql", "--gateway", address, "-c", "SELECT 1"}).exit_code, 1) << "nobody is there";
 }
-
-// A terminal: what a person types and sees.
-class TerminalTest : public ShellTest {
- protected:
-  void Open() {
-    child_ = forkpty(&terminal_, nullptr, nullptr, nullptr);
-    if (child_ == 0) {
-      setenv("TERM", "dumb", 1);
-      Execute({"sql", "--source", source_});
-    }
-  }
-  void Type(const std::string& text) {
-    ASSERT_EQ(write(terminal_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
-  }
-  // Reads until `text` has been shown; false when the shell ends or says nothing for long.
-  bool WaitFor(const std::string& text) {
-    for (;;) {
-      const size_t at = shown_.find(text);
-      if (at != std::string::npos) {
-        shown_.erase(0, at + text.size());
-        return true;
-      }
-      pollfd ready{terminal_, POLLIN, 0};
-      char buffer[4096];
-      if (poll(&ready, 1, 20'000) != 1) {
-        return false;
-      }
-      const ssize_t size = read(terminal_, buffer, sizeof buffer);
-      if (size <= 0) {
-        return false;
-      }
-      shown_.append(buffer, static_cast<size_t>(size));
-    }
-  }
-  int ExitCode() {
-    int status = 0;
-    waitpid(child_, &status, 0);
-    close(terminal_);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  }
-  int terminal_ = -1;
-  pid_t child_ = -1;
-  std::string shown_;
-};
 
 TEST_F(TerminalTest, ReadsStatementsOverSeveralLinesAndGoesOnAfterErrors) {
   Open();

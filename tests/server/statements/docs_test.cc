@@ -101,11 +101,13 @@ std::string AttributesPage() {
   for (const std::string& line : order) {
     page += line + " " + NamesOf(owners[line], families) + " |\n";
   }
-  for (const std::string_view kind : {"predict", "evaluate", "explain"}) {
-    page += fmt::format("\nOf TO {}:\n\n| attribute | type | |\n|---|---|---|\n",
-                        kind == "predict"    ? "PREDICT"
-                        : kind == "evaluate" ? "EVALUATE"
-                                             : "EXPLAIN");
+  for (const std::string_view kind : {"auto", "tune", "predict", "evaluate", "explain"}) {
+    page += fmt::format("\nOf {}:\n\n| attribute | type | |\n|---|---|---|\n",
+                        kind == "auto"       ? "a training that names no model type"
+                        : kind == "tune"     ? "a training that searches for its attributes"
+                        : kind == "predict"  ? "TO PREDICT"
+                        : kind == "evaluate" ? "TO EVALUATE"
+                                             : "TO EXPLAIN");
     for (const models::AttributeSpec& attribute : models::StatementAttributes(kind)) {
       page += RowOf({attribute.name, std::string(models::AttributeTypeName(attribute.type)),
                      attribute.doc}) +

@@ -38,7 +38,7 @@ TEST(LoginThrottle, OneAtATimeOnceTheyHaveToWait) {
   const double later = LoginThrottle::kMostSeconds;
   EXPECT_TRUE(throttle.Admit("a", "ann", At(later)).ok());
   EXPECT_FALSE(throttle.Admit("a", "ann", At(later)).ok());
-  EXPECT_FALSE(throttle.Admit("b", "ann", At(later)).ok());
+  EXPECT_FALSE(throttle.Admit("a", "bob", At(later)).ok());
 }
 
 TEST(LoginThrottle, ByAddressAndByRole) {
@@ -47,7 +47,9 @@ TEST(LoginThrottle, ByAddressAndByRole) {
     throttle.Failed("a", "ann", At(0));
   }
   EXPECT_FALSE(throttle.Admit("a", "bob", At(0)).ok()) << "another role from there";
-  EXPECT_FALSE(throttle.Admit("b", "ann", At(0)).ok()) << "the same role from elsewhere";
+  EXPECT_TRUE(throttle.Admit("b", "ann", At(0)).ok()) << "nobody is locked out from elsewhere";
+  throttle.Failed("b", "eve", At(0));
+  EXPECT_FALSE(throttle.Admit("b", "ann", At(0)).ok()) << "the same role, by one who guesses, too";
   EXPECT_TRUE(throttle.Admit("b", "bob", At(0)).ok());
 }
 
@@ -56,11 +58,22 @@ TEST(LoginThrottle, ALoginOfTheirOwnDoesNotClearAGuesser) {
   for (int i = 0; i < 10; ++i) {
     throttle.Failed("a", "ann", At(0));
   }
-  throttle.Succeeded("bob");
+  throttle.Succeeded("a", "bob");
   EXPECT_FALSE(throttle.Admit("a", "ann", At(0)).ok());
-  throttle.Succeeded("ann");
+  throttle.Succeeded("a", "ann");
   EXPECT_FALSE(throttle.Admit("a", "ann", At(0)).ok()) << "the address still counts";
   EXPECT_TRUE(throttle.Admit("b", "ann", At(0)).ok());
+}
+
+TEST(LoginThrottle, ARightLoginMakesNobodyWait) {
+  LoginThrottle throttle;
+  for (int i = 0; i < 5; ++i) {
+    throttle.Failed("a", "ann", At(0));
+  }
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(throttle.Admit("a", "bob", At(3)).ok()) << i;
+    throttle.Succeeded("a", "bob");
+  }
 }
 
 TEST(LoginThrottle, WhoWasQuietBeginsAnew) {

@@ -80,6 +80,17 @@ with psycopg.connect(conninfo + " sslmode=require", autocommit=True) as c:
     with c.transaction(), c.cursor(name="server_side") as cur:
         cur.execute("SELECT generate_series(1, 5)")
         assert len(cur.fetchall()) == 5
+    with c.transaction(), c.cursor(name="over_ours") as cur:
+        cur.execute("SELECT x FROM points WHERE x <= %s ORDER BY x TO PREDICT USING by_psycopg3",
+                    (7,))
+        assert [r[0] for r in cur.fetchmany(3)] == [1.0, 2.0, 3.0]
+        assert len(cur.fetchall()) == 4
+
+    # Prepared in SQL.
+    c.execute("PREPARE score (int) AS SELECT x FROM points WHERE x <= $1 ORDER BY x"
+              " TO PREDICT USING by_psycopg3")
+    assert len(c.execute("EXECUTE score(2 + 3)").fetchall()) == 5
+    c.execute("DEALLOCATE score")
 
     # Ctrl-C in a notebook.
     threading.Timer(1.5, c.cancel).start()

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "executor/scorer.h"
+
+namespace sluice::executor {
+
+// A stored blend: its members' scores, each times its weight, added up. Neither part is trusted.
+Result<std::unique_ptr<Scorer>> MakeBlendScorer(const models::ModelSpec& spec,
+                                                std::string_view weights);
+
+}  // namespace sluice::executor

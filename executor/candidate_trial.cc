@@ -1,0 +1,192 @@
+#include "executor/candidate_trial.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.h"
+#include "base/guarded.h"
+#include "catalog/dataset.pb.h"
+#include "elastic/worker/feature_reader.h"
+#include "elastic/worker/split.h"
+#include "executor/contest_clock.h"
+#include "executor/scorer.h"
+#include "models/features/label_scale.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+constexpr size_t kRowsPerRead = 4096;
+
+models::Attribute* FindAttribute(plan::TrainPlan* plan, std::string_view name) {
+  for (models::Attribute& attribute : *plan->mutable_model()->mutable_attributes()) {
+    if (attribute.name() == name) {
+      return &attribute;
+    }
+  }
+  return nullptr;
+}
+
+constexpr char kRounds[] = "train.num_boost_round";
+constexpr char kPatience[] = "train.early_stopping_rounds";
+
+// At most `share` of the way.
+void Shorten(double share, plan::TrainPlan* plan) {
+  const auto part = [share](int64_t whole) {
+    return std::max<int64_t>(1, std::llround(std::ceil(static_cast<double>(whole) * share)));
+  };
+  if (models::Attribute* rounds = FindAttribute(plan, kRounds)) {
+    rounds->set_integer(part(rounds->integer()));
+  } else {
+    plan->set_epochs(static_cast<uint32_t>(part(plan->epochs())));
+  }
+}
+
+// What the model says of the validation rows, behind what others have said of earlier folds.
+Status Judge(const plan::TrainPlan& plan, const std::string& weights, const TrialRows& rows,
+             const std::stop_token& stop, Judgement* judgement) {
+  models::ModelSpec spec = plan.model();
+  spec.mutable_features()->mutable_label()->clear_class_weights();
+  ASSIGN_OR_RETURN(const auto scorer, Scorer::Make(spec, weights));
+  elastic::FeatureReader::Options options;
+  const bool apart = rows.validation != nullptr;
+  if (!apart) {
+    ASSIGN_OR_RETURN(options.split, elastic::SplitRule::Make(plan.split()));
+  }
+  const catalog::DatasetSpec& dataset = apart ? *rows.validation : rows.dataset;
+  ASSIGN_OR_RETURN(const auto reader, elastic::FeatureReader::Make(rows.source, dataset,
+                                                                   scorer->transform(), options));
+  judgement->outputs = scorer->outputs();
+  models::FeatureBatch batch;
+  std::vector<float> scores;
+  for (int shard = 0; shard < dataset.shards_size(); ++shard) {
+    RETURN_IF_ERROR(reader->Open(elastic::ShardId(shard)));
+    for (;;) {
+      if (stop.stop_requested()) {
+        return Cancelled("the training was cancelled");
+      }
+      ASSIGN_OR_RETURN(const bool more,
+                       reader->Next(std::min(kRowsPerRead, scorer->rows_per_batch())));
+      if (!more) {
+        break;
+      }
+      batch.Clear();
+      apart ? reader->AppendTraining(&batch) : reader->AppendValidation(&batch);
+      if (batch.rows == 0) {
+        continue;
+      }
+      RETURN_IF_ERROR(scorer->Score(batch, &scores));
+      models::RestoreLabelScale(spec.features().label(), &batch.labels);
+      const auto append = [](const std::vector<float>& from, std::vector<float>* to) {
+        to->insert(to->end(), from.begin(), from.end());
+      };
+      append(scores, &judgement->predictions);
+      append(batch.labels, &judgement->labels);
+      append(batch.weights, &judgement->weights);
+    }
+  }
+  return OkStatus();
+}
+
+Status TrainFold(const plan::TrainPlan& plan, const TrialRows& rows, const TrialLimits& limits,
+                 const elastic::ProgressCallback& progress, Trial* trial) {
+  const SoftLimit limit(limits.stop, limits.seconds, limits.must);
+  const Status status = [&]() -> Status {
+    ASSIGN_OR_RETURN(trial->trained, TrainOnce({.plan = plan,
+                                                .source = rows.source,
+                                                .dataset = rows.dataset,
+                                                .validation = rows.validation,
+                                                .progress = progress,
+                                                .stop = limit.stop(),
+                                                .finish = limit.finish()}));
+    trial->cut_short = trial->cut_short || limit.finish().stop_requested();
+    trial->rows_read += trial->trained.outcome.rows_read;
+    return Judge(plan, trial->trained.weights, rows, limits.stop, &trial->judgement);
+  }();
+  return !status.ok() && limit.broken_off() && !limits.stop.stop_requested()
+             ? ResourceExhausted("time ran out before it came to anything")
+             : status;
+}
+
+uint32_t BestEpoch(const elastic::TrainOutcome& outcome) {
+  return std::max(1U, outcome.best_epoch > 0 ? outcome.best_epoch : outcome.epochs);
+}
+
+Status TrainAndJudge(plan::TrainPlan plan, const plan::Contest& contest, const TrialRows& rows,
+                     const TrialLimits& limits, const elastic::ProgressCallback& progress,
+                     Trial* trial) {
+  const SteadyClock clock;
+  const TimePoint started = clock.Now();
+  const uint32_t folds = std::max(contest.folds(), 1U);
+  std::vector<uint32_t> best;
+  for (uint32_t fold = 0; fold < folds; ++fold) {
+    plan.mutable_split()->set_fold(fold);
+    TrialLimits part = limits;
+    part.seconds = std::max(0.0, limits.seconds - SecondsBetween(started, clock.Now())) /
+                   static_cast<double>(folds - fold);
+    RETURN_IF_ERROR(TrainFold(plan, rows, part, progress, trial));
+    best.push_back(BestEpoch(trial->trained.outcome));
+  }
+  std::sort(best.begin(), best.end());
+  trial->best_epoch = best[best.size() / 2];
+  if (trial->judgement.labels.empty()) {
+    return InvalidArgument("there are no validation rows to judge by");
+  }
+  trial->value = MetricsOf(plan.model(), trial->judgement).Value(contest.metric());
+  return std::isfinite(trial->value)
+             ? OkStatus()
+             : InvalidArgument("its " + contest.metric() + " on the validation rows is no number");
+}
+
+}  // namespace
+
+models::Metrics MetricsOf(const models::ModelSpec& model, const Judgement& judgement) {
+  models::Metrics metrics(models::TaskOf(model), judgement.outputs);
+  metrics.Add(judgement.predictions, judgement.labels, judgement.weights);
+  return metrics;
+}
+
+Trial RunTrial(const plan::Candidate& candidate, const plan::Contest& contest, double share,
+               const TrialRows& rows, const TrialLimits& limits,
+               const elastic::ProgressCallback& progress) {
+  const SteadyClock clock;
+  const TimePoint started = clock.Now();
+  plan::TrainPlan plan = candidate.plan();
+  if (share < 1) {
+    Shorten(share, &plan);
+  }
+  Trial trial;
+  trial.tried = true;
+  trial.status = Guarded("training a candidate", [&] {
+    return TrainAndJudge(std::move(plan), contest, rows, limits, progress, &trial);
+  });
+  trial.seconds = SecondsBetween(started, clock.Now());
+  return trial;
+}
+
+Result<Trained> TrainOnAll(const plan::Candidate& candidate, const Trial& trial,
+                           const TrialRows& rows, std::stop_token stop,
+                           const elastic::ProgressCallback& progress) {
+  plan::TrainPlan plan = candidate.plan();
+  plan.clear_split();
+  plan.clear_early_stopping();
+  if (models::Attribute* rounds = FindAttribute(&plan, kRounds)) {
+    rounds->set_integer(trial.best_epoch);
+    if (models::Attribute* patience = FindAttribute(&plan, kPatience)) {
+      patience->set_integer(0);
+    }
+  } else if (!plan.optimum()) {
+    plan.set_epochs(trial.best_epoch);
+    const std::vector<uint32_t>& cuts = trial.trained.outcome.rate_cuts;
+    plan.mutable_rate_cuts()->Assign(
+        cuts.begin(), cuts.begin() + static_cast<std::ptrdiff_t>(
+                                         std::min<size_t>(cuts.size(), trial.best_epoch)));
+  }
+  return TrainOnce({.plan = plan,
+                    .source = rows.source,
+                    .dataset = rows.dataset,
+                    .progress = progress,
+                    .stop = std::move(stop)});
+}
+
+}  // namespace sluice::executor

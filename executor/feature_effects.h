@@ -1,0 +1,31 @@
+#pragma once
+
+#include <stop_token>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace sluice::catalog {
+class DataSource;
+class DatasetSpec;
+}  // namespace sluice::catalog
+namespace sluice::plan {
+class FeatureEffects;
+class TrainPlan;
+}  // namespace sluice::plan
+
+namespace sluice::executor {
+
+// How much each feature tells a network that has just been trained, found on a few rows: of a
+// linear model how far its values spread the prediction, and which way; of others by how much the
+// loss grows when its values are shuffled. Takes a small part of what the training took. Nothing is
+// found for trees, which know by themselves, and for models too large to be worth it. `validation`:
+// the rows of validation.select, or null.
+Result<plan::FeatureEffects> FindFeatureEffects(const plan::TrainPlan& plan,
+                                                catalog::DataSource& source,
+                                                const catalog::DatasetSpec& dataset,
+                                                const catalog::DatasetSpec* validation,
+                                                std::string_view weights, int64_t rows_trained,
+                                                std::stop_token stop);
+
+}  // namespace sluice::executor

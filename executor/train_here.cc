@@ -1,0 +1,115 @@
+#include "executor/train_here.h"
+
+#include <fmt/core.h>
+
+#include "catalog/data_source.h"
+#include "catalog/dataset.pb.h"
+#include "elastic/job/job_checkpoints.h"
+#include "elastic/job/local_job.h"
+#include "elastic/job/optimum_job.h"
+#include "executor/job_record.h"
+#include "executor/train_folds.h"
+#include "executor/train_trees.h"
+#include "models/registry/registry.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+bool IsTrees(const plan::TrainPlan& plan) {
+  const models::ModelType* type = models::FindModelType(plan.model().type());
+  return type != nullptr && type->family == models::ModelFamily::kTrees;
+}
+
+// The weights of the model that USING names; they must have the new model's shape.
+Result<std::string> LoadBase(const plan::TrainPlan& plan, catalog::ModelStore& models) {
+  std::optional<int64_t> wanted;
+  if (plan.base_version() != 0) {
+    wanted = plan.base_version();
+  }
+  ASSIGN_OR_RETURN(const catalog::ModelVersion base,
+                   models.Find(plan.base_schema(), plan.base_name(), wanted));
+  return models.LoadWeights(base);
+}
+
+Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& source,
+                             catalog::ModelStore& models, const Datasets& datasets, JobRecord& job,
+                             const elastic::ProgressCallback& progress,
+                             elastic::JobCheckpoints* checkpoints) {
+  ASSIGN_OR_RETURN(const auto start, StartOf(plan, models));
+  const catalog::DatasetSpec* validation =
+      datasets.validation == nullptr ? nullptr : &datasets.validation->spec();
+  ASSIGN_OR_RETURN(catalog::DatasetSpec data, CountedSpec(plan, datasets));
+  if (checkpoints != nullptr) {
+    ASSIGN_OR_RETURN(data, checkpoints->DataToRun(data, validation));
+  }
+  const elastic::TrainingJob training{.plan = plan,
+                                      .source = source,
+                                      .dataset = data,
+                                      .validation = validation,
+                                      .base = start.has_value() ? &*start : nullptr,
+                                      .progress = progress,
+                                      .events = EventsOf(job),
+                                      .stop = job.stop_token(),
+                                      .checkpoints = checkpoints};
+  return TrainOnce(training);
+}
+
+}  // namespace
+
+Result<std::optional<models::NetworkWeights>> StartOf(const plan::TrainPlan& plan,
+                                                      catalog::ModelStore& models) {
+  if (!plan.has_base()) {
+    return std::optional<models::NetworkWeights>();
+  }
+  ASSIGN_OR_RETURN(const std::string bytes, LoadBase(plan, models));
+  ASSIGN_OR_RETURN(models::NetworkWeights base, models::LoadWeights(bytes));
+  ASSIGN_OR_RETURN(const auto network, models::Network::Make(plan.model()));
+  RETURN_IF_ERROR(models::CheckShape(base, *network)
+                      .Because(fmt::format("continuing from model {}", plan.base_name())));
+  return std::optional(std::move(base));
+}
+
+elastic::EventCallback EventsOf(JobRecord& job) {
+  elastic::EventCallback events;
+  events.on_event = [&job](const std::string& kind, const std::string& detail) {
+    kind == elastic::kDatabaseWaits ? job.Tell(kind, detail) : job.Event(kind, detail);
+  };
+  return events;
+}
+
+Result<Trained> TrainOnce(const elastic::TrainingJob& job, const std::string& base_trees) {
+  Trained trained;
+  if (IsTrees(job.plan)) {
+    ASSIGN_OR_RETURN(trained.outcome, TrainTrees(job, base_trees, &trained.weights));
+    return trained;
+  }
+  ASSIGN_OR_RETURN(trained.outcome, job.plan.optimum()     ? elastic::TrainToOptimum(job)
+                                    : job.plan.folds() > 0 ? TrainByFolds(job, &trained.held_out)
+                                                           : elastic::TrainInProcess(job));
+  trained.weights = models::SaveWeights(trained.outcome.weights);
+  return trained;
+}
+
+Result<Trained> TrainHere(const plan::TrainPlan& plan, catalog::DataSource& source,
+                          catalog::ModelStore& models, const Datasets& datasets, JobRecord& job,
+                          const elastic::ProgressCallback& progress,
+                          elastic::JobCheckpoints* checkpoints) {
+  if (!IsTrees(plan)) {
+    return TrainNetwork(plan, source, models, datasets, job, progress, checkpoints);
+  }
+  std::string base;
+  if (plan.has_base()) {
+    ASSIGN_OR_RETURN(base, LoadBase(plan, models));
+  }
+  return TrainOnce(
+      {.plan = plan,
+       .source = source,
+       .dataset = datasets.train->spec(),
+       .validation = datasets.validation == nullptr ? nullptr : &datasets.validation->spec(),
+       .progress = progress,
+       .stop = job.stop_token()},
+      base);
+}
+
+}  // namespace sluice::executor

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "k8s/api_request.h"
+#include "k8s/credentials.h"
+
+namespace sluice::k8s {
+
+class TransferSet;
+
+struct ApiOptions {
+  double deadline_seconds = 30;    // of a call with all that is tried again
+  uint64_t seed = 1;               // of the waits between attempts
+  uint32_t most_connections = 16;  // of one CallAll
+};
+
+// Calls of an API server. What it cannot do now (429, with its Retry-After; 5xx; a broken
+// connection) is tried again until the deadline, creations too: see CreateAll in api_verbs.h for
+// what that means. A refused token is read anew once. Answers are at most 64 MiB. Redirects and the
+// environment's proxies are not followed. Thread-safe; a call blocks its thread only.
+class ApiClient {
+ public:
+  // `clock` decides about deadlines and waits.
+  ApiClient(Credentials& credentials, ApiOptions options, const Clock& clock);
+  ~ApiClient();
+
+  ApiAnswer Call(const ApiRequest& request, const std::stop_token& stop);
+  // All of them at once, over some connections. The answers are in the order of the requests.
+  std::vector<ApiAnswer> CallAll(const std::vector<ApiRequest>& requests,
+                                 const std::stop_token& stop);
+
+  Credentials& credentials() { return credentials_; }
+  const Clock& clock() const { return clock_; }
+
+ private:
+  class Connections;
+  std::vector<ApiAnswer> Converse(TransferSet& set, const std::vector<ApiRequest>& requests,
+                                  const std::stop_token& stop);
+
+  Credentials& credentials_;
+  const ApiOptions options_;
+  const Clock& clock_;
+  const std::unique_ptr<Connections> connections_;
+};
+
+}  // namespace sluice::k8s

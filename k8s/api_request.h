@@ -1,0 +1,75 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "k8s/object.h"
+
+namespace sluice::k8s {
+
+enum class Verb { kGet, kList, kWatch, kCreate, kUpdate, kPatch, kDelete };
+std::string_view VerbName(Verb verb);  // as RBAC writes it: "get", "create"
+
+// One call of the API. A patch is a JSON merge patch (RFC 7386).
+struct ApiRequest {
+  Verb verb = Verb::kGet;
+  Resource resource;
+  std::string namespace_name;  // empty: of the whole cluster
+  std::string name;            // empty: list, create
+  std::string subresource;     // "status"; empty: none
+  std::vector<std::pair<std::string, std::string>> query;
+  std::string body;
+};
+
+// The path and query behind the server's URL. An error where a name is none that Kubernetes has, so
+// that no text can reach another object than it names.
+Result<std::string> UrlPath(const ApiRequest& request);
+
+// "create pods 'w-3' in namespace 'team'"
+std::string Describe(const ApiRequest& request);
+
+// What went wrong with a call, as far as callers act differently.
+enum class Fault {
+  kNone,
+  kNotFound,
+  kAlreadyExists,
+  kConflict,         // changed by somebody else meanwhile, or of another uid
+  kForbidden,        // a right is missing
+  kQuota,            // a ResourceQuota has no more
+  kUnauthorized,     // nobody we know
+  kInvalid,          // the object is refused
+  kGone,             // the resourceVersion, or a list's continue, is too old
+  kVersionTooLarge,  // this API server has not seen that resourceVersion yet
+  kTooManyRequests,
+  kServer,       // another error of the server's
+  kUnreachable,  // no connection, or it broke
+  kUntrusted,    // TLS: its certificate or ours
+  kDamaged,      // an answer that is none
+  kDeadline,
+  kCancelled,
+};
+std::string_view FaultName(Fault fault);  // for metrics: "conflict"
+
+struct ApiAnswer {
+  Fault fault = Fault::kNone;
+  Status status;  // OK where there is no fault; else names verb, resource, namespace
+  std::string body;
+  std::optional<double> retry_after_seconds;
+
+  bool ok() const { return fault == Fault::kNone; }
+};
+
+// From what the server answered; `body` may be a Status object or anything.
+ApiAnswer AnswerOf(const ApiRequest& request, int http_code, std::string body,
+                   std::optional<double> retry_after_seconds);
+ApiAnswer FailureOf(const ApiRequest& request, Fault fault, const std::string& why);
+
+// How long to wait before the call is made again after `attempts` of them, the last of which gave
+// `answer`; nullopt: it is not made again. `jitter`: from 0 to 1. Pure.
+std::optional<double> SecondsUntilRetry(const ApiAnswer& answer, int attempts, double jitter);
+
+}  // namespace sluice::k8s

@@ -1,0 +1,393 @@
+#include "k8s/pod_fleet.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/log.h"
+#include "k8s/seconds_internal.h"
+
+namespace sluice::k8s {
+namespace {
+
+// What was refused for now is asked for again after so long.
+constexpr double kFirstRetrySeconds = 1, kLongestRetrySeconds = 10;
+constexpr double kLongestGrace = 3600;
+// Retries wait by a clock that may not be the system's.
+constexpr auto kLook = std::chrono::milliseconds(100);
+
+double RetrySeconds(int refusals) {
+  return std::min(kLongestRetrySeconds, kFirstRetrySeconds * std::pow(2.0, std::min(refusals, 8)));
+}
+
+// Not for good: the fleet goes on with what it has.
+bool MayWorkLater(Fault fault) {
+  switch (fault) {
+    case Fault::kQuota:
+    case Fault::kTooManyRequests:
+    case Fault::kServer:
+    case Fault::kUnreachable:
+    case Fault::kDamaged:
+    case Fault::kDeadline:
+    case Fault::kUnauthorized:
+    case Fault::kConflict:
+    case Fault::kAlreadyExists:  // one of that name is still leaving
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PodFleet>> PodFleet::Start(ApiClient& client, PodShape shape,
+                                                  std::string job_uid,
+                                                  const std::stop_token& stop) {
+  std::unique_ptr<PodFleet> fleet(new PodFleet(client, std::move(shape), std::move(job_uid)));
+  PodFleet* const self = fleet.get();
+  Selection selection{kPods, self->shape_.namespace_name,
+                      fmt::format("{}={}", kJobLabel, self->job_uid_)};
+  ASSIGN_OR_RETURN(self->watch_,
+                   ObjectWatch::Start(
+                       client, std::move(selection),
+                       [self](const ObjectChange& change) { self->OnChange(change); }, stop));
+  {
+    const MutexLock lock(self->mutex_);
+    for (const auto& [name, pod] : self->pods_) {
+      if (!pod.story.ended()) {
+        self->adopted_.push_back({name, pod.identity});
+      }
+    }
+  }
+  self->making_ = std::jthread([self](const std::stop_token& ended) {
+    while (!ended.stop_requested()) {
+      self->Create(self->Due(true, ended), ended);
+    }
+  });
+  self->deleting_ = std::jthread([self](const std::stop_token& ended) {
+    while (!ended.stop_requested()) {
+      self->Delete(self->Due(false, ended), ended);
+    }
+  });
+  self->telling_ = std::jthread([self](const std::stop_token& ended) { self->TellAll(ended); });
+  return fleet;
+}
+
+PodFleet::PodFleet(ApiClient& client, PodShape shape, std::string job_uid)
+    : client_(client), shape_(std::move(shape)), job_uid_(std::move(job_uid)) {}
+
+PodFleet::~PodFleet() {
+  for (std::jthread* const thread : {&making_, &deleting_, &telling_}) {
+    thread->request_stop();
+  }
+  watch_.reset();
+}
+
+void PodFleet::Watch(Watcher watcher) {
+  const MutexLock lock(mutex_);
+  watcher_ = std::move(watcher);
+  Changed();
+}
+
+Status PodFleet::Launch(const elastic::ProcessSpec& spec) {
+  const PodIdentity identity{job_uid_, spec.role, spec.incarnation, spec.server_index};
+  // What cannot be said to Kubernetes is the caller's to know at once.
+  RETURN_IF_ERROR(BuildPod(shape_, identity, spec, SecretName(spec)).status());
+  RETURN_IF_ERROR(BuildSecret(shape_, identity, spec, SecretName(spec)).status());
+  const MutexLock lock(mutex_);
+  Pod pod{identity, PodStory(spec.name, spec.role, false), spec, SecretName(spec)};
+  const auto found = pods_.find(spec.name);
+  if (found != pods_.end()) {
+    if (!found->second.story.ended()) {
+      return AlreadyExists(fmt::format("a pod named '{}' is there already", spec.name));
+    }
+    // It has ended; its name is free once the API server has forgotten it.
+    pod.before = found->second.uid;
+    left_over_.push_back({kPods, shape_.namespace_name, spec.name, pod.before, 1});
+    pods_.erase(found);
+  }
+  pods_.emplace(spec.name, std::move(pod));
+  Changed();
+  return OkStatus();
+}
+
+Status PodFleet::Stop(const std::string& name, double grace_seconds) {
+  const MutexLock lock(mutex_);
+  const auto found = pods_.find(name);
+  if (found == pods_.end() || found->second.story.ended()) {
+    return NotFound(fmt::format("no pod '{}' in the fleet", name));
+  }
+  Pod& pod = found->second;
+  if (pod.spec && !pod.creating && pod.refusals == 0) {  // nobody has asked for it yet
+    Tell(pod.story.OnGone());
+    pods_.erase(found);
+    return OkStatus();
+  }
+  pod.story.OnStopped();
+  DeleteSoon(pod, static_cast<int>(std::ceil(std::clamp(grace_seconds, 1.0, kLongestGrace))));
+  return OkStatus();
+}
+
+void PodFleet::Changed() {
+  ++changes_;
+  changed_.notify_all();
+}
+
+void PodFleet::DeleteSoon(Pod& pod, int grace_seconds) {
+  if (!pod.delete_grace || grace_seconds < *pod.delete_grace) {
+    pod.delete_grace = grace_seconds;
+    pod.deleting = false;
+    pod.try_again = {};
+    Changed();
+  }
+}
+
+void PodFleet::TryAgain(Pod& pod) {
+  pod.try_again = client_.clock().Now() + Seconds(RetrySeconds(pod.refusals++));
+  Changed();
+}
+
+void PodFleet::Tell(std::vector<elastic::FleetEvent> events) {
+  std::move(events.begin(), events.end(), std::back_inserter(events_));
+  Changed();
+}
+
+// Its end was told. Unless its logs are of use it goes, with what runs beside it or is tried again.
+void PodFleet::OnEnded(Pod& pod, bool keep) {
+  if (!pod.secret.empty()) {
+    left_over_.push_back({kSecrets, shape_.namespace_name, std::exchange(pod.secret, {}), {}, 1});
+    Changed();
+  }
+  if (!keep) {
+    DeleteSoon(pod, shape_.grace_seconds);
+  }
+}
+
+void PodFleet::OnChange(const ObjectChange& change) {
+  const Object& object = change.object;
+  const std::optional<PodIdentity> identity = IdentityOf(object.labels);
+  const Result<PodState> state = ReadPodState(object.json);
+  const bool gone = change.kind == ObjectChange::Kind::kGone;
+  if (!identity || !state.ok()) {
+    log::Warn("kubernetes pod is none of ours name={}", object.name);
+    return;
+  }
+  const MutexLock lock(mutex_);
+  auto found = pods_.find(object.name);
+  if (found == pods_.end()) {
+    if (gone) {
+      return;
+    }
+    const bool runs = state->phase == PodState::Phase::kRunning;
+    Pod adopted{*identity, PodStory(object.name, identity->role, runs)};
+    adopted.uid = object.uid;
+    found = pods_.emplace(object.name, std::move(adopted)).first;
+  }
+  Pod& pod = found->second;
+  if (pod.uid.empty() && pod.before != object.uid &&
+      pod.identity.incarnation == identity->incarnation) {
+    pod.uid = object.uid;  // the watch was faster than the answer to the creation
+  }
+  if (pod.uid != object.uid) {
+    return;  // one that had the name before
+  }
+  const bool had_ended = pod.story.ended();
+  Tell(pod.story.OnState(*state));
+  if (gone) {
+    Tell(pod.story.OnGone());
+  }
+  if (!had_ended && pod.story.ended()) {
+    // One that failed by itself takes nobody's place, and somebody may want to read its logs.
+    OnEnded(pod, gone || (state->over && state->exit_class == elastic::ExitClass::kApplication));
+  }
+  if (gone) {
+    pods_.erase(found);
+  }
+}
+
+void PodFleet::WaitForChange(MutexLock& lock, const std::stop_token& stop, bool look) {
+  const auto changed = [this, seen = changes_]()
+                           NO_THREAD_SAFETY_ANALYSIS { return changes_ != seen; };
+  if (look) {
+    changed_.wait_for(lock.native(), stop, kLook, changed);
+  } else {
+    changed_.wait(lock.native(), stop, changed);
+  }
+}
+
+std::vector<std::string> PodFleet::Due(bool to_make, const std::stop_token& stop) {
+  MutexLock lock(mutex_);
+  std::vector<std::string> names;
+  while (!stop.stop_requested()) {
+    const TimePoint now = client_.clock().Now();
+    bool later = false;
+    for (auto& [name, pod] : pods_) {
+      const bool wanted = to_make ? pod.spec && !pod.delete_grace && !pod.creating
+                                  : pod.delete_grace && !pod.creating && !pod.deleting;
+      later = later || (wanted && pod.try_again > now);
+      if (wanted && pod.try_again <= now) {
+        (to_make ? pod.creating : pod.deleting) = true;
+        names.push_back(name);
+      }
+    }
+    if (!names.empty() || (!to_make && !left_over_.empty())) {
+      break;
+    }
+    WaitForChange(lock, stop, later);
+  }
+  return names;
+}
+
+void PodFleet::Create(const std::vector<std::string>& names, const std::stop_token& stop) {
+  std::vector<std::string> wanted;
+  std::vector<Creation> secrets, pods, mounted;
+  {
+    const MutexLock lock(mutex_);
+    for (const std::string& name : names) {
+      const auto found = pods_.find(name);
+      if (found == pods_.end() || !found->second.spec) {
+        continue;
+      }
+      const Pod& pod = found->second;
+      wanted.push_back(name);  // Launch has seen that both can be built
+      secrets.push_back({kSecrets, shape_.namespace_name,
+                         BuildSecret(shape_, pod.identity, *pod.spec, pod.secret).value()});
+      pods.push_back({kPods, shape_.namespace_name,
+                      BuildPod(shape_, pod.identity, *pod.spec, pod.secret).value()});
+    }
+  }
+  const std::vector<ObjectAnswer> kept = CreateAll(client_, secrets, stop);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (kept[i].ok()) {
+      mounted.push_back(std::move(pods[i]));
+    }
+  }
+  const std::vector<ObjectAnswer> made = CreateAll(client_, mounted, stop);
+  if (stop.stop_requested()) {
+    return;
+  }
+  const MutexLock lock(mutex_);
+  for (size_t i = 0, next = 0; i < wanted.size(); ++i) {
+    OnCreated(wanted[i], kept[i].ok() ? made[next++] : kept[i]);
+  }
+}
+
+void PodFleet::OnCreated(const std::string& name, const ObjectAnswer& answer) {
+  const auto found = pods_.find(name);
+  if (found == pods_.end()) {
+    return;  // made, seen by the watch, and gone already
+  }
+  Pod& pod = found->second;
+  pod.creating = false;
+  Changed();
+  if (answer.ok()) {
+    pod.uid = answer.object.uid;
+    pod.spec.reset();
+    pod.refusals = 0;
+    return;
+  }
+  if (MayWorkLater(answer.fault)) {
+    if (!pod.delete_grace) {
+      Tell(pod.story.OnWaiting(answer.status.message()));
+      TryAgain(pod);
+    }
+    return;
+  }
+  Tell(pod.delete_grace ? pod.story.OnGone() : pod.story.OnRefused(answer.status.message()));
+  OnEnded(pod, true);
+  pods_.erase(found);
+}
+
+// Of pods whose creation had no answer, and that are to go: whether they were made. Another's pod
+// of the same name is left alone.
+void PodFleet::FindUids(const std::vector<std::string>& names, const std::stop_token& stop) {
+  for (const std::string& name : names) {
+    PodIdentity identity;
+    {
+      const MutexLock lock(mutex_);
+      const auto found = pods_.find(name);
+      if (found == pods_.end() || !found->second.uid.empty()) {
+        continue;
+      }
+      identity = found->second.identity;
+    }
+    const ObjectAnswer there = GetObject(client_, kPods, shape_.namespace_name, name, stop);
+    const std::optional<PodIdentity> who = IdentityOf(there.object.labels);
+    const bool ours = there.ok() && who && who->job_uid == identity.job_uid &&
+                      who->incarnation == identity.incarnation;
+    const MutexLock lock(mutex_);
+    const auto found = pods_.find(name);
+    if (found == pods_.end()) {
+      continue;
+    }
+    Pod& pod = found->second;
+    if (ours && there.object.uid != pod.before) {
+      pod.uid = there.object.uid;
+      pod.spec.reset();
+    } else if (there.ok() || there.fault == Fault::kNotFound) {
+      Tell(pod.story.OnGone());
+      OnEnded(pod, true);
+      pods_.erase(found);
+    } else {
+      pod.deleting = false;
+      TryAgain(pod);
+    }
+  }
+}
+
+void PodFleet::Delete(const std::vector<std::string>& names, const std::stop_token& stop) {
+  FindUids(names, stop);
+  std::vector<Deletion> deletions;
+  {
+    const MutexLock lock(mutex_);
+    deletions = std::exchange(left_over_, {});
+    for (const std::string& name : names) {
+      const auto found = pods_.find(name);
+      if (found != pods_.end() && !found->second.uid.empty()) {
+        deletions.push_back({kPods, shape_.namespace_name, name, found->second.uid,
+                             found->second.delete_grace.value_or(1)});
+      }
+    }
+  }
+  const std::vector<ApiAnswer> answers = DeleteAll(client_, deletions, stop);
+  if (stop.stop_requested()) {
+    return;
+  }
+  const MutexLock lock(mutex_);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i].ok()) {
+      continue;
+    }
+    // A Secret stays until its owner goes.
+    log::Warn("kubernetes deletion failed error={}", answers[i].status.message());
+    const auto found = pods_.find(deletions[i].name);
+    if (found != pods_.end() && found->second.uid == deletions[i].uid) {
+      found->second.deleting = false;
+      TryAgain(found->second);
+    }
+  }
+}
+
+void PodFleet::TellAll(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    Watcher watcher;
+    std::deque<elastic::FleetEvent> events;
+    {
+      MutexLock lock(mutex_);
+      while (!stop.stop_requested() && (!watcher_ || events_.empty())) {
+        WaitForChange(lock, stop, false);
+      }
+      watcher = watcher_;
+      events.swap(events_);
+    }
+    for (const elastic::FleetEvent& event : events) {
+      if (!stop.stop_requested()) {
+        watcher(event);
+      }
+    }
+  }
+}
+
+}  // namespace sluice::k8s

@@ -1,0 +1,104 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "elastic/fleet/fleet.h"
+#include "k8s/api_client.h"
+#include "k8s/api_verbs.h"
+#include "k8s/pod_spec.h"
+#include "k8s/pod_state.h"
+#include "k8s/watch.h"
+
+namespace sluice::k8s {
+
+// The processes of one job as pods. It makes and deletes them, finds those of the masters before
+// it, and tells what becomes of them; nothing of it holds a pod alive, and its end stops nobody.
+// What is to be made at the same time goes out together; what the API server cannot do now, or a
+// quota forbids, is tried again and told as kWaiting, what it refuses is told as an end.
+// Thread-safe.
+class PodFleet final : public elastic::Fleet {
+ public:
+  // A pod of the job that was there before.
+  struct Adopted {
+    std::string name;
+    PodIdentity identity;
+  };
+
+  // Lists and watches the pods of the job; an error where that is not possible.
+  static Result<std::unique_ptr<PodFleet>> Start(ApiClient& client, PodShape shape,
+                                                 std::string job_uid, const std::stop_token& stop);
+  ~PodFleet() override;
+
+  // Which live. They are told of as if they had been launched here.
+  std::vector<Adopted> adopted() const { return adopted_; }
+
+  // Returns at once: that the pod is not made after all is an event. kAlreadyExists: the name is
+  // taken by one that has not ended.
+  Status Launch(const elastic::ProcessSpec& spec) override EXCLUDES(mutex_);
+  Status Stop(const std::string& name, double grace_seconds) override EXCLUDES(mutex_);
+  // From one thread at a time, in the order of what happened. It may call Launch and Stop.
+  void Watch(Watcher watcher) override EXCLUDES(mutex_);
+
+ private:
+  struct Pod {
+    PodIdentity identity;
+    PodStory story;
+    std::optional<elastic::ProcessSpec> spec = {};  // of one that is to be made
+    std::string secret = {};                        // its name; empty: of a master before us
+    std::string uid = {};                           // empty: not made yet, as far as is known
+    std::string before = {};                        // the uid of one that had the name before
+    bool creating = false;                          // the API is asked right now
+    std::optional<int> delete_grace = {};           // it is to go
+    bool deleting = false;                          // the API is asked right now, or has agreed
+    TimePoint try_again = {};
+    int refusals = 0;  // one after the other
+  };
+
+  PodFleet(ApiClient& client, PodShape shape, std::string job_uid);
+
+  void OnChange(const ObjectChange& change) EXCLUDES(mutex_);
+  void Create(const std::vector<std::string>& names, const std::stop_token& stop) EXCLUDES(mutex_);
+  void OnCreated(const std::string& name, const ObjectAnswer& answer) REQUIRES(mutex_);
+  void DeleteSoon(Pod& pod, int grace_seconds) REQUIRES(mutex_);
+  void Delete(const std::vector<std::string>& names, const std::stop_token& stop) EXCLUDES(mutex_);
+  void FindUids(const std::vector<std::string>& names, const std::stop_token& stop)
+      EXCLUDES(mutex_);
+  void Tell(std::vector<elastic::FleetEvent> events) REQUIRES(mutex_);
+  void TellAll(const std::stop_token& stop) EXCLUDES(mutex_);
+  void OnEnded(Pod& pod, bool keep) REQUIRES(mutex_);
+  void TryAgain(Pod& pod) REQUIRES(mutex_);
+  void Changed() REQUIRES(mutex_);
+  void WaitForChange(MutexLock& lock, const std::stop_token& stop, bool look) REQUIRES(mutex_);
+  // Names of pods to make (or to delete) now; waits until there are some, or something is left
+  // over.
+  std::vector<std::string> Due(bool to_make, const std::stop_token& stop) EXCLUDES(mutex_);
+
+  ApiClient& client_;
+  const PodShape shape_;
+  const std::string job_uid_;
+  std::vector<Adopted> adopted_;  // constant after Start
+
+  mutable Mutex mutex_;
+  std::condition_variable_any changed_;
+  uint64_t changes_ GUARDED_BY(mutex_) = 0;
+  std::map<std::string, Pod> pods_ GUARDED_BY(mutex_);  // by name, until they are gone
+  std::vector<Deletion> left_over_ GUARDED_BY(mutex_);  // Secrets, and pods without an entry
+  std::deque<elastic::FleetEvent> events_ GUARDED_BY(mutex_);
+  Watcher watcher_ GUARDED_BY(mutex_);
+
+  std::unique_ptr<ObjectWatch> watch_;
+  std::jthread making_, deleting_, telling_;
+};
+
+}  // namespace sluice::k8s

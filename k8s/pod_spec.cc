@@ -1,0 +1,313 @@
+#include "k8s/pod_spec.h"
+
+#include <fmt/core.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "k8s/json_internal.h"
+#include "k8s/pod_state.h"
+
+namespace sluice::k8s {
+namespace {
+
+using elastic::Role;
+using rapidjson::Document;
+using rapidjson::Value;
+using Memory = Document::AllocatorType;
+
+// Kubernetes stores a MiB; the names and base64's padding are little.
+constexpr size_t kMostSecretBytes = (size_t{1} << 20) - 1024;
+constexpr std::string_view kSecretVolume = "sluice-process";
+constexpr std::string_view kScratchVolume = "sluice-tmp";
+constexpr int kUser = 65532;  // "nonroot" of most base images; in none of them anybody
+
+Value Text(std::string_view text, Memory& memory) {
+  return JsonText(text, memory);
+}
+
+// Sets the member only where there is none.
+void SetDefault(Value& object, std::string_view name, Value value, Memory& memory) {
+  if (FindIn(object, {name}) == nullptr) {
+    SetMember(object, name, std::move(value), memory);
+  }
+}
+
+// The array of that name, made where it is missing.
+Value& ListIn(Value& object, std::string_view name, Memory& memory) {
+  SetDefault(object, name, Value(rapidjson::kArrayType), memory);
+  Value& list = object[std::string(name).c_str()];
+  if (!list.IsArray()) {
+    list.SetArray();
+  }
+  return list;
+}
+
+// The element of that name; a new one replaces it or comes last.
+Value& Element(Value& list, std::string_view name, Memory& memory) {
+  for (Value& each : list.GetArray()) {
+    if (TextIn(each, {"name"}) == name) {
+      return each;
+    }
+  }
+  Value element(rapidjson::kObjectType);
+  SetMember(element, "name", Text(name, memory), memory);
+  list.PushBack(element, memory);
+  return list[list.Size() - 1];
+}
+
+void SetMetadata(Value& object, const PodShape& shape, const PodIdentity& identity,
+                 const std::string& name, Memory& memory) {
+  Value& metadata = Within(object, {"metadata"}, memory);
+  SetMember(metadata, "name", Text(name, memory), memory);
+  SetMember(metadata, "namespace", Text(shape.namespace_name, memory), memory);
+  Value& labels = Within(metadata, {"labels"}, memory);
+  for (const auto& [label, value] : LabelsOf(identity)) {
+    SetMember(labels, label, Text(value, memory), memory);
+  }
+  Value owner(rapidjson::kObjectType);
+  SetMember(owner, "apiVersion", Text(shape.owner.api_version, memory), memory);
+  SetMember(owner, "kind", Text(shape.owner.kind, memory), memory);
+  SetMember(owner, "name", Text(shape.owner.name, memory), memory);
+  SetMember(owner, "uid", Text(shape.owner.uid, memory), memory);
+  Value owners(rapidjson::kArrayType);
+  if (!shape.owner.uid.empty()) {
+    owners.PushBack(owner, memory);
+  }
+  SetMember(metadata, "ownerReferences", std::move(owners), memory);
+}
+
+// A process that gets no more memory than it asked for ends in a way that says so; processors that
+// nobody else wants are used, so there is no limit of those.
+void SetResources(Value& container, const PodShape& shape, const elastic::Resources& resources,
+                  Memory& memory) {
+  Value& requests = Within(container, {"resources", "requests"}, memory);
+  const auto millis = static_cast<int64_t>(std::ceil(resources.cpu * 1000));
+  SetMember(requests, "cpu", Text(Quantity::OfMillis(millis).ToString(), memory), memory);
+  if (resources.memory_bytes > 0) {
+    const std::string bytes = Quantity::OfBytes(resources.memory_bytes).ToString();
+    SetMember(requests, "memory", Text(bytes, memory), memory);
+    SetMember(Within(container, {"resources", "limits"}, memory), "memory", Text(bytes, memory),
+              memory);
+  }
+  for (const auto& [name, amount] : shape.further_resources) {
+    SetMember(Within(container, {"resources", "requests"}, memory), name,
+              Text(amount.ToString(), memory), memory);
+    SetMember(Within(container, {"resources", "limits"}, memory), name,
+              Text(amount.ToString(), memory), memory);
+  }
+}
+
+void SetDefaultSecurity(Value& spec, Value& container, Memory& memory) {
+  Value& pod = Within(spec, {"securityContext"}, memory);
+  SetDefault(pod, "runAsNonRoot", Value(true), memory);
+  SetDefault(pod, "runAsUser", Value(kUser), memory);
+  SetDefault(pod, "fsGroup", Value(kUser), memory);  // who may read the Secret
+  if (FindIn(pod, {"seccompProfile"}) == nullptr) {
+    SetMember(Within(pod, {"seccompProfile"}, memory), "type", Text("RuntimeDefault", memory),
+              memory);
+  }
+  Value& ours = Within(container, {"securityContext"}, memory);
+  SetDefault(ours, "allowPrivilegeEscalation", Value(false), memory);
+  SetDefault(ours, "readOnlyRootFilesystem", Value(true), memory);
+  if (FindIn(ours, {"capabilities"}) == nullptr) {
+    Value all(rapidjson::kArrayType);
+    all.PushBack(Text("ALL", memory), memory);
+    SetMember(Within(ours, {"capabilities"}, memory), "drop", std::move(all), memory);
+  }
+}
+
+void Mount(Value& spec, Value& container, std::string_view volume, std::string_view path,
+           bool read_only, Value source, std::string_view kind, Memory& memory) {
+  Value& mount = Element(ListIn(container, "volumeMounts", memory), volume, memory);
+  SetMember(mount, "mountPath", Text(path, memory), memory);
+  SetMember(mount, "readOnly", Value(read_only), memory);
+  Value fresh(rapidjson::kObjectType);
+  SetMember(fresh, "name", Text(volume, memory), memory);
+  SetMember(fresh, kind, std::move(source), memory);
+  Element(ListIn(spec, "volumes", memory), volume, memory) = fresh;
+}
+
+// A node takes one server with it, not a primary and its backup.
+void KeepApart(Value& spec, const PodIdentity& identity, Memory& memory) {
+  if (identity.role != Role::kParameterServer || FindIn(spec, {"affinity"}) != nullptr) {
+    return;
+  }
+  Value term(rapidjson::kObjectType);
+  SetMember(term, "weight", Value(100), memory);
+  Value& pods = Within(term, {"podAffinityTerm"}, memory);
+  SetMember(pods, "topologyKey", Text("kubernetes.io/hostname", memory), memory);
+  Value& labels = Within(pods, {"labelSelector", "matchLabels"}, memory);
+  SetMember(labels, kJobLabel, Text(identity.job_uid, memory), memory);
+  SetMember(labels, kRoleLabel, Text(RoleName(identity.role), memory), memory);
+  Value terms(rapidjson::kArrayType);
+  terms.PushBack(term, memory);
+  SetMember(Within(spec, {"affinity", "podAntiAffinity"}, memory),
+            "preferredDuringSchedulingIgnoredDuringExecution", std::move(terms), memory);
+}
+
+void SetEnvironment(Value& container, Memory& memory) {
+  for (const auto& [name, field] :
+       {std::pair<std::string_view, std::string_view>("SLUICE_POD_IP", "status.podIP"),
+        {"SLUICE_NODE", "spec.nodeName"}}) {
+    Value fresh(rapidjson::kObjectType);
+    SetMember(fresh, "name", Text(name, memory), memory);
+    SetMember(Within(fresh, {"valueFrom", "fieldRef"}, memory), "fieldPath", Text(field, memory),
+              memory);
+    Element(ListIn(container, "env", memory), name, memory) = fresh;
+  }
+}
+
+void SetContainer(Value& spec, const PodShape& shape, const elastic::ProcessSpec& process,
+                  const std::string& secret_name, Memory& memory) {
+  Value& container = Element(ListIn(spec, "containers", memory), kContainerName, memory);
+  SetMember(container, "image", Text(shape.image, memory), memory);
+  Value arguments(rapidjson::kArrayType);
+  arguments.PushBack(Text(RoleName(process.role), memory), memory);
+  SetMember(container, "args", std::move(arguments), memory);
+  // Its last lines, without the right to read logs.
+  SetMember(container, "terminationMessagePolicy", Text("FallbackToLogsOnError", memory), memory);
+  SetResources(container, shape, process.resources, memory);
+  SetEnvironment(container, memory);
+  SetDefaultSecurity(spec, container, memory);
+  Value secret(rapidjson::kObjectType);
+  SetMember(secret, "secretName", Text(secret_name, memory), memory);
+  SetMember(secret, "defaultMode", Value(0440), memory);
+  Mount(spec, container, kSecretVolume, kProcessFolder, true, std::move(secret), "secret", memory);
+  Mount(spec, container, kScratchVolume, "/tmp", false, Value(rapidjson::kObjectType), "emptyDir",
+        memory);
+}
+
+std::string Base64(const std::string& bytes) {
+  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');
+  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
+                                   reinterpret_cast<const unsigned char*>(bytes.data()),
+                                   static_cast<int>(bytes.size()));
+  text.resize(static_cast<size_t>(size));
+  return text;
+}
+
+template <typename Number>
+bool ReadNumber(const std::map<std::string, std::string>& labels, std::string_view label,
+                Number& number) {
+  const auto found = labels.find(std::string(label));
+  if (found == labels.end()) {
+    return false;
+  }
+  const char* const end = found->second.data() + found->second.size();
+  const auto read = std::from_chars(found->second.data(), end, number);
+  return read.ec == std::errc() && read.ptr == end;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> LabelsOf(const PodIdentity& identity) {
+  std::map<std::string, std::string> labels = {
+      {std::string(kJobLabel), identity.job_uid},
+      {std::string(kRoleLabel), std::string(RoleName(identity.role))},
+      {std::string(kIncarnationLabel), std::to_string(identity.incarnation.value())}};
+  if (identity.role == Role::kParameterServer) {
+    labels[std::string(kServerLabel)] = std::to_string(identity.server_index);
+  }
+  return labels;
+}
+
+std::optional<PodIdentity> IdentityOf(const std::map<std::string, std::string>& labels) {
+  const auto job = labels.find(std::string(kJobLabel));
+  const auto role = labels.find(std::string(kRoleLabel));
+  PodIdentity identity;
+  uint64_t incarnation = 0;
+  if (job == labels.end() || role == labels.end() ||
+      !ReadNumber(labels, kIncarnationLabel, incarnation)) {
+    return std::nullopt;
+  }
+  identity.job_uid = job->second;
+  identity.incarnation = elastic::Incarnation(incarnation);
+  for (const Role each : {Role::kMaster, Role::kWorker, Role::kParameterServer}) {
+    if (role->second == RoleName(each)) {
+      identity.role = each;
+      const bool server = each == Role::kParameterServer;
+      return server && !ReadNumber(labels, kServerLabel, identity.server_index)
+                 ? std::nullopt
+                 : std::optional<PodIdentity>(identity);
+    }
+  }
+  return std::nullopt;
+}
+
+Result<std::string> BuildPod(const PodShape& shape, const PodIdentity& identity,
+                             const elastic::ProcessSpec& process, const std::string& secret_name) {
+  Document pod;
+  pod.SetObject();
+  if (!shape.template_json.empty()) {
+    ASSIGN_OR_RETURN(pod, ParseJsonObject(shape.template_json, "the pod template"));
+  }
+  Memory& memory = pod.GetAllocator();
+  for (const std::string_view part : {"metadata", "spec"}) {
+    const Value* given = FindIn(pod, {part});
+    if (given != nullptr && !given->IsObject()) {
+      return InvalidArgument(fmt::format("the pod template's {} is no object", part));
+    }
+  }
+  SetMember(pod, "apiVersion", Text("v1", memory), memory);
+  SetMember(pod, "kind", Text("Pod", memory), memory);
+  pod.RemoveMember("status");
+  SetMetadata(pod, shape, identity, process.name, memory);
+  Value& spec = Within(pod, {"spec"}, memory);
+  SetMember(spec, "restartPolicy", Text("Never", memory), memory);
+  if (identity.role != Role::kMaster) {
+    SetMember(spec, "automountServiceAccountToken", Value(false), memory);
+  }
+  SetDefault(spec, "enableServiceLinks", Value(false), memory);
+  SetDefault(spec, "terminationGracePeriodSeconds", Value(std::max(1, shape.grace_seconds)),
+             memory);
+  if (NumberIn(spec, {"terminationGracePeriodSeconds"}) < 1) {
+    SetMember(spec, "terminationGracePeriodSeconds", Value(1), memory);
+  }
+  if (!shape.priority_class.empty()) {
+    SetMember(spec, "priorityClassName", Text(shape.priority_class, memory), memory);
+    spec.RemoveMember("priority");
+  }
+  KeepApart(spec, identity, memory);
+  SetContainer(spec, shape, process, secret_name, memory);
+  return ToJson(pod);
+}
+
+Result<std::string> BuildSecret(const PodShape& shape, const PodIdentity& identity,
+                                const elastic::ProcessSpec& process,
+                                const std::string& secret_name) {
+  if (process.config.size() + process.secret.size() > kMostSecretBytes) {
+    return ResourceExhausted(
+        fmt::format("the configuration of {} has {} bytes, and a Secret holds {}", process.name,
+                    process.config.size() + process.secret.size(), kMostSecretBytes));
+  }
+  Document secret;
+  secret.SetObject();
+  Memory& memory = secret.GetAllocator();
+  SetMember(secret, "apiVersion", Text("v1", memory), memory);
+  SetMember(secret, "kind", Text("Secret", memory), memory);
+  SetMember(secret, "type", Text("Opaque", memory), memory);
+  SetMember(secret, "immutable", Value(true), memory);
+  SetMetadata(secret, shape, identity, secret_name, memory);
+  Value& data = Within(secret, {"data"}, memory);
+  SetMember(data, "config", Text(Base64(process.config), memory), memory);
+  SetMember(data, "secret", Text(Base64(process.secret), memory), memory);
+  return ToJson(secret);
+}
+
+std::string SecretName(const elastic::ProcessSpec& process) {
+  // FNV-1a: told apart, not kept from anybody.
+  uint64_t hash = 14695981039346656037ULL;
+  for (const std::string* const part : {&process.config, &process.secret}) {
+    for (const char character : *part) {
+      hash = (hash ^ static_cast<unsigned char>(character)) * 1099511628211ULL;
+    }
+    hash = (hash ^ 0xFFU) * 1099511628211ULL;
+  }
+  return fmt::format("{}-{:016x}", process.name, hash);
+}
+
+}  // namespace sluice::k8s

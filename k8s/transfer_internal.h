@@ -1,0 +1,77 @@
+#pragma once
+
+#include <curl/curl.h>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "k8s/api_request.h"
+#include "k8s/credentials.h"
+
+namespace sluice::k8s {
+
+inline constexpr size_t kMostAnswerBytes = size_t{64} << 20;
+// What waits for the network looks at its clock, which may not be the system's, at least so often.
+inline constexpr double kLongestPollSeconds = 0.1;
+
+// curl_multi: several transfers and the connections that they use one after the other. One thread.
+class TransferSet {
+ public:
+  explicit TransferSet(uint32_t most_connections);
+  TransferSet(const TransferSet&) = delete;
+  TransferSet& operator=(const TransferSet&) = delete;
+  ~TransferSet();
+
+  CURLM* handle() { return handle_; }
+  // Moves bytes, then waits until there are more, `seconds` are over or Wake was called.
+  void Turn(double seconds);
+  void Wake() { curl_multi_wakeup(handle_); }  // from any thread
+  // The next transfer that has ended; nullptr: none.
+  CURL* TakeEnded(CURLcode* how);
+
+ private:
+  CURLM* const handle_;
+};
+
+// One HTTP exchange. Leaves its set when it is destroyed.
+class Transfer {
+ public:
+  // Called with bytes of a 2xx answer; false breaks it off.
+  using Sink = std::function<bool(std::string_view)>;
+
+  Transfer(TransferSet& set, const Cluster& cluster, Login login, const ApiRequest& request,
+           const std::string& path, Sink sink);
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+  ~Transfer();
+
+  CURL* handle() const { return handle_; }
+  const Login& login() const { return login_; }
+  // Of the headers, as soon as they are there; 0 before.
+  int http_code() const;
+  // After it has ended as `how`. `body`: of a 2xx answer, as the sink kept it.
+  ApiAnswer Answer(CURLcode how, std::string body);
+
+ private:
+  static size_t OnBytes(char* bytes, size_t size, size_t count, void* self);
+  void Trust(const Cluster& cluster);
+
+  TransferSet& set_;
+  CURL* const handle_;
+  const ApiRequest request_;
+  const Login login_;
+  const Sink sink_;
+  curl_slist* headers_ = nullptr;
+  curl_slist* connect_to_ = nullptr;
+  std::string refusal_;  // the body of another answer than 2xx
+  bool too_large_ = false;
+};
+
+}  // namespace sluice::k8s

@@ -1,0 +1,81 @@
+#include "models/metrics/decision_table.h"
+
+#include <fmt/core.h>
+
+#include <optional>
+
+#include "models/metrics/metric_state_internal.h"
+
+namespace sluice::models {
+namespace {
+
+// Where a class is rare, what matters happens below the half.
+constexpr double kThresholds[] = {0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9};
+
+std::string NameAt(std::string_view prefix, double threshold) {
+  return fmt::format("{}{}", prefix, threshold);
+}
+
+std::optional<double> Find(const std::vector<std::pair<std::string, double>>& metrics,
+                           std::string_view name) {
+  for (const auto& [known, value] : metrics) {
+    if (known == name) {
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+double Decision::precision() const {
+  const double said = true_positives + false_positives;
+  return said > 0 ? true_positives / said : 0;
+}
+
+double Decision::recall() const {
+  const double there = true_positives + false_negatives;
+  return there > 0 ? true_positives / there : 0;
+}
+
+double Decision::f1() const {
+  const double both = 2 * true_positives + false_positives + false_negatives;
+  return both > 0 ? 2 * true_positives / both : 0;
+}
+
+double Decision::taken() const {
+  const double all = true_positives + false_positives + true_negatives + false_negatives;
+  return all > 0 ? (true_positives + false_positives) / all : 0;
+}
+
+std::vector<std::string> DecisionMetrics() {
+  std::vector<std::string> names = {"true_positives", "false_positives", "true_negatives",
+                                    "false_negatives"};
+  for (const double threshold : kThresholds) {
+    names.push_back(NameAt(kTruePositivesFrom, threshold));
+    names.push_back(NameAt(kFalsePositivesFrom, threshold));
+  }
+  return names;
+}
+
+bool IsDecisionMetric(std::string_view name) {
+  return name.starts_with(kTruePositivesFrom) || name.starts_with(kFalsePositivesFrom);
+}
+
+std::vector<Decision> DecisionTable(const std::vector<std::pair<std::string, double>>& metrics) {
+  const double positives =
+      Find(metrics, "true_positives").value_or(0) + Find(metrics, "false_negatives").value_or(0);
+  const double negatives =
+      Find(metrics, "true_negatives").value_or(0) + Find(metrics, "false_positives").value_or(0);
+  std::vector<Decision> table;
+  for (const double threshold : kThresholds) {
+    const auto hits = Find(metrics, NameAt(kTruePositivesFrom, threshold));
+    const auto alarms = Find(metrics, NameAt(kFalsePositivesFrom, threshold));
+    if (hits && alarms) {
+      table.push_back({threshold, *hits, *alarms, negatives - *alarms, positives - *hits});
+    }
+  }
+  return table;
+}
+
+}  // namespace sluice::models

@@ -1,0 +1,308 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "models/features/cell_format.h"
+#include "parser/printer.h"
+#include "planner/class_query.h"
+#include "planner/decision.h"
+#include "planner/feature_lists.h"
+#include "planner/leaks.h"
+#include "planner/train_binder_internal.h"
+
+// What the columns of the SELECT are to a training: label, roles, features.
+namespace sluice::planner {
+
+using models::ModelFamily;
+using models::ModelTask;
+
+// Text that holds numbers says what the numbers would; what has no type (SQLite) is found out where
+// it is read.
+bool TrainBinder::HoldsNumbers(size_t column) const {
+  const ColumnInfo& info = bound_.select.schema.columns[column];
+  const auto& sample = bound_.statistics.sample;
+  return info.type == DataType::kText && !sample.empty() &&
+         std::all_of(sample.begin(), sample.end(), [column](const std::vector<Value>& row) {
+           const auto* text = std::get_if<std::string>(&row[column]);
+           return text == nullptr || models::ParseNumber(*text).has_value();
+         });
+}
+
+Status TrainBinder::FindRole(const std::string& attribute, const std::string& role, bool numeric,
+                             std::string* column) {
+  const std::optional<std::string> name = bound_.attributes.Text(attribute);
+  if (!name || !has_select_) {
+    return OkStatus();
+  }
+  const Span span = bound_.attributes.SpanOf(attribute);
+  const std::optional<size_t> index = bound_.select.columns.Find(*name);
+  if (!index) {
+    return bound_.select.columns.Missing(*name, span);
+  }
+  const ColumnInfo& info = bound_.select.schema.columns[*index];
+  if (label_ == index) {
+    return InvalidArgument(
+               fmt::format("column '{}' is the label; it cannot be {} too", info.name, role))
+        .At(span);
+  }
+  const bool weights = role == "the weight";
+  if (numeric && !IsNumeric(info.type) && !(weights && HoldsNumbers(*index))) {
+    return InvalidArgument(fmt::format("column '{}' is {}; {} must be a number", info.name,
+                                       info.database_type.empty()
+                                           ? DataTypeName(info.type)
+                                           : std::string_view(info.database_type),
+                                       role))
+        .At(span);
+  }
+  if (excluded_[*index].empty() && role != "the column of the split") {
+    excluded_[*index] = role;
+  }
+  *column = info.name;
+  return OkStatus();
+}
+
+void TrainBinder::BindRoles() {
+  if (!has_select_ || bound_.type == nullptr) {
+    return;
+  }
+  excluded_.assign(bound_.select.schema.columns.size(), "");
+  if (label_) {
+    excluded_[*label_] = "the label";
+  }
+  const std::string weight =
+      bound_.type->family == ModelFamily::kTrees ? "weight_column" : "model.weight_column";
+  errors_.Add(FindRole(weight, "the weight", true, bound_.features.mutable_weight_column()));
+  errors_.Add(FindRole("group_column", "the group", false, bound_.features.mutable_group_column()));
+  // Marks validation rows: known in training only, so no feature. A time or a key stays one.
+  std::string split;
+  const bool marks = bound_.attributes.Text("split.kind") == "column";
+  errors_.Add(FindRole("split.column",
+                       marks ? "the mark of validation rows" : "the column of the split", marks,
+                       &split));
+  const std::string objective = bound_.attributes.Text("objective").value_or("");
+  const bool ranks = bound_.type->task == ModelTask::kRanking || objective.starts_with("rank:");
+  if (ranks && !bound_.attributes.Given("group_column")) {
+    bound_.notes.push_back("without group_column all rows are one query");
+  }
+}
+
+void TrainBinder::BindFeatureLists() {
+  if (!has_select_ || bound_.type == nullptr) {
+    return;
+  }
+  left_out_.assign(bound_.select.schema.columns.size(), "");
+  if (!bound_.base) {
+    errors_.Add(ReadFeatureLists(bound_.attributes, bound_.select.columns, excluded_, &left_out_));
+    return;
+  }
+  for (const char* name : {"features.exclude", "features.only"}) {
+    if (bound_.attributes.Given(name)) {
+      errors_.Add(
+          InvalidArgument(
+              fmt::format("{} cannot change what the model to continue from has learnt", name))
+              .At(bound_.attributes.SpanOf(name))
+              .Hint("leave it out: the features are those of the base model"));
+    }
+  }
+}
+
+void TrainBinder::BindValidation() {
+  const std::optional<std::string> text = bound_.attributes.Text("validation.select");
+  if (!text || !has_select_) {
+    return;
+  }
+  const Span span = bound_.attributes.SpanOf("validation.select");
+  const Result<BoundSelect> validation = BindSelectText(*text, span, source_);
+  if (!validation.ok()) {
+    errors_.Add(validation.status());
+    return;
+  }
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < bound_.select.schema.columns.size(); ++i) {
+    const std::string& name = bound_.select.schema.columns[i].name;
+    if (!validation->columns.Find(name) && excluded_[i] != "the mark of validation rows") {
+      missing.push_back(name);
+    }
+  }
+  if (!missing.empty()) {
+    errors_.Add(
+        ColumnNotFound(fmt::format("validation.select doesn't contain {}", ListedColumns(missing)))
+            .At(span));
+  }
+}
+
+LabelUse TrainBinder::UseOf(ModelTask task) const {
+  const bool trees = bound_.type->family == ModelFamily::kTrees;
+  switch (task) {
+    case ModelTask::kClassification:
+      return LabelUse::kClasses;
+    case ModelTask::kRegression:
+      return trees ? LabelUse::kNumber : LabelUse::kScaledNumber;
+    case ModelTask::kRanking:
+      return LabelUse::kNumber;
+    case ModelTask::kByObjective:
+      break;
+  }
+  const std::optional<std::string> objective = bound_.attributes.Text("objective");
+  if (objective) {
+    const bool classes = objective->starts_with("binary:") || objective->starts_with("multi:");
+    return classes ? LabelUse::kClasses : LabelUse::kNumber;
+  }
+  return LooksLikeClasses(bound_.select.schema.columns[*label_], bound_.statistics.columns[*label_],
+                          bound_.statistics.rows)
+             ? LabelUse::kClasses
+             : LabelUse::kNumber;
+}
+
+Status TrainBinder::BindLabelPlan() {
+  const ColumnInfo& column = bound_.select.schema.columns[*label_];
+  const catalog::ColumnStatistics& statistics = bound_.statistics.columns[*label_];
+  LabelInput input{column, statistics, {}, 0, false, LabelUse::kClasses, "", {}, {}, false};
+  input.rows = bound_.statistics.rows;
+  input.exact_rows = bound_.statistics.exact_rows;
+  input.use = UseOf(bound_.type->task);
+  input.model_type = bound_.type->name;
+  input.span = statement_.label->span;
+  std::set<std::string> seen;
+  for (const std::vector<Value>& row : bound_.statistics.sample) {
+    const Value& value = row[*label_];
+    if (const auto* text = std::get_if<std::string>(&value)) {
+      input.sample.push_back(*text);
+    }
+    if (!IsNull(value)) {
+      seen.insert(FormatValue(value, column.type));
+    }
+  }
+  const auto vocabulary = bound_.attributes.Texts("model.label_vocabulary");
+  const models::LabelPlan* known = known_ == nullptr ? nullptr : &known_->features.label();
+  if (known != nullptr && known->kind() == models::LabelPlan::CLASS) {
+    input.classes.assign(known->classes().begin(), known->classes().end());
+    input.classes_known = true;
+  } else if (input.use == LabelUse::kClasses && NeedsClassQuery(statistics)) {
+    ASSIGN_OR_RETURN(input.classes,
+                     QueryClasses(bound_.select.text, column, seen, kMostClasses, source_));
+    input.classes_known = true;
+  }
+  models::LabelPlan* label = bound_.features.mutable_label();
+  RETURN_IF_ERROR(DeriveLabel(input, label));
+  if (vocabulary && label->kind() == models::LabelPlan::CLASS) {
+    for (const std::string& name : label->classes()) {
+      if (std::find(vocabulary->begin(), vocabulary->end(), name) == vocabulary->end()) {
+        return InvalidArgument(
+                   fmt::format("label '{}' holds '{}', which model.label_vocabulary lacks",
+                               column.name, name))
+            .At(bound_.attributes.SpanOf("model.label_vocabulary"));
+      }
+    }
+    label->clear_classes();
+    label->mutable_classes()->Add(vocabulary->begin(), vocabulary->end());
+  }
+  return OkStatus();
+}
+
+void TrainBinder::DeriveFromBase() {
+  const models::FeaturePlan& learnt = bound_.base->plan.model().features();
+  std::vector<std::string> missing;
+  for (const models::InputColumn& input : learnt.inputs()) {
+    if (!bound_.select.columns.Find(input.name())) {
+      missing.push_back(input.name());
+    }
+  }
+  if (!missing.empty()) {
+    errors_.Add(
+        ColumnNotFound(fmt::format("model '{}' was trained with {}, which the SELECT does "
+                                   "not have",
+                                   parser::Print(*statement_.base_model), ListedColumns(missing)))
+            .At(statement_.base_model->span)
+            .Hint(fmt::format("select {} as well, or leave USING out",
+                              missing.size() == 1 ? missing.front() : "them")));
+  } else {
+    errors_.Add(RequireInputs(learnt, bound_.select, "train"));
+  }
+  const std::string weight = bound_.features.weight_column();
+  const std::string group = bound_.features.group_column();
+  bound_.features = learnt;
+  bound_.features.set_weight_column(weight);
+  bound_.features.set_group_column(group);
+  if (label_) {
+    bound_.features.mutable_label()->set_column(bound_.select.schema.columns[*label_].name);
+  }
+}
+
+// How the model decides, what its mistakes weigh, and what it is worth beside a guess.
+void TrainBinder::BindDecision() {
+  if (!label_ || bound_.features.label().kind() == models::LabelPlan::NONE) {
+    return;
+  }
+  const catalog::ColumnStatistics& statistics = bound_.statistics.columns[*label_];
+  errors_.Add(FillClassWeights(bound_.attributes, statistics, bound_.statistics.rows,
+                               bound_.features.mutable_label()));
+  Result<std::string> threshold = ReadThreshold(bound_.attributes, bound_.features.label());
+  errors_.Add(threshold.status());
+  if (threshold.ok()) {
+    bound_.threshold = std::move(threshold).value();
+  }
+  bound_.baseline = DescribeBaseline(bound_.features.label(), statistics);
+}
+
+void TrainBinder::WarnOfLeaks() {
+  if (!label_) {
+    return;
+  }
+  if (known_ != nullptr) {
+    bound_.warnings = known_->warnings;
+    return;
+  }
+  LeakInput leaks{bound_.select.schema,
+                  bound_.statistics,
+                  *label_,
+                  bound_.features.label().kind() == models::LabelPlan::CLASS,
+                  {}};
+  for (const models::InputColumn& column : bound_.features.inputs()) {
+    if (const auto index = bound_.select.columns.Find(column.name())) {
+      leaks.features.push_back(*index);
+    }
+  }
+  bound_.warnings = FindLeaks(leaks);
+}
+
+void TrainBinder::Derive() {
+  if (!has_statistics_ || bound_.type == nullptr) {
+    return;
+  }
+  if (bound_.base) {
+    DeriveFromBase();
+    BindDecision();
+    return;
+  }
+  Result<std::vector<catalog::ColumnKey>> keys =
+      known_ != nullptr ? known_->keys
+                        : source_.DescribeKeys(bound_.select.text, bound_.select.schema);
+  if (!keys.ok()) {
+    errors_.Add(keys.status());
+    return;
+  }
+  if (label_) {
+    const Status learnable = CheckLearnable(*label_, bound_.select.schema, bound_.statistics,
+                                            (*keys)[*label_], statement_.label->span);
+    errors_.Add(learnable.ok() ? BindLabelPlan() : learnable);
+  }
+  bound_.keys = *keys;
+  DeriveInput input{
+      bound_.select.schema,   bound_.select.columns, bound_.statistics, bound_.type->family,
+      std::move(requested_),  only_requested_,       excluded_,         left_out_,
+      std::move(keys).value()};
+  DeriveReport report;
+  errors_.Add(DeriveFeatures(input, &bound_.features, &report));
+  bound_.notes.insert(bound_.notes.end(), report.notes.begin(), report.notes.end());
+  bound_.left_out = std::move(report.left_out);
+  bound_.told = std::move(report.told);
+  bound_.times = std::move(report.times);
+  bound_.series = std::move(report.series);
+  BindDecision();
+  WarnOfLeaks();
+}
+
+}  // namespace sluice::planner

@@ -1,0 +1,308 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+
+#include "planner/choose_internal.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::planner {
+namespace {
+
+constexpr int64_t kRowsPerShard = 10'000;
+// A process holds two shards: more would cost memory, and save nothing any more.
+constexpr int64_t kMostRowsPerShard = 30'000;
+// A table is cut into so many shards where they are shared out, so that those of a slow worker are
+// short; and each gives a step at least so many batches, since a query costs something.
+constexpr int64_t kMostSharedShards = 64;
+constexpr int64_t kFewestBatchesPerShard = 4;
+// Micro-batches of a synchronous step: enough for eight workers, and for a loader to hold at once.
+constexpr uint32_t kMicroBatches = 8;
+// Up to so many rows, whatever the planner has estimated, the databases count the rows of the
+// shards (catalog::kExactCutRows); beyond, what rows a shard has depends on the cut.
+constexpr int64_t kCountedCutRows = 100'000;
+// Parameters that one server can exchange without being the bottleneck.
+constexpr int64_t kParametersPerServer = 16'000'000;
+// A worker and a server exchange the server's dense parameters in one message, and a message of
+// elastic/ (kMaxMessageBytes) holds 512 MiB; the rest of this is for rows of tables, and for
+// partitions that are not quite even.
+constexpr int64_t kDenseBytesPerServer = int64_t{448} << 20;
+
+// Whether anything asks for processes beside the gateway's own.
+bool AsksForFleet(const AttributeSet& attributes) {
+  const std::string strategy = attributes.Text("engine.strategy").value_or("auto");
+  return strategy == "parameter_server" || strategy == "allreduce" ||
+         attributes.Given("engine.num_ps") || attributes.Given("engine.min_workers") ||
+         attributes.Given("engine.max_workers") ||
+         attributes.Integer("engine.num_workers").value_or(1) > 1;
+}
+
+// The fleet's bounds from what is given, checked against each other.
+Status ReadWorkers(const AttributeSet& attributes, const Options& options,
+                   plan::Strategy* strategy) {
+  const std::optional<int64_t> asked = attributes.Integer("engine.num_workers");
+  const std::optional<int64_t> least = attributes.Integer("engine.min_workers");
+  const std::optional<int64_t> most = attributes.Integer("engine.max_workers");
+  const int64_t max =
+      most.value_or(std::max({asked.value_or(0), least.value_or(0),
+                              asked ? 1 : static_cast<int64_t>(options.local_cpus)}));
+  const int64_t min = least.value_or(1);
+  if (max < min) {
+    return Conflict(
+        attributes, "engine.max_workers",
+        fmt::format("engine.max_workers is {}, less than engine.min_workers, {}", max, min));
+  }
+  if (asked && (*asked < min || *asked > max)) {
+    return Conflict(attributes, "engine.num_workers",
+                    fmt::format("engine.num_workers must lie between engine.min_workers, {}, and "
+                                "engine.max_workers, {}; it is {}",
+                                min, max, *asked));
+  }
+  const int64_t start =
+      asked.value_or(std::clamp(std::min<int64_t>(max, options.local_cpus), min, max));
+  strategy->set_min_workers(Unsigned(min));
+  strategy->set_max_workers(Unsigned(max));
+  strategy->set_workers(Unsigned(start));
+  return OkStatus();
+}
+
+void OneWorker(plan::Strategy* strategy) {
+  strategy->set_kind(plan::Strategy::LOCAL);
+  strategy->set_min_workers(1);
+  strategy->set_max_workers(1);
+  strategy->set_workers(1);
+  strategy->set_micro_batches(1);
+}
+
+// A step's micro-batches decide what the model becomes, so they do not depend on the workers.
+Status MakeSynchronous(const AttributeSet& attributes, uint32_t batch_size,
+                       plan::Strategy* strategy, std::vector<std::string>* notes) {
+  constexpr char kName[] = "engine.micro_batches";
+  uint32_t lanes = 1;
+  while (lanes < kMicroBatches && lanes * 2 <= batch_size) {
+    lanes *= 2;
+  }
+  if (const std::optional<int64_t> asked = attributes.Integer(kName)) {
+    lanes = Unsigned(*asked);
+    if (!std::has_single_bit(lanes)) {
+      return Conflict(attributes, kName,
+                      fmt::format("{} must be a power of two, not {}", kName, lanes))
+          .Hint(fmt::format("write {} or {}", std::bit_floor(lanes), std::bit_ceil(lanes)));
+    }
+    if (lanes > batch_size) {
+      return Conflict(attributes, kName,
+                      fmt::format("{} is {}, and a batch has {} rows", kName, lanes, batch_size))
+          .Hint("fewer micro-batches, or a larger train.batch_size");
+    }
+  }
+  strategy->set_mode(plan::Strategy::SYNCHRONOUS);
+  strategy->set_micro_batches(lanes);
+  const uint32_t workers =
+      std::max(strategy->workers(), attributes.Given("engine.max_workers") ? strategy->max_workers()
+                                                                           : strategy->workers());
+  if (workers > lanes) {
+    notes->push_back(fmt::format(
+        "{} workers share {} micro-batches a step, so {} of them stand by; {}={} would give each "
+        "one (and another model)",
+        workers, lanes, workers - lanes, kName, std::bit_ceil(workers)));
+  }
+  return OkStatus();
+}
+
+// All-reduce has synchronous steps and no servers.
+Status CheckAllReduce(const AttributeSet& attributes) {
+  for (const char* name : {"engine.num_ps", "engine.replicas", "engine.staleness"}) {
+    if (attributes.Integer(name).value_or(0) > 0) {
+      return Conflict(attributes, name,
+                      fmt::format("engine.strategy='allreduce' and {} exclude each other", name))
+          .Hint("engine.strategy='parameter_server' has servers and asynchronous workers");
+    }
+  }
+  if (attributes.Given("engine.sync") && !attributes.Flag("engine.sync").value_or(true)) {
+    return Conflict(attributes, "engine.sync",
+                    "engine.strategy='allreduce' and engine.sync=false exclude each other")
+        .Hint("an all-reduce closes each step over all workers");
+  }
+  if (attributes.Text("engine.on_poison").value_or("fail") == "skip") {
+    return Conflict(attributes, "engine.on_poison",
+                    "engine.strategy='allreduce' and engine.on_poison='skip' exclude each other")
+        .Hint("a synchronous step closes over all of its lanes");
+  }
+  if (attributes.Text("engine.transport").value_or("float32") == "bf16") {
+    return Conflict(attributes, "engine.transport",
+                    "engine.strategy='allreduce' and engine.transport='bf16' exclude each other")
+        .Hint(
+            "workers add gradients up as they are, so that the model does not depend on their "
+            "number");
+  }
+  return OkStatus();
+}
+
+Status ReadMode(const AttributeSet& attributes, uint32_t batch_size, plan::Strategy* strategy,
+                std::vector<std::string>* notes) {
+  const bool synchronous = attributes.Flag("engine.sync").value_or(false);
+  const std::optional<int64_t> staleness = attributes.Integer("engine.staleness");
+  if (synchronous && staleness.value_or(0) > 0) {
+    return Conflict(attributes, "engine.staleness",
+                    "engine.staleness and engine.sync exclude each other")
+        .Hint("a synchronous step waits for all workers: its staleness is 0");
+  }
+  const bool skips = attributes.Text("engine.on_poison").value_or("fail") == "skip";
+  if (synchronous && skips) {
+    return Conflict(attributes, "engine.on_poison",
+                    "engine.on_poison='skip' and engine.sync exclude each other")
+        .Hint("a synchronous step closes over all of its lanes");
+  }
+  strategy->set_skip_poison(skips);
+  strategy->set_micro_batches(1);
+  if (synchronous) {
+    RETURN_IF_ERROR(MakeSynchronous(attributes, batch_size, strategy, notes));
+  } else if (staleness) {
+    strategy->set_mode(plan::Strategy::BOUNDED_STALENESS);
+    strategy->set_staleness(Unsigned(*staleness));
+  }
+  if (attributes.Text("engine.transport").value_or("float32") == "bf16") {
+    strategy->set_transport(plan::Strategy::BFLOAT16);
+  }
+  return OkStatus();
+}
+
+// So few parameter servers that what each exchanges fits into a message.
+Status ChooseServers(const AttributeSet& attributes, const Work& work, plan::Strategy* strategy) {
+  const bool bf16 = attributes.Text("engine.transport").value_or("float32") == "bf16";
+  const int64_t bytes =
+      work.dense_parameters * static_cast<int64_t>(bf16 ? sizeof(uint16_t) : sizeof(float));
+  const int64_t fewest =
+      std::max((bytes + kDenseBytesPerServer - 1) / kDenseBytesPerServer, int64_t{1});
+  const int64_t usual = work.parameters > kParametersPerServer ? 2 : 1;
+  const int64_t servers =
+      std::max<int64_t>(attributes.Integer("engine.num_ps").value_or(std::max(usual, fewest)), 1);
+  if (servers < fewest) {
+    return ResourceExhausted(fmt::format("the model's dense parameters have {} MB, of which a "
+                                         "worker exchanges {} MB with each of {} parameter servers "
+                                         "at once; {} MB are allowed",
+                                         bytes >> 20, (bytes / servers) >> 20, servers,
+                                         kDenseBytesPerServer >> 20))
+        .SqlState("54000")
+        .At(attributes.SpanOf("engine.num_ps"))
+        .Hint(fmt::format("engine.num_ps={}, or smaller layers", fewest));
+  }
+  strategy->set_parameter_servers(Unsigned(servers));
+  return OkStatus();
+}
+
+}  // namespace
+
+Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Options& options,
+                      plan::Strategy* strategy, std::vector<std::string>* notes) {
+  const std::string asked = attributes.Text("engine.strategy").value_or("auto");
+  strategy->set_priority(static_cast<int32_t>(attributes.Integer("engine.priority").value_or(0)));
+  strategy->set_cpu(attributes.Number("engine.cpu").value_or(1));
+  if (const auto memory = attributes.Text("engine.memory")) {
+    ASSIGN_OR_RETURN(const int64_t bytes, ReadBytes(*memory, attributes.SpanOf("engine.memory")));
+    strategy->set_memory_bytes(bytes);
+  }
+  RETURN_IF_ERROR(ReadWorkers(attributes, options, strategy));
+  if (work.trees) {
+    if (AsksForFleet(attributes)) {
+      notes->push_back("boosted trees are trained by one worker, whatever engine.* asks for");
+    }
+    OneWorker(strategy);
+    strategy->set_reason("boosted trees train in one process");
+    return OkStatus();
+  }
+  const double cost = static_cast<double>(work.rows) * static_cast<double>(work.columns) *
+                      static_cast<double>(work.epochs);
+  const bool large = cost > static_cast<double>(options.in_process_work);
+  if (asked == "local" || (!AsksForFleet(attributes) && !large)) {
+    for (const auto& [name, most] : {std::pair{"engine.num_workers", 1},
+                                     {"engine.min_workers", 1},
+                                     {"engine.max_workers", 1},
+                                     {"engine.num_ps", 0}}) {
+      if (asked == "local" && attributes.Integer(name).value_or(most) > most) {
+        return Conflict(attributes, name,
+                        "engine.strategy='local' trains in one process, with one worker");
+      }
+    }
+    OneWorker(strategy);
+    if (attributes.Flag("engine.sync").value_or(false)) {
+      RETURN_IF_ERROR(MakeSynchronous(attributes, work.batch_size, strategy, notes));
+    }
+    strategy->set_reason(asked == "local" ? "engine.strategy asks for it"
+                                          : "small enough for one process");
+    return OkStatus();
+  }
+  if (asked == "allreduce") {
+    RETURN_IF_ERROR(CheckAllReduce(attributes));
+    strategy->set_kind(plan::Strategy::ALL_REDUCE);
+    RETURN_IF_ERROR(MakeSynchronous(attributes, work.batch_size, strategy, notes));
+    strategy->set_reason("engine.strategy asks for it");
+    return OkStatus();
+  }
+  strategy->set_kind(plan::Strategy::PARAMETER_SERVER);
+  RETURN_IF_ERROR(ReadMode(attributes, work.batch_size, strategy, notes));
+  RETURN_IF_ERROR(ChooseServers(attributes, work, strategy));
+  strategy->set_replicas(strategy->parameter_servers() > 1
+                             ? Unsigned(attributes.Integer("engine.replicas").value_or(1))
+                             : 0);
+  if (strategy->parameter_servers() == 1 && attributes.Integer("engine.replicas").value_or(0) > 0) {
+    return Conflict(attributes, "engine.replicas",
+                    "engine.replicas needs two parameter servers or more, and there is one")
+        .Hint("write engine.num_ps=2");
+  }
+  strategy->set_reason(AsksForFleet(attributes) ? "engine.* asks for processes"
+                                                : "too much work for one process");
+  return OkStatus();
+}
+
+int64_t ChooseRowsPerShard(int64_t rows, uint32_t batch_size, const plan::Strategy& strategy) {
+  const bool synchronous = strategy.mode() == plan::Strategy::SYNCHRONOUS;
+  const auto batch = static_cast<int64_t>(batch_size);
+  const auto whole = [](int64_t wanted, int64_t unit) {
+    return std::max((wanted + unit - 1) / unit, int64_t{1}) * unit;
+  };
+  if (rows > kCountedCutRows) {
+    const int64_t wanted = std::clamp(rows / kMostSharedShards, kRowsPerShard, kMostRowsPerShard);
+    const int64_t rounds = std::max<int64_t>(rows / (wanted * kMicroBatches), 1);
+    return whole((rows + rounds * kMicroBatches - 1) / (rounds * kMicroBatches), batch);
+  }
+  if (strategy.kind() == plan::Strategy::LOCAL && !synchronous) {
+    return std::max(kRowsPerShard / batch, int64_t{1}) * batch;
+  }
+  const int64_t lanes = synchronous ? strategy.micro_batches() : kMicroBatches;
+  const int64_t unit = synchronous ? (batch + lanes - 1) / lanes : batch;  // of a shard in a step
+  const int64_t rounds = std::clamp(rows / (lanes * unit * kFewestBatchesPerShard), int64_t{1},
+                                    std::max<int64_t>(kMostSharedShards / lanes, 1));
+  return whole((rows + lanes * rounds - 1) / (lanes * rounds), unit);
+}
+
+Result<int64_t> ReadBytes(const std::string& text, Span span) {
+  double amount = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), amount);
+  std::string unit(end, text.data() + text.size());
+  std::transform(unit.begin(), unit.end(), unit.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  unit.erase(std::remove(unit.begin(), unit.end(), ' '), unit.end());
+  constexpr std::string_view kUnits = "KMGT";
+  double scale = 0;
+  if (unit.empty() || unit == "B") {
+    scale = 1;
+  } else if (const size_t power = kUnits.find(unit[0]); power != std::string_view::npos) {
+    const std::string rest = unit.substr(1);
+    if (rest.empty() || rest == "B" || rest == "I" || rest == "IB") {
+      scale = std::pow(1024.0, static_cast<double>(power + 1));
+    }
+  }
+  constexpr double kMost = 1e15;
+  if (error != std::errc() || scale == 0 || !(amount > 0) || amount * scale > kMost) {
+    return InvalidArgument(fmt::format("attribute engine.memory must be a size, not '{}'", text))
+        .At(span)
+        .Hint("write '512MB' or '2GB'");
+  }
+  return static_cast<int64_t>(amount * scale);
+}
+
+}  // namespace sluice::planner

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "parser/ast.h"
+#include "planner/attributes.h"
+
+namespace sluice::planner {
+
+// tune.NAME = [low, high], or [one, or, another, or, a third].
+struct TunedAttribute {
+  std::string name;  // of the attribute that is tuned
+  std::vector<parser::AttributeValue> values;
+  Span span;
+  Span value_span;
+};
+
+// What a TRAIN says of trying several models, apart from the training itself.
+struct ContestRequest {
+  parser::TrainStatement training;  // without auto.* and tune.*
+  AttributeSet automatic;           // auto.*
+  AttributeSet search;              // tune.trials, tune.seconds ...
+  std::vector<TunedAttribute> tuned;
+  Span automatic_span;  // of the first auto.*; invalid: there is none
+  Span search_span;     // of the first tune.*
+};
+// Every mistake in auto.* and tune.* that can be seen without the data is told; `request` has what
+// is right even then.
+Status ReadContestRequest(const parser::TrainStatement& statement, ContestRequest* request);
+
+}  // namespace sluice::planner

@@ -1,0 +1,175 @@
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "models/metrics/metric.h"
+#include "parser/printer.h"
+#include "planner/choose.h"
+#include "planner/error_list.h"
+#include "planner/metric_list.h"
+#include "planner/model_spec_internal.h"
+#include "planner/plan_contest_internal.h"
+
+namespace sluice::planner {
+namespace {
+
+// Fewer rows are judged by folds: a tenth of them would be noise.
+constexpr int64_t kFoldedRows = 4'000;
+constexpr uint32_t kFolds = 5;
+constexpr double kFraction = 0.1;
+constexpr double kMostValidationRows = 20'000;
+// Of more rows so many tell which candidate is best.
+constexpr int64_t kMostRows = 1'000'000;
+constexpr int64_t kSampleRows = 500'000;
+constexpr int64_t kTreePatience = 10;
+
+bool SaysItsRows(const AttributeSet& attributes) {
+  const auto& entries = attributes.entries();
+  return std::any_of(entries.begin(), entries.end(), [](const auto& entry) {
+    return entry.second.given &&
+           (entry.first.starts_with("split.") || entry.first == "validation.select");
+  });
+}
+
+parser::Attribute MakeAttribute(const char* name, parser::AttributeValue value) {
+  parser::Attribute attribute;
+  attribute.name.text = name;
+  attribute.name.parts = {name};
+  attribute.value = std::move(value);
+  return attribute;
+}
+
+bool IsTreeModel(const plan::TrainPlan& plan) {
+  return FindIn(plan.model().attributes(), "train.num_boost_round") != nullptr;
+}
+
+// A plan made for rows of its own, now for the contest's.
+void JudgeBy(const plan::Contest& contest, plan::TrainPlan* plan) {
+  *plan->mutable_split() = contest.split();
+  const bool folded = plan->folds() > 0;
+  plan->set_folds(0);
+  if (IsTreeModel(*plan) && plan->early_stopping().patience() == 0) {
+    const models::Attribute* patience =
+        FindIn(plan->model().attributes(), "train.early_stopping_rounds");
+    if (patience == nullptr || patience->integer() == 0) {
+      SetAttribute("train.early_stopping_rounds", kTreePatience,
+                   plan->mutable_model()->mutable_attributes());
+    }
+    plan->mutable_early_stopping()->set_patience(kTreePatience);
+    plan->mutable_early_stopping()->set_metric(contest.metric());
+  }
+  if (folded) {
+    plan->mutable_early_stopping()->set_chosen(true);
+  }
+}
+
+}  // namespace
+
+bool FillContestRows(const BoundTrain& bound, const plan::TrainPlan& plan, plan::Contest* contest) {
+  const bool given = SaysItsRows(bound.attributes);
+  *contest->mutable_split() = plan.split();
+  plan::Split* split = contest->mutable_split();
+  contest->set_refits(!given);
+  if (given) {
+    return split->kind() != plan::Split::NONE;
+  }
+  const int64_t rows = bound.statistics.rows;
+  const bool at_random =
+      split->kind() == plan::Split::RANDOM ||
+      (split->kind() == plan::Split::NONE && bound.features.group_column().empty());
+  if (at_random) {
+    split->set_kind(plan::Split::RANDOM);
+    split->set_fraction(
+        std::min(kFraction, kMostValidationRows / static_cast<double>(std::max<int64_t>(rows, 1))));
+  }
+  if (at_random && rows < kFoldedRows) {
+    contest->set_folds(kFolds);
+    split->set_folds(kFolds);
+  }
+  if (rows > kMostRows) {
+    contest->set_sample_rows(kSampleRows);
+  }
+  return split->kind() != plan::Split::NONE;
+}
+
+Status FillContestMetric(const AttributeSet& attributes, const char* name,
+                         const plan::TrainPlan& plan, plan::Contest* contest) {
+  const models::Task task = models::TaskOf(plan.model());
+  const std::optional<std::string> asked = attributes.Text(name);
+  if (!asked) {
+    contest->set_metric(task == models::Task::kRegression ? "rmse"
+                        : task == models::Task::kRanking  ? "ndcg"
+                                                          : "log_loss");
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const auto names, ReadMetrics(*asked, task, attributes.SpanOf(name)));
+  if (names.size() != 1) {
+    return InvalidArgument(fmt::format("{} must be one metric, not {}", name, names.size()))
+        .At(attributes.SpanOf(name));
+  }
+  const std::string canonical = models::Metrics::CanonicalName(names.front());
+  contest->set_metric(canonical.empty() ? names.front() : canonical);
+  return OkStatus();
+}
+
+Result<plan::Candidate> MakeCandidate(const ContestGround& ground, const plan::TrainPlan& plan,
+                                      const plan::Contest& contest, const models::ModelType& type,
+                                      const std::vector<parser::Attribute>& settings) {
+  parser::TrainStatement statement = ground.request.training;
+  parser::Name name;
+  name.text = type.name;
+  name.parts = {type.name};
+  name.span = statement.span;
+  statement.model_type = name;
+  plan::Candidate candidate;
+  std::vector<std::string> told;
+  for (const parser::Attribute& setting : settings) {
+    statement.attributes.push_back(setting);
+    told.push_back(fmt::format("{}={}", setting.name.text, parser::Print(setting.value)));
+  }
+  candidate.set_settings(fmt::format("{}", fmt::join(told, ", ")));
+  if (!ground.bound.attributes.Given("engine.strategy")) {
+    statement.attributes.push_back(MakeAttribute("engine.strategy", {std::string("local"), {}}));
+  }
+  // A network of few rows has a schedule of its own, of folds.
+  const bool deep =
+      type.family == models::ModelFamily::kDeep || type.family == models::ModelFamily::kWideDeep;
+  if (!SaysItsRows(ground.bound.attributes) && !(deep && contest.folds() > 0)) {
+    statement.attributes.push_back(MakeAttribute("split.fraction", {kFraction, {}}));
+  }
+  ASSIGN_OR_RETURN(const BoundTrain bound,
+                   BindTrain(statement, ground.source, ground.models, &ground.bound));
+  ASSIGN_OR_RETURN(*candidate.mutable_plan(),
+                   PlanCandidate(statement, bound, ground.options, plan));
+  plan::TrainPlan* own = candidate.mutable_plan();
+  if (own->strategy().kind() != plan::Strategy::LOCAL) {
+    return Unimplemented("it takes several processes");
+  }
+  own->set_statement(plan.statement());
+  JudgeBy(contest, own);
+  return candidate;
+}
+
+Result<plan::Plan> PlanTraining(const parser::TrainStatement& statement,
+                                catalog::DataSource& source, catalog::ModelStore& models,
+                                const Options& options) {
+  ContestRequest request;
+  Status errors = ReadContestRequest(statement, &request);
+  const Result<BoundTrain> bound = BindTrain(request.training, source, models);
+  errors.Add(bound.status());
+  RETURN_IF_ERROR(errors);
+  ASSIGN_OR_RETURN(plan::Plan result, PlanTrain(request.training, *bound, source, options));
+  plan::TrainPlan* plan = result.mutable_train();
+  plan->set_statement(parser::Print(parser::Statement(statement)));
+  const ContestGround ground{request, *bound, source, models, options};
+  if (request.search_span.valid()) {
+    RETURN_IF_ERROR(FillSearch(ground, plan));
+  } else {
+    RETURN_IF_ERROR(FillKinds(ground, plan));
+  }
+  return result;
+}
+
+}  // namespace sluice::planner

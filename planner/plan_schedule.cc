@@ -1,0 +1,139 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "models/linear_optimum.h"
+#include "models/model.h"
+#include "planner/choose.h"
+#include "planner/model_spec_internal.h"
+#include "planner/plan_train_internal.h"
+
+namespace sluice::planner {
+namespace {
+
+// What is known of the plan: its split.
+Schedule ChosenSchedule(const BoundTrain& bound, const plan::TrainPlan& plan) {
+  const AttributeSet& attributes = bound.attributes;
+  const bool epochs_open = !attributes.Given("train.epoch") && !attributes.Given("train.max_steps");
+  const bool never_stops = attributes.Given("train.early_stopping_rounds") &&
+                           attributes.Integer("train.early_stopping_rounds").value_or(0) == 0;
+  return ChooseSchedule(bound.type->family, bound.statistics.rows, epochs_open,
+                        plan.split().kind() != plan::Split::NONE && !never_stops);
+}
+
+std::string StoppingMetric(const models::ModelSpec& model) {
+  const models::Task task = models::TaskOf(model);
+  return task == models::Task::kBinary || task == models::Task::kMulticlass ? "log_loss" : "rmse";
+}
+
+}  // namespace
+
+void FillSchedule(const BoundTrain& bound, plan::TrainPlan* plan) {
+  const AttributeSet& attributes = bound.attributes;
+  if (bound.type->family == models::ModelFamily::kTrees) {
+    plan->set_epochs(1);
+    plan->set_batch_size(ChosenSchedule(bound, *plan).batch_size);
+    return;
+  }
+  const Schedule chosen = ChosenSchedule(bound, *plan);
+  plan->set_epochs(
+      static_cast<uint32_t>(attributes.Integer("train.epoch").value_or(chosen.epochs)));
+  plan->set_batch_size(
+      static_cast<uint32_t>(attributes.Integer("train.batch_size").value_or(chosen.batch_size)));
+  plan->set_max_steps(attributes.Integer("train.max_steps").value_or(0));
+  plan->set_shuffle(attributes.Flag("train.shuffle").value_or(true));
+}
+
+bool MeetsOptimum(const BoundTrain& bound, const models::Network& network,
+                  const plan::TrainPlan& plan) {
+  constexpr double kMostKeptBytes = 256.0 * (1 << 20);  // as workers keep rows
+  constexpr double kMostLogits = 30e6;
+  constexpr int64_t kMostWeights = 2'000'000;
+  if (bound.type->family != models::ModelFamily::kLinear || bound.base ||
+      bound.attributes.Given("engine.checkpoint_dir") ||
+      plan.strategy().kind() != plan::Strategy::LOCAL ||
+      plan.strategy().mode() != plan::Strategy::ASYNCHRONOUS ||
+      network.parameter_count() > kMostWeights || !models::LinearOptimum::Finds(plan.model())) {
+    return false;
+  }
+  for (const auto& [name, entry] : bound.attributes.entries()) {
+    if (entry.given && (name == "train.epoch" || name == "train.max_steps" ||
+                        name == "train.batch_size" || name == "train.early_stopping_rounds" ||
+                        name == "model.optimizer" || name.starts_with("optimizer."))) {
+      return false;
+    }
+  }
+  const double cells = static_cast<double>(network.transform().dense_width()) +
+                       static_cast<double>(network.transform().slots().size()) +
+                       static_cast<double>(network.transform().label_width()) + 1;
+  const auto rows = static_cast<double>(bound.statistics.rows);
+  return rows * cells * sizeof(float) <= kMostKeptBytes &&
+         rows * static_cast<double>(network.outputs()) <= kMostLogits;
+}
+
+void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
+  const AttributeSet& attributes = bound.attributes;
+  const bool trees = attributes.Declared("train.num_boost_round");
+  const models::Attribute* chosen =
+      FindIn(plan->model().attributes(), "train.early_stopping_rounds");
+  const int64_t patience = trees && chosen != nullptr ? chosen->integer()
+                           : attributes.Given("train.early_stopping_rounds")
+                               ? attributes.Integer("train.early_stopping_rounds").value_or(0)
+                               : int64_t{ChosenSchedule(bound, *plan).patience};
+  if (patience == 0) {
+    return;
+  }
+  if (plan->split().kind() == plan::Split::NONE) {
+    if (trees) {
+      SetAttribute("train.early_stopping_rounds", int64_t{0},
+                   plan->mutable_model()->mutable_attributes());
+    }
+    if (!bound.chosen_because.empty() || attributes.Given("train.early_stopping_rounds")) {
+      plan->add_notes("no early stopping: there are no validation rows");
+    }
+    return;
+  }
+  plan::EarlyStopping* stopping = plan->mutable_early_stopping();
+  stopping->set_patience(static_cast<uint32_t>(patience));
+  stopping->set_chosen(!attributes.Given("train.early_stopping_rounds"));
+  if (const uint32_t plateau = ChosenSchedule(bound, *plan).plateau; plateau > 0 && !trees) {
+    stopping->set_plateau(std::min(plateau, std::max(stopping->patience() / 3, 1U)));
+  }
+  stopping->set_metric(StoppingMetric(plan->model()));
+}
+
+void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
+  const uint32_t folds = ChooseFolds(bound.type->family, bound.statistics.rows);
+  const bool simple = plan->strategy().kind() == plan::Strategy::LOCAL &&
+                      plan->strategy().mode() == plan::Strategy::ASYNCHRONOUS && !bound.base &&
+                      !bound.attributes.Given("engine.checkpoint_dir") &&
+                      bound.features.group_column().empty();
+  const bool at_random =
+      plan->split().kind() == plan::Split::RANDOM || plan->split().kind() == plan::Split::NONE;
+  // A threshold is chosen on rows that the model has not seen: folds leave none.
+  const bool chooses_threshold =
+      plan->threshold() == "f1" || plan->threshold().starts_with("cost:");
+  if (folds == 0 || !simple || !at_random || chooses_threshold || !bound.statistics.exact_rows) {
+    return;
+  }
+  for (const auto& [name, entry] : bound.attributes.entries()) {
+    if (entry.given &&
+        (name == "train.epoch" || name == "train.max_steps" ||
+         name == "train.early_stopping_rounds" || name == "validation.select" ||
+         name == "split.kind" || name == "split.fraction" || name == "split.column")) {
+      return;
+    }
+  }
+  const Schedule schedule = ChooseFoldSchedule(bound.statistics.rows);
+  plan->set_folds(folds);
+  plan->set_epochs(schedule.epochs);
+  plan->mutable_split()->set_kind(plan::Split::NONE);
+  plan->mutable_split()->set_fraction(0);
+  plan::EarlyStopping* stopping = plan->mutable_early_stopping();
+  stopping->set_patience(schedule.patience);
+  stopping->set_plateau(0);
+  stopping->set_chosen(true);
+  stopping->set_metric(StoppingMetric(plan->model()));
+}
+
+}  // namespace sluice::planner

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/bind_train_internal.h"
+#include "planner/error_list.h"
+
+// Only bind_train*.cc include this.
+namespace sluice::planner {
+
+// Binds one statement step by step; a step whose ground is missing is left out, so that each
+// mistake is told once.
+class TrainBinder {
+ public:
+  TrainBinder(const parser::TrainStatement& statement, catalog::DataSource& source,
+              catalog::ModelStore& models, const BoundTrain* known)
+      : statement_(statement), source_(source), models_(models), known_(known) {}
+
+  Result<BoundTrain> Bind();
+
+ private:
+  void BindInto();
+  void BindBase();
+  void BindType();
+  void BindLabel();
+  void BindStatistics();
+  void ChooseType();
+  void BindAttributes();
+  void BindColumns();
+  void BindRoles();
+  void BindFeatureLists();
+  void BindValidation();
+  void Derive();
+  void DeriveFromBase();
+  void BindDecision();
+  void WarnOfLeaks();
+
+  bool HoldsNumbers(size_t column) const;
+  Status FindRole(const std::string& attribute, const std::string& role, bool numeric,
+                  std::string* column);
+  LabelUse UseOf(models::ModelTask task) const;
+  Status BindLabelPlan();
+
+  const parser::TrainStatement& statement_;
+  catalog::DataSource& source_;
+  catalog::ModelStore& models_;
+  const BoundTrain* known_;  // of the same select and label; null: none
+  ErrorList errors_;
+  BoundTrain bound_;
+  bool has_select_ = false;
+  bool has_statistics_ = false;
+  std::optional<size_t> label_;
+  std::vector<RequestedColumn> requested_;
+  bool only_requested_ = false;
+  std::vector<std::string> excluded_;
+  std::vector<std::string> left_out_;  // per column, as features.* say
+};
+
+}  // namespace sluice::planner

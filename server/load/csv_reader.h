@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sluice::server {
+
+// A place in a file as an editor counts: both from 1, the column in characters.
+struct FilePlace {
+  int64_t line = 1;
+  int64_t column = 1;
+};
+
+struct CsvField {
+  std::string_view text;  // without its quotes; valid until the next record is read
+  bool quoted = false;
+  size_t offset = 0;  // of its first byte in the record as it is written
+};
+
+// Records of a CSV file by RFC 4180: quotes, doubled quotes and ends of lines inside them, LF or
+// CRLF behind a record. A byte order mark and empty lines are left out. Memory does not depend on
+// the file's size, only on its largest record. Not thread-safe.
+class CsvReader {
+ public:
+  // Longest record: a quote that nobody closes ends here and not with the machine's memory.
+  static constexpr size_t kMaxRecordBytes = size_t{64} << 20;
+
+  // `name` is for messages. `separator` 0: the one of , ; tab and | that the first line has most
+  // of. The file outlives the reader and is read from where it stands.
+  CsvReader(std::FILE* file, std::string name, char separator);
+
+  // The next record; no fields at the end of the file. 22P04: what is wrong, with its place.
+  Result<const std::vector<CsvField>*> Next();
+  // Of the first record on: an empty line is a record with one empty field.
+  void KeepEmptyLines() { keep_empty_lines_ = true; }
+
+  char separator() const { return separator_; }
+  // Line of the last record's first byte.
+  int64_t line() const { return line_; }
+  // Where a field of the last record begins.
+  FilePlace PlaceOf(const CsvField& field) const { return PlaceAt(field.offset); }
+  // Bytes of the file that have been read into records.
+  int64_t bytes_read() const { return bytes_before_ + static_cast<int64_t>(end_); }
+
+  // "people.csv:17:5: message", 22P04.
+  Status ErrorAt(FilePlace place, std::string_view message) const;
+
+ private:
+  enum class Outcome { kRecord, kIncomplete };
+  Status Fill();
+  Status Start();
+  Result<Outcome> Parse();
+  Status CheckBytes() const;
+  FilePlace PlaceAt(size_t offset) const;
+  void AddField(size_t begin, size_t end, bool quoted, size_t doubled);
+
+  std::FILE* const file_;
+  const std::string name_;
+  char separator_;
+  bool keep_empty_lines_ = false;
+  bool started_ = false;
+  bool at_end_ = false;  // of the file: nothing will follow what the buffer holds
+
+  std::vector<char> buffer_;
+  size_t size_ = 0;   // bytes of the file in the buffer
+  size_t begin_ = 0;  // of the record
+  size_t end_ = 0;    // behind the record and its end of line
+  int64_t bytes_before_ = 0;
+  int64_t line_ = 1;
+  int64_t next_line_ = 1;
+  int64_t lines_in_record_ = 0;
+  std::vector<CsvField> fields_;
+  std::string unquoted_;                                // the fields in which a quote is doubled
+  std::vector<std::pair<size_t, size_t>> in_unquoted_;  // field, and where it begins there
+};
+
+}  // namespace sluice::server

@@ -1,0 +1,232 @@
+#include "server/pgwire/prepared_text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "parser/printer.h"
+#include "parser/splitter.h"
+#include "server/pgwire/column_types.h"
+#include "server/pgwire/parameters.h"
+#include "server/pgwire/sql_words_internal.h"
+
+namespace sluice::server::pgwire {
+namespace {
+
+// Reads a statement from its beginning. Each member function skips the blanks and comments before
+// what it reads.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) {}
+
+  bool Word(std::string_view upper) {
+    SkipBlanks();
+    const std::string_view word = WordHere();
+    if (!EqualsWord(word, upper)) {
+      return false;
+    }
+    at_ += word.size();
+    return true;
+  }
+
+  // As the database folds it.
+  std::optional<std::string> Name() {
+    SkipBlanks();
+    std::string name;
+    if (at_ < text_.size() && text_[at_] == '"') {
+      for (++at_; at_ < text_.size(); ++at_) {
+        if (text_[at_] == '"' && text_.substr(at_ + 1, 1) != "\"") {
+          ++at_;
+          return name;
+        }
+        at_ += text_[at_] == '"' ? 1 : 0;
+        name += text_[at_];
+      }
+      return std::nullopt;
+    }
+    name = WordHere();
+    at_ += name.size();
+    std::transform(name.begin(), name.end(), name.begin(), [](char byte) {
+      return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : byte;
+    });
+    return name.empty() ? std::nullopt : std::optional(name);
+  }
+
+  // What stands between parentheses, cut at its commas; nothing where none opens. nullopt: they are
+  // not closed.
+  std::optional<std::vector<std::string>> List() {
+    SkipBlanks();
+    std::vector<std::string> list;
+    if (at_ == text_.size() || text_[at_] != '(') {
+      return list;
+    }
+    const size_t end = SkipParentheses(text_, at_);
+    if (end == std::string_view::npos) {
+      return std::nullopt;
+    }
+    size_t begin = at_ + 1;
+    int brackets = 0;
+    for (size_t at = begin; at < end; ++at) {
+      const char byte = text_[at];
+      brackets += byte == '[' ? 1 : byte == ']' ? -1 : 0;
+      if (byte == '(') {
+        at = SkipParentheses(text_, at) - 1;
+      } else if (byte == '\'' || byte == '"') {
+        at = SkipQuoted(text_, at, false) - 1;
+      } else if (byte == '$') {
+        at = SkipDollarQuoted(text_, at) - 1;
+      } else if (text_.substr(at, 2) == "/*") {
+        at = SkipBlockComment(text_, at) - 1;
+      } else if ((byte == ',' && brackets == 0) || at == end - 1) {
+        list.emplace_back(TextOf(text_, Trimmed(text_, begin, at)));
+        begin = at + 1;
+      }
+    }
+    at_ = end;
+    return list;
+  }
+
+  bool AtEnd() {
+    SkipBlanks();
+    return at_ == text_.size() || text_[at_] == ';';
+  }
+
+ private:
+  void SkipBlanks() {
+    while (at_ < text_.size()) {
+      if (text_.substr(at_, 2) == "--") {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      } else if (text_.substr(at_, 2) == "/*") {
+        at_ = SkipBlockComment(text_, at_);
+      } else if (std::string_view(" \t\r\n\f\v").find(text_[at_]) != std::string_view::npos) {
+        ++at_;
+      } else {
+        return;
+      }
+    }
+  }
+  std::string_view WordHere() const {
+    size_t end = at_;
+    while (end < text_.size() && (IsWordByte(text_[end]) || (end > at_ && text_[end] == '$'))) {
+      ++end;
+    }
+    return text_.substr(at_, end - at_);
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+// A constant of SQL as a parameter that a driver would have sent; nullopt: it is none.
+std::optional<std::pair<uint32_t, std::optional<std::string>>> Constant(std::string_view text) {
+  if (EqualsWord(text, "NULL")) {
+    return std::pair(kUnspecifiedOid, std::nullopt);
+  }
+  if (EqualsWord(text, "TRUE") || EqualsWord(text, "FALSE")) {
+    return std::pair(kBoolOid, std::string(text));
+  }
+  if (text.size() >= 2 && text.front() == '\'') {
+    std::string value;
+    size_t at = 1;
+    for (; at < text.size() && (text[at] != '\'' || text.substr(at + 1, 1) == "'"); ++at) {
+      value += text[at];
+      at += text[at] == '\'' ? 1 : 0;
+    }
+    return at + 1 == text.size() ? std::optional(std::pair(kTextOid, std::optional(value)))
+                                 : std::nullopt;
+  }
+  const bool number = text.find_first_of("0123456789") != std::string_view::npos &&
+                      text.find_first_not_of("0123456789.+-eE") == std::string_view::npos;
+  return number ? std::optional(std::pair(kUnspecifiedOid, std::optional(std::string(text))))
+                : std::nullopt;
+}
+
+Result<std::string> AttributeText(std::string_view argument, const ParameterPlace& place) {
+  const auto constant = Constant(argument);
+  if (!constant.has_value()) {
+    return Unimplemented("the value of an attribute is a constant")
+        .Hint("give EXECUTE a number, a text in quotes, TRUE, FALSE or NULL there");
+  }
+  BoundParameter parameter;
+  parameter.type = constant->first;
+  parameter.value = constant->second;
+  const Span span = {static_cast<int64_t>(place.begin), static_cast<int64_t>(place.end)};
+  ASSIGN_OR_RETURN(const parser::AttributeValue value, ParameterAttribute(parameter, span));
+  return parser::Print(value);
+}
+
+}  // namespace
+
+std::optional<PrepareText> ReadPrepareText(std::string_view before) {
+  Reader reader(before);
+  if (!reader.Word("PREPARE")) {
+    return std::nullopt;
+  }
+  std::optional<std::string> name = reader.Name();
+  std::optional<std::vector<std::string>> types = reader.List();
+  if (!name.has_value() || !types.has_value() || !reader.Word("AS") || !reader.AtEnd()) {
+    return std::nullopt;
+  }
+  return PrepareText{*std::move(name), *std::move(types)};
+}
+
+std::optional<ExecuteText> ReadExecuteText(std::string_view sql) {
+  Reader reader(sql);
+  if (!reader.Word("EXECUTE")) {
+    return std::nullopt;
+  }
+  std::optional<std::string> name = reader.Name();
+  std::optional<std::vector<std::string>> arguments = reader.List();
+  if (!name.has_value() || !arguments.has_value() || !reader.AtEnd()) {
+    return std::nullopt;
+  }
+  return ExecuteText{*std::move(name), *std::move(arguments)};
+}
+
+std::optional<std::string> DeallocatedName(std::string_view sql) {
+  Reader reader(sql);
+  const bool deallocate = reader.Word("DEALLOCATE");
+  if (!deallocate && !reader.Word("DISCARD")) {
+    return std::nullopt;
+  }
+  const parser::SplitScript split = parser::Split(sql);
+  if (!split.error.ok() || split.pieces.size() != 1) {
+    return std::nullopt;
+  }
+  if (deallocate) {
+    reader.Word("PREPARE");
+  }
+  if (reader.Word("ALL")) {
+    return "";
+  }
+  return deallocate ? reader.Name() : std::nullopt;
+}
+
+Result<BoundText> BindArguments(std::string_view prepared, const std::vector<std::string>& types,
+                                const ExecuteText& execute) {
+  const size_t expected = std::max(types.size(), CountParameters(prepared));
+  if (execute.arguments.size() != expected) {
+    return SyntaxError(fmt::format("wrong number of parameters for prepared statement \"{}\"",
+                                   execute.name))
+        .Detail(
+            fmt::format("Expected {} parameters but got {}.", expected, execute.arguments.size()));
+  }
+  ASSIGN_OR_RETURN(
+      BoundText bound,
+      Substitute(prepared, [&](const ParameterPlace& place, bool attribute) -> Result<std::string> {
+        const size_t index = place.number - 1;
+        const std::string& argument = execute.arguments[index];
+        if (attribute) {
+          return AttributeText(argument, place);
+        }
+        // A comment in it ends with its line.
+        const bool comment = argument.find("--") != std::string::npos;
+        const std::string value = fmt::format("({}{})", argument, comment ? "\n" : "");
+        return index < types.size() ? fmt::format("CAST({} AS {})", value, types[index]) : value;
+      }));
+  bound.replaced = {{0, 0, 0, static_cast<int64_t>(bound.text.size()) + 1}};
+  return bound;
+}
+
+}  // namespace sluice::server::pgwire

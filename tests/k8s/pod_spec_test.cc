@@ -1,0 +1,164 @@
+#include "k8s/pod_spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "k8s/json_internal.h"
+
+namespace sluice::k8s {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+elastic::ProcessSpec Process(elastic::Role role = elastic::Role::kWorker) {
+  elastic::ProcessSpec spec;
+  spec.role = role;
+  spec.name = role == elastic::Role::kWorker ? "job7-worker-3" : "job7-ps-1";
+  spec.config = "plan";
+  spec.secret = "word";
+  spec.resources = {1.5, int64_t{2} << 30};
+  spec.incarnation = elastic::Incarnation(9);
+  spec.server_index = 1;
+  return spec;
+}
+
+PodShape Shape(const std::string& template_json = "") {
+  PodShape shape;
+  shape.namespace_name = "team";
+  shape.owner = {"training.sluice/v1alpha1", "TrainingJob", "census", "uid-7"};
+  shape.image = "sluice@sha256:0123";
+  shape.template_json = template_json;
+  return shape;
+}
+
+PodIdentity Identity(elastic::Role role = elastic::Role::kWorker) {
+  return {"uid-7", role, elastic::Incarnation(9), 1};
+}
+
+std::string Build(const PodShape& shape, elastic::Role role = elastic::Role::kWorker) {
+  const Result<std::string> pod = BuildPod(shape, Identity(role), Process(role), "the-secret");
+  return pod.ok() ? *pod : pod.status().message();
+}
+
+TEST(PodSpec, HasWhatTheProtocolNeedsAndSafeDefaults) {
+  EXPECT_EQ(
+      Build(Shape()),
+      R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"job7-worker-3","namespace":"team",)"
+      R"("labels":{"training.sluice/incarnation":"9","training.sluice/job":"uid-7",)"
+      R"("training.sluice/role":"worker"},"ownerReferences":[{"apiVersion":)"
+      R"("training.sluice/v1alpha1","kind":"TrainingJob","name":"census","uid":"uid-7"}]},)"
+      R"("spec":{"restartPolicy":"Never","automountServiceAccountToken":false,)"
+      R"("enableServiceLinks":false,"terminationGracePeriodSeconds":2,)"
+      R"("containers":[{"name":"sluice","image":"sluice@sha256:0123","args":["worker"],)"
+      R"("terminationMessagePolicy":"FallbackToLogsOnError",)"
+      R"("resources":{"requests":{"cpu":"1500m","memory":"2Gi"},"limits":{"memory":"2Gi"}},)"
+      R"("env":[{"name":"SLUICE_POD_IP","valueFrom":{"fieldRef":{"fieldPath":"status.podIP"}}},)"
+      R"({"name":"SLUICE_NODE","valueFrom":{"fieldRef":{"fieldPath":"spec.nodeName"}}}],)"
+      R"("securityContext":{"allowPrivilegeEscalation":false,"readOnlyRootFilesystem":true,)"
+      R"("capabilities":{"drop":["ALL"]}},"volumeMounts":[{"name":"sluice-process",)"
+      R"("mountPath":"/var/run/sluice/process","readOnly":true},{"name":"sluice-tmp",)"
+      R"("mountPath":"/tmp","readOnly":false}]}],"securityContext":{"runAsNonRoot":true,)"
+      R"("runAsUser":65532,"fsGroup":65532,"seccompProfile":{"type":"RuntimeDefault"}},)"
+      R"("volumes":[{"name":"sluice-process","secret":{"secretName":"the-secret",)"
+      R"("defaultMode":288}},{"name":"sluice-tmp","emptyDir":{}}]}})");
+}
+
+TEST(PodSpec, WhatTheAdministratorsTemplateSaysStays) {
+  const std::string pod = Build(Shape(R"({"metadata":{"labels":{"kueue.x-k8s.io/queue-name":"q"},
+    "annotations":{"a":"b"},"name":"theirs"},
+    "spec":{"tolerations":[{"key":"spot"}],"nodeSelector":{"disk":"ssd"},"schedulerName":"theirs",
+    "serviceAccountName":"reader","imagePullSecrets":[{"name":"registry"}],
+    "securityContext":{"runAsUser":1000},"enableServiceLinks":true,
+    "terminationGracePeriodSeconds":30,
+    "containers":[{"name":"log","image":"fluent"},{"name":"sluice","image":"old","command":["x"],
+      "resources":{"limits":{"cpu":"2","memory":"1Gi"},"requests":{"ephemeral-storage":"1Gi"}},
+      "env":[{"name":"TZ","value":"UTC"}],
+      "volumeMounts":[{"name":"data","mountPath":"/data"}]}],
+    "volumes":[{"name":"data","persistentVolumeClaim":{"claimName":"c"}}]},"status":{"phase":"x"}})"));
+  for (const std::string kept :
+       {R"("kueue.x-k8s.io/queue-name":"q")", R"("annotations":{"a":"b"})", R"([{"key":"spot"}])",
+        R"({"disk":"ssd"})", R"("schedulerName":"theirs")", R"("serviceAccountName":"reader")",
+        R"([{"name":"registry"}])", R"("runAsUser":1000)", R"("enableServiceLinks":true)",
+        R"("terminationGracePeriodSeconds":30)", R"({"name":"log","image":"fluent"})",
+        R"("command":["x"])", R"({"name":"TZ","value":"UTC"})",
+        R"({"name":"data","mountPath":"/data"})", R"("claimName":"c")",
+        R"("ephemeral-storage":"1Gi")", R"("limits":{"cpu":"2","memory":"2Gi"})"}) {
+    EXPECT_THAT(pod, HasSubstr(kept));
+  }
+  for (const std::string ours : {R"("name":"job7-worker-3")", R"("image":"sluice@sha256:0123")",
+                                 R"("training.sluice/job":"uid-7")"}) {
+    EXPECT_THAT(pod, HasSubstr(ours));
+  }
+  EXPECT_THAT(pod, Not(HasSubstr("status\":{")));
+}
+
+TEST(PodSpec, WhatTheProtocolCannotBearIsOverruled) {
+  const std::string pod = Build(Shape(
+      R"({"spec":{"restartPolicy":"Always","terminationGracePeriodSeconds":0,
+          "automountServiceAccountToken":true,"containers":"none"}})"));
+  EXPECT_THAT(pod, HasSubstr(R"("restartPolicy":"Never")"));
+  EXPECT_THAT(pod, HasSubstr(R"("terminationGracePeriodSeconds":1)"))
+      << "with 0 the API forgets a pod that may still run";
+  EXPECT_THAT(pod, HasSubstr(R"("automountServiceAccountToken":false)"));
+  EXPECT_THAT(Build(Shape("[1]")), HasSubstr("the pod template is JSON, but no object"));
+  EXPECT_EQ(Build(Shape(R"({"spec":[]})")), "the pod template's spec is no object");
+}
+
+TEST(PodSpec, ServersKeepApartAndMastersMayTalkToTheApi) {
+  const std::string server = Build(Shape(), elastic::Role::kParameterServer);
+  EXPECT_THAT(server, HasSubstr(R"("args":["ps"])"));
+  EXPECT_THAT(server, HasSubstr(R"("training.sluice/server":"1")"));
+  EXPECT_THAT(server, HasSubstr(R"("podAntiAffinity":{"preferredDuringScheduling)"));
+  EXPECT_THAT(Build(Shape(R"({"spec":{"affinity":{}}})"), elastic::Role::kParameterServer),
+              Not(HasSubstr("podAntiAffinity")));
+  EXPECT_THAT(Build(Shape(), elastic::Role::kMaster),
+              Not(HasSubstr("automountServiceAccountToken")));
+}
+
+TEST(PodSpec, AsksForFurtherResourcesAndAPriority) {
+  PodShape shape = Shape();
+  shape.further_resources["nvidia.com/gpu"] = Quantity::OfMillis(2000);
+  shape.priority_class = "sluice-low";
+  const std::string pod = Build(shape);
+  EXPECT_THAT(pod, HasSubstr(R"("limits":{"memory":"2Gi","nvidia.com/gpu":"2"})"));
+  EXPECT_THAT(pod, HasSubstr(R"("priorityClassName":"sluice-low")"));
+}
+
+TEST(PodSpec, LabelsSayWhichProcessItIs) {
+  for (const elastic::Role role :
+       {elastic::Role::kMaster, elastic::Role::kWorker, elastic::Role::kParameterServer}) {
+    const auto identity = IdentityOf(LabelsOf(Identity(role)));
+    ASSERT_TRUE(identity);
+    EXPECT_EQ(identity->job_uid, "uid-7");
+    EXPECT_EQ(identity->role, role);
+    EXPECT_EQ(identity->incarnation, elastic::Incarnation(9));
+  }
+  auto labels = LabelsOf(Identity(elastic::Role::kParameterServer));
+  EXPECT_EQ(IdentityOf(labels)->server_index, 1U);
+  labels["training.sluice/server"] = "1x";
+  EXPECT_FALSE(IdentityOf(labels));
+  EXPECT_FALSE(IdentityOf({}));
+}
+
+TEST(PodSpec, TheSecretHasTheConfigurationAndItsNameDependsOnIt) {
+  EXPECT_EQ(BuildSecret(Shape(), Identity(), Process(), "s").value(),
+            R"({"apiVersion":"v1","kind":"Secret","type":"Opaque","immutable":true,)"
+            R"("metadata":{"name":"s","namespace":"team","labels":{)"
+            R"("training.sluice/incarnation":"9","training.sluice/job":"uid-7",)"
+            R"("training.sluice/role":"worker"},"ownerReferences":[{"apiVersion":)"
+            R"("training.sluice/v1alpha1","kind":"TrainingJob","name":"census","uid":"uid-7"}]},)"
+            R"("data":{"config":"cGxhbg==","secret":"d29yZA=="}})");
+  elastic::ProcessSpec other = Process();
+  other.config = "another plan";
+  EXPECT_EQ(SecretName(Process()), SecretName(Process()));
+  EXPECT_NE(SecretName(Process()), SecretName(other));
+  other.config = std::string(2 << 20, 'x');
+  EXPECT_EQ(BuildSecret(Shape(), Identity(), other, "s").status().code(), Code::kResourceExhausted);
+  EXPECT_THAT(BuildPod(Shape(), Identity(), Process(), "s").value(), Not(HasSubstr("word")));
+}
+
+}  // namespace
+}  // namespace sluice::k8s

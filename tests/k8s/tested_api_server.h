@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "k8s/api_client.h"
+#include "k8s/credentials.h"
+#include "tests/k8s/fake_api_server.h"
+#include "tests/k8s/hand_clock.h"
+
+namespace sluice::k8s {
+
+// An API server for the contract suites: the fake, or the real one whose kubeconfig
+// SLUICE_TEST_KUBERNETES names (tests/k8s/with_api_server starts one). Both know the contexts
+// "certificate", "token", "powerless" (who may nothing) and "stranger" (whom nobody knows).
+class TestedApiServer {
+ public:
+  static bool HasReal();
+  // A namespace of its own each time.
+  explicit TestedApiServer(bool real);
+  ~TestedApiServer();
+
+  ApiClient& client() { return *client_; }
+  const std::string& namespace_name() const { return namespace_; }
+  HandClock& clock() { return clock_; }
+  FakeApiServer& fake() { return *fake_; }
+  // Another client, who logs in otherwise.
+  ApiClient& As(const std::string& context);
+
+  // What others do: a scheduler, kubelets, administrators.
+  ApiAnswer Do(Verb verb, const Resource& resource, const std::string& name,
+               const std::string& subresource, const std::string& body);
+  void Bind(const std::string& pod, const std::string& node);
+  void SetStatus(const std::string& pod, const std::string& status_json);
+  // Forgets what happened until now.
+  void Compact();
+  // As a kubelet does at last.
+  void Forget(const std::string& pod);
+
+ private:
+  struct Login {
+    std::unique_ptr<Credentials> credentials;
+    std::unique_ptr<ApiClient> client;
+  };
+  std::unique_ptr<FakeApiServer> fake_;
+  HandClock clock_;
+  std::string config_, namespace_;
+  std::map<std::string, Login> logins_;
+  ApiClient* client_ = nullptr;
+};
+
+// A pod that nobody has to start: `labels_json` like {"a":"b"}.
+std::string PodJson(const std::string& name, const std::string& labels_json = "{}",
+                    const std::string& more_spec = "");
+
+}  // namespace sluice::k8s

@@ -1,0 +1,144 @@
+#include "models/blend/blend.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "models/blend/joined_transform.h"
+#include "models/model.pb.h"
+
+namespace sluice::models {
+namespace {
+
+// Labels of 0 and 1 and what three models say of them: two that are wrong in different rows, and
+// one that knows nothing.
+struct Said {
+  std::vector<float> labels;
+  std::vector<float> one, other, nothing;
+
+  explicit Said(size_t rows, float noise) {
+    std::mt19937 random(3);
+    std::normal_distribution<float> normal;
+    for (size_t i = 0; i < rows; ++i) {
+      const float label = random() % 2 == 0 ? 0.0F : 1.0F;
+      const float sign = label > 0 ? 1.0F : -1.0F;
+      const auto probability = [](float z) { return 1 / (1 + std::exp(-z)); };
+      labels.push_back(label);
+      one.push_back(probability(sign + noise * normal(random)));
+      other.push_back(probability(sign + noise * normal(random)));
+      nothing.push_back(0.5F);
+    }
+  }
+  BlendRows Rows() const { return {Task::kBinary, 1, {one, other, nothing}, labels, {}}; }
+};
+
+TEST(Blend, OfModelsThatErrApartIsBetterThanEither) {
+  const Said said(2'000, 1.5F);
+  const Blend blend = FitBlend(said.Rows(), 0);
+  EXPECT_TRUE(blend.better);
+  EXPECT_GT(blend.weights[0], 0.25);
+  EXPECT_GT(blend.weights[1], 0.25);
+  EXPECT_NEAR(std::accumulate(blend.weights.begin(), blend.weights.end(), 0.0), 1, 1e-9);
+}
+
+TEST(Blend, OfAModelWithItselfIsNoBetter) {
+  const Said said(2'000, 1.5F);
+  const BlendRows twice{Task::kBinary, 1, {said.one, said.one}, said.labels, {}};
+  EXPECT_FALSE(FitBlend(twice, 0).better);
+}
+
+TEST(Blend, OfTwentyRowsProvesNothing) {
+  EXPECT_FALSE(FitBlend(Said(20, 0.3F).Rows(), 0).better);
+}
+
+TEST(Blend, OfNumbersFindsTheMeanOfTwoOppositeErrors) {
+  std::vector<float> labels, above, below;
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  for (int i = 0; i < 500; ++i) {
+    const float error = normal(random);
+    labels.push_back(static_cast<float>(i));
+    above.push_back(labels.back() + error);
+    below.push_back(labels.back() - error);
+  }
+  const BlendRows rows{Task::kRegression, 1, {above, below}, labels, {}};
+  const Blend blend = FitBlend(rows, 0);
+  EXPECT_TRUE(blend.better);
+  EXPECT_NEAR(blend.weights[0], 0.5, 1e-9);
+  EXPECT_NEAR(BlendPredictions(rows, blend.weights)[17], 17, 1e-3);
+}
+
+TEST(Blend, WeightsComeBackFromTheirBytes) {
+  const std::string bytes = PackBlend({"first", "", "third"});
+  const auto parts = UnpackBlend(bytes, 3);
+  ASSERT_TRUE(parts.ok());
+  EXPECT_EQ((*parts)[0], "first");
+  EXPECT_EQ((*parts)[1], "");
+  EXPECT_EQ((*parts)[2], "third");
+}
+
+TEST(Blend, BytesThatAreNotItsOwnAreRefused) {
+  const std::string bytes = PackBlend({"first", "second"});
+  EXPECT_FALSE(UnpackBlend(bytes, 3).ok());
+  EXPECT_FALSE(UnpackBlend(bytes, 1).ok());
+  EXPECT_FALSE(UnpackBlend("", 1).ok());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(UnpackBlend(std::string_view(bytes).substr(0, size), 2).ok()) << size;
+  }
+  std::string huge = bytes;
+  huge[11] = '\x7f';  // the last byte of the first size
+  EXPECT_FALSE(UnpackBlend(huge, 2).ok());
+}
+
+ModelSpec NumbersOf(const std::vector<std::string>& columns) {
+  ModelSpec spec;
+  for (const std::string& column : columns) {
+    InputColumn* input = spec.mutable_features()->add_inputs();
+    input->set_name(column);
+    input->set_type(static_cast<int32_t>(DataType::kDouble));
+    Feature* feature = spec.mutable_features()->add_features();
+    feature->set_name(column);
+    feature->set_kind(Feature::NUMERIC);
+    feature->set_scale(1);
+    feature->add_inputs(static_cast<uint32_t>(spec.features().inputs_size() - 1));
+  }
+  return spec;
+}
+
+TEST(Blend, MembersReadOneListOfInputsAndSeeTheirOwn) {
+  const ModelSpec first = NumbersOf({"a", "b"});
+  const ModelSpec second = NumbersOf({"c", "b"});
+  const ModelSpec blend = JoinModels({{&first, 0.6}, {&second, 0.4}});
+  ASSERT_EQ(blend.features().inputs_size(), 3);
+  std::vector<std::unique_ptr<FeatureTransform>> transforms;
+  std::vector<const FeatureTransform*> members;
+  for (const BlendMember& member : blend.members()) {
+    auto made = FeatureTransform::Make(member.model().features(), FeatureTransform::Target::kTrees);
+    ASSERT_TRUE(made.ok()) << made.status().ToString();
+    transforms.push_back(*std::move(made));
+    members.push_back(transforms.back().get());
+  }
+  const JoinedTransform joined(members);
+  EXPECT_EQ(joined.ColumnNames(false), (std::vector<std::string>{"a", "b", "c"}));
+  RowBatch rows;
+  rows.Reset(Schema{{{"a", DataType::kDouble, ""},
+                     {"b", DataType::kDouble, ""},
+                     {"c", DataType::kDouble, ""}}},
+             2);
+  rows.rows = 2;
+  for (size_t c = 0; c < 3; ++c) {
+    rows.columns[c].null.assign(2, 0);
+    rows.columns[c].doubles = {static_cast<double>(10 * c), static_cast<double>(10 * c + 1)};
+  }
+  FeatureBatch batch, part;
+  ASSERT_TRUE(joined.Apply(rows, false, &batch).ok());
+  joined.Part(batch, 0, &part);
+  EXPECT_EQ(part.dense, (std::vector<float>{0, 10, 1, 11}));
+  joined.Part(batch, 1, &part);
+  EXPECT_EQ(part.dense, (std::vector<float>{20, 10, 21, 11}));
+}
+
+}  // namespace
+}  // namespace sluice::models

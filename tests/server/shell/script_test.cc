@@ -1,0 +1,40 @@
+#include "server/shell/script.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace sluice::server {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Each part; commands begin with '>'.
+std::vector<std::string> Parts(const std::string& script) {
+  std::vector<std::string> parts;
+  for (const ScriptPart& part : SplitAtCommands(script)) {
+    parts.push_back((part.command ? ">" : "") + script.substr(part.begin, part.end - part.begin));
+  }
+  return parts;
+}
+
+TEST(Script, MostAreOnePart) {
+  EXPECT_THAT(Parts("SELECT 1;\nSELECT 2"), ElementsAre("SELECT 1;\nSELECT 2"));
+  EXPECT_THAT(Parts(""), ElementsAre());
+}
+
+TEST(Script, CommandsStandWhereAStatementCouldBegin) {
+  EXPECT_THAT(Parts("SELECT 1;\n\\d t\nSELECT 2;\n"),
+              ElementsAre("SELECT 1;\n", ">\\d t", "SELECT 2;\n"));
+  EXPECT_THAT(Parts("  .tables\n\\q"), ElementsAre(">  .tables", ">\\q"));
+  EXPECT_THAT(Parts("-- a\n\\timing\n"), ElementsAre("-- a\n", ">\\timing"));
+  for (const std::string script : {"SELECT '\n\\d t\n'", "/*\n\\d t\n*/", "SELECT $$\n.tables\n$$;",
+                                   "SELECT 1\n.5", "SELECT a\n.b", "SELECT \"\n\\d\n\""}) {
+    EXPECT_THAT(Parts(script), ElementsAre(script));
+  }
+}
+
+}  // namespace
+}  // namespace sluice::server
