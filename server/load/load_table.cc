@@ -1,13 +1,8 @@
 #include "server/load/load_table.h"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -19,6 +14,7 @@
 #include "parser/parser.h"
 #include "server/load/column_guess.h"
 #include "server/load/csv_reader.h"
+#include "server/load/load_file_internal.h"
 #include "server/load/load_target.h"
 
 namespace sluice::server {
@@ -29,41 +25,6 @@ constexpr size_t kBatchCells = 400'000;  // of a wide table, fewer rows
 constexpr size_t kMostShown = 12;        // columns that a line for a person names
 constexpr double kSecondsBetweenProgress = 0.2;
 
-struct CloseFile {
-  void operator()(std::FILE* file) const {
-    if (file != stdin) {
-      std::fclose(file);
-    }
-  }
-};
-using File = std::unique_ptr<std::FILE, CloseFile>;
-
-std::string LowerAscii(std::string text) {
-  for (char& c : text) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return text;
-}
-
-bool IsPlainName(std::string_view name) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  return !name.empty() && (name.front() < '0' || name.front() > '9') &&
-         std::all_of(name.begin(), name.end(), plain);
-}
-
-std::string_view Trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r\n");
-  return begin == std::string_view::npos
-             ? std::string_view()
-             : text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
-}
-
-Status CannotRead(const std::string& file) {
-  return NotFound(fmt::format("cannot read {}: {}", file, std::strerror(errno))).SqlState("58P01");
-}
-
 class TableLoad {
  public:
   TableLoad(const LoadOptions& options, LoadTarget& target, const std::stop_token& stop,
@@ -71,9 +32,9 @@ class TableLoad {
       : options_(options), target_(target), stop_(stop), sink_(sink) {}
 
   Status Run() {
-    RETURN_IF_ERROR(OpenFile());
+    RETURN_IF_ERROR(file_.Open(stop_));
     RETURN_IF_ERROR(FindTable());
-    RETURN_IF_ERROR(ReadHeader());
+    RETURN_IF_ERROR(file_.ReadHeader([this](std::string_view name) { return target_.Fold(name); }));
     RETURN_IF_ERROR(options_.append ? MatchColumns() : GuessColumns());
     ASSIGN_OR_RETURN(loader_, target_.Open(table_, columns_, !options_.append));
     RETURN_IF_ERROR(WriteRows());
@@ -85,46 +46,6 @@ class TableLoad {
   }
 
  private:
-  // Types are told by reading it twice: what comes through a pipe is kept in a file for that.
-  Status OpenFile() {
-    file_.reset(options_.file == "-" ? stdin : std::fopen(options_.file.c_str(), "rb"));
-    if (!file_) {
-      return CannotRead(options_.file);
-    }
-    struct stat info {};
-    if (fstat(fileno(file_.get()), &info) != 0 || S_ISDIR(info.st_mode)) {
-      errno = S_ISDIR(info.st_mode) ? EISDIR : errno;
-      return CannotRead(options_.file);
-    }
-    bytes_ = info.st_size;
-    if (S_ISREG(info.st_mode)) {
-      begin_ = std::ftell(file_.get());
-      return OkStatus();
-    }
-    if (options_.append && options_.has_header) {
-      return OkStatus();  // read once
-    }
-    File copy(std::tmpfile());
-    std::vector<char> buffer(size_t{1} << 20);
-    size_t size = 0;
-    while (copy && (size = std::fread(buffer.data(), 1, buffer.size(), file_.get())) > 0) {
-      if (stop_.stop_requested()) {
-        return Stopped();
-      }
-      if (std::fwrite(buffer.data(), 1, size, copy.get()) != size) {
-        copy.reset();
-      }
-    }
-    if (!copy || std::ferror(file_.get()) != 0) {
-      return Unavailable(fmt::format("cannot keep {} in a temporary file: {}", options_.file,
-                                     std::strerror(errno)));
-    }
-    file_ = std::move(copy);
-    bytes_ = std::ftell(file_.get());
-    begin_ = 0;
-    return OkStatus();
-  }
-
   Status FindTable() {
     ASSIGN_OR_RETURN(const parser::Name name, parser::ParseName(options_.table));
     if (name.parts.empty() || name.parts.size() > 2) {
@@ -150,67 +71,12 @@ class TableLoad {
     return OkStatus();
   }
 
-  void OpenReader(char separator) {
-    if (begin_ >= 0) {
-      std::fseek(file_.get(), begin_, SEEK_SET);
-    }
-    reader_ = std::make_unique<CsvReader>(file_.get(), options_.file, separator);
-  }
-
-  // The names of the columns; of a file without header its number of columns.
-  Status ReadHeader() {
-    OpenReader(options_.separator);
-    ASSIGN_OR_RETURN(const std::vector<CsvField>* header, reader_->Next());
-    if (header->empty()) {
-      return reader_->ErrorAt({1, 1}, "the file is empty: it has not even a header");
-    }
-    std::map<std::string, size_t> known;
-    for (size_t i = 0; i < header->size(); ++i) {
-      const CsvField& field = (*header)[i];
-      std::string name(Trimmed(field.text));
-      if (!options_.has_header || name.empty()) {
-        name = fmt::format("column_{}", i + 1);
-      } else if (IsPlainName(name)) {
-        name = target_.Fold(name);  // so that nobody has to write it in quotes
-      }
-      const auto [twin, fresh] = known.emplace(LowerAscii(name), i);
-      if (!fresh) {
-        return reader_
-            ->ErrorAt(reader_->PlaceOf(field),
-                      fmt::format("column '{}' has the name of field {}", name, twin->second + 1))
-            .SqlState("42701")
-            .Hint("names are equal in any case; --no-header reads the first line as a row");
-      }
-      names_.push_back(std::move(name));
-    }
-    if (names_.size() == 1) {
-      reader_->KeepEmptyLines();
-    }
-    header_is_row_ = !options_.has_header;
-    return OkStatus();
-  }
-
-  bool IsNull(const CsvField& field) const {
-    return !field.quoted && (field.text.empty() || field.text == options_.null_text);
-  }
-
   // The next row; no fields at the end.
   Result<const std::vector<CsvField>*> NextRow() {
-    ASSIGN_OR_RETURN(const std::vector<CsvField>* row, reader_->Next());
-    if (!row->empty() && row->size() != names_.size()) {
-      const bool more = row->size() > names_.size();
-      const FilePlace place =
-          more ? reader_->PlaceOf((*row)[names_.size()]) : FilePlace{reader_->line(), 1};
-      return reader_
-          ->ErrorAt(place,
-                    fmt::format("{} field{} where the {} has {}", row->size(),
-                                row->size() == 1 ? "" : "s",
-                                options_.has_header ? "header" : "first line", names_.size()))
-          .Hint(more ? "a field that holds the separator is written in quotes" : "");
-    }
+    ASSIGN_OR_RETURN(const std::vector<CsvField>* row, file_.NextRow());
     if (++looked_at_ % 1'000 == 0) {
       if (stop_.stop_requested()) {
-        return Stopped();
+        return Cancelled("cancelled: nothing was loaded");
       }
       TellProgress();
     }
@@ -219,17 +85,14 @@ class TableLoad {
 
   // Back to the first row.
   Status Rewind() {
-    OpenReader(reader_->separator());
-    if (names_.size() == 1) {
-      reader_->KeepEmptyLines();
-    }
     looked_at_ = 0;
     begin_time_ = clock_.Now();
-    return header_is_row_ ? OkStatus() : reader_->Next().status();
+    return file_.Rewind();
   }
 
   Status GuessColumns() {
-    std::vector<ColumnGuess> guesses(names_.size());
+    const std::vector<std::string>& names = file_.names();
+    std::vector<ColumnGuess> guesses(names.size());
     RETURN_IF_ERROR(Rewind());
     for (;;) {
       ASSIGN_OR_RETURN(const std::vector<CsvField>* row, NextRow());
@@ -237,17 +100,17 @@ class TableLoad {
         break;
       }
       for (size_t i = 0; i < row->size(); ++i) {
-        if (!IsNull((*row)[i])) {
+        if (!file_.IsNull((*row)[i])) {
           guesses[i].See((*row)[i].text);
         }
       }
     }
     rows_expected_ = looked_at_ - 1;
-    for (size_t i = 0; i < names_.size(); ++i) {
+    for (size_t i = 0; i < names.size(); ++i) {
       const GuessedType type = guesses[i].type();
-      columns_.columns.push_back(DeclareColumn(names_[i], type));
+      columns_.columns.push_back(DeclareColumn(names[i], type));
       if (type != GuessedType::kText && guesses[i].marks() > 0) {
-        marks_.push_back(fmt::format("{} of {}", guesses[i].marks(), names_[i]));
+        marks_.push_back(fmt::format("{} of {}", guesses[i].marks(), names[i]));
       }
     }
     cells_ = columns_;
@@ -259,11 +122,9 @@ class TableLoad {
 
   Status MatchColumns() {
     ASSIGN_OR_RETURN(const Schema table, target_.Columns(table_));
-    if (!options_.has_header && names_.size() == table.columns.size()) {
-      names_ = table.Names();
-    }
+    const bool by_place = !options_.has_header && file_.names().size() == table.columns.size();
     std::string unknown;
-    for (const std::string& name : names_) {
+    for (const std::string& name : by_place ? table.Names() : file_.names()) {
       const std::optional<size_t> found = table.Find(name);
       if (!found) {
         unknown += (unknown.empty() ? "" : ", ") + name;
@@ -292,7 +153,7 @@ class TableLoad {
   }
 
   Status WriteRows() {
-    const size_t capacity = std::clamp(kBatchCells / names_.size(), size_t{100}, kBatchRows);
+    const size_t capacity = std::clamp(kBatchCells / file_.names().size(), size_t{100}, kBatchRows);
     arena_.reserve(catalog::kBatchBytes);
     batch_.Reset(cells_, capacity);
     for (;;) {
@@ -311,7 +172,7 @@ class TableLoad {
       for (size_t i = 0; i < row->size(); ++i) {
         RETURN_IF_ERROR(AddCell((*row)[i], i));
       }
-      lines_.push_back(reader_->line());
+      lines_.push_back(file_.line());
       ++batch_.rows;
     }
   }
@@ -320,7 +181,7 @@ class TableLoad {
     RowBatch::Column& column = batch_.columns[i];
     const size_t row = batch_.rows;
     const bool text = columns_.columns[i].type == DataType::kText;
-    column.null[row] = IsNull(field) || (!text && IsMissingMark(field.text)) ? 1 : 0;
+    column.null[row] = file_.IsNull(field) || (!text && IsMissingMark(field.text)) ? 1 : 0;
     if (column.null[row] != 0) {
       if (column.type == DataType::kText) {
         column.texts[row] = {};
@@ -362,11 +223,11 @@ class TableLoad {
   Status WrongCell(const CsvField& field, size_t i, std::string_view wanted) const {
     constexpr size_t kShownBytes = 40;
     const ColumnInfo& column = columns_.columns[i];
-    return reader_
-        ->ErrorAt(reader_->PlaceOf(field), fmt::format("'{}{}' is no {}, and column {} is {}",
-                                                       field.text.substr(0, kShownBytes),
-                                                       field.text.size() > kShownBytes ? "..." : "",
-                                                       wanted, column.name, column.database_type))
+    return file_
+        .ErrorAt(field, fmt::format("'{}{}' is no {}, and column {} is {}",
+                                    field.text.substr(0, kShownBytes),
+                                    field.text.size() > kShownBytes ? "..." : "", wanted,
+                                    column.name, column.database_type))
         .SqlState("22P02");
   }
 
@@ -397,9 +258,9 @@ class TableLoad {
     elastic::Progress progress;
     progress.rows_done = looked_at_;
     const double seconds = std::max(SecondsBetween(begin_time_, now), 1e-6);
-    const double share = static_cast<double>(reader_->bytes_read()) / static_cast<double>(bytes_);
+    const double share = file_.ShareRead();
     progress.rows_total = rows_expected_ > 0 ? rows_expected_
-                          : bytes_ > 0
+                          : share > 0
                               ? static_cast<int64_t>(static_cast<double>(looked_at_) / share)
                               : 0;
     progress.rows_per_second = static_cast<double>(looked_at_) / seconds;
@@ -435,8 +296,6 @@ class TableLoad {
     }
   }
 
-  static Status Stopped() { return Cancelled("cancelled: nothing was loaded"); }
-
   const LoadOptions& options_;
   LoadTarget& target_;
   const std::stop_token stop_;
@@ -445,12 +304,7 @@ class TableLoad {
   TimePoint begin_time_ = clock_.Now();
   TimePoint told_ = begin_time_;
 
-  File file_;
-  int64_t bytes_ = 0;  // 0: not known
-  long begin_ = -1;    // where the rows are found again; -1: it is read once
-  std::unique_ptr<CsvReader> reader_;
-  bool header_is_row_ = false;
-  std::vector<std::string> names_;
+  LoadFile file_{options_};
   catalog::TableName table_;
   Schema columns_;  // as they are declared
   Schema cells_;    // as they are written

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "server/load/csv_reader.h"
+
+namespace sluice::server {
+
+struct LoadOptions;
+
+// A CSV file with its columns' names, whose rows can be read more than once: what comes through a
+// pipe is kept in a temporary file where that is needed. `options` outlives it. Not thread-safe.
+class LoadFile {
+ public:
+  explicit LoadFile(const LoadOptions& options) : options_(options) {}
+
+  // 58P01: it cannot be read. 57014: stopped while a pipe was copied.
+  Status Open(const std::stop_token& stop);
+  // The names of the columns, those without quotes as `fold` reads them; of a file without header
+  // its number of columns. Before any row.
+  Status ReadHeader(const std::function<std::string(std::string_view)>& fold);
+  const std::vector<std::string>& names() const { return names_; }
+  // Back to the first row.
+  Status Rewind();
+  // The next row, with one field for each name; no fields at the end.
+  Result<const std::vector<CsvField>*> NextRow();
+
+  bool IsNull(const CsvField& field) const;
+  // Of the last row: its line, and "people.csv:17:5: message", 22P04, at one of its fields.
+  int64_t line() const { return reader_->line(); }
+  Status ErrorAt(const CsvField& field, std::string_view message) const {
+    return reader_->ErrorAt(reader_->PlaceOf(field), message);
+  }
+  // How much of the file has been read since Rewind; 0: its size is not known.
+  double ShareRead() const;
+
+ private:
+  struct CloseFile {
+    void operator()(std::FILE* file) const {
+      if (file != stdin) {
+        std::fclose(file);
+      }
+    }
+  };
+  using File = std::unique_ptr<std::FILE, CloseFile>;
+
+  Status KeepCopy(const std::stop_token& stop);
+  void OpenReader(char separator);
+
+  const LoadOptions& options_;
+  File file_;
+  int64_t bytes_ = 0;  // 0: not known
+  long begin_ = -1;    // where the rows are found again; -1: it is read once
+  std::unique_ptr<CsvReader> reader_;
+  bool header_is_row_ = false;
+  std::vector<std::string> names_;
+};
+
+}  // namespace sluice::server
