@@ -24,6 +24,8 @@ constexpr double kMostPhrases = 1000;
 // Pieces that occur again, of those of texts that do not, from which they are worth reading.
 constexpr double kRepeatedPieces = 0.3;
 constexpr double kFewestPieces = 2;
+// What is in more of the cells is a prefix, as the A of 'A-10027'.
+constexpr double kShareOfAFixedPiece = 0.95;
 constexpr double kUniqueShare = 0.95;
 constexpr double kFewestRowsOfPieces = 100;
 
@@ -59,22 +61,22 @@ std::vector<std::string> TextsOf(const std::vector<std::vector<Value>>& sample, 
 
 bool HasRepeatedPieces(const std::vector<std::string>& cells) {
   std::map<std::string, size_t> rows_with;
-  size_t pieces = 0;
   for (const std::string& cell : cells) {
     const std::vector<std::string> words = models::WordsOf(cell);
-    pieces += words.size();
     for (const std::string& word : std::set<std::string>(words.begin(), words.end())) {
       ++rows_with[word];
     }
   }
+  const auto cell_count = static_cast<double>(cells.size());
   size_t all = 0;
-  size_t repeated = 0;
+  size_t told = 0;  // by pieces that tell some rows from others
   for (const auto& [word, rows] : rows_with) {
     all += rows;
-    repeated += rows > 1 ? rows : 0;
+    const bool everywhere = static_cast<double>(rows) > kShareOfAFixedPiece * cell_count;
+    told += rows > 1 && !everywhere ? rows : 0;
   }
-  return static_cast<double>(pieces) >= kFewestPieces * static_cast<double>(cells.size()) &&
-         static_cast<double>(repeated) >= kRepeatedPieces * static_cast<double>(all);
+  return static_cast<double>(all) >= kFewestPieces * cell_count &&
+         static_cast<double>(told) >= kRepeatedPieces * static_cast<double>(all);
 }
 
 bool AreListsOfTexts(const std::vector<std::string>& cells) {

@@ -12,7 +12,8 @@ namespace sluice::planner {
 // `rows`: of the SELECT.
 bool IsFreeText(const TextShape& shape, const catalog::ColumnStatistics& statistics, double rows);
 
-// Texts that hardly ever occur twice, but are made of pieces that do: paths, addresses, codes.
+// Texts that hardly ever occur twice, but are made of pieces that do: paths, addresses, codes. What
+// is in every one of them is no such piece: the A of 'A-10027'.
 bool HasRepeatedPieces(const std::vector<std::string>& cells);
 
 // '["red","blue"]', '{red,blue}' in every cell that is not blank.
