@@ -29,7 +29,7 @@ class LinearOptimum {
   // False: Solve reads the rows again and again.
   virtual bool one_pass() const = 0;
 
-  // Requested: Solve ends with the weights that it has come to.
+  // Requested: Solve ends with the weights that it has come to, those of one step at least.
   void FinishOn(std::stop_token finish) { finish_ = std::move(finish); }
 
   // Calls the visitor with all training rows, the same ones in the same order each time.

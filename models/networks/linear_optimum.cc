@@ -297,6 +297,9 @@ Result<Vector> LinearSearch::FindDirection(const Pass& pass, double tolerance) {
       search[i] = scaled[i] + next / error * search[i];
     }
     error = next;
+    if (ShouldFinish()) {
+      break;  // it leads down as far as it goes
+    }
   }
   return direction;
 }
@@ -359,7 +362,7 @@ Result<LinearOptimum::Found> LinearSearch::Descend(const Pass& pass, const StepC
     if (step > 0 || rows_ > 0) {
       RETURN_IF_ERROR(on_step({step, MeanLoss(), std::clamp(done, 0.0, 1.0)}));
     }
-    if (rows_ == 0 || left <= kGradientLeft || step == kMostSteps || ShouldFinish()) {
+    if (rows_ == 0 || left <= kGradientLeft || step == kMostSteps || (step > 0 && ShouldFinish())) {
       break;
     }
     constexpr double kCoarsest = 0.1;

@@ -178,6 +178,27 @@ TEST(LinearOptimum, FindsTheMeanLossItEndsAt) {
   EXPECT_NEAR(found->loss, 1, 1e-4);
 }
 
+TEST(LinearOptimum, WhoeverHasNoTimeGetsOneStep) {
+  const LinearCase one = LinearCases().front();
+  const auto network = MakeNetwork(one.spec);
+  const std::vector<FeatureBatch> batches = Rows(*network, one);
+  std::stop_source finish;
+  finish.request_stop();
+  const auto search = LinearOptimum::Make(one.spec).value();
+  search->FinishOn(finish.get_token());
+  int passes = 0;
+  std::vector<double> losses;
+  const auto found = search->Solve(PassOf(batches, &passes), [&losses](const auto& step) {
+    losses.push_back(step.loss);
+    return OkStatus();
+  });
+  ASSERT_TRUE(found.ok()) << found.status().ToString();
+  EXPECT_EQ(found->steps, 1);
+  ASSERT_EQ(losses.size(), 2U);
+  EXPECT_NEAR(losses[0], std::log(2), 1e-6);  // of no weights
+  EXPECT_LT(found->loss, losses[0] - 0.01);
+}
+
 TEST(LinearOptimum, AnErrorEndsTheSearch) {
   const LinearCase one = LinearCases().front();
   const auto network = MakeNetwork(one.spec);
