@@ -67,10 +67,20 @@ std::optional<Name> FirstName(std::vector<Name> names) {
   return names.empty() ? std::optional<Name>() : std::optional<Name>(std::move(names.front()));
 }
 
+// The model right behind the verb, where TO PREDICT has it behind USING.
+Result<ModelName> TakeModelOf(Cursor& cursor, std::string_view verb) {
+  if (cursor.AtWord("USING") && cursor.Peek(1).kind != Token::Kind::kEnd) {
+    return cursor.Unexpected("a model's name")
+        .Hint(fmt::format("it stands right behind {0}, without USING: {0} {1}", verb,
+                          cursor.Peek(1).text));
+  }
+  return cursor.TakeModelName();
+}
+
 Result<ExtendedStatement> ParseEvaluate(Cursor& cursor, Select select) {
   EvaluateStatement statement;
   statement.select = std::move(select);
-  ASSIGN_OR_RETURN(statement.model, cursor.TakeModelName());
+  ASSIGN_OR_RETURN(statement.model, TakeModelOf(cursor, "TO EVALUATE"));
   const ClauseRules rules = {.verb = "TO EVALUATE",
                              .allowed = {Clause::kWith, Clause::kLabel, Clause::kInto},
                              .into_operand = Operand::kName};
@@ -84,7 +94,7 @@ Result<ExtendedStatement> ParseEvaluate(Cursor& cursor, Select select) {
 Result<ExtendedStatement> ParseReport(Cursor& cursor, Select select) {
   ModelReportStatement statement;
   statement.select = std::move(select);
-  ASSIGN_OR_RETURN(statement.model, cursor.TakeModelName());
+  ASSIGN_OR_RETURN(statement.model, TakeModelOf(cursor, "TO EXPLAIN"));
   const ClauseRules rules = {.verb = "TO EXPLAIN",
                              .allowed = {Clause::kWith, Clause::kUsing, Clause::kInto},
                              .using_operand = Operand::kName,
