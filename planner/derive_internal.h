@@ -55,6 +55,9 @@ struct WhyLeftOut {
   std::string reason;
   bool spare = false;
 };
+// Refuses a label whose texts are numbers in another spelling, with a unit or with commas between
+// thousands, and says how to select the number.
+Status CheckLabelSpelling(const LabelInput& input);
 // "id", "user_id", "userId".
 bool NamesAnIdentifier(std::string_view name);
 WhyLeftOut ReasonToLeaveOut(const ColumnFacts& column, const DeriveInput& input);

@@ -10,7 +10,6 @@
 #include "planner/derive_internal.h"
 #include "planner/free_text.h"
 #include "planner/letter_case.h"
-#include "planner/number_style.h"
 #include "planner/text_shape.h"
 #include "planner/time_shape.h"
 
@@ -111,6 +110,14 @@ Status CheckNotContinuous(const LabelInput& input, size_t classes) {
   const bool nearly_all =
       count > kMostDistinctShare * static_cast<double>(input.rows) && input.rows > 0;
   if (count > kMostDistinctAlways && (fractions || nearly_all)) {
+    RETURN_IF_ERROR(CheckLabelSpelling(input));
+    if (input.column.type == DataType::kText && !AllNumbers(input.sample)) {
+      return InvalidArgument(fmt::format("label '{}' has {} different values in {} rows: hardly "
+                                         "any of them can be learnt",
+                                         name, classes, input.rows))
+          .At(input.span)
+          .Hint("classes are few, and each in many rows: group them in the SELECT");
+    }
     return InvalidArgument(
                fmt::format("label '{}' has {} different values in {} rows: a number, not a class",
                            name, classes, input.rows))
@@ -144,17 +151,7 @@ void SetScale(double mean, double deviation, LabelUse use, models::LabelPlan* pl
 }
 
 Status DeriveTextNumber(const LabelInput& input, models::LabelPlan* plan) {
-  if (const std::string thousands = ThousandsOf(input.sample); !thousands.empty()) {
-    const bool comma = thousands == ".";
-    return InvalidArgument(fmt::format("label '{}' is text whose numbers are written as {}",
-                                       input.column.name, comma ? "1.234,5" : "1,234.5"))
-        .At(input.span)
-        .Hint(comma ? fmt::format("select CAST(replace(replace({}, '.', ''), ',', '.') AS double "
-                                  "precision)",
-                                  input.column.name)
-                    : fmt::format("select CAST(replace({}, ',', '') AS double precision)",
-                                  input.column.name));
-  }
+  RETURN_IF_ERROR(CheckLabelSpelling(input));
   const TextShape shape = InspectText(input.sample);
   if (shape.format.kind == models::ColumnFormatKind::kNumber) {
     plan->set_kind(models::LabelPlan::NUMBER);

@@ -1,0 +1,75 @@
+#include <fmt/core.h>
+
+#include <string_view>
+
+#include "models/features/cell_format.h"
+#include "planner/derive_internal.h"
+#include "planner/number_style.h"
+
+namespace sluice::planner {
+namespace {
+
+// What is written around the number of a cell, as it stands there: " kWh" of "250.8 kWh".
+struct Around {
+  std::string_view before, behind;
+};
+Around AroundNumber(std::string_view cell) {
+  constexpr std::string_view kOfNumber = "+-.0123456789";
+  const size_t begin = cell.find_first_of(kOfNumber);
+  const size_t last = cell.find_last_of("0123456789");
+  return {cell.substr(0, begin), cell.substr(last + 1)};
+}
+
+// The unit that all cells have; "": they have none, or several.
+std::string UnitOf(const std::vector<std::string>& cells) {
+  std::string unit;
+  for (const std::string& cell : cells) {
+    const std::optional<models::UnitNumber> found = models::ParseUnitNumber(cell);
+    if (!found || (!unit.empty() && found->unit != unit)) {
+      return "";
+    }
+    unit = found->unit;
+  }
+  return unit;
+}
+
+std::string Quoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    quoted += c == '\'' ? "''" : std::string(1, c);
+  }
+  return quoted + "'";
+}
+
+}  // namespace
+
+Status CheckLabelSpelling(const LabelInput& input) {
+  const std::string& name = input.column.name;
+  const auto refuse = [&](std::string_view how, const std::string& select) {
+    return InvalidArgument(
+               fmt::format("label '{}' is text whose numbers are written as {}", name, how))
+        .At(input.span)
+        .Hint(fmt::format("select CAST({} AS double precision)", select));
+  };
+  const std::string thousands = ThousandsOf(input.sample);
+  if (!thousands.empty()) {
+    return thousands == "."
+               ? refuse("1.234,5", fmt::format("replace(replace({}, '.', ''), ',', '.')", name))
+               : refuse("1,234.5", fmt::format("replace({}, ',', '')", name));
+  }
+  const std::string unit = UnitOf(input.sample);
+  if (unit.empty() || unit == models::kThousandsUnit) {
+    return OkStatus();
+  }
+  const std::string& example = input.sample.front();
+  const Around around = AroundNumber(example);
+  std::string number = name;
+  for (const std::string_view part : {around.before, around.behind}) {
+    if (!part.empty()) {
+      number = fmt::format("replace({}, {}, '')", number, Quoted(part));
+    }
+  }
+  return refuse(Quoted(example), number);
+}
+
+}  // namespace sluice::planner
