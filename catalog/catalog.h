@@ -23,10 +23,11 @@ struct Principal {
 // The catalog of one database, on connections of Sluice's own login (PostgreSQL: with an empty
 // search_path), which never see a text that a user wrote. The user's data is DataSource's.
 //
-// Models and jobs have owners. Of a role's models and jobs its members see, use and change
-// everything; others see and use a model after GRANT USAGE. What may not be seen does not exist
-// (42704); what may be used and not changed is 42501. PostgreSQL says the same to plain SELECTs on
-// the tables, by row-level security. Thread-safe.
+// Models and jobs have owners: roles, by their OIDs, so that a role keeps what it has under another
+// name, and its name alone gives it to nobody else. Of a role's models and jobs its members see,
+// use and change everything; others see and use a model after GRANT USAGE. What may not be seen
+// does not exist (42704); what may be used and not changed is 42501. PostgreSQL says the same to
+// plain SELECTs on the tables, by row-level security. Thread-safe.
 class Catalog {
  public:
   virtual ~Catalog() = default;

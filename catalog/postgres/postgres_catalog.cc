@@ -8,6 +8,7 @@
 #include "catalog/postgres/postgres_database_internal.h"
 #include "catalog/postgres/postgres_source.h"
 #include "catalog/store/catalog_tables.h"
+#include "catalog/store/role_oid.h"
 #include "catalog/store/sql_job_store.h"
 #include "catalog/store/sql_model_store.h"
 
@@ -59,8 +60,10 @@ class PostgresCatalog final : public Catalog {
   PostgresCatalog(std::shared_ptr<CatalogServer> server, Principal who)
       : server_(std::move(server)),
         who_(std::move(who)),
-        models_(MakeModelStore(server_->tables, SessionsThatHear([this] { return stop(); }), who_)),
-        jobs_(MakeJobStore(server_->tables, SessionsThatHear({}), who_)) {}
+        role_(std::make_shared<RoleOid>(who_.role)),
+        models_(
+            MakeModelStore(server_->tables, SessionsThatHear([this] { return stop(); }), role_)),
+        jobs_(MakeJobStore(server_->tables, SessionsThatHear({}), role_)) {}
 
   std::string_view dialect() const override { return "postgresql"; }
   const std::string& url() const override { return server_->address.url; }
@@ -83,7 +86,7 @@ class PostgresCatalog final : public Catalog {
   JobStore& jobs() override { return *jobs_; }
   std::unique_ptr<JobStore> JobsFor(std::stop_token stop) override {
     return MakeJobStore(server_->tables,
-                        SessionsThatHear([stop = std::move(stop)] { return stop; }), who_);
+                        SessionsThatHear([stop = std::move(stop)] { return stop; }), role_);
   }
 
  private:
@@ -116,6 +119,7 @@ class PostgresCatalog final : public Catalog {
 
   const std::shared_ptr<CatalogServer> server_;
   const Principal who_;
+  const std::shared_ptr<RoleOid> role_;
   Mutex mutex_;
   std::stop_token stop_ GUARDED_BY(mutex_);
   const std::unique_ptr<ModelStore> models_;

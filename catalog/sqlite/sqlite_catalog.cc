@@ -34,9 +34,10 @@ class SqliteCatalog final : public Catalog {
         models_(MakeModelStore(
             tables_,
             std::make_unique<Sessions>(*shared_, Sessions::For::kModels, [this] { return stop(); }),
-            who_)),
-        jobs_(MakeJobStore(
-            tables_, std::make_unique<Sessions>(*shared_, Sessions::For::kJobs, nullptr), who_)) {}
+            nullptr)),
+        jobs_(MakeJobStore(tables_,
+                           std::make_unique<Sessions>(*shared_, Sessions::For::kJobs, nullptr),
+                           nullptr)) {}
 
   std::string_view dialect() const override { return "sqlite"; }
   const std::string& url() const override { return url_; }
@@ -61,7 +62,7 @@ class SqliteCatalog final : public Catalog {
     return MakeJobStore(tables_,
                         std::make_unique<Sessions>(*shared_, Sessions::For::kJobs,
                                                    [stop = std::move(stop)] { return stop; }),
-                        who_);
+                        nullptr);
   }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "catalog/store/catalog_query_internal.h"
 #include "catalog/store/catalog_tables.h"
+#include "catalog/store/role_oid.h"
 
 namespace sluice::catalog {
 namespace {
@@ -14,15 +15,20 @@ constexpr size_t kRowsPerInsert = 200;
 
 }  // namespace
 
-Result<SqlRows> CatalogQuery::Ask(std::string_view sql,
-                                  const std::vector<SqlParameter>& parameters) {
+Result<SqlRows> CatalogQuery::Ask(std::string_view sql, const std::vector<SqlParameter>& parameters,
+                                  RoleOid* role) {
   return Again([&]() -> Result<SqlRows> {
     ASSIGN_OR_RETURN(const auto session, database_.TakeSession());
     ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
     if (!exist) {
       return SqlRows{};
     }
-    return session->Query(tables_.Resolve(sql), parameters);
+    std::vector<SqlParameter> all = parameters;
+    if (role != nullptr) {
+      ASSIGN_OR_RETURN(const int64_t oid, role->Find(*session));
+      all.emplace_back(oid);
+    }
+    return session->Query(tables_.Resolve(sql), all);
   });
 }
 

@@ -10,6 +10,7 @@
 namespace sluice::catalog {
 
 class CatalogTables;
+class RoleOid;
 
 inline Status StatusOf(const Status& status) {
   return status;
@@ -37,8 +38,9 @@ class CatalogQuery {
   CatalogQuery(CatalogTables& tables, SqlDatabase& database)
       : tables_(tables), database_(database) {}
 
-  // No rows while the tables do not exist.
-  Result<SqlRows> Ask(std::string_view sql, const std::vector<SqlParameter>& parameters);
+  // No rows while the tables do not exist. `role`: its OID is the last parameter; null: of nobody.
+  Result<SqlRows> Ask(std::string_view sql, const std::vector<SqlParameter>& parameters,
+                      RoleOid* role = nullptr);
   // All rows in one transaction. `into`: the table and its columns.
   Status Insert(std::string_view into, const std::vector<std::vector<SqlParameter>>& rows);
 

@@ -5,10 +5,19 @@
 namespace sluice::catalog {
 namespace {
 
+// The role that asks, by its number: its name may have been another's.
+constexpr std::string_view kWhoeverAsks =
+    "(SELECT a.oid FROM pg_catalog.pg_roles AS a WHERE a.rolname = current_user)";
+constexpr std::string_view kLogin =
+    "pg_catalog.to_regrole(pg_catalog.quote_ident(session_user::text))";
+
+// Of {models}.users.
+constexpr std::string_view kEverybody = "0";
+
 // The roles that `role` is a member of, itself included; of a superuser all.
 std::string RolesOf(std::string_view role) {
   return fmt::format(
-      "SELECT r.rolname::text FROM pg_catalog.pg_roles AS r WHERE"
+      "SELECT r.oid FROM pg_catalog.pg_roles AS r WHERE"
       " pg_catalog.pg_has_role({}, r.oid, 'MEMBER')",
       role);
 }
@@ -16,10 +25,8 @@ std::string RolesOf(std::string_view role) {
 // Superusers see also what belonged to a role that is gone.
 std::string IsSuperuser(std::string_view role) {
   return fmt::format(
-      "EXISTS (SELECT FROM pg_catalog.pg_roles AS s WHERE s.rolname = {} AND s.rolsuper)", role);
+      "EXISTS (SELECT FROM pg_catalog.pg_roles AS s WHERE s.oid = {} AND s.rolsuper)", role);
 }
-
-constexpr std::string_view kWhoeverAsks = "current_user";
 
 // The table that a record of {result_tables} is about, which its role may write at least. What the
 // record says counts only where the table itself says so, too (postgres_result_table.h): one who
@@ -37,24 +44,71 @@ void AddPolicy(std::string_view name, std::string_view table, std::string_view w
       fmt::format("CREATE POLICY {} ON {} FOR {} {} ({})", name, table, what, clause, condition));
 }
 
+// The names of earlier versions are those of the roles that have them now; of one that is gone,
+// nobody's.
+void NumberOwners(std::vector<std::string>* sql) {
+  const auto run = [sql](std::string_view statement) {
+    sql->push_back(fmt::format(fmt::runtime(statement), fmt::arg("login", kLogin)));
+  };
+  // Policies that compare names are in the way.
+  for (const std::string_view policy :
+       {"seen ON {models}", "owned ON {models}", "seen ON {model_versions}",
+        "owned ON {model_versions}", "seen ON {model_chunks}", "owned ON {model_chunks}",
+        "owned ON {jobs}"}) {
+    sql->push_back(fmt::format("DROP POLICY IF EXISTS {}", policy));
+  }
+  for (const std::string_view table : {"{{models}}", "{{jobs}}"}) {
+    const std::string alter = fmt::format("ALTER TABLE {} ", table);
+    run(alter + "ALTER COLUMN owner DROP DEFAULT");
+    run(alter + "RENAME COLUMN owner TO owner_name");
+    run(alter + "ADD COLUMN owner regrole");
+    run(
+        fmt::format("UPDATE {} SET owner = coalesce(pg_catalog.to_regrole("
+                    "pg_catalog.quote_ident(owner_name)), '-')",
+                    table));
+    run(alter + "ALTER COLUMN owner SET NOT NULL");
+    run(alter + "ALTER COLUMN owner SET DEFAULT {login}");
+  }
+  run("ALTER TABLE {{models}} DROP COLUMN owner_name");
+  run("ALTER TABLE {{jobs}} ALTER COLUMN owner_name SET DEFAULT ''");
+  run("ALTER TABLE {{models}} RENAME COLUMN users TO user_names");
+  run("ALTER TABLE {{models}} ADD COLUMN users regrole[] NOT NULL DEFAULT '{{}}'");
+  run("UPDATE {{models}} SET users = ARRAY(SELECT coalesce(r.oid, 0)::regrole"
+      " FROM pg_catalog.unnest(user_names) WITH ORDINALITY AS u (name, place)"
+      " LEFT JOIN pg_catalog.pg_roles AS r ON r.rolname = u.name"
+      " WHERE r.oid IS NOT NULL OR u.name = 'public' ORDER BY place)");
+  run("ALTER TABLE {{models}} DROP COLUMN user_names");
+}
+
+// Rows of earlier versions belong to the login that brings them up to date.
+void AddOwners(std::vector<std::string>* sql) {
+  for (const std::string_view table : {"{models}", "{jobs}"}) {
+    sql->push_back(
+        fmt::format("ALTER TABLE {} ADD COLUMN owner regrole NOT NULL DEFAULT {}", table, kLogin));
+  }
+  sql->emplace_back("ALTER TABLE {models} ADD COLUMN users regrole[] NOT NULL DEFAULT '{}'");
+  sql->emplace_back("ALTER TABLE {jobs} ADD COLUMN owner_name text NOT NULL DEFAULT ''");
+}
+
 }  // namespace
 
 std::string OwnedBy(std::string_view role) {
-  return fmt::format("(owner IN ({}) OR {})", RolesOf(role), IsSuperuser(role));
+  // Itself also when it is gone: what it has begun belongs to nobody else.
+  return fmt::format("(owner = {} OR owner IN ({}) OR {})", role, RolesOf(role), IsSuperuser(role));
 }
 
 std::string SeenBy(std::string_view role) {
-  return fmt::format("((owner || users) && ('public'::text || ARRAY({})) OR {})", RolesOf(role),
-                     IsSuperuser(role));
+  return fmt::format("({} OR users::oid[] && ({}::oid || ARRAY({})))", OwnedBy(role), kEverybody,
+                     RolesOf(role));
 }
 
-std::vector<std::string> RightsDefinitions() {
-  // Rows of earlier versions belong to the login that brings them up to date.
-  std::vector<std::string> sql = {
-      "ALTER TABLE {models} ADD COLUMN IF NOT EXISTS owner text NOT NULL DEFAULT session_user",
-      "ALTER TABLE {models} ADD COLUMN IF NOT EXISTS users text[] NOT NULL DEFAULT '{}'",
-      "ALTER TABLE {jobs} ADD COLUMN IF NOT EXISTS owner text NOT NULL DEFAULT session_user",
-  };
+std::vector<std::string> RightsDefinitions(Owners owners) {
+  std::vector<std::string> sql;
+  if (owners == Owners::kNotAtAll) {
+    AddOwners(&sql);
+  } else if (owners == Owners::kByName) {
+    NumberOwners(&sql);
+  }
   const std::string owned = OwnedBy(kWhoeverAsks);
   AddPolicy("seen", "{models}", "SELECT", "USING", SeenBy(kWhoeverAsks), &sql);
   AddPolicy("owned", "{models}", "ALL", "USING", owned, &sql);
@@ -77,7 +131,13 @@ std::vector<std::string> RightsDefinitions() {
        {"{models}", "{model_versions}", "{jobs}", "{job_events}", "{job_metrics}"}) {
     sql.push_back(fmt::format("GRANT SELECT ON {} TO PUBLIC", table));
   }
-  sql.emplace_back("GRANT SELECT, INSERT, UPDATE ON {result_tables} TO PUBLIC");
+  // Of columns, and not of the table: who may write a table may LOCK it, against everybody. A
+  // record stays that of its table.
+  sql.emplace_back("REVOKE INSERT, UPDATE ON {result_tables} FROM PUBLIC");
+  sql.emplace_back(
+      "GRANT SELECT, INSERT (schema_name, table_name, identity, columns, statement_kind, job,"
+      " written_micros), UPDATE (identity, columns, statement_kind, job, written_micros)"
+      " ON {result_tables} TO PUBLIC");
   for (const std::string_view table :
        {"{models}", "{model_versions}", "{model_chunks}", "{jobs}", "{job_events}", "{job_metrics}",
         "{job_terms}", "{job_journal}", "{job_runners}", "{result_tables}", "{job_answers}"}) {

@@ -9,13 +9,18 @@
 // say the same. SQLite has no roles.
 namespace sluice::catalog {
 
-// Conditions on rows of {models} and {jobs}; `role` is an SQL expression of the role that asks.
-// Its members see and change what a role owns; a model is seen by those in `users`, too.
+// Roles are their OIDs, as regrole: a role that gets another name keeps what it has, and one that
+// gets the name of another does not get that one's. In {models}.users 0 is everybody.
+//
+// Conditions on rows of {models} and {jobs}; `role` is an SQL expression of the OID of the role
+// that asks. Its members see and change what a role owns; a model is seen by those in `users`, too.
 std::string OwnedBy(std::string_view role);
 std::string SeenBy(std::string_view role);
 
-// Statements that give the tables their owners, and let everybody read what is theirs. The last one
-// enables the row-level security of {result_tables}: where that is so, all have run.
-std::vector<std::string> RightsDefinitions();
+// How the tables say whose a row is.
+enum class Owners { kNotAtAll, kByName, kByOid };
+
+// Statements that give the tables their owners, and let everybody read what is theirs.
+std::vector<std::string> RightsDefinitions(Owners owners);
 
 }  // namespace sluice::catalog

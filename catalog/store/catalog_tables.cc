@@ -136,14 +136,26 @@ Result<bool> CatalogTables::IsCurrent(SqlSession& session) {
   if (dialect_ == Dialect::kSqlite) {
     return HasTable(session, "job_answers");
   }
-  // What the last statement of the rights does.
   ASSIGN_OR_RETURN(
       const SqlRows rows,
       session.Query("SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
                     " WHERE n.nspname = 'sluice' AND c.relname IN ('result_tables', 'job_answers')"
                     " AND c.relrowsecurity",
                     {}));
-  return IntegerCell(rows.at(0).at(0)) == 2;
+  ASSIGN_OR_RETURN(const Owners owners, OwnersNow(session));
+  return IntegerCell(rows.at(0).at(0)) == 2 && owners == Owners::kByOid;
+}
+
+Result<Owners> CatalogTables::OwnersNow(SqlSession& session) {
+  ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      session.Query("SELECT a.atttypid = 'regrole'::regtype FROM pg_attribute a JOIN pg_class c ON"
+                    " c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE"
+                    " n.nspname = 'sluice' AND c.relname = 'jobs' AND a.attname = 'owner'",
+                    {}));
+  return rows.empty()                      ? Owners::kNotAtAll
+         : IntegerCell(rows[0].at(0)) != 0 ? Owners::kByOid
+                                           : Owners::kByName;
 }
 
 Result<bool> CatalogTables::Exist(SqlSession& session) {
@@ -269,7 +281,8 @@ Status CatalogTables::GiveRights(SqlSession& session) {
   if (given) {
     return OkStatus();
   }
-  for (const std::string& definition : RightsDefinitions()) {
+  ASSIGN_OR_RETURN(const Owners owners, OwnersNow(session));
+  for (const std::string& definition : RightsDefinitions(owners)) {
     RETURN_IF_ERROR(session.Query(Resolve(definition), {}).status());
   }
   // A schema that an administrator made for us may belong to somebody else.

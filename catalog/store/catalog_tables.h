@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "catalog/sql/sql_session.h"
+#include "catalog/store/catalog_rights.h"
 
 namespace sluice::catalog {
 
@@ -35,6 +36,7 @@ class CatalogTables {
   Result<bool> HasTable(SqlSession& session, std::string_view table);
   // Whether everything is there that this version adds.
   Result<bool> IsCurrent(SqlSession& session);
+  static Result<Owners> OwnersNow(SqlSession& session);
   Status CreateAll(SqlSession& session, const std::vector<std::string_view>& definitions);
   Status MakeSchema(SqlSession& session);
   // 42501: what a superuser would do there, somebody else could add to.

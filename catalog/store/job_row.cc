@@ -28,6 +28,17 @@ JobState StateFromName(std::string_view name) {
   return JobState::kFailed;
 }
 
+std::string JobColumns(bool have_owners) {
+  std::string columns(kJobColumns);
+  if (have_owners) {
+    constexpr std::string_view kUser = "username";
+    columns.replace(columns.find(kUser), kUser.size(),
+                    "coalesce(CASE WHEN username = owner_name THEN (SELECT r.rolname::text FROM"
+                    " pg_catalog.pg_roles AS r WHERE r.oid = owner) END, username) AS username");
+  }
+  return columns;
+}
+
 std::vector<SqlParameter> JobParameters(const Job& job) {
   return {std::string(JobStateName(job.state)),
           job.kind,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,10 +10,13 @@
 // A job as a row of the table of jobs.
 namespace sluice::catalog {
 
-// Behind the id. Of the row there is more that only its writers know: the owner.
+// Behind the id.
 inline constexpr std::string_view kJobColumns =
     "state, kind, statement, model, username, started_micros, finished_micros, rows_read,"
     " rows_trained, rows_retried, rows_skipped, error";
+
+// As they are read where jobs have owners: a user who is a role has the role's name of today.
+std::string JobColumns(bool have_owners);
 
 // In their order.
 std::vector<SqlParameter> JobParameters(const Job& job);

@@ -9,14 +9,19 @@
 #include "catalog/store/catalog_rights.h"
 #include "catalog/store/catalog_tables.h"
 #include "catalog/store/job_row_internal.h"
+#include "catalog/store/role_oid.h"
 
 namespace sluice::catalog {
 namespace {
 
 class SqlJobStore final : public JobStore {
  public:
-  SqlJobStore(CatalogTables& tables, std::unique_ptr<SqlDatabase> database, const Principal& who)
-      : tables_(tables), database_(std::move(database)), who_(who), query_(tables_, *database_) {}
+  SqlJobStore(CatalogTables& tables, std::unique_ptr<SqlDatabase> database,
+              std::shared_ptr<RoleOid> role)
+      : tables_(tables),
+        database_(std::move(database)),
+        role_(std::move(role)),
+        query_(tables_, *database_) {}
 
   Result<int64_t> Create(const Job& job) override {
     ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
@@ -25,14 +30,16 @@ class SqlJobStore final : public JobStore {
                      SqlTransaction::Begin(*session, tables_.dialect(), true));
     std::vector<SqlParameter> parameters = JobParameters(job);
     if (has_owners()) {
-      parameters.emplace_back(who_.role);
+      ASSIGN_OR_RETURN(const int64_t oid, role_->Find(*session));
+      parameters.emplace_back(oid);
+      parameters.emplace_back(role_->role());
     }
     ASSIGN_OR_RETURN(const SqlRows rows,
                      session->Query(tables_.Resolve(fmt::format(
                                         "INSERT INTO {{jobs}} ({}{}) VALUES ($1, $2, $3,"
                                         " $4, $5, $6, $7, $8, $9, $10, $11, $12{}) RETURNING id",
-                                        kJobColumns, has_owners() ? ", owner" : "",
-                                        has_owners() ? ", $13" : "")),
+                                        kJobColumns, has_owners() ? ", owner, owner_name" : "",
+                                        has_owners() ? ", $13::oid, $14" : "")),
                                     parameters));
     const int64_t id = IntegerCell(rows.at(0).at(0));
     if (job.runner.pid != 0) {
@@ -74,7 +81,7 @@ class SqlJobStore final : public JobStore {
         query_.Ask(fmt::format("SELECT id, {}, place, pid, started AS began, seen_micros FROM"
                                " (SELECT id, {} FROM {{jobs}} WHERE state = 'RUNNING') AS j"
                                " JOIN {{job_runners}} AS r ON r.job_id = j.id",
-                               kJobColumns, kJobColumns),
+                               kJobColumns, JobColumns(has_owners())),
                    {}));
     std::vector<Job> jobs;
     for (const std::vector<Value>& row : rows) {
@@ -183,8 +190,8 @@ class SqlJobStore final : public JobStore {
   Result<Job> Find(int64_t id) override {
     ASSIGN_OR_RETURN(const SqlRows rows,
                      query_.Ask(fmt::format("SELECT id, {} FROM {{jobs}} WHERE id = $1{}",
-                                            kJobColumns, AndMine(2)),
-                                AndWho({id})));
+                                            JobColumns(has_owners()), AndMine(2)),
+                                {id}, role_.get()));
     if (rows.empty()) {
       return NoJob(id);
     }
@@ -201,8 +208,9 @@ class SqlJobStore final : public JobStore {
   }
 
   Result<int64_t> Count() override {
-    ASSIGN_OR_RETURN(const SqlRows rows,
-                     query_.Ask("SELECT count(*) FROM {jobs} WHERE true" + AndMine(1), AndWho({})));
+    ASSIGN_OR_RETURN(
+        const SqlRows rows,
+        query_.Ask("SELECT count(*) FROM {jobs} WHERE true" + AndMine(1), {}, role_.get()));
     return rows.empty() ? 0 : IntegerCell(rows[0][0]);
   }
 
@@ -210,8 +218,8 @@ class SqlJobStore final : public JobStore {
     ASSIGN_OR_RETURN(
         const SqlRows rows,
         query_.Ask(fmt::format("SELECT id, {} FROM {{jobs}} WHERE true{} ORDER BY id DESC LIMIT $1",
-                               kJobColumns, AndMine(2)),
-                   AndWho({most})));
+                               JobColumns(has_owners()), AndMine(2)),
+                   {most}, role_.get()));
     std::vector<Job> jobs;
     jobs.reserve(rows.size());
     for (const std::vector<Value>& row : rows) {
@@ -286,7 +294,7 @@ class SqlJobStore final : public JobStore {
         query_.Ask(fmt::format("UPDATE {{jobs}} SET cancel_requested = true WHERE id = $1{}"
                                " RETURNING state",
                                AndMine(2)),
-                   AndWho({id})));
+                   {id}, role_.get()));
     if (rows.empty()) {
       return NoJob(id);
     }
@@ -308,16 +316,10 @@ class SqlJobStore final : public JobStore {
   }
 
  private:
-  bool has_owners() const { return tables_.dialect() == Dialect::kPostgres; }
+  bool has_owners() const { return role_ != nullptr; }
   // Of jobs that who asks may see; the role is the parameter of that number, behind the others.
   std::string AndMine(int parameter) const {
-    return has_owners() ? " AND " + OwnedBy(fmt::format("${}::name", parameter)) : "";
-  }
-  std::vector<SqlParameter> AndWho(std::vector<SqlParameter> parameters) const {
-    if (has_owners()) {
-      parameters.emplace_back(who_.role);
-    }
-    return parameters;
+    return has_owners() ? " AND " + OwnedBy(fmt::format("${}::oid", parameter)) : "";
   }
 
   // All of it or nothing.
@@ -376,15 +378,15 @@ class SqlJobStore final : public JobStore {
 
   CatalogTables& tables_;
   const std::unique_ptr<SqlDatabase> database_;
-  const Principal who_;
+  const std::shared_ptr<RoleOid> role_;  // null: a database without roles
   CatalogQuery query_;
 };
 
 }  // namespace
 
 std::unique_ptr<JobStore> MakeJobStore(CatalogTables& tables, std::unique_ptr<SqlDatabase> database,
-                                       const Principal& who) {
-  return std::make_unique<SqlJobStore>(tables, std::move(database), who);
+                                       std::shared_ptr<RoleOid> role) {
+  return std::make_unique<SqlJobStore>(tables, std::move(database), std::move(role));
 }
 
 }  // namespace sluice::catalog

@@ -7,10 +7,12 @@
 namespace sluice::catalog {
 
 class CatalogTables;
+class RoleOid;
 class SqlDatabase;
 
-// The job store over either database, for `who`. `tables` outlives it.
+// The job store over either database, for `role` (null: the database has none). `tables` outlives
+// it.
 std::unique_ptr<JobStore> MakeJobStore(CatalogTables& tables, std::unique_ptr<SqlDatabase> database,
-                                       const Principal& who);
+                                       std::shared_ptr<RoleOid> role);
 
 }  // namespace sluice::catalog

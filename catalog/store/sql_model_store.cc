@@ -9,6 +9,7 @@
 #include "catalog/model_record.h"
 #include "catalog/store/catalog_rights.h"
 #include "catalog/store/catalog_tables.h"
+#include "catalog/store/role_oid.h"
 
 namespace sluice::catalog {
 namespace {
@@ -23,7 +24,7 @@ constexpr std::string_view kVersionColumnsWithoutPlan =
     "schema_name, name, version, live, type, statement, NULL, metrics, job, rows_trained,"
     " lineage, weights_sha256, weights_bytes, created_micros";
 
-constexpr std::string_view kEverybody = "public";
+constexpr const char* kEverybody = "public";
 constexpr std::string_view kDamagedState = "XX001";
 
 std::string FullName(std::string_view schema, std::string_view name) {
@@ -32,8 +33,9 @@ std::string FullName(std::string_view schema, std::string_view name) {
 
 class SqlModelStore final : public ModelStore {
  public:
-  SqlModelStore(CatalogTables& tables, std::unique_ptr<SqlDatabase> database, const Principal& who)
-      : tables_(tables), database_(std::move(database)), who_(who) {}
+  SqlModelStore(CatalogTables& tables, std::unique_ptr<SqlDatabase> database,
+                std::shared_ptr<RoleOid> role)
+      : tables_(tables), database_(std::move(database)), role_(std::move(role)) {}
 
   Result<ModelVersion> Put(ModelVersion model, std::string_view weights,
                            bool must_be_new) override {
@@ -91,7 +93,7 @@ class SqlModelStore final : public ModelStore {
     return ReadVersions(fmt::format("SELECT {} FROM {{model_versions}} WHERE live{}"
                                     " ORDER BY schema_name, name",
                                     kVersionColumnsWithoutPlan, AndSeen(1)),
-                        AndWho({}));
+                        {});
   }
 
   Result<std::vector<ModelVersion>> Versions(std::string_view schema,
@@ -101,7 +103,7 @@ class SqlModelStore final : public ModelStore {
                                               " WHERE schema_name = $1 AND name = $2"
                                               "{} ORDER BY version",
                                               kVersionColumnsWithoutPlan, AndSeen(3)),
-                                  AndWho({std::string(schema), std::string(name)})));
+                                  {std::string(schema), std::string(name)}));
     if (versions.empty()) {
       ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
       return NoModel(*session, schema, name);
@@ -196,41 +198,35 @@ class SqlModelStore final : public ModelStore {
 
   Status GrantUsage(std::string_view schema, std::string_view name,
                     const std::vector<std::string>& roles) override {
-    return ChangeUsers(schema, name, roles, "array_append(array_remove(users, $3), $3)");
+    return ChangeUsers(schema, name, roles,
+                       "array_append(array_remove(users, $3::oid::regrole), $3::oid::regrole)");
   }
   Status RevokeUsage(std::string_view schema, std::string_view name,
                      const std::vector<std::string>& roles) override {
-    return ChangeUsers(schema, name, roles, "array_remove(users, $3)");
+    return ChangeUsers(schema, name, roles, "array_remove(users, $3::oid::regrole)");
   }
 
  private:
-  bool has_owners() const { return tables_.dialect() == Dialect::kPostgres; }
+  bool has_owners() const { return role_ != nullptr; }
   // Of models that who asks may see; the role is the parameter of that number, behind the others.
   std::string AndSeen(int parameter) const {
     return has_owners() ? fmt::format(
                               " AND (schema_name, name) IN (SELECT schema_name, name"
                               " FROM {{models}} WHERE {})",
-                              SeenBy(fmt::format("${}::name", parameter)))
+                              SeenBy(fmt::format("${}::oid", parameter)))
                         : "";
   }
-  std::vector<SqlParameter> AndWho(std::vector<SqlParameter> parameters) const {
-    if (has_owners()) {
-      parameters.emplace_back(who_.role);
-    }
-    return parameters;
-  }
-
   // 42501: the model is there and belongs to somebody else.
   Status CheckOwned(SqlSession& session, std::string_view schema, std::string_view name) {
     if (!has_owners()) {
       return OkStatus();
     }
     ASSIGN_OR_RETURN(const SqlRows rows,
-                     Ask(session,
-                         fmt::format("SELECT {} FROM {{models}} WHERE schema_name = $1 AND name ="
-                                     " $2",
-                                     OwnedBy("$3::name")),
-                         AndWho({std::string(schema), std::string(name)})));
+                     AskAsRole(session,
+                               fmt::format("SELECT {} FROM {{models}} WHERE schema_name = $1 AND"
+                                           " name = $2",
+                                           OwnedBy("$3::oid")),
+                               {std::string(schema), std::string(name)}));
     if (rows.empty() || IntegerCell(rows[0][0]) != 0) {
       return OkStatus();
     }
@@ -249,17 +245,15 @@ class SqlModelStore final : public ModelStore {
     return Change(schema, name, [&](SqlSession& session) -> Status {
       RETURN_IF_ERROR(FindIn(session, schema, name, std::nullopt).status());
       for (const std::string& role : roles) {
-        ASSIGN_OR_RETURN(
-            const SqlRows known,
-            session.Query("SELECT FROM pg_catalog.pg_roles WHERE rolname = $1", {role}));
-        if (known.empty() && role != kEverybody) {
-          return NotFound(fmt::format("role \"{}\" does not exist", role)).SqlState("42704");
+        int64_t oid = 0;
+        if (role != kEverybody) {
+          ASSIGN_OR_RETURN(oid, RoleOid(role).Find(session));
         }
         RETURN_IF_ERROR(Run(session,
                             fmt::format("UPDATE {{models}} SET users = {}"
                                         " WHERE schema_name = $1 AND name = $2",
                                         users),
-                            {std::string(schema), std::string(name), role}));
+                            {std::string(schema), std::string(name), oid}));
       }
       return OkStatus();
     });
@@ -315,6 +309,15 @@ class SqlModelStore final : public ModelStore {
                       const std::vector<SqlParameter>& parameters) {
     return session.Query(tables_.Resolve(sql), parameters);
   }
+  // The OID of who asks is the last parameter.
+  Result<SqlRows> AskAsRole(SqlSession& session, std::string_view sql,
+                            std::vector<SqlParameter> parameters) {
+    if (has_owners()) {
+      ASSIGN_OR_RETURN(const int64_t oid, role_->Find(session));
+      parameters.emplace_back(oid);
+    }
+    return Ask(session, sql, parameters);
+  }
   Status Run(SqlSession& session, std::string_view sql,
              const std::vector<SqlParameter>& parameters) {
     return Ask(session, sql, parameters).status();
@@ -357,12 +360,14 @@ class SqlModelStore final : public ModelStore {
     constexpr int kAttempts = 3;
     SqlRows rows;
     for (int attempt = 0; attempt < kAttempts && rows.empty(); ++attempt) {
-      RETURN_IF_ERROR(Run(session,
-                          has_owners() ? "INSERT INTO {models} (schema_name, name, next_version,"
-                                         " owner) VALUES ($1, $2, 1, $3) ON CONFLICT DO NOTHING"
-                                       : "INSERT INTO {models} (schema_name, name, next_version)"
-                                         " VALUES ($1, $2, 1) ON CONFLICT DO NOTHING",
-                          AndWho({schema, name})));
+      RETURN_IF_ERROR(
+          AskAsRole(session,
+                    has_owners() ? "INSERT INTO {models} (schema_name, name, next_version, owner)"
+                                   " VALUES ($1, $2, 1, $3::oid) ON CONFLICT DO NOTHING"
+                                 : "INSERT INTO {models} (schema_name, name, next_version)"
+                                   " VALUES ($1, $2, 1) ON CONFLICT DO NOTHING",
+                    {schema, name})
+              .status());
       RETURN_IF_ERROR(CheckOwned(session, schema, name));
       ASSIGN_OR_RETURN(rows, LockModel(session, schema, name));
     }
@@ -442,12 +447,12 @@ class SqlModelStore final : public ModelStore {
     }
     ASSIGN_OR_RETURN(
         const SqlRows rows,
-        Ask(session,
-            fmt::format(
-                "SELECT {} FROM {{model_versions}} WHERE schema_name = $1 AND name = $2{}{}",
-                kVersionColumns, version.has_value() ? " AND version = $3" : " AND live",
-                AndSeen(version.has_value() ? 4 : 3)),
-            AndWho(std::move(parameters))));
+        AskAsRole(session,
+                  fmt::format(
+                      "SELECT {} FROM {{model_versions}} WHERE schema_name = $1 AND name = $2{}{}",
+                      kVersionColumns, version.has_value() ? " AND version = $3" : " AND live",
+                      AndSeen(version.has_value() ? 4 : 3)),
+                  std::move(parameters)));
     if (!rows.empty()) {
       return VersionFromRow(rows[0]);
     }
@@ -461,19 +466,19 @@ class SqlModelStore final : public ModelStore {
     }
     ASSIGN_OR_RETURN(
         const SqlRows rows,
-        Ask(session, "SELECT FROM {models} WHERE schema_name = $1 AND name = $2" + AndSeen(3),
-            AndWho({std::string(schema), std::string(name)})));
+        AskAsRole(session, "SELECT FROM {models} WHERE schema_name = $1 AND name = $2" + AndSeen(3),
+                  {std::string(schema), std::string(name)}));
     return rows.empty() ? NoModel(session, schema, name) : OkStatus();
   }
 
   Status NoVersion(SqlSession& session, std::string_view schema, std::string_view name,
                    int64_t version) {
     ASSIGN_OR_RETURN(const SqlRows rows,
-                     Ask(session,
-                         fmt::format("SELECT version FROM {{model_versions}} WHERE schema_name = $1"
-                                     " AND name = $2{} ORDER BY version",
-                                     AndSeen(3)),
-                         AndWho({std::string(schema), std::string(name)})));
+                     AskAsRole(session,
+                               fmt::format("SELECT version FROM {{model_versions}} WHERE"
+                                           " schema_name = $1 AND name = $2{} ORDER BY version",
+                                           AndSeen(3)),
+                               {std::string(schema), std::string(name)}));
     if (rows.empty()) {
       return NoModel(session, schema, name);
     }
@@ -493,7 +498,7 @@ class SqlModelStore final : public ModelStore {
     }
     ASSIGN_OR_RETURN(
         const SqlRows rows,
-        Ask(session, "SELECT schema_name, name FROM {models} WHERE true" + AndSeen(1), AndWho({})));
+        AskAsRole(session, "SELECT schema_name, name FROM {models} WHERE true" + AndSeen(1), {}));
     std::vector<std::string> names;
     for (const std::vector<Value>& row : rows) {
       names.push_back(FullName(TextCell(row[0]), TextCell(row[1])));
@@ -527,14 +532,14 @@ class SqlModelStore final : public ModelStore {
   }
 
   Result<std::vector<ModelVersion>> ReadVersions(std::string_view sql,
-                                                 const std::vector<SqlParameter>& parameters) {
+                                                 std::vector<SqlParameter> parameters) {
     ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
     std::vector<ModelVersion> versions;
     ASSIGN_OR_RETURN(const bool exist, tables_.Exist(*session));
     if (!exist) {
       return versions;
     }
-    ASSIGN_OR_RETURN(const SqlRows rows, Ask(*session, sql, parameters));
+    ASSIGN_OR_RETURN(const SqlRows rows, AskAsRole(*session, sql, std::move(parameters)));
     versions.reserve(rows.size());
     for (const std::vector<Value>& row : rows) {
       versions.push_back(VersionFromRow(row));
@@ -544,15 +549,15 @@ class SqlModelStore final : public ModelStore {
 
   CatalogTables& tables_;
   const std::unique_ptr<SqlDatabase> database_;
-  const Principal who_;
+  const std::shared_ptr<RoleOid> role_;  // null: a database without roles
 };
 
 }  // namespace
 
 std::unique_ptr<ModelStore> MakeModelStore(CatalogTables& tables,
                                            std::unique_ptr<SqlDatabase> database,
-                                           const Principal& who) {
-  return std::make_unique<SqlModelStore>(tables, std::move(database), who);
+                                           std::shared_ptr<RoleOid> role) {
+  return std::make_unique<SqlModelStore>(tables, std::move(database), std::move(role));
 }
 
 }  // namespace sluice::catalog

@@ -7,11 +7,13 @@
 namespace sluice::catalog {
 
 class CatalogTables;
+class RoleOid;
 class SqlDatabase;
 
-// The model store over either database, for `who`. `tables` outlives it.
+// The model store over either database, for `role` (null: the database has none). `tables` outlives
+// it.
 std::unique_ptr<ModelStore> MakeModelStore(CatalogTables& tables,
                                            std::unique_ptr<SqlDatabase> database,
-                                           const Principal& who);
+                                           std::shared_ptr<RoleOid> role);
 
 }  // namespace sluice::catalog

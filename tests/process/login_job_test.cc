@@ -72,8 +72,8 @@ TEST_F(LoginJobs, WorkersReadAsTheUserAndTheMasterWritesForThem) {
   EXPECT_THAT(trained.output, HasSubstr("," + std::to_string(kRows / 2) + ","))
       << "the rows that the role sees";
   EXPECT_THAT(trained.output, Not(HasSubstr("s3cret")));
-  EXPECT_EQ(Ask("SELECT count(*) FROM sluice.models WHERE owner = '" + role_ + "'"), 1);
-  EXPECT_EQ(Ask("SELECT count(*) FROM sluice.jobs WHERE owner = '" + role_ + "'"), 1);
+  EXPECT_EQ(Ask("SELECT count(*) FROM sluice.models WHERE owner::text = '" + role_ + "'"), 1);
+  EXPECT_EQ(Ask("SELECT count(*) FROM sluice.jobs WHERE owner::text = '" + role_ + "'"), 1);
   EXPECT_EQ(Count(1, "worker_started"), 2);
   // ~/.pgpass, with the gateway's own address.
   const std::string file = ::testing::TempDir() + "/pgpass_" + role_;
@@ -114,7 +114,7 @@ TEST_F(LoginJobs, AJobOfItsOwnReadsAsTheUser) {
   const catalog::Job job = catalog_->jobs().Find(1).value();
   EXPECT_EQ(job.state, catalog::JobState::kSucceeded) << job.error;
   EXPECT_EQ(job.rows_trained, kRows / 2 * 10) << "the rows that the role sees";
-  EXPECT_EQ(Ask("SELECT count(*) FROM sluice.jobs WHERE owner = '" + role_ + "'"), 1);
+  EXPECT_EQ(Ask("SELECT count(*) FROM sluice.jobs WHERE owner::text = '" + role_ + "'"), 1);
 }
 
 }  // namespace

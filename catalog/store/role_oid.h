@@ -1,0 +1,27 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+#include "catalog/sql/sql_session.h"
+
+namespace sluice::catalog {
+
+// The OID of the role that a catalog is for, looked up once: the role that has the name then is who
+// asks, also when it gets another name, or is dropped, while it works. Thread-safe.
+class RoleOid {
+ public:
+  explicit RoleOid(std::string role) : role_(std::move(role)) {}
+
+  const std::string& role() const { return role_; }
+  // 42704: there is no role of that name.
+  Result<int64_t> Find(SqlSession& session);
+
+ private:
+  const std::string role_;
+  std::atomic<int64_t> oid_ = 0;  // 0: not known yet
+};
+
+}  // namespace sluice::catalog
