@@ -38,6 +38,11 @@ Result<ScoredRows> ScoreValidation(const plan::TrainPlan& plan, catalog::DataSou
                                    const catalog::DatasetSpec* validation, std::string_view weights,
                                    std::stop_token stop);
 
+// Replaces the metrics that thresholds are chosen by, and decisions told by, by those of these
+// rows.
+void JudgeDecisions(const plan::TrainPlan& plan, const ScoredRows& rows,
+                    std::vector<std::pair<std::string, double>>* metrics);
+
 // Fits what plan.model.calibration asks for, stores it there, and replaces the metrics by those of
 // the calibrated probabilities, each row's by a fit to others.
 void CalibrateModel(const ScoredRows& rows, plan::TrainPlan* plan,

@@ -269,6 +269,9 @@ class Contest {
     RETURN_IF_ERROR(Refit(members, &trained));
     ContestResult result;
     result.plan = std::make_unique<plan::TrainPlan>(candidate(members.front()).plan());
+    if (refitted_ == members.size()) {  // nothing of the rows is left to judge by
+      result.plan->clear_split();
+    }
     if (members.size() == 1) {
       result.trained = std::move(trained.front());
     } else {
@@ -277,6 +280,8 @@ class Contest {
     elastic::TrainOutcome& outcome = result.trained.outcome;
     outcome.metrics = MetricsOf(plan_.model(), judgement_).Values(elastic::FurtherMetrics(plan_));
     outcome.validation_rows = static_cast<int64_t>(judgement_.labels.size());
+    result.trained.held_out = {judgement_.outputs, judgement_.predictions, judgement_.labels,
+                               judgement_.weights};
     for (const Trial& trial : trials_) {
       outcome.rows_read += trial.rows_read;
     }
@@ -304,6 +309,7 @@ class Contest {
     }
     result->trained.weights = models::PackBlend(weights);
     *result->plan->mutable_model() = models::JoinModels(specs);
+    *result->plan->mutable_model()->mutable_calibration() = plan_.model().calibration();
     result->plan->set_parameter_count(parameters);
     result->plan->set_optimum(false);
   }

@@ -183,14 +183,27 @@ Status CheckOutputs(const models::ModelSpec& spec, size_t outputs) {
       .Hint("train the model again");
 }
 
+// With the plan's calibration, where it has one. An error where the answers are not what the plan
+// needs.
+Result<std::unique_ptr<Scorer>> Calibrated(const models::ModelSpec& spec,
+                                           std::unique_ptr<Scorer> scorer) {
+  RETURN_IF_ERROR(CheckOutputs(spec, scorer->outputs()));
+  RETURN_IF_ERROR(models::CheckCalibration(spec.calibration(), scorer->outputs()));
+  if (spec.calibration().curves_size() == 0 ||
+      spec.features().label().kind() != models::LabelPlan::CLASS) {
+    return scorer;
+  }
+  return std::unique_ptr<Scorer>(
+      std::make_unique<CalibratedScorer>(std::move(scorer), spec.calibration()));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Scorer>> Scorer::Make(const models::ModelSpec& spec,
                                              std::string_view weights) {
   if (spec.type() == models::kBlendType) {
     ASSIGN_OR_RETURN(auto blend, MakeBlendScorer(spec, weights));
-    RETURN_IF_ERROR(CheckOutputs(spec, blend->outputs()));
-    return blend;
+    return Calibrated(spec, std::move(blend));
   }
   const models::ModelType* type = models::FindModelType(spec.type());
   if (type == nullptr) {
@@ -199,13 +212,7 @@ Result<std::unique_ptr<Scorer>> Scorer::Make(const models::ModelSpec& spec,
   ASSIGN_OR_RETURN(auto scorer, type->family == models::ModelFamily::kTrees
                                     ? TreeScorer::Make(spec, weights)
                                     : NetworkScorer::Make(spec, weights));
-  RETURN_IF_ERROR(CheckOutputs(spec, scorer->outputs()));
-  RETURN_IF_ERROR(models::CheckCalibration(spec.calibration(), scorer->outputs()));
-  if (spec.calibration().curves_size() == 0 ||
-      spec.features().label().kind() != models::LabelPlan::CLASS) {
-    return scorer;
-  }
-  return std::unique_ptr<Scorer>(new CalibratedScorer(std::move(scorer), spec.calibration()));
+  return Calibrated(spec, std::move(scorer));
 }
 
 size_t Scorer::rows_per_batch() const {

@@ -241,7 +241,8 @@ Result<TrainReport> CompeteAndCommit(const plan::TrainPlan& plan, Context& conte
   ASSIGN_OR_RETURN(catalog::ModelVersion version,
                    Commit({*won->plan, context.source, datasets.train->spec(),
                            datasets.validation == nullptr ? nullptr : &datasets.validation->spec(),
-                           won->trained.weights, won->trained.outcome.rows_trained},
+                           won->trained.weights, won->trained.outcome.rows_trained,
+                           won->trained.held_out ? &*won->trained.held_out : nullptr},
                           context.catalog.models(), job, won->trained.outcome));
   return Report(std::move(version), won->trained.outcome,
                 SecondsBetween(started, SteadyClock().Now()), job);

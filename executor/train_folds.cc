@@ -78,6 +78,10 @@ Best FindBest(const std::vector<Curve>& curves, const std::string& metric) {
   return best;
 }
 
+bool ChoosesThreshold(const plan::TrainPlan& plan) {
+  return plan.threshold() == "f1" || plan.threshold().starts_with("cost:");
+}
+
 // What whoever waits hears: of folds + 1 trainings, which take about as long each.
 class Stages {
  public:
@@ -129,7 +133,7 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
                                                   },
                                               .stop = job.stop}));
     rows_read += outcome.rows_read;
-    if (WantsCalibration(plan)) {
+    if (WantsCalibration(plan) || ChoosesThreshold(plan)) {
       ASSIGN_OR_RETURN(const ScoredRows scored,
                        ScoreValidation(plan, job.source, job.dataset, nullptr,
                                        models::SaveWeights(outcome.weights), job.stop));
@@ -153,6 +157,9 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
                                                                            .events = job.events,
                                                                            .stop = job.stop}));
   outcome.metrics = best.metrics;
+  if (held_out->has_value() && ChoosesThreshold(plan)) {
+    JudgeDecisions(plan, **held_out, &outcome.metrics);
+  }
   outcome.validation_rows = curves.empty() ? 0 : outcome.rows_per_epoch;
   outcome.rows_read += rows_read;
   return outcome;

@@ -52,5 +52,8 @@ Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const Boun
 Result<plan::TrainPlan> PlanCandidate(const parser::TrainStatement& statement,
                                       const BoundTrain& bound, const Options& options,
                                       const plan::TrainPlan& first);
+// An error where a threshold is to be chosen, or probabilities to be calibrated, and no rows will
+// be held out for it. The plan is complete, its contest included.
+Status CheckHeldOutRows(const BoundTrain& bound, const plan::TrainPlan& plan);
 
 }  // namespace sluice::planner

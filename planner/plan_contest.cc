@@ -148,6 +148,7 @@ Result<plan::Candidate> MakeCandidate(const ContestGround& ground, const plan::T
     return Unimplemented("it takes several processes");
   }
   own->set_statement(plan.statement());
+  *own->mutable_given() = plan.given();
   JudgeBy(contest, own);
   return candidate;
 }
@@ -169,6 +170,10 @@ Result<plan::Plan> PlanTraining(const parser::TrainStatement& statement,
   } else {
     RETURN_IF_ERROR(FillKinds(ground, plan));
   }
+  if (plan->has_contest()) {  // whose candidates are all judged by rows that are held out
+    plan->set_threshold(plan->contest().candidates(0).plan().threshold());
+  }
+  RETURN_IF_ERROR(CheckHeldOutRows(*bound, *plan));
   return result;
 }
 

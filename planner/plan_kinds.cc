@@ -160,7 +160,8 @@ std::string WhyNot(const BoundTrain& bound, const plan::TrainPlan& plan) {
     return "the statement asks for what not every kind of model has";
   }
   for (const auto& [name, entry] : bound.attributes.entries()) {
-    if (entry.given && !entry.spec->without_effect && name.starts_with("train.")) {
+    if (entry.given && !entry.spec->without_effect && name.starts_with("train.") &&
+        name != "train.calibrate") {
       return fmt::format("{} says how to train", name);
     }
   }

@@ -110,10 +110,7 @@ void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
                       bound.features.group_column().empty();
   const bool at_random =
       plan->split().kind() == plan::Split::RANDOM || plan->split().kind() == plan::Split::NONE;
-  // A threshold is chosen on rows that the model has not seen: folds leave none.
-  const bool chooses_threshold =
-      plan->threshold() == "f1" || plan->threshold().starts_with("cost:");
-  if (folds == 0 || !simple || !at_random || chooses_threshold || !bound.statistics.exact_rows) {
+  if (folds == 0 || !simple || !at_random || !bound.statistics.exact_rows) {
     return;
   }
   for (const auto& [name, entry] : bound.attributes.entries()) {

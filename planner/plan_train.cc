@@ -18,6 +18,12 @@
 namespace sluice::planner {
 namespace {
 
+// Whether there will be rows that the model has not been trained on: a contest judges all of its
+// candidates by such rows.
+bool HoldsRowsOut(const plan::TrainPlan& plan) {
+  return plan.split().kind() != plan::Split::NONE || plan.folds() > 0 || plan.has_contest();
+}
+
 Status FillTimeThreshold(const BoundTrain& bound, plan::Split* split) {
   const Span span = bound.attributes.SpanOf("split.column");
   const std::optional<size_t> index = bound.select.columns.Find(split->column());
@@ -60,29 +66,20 @@ void SpellSplitColumn(const BoundTrain& bound, plan::Split* split) {
   }
 }
 
-// Where the rows are that the threshold is chosen on.
-Status ChooseThreshold(const BoundTrain& bound, plan::TrainPlan* plan) {
+// The split and the folds are known: a threshold is chosen on rows that are held out.
+void ChooseThreshold(const BoundTrain& bound, plan::TrainPlan* plan) {
   // Where a class is rarer than this, 0.5 hardly ever says it.
   constexpr double kRareClass = 0.2;
   std::string rule = bound.threshold;
-  const bool none = plan->split().kind() == plan::Split::NONE;
   if (rule == "auto") {
     const auto index = bound.select.columns.Find(bound.features.label().column());
     double rarest = 1;
     for (const auto& [value, share] : bound.statistics.columns[*index].common_values) {
       rarest = std::min(rarest, share);
     }
-    rule = rarest < kRareClass && !none ? "f1" : "";
-  }
-  if (none && (rule == "f1" || rule.starts_with("cost:"))) {
-    return InvalidArgument(
-               fmt::format(
-                   "predict.threshold='{}' is chosen on validation rows, and there are none", rule))
-        .At(bound.attributes.SpanOf("predict.threshold"))
-        .Hint("split.fraction=0.2 sets some aside; or give a number");
+    rule = rarest < kRareClass && HoldsRowsOut(*plan) ? "f1" : "";
   }
   plan->set_threshold(rule);
-  return OkStatus();
 }
 
 // The model knows no spans; its errors name the attribute that is wrong.
@@ -222,7 +219,6 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   if (split_status.ok() && split->kind() == plan::Split::TIME) {
     errors.Add(FillTimeThreshold(bound, split));
   }
-  errors.Add(ChooseThreshold(bound, plan));
   FillSchedule(bound, plan);
   FillEarlyStopping(bound, plan);
   if (const auto metrics = bound.attributes.Text("validation.metrics")) {
@@ -256,13 +252,8 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   } else if (wrong.ok()) {
     FillFolds(bound, plan);
   }
+  ChooseThreshold(bound, plan);
   wrong.Add(ReadCalibration(bound.attributes, plan->mutable_model()));
-  if (!plan->model().calibration().method().empty() && plan->split().kind() == plan::Split::NONE &&
-      plan->folds() == 0) {
-    wrong.Add(InvalidArgument("train.calibrate is fitted on validation rows, and there are none")
-                  .At(bound.attributes.SpanOf("train.calibrate"))
-                  .Hint("split.fraction=0.2 sets some aside"));
-  }
   return wrong;
 }
 
@@ -283,6 +274,27 @@ Status FillTraining(const parser::TrainStatement& statement, const BoundTrain& b
 }
 
 }  // namespace
+
+Status CheckHeldOutRows(const BoundTrain& bound, const plan::TrainPlan& plan) {
+  if (HoldsRowsOut(plan)) {
+    return OkStatus();
+  }
+  Status errors;
+  if (plan.threshold() == "f1" || plan.threshold().starts_with("cost:")) {
+    errors.Add(
+        InvalidArgument(
+            fmt::format("predict.threshold='{}' is chosen on validation rows, and there are none",
+                        plan.threshold()))
+            .At(bound.attributes.SpanOf("predict.threshold"))
+            .Hint("split.fraction=0.2 sets some aside; or give a number"));
+  }
+  if (!plan.model().calibration().method().empty()) {
+    errors.Add(InvalidArgument("train.calibrate is fitted on validation rows, and there are none")
+                   .At(bound.attributes.SpanOf("train.calibrate"))
+                   .Hint("split.fraction=0.2 sets some aside"));
+  }
+  return errors;
+}
 
 Result<plan::Plan> PlanTrain(const parser::TrainStatement& statement, const BoundTrain& bound,
                              catalog::DataSource& source, const Options& options) {

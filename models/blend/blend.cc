@@ -237,6 +237,7 @@ ModelSpec JoinModels(const std::vector<std::pair<const ModelSpec*, double>>& mem
   for (const auto& [member, weight] : members) {
     BlendMember* joined = blend.add_members();
     *joined->mutable_model() = *member;
+    joined->mutable_model()->clear_calibration();  // of what they say together, if at all
     joined->set_weight(weight);
     ReadInputsOf(blend, joined->mutable_model());
   }
