@@ -216,11 +216,12 @@ Result<Auth> AuthOf(const Config& config) {
   if (config.auth == "password" || has_users) {
     return Auth::kPassword;
   }
-  if (!IsLocalAddress(config.grpc)) {
+  const bool open_door = !config.pg.empty() && !IsLocalAddress(config.pg);
+  if (open_door || !IsLocalAddress(config.grpc)) {
     return Status(Code::kPermissionDenied,
                   fmt::format("whoever reaches {} could use the database: SQLite has no users that "
                               "could log in",
-                              config.grpc))
+                              open_door ? config.pg : config.grpc))
         .SqlState("28000")
         .Hint("listen on 127.0.0.1, or say --auth trust where that is what is wanted");
   }

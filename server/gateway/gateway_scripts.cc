@@ -141,6 +141,9 @@ Status GatewayScripts::InSessionAdmitted(const Script& script, const Client& cli
   }
   if (script.settings != nullptr) {
     RETURN_IF_ERROR(ApplySettings(*script.settings, session));
+    if (script.on_settings) {
+      script.on_settings(session.settings());
+    }
   }
   return work(session, source);
 }

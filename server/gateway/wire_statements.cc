@@ -62,6 +62,11 @@ class WireStatements final : public pgwire::StatementService {
  private:
   static GatewayScripts::Script ScriptOf(const pgwire::StatementRequest& request) {
     const pgwire::SessionLogin& login = request.login;
+    if (request.session.host.empty()) {  // the database has no users
+      GatewayScripts::Script script{request.statement.text, {}, login.user};
+      script.settings = &request.settings;
+      return script;
+    }
     // The session has logged in: a failure now is nobody's guess.
     GatewayScripts::Script script{
         request.statement.text,

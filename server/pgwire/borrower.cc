@@ -155,7 +155,7 @@ void WireSession::BorrowerGone(const Borrower* borrower) {
 }
 
 void WireSession::CancelServer() {
-  CancelBackend(house_.context, house_.upstream, process_, backend_key_);
+  CancelBack();
 }
 
 void WireSession::EndLoan() {

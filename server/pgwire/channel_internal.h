@@ -11,15 +11,16 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "server/pgwire/byte_link_internal.h"
 
 namespace sluice::server::pgwire {
 
 // One connection of the door's: a socket, with TLS on it or not. Nothing blocks; what cannot be
 // written now is kept and written when there is room. Belongs to the I/O thread.
-class Channel {
+class Channel final : public ByteLink {
  public:
   Channel(boost::asio::io_context& context, int descriptor);
-  ~Channel();
+  ~Channel() override;
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
@@ -29,21 +30,21 @@ class Channel {
   SSL* ssl() const { return ssl_.get(); }
 
   // Reads what is there, at most `size` bytes. 0: nothing now. Negative: the end, or an error.
-  ssize_t Read(char* bytes, size_t size);
+  ssize_t Read(char* bytes, size_t size) override;
   // The last Read has brought little: another one would be for nothing, mostly.
-  bool drained() const { return drained_; }
+  bool drained() const override { return drained_; }
   // Sends, or keeps what there is no room for. False: the connection is broken.
-  bool Write(std::string_view bytes);
-  size_t unsent() const { return unsent_.size() - sent_; }
+  bool Write(std::string_view bytes) override;
+  size_t unsent() const override { return unsent_.size() - sent_; }
 
   // `then` is called once, with false where the connection is broken. One at a time.
-  void WaitReadable(std::function<void(bool ok)> then);
+  void WaitReadable(std::function<void(bool ok)> then) override;
   // Until everything kept has been sent.
-  void WaitSent(std::function<void(bool ok)> then);
+  void WaitSent(std::function<void(bool ok)> then) override;
   // It has said its last word, read or not.
   bool PeerIsGone();
   // Until the peer is gone, whatever it has sent before.
-  void Close();
+  void Close() override;
   bool closed() const { return !descriptor_.is_open(); }
   int native_handle() { return descriptor_.native_handle(); }
 

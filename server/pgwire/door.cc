@@ -42,6 +42,7 @@ class WireDoor final : public Door {
     std::optional<std::string> end_point;
     TlsContext client_tls;
     std::unique_ptr<TicketDesk> tickets;  // with verifiers
+    std::string embedded;                 // sqlite:PATH, in the place of a server
   };
   explicit WireDoor(Parts parts)
       : server_tls_(std::move(parts.server_tls)),
@@ -60,7 +61,12 @@ class WireDoor final : public Door {
         loans_(context_, house_.buffer, fmt::format("@sluice-{}-{}", getpid(), RandomToken()),
                {[this](Visitor visitor) { LendTo(house_, std::move(visitor)); },
                 [this](uint32_t process, uint32_t key) { CancelLoan(house_, process, key); }}),
-        verifiers_(std::move(parts.verifiers)) {}
+        verifiers_(std::move(parts.verifiers)),
+        embedded_(parts.embedded.empty()
+                      ? nullptr
+                      : std::make_unique<EmbeddedDatabase>(context_, parts.embedded)) {
+    house_.embedded = embedded_.get();
+  }
 
   ~WireDoor() override { Shutdown(); }
 
@@ -126,13 +132,18 @@ class WireDoor final : public Door {
   std::vector<std::unique_ptr<Listener>> listeners_;
   std::string address_;
   const std::unique_ptr<Verifiers> verifiers_;  // its thread posts to the context
+  const std::unique_ptr<EmbeddedDatabase> embedded_;
   std::thread thread_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementService& service) {
-  ASSIGN_OR_RETURN(Upstream upstream, UpstreamOf(options.source));
+  const bool embedded = options.source.starts_with("sqlite:");
+  Upstream upstream;
+  if (!embedded) {
+    ASSIGN_OR_RETURN(upstream, UpstreamOf(options.source));
+  }
   ASSIGN_OR_RETURN(TlsContext server_tls, ServerTls(options.tls_cert, options.tls_key));
   ASSIGN_OR_RETURN(TlsContext client_tls, ClientTls(upstream));
   std::optional<std::string> end_point;
@@ -146,7 +157,8 @@ Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementServi
   }
   auto door = std::make_unique<WireDoor>(WireDoor::Parts{
       service, std::move(upstream), options.client_login, std::move(verifiers),
-      std::move(server_tls), std::move(end_point), std::move(client_tls), std::move(tickets)});
+      std::move(server_tls), std::move(end_point), std::move(client_tls), std::move(tickets),
+      embedded ? options.source : std::string()});
   RETURN_IF_ERROR(door->Listen(options.address));
   return std::unique_ptr<Door>(std::move(door));
 }

@@ -23,7 +23,7 @@ class Door {
     // HOST:PORT, port 0 takes a free one; or /FOLDER:PORT for the Unix socket that clients look for
     // there. Several with commas.
     std::string address;
-    std::string source;    // the PostgreSQL server behind it, as a URL
+    std::string source;    // the PostgreSQL server behind it, as a URL; or sqlite:PATH
     std::string tls_cert;  // PEM files; both or none
     std::string tls_key;
     ClientLogin client_login = ClientLogin::kPassword;

@@ -170,6 +170,9 @@ StatementRequest WireSession::RequestOf(const OwnStatement& statement, bool tran
   request.stop = stop_.get_token();
   request.gone = gone_.get_token();
   EndLoan();
+  if (embedded_ != nullptr) {
+    return request;  // nobody borrows a back end that is no server
+  }
   token_ = RandomToken();
   house_.loans[token_] = this;
   request.session = house_.link;
@@ -208,39 +211,56 @@ void WireSession::Run(const OwnStatement& statement, bool transaction) {
   options.describe_rows = statement.describe_rows;
   options.result_formats = statement.result_formats;
   options.max_rows = statement.max_rows;
-  house_.service.Run(RequestOf(statement, transaction),
-                     std::make_shared<WireSink>(line_, std::move(options)),
-                     [weak, line = line_, post](const Status& status) {
-                       post([weak, line, status] {
-                         const auto self = weak.lock();
-                         if (self == nullptr || self->line_ != line) {
-                           return;  // given up, or the client is gone
-                         }
-                         self->line_.reset();
-                         self->EndLoan();
-                         self->conversation_->Ended(status);
-                         self->WaitForClient();
-                       });
-                     });
+  const auto sink = std::make_shared<WireSink>(line_, std::move(options));
+  const auto ended = [weak, line = line_, post](const Status& status) {
+    post([weak, line, status] {
+      const auto self = weak.lock();
+      if (self == nullptr || self->line_ != line) {
+        return;  // given up, or the client is gone
+      }
+      self->line_.reset();
+      self->EndLoan();
+      self->conversation_->Ended(status);
+      self->WaitForClient();
+    });
+  };
+  BeforeOwn(RequestOf(statement, transaction),
+            [weak, sink, ended](const Status& status, StatementRequest request) {
+              const auto self = weak.lock();
+              if (self == nullptr || !status.ok()) {
+                ended(status);
+              } else {
+                self->house_.service.Run(std::move(request), sink, ended);
+              }
+            });
 }
 
 void WireSession::Describe(const OwnStatement& statement, bool transaction) {
   const std::weak_ptr<WireSession> weak = weak_from_this();
   const std::vector<uint16_t> formats = statement.result_formats;
-  house_.service.Describe(RequestOf(statement, transaction),
-                          [weak, formats, &context = house_.context](const Result<Schema>& schema) {
-                            const Result<std::vector<WireColumn>> columns =
-                                schema.ok() ? WireColumns(*schema, formats)
-                                            : Result<std::vector<WireColumn>>(schema.status());
-                            boost::asio::post(context, [weak, columns] {
-                              const auto self = weak.lock();
-                              if (self != nullptr && self->state_ == State::kTalking) {
-                                self->EndLoan();
-                                self->conversation_->Described(columns);
-                                self->WaitForClient();
-                              }
-                            });
-                          });
+  const auto described = [weak, formats,
+                          &context = house_.context](const Result<Schema>& schema) {
+    const Result<std::vector<WireColumn>> columns =
+        schema.ok() ? WireColumns(*schema, formats)
+                    : Result<std::vector<WireColumn>>(schema.status());
+    boost::asio::post(context, [weak, columns] {
+      const auto self = weak.lock();
+      if (self != nullptr && self->state_ == State::kTalking) {
+        self->EndLoan();
+        self->conversation_->Described(columns);
+        self->WaitForClient();
+      }
+    });
+  };
+  BeforeOwn(RequestOf(statement, transaction),
+            [weak, described](const Status& status, StatementRequest request) {
+              const auto self = weak.lock();
+              if (self == nullptr || !status.ok()) {
+                described(status);
+              } else {
+                self->house_.service.Describe(std::move(request), described);
+              }
+            });
 }
 
 void WireSession::Resume(uint32_t max_rows) {
@@ -266,7 +286,7 @@ void WireSession::Cancel() {
   if (conversation_ != nullptr && conversation_->statement_runs()) {
     stop_.request_stop();
   } else if (state_ == State::kTalking) {
-    CancelBackend(house_.context, house_.upstream, process_, backend_key_);
+    CancelBack();
   }
 }
 

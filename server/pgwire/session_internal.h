@@ -16,6 +16,7 @@
 #include "server/pgwire/conversation.h"
 #include "server/pgwire/desk_internal.h"
 #include "server/pgwire/door.h"
+#include "server/pgwire/embedded/embedded_link_internal.h"
 #include "server/pgwire/scram.h"
 #include "server/pgwire/statement_service.h"
 #include "server/pgwire/ticket_desk.h"
@@ -46,6 +47,7 @@ struct SessionHouse {
   std::map<std::string, WireSession*> loans = {};
   catalog::SessionLink link = {};  // where that is done; without the secret
   TicketDesk* tickets = nullptr;   // kScram only
+  EmbeddedDatabase* embedded = nullptr;  // in the place of a server
   SteadyClock clock = {};
   LoginThrottle throttle = {};
 };
@@ -121,7 +123,17 @@ class WireSession final : public Conversation::Host,
   // The server's.
   void Connect();
   void Connected(BackendConnection::Outcome outcome);
-  void Ready(const BackendLogin& login);
+  struct FirstWords {
+    uint32_t process = 0;
+    std::string messages;  // what the back end has said of itself, for the client
+    std::map<std::string, std::string> parameters;
+  };
+  void Ready(FirstWords greeting);
+  void OpenEmbedded();
+  void CancelBack();
+  // What a statement of ours needs of its session first: `then`, at once or in a moment.
+  using OwnMayRun = std::function<void(const Status& status, StatementRequest request)>;
+  void BeforeOwn(StatementRequest request, OwnMayRun then);
   void WaitForServer();
   void ReadServer();
 
@@ -134,7 +146,8 @@ class WireSession final : public Conversation::Host,
   const bool local_;
   State state_ = State::kStartup;
   Channel client_;
-  std::unique_ptr<Channel> server_;
+  std::unique_ptr<ByteLink> server_;
+  EmbeddedLink* embedded_ = nullptr;  // server_, where it is one
   boost::asio::steady_timer deadline_;
   boost::asio::steady_timer watch_;
   std::string held_;  // of the client, before it talks

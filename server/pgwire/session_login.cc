@@ -238,6 +238,10 @@ Result<std::string> WireSession::TakeScramFirst(std::string_view body) {
 
 void WireSession::Connect() {
   state_ = State::kConnecting;
+  if (house_.embedded != nullptr) {
+    OpenEmbedded();
+    return;
+  }
   backend_ = std::make_shared<BackendConnection>(house_.context, house_.upstream, house_.client_tls,
                                                  house_.buffer);
   backend_->Start(startup_, std::exchange(secret_, {}),
@@ -276,24 +280,24 @@ void WireSession::Connected(BackendConnection::Outcome outcome) {
   }
   house_.throttle.Succeeded(login_.address, login_.user);
   server_ = std::move(outcome.channel);
-  Ready(*outcome.login);
+  backend_key_ = outcome.login->key();
+  Ready({outcome.login->process(), outcome.login->greeting(), outcome.login->parameters()});
 }
 
 // The back end is ready for the client's first statement.
-void WireSession::Ready(const BackendLogin& login) {
+void WireSession::Ready(FirstWords greeting) {
   deadline_.cancel();
-  process_ = login.process();
-  backend_key_ = login.key();
+  process_ = greeting.process;
   key_ = RandomKey();
   house_.sessions[process_] = this;
-  std::string greeting;
-  AppendAuthentication(greeting, Authentication::kOk);
-  greeting += login.greeting();
-  AppendKeyData(greeting, process_, key_);
-  AppendReady(greeting, 'I');
+  std::string said;
+  AppendAuthentication(said, Authentication::kOk);
+  said += greeting.messages;
+  AppendKeyData(said, process_, key_);
+  AppendReady(said, 'I');
   state_ = State::kTalking;
-  conversation_ = std::make_unique<Conversation>(*this, login.parameters());
-  ToClient(greeting);
+  conversation_ = std::make_unique<Conversation>(*this, std::move(greeting.parameters));
+  ToClient(said);
   if (!held_.empty()) {
     conversation_->FromClient(std::exchange(held_, {}));
   }

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/row_batch.h"
 #include "base/status.h"
@@ -27,7 +28,8 @@ struct StatementRequest {
   OwnStatement statement;
   SessionLogin login;
   bool transaction = false;      // the session is inside a transaction block
-  catalog::SessionLink session;  // its back end can be borrowed there
+  catalog::SessionLink session;  // its back end can be borrowed there; no host: there is no server
+  std::vector<std::string> settings;  // without a server: what the session has SET, as statements
   std::stop_token stop;
   std::stop_token gone;  // before `stop`: the client has gone, and has not cancelled
 };

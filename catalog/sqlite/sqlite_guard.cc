@@ -1,0 +1,103 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "catalog/sql/sql_text.h"
+#include "catalog/sqlite/sqlite_guard_internal.h"
+
+namespace sluice::catalog {
+namespace {
+
+// With an argument these say something of a table, or change this session or a number in the file
+// that SQLite itself does not use. Without one all PRAGMAs but those of kCommands only read.
+constexpr std::array<std::string_view, 25> kHarmless = {
+    "table_info",       "table_xinfo",        "table_list",       "index_list",
+    "index_info",       "index_xinfo",        "foreign_key_list", "foreign_key_check",
+    "integrity_check",  "quick_check",        "foreign_keys",     "defer_foreign_keys",
+    "user_version",     "application_id",     "cache_size",       "cache_spill",
+    "analysis_limit",   "automatic_index",    "optimize",         "case_sensitive_like",
+    "recursive_triggers", "reverse_unordered_selects", "query_only", "threads",
+    "ignore_check_constraints"};
+constexpr std::array<std::string_view, 2> kSchemas = {"pg_catalog", "information_schema"};
+
+bool IsSluices(const std::string& table) {
+  return LowerAscii(table).starts_with("sluice_");
+}
+
+}  // namespace
+
+SqliteGuard::SqliteGuard(sqlite3* connection) {
+  sqlite3_set_authorizer(connection, Ask, this);
+}
+
+int SqliteGuard::Refuse(std::string why) {
+  refusal_ = std::move(why);
+  return SQLITE_DENY;
+}
+
+int SqliteGuard::Ask(void* self, int action, const char* first, const char* second,
+                     const char* schema, const char* /*trigger*/) {
+  auto& guard = *static_cast<SqliteGuard*>(self);
+  if (guard.open_ > 0 || action == SQLITE_READ || action == SQLITE_SELECT) {
+    return SQLITE_OK;
+  }
+  const auto text = [](const char* from) { return std::string(from == nullptr ? "" : from); };
+  return guard.AskFor(action, text(first), text(second), text(schema));
+}
+
+int SqliteGuard::AskFor(int action, const std::string& first, const std::string& second,
+                        const std::string& schema) {
+  const auto changes = [&](const std::string& table) {
+    if (IsSluices(table) || IsSluices(first)) {
+      return Refuse(fmt::format("permission denied for table {}: its rows are Sluice's own",
+                                IsSluices(table) ? table : first));
+    }
+    if (std::find(kSchemas.begin(), kSchemas.end(), schema) != kSchemas.end()) {
+      return Refuse(fmt::format("permission denied for schema {}", schema));
+    }
+    return SQLITE_OK;
+  };
+  switch (action) {
+    case SQLITE_ATTACH:
+      return vacuum_ && first.empty()
+                 ? SQLITE_OK
+                 : Refuse("permission denied: a session has the database that it has connected to, "
+                          "and no other file");
+    case SQLITE_DETACH:
+      return vacuum_ ? SQLITE_OK : Refuse("permission denied to detach a database");
+    case SQLITE_FUNCTION:
+      return LowerAscii(second) == "load_extension"
+                 ? Refuse("permission denied to load an extension")
+                 : SQLITE_OK;
+    case SQLITE_PRAGMA: {
+      const std::string name = LowerAscii(first);
+      const bool harmless =
+          second.empty() || std::find(kHarmless.begin(), kHarmless.end(), name) != kHarmless.end();
+      return harmless ? SQLITE_OK : Refuse(fmt::format("permission denied to set PRAGMA {}", name));
+    }
+    case SQLITE_CREATE_VTABLE:
+      return changes(first);
+    case SQLITE_INSERT:
+    case SQLITE_UPDATE:
+    case SQLITE_DELETE:
+    case SQLITE_CREATE_TABLE:
+    case SQLITE_CREATE_VIEW:
+    case SQLITE_DROP_TABLE:
+    case SQLITE_DROP_VIEW:
+    case SQLITE_DROP_VTABLE:
+      return changes(first);
+    case SQLITE_CREATE_INDEX:
+    case SQLITE_CREATE_TRIGGER:
+    case SQLITE_DROP_INDEX:
+    case SQLITE_DROP_TRIGGER:
+    case SQLITE_ALTER_TABLE:  // whose table comes second, as those of indexes and triggers do
+      return changes(second);
+    default:
+      return SQLITE_OK;
+  }
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,569 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+#include "catalog/sql/declared_type.h"
+#include "catalog/sql/sql_text.h"
+#include "catalog/sqlite/sqlite_pg_catalog_internal.h"
+
+namespace sluice::catalog {
+namespace {
+
+// A name is a text, and not what SQLite's NUMERIC affinity would make of "1e5".
+std::string StoredType(std::string_view type) {
+  return type == "name" ? "name text" : type.find('[') != std::string_view::npos
+                                            ? QuoteName(type)
+                                            : std::string(type);
+}
+
+// What a column has that no row says anything of: as clients expect it to be NOT NULL.
+std::string_view UsualValue(std::string_view type) {
+  if (type == "bool" || type == "oid" || type.starts_with("int") || type == "smallint" ||
+      type == "integer" || type == "bigint" || type == "regproc" || type == "real") {
+    return type == "int2vector" ? "''" : "0";
+  }
+  return type == "name" || type == "\"char\"" ? "''" : "NULL";
+}
+
+std::string MakeTable(const PgRelation& relation) {
+  std::string columns;
+  std::string_view rest = relation.columns;
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(", "), rest.size());
+    const std::string_view column = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 2, rest.size()));
+    const size_t blank = column.find(' ');
+    const std::string_view type = column.substr(blank + 1);
+    const std::string_view name = column.substr(0, blank);
+    columns += fmt::format("{}{} {} DEFAULT {}", columns.empty() ? "" : ", ",
+                           name.starts_with('"') ? std::string(name) : QuoteName(name),
+                           StoredType(type), UsualValue(type));
+  }
+  return fmt::format("CREATE TABLE {}.{} ({})", relation.schema, QuoteName(relation.name), columns);
+}
+
+struct BuiltIn {
+  int oid;
+  const char* name;
+  int bytes;
+  const char* category;
+  int array;
+};
+// pg_type.dat: those that a column here may have, and what clients ask for by name.
+constexpr std::array kTypes = {
+    BuiltIn{16, "bool", 1, "B", 1000},          BuiltIn{17, "bytea", -1, "U", 1001},
+    BuiltIn{18, "char", 1, "Z", 1002},          BuiltIn{19, "name", 64, "S", 1003},
+    BuiltIn{20, "int8", 8, "N", 1016},          BuiltIn{21, "int2", 2, "N", 1005},
+    BuiltIn{22, "int2vector", -1, "A", 1006},   BuiltIn{23, "int4", 4, "N", 1007},
+    BuiltIn{24, "regproc", 4, "N", 1008},       BuiltIn{25, "text", -1, "S", 1009},
+    BuiltIn{26, "oid", 4, "N", 1028},           BuiltIn{30, "oidvector", -1, "A", 1013},
+    BuiltIn{114, "json", -1, "U", 199},         BuiltIn{700, "float4", 4, "N", 1021},
+    BuiltIn{701, "float8", 8, "N", 1022},       BuiltIn{705, "unknown", -2, "X", 0},
+    BuiltIn{1042, "bpchar", -1, "S", 1014},     BuiltIn{1043, "varchar", -1, "S", 1015},
+    BuiltIn{1082, "date", 4, "D", 1182},        BuiltIn{1083, "time", 8, "D", 1183},
+    BuiltIn{1114, "timestamp", 8, "D", 1115},   BuiltIn{1184, "timestamptz", 8, "D", 1185},
+    BuiltIn{1186, "interval", 16, "T", 1187},   BuiltIn{1700, "numeric", -1, "N", 1231},
+    BuiltIn{2950, "uuid", 16, "U", 2951},       BuiltIn{3802, "jsonb", -1, "U", 3807},
+};
+
+// The relations that rows are put into whenever any is asked for.
+constexpr std::array<std::string_view, 19> kFilled = {
+    "pg_namespace", "pg_class",      "pg_attribute", "pg_type",     "pg_index",
+    "pg_database",  "pg_roles",      "pg_am",        "pg_attrdef",  "pg_constraint",
+    "pg_settings",  "pg_tables",     "pg_views",     "pg_indexes",  "pg_user",
+    "pg_authid",    "pg_tablespace", "pg_collation", "pg_language"};
+constexpr std::array<std::string_view, 6> kInformation = {
+    "information_schema.tables",           "information_schema.columns",
+    "information_schema.schemata",         "information_schema.views",
+    "information_schema.key_column_usage", "information_schema.table_constraints"};
+
+std::string KeyName(const std::string& table, const std::vector<std::string>& columns,
+                    bool primary) {
+  if (primary) {
+    return table + "_pkey";
+  }
+  std::string name = table;
+  for (const std::string& column : columns) {
+    name += "_" + column;
+  }
+  return name + "_key";
+}
+
+// As PostgreSQL shows a name: with quotes where it needs them.
+std::string Shown(const std::string& name) {
+  const bool plain = !name.empty() && (name[0] < '0' || name[0] > '9') &&
+                     name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") ==
+                         std::string::npos;
+  return plain ? name : QuoteName(name);
+}
+
+std::string Joined(const std::vector<std::string>& names) {
+  std::string joined;
+  for (const std::string& name : names) {
+    joined += (joined.empty() ? "" : ", ") + Shown(name);
+  }
+  return joined;
+}
+
+}  // namespace
+
+Status SqlitePgCatalog::Attach() {
+  RETURN_IF_ERROR(connection_.Run("ATTACH ':memory:' AS pg_catalog"));
+  RETURN_IF_ERROR(connection_.Run("ATTACH ':memory:' AS information_schema"));
+  return AddPgFunctions(connection_, options_);
+}
+
+Result<bool> SqlitePgCatalog::Has(const PgRelation& relation) {
+  ASSIGN_OR_RETURN(const int64_t there,
+                   connection_.QueryInteger(fmt::format(
+                       "SELECT count(*) FROM {}.sqlite_schema WHERE name = {}", relation.schema,
+                       QuoteText(relation.name, Dialect::kSqlite))));
+  return there > 0;
+}
+
+Status SqlitePgCatalog::Make(const PgRelation& relation) {
+  ASSIGN_OR_RETURN(const bool there, Has(relation));
+  return there ? OkStatus() : connection_.Run(MakeTable(relation));
+}
+
+Status SqlitePgCatalog::Provide(const std::vector<std::string>& relations) {
+  ASSIGN_OR_RETURN(const int64_t version, connection_.QueryInteger("PRAGMA main.schema_version"));
+  // Kept where the rows are, so that a ROLLBACK takes both back.
+  RETURN_IF_ERROR(connection_.Run("CREATE TABLE IF NOT EXISTS pg_catalog.sluice_state (version)"));
+  ASSIGN_OR_RETURN(const SqlRows known,
+                   connection_.Query("SELECT version FROM pg_catalog.sluice_state", {}));
+  if (known.empty() || IntegerCell(known[0][0]) != version) {
+    RETURN_IF_ERROR(FillAll());
+    RETURN_IF_ERROR(connection_.Run("DELETE FROM pg_catalog.sluice_state"));
+    RETURN_IF_ERROR(
+        Insert("sluice_state", "version", {SqlParameter(version)}));
+  }
+  for (const std::string& name : relations) {
+    if (const PgRelation* relation = FindPgRelation(name)) {
+      RETURN_IF_ERROR(Make(*relation));
+    }
+  }
+  return OkStatus();
+}
+
+Status SqlitePgCatalog::Insert(std::string_view relation, std::string_view columns,
+                               const std::vector<SqlParameter>& values) {
+  std::string places;
+  for (size_t i = 0; i < values.size(); ++i) {
+    places += fmt::format("{}${}", i == 0 ? "" : ", ", i + 1);
+  }
+  return connection_
+      .Query(fmt::format("INSERT INTO pg_catalog.{} ({}) VALUES ({})", relation, columns, places),
+             values)
+      .status();
+}
+
+Status SqlitePgCatalog::FillAll() {
+  next_oid_ = 2'000'000'000;
+  for (const auto& names : {std::span<const std::string_view>(kFilled),
+                            std::span<const std::string_view>(kInformation)}) {
+    for (const std::string_view name : names) {
+      const PgRelation* relation = FindPgRelation(name);
+      RETURN_IF_ERROR(Make(*relation));
+      RETURN_IF_ERROR(connection_.Run(
+          fmt::format("DELETE FROM {}.{}", relation->schema, QuoteName(relation->name))));
+    }
+  }
+  RETURN_IF_ERROR(connection_.Run(
+      "CREATE TABLE IF NOT EXISTS pg_catalog.sluice_texts (oid INTEGER, kind TEXT, body TEXT)"));
+  RETURN_IF_ERROR(connection_.Run("DELETE FROM pg_catalog.sluice_texts"));
+  RETURN_IF_ERROR(FillFixed());
+  RETURN_IF_ERROR(FillTables());
+  return FillInformationSchema();
+}
+
+Status SqlitePgCatalog::FillFixed() {
+  for (const auto& [oid, name] : {std::pair<int64_t, const char*>{11, "pg_catalog"},
+                                  {kPublicOid, "public"},
+                                  {13183, "information_schema"}}) {
+    RETURN_IF_ERROR(Insert("pg_namespace", "oid, nspname, nspowner", {oid, name, kOwnerOid}));
+  }
+  for (const BuiltIn& type : kTypes) {
+    RETURN_IF_ERROR(Insert(
+        "pg_type",
+        "oid, typname, typnamespace, typowner, typlen, typbyval, typtype, typcategory,"
+        " typispreferred, typisdefined, typdelim, typarray, typtypmod, typbasetype, typinput",
+        {int64_t{type.oid}, type.name, int64_t{11}, kOwnerOid, int64_t{type.bytes},
+         int64_t{type.bytes > 0 && type.bytes <= 8 ? 1 : 0}, "b", type.category, int64_t{0},
+         int64_t{1}, ",", int64_t{type.array}, int64_t{-1}, int64_t{0},
+         fmt::format("{}in", type.name)}));
+    if (type.array != 0) {
+      RETURN_IF_ERROR(Insert("pg_type",
+                             "oid, typname, typnamespace, typowner, typlen, typtype, typcategory,"
+                             " typisdefined, typdelim, typelem, typtypmod, typinput, typsubscript",
+                             {int64_t{type.array}, fmt::format("_{}", type.name), int64_t{11},
+                              kOwnerOid, int64_t{-1}, "b", "A", int64_t{1}, ",", int64_t{type.oid},
+                              int64_t{-1}, "array_in", "array_subscript_handler"}));
+    }
+  }
+  RETURN_IF_ERROR(Insert("pg_am", "oid, amname, amtype", {int64_t{2}, "heap", "t"}));
+  RETURN_IF_ERROR(Insert("pg_am", "oid, amname, amtype", {int64_t{403}, "btree", "i"}));
+  RETURN_IF_ERROR(Insert("pg_tablespace", "oid, spcname, spcowner",
+                         {int64_t{1663}, "pg_default", kOwnerOid}));
+  RETURN_IF_ERROR(Insert("pg_collation", "oid, collname, collnamespace, collowner, collprovider",
+                         {int64_t{100}, "default", int64_t{11}, kOwnerOid, "d"}));
+  RETURN_IF_ERROR(Insert("pg_database",
+                         "oid, datname, datdba, encoding, datlocprovider, datistemplate,"
+                         " datallowconn, datconnlimit, dattablespace, datcollate, datctype",
+                         {kDatabaseOid, options_.database, kOwnerOid, int64_t{6}, "c", int64_t{0},
+                          int64_t{1}, int64_t{-1}, int64_t{1663}, "C", "C"}));
+  RETURN_IF_ERROR(Insert("pg_roles",
+                         "oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb,"
+                         " rolcanlogin, rolconnlimit",
+                         {kOwnerOid, options_.user, int64_t{0}, int64_t{1}, int64_t{0}, int64_t{0},
+                          int64_t{1}, int64_t{-1}}));
+  RETURN_IF_ERROR(connection_.Run(
+      "INSERT INTO pg_catalog.pg_authid (oid, rolname, rolinherit, rolcanlogin, rolconnlimit)"
+      " SELECT oid, rolname, 1, 1, -1 FROM pg_catalog.pg_roles"));
+  RETURN_IF_ERROR(Insert("pg_user", "usename, usesysid", {options_.user, kOwnerOid}));
+  for (const auto& [name, value] : std::initializer_list<std::pair<const char*, std::string>>{
+           {"server_version", options_.version_number},
+           {"server_version_num", "150000"},
+           {"server_encoding", "UTF8"},
+           {"client_encoding", "UTF8"},
+           {"DateStyle", "ISO, MDY"},
+           {"IntervalStyle", "postgres"},
+           {"TimeZone", "UTC"},
+           {"standard_conforming_strings", "on"},
+           {"bytea_output", "hex"},
+           {"integer_datetimes", "on"},
+           {"max_identifier_length", "63"},
+           {"max_index_keys", "32"},
+           {"search_path", "public"},
+           {"transaction_isolation", "serializable"},
+           {"default_transaction_isolation", "serializable"},
+           {"default_transaction_read_only", "off"},
+           {"transaction_read_only", "off"},
+           {"lc_collate", "C"},
+           {"lc_ctype", "C"},
+           {"client_min_messages", "notice"},
+           {"statement_timeout", "0"},
+       }) {
+    RETURN_IF_ERROR(Insert("pg_settings", "name, setting, vartype, context, source, boot_val,"
+                                          " reset_val, pending_restart",
+                           {LowerAscii(name), value, "string", "user", "default", value, value,
+                            int64_t{0}}));
+  }
+  return OkStatus();
+}
+
+Status SqlitePgCatalog::FillTables() {
+  ASSIGN_OR_RETURN(const SqlRows rows,
+                   connection_.Query("SELECT rowid, name, type, coalesce(sql, '') FROM"
+                                     " main.sqlite_schema WHERE type IN ('table', 'view') AND name"
+                                     " NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid",
+                                     {}));
+  for (const std::vector<Value>& row : rows) {
+    RETURN_IF_ERROR(FillTable(kFirstOid + IntegerCell(row[0]), TextCell(row[1]), TextCell(row[2]),
+                              TextCell(row[3])));
+  }
+  for (const std::vector<Value>& row : rows) {  // which name each other
+    if (TextCell(row[2]) == "table") {
+      RETURN_IF_ERROR(FillForeignKeys(kFirstOid + IntegerCell(row[0]), TextCell(row[1])));
+    }
+  }
+  RETURN_IF_ERROR(connection_.Run(
+      "INSERT INTO pg_catalog.pg_tables (schemaname, tablename, tableowner, hasindexes) SELECT"
+      " 'public', relname, pg_user(), relhasindex FROM pg_catalog.pg_class WHERE relkind = 'r'"));
+  RETURN_IF_ERROR(connection_.Run(
+      "INSERT INTO pg_catalog.pg_views (schemaname, viewname, viewowner, definition) SELECT"
+      " 'public', relname, pg_user(), pg_get_viewdef(oid) FROM pg_catalog.pg_class WHERE"
+      " relkind = 'v'"));
+  return connection_.Run(
+      "INSERT INTO pg_catalog.pg_indexes (schemaname, tablename, indexname, indexdef) SELECT"
+      " 'public', t.relname, c.relname, pg_get_indexdef(c.oid, 0) FROM pg_catalog.pg_index i JOIN"
+      " pg_catalog.pg_class c ON c.oid = i.indexrelid JOIN pg_catalog.pg_class t ON"
+      " t.oid = i.indrelid");
+}
+
+Status SqlitePgCatalog::FillTable(int64_t oid, const std::string& name, const std::string& kind,
+                                  const std::string& sql) {
+  const bool view = kind == "view";
+  const Result<SqlRows> columns = connection_.Query(
+      "SELECT cid, name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo($1,"
+      " 'main') WHERE hidden <> 1 ORDER BY cid",
+      {name});
+  if (!columns.ok() && columns.status().sqlstate() == "55P03") {
+    return columns.status();
+  }
+  // A view of tables that are gone, or a virtual table of a module that is not here, has none.
+  const SqlRows none;
+  const SqlRows& all = columns.ok() ? *columns : none;
+  int64_t number = 0;
+  std::vector<std::pair<int64_t, std::pair<std::string, int64_t>>> key;
+  for (const std::vector<Value>& column : all) {
+    ++number;
+    DeclaredType type = PostgresTypeOf(TextCell(column[2]));
+    type.oid = type.oid == 0 ? 25 : type.oid;
+    const bool has_default = !std::holds_alternative<std::monostate>(column[4]);
+    const int64_t hidden = IntegerCell(column[6]);
+    const bool generated = hidden == 2 || hidden == 3;
+    RETURN_IF_ERROR(Insert(
+        "pg_attribute",
+        "attrelid, attname, atttypid, attnum, atttypmod, attnotnull, atthasdef, attlen,"
+        " attgenerated, attislocal, attstorage, attalign, attstattarget, attndims",
+        {oid, TextCell(column[1]), int64_t{type.oid}, number, int64_t{type.modifier},
+         int64_t{IntegerCell(column[3]) != 0 || IntegerCell(column[5]) != 0 ? 1 : 0},
+         int64_t{has_default ? 1 : 0}, int64_t{PostgresTypeBytes(type.oid)},
+         generated ? "s" : "", int64_t{1}, "p", "i", int64_t{-1}, int64_t{0}}));
+    if (has_default) {
+      RETURN_IF_ERROR(Insert("pg_attrdef", "oid, adrelid, adnum, adbin",
+                             {next_oid_++, oid, number, TextCell(column[4])}));
+    }
+    if (IntegerCell(column[5]) > 0) {
+      key.push_back({IntegerCell(column[5]), {TextCell(column[1]), number}});
+    }
+  }
+  if (view) {
+    const std::string lower = LowerAscii(sql);
+    size_t as = std::string::npos;
+    for (const SqlToken& token : TokenizeSql(sql, Dialect::kSqlite)) {
+      if (token.depth == 0 && lower.substr(token.begin, token.end - token.begin) == "as") {
+        as = token.end;
+        break;
+      }
+    }
+    RETURN_IF_ERROR(
+        Insert("sluice_texts", "oid, kind, body",
+               {oid, "view", as == std::string::npos ? sql : " " + sql.substr(as + 1) + ";"}));
+  }
+  RETURN_IF_ERROR(Insert(
+      "pg_class",
+      "oid, relname, relnamespace, relowner, relam, relkind, relpersistence, relnatts,"
+      " relreplident, relispopulated, reltuples, relpages",
+      {oid, name, kPublicOid, kOwnerOid, int64_t{view ? 0 : 2}, view ? "v" : "r", "p", number,
+       "d", int64_t{1}, -1.0, int64_t{0}}));
+  if (view) {
+    return OkStatus();
+  }
+  RETURN_IF_ERROR(FillIndexes(oid, name));
+  ASSIGN_OR_RETURN(const int64_t with_index,
+                   connection_.QueryInteger(fmt::format("SELECT count(*) FROM pg_catalog.pg_index"
+                                                        " WHERE indrelid = {} AND indisprimary",
+                                                        oid)));
+  if (with_index == 0 && !key.empty()) {  // the rowid is the key
+    std::sort(key.begin(), key.end());
+    std::vector<std::string> names;
+    std::string numbers;
+    for (const auto& [place, column] : key) {
+      names.push_back(column.first);
+      numbers += fmt::format("{}{}", numbers.empty() ? "" : " ", column.second);
+    }
+    RETURN_IF_ERROR(AddIndex(kRowidKeyOids + oid, oid, name, KeyName(name, names, true), names,
+                             numbers, true, true, true));
+  }
+  return connection_.Run(fmt::format(
+      "UPDATE pg_catalog.pg_class SET relhasindex = EXISTS (SELECT 1 FROM pg_catalog.pg_index"
+      " WHERE indrelid = {0}) WHERE oid = {0}",
+      oid));
+}
+
+Status SqlitePgCatalog::FillIndexes(int64_t oid, const std::string& table) {
+  ASSIGN_OR_RETURN(const SqlRows indexes,
+                   connection_.Query("SELECT l.name, l.\"unique\", l.origin, s.rowid FROM"
+                                     " pragma_index_list($1, 'main') AS l LEFT JOIN"
+                                     " main.sqlite_schema AS s ON s.name = l.name AND"
+                                     " s.type = 'index' ORDER BY l.seq DESC",
+                                     {table}));
+  for (const std::vector<Value>& index : indexes) {
+    const std::string origin = TextCell(index[2]);
+    ASSIGN_OR_RETURN(const SqlRows columns,
+                     connection_.Query("SELECT cid, name FROM pragma_index_info($1)",
+                                       {TextCell(index[0])}));
+    std::vector<std::string> names;
+    std::string numbers;
+    for (const std::vector<Value>& column : columns) {
+      const int64_t at = IntegerCell(column[0]);
+      names.push_back(at < 0 ? "(expression)" : TextCell(column[1]));
+      numbers += fmt::format("{}{}", numbers.empty() ? "" : " ", at < 0 ? 0 : at + 1);
+    }
+    const bool constraint = origin != "c";
+    // A WITHOUT ROWID table's own key has no row in sqlite_schema.
+    const bool stored = !std::holds_alternative<std::monostate>(index[3]);
+    RETURN_IF_ERROR(AddIndex(stored ? kFirstOid + IntegerCell(index[3]) : kRowidKeyOids + oid, oid,
+                             table,
+                             constraint ? KeyName(table, names, origin == "pk")
+                                        : TextCell(index[0]),
+                             names, numbers, IntegerCell(index[1]) != 0, origin == "pk",
+                             constraint));
+  }
+  return OkStatus();
+}
+
+Status SqlitePgCatalog::AddIndex(int64_t oid, int64_t table, const std::string& table_name,
+                                 const std::string& name, const std::vector<std::string>& columns,
+                                 const std::string& numbers, bool unique, bool primary,
+                                 bool constraint) {
+  RETURN_IF_ERROR(Insert("pg_class",
+                         "oid, relname, relnamespace, relowner, relam, relkind, relpersistence,"
+                         " relnatts, relreplident, relispopulated",
+                         {oid, name, kPublicOid, kOwnerOid, int64_t{403}, "i", "p",
+                          static_cast<int64_t>(columns.size()), "n", int64_t{1}}));
+  RETURN_IF_ERROR(Insert("pg_index",
+                         "indexrelid, indrelid, indnatts, indnkeyatts, indisunique, indisprimary,"
+                         " indimmediate, indisvalid, indisready, indislive, indkey, indoption",
+                         {oid, table, static_cast<int64_t>(columns.size()),
+                          static_cast<int64_t>(columns.size()), int64_t{unique ? 1 : 0},
+                          int64_t{primary ? 1 : 0}, int64_t{1}, int64_t{1}, int64_t{1}, int64_t{1},
+                          numbers, "0"}));
+  RETURN_IF_ERROR(connection_.Run(fmt::format(
+      "INSERT INTO pg_catalog.pg_attribute (attrelid, attname, atttypid, attnum, atttypmod, attlen)"
+      " SELECT {0}, attname, atttypid, row_number() OVER (ORDER BY instr(' {1} ', ' ' || attnum ||"
+      " ' ')), atttypmod, attlen FROM pg_catalog.pg_attribute WHERE attrelid = {2} AND"
+      " instr(' {1} ', ' ' || attnum || ' ') > 0",
+      oid, numbers, table)));
+  RETURN_IF_ERROR(Insert("sluice_texts", "oid, kind, body",
+                         {oid, "index",
+                          fmt::format("CREATE {}INDEX {} ON public.{} USING btree ({})",
+                                      unique ? "UNIQUE " : "", Shown(name), Shown(table_name),
+                                      Joined(columns))}));
+  if (!constraint) {
+    return OkStatus();
+  }
+  const int64_t con = next_oid_++;
+  std::string array = numbers;
+  std::replace(array.begin(), array.end(), ' ', ',');
+  RETURN_IF_ERROR(Insert("pg_constraint",
+                         "oid, conname, connamespace, contype, convalidated, conrelid, conindid,"
+                         " conkey, conislocal, connoinherit",
+                         {con, name, kPublicOid, primary ? "p" : "u", int64_t{1}, table, oid,
+                          "{" + array + "}", int64_t{1}, int64_t{1}}));
+  return Insert("sluice_texts", "oid, kind, body",
+                {con, "constraint",
+                 fmt::format("{} ({})", primary ? "PRIMARY KEY" : "UNIQUE", Joined(columns))});
+}
+
+Status SqlitePgCatalog::FillForeignKeys(int64_t oid, const std::string& table) {
+  ASSIGN_OR_RETURN(const SqlRows rows,
+                   connection_.Query("SELECT f.id, f.\"table\", f.\"from\", f.\"to\", f.on_update,"
+                                     " f.on_delete, c.oid, a.attnum FROM"
+                                     " pragma_foreign_key_list($1, 'main') AS f LEFT JOIN"
+                                     " pg_catalog.pg_class AS c ON lower(c.relname) ="
+                                     " lower(f.\"table\") AND c.relkind = 'r' LEFT JOIN"
+                                     " pg_catalog.pg_attribute AS a ON a.attrelid = $2 AND"
+                                     " lower(a.attname) = lower(f.\"from\") ORDER BY f.id, f.seq",
+                                     {table, oid}));
+  for (size_t at = 0; at < rows.size();) {
+    const int64_t id = IntegerCell(rows[at][0]);
+    const std::string other = TextCell(rows[at][1]);
+    const int64_t other_oid = IntegerCell(rows[at][6]);
+    std::vector<std::string> from;
+    std::vector<std::string> to;
+    std::string numbers;
+    const std::string update = TextCell(rows[at][4]);
+    const std::string removal = TextCell(rows[at][5]);
+    for (; at < rows.size() && IntegerCell(rows[at][0]) == id; ++at) {
+      from.push_back(TextCell(rows[at][2]));
+      if (!std::holds_alternative<std::monostate>(rows[at][3])) {
+        to.push_back(TextCell(rows[at][3]));
+      }
+      numbers += fmt::format("{}{}", numbers.empty() ? "" : ",", IntegerCell(rows[at][7]));
+    }
+    if (to.empty()) {  // it is the other table's key
+      ASSIGN_OR_RETURN(const SqlRows key,
+                       connection_.Query("SELECT name FROM pragma_table_info($1, 'main') WHERE"
+                                         " pk > 0 ORDER BY pk",
+                                         {other}));
+      for (const std::vector<Value>& column : key) {
+        to.push_back(TextCell(column[0]));
+      }
+    }
+    std::string other_numbers;
+    for (const std::string& column : to) {
+      ASSIGN_OR_RETURN(const SqlRows number,
+                       connection_.Query("SELECT attnum FROM pg_catalog.pg_attribute WHERE"
+                                         " attrelid = $1 AND lower(attname) = lower($2)",
+                                         {other_oid, column}));
+      other_numbers += fmt::format("{}{}", other_numbers.empty() ? "" : ",",
+                                   number.empty() ? 0 : IntegerCell(number[0][0]));
+    }
+    const auto rule = [](const std::string& action) {
+      return action == "CASCADE"       ? "c"
+             : action == "RESTRICT"    ? "r"
+             : action == "SET NULL"    ? "n"
+             : action == "SET DEFAULT" ? "d"
+                                       : "a";
+    };
+    std::string name = table;
+    for (const std::string& column : from) {
+      name += "_" + column;
+    }
+    const int64_t con = next_oid_++;
+    RETURN_IF_ERROR(Insert("pg_constraint",
+                           "oid, conname, connamespace, contype, convalidated, conrelid, confrelid,"
+                           " conkey, confkey, confupdtype, confdeltype, confmatchtype, conislocal,"
+                           " connoinherit",
+                           {con, name + "_fkey", kPublicOid, "f", int64_t{1}, oid, other_oid,
+                            "{" + numbers + "}", "{" + other_numbers + "}", rule(update),
+                            rule(removal), "s", int64_t{1}, int64_t{1}}));
+    std::string text = fmt::format("FOREIGN KEY ({}) REFERENCES {}({})", Joined(from), Shown(other),
+                                   Joined(to));
+    text += update == "NO ACTION" ? "" : " ON UPDATE " + update;
+    text += removal == "NO ACTION" ? "" : " ON DELETE " + removal;
+    RETURN_IF_ERROR(Insert("sluice_texts", "oid, kind, body", {con, "constraint", text}));
+    // psql asks for foreign keys where there are triggers only, as PostgreSQL checks keys by them.
+    RETURN_IF_ERROR(connection_.Run(fmt::format(
+        "UPDATE pg_catalog.pg_class SET relhastriggers = 1 WHERE oid IN ({}, {})", oid,
+        other_oid)));
+  }
+  return OkStatus();
+}
+
+Status SqlitePgCatalog::FillInformationSchema() {
+  const std::string database = QuoteText(options_.database, Dialect::kSqlite);
+  RETURN_IF_ERROR(connection_.Run(fmt::format(
+      "INSERT INTO information_schema.schemata (catalog_name, schema_name, schema_owner) SELECT {},"
+      " nspname, pg_user() FROM pg_catalog.pg_namespace",
+      database)));
+  RETURN_IF_ERROR(connection_.Run(fmt::format(
+      "INSERT INTO information_schema.tables (table_catalog, table_schema, table_name, table_type,"
+      " is_insertable_into, is_typed) SELECT {}, 'public', relname, CASE relkind WHEN 'v' THEN"
+      " 'VIEW' ELSE 'BASE TABLE' END, CASE relkind WHEN 'v' THEN 'NO' ELSE 'YES' END, 'NO' FROM"
+      " pg_catalog.pg_class WHERE relkind IN ('r', 'v')",
+      database)));
+  RETURN_IF_ERROR(connection_.Run(fmt::format(
+      "INSERT INTO information_schema.views (table_catalog, table_schema, table_name,"
+      " view_definition, check_option, is_updatable) SELECT {}, 'public', relname,"
+      " pg_get_viewdef(oid), 'NONE', 'NO' FROM pg_catalog.pg_class WHERE relkind = 'v'",
+      database)));
+  RETURN_IF_ERROR(connection_.Run(fmt::format(
+      "INSERT INTO information_schema.columns (table_catalog, table_schema, table_name,"
+      " column_name, ordinal_position, column_default, is_nullable, data_type,"
+      " character_maximum_length, numeric_precision, numeric_precision_radix, udt_catalog,"
+      " udt_schema, udt_name, is_identity, is_generated, is_updatable) SELECT {0}, 'public',"
+      " c.relname, a.attname, a.attnum, d.adbin, CASE a.attnotnull WHEN 1 THEN 'NO' ELSE 'YES' END,"
+      " format_type(a.atttypid, NULL), CASE WHEN a.atttypid = 1043 AND a.atttypmod > 4 THEN"
+      " a.atttypmod - 4 END, CASE a.atttypid WHEN 20 THEN 64 WHEN 701 THEN 53 END, CASE a.atttypid"
+      " WHEN 20 THEN 2 WHEN 701 THEN 2 WHEN 1700 THEN 10 END, {0}, 'pg_catalog', t.typname, 'NO',"
+      " CASE a.attgenerated WHEN '' THEN 'NEVER' ELSE 'ALWAYS' END, 'YES' FROM"
+      " pg_catalog.pg_attribute a JOIN pg_catalog.pg_class c ON c.oid = a.attrelid JOIN"
+      " pg_catalog.pg_type t ON t.oid = a.atttypid LEFT JOIN pg_catalog.pg_attrdef d ON"
+      " d.adrelid = c.oid AND d.adnum = a.attnum WHERE c.relkind IN ('r', 'v')",
+      database)));
+  RETURN_IF_ERROR(connection_.Run(fmt::format(
+      "INSERT INTO information_schema.table_constraints (constraint_catalog, constraint_schema,"
+      " constraint_name, table_catalog, table_schema, table_name, constraint_type, is_deferrable,"
+      " initially_deferred, enforced) SELECT {0}, 'public', k.conname, {0}, 'public', c.relname,"
+      " CASE k.contype WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' ELSE 'FOREIGN KEY' END,"
+      " 'NO', 'NO', 'YES' FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON"
+      " c.oid = k.conrelid",
+      database)));
+  return connection_.Run(fmt::format(
+      "INSERT INTO information_schema.key_column_usage (constraint_catalog, constraint_schema,"
+      " constraint_name, table_catalog, table_schema, table_name, column_name, ordinal_position)"
+      " SELECT {0}, 'public', k.conname, {0}, 'public', c.relname, a.attname, row_number() OVER"
+      " (PARTITION BY k.oid ORDER BY instr(k.conkey, a.attnum)) FROM pg_catalog.pg_constraint k"
+      " JOIN pg_catalog.pg_class c ON c.oid = k.conrelid JOIN pg_catalog.pg_attribute a ON"
+      " a.attrelid = c.oid AND pg_any_equals(a.attnum, k.conkey)",
+      database));
+}
+
+}  // namespace sluice::catalog

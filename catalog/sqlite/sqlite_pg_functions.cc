@@ -1,0 +1,480 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <regex>
+#include <utility>
+
+#include "catalog/sql/sql_text.h"
+#include "catalog/sqlite/sqlite_pg_catalog_internal.h"
+
+// The functions of pg_catalog that clients call when they look around.
+namespace sluice::catalog {
+namespace {
+
+std::string_view TextOf(sqlite3_value* value) {
+  const unsigned char* text = sqlite3_value_text(value);
+  return text == nullptr ? std::string_view()
+                         : std::string_view(reinterpret_cast<const char*>(text),
+                                            static_cast<size_t>(sqlite3_value_bytes(value)));
+}
+
+void Answer(sqlite3_context* context, std::string_view text) {
+  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+bool IsNull(sqlite3_value* value) {
+  return sqlite3_value_type(value) == SQLITE_NULL;
+}
+
+// Functions that answer the same to everybody, whatever they are asked.
+struct Fixed {
+  const char* name;
+  const char* text;  // nullptr: NULL
+  bool number = false;
+};
+constexpr std::array kFixed = {
+    Fixed{"pg_table_is_visible", "1", true},
+    Fixed{"pg_type_is_visible", "1", true},
+    Fixed{"pg_function_is_visible", "1", true},
+    Fixed{"pg_opclass_is_visible", "1", true},
+    Fixed{"pg_is_in_recovery", "0", true},
+    Fixed{"pg_is_other_temp_schema", "0", true},
+    Fixed{"pg_my_temp_schema", "0", true},
+    Fixed{"pg_relation_is_publishable", "0", true},
+    Fixed{"pg_relation_is_updatable", "28", true},
+    Fixed{"pg_column_is_updatable", "1", true},
+    Fixed{"has_table_privilege", "1", true},
+    Fixed{"has_any_column_privilege", "1", true},
+    Fixed{"has_column_privilege", "1", true},
+    Fixed{"has_schema_privilege", "1", true},
+    Fixed{"has_database_privilege", "1", true},
+    Fixed{"has_function_privilege", "1", true},
+    Fixed{"has_sequence_privilege", "1", true},
+    Fixed{"has_tablespace_privilege", "1", true},
+    Fixed{"pg_has_role", "1", true},
+    Fixed{"row_security_active", "0", true},
+    Fixed{"pg_encoding_to_char", "UTF8"},
+    Fixed{"pg_client_encoding", "UTF8"},
+    Fixed{"obj_description", nullptr},
+    Fixed{"col_description", nullptr},
+    Fixed{"shobj_description", nullptr},
+    Fixed{"pg_get_serial_sequence", nullptr},
+    Fixed{"pg_get_partkeydef", nullptr},
+    Fixed{"pg_get_statisticsobjdef_columns", nullptr},
+    Fixed{"pg_get_function_result", nullptr},
+    Fixed{"pg_get_function_arguments", nullptr},
+    Fixed{"pg_get_function_identity_arguments", nullptr},
+    Fixed{"pg_get_triggerdef", nullptr},
+    Fixed{"pg_get_ruledef", nullptr},
+    Fixed{"pg_get_functiondef", nullptr},
+    Fixed{"pg_tablespace_location", ""},
+    Fixed{"pg_relation_size", "0", true},
+    Fixed{"pg_table_size", "0", true},
+    Fixed{"pg_indexes_size", "0", true},
+    Fixed{"pg_total_relation_size", "0", true},
+    Fixed{"pg_stat_get_numscans", "0", true},
+    Fixed{"txid_current", "1", true},
+    Fixed{"inet_server_addr", nullptr},
+    Fixed{"inet_server_port", nullptr},
+    Fixed{"inet_client_addr", nullptr},
+    Fixed{"inet_client_port", nullptr},
+};
+
+// What the database itself knows: a query of one cell, with the arguments as its parameters.
+struct Asked {
+  const char* name;
+  const char* query;
+};
+constexpr std::array kAsked = {
+    Asked{"pg_get_userbyid",
+          "SELECT pg_user() WHERE ?1 = 10 UNION ALL SELECT 'unknown (OID=' || ?1 || ')' LIMIT 1"},
+    Asked{"pg_get_indexdef",
+          "SELECT body FROM pg_catalog.sluice_texts WHERE oid = ?1 AND kind = 'index' AND"
+          " coalesce(?2, 0) = 0 UNION ALL SELECT attname FROM pg_catalog.pg_attribute"
+          " WHERE attrelid = ?1 AND attnum = ?2"},
+    Asked{"pg_get_constraintdef",
+          "SELECT body FROM pg_catalog.sluice_texts WHERE oid = ?1 AND kind = 'constraint'"},
+    Asked{"pg_get_viewdef",
+          "SELECT body FROM pg_catalog.sluice_texts WHERE oid = ?1 AND kind = 'view'"},
+    Asked{"pg_get_expr", "SELECT ?1"},
+    Asked{"pg_regclass_oid",
+          "SELECT CAST(?1 AS INTEGER) WHERE ?1 GLOB '[0-9]*' UNION ALL SELECT oid FROM"
+          " pg_catalog.pg_class WHERE relname = replace(replace(replace(?1, '\"', ''),"
+          " 'public.', ''), 'pg_catalog.', '') LIMIT 1"},
+    Asked{"to_regclass",
+          "SELECT oid FROM pg_catalog.pg_class WHERE relname = replace(replace(?1, '\"', ''),"
+          " 'public.', '')"},
+    Asked{"pg_regclass_name",
+          "SELECT CASE WHEN relname GLOB '*[^a-z0-9_]*' THEN '\"' || relname || '\"' ELSE relname"
+          " END FROM pg_catalog.pg_class WHERE oid = ?1 UNION ALL SELECT CASE ?1 WHEN 0 THEN '-'"
+          " ELSE ?1 END LIMIT 1"},
+    Asked{"pg_regtype_oid", "SELECT oid FROM pg_catalog.pg_type WHERE typname = ?1"},
+    Asked{"pg_regtype_name", "SELECT format_type(?1, NULL)"},
+    Asked{"pg_regproc_oid", "SELECT 0"},
+    Asked{"pg_regproc_name", "SELECT ?1"},
+    Asked{"pg_regnamespace_oid", "SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = ?1"},
+    Asked{"pg_regnamespace_name", "SELECT nspname FROM pg_catalog.pg_namespace WHERE oid = ?1"},
+    Asked{"pg_regrole_oid", "SELECT oid FROM pg_catalog.pg_roles WHERE rolname = ?1"},
+    Asked{"pg_regrole_name", "SELECT rolname FROM pg_catalog.pg_roles WHERE oid = ?1"},
+    Asked{"pg_database_size",
+          "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"},
+    Asked{"pg_size_pretty", "SELECT CASE WHEN ?1 < 10240 THEN ?1 || ' bytes' WHEN ?1 < 10485760"
+                            " THEN (?1 + 512) / 1024 || ' kB' ELSE (?1 + 524288) / 1048576 || ' MB'"
+                            " END"},
+    Asked{"current_schemas", "SELECT CASE WHEN ?1 THEN '{pg_catalog,public}' ELSE '{public}' END"},
+    Asked{"current_setting",
+          "SELECT setting FROM pg_catalog.pg_settings WHERE name = lower(?1)"},
+    Asked{"set_config", "SELECT ?2"},
+};
+
+void Ask(sqlite3_context* context, int count, sqlite3_value** arguments) {
+  const auto* asked = static_cast<const Asked*>(sqlite3_user_data(context));
+  sqlite3_stmt* raw = nullptr;
+  sqlite3* connection = sqlite3_context_db_handle(context);
+  if (sqlite3_prepare_v2(connection, asked->query, -1, &raw, nullptr) != SQLITE_OK) {
+    sqlite3_result_null(context);  // the relation is none that the statement has named
+    return;
+  }
+  const SqliteStatement query(raw);
+  for (int i = 0; i < std::min(count, sqlite3_bind_parameter_count(raw)); ++i) {
+    sqlite3_bind_value(raw, i + 1, arguments[i]);
+  }
+  if (sqlite3_step(raw) == SQLITE_ROW) {
+    sqlite3_result_value(context, sqlite3_column_value(raw, 0));
+  } else {
+    sqlite3_result_null(context);
+  }
+}
+
+struct TypeName {
+  int64_t oid;
+  const char* name;
+};
+constexpr std::array kTypeNames = {
+    TypeName{16, "boolean"},
+    TypeName{17, "bytea"},
+    TypeName{18, "\"char\""},
+    TypeName{19, "name"},
+    TypeName{20, "bigint"},
+    TypeName{21, "smallint"},
+    TypeName{22, "int2vector"},
+    TypeName{23, "integer"},
+    TypeName{24, "regproc"},
+    TypeName{25, "text"},
+    TypeName{26, "oid"},
+    TypeName{30, "oidvector"},
+    TypeName{114, "json"},
+    TypeName{700, "real"},
+    TypeName{701, "double precision"},
+    TypeName{705, "unknown"},
+    TypeName{1042, "character"},
+    TypeName{1043, "character varying"},
+    TypeName{1082, "date"},
+    TypeName{1083, "time without time zone"},
+    TypeName{1114, "timestamp without time zone"},
+    TypeName{1184, "timestamp with time zone"},
+    TypeName{1186, "interval"},
+    TypeName{1700, "numeric"},
+    TypeName{2950, "uuid"},
+    TypeName{3802, "jsonb"},
+    TypeName{1009, "text[]"},
+    TypeName{1016, "bigint[]"},
+};
+
+void FormatType(sqlite3_context* context, int count, sqlite3_value** arguments) {
+  if (IsNull(arguments[0])) {
+    sqlite3_result_null(context);
+    return;
+  }
+  const int64_t oid = sqlite3_value_int64(arguments[0]);
+  const auto named = std::find_if(kTypeNames.begin(), kTypeNames.end(),
+                                  [oid](const TypeName& type) { return type.oid == oid; });
+  std::string name = named == kTypeNames.end() ? "???" : named->name;
+  constexpr int kHeader = 4;
+  constexpr int kScaleBits = 16;
+  const int modifier = count > 1 && !IsNull(arguments[1]) ? sqlite3_value_int(arguments[1]) : -1;
+  if (modifier >= kHeader && oid == 1700) {
+    name += fmt::format("({},{})", (modifier - kHeader) >> kScaleBits,
+                        (modifier - kHeader) & ((1 << kScaleBits) - 1));
+  } else if (modifier >= kHeader && (oid == 1043 || oid == 1042)) {
+    name += fmt::format("({})", modifier - kHeader);
+  }
+  Answer(context, name);
+}
+
+// The elements of an array's text ("{a,b}") or of a vector's ("1 2").
+std::vector<std::string> ElementsOf(std::string_view text) {
+  const bool braces = text.starts_with('{') && text.ends_with('}');
+  if (braces) {
+    text = text.substr(1, text.size() - 2);
+  }
+  std::vector<std::string> elements;
+  std::string element;
+  bool quoted = false;
+  bool any = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    any = true;
+    if (c == '"' && braces) {
+      quoted = !quoted;
+    } else if (c == '\\' && quoted && i + 1 < text.size()) {
+      element += text[++i];
+    } else if (!quoted && c == (braces ? ',' : ' ')) {
+      elements.push_back(std::exchange(element, {}));
+    } else {
+      element += c;
+    }
+  }
+  if (any) {
+    elements.push_back(element);
+  }
+  return elements;
+}
+
+std::string ArrayElement(sqlite3_value* value) {
+  if (IsNull(value)) {
+    return "NULL";
+  }
+  const std::string_view text = TextOf(value);
+  if (!text.empty() && text.find_first_of(" ,{}\"\\") == std::string_view::npos) {
+    return std::string(text);
+  }
+  std::string quoted = "\"";
+  for (const char c : text) {
+    quoted += c == '"' || c == '\\' ? "\\" : "";
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+void MakeArray(sqlite3_context* context, int count, sqlite3_value** arguments) {
+  std::string array = "{";
+  for (int i = 0; i < count; ++i) {
+    array += (i == 0 ? "" : ",") + ArrayElement(arguments[i]);
+  }
+  Answer(context, array + "}");
+}
+
+// An aggregate's text so far.
+std::string* Collected(sqlite3_context* context, bool make) {
+  auto** held = static_cast<std::string**>(
+      sqlite3_aggregate_context(context, make ? static_cast<int>(sizeof(std::string*)) : 0));
+  if (held == nullptr) {
+    return nullptr;
+  }
+  if (*held == nullptr && make) {
+    *held = std::make_unique<std::string>().release();  // freed by the last step
+  }
+  return *held;
+}
+
+void ArrayOfStep(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  if (std::string* text = Collected(context, true); text != nullptr) {
+    *text += (text->empty() ? "" : ",") + ArrayElement(arguments[0]);
+  }
+}
+
+void ArrayOfEnd(sqlite3_context* context) {
+  const std::unique_ptr<std::string> text(Collected(context, false));
+  Answer(context, "{" + (text == nullptr ? std::string() : *text) + "}");
+}
+
+void StringAggStep(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  if (IsNull(arguments[0])) {
+    return;
+  }
+  if (std::string* text = Collected(context, true); text != nullptr) {
+    *text += text->empty() ? "" : TextOf(arguments[1]);
+    *text += TextOf(arguments[0]);
+  }
+}
+
+void StringAggEnd(sqlite3_context* context) {
+  const std::unique_ptr<std::string> text(Collected(context, false));
+  text == nullptr ? sqlite3_result_null(context) : Answer(context, *text);
+}
+
+void AnyEquals(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  if (IsNull(arguments[0]) || IsNull(arguments[1])) {
+    sqlite3_result_null(context);
+    return;
+  }
+  const std::string sought(TextOf(arguments[0]));
+  const std::vector<std::string> elements = ElementsOf(TextOf(arguments[1]));
+  sqlite3_result_int(context, std::count(elements.begin(), elements.end(), sought) > 0 ? 1 : 0);
+}
+
+void ArrayGet(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  const std::vector<std::string> elements = ElementsOf(TextOf(arguments[0]));
+  const int64_t at = sqlite3_value_int64(arguments[1]);
+  if (IsNull(arguments[0]) || at < 1 || std::cmp_greater(at, elements.size())) {
+    sqlite3_result_null(context);
+    return;
+  }
+  Answer(context, elements[static_cast<size_t>(at - 1)]);
+}
+
+void ArrayToString(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  if (IsNull(arguments[0])) {
+    sqlite3_result_null(context);
+    return;
+  }
+  std::string joined;
+  bool first = true;
+  for (const std::string& element : ElementsOf(TextOf(arguments[0]))) {
+    joined += first ? "" : TextOf(arguments[1]);
+    joined += element;
+    first = false;
+  }
+  Answer(context, joined);
+}
+
+void ArrayJson(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  std::string json = "[";
+  for (const std::string& element : ElementsOf(TextOf(arguments[0]))) {
+    json += json.size() > 1 ? ",\"" : "\"";
+    for (const char c : element) {
+      json += c == '"' || c == '\\' ? "\\" : "";
+      json += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+    }
+    json += '"';
+  }
+  Answer(context, json + "]");
+}
+
+void ArrayLength(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  const size_t size = ElementsOf(TextOf(arguments[0])).size();
+  size == 0 ? sqlite3_result_null(context)
+            : sqlite3_result_int64(context, static_cast<int64_t>(size));
+}
+
+void QuoteIdent(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  const std::string_view name = TextOf(arguments[0]);
+  const bool plain = !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789"
+                                                             ) == std::string_view::npos &&
+                     (name[0] < '0' || name[0] > '9');
+  Answer(context, plain ? std::string(name) : QuoteName(name));
+}
+
+void FreeRegex(void* compiled) {
+  std::default_delete<std::regex>()(static_cast<std::regex*>(compiled));
+}
+
+// text REGEXP pattern
+void Regexp(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  if (IsNull(arguments[0]) || IsNull(arguments[1])) {
+    sqlite3_result_null(context);
+    return;
+  }
+  try {
+    auto* compiled = static_cast<std::regex*>(sqlite3_get_auxdata(context, 0));
+    std::unique_ptr<std::regex> made;
+    if (compiled == nullptr) {
+      made = std::make_unique<std::regex>(std::string(TextOf(arguments[0])));
+      compiled = made.get();
+    }
+    const std::string text(TextOf(arguments[1]));
+    constexpr size_t kLongest = 10'000;  // its search goes deep into the stack
+    if (text.size() > kLongest) {
+      sqlite3_result_error(context, "the text is too long for a regular expression", -1);
+      return;
+    }
+    sqlite3_result_int(context, std::regex_search(text, *compiled) ? 1 : 0);
+    if (made != nullptr) {
+      sqlite3_set_auxdata(context, 0, made.release(), FreeRegex);
+    }
+  } catch (const std::regex_error&) {
+    sqlite3_result_error(context, "invalid regular expression", -1);
+  }
+}
+
+void FixedText(sqlite3_context* context, int /*count*/, sqlite3_value** /*arguments*/) {
+  const auto* fixed = static_cast<const Fixed*>(sqlite3_user_data(context));
+  if (fixed->text == nullptr) {
+    sqlite3_result_null(context);
+  } else if (fixed->number) {
+    sqlite3_result_int(context, std::atoi(fixed->text));
+  } else {
+    Answer(context, fixed->text);
+  }
+}
+
+void OwnText(sqlite3_context* context, int /*count*/, sqlite3_value** /*arguments*/) {
+  Answer(context, *static_cast<const std::string*>(sqlite3_user_data(context)));
+}
+
+void FreeText(void* text) {
+  std::default_delete<std::string>()(static_cast<std::string*>(text));
+}
+
+using Function = void (*)(sqlite3_context*, int, sqlite3_value**);
+
+class Registrar {
+ public:
+  explicit Registrar(SqliteConnection& connection) : connection_(connection) {}
+
+  void Add(const char* name, int count, Function function, const void* data = nullptr,
+           int flags = SQLITE_DETERMINISTIC) {
+    Note(sqlite3_create_function_v2(connection_.handle(), name, count, SQLITE_UTF8 | flags,
+                                    const_cast<void*>(data), function, nullptr, nullptr, nullptr));
+  }
+  void AddAggregate(const char* name, int count, Function step, void (*end)(sqlite3_context*)) {
+    Note(sqlite3_create_function_v2(connection_.handle(), name, count, SQLITE_UTF8, nullptr,
+                                    nullptr, step, end, nullptr));
+  }
+  void AddText(const char* name, const std::string& text) {
+    Note(sqlite3_create_function_v2(connection_.handle(), name, 0, SQLITE_UTF8,
+                                    std::make_unique<std::string>(text).release(), OwnText, nullptr,
+                                    nullptr, FreeText));
+  }
+  Status status() const {
+    return code_ == SQLITE_OK ? OkStatus() : connection_.LastError("");
+  }
+
+ private:
+  void Note(int code) { code_ = code_ == SQLITE_OK ? code : code_; }
+
+  SqliteConnection& connection_;
+  int code_ = SQLITE_OK;
+};
+
+}  // namespace
+
+Status AddPgFunctions(SqliteConnection& connection, const EmbeddedSession::Options& options) {
+  Registrar add(connection);
+  for (const Fixed& fixed : kFixed) {
+    add.Add(fixed.name, -1, FixedText, &fixed);
+  }
+  for (const Asked& asked : kAsked) {
+    add.Add(asked.name, -1, Ask, &asked, 0);
+  }
+  add.Add("format_type", -1, FormatType);
+  add.Add("pg_make_array", -1, MakeArray);
+  add.AddAggregate("pg_array_of", 1, ArrayOfStep, ArrayOfEnd);
+  add.AddAggregate("array_agg", 1, ArrayOfStep, ArrayOfEnd);
+  add.AddAggregate("string_agg", 2, StringAggStep, StringAggEnd);
+  add.Add("pg_any_equals", 2, AnyEquals);
+  add.Add("pg_array_get", 2, ArrayGet);
+  add.Add("array_to_string", -1, ArrayToString);
+  add.Add("pg_array_json", 1, ArrayJson);
+  add.Add("array_length", 2, ArrayLength);
+  add.Add("array_upper", 2, ArrayLength);
+  add.Add("quote_ident", 1, QuoteIdent);
+  add.Add("regexp", 2, Regexp);
+  for (const char* name : {"pg_current_user", "pg_session_user", "pg_current_role", "pg_user"}) {
+    add.AddText(name, options.user);
+  }
+  add.AddText("pg_current_catalog", options.database);
+  add.AddText("current_database", options.database);
+  add.AddText("pg_current_schema", "public");
+  add.AddText("current_schema", "public");
+  add.AddText("version", options.version);
+  add.AddText("pg_backend_pid", fmt::format("{}", getpid()));
+  return add.status();
+}
+
+}  // namespace sluice::catalog

@@ -1,0 +1,235 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "catalog/sql/sql_text.h"
+#include "server/pgwire/embedded/embedded_server.h"
+#include "server/pgwire/sql_words_internal.h"
+
+// The extended protocol: Parse, Bind, Describe, Execute, Close, Sync.
+namespace sluice::server::pgwire {
+namespace {
+
+bool SaysCatalog(std::string_view sql) {
+  return sql.find("pg_") != std::string_view::npos ||
+         sql.find("information_schema") != std::string_view::npos;
+}
+
+}  // namespace
+
+Status EmbeddedServer::Parse(std::string_view body) {
+  ASSIGN_OR_RETURN(const ParseMessage message, ReadParse(body));
+  script_ = message.sql;
+  place_ = 0;
+  if (message.name.empty()) {
+    prepared_.erase(prepared_.begin(), prepared_.upper_bound(""));
+  } else if (prepared_.find(message.name) != prepared_.end()) {
+    return AlreadyExists(fmt::format("prepared statement \"{}\" already exists", message.name))
+        .SqlState("42P05");
+  }
+  const std::vector<Span> statements = catalog::SplitEmbeddedScript(script_);
+  if (statements.size() > 1) {
+    return SyntaxError("cannot insert multiple commands into a prepared statement");
+  }
+  auto prepared = std::make_shared<Prepared>();
+  prepared->types = message.types;
+  if (!statements.empty()) {
+    place_ = statements[0].begin;
+    prepared->sql = TextOf(script_, statements[0]);
+    ASSIGN_OR_RETURN(prepared->session, ReadSessionStatement(prepared->sql));
+    RETURN_IF_ERROR(CheckBlock(prepared->session.has_value() ? &*prepared->session : nullptr));
+    if (!prepared->session.has_value()) {
+      ASSIGN_OR_RETURN(prepared->statement, session_->Prepare(prepared->sql));
+      prepared->types.resize(std::max(prepared->types.size(), prepared->statement->parameters()));
+      prepared->of_catalog = SaysCatalog(prepared->sql);
+    }
+  }
+  prepared_[std::string(message.name)] = std::move(prepared);
+  AppendMessage(*out_, '1', {});
+  return OkStatus();
+}
+
+Status EmbeddedServer::Bind(std::string_view body) {
+  ASSIGN_OR_RETURN(const BindMessage message, ReadBind(body));
+  const auto found = prepared_.find(message.statement);
+  if (found == prepared_.end()) {
+    return NotFound(fmt::format("prepared statement \"{}\" does not exist", message.statement))
+        .SqlState("26000");
+  }
+  Prepared& prepared = *found->second;
+  script_ = prepared.sql;
+  place_ = 0;
+  RETURN_IF_ERROR(CheckBlock(prepared.session.has_value() ? &*prepared.session : nullptr));
+  if (!message.portal.empty() && portals_.find(message.portal) != portals_.end()) {
+    return AlreadyExists(fmt::format("portal \"{}\" already exists", message.portal))
+        .SqlState("42P03");
+  }
+  portals_.erase(std::string(message.portal));
+  if (message.values.size() != prepared.types.size()) {
+    return Status(Code::kInvalidArgument,
+                  fmt::format("bind message supplies {} parameters, but prepared statement \"{}\" "
+                              "requires {}",
+                              message.values.size(), message.statement, prepared.types.size()))
+        .SqlState("08P01");
+  }
+  Portal portal;
+  portal.sql = prepared.sql;
+  portal.session = prepared.session;
+  portal.formats = message.result_formats;
+  if (prepared.statement != nullptr) {
+    std::shared_ptr<catalog::EmbeddedStatement> statement = prepared.statement;
+    constexpr long kMine = 2;  // the prepared statement's and this one
+    if (statement.use_count() > kMine || prepared.of_catalog) {
+      ASSIGN_OR_RETURN(statement, session_->Prepare(prepared.sql));
+    }
+    for (size_t i = 0; i < message.values.size(); ++i) {
+      const bool binary = !message.formats.empty() &&
+                          message.formats[message.formats.size() == 1 ? 0 : i] != 0;
+      RETURN_IF_ERROR(BindParameter(*statement, i + 1, prepared.types[i], binary,
+                                    message.values[i]));
+    }
+    ASSIGN_OR_RETURN(portal.columns, DescribeColumns(*statement, portal.formats));
+    portal.source = std::make_shared<Source>(std::move(statement));
+  }
+  portals_.insert_or_assign(std::string(message.portal), std::move(portal));
+  AppendMessage(*out_, '2', {});
+  return OkStatus();
+}
+
+// What a statement of the session answers with.
+Result<std::vector<WireColumn>> EmbeddedServer::ColumnsOf(const SessionStatement& statement,
+                                                          const std::vector<uint16_t>& formats) {
+  using Kind = SessionStatement::Kind;
+  if (statement.kind == Kind::kFetch) {
+    const auto cursor = cursors_.find(statement.name);
+    if (cursor != cursors_.end()) {
+      return DescribeColumns(*cursor->second.source->statement, formats);
+    }
+  }
+  if (statement.kind == Kind::kExecute) {
+    const auto prepared = prepared_.find(statement.name);
+    if (prepared != prepared_.end() && prepared->second->statement != nullptr) {
+      return DescribeColumns(*prepared->second->statement, formats);
+    }
+  }
+  std::vector<WireColumn> columns;
+  if (statement.kind == Kind::kShow) {
+    WireColumn column;
+    column.name = statement.name.empty() ? "name" : statement.name;
+    column.format = formats.empty() ? uint16_t{0} : formats[0];
+    columns.push_back(column);
+    if (statement.name.empty()) {
+      column.name = "setting";
+      columns.push_back(column);
+    }
+  }
+  return columns;
+}
+
+Status EmbeddedServer::Describe(std::string_view body) {
+  ASSIGN_OR_RETURN(const TargetMessage message, ReadTarget(body));
+  std::vector<WireColumn> columns;
+  if (message.kind == 'S') {
+    const auto prepared = prepared_.find(message.name);
+    if (prepared == prepared_.end()) {
+      return NotFound(fmt::format("prepared statement \"{}\" does not exist", message.name))
+          .SqlState("26000");
+    }
+    if (prepared->second->session.has_value()) {
+      ASSIGN_OR_RETURN(columns, ColumnsOf(*prepared->second->session, {}));
+    } else if (prepared->second->statement != nullptr) {
+      ASSIGN_OR_RETURN(columns, DescribeColumns(*prepared->second->statement, {}));
+    }
+    std::vector<uint32_t> types = prepared->second->types;
+    std::replace(types.begin(), types.end(), uint32_t{kUnspecifiedOid}, uint32_t{kTextOid});
+    AppendParameterDescription(*out_, types);
+  } else {
+    const auto portal = portals_.find(message.name);
+    if (portal == portals_.end()) {
+      return NotFound(fmt::format("portal \"{}\" does not exist", message.name)).SqlState("34000");
+    }
+    columns = portal->second.columns;
+    if (portal->second.session.has_value()) {
+      ASSIGN_OR_RETURN(columns, ColumnsOf(*portal->second.session, portal->second.formats));
+    }
+  }
+  if (columns.empty()) {
+    AppendMessage(*out_, 'n', {});
+  } else {
+    AppendRowDescription(*out_, columns);
+  }
+  return OkStatus();
+}
+
+Status EmbeddedServer::Execute(std::string_view body) {
+  ASSIGN_OR_RETURN(const ExecuteMessage message, ReadExecute(body));
+  const auto found = portals_.find(message.portal);
+  if (found == portals_.end()) {
+    return NotFound(fmt::format("portal \"{}\" does not exist", message.portal)).SqlState("34000");
+  }
+  Portal& portal = found->second;
+  script_ = portal.sql;
+  place_ = 0;
+  RETURN_IF_ERROR(CheckBlock(portal.session.has_value() ? &*portal.session : nullptr));
+  if (portal.sql.empty()) {
+    AppendMessage(*out_, 'I', {});
+    return OkStatus();
+  }
+  if (!NextIsSync() || message.max_rows > 0) {
+    RETURN_IF_ERROR(EnterImplicit(portal.sql));
+  }
+  if (portal.session.has_value()) {
+    const SessionStatement statement = *portal.session;  // which may end its portal
+    const std::vector<uint16_t> formats = portal.formats;
+    return RunSession(statement, std::string(portal.sql), formats);
+  }
+  RETURN_IF_ERROR(CheckWrites(*portal.source->statement));
+  if (portal.executed && portal.source->done && portal.columns.empty()) {
+    return FailedPrecondition(
+               fmt::format("portal \"{}\" cannot be run anymore", message.portal))
+        .SqlState("55000");
+  }
+  portal.executed = true;
+  Running running;
+  running.source = portal.source;
+  running.verb = std::string(FirstWord(portal.sql));
+  std::transform(running.verb.begin(), running.verb.end(), running.verb.begin(), Upper);
+  running.columns = portal.columns;
+  running.described = true;
+  running.limit = message.max_rows == 0 ? -1 : static_cast<int64_t>(message.max_rows);
+  running.suspends = true;
+  running_ = std::move(running);
+  return OkStatus();
+}
+
+Status EmbeddedServer::Close(std::string_view body) {
+  ASSIGN_OR_RETURN(const TargetMessage message, ReadTarget(body));
+  if (message.kind == 'S') {
+    prepared_.erase(std::string(message.name));
+  } else {
+    portals_.erase(std::string(message.name));
+  }
+  AppendMessage(*out_, '3', {});
+  return OkStatus();
+}
+
+Status EmbeddedServer::Sync() {
+  if (block_ == Block::kImplicit) {
+    const Status committed = CommitBlock();
+    if (Stopped(committed)) {
+      return committed;
+    }
+    if (!committed.ok()) {
+      AppendError(*out_, committed, {});
+    }
+  }
+  if (block_ == Block::kNone) {
+    EndPortals();
+  }
+  skips_ = false;
+  Ready();
+  return OkStatus();
+}
+
+}  // namespace sluice::server::pgwire

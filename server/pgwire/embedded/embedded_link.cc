@@ -1,0 +1,288 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/guarded.h"
+#include "catalog/sql/sql_text.h"
+#include "server/pgwire/embedded/embedded_link_internal.h"
+
+namespace sluice::server::pgwire {
+namespace {
+
+// What clients choose their queries by; SQLite's own number would say nothing to them.
+constexpr std::string_view kVersionNumber = "15.0 (Sluice, SQLite)";
+constexpr std::string_view kVersion = "PostgreSQL 15.0 (Sluice, SQLite) on a file, 64-bit";
+// Statements that run at the same time; the next ones wait for a thread.
+constexpr unsigned kLeastThreads = 8;
+// Said by one side and not taken by the other, before it has to wait.
+constexpr size_t kMostUntaken = size_t{1} << 20;
+// As of a connection of the catalog's (sqlite_connection.cc).
+constexpr std::chrono::seconds kLockPatience(10);
+constexpr std::chrono::milliseconds kFirstLook(1);
+constexpr std::chrono::milliseconds kLook(20);
+constexpr int kFirstLooks = 10;
+
+Status LockedForTooLong() {
+  return Status(Code::kUnavailable, "database is locked")
+      .SqlState("55P03")
+      .Hint("another connection, or an open transaction of another session, holds the write lock: "
+            "COMMIT or ROLLBACK it");
+}
+
+std::vector<std::string> OwnSettings(const SessionSettings& settings) {
+  constexpr std::string_view kOwn = "sluice.";
+  std::vector<std::string> own;
+  for (const auto& [name, value] : settings.all()) {
+    if (name.starts_with(kOwn)) {
+      const bool bare = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+      own.push_back(fmt::format(
+          "SET {} = {}", name,
+          bare ? value : catalog::QuoteText(value, catalog::Dialect::kSqlite)));
+    }
+  }
+  return own;
+}
+
+}  // namespace
+
+EmbeddedDatabase::EmbeddedDatabase(boost::asio::io_context& context, std::string url)
+    : context_(context),
+      url_(std::move(url)),
+      threads_(std::max(kLeastThreads, 2 * std::thread::hardware_concurrency())) {}
+
+EmbeddedDatabase::~EmbeddedDatabase() {
+  threads_.join();
+}
+
+// The server belongs to the thread that works on it; while none does, to the I/O thread. All else is
+// the I/O thread's.
+struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine> {
+  Engine(EmbeddedDatabase& home, std::unique_ptr<EmbeddedServer> embedded)
+      : database(home), server(std::move(embedded)), pause(home.context()) {}
+
+  using Work = std::function<void(EmbeddedServer&)>;
+
+  // Lets a thread do what is to be done, where none is at it already.
+  void Go() {
+    if (working || closed) {
+      return;
+    }
+    if (!tasks.empty() && in.empty() && state == EmbeddedServer::State::kIdle) {
+      Work task = std::move(tasks.front());
+      tasks.erase(tasks.begin());
+      return Start(std::move(task), false);
+    }
+    const bool more = state == EmbeddedServer::State::kMore || retry;
+    if (state == EmbeddedServer::State::kEnded || (in.empty() && !more) ||
+        (state == EmbeddedServer::State::kLocked && !retry) || out.size() - taken > kMostUntaken) {
+      return;
+    }
+    retry = false;
+    Start([bytes = std::exchange(in, {})](EmbeddedServer& at_work) { at_work.Take(bytes); }, true);
+    if (sent_then) {
+      boost::asio::post(database.context(), [then = std::exchange(sent_then, nullptr)] { then(true); });
+    }
+  }
+
+  void Start(Work task, bool works) {
+    working = true;
+    boost::asio::post(database.threads(), [self = shared_from_this(), task = std::move(task), works] {
+      std::string said;
+      EmbeddedServer::State after = EmbeddedServer::State::kIdle;
+      const Status done = Guarded("serving an embedded session", [&] {
+        task(*self->server);
+        if (works) {
+          after = self->server->Work(&said);
+        }
+        return OkStatus();
+      });
+      if (!done.ok()) {
+        AppendError(said, done, {}, 0, "FATAL");
+        after = EmbeddedServer::State::kEnded;
+      }
+      boost::asio::post(self->database.context(),
+                        [self, said = std::move(said), after]() mutable {
+                          self->Worked(std::move(said), after);
+                        });
+    });
+  }
+
+  void Worked(std::string said, EmbeddedServer::State after) {
+    working = false;
+    if (closed) {
+      return;
+    }
+    if (taken == out.size()) {
+      out = std::move(said);
+      taken = 0;
+    } else {
+      out += said;
+    }
+    const bool was_locked = state == EmbeddedServer::State::kLocked;
+    state = after;
+    if (state == EmbeddedServer::State::kLocked) {
+      WaitForLock(was_locked);
+    }
+    if (read_then && (taken < out.size() || state == EmbeddedServer::State::kEnded)) {
+      std::exchange(read_then, nullptr)(true);
+    }
+    Go();
+  }
+
+  void WaitForLock(bool again) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!again) {
+      looks = 0;
+      patience = now + kLockPatience;
+    }
+    if (cancelled || now >= patience) {
+      server->StopWaiting(std::exchange(cancelled, false)
+                              ? Cancelled("canceling statement due to user request")
+                              : LockedForTooLong());
+      retry = true;
+      return;
+    }
+    pause.expires_after(++looks <= kFirstLooks ? kFirstLook : kLook);
+    pause.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+      if (!error && !self->closed) {
+        self->retry = true;
+        self->Go();
+      }
+    });
+  }
+
+  EmbeddedDatabase& database;
+  const std::unique_ptr<EmbeddedServer> server;
+  boost::asio::steady_timer pause;
+  std::chrono::steady_clock::time_point patience;  // for the lock that is waited for
+  int looks = 0;
+  EmbeddedServer::State state = EmbeddedServer::State::kIdle;
+  bool working = false;
+  bool retry = false;
+  bool cancelled = false;
+  bool closed = false;
+  std::string in;
+  std::string out;
+  size_t taken = 0;  // of out
+  std::vector<Work> tasks;
+  std::function<void(bool ok)> read_then;
+  std::function<void(bool ok)> sent_then;
+};
+
+void EmbeddedLink::Open(EmbeddedDatabase& database, const StartupMessage& startup, Opened then) {
+  boost::asio::post(database.threads(), [&database, startup, then = std::move(then)] {
+    catalog::EmbeddedSession::Options options;
+    options.user = startup.Find("user");
+    options.database = startup.Find("database");
+    options.database = options.database.empty() ? options.user : options.database;
+    options.version = kVersion;
+    options.version_number = kVersionNumber;
+    Result<std::unique_ptr<catalog::EmbeddedSession>> session =
+        catalog::OpenEmbeddedSession(database.url(), options);
+    if (!session.ok()) {
+      boost::asio::post(database.context(),
+                        [then, status = session.status()] { then(status); });
+      return;
+    }
+    SessionSettings settings(std::string(kVersionNumber), options.user, startup.parameters);
+    auto parameters = settings.Reported();
+    auto engine = std::make_shared<Engine>(
+        database, std::make_unique<EmbeddedServer>(*std::move(session), std::move(settings)));
+    boost::asio::post(database.context(),
+                      [then, engine = std::move(engine), parameters = std::move(parameters)] {
+                        then(std::unique_ptr<EmbeddedLink>(new EmbeddedLink(engine, parameters)));
+                      });
+  });
+}
+
+EmbeddedLink::EmbeddedLink(std::shared_ptr<Engine> engine,
+                           std::vector<std::pair<std::string, std::string>> parameters)
+    : engine_(std::move(engine)), parameters_(std::move(parameters)) {}
+
+EmbeddedLink::~EmbeddedLink() {
+  EmbeddedLink::Close();
+}
+
+ssize_t EmbeddedLink::Read(char* bytes, size_t size) {
+  Engine& engine = *engine_;
+  const size_t part = std::min(size, engine.out.size() - engine.taken);
+  if (part == 0) {
+    return engine.state == EmbeddedServer::State::kEnded && !engine.working ? -1 : 0;
+  }
+  std::memcpy(bytes, engine.out.data() + engine.taken, part);
+  engine.taken += part;
+  if (engine.taken == engine.out.size()) {
+    engine.out.clear();
+    engine.taken = 0;
+  }
+  engine.Go();
+  return static_cast<ssize_t>(part);
+}
+
+bool EmbeddedLink::drained() const {
+  return engine_->taken == engine_->out.size();
+}
+
+bool EmbeddedLink::Write(std::string_view bytes) {
+  engine_->in += bytes;
+  engine_->Go();
+  return !engine_->closed;
+}
+
+size_t EmbeddedLink::unsent() const {
+  return engine_->in.size() > kMostUntaken ? engine_->in.size() : 0;
+}
+
+void EmbeddedLink::WaitReadable(std::function<void(bool ok)> then) {
+  if (!drained() || engine_->state == EmbeddedServer::State::kEnded) {
+    boost::asio::post(engine_->database.context(), [then = std::move(then)] { then(true); });
+    return;
+  }
+  engine_->read_then = std::move(then);
+}
+
+void EmbeddedLink::WaitSent(std::function<void(bool ok)> then) {
+  engine_->sent_then = std::move(then);
+  engine_->Go();
+}
+
+void EmbeddedLink::Close() {
+  Engine& engine = *engine_;
+  if (std::exchange(engine.closed, true)) {
+    return;
+  }
+  engine.pause.cancel();
+  engine.read_then = nullptr;
+  engine.sent_then = nullptr;
+  engine.tasks.clear();
+  if (engine.working) {
+    engine.server->session().Interrupt();
+  }
+}
+
+void EmbeddedLink::Cancel() {
+  if (engine_->state == EmbeddedServer::State::kLocked) {
+    engine_->cancelled = true;
+  } else if (engine_->working) {
+    engine_->server->session().Interrupt();
+  }
+}
+
+void EmbeddedLink::LetOthersWork(std::string statement, Let then) {
+  engine_->tasks.push_back([statement = std::move(statement), then = std::move(then),
+                            &context = engine_->database.context()](EmbeddedServer& server) {
+    const Status status = server.LetOthersWork(statement);
+    boost::asio::post(context, [then, status, settings = OwnSettings(server.settings())] {
+      then(status, settings);
+    });
+  });
+  engine_->Go();
+}
+
+}  // namespace sluice::server::pgwire

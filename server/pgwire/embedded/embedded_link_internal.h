@@ -1,0 +1,76 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "server/pgwire/byte_link_internal.h"
+#include "server/pgwire/embedded/embedded_server.h"
+#include "server/pgwire/messages.h"
+
+namespace sluice::server::pgwire {
+
+// The embedded database behind a door, and the threads that its statements run on: an idle session
+// has none, nor has one that waits for its client or for a lock. Belongs to the I/O thread.
+class EmbeddedDatabase {
+ public:
+  EmbeddedDatabase(boost::asio::io_context& context, std::string url);
+  // Waits for what runs; whoever ends a session interrupts that.
+  ~EmbeddedDatabase();
+
+  boost::asio::io_context& context() { return context_; }
+  boost::asio::thread_pool& threads() { return threads_; }
+  const std::string& url() const { return url_; }
+  // Of the next session: what its client knows it by.
+  uint32_t NextProcess() { return ++last_process_; }
+
+ private:
+  boost::asio::io_context& context_;
+  const std::string url_;
+  boost::asio::thread_pool threads_;
+  uint32_t last_process_ = 0;
+};
+
+// A server of our own (EmbeddedServer) as a connection. Belongs to the I/O thread.
+class EmbeddedLink final : public ByteLink {
+ public:
+  // Calls `then` once with a link that is ready for a first statement, or with why there is none.
+  using Opened = std::function<void(Result<std::unique_ptr<EmbeddedLink>>)>;
+  static void Open(EmbeddedDatabase& database, const StartupMessage& startup, Opened then);
+  ~EmbeddedLink() override;
+
+  // What it says of itself at the start.
+  const std::vector<std::pair<std::string, std::string>>& parameters() const { return parameters_; }
+
+  ssize_t Read(char* bytes, size_t size) override;
+  bool drained() const override;
+  bool Write(std::string_view bytes) override;
+  size_t unsent() const override;
+  void WaitReadable(std::function<void(bool ok)> then) override;
+  void WaitSent(std::function<void(bool ok)> then) override;
+  void Close() override;
+
+  // Whatever runs is to end (57014).
+  void Cancel();
+  // Before a statement of ours reads and writes by connections of its own (LetOthersWork). `then`
+  // also gets what the session has SET of Sluice's settings, as statements.
+  using Let = std::function<void(const Status& status, std::vector<std::string> settings)>;
+  void LetOthersWork(std::string statement, Let then);
+
+ private:
+  struct Engine;
+  EmbeddedLink(std::shared_ptr<Engine> engine,
+               std::vector<std::pair<std::string, std::string>> parameters);
+
+  const std::shared_ptr<Engine> engine_;
+  const std::vector<std::pair<std::string, std::string>> parameters_;
+};
+
+}  // namespace sluice::server::pgwire

@@ -1,0 +1,445 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "catalog/sql/sql_text.h"
+#include "server/pgwire/binary_forms_internal.h"
+#include "server/pgwire/embedded/embedded_server.h"
+#include "server/pgwire/sql_words_internal.h"
+
+// The statements that SQLite does not have: transactions, settings, cursors, PREPARE, COPY.
+namespace sluice::server::pgwire {
+namespace {
+
+using SessionKind = SessionStatement::Kind;
+
+Status NoCursor(std::string_view name) {
+  return NotFound(fmt::format("cursor \"{}\" does not exist", name)).SqlState("34000");
+}
+
+Status NeedsBlock(std::string_view what) {
+  return Status(Code::kFailedPrecondition,
+                fmt::format("{} can only be used in transaction blocks", what))
+      .SqlState("25P01");
+}
+
+catalog::SqlParameter ParameterOf(const catalog::EmbeddedCell& cell) {
+  switch (cell.kind) {
+    case catalog::EmbeddedCell::Kind::kNull:
+      return {};
+    case catalog::EmbeddedCell::Kind::kInteger:
+      return cell.integer;
+    case catalog::EmbeddedCell::Kind::kReal:
+      return cell.real;
+    case catalog::EmbeddedCell::Kind::kText:
+      return std::string(cell.bytes);
+    case catalog::EmbeddedCell::Kind::kBlob:
+      break;
+  }
+  return catalog::SqlBytes{cell.bytes};
+}
+
+}  // namespace
+
+void EmbeddedServer::Done(std::string_view tag) {
+  AppendCommandComplete(*out_, tag);
+}
+
+void EmbeddedServer::Warn(std::string_view sqlstate, std::string_view message) {
+  AppendNotice(*out_, "WARNING", sqlstate, message);
+}
+
+Status EmbeddedServer::RunSession(const SessionStatement& statement, std::string_view sql,
+                                  const std::vector<uint16_t>& formats) {
+  switch (statement.kind) {
+    case SessionKind::kBegin:
+    case SessionKind::kCommit:
+    case SessionKind::kRollback:
+    case SessionKind::kSavepoint:
+    case SessionKind::kRelease:
+    case SessionKind::kRollbackTo:
+    case SessionKind::kModes:
+      return RunTransaction(statement);
+    case SessionKind::kSet:
+      RETURN_IF_ERROR(settings_.Set(statement.name, statement.value, statement.local));
+      break;
+    case SessionKind::kReset:
+      RETURN_IF_ERROR(settings_.Reset(statement.name));
+      break;
+    case SessionKind::kShow:
+      return Show(statement, formats);
+    case SessionKind::kDiscard:
+      if (block_ == Block::kExplicit) {
+        return Status(Code::kFailedPrecondition,
+                      "DISCARD ALL cannot run inside a transaction block")
+            .SqlState("25001");
+      }
+      prepared_.clear();
+      cursors_.clear();
+      RETURN_IF_ERROR(settings_.Reset(""));
+      break;
+    case SessionKind::kListen:
+      break;
+    case SessionKind::kDeallocate:
+    case SessionKind::kPrepare:
+    case SessionKind::kExecute:
+      return RunPrepared(statement, sql, formats);
+    case SessionKind::kDeclare:
+    case SessionKind::kFetch:
+    case SessionKind::kMove:
+    case SessionKind::kClose:
+      return RunCursor(statement, sql, formats);
+    case SessionKind::kCopyIn:
+      return CopyIn(statement);
+    case SessionKind::kCopyOut:
+      return CopyOut(statement, sql);
+  }
+  Done(statement.tag);
+  return OkStatus();
+}
+
+Status EmbeddedServer::RunTransaction(const SessionStatement& statement) {
+  std::string tag = statement.tag;
+  const bool in_block = block_ == Block::kExplicit || block_ == Block::kFailed;
+  switch (statement.kind) {
+    case SessionKind::kBegin:
+      if (in_block) {
+        Warn("25001", "there is already a transaction in progress");
+        break;
+      }
+      if (block_ == Block::kImplicit) {  // what the script has done so far is part of it
+        block_ = Block::kExplicit;
+      } else {
+        RETURN_IF_ERROR(BeginBlock(Block::kExplicit));
+      }
+      read_only_ = statement.read_only.value_or(read_only_);
+      break;
+    case SessionKind::kCommit:
+    case SessionKind::kRollback: {
+      if (block_ == Block::kNone) {
+        Warn("25P01", "there is no transaction in progress");
+        break;
+      }
+      const bool commits = statement.kind == SessionKind::kCommit && block_ != Block::kFailed;
+      if (commits) {
+        RETURN_IF_ERROR(CommitBlock());
+      } else {
+        RollBackBlock();
+        tag = "ROLLBACK";
+      }
+      if (statement.chain) {
+        RETURN_IF_ERROR(BeginBlock(Block::kExplicit));
+      }
+      break;
+    }
+    case SessionKind::kModes:
+      if (statement.value == "session" && statement.read_only.has_value()) {
+        RETURN_IF_ERROR(settings_.Set("default_transaction_read_only",
+                                      *statement.read_only ? "on" : "off", false));
+      } else if (statement.read_only.has_value()) {
+        read_only_ = *statement.read_only;
+      }
+      break;
+    default: {
+      if (!in_block) {
+        return NeedsBlock(statement.kind == SessionKind::kSavepoint ? "SAVEPOINT"
+                          : statement.kind == SessionKind::kRelease ? "RELEASE SAVEPOINT"
+                                                                    : "ROLLBACK TO SAVEPOINT");
+      }
+      const std::string_view verb = statement.kind == SessionKind::kSavepoint  ? "SAVEPOINT"
+                                    : statement.kind == SessionKind::kRelease ? "RELEASE"
+                                                                              : "ROLLBACK TO";
+      const Status done =
+          session_->Run(fmt::format("{} {}", verb, catalog::QuoteName(statement.name)));
+      if (!done.ok()) {
+        return done.message().find("no such savepoint") == std::string::npos
+                   ? done
+                   : NotFound(fmt::format("savepoint \"{}\" does not exist", statement.name))
+                         .SqlState("3B001");
+      }
+      if (statement.kind == SessionKind::kRollbackTo) {
+        block_ = Block::kExplicit;
+      }
+      break;
+    }
+  }
+  Done(tag);
+  return OkStatus();
+}
+
+Status EmbeddedServer::Show(const SessionStatement& statement,
+                            const std::vector<uint16_t>& formats) {
+  Running running;
+  running.verb = "SHOW";
+  if (statement.name.empty()) {
+    std::string rows;
+    for (const auto& [name, value] : settings_.all()) {
+      rows += fmt::format("{}({}, {})", rows.empty() ? "" : ", ",
+                          catalog::QuoteText(name, catalog::Dialect::kSqlite),
+                          catalog::QuoteText(value, catalog::Dialect::kSqlite));
+    }
+    ASSIGN_OR_RETURN(std::shared_ptr<catalog::EmbeddedStatement> all,
+                     session_->Prepare(fmt::format(
+                         "SELECT column1 AS name, column2 AS setting FROM (VALUES {})", rows)));
+    running.source = std::make_shared<Source>(std::move(all));
+    return Begin(std::move(running), formats);
+  }
+  const std::optional<std::string> value = settings_.Get(statement.name);
+  if (!value.has_value()) {
+    return NotFound(fmt::format("unrecognized configuration parameter \"{}\"", statement.name))
+        .SqlState("42704");
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<catalog::EmbeddedStatement> one,
+                   session_->Prepare(fmt::format("SELECT CAST($1 AS TEXT) AS {}",
+                                                 catalog::QuoteName(statement.name))));
+  RETURN_IF_ERROR(one->Bind(1, *value));
+  running.source = std::make_shared<Source>(std::move(one));
+  return Begin(std::move(running), formats);
+}
+
+Status EmbeddedServer::RunCursor(const SessionStatement& statement, std::string_view sql,
+                                 const std::vector<uint16_t>& formats) {
+  if (statement.kind == SessionKind::kDeclare) {
+    if (!statement.hold && block_ != Block::kExplicit) {
+      return NeedsBlock("DECLARE CURSOR");
+    }
+    if (cursors_.find(statement.name) != cursors_.end()) {
+      return AlreadyExists(fmt::format("cursor \"{}\" already exists", statement.name))
+          .SqlState("42P03");
+    }
+    Result<std::unique_ptr<catalog::EmbeddedStatement>> prepared =
+        session_->Prepare(TextOf(sql, statement.inner));
+    if (!prepared.ok()) {
+      return prepared.status().Within(statement.inner);
+    }
+    if (!(*prepared)->read_only() || (*prepared)->columns().empty()) {
+      return SyntaxError("a cursor is for a query").At(statement.inner);
+    }
+    cursors_[statement.name] = {std::make_shared<Source>(*std::move(prepared)), statement.hold};
+    Done(statement.tag);
+    return OkStatus();
+  }
+  if (statement.kind == SessionKind::kClose && statement.name.empty()) {
+    cursors_.clear();
+    Done("CLOSE CURSOR ALL");
+    return OkStatus();
+  }
+  const auto cursor = cursors_.find(statement.name);
+  if (cursor == cursors_.end()) {
+    return NoCursor(statement.name);
+  }
+  if (statement.kind == SessionKind::kClose) {
+    cursors_.erase(cursor);
+    Done(statement.tag);
+    return OkStatus();
+  }
+  Running running;
+  running.source = cursor->second.source;
+  running.verb = statement.tag;
+  running.silent = statement.kind == SessionKind::kMove;
+  running.limit = statement.count;
+  return Begin(std::move(running), formats);
+}
+
+Status EmbeddedServer::RunPrepared(const SessionStatement& statement, std::string_view sql,
+                                   const std::vector<uint16_t>& formats) {
+  if (statement.kind == SessionKind::kDeallocate) {
+    if (statement.name.empty()) {
+      prepared_.clear();
+      Done("DEALLOCATE ALL");
+      return OkStatus();
+    }
+    if (prepared_.erase(statement.name) == 0) {
+      return NotFound(fmt::format("prepared statement \"{}\" does not exist", statement.name))
+          .SqlState("26000");
+    }
+    Done(statement.tag);
+    return OkStatus();
+  }
+  if (statement.kind == SessionKind::kPrepare) {
+    if (prepared_.find(statement.name) != prepared_.end()) {
+      return AlreadyExists(fmt::format("prepared statement \"{}\" already exists", statement.name))
+          .SqlState("42P05");
+    }
+    auto prepared = std::make_shared<Prepared>();
+    prepared->sql = TextOf(sql, statement.inner);
+    Result<std::unique_ptr<catalog::EmbeddedStatement>> made = session_->Prepare(prepared->sql);
+    if (!made.ok()) {
+      return made.status().Within(statement.inner);
+    }
+    prepared->statement = *std::move(made);
+    prepared->types.resize(prepared->statement->parameters());
+    prepared_[statement.name] = std::move(prepared);
+    Done(statement.tag);
+    return OkStatus();
+  }
+  const auto found = prepared_.find(statement.name);
+  if (found == prepared_.end()) {
+    return NotFound(fmt::format("prepared statement \"{}\" does not exist", statement.name))
+        .SqlState("26000");
+  }
+  Prepared& prepared = *found->second;
+  if (prepared.statement == nullptr) {
+    return Unimplemented("EXECUTE runs what SQLite itself runs");
+  }
+  if (statement.arguments.size() != prepared.types.size()) {
+    return SyntaxError(fmt::format("wrong number of parameters for prepared statement \"{}\"",
+                                   statement.name))
+        .Detail(fmt::format("Expected {} parameters but got {}.", prepared.types.size(),
+                            statement.arguments.size()));
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<catalog::EmbeddedStatement> runs,
+                   session_->Prepare(prepared.sql));
+  RETURN_IF_ERROR(CheckWrites(*runs));
+  if (!statement.arguments.empty()) {
+    std::string select = "SELECT ";
+    for (size_t i = 0; i < statement.arguments.size(); ++i) {
+      select += fmt::format("{}({})", i == 0 ? "" : ", ", statement.arguments[i]);
+    }
+    ASSIGN_OR_RETURN(const std::unique_ptr<catalog::EmbeddedStatement> arguments,
+                     session_->Prepare(select));
+    RETURN_IF_ERROR(arguments->Step().status());
+    for (size_t i = 0; i < statement.arguments.size(); ++i) {
+      RETURN_IF_ERROR(runs->Bind(i + 1, ParameterOf(arguments->Cell(i))));
+    }
+  }
+  Running running;
+  running.verb = FirstWord(prepared.sql);
+  std::transform(running.verb.begin(), running.verb.end(), running.verb.begin(), Upper);
+  running.source = std::make_shared<Source>(std::move(runs));
+  return Begin(std::move(running), formats);
+}
+
+// COPY.
+
+Status EmbeddedServer::CopyOut(const SessionStatement& statement, std::string_view sql) {
+  std::string select;
+  if (statement.table.empty()) {
+    select = TextOf(sql, statement.inner);
+  } else {
+    const std::string columns =
+        statement.columns.empty() ? "*"
+                                  : statement.columns.substr(1, statement.columns.size() - 2);
+    select = fmt::format("SELECT {} FROM {}", columns, statement.table);
+  }
+  Result<std::unique_ptr<catalog::EmbeddedStatement>> prepared = session_->Prepare(select);
+  if (!prepared.ok()) {
+    return statement.table.empty() ? prepared.status().Within(statement.inner)
+                                   : prepared.status().MovedTo({});
+  }
+  if ((*prepared)->columns().empty()) {
+    return SyntaxError("COPY needs a query with rows");
+  }
+  RETURN_IF_ERROR(CheckWrites(**prepared));
+  Running running;
+  running.source = std::make_shared<Source>(*std::move(prepared));
+  running.verb = "COPY";
+  running.copy = statement.copy;
+  running_ = std::move(running);
+  return OkStatus();
+}
+
+Status EmbeddedServer::CopyIn(const SessionStatement& statement) {
+  if (statement.table.empty()) {
+    return SyntaxError("COPY FROM needs a table");
+  }
+  const std::string columns =
+      statement.columns.empty() ? "*" : statement.columns.substr(1, statement.columns.size() - 2);
+  Result<std::unique_ptr<catalog::EmbeddedStatement>> target =
+      session_->Prepare(fmt::format("SELECT {} FROM {}", columns, statement.table));
+  if (!target.ok()) {
+    return target.status().MovedTo({});
+  }
+  std::string places;
+  Copying copying{CopyReader(statement.copy), nullptr, {}};
+  for (const auto& column : (*target)->columns()) {
+    copying.types.push_back(column.type.oid);
+    places += fmt::format("{}${}", places.empty() ? "" : ", ", copying.types.size());
+  }
+  Result<std::unique_ptr<catalog::EmbeddedStatement>> insert = session_->Prepare(fmt::format(
+      "INSERT INTO {} {} VALUES ({})", statement.table, statement.columns, places));
+  if (!insert.ok()) {
+    return insert.status().MovedTo({});
+  }
+  copying.insert = *std::move(insert);
+  RETURN_IF_ERROR(CheckWrites(*copying.insert));
+  if (block_ == Block::kNone) {
+    RETURN_IF_ERROR(BeginBlock(Block::kImplicit));
+  }
+  // The lock is taken before the client is asked for anything that would have to be kept meanwhile.
+  ASSIGN_OR_RETURN(const std::unique_ptr<catalog::EmbeddedStatement> lock,
+                   session_->Prepare(fmt::format("DELETE FROM {} WHERE 0", statement.table)));
+  const Result<bool> locked = lock->Step();
+  lock->Reset();
+  RETURN_IF_ERROR(locked.status());
+  std::string body(1, '\0');
+  AppendInt16(static_cast<int16_t>(copying.types.size()), &body);
+  body.append(2 * copying.types.size(), '\0');
+  AppendMessage(*out_, 'G', body);
+  copying_.emplace(std::move(copying));
+  return OkStatus();
+}
+
+Status EmbeddedServer::InsertCopied(const CopyRow& row) {
+  Copying& copying = *copying_;
+  const auto at_line = [&copying](Status status) {
+    const std::string place = fmt::format("line {}", copying.reader.line());
+    return status.ok() ? status : std::move(status).Detail(place);
+  };
+  if (row.size() != copying.types.size()) {
+    return at_line(Status(Code::kInvalidArgument,
+                          row.size() < copying.types.size() ? "missing data in a row of COPY"
+                                                            : "extra data after last expected column")
+                       .SqlState("22P04"));
+  }
+  copying.insert->Reset();
+  for (size_t i = 0; i < row.size(); ++i) {
+    // A column of bytes or booleans takes the forms that PostgreSQL has for them; for all others
+    // the column's affinity does.
+    const uint32_t type = copying.types[i];
+    const bool converted =
+        row[i].has_value() &&
+        ((type == kByteaOid && row[i]->starts_with("\\x")) || type == kBoolOid) &&
+        BindParameter(*copying.insert, i + 1, type, false, row[i]).ok();
+    if (!converted) {
+      RETURN_IF_ERROR(at_line(BindParameter(*copying.insert, i + 1, kTextOid, false, row[i])));
+    }
+  }
+  const Result<bool> inserted = copying.insert->Step();
+  copying.insert->Reset();
+  ++copying.rows;
+  return at_line(inserted.ok() ? OkStatus() : inserted.status().MovedTo({}));
+}
+
+Status EmbeddedServer::HandleCopy(char type, std::string_view body) {
+  const CopyReader::Take take = [this](const CopyRow& row) { return InsertCopied(row); };
+  switch (type) {
+    case 'd':
+      return copying_->reader.Add(body, take);
+    case 'c': {
+      RETURN_IF_ERROR(copying_->reader.End(take));
+      const int64_t rows = copying_->rows;
+      // A script's own transaction ends with the script, a pipeline's with Sync.
+      if (block_ == Block::kImplicit && in_script_ && next_ == statements_.size()) {
+        RETURN_IF_ERROR(CommitBlock());
+      }
+      copying_.reset();
+      Done(fmt::format("COPY {}", rows));
+      return OkStatus();
+    }
+    case 'f': {
+      BodyReader reader(body);
+      return Status(Code::kCancelled, fmt::format("COPY from stdin failed: {}", reader.String()))
+          .SqlState("57014");
+    }
+    case 'H':
+    case 'S':
+      return OkStatus();
+    default:
+      return Status(Code::kInvalidArgument, "unexpected message during COPY from stdin")
+          .SqlState("08P01");
+  }
+}
+
+}  // namespace sluice::server::pgwire

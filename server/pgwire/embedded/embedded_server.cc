@@ -1,0 +1,525 @@
+#include "server/pgwire/embedded/embedded_server.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "catalog/sql/sql_text.h"
+#include "server/pgwire/binary_forms_internal.h"
+#include "server/pgwire/sql_words_internal.h"
+
+// The loop: messages, transactions, rows.
+namespace sluice::server::pgwire {
+namespace {
+
+// What is said at a time, before the client has its turn to take it.
+constexpr size_t kEnoughSaid = size_t{256} << 10;
+// The types of a result that nobody has described follow so many first rows.
+constexpr size_t kFirstRows = 100;
+constexpr size_t kFirstBytes = size_t{64} << 10;
+// Of what has been worked on, before its room is given back.
+constexpr size_t kWorkedOn = size_t{64} << 10;
+
+std::string UpperWord(std::string_view word) {
+  std::string upper;
+  for (const char c : word) {
+    upper += Upper(c);
+  }
+  return upper;
+}
+
+}  // namespace
+
+EmbeddedServer::EmbeddedServer(std::unique_ptr<catalog::EmbeddedSession> session,
+                               SessionSettings settings)
+    : session_(std::move(session)), settings_(std::move(settings)) {}
+
+// Somebody else's lock is in the way, and it is worth waiting.
+bool EmbeddedServer::Stopped(const Status& status) {
+  return !status.ok() && status.sqlstate() == "55P03" && !gives_up_.has_value();
+}
+
+EmbeddedServer::State EmbeddedServer::Work(std::string* out) {
+  out_ = out;
+  while (out_->size() < kEnoughSaid && !ended_) {
+    Status status;
+    size_t consumed = 0;
+    if (running_.has_value()) {
+      status = RunOn();
+    } else if (in_script_ && !copying_.has_value()) {
+      status = NextOfScript();
+    } else {
+      const auto message = NextMessage();
+      if (!message.has_value()) {
+        return ended_ ? State::kEnded : State::kIdle;
+      }
+      consumed = kHeaderBytes + message->second.size();
+      status = Handle(message->first, message->second);
+    }
+    if (Stopped(status)) {
+      return State::kLocked;
+    }
+    Consume(consumed);
+    if (!status.ok()) {
+      const bool locked = status.sqlstate() == "55P03" && gives_up_.has_value();
+      Fail(locked ? *gives_up_ : status);
+    }
+    gives_up_.reset();
+  }
+  return ended_ ? State::kEnded : State::kMore;
+}
+
+std::optional<std::pair<char, std::string_view>> EmbeddedServer::NextMessage() {
+  const std::string_view rest = std::string_view(held_).substr(at_);
+  if (rest.size() < kHeaderBytes) {
+    return std::nullopt;
+  }
+  const size_t length = ReadUint32(rest.substr(1));
+  if (length < kLengthBytes || length > kMaxMessageBytes) {
+    AppendError(*out_, InvalidArgument("invalid message length").SqlState("08P01"), {}, 0, "FATAL");
+    ended_ = true;
+    return std::nullopt;
+  }
+  if (rest.size() < 1 + length) {
+    return std::nullopt;
+  }
+  return std::pair(rest[0], rest.substr(kHeaderBytes, length - kLengthBytes));
+}
+
+void EmbeddedServer::Consume(size_t bytes) {
+  at_ += bytes;
+  if (at_ == held_.size()) {
+    held_.clear();
+    at_ = 0;
+  } else if (at_ > kWorkedOn) {
+    held_.erase(0, at_);
+    at_ = 0;
+  }
+}
+
+bool EmbeddedServer::NextIsSync() const {
+  // Behind the message that is worked on.
+  const std::string_view rest = std::string_view(held_).substr(at_);
+  const size_t next = 1 + ReadUint32(rest.substr(1));
+  return next < rest.size() && rest[next] == 'S';
+}
+
+Status EmbeddedServer::Handle(char type, std::string_view body) {
+  if (type == 'X') {
+    ended_ = true;
+    return OkStatus();
+  }
+  if (copying_.has_value()) {
+    return HandleCopy(type, body);
+  }
+  if (skips_ && type != 'S') {
+    return OkStatus();
+  }
+  switch (type) {
+    case 'Q':
+      return BeginScript(body);
+    case 'P':
+      return Parse(body);
+    case 'B':
+      return Bind(body);
+    case 'D':
+      return Describe(body);
+    case 'E':
+      return Execute(body);
+    case 'C':
+      return Close(body);
+    case 'S':
+      return Sync();
+    case 'F':
+      in_script_ = true;  // its error is followed by ReadyForQuery
+      return Unimplemented("function calls of the protocol are not there over SQLite");
+    case 'H':
+    case 'd':
+    case 'c':
+    case 'f':  // of a COPY that has failed
+      return OkStatus();
+    default:
+      AppendError(*out_,
+                  InvalidArgument(fmt::format("invalid frontend message type {}",
+                                              static_cast<int>(static_cast<unsigned char>(type))))
+                      .SqlState("08P01"),
+                  {}, 0, "FATAL");
+      ended_ = true;
+      return OkStatus();
+  }
+}
+
+char EmbeddedServer::StatusByte() const {
+  return block_ == Block::kExplicit ? 'T' : block_ == Block::kFailed ? 'E' : 'I';
+}
+
+void EmbeddedServer::Ready() {
+  for (const auto& [name, value] : settings_.TakeChanged()) {
+    AppendParameterStatus(*out_, name, value);
+  }
+  AppendReady(*out_, StatusByte());
+}
+
+void EmbeddedServer::Fail(const Status& status) {
+  Status shown = status;
+  if (status.sqlstate() == "57014" && !copying_.has_value()) {
+    shown = Cancelled("canceling statement due to user request");
+  }
+  AppendError(*out_, shown, script_, place_);
+  running_.reset();
+  copying_.reset();
+  if (block_ == Block::kImplicit) {
+    RollBackBlock();
+  } else if (block_ == Block::kExplicit) {
+    block_ = Block::kFailed;
+  }
+  if (std::exchange(in_script_, false)) {
+    Ready();
+  } else {
+    skips_ = true;
+  }
+}
+
+// Transactions.
+
+Status EmbeddedServer::BeginBlock(Block kind) {
+  RETURN_IF_ERROR(session_->Run("BEGIN"));
+  block_ = kind;
+  read_only_ = settings_.Get("default_transaction_read_only") == "on";
+  settings_.Begin();
+  return OkStatus();
+}
+
+Status EmbeddedServer::CommitBlock() {
+  EndPortals();
+  if (session_->transaction() != catalog::EmbeddedSession::Transaction::kNone) {
+    const Status committed = session_->Run("COMMIT");
+    if (Stopped(committed)) {
+      return committed;
+    }
+    if (!committed.ok()) {
+      RollBackBlock();
+      return committed;
+    }
+  }
+  block_ = Block::kNone;
+  settings_.End(true);
+  return OkStatus();
+}
+
+void EmbeddedServer::RollBackBlock() {
+  EndPortals();
+  // SQLite may have rolled back already (a full disk).
+  if (session_->transaction() != catalog::EmbeddedSession::Transaction::kNone) {
+    const Status rolled_back = session_->Run("ROLLBACK");
+    if (!rolled_back.ok()) {
+      AppendError(*out_, rolled_back, {}, 0, "FATAL");
+      ended_ = true;
+    }
+  }
+  block_ = Block::kNone;
+  settings_.End(false);
+}
+
+// Portals and cursors go with their transaction.
+void EmbeddedServer::EndPortals() {
+  portals_.clear();
+  for (auto cursor = cursors_.begin(); cursor != cursors_.end();) {
+    cursor = cursor->second.hold ? std::next(cursor) : cursors_.erase(cursor);
+  }
+}
+
+// `statement`: nullptr for one of SQLite's own.
+Status EmbeddedServer::CheckBlock(const SessionStatement* statement) const {
+  using Kind = SessionStatement::Kind;
+  const bool leaves = statement != nullptr && (statement->kind == Kind::kCommit ||
+                                               statement->kind == Kind::kRollback ||
+                                               statement->kind == Kind::kRollbackTo);
+  if (block_ != Block::kFailed || leaves) {
+    return OkStatus();
+  }
+  return Status(Code::kFailedPrecondition,
+                "current transaction is aborted, commands ignored until end of transaction block")
+      .SqlState("25P02");
+}
+
+Status EmbeddedServer::CheckWrites(const catalog::EmbeddedStatement& statement) const {
+  if (statement.read_only() || block_ == Block::kNone || !read_only_) {
+    return OkStatus();
+  }
+  return Status(Code::kFailedPrecondition, "cannot change anything in a read-only transaction")
+      .SqlState("25006");
+}
+
+Status EmbeddedServer::LetOthersWork(std::string_view statement) {
+  using Transaction = catalog::EmbeddedSession::Transaction;
+  ASSIGN_OR_RETURN(const std::string temporary, session_->TemporaryNameIn(statement));
+  if (!temporary.empty()) {
+    return Unimplemented(fmt::format("'{}' is temporary: other connections read for this "
+                                     "statement, and do not see it",
+                                     temporary))
+        .Hint("CREATE TABLE or VIEW without TEMPORARY, and DROP it afterwards");
+  }
+  const Transaction transaction = session_->transaction();
+  if (transaction == Transaction::kWrite) {
+    return Status(Code::kFailedPrecondition,
+                  "this statement cannot run in a transaction that has written: other connections "
+                  "read and write for it, and neither see that nor get past its lock")
+        .SqlState("25001")
+        .Hint("COMMIT first");
+  }
+  const auto reads = [](const auto& named) {
+    return named.second.source != nullptr && named.second.source->begun &&
+           !named.second.source->done;
+  };
+  if (transaction == Transaction::kRead && std::none_of(portals_.begin(), portals_.end(), reads) &&
+      std::none_of(cursors_.begin(), cursors_.end(), reads)) {
+    // As READ COMMITTED has it: what comes next reads what there is then.
+    RETURN_IF_ERROR(session_->Run("COMMIT"));
+    RETURN_IF_ERROR(session_->Run("BEGIN"));
+  }
+  return OkStatus();
+}
+
+// A script of Query.
+
+Status EmbeddedServer::BeginScript(std::string_view body) {
+  in_script_ = true;
+  place_ = 0;
+  script_.clear();
+  ASSIGN_OR_RETURN(const std::string_view sql, ReadQuery(body));
+  script_ = sql;
+  prepared_.erase(prepared_.begin(), prepared_.upper_bound(""));  // the unnamed one
+  portals_.erase(portals_.begin(), portals_.upper_bound(""));
+  statements_ = catalog::SplitEmbeddedScript(script_);
+  next_ = 0;
+  if (statements_.empty()) {
+    AppendMessage(*out_, 'I', {});
+  }
+  return OkStatus();
+}
+
+// One statement, or the script's end.
+Status EmbeddedServer::NextOfScript() {
+  if (next_ == statements_.size()) {
+    if (block_ == Block::kImplicit) {
+      RETURN_IF_ERROR(CommitBlock());
+    }
+    in_script_ = false;
+    Ready();
+    return OkStatus();
+  }
+  const Span span = statements_[next_];
+  place_ = span.begin;
+  RETURN_IF_ERROR(RunOne(TextOf(script_, span)));
+  ++next_;
+  return OkStatus();
+}
+
+Status EmbeddedServer::RunOne(std::string_view sql) {
+  ASSIGN_OR_RETURN(const std::optional<SessionStatement> own, ReadSessionStatement(sql));
+  RETURN_IF_ERROR(CheckBlock(own.has_value() ? &*own : nullptr));
+  if (statements_.size() > 1) {
+    RETURN_IF_ERROR(EnterImplicit(sql));
+  }
+  if (own.has_value()) {
+    return RunSession(*own, sql, {});
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<catalog::EmbeddedStatement> statement, session_->Prepare(sql));
+  if (statement->parameters() > 0) {
+    return Status(Code::kInvalidArgument, "there is no parameter $1").SqlState("42P02");
+  }
+  RETURN_IF_ERROR(CheckWrites(*statement));
+  Running running;
+  running.source = std::make_shared<Source>(std::move(statement));
+  running.verb = UpperWord(FirstWord(sql));
+  running_ = std::move(running);
+  return OkStatus();
+}
+
+// The statements of one Query, or up to a Sync, are one transaction.
+Status EmbeddedServer::EnterImplicit(std::string_view sql) {
+  const std::string_view first = FirstWord(sql);
+  const bool alone = EqualsWord(first, "VACUUM") || EqualsWord(first, "PRAGMA") ||
+                     EqualsWord(first, "SET") || EqualsWord(first, "BEGIN") ||
+                     EqualsWord(first, "START") || EqualsWord(first, "COMMIT") ||
+                     EqualsWord(first, "END") || EqualsWord(first, "ROLLBACK");
+  return block_ == Block::kNone && !alone ? BeginBlock(Block::kImplicit) : OkStatus();
+}
+
+// Rows.
+
+Status EmbeddedServer::Begin(Running running, const std::vector<uint16_t>& formats) {
+  if (!in_script_) {
+    ASSIGN_OR_RETURN(running.columns, DescribeColumns(*running.source->statement, formats));
+    running.described = true;
+  }
+  running_ = std::move(running);
+  return OkStatus();
+}
+
+Status EmbeddedServer::RunOn() {
+  Running& running = *running_;
+  Source& source = *running.source;
+  if (running.columns.empty() && !running.described) {
+    ASSIGN_OR_RETURN(running.columns, DescribeColumns(*source.statement, {}));
+    running.described = running.columns.empty() || running.copy.has_value() || running.silent;
+    if (running.copy.has_value()) {
+      std::string body(1, '\0');
+      AppendInt16(static_cast<int16_t>(running.columns.size()), &body);
+      body.append(2 * running.columns.size(), '\0');
+      AppendMessage(*out_, 'H', body);
+      if (running.copy->header) {
+        CopyRow names;
+        for (const WireColumn& column : running.columns) {
+          names.emplace_back(column.name);
+        }
+        AppendMessage(*out_, 'd', CopyLine(names, *running.copy));
+      }
+    }
+  }
+  while (out_->size() < kEnoughSaid) {
+    if (source.done || (running.limit >= 0 && running.rows >= running.limit)) {
+      Complete();
+      return OkStatus();
+    }
+    const Result<bool> row = source.statement->Step();
+    if (!row.ok()) {
+      if (row.status().sqlstate() == "55P03") {
+        source.statement->Reset();
+        // Rows that were sent are not sent twice.
+        return running.rows == 0 || !Stopped(row.status())
+                   ? row.status()
+                   : Status(row.status()).SqlState("40001");
+      }
+      return row.status();
+    }
+    source.begun = true;
+    source.done = !*row;
+    if (*row) {
+      ++running.rows;
+      RETURN_IF_ERROR(Emit());
+    }
+  }
+  return OkStatus();
+}
+
+Status EmbeddedServer::Emit() {
+  Running& running = *running_;
+  if (running.silent) {
+    return OkStatus();
+  }
+  if (running.described) {
+    return AppendCurrentRow();
+  }
+  std::vector<KeptCell>& row = running.first.emplace_back();
+  for (size_t i = 0; i < running.columns.size(); ++i) {
+    row.emplace_back(running.source->statement->Cell(i));
+    running.first_bytes += row.back().bytes.size();
+  }
+  if (running.first.size() >= kFirstRows || running.first_bytes >= kFirstBytes) {
+    DescribeFirst();
+  }
+  return OkStatus();
+}
+
+// The types of the columns, and the rows that they follow.
+void EmbeddedServer::DescribeFirst() {
+  Running& running = *running_;
+  const auto& declared = running.source->statement->columns();
+  std::vector<catalog::EmbeddedCell> cells;
+  for (size_t i = 0; i < running.columns.size(); ++i) {
+    cells.clear();
+    for (const std::vector<KeptCell>& row : running.first) {
+      cells.push_back(row[i].Get());
+    }
+    running.columns[i].type = TypeOfCells(declared[i].type, cells);
+  }
+  AppendRowDescription(*out_, running.columns);
+  running.described = true;
+  for (const std::vector<KeptCell>& row : running.first) {
+    AppendRow(row);
+  }
+  running.first.clear();
+}
+
+void EmbeddedServer::AppendRow(const std::vector<KeptCell>& row) {
+  std::string body;
+  AppendInt16(static_cast<int16_t>(row.size()), &body);
+  for (size_t i = 0; i < row.size(); ++i) {
+    // In text every cell has a form.
+    [[maybe_unused]] const Status appended =
+        AppendField(row[i].Get(), running_->columns[i], &body);
+  }
+  AppendMessage(*out_, 'D', body);
+}
+
+Status EmbeddedServer::AppendCurrentRow() {
+  const Running& running = *running_;
+  const catalog::EmbeddedStatement& statement = *running.source->statement;
+  if (running.copy.has_value()) {
+    CopyRow row;
+    for (size_t i = 0; i < running.columns.size(); ++i) {
+      const catalog::EmbeddedCell cell = statement.Cell(i);
+      row.push_back(cell.kind == catalog::EmbeddedCell::Kind::kNull
+                        ? std::nullopt
+                        : std::optional(CellText(cell, running.columns[i].type.oid)));
+    }
+    AppendMessage(*out_, 'd', CopyLine(row, *running.copy));
+    return OkStatus();
+  }
+  const size_t begin = out_->size();
+  *out_ += 'D';
+  out_->append(kLengthBytes, '\0');
+  AppendInt16(static_cast<int16_t>(running.columns.size()), out_);
+  for (size_t i = 0; i < running.columns.size(); ++i) {
+    const Status appended = AppendField(statement.Cell(i), running.columns[i], out_);
+    if (!appended.ok()) {
+      out_->resize(begin);
+      return appended;
+    }
+  }
+  std::string length;
+  AppendUint32(length, static_cast<uint32_t>(out_->size() - begin - 1));
+  out_->replace(begin + 1, kLengthBytes, length);
+  return OkStatus();
+}
+
+void EmbeddedServer::Complete() {
+  if (!running_->described) {
+    DescribeFirst();
+  }
+  const Running running = *std::exchange(running_, std::nullopt);
+  if (running.suspends && !running.source->done) {
+    AppendMessage(*out_, 's', {});
+    return;
+  }
+  if (running.copy.has_value()) {
+    AppendMessage(*out_, 'c', {});
+  }
+  std::string tag = running.verb;
+  if (tag == "INSERT" || tag == "REPLACE") {
+    tag = fmt::format("INSERT 0 {}", session_->changes());
+  } else if (tag == "UPDATE" || tag == "DELETE") {
+    tag = fmt::format("{} {}", tag, session_->changes());
+  } else if (tag == "FETCH" || tag == "MOVE" || tag == "COPY") {
+    tag = fmt::format("{} {}", tag, running.rows);
+  } else if (!running.columns.empty()) {
+    tag = tag == "SHOW" ? tag : fmt::format("SELECT {}", running.rows);
+  } else if (tag == "WITH") {
+    tag = fmt::format("UPDATE {}", session_->changes());
+  } else if (tag.starts_with("CREATE") || tag.starts_with("DROP") || tag.starts_with("ALTER")) {
+    const std::string_view text =
+        in_script_ ? TextOf(script_, statements_[next_ - 1]) : std::string_view(script_);
+    std::string_view what = FirstWord(text);
+    do {
+      what = FirstWord(text.substr(static_cast<size_t>(what.data() - text.data()) + what.size()));
+    } while (EqualsWord(what, "TEMP") || EqualsWord(what, "TEMPORARY") ||
+             EqualsWord(what, "UNIQUE") || EqualsWord(what, "VIRTUAL"));
+    tag += " " + UpperWord(what);
+  }
+  AppendCommandComplete(*out_, tag);
+}
+
+}  // namespace sluice::server::pgwire

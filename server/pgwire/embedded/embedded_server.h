@@ -1,0 +1,187 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "catalog/embedded_session.h"
+#include "server/pgwire/embedded/cells.h"
+#include "server/pgwire/embedded/copy_format.h"
+#include "server/pgwire/embedded/session_settings.h"
+#include "server/pgwire/embedded/session_statement.h"
+#include "server/pgwire/messages.h"
+
+namespace sluice::server::pgwire {
+
+// A PostgreSQL server's end of one connection, from the first ReadyForQuery on, over a database that
+// is embedded: bytes in, bytes out; no socket, clock or thread. It stops where enough has been said
+// or a lock is in the way, and goes on where it has stopped. Belongs to one thread at a time.
+//
+// Transactions are PostgreSQL's: an error fails the block, the statements of one Query or up to a
+// Sync are one, COMMIT of a failed block rolls it back.
+class EmbeddedServer {
+ public:
+  EmbeddedServer(std::unique_ptr<catalog::EmbeddedSession> session, SessionSettings settings);
+
+  enum class State {
+    kIdle,    // everything that was taken is answered
+    kMore,    // enough is said for now
+    kLocked,  // somebody else holds a lock: Work tries again
+    kEnded,   // the client has said that it goes, or says what is no message
+  };
+  void Take(std::string_view bytes) { held_ += bytes; }
+  // Appends what is to be said.
+  State Work(std::string* out);
+  // The statement that waits for a lock ends with this error instead.
+  void StopWaiting(Status why) { gives_up_ = std::move(why); }
+
+  // Before other connections read and write for a statement of ours: the session lets go of what it
+  // has only read. 25001: it has written; 0A000: the statement names what only this session sees.
+  Status LetOthersWork(std::string_view statement);
+
+  const SessionSettings& settings() const { return settings_; }
+  catalog::EmbeddedSession& session() { return *session_; }
+
+ private:
+  enum class Block { kNone, kImplicit, kExplicit, kFailed };
+
+  // Where rows come from; gives its locks back when it goes.
+  struct Source {
+    std::shared_ptr<catalog::EmbeddedStatement> statement;
+    bool begun = false;
+    bool done = false;
+    explicit Source(std::shared_ptr<catalog::EmbeddedStatement> from)
+        : statement(std::move(from)) {}
+    ~Source() { statement->Reset(); }
+    Source(const Source&) = delete;
+    Source& operator=(const Source&) = delete;
+  };
+  struct Prepared {
+    std::string sql;              // "": an empty query
+    std::vector<uint32_t> types;  // of its parameters
+    std::shared_ptr<catalog::EmbeddedStatement> statement;
+    std::optional<SessionStatement> session;
+    bool of_catalog = false;  // which may have changed by the next time
+  };
+  struct Portal {
+    std::string sql;
+    std::shared_ptr<Source> source;
+    std::optional<SessionStatement> session;
+    std::vector<WireColumn> columns;
+    std::vector<uint16_t> formats;
+    bool executed = false;
+  };
+  struct Cursor {
+    std::shared_ptr<Source> source;
+    bool hold = false;
+  };
+  // What answers with rows, or with their number.
+  struct Running {
+    std::shared_ptr<Source> source;
+    std::string verb;  // of the tag
+    std::vector<WireColumn> columns = {};
+    bool described = false;  // simple protocol: the types follow the first rows
+    bool silent = false;     // MOVE
+    bool suspends = false;   // at its limit, for a portal
+    int64_t limit = -1;
+    int64_t rows = 0;
+    std::optional<SessionStatement::CopyOptions> copy = {};
+    std::vector<std::vector<KeptCell>> first = {};
+    size_t first_bytes = 0;
+  };
+  struct Copying {
+    CopyReader reader;
+    std::shared_ptr<catalog::EmbeddedStatement> insert;
+    std::vector<uint32_t> types;
+    int64_t rows = 0;
+  };
+
+  // The loop.
+  bool Stopped(const Status& status);
+  std::optional<std::pair<char, std::string_view>> NextMessage();
+  void Consume(size_t bytes);
+  Status Handle(char type, std::string_view body);
+  Status HandleCopy(char type, std::string_view body);
+  void Fail(const Status& status);
+  void Ready();
+  char StatusByte() const;
+
+  // Transactions.
+  Status BeginBlock(Block kind);
+  Status CommitBlock();
+  void RollBackBlock();
+  void EndPortals();
+  Status CheckBlock(const SessionStatement* statement) const;
+  Status CheckWrites(const catalog::EmbeddedStatement& statement) const;
+
+  // A script of Query.
+  Status BeginScript(std::string_view body);
+  Status NextOfScript();
+  Status RunOne(std::string_view sql);
+
+  // Rows.
+  Status RunOn();
+  Status Emit();
+  void DescribeFirst();
+  void AppendRow(const std::vector<KeptCell>& row);
+  Status AppendCurrentRow();
+  void Complete();
+
+  // Statements of the session.
+  Status RunSession(const SessionStatement& statement, std::string_view sql,
+                    const std::vector<uint16_t>& formats);
+  Status RunTransaction(const SessionStatement& statement);
+  Status RunCursor(const SessionStatement& statement, std::string_view sql,
+                   const std::vector<uint16_t>& formats);
+  Status RunPrepared(const SessionStatement& statement, std::string_view sql,
+                     const std::vector<uint16_t>& formats);
+  Status Show(const SessionStatement& statement, const std::vector<uint16_t>& formats);
+  Status CopyOut(const SessionStatement& statement, std::string_view sql);
+  Status CopyIn(const SessionStatement& statement);
+  Status InsertCopied(const CopyRow& row);
+  void Done(std::string_view tag);
+  void Warn(std::string_view sqlstate, std::string_view message);
+  Status Begin(Running running, const std::vector<uint16_t>& formats);
+
+  // The extended protocol.
+  Status Parse(std::string_view body);
+  Status Bind(std::string_view body);
+  Status Describe(std::string_view body);
+  Status Execute(std::string_view body);
+  Status Close(std::string_view body);
+  Status Sync();
+  Status EnterImplicit(std::string_view sql);
+  Result<std::vector<WireColumn>> ColumnsOf(const SessionStatement& statement,
+                                            const std::vector<uint16_t>& formats);
+  bool NextIsSync() const;
+
+  const std::unique_ptr<catalog::EmbeddedSession> session_;
+  SessionSettings settings_;
+  std::string held_;
+  size_t at_ = 0;  // of held_
+  std::string* out_ = nullptr;
+  bool ended_ = false;
+  std::optional<Status> gives_up_;
+
+  Block block_ = Block::kNone;
+  bool read_only_ = false;  // of the block
+  bool skips_ = false;      // up to Sync
+  bool in_script_ = false;
+  std::string script_;  // what places in errors point into
+  std::vector<Span> statements_;
+  size_t next_ = 0;
+  int64_t place_ = 0;  // of the statement that runs
+
+  std::optional<Running> running_;
+  std::optional<Copying> copying_;
+  std::map<std::string, std::shared_ptr<Prepared>, std::less<>> prepared_;
+  std::map<std::string, Portal, std::less<>> portals_;
+  std::map<std::string, Cursor, std::less<>> cursors_;
+};
+
+}  // namespace sluice::server::pgwire
