@@ -208,6 +208,7 @@ void WireSession::Run(const OwnStatement& statement, bool transaction) {
   options.describe_rows = statement.describe_rows;
   options.result_formats = statement.result_formats;
   options.max_rows = statement.max_rows;
+  options.encoding = statement.encoding;
   house_.service.Run(RequestOf(statement, transaction),
                      std::make_shared<WireSink>(line_, std::move(options)),
                      [weak, line = line_, post](const Status& status) {
