@@ -1,14 +1,18 @@
 #include "base/log.h"
 
+#include "base/log_limit.h"
+
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
 
 namespace sluice::log {
 namespace {
 
 std::atomic<int> lowest_level{static_cast<int>(Level::kOff)};
+std::atomic<size_t> bytes_left{SIZE_MAX};
 
 spdlog::level::level_enum ToSpdlog(Level level) {
   switch (level) {
@@ -40,7 +44,21 @@ bool Enabled(Level level) {
   return static_cast<int>(level) >= lowest_level;
 }
 
+void LimitTo(size_t bytes) {
+  bytes_left = bytes;
+}
+
 void Write(Level level, const std::string& line) {
+  size_t left = bytes_left;
+  while (left != SIZE_MAX &&
+         !bytes_left.compare_exchange_weak(left, left - std::min(left, line.size()))) {
+  }
+  if (left < line.size()) {
+    if (left > 0) {
+      spdlog::warn("the log ends here: it is as long as it may be");
+    }
+    return;
+  }
   spdlog::log(ToSpdlog(level), "{}", line);
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/log.h"
 #include "catalog/catalog.h"
 #include "executor/executor.h"
 #include "executor/job_answer.h"
@@ -23,6 +24,15 @@ namespace sluice::executor {
 namespace {
 
 constexpr std::chrono::milliseconds kLook{200};
+
+// As JobConfig has it: what is logged here is logged there.
+int LogLevel() {
+  int level = 0;
+  while (level < static_cast<int>(log::Level::kOff) && !log::Enabled(log::Level(level))) {
+    ++level;
+  }
+  return level + 1;
+}
 
 std::string ConfigOf(const plan::Plan& plan, const Context& context, const DetachedJob& detached) {
   JobConfig config;
@@ -41,6 +51,7 @@ std::string ConfigOf(const plan::Plan& plan, const Context& context, const Detac
   config.set_slots(slots.slots);
   config.set_memory_bytes(slots.memory_bytes);
   config.set_room(detached.room);
+  config.set_log_level(LogLevel());
   return config.SerializeAsString();
 }
 

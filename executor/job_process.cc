@@ -1,12 +1,17 @@
 #include "executor/job_process.h"
 
+#include <fmt/core.h>
+#include <unistd.h>
+
 #include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/guarded.h"
+#include "base/log.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "executor/executor.h"
@@ -14,11 +19,18 @@
 #include "executor/job_news.h"
 #include "executor/job_process.pb.h"
 #include "executor/local_cluster.h"
+#include "executor/processes/job_log.h"
 #include "executor/result_rows.h"
 #include "executor/room_link.h"
 
 namespace sluice::executor {
 namespace {
+
+std::string HostName() {
+  constexpr size_t kLongest = 256;
+  std::string name(kLongest, '\0');
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.substr(0, name.find('\0')) : "";
+}
 
 // Whoever listens is told; the answer is kept.
 class SpeakingSink final : public ResultSink {
@@ -62,8 +74,20 @@ Result<std::unique_ptr<LocalCluster>> ClusterOf(const JobConfig& config) {
   return std::make_unique<LocalCluster>(options, std::move(room));
 }
 
+// As its log says, if it says anything.
+void TellOfLog(catalog::Catalog& catalog, std::optional<int64_t> job, const JobLog& job_log) {
+  const std::string path = job_log.PathIfWritten();
+  if (job.has_value() && !path.empty()) {
+    const Status told = catalog.jobs().AddEvents(
+        *job, {{WallMicros(), "log_kept", fmt::format("{} on {}", path, HostName())}});
+    if (!told.ok()) {
+      log::Warn("where this log is cannot be written down: {}", told.message());
+    }
+  }
+}
+
 Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeaker& speaker,
-                    SpeakingSink& sink, const std::stop_token& stop) {
+                    SpeakingSink& sink, const JobLog& job_log, const std::stop_token& stop) {
   // What ends the job: a signal, or who has started it.
   std::stop_source ended;
   const auto end = [&ended] { ended.request_stop(); };
@@ -82,7 +106,11 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeak
   ASSIGN_OR_RETURN(const std::unique_ptr<LocalCluster> cluster, ClusterOf(config));
   Context context{*database.source,   *catalog,          config.user(),
                   config.statement(), ended.get_token(), cluster.get()};
-  context.on_job = [&speaker](int64_t job) { speaker.Begun(job); };
+  std::optional<int64_t> begun;
+  context.on_job = [&speaker, &begun](int64_t job) {
+    begun = job;
+    speaker.Begun(job);
+  };
   context.stopped_because = [&stop](Status outcome) -> Status {
     if (outcome.code() != Code::kCancelled || !stop.stop_requested()) {
       return outcome;
@@ -91,6 +119,7 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeak
         .Hint("run the statement again");
   };
   const Status status = Execute(config.plan(), context, sink);
+  TellOfLog(*catalog, begun, job_log);
   speaker.Ended(status.ok() ? sink.Answer() : AnswerBytes(status));
   database.source->EndStatement();
   cluster->closer().WaitUntilClosed(stop);
@@ -109,10 +138,13 @@ int RunJobProcess(const std::string& config, const std::string& secret, int laun
   JobConfig parsed;
   JobSecrets secrets;
   SpeakingSink sink(**speaker);
+  const bool read = parsed.ParseFromString(config) && secrets.ParseFromString(secret);
+  const JobLog job_log(read && parsed.log_level() > 0
+                           ? static_cast<log::Level>(parsed.log_level() - 1)
+                           : log::Level::kWarn);
   const Status status = Guarded("job", [&]() -> Status {
-    return parsed.ParseFromString(config) && secrets.ParseFromString(secret)
-               ? RunStatement(parsed, secrets, **speaker, sink, stop)
-               : Internal("the configuration of the job's process is damaged");
+    return read ? RunStatement(parsed, secrets, **speaker, sink, job_log, stop)
+                : Internal("the configuration of the job's process is damaged");
   });
   if (!status.ok()) {
     (*speaker)->Ended(AnswerBytes(status));  // of a job that has not begun; else it is known

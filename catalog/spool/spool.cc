@@ -32,8 +32,8 @@ Status Failed(const std::string& path, const char* what) {
           .SqlState(error == ENOSPC || error == EDQUOT ? "53100" : "58030");
   return error == ENOSPC || error == EDQUOT
              ? std::move(status).Hint(
-                   "the rows are kept there because only the session's own "
-                   "connection can read them: COMMIT first, or make room")
+                   "the rows are kept there while the statement runs, as they can be read "
+                   "only once: make room, or start the gateway with TMPDIR on another disk")
              : status;
 }
 

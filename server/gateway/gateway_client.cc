@@ -8,6 +8,7 @@
 #include <fstream>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -44,9 +45,23 @@ Result<std::shared_ptr<grpc::ChannelCredentials>> MakeCredentials(const std::str
   return grpc::SslCredentials(options);
 }
 
-Status FromGrpc(const grpc::Status& status) {
+// What the gateway itself says of a call that failed; nullopt: it was not reached, or is older.
+std::optional<Status> SaidByGateway(const grpc::ClientContext& context) {
+  const auto& metadata = context.GetServerTrailingMetadata();
+  const auto said = metadata.find(kErrorMetadata);
+  v1::Error error;
+  return said != metadata.end() &&
+                 error.ParseFromArray(said->second.data(), static_cast<int>(said->second.size()))
+             ? std::optional(ErrorFromWire(error))
+             : std::nullopt;
+}
+
+Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context) {
   if (status.ok()) {
     return OkStatus();
+  }
+  if (std::optional<Status> said = SaidByGateway(context)) {
+    return *std::move(said);
   }
   if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
     return Status(Code::kPermissionDenied, status.error_message()).SqlState("28000");
@@ -74,8 +89,9 @@ class GrpcGatewayClient final : public GatewayClient {
     LogIn(&context);
     v1::GetVersionResponse response;
     const grpc::Status status = stub_->GetVersion(&context, {}, &response);
-    if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
-      return FromGrpc(status);
+    if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED ||
+        SaidByGateway(context).has_value()) {
+      return FromGrpc(status, context);
     }
     if (status.ok() && response.wants_login() && authorization_.empty()) {
       return Status(Code::kPermissionDenied,
@@ -122,7 +138,7 @@ class GrpcGatewayClient final : public GatewayClient {
     if (stop.stop_requested()) {
       return job.has_value() ? CancelJob(*job) : Cancelled("cancelled");
     }
-    return failure.ok() ? FromGrpc(status) : failure;
+    return failure.ok() ? FromGrpc(status, context) : failure;
   }
 
  private:

@@ -136,7 +136,7 @@ Status GatewayScripts::InSessionAdmitted(const Script& script, const Client& cli
   session.KeepCheckpointsIn(trusted ? checkpoint_root_
                                     : CheckpointsOf(script.login.role, checkpoint_root_));
   if (script.database_session != nullptr) {
-    session.set_database_session(*script.database_session);
+    session.set_database_session(*script.database_session, script.in_transaction);
     session.OnSettings(script.on_settings);
   }
   if (script.settings != nullptr) {

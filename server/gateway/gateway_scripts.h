@@ -43,6 +43,7 @@ class GatewayScripts {
     const std::vector<std::string>* settings = nullptr;  // SET statements to run beforehand
     // The client's own session of the database; null: it has none.
     const catalog::SessionLink* database_session = nullptr;
+    bool in_transaction = false;  // that session is inside a transaction block
     std::function<void(const SessionSettings&)> on_settings = {};
   };
   struct Client {

@@ -21,12 +21,18 @@
 namespace sluice::server {
 namespace {
 
-grpc::Status ToGrpc(const Status& status) {
+// Text for who shows it as it is; the error itself, for our own client, beside it.
+grpc::Status ToGrpc(grpc::ServerContext* context, const Status& status) {
   if (status.ok()) {
     return grpc::Status::OK;
   }
-  // The text travels in an HTTP/2 trailer, which peers limit to 8 KB in all.
-  constexpr size_t kLongestMessage = 4'000;
+  // They travel in an HTTP/2 trailer, which peers limit to 8 KB in all.
+  constexpr size_t kLongestMessage = 3'000;
+  constexpr size_t kLongestError = 2'000;  // base64 makes it a third longer
+  const std::string error = ErrorToWire(status, "").SerializeAsString();
+  if (error.size() <= kLongestError) {
+    context->AddTrailingMetadata(kErrorMetadata, error);
+  }
   const bool login = status.sqlstate().starts_with("28");
   return {login ? grpc::StatusCode::UNAUTHENTICATED : static_cast<grpc::StatusCode>(status.code()),
           status.ToString().substr(0, kLongestMessage)};
@@ -133,7 +139,7 @@ class GatewayService final
       return scripts_.Run({request->script(), std::move(login), request->user(), &settings}, client,
                           sink, observer);
     };
-    return ToGrpc(Guarded("Gateway.Run", run));
+    return ToGrpc(context, Guarded("Gateway.Run", run));
   }
 
   grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest*,
@@ -146,7 +152,7 @@ class GatewayService final
       }
       return OkStatus();
     };
-    return ToGrpc(Guarded("Gateway.ListJobs", list));
+    return ToGrpc(context, Guarded("Gateway.ListJobs", list));
   }
 
   grpc::Status GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
@@ -165,7 +171,7 @@ class GatewayService final
       }
       return OkStatus();
     };
-    return ToGrpc(Guarded("Gateway.GetJob", get));
+    return ToGrpc(context, Guarded("Gateway.GetJob", get));
   }
 
   grpc::Status CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
@@ -175,7 +181,7 @@ class GatewayService final
       RETURN_IF_ERROR(source.catalog().jobs().Find(request->id()).status());
       return source.catalog().jobs().RequestCancel(request->id());
     };
-    return ToGrpc(Guarded("Gateway.CancelJob", cancel));
+    return ToGrpc(context, Guarded("Gateway.CancelJob", cancel));
   }
 
   grpc::Status GetVersion(grpc::ServerContext* context, const v1::GetVersionRequest*,
@@ -193,7 +199,7 @@ class GatewayService final
       response->set_source(scripts_.sources().url());
       return OkStatus();
     };
-    return ToGrpc(Guarded("Gateway.GetVersion", get));
+    return ToGrpc(context, Guarded("Gateway.GetVersion", get));
   }
 
  private:

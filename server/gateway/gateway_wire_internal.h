@@ -28,6 +28,9 @@ Status RowsFromWire(const v1::Rows& rows, const Schema& schema, RowBatch* batch)
 v1::Progress ProgressToWire(const elastic::Progress& progress);
 elastic::Progress ProgressFromWire(const v1::Progress& progress);
 
+// Trailing metadata of a call that fails: a serialized v1::Error.
+inline constexpr char kErrorMetadata[] = "sluice-error-bin";
+
 v1::Error ErrorToWire(const Status& status, std::string_view script);
 Status ErrorFromWire(const v1::Error& error);
 

@@ -73,6 +73,7 @@ class WireStatements final : public pgwire::StatementService {
         {login.user, login.password, "", login.database, login.desk.host, login.desk.port},
         login.user};
     script.database_session = &request.session;
+    script.in_transaction = request.transaction;
     return script;
   }
   static GatewayScripts::Client ClientOf(const pgwire::StatementRequest& request) {

@@ -115,7 +115,8 @@ std::string WireSession::Greeting() const {
   std::string greeting;
   AppendAuthentication(greeting, Authentication::kOk);
   for (const auto& [name, value] : conversation_->parameters()) {
-    AppendParameterStatus(greeting, name, value);
+    AppendParameterStatus(greeting, name,
+                          name == "client_encoding" ? conversation_->backend_encoding() : value);
   }
   AppendKeyData(greeting, process_, key_);
   AppendReady(greeting, conversation_->status());

@@ -1,12 +1,11 @@
 #include "server/pgwire/bound_text.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "parser/printer.h"
 #include "parser/splitter.h"
+#include "server/pgwire/column_types.h"
 #include "server/pgwire/parameters.h"
 #include "server/pgwire/sql_words_internal.h"
 
@@ -89,27 +88,54 @@ Result<BoundText> Substitute(std::string_view sql, const ParameterText& text_of)
   return bound;
 }
 
+uint16_t FormatOf(const std::vector<uint16_t>& formats, size_t index) {
+  return formats.empty() ? uint16_t{0}
+                         : formats[formats.size() == 1 ? 0 : std::min(index, formats.size() - 1)];
+}
+
+namespace {
+
+bool IsKnown(uint32_t type) {
+  return type == kUnspecifiedOid || type == kUnknownOid || FindBuiltInType(type) != nullptr ||
+         FindElementType(type) != nullptr;
+}
+
+}  // namespace
+
+std::vector<size_t> StrangeParameters(const std::vector<uint32_t>& types,
+                                      const std::vector<uint16_t>& formats) {
+  std::vector<size_t> strange;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const bool has_type = types[i] != kUnspecifiedOid && types[i] != kUnknownOid;
+    if (!IsKnown(types[i]) || (has_type && FormatOf(formats, i) == 1 && !HasBinaryForm(types[i]))) {
+      strange.push_back(i);
+    }
+  }
+  return strange;
+}
+
 Result<BoundText> BindText(std::string_view sql, const std::vector<uint32_t>& types,
                            const std::vector<uint16_t>& formats,
-                           const std::vector<std::optional<std::string>>* values) {
+                           const std::vector<std::optional<std::string>>* values,
+                           const ShownParameters& shown) {
   return Substitute(sql, [&](const ParameterPlace& place, bool attribute) -> Result<std::string> {
     const size_t index = place.number - 1;
     BoundParameter parameter;
     parameter.type = index < types.size() ? types[index] : 0;
-    if (values != nullptr && index >= values->size()) {
-      return InvalidArgument(fmt::format("bind message supplies {} parameters, but the "
-                                         "statement has ${}",
-                                         values->size(), place.number))
-          .SqlState("08P01");
-    }
-    if (values != nullptr && (*values)[index].has_value()) {
+    std::string_view type_name;
+    if (const auto said = shown.find(index); said != shown.end()) {
+      type_name = said->second.type_name;
+      if (said->second.text.has_value()) {
+        parameter.value = *said->second.text;
+      }
+    } else if (values != nullptr && (*values)[index].has_value()) {
       parameter.value = *(*values)[index];
-      parameter.binary =
-          !formats.empty() &&
-          formats[formats.size() == 1 ? 0 : std::min(index, formats.size() - 1)] == 1;
+      parameter.binary = FormatOf(formats, index) == 1;
+    } else if (values == nullptr && !IsKnown(parameter.type)) {
+      parameter.type = kUnspecifiedOid;
     }
     if (!attribute) {
-      return ParameterLiteral(parameter);
+      return ParameterLiteral(parameter, type_name);
     }
     const Span span = {static_cast<int64_t>(place.begin), static_cast<int64_t>(place.end)};
     ASSIGN_OR_RETURN(const parser::AttributeValue value, ParameterAttribute(parameter, span));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,11 +42,26 @@ Result<BoundText> Substitute(std::string_view sql, const ParameterText& text_of)
 // The largest $n outside of strings and comments; 0: there is none.
 size_t CountParameters(std::string_view sql);
 
-// As Bind gives them: `types` (OIDs) may be fewer than the values; `formats` none, one or each. In
-// the select a parameter is an expression, in our clauses an attribute's value. Without `values`
-// (Describe) all are NULL. 08P01: too few values; 22P02 and the like: a value is none.
+// Parameters of which the database has said what they are, by their index.
+struct ShownParameter {
+  std::optional<std::string> text;  // nullopt: NULL
+  std::string type_name;            // as format_type has it
+};
+using ShownParameters = std::map<size_t, ShownParameter>;
+
+// How the value of a parameter comes; `formats` as Bind gives them.
+uint16_t FormatOf(const std::vector<uint16_t>& formats, size_t index);
+// The parameters of which the type, or its binary form, is not known here.
+std::vector<size_t> StrangeParameters(const std::vector<uint32_t>& types,
+                                      const std::vector<uint16_t>& formats);
+
+// As Bind gives them: `types` (OIDs) may be fewer than the values, of which there is one for each
+// parameter; `formats` none, one or each; `shown` counts before `values`. In the select a parameter
+// is an expression, in our clauses an attribute's value. Without `values` (Describe) all are NULL.
+// 22P02 and the like: a value is none.
 Result<BoundText> BindText(std::string_view sql, const std::vector<uint32_t>& types,
                            const std::vector<uint16_t>& formats,
-                           const std::vector<std::optional<std::string>>* values);
+                           const std::vector<std::optional<std::string>>* values,
+                           const ShownParameters& shown = {});
 
 }  // namespace sluice::server::pgwire

@@ -148,4 +148,20 @@ bool HasBinaryForm(uint32_t oid) {
   return type != nullptr && type->binary;
 }
 
+bool IsText(uint32_t oid) {
+  switch (oid) {
+    case kUnspecifiedOid:
+    case kUnknownOid:
+    case kTextOid:
+    case kVarcharOid:
+    case kBpcharOid:
+    case kNameOid:
+    case kJsonOid:
+    case kJsonbOid:  // behind a byte of ASCII
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace sluice::server::pgwire

@@ -63,6 +63,9 @@ const BuiltInType* FindBuiltInType(uint32_t oid);
 // The type of an array's elements; nullptr: not known, or no array's.
 const BuiltInType* FindElementType(uint32_t array_oid);
 
+// The binary form of the type is its text, in the client's encoding.
+bool IsText(uint32_t oid);
+
 // Cells of the type can be sent, and parameters read, in binary.
 bool HasBinaryForm(uint32_t oid);
 

@@ -14,6 +14,24 @@ namespace sluice::server::pgwire {
 Conversation::Conversation(Host& host, std::map<std::string, std::string> parameters)
     : host_(host), parameters_(std::move(parameters)) {
   readable_ = IsReadable(parameters_);
+  FindEncoding();
+}
+
+void Conversation::FindEncoding() {
+  const auto client = parameters_.find("client_encoding");
+  backend_encoding_ = client == parameters_.end() ? "" : client->second;
+  // A server that does not know what its texts are does not convert them.
+  const auto server = parameters_.find("server_encoding");
+  const bool converts = server == parameters_.end() || server->second != "SQL_ASCII";
+  encoding_ = converts ? ClientEncoding::Find(backend_encoding_) : std::nullopt;
+}
+
+Result<std::string> Conversation::Utf8Of(std::string_view text) const {
+  return encoding_.has_value() ? encoding_->ToUtf8(text) : std::string(text);
+}
+
+Result<std::string> Conversation::ForServer(std::string_view utf8) const {
+  return encoding_.has_value() && switched_ == 0 ? encoding_->FromUtf8(utf8) : std::string(utf8);
 }
 
 void Conversation::FromClient(std::string_view bytes) {
@@ -181,10 +199,25 @@ bool Conversation::Take(char type, std::string_view body) {
         }
         return false;
       }
+      if (type == 'C' && ClosesInDatabase(body)) {
+        return false;
+      }
       steps_.push_back({.kind = Step::Kind::kOwn, .type = type, .text = std::string(body)});
       Begin();
       return true;
   }
+}
+
+// Close of a prepared statement of ours that the database has, too: it is forgotten here.
+bool Conversation::ClosesInDatabase(std::string_view body) {
+  BodyReader reader(body);
+  const char kind = reader.Byte();
+  const auto known = statements_.find(reader.String());
+  if (kind != 'S' || known == statements_.end() || !known->second.in_database) {
+    return false;
+  }
+  statements_.erase(known);
+  return true;
 }
 
 bool Conversation::TakeQuery(std::string_view body) {
@@ -192,16 +225,17 @@ bool Conversation::TakeQuery(std::string_view body) {
   if (!sql.ok()) {
     return false;  // the back end says so
   }
-  const std::optional<Route> route = RouteOf(*sql);
+  const Result<std::string> text = Utf8Of(*sql);
+  const std::optional<Route> route = text.ok() ? RouteOf(*text) : std::nullopt;
   if (!route.has_value()) {
-    if (TakeDeallocate(*sql)) {
+    if (text.ok() && TakeDeallocate(*text)) {
       return true;
     }
     statements_.erase(statements_.begin(), statements_.upper_bound(""));  // the unnamed one
     portals_.erase(portals_.begin(), portals_.upper_bound(""));
     return false;
   }
-  script_ = *sql;
+  script_ = *text;
   in_script_ = true;
   if (route->error.ok()) {
     QueueParts(route->parts);
@@ -245,10 +279,11 @@ bool Conversation::TakeParse(std::string_view body) {
   if (!parse.ok()) {
     return false;
   }
-  const std::optional<Route> route = RouteOf(parse->sql);
+  const Result<std::string> text = Utf8Of(parse->sql);
+  const std::optional<Route> route = text.ok() ? RouteOf(*text) : std::nullopt;
   const bool setting = route.has_value() && route->error.ok() && route->parts.size() == 1 &&
                        route->parts.front().kind == Part::Kind::kSet &&
-                       host_.CheckSetting(parse->sql).ok();
+                       host_.CheckSetting(*text).ok();
   if (!route.has_value() || setting) {
     if (parse->name.empty()) {
       statements_.erase(statements_.begin(), statements_.upper_bound(""));
@@ -276,8 +311,9 @@ std::optional<Route> Conversation::RouteOf(std::string_view sql) const {
   std::optional<Route> route = RouteScript(sql, is_prepared);
   const auto encoding = parameters_.find("client_encoding");
   if (route.has_value() && encoding != parameters_.end() && encoding->second != "UTF8" &&
-      encoding->second != "SQL_ASCII") {
-    route->error = Unimplemented(fmt::format("a statement of Sluice is sent in UTF-8, and the "
+      encoding->second != "SQL_ASCII" && !encoding_.has_value()) {
+    route->error = Unimplemented(fmt::format("a statement of Sluice is sent in UTF-8 or an "
+                                             "encoding of one byte a character, and the "
                                              "client_encoding of this session is {}",
                                              encoding->second))
                        .Hint("SET client_encoding = 'UTF8' (\\encoding UTF8 in psql)");
@@ -285,27 +321,28 @@ std::optional<Route> Conversation::RouteOf(std::string_view sql) const {
   return route;
 }
 
-// The database does not know the prepared statements that are ours.
+// Of the prepared statements that are ours the database knows those that PREPARE has made.
 bool Conversation::TakeDeallocate(std::string_view sql) {
   if (statements_.empty()) {
     return false;
   }
   const std::optional<std::string> name = DeallocatedName(sql);
-  if (!name.has_value()) {
+  const auto known = name.has_value() ? statements_.find(*name) : statements_.end();
+  if (!name.has_value() || (known == statements_.end() && !name->empty())) {
     return false;
   }
-  if (name->empty()) {  // all of them
-    statements_.clear();
-    return false;
+  script_ = sql;
+  in_script_ = true;
+  if (known == statements_.end() || known->second.in_database) {
+    steps_.push_back(
+        {.kind = Step::Kind::kForward, .span = {0, static_cast<int64_t>(script_.size())}});
+    steps_.push_back({.kind = Step::Kind::kForget, .text = *name});
+  } else {
+    std::string done;
+    AppendCommandComplete(done, "DEALLOCATE");
+    steps_.push_back({.kind = Step::Kind::kForget, .text = *name});
+    steps_.push_back({.kind = Step::Kind::kSay, .text = std::move(done)});
   }
-  const auto known = statements_.find(*name);
-  if (known == statements_.end()) {
-    return false;
-  }
-  statements_.erase(known);
-  std::string done;
-  AppendCommandComplete(done, "DEALLOCATE");
-  steps_.push_back({.kind = Step::Kind::kSay, .text = std::move(done)});
   steps_.push_back({.kind = Step::Kind::kReady});
   Begin();
   return true;

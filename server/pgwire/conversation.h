@@ -10,8 +10,10 @@
 
 #include "base/status.h"
 #include "server/pgwire/bound_text.h"
+#include "server/pgwire/client_encoding.h"
 #include "server/pgwire/kept_rows.h"
 #include "server/pgwire/messages.h"
+#include "server/pgwire/prepared_text.h"
 #include "server/pgwire/router.h"
 
 namespace sluice::server::pgwire {
@@ -22,6 +24,8 @@ struct OwnStatement {
   std::vector<uint16_t> result_formats;
   bool describe_rows = false;  // simple protocol: the rows come with their description
   uint32_t max_rows = 0;       // 0: all; else it is suspended after so many
+  // Of the texts in its rows; nullopt: UTF-8.
+  std::optional<ClientEncoding> encoding = std::nullopt;
 };
 
 // A logged-in client and its back end: copies what is the database's from one to the other, and
@@ -67,6 +71,8 @@ class Conversation {
   // Of the back end: I, T, E.
   char status() const { return status_; }
   const std::map<std::string, std::string>& parameters() const { return parameters_; }
+  // What its client_encoding is now: while it is lent, UTF8.
+  const std::string& backend_encoding() const { return backend_encoding_; }
 
   // Of the statement that Run began. `bytes`: whole messages.
   void Says(std::string_view bytes);
@@ -83,8 +89,8 @@ class Conversation {
 
  private:
   enum class Wish { kPass, kWhole, kDrop };
-  // What the client hears of an answer.
-  enum class Hears { kAll, kAllButReady, kErrors, kNothing };
+  // What the client hears of an answer; kRow: its errors and notices, as its first row is for us.
+  enum class Hears { kAll, kAllButReady, kErrors, kRow, kNothing };
   // What the back end still has to answer: a message of this type.
   struct Expected {
     char type;
@@ -93,22 +99,26 @@ class Conversation {
   // What has to be done one after another, each when the back end has answered everything.
   struct Step {
     enum class Kind {
-      kOwn,       // a message of the extended protocol that is ours
-      kForward,   // statements of the database, out of a script that has some of ours
-      kRun,       // a statement of ours out of a script
-      kKeep,      // the same, with its rows for what the database has around it
-      kPrepare,   // PREPARE name AS a statement of ours, out of a script
-      kExecute,   // EXECUTE of such a one
-      kAsk,       // `text`, of our own, to the database
-      kGive,      // `text`, a message, to the database; the client hears the answer
-      kSet,       // SET sluice.name out of a script
-      kBegin,     // a transaction for the script
-      kCommit,    // its end
-      kRollback,  // its other end
-      kSync,      // Sync, where a transaction of ours has to end first
-      kSay,       // `text` to the client
-      kError,     // `error`, of a script that cannot be read
-      kReady,     // a script's end
+      kOwn,         // a message of the extended protocol that is ours
+      kForward,     // statements of the database, out of a script that has some of ours
+      kRun,         // a statement of ours out of a script
+      kKeep,        // the same, with its rows for what the database has around it
+      kPrepare,     // PREPARE name AS a statement of ours, out of a script
+      kPrepared,    // the database has taken PREPARE, too
+      kInDatabase,  // so it has of the prepared statement `text`
+      kExecute,     // EXECUTE of such a one
+      kForget,      // the database has forgotten the prepared statement `text`; "": all
+      kAsk,         // `text`, of our own, to the database
+      kAskRow,      // the same; its row is ours
+      kGive,        // `text`, to the database; the client hears the answer
+      kSet,         // SET sluice.name out of a script
+      kBegin,       // a transaction for the script
+      kCommit,      // its end
+      kRollback,    // its other end
+      kSync,        // Sync, where a transaction of ours has to end first
+      kSay,         // `text` to the client
+      kError,       // `error`, of a script that cannot be read
+      kReady,       // a script's end
     };
     Kind kind;
     char type = 0;             // kOwn
@@ -116,6 +126,7 @@ class Conversation {
     Span span = {};            // of the script: kForward, kRun, kKeep, kPrepare, kExecute, kSet
     Span inside = {};          // kKeep, kPrepare: the statement of ours
     bool transaction = false;  // kForward: begins one
+    bool asked = false;        // kOwn, kExecute: the database has been, and `answer_` is for it
     Status error = {};
   };
   struct DescribedTarget {
@@ -127,6 +138,7 @@ class Conversation {
     std::vector<uint32_t> types;          // of its parameters, as Parse said; 0: it did not
     std::vector<std::string> type_names;  // as PREPARE said
     std::optional<Span> inside;           // the statement of ours in a cursor or COPY
+    bool in_database = false;             // one of that name computes its arguments there
     std::string OwnText() const;          // the statement of ours
   };
   struct Portal {
@@ -148,8 +160,16 @@ class Conversation {
   bool TakeQuery(std::string_view body);
   bool TakeParse(std::string_view body);
   bool TakeDeallocate(std::string_view sql);
+  bool ClosesInDatabase(std::string_view body);
   std::optional<Route> RouteOf(std::string_view sql) const;
   bool IsOwn(char type, std::string_view body) const;
+  // What the client has said, and what the back end understands now.
+  Result<std::string> Utf8Of(std::string_view text) const;
+  Result<std::string> ForServer(std::string_view utf8) const;
+  void SeeParameter(std::string_view body);
+  void FindEncoding();
+  static bool Borrows(const Step& step);
+  bool SwitchEncoding(bool borrows);
   void QueueParts(const std::vector<Part>& parts);
   // Steps were queued.
   void Begin();
@@ -159,9 +179,8 @@ class Conversation {
   static Status NameIsTaken(std::string_view name);
   static Status NoPrepared(std::string_view name);
   static Status CheckText(std::string_view text, const std::vector<uint32_t>& types);
-  Result<std::string> Executed(std::string_view sql) const;
-  void ParseOwn(std::string_view body);
-  void BindOwn(std::string_view body);
+  void ParseOwn(const Step& step);
+  void BindOwn(const Step& step);
   void DescribeOwn(std::string_view body);
   void ExecuteOwn(std::string_view body);
   void CloseOwn(std::string_view body);
@@ -173,6 +192,19 @@ class Conversation {
     std::string before, after;  // of the database's statement around it
   };
   void PrepareOwn(const Step& step);
+  void RegisterPrepared(const Step& step);
+  void ForgetPrepared(std::string_view name);
+  void AskForArguments(const Span& execute, Step again);
+  Result<BoundText> ExecutedText(const Span& execute);
+  void AskForTexts(const std::vector<size_t>& which, const Prepared& prepared,
+                   const BindMessage& message, Step again);
+  ShownParameters TakeTexts(const std::vector<size_t>& which);
+  bool BeginForPipeline(const Step& again);
+  bool AsksForRow() const {
+    return !lent_ && !expected_.empty() && expected_.front().hears == Hears::kRow;
+  }
+  bool PassesRows() const;
+  void TakeAnswer(char type, std::string_view body);
   void ExecutePrepared(const Step& step);
   void KeepStep(const Step& step);
   void Keep(const OwnStatement& statement, const Span& whole, const Span& inside);
@@ -204,6 +236,10 @@ class Conversation {
   Host& host_;
   std::map<std::string, std::string> parameters_;
   bool readable_ = true;  // what a text means here is what it means there
+  // The client's; nullopt: UTF-8, or one that is not converted.
+  std::optional<ClientEncoding> encoding_;
+  std::string backend_encoding_;
+  int switched_ = 0;  // so often has the back end been asked for another encoding than the client's
   bool closed_ = false;
 
   // From the client.
@@ -244,6 +280,7 @@ class Conversation {
   std::optional<DescribedTarget> describing_;
   std::optional<Keeping> keeping_;
   int kept_ = 0;  // so many times
+  std::optional<AnsweredRow> answer_;
   std::string running_portal_;
 
   std::map<std::string, Prepared, std::less<>> statements_;

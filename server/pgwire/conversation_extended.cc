@@ -10,6 +10,11 @@
 
 // The extended protocol's messages where they are ours: Parse, Bind, Describe, Execute, Close.
 namespace sluice::server::pgwire {
+namespace {
+
+constexpr std::string_view kTextsStatement = "sluice parameters";
+
+}  // namespace
 
 std::string Conversation::Prepared::OwnText() const {
   return std::string(inside.has_value() ? TextOf(text, *inside) : text);
@@ -33,18 +38,6 @@ Status Conversation::CheckText(std::string_view text, const std::vector<uint32_t
   return unbound->Moved(parser::Parse(unbound->text).status());
 }
 
-// EXECUTE, with what it executes in its place.
-Result<std::string> Conversation::Executed(std::string_view sql) const {
-  const std::optional<ExecuteText> execute = ReadExecuteText(sql);
-  const auto prepared = execute.has_value() ? statements_.find(execute->name) : statements_.end();
-  if (prepared == statements_.end()) {
-    return NoPrepared(execute.has_value() ? execute->name : "");
-  }
-  ASSIGN_OR_RETURN(const BoundText bound,
-                   BindArguments(prepared->second.text, prepared->second.type_names, *execute));
-  return bound.text;
-}
-
 void Conversation::PerformOwn(const Step& step) {
   if (group_failed_) {
     return;  // skipped, as what follows until Sync
@@ -52,10 +45,10 @@ void Conversation::PerformOwn(const Step& step) {
   place_ = 0;
   switch (step.type) {
     case 'P':
-      ParseOwn(step.text);
+      ParseOwn(step);
       break;
     case 'B':
-      BindOwn(step.text);
+      BindOwn(step);
       break;
     case 'D':
       DescribeOwn(step.text);
@@ -68,16 +61,35 @@ void Conversation::PerformOwn(const Step& step) {
   }
 }
 
-void Conversation::ParseOwn(std::string_view body) {
-  const Result<ParseMessage> message = ReadParse(body);
+// What a pipeline has done so far is seen by the statement, and is one transaction with it. True:
+// that one has to begin first.
+bool Conversation::BeginForPipeline(const Step& again) {
+  if (status_ != 'I' || wrapped_) {
+    return false;
+  }
+  AskOurs("BEGIN");
+  wrapped_ = true;
+  steps_.push_front(again);
+  return true;
+}
+
+void Conversation::ParseOwn(const Step& step) {
+  const Result<ParseMessage> message = ReadParse(step.text);
   if (!message.ok()) {
     return Fail(message.status());
   }
-  script_ = message->sql;
+  const Result<std::string> sql = Utf8Of(message->sql);
+  if (!sql.ok()) {
+    return Fail(sql.status());
+  }
+  script_ = *sql;
+  if (status_ == 'E') {
+    return Fail(AbortedBlock());
+  }
   if (!message->name.empty() && statements_.find(message->name) != statements_.end()) {
     return Fail(NameIsTaken(message->name));
   }
-  const std::optional<Route> route = RouteOf(message->sql);
+  const std::optional<Route> route = RouteOf(*sql);
   if (route.has_value() && !route->error.ok()) {
     return Fail(route->error);
   }
@@ -86,22 +98,25 @@ void Conversation::ParseOwn(std::string_view body) {
   }
   const Part& part = route->parts.front();
   Prepared prepared;
-  prepared.text = message->sql;
+  prepared.text = *sql;
   prepared.types = message->types;
   prepared.inside = part.inside;
   switch (part.kind) {
     case Part::Kind::kSet:
-      return Fail(host_.CheckSetting(message->sql));
+      return Fail(host_.CheckSetting(*sql));
     case Part::Kind::kPrepare:
       return Fail(Unimplemented("PREPARE of a statement of Sluice is sent as a simple query")
                       .At(*part.inside)
                       .Hint("let the driver prepare the statement itself"));
     case Part::Kind::kExecute: {
-      Result<std::string> text = Executed(message->sql);
+      if (!step.asked) {
+        return group_dirty_ && BeginForPipeline(step) ? void() : AskForArguments(part.span, step);
+      }
+      Result<BoundText> text = ExecutedText(part.span);
       if (!text.ok()) {
         return Fail(text.status());
       }
-      prepared.text = *std::move(text);
+      prepared.text = std::move(text->text);
       break;
     }
     default:
@@ -119,8 +134,8 @@ void Conversation::ParseOwn(std::string_view body) {
   Reply(reply);
 }
 
-void Conversation::BindOwn(std::string_view body) {
-  const Result<BindMessage> message = ReadBind(body);
+void Conversation::BindOwn(const Step& step) {
+  const Result<BindMessage> message = ReadBind(step.text);
   if (!message.ok()) {
     return Fail(message.status());
   }
@@ -128,19 +143,43 @@ void Conversation::BindOwn(std::string_view body) {
   if (prepared == statements_.end()) {
     return Fail(NoPrepared(message->statement));
   }
+  const size_t expected = prepared->second.types.size();
+  if (message->values.size() != expected) {
+    return Fail(InvalidArgument(fmt::format("bind message supplies {} parameters, but prepared "
+                                            "statement \"{}\" requires {}",
+                                            message->values.size(), message->statement, expected))
+                    .SqlState("08P01"));
+  }
+  if (status_ == 'E') {
+    return Fail(AbortedBlock());
+  }
   if (!message->portal.empty() && portals_.find(message->portal) != portals_.end()) {
     return Fail(AlreadyExists("portal \"" + std::string(message->portal) + "\" already exists")
                     .SqlState("42P03"));
   }
+  const std::vector<size_t> strange = StrangeParameters(prepared->second.types, message->formats);
+  if (!strange.empty() && !step.asked) {
+    return AskForTexts(strange, prepared->second, *message, step);
+  }
+  const ShownParameters shown = strange.empty() ? ShownParameters() : TakeTexts(strange);
   DropPortal(message->portal);
   script_ = prepared->second.text;
   place_ = prepared->second.inside.value_or(Span{0, 0}).begin;
   std::vector<std::optional<std::string>> values;
-  for (const auto& value : message->values) {
-    values.emplace_back(value.has_value() ? std::optional<std::string>(*value) : std::nullopt);
+  for (size_t i = 0; i < expected; ++i) {
+    const std::optional<std::string_view>& value = message->values[i];
+    const bool text = FormatOf(message->formats, i) == 0 || IsText(prepared->second.types[i]);
+    Result<std::string> utf8 = value.has_value() && text
+                                   ? Utf8Of(*value)
+                                   : Result<std::string>(std::string(value.value_or("")));
+    if (!utf8.ok()) {
+      return Fail(utf8.status());
+    }
+    values.emplace_back(value.has_value() ? std::optional<std::string>(*std::move(utf8))
+                                          : std::nullopt);
   }
-  Result<BoundText> bound =
-      BindText(prepared->second.OwnText(), prepared->second.types, message->formats, &values);
+  Result<BoundText> bound = BindText(prepared->second.OwnText(), prepared->second.types,
+                                     message->formats, &values, shown);
   if (!bound.ok()) {
     return Fail(bound.status());
   }
@@ -154,6 +193,52 @@ void Conversation::BindOwn(std::string_view body) {
   std::string reply;
   AppendMessage(reply, '2', {});
   Reply(reply);
+}
+
+// Parameters of types, or in forms, that are not known here: the database shows them as text, and
+// says what the types are called. What it has done for that in no transaction ends at once.
+void Conversation::AskForTexts(const std::vector<size_t>& which, const Prepared& prepared,
+                               const BindMessage& message, Step again) {
+  again.asked = true;
+  steps_.push_front(std::move(again));
+  answer_.reset();
+  std::string select;
+  std::vector<uint32_t> types;
+  BindMessage bind;
+  bind.statement = kTextsStatement;
+  for (const size_t index : which) {
+    select +=
+        fmt::format("{}${}::pg_catalog.text, pg_catalog.format_type({}, NULL)",
+                    select.empty() ? "SELECT " : ", ", types.size() + 1, prepared.types[index]);
+    types.push_back(prepared.types[index]);
+    bind.formats.push_back(FormatOf(message.formats, index));
+    bind.values.push_back(message.values[index]);
+  }
+  std::string bytes;
+  AppendParse(bytes, {kTextsStatement, select, types});
+  AppendBind(bytes, bind);
+  AppendExecute(bytes, {});
+  std::string close = "S";
+  close += kTextsStatement;
+  close += '\0';
+  AppendMessage(bytes, 'C', close);
+  for (const char type : {'P', 'B', 'E', 'C'}) {
+    Expect(type, Hears::kRow);
+  }
+  if (!group_dirty_) {
+    Expect('S', Hears::kNothing);
+  }
+  AppendMessage(bytes, group_dirty_ ? 'H' : 'S', {});
+  host_.ToServer(bytes);
+}
+
+ShownParameters Conversation::TakeTexts(const std::vector<size_t>& which) {
+  const AnsweredRow row = std::exchange(answer_, std::nullopt).value_or(AnsweredRow());
+  ShownParameters shown;
+  for (size_t i = 0; i < which.size() && 2 * i + 1 < row.values.size(); ++i) {
+    shown[which[i]] = {row.values[2 * i], row.values[2 * i + 1].value_or("")};
+  }
+  return shown;
 }
 
 void Conversation::DescribeOwn(std::string_view body) {
@@ -255,12 +340,9 @@ void Conversation::ExecuteOwn(std::string_view body) {
     running_ = true;
     return host_.Resume(message->max_rows);
   }
-  if ((group_dirty_ || portal.inside.has_value()) && status_ == 'I' && !wrapped_) {
-    // What the pipeline has done so far is seen by the statement, and is one transaction with it.
-    // Rows that are kept need one to go with.
-    AskOurs("BEGIN");
-    wrapped_ = true;
-    steps_.push_front({.kind = Step::Kind::kOwn, .type = 'E', .text = std::string(body)});
+  // Rows that are kept need a transaction to go with, too.
+  if ((group_dirty_ || portal.inside.has_value()) &&
+      BeginForPipeline({.kind = Step::Kind::kOwn, .type = 'E', .text = std::string(body)})) {
     return;
   }
   portal.statement.max_rows = message->max_rows;

@@ -5,6 +5,17 @@
 
 // What the back end says.
 namespace sluice::server::pgwire {
+namespace {
+
+// A row that is ours has the values of one statement's parameters; a longer one is not taken.
+constexpr size_t kMostAnswerBytes = size_t{16} << 20;
+// Of a column in RowDescription, around the OID of its type: table and number; size, modifier and
+// format.
+constexpr size_t kColumnPlaceBytes = 6;
+constexpr size_t kColumnFormBytes = 8;
+constexpr std::string_view kClientEncoding("client_encoding\0", 16);
+
+}  // namespace
 
 void Conversation::FromServer(std::string_view bytes) {
   std::string joined;
@@ -44,8 +55,16 @@ void Conversation::FromServer(std::string_view bytes) {
       return ProtocolError("the server does not keep to the protocol");
     }
     const size_t body = length - kLengthBytes;
+    if ((type == 'd' || type == 'D') && PassesRows()) {  // nearly all that it says
+      const size_t part = std::min(kHeaderBytes + body, bytes.size() - at);
+      server_drops_ = false;
+      server_left_ = kHeaderBytes + body - part;
+      at += part;
+      continue;
+    }
+    const bool ours = AsksForRow() && (type == 'T' || type == 'D') && body <= kMostAnswerBytes;
     const bool whole =
-        type == 'Z' || type == 'S' || (lent_ ? type == 'A' || type == 'E' : type == 'C');
+        ours || type == 'Z' || type == 'S' || (lent_ ? type == 'A' || type == 'E' : type == 'C');
     if (whole && bytes.size() - at < kHeaderBytes + body) {
       break;
     }
@@ -82,18 +101,21 @@ void Conversation::FromServer(std::string_view bytes) {
 bool Conversation::SeeServer(char type, std::string_view body) {
   const bool heard = expected_.empty() || expected_.front().hears == Hears::kAll ||
                      expected_.front().hears == Hears::kAllButReady;
+  if (AsksForRow() && !body.empty() && (type == 'T' || type == 'D')) {
+    TakeAnswer(type, body);
+  }
   switch (type) {
     case 'Z':
       return SeeReady(body.empty() ? 'I' : body.front());
     case 'S': {
-      BodyReader reader(body);
-      const std::string name(reader.String());
-      parameters_[name] = reader.String();
-      readable_ = IsReadable(parameters_);
-      return true;
+      const bool ours = switched_ > 0 && body.starts_with(kClientEncoding);
+      SeeParameter(body);
+      return !ours;
     }
     case 'A':
       return true;
+    case 'N':
+      return heard || AsksForRow();
     case 'E':
       return SeeError();
     case '1':
@@ -126,6 +148,41 @@ bool Conversation::SeeServer(char type, std::string_view body) {
   }
 }
 
+// Rows, and lines of COPY, go on as they are.
+bool Conversation::PassesRows() const {
+  return lent_ || expected_.empty() || expected_.front().hears == Hears::kAll ||
+         expected_.front().hears == Hears::kAllButReady;
+}
+
+void Conversation::TakeAnswer(char type, std::string_view body) {
+  BodyReader reader(body);
+  const uint16_t count = reader.Uint16();
+  if (type == 'T') {
+    answer_ = AnsweredRow();
+    for (uint16_t i = 0; i < count && reader.ok(); ++i) {
+      reader.String();
+      reader.Bytes(kColumnPlaceBytes);
+      answer_->types.push_back(reader.Uint32());
+      reader.Bytes(kColumnFormBytes);
+    }
+    return;
+  }
+  if (!answer_.has_value()) {
+    answer_ = AnsweredRow();
+  }
+  for (uint16_t i = 0; i < count && reader.ok() && answer_->values.size() < count; ++i) {
+    const uint32_t bytes = reader.Uint32();
+    constexpr uint32_t kNull = 0xffffffffU;
+    if (bytes == kNull) {
+      answer_->values.emplace_back(std::nullopt);
+      continue;
+    }
+    const std::string_view value = reader.Bytes(bytes);
+    const Result<std::string> utf8 = Utf8Of(value);
+    answer_->values.emplace_back(utf8.ok() ? *utf8 : std::string(value));
+  }
+}
+
 // Without a Sync behind it the back end does not say how a transaction block stands.
 void Conversation::SeeTag(std::string_view body) {
   if (expected_.empty() || expected_.front().type != 'E') {
@@ -138,6 +195,20 @@ void Conversation::SeeTag(std::string_view body) {
   } else if (tag == "COMMIT" || tag == "PREPARE TRANSACTION") {
     status_ = 'I';
   }
+}
+
+// The client's encoding is what it was while the back end has another for our sake.
+void Conversation::SeeParameter(std::string_view body) {
+  BodyReader reader(body);
+  const std::string name(reader.String());
+  const std::string value(reader.String());
+  if (switched_ > 0 && body.starts_with(kClientEncoding)) {
+    backend_encoding_ = value;
+    return;
+  }
+  parameters_[name] = value;
+  readable_ = IsReadable(parameters_);
+  FindEncoding();
 }
 
 // `message`: of Z, S, A and E, whole.
@@ -156,12 +227,9 @@ void Conversation::SeeLent(char type, std::string_view message) {
         Says(message);  // nobody hears more of this session
       }
       break;
-    case 'S': {
-      BodyReader reader(message.substr(kHeaderBytes));
-      const std::string name(reader.String());
-      parameters_[name] = reader.String();
+    case 'S':
+      SeeParameter(message.substr(kHeaderBytes));
       break;
-    }
     case 'A':
       Says(message);
       break;
@@ -248,7 +316,8 @@ bool Conversation::SeeReady(char status) {
     const Expected answered = expected_.front();
     expected_.pop_front();
     if (answered.type == 'Q' || answered.type == 'S' || answered.type == 'F') {
-      if (status_ == 'I') {
+      const bool of_encoding = switched_ > 0 && answered.hears == Hears::kNothing;
+      if (status_ == 'I' && !of_encoding) {
         DropPortals();
       }
       return answered.hears == Hears::kAll;
@@ -270,7 +339,9 @@ bool Conversation::SeeError() {
       expected_.pop_front();
     }
     group_failed_ = group_failed_ || expected_.empty();
-  } else if (hears == Hears::kAllButReady || hears == Hears::kErrors) {
+  }
+  if (hears == Hears::kRow ||
+      ((type == 'Q' || type == 'F') && (hears == Hears::kAllButReady || hears == Hears::kErrors))) {
     // The rest of the script, or of the pipeline, does not run. ReadyForQuery is still to come.
     AbortFailed();
   }

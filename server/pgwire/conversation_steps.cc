@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "server/pgwire/conversation.h"
-#include "server/pgwire/prepared_text.h"
 #include "server/pgwire/sql_words_internal.h"
 
 // What is done about statements of ours, one step after another.
@@ -13,15 +12,6 @@ namespace {
 constexpr std::string_view kFailBlock = "ROLLBACK TO SAVEPOINT sluice_statement_failed";
 // A prepared statement that nobody has: binding it fails what has come since the last Sync.
 constexpr std::string_view kNoStatement = "sluice statement failed";
-
-// So many blanks as the text has characters: what follows is then at its own place.
-std::string Blanks(std::string_view text) {
-  size_t characters = 0;
-  for (const char byte : text) {
-    characters += (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U ? 1 : 0;
-  }
-  return std::string(characters, ' ');
-}
 
 }  // namespace
 
@@ -37,11 +27,43 @@ void Conversation::Begin() {
 }
 
 void Conversation::Advance() {
-  while (!steps_.empty() && !running_ && expected_.empty() && !closed_) {
+  while (!running_ && expected_.empty() && !closed_) {
+    const bool more = !steps_.empty();
+    if (SwitchEncoding(more && Borrows(steps_.front()))) {
+      continue;
+    }
+    if (!more) {
+      break;
+    }
     const Step step = std::move(steps_.front());
     steps_.pop_front();
     Perform(step);
   }
+}
+
+bool Conversation::Borrows(const Step& step) {
+  return step.kind == Step::Kind::kRun || step.kind == Step::Kind::kKeep ||
+         (step.kind == Step::Kind::kExecute && step.asked) ||
+         (step.kind == Step::Kind::kOwn && (step.type == 'E' || step.type == 'D'));
+}
+
+// Who borrows the back end talks UTF-8 with it; what the client hears of it is in its own encoding.
+// True: it has been asked for another. A request may be cancelled with what ran before.
+bool Conversation::SwitchEncoding(bool borrows) {
+  constexpr int kMostRequests = 5;
+  const bool wants_utf8 = encoding_.has_value() && borrows;
+  if ((!wants_utf8 && switched_ == 0) || status_ == 'E' || switched_ > kMostRequests) {
+    switched_ = wants_utf8 || switched_ == 0 ? switched_ : 0;
+    return false;
+  }
+  const std::string wanted = wants_utf8 ? "UTF8" : parameters_["client_encoding"];
+  if (backend_encoding_ == wanted) {
+    switched_ = wants_utf8 ? std::max(switched_, 1) : 0;
+    return false;
+  }
+  ++switched_;
+  AskOurs("SET client_encoding TO '" + wanted + "'");
+  return true;
 }
 
 void Conversation::Perform(const Step& step) {
@@ -67,12 +89,24 @@ void Conversation::Perform(const Step& step) {
     case Step::Kind::kPrepare:
       PrepareOwn(step);
       break;
+    case Step::Kind::kPrepared:
+      RegisterPrepared(step);
+      break;
+    case Step::Kind::kInDatabase:
+      statements_[step.text].in_database = true;
+      break;
+    case Step::Kind::kForget:
+      ForgetPrepared(step.text);
+      break;
     case Step::Kind::kExecute:
       ExecutePrepared(step);
       break;
+    case Step::Kind::kAskRow:
+      answer_.reset();
+      AskOurs(step.text, Hears::kRow);
+      break;
     case Step::Kind::kGive:
-      Expect('Q', Hears::kAllButReady);
-      host_.ToServer(step.text);
+      AskOurs(step.text, Hears::kAllButReady);
       break;
     case Step::Kind::kAsk:
       AskOurs(step.text, Hears::kErrors);
@@ -125,50 +159,6 @@ void Conversation::Perform(const Step& step) {
   }
 }
 
-void Conversation::PrepareOwn(const Step& step) {
-  const std::string_view script = script_;
-  place_ = step.inside.begin;
-  const std::optional<PrepareText> prepare =
-      ReadPrepareText(TextOf(script, {step.span.begin, step.inside.begin}));
-  if (!prepare.has_value()) {
-    return Fail(SyntaxError("PREPARE needs a name: PREPARE name [(type, ...)] AS a statement"));
-  }
-  if (statements_.find(prepare->name) != statements_.end()) {
-    return Fail(NameIsTaken(prepare->name));
-  }
-  Prepared prepared;
-  prepared.text = TextOf(script, step.inside);
-  prepared.type_names = prepare->types;
-  const Status readable = CheckText(prepared.text, {});
-  if (!readable.ok()) {
-    return Fail(readable);
-  }
-  prepared.types.resize(std::max(prepare->types.size(), CountParameters(prepared.text)));
-  statements_.insert_or_assign(prepare->name, std::move(prepared));
-  std::string done;
-  AppendCommandComplete(done, "PREPARE");
-  Reply(done);
-}
-
-void Conversation::ExecutePrepared(const Step& step) {
-  place_ = step.span.begin;
-  const std::optional<ExecuteText> execute = ReadExecuteText(TextOf(script_, step.span));
-  const auto prepared = execute.has_value() ? statements_.find(execute->name) : statements_.end();
-  if (prepared == statements_.end()) {  // the script has forgotten it
-    return Fail(NoPrepared(execute.has_value() ? execute->name : ""));
-  }
-  Result<BoundText> bound =
-      BindArguments(prepared->second.text, prepared->second.type_names, *execute);
-  if (!bound.ok()) {
-    return Fail(bound.status());
-  }
-  OwnStatement statement;
-  statement.text = bound->text;
-  statement.describe_rows = true;
-  bound_ = *std::move(bound);
-  BeginOwn(statement);
-}
-
 void Conversation::KeepStep(const Step& step) {
   place_ = step.inside.begin;
   OwnStatement statement;
@@ -199,29 +189,30 @@ void Conversation::GiveKept(const Keeping& keeping) {
   if (!keeping.rows.has_columns()) {
     return Fail(SyntaxError("the statement answers without rows"));
   }
-  std::string query;
-  AppendQuery(query, keeping.before + keeping.rows.Select() + keeping.after);
   std::vector<std::string> statements = keeping.rows.Statements();
-  steps_.push_front({.kind = Step::Kind::kGive, .text = std::move(query)});
+  steps_.push_front(
+      {.kind = Step::Kind::kGive, .text = keeping.before + keeping.rows.Select() + keeping.after});
   for (auto statement = statements.rbegin(); statement != statements.rend(); ++statement) {
     steps_.push_front({.kind = Step::Kind::kAsk, .text = std::move(*statement)});
   }
 }
 
 void Conversation::AskOurs(std::string_view sql, Hears hears) {
+  const Result<std::string> text = ForServer(sql);
+  if (!text.ok()) {
+    return Fail(text.status());
+  }
   std::string query;
-  AppendQuery(query, sql);
+  AppendQuery(query, *text);
   Expect('Q', hears);
   host_.ToServer(query);
 }
 
 // Places in the database's errors count from the script's beginning.
 void Conversation::Forward(const Span& span) {
-  std::string query;
-  AppendQuery(query, Blanks(std::string_view(script_).substr(0, static_cast<size_t>(span.begin))) +
-                         std::string(TextOf(script_, span)));
-  Expect('Q', Hears::kAllButReady);
-  host_.ToServer(query);
+  AskOurs(Blanks(std::string_view(script_).substr(0, static_cast<size_t>(span.begin))) +
+              std::string(TextOf(script_, span)),
+          Hears::kAllButReady);
 }
 
 // A pipeline has come to its end, and with it the transaction that we began in it.
@@ -258,7 +249,11 @@ void Conversation::BeginOwn(const OwnStatement& statement) {
   }
   running_ = true;
   KeepAwake();
-  host_.Run(statement, status_ == 'T');
+  OwnStatement encoded = statement;
+  if (!keeping_.has_value()) {
+    encoded.encoding = encoding_;
+  }
+  host_.Run(encoded, status_ == 'T');
 }
 
 // For the back end the session is idle while a statement of ours runs. It counts the time of that
@@ -277,6 +272,10 @@ void Conversation::Says(std::string_view bytes) {
       return GiveUpKeeping(notices.status());
     }
     heard = *std::move(notices);
+    bytes = heard;
+  }
+  if (encoding_.has_value()) {
+    heard = encoding_->Encoded(bytes);
     bytes = heard;
   }
   if (server_left_ > 0 || !server_held_.empty()) {

@@ -207,8 +207,13 @@ Result<BindMessage> ReadBind(std::string_view body) {
     }
   }
   bind.result_formats = ReadFormats(reader);
-  if (!reader.at_end() || (bind.formats.size() > 1 && bind.formats.size() != bind.values.size())) {
+  if (!reader.at_end()) {
     return BrokenMessage("Bind");
+  }
+  if (bind.formats.size() > 1 && bind.formats.size() != bind.values.size()) {
+    return InvalidArgument(fmt::format("bind message has {} parameter formats but {} parameters",
+                                       bind.formats.size(), bind.values.size()))
+        .SqlState("08P01");
   }
   return bind;
 }
@@ -265,6 +270,41 @@ void AppendQuery(std::string& out, std::string_view sql) {
   AppendString(out, sql);
 }
 
+void AppendParse(std::string& out, const ParseMessage& parse) {
+  const OpenMessage message(out, 'P');
+  AppendString(out, parse.name);
+  AppendString(out, parse.sql);
+  AppendUint16(out, static_cast<uint16_t>(parse.types.size()));
+  for (const uint32_t type : parse.types) {
+    AppendUint32(out, type);
+  }
+}
+
+void AppendBind(std::string& out, const BindMessage& bind) {
+  const OpenMessage message(out, 'B');
+  const auto formats = [&out](const std::vector<uint16_t>& list) {
+    AppendUint16(out, static_cast<uint16_t>(list.size()));
+    for (const uint16_t format : list) {
+      AppendUint16(out, format);
+    }
+  };
+  AppendString(out, bind.portal);
+  AppendString(out, bind.statement);
+  formats(bind.formats);
+  AppendUint16(out, static_cast<uint16_t>(bind.values.size()));
+  for (const std::optional<std::string_view>& value : bind.values) {
+    AppendUint32(out, value.has_value() ? static_cast<uint32_t>(value->size()) : ~uint32_t{0});
+    out += value.value_or(std::string_view());
+  }
+  formats(bind.result_formats);
+}
+
+void AppendExecute(std::string& out, const ExecuteMessage& execute) {
+  const OpenMessage message(out, 'E');
+  AppendString(out, execute.portal);
+  AppendUint32(out, execute.max_rows);
+}
+
 void AppendRowDescription(std::string& out, const std::vector<WireColumn>& columns) {
   const OpenMessage message(out, 'T');
   AppendUint16(out, static_cast<uint16_t>(columns.size()));
@@ -280,12 +320,22 @@ void AppendRowDescription(std::string& out, const std::vector<WireColumn>& colum
 }
 
 Status AppendDataRow(std::string& out, const RowBatch& batch, size_t row,
-                     const std::vector<WireColumn>& columns) {
+                     const std::vector<WireColumn>& columns,
+                     const std::optional<ClientEncoding>& encoding) {
   const OpenMessage message(out, 'D');
   AppendUint16(out, static_cast<uint16_t>(columns.size()));
   for (size_t i = 0; i < columns.size(); ++i) {
+    const size_t begin = out.size();
     RETURN_IF_ERROR(
         AppendCell(batch.columns[i], row, columns[i].type, columns[i].format == 1, &out));
+    if (encoding.has_value() && batch.columns[i].null[row] == 0 &&
+        (columns[i].format == 0 || IsText(columns[i].type.oid))) {
+      ASSIGN_OR_RETURN(const std::string text,
+                       encoding->FromUtf8(std::string_view(out).substr(begin + kLengthBytes)));
+      out.resize(begin);
+      AppendUint32(out, static_cast<uint32_t>(text.size()));
+      out += text;
+    }
   }
   return OkStatus();
 }

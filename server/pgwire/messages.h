@@ -9,6 +9,7 @@
 
 #include "base/row_batch.h"
 #include "base/status.h"
+#include "server/pgwire/client_encoding.h"
 #include "server/pgwire/column_types.h"
 
 // PostgreSQL's messages (protocol 3.0) as values: what a client sends is read from the body of its
@@ -101,11 +102,16 @@ struct WireColumn {
 // A message of a type and a ready body.
 void AppendMessage(std::string& out, char type, std::string_view body);
 void AppendQuery(std::string& out, std::string_view sql);
+void AppendParse(std::string& out, const ParseMessage& parse);
+void AppendBind(std::string& out, const BindMessage& bind);
+void AppendExecute(std::string& out, const ExecuteMessage& execute);
 void AppendRowDescription(std::string& out, const std::vector<WireColumn>& columns);
 // One row of `batch`, each cell in its column's format; errors as AppendCell's, and `out` is no
 // message then.
+// `encoding`: of the texts in them; nullopt: UTF-8. 22P05: a character that it does not have.
 Status AppendDataRow(std::string& out, const RowBatch& batch, size_t row,
-                     const std::vector<WireColumn>& columns);
+                     const std::vector<WireColumn>& columns,
+                     const std::optional<ClientEncoding>& encoding = std::nullopt);
 // What AuthenticationRequest asks for.
 enum class Authentication : uint32_t {
   kOk = 0,

@@ -55,9 +55,9 @@ class Reader {
 
   // What stands between parentheses, cut at its commas; nothing where none opens. nullopt: they are
   // not closed.
-  std::optional<std::vector<std::string>> List() {
+  std::optional<std::vector<Span>> List() {
     SkipBlanks();
-    std::vector<std::string> list;
+    std::vector<Span> list;
     if (at_ == text_.size() || text_[at_] != '(') {
       return list;
     }
@@ -79,12 +79,18 @@ class Reader {
       } else if (text_.substr(at, 2) == "/*") {
         at = SkipBlockComment(text_, at) - 1;
       } else if ((byte == ',' && brackets == 0) || at == end - 1) {
-        list.emplace_back(TextOf(text_, Trimmed(text_, begin, at)));
+        list.push_back(Trimmed(text_, begin, at));
         begin = at + 1;
       }
     }
     at_ = end;
     return list;
+  }
+
+  // Where the next thing begins.
+  int64_t Place() {
+    SkipBlanks();
+    return static_cast<int64_t>(at_);
   }
 
   bool AtEnd() {
@@ -142,15 +148,15 @@ std::optional<std::pair<uint32_t, std::optional<std::string>>> Constant(std::str
                 : std::nullopt;
 }
 
-Result<std::string> AttributeText(std::string_view argument, const ParameterPlace& place) {
+// As the value of an attribute: a constant as it was written, or else what it was computed to.
+Result<std::string> AttributeText(std::string_view argument, const BoundParameter& computed,
+                                  const ParameterPlace& place) {
   const auto constant = Constant(argument);
-  if (!constant.has_value()) {
-    return Unimplemented("the value of an attribute is a constant")
-        .Hint("give EXECUTE a number, a text in quotes, TRUE, FALSE or NULL there");
+  BoundParameter parameter = computed;
+  if (constant.has_value()) {
+    parameter.type = constant->first;
+    parameter.value = constant->second;
   }
-  BoundParameter parameter;
-  parameter.type = constant->first;
-  parameter.value = constant->second;
   const Span span = {static_cast<int64_t>(place.begin), static_cast<int64_t>(place.end)};
   ASSIGN_OR_RETURN(const parser::AttributeValue value, ParameterAttribute(parameter, span));
   return parser::Print(value);
@@ -164,24 +170,45 @@ std::optional<PrepareText> ReadPrepareText(std::string_view before) {
     return std::nullopt;
   }
   std::optional<std::string> name = reader.Name();
-  std::optional<std::vector<std::string>> types = reader.List();
+  const std::optional<std::vector<Span>> types = reader.List();
   if (!name.has_value() || !types.has_value() || !reader.Word("AS") || !reader.AtEnd()) {
     return std::nullopt;
   }
-  return PrepareText{*std::move(name), *std::move(types)};
+  PrepareText prepare{*std::move(name), {}};
+  for (const Span& type : *types) {
+    prepare.types.emplace_back(TextOf(before, type));
+  }
+  return prepare;
 }
 
 std::optional<ExecuteText> ReadExecuteText(std::string_view sql) {
   Reader reader(sql);
+  if (reader.Word("EXPLAIN")) {
+    reader.List();
+    while (reader.Word("ANALYZE") || reader.Word("VERBOSE")) {
+    }
+  }
+  ExecuteText execute;
+  execute.begin = reader.Place();
   if (!reader.Word("EXECUTE")) {
     return std::nullopt;
   }
   std::optional<std::string> name = reader.Name();
-  std::optional<std::vector<std::string>> arguments = reader.List();
+  std::optional<std::vector<Span>> arguments = reader.List();
   if (!name.has_value() || !arguments.has_value() || !reader.AtEnd()) {
     return std::nullopt;
   }
-  return ExecuteText{*std::move(name), *std::move(arguments)};
+  execute.name = *std::move(name);
+  execute.arguments = *std::move(arguments);
+  return execute;
+}
+
+std::string ArgumentsQuery(size_t parameters) {
+  std::string query = "SELECT";
+  for (size_t i = 1; i <= parameters; ++i) {
+    query += fmt::format("{}${}", i == 1 ? " " : ", ", i);
+  }
+  return query;
 }
 
 std::optional<std::string> DeallocatedName(std::string_view sql) {
@@ -203,29 +230,59 @@ std::optional<std::string> DeallocatedName(std::string_view sql) {
   return deallocate ? reader.Name() : std::nullopt;
 }
 
-Result<BoundText> BindArguments(std::string_view prepared, const std::vector<std::string>& types,
-                                const ExecuteText& execute) {
+Result<BoundText> BindArguments(std::string_view prepared, const std::vector<uint32_t>& oids,
+                                const std::vector<std::string>& types, std::string_view sql,
+                                const ExecuteText& execute, const AnsweredRow& arguments) {
   const size_t expected = std::max(types.size(), CountParameters(prepared));
-  if (execute.arguments.size() != expected) {
+  if (arguments.values.size() < expected || execute.arguments.size() != arguments.values.size()) {
     return SyntaxError(fmt::format("wrong number of parameters for prepared statement \"{}\"",
                                    execute.name))
         .Detail(
             fmt::format("Expected {} parameters but got {}.", expected, execute.arguments.size()));
   }
-  ASSIGN_OR_RETURN(
-      BoundText bound,
+  Span argument;
+  Result<BoundText> substituted =
       Substitute(prepared, [&](const ParameterPlace& place, bool attribute) -> Result<std::string> {
         const size_t index = place.number - 1;
-        const std::string& argument = execute.arguments[index];
-        if (attribute) {
-          return AttributeText(argument, place);
+        argument = execute.arguments[index];
+        const bool declared = index < types.size();
+        BoundParameter parameter;
+        parameter.type = declared ? arguments.types[index] : index < oids.size() ? oids[index] : 0;
+        if (arguments.values[index].has_value()) {
+          parameter.value = *arguments.values[index];
         }
-        // A comment in it ends with its line.
-        const bool comment = argument.find("--") != std::string::npos;
-        const std::string value = fmt::format("({}{})", argument, comment ? "\n" : "");
-        return index < types.size() ? fmt::format("CAST({} AS {})", value, types[index]) : value;
-      }));
-  bound.replaced = {{0, 0, 0, static_cast<int64_t>(bound.text.size()) + 1}};
+        if (attribute) {
+          return AttributeText(TextOf(sql, execute.arguments[index]), parameter, place);
+        }
+        if (!declared) {
+          return ParameterLiteral(parameter);
+        }
+        parameter.type = kUnspecifiedOid;
+        ASSIGN_OR_RETURN(const std::string value, ParameterLiteral(parameter));
+        return fmt::format("CAST({} AS {})", value, types[index]);
+      });
+  if (!substituted.ok()) {
+    return Status(substituted.status()).At(argument);
+  }
+  BoundText bound = *std::move(substituted);
+  // What is not an argument's is the EXECUTE's.
+  const std::string_view explain = sql.substr(0, static_cast<size_t>(execute.begin));
+  const auto shift = static_cast<int64_t>(explain.size());
+  const std::vector<ParameterPlace> places = FindParameters(prepared);
+  std::vector<BoundText::Replaced> replaced;
+  int64_t before = shift;
+  for (size_t i = 0; i < bound.replaced.size(); ++i) {
+    const BoundText::Replaced& part = bound.replaced[i];
+    argument = execute.arguments[places[i].number - 1];
+    replaced.push_back({execute.begin, execute.begin, before, shift + part.new_begin});
+    replaced.push_back(
+        {argument.begin, argument.end, shift + part.new_begin, shift + part.new_end});
+    before = shift + part.new_end;
+  }
+  bound.text.insert(0, explain);
+  replaced.push_back(
+      {execute.begin, execute.begin, before, static_cast<int64_t>(bound.text.size()) + 1});
+  bound.replaced = std::move(replaced);
   return bound;
 }
 

@@ -211,6 +211,7 @@ void WireSession::Run(const OwnStatement& statement, bool transaction) {
   options.describe_rows = statement.describe_rows;
   options.result_formats = statement.result_formats;
   options.max_rows = statement.max_rows;
+  options.encoding = statement.encoding;
   const auto sink = std::make_shared<WireSink>(line_, std::move(options));
   const auto ended = [weak, line = line_, post](const Status& status) {
     post([weak, line, status] {

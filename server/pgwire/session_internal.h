@@ -118,6 +118,7 @@ class WireSession final : public Conversation::Host,
   void AskForScram(const Result<ScramVerifier>& verifier);
   bool TakeScram();
   Result<std::string> TakeScramFirst(std::string_view body);
+  void CountFailure();
   void Refuse(const Status& status);
   void RefuseInWords(const std::string& error);
   // The server's.

@@ -201,7 +201,7 @@ bool WireSession::TakeScram() {
   const bool first = state_ == State::kScramFirst;
   Result<std::string> answer = first ? TakeScramFirst(*body) : scram_->Final(*body);
   if (!answer.ok() && answer.status().sqlstate() == "28P01") {
-    house_.throttle.Failed(login_.address, login_.user, house_.clock.Now());
+    CountFailure();
     answer = Status(Code::kPermissionDenied,
                     fmt::format("password authentication failed for user \"{}\"", login_.user))
                  .SqlState("28P01");
@@ -236,6 +236,11 @@ Result<std::string> WireSession::TakeScramFirst(std::string_view body) {
   return scram_->First(initial.mechanism, initial.message);
 }
 
+void WireSession::CountFailure() {
+  house_.throttle.Failed(login_.address, login_.user, house_.clock.Now(),
+                         client_.tls() ? LoginOver::kTls : LoginOver::kPlain);
+}
+
 void WireSession::Connect() {
   state_ = State::kConnecting;
   if (house_.embedded != nullptr) {
@@ -262,7 +267,7 @@ void WireSession::Connected(BackendConnection::Outcome outcome) {
     if (ReadError(std::string_view(outcome.refusal).substr(kHeaderBytes))
             .sqlstate()
             .starts_with("28")) {
-      house_.throttle.Failed(login_.address, login_.user, house_.clock.Now());
+      CountFailure();
     }
     RefuseInWords(outcome.refusal);
     return;

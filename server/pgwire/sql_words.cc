@@ -126,4 +126,12 @@ Span Trimmed(std::string_view sql, size_t begin, size_t end) {
   return {static_cast<int64_t>(begin), static_cast<int64_t>(end)};
 }
 
+std::string Blanks(std::string_view text) {
+  size_t characters = 0;
+  for (const char byte : text) {
+    characters += (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U ? 1 : 0;
+  }
+  return std::string(characters, ' ');
+}
+
 }  // namespace sluice::server::pgwire

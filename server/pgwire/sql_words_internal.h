@@ -30,6 +30,9 @@ size_t BehindWord(std::string_view sql, std::string_view upper);
 // Without blanks at both ends and semicolons at its end.
 Span Trimmed(std::string_view sql, size_t begin, size_t end);
 
+// So many blanks as the text has characters: what follows is then at its own place.
+std::string Blanks(std::string_view text);
+
 // Calls visit(begin, end) for each word and each $n outside of strings, quoted names and comments,
 // until it says true; whether it did.
 template <typename Visit>

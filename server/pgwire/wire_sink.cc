@@ -71,7 +71,7 @@ Status WireSink::Rows(const RowBatch& batch) {
       }
       rows_left_ = more == 0 ? -1 : more;
     }
-    RETURN_IF_ERROR(AppendDataRow(bytes, batch, row, columns_));
+    RETURN_IF_ERROR(AppendDataRow(bytes, batch, row, columns_, options_.encoding));
     ++rows_;
     rows_left_ -= rows_left_ > 0 ? 1 : 0;
     if (bytes.size() >= kChunkBytes) {

@@ -16,9 +16,10 @@ namespace sluice::server::pgwire {
 class WireSink final : public executor::ResultSink {
  public:
   struct Options {
-    bool describe_rows = false;            // before the rows
-    std::vector<uint16_t> result_formats;  // as Bind gives them
-    uint32_t max_rows = 0;                 // then it is suspended; 0: all
+    bool describe_rows = false;                             // before the rows
+    std::vector<uint16_t> result_formats;                   // as Bind gives them
+    uint32_t max_rows = 0;                                  // then it is suspended; 0: all
+    std::optional<ClientEncoding> encoding = std::nullopt;  // of the texts in rows; else UTF-8
   };
   WireSink(std::shared_ptr<ClientLine> line, Options options);
 

@@ -36,6 +36,20 @@ Result<executor::DetachedJob> Leave(Session& session) {
   return detached;
 }
 
+// What a job of its own would be for.
+struct Wishes {
+  bool async = false;
+  bool detaches = false;
+  bool outlives_gateway = false;
+  bool any() const { return async || detaches || outlives_gateway; }
+};
+
+Wishes WishesFor(const plan::Plan& plan, const Session& session) {
+  return {AnswersWithJob(plan, session),
+          session.settings().on_disconnect == OnDisconnect::kDetach && LeavesSomething(plan),
+          session.is_of_gateway() && OnManyProcesses(plan)};
+}
+
 // What nobody waits for is counted, too.
 Status CheckRoomForJob(const executor::Context& context, const Session& session) {
   catalog::JobStore& jobs = context.catalog.jobs();
@@ -55,17 +69,33 @@ bool AnswersWithJob(const plan::Plan& plan, const Session& session) {
   return session.settings().async && LeavesSomething(plan);
 }
 
+std::string WhereJobLives(const plan::Plan& plan, Session& session) {
+  const Wishes wishes = WishesFor(plan, session);
+  if (!wishes.any()) {
+    return session.is_of_gateway() && LeavesSomething(plan)
+               ? "Job: in the gateway's process; it ends with its client or the gateway"
+               : "";
+  }
+  const Result<executor::DetachedJob> detached = Leave(session);
+  if (!detached.ok()) {
+    return fmt::format("Job: {}, as it cannot have a process of its own: {}",
+                       wishes.async ? "none" : "in the process of this session",
+                       detached.status().message());
+  }
+  return fmt::format("Job: in a process of its own; it outlives the gateway{}",
+                     wishes.async      ? " and its client, who is answered at once (sluice.async)"
+                     : wishes.detaches ? " and its client (sluice.on_disconnect)"
+                                       : ", and ends with its client");
+}
+
 Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Session& session,
                          executor::ResultSink& sink) {
-  const bool async = AnswersWithJob(plan, session);
-  const bool detaches =
-      session.settings().on_disconnect == OnDisconnect::kDetach && LeavesSomething(plan);
-  const bool outlives_gateway = session.is_of_gateway() && OnManyProcesses(plan);
-  if (!async && !detaches && !outlives_gateway) {
+  const Wishes wishes = WishesFor(plan, session);
+  if (!wishes.any()) {
     return executor::Execute(plan, context, sink);
   }
   Result<executor::DetachedJob> detached = Leave(session);
-  if (!detached.ok() && async) {
+  if (!detached.ok() && wishes.async) {
     Status refused = detached.status();
     return std::move(refused)
         .Because("sluice.async is on, and the statement cannot become a job of its own")
@@ -74,20 +104,21 @@ Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Ses
             "tables");
   }
   if (!detached.ok()) {
-    if (detaches) {
+    if (wishes.detaches) {
       sink.Notice(fmt::format("the statement is cancelled if its client goes away: {}",
                               detached.status().message()));
     }
     return executor::Execute(plan, context, sink);
   }
-  if (async) {
+  if (wishes.async) {
     RETURN_IF_ERROR(CheckRoomForJob(context, session));
     return executor::AnswerWithJob(plan, context, *detached, sink);
   }
-  detached->outlives_client = detaches;
+  detached->outlives_client = wishes.detaches;
   return executor::AttendJob(
       plan, context, *detached,
-      [detaches, &session] { return detaches && session.client_has_gone(); }, sink);
+      [detaches = wishes.detaches, &session] { return detaches && session.client_has_gone(); },
+      sink);
 }
 
 }  // namespace sluice::server

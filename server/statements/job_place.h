@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "base/row_batch.h"
 #include "base/status.h"
 
@@ -22,6 +24,10 @@ class Session;
 // 25001 or 0A000 where sluice.async is on, a notice where the client counts on it going on.
 Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Session& session,
                          executor::ResultSink& sink);
+
+// Where RunWhereItBelongs would run the plan's job and what that outlives, as a line for a person;
+// "" where the session has no choice.
+std::string WhereJobLives(const plan::Plan& plan, Session& session);
 
 // Whether sluice.async has the plan answered with its job.
 bool AnswersWithJob(const plan::Plan& plan, const Session& session);

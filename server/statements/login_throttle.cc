@@ -68,14 +68,22 @@ void LoginThrottle::Count(const std::string& key, TimePoint now) {
   failures.last = now;
 }
 
-void LoginThrottle::Failed(const std::string& address, const std::string& role, TimePoint now) {
+void LoginThrottle::Failed(const std::string& address, const std::string& role, TimePoint now,
+                           LoginOver over) {
   if (address.empty()) {
     return;
   }
   const MutexLock lock(mutex_);
   Forget(now);
-  Count(AddressKey(address), now);
-  Count(RoleKey(role), now);
+  Failures& before = failures_[AddressKey(address)];
+  const bool same_attempt = before.role == role && before.over != over &&
+                            SecondsBetween(before.last, now) < kOtherWaySeconds;
+  before.role = same_attempt ? std::string() : role;
+  before.over = over;
+  if (!same_attempt) {
+    Count(AddressKey(address), now);
+    Count(RoleKey(role), now);
+  }
 }
 
 void LoginThrottle::Succeeded(const std::string& address, const std::string& role) {

@@ -9,6 +9,7 @@
 #include "planner/explain.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
+#include "server/statements/job_place.h"
 #include "server/statements/session.h"
 #include "server/statements/statement_scope.h"
 
@@ -61,6 +62,9 @@ Status ExplainPlan(const parser::ExplainPlanStatement& statement, std::string_vi
     const size_t newline = std::min(text.find('\n', begin), text.size());
     rows.Add({text.substr(begin, newline - begin)});
     begin = newline + 1;
+  }
+  if (const std::string place = WhereJobLives(plan, session); !place.empty()) {
+    rows.Add({place});
   }
   RETURN_IF_ERROR(rows.SendTo(sink));
   sink.Done("EXPLAIN");

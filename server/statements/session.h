@@ -73,7 +73,12 @@ class Session {
   const std::string& room() const { return room_; }
 
   // The database session that the client has open itself: the next statements see what it sees.
-  void set_database_session(catalog::SessionLink link) { database_session_ = std::move(link); }
+  void set_database_session(catalog::SessionLink link, bool in_transaction = false) {
+    database_session_ = std::move(link);
+    in_transaction_ = in_transaction;
+  }
+  // That session is inside a transaction block.
+  bool in_database_transaction() const { return in_transaction_; }
   const std::optional<catalog::SessionLink>& database_session() const { return database_session_; }
 
  private:
@@ -86,6 +91,7 @@ class Session {
   std::vector<int64_t> defaults_;  // of Settings(), in that order
   std::stop_token stop_;
   std::optional<catalog::SessionLink> database_session_;
+  bool in_transaction_ = false;
   std::function<void(const SessionSettings&)> hear_;
   std::function<bool()> client_has_gone_;
   std::string room_;

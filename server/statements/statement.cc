@@ -1,5 +1,7 @@
 #include "server/statements/statement.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -45,6 +47,19 @@ std::string_view TextOf(const parser::Statement& statement, std::string_view scr
   return script.substr(static_cast<size_t>(span.begin), static_cast<size_t>(span.end - span.begin));
 }
 
+// A select that writes, by a sequence or by locking what it reads: SQLSTATE 25006, as nobody who
+// reads for a statement may write.
+bool WritesWhileReading(const Diagnostic& diagnostic) {
+  constexpr std::string_view kBegin = "cannot execute ";
+  const std::string_view message = diagnostic.message;
+  return diagnostic.sqlstate == "25006" && diagnostic.hint.empty() && message.starts_with(kBegin) &&
+         (message.find("()") != std::string_view::npos ||
+          message.substr(kBegin.size()).starts_with("SELECT FOR "));
+}
+constexpr const char* kReadInstead =
+    "the rows of a statement are read in read-only transactions, and may be read again: CREATE "
+    "TABLE name AS the select first, and read that table here";
+
 // An error of the rows themselves, such as a division by zero in one of them, is told without a
 // place: the select is where they come from.
 Status AtSelect(const Status& status, Span select) {
@@ -60,7 +75,7 @@ Status AtSelect(const Status& status, Span select) {
                    .SqlState(diagnostic.sqlstate)
                    .At(of_rows ? select : diagnostic.span)
                    .Detail(diagnostic.detail)
-                   .Hint(diagnostic.hint));
+                   .Hint(WritesWhileReading(diagnostic) ? kReadInstead : diagnostic.hint));
   }
   return placed;
 }
@@ -115,11 +130,20 @@ Status PlanAboutCatalog(const parser::ExtendedStatement& statement, std::string_
   return use(plan, context);
 }
 
-// A transaction that a client has open does not take the model along.
+// A transaction that a client has open takes models and their rights neither along nor back.
 void WarnOfTransaction(const plan::Plan& plan, Session& session, executor::ResultSink& sink) {
-  if (plan.has_train() && session.database_session().has_value() &&
-      !session.source().CheckNoTransaction().ok()) {
+  if (!session.in_database_transaction()) {
+    return;
+  }
+  if (plan.has_train()) {
     sink.Notice("WARNING: the model stays, also when the transaction is rolled back");
+  } else if (plan.has_drop_model() || plan.has_alter_model() || plan.has_model_grant()) {
+    const std::string_view what = plan.has_drop_model()         ? "DROP MODEL"
+                                  : plan.has_alter_model()      ? "ALTER MODEL"
+                                  : plan.model_grant().revoke() ? "REVOKE ... ON MODEL"
+                                                                : "GRANT ... ON MODEL";
+    sink.Notice(
+        fmt::format("WARNING: {} takes effect at once, and ROLLBACK does not undo it", what));
   }
 }
 

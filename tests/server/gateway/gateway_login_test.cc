@@ -46,8 +46,8 @@ TEST_F(GatewayLogin, AUserIsWhoLoggedInWhateverTheyClaim) {
 TEST_F(GatewayLogin, AWrongPasswordIsTheServersOwnError) {
   const Status wrong = LogIn(ann_, "wrong").status();
   EXPECT_EQ(wrong.code(), Code::kPermissionDenied);
-  EXPECT_THAT(wrong.message(),
-              HasSubstr("password authentication failed for user \"" + ann_ + "\""));
+  EXPECT_EQ(wrong.sqlstate(), "28P01");
+  EXPECT_EQ(wrong.message(), "password authentication failed for user \"" + ann_ + "\"");
   const Status other = LogIn(ann_, PasswordOf(bob_)).status();
   EXPECT_EQ(other.message(), wrong.message());
 

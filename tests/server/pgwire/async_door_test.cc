@@ -57,6 +57,47 @@ TEST_F(AsyncDoorTest, ABatchOfJobsIsBegunAndWaitedFor) {
   EXPECT_THAT(ran.output, HasSubstr("\nn|1|2|DNNClassifier|20000|2|"));
 }
 
+TEST_F(AsyncDoorTest, ExplainSaysWhereAJobWillLive) {
+  const std::string explain = "EXPLAIN " + Train("m", 2);
+  const std::string here = "Job: in the gateway's process; it ends with its client or the gateway";
+  EXPECT_THAT(PsqlFile(explain + ";").output, HasSubstr(here));
+  EXPECT_THAT(PsqlFile("SET sluice.async = on; " + explain + ";").output,
+              HasSubstr("Job: in a process of its own; it outlives the gateway and its client, who "
+                        "is answered at once (sluice.async)"));
+  EXPECT_THAT(PsqlFile("SET sluice.on_disconnect = detach; " + explain + ";").output,
+              HasSubstr("Job: in a process of its own; it outlives the gateway and its client "
+                        "(sluice.on_disconnect)"));
+  EXPECT_THAT(
+      PsqlFile("SET sluice.on_disconnect = detach;\nCREATE TEMP TABLE mine AS SELECT * FROM "
+               "points;\nEXPLAIN SELECT * FROM mine TO TRAIN xgboost.gbtree LABEL y INTO m;")
+          .output,
+      HasSubstr("Job: in the process of this session, as it cannot have a process of its "
+                "own: only its own session can read what the statement reads: it reads "
+                "the temporary table mine"));
+  EXPECT_THAT(PsqlFile("EXPLAIN SELECT x, y FROM points TO TRAIN DNNClassifier WITH "
+                       "engine.num_workers=2 LABEL y INTO m;")
+                  .output,
+              HasSubstr("Job: in a process of its own; it outlives the gateway, and ends with its "
+                        "client"));
+}
+
+TEST_F(AsyncDoorTest, WhatAJobsProcessLogsIsKept) {
+  gateway_.reset();
+  Start("--auth trust --log-level debug");
+  const ShellOutcome ran =
+      PsqlFile("SET sluice.async = on;\n" + Train("m", 1) + " \\gset\nWAIT JOB :job;\n");
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  ASSERT_TRUE(Becomes("SELECT count(*) FROM sluice.job_events WHERE kind = 'log_kept'", "1"));
+  const std::string shown = PsqlFile("SHOW JOB 1;").output;
+  const size_t begin = shown.find('/', shown.find("log_kept"));
+  ASSERT_NE(begin, std::string::npos) << shown;
+  const std::string path = shown.substr(begin, shown.find(" on ", begin) - begin);
+  EXPECT_THAT(path, HasSubstr(fmt::format("/sluice-{}/job-", geteuid())));
+  EXPECT_THAT(RunInShell("cat " + path).output, HasSubstr("process=job "));
+  EXPECT_EQ(RunInShell("stat -c %a " + path).output, "600\n");
+  std::remove(path.c_str());
+}
+
 TEST_F(AsyncDoorTest, StopsAtTheStatementThatFails) {
   const std::string fails = "SELECT x, y FROM points WHERE x < 0 TO EVALUATE m INTO judged";
   const ShellOutcome stopped = PsqlFile(Train("m", 1) + ";\nSET sluice.async = on;\n" + fails +

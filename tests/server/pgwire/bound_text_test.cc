@@ -42,10 +42,27 @@ TEST(BoundTextTest, WithoutValuesAllAreNull) {
 }
 
 TEST(BoundTextTest, WhatDoesNotFitIsRefused) {
-  const Values one = {"x"};
-  EXPECT_EQ(BindText("SELECT $2", {}, {}, &one).status().sqlstate(), "08P01");
   const Values two_bytes = {std::string("\x01\x02", 2)};
   EXPECT_FALSE(BindText("SELECT $1", {23}, {1}, &two_bytes).ok()) << "no int4";
+}
+
+TEST(BoundTextTest, StrangeParametersAreAsTheDatabaseShowsThem) {
+  constexpr uint32_t kInet = 869;
+  constexpr uint32_t kOfAUser = 99'999;
+  EXPECT_EQ(StrangeParameters({23, kInet, kOfAUser, 0}, {}), (std::vector<size_t>{2}));
+  EXPECT_EQ(StrangeParameters({23, kInet, kOfAUser, 0}, {1}), (std::vector<size_t>{1, 2}));
+  EXPECT_EQ(StrangeParameters({kInet, kInet}, {0, 1}), (std::vector<size_t>{1}));
+  const Values values = {"\x02\x20", "whatever", std::nullopt};
+  const ShownParameters shown = {{0, {"10.0.0.1/32", "inet"}},
+                                 {1, {std::nullopt, "public.\"My type\""}}};
+  const auto bound = BindText("SELECT $1, $2, $3 FROM t TO PREDICT USING m WITH a.b=$1",
+                              {kInet, kOfAUser, 23}, {1}, &values, shown);
+  ASSERT_TRUE(bound.ok()) << bound.status().ToString();
+  EXPECT_EQ(
+      bound->text,
+      "SELECT ('10.0.0.1/32'::inet), (NULL::public.\"My type\"), (NULL::pg_catalog.int4) FROM t "
+      "TO PREDICT USING m WITH a.b='10.0.0.1/32'");
+  EXPECT_TRUE(BindText("SELECT $1", {kOfAUser}, {}, nullptr).ok()) << "to be described";
 }
 
 TEST(BoundTextTest, ParametersAreCounted) {

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <fstream>
 #include <string>
 
 #include "tests/server/pgwire/door_fixture.h"
@@ -12,6 +13,7 @@
 namespace sluice {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -112,6 +114,40 @@ TEST_F(DoorTest, AStatementSeesWhatItsSessionSees) {
   EXPECT_EQ(Direct("SELECT to_regclass('scored') IS NULL, count(*) FROM points").output, "t|300\n");
 }
 
+// What changes models is not the transaction's.
+TEST_F(DoorTest, DropModelInATransactionSaysThatItStays) {
+  Start();
+  const std::string heard =
+      Psql(
+          "SELECT * FROM points TO TRAIN xgboost.gbtree LABEL y INTO m;\n"
+          "GRANT USAGE ON MODEL m TO PUBLIC;\n"
+          "BEGIN;\nREVOKE USAGE ON MODEL m FROM PUBLIC;\nDROP MODEL m;\nROLLBACK;\nSHOW MODELS;\n",
+          "-At")
+          .output;
+  EXPECT_THAT(heard, HasSubstr("REVOKE\n"));
+  EXPECT_THAT(heard, HasSubstr("WARNING:  01000: REVOKE ... ON MODEL takes effect at once, and "
+                               "ROLLBACK does not undo it"));
+  EXPECT_THAT(heard,
+              HasSubstr("WARNING:  01000: DROP MODEL takes effect at once, and ROLLBACK does "
+                        "not undo it"));
+  EXPECT_THAT(heard, Not(HasSubstr("GRANT ... ON MODEL")));
+  EXPECT_EQ(heard.substr(heard.find("ROLLBACK\n")), "ROLLBACK\n") << "it is gone";
+}
+
+TEST_F(DoorTest, ASelectThatWritesIsToldWhatToDo) {
+  Start();
+  ASSERT_EQ(Direct("CREATE SEQUENCE numbers").exit_code, 0);
+  const std::string hint = "HINT:  the rows of a statement are read in read-only transactions";
+  EXPECT_THAT(
+      Psql("SELECT x, y, nextval('numbers') AS n FROM points TO TRAIN xgboost.gbtree LABEL y "
+           "INTO m;")
+          .output,
+      AllOf(HasSubstr("ERROR:  25006: cannot execute nextval()"), HasSubstr(hint)));
+  EXPECT_THAT(
+      Psql("SELECT x, y FROM points FOR UPDATE TO TRAIN xgboost.gbtree LABEL y INTO m;").output,
+      AllOf(HasSubstr("ERROR:  25006: cannot execute SELECT FOR UPDATE"), HasSubstr(hint)));
+}
+
 // A function may hide behind an operator or an aggregate.
 TEST_F(DoorTest, WhatCallsAFunctionOfTheSessionsIsReadThroughIt) {
   Start();
@@ -201,9 +237,15 @@ TEST_F(DoorTest, PasswordsAreThoseOfTheDatabase) {
   EXPECT_THAT(try_as("postgres", "x"), HasSubstr("without asking for the password"));
   EXPECT_THAT(try_as(role, "wrong"),
               HasSubstr("FATAL:  password authentication failed for user \"needs_password\""));
+  // Each of them counts once, although psql tries again without TLS: two do not make anybody wait.
+  try_as(role, "typo");
+  EXPECT_THAT(try_as(role, "secret"), HasSubstr("(1 row)"));
   // Who guesses has to wait.
-  EXPECT_THAT(try_as(role, "guess") + try_as(role, "guess") + try_as(role, "guess"),
-              HasSubstr("FATAL:  too many failed logins"));
+  std::string guesses;
+  for (int i = 0; i < 6; ++i) {
+    guesses += try_as(role, "guess");
+  }
+  EXPECT_THAT(guesses, HasSubstr("FATAL:  too many failed logins"));
 }
 
 TEST_F(DoorTest, CtrlCEndsATrainingAndAPlainStatement) {
@@ -318,6 +360,39 @@ TEST_F(DoorTest, OursIsPreparedInSql) {
   EXPECT_THAT(heard, HasSubstr("ERROR:  26000: prepared statement \"score\" does not exist\n"));
 }
 
+// The database computes the arguments of EXECUTE, and says what is wrong with them, as of its own.
+TEST_F(DoorTest, ArgumentsOfExecuteAreTheDatabases) {
+  Start();
+  const auto heard = [this](const std::string& execute, const std::string& before = "") {
+    return Psql(
+               "SELECT * FROM points TO TRAIN LinearClassifier WITH train.epoch=1 LABEL y INTO m;\n"
+               "PREPARE p (float8) AS SELECT x FROM points WHERE x = $1 TO PREDICT USING m;\n" +
+                   before + execute,
+               "-Atq -F ,")
+        .output;
+  };
+  EXPECT_THAT(heard("  EXECUTE p(1 + (SELECT 2));"),
+              HasSubstr("ERROR:  0A000: cannot use subquery in EXECUTE parameter\n"
+                        "LINE 1: EXECUTE p(1 + (SELECT 2));\n"
+                        "                      ^"));
+  EXPECT_THAT(heard("EXECUTE p(x);"), HasSubstr("ERROR:  42703: column \"x\" does not exist\n"
+                                                "LINE 1: EXECUTE p(x);\n"
+                                                "                  ^"));
+  EXPECT_THAT(heard("EXECUTE p(sum(1));"), HasSubstr("ERROR:  42803: aggregate functions"));
+  EXPECT_THAT(heard("EXECUTE p('ü' || nope(2));"), HasSubstr("LINE 1: EXECUTE p('ü' || nope(2));\n"
+                                                             "                         ^"));
+  // Once, and not for each row.
+  EXPECT_THAT(heard("EXECUTE p(nextval('numbers'));\nSELECT 'next', nextval('numbers');",
+                    "CREATE SEQUENCE numbers;\n"),
+              AllOf(HasSubstr("\n1,"), HasSubstr("\nnext,2\n")));
+  EXPECT_THAT(heard("EXPLAIN EXECUTE p(7);"), AllOf(HasSubstr("Predict"), Not(HasSubstr("ERROR"))));
+  // A literal of no declared type is read where it stands.
+  EXPECT_THAT(heard("PREPARE q AS SELECT x FROM points WHERE x = $1 TO PREDICT USING m;\n"
+                    "EXECUTE q('no number');"),
+              HasSubstr("LINE 1: EXECUTE q('no number');\n"
+                        "                  ^"));
+}
+
 // Longer than what is kept of a client that waits.
 TEST_F(DoorTest, LongStatementsGoThrough) {
   Start();
@@ -348,17 +423,52 @@ TEST_F(DoorTest, ASessionIsNotIdleWhileItsStatementRuns) {
   EXPECT_THAT(heard, HasSubstr("and here\n"));
 }
 
-TEST_F(DoorTest, OursIsInUtf8) {
+// In encodings of one byte a character statements, values, rows and messages are the client's.
+TEST_F(DoorTest, OursInOtherEncodings) {
   Start();
-  const std::string heard =
-      RunInShell(
-          fmt::format("PGPASSWORD=x PGCLIENTENCODING=LATIN1 psql -XAtq '{}' -c 'SHOW JOBS' -c"
-                      " 'SELECT 1' 2>&1",
-                      Conninfo()))
+  const auto in = [this](const std::string& encoding, const std::string& script) {
+    const std::string file = home_ + "/utf8.sql";
+    std::ofstream(file) << script;
+    return RunInShell(
+               fmt::format("iconv -f UTF-8 -t {1} {2} | PGPASSWORD=x PGCLIENTENCODING={0} "
+                           "psql -XAtq -v VERBOSITY=verbose '{3}' 2>&1 | iconv -f {1} -t UTF-8",
+                           encoding, encoding == "LATIN1" ? "ISO-8859-1" : "CP1251", file,
+                           Conninfo()))
+        .output;
+  };
+  const std::string latin1 =
+      in("LATIN1",
+         "SELECT * FROM points TO TRAIN LinearClassifier WITH train.epoch=1 LABEL y INTO m;\n"
+         "SELECT x, 'größe' AS \"ü\" FROM points WHERE x < 2 TO PREDICT USING m;\n"
+         "SELECT x, 'ä' AS t FROM points LABEL ü INTO m;\n"
+         "BEGIN; CREATE TEMP TABLE mine AS SELECT x, y, 'ü' AS t FROM points WHERE x < 3;\n"
+         "SELECT x, t FROM mine ORDER BY x TO PREDICT USING m;\nSELECT 'ö' AS plain;\n"
+         "COPY (SELECT x, t FROM mine ORDER BY x TO PREDICT USING m) TO STDOUT;\nCOMMIT;\n"
+         "PREPARE p AS SELECT x, $1 AS t FROM points WHERE x < 2 TO PREDICT USING m;\n"
+         "EXECUTE p('é');\nSHOW client_encoding;\n"
+         "SELECT x, chr(8364) AS euro FROM points TO PREDICT USING m;\nSELECT 'still ß';\n");
+  EXPECT_THAT(latin1, HasSubstr("\n1|größe|"));
+  EXPECT_THAT(latin1, HasSubstr("LINE 1: SELECT x, 'ä' AS t FROM points LABEL ü INTO m;\n"
+                                "                                             ^\n"));
+  EXPECT_THAT(latin1, HasSubstr("\n2|ü|"));
+  EXPECT_THAT(latin1, HasSubstr("\nö\n"));
+  EXPECT_THAT(latin1, HasSubstr("\n2\tü\t"));
+  EXPECT_THAT(latin1, HasSubstr("\n1|é|"));
+  EXPECT_THAT(latin1, HasSubstr("\nLATIN1\n"));
+  EXPECT_THAT(latin1, HasSubstr("ERROR:  22P05: character with byte sequence 0xe2 0x82 0xac in "
+                                "encoding \"UTF8\" has no equivalent in encoding \"LATIN1\""));
+  EXPECT_THAT(latin1, HasSubstr("\nstill ß\n"));
+  EXPECT_THAT(
+      in("WIN1251", "SELECT 'привет' AS w, x FROM points WHERE x < 2 TO PREDICT USING m;\n"),
+      HasSubstr("привет|1|"));
+  const std::string refused =
+      RunInShell(fmt::format("PGPASSWORD=x PGCLIENTENCODING=EUC_JP psql -XAtq '{}' -c 'SHOW JOBS'"
+                             " -c 'SELECT 1' 2>&1",
+                             Conninfo()))
           .output;
-  EXPECT_THAT(heard, HasSubstr("client_encoding of this session is LATIN1"));
-  EXPECT_THAT(heard, HasSubstr("SET client_encoding = 'UTF8'"));
-  EXPECT_THAT(heard, HasSubstr("\n1\n"));
+  EXPECT_THAT(refused, HasSubstr("client_encoding of this session is EUC_JP"));
+  EXPECT_THAT(refused, HasSubstr("SET client_encoding = 'UTF8'"));
+  EXPECT_THAT(refused, HasSubstr("\n1\n"));
 }
 
 }  // namespace

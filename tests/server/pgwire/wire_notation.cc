@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "server/pgwire/messages.h"
@@ -50,11 +51,20 @@ std::string Body(std::string_view kind, const std::vector<std::string>& fields, 
   }
   if (kind == "Parse") {
     *type = 'P';
-    return Text(field(0)) + Text(field(1)) + Short(0);
+    std::string types;
+    for (size_t i = 2; i < fields.size(); ++i) {
+      types += Long(static_cast<uint32_t>(std::stoul(fields[i])));
+    }
+    return Text(field(0)) + Text(field(1)) + Short(types.size() / sizeof(uint32_t)) + types;
   }
   if (kind == "Bind") {
     *type = 'B';
-    return Text(field(0)) + Text(field(1)) + Short(0) + Short(0) + Short(0);
+    std::string values;
+    for (size_t i = 2; i < fields.size(); ++i) {
+      values += Long(static_cast<uint32_t>(fields[i].size())) + fields[i];
+    }
+    const size_t count = std::max<size_t>(fields.size(), 2) - 2;
+    return Text(field(0)) + Text(field(1)) + Short(0) + Short(count) + values + Short(0);
   }
   if (kind == "Describe" || kind == "Close") {
     *type = kind == "Describe" ? 'D' : 'C';
@@ -86,12 +96,20 @@ std::string Body(std::string_view kind, const std::vector<std::string>& fields, 
   }
   if (kind == "DataRow") {
     *type = 'D';
-    return Short(1) + Long(static_cast<uint32_t>(field(0).size())) + field(0);
+    std::string values;
+    for (const std::string& value : fields) {
+      values += Long(static_cast<uint32_t>(value.size())) + value;
+    }
+    return Short(fields.size()) + values;
   }
   if (kind == "RowDescription") {
     *type = 'T';
     std::string message;
-    AppendRowDescription(message, {{field(0), {}, 0}});
+    std::vector<WireColumn> columns;
+    for (const std::string& name : fields) {
+      columns.push_back({name, {}, 0});
+    }
+    AppendRowDescription(message, columns);
     return message.substr(kHeaderBytes);
   }
   if (kind == "ParameterStatus") {

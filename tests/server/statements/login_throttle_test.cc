@@ -41,6 +41,29 @@ TEST(LoginThrottle, OneAtATimeOnceTheyHaveToWait) {
   EXPECT_FALSE(throttle.Admit("a", "bob", At(later)).ok());
 }
 
+TEST(LoginThrottle, ASecondTryTheOtherWayCountsWithTheFirst) {
+  LoginThrottle throttle;
+  // As libpq does with sslmode=prefer.
+  for (int i = 0; i < LoginThrottle::kFreeFailures; ++i) {
+    EXPECT_TRUE(throttle.Admit("a", "ann", At(0)).ok()) << i;
+    throttle.Failed("a", "ann", At(0), LoginOver::kTls);
+    throttle.Failed("a", "ann", At(0), LoginOver::kPlain);
+  }
+  EXPECT_FALSE(throttle.Admit("a", "ann", At(0)).ok());
+  // A third is another attempt, and so is one of another role, or later.
+  LoginThrottle fresh;
+  fresh.Failed("a", "ann", At(0), LoginOver::kTls);
+  fresh.Failed("a", "ann", At(LoginThrottle::kOtherWaySeconds), LoginOver::kPlain);
+  fresh.Failed("a", "bob", At(LoginThrottle::kOtherWaySeconds), LoginOver::kTls);
+  EXPECT_FALSE(fresh.Admit("a", "ann", At(LoginThrottle::kOtherWaySeconds)).ok());
+  LoginThrottle often;
+  for (const LoginOver over :
+       {LoginOver::kTls, LoginOver::kPlain, LoginOver::kPlain, LoginOver::kPlain}) {
+    often.Failed("a", "ann", At(0), over);
+  }
+  EXPECT_FALSE(often.Admit("a", "ann", At(0)).ok());
+}
+
 TEST(LoginThrottle, ByAddressAndByRole) {
   LoginThrottle throttle;
   for (int i = 0; i < 10; ++i) {

@@ -1,10 +1,12 @@
 """psycopg 3 at the PostgreSQL door: what a notebook does with it."""
 import datetime
 import decimal
+import ipaddress
 import sys
 import threading
 
 import psycopg
+from psycopg.types.range import DateRange, NumericRange
 
 conninfo = sys.argv[1]
 with psycopg.connect(conninfo + " sslmode=require", autocommit=True) as c:
@@ -46,6 +48,14 @@ with psycopg.connect(conninfo + " sslmode=require", autocommit=True) as c:
     cur = c.execute("SELECT * FROM points WHERE 'it''s' = %s TO TRAIN xgboost.gbtree"
                     " WITH train.num_boost_round=%s LABEL y INTO with_parameters", ("it's", 3))
     assert cur.fetchone()[5] == 3
+
+    # In binary, of types that the gateway does not know: the database says what they are.
+    cur = c.execute("SELECT x FROM points WHERE x::numeric <@ %b AND %b = inet '10.0.0.1' AND"
+                    " date '2026-05-05' <@ %b ORDER BY x TO PREDICT USING by_psycopg3",
+                    (NumericRange(decimal.Decimal(2), decimal.Decimal(4)),
+                     ipaddress.ip_address("10.0.0.1"),
+                     DateRange(datetime.date(2026, 5, 1), datetime.date(2026, 6, 1))))
+    assert [r[0] for r in cur.fetchall()] == [2.0, 3.0]
 
     # An error has its state, its place and what would be right.
     try:

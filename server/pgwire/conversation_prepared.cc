@@ -1,0 +1,121 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "catalog/sql/sql_text.h"
+#include "parser/parser.h"
+#include "server/pgwire/conversation.h"
+#include "server/pgwire/prepared_text.h"
+#include "server/pgwire/sql_words_internal.h"
+
+// Prepared statements of ours in SQL. The database has one of the same name and with as many
+// parameters, which answers with them: it checks and computes the arguments of EXECUTE, as
+// whatever else it is asked in this session.
+namespace sluice::server::pgwire {
+
+void Conversation::PrepareOwn(const Step& step) {
+  const std::string_view script = script_;
+  place_ = step.inside.begin;
+  const std::string_view before = TextOf(script, {step.span.begin, step.inside.begin});
+  const std::optional<PrepareText> prepare = ReadPrepareText(before);
+  if (!prepare.has_value()) {
+    return Fail(SyntaxError("PREPARE needs a name: PREPARE name [(type, ...)] AS a statement"));
+  }
+  const auto known = statements_.find(prepare->name);
+  if (known != statements_.end() && !known->second.in_database) {
+    return Fail(NameIsTaken(prepare->name));
+  }
+  const std::string_view text = TextOf(script, step.inside);
+  const Status readable = CheckText(text, {});
+  if (!readable.ok()) {
+    return Fail(readable);
+  }
+  steps_.push_front({.kind = Step::Kind::kPrepared, .span = step.span, .inside = step.inside});
+  steps_.push_front(
+      {.kind = Step::Kind::kAsk,
+       .text = Blanks(script.substr(0, static_cast<size_t>(step.span.begin))) +
+               std::string(before) +
+               ArgumentsQuery(std::max(prepare->types.size(), CountParameters(text)))});
+}
+
+void Conversation::RegisterPrepared(const Step& step) {
+  const std::string_view script = script_;
+  const std::optional<PrepareText> prepare =
+      ReadPrepareText(TextOf(script, {step.span.begin, step.inside.begin}));
+  Prepared prepared;
+  prepared.text = TextOf(script, step.inside);
+  prepared.type_names = prepare->types;
+  prepared.types.resize(std::max(prepare->types.size(), CountParameters(prepared.text)));
+  prepared.in_database = true;
+  statements_.insert_or_assign(prepare->name, std::move(prepared));
+  std::string done;
+  AppendCommandComplete(done, "PREPARE");
+  Reply(done);
+}
+
+void Conversation::ForgetPrepared(std::string_view name) {
+  if (name.empty()) {
+    statements_.clear();
+  } else if (const auto known = statements_.find(name); known != statements_.end()) {
+    statements_.erase(known);
+  }
+}
+
+// `execute`: in script_. Then `again` is performed, with the answer.
+void Conversation::AskForArguments(const Span& execute, Step again) {
+  const std::string_view script = script_;
+  const std::string_view text = TextOf(script, execute);
+  const std::optional<ExecuteText> read = ReadExecuteText(text);
+  const auto prepared = read.has_value() ? statements_.find(read->name) : statements_.end();
+  if (prepared == statements_.end()) {  // the script has forgotten it
+    return Fail(NoPrepared(read.has_value() ? read->name : ""));
+  }
+  again.asked = true;
+  steps_.push_front(std::move(again));
+  // At its own place, for the places in the database's errors.
+  const auto begin = static_cast<size_t>(execute.begin + read->begin);
+  steps_.push_front({.kind = Step::Kind::kAskRow,
+                     .text = Blanks(script.substr(0, begin)) +
+                             std::string(text.substr(static_cast<size_t>(read->begin)))});
+  if (!prepared->second.in_database) {
+    steps_.push_front({.kind = Step::Kind::kInDatabase, .text = read->name});
+    steps_.push_front({.kind = Step::Kind::kAsk,
+                       .text = fmt::format("PREPARE {} AS {}", catalog::QuoteName(read->name),
+                                           ArgumentsQuery(prepared->second.types.size()))});
+  }
+}
+
+// The statement that EXECUTE means, with the arguments that the database has answered.
+Result<BoundText> Conversation::ExecutedText(const Span& execute) {
+  const std::optional<AnsweredRow> arguments = std::exchange(answer_, std::nullopt);
+  const std::string_view text = TextOf(script_, execute);
+  const std::optional<ExecuteText> read = ReadExecuteText(text);
+  const auto prepared = read.has_value() ? statements_.find(read->name) : statements_.end();
+  if (prepared == statements_.end()) {
+    return NoPrepared(read.has_value() ? read->name : "");
+  }
+  if (!arguments.has_value()) {
+    return ResourceExhausted("the arguments of EXECUTE are too long").SqlState("54000");
+  }
+  return BindArguments(prepared->second.text, prepared->second.types, prepared->second.type_names,
+                       text, *read, *arguments);
+}
+
+void Conversation::ExecutePrepared(const Step& step) {
+  place_ = step.span.begin;
+  if (!step.asked) {
+    return AskForArguments(step.span, step);
+  }
+  Result<BoundText> bound = ExecutedText(step.span);
+  if (!bound.ok()) {
+    return Fail(bound.status());
+  }
+  OwnStatement statement;
+  statement.text = bound->text;
+  statement.describe_rows = true;
+  bound_ = *std::move(bound);
+  BeginOwn(statement);
+}
+
+}  // namespace sluice::server::pgwire
