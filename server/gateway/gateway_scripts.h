@@ -44,6 +44,8 @@ class GatewayScripts {
     // The client's own session of the database; null: it has none.
     const catalog::SessionLink* database_session = nullptr;
     std::function<void(const SessionSettings&)> on_settings = {};
+    // The client has a transaction open, of which this is no part.
+    bool beside_transaction = false;
   };
   struct Client {
     // Whether its client has gone (rather than cancelled). Asked again and again, from other

@@ -91,7 +91,8 @@ Result<BoundText> Substitute(std::string_view sql, const ParameterText& text_of)
 
 Result<BoundText> BindText(std::string_view sql, const std::vector<uint32_t>& types,
                            const std::vector<uint16_t>& formats,
-                           const std::vector<std::optional<std::string>>* values) {
+                           const std::vector<std::optional<std::string>>* values,
+                           catalog::Dialect dialect) {
   return Substitute(sql, [&](const ParameterPlace& place, bool attribute) -> Result<std::string> {
     const size_t index = place.number - 1;
     BoundParameter parameter;
@@ -109,7 +110,8 @@ Result<BoundText> BindText(std::string_view sql, const std::vector<uint32_t>& ty
           formats[formats.size() == 1 ? 0 : std::min(index, formats.size() - 1)] == 1;
     }
     if (!attribute) {
-      return ParameterLiteral(parameter);
+      return dialect == catalog::Dialect::kPostgres ? ParameterLiteral(parameter)
+                                                    : SqliteLiteral(parameter);
     }
     const Span span = {static_cast<int64_t>(place.begin), static_cast<int64_t>(place.end)};
     ASSIGN_OR_RETURN(const parser::AttributeValue value, ParameterAttribute(parameter, span));

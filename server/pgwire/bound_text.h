@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "catalog/sql/sql_text.h"
 
 // A statement of ours with the values of its parameters in it. Pure; thread-safe.
 namespace sluice::server::pgwire {
@@ -44,8 +45,10 @@ size_t CountParameters(std::string_view sql);
 // As Bind gives them: `types` (OIDs) may be fewer than the values; `formats` none, one or each. In
 // the select a parameter is an expression, in our clauses an attribute's value. Without `values`
 // (Describe) all are NULL. 08P01: too few values; 22P02 and the like: a value is none.
+// `dialect`: of the select.
 Result<BoundText> BindText(std::string_view sql, const std::vector<uint32_t>& types,
                            const std::vector<uint16_t>& formats,
-                           const std::vector<std::optional<std::string>>* values);
+                           const std::vector<std::optional<std::string>>* values,
+                           catalog::Dialect dialect = catalog::Dialect::kPostgres);
 
 }  // namespace sluice::server::pgwire

@@ -139,8 +139,8 @@ void Conversation::BindOwn(std::string_view body) {
   for (const auto& value : message->values) {
     values.emplace_back(value.has_value() ? std::optional<std::string>(*value) : std::nullopt);
   }
-  Result<BoundText> bound =
-      BindText(prepared->second.OwnText(), prepared->second.types, message->formats, &values);
+  Result<BoundText> bound = BindText(prepared->second.OwnText(), prepared->second.types,
+                                     message->formats, &values, dialect_);
   if (!bound.ok()) {
     return Fail(bound.status());
   }
@@ -179,7 +179,8 @@ void Conversation::DescribeOwn(std::string_view body) {
   if (prepared->second.inside.has_value()) {
     return ReplyDescription({});
   }
-  Result<BoundText> bound = BindText(prepared->second.text, prepared->second.types, {}, nullptr);
+  Result<BoundText> bound =
+      BindText(prepared->second.text, prepared->second.types, {}, nullptr, dialect_);
   if (!bound.ok()) {
     return Fail(bound.status());
   }

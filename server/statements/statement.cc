@@ -1,5 +1,7 @@
 #include "server/statements/statement.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -117,6 +119,11 @@ Status PlanAboutCatalog(const parser::ExtendedStatement& statement, std::string_
 
 // A transaction that a client has open does not take the model along.
 void WarnOfTransaction(const plan::Plan& plan, Session& session, executor::ResultSink& sink) {
+  if (session.beside_transaction() && (plan.has_train() || plan.predict().has_table())) {
+    sink.Notice(fmt::format("WARNING: the {} stays, also when the transaction is rolled back",
+                            plan.has_train() ? "model" : "table"));
+    return;
+  }
   if (plan.has_train() && session.database_session().has_value() &&
       !session.source().CheckNoTransaction().ok()) {
     sink.Notice("WARNING: the model stays, also when the transaction is rolled back");
