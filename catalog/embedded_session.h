@@ -45,17 +45,17 @@ class EmbeddedStatement {
   virtual void Reset() = 0;
 };
 
-// A client's own session on an embedded database, as PostgreSQL's clients expect one: the database's
-// own SQL, with casts (x::type) and E'...' as those clients write them, and pg_catalog and
-// information_schema as far as those clients read them. It waits for no lock. What it must not do is
-// refused (42501): other files, extensions, PRAGMAs that harm, changes of Sluice's own tables.
-// Belongs to one thread at a time.
+// A client's own session on an embedded database, as PostgreSQL's clients expect one: the
+// database's own SQL, with casts (x::type) and E'...' as those clients write them, and pg_catalog
+// and information_schema as far as those clients read them. It waits for no lock. What it must not
+// do is refused (42501): other files, extensions, PRAGMAs that harm, changes of Sluice's own
+// tables. Belongs to one thread at a time.
 class EmbeddedSession {
  public:
   struct Options {
-    std::string user;           // current_user
-    std::string database;       // current_database()
-    std::string version;        // version()
+    std::string user;            // current_user
+    std::string database;        // current_database()
+    std::string version;         // version()
     std::string version_number;  // server_version
   };
   virtual ~EmbeddedSession() = default;

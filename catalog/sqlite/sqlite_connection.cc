@@ -56,7 +56,10 @@ std::string_view SqlStateOf(int code, std::string_view message) {
       if (code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY) {
         return "23505";
       }
-      return code == SQLITE_CONSTRAINT_NOTNULL ? "23502" : "23000";
+      return code == SQLITE_CONSTRAINT_NOTNULL      ? "23502"
+             : code == SQLITE_CONSTRAINT_FOREIGNKEY ? "23503"
+             : code == SQLITE_CONSTRAINT_CHECK      ? "23514"
+                                                    : "23000";
     case SQLITE_MISMATCH:
       return "42804";
     default:

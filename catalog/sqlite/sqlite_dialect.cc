@@ -178,8 +178,8 @@ class Rewriter {
 
   // Returns where to go on.
   size_t CatalogOperators(size_t at) {
-    if (pieces_[at].kind == Kind::kSymbol &&
-        (pieces_[at].text == "~" || pieces_[at].text == "!") && at > 0) {
+    if (pieces_[at].kind == Kind::kSymbol && (pieces_[at].text == "~" || pieces_[at].text == "!") &&
+        at > 0) {
       size_t end = at + 1;
       std::string symbol = pieces_[at].text;
       while (end < pieces_.size() && pieces_[end].blanks.empty() &&
@@ -220,6 +220,8 @@ class Rewriter {
         Replace(at, ", ");
         Replace(close, ")");
       }
+    } else if (IsWord(at, "values") && at > 0 && IsSymbol(at - 1, "(")) {
+      NamedValues(at);
     } else if (IsWord(at, "unnest") && IsSymbol(at + 1, "(")) {
       Unnest(at);
     } else if ((IsWord(at, "substring") || IsWord(at, "trim")) && IsSymbol(at + 1, "(")) {
@@ -242,6 +244,29 @@ class Rewriter {
         (unequal ? std::string("NOT pg_any_equals(") : "pg_any_equals(") + pieces_[begin].text;
     Drop(operand, at + 1);
     Replace(at + 1, ", ");
+  }
+
+  // (VALUES ...) s(a, b): SQLite has no names for columns behind a table's own.
+  void NamedValues(size_t at) {
+    const size_t close = CloseOf(at - 1);
+    const size_t alias = close + (IsWord(close + 1, "as") ? 2 : 1);
+    if (!IsName(alias) || !IsSymbol(alias + 1, "(")) {
+      return;
+    }
+    const size_t end = CloseOf(alias + 1);
+    if (end >= pieces_.size()) {
+      return;
+    }
+    std::string names;
+    size_t number = 0;
+    for (size_t name = alias + 2; name < end; name += 2) {
+      names +=
+          fmt::format("{}column{} AS {}", number == 0 ? "" : ", ", number + 1, pieces_[name].text);
+      ++number;
+    }
+    Drop(alias + 1, end + 1);
+    Replace(at - 1, fmt::format("(SELECT {} FROM (", names));
+    Replace(close, "))");
   }
 
   // unnest(array) x: a table x with a column x.
@@ -424,8 +449,8 @@ bool IsPgName(std::string_view lower) {
 
 // Functions of PostgreSQL whose name alone says so.
 constexpr std::array<std::string_view, 9> kPgFunctions = {
-    "format_type",     "current_schemas",      "obj_description",
-    "col_description", "has_table_privilege",  "has_schema_privilege",
+    "format_type",     "current_schemas",        "obj_description",
+    "col_description", "has_table_privilege",    "has_schema_privilege",
     "array_to_string", "has_database_privilege", "quote_ident"};
 
 DeclaredType TypeOfItem(std::string_view sql, const std::vector<SqlToken>& tokens, size_t begin,
@@ -446,27 +471,27 @@ DeclaredType TypeOfItem(std::string_view sql, const std::vector<SqlToken>& token
     }
     if (tokens[begin].kind == Kind::kNumber) {
       return first.find_first_of(".e") == std::string::npos || first.starts_with("0x") ? integer
-                                                                                     : real;
+                                                                                       : real;
     }
     return first == "true" || first == "false" ? integer : DeclaredType();
   }
-  const bool call = tokens[begin].kind == Kind::kWord && text(begin + 1) == "(" &&
-                    text(end - 1) == ")" &&
-                    std::none_of(tokens.begin() + static_cast<std::ptrdiff_t>(begin) + 2,
-                                 tokens.begin() + static_cast<std::ptrdiff_t>(end) - 1,
-                                 [&](const SqlToken& token) {
-                                   return token.depth <= tokens[begin].depth;
-                                 });
+  const bool call =
+      tokens[begin].kind == Kind::kWord && text(begin + 1) == "(" && text(end - 1) == ")" &&
+      std::none_of(tokens.begin() + static_cast<std::ptrdiff_t>(begin) + 2,
+                   tokens.begin() + static_cast<std::ptrdiff_t>(end) - 1,
+                   [&](const SqlToken& token) { return token.depth <= tokens[begin].depth; });
   if (call) {
     static const std::set<std::string, std::less<>> kIntegers = {
-        "count",   "length", "instr",   "unicode", "row_number", "rank",   "dense_rank",
-        "ntile",   "changes", "last_insert_rowid", "sign", "random", "total_changes"};
+        "count", "length",     "instr",        "unicode", "row_number",
+        "rank",  "dense_rank", "ntile",        "changes", "last_insert_rowid",
+        "sign",  "random",     "total_changes"};
     static const std::set<std::string, std::less<>> kReals = {
         "avg", "total", "round", "julianday", "sqrt", "ln", "log", "exp", "pow", "power"};
     static const std::set<std::string, std::less<>> kTexts = {
-        "upper",   "lower", "trim", "ltrim",    "rtrim",    "substr", "substring",       "replace",
-        "printf",  "format", "date", "time",    "datetime", "strftime", "group_concat",  "hex",
-        "typeof",  "quote", "version", "char", "current_database", "current_schema", "string_agg"};
+        "upper",          "lower",     "trim",   "ltrim", "rtrim",   "substr",   "substring",
+        "replace",        "printf",    "format", "date",  "time",    "datetime", "strftime",
+        "group_concat",   "hex",       "typeof", "quote", "version", "char",     "current_database",
+        "current_schema", "string_agg"};
     if (kIntegers.contains(first)) {
       return integer;
     }
@@ -511,6 +536,36 @@ DeclaredType TypeOfItem(std::string_view sql, const std::vector<SqlToken>& token
   return arithmetic ? PostgresTypeOf("numeric") : DeclaredType();
 }
 
+std::string NameAt(std::string_view sql, const std::vector<SqlToken>& tokens, size_t at) {
+  const SqlToken& token = tokens[at];
+  if (token.kind != Kind::kWord && token.kind != Kind::kQuotedName) {
+    return "?column?";
+  }
+  const Result<TableName> plain =
+      ParseTableName(sql.substr(token.begin, token.end - token.begin), Dialect::kPostgres);
+  return plain.ok() ? plain->name : "?column?";
+}
+
+// As PostgreSQL calls an item without AS: a column, a function, a cast's column.
+std::string NameOfItem(std::string_view sql, const std::vector<SqlToken>& tokens, size_t begin,
+                       size_t end) {
+  const auto text = [&](size_t at) {
+    return at < end ? sql.substr(tokens[at].begin, tokens[at].end - tokens[at].begin)
+                    : std::string_view();
+  };
+  size_t name = begin;
+  while (text(name + 1) == "." && name + 2 < end) {
+    name += 2;
+  }
+  const std::string word = name < end ? LowerAscii(text(name)) : std::string();
+  if (word == "case" || word == "cast" || word == "exists") {
+    return word == "cast" ? NameOfItem(sql, tokens, begin + 2, end) : word;
+  }
+  const bool whole = name + 1 >= end || text(name + 1) == "(" || text(name + 1) == ":" ||
+                     LowerAscii(text(name + 1)) == "as";
+  return begin < end && whole ? NameAt(sql, tokens, name) : "?column?";
+}
+
 }  // namespace
 
 bool NamesPgCatalog(std::string_view sql) {
@@ -548,11 +603,10 @@ std::vector<std::string> NamedPgRelations(std::string_view sql) {
 }
 
 std::optional<std::string> InSqliteDialect(std::string_view sql, bool catalog) {
-  const bool may_have = catalog || sql.find("::") != std::string_view::npos ||
-                        sql.find("E'") != std::string_view::npos ||
-                        sql.find("e'") != std::string_view::npos ||
-                        sql.find("ike") != std::string_view::npos ||
-                        sql.find("IKE") != std::string_view::npos;
+  const bool may_have =
+      catalog || sql.find("::") != std::string_view::npos ||
+      sql.find("E'") != std::string_view::npos || sql.find("e'") != std::string_view::npos ||
+      sql.find("ike") != std::string_view::npos || sql.find("IKE") != std::string_view::npos;
   return may_have ? Rewriter(sql).Rewritten(catalog) : std::nullopt;
 }
 
@@ -562,8 +616,8 @@ std::vector<SelectItem> SelectItems(std::string_view sql) {
     return LowerAscii(sql.substr(tokens[at].begin, tokens[at].end - tokens[at].begin));
   };
   size_t begin = 0;
-  while (begin < tokens.size() && !(tokens[begin].depth == 0 && (lower(begin) == "select" ||
-                                                                 lower(begin) == "returning"))) {
+  while (begin < tokens.size() &&
+         !(tokens[begin].depth == 0 && (lower(begin) == "select" || lower(begin) == "returning"))) {
     ++begin;
   }
   ++begin;
@@ -571,15 +625,15 @@ std::vector<SelectItem> SelectItems(std::string_view sql) {
     ++begin;
   }
   std::vector<SelectItem> items;
-  static const std::set<std::string, std::less<>> kEnds = {
-      "from", "where", "group", "having", "window", "union", "intersect",
-      "except", "order", "limit", ";"};
+  static const std::set<std::string, std::less<>> kEnds = {"from",   "where", "group",     "having",
+                                                           "window", "union", "intersect", "except",
+                                                           "order",  "limit", ";"};
   size_t from = begin;
   for (size_t at = begin; at <= tokens.size() && from < tokens.size(); ++at) {
     const bool top = at == tokens.size() || tokens[at].depth == 0;
-    const bool ends = at == tokens.size() || (top && tokens[at].kind != Kind::kQuotedName &&
-                                              tokens[at].kind != Kind::kString &&
-                                              kEnds.contains(lower(at)));
+    const bool ends =
+        at == tokens.size() || (top && tokens[at].kind != Kind::kQuotedName &&
+                                tokens[at].kind != Kind::kString && kEnds.contains(lower(at)));
     if (!ends && !(top && lower(at) == ",")) {
       continue;
     }
@@ -596,21 +650,7 @@ std::vector<SelectItem> SelectItems(std::string_view sql) {
                (tokens[end - 2].kind != Kind::kSymbol || lower(end - 2) == ")")) {
       end -= 1;
     }
-    const size_t name = end < at ? at - 1 : from;
-    if (end < at || end - from <= 3) {
-      const size_t last = end < at ? at - 1 : end - 1;
-      const std::string_view shown =
-          last < tokens.size()
-              ? sql.substr(tokens[last].begin, tokens[last].end - tokens[last].begin)
-              : std::string_view();
-      const Result<TableName> plain = ParseTableName(shown, Dialect::kPostgres);
-      item.name = plain.ok() ? plain->name : "?column?";
-    } else {
-      const Result<TableName> plain = ParseTableName(
-          sql.substr(tokens[name].begin, tokens[name].end - tokens[name].begin),
-          Dialect::kPostgres);
-      item.name = plain.ok() ? plain->name : "?column?";
-    }
+    item.name = end < at ? NameAt(sql, tokens, at - 1) : NameOfItem(sql, tokens, from, end);
     item.type = TypeOfItem(sql, tokens, from, end);
     items.push_back(std::move(item));
     if (ends) {

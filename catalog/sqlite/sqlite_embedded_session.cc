@@ -31,12 +31,15 @@ size_t CountPlaces(sqlite3_stmt* statement) {
 
 class SqliteEmbeddedStatement final : public EmbeddedStatement {
  public:
-  SqliteEmbeddedStatement(SqliteConnection& connection, SqliteStatement statement, std::string sql,
-                          bool rewritten)
+  // `written`: as the client wrote it, where that is not `sql`.
+  SqliteEmbeddedStatement(SqliteConnection& connection, const SqliteGuard& guard,
+                          SqliteStatement statement, std::string sql,
+                          std::optional<std::string_view> written)
       : connection_(connection),
+        guard_(guard),
         statement_(std::move(statement)),
         sql_(std::move(sql)),
-        rewritten_(rewritten),
+        rewritten_(written.has_value()),
         parameters_(CountPlaces(statement_.get())) {
     const int count = sqlite3_column_count(statement_.get());
     std::vector<SelectItem> items;
@@ -54,7 +57,12 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
     }
     for (size_t i = 0; i < columns_.size() && items.size() == columns_.size(); ++i) {
       columns_[i].type = columns_[i].type.oid == 0 ? items[i].type : columns_[i].type;
-      columns_[i].name = rewritten_ ? items[i].name : columns_[i].name;
+    }
+    if (rewritten_) {
+      const std::vector<SelectItem> names = SelectItems(*written);
+      for (size_t i = 0; i < columns_.size() && names.size() == columns_.size(); ++i) {
+        columns_[i].name = names[i].name;
+      }
     }
   }
 
@@ -79,6 +87,9 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
       return false;
     }
     if (code != SQLITE_ROW) {
+      if (code == SQLITE_AUTH && !guard_.refusal().empty()) {  // of what VACUUM INTO does inside
+        return DatabaseError("42501", guard_.refusal());
+      }
       if (sqlite3_extended_errcode(connection_.handle()) == SQLITE_BUSY_SNAPSHOT) {
         return DatabaseError("40001",
                              "could not serialize access: another session has changed the database "
@@ -143,6 +154,7 @@ class SqliteEmbeddedStatement final : public EmbeddedStatement {
   }
 
   SqliteConnection& connection_;
+  const SqliteGuard& guard_;
   const SqliteStatement statement_;
   const std::string sql_;
   const bool rewritten_;
@@ -179,6 +191,25 @@ std::string FirstWordOf(std::string_view sql) {
                         : LowerAscii(sql.substr(tokens[0].begin, tokens[0].end - tokens[0].begin));
 }
 
+// SQLite names a table that is missing, and does not say where that stands.
+Status AtName(Status error, std::string_view sql) {
+  if (error.sqlstate() != "42P01" || error.diagnostics()[0].span.valid()) {
+    return error;
+  }
+  const std::string& message = error.message();
+  const std::string missing = LowerAscii(message.substr(message.find_last_of(". ") + 1));
+  for (const SqlToken& token : TokenizeSql(sql, Dialect::kSqlite)) {
+    const auto name =
+        ParseTableName(sql.substr(token.begin, token.end - token.begin), Dialect::kSqlite);
+    if ((token.kind == SqlToken::Kind::kWord || token.kind == SqlToken::Kind::kQuotedName) &&
+        name.ok() && LowerAscii(name->name) == missing) {
+      return std::move(error).At(
+          {static_cast<int64_t>(token.begin), static_cast<int64_t>(token.end)});
+    }
+  }
+  return error;
+}
+
 class SqliteEmbeddedSession final : public EmbeddedSession {
  public:
   SqliteEmbeddedSession(std::unique_ptr<SqliteConnection> connection, Options options)
@@ -208,7 +239,8 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
     Result<SqliteStatement> prepared = connection_->Prepare(text);
     if (prepared.ok()) {
       return std::unique_ptr<EmbeddedStatement>(std::make_unique<SqliteEmbeddedStatement>(
-          *connection_, *std::move(prepared), text, rewritten.has_value()));
+          *connection_, guard_, *std::move(prepared), text,
+          rewritten.has_value() ? std::optional(sql) : std::nullopt));
     }
     if (!guard_.refusal().empty()) {
       return DatabaseError("42501", guard_.refusal());
@@ -221,7 +253,7 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
                  prepared.status().message(), sql);
       return std::unique_ptr<EmbeddedStatement>(std::make_unique<EmptyStatement>(sql));
     }
-    return rewritten.has_value() ? prepared.status().MovedTo({}) : prepared.status();
+    return AtName(rewritten.has_value() ? prepared.status().MovedTo({}) : prepared.status(), sql);
   }
 
   Status Run(std::string_view sql) override {
@@ -291,8 +323,7 @@ Result<std::unique_ptr<EmbeddedSession>> OpenEmbeddedSession(std::string_view ur
   }
   ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> connection,
                    SqliteConnection::Open(location, SqliteConnection::Access::kReadWrite));
-  auto session =
-      std::make_unique<SqliteEmbeddedSession>(std::move(connection), std::move(options));
+  auto session = std::make_unique<SqliteEmbeddedSession>(std::move(connection), std::move(options));
   RETURN_IF_ERROR(session->Begin());
   return std::unique_ptr<EmbeddedSession>(std::move(session));
 }
@@ -318,8 +349,8 @@ std::vector<Span> SplitEmbeddedScript(std::string_view sql) {
       continue;
     }
     if (at > begin) {
-      statements.push_back({static_cast<int64_t>(tokens[begin].begin),
-                            static_cast<int64_t>(tokens[at - 1].end)});
+      statements.push_back(
+          {static_cast<int64_t>(tokens[begin].begin), static_cast<int64_t>(tokens[at - 1].end)});
     }
     begin = at + 1;
   }

@@ -13,14 +13,31 @@ namespace {
 
 // With an argument these say something of a table, or change this session or a number in the file
 // that SQLite itself does not use. Without one all PRAGMAs but those of kCommands only read.
-constexpr std::array<std::string_view, 25> kHarmless = {
-    "table_info",       "table_xinfo",        "table_list",       "index_list",
-    "index_info",       "index_xinfo",        "foreign_key_list", "foreign_key_check",
-    "integrity_check",  "quick_check",        "foreign_keys",     "defer_foreign_keys",
-    "user_version",     "application_id",     "cache_size",       "cache_spill",
-    "analysis_limit",   "automatic_index",    "optimize",         "case_sensitive_like",
-    "recursive_triggers", "reverse_unordered_selects", "query_only", "threads",
-    "ignore_check_constraints"};
+constexpr std::array<std::string_view, 25> kHarmless = {"table_info",
+                                                        "table_xinfo",
+                                                        "table_list",
+                                                        "index_list",
+                                                        "index_info",
+                                                        "index_xinfo",
+                                                        "foreign_key_list",
+                                                        "foreign_key_check",
+                                                        "integrity_check",
+                                                        "quick_check",
+                                                        "foreign_keys",
+                                                        "defer_foreign_keys",
+                                                        "user_version",
+                                                        "application_id",
+                                                        "cache_size",
+                                                        "cache_spill",
+                                                        "analysis_limit",
+                                                        "automatic_index",
+                                                        "optimize",
+                                                        "case_sensitive_like",
+                                                        "recursive_triggers",
+                                                        "reverse_unordered_selects",
+                                                        "query_only",
+                                                        "threads",
+                                                        "ignore_check_constraints"};
 constexpr std::array<std::string_view, 2> kSchemas = {"pg_catalog", "information_schema"};
 
 bool IsSluices(const std::string& table) {
@@ -51,6 +68,9 @@ int SqliteGuard::Ask(void* self, int action, const char* first, const char* seco
 int SqliteGuard::AskFor(int action, const std::string& first, const std::string& second,
                         const std::string& schema) {
   const auto changes = [&](const std::string& table) {
+    if (schema == "temp") {  // the session's own, whatever it is called
+      return SQLITE_OK;
+    }
     if (IsSluices(table) || IsSluices(first)) {
       return Refuse(fmt::format("permission denied for table {}: its rows are Sluice's own",
                                 IsSluices(table) ? table : first));
@@ -64,8 +84,9 @@ int SqliteGuard::AskFor(int action, const std::string& first, const std::string&
     case SQLITE_ATTACH:
       return vacuum_ && first.empty()
                  ? SQLITE_OK
-                 : Refuse("permission denied: a session has the database that it has connected to, "
-                          "and no other file");
+                 : Refuse(
+                       "permission denied: a session has the database that it has connected to, "
+                       "and no other file");
     case SQLITE_DETACH:
       return vacuum_ ? SQLITE_OK : Refuse("permission denied to detach a database");
     case SQLITE_FUNCTION:

@@ -14,14 +14,14 @@ namespace {
 
 // A name is a text, and not what SQLite's NUMERIC affinity would make of "1e5".
 std::string StoredType(std::string_view type) {
-  return type == "name" ? "name text" : type.find('[') != std::string_view::npos
-                                            ? QuoteName(type)
-                                            : std::string(type);
+  return type == "name"                             ? "name text"
+         : type.find('[') != std::string_view::npos ? QuoteName(type)
+                                                    : std::string(type);
 }
 
 // What a column has that no row says anything of: as clients expect it to be NOT NULL.
 std::string_view UsualValue(std::string_view type) {
-  if (type == "bool" || type == "oid" || type.starts_with("int") || type == "smallint" ||
+  if (type == "boolean" || type == "oid" || type.starts_with("int") || type == "smallint" ||
       type == "integer" || type == "bigint" || type == "regproc" || type == "real") {
     return type == "int2vector" ? "''" : "0";
   }
@@ -54,26 +54,26 @@ struct BuiltIn {
 };
 // pg_type.dat: those that a column here may have, and what clients ask for by name.
 constexpr std::array kTypes = {
-    BuiltIn{16, "bool", 1, "B", 1000},          BuiltIn{17, "bytea", -1, "U", 1001},
-    BuiltIn{18, "char", 1, "Z", 1002},          BuiltIn{19, "name", 64, "S", 1003},
-    BuiltIn{20, "int8", 8, "N", 1016},          BuiltIn{21, "int2", 2, "N", 1005},
-    BuiltIn{22, "int2vector", -1, "A", 1006},   BuiltIn{23, "int4", 4, "N", 1007},
-    BuiltIn{24, "regproc", 4, "N", 1008},       BuiltIn{25, "text", -1, "S", 1009},
-    BuiltIn{26, "oid", 4, "N", 1028},           BuiltIn{30, "oidvector", -1, "A", 1013},
-    BuiltIn{114, "json", -1, "U", 199},         BuiltIn{700, "float4", 4, "N", 1021},
-    BuiltIn{701, "float8", 8, "N", 1022},       BuiltIn{705, "unknown", -2, "X", 0},
-    BuiltIn{1042, "bpchar", -1, "S", 1014},     BuiltIn{1043, "varchar", -1, "S", 1015},
-    BuiltIn{1082, "date", 4, "D", 1182},        BuiltIn{1083, "time", 8, "D", 1183},
-    BuiltIn{1114, "timestamp", 8, "D", 1115},   BuiltIn{1184, "timestamptz", 8, "D", 1185},
-    BuiltIn{1186, "interval", 16, "T", 1187},   BuiltIn{1700, "numeric", -1, "N", 1231},
-    BuiltIn{2950, "uuid", 16, "U", 2951},       BuiltIn{3802, "jsonb", -1, "U", 3807},
+    BuiltIn{16, "bool", 1, "B", 1000},        BuiltIn{17, "bytea", -1, "U", 1001},
+    BuiltIn{18, "char", 1, "Z", 1002},        BuiltIn{19, "name", 64, "S", 1003},
+    BuiltIn{20, "int8", 8, "N", 1016},        BuiltIn{21, "int2", 2, "N", 1005},
+    BuiltIn{22, "int2vector", -1, "A", 1006}, BuiltIn{23, "int4", 4, "N", 1007},
+    BuiltIn{24, "regproc", 4, "N", 1008},     BuiltIn{25, "text", -1, "S", 1009},
+    BuiltIn{26, "oid", 4, "N", 1028},         BuiltIn{30, "oidvector", -1, "A", 1013},
+    BuiltIn{114, "json", -1, "U", 199},       BuiltIn{700, "float4", 4, "N", 1021},
+    BuiltIn{701, "float8", 8, "N", 1022},     BuiltIn{705, "unknown", -2, "X", 0},
+    BuiltIn{1042, "bpchar", -1, "S", 1014},   BuiltIn{1043, "varchar", -1, "S", 1015},
+    BuiltIn{1082, "date", 4, "D", 1182},      BuiltIn{1083, "time", 8, "D", 1183},
+    BuiltIn{1114, "timestamp", 8, "D", 1115}, BuiltIn{1184, "timestamptz", 8, "D", 1185},
+    BuiltIn{1186, "interval", 16, "T", 1187}, BuiltIn{1700, "numeric", -1, "N", 1231},
+    BuiltIn{2950, "uuid", 16, "U", 2951},     BuiltIn{3802, "jsonb", -1, "U", 3807},
 };
 
 // The relations that rows are put into whenever any is asked for.
 constexpr std::array<std::string_view, 19> kFilled = {
-    "pg_namespace", "pg_class",      "pg_attribute", "pg_type",     "pg_index",
-    "pg_database",  "pg_roles",      "pg_am",        "pg_attrdef",  "pg_constraint",
-    "pg_settings",  "pg_tables",     "pg_views",     "pg_indexes",  "pg_user",
+    "pg_namespace", "pg_class",      "pg_attribute", "pg_type",    "pg_index",
+    "pg_database",  "pg_roles",      "pg_am",        "pg_attrdef", "pg_constraint",
+    "pg_settings",  "pg_tables",     "pg_views",     "pg_indexes", "pg_user",
     "pg_authid",    "pg_tablespace", "pg_collation", "pg_language"};
 constexpr std::array<std::string_view, 6> kInformation = {
     "information_schema.tables",           "information_schema.columns",
@@ -94,9 +94,9 @@ std::string KeyName(const std::string& table, const std::vector<std::string>& co
 
 // As PostgreSQL shows a name: with quotes where it needs them.
 std::string Shown(const std::string& name) {
-  const bool plain = !name.empty() && (name[0] < '0' || name[0] > '9') &&
-                     name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") ==
-                         std::string::npos;
+  const bool plain =
+      !name.empty() && (name[0] < '0' || name[0] > '9') &&
+      name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") == std::string::npos;
   return plain ? name : QuoteName(name);
 }
 
@@ -118,9 +118,9 @@ Status SqlitePgCatalog::Attach() {
 
 Result<bool> SqlitePgCatalog::Has(const PgRelation& relation) {
   ASSIGN_OR_RETURN(const int64_t there,
-                   connection_.QueryInteger(fmt::format(
-                       "SELECT count(*) FROM {}.sqlite_schema WHERE name = {}", relation.schema,
-                       QuoteText(relation.name, Dialect::kSqlite))));
+                   connection_.QueryInteger(
+                       fmt::format("SELECT count(*) FROM {}.sqlite_schema WHERE name = {}",
+                                   relation.schema, QuoteText(relation.name, Dialect::kSqlite))));
   return there > 0;
 }
 
@@ -138,8 +138,7 @@ Status SqlitePgCatalog::Provide(const std::vector<std::string>& relations) {
   if (known.empty() || IntegerCell(known[0][0]) != version) {
     RETURN_IF_ERROR(FillAll());
     RETURN_IF_ERROR(connection_.Run("DELETE FROM pg_catalog.sluice_state"));
-    RETURN_IF_ERROR(
-        Insert("sluice_state", "version", {SqlParameter(version)}));
+    RETURN_IF_ERROR(Insert("sluice_state", "version", {SqlParameter(version)}));
   }
   for (const std::string& name : relations) {
     if (const PgRelation* relation = FindPgRelation(name)) {
@@ -206,8 +205,8 @@ Status SqlitePgCatalog::FillFixed() {
   }
   RETURN_IF_ERROR(Insert("pg_am", "oid, amname, amtype", {int64_t{2}, "heap", "t"}));
   RETURN_IF_ERROR(Insert("pg_am", "oid, amname, amtype", {int64_t{403}, "btree", "i"}));
-  RETURN_IF_ERROR(Insert("pg_tablespace", "oid, spcname, spcowner",
-                         {int64_t{1663}, "pg_default", kOwnerOid}));
+  RETURN_IF_ERROR(
+      Insert("pg_tablespace", "oid, spcname, spcowner", {int64_t{1663}, "pg_default", kOwnerOid}));
   RETURN_IF_ERROR(Insert("pg_collation", "oid, collname, collnamespace, collowner, collprovider",
                          {int64_t{100}, "default", int64_t{11}, kOwnerOid, "d"}));
   RETURN_IF_ERROR(Insert("pg_database",
@@ -247,10 +246,11 @@ Status SqlitePgCatalog::FillFixed() {
            {"client_min_messages", "notice"},
            {"statement_timeout", "0"},
        }) {
-    RETURN_IF_ERROR(Insert("pg_settings", "name, setting, vartype, context, source, boot_val,"
-                                          " reset_val, pending_restart",
-                           {LowerAscii(name), value, "string", "user", "default", value, value,
-                            int64_t{0}}));
+    RETURN_IF_ERROR(
+        Insert("pg_settings",
+               "name, setting, vartype, context, source, boot_val,"
+               " reset_val, pending_restart",
+               {LowerAscii(name), value, "string", "user", "default", value, value, int64_t{0}}));
   }
   return OkStatus();
 }
@@ -306,14 +306,14 @@ Status SqlitePgCatalog::FillTable(int64_t oid, const std::string& name, const st
     const bool has_default = !std::holds_alternative<std::monostate>(column[4]);
     const int64_t hidden = IntegerCell(column[6]);
     const bool generated = hidden == 2 || hidden == 3;
-    RETURN_IF_ERROR(Insert(
-        "pg_attribute",
-        "attrelid, attname, atttypid, attnum, atttypmod, attnotnull, atthasdef, attlen,"
-        " attgenerated, attislocal, attstorage, attalign, attstattarget, attndims",
-        {oid, TextCell(column[1]), int64_t{type.oid}, number, int64_t{type.modifier},
-         int64_t{IntegerCell(column[3]) != 0 || IntegerCell(column[5]) != 0 ? 1 : 0},
-         int64_t{has_default ? 1 : 0}, int64_t{PostgresTypeBytes(type.oid)},
-         generated ? "s" : "", int64_t{1}, "p", "i", int64_t{-1}, int64_t{0}}));
+    RETURN_IF_ERROR(
+        Insert("pg_attribute",
+               "attrelid, attname, atttypid, attnum, atttypmod, attnotnull, atthasdef, attlen,"
+               " attgenerated, attislocal, attstorage, attalign, attstattarget, attndims",
+               {oid, TextCell(column[1]), int64_t{type.oid}, number, int64_t{type.modifier},
+                int64_t{IntegerCell(column[3]) != 0 || IntegerCell(column[5]) != 0 ? 1 : 0},
+                int64_t{has_default ? 1 : 0}, int64_t{PostgresTypeBytes(type.oid)},
+                generated ? "s" : "", int64_t{1}, "p", "i", int64_t{-1}, int64_t{0}}));
     if (has_default) {
       RETURN_IF_ERROR(Insert("pg_attrdef", "oid, adrelid, adnum, adbin",
                              {next_oid_++, oid, number, TextCell(column[4])}));
@@ -335,12 +335,12 @@ Status SqlitePgCatalog::FillTable(int64_t oid, const std::string& name, const st
         Insert("sluice_texts", "oid, kind, body",
                {oid, "view", as == std::string::npos ? sql : " " + sql.substr(as + 1) + ";"}));
   }
-  RETURN_IF_ERROR(Insert(
-      "pg_class",
-      "oid, relname, relnamespace, relowner, relam, relkind, relpersistence, relnatts,"
-      " relreplident, relispopulated, reltuples, relpages",
-      {oid, name, kPublicOid, kOwnerOid, int64_t{view ? 0 : 2}, view ? "v" : "r", "p", number,
-       "d", int64_t{1}, -1.0, int64_t{0}}));
+  RETURN_IF_ERROR(
+      Insert("pg_class",
+             "oid, relname, relnamespace, relowner, relam, relkind, relpersistence, relnatts,"
+             " relreplident, relispopulated, reltuples, relpages",
+             {oid, name, kPublicOid, kOwnerOid, int64_t{view ? 0 : 2}, view ? "v" : "r", "p",
+              number, "d", int64_t{1}, -1.0, int64_t{0}}));
   if (view) {
     return OkStatus();
   }
@@ -375,9 +375,9 @@ Status SqlitePgCatalog::FillIndexes(int64_t oid, const std::string& table) {
                                      {table}));
   for (const std::vector<Value>& index : indexes) {
     const std::string origin = TextCell(index[2]);
-    ASSIGN_OR_RETURN(const SqlRows columns,
-                     connection_.Query("SELECT cid, name FROM pragma_index_info($1)",
-                                       {TextCell(index[0])}));
+    ASSIGN_OR_RETURN(
+        const SqlRows columns,
+        connection_.Query("SELECT cid, name FROM pragma_index_info($1)", {TextCell(index[0])}));
     std::vector<std::string> names;
     std::string numbers;
     for (const std::vector<Value>& column : columns) {
@@ -388,12 +388,10 @@ Status SqlitePgCatalog::FillIndexes(int64_t oid, const std::string& table) {
     const bool constraint = origin != "c";
     // A WITHOUT ROWID table's own key has no row in sqlite_schema.
     const bool stored = !std::holds_alternative<std::monostate>(index[3]);
-    RETURN_IF_ERROR(AddIndex(stored ? kFirstOid + IntegerCell(index[3]) : kRowidKeyOids + oid, oid,
-                             table,
-                             constraint ? KeyName(table, names, origin == "pk")
-                                        : TextCell(index[0]),
-                             names, numbers, IntegerCell(index[1]) != 0, origin == "pk",
-                             constraint));
+    RETURN_IF_ERROR(
+        AddIndex(stored ? kFirstOid + IntegerCell(index[3]) : kRowidKeyOids + oid, oid, table,
+                 constraint ? KeyName(table, names, origin == "pk") : TextCell(index[0]), names,
+                 numbers, IntegerCell(index[1]) != 0, origin == "pk", constraint));
   }
   return OkStatus();
 }
@@ -407,24 +405,24 @@ Status SqlitePgCatalog::AddIndex(int64_t oid, int64_t table, const std::string& 
                          " relnatts, relreplident, relispopulated",
                          {oid, name, kPublicOid, kOwnerOid, int64_t{403}, "i", "p",
                           static_cast<int64_t>(columns.size()), "n", int64_t{1}}));
-  RETURN_IF_ERROR(Insert("pg_index",
-                         "indexrelid, indrelid, indnatts, indnkeyatts, indisunique, indisprimary,"
-                         " indimmediate, indisvalid, indisready, indislive, indkey, indoption",
-                         {oid, table, static_cast<int64_t>(columns.size()),
-                          static_cast<int64_t>(columns.size()), int64_t{unique ? 1 : 0},
-                          int64_t{primary ? 1 : 0}, int64_t{1}, int64_t{1}, int64_t{1}, int64_t{1},
-                          numbers, "0"}));
+  RETURN_IF_ERROR(Insert(
+      "pg_index",
+      "indexrelid, indrelid, indnatts, indnkeyatts, indisunique, indisprimary,"
+      " indimmediate, indisvalid, indisready, indislive, indkey, indoption",
+      {oid, table, static_cast<int64_t>(columns.size()), static_cast<int64_t>(columns.size()),
+       int64_t{unique ? 1 : 0}, int64_t{primary ? 1 : 0}, int64_t{1}, int64_t{1}, int64_t{1},
+       int64_t{1}, numbers, "0"}));
   RETURN_IF_ERROR(connection_.Run(fmt::format(
       "INSERT INTO pg_catalog.pg_attribute (attrelid, attname, atttypid, attnum, atttypmod, attlen)"
       " SELECT {0}, attname, atttypid, row_number() OVER (ORDER BY instr(' {1} ', ' ' || attnum ||"
       " ' ')), atttypmod, attlen FROM pg_catalog.pg_attribute WHERE attrelid = {2} AND"
       " instr(' {1} ', ' ' || attnum || ' ') > 0",
       oid, numbers, table)));
-  RETURN_IF_ERROR(Insert("sluice_texts", "oid, kind, body",
-                         {oid, "index",
-                          fmt::format("CREATE {}INDEX {} ON public.{} USING btree ({})",
-                                      unique ? "UNIQUE " : "", Shown(name), Shown(table_name),
-                                      Joined(columns))}));
+  RETURN_IF_ERROR(Insert(
+      "sluice_texts", "oid, kind, body",
+      {oid, "index",
+       fmt::format("CREATE {}INDEX {} ON public.{} USING btree ({})", unique ? "UNIQUE " : "",
+                   Shown(name), Shown(table_name), Joined(columns))}));
   if (!constraint) {
     return OkStatus();
   }
@@ -497,22 +495,22 @@ Status SqlitePgCatalog::FillForeignKeys(int64_t oid, const std::string& table) {
       name += "_" + column;
     }
     const int64_t con = next_oid_++;
-    RETURN_IF_ERROR(Insert("pg_constraint",
-                           "oid, conname, connamespace, contype, convalidated, conrelid, confrelid,"
-                           " conkey, confkey, confupdtype, confdeltype, confmatchtype, conislocal,"
-                           " connoinherit",
-                           {con, name + "_fkey", kPublicOid, "f", int64_t{1}, oid, other_oid,
-                            "{" + numbers + "}", "{" + other_numbers + "}", rule(update),
-                            rule(removal), "s", int64_t{1}, int64_t{1}}));
-    std::string text = fmt::format("FOREIGN KEY ({}) REFERENCES {}({})", Joined(from), Shown(other),
-                                   Joined(to));
+    RETURN_IF_ERROR(Insert(
+        "pg_constraint",
+        "oid, conname, connamespace, contype, convalidated, conrelid, confrelid,"
+        " conkey, confkey, confupdtype, confdeltype, confmatchtype, conislocal,"
+        " connoinherit",
+        {con, name + "_fkey", kPublicOid, "f", int64_t{1}, oid, other_oid, "{" + numbers + "}",
+         "{" + other_numbers + "}", rule(update), rule(removal), "s", int64_t{1}, int64_t{1}}));
+    std::string text =
+        fmt::format("FOREIGN KEY ({}) REFERENCES {}({})", Joined(from), Shown(other), Joined(to));
     text += update == "NO ACTION" ? "" : " ON UPDATE " + update;
     text += removal == "NO ACTION" ? "" : " ON DELETE " + removal;
     RETURN_IF_ERROR(Insert("sluice_texts", "oid, kind, body", {con, "constraint", text}));
     // psql asks for foreign keys where there are triggers only, as PostgreSQL checks keys by them.
-    RETURN_IF_ERROR(connection_.Run(fmt::format(
-        "UPDATE pg_catalog.pg_class SET relhastriggers = 1 WHERE oid IN ({}, {})", oid,
-        other_oid)));
+    RETURN_IF_ERROR(connection_.Run(
+        fmt::format("UPDATE pg_catalog.pg_class SET relhastriggers = 1 WHERE oid IN ({}, {})", oid,
+                    other_oid)));
   }
   return OkStatus();
 }
@@ -529,11 +527,11 @@ Status SqlitePgCatalog::FillInformationSchema() {
       " 'VIEW' ELSE 'BASE TABLE' END, CASE relkind WHEN 'v' THEN 'NO' ELSE 'YES' END, 'NO' FROM"
       " pg_catalog.pg_class WHERE relkind IN ('r', 'v')",
       database)));
-  RETURN_IF_ERROR(connection_.Run(fmt::format(
-      "INSERT INTO information_schema.views (table_catalog, table_schema, table_name,"
-      " view_definition, check_option, is_updatable) SELECT {}, 'public', relname,"
-      " pg_get_viewdef(oid), 'NONE', 'NO' FROM pg_catalog.pg_class WHERE relkind = 'v'",
-      database)));
+  RETURN_IF_ERROR(connection_.Run(
+      fmt::format("INSERT INTO information_schema.views (table_catalog, table_schema, table_name,"
+                  " view_definition, check_option, is_updatable) SELECT {}, 'public', relname,"
+                  " pg_get_viewdef(oid), 'NONE', 'NO' FROM pg_catalog.pg_class WHERE relkind = 'v'",
+                  database)));
   RETURN_IF_ERROR(connection_.Run(fmt::format(
       "INSERT INTO information_schema.columns (table_catalog, table_schema, table_name,"
       " column_name, ordinal_position, column_default, is_nullable, data_type,"

@@ -70,6 +70,7 @@ constexpr std::array kFixed = {
     Fixed{"pg_get_function_identity_arguments", nullptr},
     Fixed{"pg_get_triggerdef", nullptr},
     Fixed{"pg_get_ruledef", nullptr},
+    Fixed{"pg_partition_ancestors", nullptr},
     Fixed{"pg_get_functiondef", nullptr},
     Fixed{"pg_tablespace_location", ""},
     Fixed{"pg_relation_size", "0", true},
@@ -122,12 +123,12 @@ constexpr std::array kAsked = {
     Asked{"pg_regrole_name", "SELECT rolname FROM pg_catalog.pg_roles WHERE oid = ?1"},
     Asked{"pg_database_size",
           "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"},
-    Asked{"pg_size_pretty", "SELECT CASE WHEN ?1 < 10240 THEN ?1 || ' bytes' WHEN ?1 < 10485760"
-                            " THEN (?1 + 512) / 1024 || ' kB' ELSE (?1 + 524288) / 1048576 || ' MB'"
-                            " END"},
+    Asked{"pg_size_pretty",
+          "SELECT CASE WHEN ?1 < 10240 THEN ?1 || ' bytes' WHEN ?1 < 10485760"
+          " THEN (?1 + 512) / 1024 || ' kB' ELSE (?1 + 524288) / 1048576 || ' MB'"
+          " END"},
     Asked{"current_schemas", "SELECT CASE WHEN ?1 THEN '{pg_catalog,public}' ELSE '{public}' END"},
-    Asked{"current_setting",
-          "SELECT setting FROM pg_catalog.pg_settings WHERE name = lower(?1)"},
+    Asked{"current_setting", "SELECT setting FROM pg_catalog.pg_settings WHERE name = lower(?1)"},
     Asked{"set_config", "SELECT ?2"},
 };
 
@@ -354,9 +355,10 @@ void ArrayLength(sqlite3_context* context, int /*count*/, sqlite3_value** argume
 
 void QuoteIdent(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
   const std::string_view name = TextOf(arguments[0]);
-  const bool plain = !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789"
-                                                             ) == std::string_view::npos &&
-                     (name[0] < '0' || name[0] > '9');
+  const bool plain =
+      !name.empty() &&
+      name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") == std::string_view::npos &&
+      (name[0] < '0' || name[0] > '9');
   Answer(context, plain ? std::string(name) : QuoteName(name));
 }
 
@@ -431,9 +433,7 @@ class Registrar {
                                     std::make_unique<std::string>(text).release(), OwnText, nullptr,
                                     nullptr, FreeText));
   }
-  Status status() const {
-    return code_ == SQLITE_OK ? OkStatus() : connection_.LastError("");
-  }
+  Status status() const { return code_ == SQLITE_OK ? OkStatus() : connection_.LastError(""); }
 
  private:
   void Note(int code) { code_ = code_ == SQLITE_OK ? code : code_; }

@@ -139,6 +139,7 @@ Status GatewayScripts::InSessionAdmitted(const Script& script, const Client& cli
     session.set_database_session(*script.database_session, script.in_transaction);
     session.OnSettings(script.on_settings);
   }
+  session.set_beside_transaction(script.beside_transaction);
   if (script.settings != nullptr) {
     RETURN_IF_ERROR(ApplySettings(*script.settings, session));
     if (script.on_settings) {

@@ -45,6 +45,8 @@ class GatewayScripts {
     const catalog::SessionLink* database_session = nullptr;
     bool in_transaction = false;  // that session is inside a transaction block
     std::function<void(const SessionSettings&)> on_settings = {};
+    // The client has a transaction open, of which this is no part.
+    bool beside_transaction = false;
   };
   struct Client {
     // Whether its client has gone (rather than cancelled). Asked again and again, from other

@@ -65,6 +65,7 @@ class WireStatements final : public pgwire::StatementService {
     if (request.session.host.empty()) {  // the database has no users
       GatewayScripts::Script script{request.statement.text, {}, login.user};
       script.settings = &request.settings;
+      script.beside_transaction = request.transaction;
       return script;
     }
     // The session has logged in: a failure now is nobody's guess.

@@ -117,7 +117,7 @@ std::vector<size_t> StrangeParameters(const std::vector<uint32_t>& types,
 Result<BoundText> BindText(std::string_view sql, const std::vector<uint32_t>& types,
                            const std::vector<uint16_t>& formats,
                            const std::vector<std::optional<std::string>>* values,
-                           const ShownParameters& shown) {
+                           catalog::Dialect dialect, const ShownParameters& shown) {
   return Substitute(sql, [&](const ParameterPlace& place, bool attribute) -> Result<std::string> {
     const size_t index = place.number - 1;
     BoundParameter parameter;
@@ -135,7 +135,8 @@ Result<BoundText> BindText(std::string_view sql, const std::vector<uint32_t>& ty
       parameter.type = kUnspecifiedOid;
     }
     if (!attribute) {
-      return ParameterLiteral(parameter, type_name);
+      return dialect == catalog::Dialect::kPostgres ? ParameterLiteral(parameter, type_name)
+                                                    : SqliteLiteral(parameter);
     }
     const Span span = {static_cast<int64_t>(place.begin), static_cast<int64_t>(place.end)};
     ASSIGN_OR_RETURN(const parser::AttributeValue value, ParameterAttribute(parameter, span));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "catalog/sql/sql_text.h"
 
 // A statement of ours with the values of its parameters in it. Pure; thread-safe.
 namespace sluice::server::pgwire {
@@ -57,11 +58,12 @@ std::vector<size_t> StrangeParameters(const std::vector<uint32_t>& types,
 
 // As Bind gives them: `types` (OIDs) may be fewer than the values, of which there is one for each
 // parameter; `formats` none, one or each; `shown` counts before `values`. In the select a parameter
-// is an expression, in our clauses an attribute's value. Without `values` (Describe) all are NULL.
-// 22P02 and the like: a value is none.
+// is an expression, in `dialect`, in our clauses an attribute's value. Without `values` (Describe)
+// all are NULL. 22P02 and the like: a value is none.
 Result<BoundText> BindText(std::string_view sql, const std::vector<uint32_t>& types,
                            const std::vector<uint16_t>& formats,
                            const std::vector<std::optional<std::string>>* values,
+                           catalog::Dialect dialect = catalog::Dialect::kPostgres,
                            const ShownParameters& shown = {});
 
 }  // namespace sluice::server::pgwire

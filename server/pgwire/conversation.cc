@@ -11,8 +11,9 @@
 // What the client says.
 namespace sluice::server::pgwire {
 
-Conversation::Conversation(Host& host, std::map<std::string, std::string> parameters)
-    : host_(host), parameters_(std::move(parameters)) {
+Conversation::Conversation(Host& host, std::map<std::string, std::string> parameters,
+                           catalog::Dialect dialect)
+    : host_(host), parameters_(std::move(parameters)), dialect_(dialect) {
   readable_ = IsReadable(parameters_);
   FindEncoding();
 }

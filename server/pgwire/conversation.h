@@ -60,7 +60,9 @@ class Conversation {
   };
 
   // `parameters`: what the back end has said of itself at the start (ParameterStatus).
-  Conversation(Host& host, std::map<std::string, std::string> parameters);
+  // `dialect`: the back end's.
+  Conversation(Host& host, std::map<std::string, std::string> parameters,
+               catalog::Dialect dialect = catalog::Dialect::kPostgres);
 
   void FromClient(std::string_view bytes);
   void FromServer(std::string_view bytes);
@@ -235,6 +237,7 @@ class Conversation {
 
   Host& host_;
   std::map<std::string, std::string> parameters_;
+  const catalog::Dialect dialect_;
   bool readable_ = true;  // what a text means here is what it means there
   // The client's; nullopt: UTF-8, or one that is not converted.
   std::optional<ClientEncoding> encoding_;

@@ -179,7 +179,7 @@ void Conversation::BindOwn(const Step& step) {
                                           : std::nullopt);
   }
   Result<BoundText> bound = BindText(prepared->second.OwnText(), prepared->second.types,
-                                     message->formats, &values, shown);
+                                     message->formats, &values, dialect_, shown);
   if (!bound.ok()) {
     return Fail(bound.status());
   }
@@ -264,7 +264,8 @@ void Conversation::DescribeOwn(std::string_view body) {
   if (prepared->second.inside.has_value()) {
     return ReplyDescription({});
   }
-  Result<BoundText> bound = BindText(prepared->second.text, prepared->second.types, {}, nullptr);
+  Result<BoundText> bound =
+      BindText(prepared->second.text, prepared->second.types, {}, nullptr, dialect_);
   if (!bound.ok()) {
     return Fail(bound.status());
   }

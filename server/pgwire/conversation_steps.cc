@@ -176,7 +176,7 @@ void Conversation::Keep(const OwnStatement& statement, const Span& whole, const 
         Status(Code::kFailedPrecondition, "DECLARE CURSOR can only be used in transaction blocks")
             .SqlState("25P01"));
   }
-  keeping_ = Keeping{KeptRows(++kept_), std::string(before),
+  keeping_ = Keeping{KeptRows(++kept_, dialect_), std::string(before),
                      std::string(TextOf(script, {inside.end, whole.end}))};
   BeginOwn(statement);
   if (!running_) {

@@ -64,7 +64,11 @@ Status KeptRows::TakeColumns(std::string_view body) {
     column.name = catalog::QuoteName(reader.String());
     reader.Uint32();  // table
     reader.Uint16();  // its column
-    column.type = TypeName(reader.Uint32());
+    const uint32_t oid = reader.Uint32();
+    const BuiltInType* known = FindBuiltInType(oid);
+    column.type = dialect_ == catalog::Dialect::kPostgres ? TypeName(oid)
+                  : known == nullptr                      ? "text"
+                                                          : std::string(known->name);
     reader.Uint16();  // size
     reader.Uint32();  // modifier
     reader.Uint16();  // format
@@ -83,8 +87,7 @@ Status KeptRows::TakeRow(std::string_view body) {
   for (uint16_t i = 0; i < cells; ++i) {
     row += i == 0 ? "" : ",";
     const uint32_t size = reader.Uint32();
-    row += size == kNull ? "NULL"
-                         : catalog::QuoteText(reader.Bytes(size), catalog::Dialect::kPostgres);
+    row += size == kNull ? "NULL" : catalog::QuoteText(reader.Bytes(size), dialect_);
   }
   row += ")";
   bytes_ += row.size();
@@ -107,7 +110,8 @@ Status KeptRows::TakeRow(std::string_view body) {
 }
 
 std::string KeptRows::Table() const {
-  return fmt::format("pg_temp.sluice_rows_{}", number_);
+  return fmt::format("{}.sluice_rows_{}",
+                     dialect_ == catalog::Dialect::kPostgres ? "pg_temp" : "temp", number_);
 }
 
 std::vector<std::string> KeptRows::Statements() const {
@@ -116,8 +120,16 @@ std::vector<std::string> KeptRows::Statements() const {
   for (size_t i = 0; i < columns_.size(); ++i) {  // whose names may come twice
     columns += fmt::format("{}c{} {}", i == 0 ? "" : ", ", i + 1, columns_[i].type);
   }
-  statements.push_back(fmt::format("CREATE TEMPORARY TABLE {} ({}) ON COMMIT DROP",
-                                   Table().substr(Table().find('.') + 1), columns));
+  const std::string name = Table().substr(Table().find('.') + 1);
+  if (dialect_ == catalog::Dialect::kPostgres) {
+    statements.push_back(
+        fmt::format("CREATE TEMPORARY TABLE {} ({}) ON COMMIT DROP", name, columns));
+  } else {  // a table does not go with its transaction there, so the one before goes now
+    if (number_ > 1) {
+      statements.push_back(fmt::format("DROP TABLE IF EXISTS temp.sluice_rows_{}", number_ - 1));
+    }
+    statements.push_back(fmt::format("CREATE TEMPORARY TABLE {} ({})", name, columns));
+  }
   for (const std::string& list : values_) {
     statements.push_back(fmt::format("INSERT INTO {} VALUES {}", Table(), list));
   }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "catalog/sql/sql_text.h"
 
 namespace sluice::server::pgwire {
 
@@ -13,7 +14,8 @@ namespace sluice::server::pgwire {
 class KeptRows {
  public:
   // `number`: no other table of the transaction has it.
-  explicit KeptRows(int number) : number_(number) {}
+  explicit KeptRows(int number, catalog::Dialect dialect = catalog::Dialect::kPostgres)
+      : number_(number), dialect_(dialect) {}
 
   // What the statement says, as whole messages with rows in text format. Returns what the client is
   // to hear of it, its notices. 54000: more rows than are kept.
@@ -36,6 +38,7 @@ class KeptRows {
   std::string Table() const;
 
   int number_;
+  catalog::Dialect dialect_;
   std::vector<Column> columns_;
   std::vector<std::string> values_;  // "(...), (...)", lists of some size
   size_t bytes_ = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "catalog/sql/sql_text.h"
@@ -178,6 +179,51 @@ Result<std::string> ParameterLiteral(const BoundParameter& parameter, std::strin
   }
   ASSIGN_OR_RETURN(const std::string text, TextOfParameter(parameter));
   return fmt::format("({}{})", catalog::QuoteText(text, catalog::Dialect::kPostgres), cast);
+}
+
+Result<std::string> SqliteLiteral(const BoundParameter& parameter) {
+  if (!parameter.value.has_value()) {
+    return std::string("NULL");
+  }
+  if (FindElementType(parameter.type) != nullptr) {
+    return Unimplemented("SQLite has no arrays");
+  }
+  ASSIGN_OR_RETURN(const std::string text, TextOfParameter(parameter));
+  switch (parameter.type) {
+    case kByteaOid: {
+      std::string bytes;
+      RETURN_IF_ERROR(AppendBinary(kByteaOid, text, &bytes));
+      std::string literal = "X'";
+      for (const char byte : bytes) {
+        literal += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+      }
+      return literal + "'";
+    }
+    case kBoolOid:
+    case kInt2Oid:
+    case kInt4Oid:
+    case kInt8Oid:
+    case kOidOid:
+    case kFloat4Oid:
+    case kFloat8Oid:
+    case kNumericOid: {
+      ASSIGN_OR_RETURN(const AttributeContent content, ScalarAttribute(parameter.type, text));
+      if (const auto* flag = std::get_if<bool>(&content)) {
+        return std::string(*flag ? "TRUE" : "FALSE");
+      }
+      if (const auto* number = std::get_if<double>(&content)) {
+        if (!std::isfinite(*number)) {
+          return std::string(std::isnan(*number) ? "NULL" : *number > 0 ? "9e999" : "(-9e999)");
+        }
+        const std::string digits = DoubleText(*number);
+        return fmt::format("({}{})", digits,
+                           digits.find_first_of(".e") == std::string::npos ? ".0" : "");
+      }
+      return fmt::format("({})", std::get<int64_t>(content));
+    }
+    default:
+      return catalog::QuoteText(text, catalog::Dialect::kSqlite);
+  }
 }
 
 Result<parser::AttributeValue> ParameterAttribute(const BoundParameter& parameter, Span place) {

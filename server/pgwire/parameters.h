@@ -25,6 +25,9 @@ struct BoundParameter {
 Result<std::string> ParameterLiteral(const BoundParameter& parameter,
                                      std::string_view type_name = "");
 
+// The same in a select of SQLite's: a number, a text, X'...'.
+Result<std::string> SqliteLiteral(const BoundParameter& parameter);
+
 // The same as the value of an attribute, a list where it is an array of one dimension. A parameter
 // without a type is a number where its text is one, as drivers send numbers that way.
 Result<parser::AttributeValue> ParameterAttribute(const BoundParameter& parameter, Span place);

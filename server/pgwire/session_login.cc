@@ -301,7 +301,9 @@ void WireSession::Ready(FirstWords greeting) {
   AppendKeyData(said, process_, key_);
   AppendReady(said, 'I');
   state_ = State::kTalking;
-  conversation_ = std::make_unique<Conversation>(*this, std::move(greeting.parameters));
+  conversation_ = std::make_unique<Conversation>(
+      *this, std::move(greeting.parameters),
+      embedded_ == nullptr ? catalog::Dialect::kPostgres : catalog::Dialect::kSqlite);
   ToClient(said);
   if (!held_.empty()) {
     conversation_->FromClient(std::exchange(held_, {}));

@@ -53,6 +53,10 @@ class Session {
   // The value of one of Settings() now, as SET takes it back.
   std::string Shown(const SettingSpec& setting) const;
 
+  // The client's own transaction, of which nothing that other connections do is a part.
+  void set_beside_transaction(bool open) { beside_transaction_ = open; }
+  bool beside_transaction() const { return beside_transaction_; }
+
   // What cancels the running script (Ctrl-C, a client that went away). Set by the door before each
   // script.
   void set_stop(std::stop_token stop) { stop_ = std::move(stop); }
@@ -90,6 +94,7 @@ class Session {
   SessionSettings settings_;
   std::vector<int64_t> defaults_;  // of Settings(), in that order
   std::stop_token stop_;
+  bool beside_transaction_ = false;
   std::optional<catalog::SessionLink> database_session_;
   bool in_transaction_ = false;
   std::function<void(const SessionSettings&)> hear_;

@@ -132,10 +132,16 @@ Status PlanAboutCatalog(const parser::ExtendedStatement& statement, std::string_
 
 // A transaction that a client has open takes models and their rights neither along nor back.
 void WarnOfTransaction(const plan::Plan& plan, Session& session, executor::ResultSink& sink) {
-  if (!session.in_database_transaction()) {
+  const bool trains = plan.has_train();
+  if (session.beside_transaction() && (trains || plan.predict().has_table())) {
+    sink.Notice(fmt::format("WARNING: the {} stays, also when the transaction is rolled back",
+                            trains ? "model" : "table"));
     return;
   }
-  if (plan.has_train()) {
+  if (!session.in_database_transaction() && !session.beside_transaction()) {
+    return;
+  }
+  if (trains) {
     sink.Notice("WARNING: the model stays, also when the transaction is rolled back");
   } else if (plan.has_drop_model() || plan.has_alter_model() || plan.has_model_grant()) {
     const std::string_view what = plan.has_drop_model()         ? "DROP MODEL"

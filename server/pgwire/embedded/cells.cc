@@ -47,6 +47,19 @@ std::string_view BoolOf(std::string_view text) {
              : std::string_view();
 }
 
+// As PostgreSQL shows it: ISO 8601's T is a blank there.
+std::string TimestampText(std::string_view text) {
+  constexpr size_t kDateBytes = 10;
+  std::string shown(text);
+  if (shown.size() > kDateBytes && shown[kDateBytes] == 'T') {
+    shown[kDateBytes] = ' ';
+    if (shown.back() == 'Z') {
+      shown.pop_back();
+    }
+  }
+  return shown;
+}
+
 bool IsText(uint32_t type) {
   return type == kTextOid || type == kVarcharOid || type == kNameOid || type == kBpcharOid ||
          type == kUnspecifiedOid || type == kUnknownOid;
@@ -72,7 +85,8 @@ bool Fits(const EmbeddedCell& cell, uint32_t type) {
       return cell.kind == CellKind::kText && ParsePostgresDate(cell.bytes).has_value();
     case kTimestampOid:
     case kTimestamptzOid:
-      return cell.kind == CellKind::kText && ParsePostgresTimestamp(cell.bytes).has_value();
+      return cell.kind == CellKind::kText &&
+             ParsePostgresTimestamp(TimestampText(cell.bytes)).has_value();
     case kTimeOid:
       return cell.kind == CellKind::kText && ParsePostgresTime(cell.bytes).has_value();
     default:
@@ -87,9 +101,8 @@ Status AppendBinaryField(const EmbeddedCell& cell, const WireColumn& column, std
     return OkStatus();
   }
   if (type == kFloat8Oid && (cell.kind == CellKind::kReal || cell.kind == CellKind::kInteger)) {
-    AppendInt64(std::bit_cast<int64_t>(cell.kind == CellKind::kReal
-                                           ? cell.real
-                                           : static_cast<double>(cell.integer)),
+    AppendInt64(std::bit_cast<int64_t>(
+                    cell.kind == CellKind::kReal ? cell.real : static_cast<double>(cell.integer)),
                 out);
     return OkStatus();
   }
@@ -130,12 +143,16 @@ std::string CellText(const EmbeddedCell& cell, uint32_t type) {
       if (type == kBoolOid && !BoolOf(cell.bytes).empty()) {
         return std::string(BoolOf(cell.bytes));
       }
+      if (type == kTimestampOid || type == kTimestamptzOid) {
+        return TimestampText(cell.bytes);
+      }
       return type == kByteaOid || !IsShowable(cell.bytes) ? HexText(cell.bytes)
                                                           : std::string(cell.bytes);
     case CellKind::kBlob:
       break;
   }
-  return type == kByteaOid || !IsShowable(cell.bytes) ? HexText(cell.bytes) : std::string(cell.bytes);
+  return type == kByteaOid || !IsShowable(cell.bytes) ? HexText(cell.bytes)
+                                                      : std::string(cell.bytes);
 }
 
 Status AppendField(const EmbeddedCell& cell, const WireColumn& column, std::string* out) {

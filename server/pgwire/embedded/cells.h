@@ -43,8 +43,8 @@ Result<std::vector<WireColumn>> DescribeColumns(const catalog::EmbeddedStatement
 ColumnType TypeOfCells(const catalog::DeclaredType& declared,
                        const std::vector<catalog::EmbeddedCell>& cells);
 
-// Binds $`number`: numbers as numbers, bytes as bytes, all else as its text. 22P02, 22P03, 22021: the
-// value is none of its type.
+// Binds $`number`: numbers as numbers, bytes as bytes, all else as its text. 22P02, 22P03, 22021:
+// the value is none of its type.
 Status BindParameter(catalog::EmbeddedStatement& statement, size_t number, uint32_t type,
                      bool binary, std::optional<std::string_view> value);
 

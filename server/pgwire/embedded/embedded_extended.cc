@@ -84,10 +84,10 @@ Status EmbeddedServer::Bind(std::string_view body) {
       ASSIGN_OR_RETURN(statement, session_->Prepare(prepared.sql));
     }
     for (size_t i = 0; i < message.values.size(); ++i) {
-      const bool binary = !message.formats.empty() &&
-                          message.formats[message.formats.size() == 1 ? 0 : i] != 0;
-      RETURN_IF_ERROR(BindParameter(*statement, i + 1, prepared.types[i], binary,
-                                    message.values[i]));
+      const bool binary =
+          !message.formats.empty() && message.formats[message.formats.size() == 1 ? 0 : i] != 0;
+      RETURN_IF_ERROR(
+          BindParameter(*statement, i + 1, prepared.types[i], binary, message.values[i]));
     }
     ASSIGN_OR_RETURN(portal.columns, DescribeColumns(*statement, portal.formats));
     portal.source = std::make_shared<Source>(std::move(statement));
@@ -186,8 +186,7 @@ Status EmbeddedServer::Execute(std::string_view body) {
   }
   RETURN_IF_ERROR(CheckWrites(*portal.source->statement));
   if (portal.executed && portal.source->done && portal.columns.empty()) {
-    return FailedPrecondition(
-               fmt::format("portal \"{}\" cannot be run anymore", message.portal))
+    return FailedPrecondition(fmt::format("portal \"{}\" cannot be run anymore", message.portal))
         .SqlState("55000");
   }
   portal.executed = true;

@@ -31,8 +31,9 @@ constexpr int kFirstLooks = 10;
 Status LockedForTooLong() {
   return Status(Code::kUnavailable, "database is locked")
       .SqlState("55P03")
-      .Hint("another connection, or an open transaction of another session, holds the write lock: "
-            "COMMIT or ROLLBACK it");
+      .Hint(
+          "another connection, or an open transaction of another session, holds the write lock: "
+          "COMMIT or ROLLBACK it");
 }
 
 std::vector<std::string> OwnSettings(const SessionSettings& settings) {
@@ -40,10 +41,11 @@ std::vector<std::string> OwnSettings(const SessionSettings& settings) {
   std::vector<std::string> own;
   for (const auto& [name, value] : settings.all()) {
     if (name.starts_with(kOwn)) {
-      const bool bare = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
-      own.push_back(fmt::format(
-          "SET {} = {}", name,
-          bare ? value : catalog::QuoteText(value, catalog::Dialect::kSqlite)));
+      const bool bare =
+          !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+      own.push_back(
+          fmt::format("SET {} = {}", name,
+                      bare ? value : catalog::QuoteText(value, catalog::Dialect::kSqlite)));
     }
   }
   return own;
@@ -60,8 +62,8 @@ EmbeddedDatabase::~EmbeddedDatabase() {
   threads_.join();
 }
 
-// The server belongs to the thread that works on it; while none does, to the I/O thread. All else is
-// the I/O thread's.
+// The server belongs to the thread that works on it; while none does, to the I/O thread. All else
+// is the I/O thread's.
 struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine> {
   Engine(EmbeddedDatabase& home, std::unique_ptr<EmbeddedServer> embedded)
       : database(home), server(std::move(embedded)), pause(home.context()) {}
@@ -86,13 +88,15 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
     retry = false;
     Start([bytes = std::exchange(in, {})](EmbeddedServer& at_work) { at_work.Take(bytes); }, true);
     if (sent_then) {
-      boost::asio::post(database.context(), [then = std::exchange(sent_then, nullptr)] { then(true); });
+      boost::asio::post(database.context(),
+                        [then = std::exchange(sent_then, nullptr)] { then(true); });
     }
   }
 
   void Start(Work task, bool works) {
     working = true;
-    boost::asio::post(database.threads(), [self = shared_from_this(), task = std::move(task), works] {
+    boost::asio::post(database.threads(), [self = shared_from_this(), task = std::move(task),
+                                           works] {
       std::string said;
       EmbeddedServer::State after = EmbeddedServer::State::kIdle;
       const Status done = Guarded("serving an embedded session", [&] {
@@ -106,10 +110,9 @@ struct EmbeddedLink::Engine : std::enable_shared_from_this<EmbeddedLink::Engine>
         AppendError(said, done, {}, 0, "FATAL");
         after = EmbeddedServer::State::kEnded;
       }
-      boost::asio::post(self->database.context(),
-                        [self, said = std::move(said), after]() mutable {
-                          self->Worked(std::move(said), after);
-                        });
+      boost::asio::post(self->database.context(), [self, said = std::move(said), after]() mutable {
+        self->Worked(std::move(said), after);
+      });
     });
   }
 
@@ -186,8 +189,7 @@ void EmbeddedLink::Open(EmbeddedDatabase& database, const StartupMessage& startu
     Result<std::unique_ptr<catalog::EmbeddedSession>> session =
         catalog::OpenEmbeddedSession(database.url(), options);
     if (!session.ok()) {
-      boost::asio::post(database.context(),
-                        [then, status = session.status()] { then(status); });
+      boost::asio::post(database.context(), [then, status = session.status()] { then(status); });
       return;
     }
     SessionSettings settings(std::string(kVersionNumber), options.user, startup.parameters);

@@ -147,7 +147,7 @@ Status EmbeddedServer::RunTransaction(const SessionStatement& statement) {
                           : statement.kind == SessionKind::kRelease ? "RELEASE SAVEPOINT"
                                                                     : "ROLLBACK TO SAVEPOINT");
       }
-      const std::string_view verb = statement.kind == SessionKind::kSavepoint  ? "SAVEPOINT"
+      const std::string_view verb = statement.kind == SessionKind::kSavepoint ? "SAVEPOINT"
                                     : statement.kind == SessionKind::kRelease ? "RELEASE"
                                                                               : "ROLLBACK TO";
       const Status done =
@@ -319,8 +319,7 @@ Status EmbeddedServer::CopyOut(const SessionStatement& statement, std::string_vi
     select = TextOf(sql, statement.inner);
   } else {
     const std::string columns =
-        statement.columns.empty() ? "*"
-                                  : statement.columns.substr(1, statement.columns.size() - 2);
+        statement.columns.empty() ? "*" : statement.columns.substr(1, statement.columns.size() - 2);
     select = fmt::format("SELECT {} FROM {}", columns, statement.table);
   }
   Result<std::unique_ptr<catalog::EmbeddedStatement>> prepared = session_->Prepare(select);
@@ -357,8 +356,8 @@ Status EmbeddedServer::CopyIn(const SessionStatement& statement) {
     copying.types.push_back(column.type.oid);
     places += fmt::format("{}${}", places.empty() ? "" : ", ", copying.types.size());
   }
-  Result<std::unique_ptr<catalog::EmbeddedStatement>> insert = session_->Prepare(fmt::format(
-      "INSERT INTO {} {} VALUES ({})", statement.table, statement.columns, places));
+  Result<std::unique_ptr<catalog::EmbeddedStatement>> insert = session_->Prepare(
+      fmt::format("INSERT INTO {} {} VALUES ({})", statement.table, statement.columns, places));
   if (!insert.ok()) {
     return insert.status().MovedTo({});
   }
@@ -388,9 +387,9 @@ Status EmbeddedServer::InsertCopied(const CopyRow& row) {
     return status.ok() ? status : std::move(status).Detail(place);
   };
   if (row.size() != copying.types.size()) {
-    return at_line(Status(Code::kInvalidArgument,
-                          row.size() < copying.types.size() ? "missing data in a row of COPY"
-                                                            : "extra data after last expected column")
+    return at_line(Status(Code::kInvalidArgument, row.size() < copying.types.size()
+                                                      ? "missing data in a row of COPY"
+                                                      : "extra data after last expected column")
                        .SqlState("22P04"));
   }
   copying.insert->Reset();

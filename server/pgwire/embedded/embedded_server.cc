@@ -233,9 +233,9 @@ void EmbeddedServer::EndPortals() {
 // `statement`: nullptr for one of SQLite's own.
 Status EmbeddedServer::CheckBlock(const SessionStatement* statement) const {
   using Kind = SessionStatement::Kind;
-  const bool leaves = statement != nullptr && (statement->kind == Kind::kCommit ||
-                                               statement->kind == Kind::kRollback ||
-                                               statement->kind == Kind::kRollbackTo);
+  const bool leaves = statement != nullptr &&
+                      (statement->kind == Kind::kCommit || statement->kind == Kind::kRollback ||
+                       statement->kind == Kind::kRollbackTo);
   if (block_ != Block::kFailed || leaves) {
     return OkStatus();
   }
@@ -389,9 +389,8 @@ Status EmbeddedServer::RunOn() {
       if (row.status().sqlstate() == "55P03") {
         source.statement->Reset();
         // Rows that were sent are not sent twice.
-        return running.rows == 0 || !Stopped(row.status())
-                   ? row.status()
-                   : Status(row.status()).SqlState("40001");
+        return running.rows == 0 || !Stopped(row.status()) ? row.status()
+                                                           : Status(row.status()).SqlState("40001");
       }
       return row.status();
     }
@@ -449,8 +448,7 @@ void EmbeddedServer::AppendRow(const std::vector<KeptCell>& row) {
   AppendInt16(static_cast<int16_t>(row.size()), &body);
   for (size_t i = 0; i < row.size(); ++i) {
     // In text every cell has a form.
-    [[maybe_unused]] const Status appended =
-        AppendField(row[i].Get(), running_->columns[i], &body);
+    [[maybe_unused]] const Status appended = AppendField(row[i].Get(), running_->columns[i], &body);
   }
   AppendMessage(*out_, 'D', body);
 }

@@ -18,9 +18,9 @@
 
 namespace sluice::server::pgwire {
 
-// A PostgreSQL server's end of one connection, from the first ReadyForQuery on, over a database that
-// is embedded: bytes in, bytes out; no socket, clock or thread. It stops where enough has been said
-// or a lock is in the way, and goes on where it has stopped. Belongs to one thread at a time.
+// A PostgreSQL server's end of one connection, from the first ReadyForQuery on, over a database
+// that is embedded: bytes in, bytes out; no socket, clock or thread. It stops where enough has been
+// said or a lock is in the way, and goes on where it has stopped. Belongs to one thread at a time.
 //
 // Transactions are PostgreSQL's: an error fails the block, the statements of one Query or up to a
 // Sync are one, COMMIT of a failed block rolls it back.

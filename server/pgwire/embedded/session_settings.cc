@@ -11,15 +11,22 @@ namespace sluice::server::pgwire {
 namespace {
 
 // In the order in which PostgreSQL 15 tells them.
-constexpr std::array<std::string_view, 13> kReported = {
-    "application_name", "client_encoding",  "DateStyle",
-    "default_transaction_read_only",        "in_hot_standby",
-    "integer_datetimes", "IntervalStyle",   "is_superuser",
-    "server_encoding",  "server_version",   "session_authorization",
-    "standard_conforming_strings",          "TimeZone"};
+constexpr std::array<std::string_view, 13> kReported = {"application_name",
+                                                        "client_encoding",
+                                                        "DateStyle",
+                                                        "default_transaction_read_only",
+                                                        "in_hot_standby",
+                                                        "integer_datetimes",
+                                                        "IntervalStyle",
+                                                        "is_superuser",
+                                                        "server_encoding",
+                                                        "server_version",
+                                                        "session_authorization",
+                                                        "standard_conforming_strings",
+                                                        "TimeZone"};
 // That no session changes.
 constexpr std::array<std::string_view, 7> kConstant = {
-    "server_version",    "server_encoding", "is_superuser",         "in_hot_standby",
+    "server_version",    "server_encoding",       "is_superuser",      "in_hot_standby",
     "integer_datetimes", "session_authorization", "server_version_num"};
 
 bool IsUtf8Encoding(const std::string& value) {

@@ -11,8 +11,8 @@
 
 namespace sluice::server::pgwire {
 
-// What an embedded session has SET. Nothing of it changes how SQLite reads or shows a value; clients
-// ask for it. Not thread-safe.
+// What an embedded session has SET. Nothing of it changes how SQLite reads or shows a value;
+// clients ask for it. Not thread-safe.
 class SessionSettings {
  public:
   // `options`: of the start-up message (application_name, DateStyle, ...).
@@ -26,7 +26,8 @@ class SessionSettings {
   std::optional<std::string> Get(std::string_view name) const;
   const std::map<std::string, std::string>& all() const { return values_; }
 
-  // A transaction begins: from here on ROLLBACK takes back what is SET, and COMMIT what is SET LOCAL.
+  // A transaction begins: from here on ROLLBACK takes back what is SET, and COMMIT what is SET
+  // LOCAL.
   void Begin();
   void End(bool committed);
 
@@ -35,9 +36,9 @@ class SessionSettings {
   std::vector<std::pair<std::string, std::string>> TakeChanged();
 
  private:
-  std::map<std::string, std::string> values_;  // by names in lower case
-  std::map<std::string, std::string> first_;   // that RESET goes back to
-  std::map<std::string, std::string> before_;  // the transaction
+  std::map<std::string, std::string> values_;                // by names in lower case
+  std::map<std::string, std::string> first_;                 // that RESET goes back to
+  std::map<std::string, std::string> before_;                // the transaction
   std::map<std::string, std::optional<std::string>> local_;  // before SET LOCAL
   std::map<std::string, std::string> told_;
 };

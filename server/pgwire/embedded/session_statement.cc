@@ -105,8 +105,8 @@ SessionStatement StatementOf(StatementKind kind, std::string tag) {
   return statement;
 }
 
-// [NOT] DEFERRABLE, ISOLATION LEVEL x, READ ONLY, READ WRITE: SQLite's transactions are serializable
-// whatever is asked for.
+// [NOT] DEFERRABLE, ISOLATION LEVEL x, READ ONLY, READ WRITE: SQLite's transactions are
+// serializable whatever is asked for.
 bool TakeModes(SessionReader& reader, SessionStatement* statement) {
   while (!reader.AtEnd()) {
     if (reader.Take("ISOLATION")) {
@@ -316,8 +316,8 @@ SessionRead ReadFetch(SessionReader& reader, StatementKind kind, std::string tag
   return SessionRead(statement);
 }
 
-Status TakeCopyOption(SessionReader& reader, SessionStatement::CopyOptions* options, bool* null_given,
-                      bool* delimiter_given) {
+Status TakeCopyOption(SessionReader& reader, SessionStatement::CopyOptions* options,
+                      bool* null_given, bool* delimiter_given) {
   const auto one = [&reader](char* out) -> Status {
     reader.Take("AS");
     const Span place = reader.Place();
@@ -339,7 +339,8 @@ Status TakeCopyOption(SessionReader& reader, SessionStatement::CopyOptions* opti
     options->csv = format == "csv";
     return format == "csv" || format == "text"
                ? OkStatus()
-               : InvalidArgument(fmt::format("COPY format \"{}\" not recognized", format)).At(place);
+               : InvalidArgument(fmt::format("COPY format \"{}\" not recognized", format))
+                     .At(place);
   }
   if (reader.Take("CSV")) {
     options->csv = true;
@@ -452,9 +453,9 @@ SessionRead ReadCopy(SessionReader& reader, std::string_view sql) {
 }
 
 constexpr std::array<std::string_view, 23> kSessionFirstWords = {
-    "BEGIN",  "START",   "COMMIT",     "END",   "ROLLBACK", "ABORT",  "SAVEPOINT", "RELEASE",
-    "SET",    "RESET",   "SHOW",       "LISTEN", "UNLISTEN", "NOTIFY", "DISCARD",   "DEALLOCATE",
-    "PREPARE", "EXECUTE", "DECLARE",   "FETCH", "MOVE",     "CLOSE",  "COPY"};
+    "BEGIN",   "START",   "COMMIT",  "END",    "ROLLBACK", "ABORT",  "SAVEPOINT", "RELEASE",
+    "SET",     "RESET",   "SHOW",    "LISTEN", "UNLISTEN", "NOTIFY", "DISCARD",   "DEALLOCATE",
+    "PREPARE", "EXECUTE", "DECLARE", "FETCH",  "MOVE",     "CLOSE",  "COPY"};
 
 }  // namespace
 
@@ -496,7 +497,9 @@ Result<std::optional<SessionStatement>> ReadSessionStatement(std::string_view sq
     return ReadName(reader, StatementKind::kShow, "SHOW");
   }
   if (is("LISTEN") || is("UNLISTEN") || is("NOTIFY")) {
-    return SessionRead(StatementOf(StatementKind::kListen, is("LISTEN") ? "LISTEN" : is("NOTIFY") ? "NOTIFY" : "UNLISTEN"));
+    return SessionRead(StatementOf(StatementKind::kListen, is("LISTEN")   ? "LISTEN"
+                                                           : is("NOTIFY") ? "NOTIFY"
+                                                                          : "UNLISTEN"));
   }
   if (is("DISCARD")) {
     return SessionRead(StatementOf(StatementKind::kDiscard, "DISCARD ALL"));
@@ -508,8 +511,7 @@ Result<std::optional<SessionStatement>> ReadSessionStatement(std::string_view sq
     while (!reader.AtEnd() && !(reader.Is("AS") && reader.Token()->depth == 0)) {
       reader.Skip();
     }
-    const auto prepare =
-        ReadPrepareText(sql.substr(0, static_cast<size_t>(reader.Place().end)));
+    const auto prepare = ReadPrepareText(sql.substr(0, static_cast<size_t>(reader.Place().end)));
     if (!prepare.has_value() || !reader.Take("AS")) {
       return SyntaxError("PREPARE needs a name: PREPARE name [(type, ...)] AS a statement");
     }
@@ -532,7 +534,8 @@ Result<std::optional<SessionStatement>> ReadSessionStatement(std::string_view sq
     return ReadDeclare(reader, sql);
   }
   if (is("FETCH") || is("MOVE")) {
-    return ReadFetch(reader, is("FETCH") ? StatementKind::kFetch : StatementKind::kMove, is("FETCH") ? "FETCH" : "MOVE");
+    return ReadFetch(reader, is("FETCH") ? StatementKind::kFetch : StatementKind::kMove,
+                     is("FETCH") ? "FETCH" : "MOVE");
   }
   if (is("CLOSE")) {
     return ReadName(reader, StatementKind::kClose, "CLOSE CURSOR");

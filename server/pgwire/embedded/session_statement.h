@@ -40,16 +40,16 @@ struct SessionStatement {
   std::string tag = {};  // of CommandComplete
   std::string name = {};
   std::string value = {};
-  bool local = false;                    // SET LOCAL
-  bool hold = false;                     // a cursor WITH HOLD
-  std::optional<bool> read_only = {};    // of modes
-  bool chain = false;                    // COMMIT AND CHAIN
-  int64_t count = 1;                     // of rows; negative: all
-  Span inner = {};                       // of the text: the statement inside
-  std::vector<std::string> types = {};   // of a prepared statement's parameters, as written
+  bool local = false;                       // SET LOCAL
+  bool hold = false;                        // a cursor WITH HOLD
+  std::optional<bool> read_only = {};       // of modes
+  bool chain = false;                       // COMMIT AND CHAIN
+  int64_t count = 1;                        // of rows; negative: all
+  Span inner = {};                          // of the text: the statement inside
+  std::vector<std::string> types = {};      // of a prepared statement's parameters, as written
   std::vector<std::string> arguments = {};  // expressions, as written
-  std::string table = {};                // of COPY: as it stands in the statement, with its columns
-  std::string columns = {};              // "(a, b)" or ""
+  std::string table = {};    // of COPY: as it stands in the statement, with its columns
+  std::string columns = {};  // "(a, b)" or ""
   struct CopyOptions {
     bool csv = false;
     bool header = false;
@@ -61,8 +61,8 @@ struct SessionStatement {
   CopyOptions copy = {};
 };
 
-// nullopt: it is none, and SQLite's own. Errors: it is one, and not written as one can be (42601), or
-// asks for what is not there (0A000).
+// nullopt: it is none, and SQLite's own. Errors: it is one, and not written as one can be (42601),
+// or asks for what is not there (0A000).
 Result<std::optional<SessionStatement>> ReadSessionStatement(std::string_view sql);
 
 }  // namespace sluice::server::pgwire

@@ -183,6 +183,10 @@ std::string Line(char type, std::string_view body, bool to_server) {
         return "DataRow " + std::string(body.substr(6));
       case 'G':
         return "CopyIn";
+      case 'H':
+        return "CopyOut";
+      case 'd':
+        return "CopyData " + std::string(body);
       case 'E':
         return ErrorLine("ErrorResponse", reader);
       case 'N':
