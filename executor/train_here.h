@@ -10,7 +10,7 @@ namespace sluice::executor {
 
 struct Trained {
   elastic::TrainOutcome outcome;
-  std::string weights;  // as they are stored
+  std::string weights;                      // as they are stored
   std::optional<ScoredRows> held_out = {};  // by folds, where the model is calibrated on them
 };
 

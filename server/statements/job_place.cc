@@ -7,6 +7,7 @@
 
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
+#include "executor/cluster.h"
 #include "executor/detached_job.h"
 #include "executor/executor.h"
 #include "executor/lost_jobs.h"
@@ -60,7 +61,9 @@ Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Ses
   const bool async = AnswersWithJob(plan, session);
   const bool detaches =
       session.settings().on_disconnect == OnDisconnect::kDetach && LeavesSomething(plan);
-  const bool outlives_gateway = session.is_of_gateway() && OnManyProcesses(plan);
+  const bool elsewhere =
+      session.cluster() != nullptr && session.cluster()->is_elsewhere() && OnManyProcesses(plan);
+  const bool outlives_gateway = elsewhere || (session.is_of_gateway() && OnManyProcesses(plan));
   if (!async && !detaches && !outlives_gateway) {
     return executor::Execute(plan, context, sink);
   }
@@ -72,6 +75,13 @@ Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Ses
         .Hint(
             "SET sluice.async = off, and it is waited for; or COMMIT first, and read no temporary "
             "tables");
+  }
+  if (!detached.ok() && elsewhere) {
+    Status refused = detached.status();
+    return std::move(refused)
+        .Because(
+            "the training's processes are not on this machine, and read what other sessions see")
+        .Hint("COMMIT first, and read no temporary tables; or engine.strategy='local'");
   }
   if (!detached.ok()) {
     if (detaches) {
@@ -87,7 +97,10 @@ Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Ses
   detached->outlives_client = detaches;
   return executor::AttendJob(
       plan, context, *detached,
-      [detaches, &session] { return detaches && session.client_has_gone(); }, sink);
+      [detaches, elsewhere, &session] {
+        return (detaches && session.client_has_gone()) || (elsewhere && session.gateway_ends());
+      },
+      sink);
 }
 
 }  // namespace sluice::server
