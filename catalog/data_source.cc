@@ -52,6 +52,10 @@ Status DataSource::DescribeCopies(std::string_view /*select*/, Schema* /*schema*
   return OkStatus();
 }
 
+Result<std::unique_ptr<Dataset>> DataSource::HoldDataset(const DatasetSpec& /*spec*/) {
+  return Status(Code::kUnimplemented, "only PostgreSQL gives a snapshot on").SqlState("0A000");
+}
+
 Result<std::vector<ColumnKey>> DataSource::DescribeKeys(std::string_view /*select*/,
                                                         const Schema& schema) {
   return std::vector<ColumnKey>(schema.columns.size(), ColumnKey::kNone);

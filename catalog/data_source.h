@@ -248,6 +248,10 @@ class DataSource {
 
   virtual Result<std::unique_ptr<Dataset>> OpenDataset(std::string_view select,
                                                        const DatasetOptions& options) = 0;
+  // Keeps a dataset alive that another process has opened, from a connection of its own: under the
+  // same rows, another name (spec().snapshot()), which lasts when the first one's goes. 72000: it
+  // has gone. 0A000: not PostgreSQL.
+  virtual Result<std::unique_ptr<Dataset>> HoldDataset(const DatasetSpec& spec);
   // A reader of a dataset that this or another process opened.
   virtual Result<std::unique_ptr<ShardReader>> OpenReader(const DatasetSpec& spec) = 0;
 

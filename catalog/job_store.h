@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -66,7 +67,7 @@ inline constexpr const char* kJobRowsMetric = "rows";  // trained, in all epochs
 inline constexpr const char* kJobTrainersMetric = "workers";
 
 // Tables sluice.jobs, sluice.job_events, sluice.job_metrics, sluice.job_terms, sluice.job_journal,
-// sluice.job_runners, sluice.job_answers.
+// sluice.job_runners, sluice.job_answers, sluice.job_records.
 // Of a catalog's principal: Create makes a job its own, and Find, List, Count and RequestCancel
 // know only the jobs that it may see. The rest is for those who run a job, or have found it; and
 // for who looks after the jobs of everybody (Running, Abandon). Thread-safe.
@@ -112,6 +113,12 @@ class JobStore {
   virtual Status AppendJournal(int64_t job, int64_t term, const std::vector<std::string>& entries,
                                bool anew, std::optional<int64_t>* last) = 0;
   virtual Result<std::vector<std::string>> Journal(int64_t job) = 0;
+  // What who runs a job keeps for those who go on with it, by name: gone when the job's state is
+  // not RUNNING any more. The last one counts.
+  virtual Status KeepRecord(int64_t job, const std::string& name, const std::string& content) = 0;
+  // Those whose names begin so.
+  virtual Result<std::map<std::string, std::string>> Records(int64_t job,
+                                                             const std::string& prefix) = 0;
   // CANCEL JOB from anywhere: the process that runs the job polls for it.
   virtual Status RequestCancel(int64_t id) = 0;
   virtual Result<bool> CancelRequested(int64_t id) = 0;

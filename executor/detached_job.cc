@@ -11,11 +11,11 @@
 
 #include "base/log.h"
 #include "catalog/catalog.h"
+#include "executor/cluster.h"
 #include "executor/executor.h"
 #include "executor/job_answer.h"
 #include "executor/job_news.h"
 #include "executor/job_process.pb.h"
-#include "executor/local_cluster.h"
 #include "executor/lost_jobs.h"
 #include "executor/result_rows.h"
 #include "planner/plan.pb.h"
@@ -34,7 +34,7 @@ int LogLevel() {
   return level + 1;
 }
 
-std::string ConfigOf(const plan::Plan& plan, const Context& context, const DetachedJob& detached) {
+JobConfig ConfigOf(const plan::Plan& plan, const Context& context, const DetachedJob& detached) {
   JobConfig config;
   *config.mutable_plan() = plan;
   config.set_statement(context.statement);
@@ -47,12 +47,9 @@ std::string ConfigOf(const plan::Plan& plan, const Context& context, const Detac
     setting->set_name(name);
     setting->set_value(value);
   }
-  const SlotArbiter::Options& slots = context.cluster->options().slots;
-  config.set_slots(slots.slots);
-  config.set_memory_bytes(slots.memory_bytes);
   config.set_room(detached.room);
   config.set_log_level(LogLevel());
-  return config.SerializeAsString();
+  return config;
 }
 
 // A job's process, as who has started it sees it.
@@ -64,9 +61,8 @@ class Attendance {
     JobSecrets secrets;
     secrets.set_source(context_.source.secret());
     secrets.set_catalog(context_.catalog.secret());
-    ASSIGN_OR_RETURN(listener_, StartJobProcess(context_.cluster->options().binary,
-                                                ConfigOf(plan, context_, detached),
-                                                secrets.SerializeAsString()));
+    ASSIGN_OR_RETURN(listener_, context_.cluster->StartJob(
+                                    context_, ConfigOf(plan, context_, detached), secrets));
     return OkStatus();
   }
 
@@ -94,7 +90,7 @@ class Attendance {
       Hear(cancelled ? std::stop_token() : context_.stop);
       if (!cancelled && context_.stop.stop_requested()) {
         if (lets_go()) {
-          return Cancelled(fmt::format("the client has gone; job {} goes on", *job_));
+          return Cancelled(fmt::format("job {} goes on: WAIT JOB {}", *job_, *job_));
         }
         cancelled = true;
         listener_->Cancel();

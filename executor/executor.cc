@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include "base/machine.h"
+#include "executor/cluster.h"
 #include "executor/evaluate.h"
 #include "executor/job_verbs.h"
-#include "executor/local_cluster.h"
 #include "executor/model_report.h"
 #include "executor/model_verbs.h"
 #include "executor/predict.h"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -19,7 +20,7 @@ class Plan;
 
 namespace sluice::executor {
 
-class LocalCluster;
+class Cluster;
 
 // Where a statement's answer goes; each door implements it. Called from one thread at a time.
 class ResultSink {
@@ -42,11 +43,14 @@ struct Context {
   std::string statement;  // for the job row
   std::stop_token stop;   // Ctrl-C, CancelRequest, a client that went away
   // Where trainings start processes; null: nowhere. Outlives the statement.
-  LocalCluster* cluster = nullptr;
+  Cluster* cluster = nullptr;
   // Turns the outcome of a statement that was stopped into what it is told as; empty: as it is.
   std::function<Status(Status outcome)> stopped_because = {};
   // Told the number of the statement's job once it has one; empty: nobody wants to know.
   std::function<void(int64_t job)> on_job = {};
+
+  // The row that was made for the statement's job before; nullopt: it makes its own.
+  std::optional<int64_t> job = {};
 
   // What the statement may take: the cluster's --memory-limit, or what the machine has.
   int64_t memory_bytes() const;

@@ -1,5 +1,7 @@
 #include "executor/job_record.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -13,9 +15,10 @@
 #include "catalog/catalog.h"
 #include "catalog/sql/sqlstate.h"
 #include "elastic/job/training_job.h"
+#include "executor/cluster.h"
 #include "executor/executor.h"
 #include "executor/job_answer.h"
-#include "executor/local_cluster.h"
+#include "executor/job_cluster_codec_internal.h"
 #include "executor/lost_jobs.h"
 
 namespace sluice::executor {
@@ -95,6 +98,7 @@ void JobRecord::Watch(const std::stop_token& self) {
     if (SecondsBetween(counted, clock.Now()) >= kRowsSeconds) {
       counted = clock.Now();
       WriteRows();
+      WriteProgress();
     }
     if (SecondsBetween(seen, clock.Now()) >= kSeenSeconds) {
       seen = clock.Now();
@@ -184,6 +188,9 @@ void JobRecord::Progress(const elastic::Progress& now) {
   const int64_t micros = WallMicros();
   const auto step = static_cast<int64_t>(now.epoch.value());
   const MutexLock lock(mutex_);
+  if (keeps_progress_) {
+    progress_ = ToProto(now).SerializeAsString();
+  }
   newest_ = {{micros, step, catalog::kJobRateMetric, now.rows_per_second},
              {micros, step, catalog::kJobRowsMetric, static_cast<double>(now.rows_done)},
              {micros, step, catalog::kJobTrainersMetric, static_cast<double>(now.workers)}};
@@ -214,6 +221,19 @@ void JobRecord::WriteRows() {
   const Status written = jobs_->WriteRows(job_.id, read, trained);
   if (!written.ok()) {  // for people; the job itself goes on
     log::Warn("job={} rows not recorded: {}", job_.id, written.ToString());
+  }
+}
+
+void JobRecord::WriteProgress() {
+  std::string progress;
+  {
+    const MutexLock lock(mutex_);
+    progress.swap(progress_);
+  }
+  const Status kept =
+      progress.empty() ? OkStatus() : jobs_->KeepRecord(job_.id, kProgressRecord, progress);
+  if (!kept.ok()) {
+    log::Warn("job={} progress not recorded: {}", job_.id, kept.ToString());
   }
 }
 
@@ -308,6 +328,16 @@ Status JobRecord::Finish(const Status& ended) {
 
 Result<std::unique_ptr<JobRecord>> StartJob(Context& context, const std::string& kind,
                                             const std::string& model, const Schema& columns) {
+  if (context.job.has_value()) {
+    ASSIGN_OR_RETURN(catalog::Job made, context.catalog.jobs().Find(*context.job));
+    if (made.state != catalog::JobState::kRunning) {
+      return Status(Code::kAborted,
+                    fmt::format("job {} has ended: {}", made.id, JobStateName(made.state)));
+    }
+    auto record = JobRecord::Adopt(context.catalog, std::move(made), context.stop);
+    record->KeepProgress();
+    return record;
+  }
   catalog::Job job;
   job.kind = kind;
   job.statement = context.statement;

@@ -30,6 +30,9 @@ namespace sluice::executor {
 
 struct Context;
 
+// The newest progress of a job (ProgressProto), as a record of its row.
+inline constexpr char kProgressRecord[] = "progress";
+
 // The row of a running job in the catalog. Made when the work starts; Finish writes how it ended,
 // and destruction without Finish writes Failed, so that no job stays "running" behind a dead
 // statement. While it lives, CANCEL JOB from any other session stops `stop_token()`. What happens
@@ -64,6 +67,8 @@ class JobRecord {
   // The same of a training, with its loss, its speed and its workers, which are stored as points of
   // the job's metrics: at most one a second, and the last one when the job ends.
   void Progress(const elastic::Progress& now) EXCLUDES(mutex_);
+  // Progress is kept with the row, too, for those who cannot hear this process.
+  void KeepProgress() { keeps_progress_ = true; }
   void Event(const std::string& kind, const std::string& detail);
   // An event that whoever waits for the statement is told of, too.
   void Tell(const std::string& kind, const std::string& detail);
@@ -100,6 +105,7 @@ class JobRecord {
   void Watch(const std::stop_token& self);
   void LookForCancel();
   void WriteRows();
+  void WriteProgress() EXCLUDES(mutex_);
   // What could not be written now is written later.
   bool IsForLater(const Status& written) const;
   // Puts the newest point of the training's progress among the metrics where it is due, or the
@@ -127,6 +133,8 @@ class JobRecord {
   MetricPoints points_ GUARDED_BY(writing_){SteadyClock().Now()};
   std::atomic<int64_t> rows_read_ = 0;
   std::atomic<int64_t> rows_trained_ = 0;
+  std::atomic<bool> keeps_progress_ = false;
+  std::string progress_ GUARDED_BY(mutex_);  // not written yet
   int64_t rows_written_ = 0;  // their sum, when they were written last; the watcher's alone
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> outer_callback_;

@@ -23,6 +23,7 @@
 #include "executor/lost_jobs.h"
 #include "executor/place_internal.h"
 #include "executor/result_rows.h"
+#include "executor/row_listener.h"
 
 namespace sluice::executor {
 namespace {
@@ -145,6 +146,10 @@ class JobWatch {
     looked_ = true;
     const auto running = jobs_->Running();
     for (const catalog::Job& job : running.ok() ? *running : std::vector<catalog::Job>()) {
+      if (job.id == plan_.job() && job.runner.place.starts_with(kPodsPlace)) {
+        listener_ = ListenToRow(*jobs_, job.id);
+        return;
+      }
       auto listener = job.id == plan_.job() ? ListenToJob(job.runner)
                                             : Result<std::unique_ptr<JobListener>>(nullptr);
       if (listener.ok() && *listener != nullptr) {

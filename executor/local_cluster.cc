@@ -6,6 +6,9 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "executor/job_news.h"
+#include "executor/job_process.pb.h"
+#include "executor/train_on_master.h"
 
 namespace sluice::executor {
 
@@ -66,6 +69,18 @@ Result<std::unique_ptr<LocalCluster::Share>> LocalCluster::Open(const Room::Requ
   const auto shared = std::make_shared<const Listener>(std::move(listener));
   ASSIGN_OR_RETURN(const int64_t job, room_->Enter(request, shared->on_grant));
   return std::make_unique<Share>(*this, job, shared);
+}
+
+Result<std::unique_ptr<JobListener>> LocalCluster::StartJob(Context& /*context*/, JobConfig config,
+                                                            const JobSecrets& secrets) {
+  config.set_slots(options_.slots.slots);
+  config.set_memory_bytes(options_.slots.memory_bytes);
+  return StartJobProcess(options_.binary, config.SerializeAsString(), secrets.SerializeAsString());
+}
+
+Result<TrainReport> LocalCluster::Train(const plan::TrainPlan& plan, Context& context,
+                                        JobRecord& job, const elastic::ProgressCallback& progress) {
+  return TrainOnMaster(plan, context, job, *this, progress);
 }
 
 Result<int> LocalCluster::ProcessId(const std::string& name) {

@@ -9,6 +9,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "elastic/fleet/fleet.h"
+#include "executor/cluster.h"
 #include "executor/job_closer.h"
 #include "executor/processes/local_fleet.h"
 #include "executor/processes/room.h"
@@ -20,7 +21,7 @@ namespace sluice::executor {
 // This machine as a small cluster: the processes of all jobs of one gateway (or one shell). It
 // lives as long as they do; when it goes, its processes go. Starts nothing, not even a thread,
 // before the first job. Thread-safe.
-class LocalCluster {
+class LocalCluster final : public Cluster {
  public:
   struct Options {
     std::string binary;  // that is started for every role; empty: /proc/self/exe
@@ -29,9 +30,7 @@ class LocalCluster {
   explicit LocalCluster(Options options);
   // Whose jobs ask for room elsewhere.
   LocalCluster(Options options, std::unique_ptr<Room> room);
-  ~LocalCluster();  // no Share is left by then
-
-  const Options& options() const { return options_; }
+  ~LocalCluster() override;  // no Share is left by then
 
   // Grants room to jobs in processes of their own from now on: RoomNameOf. Of a cluster that grants
   // its own.
@@ -64,11 +63,15 @@ class LocalCluster {
   // The job waits, without a process, until it is granted workers.
   Result<std::unique_ptr<Share>> Open(const Room::Request& request, Listener listener);
 
-  // What one job may take: --memory-limit, or what the machine has.
-  int64_t memory_bytes() const { return room_->memory_bytes(); }
-
-  // For the jobs that end while their database takes nothing.
-  JobCloser& closer() { return closer_; }
+  // Cluster
+  Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
+                                                const JobSecrets& secrets) override;
+  Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+                            const elastic::ProgressCallback& progress) override;
+  // --memory-limit, or what the machine has.
+  int64_t memory_bytes() const override { return room_->memory_bytes(); }
+  JobCloser& closer() override { return closer_; }
+  std::string Describe() const override { return "processes of this machine"; }
 
   // For tests that kill real processes.
   Result<int> ProcessId(const std::string& name);

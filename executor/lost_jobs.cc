@@ -12,6 +12,9 @@ namespace {
 constexpr double kMicros = 1e6;
 
 bool IsGone(const catalog::JobRunner& runner) {
+  if (runner.place.starts_with(kPodsPlace)) {
+    return false;
+  }
   const ProcessState state = FindProcess({runner.place, runner.pid, runner.started});
   if (state != ProcessState::kElsewhere) {
     return state == ProcessState::kGone;

@@ -5,6 +5,9 @@
 
 namespace sluice::executor {
 
+// Begins JobRunner::place of a job on pods: who keeps its masters says when it is lost.
+inline constexpr std::string_view kPodsPlace = "pods/";
+
 // This process, as the runner of a job.
 catalog::JobRunner ThisProcess();
 

@@ -2,21 +2,17 @@
 
 #include <fmt/core.h>
 
-#include <chrono>
-#include <condition_variable>
 #include <cstdio>
-#include <mutex>
 
-#include "base/clock.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
-#include "catalog/sql/sqlstate.h"
 #include "executor/executor.h"
 #include "executor/job_cluster_codec_internal.h"
 #include "executor/job_cluster_link.h"
 #include "executor/job_record.h"
 #include "executor/lost_jobs.h"
 #include "executor/master.pb.h"
+#include "executor/wait_for_database.h"
 
 namespace sluice::executor {
 namespace {
@@ -44,31 +40,13 @@ Result<TrainReport> Train(const MasterConfig& config, const elastic::JobEndpoint
                           [&cluster](const elastic::Progress& now) { cluster.Report(now); });
 }
 
-// A master that takes over finds the database as it is: restarting, or full.
-Result<catalog::Database> WaitForBoth(const MasterConfig& config, const MasterSecrets& secrets,
-                                      const std::stop_token& stop) {
-  constexpr std::chrono::milliseconds kAgain{500};
-  const SteadyClock clock;
-  const TimePoint begun = clock.Now();
-  std::mutex mutex;
-  std::condition_variable_any wake;
-  std::unique_lock<std::mutex> lock(mutex);
-  for (;;) {
-    auto both = catalog::OpenDatabase({config.source_url(), secrets.source()},
-                                      {config.catalog_url(), secrets.catalog()}, stop);
-    if (!catalog::IsUnavailableForNow(both.status()) || stop.stop_requested() ||
-        SecondsBetween(begun, clock.Now()) >= config.plan().database_patience_seconds()) {
-      return both;
-    }
-    wake.wait_for(lock, stop, kAgain, [] { return false; });
-  }
-}
-
 Status RunMaster(const MasterConfig& config, const MasterSecrets& secrets, std::stop_token stop) {
   const elastic::JobEndpoint endpoint = EndpointOf(config);
   const std::unique_ptr<JobClusterLink> cluster =
       JobClusterLink::Connect(config.cluster(), endpoint);
-  const auto both = WaitForBoth(config, secrets, stop);
+  const auto both = OpenWhenThere({config.source_url(), secrets.source()},
+                                  {config.catalog_url(), secrets.catalog()},
+                                  config.plan().database_patience_seconds(), stop);
   if (!both.ok()) {
     static_cast<void>(cluster->Finish({both.status()}));  // standard error says it, too
     return both.status();

@@ -16,6 +16,7 @@
 #include "elastic/job/job_checkpoints.h"
 #include "elastic/job/job_journal.h"
 #include "executor/client_teller.h"
+#include "executor/cluster.h"
 #include "executor/contest.h"
 #include "executor/executor.h"
 #include "executor/finish_model.h"
@@ -26,7 +27,6 @@
 #include "executor/train_again.h"
 #include "executor/train_checkpoints.h"
 #include "executor/train_here.h"
-#include "executor/train_on_master.h"
 #include "models/metrics/decision_table.h"
 #include "models/metrics/metric.h"
 #include "planner/explain.h"
@@ -209,6 +209,7 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
                              .progress = progress,
                              .events = EventsOf(job),
                              .stop = job.stop_token(),
+                             .held = place.held,
                              .checkpoints = checkpoints.has_value() ? &*checkpoints : nullptr},
                             place.fleet, place.endpoint, succession));
   FinishCheckpoints(checkpoints, job);
@@ -293,7 +294,12 @@ Result<TrainReport> TrainHereOrOnMaster(const plan::TrainPlan& wanted, Context& 
       return TrainAndCommit(plan, context, job, progress, std::move(checkpoints));
     }
     checkpoints.reset();  // the master opens them to write
-    return TrainOnMaster(plan, context, job, progress);
+    if (context.cluster == nullptr) {
+      return Result<TrainReport>(
+          FailedPrecondition("this session cannot start processes")
+              .Hint("engine.strategy='local' trains in the session's own process"));
+    }
+    return context.cluster->Train(plan, context, job, progress);
   });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -58,6 +59,9 @@ struct TrainingFleet {
   const elastic::JobEndpoint& endpoint;
   const catalog::DatasetSpec& dataset;
   const catalog::DatasetSpec* validation = nullptr;
+  // elastic::TrainingJob::held.
+  std::function<void(const std::string& snapshot, const std::string& validation_snapshot)> held =
+      {};
 };
 // Trains on processes, as the job's master, and commits the model version in one transaction. A
 // later master of the job (endpoint.term) goes on from the journal in the jobs database; of all of

@@ -19,14 +19,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kReturnPause{500};
 
-// The job's next master begins from the checkpoint.
+}  // namespace
+
 Status ForgetJournal(catalog::JobStore& jobs, int64_t job) {
   ASSIGN_OR_RETURN(const int64_t term, jobs.BeginTerm(job));
   std::optional<int64_t> last;
   return jobs.AppendJournal(job, term, {}, true, &last);
 }
-
-}  // namespace
 
 bool MayGoOn(const plan::TrainPlan& plan, const JobRecord& job) {
   return plan.has_checkpoints() && job.snapshot_lost() && !job.stop_token().stop_requested();

@@ -21,4 +21,7 @@ bool MayGoOn(const plan::TrainPlan& plan, const JobRecord& job);
 bool BackAgain(const plan::TrainPlan& plan, catalog::JobStore& jobs, JobRecord& job,
                Result<TrainReport>& report);
 
+// The job's next master begins from the checkpoint, or from the beginning.
+Status ForgetJournal(catalog::JobStore& jobs, int64_t job);
+
 }  // namespace sluice::executor

@@ -11,8 +11,8 @@ namespace sluice::executor {
 struct Trained {
   elastic::TrainOutcome outcome;
   std::string weights;  // as they are stored
-  std::optional<ScoredRows> held_out =
-      {};  // rows that it was not trained on, where they are wanted
+  // Rows that it was not trained on, where they are wanted.
+  std::optional<ScoredRows> held_out = {};
 };
 
 // What the training continues from; nullopt: it begins anew.

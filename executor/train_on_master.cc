@@ -36,11 +36,12 @@ constexpr double kFirstWaitSeconds = 0.1;
 // calls it takes from its inbox.
 class MasterKeeper final : public JobCluster {
  public:
-  MasterKeeper(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+  MasterKeeper(const plan::TrainPlan& plan, Context& context, JobRecord& job, LocalCluster& cluster,
                const elastic::ProgressCallback& progress)
       : plan_(plan),
         context_(context),
         job_(job),
+        cluster_(cluster),
         progress_(progress),
         endpoint_(fmt::format("job{}", job.id())),
         master_name_(endpoint_.job_name + "-master") {}
@@ -51,7 +52,7 @@ class MasterKeeper final : public JobCluster {
     ASSIGN_OR_RETURN(endpoint_.address, SecretAddress());
     ASSIGN_OR_RETURN(cluster_address_, SecretAddress());
     ASSIGN_OR_RETURN(server_, JobClusterServer::Start(cluster_address_, endpoint_.token, *this));
-    ASSIGN_OR_RETURN(share_, context_.cluster->Open(Request(), Listen()));
+    ASSIGN_OR_RETURN(share_, cluster_.Open(Request(), Listen()));
     RecordWorkers();
     while (grant_.workers == 0) {  // until there is room
       if (!inbox_->DoNext(job_.stop_token(), ForEver())) {
@@ -310,6 +311,7 @@ class MasterKeeper final : public JobCluster {
   const plan::TrainPlan& plan_;
   Context& context_;
   JobRecord& job_;
+  LocalCluster& cluster_;
   const elastic::ProgressCallback& progress_;
   elastic::JobEndpoint endpoint_;
   std::string cluster_address_;
@@ -330,12 +332,9 @@ class MasterKeeper final : public JobCluster {
 }  // namespace
 
 Result<TrainReport> TrainOnMaster(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+                                  LocalCluster& cluster,
                                   const elastic::ProgressCallback& progress) {
-  if (context.cluster == nullptr) {
-    return FailedPrecondition("this session cannot start processes")
-        .Hint("engine.strategy='local' trains in the session's own process");
-  }
-  return MasterKeeper(plan, context, job, progress).Run();
+  return MasterKeeper(plan, context, job, cluster, progress).Run();
 }
 
 }  // namespace sluice::executor

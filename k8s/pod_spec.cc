@@ -150,9 +150,11 @@ void KeepApart(Value& spec, const PodIdentity& identity, Memory& memory) {
 }
 
 void SetEnvironment(Value& container, Memory& memory) {
+  const std::string number = fmt::format("metadata.labels['{}']", kIncarnationLabel);
   for (const auto& [name, field] :
-       {std::pair<std::string_view, std::string_view>("SLUICE_POD_IP", "status.podIP"),
-        {"SLUICE_NODE", "spec.nodeName"}}) {
+       {std::pair<std::string_view, std::string_view>(kAddressVariable, "status.podIP"),
+        {kNodeVariable, "spec.nodeName"},
+        {kIncarnationVariable, number}}) {
     Value fresh(rapidjson::kObjectType);
     SetMember(fresh, "name", Text(name, memory), memory);
     SetMember(Within(fresh, {"valueFrom", "fieldRef"}, memory), "fieldPath", Text(field, memory),
@@ -167,6 +169,7 @@ void SetContainer(Value& spec, const PodShape& shape, const elastic::ProcessSpec
   SetMember(container, "image", Text(shape.image, memory), memory);
   Value arguments(rapidjson::kArrayType);
   arguments.PushBack(Text(RoleName(process.role), memory), memory);
+  arguments.PushBack(Text(kProcessFolder, memory), memory);
   SetMember(container, "args", std::move(arguments), memory);
   // Its last lines, without the right to read logs.
   SetMember(container, "terminationMessagePolicy", Text("FallbackToLogsOnError", memory), memory);
@@ -296,6 +299,26 @@ Result<std::string> BuildSecret(const PodShape& shape, const PodIdentity& identi
   SetMember(data, "config", Text(Base64(process.config), memory), memory);
   SetMember(data, "secret", Text(Base64(process.secret), memory), memory);
   return ToJson(secret);
+}
+
+bool MountsFolder(std::string_view template_json, std::string_view folder) {
+  const Result<Document> given = ParseJsonObject(template_json, "the pod template");
+  if (!given.ok()) {
+    return false;  // there is none, or BuildPod says what is wrong with it
+  }
+  for (const Value& container : ArrayIn(*given, {"spec", "containers"})) {
+    if (TextIn(container, {"name"}) != kContainerName) {
+      continue;
+    }
+    for (const Value& mount : ArrayIn(container, {"volumeMounts"})) {
+      const std::string_view path = TextIn(mount, {"mountPath"});
+      if (!path.empty() && folder.starts_with(path) &&
+          (folder.size() == path.size() || path.back() == '/' || folder[path.size()] == '/')) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 std::string SecretName(const elastic::ProcessSpec& process) {

@@ -21,6 +21,10 @@ inline constexpr std::string_view kServerLabel = "training.sluice/server";
 
 // Where a pod finds what it has to know: the files `config` and `secret`.
 inline constexpr std::string_view kProcessFolder = "/var/run/sluice/process";
+// Variables that say to a pod its address, its node, and its number (kIncarnationLabel).
+inline constexpr std::string_view kAddressVariable = "SLUICE_POD_IP";
+inline constexpr std::string_view kNodeVariable = "SLUICE_NODE";
+inline constexpr std::string_view kIncarnationVariable = "SLUICE_INCARNATION";
 
 // Whom a pod, or its Secret, goes with when it is deleted.
 struct Owner {
@@ -62,6 +66,8 @@ Result<std::string> BuildPod(const PodShape& shape, const PodIdentity& identity,
 // stores.
 Result<std::string> BuildSecret(const PodShape& shape, const PodIdentity& identity,
                                 const elastic::ProcessSpec& spec, const std::string& secret_name);
+// Whether the template gives our container a volume that the folder lies in.
+bool MountsFolder(std::string_view template_json, std::string_view folder);
 // By what is in it: the same for the same process, another for each other one.
 std::string SecretName(const elastic::ProcessSpec& spec);
 

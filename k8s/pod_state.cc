@@ -138,9 +138,9 @@ void ReadWaiting(const Value& pod, const Value* container, PodState& state) {
   if (const Value* unscheduled = ConditionOf(pod, "PodScheduled", "False")) {
     state.waiting_for = Words(TextIn(*unscheduled, {"reason"}), TextIn(*unscheduled, {"message"}));
   } else if (ConditionOf(pod, "PodScheduled", "True") == nullptr && state.node.empty()) {
-    state.waiting_for = "the scheduler";
+    state.waiting_for = kWaitsForScheduler;
   } else {
-    state.waiting_for = "its node";
+    state.waiting_for = kWaitsForNode;
   }
 }
 

@@ -12,6 +12,10 @@ namespace sluice::k8s {
 // Our container in each of our pods; others beside it are sidecars, and none of our business.
 inline constexpr std::string_view kContainerName = "sluice";
 
+// PodState::waiting_for of one that nobody keeps waiting: each pod waits so for a moment.
+inline constexpr std::string_view kWaitsForScheduler = "the scheduler";
+inline constexpr std::string_view kWaitsForNode = "its node";
+
 // What a pod's status means to a fleet. An end is our container's: sidecars may go on, and the
 // pod's own end and disappearance come up to half a minute later.
 struct PodState {

@@ -15,6 +15,7 @@
 #include "base/guarded.h"
 #include "base/log.h"
 #include "catalog/source_url.h"
+#include "executor/pods/pod_process.h"
 #include "executor/processes/child_process.h"
 #include "server/commands.h"
 #include "server/config/config.h"
@@ -51,6 +52,7 @@ struct CommandLine {
   std::string format = "table";  // of train, predict and evaluate
   std::function<int()> run;
   std::optional<elastic::Role> fleet_role;  // in place of `run`
+  std::string pod_folder;  // of a fleet's process in a pod: where its configuration is mounted
 };
 
 void AddConfigFlag(CLI::App& command, const char* flag, const char* key, const char* doc,
@@ -323,9 +325,10 @@ void AddEvaluate(CLI::App& app, CommandLine& line) {
 void AddFleetProcesses(CLI::App& app, CommandLine& line) {
   for (const elastic::Role role :
        {elastic::Role::kMaster, elastic::Role::kWorker, elastic::Role::kParameterServer}) {
-    app.add_subcommand(std::string(elastic::RoleName(role)),
-                       "Part of a running job; a fleet starts it")
-        ->callback([role, &line] { line.fleet_role = role; });
+    CLI::App* const command = app.add_subcommand(std::string(elastic::RoleName(role)),
+                                                 "Part of a running job; a fleet starts it");
+    command->add_option("folder", line.pod_folder, "of a pod: where its configuration is mounted");
+    command->callback([role, &line] { line.fleet_role = role; });
   }
   app.add_subcommand("job", "A statement's job in a process of its own")
       ->group("")
@@ -418,7 +421,8 @@ int Main(int argc, char** argv) {
     return line.run();
   }
   if (line.fleet_role) {
-    return executor::RunChildProcess(*line.fleet_role);
+    return line.pod_folder.empty() ? executor::RunChildProcess(*line.fleet_role)
+                                   : executor::RunPod(*line.fleet_role, line.pod_folder);
   }
   BlockSignals();
   return FinishOutput(line.run());

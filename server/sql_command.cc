@@ -5,9 +5,9 @@
 #include "catalog/client_login.h"
 #include "catalog/data_source.h"
 #include "catalog/source_url.h"
-#include "executor/local_cluster.h"
 #include "executor/room_server.h"
 #include "server/commands.h"
+#include "server/config/open_cluster.h"
 #include "server/config/signals.h"
 #include "server/config/terminal.h"
 #include "server/config/version.h"
@@ -94,8 +94,11 @@ int RunOnSource(const Config& config, const SqlOptions& options, Interrupts& int
   if (!database.ok()) {
     return Fail(database.status(), kExitStatementFailed);
   }
-  executor::LocalCluster cluster(ClusterOptions(config));
-  Session session(*database->source, *database->catalog, config.user, &cluster);
+  const auto cluster = OpenCluster(config, false);
+  if (!cluster.ok()) {
+    return Fail(cluster.status(), kExitStatementFailed);
+  }
+  Session session(*database->source, *database->catalog, config.user, cluster->get());
   session.set_room(executor::RoomNameOf(config.source));
   if (!config.checkpoint_root.empty()) {
     session.KeepCheckpointsIn(config.checkpoint_root);

@@ -122,6 +122,11 @@ Result<std::unique_ptr<RowStream>> OpenLibpqStream(PostgresConnection& connectio
 Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
                                                      std::string_view select,
                                                      const DatasetOptions& options);
+// DataSource::HoldDataset.
+Result<std::unique_ptr<Dataset>> HoldPostgresDataset(PostgresDatabase& database,
+                                                     const DatasetSpec& spec);
+// What a transaction met that began on a dataset's snapshot: 72000 where that has gone.
+Status SnapshotGone(Status status);
 Result<CutEstimate> EstimatePostgresCut(PostgresDatabase& database, std::string_view select,
                                         const DatasetOptions& options);
 Result<std::unique_ptr<ShardReader>> OpenPostgresReader(PostgresDatabase& database,

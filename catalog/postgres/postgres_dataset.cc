@@ -136,6 +136,28 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
       new PostgresDataset(std::move(holder), std::move(stage), std::move(spec)));
 }
 
+Result<std::unique_ptr<Dataset>> HoldPostgresDataset(PostgresDatabase& database,
+                                                     const DatasetSpec& spec) {
+  if (!spec.spool().empty()) {
+    return Status(Code::kUnimplemented, "what was read through a session is in no snapshot")
+        .SqlState("0A000");
+  }
+  DatasetSpec held = spec;
+  ASSIGN_OR_RETURN(PostgresPool::Lease holder, database.TakeFor(spec));
+  RETURN_IF_ERROR(SnapshotGone(holder->Begin(BeginReading(spec.snapshot()))));
+  if (!spec.staging_table().empty()) {
+    RETURN_IF_ERROR(KeepStage(*holder, spec.staging_table()));
+  }
+  // A transaction that has imported a snapshot may export it again, and that one lasts as long as
+  // this transaction.
+  ASSIGN_OR_RETURN(const PostgresResult exported,
+                   holder->Ask("SELECT pg_catalog.pg_export_snapshot()"));
+  held.set_snapshot(std::string(PostgresText(exported.get(), 0, 0)));
+  RETURN_IF_ERROR(holder->Run("EXPLAIN\n" + spec.select()));  // takes the select's locks
+  held.set_holder(PQbackendPID(holder->handle()));
+  return std::unique_ptr<Dataset>(new PostgresDataset(std::move(holder), nullptr, std::move(held)));
+}
+
 Result<CutEstimate> EstimatePostgresCut(PostgresDatabase& database, std::string_view select,
                                         const DatasetOptions& options) {
   const std::string through = database.through_session();

@@ -19,17 +19,6 @@ namespace {
 // waits in the socket's buffers, so that the server goes on while the piece before is used.
 constexpr int64_t kPieceRows = 8'192;
 
-Status SnapshotGone(Status status) {
-  // 22023 and 42704: what SET TRANSACTION SNAPSHOT says of a snapshot whose owner has ended.
-  if (status.sqlstate() == "22023" || status.sqlstate() == "42704") {
-    return Status(Code::kFailedPrecondition,
-                  "the dataset's snapshot is gone: the connection that held it has ended")
-        .SqlState("72000")
-        .Detail(status.message());
-  }
-  return status;
-}
-
 // The columns of a stream.
 struct ReadColumns {
   Schema schema;
@@ -365,6 +354,17 @@ class PostgresShardReader final : public ShardReader {
 };
 
 }  // namespace
+
+Status SnapshotGone(Status status) {
+  // 22023 and 42704: what SET TRANSACTION SNAPSHOT says of a snapshot whose owner has ended.
+  if (status.sqlstate() == "22023" || status.sqlstate() == "42704") {
+    return Status(Code::kFailedPrecondition,
+                  "the dataset's snapshot is gone: the connection that held it has ended")
+        .SqlState("72000")
+        .Detail(status.message());
+  }
+  return status;
+}
 
 Result<std::unique_ptr<ShardReader>> OpenPostgresReader(PostgresDatabase& database,
                                                         const DatasetSpec& spec) {

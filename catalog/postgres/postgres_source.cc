@@ -189,6 +189,9 @@ class PostgresSource final : public DataSource {
                                                const DatasetOptions& options) override {
     return OpenPostgresDataset(database_, select, options);
   }
+  Result<std::unique_ptr<Dataset>> HoldDataset(const DatasetSpec& spec) override {
+    return HoldPostgresDataset(database_, spec);
+  }
   Result<std::unique_ptr<ShardReader>> OpenReader(const DatasetSpec& spec) override {
     return OpenPostgresReader(database_, spec);
   }

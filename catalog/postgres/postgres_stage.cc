@@ -34,6 +34,14 @@ Result<bool> MayStage(PostgresConnection& connection) {
   return true;
 }
 
+// The arguments of the advisory lock on a table.
+std::string LockOf(std::string_view table) {
+  return fmt::format(
+      "({}, ('{}'::pg_catalog.regclass::pg_catalog.oid::pg_catalog.int8"
+      " OPERATOR(pg_catalog.-) 2147483648)::pg_catalog.int4)",
+      kStageLock, table);
+}
+
 // The comment on every staging table; a table without it is none of ours, whatever its name.
 std::string MarkOf(std::string_view table) {
   return fmt::format("Sluice keeps the rows of a select in {} while it reads them", table);
@@ -81,6 +89,10 @@ Status DropAbandonedStages(PostgresConnection& connection) {
   return OkStatus();
 }
 
+Status KeepStage(PostgresConnection& connection, const std::string& table) {
+  return connection.Run("SELECT pg_catalog.pg_advisory_xact_lock_shared" + LockOf(table));
+}
+
 Result<std::unique_ptr<PostgresStage>> PostgresStage::Create(PostgresDatabase& database,
                                                              const std::string& select,
                                                              const Schema& schema) {
@@ -104,11 +116,10 @@ Result<std::unique_ptr<PostgresStage>> PostgresStage::Create(PostgresDatabase& d
     return filled.status();
   }
   // Taken before anybody else can see the table.
-  RETURN_IF_ERROR(owner->Run(fmt::format(
-      "SELECT pg_catalog.pg_advisory_lock({}, ('{}'::pg_catalog.regclass::pg_catalog.oid"
-      "::pg_catalog.int8 OPERATOR(pg_catalog.-) 2147483648)::pg_catalog.int4);"
-      " COMMENT ON TABLE {} IS {}; COMMIT",
-      kStageLock, table, table, QuoteText(MarkOf(table), Dialect::kPostgres))));
+  RETURN_IF_ERROR(
+      owner->Run(fmt::format("SELECT pg_catalog.pg_advisory_lock_shared{};"
+                             " COMMENT ON TABLE {} IS {}; COMMIT",
+                             LockOf(table), table, QuoteText(MarkOf(table), Dialect::kPostgres))));
   std::unique_ptr<PostgresStage> stage(new PostgresStage(std::move(owner), table));
   ASSIGN_OR_RETURN(const PostgresResult rows,
                    stage->owner_->Ask("SELECT pg_catalog.count(*) FROM " + table));

@@ -12,10 +12,13 @@ namespace sluice::catalog {
 // Drops the staging tables whose owner is gone.
 Status DropAbandonedStages(PostgresConnection& connection);
 
+// The table stays, whoever made it, as long as the connection's transaction lasts.
+Status KeepStage(PostgresConnection& connection, const std::string& table);
+
 // The rows of one SELECT in an unlogged table of schema sluice_stage, of the user's own, in the
 // order the SELECT gave them. The table goes with the object; should the process die, the next one
-// that stages drops it: the owner's session holds an advisory lock on the table's number for as
-// long as it lives.
+// that stages drops it: the owner's session, and whoever reads it for the owner (KeepStage), shares
+// an advisory lock on the table's number for as long as it lives.
 class PostgresStage {
  public:
   // nullptr when the role may not create tables there.

@@ -120,8 +120,9 @@ std::vector<std::string> RightsDefinitions(Owners owners) {
     AddPolicy("owned", table, "ALL", "USING", fmt::format("{} WHERE {})", of_model, owned), &sql);
   }
   AddPolicy("owned", "{jobs}", "ALL", "USING", owned, &sql);
-  for (const std::string_view table : {"{job_events}", "{job_metrics}", "{job_terms}",
-                                       "{job_journal}", "{job_runners}", "{job_answers}"}) {
+  for (const std::string_view table :
+       {"{job_events}", "{job_metrics}", "{job_terms}", "{job_journal}", "{job_runners}",
+        "{job_answers}", "{job_records}"}) {
     AddPolicy("owned", table, "ALL", "USING", "job_id IN (SELECT j.id FROM {jobs} AS j)", &sql);
   }
   AddPolicy("seen", "{result_tables}", "SELECT", "USING", "true", &sql);
@@ -140,7 +141,8 @@ std::vector<std::string> RightsDefinitions(Owners owners) {
       " ON {result_tables} TO PUBLIC");
   for (const std::string_view table :
        {"{models}", "{model_versions}", "{model_chunks}", "{jobs}", "{job_events}", "{job_metrics}",
-        "{job_terms}", "{job_journal}", "{job_runners}", "{result_tables}", "{job_answers}"}) {
+        "{job_terms}", "{job_journal}", "{job_runners}", "{result_tables}", "{job_answers}",
+        "{job_records}"}) {
     sql.push_back(fmt::format("ALTER TABLE {} ENABLE ROW LEVEL SECURITY", table));
   }
   return sql;

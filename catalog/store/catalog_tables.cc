@@ -10,8 +10,8 @@ namespace sluice::catalog {
 namespace {
 
 constexpr std::string_view kTables[] = {
-    "models",    "model_versions", "model_chunks", "jobs",        "job_events",   "job_metrics",
-    "job_terms", "job_journal",    "job_runners",  "job_answers", "result_tables"};
+    "models",    "model_versions", "model_chunks", "jobs",        "job_events",  "job_metrics",
+    "job_terms", "job_journal",    "job_runners",  "job_answers", "job_records", "result_tables"};
 
 // {id}, {bytes}, {json}, {real} and {stamp:column} are spelled differently by the two databases.
 // The generated time columns are for people and dashboards; the stores read the microseconds.
@@ -71,6 +71,11 @@ constexpr std::string_view kResultTables =
 // What a job has answered: see JobStore::Answer.
 constexpr std::string_view kJobAnswers =
     "CREATE TABLE IF NOT EXISTS {job_answers} (job_id bigint PRIMARY KEY, answer {bytes} NOT NULL)";
+
+// What who runs a job keeps for those who go on with it: see JobStore::KeepRecord.
+constexpr std::string_view kJobRecords =
+    "CREATE TABLE IF NOT EXISTS {job_records} (job_id bigint NOT NULL, name text NOT NULL,"
+    " content {bytes} NOT NULL, PRIMARY KEY (job_id, name))";
 
 // Any number; everybody who creates the tables takes the same lock.
 constexpr std::string_view kCreationLock = "SELECT pg_advisory_xact_lock(736811223)";
@@ -134,16 +139,16 @@ Result<bool> CatalogTables::HasTable(SqlSession& session, std::string_view table
 
 Result<bool> CatalogTables::IsCurrent(SqlSession& session) {
   if (dialect_ == Dialect::kSqlite) {
-    return HasTable(session, "job_answers");
+    return HasTable(session, "job_records");
   }
   ASSIGN_OR_RETURN(
       const SqlRows rows,
       session.Query("SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-                    " WHERE n.nspname = 'sluice' AND c.relname IN ('result_tables', 'job_answers')"
-                    " AND c.relrowsecurity",
+                    " WHERE n.nspname = 'sluice' AND c.relname IN ('result_tables', 'job_answers',"
+                    " 'job_records') AND c.relrowsecurity",
                     {}));
   ASSIGN_OR_RETURN(const Owners owners, OwnersNow(session));
-  return IntegerCell(rows.at(0).at(0)) == 2 && owners == Owners::kByOid;
+  return IntegerCell(rows.at(0).at(0)) == 3 && owners == Owners::kByOid;
 }
 
 Result<Owners> CatalogTables::OwnersNow(SqlSession& session) {
@@ -170,7 +175,7 @@ Result<bool> CatalogTables::Exist(SqlSession& session) {
   RETURN_IF_ERROR(CheckOwners(session));
   ASSIGN_OR_RETURN(const bool current, IsCurrent(session));
   if (!current) {
-    const Status updated = CreateAll(session, {kResultTables, kJobAnswers});
+    const Status updated = CreateAll(session, {kResultTables, kJobAnswers, kJobRecords});
     // A SQLite file that may only be read shows its jobs as they are.
     if (!updated.ok() && dialect_ == Dialect::kPostgres) {
       return Status(updated).Because(
@@ -190,6 +195,7 @@ Status CatalogTables::Create(SqlSession& session) {
   std::vector<std::string_view> definitions(std::begin(kDefinitions), std::end(kDefinitions));
   definitions.push_back(kResultTables);
   definitions.push_back(kJobAnswers);
+  definitions.push_back(kJobRecords);
   RETURN_IF_ERROR(CreateAll(session, definitions));
   exist_ = true;
   return OkStatus();
@@ -259,7 +265,8 @@ Status CatalogTables::CheckOwners(SqlSession& session) {
           " pg_namespace n WHERE n.nspname = 'sluice' UNION SELECT c.relowner FROM pg_class c JOIN"
           " pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'sluice' AND c.relname IN"
           " ('models', 'model_versions', 'model_chunks', 'jobs', 'job_events', 'job_metrics',"
-          " 'job_terms', 'job_journal', 'job_runners', 'job_answers', 'result_tables')) LIMIT 1",
+          " 'job_terms', 'job_journal', 'job_runners', 'job_answers', 'job_records',"
+          " 'result_tables')) LIMIT 1",
           {}));
   if (strangers.empty()) {
     return OkStatus();

@@ -187,6 +187,32 @@ class SqlJobStore final : public JobStore {
     return entries;
   }
 
+  Status KeepRecord(int64_t job, const std::string& name, const std::string& content) override {
+    return Again([&]() -> Status {
+      ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
+      RETURN_IF_ERROR(tables_.Create(*session));
+      return session
+          ->Query(tables_.Resolve("INSERT INTO {job_records} (job_id, name, content)"
+                                  " VALUES ($1, $2, $3)"
+                                  " ON CONFLICT (job_id, name) DO UPDATE SET content = $3"),
+                  {job, name, SqlBytes{content}})
+          .status();
+    });
+  }
+
+  Result<std::map<std::string, std::string>> Records(int64_t job,
+                                                     const std::string& prefix) override {
+    ASSIGN_OR_RETURN(const SqlRows rows,
+                     query_.Ask("SELECT name, content FROM {job_records} WHERE job_id = $1"
+                                " AND substr(name, 1, CAST($3 AS integer)) = $2",
+                                {job, prefix, static_cast<int64_t>(prefix.size())}));
+    std::map<std::string, std::string> records;
+    for (const std::vector<Value>& row : rows) {
+      records[TextCell(row[0])] = TextCell(row[1]);
+    }
+    return records;
+  }
+
   Result<Job> Find(int64_t id) override {
     ASSIGN_OR_RETURN(const SqlRows rows,
                      query_.Ask(fmt::format("SELECT id, {} FROM {{jobs}} WHERE id = $1{}",
@@ -367,6 +393,9 @@ class SqlJobStore final : public JobStore {
   Status Forget(SqlSession& session, int64_t job) {
     RETURN_IF_ERROR(
         session.Query(tables_.Resolve("DELETE FROM {job_runners} WHERE job_id = $1"), {job})
+            .status());
+    RETURN_IF_ERROR(
+        session.Query(tables_.Resolve("DELETE FROM {job_records} WHERE job_id = $1"), {job})
             .status());
     return session.Query(tables_.Resolve("DELETE FROM {job_journal} WHERE job_id = $1"), {job})
         .status();

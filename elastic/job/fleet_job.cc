@@ -75,10 +75,11 @@ class FleetJob {
     host_ = &host;
     MakeParameters(host, std::move(placement));
     ASSIGN_OR_RETURN(
-        master_,
-        MasterServer::Start(endpoint_, host, [this](ServerId server, const std::string& address) {
-          return parameters_->OnRegistered(server, address);
-        }));
+        master_, MasterServer::Start(
+                     endpoint_, host,
+                     [this](ServerId server, const std::string& address, const std::string& node) {
+                       return parameters_->OnRegistered(server, address, node);
+                     }));
     FillConfig();
     processes_ = std::make_shared<JobProcesses>(&host, parameters_.get());
     for (const LivingProcess& process : endpoint_.living) {
@@ -246,7 +247,9 @@ class FleetJob {
     config_.set_job(endpoint_.job_name);
     config_.set_token(endpoint_.token);
     config_.set_master_address(master_->address());
-    config_.set_listen_host(kListenHost);
+    if (!endpoint_.configures) {  // elsewhere each process knows its own
+      config_.set_listen_host(kListenHost);
+    }
     *config_.mutable_plan() = job_.plan;
     worker_config_ = config_;
     if (job_.base != nullptr) {
@@ -264,6 +267,28 @@ class FleetJob {
     if (job_.validation != nullptr) {
       *worker_config_.mutable_validation() = *job_.validation;
     }
+    if (job_.held) {
+      worker_config_.set_holds_snapshot(true);
+      master_->HearHeld(job_.held);
+    }
+    if (endpoint_.configures) {
+      master_->OfferConfigs(TakeShared(worker_config_), TakeShared(config_));
+    }
+  }
+
+  // What is large of a configuration: it is fetched, and what is left travels with each process.
+  static std::shared_ptr<const std::string> TakeShared(ProcessConfig& config) {
+    ProcessConfig shared;
+    shared.mutable_plan()->Swap(config.mutable_plan());
+    shared.mutable_dataset()->Swap(config.mutable_dataset());
+    if (config.has_validation()) {
+      shared.mutable_validation()->Swap(config.mutable_validation());
+    }
+    config.clear_plan();
+    config.clear_dataset();
+    config.clear_validation();
+    config.set_configured_by_master(true);
+    return std::make_shared<const std::string>(shared.SerializeAsString());
   }
 
   std::string ServerName(ServerId server) const {

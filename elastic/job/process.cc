@@ -47,8 +47,12 @@ Result<ProcessConfig> ParseConfig(const std::string& bytes) {
 // others would wait for it for ever.
 class Heartbeat {
  public:
-  Heartbeat(RemoteMaster& master, ReadWatch& reads, std::stop_source& stop)
-      : reads_(reads), thread_([this, &master, &stop](const std::stop_token& done) {
+  // `held`: of the snapshots that this process keeps alive.
+  Heartbeat(RemoteMaster& master, ReadWatch& reads, std::stop_source& stop,
+            RemoteMaster::Pulse held = {})
+      : reads_(reads),
+        pulse_(std::move(held)),
+        thread_([this, &master, &stop](const std::stop_token& done) {
           if (!Guarded("the heartbeat", [&] { Beat(master, stop, done); }).ok()) {
             stop.request_stop();  // the master would soon take this process for dead
           }
@@ -63,7 +67,8 @@ class Heartbeat {
         std::_Exit(kPreempted);
       }
       const std::string waits_for = reads_.waits_for();
-      const Result<bool> finished = master.Heartbeat(waits_for == told_ ? "" : waits_for);
+      pulse_.waits_for = waits_for == told_ ? "" : waits_for;
+      const Result<bool> finished = master.Heartbeat(pulse_);
       told_ = waits_for;
       if (done.stop_requested()) {
         return;
@@ -79,11 +84,45 @@ class Heartbeat {
   }
 
   ReadWatch& reads_;
+  RemoteMaster::Pulse pulse_;
   std::string told_;  // of what is waited for
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::jthread thread_;
 };
+
+// What a configuration leaves to be fetched, in its place.
+Result<ProcessConfig> Completed(ProcessConfig config, bool server, const std::stop_token& stop) {
+  if (!config.configured_by_master()) {
+    return config;
+  }
+  const std::unique_ptr<RemoteMaster> master = RemoteMaster::Connect(
+      config.master_address(), config.token(), Incarnation(config.incarnation()), stop);
+  ASSIGN_OR_RETURN(const std::string shared, master->Configure(server));
+  if (!config.MergeFromString(shared)) {
+    return InvalidArgument("the configuration that the master hands out is damaged");
+  }
+  config.set_configured_by_master(false);
+  return config;
+}
+
+// Keeps what the process reads alive, from its own connections; the configuration names that.
+struct HeldSnapshots {
+  std::unique_ptr<catalog::Dataset> train, validation;
+};
+Result<HeldSnapshots> HoldSnapshots(catalog::DataSource& source, ProcessConfig* config) {
+  HeldSnapshots held;
+  if (!config->holds_snapshot()) {
+    return held;
+  }
+  ASSIGN_OR_RETURN(held.train, source.HoldDataset(config->dataset()));
+  *config->mutable_dataset() = held.train->spec();
+  if (config->has_validation()) {
+    ASSIGN_OR_RETURN(held.validation, source.HoldDataset(config->validation()));
+    *config->mutable_validation() = held.validation->spec();
+  }
+  return held;
+}
 
 Result<PartitionMap> FirstMap(RemoteMaster& master, const std::stop_token& stop) {
   while (!stop.stop_requested()) {
@@ -178,14 +217,21 @@ Result<std::unique_ptr<catalog::DataSource>> OpenSource(const ProcessConfig& con
 }  // namespace
 
 Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::stop_token stop) {
-  ASSIGN_OR_RETURN(const ProcessConfig config, ParseConfig(bytes));
+  ASSIGN_OR_RETURN(ProcessConfig parsed, ParseConfig(bytes));
+  ASSIGN_OR_RETURN(ProcessConfig config, Completed(std::move(parsed), false, stop));
+  ASSIGN_OR_RETURN(const HeldSnapshots held, HoldSnapshots(source, &config));
+  RemoteMaster::Pulse pulse;
+  if (held.train != nullptr) {
+    pulse.snapshot = config.dataset().snapshot();
+    pulse.validation_snapshot = config.validation().snapshot();
+  }
   std::stop_source either;
   const std::stop_callback forward(stop, [&either] { either.request_stop(); });
   const std::unique_ptr<RemoteMaster> master =
       RemoteMaster::Connect(config.master_address(), config.token(),
                             Incarnation(config.incarnation()), either.get_token());
   ReadWatch reads;
-  const Heartbeat heartbeat(*master, reads, either);
+  const Heartbeat heartbeat(*master, reads, either, std::move(pulse));
   Status status = Work(config, source, *master, reads, either.get_token());
   const bool final = status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound ||
                      status.code() == Code::kUnimplemented;
@@ -200,7 +246,8 @@ Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::sto
 }
 
 Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
-  ASSIGN_OR_RETURN(const ProcessConfig config, ParseConfig(bytes));
+  ASSIGN_OR_RETURN(ProcessConfig parsed, ParseConfig(bytes));
+  ASSIGN_OR_RETURN(const ProcessConfig config, Completed(std::move(parsed), true, stop));
   ASSIGN_OR_RETURN(const std::unique_ptr<models::Network> network,
                    models::Network::Make(config.plan().model()));
   ParameterShard::Options options;
@@ -230,8 +277,8 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   do {
     RETURN_IF_ERROR(server->health());
     const auto asked = std::chrono::steady_clock::now();
-    ASSIGN_OR_RETURN(const bool wanted,
-                     master->Register(config.name(), config.server_id(), server->address()));
+    ASSIGN_OR_RETURN(const bool wanted, master->Register(config.name(), config.server_id(),
+                                                         server->address(), config.node()));
     if (!wanted) {
       return Status(Code::kAborted, "the master has given this parameter server up");
     }
@@ -241,17 +288,21 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
 }
 
 int RunWorkerProcess(const std::string& config, const std::string& secret, std::stop_token stop) {
-  const Result<ProcessConfig> parsed = ParseConfig(config);
+  Result<ProcessConfig> parsed = ParseConfig(config);
   if (!parsed.ok()) {
     std::fprintf(stderr, "%s\n", parsed.status().ToString().c_str());
     return kConfigurationError;
+  }
+  parsed = Completed(*std::move(parsed), false, stop);
+  if (!parsed.ok()) {
+    return ExitCode(parsed.status());
   }
   const Result<std::unique_ptr<catalog::DataSource>> source = OpenSource(*parsed, secret, stop);
   if (!source.ok()) {  // the master starts another process, so often and no more
     return ExitCode(source.status());
   }
   (*source)->HearStop(stop);
-  return ExitCode(RunWorker(config, **source, std::move(stop)));
+  return ExitCode(RunWorker(parsed->SerializeAsString(), **source, std::move(stop)));
 }
 
 int RunParameterServerProcess(const std::string& config, std::stop_token stop) {

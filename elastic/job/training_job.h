@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <stop_token>
+#include <string>
 
 #include "elastic/master/progress.h"
 #include "elastic/master/train_outcome.h"
@@ -31,6 +33,10 @@ struct TrainingJob {
   std::stop_token stop = {};
   // Requested: the training ends soon, with the best that it has come to.
   std::stop_token finish = {};
+  // A worker keeps these snapshots alive, of what is trained and validated on; empty: nobody wants
+  // to know, and they do not. On any thread, with each heartbeat.
+  std::function<void(const std::string& snapshot, const std::string& validation_snapshot)> held =
+      {};
   // Written while it runs, and where it goes on from; null: none.
   JobCheckpoints* checkpoints = nullptr;
 };

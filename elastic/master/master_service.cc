@@ -56,7 +56,7 @@ class Service final : public MasterService::StreamedService {
   grpc::Status StreamedRegister(grpc::ServerContext* context,
                                 Call<RegisterRequest, RegisterReply>* call) override {
     return Authorized(context, call, [this](const RegisterRequest* request, RegisterReply* reply) {
-      reply->set_given_up(!registered_(request->server(), request->address()));
+      reply->set_given_up(!registered_(request->server(), request->address(), request->node()));
       return Status();
     });
   }
@@ -129,6 +129,7 @@ class Service final : public MasterService::StreamedService {
                           });
                         }
                         reply->set_finished(finished);
+                        TellHeld(*request);
                         return Status();
                       });
   }
@@ -180,6 +181,33 @@ class Service final : public MasterService::StreamedService {
     return Authorized(context, call, [this](const BaseRequest&) { return OfferedBase(); });
   }
 
+  grpc::Status StreamedConfigure(
+      grpc::ServerContext* context,
+      grpc::ServerSplitStreamer<ConfigureRequest, BaseChunk>* call) override {
+    return Authorized(
+        context, call,
+        [this](const ConfigureRequest& request) -> Result<std::shared_ptr<const std::string>> {
+          const MutexLock lock(mutex_);
+          const auto& config = request.server() ? server_config_ : worker_config_;
+          if (config == nullptr) {
+            return Unavailable("the master has not begun yet");
+          }
+          return config;
+        });
+  }
+
+  void OfferConfigs(std::shared_ptr<const std::string> of_workers,
+                    std::shared_ptr<const std::string> of_servers) {
+    const MutexLock lock(mutex_);
+    worker_config_ = std::move(of_workers);
+    server_config_ = std::move(of_servers);
+  }
+
+  void HearHeld(MasterServer::Held held) {
+    const MutexLock lock(mutex_);
+    held_ = std::move(held);
+  }
+
   void OfferBase(std::shared_ptr<const std::string> weights) {
     const MutexLock lock(mutex_);
     base_ = std::move(weights);
@@ -196,6 +224,17 @@ class Service final : public MasterService::StreamedService {
   grpc::Status Authorized(grpc::ServerContext* context, AnyCall* call, const Handle& handle) {
     const grpc::Status allowed = Admit(context);
     return allowed.ok() ? AnswerCall(call, handle) : allowed;
+  }
+
+  void TellHeld(const HeartbeatRequest& request) {
+    MasterServer::Held held;
+    {
+      const MutexLock lock(mutex_);
+      held = held_;
+    }
+    if (held && !request.snapshot().empty()) {
+      held(request.snapshot(), request.validation_snapshot());
+    }
   }
 
   Status TakeTask(const TakeRequest& request, TakeReply* reply) {
@@ -277,12 +316,17 @@ class Service final : public MasterService::StreamedService {
   std::condition_variable published_;
   PartitionMap map_ GUARDED_BY(mutex_);
   std::shared_ptr<const std::string> base_ GUARDED_BY(mutex_);
+  std::shared_ptr<const std::string> worker_config_ GUARDED_BY(mutex_);
+  std::shared_ptr<const std::string> server_config_ GUARDED_BY(mutex_);
+  MasterServer::Held held_ GUARDED_BY(mutex_);
 };
 
 class Server final : public MasterServer {
  public:
   Server(const JobEndpoint& endpoint, MasterHost& master, Registered registered)
-      : host_(endpoint.address), service_(endpoint, master, std::move(registered)) {
+      : host_(endpoint.address),
+        found_at_(endpoint.found_at),
+        service_(endpoint, master, std::move(registered)) {
     Result<std::unique_ptr<RpcServer>> server = StartServer(kLimits, host_, &service_);
     if (server.ok()) {
       server_ = *std::move(server);
@@ -295,15 +339,20 @@ class Server final : public MasterServer {
   }
   bool listening() const { return server_ != nullptr; }
   std::string address() const override {
-    return host_.starts_with("unix") ? host_ : fmt::format("{}:{}", host_, server_->port());
+    return !found_at_.empty() ? found_at_ : AddressOf(host_, server_->port());
   }
   void Publish(const PartitionMap& map) override { service_.Publish(map); }
   void OfferBase(std::shared_ptr<const std::string> weights) override {
     service_.OfferBase(std::move(weights));
   }
+  void OfferConfigs(std::shared_ptr<const std::string> of_workers,
+                    std::shared_ptr<const std::string> of_servers) override {
+    service_.OfferConfigs(std::move(of_workers), std::move(of_servers));
+  }
+  void HearHeld(Held held) override { service_.HearHeld(std::move(held)); }
 
  private:
-  const std::string host_;
+  const std::string host_, found_at_;
   Service service_;
   std::unique_ptr<RpcServer> server_;
 };

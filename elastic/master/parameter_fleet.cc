@@ -84,13 +84,15 @@ void ParameterFleet::Stop() {
   }
 }
 
-bool ParameterFleet::OnRegistered(ServerId server, const std::string& address) {
+bool ParameterFleet::OnRegistered(ServerId server, const std::string& address,
+                                  const std::string& node) {
   const MutexLock lock(mutex_);
   const auto found = servers_.find(server);
   if (found == servers_.end()) {
     return false;
   }
   found->second.last_contact = clock_.Now();
+  found->second.node = node;
   if (found->second.address.empty()) {
     found->second.address = address;
     failed_starts_ = 0;
@@ -186,6 +188,14 @@ std::map<ServerId, std::string> ParameterFleet::Registered() const {
     }
   }
   return registered;
+}
+
+std::map<ServerId, std::string> ParameterFleet::Nodes() const {
+  std::map<ServerId, std::string> nodes;
+  for (const auto& [id, server] : servers_) {
+    nodes.emplace(id, server.node);
+  }
+  return nodes;
 }
 
 void ParameterFleet::Work(const std::stop_token& stop) {

@@ -71,7 +71,7 @@ class ParameterFleet {
 
   void Start();
   // A server is there, and says so again now and then. False: it has been given up.
-  bool OnRegistered(ServerId server, const std::string& address);
+  bool OnRegistered(ServerId server, const std::string& address, const std::string& node = "");
   // Its process could not be started. Where there is no room for it, or nobody who could say so
   // (ResourceExhausted, Unavailable), another one is asked for a little later; else the job fails.
   void OnNotStarted(ServerId server, const Status& why);
@@ -99,6 +99,7 @@ class ParameterFleet {
   struct Server {
     std::string address;  // empty: starting
     TimePoint last_contact{};
+    std::string node = {};
   };
   void GiveUpSilent();
   // A server was lost since the last step began: there is something more urgent.
@@ -111,6 +112,7 @@ class ParameterFleet {
   Result<bool> StartMissing();
   Status StartServers(size_t count);
   std::map<ServerId, std::string> Registered() const REQUIRES(mutex_);
+  std::map<ServerId, std::string> Nodes() const REQUIRES(mutex_);
   // parameter_fleet_map.cc
   Status TakeOver(const std::set<ServerId>& lost);
   Result<bool> Rebalance();

@@ -48,13 +48,14 @@ Status ParameterFleet::Remember(const PartitionMap& map) {
 
 // Everyone who is wanted is there: the first map, or a better one than that which is in use.
 Result<bool> ParameterFleet::Rebalance() {
-  std::map<ServerId, std::string> servers;
+  std::map<ServerId, std::string> servers, nodes;
   std::vector<ServerId> spare;
   PartitionMap now;
   {
     const MutexLock lock(mutex_);
     now = map_;
     servers = Registered();
+    nodes = Nodes();
     if (servers.size() < wanted_) {
       return false;  // they are starting
     }
@@ -64,11 +65,11 @@ Result<bool> ParameterFleet::Rebalance() {
     }
   }
   if (now.version == 0) {
-    RETURN_IF_ERROR(Install(PlaceEvenly(servers, options_.partitions, options_.replicas),
+    RETURN_IF_ERROR(Install(PlaceEvenly(servers, options_.partitions, options_.replicas, nodes),
                             ParameterControl::Phase::kCreate));
     return true;
   }
-  PartitionMap next = Rebalanced(now, servers, options_.replicas);
+  PartitionMap next = Rebalanced(now, servers, options_.replicas, nodes);
   next.version = now.version;
   if (next != now) {
     ++next.version;

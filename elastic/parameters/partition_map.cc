@@ -38,6 +38,25 @@ std::map<ServerId, size_t> Quotas(const PartitionMap& map,
   return quotas;
 }
 
+// The next server on another node, or else the next one.
+ServerId BackupOf(ServerId primary, const std::map<ServerId, std::string>& servers,
+                  const std::map<ServerId, std::string>& nodes) {
+  const auto after = [&servers](ServerId server) {
+    const auto next = servers.upper_bound(server);
+    return next == servers.end() ? servers.begin()->first : next->first;
+  };
+  const auto node = [&nodes](ServerId server) {
+    const auto found = nodes.find(server);
+    return found == nodes.end() ? std::string() : found->second;
+  };
+  for (ServerId server = after(primary); server != primary; server = after(server)) {
+    if (node(server) != node(primary)) {
+      return server;
+    }
+  }
+  return after(primary);
+}
+
 }  // namespace
 
 std::vector<uint32_t> PartitionMap::PrimariesOf(ServerId server) const {
@@ -65,7 +84,7 @@ Status PartitionMap::Check() const {
 }
 
 PartitionMap Rebalanced(const PartitionMap& map, const std::map<ServerId, std::string>& servers,
-                        bool replicas) {
+                        bool replicas, const std::map<ServerId, std::string>& nodes) {
   SLUICE_CHECK(!servers.empty(), "partitions need a server");
   PartitionMap result = map;
   result.servers = servers;
@@ -96,19 +115,18 @@ PartitionMap Rebalanced(const PartitionMap& map, const std::map<ServerId, std::s
   result.backup.assign(primary.size(), kNoServer);
   if (replicas && servers.size() > 1) {
     for (uint32_t p = 0; p < primary.size(); ++p) {
-      const auto next = servers.upper_bound(primary[p]);
-      result.backup[p] = next == servers.end() ? servers.begin()->first : next->first;
+      result.backup[p] = BackupOf(primary[p], servers, nodes);
     }
   }
   return result;
 }
 
 PartitionMap PlaceEvenly(const std::map<ServerId, std::string>& servers, uint32_t partitions,
-                         bool replicas) {
+                         bool replicas, const std::map<ServerId, std::string>& nodes) {
   PartitionMap nothing;
   nothing.primary.assign(partitions, kNoServer);
   nothing.backup.assign(partitions, kNoServer);
-  return Rebalanced(nothing, servers, replicas);
+  return Rebalanced(nothing, servers, replicas, nodes);
 }
 
 PartitionMap WithoutServers(const PartitionMap& map, const std::set<ServerId>& lost,

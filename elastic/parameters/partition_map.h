@@ -38,13 +38,14 @@ struct PartitionMap {
 
 // Every server gets an equal number of partitions (give or take one). With `replicas` and two or
 // more servers each partition has a backup: all partitions of one server have theirs on the next,
-// so that a push is forwarded once. Moves as few partitions as that takes, to holders of a copy
+// so that a push is forwarded once: the next one that is on another of the `nodes`, where there is
+// one. Moves as few partitions as that takes, to holders of a copy
 // first. `servers` must be there; those that are not in it get nothing.
 PartitionMap Rebalanced(const PartitionMap& map, const std::map<ServerId, std::string>& servers,
-                        bool replicas);
+                        bool replicas, const std::map<ServerId, std::string>& nodes = {});
 // The first map of a job.
 PartitionMap PlaceEvenly(const std::map<ServerId, std::string>& servers, uint32_t partitions,
-                         bool replicas);
+                         bool replicas, const std::map<ServerId, std::string>& nodes = {});
 
 // What is left without `lost`: backups take over. `orphans` gets the partitions of which no copy
 // is left; their primary is kNoServer.

@@ -24,11 +24,18 @@ class RemoteMaster : public MasterLink, public WorldLink {
   virtual Result<PartitionMap> Map(uint64_t newer_than) = 0;
   // The weights to continue from, of so many bytes. NotFound: they are with those who need them.
   virtual Result<models::NetworkWeights> Base(uint64_t bytes) = 0;
+  // What all workers (or parameter servers) of the job are told, a part of a ProcessConfig.
+  virtual Result<std::string> Configure(bool server) = 0;
+  // What a heartbeat tells beside that the process lives.
+  struct Pulse {
+    std::string waits_for;                      // "": nothing new
+    std::string snapshot, validation_snapshot;  // that this process keeps alive; "": none
+  };
   // Thread-safe. True: the job is over.
-  virtual Result<bool> Heartbeat(const std::string& waits_for) = 0;
+  virtual Result<bool> Heartbeat(const Pulse& pulse) = 0;
   // Of a parameter server: it is there, and still is. False: it has been given up.
   virtual Result<bool> Register(const std::string& name, ServerId server,
-                                const std::string& address) = 0;
+                                const std::string& address, const std::string& node = "") = 0;
 };
 
 // Where a link gets the newest map from, as RemoteMaster::Map.

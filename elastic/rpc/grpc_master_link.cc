@@ -96,10 +96,12 @@ class Remote final : public RemoteMaster {
     return FromProto(reply.map());
   }
 
-  Result<bool> Heartbeat(const std::string& waits_for) override {
+  Result<bool> Heartbeat(const Pulse& pulse) override {
     HeartbeatRequest request;
     request.set_incarnation(worker_.value());
-    request.set_waits_for(waits_for);
+    request.set_waits_for(pulse.waits_for);
+    request.set_snapshot(pulse.snapshot);
+    request.set_validation_snapshot(pulse.validation_snapshot);
     HeartbeatReply reply;
     RETURN_IF_ERROR(Call(
         [&](grpc::ClientContext* context) { return stub_->Heartbeat(context, request, &reply); }));
@@ -167,23 +169,25 @@ class Remote final : public RemoteMaster {
   }
 
   Result<models::NetworkWeights> Base(uint64_t bytes) override {
-    std::string weights;
-    RETURN_IF_ERROR(Call([&](grpc::ClientContext* context) {
-      context->set_deadline(std::chrono::system_clock::now() + kBulkDeadline);
-      weights.clear();
-      weights.reserve(bytes);
-      const auto reader = stub_->Base(context, BaseRequest());
-      for (BaseChunk chunk; reader->Read(&chunk);) {
-        weights += chunk.weights();
-      }
-      return reader->Finish();
-    }));
+    ASSIGN_OR_RETURN(const std::string weights,
+                     Receive(bytes, [this](grpc::ClientContext* context) {
+                       return stub_->Base(context, BaseRequest());
+                     }));
     return models::LoadWeights(weights);
   }
 
-  Result<bool> Register(const std::string& name, ServerId server,
-                        const std::string& address) override {
+  Result<std::string> Configure(bool server) override {
+    ConfigureRequest request;
+    request.set_server(server);
+    return Receive(0, [this, request](grpc::ClientContext* context) {
+      return stub_->Configure(context, request);
+    });
+  }
+
+  Result<bool> Register(const std::string& name, ServerId server, const std::string& address,
+                        const std::string& node) override {
     RegisterRequest request;
+    request.set_node(node);
     request.set_name(name);
     request.set_server(server);
     request.set_address(address);
@@ -194,6 +198,25 @@ class Remote final : public RemoteMaster {
   }
 
  private:
+  // All pieces of an answer.
+  Result<std::string> Receive(
+      uint64_t bytes,
+      const std::function<std::unique_ptr<grpc::ClientReader<BaseChunk>>(grpc::ClientContext*)>&
+          ask) {
+    std::string all;
+    RETURN_IF_ERROR(Call([&](grpc::ClientContext* context) {
+      context->set_deadline(std::chrono::system_clock::now() + kBulkDeadline);
+      all.clear();
+      all.reserve(bytes);
+      const auto reader = ask(context);
+      for (BaseChunk chunk; reader->Read(&chunk);) {
+        all += chunk.weights();
+      }
+      return reader->Finish();
+    }));
+    return all;
+  }
+
   Status Call(const std::function<grpc::Status(grpc::ClientContext*)>& call) {
     return CallWithRetry(token_, "the master", stop_, call, &fence_);
   }

@@ -27,9 +27,16 @@ struct JobEndpoint {
   JobEndpoint(const char* name) : job_name(name) {}             // NOLINT: the same
 
   std::string job_name;
-  // A host (any free port of it), or a whole address of gRPC's that is the same for every master of
-  // the job ("unix-abstract:NAME"): so the job's processes find the next one.
+  // A host (any free port of it), "HOST:PORT" with "[HOST]:PORT" of IPv6, or an address that is the
+  // same for every master of the job ("unix-abstract:NAME"): so the job's processes find the next
+  // one.
   std::string address = "127.0.0.1";
+  // Where the job's processes find its masters, whichever it is, when that is another place than
+  // `address` (a Service of Kubernetes); empty: `address`.
+  std::string found_at;
+  // What all processes of a kind are told alike is fetched from the master, and does not travel
+  // with each: whatever carries it has room for little.
+  bool configures = false;
   std::string token;  // MakeJobToken; empty: made by the master
   // Grows with each master of the job. Whoever has heard of a later one refuses an earlier one.
   Term term = Term::First();

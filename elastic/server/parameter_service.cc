@@ -341,7 +341,7 @@ class Server final : public ParameterServer {
     }
   }
   bool listening() const { return server_ != nullptr; }
-  std::string address() const override { return fmt::format("{}:{}", host_, server_->port()); }
+  std::string address() const override { return AddressOf(host_, server_->port()); }
   void AnsweredByMaster(std::chrono::steady_clock::time_point asked) override {
     service_.AnsweredByMaster(asked);
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 
 namespace sluice::elastic {
@@ -36,13 +37,32 @@ Status TooLarge(const char* what, size_t bytes) {
       .Hint("with engine.num_ps each parameter server has a smaller part of the model");
 }
 
+std::string AddressOf(const std::string& host, int port) {
+  const auto colons = std::count(host.begin(), host.end(), ':');
+  const bool whole = host.starts_with("unix") || host.starts_with("[") || colons == 1;
+  return whole        ? host
+         : colons > 1 ? fmt::format("[{}]:{}", host, port)
+                      : fmt::format("{}:{}", host, port);
+}
+
 Result<std::unique_ptr<RpcServer>> StartServer(const ServerLimits& limits, const std::string& host,
                                                grpc::Service* service) {
-  const bool whole = host.starts_with("unix");
   return RpcServer::Start(
-      whole ? host : host + ":0", limits, grpc::InsecureServerCredentials(),
+      AddressOf(host, 0), limits, grpc::InsecureServerCredentials(),
       [service](grpc::ServerBuilder& builder) { builder.RegisterService(service); });
 }
+
+namespace {
+
+constexpr int kPingMs = 1'000;
+constexpr int kPingAnswerMs = 2'000;
+
+bool IsOfThisMachine(const std::string& address) {
+  return address.starts_with("unix") || address.starts_with("127.") ||
+         address.starts_with("localhost:") || address.starts_with("[::1]");
+}
+
+}  // namespace
 
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
   grpc::ChannelArguments arguments;
@@ -54,6 +74,13 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);  // that an attempt may take
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 50);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 200);
+  if (!IsOfThisMachine(address)) {
+    // A machine that has lost its power resets no connection: nothing else would end the calls to
+    // it before their deadlines.
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMs);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingAnswerMs);
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  }
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 

@@ -33,9 +33,11 @@ inline constexpr char kTermKey[] = "x-sluice-term";
 grpc::Status ToGrpc(const Status& status);
 Status FromGrpc(const grpc::Status& status, const std::string& context);
 
-// `host`: any free port of it; or a whole "unix...:" address.
+// `host`: any free port of it; or a whole address: "unix...:", "HOST:PORT" ("[HOST]:PORT").
 Result<std::unique_ptr<RpcServer>> StartServer(const ServerLimits& limits, const std::string& host,
                                                grpc::Service* service);
+// Where a server that was started with that `host` is reached.
+std::string AddressOf(const std::string& host, int port);
 std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
 // Refuses a caller without the job's token. Before its message is received: see AnswerCall.
 grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& token);

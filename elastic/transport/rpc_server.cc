@@ -19,6 +19,7 @@ constexpr int kKeepaliveMs = 10'000;
 constexpr int kKeepaliveTimeoutMs = 5'000;
 // Clients may ping an idle connection so often.
 constexpr int kLeastPingIntervalMs = 5'000;
+constexpr int kLeastPingIntervalOfOurs = 500;
 
 void SetUp(const ServerLimits& limits, grpc::ServerBuilder* builder) {
   grpc::ResourceQuota quota(limits.name);
@@ -44,6 +45,11 @@ void SetUp(const ServerLimits& limits, grpc::ServerBuilder* builder) {
     builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
                                 kLeastPingIntervalMs);
     builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, limits.max_idle_ms);
+  } else {
+    // Those who connect are ours, and ping while they wait for an answer (OpenChannel).
+    builder->AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+                                kLeastPingIntervalOfOurs);
+    builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   }
 }
 

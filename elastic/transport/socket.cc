@@ -28,6 +28,7 @@ union AnyAddress {
   sockaddr generic;
   sockaddr_un local;
   sockaddr_in internet;
+  sockaddr_in6 internet6;
 };
 
 Status Option(int descriptor, int level, int name, int value) {
@@ -51,14 +52,20 @@ socklen_t UnixAddress(std::string_view name, AnyAddress* address) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
-Status TcpAddress(const std::string& host, uint16_t port, AnyAddress* address) {
+Result<socklen_t> TcpAddress(const std::string& host, uint16_t port, AnyAddress* address) {
   address->internet = {};
   address->internet.sin_family = AF_INET;
   address->internet.sin_port = htons(port);
-  if (inet_pton(AF_INET, host.c_str(), &address->internet.sin_addr) != 1) {
-    return InvalidArgument(fmt::format("'{}' is not a numeric address", host));
+  if (inet_pton(AF_INET, host.c_str(), &address->internet.sin_addr) == 1) {
+    return static_cast<socklen_t>(sizeof(sockaddr_in));
   }
-  return Status();
+  address->internet6 = {};
+  address->internet6.sin6_family = AF_INET6;
+  address->internet6.sin6_port = htons(port);
+  if (inet_pton(AF_INET6, host.c_str(), &address->internet6.sin6_addr) == 1) {
+    return static_cast<socklen_t>(sizeof(sockaddr_in6));
+  }
+  return InvalidArgument(fmt::format("'{}' is not a numeric address", host));
 }
 
 Result<std::string> RandomName() {
@@ -100,16 +107,16 @@ Result<Listener> Listener::Open(Kind kind, const std::string& host) {
   const bool tcp = kind == Kind::kTcp;
   Listener listener;
   AnyAddress address;
-  socklen_t length = sizeof(sockaddr_in);
+  socklen_t length = 0;
   if (tcp) {
-    RETURN_IF_ERROR(TcpAddress(host, 0, &address));
+    ASSIGN_OR_RETURN(length, TcpAddress(host, 0, &address));
   } else {
     ASSIGN_OR_RETURN(const std::string name, RandomName());
     length = UnixAddress(name, &address);
     listener.address_ = std::string(kUnixPrefix) + name;
   }
   const int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
-  listener.socket_ = Socket(socket(tcp ? AF_INET : AF_UNIX, type, 0));
+  listener.socket_ = Socket(socket(address.generic.sa_family, type, 0));
   const int descriptor = listener.descriptor();
   if (descriptor < 0 || bind(descriptor, &address.generic, length) != 0 ||
       listen(descriptor, kBacklog) != 0) {
@@ -119,6 +126,7 @@ Result<Listener> Listener::Open(Kind kind, const std::string& host) {
     if (getsockname(descriptor, &address.generic, &length) != 0) {
       return SystemError("the port that the other workers are to use");
     }
+    // The port is at the same place in both.
     listener.address_ = fmt::format("{}{}:{}", kTcpPrefix, host, ntohs(address.internet.sin_port));
   }
   // Accepted connections inherit what is set here.
@@ -137,21 +145,21 @@ Socket Listener::Accept() const {
 
 Result<Socket> ConnectTo(const std::string& text) {
   AnyAddress address;
-  socklen_t length = sizeof(sockaddr_in);
+  socklen_t length = 0;
   const bool tcp = text.starts_with(kTcpPrefix);
   if (tcp) {
     const size_t colon = text.rfind(':');
     uint16_t port = 0;
     std::from_chars(text.data() + colon + 1, text.data() + text.size(), port);
-    RETURN_IF_ERROR(
-        TcpAddress(text.substr(kTcpPrefix.size(), colon - kTcpPrefix.size()), port, &address));
+    ASSIGN_OR_RETURN(length, TcpAddress(text.substr(kTcpPrefix.size(), colon - kTcpPrefix.size()),
+                                        port, &address));
   } else if (text.starts_with(kUnixPrefix) && text.size() < sizeof(address.local.sun_path)) {
     length = UnixAddress(std::string_view(text).substr(kUnixPrefix.size()), &address);
   } else {
     return InvalidArgument(fmt::format("'{}' is not the address of a worker", text));
   }
   const int type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
-  Socket made(socket(tcp ? AF_INET : AF_UNIX, type, 0));
+  Socket made(socket(address.generic.sa_family, type, 0));
   if (!made.open()) {
     return SystemError("a socket");
   }

@@ -151,33 +151,34 @@ Result<InheritedConfig> ReadInheritedConfig() {
   return inherited;
 }
 
-int RunChildProcess(elastic::Role role) {
+int RunProcess(elastic::Role role,
+               const std::function<Result<int>(const std::stop_token& stop)>& run) {
   std::set_new_handler(ExitOutOfMemory);
   KeepStacksSmall();
   const SignalThread signals(kStopSeconds);
   signal(SIGPIPE, SIG_IGN);
-  DieWithParent(role);
-  Result<InheritedConfig> inherited = ReadInheritedConfig();
-  if (!inherited.ok()) {
-    std::fprintf(stderr, "%s\n", inherited.status().ToString().c_str());
-    return kConfigurationError;
+  const Result<int> exit = Guarded(elastic::RoleName(role), [&] { return run(signals.token()); });
+  if (!exit.ok()) {
+    std::fprintf(stderr, "%s\n", exit.status().ToString().c_str());
+    return exit.status().code() == Code::kInternal ? kApplicationError : kConfigurationError;
   }
-  const Result<int> exit = Guarded(elastic::RoleName(role), [&]() -> Result<int> {
+  return *exit;
+}
+
+int RunChildProcess(elastic::Role role) {
+  return RunProcess(role, [role](const std::stop_token& stop) -> Result<int> {
+    DieWithParent(role);
+    ASSIGN_OR_RETURN(const InheritedConfig inherited, ReadInheritedConfig());
     switch (role) {
       case elastic::Role::kMaster:
-        return RunMasterProcess(inherited->config, inherited->secret, signals.token());
+        return RunMasterProcess(inherited.config, inherited.secret, stop);
       case elastic::Role::kWorker:
-        return elastic::RunWorkerProcess(inherited->config, inherited->secret, signals.token());
+        return elastic::RunWorkerProcess(inherited.config, inherited.secret, stop);
       case elastic::Role::kParameterServer:
-        return elastic::RunParameterServerProcess(inherited->config, signals.token());
+        return elastic::RunParameterServerProcess(inherited.config, stop);
     }
     return kConfigurationError;
   });
-  if (!exit.ok()) {
-    std::fprintf(stderr, "%s\n", exit.status().ToString().c_str());
-    return kApplicationError;
-  }
-  return *exit;
 }
 
 int RunDetached(const std::string& role, const DetachedRole& run) {

@@ -28,6 +28,11 @@ Result<InheritedConfig> ReadInheritedConfig();
 // thread is started. Returns the exit code.
 int RunChildProcess(elastic::Role role);
 
+// The life of a process of a job, however it came to what it has to know: turns SIGTERM and SIGINT
+// into a stop that is over within two seconds, and runs. Before any thread is started.
+int RunProcess(elastic::Role role,
+               const std::function<Result<int>(const std::stop_token& stop)>& run);
+
 // The whole life of a process that StartDetached has started, such as `sluice job`: lives on when
 // whoever has started it goes, and turns SIGTERM and SIGINT into a stop that is over within ten
 // seconds. `launcher`: the connection to that one. Call it first in main, too. Returns the exit

@@ -41,6 +41,10 @@ constexpr Key kKeys[] = {
     {"write_timeout", nullptr, &Config::write_timeout, 1, kMostTimeoutSeconds},
     {"slots", nullptr, &Config::slots, 0, kMostSlots},
     {"memory_limit", nullptr, &Config::memory_limit, 0, kMostMebibytes},
+    {"cluster", &Config::cluster},
+    {"pods_image", &Config::pods_image},
+    {"pods_namespace", &Config::pods_namespace},
+    {"pods_template", &Config::pods_template},
     {"checkpoint_root", &Config::checkpoint_root},
     {"log_level", &Config::log_level},
     {"user", &Config::user},
@@ -151,6 +155,10 @@ Status Check(const Config& config) {
   if (std::find(logins.begin(), logins.end(), config.auth) == logins.end()) {
     return InvalidArgument(
         fmt::format("auth must be password, scram or trust, not '{}'", config.auth));
+  }
+  if (!config.cluster.empty() && config.cluster != "local" && config.cluster != "kubernetes") {
+    return InvalidArgument(
+        fmt::format("cluster must be local or kubernetes, not '{}'", config.cluster));
   }
   if (config.tls_cert.empty() != config.tls_key.empty()) {
     return InvalidArgument("tls_cert and tls_key belong together: give both or none");

@@ -45,6 +45,14 @@ struct Config {
   // (engine.cpu of each worker) and MiB (engine.memory of each process). 0: what the machine has.
   int64_t slots = 0;
   int64_t memory_limit = 0;
+  // Where trainings on many processes have them: "", this machine; "kubernetes": each process is a
+  // pod, in the cluster that $KUBECONFIG names or this process runs in.
+  std::string cluster;
+  // Of those pods: their image, and their namespace ("": our own, or the kubeconfig's).
+  std::string pods_image;
+  std::string pods_namespace;
+  // File with the template of a core/v1 PodTemplate that they are made in; "": none.
+  std::string pods_template;
   // Folder that holds the checkpoints of all trainings (engine.checkpoint_dir). "": a gateway keeps
   // none, and a shell keeps them wherever its user says.
   std::string checkpoint_root;

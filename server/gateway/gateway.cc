@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "elastic/transport/rpc_server_internal.h"
 #include "parser/parser.h"
+#include "server/config/open_cluster.h"
 #include "server/gateway/gateway_services_internal.h"
 #include "server/gateway/wire_statements.h"
 #include "server/pgwire/certificate_files.h"
@@ -65,8 +66,9 @@ Result<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Config& c
 
 class GrpcGateway final : public Gateway {
  public:
-  GrpcGateway(std::unique_ptr<SourcePool> sources, const Config& config)
-      : scripts_(std::move(sources), config),
+  GrpcGateway(std::unique_ptr<SourcePool> sources, std::unique_ptr<executor::Cluster> cluster,
+              const Config& config)
+      : scripts_(std::move(sources), std::move(cluster), config),
         gateway_service_(MakeGatewayService(scripts_)),
         sqlflow_service_(MakeSqlflowService(scripts_)),
         wire_statements_(MakeWireStatements(scripts_)) {}
@@ -173,9 +175,10 @@ class GrpcGateway final : public Gateway {
 Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
   ASSIGN_OR_RETURN(const Auth auth, AuthOf(config));
   ASSIGN_OR_RETURN(std::unique_ptr<SourcePool> sources, SourcePool::Open(config.source, auth));
+  ASSIGN_OR_RETURN(std::unique_ptr<executor::Cluster> cluster, OpenCluster(config, true));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  auto gateway = std::make_unique<GrpcGateway>(std::move(sources), config);
+  auto gateway = std::make_unique<GrpcGateway>(std::move(sources), std::move(cluster), config);
   RETURN_IF_ERROR(gateway->Listen(config));
   RETURN_IF_ERROR(gateway->ListenForPostgres(config));
   return std::unique_ptr<Gateway>(std::move(gateway));

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/guarded.h"
-#include "base/log.h"
 #include "executor/room_server.h"
 #include "parser/parser.h"
 
@@ -49,21 +48,17 @@ std::string CheckpointsOf(const std::string& role, const std::string& root) {
 
 }  // namespace
 
-GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources, const Config& config)
+GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources,
+                               std::unique_ptr<executor::Cluster> cluster, const Config& config)
     : sources_(std::move(sources)),
       user_(config.user),
       encrypted_(!config.tls_cert.empty()),
       checkpoint_root_(config.checkpoint_root),
       room_(executor::RoomNameOf(config.source)),
-      cluster_(ClusterOptions(config)),
+      cluster_(std::move(cluster)),
       max_scripts_(static_cast<size_t>(config.max_statements)),
       write_seconds_(static_cast<double>(config.write_timeout)),
-      watcher_([this](const std::stop_token& end) { WatchClients(end); }) {
-  const Status served = room_.empty() ? OkStatus() : cluster_.ServeRoom(room_);
-  if (!served.ok()) {  // its jobs take what the machine has
-    log::Warn("jobs of other processes are granted no room: {}", served.ToString());
-  }
-}
+      watcher_([this](const std::stop_token& end) { WatchClients(end); }) {}
 
 GatewayScripts::~GatewayScripts() {
   Shutdown();
@@ -128,11 +123,12 @@ Status GatewayScripts::InSessionAdmitted(const Script& script, const Client& cli
   const std::string& claimed = script.user.empty() ? user_ : script.user;
   const bool trusted = script.login.role.empty();
   Session session(source.source(), source.catalog(), trusted ? claimed : script.login.role,
-                  &cluster_);
+                  cluster_.get());
   session.set_stop(stop);
   session.set_room(room_);
   session.set_most_jobs(max_scripts_);
-  session.BelongsToGateway([this, &client] { return client.is_gone() || IsShutDown(); });
+  session.BelongsToGateway([this, &client] { return client.is_gone() || IsShutDown(); },
+                           [this] { return IsShutDown(); });
   session.KeepCheckpointsIn(trusted ? checkpoint_root_
                                     : CheckpointsOf(script.login.role, checkpoint_root_));
   if (script.database_session != nullptr) {

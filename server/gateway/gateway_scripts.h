@@ -13,7 +13,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "executor/local_cluster.h"
+#include "executor/cluster.h"
 #include "server/config/config.h"
 #include "server/statements/session.h"
 #include "server/statements/source_pool.h"
@@ -29,7 +29,8 @@ namespace sluice::server {
 // client goes away or the gateway ends. Both services run through it. Thread-safe.
 class GatewayScripts {
  public:
-  GatewayScripts(std::unique_ptr<SourcePool> sources, const Config& config);
+  GatewayScripts(std::unique_ptr<SourcePool> sources, std::unique_ptr<executor::Cluster> cluster,
+                 const Config& config);
   ~GatewayScripts();
 
   SourcePool& sources() const { return *sources_; }
@@ -105,7 +106,7 @@ class GatewayScripts {
   const bool encrypted_;
   const std::string checkpoint_root_;
   const std::string room_;  // "": none
-  executor::LocalCluster cluster_;
+  const std::unique_ptr<executor::Cluster> cluster_;
   const size_t max_scripts_;
   const double write_seconds_;
   Mutex mutex_;

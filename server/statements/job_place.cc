@@ -7,6 +7,7 @@
 
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
+#include "executor/cluster.h"
 #include "executor/detached_job.h"
 #include "executor/executor.h"
 #include "executor/lost_jobs.h"
@@ -41,13 +42,16 @@ struct Wishes {
   bool async = false;
   bool detaches = false;
   bool outlives_gateway = false;
-  bool any() const { return async || detaches || outlives_gateway; }
+  bool elsewhere = false;  // its processes are not on this machine
+  bool any() const { return async || detaches || outlives_gateway || elsewhere; }
 };
 
 Wishes WishesFor(const plan::Plan& plan, const Session& session) {
-  return {AnswersWithJob(plan, session),
-          session.settings().on_disconnect == OnDisconnect::kDetach && LeavesSomething(plan),
-          session.is_of_gateway() && OnManyProcesses(plan)};
+  return {
+      AnswersWithJob(plan, session),
+      session.settings().on_disconnect == OnDisconnect::kDetach && LeavesSomething(plan),
+      session.is_of_gateway() && OnManyProcesses(plan),
+      session.cluster() != nullptr && session.cluster()->is_elsewhere() && OnManyProcesses(plan)};
 }
 
 // What nobody waits for is counted, too.
@@ -82,7 +86,8 @@ std::string WhereJobLives(const plan::Plan& plan, Session& session) {
                        wishes.async ? "none" : "in the process of this session",
                        detached.status().message());
   }
-  return fmt::format("Job: in a process of its own; it outlives the gateway{}",
+  return fmt::format("Job: in {}; it outlives the gateway{}",
+                     wishes.elsewhere ? session.cluster()->Describe() : "a process of its own",
                      wishes.async      ? " and its client, who is answered at once (sluice.async)"
                      : wishes.detaches ? " and its client (sluice.on_disconnect)"
                                        : ", and ends with its client");
@@ -103,6 +108,13 @@ Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Ses
             "SET sluice.async = off, and it is waited for; or COMMIT first, and read no temporary "
             "tables");
   }
+  if (!detached.ok() && wishes.elsewhere) {
+    Status refused = detached.status();
+    return std::move(refused)
+        .Because(
+            "the training's processes are not on this machine, and read what other sessions see")
+        .Hint("COMMIT first, and read no temporary tables; or engine.strategy='local'");
+  }
   if (!detached.ok()) {
     if (wishes.detaches) {
       sink.Notice(fmt::format("the statement is cancelled if its client goes away: {}",
@@ -117,7 +129,9 @@ Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Ses
   detached->outlives_client = wishes.detaches;
   return executor::AttendJob(
       plan, context, *detached,
-      [detaches = wishes.detaches, &session] { return detaches && session.client_has_gone(); },
+      [detaches = wishes.detaches, elsewhere = wishes.elsewhere, &session] {
+        return (detaches && session.client_has_gone()) || (elsewhere && session.gateway_ends());
+      },
       sink);
 }
 

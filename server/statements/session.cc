@@ -2,13 +2,13 @@
 
 #include "base/machine.h"
 #include "catalog/data_source.h"
-#include "executor/local_cluster.h"
+#include "executor/cluster.h"
 #include "parser/keywords.h"
 
 namespace sluice::server {
 
 Session::Session(catalog::DataSource& source, catalog::Catalog& catalog, std::string user,
-                 executor::LocalCluster* cluster)
+                 executor::Cluster* cluster)
     : source_(source), catalog_(catalog), user_(std::move(user)), cluster_(cluster) {
   planner_options_.memory_bytes = cluster != nullptr ? cluster->memory_bytes() : MachineMemory();
   planner_options_.local_cpus = static_cast<int>(MachineProcessors());

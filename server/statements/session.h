@@ -18,7 +18,7 @@ class Catalog;
 }  // namespace sluice::catalog
 
 namespace sluice::executor {
-class LocalCluster;
+class Cluster;
 }
 
 namespace sluice::server {
@@ -30,12 +30,12 @@ class Session {
   // `source` is logged in as the user, `catalog` is the user's (Catalog::For). `user`: the name
   // that its jobs show. `cluster`: where its trainings start processes; null: nowhere.
   Session(catalog::DataSource& source, catalog::Catalog& catalog, std::string user,
-          executor::LocalCluster* cluster = nullptr);
+          executor::Cluster* cluster = nullptr);
 
   catalog::DataSource& source() { return source_; }
   catalog::Catalog& catalog() { return catalog_; }
   const std::string& user() const { return user_; }
-  executor::LocalCluster* cluster() const { return cluster_; }
+  executor::Cluster* cluster() const { return cluster_; }
   const planner::Options& planner_options() const { return planner_options_; }
 
   // Folders of checkpoints lie in this one; "": the session's trainings keep none. As long as
@@ -63,12 +63,14 @@ class Session {
   const std::stop_token& stop() const { return stop_; }
 
   // The session is a gateway's, and what is many processes lives on without it.
-  void BelongsToGateway(std::function<bool()> client_has_gone) {
+  void BelongsToGateway(std::function<bool()> client_has_gone, std::function<bool()> gateway_ends) {
     client_has_gone_ = std::move(client_has_gone);
+    gateway_ends_ = std::move(gateway_ends);
   }
   bool is_of_gateway() const { return static_cast<bool>(client_has_gone_); }
   // Whether that is what the stop is for.
   bool client_has_gone() const { return client_has_gone_ && client_has_gone_(); }
+  bool gateway_ends() const { return gateway_ends_ && gateway_ends_(); }
   // Where the jobs that leave the session ask for room: RoomNameOf; "": nowhere.
   void set_room(std::string room) { room_ = std::move(room); }
   // So many may run at the same time, or the next one is refused (53300).
@@ -89,7 +91,7 @@ class Session {
   catalog::DataSource& source_;
   catalog::Catalog& catalog_;
   const std::string user_;
-  executor::LocalCluster* const cluster_;
+  executor::Cluster* const cluster_;
   planner::Options planner_options_;
   SessionSettings settings_;
   std::vector<int64_t> defaults_;  // of Settings(), in that order
@@ -98,7 +100,7 @@ class Session {
   std::optional<catalog::SessionLink> database_session_;
   bool in_transaction_ = false;
   std::function<void(const SessionSettings&)> hear_;
-  std::function<bool()> client_has_gone_;
+  std::function<bool()> client_has_gone_, gateway_ends_;
   std::string room_;
   size_t most_jobs_ = 32;
 };

@@ -1,6 +1,7 @@
 #include "tests/k8s/fake_api_store.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -150,6 +151,12 @@ FakeApiStore::Answer FakeApiStore::Create(Key key, std::string_view body) {
       return *refused;
     }
     SetText(document, {"status"}, "phase", "Pending");
+  }
+  if (key.resource == "services" && TextIn(document, {"spec", "clusterIP"}).empty()) {
+    // One that this machine has, and no other test of it.
+    SetText(document, {"spec"}, "clusterIP",
+            fmt::format("127.{}.{}.{}", 1 + getpid() / 256 % 250, getpid() % 256,
+                        1 + addresses_++ % 99));
   }
   SetText(document, {"metadata"}, "namespace", key.namespace_name);
   SetText(document, {"metadata"}, "uid", fmt::format("uid-{}", ++uids_));

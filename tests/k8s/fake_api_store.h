@@ -66,6 +66,7 @@ class FakeApiStore {
   std::map<Key, std::string> objects_;
   std::vector<Event> events_;
   int64_t version_ = 100, compacted_ = 100, uids_ = 0;
+  int addresses_ = 0;
 };
 
 }  // namespace sluice::k8s

@@ -34,12 +34,14 @@ class JobEndpointTest : public ::testing::Test {
         : host(
               Master(Options(), TimePoint{}), nullptr, kNoJournalTerm,
               [](const Master::Action&) { return Status(); }, progress, events),
-          server(
-              MasterServer::Start(endpoint, host, [this](ServerId id, const std::string& address) {
-                const MutexLock lock(mutex);
-                registered = std::to_string(id) + " " + address;
-                return true;
-              }).value()) {}
+          server(MasterServer::Start(
+                     endpoint, host,
+                     [this](ServerId id, const std::string& address, const std::string&) {
+                       const MutexLock lock(mutex);
+                       registered = std::to_string(id) + " " + address;
+                       return true;
+                     })
+                     .value()) {}
     std::string Registered() {
       const MutexLock lock(mutex);
       return registered;

@@ -1,0 +1,278 @@
+#include "executor/pods/job_keeper.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "executor/pods/pod_job.h"
+#include "k8s/api_verbs.h"
+#include "k8s/object.h"
+#include "k8s/service_spec.h"
+
+namespace sluice::executor {
+namespace {
+
+// A master that was lost sooner has not been of use; so many of them in a row are no accident.
+constexpr double kOfUseSeconds = 20;
+constexpr int kMostLost = 8;
+constexpr double kFirstWaitSeconds = 0.1, kLongestWaitSeconds = 10;
+// Waits are by a clock that may not be the system's.
+constexpr auto kKeeperLook = std::chrono::milliseconds(100);
+
+}  // namespace
+
+Result<std::unique_ptr<JobKeeper>> JobKeeper::Start(k8s::ApiClient& client, k8s::PodShape shape,
+                                                    GivenUp given_up, const std::stop_token& stop) {
+  std::unique_ptr<JobKeeper> keeper(new JobKeeper(client, std::move(shape), std::move(given_up)));
+  JobKeeper* const self = keeper.get();
+  k8s::Selection masters{
+      k8s::kPods, self->shape_.namespace_name,
+      fmt::format("{}={}", k8s::kRoleLabel, elastic::RoleName(elastic::Role::kMaster))};
+  ASSIGN_OR_RETURN(self->watch_,
+                   k8s::ObjectWatch::Start(
+                       client, std::move(masters),
+                       [self](const k8s::ObjectChange& change) { self->OnChange(change); }, stop));
+  RETURN_IF_ERROR(self->FindJobs(stop));
+  self->thread_ = std::jthread([self](const std::stop_token& ended) { self->Run(ended); });
+  return keeper;
+}
+
+JobKeeper::JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, GivenUp given_up)
+    : client_(client), shape_(std::move(shape)), given_up_(std::move(given_up)) {}
+
+JobKeeper::~JobKeeper() {
+  thread_.request_stop();
+  watch_.reset();
+}
+
+std::string JobKeeper::ServiceJson(const Job& job, const std::string& namespace_name,
+                                   int64_t master) {
+  return k8s::BuildJobService(
+      {namespace_name, job.name, job.uid, job.secret, job.image, job.number, master, kMasterPort});
+}
+
+Status JobKeeper::FindJobs(const std::stop_token& stop) {
+  const k8s::Listing services = k8s::ListObjects(
+      client_, {k8s::kServices, shape_.namespace_name, std::string(k8s::kJobLabel)}, stop);
+  RETURN_IF_ERROR(services.status);
+  for (const k8s::Object& service : services.objects) {
+    const std::optional<k8s::JobService> about = k8s::ReadJobService(service);
+    if (!about.has_value()) {
+      log::Warn("kubernetes service is no job's name={}", service.name);
+      continue;
+    }
+    const MutexLock lock(mutex_);
+    Kept& kept = jobs_[about->job_uid];
+    kept.job = {about->job_uid, about->name,  about->secret,
+                service.uid,    about->image, about->job_number};
+    kept.masters = std::move(strangers_[about->job_uid]);
+    kept.newest = about->master;
+    const auto newest = kept.masters.find(kept.newest);
+    kept.made = newest != kept.masters.end();
+    if (!kept.made && kept.newest > 0) {
+      // It was there once, or was about to be made; who knows whether it still runs somewhere.
+      ++kept.newest;
+    }
+  }
+  return OkStatus();
+}
+
+void JobKeeper::Keep(const Job& job) {
+  const MutexLock lock(mutex_);
+  Kept& kept = jobs_[job.uid];
+  kept.job = job;
+  ++changes_;
+  changed_.notify_all();
+}
+
+void JobKeeper::OnChange(const k8s::ObjectChange& change) {
+  const std::optional<k8s::PodIdentity> identity = k8s::IdentityOf(change.object.labels);
+  Result<k8s::PodState> state = k8s::ReadPodState(change.object.json);
+  if (!identity.has_value() || !state.ok()) {
+    return;
+  }
+  const auto number = static_cast<int64_t>(identity->incarnation.value());
+  const MutexLock lock(mutex_);
+  const auto kept = jobs_.find(identity->job_uid);
+  Master& master =
+      kept != jobs_.end() ? kept->second.masters[number] : strangers_[identity->job_uid][number];
+  master.pod_uid = change.object.uid;
+  // What it ended with is not forgotten when it goes.
+  if (master.state.phase != k8s::PodState::Phase::kEnded) {
+    master.state = *std::move(state);
+  }
+  master.gone = change.kind == k8s::ObjectChange::Kind::kGone;
+  ++changes_;
+  changed_.notify_all();
+}
+
+JobKeeper::Need JobKeeper::NeedOf(Kept& kept, TimePoint now) {
+  for (const auto& [number, master] : kept.masters) {
+    if (master.state.phase == k8s::PodState::Phase::kEnded && master.state.exit_code == 0) {
+      return Need::kEnd;
+    }
+  }
+  if (kept.hopeless.has_value()) {
+    return Need::kEnd;
+  }
+  const auto found = kept.masters.find(kept.newest);
+  if (kept.made && found == kept.masters.end()) {
+    return Need::kNothing;  // the watch has not seen it yet
+  }
+  if (kept.made) {
+    const Master& master = found->second;
+    const bool ended = master.state.phase == k8s::PodState::Phase::kEnded;
+    if (!ended && !master.gone && !master.state.leaving) {
+      return Need::kNothing;
+    }
+    if (ended && master.state.exit_class == elastic::ExitClass::kConfiguration) {
+      kept.hopeless = master.state.last_words;
+      return Need::kEnd;
+    }
+    kept.lost = SecondsBetween(kept.made_at, now) < kOfUseSeconds ? kept.lost + 1 : 1;
+    if (kept.lost > kMostLost) {
+      kept.hopeless = fmt::format(
+          "{} masters were lost one after the other; the last one ended with exit code "
+          "{}: {}",
+          kept.lost, master.state.exit_code, master.state.last_words);
+      return Need::kEnd;
+    }
+    log::Warn("job={} master={} is lost: {}", kept.job.number, kept.newest,
+              ended         ? fmt::format("exit code {}", master.state.exit_code)
+              : master.gone ? "its pod is gone"
+                            : "its pod is leaving");
+    const double wait = kept.lost == 1 ? 0
+                                       : std::min(kLongestWaitSeconds,
+                                                  std::ldexp(kFirstWaitSeconds, kept.lost - 2));
+    kept.due = now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(wait));
+    kept.made = false;
+    ++kept.newest;
+  } else if (kept.newest == 0) {
+    kept.newest = 1;
+  }
+  return now >= kept.due ? Need::kMaster : Need::kNothing;
+}
+
+void JobKeeper::Run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    std::vector<std::string> make, end;
+    {
+      MutexLock lock(mutex_);
+      const TimePoint now = client_.clock().Now();
+      for (auto& [uid, kept] : jobs_) {
+        const Need need = NeedOf(kept, now);
+        if (need != Need::kNothing) {
+          (need == Need::kMaster ? make : end).push_back(uid);
+        }
+      }
+      if (make.empty() && end.empty()) {
+        const auto changed = [this, seen = changes_]()
+                                 NO_THREAD_SAFETY_ANALYSIS { return changes_ != seen; };
+        changed_.wait_for(lock.native(), stop, kKeeperLook, changed);
+      }
+    }
+    for (const std::string& uid : make) {
+      MakeMaster(uid, stop);
+    }
+    for (const std::string& uid : end) {
+      End(uid, stop);
+    }
+  }
+}
+
+void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) {
+  Job job;
+  int64_t number = 0;
+  {
+    const MutexLock lock(mutex_);
+    const Kept& kept = jobs_.at(uid);
+    job = kept.job;
+    number = kept.newest;
+  }
+  // First: from here on nobody is led to an earlier master.
+  const k8s::ObjectAnswer led = k8s::ChangeObject(
+      client_, k8s::kServices, shape_.namespace_name, job.name,
+      [number](const k8s::Object& service) { return k8s::LeadTo(service, number); }, stop);
+  k8s::PodShape shape = shape_;
+  shape.image = job.image;
+  shape.owner = {"v1", "Service", job.name, job.service_uid};
+  elastic::ProcessSpec spec;
+  spec.role = elastic::Role::kMaster;
+  spec.name = MasterPodName(job.name, number);
+  spec.resources.cpu = 0.1;
+  spec.incarnation = elastic::Incarnation(static_cast<uint64_t>(number));
+  const k8s::PodIdentity identity{job.uid, spec.role, spec.incarnation, 0};
+  k8s::Fault fault = led.fault;
+  Status status = led.status;
+  std::string pod_uid;
+  if (led.ok()) {
+    const Result<std::string> pod = k8s::BuildPod(shape, identity, spec, job.secret);
+    if (pod.ok()) {
+      const auto made =
+          k8s::CreateAll(client_, {{k8s::kPods, shape_.namespace_name, *pod}}, stop).at(0);
+      fault = made.fault;
+      status = made.status;
+      pod_uid = made.object.uid;
+    } else {
+      fault = k8s::Fault::kInvalid;
+      status = pod.status();
+    }
+  }
+  const MutexLock lock(mutex_);
+  Kept& kept = jobs_.at(uid);
+  if (kept.newest != number || stop.stop_requested()) {
+    return;
+  }
+  if (status.ok()) {
+    kept.made = true;
+    kept.made_at = client_.clock().Now();
+    return;
+  }
+  if (fault == k8s::Fault::kNotFound) {
+    jobs_.erase(uid);  // its Service is gone, and all of it with that: somebody has deleted the job
+    return;
+  }
+  if (fault == k8s::Fault::kForbidden || fault == k8s::Fault::kInvalid) {
+    kept.hopeless = status.message();
+    return;
+  }
+  log::Warn("job={} its master cannot be made now: {}", job.number, status.message());
+  kept.due = client_.clock().Now() + std::chrono::seconds(1);
+}
+
+void JobKeeper::End(const std::string& uid, const std::stop_token& stop) {
+  Job job;
+  std::optional<std::string> hopeless;
+  std::vector<k8s::Deletion> all;
+  {
+    const MutexLock lock(mutex_);
+    const Kept& kept = jobs_.at(uid);
+    job = kept.job;
+    hopeless = kept.hopeless;
+    for (const auto& [number, master] : kept.masters) {
+      if (!master.gone) {
+        all.push_back({k8s::kPods, shape_.namespace_name, MasterPodName(job.name, number),
+                       master.pod_uid, 1});
+      }
+    }
+    jobs_.erase(uid);
+    strangers_.erase(uid);
+  }
+  if (hopeless.has_value()) {
+    given_up_(job, *hopeless);
+  }
+  // With the Service goes what it owns.
+  all.push_back({k8s::kSecrets, shape_.namespace_name, job.secret, "", 1});
+  all.push_back({k8s::kServices, shape_.namespace_name, job.name, job.service_uid, 1});
+  for (const k8s::ApiAnswer& answer : k8s::DeleteAll(client_, all, stop)) {
+    if (!answer.ok() && !stop.stop_requested()) {
+      log::Warn("job={} leaves something behind: {}", job.number, answer.status.message());
+    }
+  }
+}
+
+}  // namespace sluice::executor

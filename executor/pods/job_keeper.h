@@ -1,0 +1,91 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/status.h"
+#include "k8s/api_client.h"
+#include "k8s/pod_spec.h"
+#include "k8s/pod_state.h"
+#include "k8s/watch.h"
+
+namespace sluice::executor {
+
+// Keeps a master running for each job on pods of a namespace until one has ended with 0: then the
+// job's row says how it ended, and all that Kubernetes has of it goes. A master that has ended
+// otherwise, is gone or is leaving is followed by the next one, of a higher number, which its
+// Service leads to from then on. Holds nothing that it could not find again: the jobs are the
+// Services with their label. Several keepers do the same, as each creation has one name.
+// Thread-safe.
+class JobKeeper {
+ public:
+  struct Job {
+    std::string uid;
+    std::string name;    // of its Service; begins its pods' names
+    std::string secret;  // which its masters mount
+    std::string service_uid;
+    std::string image;
+    int64_t number = 0;  // its row
+  };
+  // Why a job gets no further master: its row has to say so.
+  using GivenUp = std::function<void(const Job& job, const std::string& why)>;
+
+  // `shape`: what masters look like, but for image and owner. Goes on with the jobs that are there.
+  static Result<std::unique_ptr<JobKeeper>> Start(k8s::ApiClient& client, k8s::PodShape shape,
+                                                  GivenUp given_up, const std::stop_token& stop);
+  ~JobKeeper();  // the jobs go on
+
+  void Keep(const Job& job) EXCLUDES(mutex_);
+
+  // The Service of a job, which carries what a keeper has to know of it. `master`: the number that
+  // it leads to.
+  static std::string ServiceJson(const Job& job, const std::string& namespace_name, int64_t master);
+
+ private:
+  struct Master {
+    std::string pod_uid;
+    k8s::PodState state;
+    bool gone = false;
+  };
+  struct Kept {
+    Job job;
+    int64_t newest = 0;  // number of the master that is to run; 0: none yet
+    std::map<int64_t, Master> masters;
+    bool made = false;  // the newest one
+    TimePoint made_at{};
+    TimePoint due{};
+    int lost = 0;  // one after the other, soon after they were made
+    std::optional<std::string> hopeless;
+  };
+  enum class Need { kNothing, kMaster, kEnd };
+
+  JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, GivenUp given_up);
+  Status FindJobs(const std::stop_token& stop);
+  void OnChange(const k8s::ObjectChange& change) EXCLUDES(mutex_);
+  void Run(const std::stop_token& stop);
+  Need NeedOf(Kept& kept, TimePoint now) REQUIRES(mutex_);
+  void MakeMaster(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
+  void End(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
+
+  k8s::ApiClient& client_;
+  const k8s::PodShape shape_;
+  const GivenUp given_up_;
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  uint64_t changes_ GUARDED_BY(mutex_) = 0;
+  std::map<std::string, Kept> jobs_ GUARDED_BY(mutex_);  // by uid
+  // Of jobs that are not kept yet.
+  std::map<std::string, std::map<int64_t, Master>> strangers_ GUARDED_BY(mutex_);
+  std::unique_ptr<k8s::ObjectWatch> watch_;
+  std::jthread thread_;
+};
+
+}  // namespace sluice::executor

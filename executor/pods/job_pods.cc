@@ -1,0 +1,194 @@
+#include "executor/pods/job_pods.h"
+
+#include <fmt/core.h>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/log.h"
+#include "base/machine.h"
+#include "base/mutex.h"
+#include "catalog/catalog.h"
+#include "catalog/data_source.h"
+#include "catalog/dataset.pb.h"
+#include "elastic/job/fleet_job.h"
+#include "executor/executor.h"
+#include "executor/job_news.h"
+#include "executor/job_process.pb.h"
+#include "executor/job_record.h"
+#include "executor/pods/job_fleet.h"
+#include "executor/pods/pod_job.h"
+#include "executor/pods/pod_job.pb.h"
+#include "executor/train_again.h"
+#include "k8s/pod_fleet.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+k8s::PodShape ShapeOf(const PodJobConfig& config) {
+  k8s::PodShape shape;
+  shape.namespace_name = config.namespace_name();
+  shape.owner = {"v1", "Service", config.service(), config.service_uid()};
+  shape.image = config.image();
+  shape.template_json = config.template_json();
+  shape.priority_class = config.priority_class();
+  return shape;
+}
+
+// What a job reads, kept alive by this process.
+struct HeldData {
+  Datasets datasets;
+  PodJobData data;
+};
+
+Result<HeldData> OpenData(const plan::TrainPlan& plan, Context& context, int64_t job) {
+  HeldData held;
+  ASSIGN_OR_RETURN(held.datasets, OpenDatasets(plan, context.source));
+  ASSIGN_OR_RETURN(*held.data.mutable_train(), CountedSpec(plan, held.datasets));
+  if (held.datasets.validation != nullptr) {
+    *held.data.mutable_validation() = held.datasets.validation->spec();
+  }
+  RETURN_IF_ERROR(
+      context.catalog.jobs().KeepRecord(job, kDataRecord, held.data.SerializeAsString()));
+  return held;
+}
+
+// What an earlier master has opened, as a worker keeps it alive; nullopt: none does.
+Result<std::optional<HeldData>> TakeOverData(Context& context, int64_t job,
+                                             const std::string& record) {
+  HeldData held;
+  if (!held.data.ParseFromString(record)) {
+    return Internal("what is recorded of the job's data is damaged");
+  }
+  ASSIGN_OR_RETURN(const auto snapshots, context.catalog.jobs().Records(job, kSnapshotRecords));
+  for (const auto& [name, bytes] : snapshots) {
+    HeldSnapshot snapshot;
+    if (!snapshot.ParseFromString(bytes)) {
+      continue;
+    }
+    held.data.mutable_train()->set_snapshot(snapshot.train());
+    auto train = context.source.HoldDataset(held.data.train());
+    if (!train.ok()) {
+      log::Debug("snapshot {} has gone: {}", snapshot.train(), train.status().message());
+      continue;
+    }
+    if (held.data.has_validation()) {
+      held.data.mutable_validation()->set_snapshot(snapshot.validation());
+      auto validation = context.source.HoldDataset(held.data.validation());
+      if (!validation.ok()) {
+        continue;
+      }
+      held.datasets.validation = *std::move(validation);
+      *held.data.mutable_validation() = held.datasets.validation->spec();
+    }
+    held.datasets.train = *std::move(train);
+    *held.data.mutable_train() = held.datasets.train->spec();
+    return std::optional(std::move(held));
+  }
+  return std::optional<HeldData>();
+}
+
+// Writes down which snapshots the workers keep alive, each once.
+class SnapshotBook {
+ public:
+  SnapshotBook(catalog::JobStore& jobs, int64_t job) : jobs_(jobs), job_(job) {}
+
+  void Write(const std::string& snapshot, const std::string& validation) EXCLUDES(mutex_) {
+    {
+      const MutexLock lock(mutex_);
+      if (!written_.insert(snapshot).second) {
+        return;
+      }
+    }
+    HeldSnapshot held;
+    held.set_train(snapshot);
+    held.set_validation(validation);
+    const Status kept =
+        jobs_.KeepRecord(job_, kSnapshotRecords + snapshot, held.SerializeAsString());
+    if (!kept.ok()) {
+      log::Warn("job={} a snapshot is not recorded: {}", job_, kept.ToString());
+      const MutexLock lock(mutex_);
+      written_.erase(snapshot);  // the next heartbeat tells it again
+    }
+  }
+
+ private:
+  catalog::JobStore& jobs_;
+  const int64_t job_;
+  Mutex mutex_;
+  std::set<std::string> written_ GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+JobPods::JobPods(KubernetesAccess& access, const PodJobConfig& config, int64_t term,
+                 std::string address)
+    : access_(access), config_(config), term_(term), address_(std::move(address)) {}
+
+Result<std::unique_ptr<JobListener>> JobPods::StartJob(Context& /*context*/, JobConfig /*config*/,
+                                                       const JobSecrets& /*secrets*/) {
+  return FailedPrecondition("the master of a job begins no other job");
+}
+
+Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+                                   const elastic::ProgressCallback& progress) {
+  catalog::JobStore& jobs = context.catalog.jobs();
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<k8s::PodFleet> pods,
+      k8s::PodFleet::Start(access_.client(), ShapeOf(config_), config_.uid(), job.stop_token()));
+  JobFleet fleet(*pods, job, {plan.strategy().min_workers(), plan.strategy().max_workers()});
+  elastic::JobEndpoint endpoint(PodJobName(config_.job(), config_.uid()));
+  endpoint.address = address_;
+  endpoint.found_at = config_.found_at();
+  endpoint.configures = true;
+  endpoint.token = config_.token();
+  endpoint.term = elastic::Term(term_);
+  ASSIGN_OR_RETURN(const auto records, jobs.Records(job.id(), kDataRecord));
+  std::optional<HeldData> held;
+  if (records.empty()) {
+    ASSIGN_OR_RETURN(held, OpenData(plan, context, job.id()));
+  } else {
+    ASSIGN_OR_RETURN(held, TakeOverData(context, job.id(), records.at(kDataRecord)));
+  }
+  if (held.has_value()) {
+    for (const k8s::PodFleet::Adopted& pod : pods->adopted()) {
+      if (pod.identity.role != elastic::Role::kMaster) {
+        endpoint.living.push_back(
+            {pod.identity.role, pod.name, pod.identity.incarnation, pod.identity.server_index});
+      }
+    }
+  } else {
+    // Nobody reads those rows any more: what was learnt from them goes with them.
+    job.Tell("snapshot_lost", "nobody is left who keeps the job's snapshot: it begins anew");
+    if (!fleet.EndAdopted(job.stop_token())) {
+      return Cancelled("the training was cancelled");
+    }
+    RETURN_IF_ERROR(ForgetJournal(jobs, job.id()));
+    ASSIGN_OR_RETURN(held, OpenData(plan, context, job.id()));
+  }
+  job.Event("master_started",
+            fmt::format("term {}: {} pods of the job live", term_, endpoint.living.size()));
+  SnapshotBook book(jobs, job.id());
+  TrainingFleet place{fleet, endpoint, held->data.train(),
+                      held->data.has_validation() ? &held->data.validation() : nullptr};
+  place.held = [&book](const std::string& snapshot, const std::string& validation) {
+    book.Write(snapshot, validation);
+  };
+  Result<TrainReport> report =
+      TrainOnProcesses(plan, context.source, context.catalog, job, place, progress);
+  job.set_snapshot_lost(!report.ok() && held->datasets.Lost());
+  return report;
+}
+
+int64_t JobPods::memory_bytes() const {
+  return MachineMemory();
+}
+
+std::string JobPods::Describe() const {
+  return fmt::format("pods in namespace {}", config_.namespace_name());
+}
+
+}  // namespace sluice::executor

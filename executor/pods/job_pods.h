@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "executor/cluster.h"
+#include "executor/job_closer.h"
+#include "executor/pods/kubernetes_access.h"
+
+namespace sluice::executor {
+
+class PodJobConfig;
+
+// The pods of one job, as the master of the job has them: in its own pod it trains on workers and
+// parameter servers that it makes, and on those that a master before it has made.
+class JobPods final : public Cluster {
+ public:
+  // `term`: this master's. `address`: of its pod. All outlive this.
+  JobPods(KubernetesAccess& access, const PodJobConfig& config, int64_t term, std::string address);
+
+  // A job's own process begins no other.
+  Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
+                                                const JobSecrets& secrets) override;
+  Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+                            const elastic::ProgressCallback& progress) override;
+  int64_t memory_bytes() const override;
+  JobCloser& closer() override { return closer_; }
+  std::string Describe() const override;
+
+ private:
+  KubernetesAccess& access_;
+  const PodJobConfig& config_;
+  const int64_t term_;
+  const std::string address_;
+  JobCloser closer_;
+};
+
+}  // namespace sluice::executor

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/mutex.h"
+#include "executor/cluster.h"
+#include "executor/pods/job_keeper.h"
+#include "executor/pods/kubernetes_access.h"
+
+namespace sluice::executor {
+
+// Trainings on processes as pods: each is a job of its own, whose master makes its workers and
+// parameter servers. What this process does for them is to keep their masters running (JobKeeper);
+// they go on without it, and with the next one. All else runs where `here` runs it. Thread-safe.
+class PodCluster final : public Cluster {
+ public:
+  struct Options {
+    std::string namespace_name;  // empty: our own
+    std::string image;           // of all pods
+    std::string template_json;   // k8s::PodShape
+    std::string priority_class;
+    // With which jobs that get no further master are closed: a gateway's own database, where it
+    // has gone on with jobs that one before it has begun.
+    std::string catalog_url;
+    bool on_this_machine = false;  // what "localhost" means here, it means in a pod
+  };
+  // Asks the API server what jobs there are, and goes on with them.
+  static Result<std::unique_ptr<PodCluster>> Start(std::unique_ptr<KubernetesAccess> access,
+                                                   Options options, std::unique_ptr<Cluster> here);
+
+  Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
+                                                const JobSecrets& secrets) override;
+  // Of what cannot be a job of its own: refused.
+  Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
+                            const elastic::ProgressCallback& progress) override;
+  bool is_elsewhere() const override { return true; }
+  int64_t memory_bytes() const override { return here_->memory_bytes(); }
+  JobCloser& closer() override { return here_->closer(); }
+  std::string Describe() const override;
+
+ private:
+  struct Login {
+    std::string url, secret;
+  };
+  PodCluster(std::unique_ptr<KubernetesAccess> access, Options options,
+             std::unique_ptr<Cluster> here);
+  Status CheckFits(const Context& context, const JobConfig& config) const;
+  Status MakeJob(const Context& context, const JobConfig& config, const JobSecrets& secrets,
+                 int64_t number, const std::string& uid);
+  void Close(const JobKeeper::Job& job, const std::string& why) EXCLUDES(mutex_);
+
+  const std::unique_ptr<KubernetesAccess> access_;
+  const Options options_;
+  const std::unique_ptr<Cluster> here_;
+  Mutex mutex_;
+  std::map<std::string, Login> logins_ GUARDED_BY(mutex_);  // by the uid of a job
+  std::unique_ptr<JobKeeper> keeper_;                       // last: its thread uses the rest
+};
+
+}  // namespace sluice::executor

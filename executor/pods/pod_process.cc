@@ -1,0 +1,176 @@
+#include "executor/pods/pod_process.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <stop_token>
+#include <utility>
+
+#include "base/log.h"
+#include "catalog/catalog.h"
+#include "catalog/data_source.h"
+#include "elastic/job/process.h"
+#include "elastic/job/process.pb.h"
+#include "executor/executor.h"
+#include "executor/job_process.pb.h"
+#include "executor/pods/job_pods.h"
+#include "executor/pods/pod_job.h"
+#include "executor/pods/pod_job.pb.h"
+#include "executor/processes/child_process.h"
+#include "executor/wait_for_database.h"
+#include "k8s/pod_spec.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+constexpr int kEvicted = 143;
+constexpr int kNotEnded = 1;
+
+Result<std::string> ReadMounted(const std::string& folder, const char* name) {
+  const std::string path = folder + "/" + name;
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) {
+    return FailedPrecondition(fmt::format("{} cannot be read", path))
+        .Hint("`sluice master`, `worker` and `ps` are started by a fleet, not by hand");
+  }
+  return bytes;
+}
+
+Result<std::string> PodVariable(std::string_view name) {
+  const char* const value =
+      std::getenv(std::string(name).c_str());  // NOLINT(concurrency-mt-unsafe): nobody sets any
+  if (value == nullptr || *value == '\0') {
+    return FailedPrecondition(fmt::format("the pod does not say its {}", name));
+  }
+  return std::string(value);
+}
+
+// What the master answers is in the job's row; nobody listens to it here.
+class NobodyListens final : public ResultSink {
+ public:
+  Status Header(const Schema&) override { return OkStatus(); }
+  Status Rows(const RowBatch&) override { return OkStatus(); }
+  void Notice(const std::string& message) override { log::Info("{}", message); }
+  void Progress(const elastic::Progress&) override {}
+  void Done(const std::string&) override {}
+};
+
+struct OpenJob {
+  catalog::Database database;
+  std::unique_ptr<catalog::Catalog> catalog;
+  bool ended = false;  // a master before this one has done that
+  JobConfig statement;
+};
+Result<OpenJob> OpenTheJob(const PodJobConfig& config, const JobSecrets& secrets) {
+  constexpr double kPatienceSeconds = 600;
+  OpenJob open;
+  ASSIGN_OR_RETURN(open.database,
+                   OpenWhenThere({config.source_url(), secrets.source()},
+                                 {config.catalog_url(), secrets.catalog()}, kPatienceSeconds, {}));
+  open.catalog = open.database.catalog->For({config.owner()});
+  ASSIGN_OR_RETURN(const catalog::Job row, open.catalog->jobs().Find(config.job()));
+  open.ended = row.state != catalog::JobState::kRunning;
+  if (open.ended) {
+    return open;
+  }
+  ASSIGN_OR_RETURN(const auto records,
+                   open.catalog->jobs().Records(config.job(), kStatementRecord));
+  const auto statement = records.find(kStatementRecord);
+  if (statement == records.end() || !open.statement.ParseFromString(statement->second)) {
+    return Internal(fmt::format("the row of job {} does not say what it runs", config.job()));
+  }
+  return open;
+}
+
+Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets) {
+  ASSIGN_OR_RETURN(const std::string number, PodVariable(k8s::kIncarnationVariable));
+  ASSIGN_OR_RETURN(const std::string address, PodVariable(k8s::kAddressVariable));
+  int64_t term = 0;
+  std::from_chars(number.data(), number.data() + number.size(), term);
+  ASSIGN_OR_RETURN(const OpenJob open, OpenTheJob(config, secrets));
+  if (open.ended) {
+    return 0;
+  }
+  ASSIGN_OR_RETURN(const auto access, KubernetesAccess::Open());
+  catalog::DataSource::StatementSession session;
+  for (const JobConfig::Setting& setting : open.statement.session()) {
+    session.emplace_back(setting.name(), setting.value());
+  }
+  catalog::DataSource& source = *open.database.source;
+  RETURN_IF_ERROR(source.BeginStatementAs(session, {}));
+  const bool version_6 = address.find(':') != std::string::npos;
+  JobPods pods(*access, config, term,
+               version_6 ? fmt::format("[{}]:{}", address, kMasterPort)
+                         : fmt::format("{}:{}", address, kMasterPort));
+  Context context{source, *open.catalog, open.statement.user(), open.statement.statement(),
+                  {},     &pods};
+  context.job = config.job();
+  NobodyListens sink;
+  const Status status = Execute(open.statement.plan(), context, sink);
+  source.EndStatement();
+  static_cast<void>(source.DropLeftovers());  // of masters before this one
+  // However it ended, its row has to say so, or else the next master is needed.
+  ASSIGN_OR_RETURN(const catalog::Job row, open.catalog->jobs().Find(config.job()));
+  if (row.state != catalog::JobState::kRunning) {
+    return 0;
+  }
+  RETURN_IF_ERROR(status);
+  return Internal(fmt::format("job {} is over, and its row does not say so", config.job()));
+}
+
+int RunMasterPod(const std::string& config_bytes, const std::string& secret_bytes,
+                 const std::stop_token& stop) {
+  // Whatever it is doing: what it has promised to anybody is in the journal, and what it has not
+  // the next master does.
+  const std::stop_callback evicted(stop, [] {
+    std::fputs("evicted: the job goes on with the next master\n", stderr);
+    std::_Exit(kEvicted);
+  });
+  PodJobConfig config;
+  JobSecrets secrets;
+  const Result<int> exit =
+      config.ParseFromString(config_bytes) && secrets.ParseFromString(secret_bytes)
+          ? RunMaster(config, secrets)
+          : Result<int>(Internal("the configuration of the job's master is damaged"));
+  if (exit.ok()) {
+    return *exit;
+  }
+  std::fprintf(stderr, "%s\n", exit.status().ToString().c_str());
+  return kNotEnded;
+}
+
+// The configuration of every process of the job, with what only this pod knows.
+Result<std::string> WithAddress(std::string config) {
+  elastic::ProcessConfig here;
+  ASSIGN_OR_RETURN(*here.mutable_listen_host(), PodVariable(k8s::kAddressVariable));
+  ASSIGN_OR_RETURN(*here.mutable_node(), PodVariable(k8s::kNodeVariable));
+  return std::move(config) + here.SerializeAsString();  // a message read after another is merged
+}
+
+Result<int> Run(elastic::Role role, const std::string& folder, const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(std::string config, ReadMounted(folder, "config"));
+  ASSIGN_OR_RETURN(const std::string secret, ReadMounted(folder, "secret"));
+  if (role == elastic::Role::kMaster) {
+    return RunMasterPod(config, secret, stop);
+  }
+  ASSIGN_OR_RETURN(config, WithAddress(std::move(config)));
+  return role == elastic::Role::kWorker ? elastic::RunWorkerProcess(config, secret, stop)
+                                        : elastic::RunParameterServerProcess(config, stop);
+}
+
+}  // namespace
+
+int RunPod(elastic::Role role, const std::string& folder) {
+  return RunProcess(
+      role, [role, &folder](const std::stop_token& stop) { return Run(role, folder, stop); });
+}
+
+}  // namespace sluice::executor

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "catalog/job_store.h"
+#include "executor/job_news.h"
+
+namespace sluice::executor {
+
+// Hears of a job what its row and records say, for jobs whose processes are not on this machine:
+// how far it is, and when it ends. Cancels it there, too. `jobs` outlives it. Not thread-safe.
+std::unique_ptr<JobListener> ListenToRow(catalog::JobStore& jobs, int64_t job);
+
+}  // namespace sluice::executor

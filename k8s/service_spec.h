@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "k8s/object.h"
+
+namespace sluice::k8s {
+
+// The Service of a job: leads to its newest master, ready or not, and carries what is needed to
+// make the next one. All that Kubernetes has of the job is owned by it.
+struct JobService {
+  std::string namespace_name;
+  std::string name;
+  std::string job_uid;
+  std::string secret;  // that masters mount
+  std::string image;
+  int64_t job_number = 0;
+  int64_t master = 0;  // the number (kIncarnationLabel) that it leads to; 0: none yet
+  int port = 0;
+};
+std::string BuildJobService(const JobService& service);
+// nullopt: it is none of ours, or damaged.
+std::optional<JobService> ReadJobService(const Object& object);
+// The same Service, leading to that master; as it is where it leads to that or a later one.
+Result<std::string> LeadTo(const Object& object, int64_t master);
+// "10.96.0.7:7077", "[fd00::7]:7077". An error where it has no address.
+Result<std::string> ServiceAddress(const Object& object);
+
+}  // namespace sluice::k8s

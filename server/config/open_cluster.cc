@@ -1,0 +1,52 @@
+#include "server/config/open_cluster.h"
+
+#include <fmt/core.h>
+
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "base/log.h"
+#include "executor/local_cluster.h"
+#include "executor/pods/pod_cluster.h"
+#include "executor/room_server.h"
+
+namespace sluice::server {
+namespace {
+
+Result<std::string> ReadTemplate(const std::string& path) {
+  if (path.empty()) {
+    return std::string();
+  }
+  std::ifstream file(path);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) {
+    return NotFound(fmt::format("cannot read the pod template {}", path));
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<executor::Cluster>> OpenCluster(const Config& config, bool of_gateway) {
+  auto cluster = std::make_unique<executor::LocalCluster>(ClusterOptions(config));
+  const std::string room = executor::RoomNameOf(config.source);
+  const Status served = of_gateway && !room.empty() ? cluster->ServeRoom(room) : OkStatus();
+  if (!served.ok()) {  // its jobs take what the machine has
+    log::Warn("jobs of other processes are granted no room: {}", served.ToString());
+  }
+  if (config.cluster != "kubernetes") {
+    return std::unique_ptr<executor::Cluster>(std::move(cluster));
+  }
+  executor::PodCluster::Options options;
+  options.namespace_name = config.pods_namespace;
+  options.image = config.pods_image;
+  options.catalog_url = config.source;
+  ASSIGN_OR_RETURN(options.template_json, ReadTemplate(config.pods_template));
+  ASSIGN_OR_RETURN(auto access, executor::KubernetesAccess::Open());
+  ASSIGN_OR_RETURN(auto pods, executor::PodCluster::Start(std::move(access), std::move(options),
+                                                          std::move(cluster)));
+  return std::unique_ptr<executor::Cluster>(std::move(pods));
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,500 @@
+#include "tests/k8s/local_kubelet.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "base/check.h"
+#include "k8s/api_verbs.h"
+#include "k8s/credentials_internal.h"
+#include "k8s/json_internal.h"
+#include "k8s/pod_spec.h"
+#include "k8s/pod_state.h"
+
+extern char** environ;  // NOLINT: POSIX declares it nowhere
+
+namespace sluice::k8s {
+namespace {
+
+namespace fs = std::filesystem;
+using rapidjson::Document;
+using rapidjson::Value;
+
+constexpr std::chrono::milliseconds kTurn{10};
+constexpr size_t kLastWords = 2048;  // as FallbackToLogsOnError has it
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+std::vector<char*> Pointers(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) {
+    pointers.push_back(text.data());
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// It goes with this thread, whatever becomes of the test.
+int Spawn(const std::string& binary, std::vector<std::string> arguments,
+          std::vector<std::string> variables, const std::string& log) {
+  arguments.insert(arguments.begin(), binary);
+  const std::vector<char*> argv = Pointers(arguments);
+  const std::vector<char*> envp = Pointers(variables);
+  const int output = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  const int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child == 0) {  // only what is safe after a fork of many threads
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    setpgid(0, 0);
+    dup2(input, STDIN_FILENO);
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+    close_range(3, ~0U, 0);
+    if (getppid() == parent) {
+      execve(argv[0], argv.data(), envp.data());
+    }
+    _exit(127);
+  }
+  close(output);
+  close(input);
+  return child;
+}
+
+ApiRequest Request(Verb verb, const Resource& resource, const std::string& namespace_name,
+                   const std::string& name, const std::string& subresource,
+                   const std::string& body) {
+  ApiRequest request;
+  request.verb = verb;
+  request.resource = resource;
+  request.namespace_name = namespace_name;
+  request.name = name;
+  request.subresource = subresource;
+  request.body = body;
+  return request;
+}
+
+std::map<std::string, std::string> TextsOf(const Value& object,
+                                           std::initializer_list<std::string_view> path) {
+  std::map<std::string, std::string> texts;
+  if (const Value* found = FindIn(object, path); found != nullptr && found->IsObject()) {
+    for (const auto& member : found->GetObject()) {
+      texts[member.name.GetString()] = member.value.IsString() ? member.value.GetString() : "";
+    }
+  }
+  return texts;
+}
+
+}  // namespace
+
+LocalKubelet::LocalKubelet(Options options) : options_(std::move(options)) {
+  std::string pattern = (fs::temp_directory_path() / "sluice-kubelet-XXXXXX").string();
+  SLUICE_CHECK(mkdtemp(pattern.data()) != nullptr, "no temporary folder");
+  folder_ = pattern;
+  kubeconfig_ = folder_ + "/kubeconfig";
+  std::ofstream(kubeconfig_) << fmt::format(R"(
+clusters: [{{name: c, cluster: {{server: "{}"}}}}]
+users: [{{name: admin, user: {{token: admin}}}}]
+contexts: [{{name: c, context: {{cluster: c, user: admin, namespace: {}}}}}]
+current-context: c
+)",
+                                            api_.url(), namespace_);
+  credentials_ = CredentialsFromKubeconfig({kubeconfig_}, "", clock_).value();
+  client_ = std::make_unique<ApiClient>(*credentials_, ApiOptions(), clock_);
+  thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+}
+
+LocalKubelet::~LocalKubelet() {
+  thread_.request_stop();
+  thread_.join();
+  proxies_.clear();
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+std::optional<int> LocalKubelet::ProcessId(const std::string& pod) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = pods_.find(pod);
+  return found == pods_.end() || found->second.pid < 0 || found->second.ended
+             ? std::nullopt
+             : std::optional(found->second.pid);
+}
+
+std::vector<std::string> LocalKubelet::Running(const std::string& role) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, pod] : pods_) {
+    if (pod.role == role && pod.pid > 0 && !pod.ended) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+std::string LocalKubelet::NodeOf(const std::string& pod) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = pods_.find(pod);
+  return found == pods_.end() ? "" : found->second.node;
+}
+
+std::vector<std::string> LocalKubelet::Started(const std::string& role) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [its_role, name] : started_) {
+    if (its_role == role) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+std::string LocalKubelet::LogOf(const std::string& pod) const {
+  return ReadAll(folder_ + "/log-" + pod);
+}
+
+bool LocalKubelet::Kill(const std::string& pod) {
+  const std::lock_guard lock(mutex_);
+  const auto found = pods_.find(pod);
+  return found != pods_.end() && found->second.pid > 0 && !found->second.ended &&
+         kill(found->second.pid, SIGKILL) == 0;
+}
+
+void LocalKubelet::Delete(const std::string& pod, int grace_seconds) {
+  DeleteAll(*client_, {{kPods, namespace_, pod, "", grace_seconds}}, {});
+}
+
+size_t LocalKubelet::Count(const Resource& resource) {
+  return ListObjects(*client_, {resource, namespace_, ""}, {}).objects.size();
+}
+
+std::string LocalKubelet::NextAddress() {
+  // Those below are the Services' (fake_api_store.cc).
+  const int number = 100 + addresses_++ % 150;
+  return fmt::format("127.{}.{}.{}", 1 + getpid() / 256 % 250, getpid() % 256, number);
+}
+
+void LocalKubelet::Run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    Turn(stop);
+    std::this_thread::sleep_for(kTurn);
+  }
+  const std::lock_guard lock(mutex_);
+  for (auto& [name, pod] : pods_) {
+    if (pod.pid > 0 && !pod.ended) {
+      kill(pod.pid, SIGKILL);
+      waitpid(pod.pid, nullptr, 0);
+    }
+  }
+}
+
+void LocalKubelet::Turn(const std::stop_token& stop) {
+  const Listing pods = ListObjects(*client_, {kPods, "", ""}, stop);
+  const Listing services = ListObjects(*client_, {kServices, "", ""}, stop);
+  if (!pods.ok() || !services.ok()) {
+    return;
+  }
+  LeadServices(services.objects);
+  std::set<std::string> there;
+  for (const Object& object : pods.objects) {
+    there.insert(object.name);
+    Look(object, stop);
+  }
+  {
+    // Forgotten by the API: a kubelet ends such a container.
+    const std::lock_guard lock(mutex_);
+    for (auto it = pods_.begin(); it != pods_.end();) {
+      Pod& pod = it->second;
+      Reap(pod);
+      if (!there.contains(it->first) && pod.pid > 0 && !pod.ended) {
+        kill(pod.pid, SIGKILL);
+      }
+      it = !there.contains(it->first) && (pod.pid < 0 || pod.ended) ? pods_.erase(it)
+                                                                    : std::next(it);
+    }
+  }
+  CollectGarbage(pods.objects, services.objects, stop);
+}
+
+void LocalKubelet::Look(const Object& object, const std::stop_token& stop) {
+  Pod pod;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = pods_.find(object.name);
+    if (found != pods_.end() && found->second.uid != object.uid) {
+      return;  // one that had the name before still runs
+    }
+    if (found != pods_.end()) {
+      pod = found->second;
+    }
+  }
+  if (pod.uid.empty()) {
+    const auto role = object.labels.find(std::string(kRoleLabel));
+    pod.uid = object.uid;
+    pod.role = role == object.labels.end() ? "" : role->second;
+    pod.node = fmt::format("node-{}", addresses_ % options_.nodes + 1);
+    pod.address = NextAddress();
+    pod.folder = folder_ + "/" + object.uid;
+    pod.log = folder_ + "/log-" + object.name;
+    client_->Call(Request(Verb::kCreate, kPods, object.namespace_name, object.name, "binding",
+                          fmt::format(R"({{"apiVersion":"v1","kind":"Binding","metadata":{{)"
+                                      R"("name":"{}"}},"target":{{"kind":"Node","name":"{}"}}}})",
+                                      object.name, pod.node)),
+                  stop);
+    const std::lock_guard lock(mutex_);
+    pods_[object.name] = pod;
+  }
+  if (pod.pid < 0 && !object.leaving && !Start(object, pod, stop)) {
+    return;  // a Secret is not there yet
+  }
+  if (object.leaving && !pod.asked_to_end) {
+    pod.asked_to_end = true;
+    const Document json = ParseJsonObject(object.json, "a pod").value();
+    const int64_t grace = NumberIn(json, {"metadata", "deletionGracePeriodSeconds"});
+    pod.kill_at = std::chrono::steady_clock::now() + std::chrono::seconds(grace);
+    if (pod.pid > 0 && !pod.ended) {
+      kill(pod.pid, SIGTERM);
+    }
+  }
+  Reap(pod);
+  if (pod.kill_at && std::chrono::steady_clock::now() > *pod.kill_at && pod.pid > 0 && !pod.ended) {
+    kill(pod.pid, SIGKILL);
+  }
+  if (pod.ended && !pod.told) {
+    Tell(object.name, pod, stop);
+    pod.told = true;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    pods_[object.name] = pod;
+  }
+  if (object.leaving && (pod.pid < 0 || pod.ended)) {
+    client_->Call(Request(Verb::kDelete, kPods, object.namespace_name, object.name, "",
+                          R"({"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0})"),
+                  stop);
+  }
+}
+
+bool LocalKubelet::Mount(const Object& object, const std::string& folder,
+                         std::map<std::string, std::string>* mounts, const std::stop_token& stop) {
+  const Document json = ParseJsonObject(object.json, "a pod").value();
+  std::map<std::string, std::string> places;  // by the volume
+  for (const Value& volume : ArrayIn(json, {"spec", "volumes"})) {
+    const std::string name(TextIn(volume, {"name"}));
+    const std::string place = folder + "/" + name;
+    fs::create_directories(place);
+    places[name] = place;
+    const std::string secret_name(TextIn(volume, {"secret", "secretName"}));
+    if (secret_name.empty()) {
+      continue;
+    }
+    const ObjectAnswer secret =
+        GetObject(*client_, kSecrets, object.namespace_name, secret_name, stop);
+    if (!secret.ok()) {
+      return false;
+    }
+    const Document content = ParseJsonObject(secret.object.json, "a Secret").value();
+    for (const auto& [file, base64] : TextsOf(content, {"data"})) {
+      std::ofstream(place + "/" + file, std::ios::binary)
+          << (base64.empty() ? "" : DecodeBase64(base64, "a Secret").value());
+    }
+  }
+  for (const Value& container : ArrayIn(json, {"spec", "containers"})) {
+    if (TextIn(container, {"name"}) == kContainerName) {
+      for (const Value& mount : ArrayIn(container, {"volumeMounts"})) {
+        (*mounts)[std::string(TextIn(mount, {"mountPath"}))] =
+            places[std::string(TextIn(mount, {"name"}))];
+      }
+    }
+  }
+  return true;
+}
+
+bool LocalKubelet::Start(const Object& object, Pod& pod, const std::stop_token& stop) {
+  std::map<std::string, std::string> mounts;
+  if (!Mount(object, pod.folder, &mounts, stop)) {
+    return false;
+  }
+  const Document json = ParseJsonObject(object.json, "a pod").value();
+  std::vector<std::string> arguments, variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (!std::string_view(*variable).starts_with("SLUICE_")) {
+      variables.emplace_back(*variable);  // of the sanitizers
+    }
+  }
+  variables.push_back("KUBECONFIG=" + kubeconfig_);
+  for (const Value& container : ArrayIn(json, {"spec", "containers"})) {
+    if (TextIn(container, {"name"}) != kContainerName) {
+      continue;
+    }
+    for (const Value& argument : ArrayIn(container, {"args"})) {
+      std::string text = argument.GetString();
+      for (const auto& [path, place] : mounts) {
+        if (text.starts_with(path)) {
+          text.replace(0, path.size(), place);
+        }
+      }
+      arguments.push_back(std::move(text));
+    }
+    for (const Value& each : ArrayIn(container, {"env"})) {
+      const std::string field(TextIn(each, {"valueFrom", "fieldRef", "fieldPath"}));
+      std::string value(TextIn(each, {"value"}));
+      if (field == "status.podIP") {
+        value = pod.address;
+      } else if (field == "spec.nodeName") {
+        value = pod.node;
+      } else if (field.starts_with("metadata.labels['")) {
+        const auto label = object.labels.find(field.substr(17, field.size() - 19));
+        value = label == object.labels.end() ? "" : label->second;
+      }
+      variables.push_back(std::string(TextIn(each, {"name"})) + "=" + value);
+    }
+  }
+  pod.pid = Spawn(options_.binary, std::move(arguments), std::move(variables), pod.log);
+  {
+    const std::lock_guard lock(mutex_);
+    pods_[object.name] = pod;
+    std::string labels;
+    for (const auto& [label, value] : object.labels) {
+      labels += fmt::format("\n{}={}\n", label, value);
+    }
+    labels_of_[object.name] = labels;
+    started_.emplace_back(pod.role, object.name);
+  }
+  client_->Call(
+      Request(Verb::kPatch, kPods, object.namespace_name, object.name, "status",
+              fmt::format(R"({{"status":{{"phase":"Running","podIP":"{}","containerStatuses":[{{)"
+                          R"("name":"sluice","image":"i","imageID":"","ready":true,)"
+                          R"("restartCount":0,"state":{{"running":{{)"
+                          R"("startedAt":"2026-01-01T00:00:00Z"}}}}}}]}}}})",
+                          pod.address)),
+      stop);
+  return true;
+}
+
+void LocalKubelet::Reap(Pod& pod) {
+  int status = 0;
+  if (pod.pid > 0 && !pod.ended && waitpid(pod.pid, &status, WNOHANG) == pod.pid) {
+    pod.ended = true;
+    pod.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+}
+
+void LocalKubelet::Tell(const std::string& name, const Pod& pod, const std::stop_token& stop) {
+  std::string words = ReadAll(pod.log);
+  words = words.size() > kLastWords ? words.substr(words.size() - kLastWords) : words;
+  Document status;
+  status.SetObject();
+  auto& memory = status.GetAllocator();
+  Value terminated(rapidjson::kObjectType);
+  SetMember(terminated, "exitCode", Value(pod.exit_code), memory);
+  const bool ok = pod.exit_code == 0;
+  SetMember(terminated, "reason", JsonText(ok ? "Completed" : "Error", memory), memory);
+  if (!ok) {
+    SetMember(terminated, "message", JsonText(words, memory), memory);
+  }
+  Value container(rapidjson::kObjectType);
+  SetMember(container, "name", JsonText("sluice", memory), memory);
+  SetMember(container, "image", JsonText("i", memory), memory);
+  SetMember(container, "imageID", JsonText("", memory), memory);
+  SetMember(container, "restartCount", Value(0), memory);
+  SetMember(Within(container, {"state"}, memory), "terminated", std::move(terminated), memory);
+  Value containers(rapidjson::kArrayType);
+  containers.PushBack(container, memory);
+  Value& about = Within(status, {"status"}, memory);
+  SetMember(about, "phase", JsonText(ok ? "Succeeded" : "Failed", memory), memory);
+  SetMember(about, "containerStatuses", std::move(containers), memory);
+  client_->Call(Request(Verb::kPatch, kPods, namespace_, name, "status", ToJson(status)), stop);
+}
+
+std::string LocalKubelet::TargetOf(const std::map<std::string, std::string>& selector) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, pod] : pods_) {
+    const auto labels = labels_of_.find(name);
+    const bool chosen = pod.pid > 0 && !pod.ended && labels != labels_of_.end() &&
+                        std::all_of(selector.begin(), selector.end(), [&labels](const auto& term) {
+                          return labels->second.find(fmt::format("\n{}={}\n", term.first,
+                                                                 term.second)) != std::string::npos;
+                        });
+    if (chosen) {
+      return pod.address;
+    }
+  }
+  return "";
+}
+
+void LocalKubelet::LeadServices(const std::vector<Object>& services) {
+  std::set<std::string> there;
+  for (const Object& service : services) {
+    const Document json = ParseJsonObject(service.json, "a Service").value();
+    there.insert(service.uid);
+    {
+      const std::lock_guard lock(mutex_);
+      selectors_[service.uid] = TextsOf(json, {"spec", "selector"});
+    }
+    if (!proxies_.contains(service.uid)) {
+      int port = 0;
+      for (const Value& each : ArrayIn(json, {"spec", "ports"})) {
+        port = static_cast<int>(NumberIn(each, {"port"}));
+      }
+      proxies_[service.uid] = std::make_unique<ServiceProxy>(
+          std::string(TextIn(json, {"spec", "clusterIP"})), port, [this, uid = service.uid] {
+            std::map<std::string, std::string> selector;
+            {
+              const std::lock_guard lock(mutex_);
+              selector = selectors_[uid];
+            }
+            return TargetOf(selector);
+          });
+    }
+  }
+  std::erase_if(proxies_, [&there](const auto& proxy) { return !there.contains(proxy.first); });
+}
+
+void LocalKubelet::CollectGarbage(const std::vector<Object>& pods,
+                                  const std::vector<Object>& services,
+                                  const std::stop_token& stop) {
+  std::set<std::string> owners;
+  for (const Object& service : services) {
+    owners.insert(service.uid);
+  }
+  std::vector<Deletion> deletions;
+  const auto look = [&](const Resource& resource, const std::vector<Object>& objects) {
+    for (const Object& object : objects) {
+      const Document json = ParseJsonObject(object.json, "an object").value();
+      for (const Value& owner : ArrayIn(json, {"metadata", "ownerReferences"})) {
+        if (!owners.contains(std::string(TextIn(owner, {"uid"}))) && !object.leaving) {
+          deletions.push_back({resource, object.namespace_name, object.name, object.uid, 1});
+        }
+      }
+    }
+  };
+  look(kPods, pods);
+  const Listing secrets = ListObjects(*client_, {kSecrets, "", ""}, stop);
+  // Younger than the list of Services: what has an owner that is not in it is looked at again.
+  const Listing again = ListObjects(*client_, {kServices, "", ""}, stop);
+  for (const Object& service : again.objects) {
+    owners.insert(service.uid);
+  }
+  look(kSecrets, secrets.objects);
+  DeleteAll(*client_, deletions, stop);
+}
+
+}  // namespace sluice::k8s

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "k8s/api_client.h"
+#include "k8s/credentials.h"
+#include "k8s/object.h"
+#include "tests/k8s/fake_api_server.h"
+#include "tests/k8s/service_proxy.h"
+
+namespace sluice::k8s {
+
+// A cluster whose pods are real processes of this machine: the fake API server, and all that acts
+// on its objects. It places pods on nodes (which are names), starts the command of our container
+// with the Secrets that the pod mounts and the variables that it asks for, at an address of its own
+// in 127.0.0.0/8; reports what becomes of the process as a kubelet does; ends it when its pod is
+// deleted; leads the Services to the pods that they select; and deletes what has lost its owner.
+// There are no mount namespaces: a path of a mount in an argument is replaced by the folder's.
+// Thread-safe.
+class LocalKubelet {
+ public:
+  struct Options {
+    std::string binary;  // that containers run, whatever their image
+    int nodes = 2;
+  };
+  explicit LocalKubelet(Options options);
+  ~LocalKubelet();  // kills what still runs
+
+  FakeApiServer& api() { return api_; }
+  ApiClient& client() { return *client_; }
+  // Names the API server to other processes (KUBECONFIG).
+  const std::string& kubeconfig() const { return kubeconfig_; }
+  const std::string& namespace_name() const { return namespace_; }
+
+  // The process of a pod's container that runs.
+  std::optional<int> ProcessId(const std::string& pod) const;
+  // Names of the pods whose containers run, by the role's label ("worker").
+  std::vector<std::string> Running(const std::string& role) const;
+  std::string NodeOf(const std::string& pod) const;
+  // Of all pods, in the order of their starts; with those that have ended.
+  std::vector<std::string> Started(const std::string& role) const;
+  // What a pod's container has written, whether it lives or not.
+  std::string LogOf(const std::string& pod) const;
+  // SIGKILL to its process; false: it runs none.
+  bool Kill(const std::string& pod);
+  // As kubectl does.
+  void Delete(const std::string& pod, int grace_seconds);
+  // Objects of a kind in the namespace.
+  size_t Count(const Resource& resource);
+
+ private:
+  struct Pod {
+    std::string uid, role, node, address, folder, log;
+    int pid = -1;
+    int exit_code = 0;
+    bool ended = false, told = false, asked_to_end = false;
+    std::optional<std::chrono::steady_clock::time_point> kill_at;
+  };
+
+  void Run(const std::stop_token& stop);
+  void Turn(const std::stop_token& stop);
+  void Look(const Object& object, const std::stop_token& stop);
+  bool Start(const Object& object, Pod& pod, const std::stop_token& stop);
+  bool Mount(const Object& object, const std::string& folder,
+             std::map<std::string, std::string>* mounts, const std::stop_token& stop);
+  void Reap(Pod& pod);
+  void Tell(const std::string& name, const Pod& pod, const std::stop_token& stop);
+  void LeadServices(const std::vector<Object>& services);
+  std::string TargetOf(const std::map<std::string, std::string>& selector) const;
+  void CollectGarbage(const std::vector<Object>& pods, const std::vector<Object>& services,
+                      const std::stop_token& stop);
+  std::string NextAddress();
+
+  const Options options_;
+  const std::string namespace_ = "training";
+  SteadyClock clock_;
+  FakeApiServer api_;
+  std::string folder_, kubeconfig_;
+  std::unique_ptr<Credentials> credentials_;
+  std::unique_ptr<ApiClient> client_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Pod> pods_;               // by name
+  std::map<std::string, std::string> labels_of_;  // of pods, each "\nlabel=value\n"
+  std::map<std::string, std::map<std::string, std::string>> selectors_;  // by a Service's uid
+  std::vector<std::pair<std::string, std::string>> started_;             // role and name
+  std::map<std::string, std::unique_ptr<ServiceProxy>> proxies_;         // by the Service's uid
+  int addresses_ = 0;
+  std::jthread thread_;
+};
+
+}  // namespace sluice::k8s

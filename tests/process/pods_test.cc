@@ -1,0 +1,292 @@
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+#include "executor/detached_job.h"
+#include "executor/pods/pod_cluster.h"
+#include "tests/k8s/local_kubelet.h"
+#include "tests/process/cluster_job.h"
+#include "tests/support/postgres_server.h"
+
+// Trainings whose master, workers and parameter servers are pods: real processes, started by what
+// plays the kubelet from the pods that the master and the gateway have made.
+namespace sluice::executor {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class Pods : public ClusterJobs {
+ protected:
+  // Of 15,000: a hash of the row draws the others for validation.
+  static constexpr int64_t kRowsTrained = 14'263;
+  static constexpr char kSynchronous[] =
+      "train.epoch=4, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
+      "engine.sync=true";
+
+  void SetUp() override {
+    if (database_.url().empty()) {
+      GTEST_SKIP() << "no PostgreSQL";
+    }
+    UseDatabase(database_.url(),
+                "CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a, "
+                "(i * 104729 % 997) / 500.0::float8 - 1 AS b, ((i * 7919 % 1000) + (i * "
+                "104729 % 997) > 1000)::int AS y FROM generate_series(1::bigint, 15000) AS i");
+    kubelet_ = std::make_unique<k8s::LocalKubelet>(k8s::LocalKubelet::Options{SLUICE_BINARY, 2});
+    setenv("KUBECONFIG", kubelet_->kubeconfig().c_str(), 1);
+    StartGateway();
+  }
+  void TearDown() override {
+    cluster_.reset();
+    if (HasFailure()) {
+      for (const char* role : {"master", "worker", "ps"}) {
+        for (const std::string& pod : kubelet_->Started(role)) {
+          std::fprintf(stderr, "--- %s\n%s\n", pod.c_str(), kubelet_->LogOf(pod).c_str());
+        }
+      }
+    }
+    kubelet_.reset();
+    ClusterJobs::TearDown();
+  }
+
+  void StartGateway() {
+    PodCluster::Options options;
+    options.image = "sluice";
+    options.on_this_machine = true;
+    options.catalog_url = Url();
+    auto cluster = PodCluster::Start(KubernetesAccess::Open().value(), options,
+                                     std::make_unique<LocalCluster>(Machine(8)));
+    ASSERT_TRUE(cluster.ok()) << cluster.status().ToString();
+    cluster_ = *std::move(cluster);
+  }
+
+  // As a gateway runs it.
+  Status Train(const std::string& model, const std::string& attributes, RecordingSink& sink,
+               const std::stop_token& stop = {}, bool lets_go = false) {
+    const std::string sql = TrainText(model, attributes);
+    ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
+    const auto source = Open();
+    ASSIGN_OR_RETURN(const auto catalog, catalog::OpenCatalog(Url()));
+    ASSIGN_OR_RETURN(const plan::Plan plan,
+                     planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *source,
+                                       catalog->models(), {}));
+    Context context{*source, *catalog, "tester", sql, stop, cluster_.get()};
+    return AttendJob(
+        plan, context, {}, [lets_go] { return lets_go; }, sink);
+  }
+  std::string Sha(const std::string& model) const {
+    return catalog_->models().Find("", model, std::nullopt)->weights_sha256;
+  }
+  // Nothing is left of a job in Kubernetes.
+  void ExpectNothingLeft() {
+    for (const k8s::Resource& resource : {k8s::kPods, k8s::kSecrets, k8s::kServices}) {
+      EXPECT_TRUE(Eventually([&] { return kubelet_->Count(resource) == 0; })) << resource.plural;
+    }
+  }
+
+  testing::PostgresTestDatabase database_;
+  std::unique_ptr<k8s::LocalKubelet> kubelet_;
+  std::unique_ptr<PodCluster> cluster_;
+};
+
+TEST_F(Pods, AStatementTrainsOnPods) {
+  RecordingSink sink;
+  const Status status = Train("m", kSynchronous, sink);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(kubelet_->Started("master").size(), 1U);
+  EXPECT_EQ(kubelet_->Started("worker").size(), 2U);
+  EXPECT_EQ(kubelet_->Started("ps").size(), 2U);
+  EXPECT_EQ(sink.rows.size(), 1U);
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 4 * kRowsTrained);
+  EXPECT_THAT(catalog_->jobs().Records(1, "").value(), IsEmpty());
+  ExpectNothingLeft();
+  // The same bits as on processes of this machine.
+  LocalCluster here(Machine(8));
+  RecordingSink quiet;
+  ASSERT_TRUE(Run(TrainText("u", kSynchronous), here, *source_, quiet).ok());
+  EXPECT_EQ(Sha("m"), Sha("u"));
+}
+
+TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
+  RecordingSink sink;
+  Status status;
+  int killed = 0;
+  {
+    const std::jthread killer([&](const std::stop_token& stop) {
+      for (int epoch = 1; epoch <= 2; ++epoch) {
+        Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= epoch; }, 60);
+        const std::vector<std::string> masters = kubelet_->Running("master");
+        if (stop.stop_requested() || masters.empty()) {
+          return;
+        }
+        // From here on the rows are others: of the snapshot that the job reads nobody sees it.
+        Ask("WITH u AS (UPDATE points SET a = -a, y = 1 - y WHERE i % 2 = 0 RETURNING 1)"
+            " SELECT count(*) FROM u");
+        killed += kubelet_->Kill(masters.back()) ? 1 : 0;
+        Eventually([&] { return stop.stop_requested() || Count(1, "master_took_over") >= killed; });
+      }
+    });
+    status = Train("m", kSynchronous, sink);
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(killed, 2);
+  EXPECT_EQ(kubelet_->Started("master").size(), 3U);
+  EXPECT_EQ(Count(1, "master_took_over"), 2);
+  EXPECT_EQ(Count(1, "worker_lost"), 0) << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(Count(1, "server_lost"), 0) << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(Count(1, "snapshot_lost"), 0);
+  EXPECT_EQ(kubelet_->Started("worker").size(), 2U);
+  EXPECT_EQ(kubelet_->Started("ps").size(), 2U);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 4 * kRowsTrained);
+  EXPECT_EQ(catalog_->models().Versions("", "m")->size(), 1U);
+  EXPECT_TRUE(catalog_->jobs().Journal(1)->empty());
+  ExpectNothingLeft();
+  // Twice turned round, the rows are as they were.
+  RecordingSink quiet;
+  ASSERT_TRUE(Train("u", kSynchronous, quiet).ok());
+  EXPECT_EQ(Sha("m"), Sha("u"));
+}
+
+// As a drain does: SIGTERM.
+TEST_F(Pods, AnEvictedMasterLeavesEverybodyRunning) {
+  RecordingSink sink;
+  Status status;
+  std::string evicted;
+  std::chrono::duration<double> gone{};
+  {
+    const std::jthread drain([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      const std::vector<std::string> masters = kubelet_->Running("master");
+      if (stop.stop_requested() || masters.empty()) {
+        return;
+      }
+      evicted = masters.back();
+      const auto begun = std::chrono::steady_clock::now();
+      kubelet_->Delete(evicted, 30);
+      Eventually([&] { return !kubelet_->ProcessId(evicted).has_value(); });
+      gone = std::chrono::steady_clock::now() - begun;
+    });
+    status = Train("m", kSynchronous, sink);
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ASSERT_NE(evicted, "");
+  EXPECT_THAT(kubelet_->LogOf(evicted), HasSubstr("evicted"));
+  EXPECT_LT(gone.count(), 10) << "not by the end of its grace";
+  EXPECT_EQ(kubelet_->Started("master").size(), 2U);
+  EXPECT_EQ(Count(1, "master_took_over"), 1);
+  EXPECT_EQ(Count(1, "worker_lost"), 0) << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 4 * kRowsTrained);
+  ExpectNothingLeft();
+}
+
+TEST_F(Pods, TheGatewayIsReplacedAndThenTheMaster) {
+  RecordingSink sink;
+  std::stop_source gateway_ends;
+  Status status;
+  {
+    const std::jthread gateway([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      gateway_ends.request_stop();
+    });
+    status = Train("m", "train.epoch=12, engine.num_workers=2, engine.num_ps=1", sink,
+                   gateway_ends.get_token(), true);
+  }
+  EXPECT_THAT(status.ToString(), HasSubstr("job 1 goes on: WAIT JOB 1"));
+  cluster_.reset();
+  StartGateway();
+  const std::vector<std::string> masters = kubelet_->Running("master");
+  ASSERT_EQ(masters.size(), 1U);
+  kubelet_->Kill(masters[0]);
+  EXPECT_TRUE(Eventually(
+      [&] { return catalog_->jobs().Find(1)->state != catalog::JobState::kRunning; }, 120));
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded);
+  EXPECT_EQ(kubelet_->Started("master").size(), 2U);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 12 * kRowsTrained);
+  ExpectNothingLeft();
+}
+
+TEST_F(Pods, WorkersAndServersThatGoAreReplaced) {
+  RecordingSink sink;
+  Status status;
+  {
+    const std::jthread node([&](const std::stop_token& stop) {
+      const auto after = [&](int epochs) {
+        return Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= epochs; },
+                          60) &&
+               !stop.stop_requested();
+      };
+      if (after(1)) {
+        kubelet_->Delete(kubelet_->Running("worker").at(0), 30);  // leaves first
+      }
+      if (after(2)) {
+        kubelet_->Kill(kubelet_->Running("worker").at(0));
+        kubelet_->Kill(kubelet_->Running("ps").at(0));
+      }
+    });
+    status = Train("m",
+                   "train.epoch=6, engine.seed=5, engine.num_workers=2, engine.max_workers=2, "
+                   "engine.num_ps=2, engine.replicas=1, engine.sync=true",
+                   sink);
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_GE(kubelet_->Started("worker").size(), 4U);
+  EXPECT_GE(kubelet_->Started("ps").size(), 3U);
+  EXPECT_EQ(kubelet_->Started("master").size(), 1U);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 6 * kRowsTrained);
+  ExpectNothingLeft();
+}
+
+TEST_F(Pods, CancelEndsAllOfThem) {
+  RecordingSink sink;
+  Status status;
+  {
+    const std::jthread user([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      EXPECT_TRUE(catalog_->jobs().RequestCancel(1).ok());
+    });
+    status = Train("m", "train.epoch=2000, engine.num_workers=2, engine.num_ps=1", sink);
+  }
+  EXPECT_EQ(status.code(), Code::kCancelled) << status.ToString();
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kCancelled);
+  ExpectNothingLeft();
+}
+
+// Nobody had read a row yet: there is no snapshot that somebody else could keep.
+TEST_F(Pods, AMasterThatDiesFirstIsSucceeded) {
+  RecordingSink sink;
+  Status status;
+  {
+    const std::jthread killer([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(1, "master_started") >= 1; });
+      const std::vector<std::string> masters = kubelet_->Running("master");
+      if (!masters.empty()) {
+        kubelet_->Kill(masters.back());
+      }
+    });
+    status = Train("m", kSynchronous, sink);
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 4 * kRowsTrained);
+  ExpectNothingLeft();
+}
+
+TEST_F(Pods, WhatPodsCannotReachIsRefusedBeforeThereIsOne) {
+  PodCluster::Options options;
+  options.image = "sluice";
+  cluster_.reset();
+  cluster_ = PodCluster::Start(KubernetesAccess::Open().value(), options,
+                               std::make_unique<LocalCluster>(Machine(8)))
+                 .value();
+  RecordingSink sink;
+  const Status status =
+      Train("m", "engine.num_workers=2, engine.num_ps=1, engine.checkpoint_dir='/nowhere/m'", sink);
+  EXPECT_THAT(status.ToString(), HasSubstr("pods cannot reach the database at '127.0.0.1'"));
+  EXPECT_THAT(status.ToString(), HasSubstr("no volume of the pods holds '/nowhere/m'"));
+  EXPECT_THAT(catalog_->jobs().List().value(), IsEmpty());
+  EXPECT_EQ(kubelet_->Count(k8s::kServices), 0U);
+}
+
+}  // namespace
+}  // namespace sluice::executor
