@@ -12,7 +12,7 @@ constexpr std::string_view kLogin =
     "pg_catalog.to_regrole(pg_catalog.quote_ident(session_user::text))";
 
 // Of {models}.users.
-constexpr std::string_view kEverybody = "0";
+constexpr std::string_view kEverybodyOid = "0";
 
 // The roles that `role` is a member of, itself included; of a superuser all.
 std::string RolesOf(std::string_view role) {
@@ -98,7 +98,7 @@ std::string OwnedBy(std::string_view role) {
 }
 
 std::string SeenBy(std::string_view role) {
-  return fmt::format("({} OR users::oid[] && ({}::oid || ARRAY({})))", OwnedBy(role), kEverybody,
+  return fmt::format("({} OR users::oid[] && ({}::oid || ARRAY({})))", OwnedBy(role), kEverybodyOid,
                      RolesOf(role));
 }
 

@@ -14,7 +14,7 @@
 namespace sluice::executor {
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 20;
+constexpr size_t kMostLogBytes = size_t{1} << 20;
 constexpr std::chrono::hours kKept{24 * 7};
 
 // "": it cannot be made, or somebody else has made it.
@@ -61,7 +61,7 @@ JobLog::JobLog(log::Level level) {
   if (dup2(file, STDERR_FILENO) >= 0) {
     path_ = std::move(path);
     log::Start("job", level);
-    log::LimitTo(kMostBytes);
+    log::LimitTo(kMostLogBytes);
   }
   close(file);
 }

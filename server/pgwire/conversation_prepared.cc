@@ -95,7 +95,7 @@ Result<BoundText> Conversation::ExecutedText(const Span& execute) {
   if (prepared == statements_.end()) {
     return NoPrepared(read.has_value() ? read->name : "");
   }
-  if (!arguments.has_value()) {
+  if (!arguments.has_value() || arguments->values.size() != arguments->types.size()) {
     return ResourceExhausted("the arguments of EXECUTE are too long").SqlState("54000");
   }
   return BindArguments(prepared->second.text, prepared->second.types, prepared->second.type_names,
