@@ -170,6 +170,9 @@ void SetContainer(Value& spec, const PodShape& shape, const elastic::ProcessSpec
   Value arguments(rapidjson::kArrayType);
   arguments.PushBack(Text(RoleName(process.role), memory), memory);
   arguments.PushBack(Text(kProcessFolder, memory), memory);
+  for (const std::string_view variable : {kAddressVariable, kNodeVariable, kIncarnationVariable}) {
+    arguments.PushBack(Text(fmt::format("$({})", variable), memory), memory);
+  }
   SetMember(container, "args", std::move(arguments), memory);
   // Its last lines, without the right to read logs.
   SetMember(container, "terminationMessagePolicy", Text("FallbackToLogsOnError", memory), memory);

@@ -21,7 +21,8 @@ inline constexpr std::string_view kServerLabel = "training.sluice/server";
 
 // Where a pod finds what it has to know: the files `config` and `secret`.
 inline constexpr std::string_view kProcessFolder = "/var/run/sluice/process";
-// Variables that say to a pod its address, its node, and its number (kIncarnationLabel).
+// Variables of a pod: its address, its node, and its number (kIncarnationLabel). Its process gets
+// them as arguments, behind the role and that folder.
 inline constexpr std::string_view kAddressVariable = "SLUICE_POD_IP";
 inline constexpr std::string_view kNodeVariable = "SLUICE_NODE";
 inline constexpr std::string_view kIncarnationVariable = "SLUICE_INCARNATION";

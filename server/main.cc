@@ -52,7 +52,7 @@ struct CommandLine {
   std::string format = "table";  // of train, predict and evaluate
   std::function<int()> run;
   std::optional<elastic::Role> fleet_role;  // in place of `run`
-  std::string pod_folder;  // of a fleet's process in a pod: where its configuration is mounted
+  std::vector<std::string> pod_place;       // of a fleet's process in a pod: PodPlace
 };
 
 void AddConfigFlag(CLI::App& command, const char* flag, const char* key, const char* doc,
@@ -83,6 +83,14 @@ void AddTrainingFlags(CLI::App& command, CommonFlags& common) {
                 "processors that the workers of all jobs may take (0: the machine's)", common);
   AddConfigFlag(command, "--memory-limit", "memory_limit",
                 "MiB that their processes may take (0: the machine's)", common);
+  AddConfigFlag(command, "--cluster", "cluster",
+                "where trainings on many processes run: local (this machine) or kubernetes (pods)",
+                common);
+  AddConfigFlag(command, "--pods-image", "pods_image", "the image of those pods", common);
+  AddConfigFlag(command, "--pods-namespace", "pods_namespace",
+                "their namespace (else our own, or the kubeconfig's)", common);
+  AddConfigFlag(command, "--pods-template", "pods_template",
+                "file with the pod template that they are made in (JSON)", common);
 }
 
 void AddFormat(CLI::App& command, std::string& format) {
@@ -327,7 +335,8 @@ void AddFleetProcesses(CLI::App& app, CommandLine& line) {
        {elastic::Role::kMaster, elastic::Role::kWorker, elastic::Role::kParameterServer}) {
     CLI::App* const command = app.add_subcommand(std::string(elastic::RoleName(role)),
                                                  "Part of a running job; a fleet starts it");
-    command->add_option("folder", line.pod_folder, "of a pod: where its configuration is mounted");
+    command->add_option("place", line.pod_place, "of a pod: FOLDER ADDRESS NODE NUMBER")
+        ->expected(4);
     command->callback([role, &line] { line.fleet_role = role; });
   }
   app.add_subcommand("job", "A statement's job in a process of its own")
@@ -421,8 +430,11 @@ int Main(int argc, char** argv) {
     return line.run();
   }
   if (line.fleet_role) {
-    return line.pod_folder.empty() ? executor::RunChildProcess(*line.fleet_role)
-                                   : executor::RunPod(*line.fleet_role, line.pod_folder);
+    const std::vector<std::string>& place = line.pod_place;
+    return place.empty()
+               ? executor::RunChildProcess(*line.fleet_role)
+               : executor::RunPod(*line.fleet_role, {place[0], place[1], place[2], place[3]},
+                                  KubernetesOfEnvironment());
   }
   BlockSignals();
   return FinishOutput(line.run());

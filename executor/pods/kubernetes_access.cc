@@ -1,18 +1,12 @@
 #include "executor/pods/kubernetes_access.h"
 
-#include <cstdlib>
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace sluice::executor {
 namespace {
-
-// What Kubernetes itself, or kubectl's users, say by variables.
-std::string Environment(const char* name) {
-  const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any
-  return value == nullptr ? "" : value;
-}
 
 std::vector<std::string> FilesOf(std::string_view list) {
   std::vector<std::string> files;
@@ -28,19 +22,17 @@ std::vector<std::string> FilesOf(std::string_view list) {
 
 }  // namespace
 
-Result<std::unique_ptr<KubernetesAccess>> KubernetesAccess::Open() {
+Result<std::unique_ptr<KubernetesAccess>> KubernetesAccess::Open(const KubernetesPlace& place) {
   std::unique_ptr<KubernetesAccess> access(new KubernetesAccess());
-  const std::vector<std::string> files = FilesOf(Environment("KUBECONFIG"));
-  k8s::InClusterPlace place;
-  place.host = Environment("KUBERNETES_SERVICE_HOST");
-  place.port = Environment("KUBERNETES_SERVICE_PORT");
+  const std::vector<std::string> files = FilesOf(place.kubeconfig);
   if (files.empty() && place.host.empty()) {
     return FailedPrecondition("no Kubernetes is known here")
         .Hint("run in a pod, or name a kubeconfig file with KUBECONFIG");
   }
   ASSIGN_OR_RETURN(access->credentials_,
-                   files.empty() ? k8s::CredentialsInCluster(place, access->clock_)
-                                 : k8s::CredentialsFromKubeconfig(files, "", access->clock_));
+                   files.empty()
+                       ? k8s::CredentialsInCluster({place.host, place.port}, access->clock_)
+                       : k8s::CredentialsFromKubeconfig(files, "", access->clock_));
   access->client_ =
       std::make_unique<k8s::ApiClient>(*access->credentials_, k8s::ApiOptions(), access->clock_);
   return access;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -9,11 +10,18 @@
 
 namespace sluice::executor {
 
-// The API server that this process may use: that of $KUBECONFIG, as kubectl has it, or else of the
+// Where a process finds Kubernetes, as its environment says.
+struct KubernetesPlace {
+  std::string kubeconfig;  // files, with colons between them ($KUBECONFIG); "": none
+  // Of a pod: $KUBERNETES_SERVICE_HOST and _PORT.
+  std::string host, port;
+};
+
+// The API server that this process may use: of the kubeconfig, as kubectl has it, or else of the
 // cluster whose pod it is. Thread-safe, as the client is.
 class KubernetesAccess {
  public:
-  static Result<std::unique_ptr<KubernetesAccess>> Open();
+  static Result<std::unique_ptr<KubernetesAccess>> Open(const KubernetesPlace& place);
 
   k8s::ApiClient& client() { return *client_; }
   // Of the kubeconfig's context, or of this pod.

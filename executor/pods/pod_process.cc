@@ -24,7 +24,6 @@
 #include "executor/pods/pod_job.pb.h"
 #include "executor/processes/child_process.h"
 #include "executor/wait_for_database.h"
-#include "k8s/pod_spec.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
@@ -42,15 +41,6 @@ Result<std::string> ReadMounted(const std::string& folder, const char* name) {
         .Hint("`sluice master`, `worker` and `ps` are started by a fleet, not by hand");
   }
   return bytes;
-}
-
-Result<std::string> PodVariable(std::string_view name) {
-  const char* const value =
-      std::getenv(std::string(name).c_str());  // NOLINT(concurrency-mt-unsafe): nobody sets any
-  if (value == nullptr || *value == '\0') {
-    return FailedPrecondition(fmt::format("the pod does not say its {}", name));
-  }
-  return std::string(value);
 }
 
 // What the master answers is in the job's row; nobody listens to it here.
@@ -90,26 +80,25 @@ Result<OpenJob> OpenTheJob(const PodJobConfig& config, const JobSecrets& secrets
   return open;
 }
 
-Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets) {
-  ASSIGN_OR_RETURN(const std::string number, PodVariable(k8s::kIncarnationVariable));
-  ASSIGN_OR_RETURN(const std::string address, PodVariable(k8s::kAddressVariable));
+Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, const PodPlace& place,
+                      const KubernetesPlace& kubernetes) {
   int64_t term = 0;
-  std::from_chars(number.data(), number.data() + number.size(), term);
+  std::from_chars(place.number.data(), place.number.data() + place.number.size(), term);
   ASSIGN_OR_RETURN(const OpenJob open, OpenTheJob(config, secrets));
   if (open.ended) {
     return 0;
   }
-  ASSIGN_OR_RETURN(const auto access, KubernetesAccess::Open());
+  ASSIGN_OR_RETURN(const auto access, KubernetesAccess::Open(kubernetes));
   catalog::DataSource::StatementSession session;
   for (const JobConfig::Setting& setting : open.statement.session()) {
     session.emplace_back(setting.name(), setting.value());
   }
   catalog::DataSource& source = *open.database.source;
   RETURN_IF_ERROR(source.BeginStatementAs(session, {}));
-  const bool version_6 = address.find(':') != std::string::npos;
+  const bool version_6 = place.address.find(':') != std::string::npos;
   JobPods pods(*access, config, term,
-               version_6 ? fmt::format("[{}]:{}", address, kMasterPort)
-                         : fmt::format("{}:{}", address, kMasterPort));
+               version_6 ? fmt::format("[{}]:{}", place.address, kMasterPort)
+                         : fmt::format("{}:{}", place.address, kMasterPort));
   Context context{source, *open.catalog, open.statement.user(), open.statement.statement(),
                   {},     &pods};
   context.job = config.job();
@@ -127,6 +116,7 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets) {
 }
 
 int RunMasterPod(const std::string& config_bytes, const std::string& secret_bytes,
+                 const PodPlace& place, const KubernetesPlace& kubernetes,
                  const std::stop_token& stop) {
   // Whatever it is doing: what it has promised to anybody is in the journal, and what it has not
   // the next master does.
@@ -138,7 +128,7 @@ int RunMasterPod(const std::string& config_bytes, const std::string& secret_byte
   JobSecrets secrets;
   const Result<int> exit =
       config.ParseFromString(config_bytes) && secrets.ParseFromString(secret_bytes)
-          ? RunMaster(config, secrets)
+          ? RunMaster(config, secrets, place, kubernetes)
           : Result<int>(Internal("the configuration of the job's master is damaged"));
   if (exit.ok()) {
     return *exit;
@@ -148,29 +138,30 @@ int RunMasterPod(const std::string& config_bytes, const std::string& secret_byte
 }
 
 // The configuration of every process of the job, with what only this pod knows.
-Result<std::string> WithAddress(std::string config) {
+std::string WithPlace(std::string config, const PodPlace& place) {
   elastic::ProcessConfig here;
-  ASSIGN_OR_RETURN(*here.mutable_listen_host(), PodVariable(k8s::kAddressVariable));
-  ASSIGN_OR_RETURN(*here.mutable_node(), PodVariable(k8s::kNodeVariable));
+  here.set_listen_host(place.address);
+  here.set_node(place.node);
   return std::move(config) + here.SerializeAsString();  // a message read after another is merged
 }
 
-Result<int> Run(elastic::Role role, const std::string& folder, const std::stop_token& stop) {
-  ASSIGN_OR_RETURN(std::string config, ReadMounted(folder, "config"));
-  ASSIGN_OR_RETURN(const std::string secret, ReadMounted(folder, "secret"));
+Result<int> Run(elastic::Role role, const PodPlace& place, const KubernetesPlace& kubernetes,
+                const std::stop_token& stop) {
+  ASSIGN_OR_RETURN(std::string config, ReadMounted(place.folder, "config"));
+  ASSIGN_OR_RETURN(const std::string secret, ReadMounted(place.folder, "secret"));
   if (role == elastic::Role::kMaster) {
-    return RunMasterPod(config, secret, stop);
+    return RunMasterPod(config, secret, place, kubernetes, stop);
   }
-  ASSIGN_OR_RETURN(config, WithAddress(std::move(config)));
+  config = WithPlace(std::move(config), place);
   return role == elastic::Role::kWorker ? elastic::RunWorkerProcess(config, secret, stop)
                                         : elastic::RunParameterServerProcess(config, stop);
 }
 
 }  // namespace
 
-int RunPod(elastic::Role role, const std::string& folder) {
+int RunPod(elastic::Role role, const PodPlace& place, const KubernetesPlace& kubernetes) {
   return RunProcess(
-      role, [role, &folder](const std::stop_token& stop) { return Run(role, folder, stop); });
+      role, [&, role](const std::stop_token& stop) { return Run(role, place, kubernetes, stop); });
 }
 
 }  // namespace sluice::executor

@@ -250,6 +250,14 @@ bool IsLocalAddress(std::string_view address) {
   return host == "localhost" || host == "[::1]" || (number && host.substr(0, 4) == "127.");
 }
 
+executor::KubernetesPlace KubernetesOfEnvironment() {
+  const auto text = [](const char* name) {
+    const char* const value = Environment(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  return {text("KUBECONFIG"), text("KUBERNETES_SERVICE_HOST"), text("KUBERNETES_SERVICE_PORT")};
+}
+
 executor::LocalCluster::Options ClusterOptions(const Config& config) {
   executor::LocalCluster::Options options;
   options.slots.slots = static_cast<double>(config.slots);

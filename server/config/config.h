@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "executor/local_cluster.h"
+#include "executor/pods/kubernetes_access.h"
 
 namespace sluice::server {
 
@@ -90,6 +91,9 @@ bool IsLocalAddress(std::string_view address);
 // OMP_WAIT_POLICY=passive: once, for its child processes inherit it. Does nothing where the
 // environment says how threads wait, or when it cannot be done. Before any thread.
 void LetThreadsSleep(char** argv);
+
+// Where the environment says that Kubernetes is.
+executor::KubernetesPlace KubernetesOfEnvironment();
 
 // The machine's share that its jobs may use.
 executor::LocalCluster::Options ClusterOptions(const Config& config);

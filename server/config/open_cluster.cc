@@ -43,7 +43,7 @@ Result<std::unique_ptr<executor::Cluster>> OpenCluster(const Config& config, boo
   options.image = config.pods_image;
   options.catalog_url = config.source;
   ASSIGN_OR_RETURN(options.template_json, ReadTemplate(config.pods_template));
-  ASSIGN_OR_RETURN(auto access, executor::KubernetesAccess::Open());
+  ASSIGN_OR_RETURN(auto access, executor::KubernetesAccess::Open(KubernetesOfEnvironment()));
   ASSIGN_OR_RETURN(auto pods, executor::PodCluster::Start(std::move(access), std::move(options),
                                                           std::move(cluster)));
   return std::unique_ptr<executor::Cluster>(std::move(pods));

@@ -353,6 +353,7 @@ bool LocalKubelet::Start(const Object& object, Pod& pod, const std::stop_token& 
       }
       arguments.push_back(std::move(text));
     }
+    std::map<std::string, std::string> named;
     for (const Value& each : ArrayIn(container, {"env"})) {
       const std::string field(TextIn(each, {"valueFrom", "fieldRef", "fieldPath"}));
       std::string value(TextIn(each, {"value"}));
@@ -364,7 +365,12 @@ bool LocalKubelet::Start(const Object& object, Pod& pod, const std::stop_token& 
         const auto label = object.labels.find(field.substr(17, field.size() - 19));
         value = label == object.labels.end() ? "" : label->second;
       }
+      named[fmt::format("$({})", TextIn(each, {"name"}))] = value;
       variables.push_back(std::string(TextIn(each, {"name"})) + "=" + value);
+    }
+    for (std::string& argument : arguments) {
+      const auto found = named.find(argument);
+      argument = found == named.end() ? argument : found->second;
     }
   }
   pod.pid = Spawn(options_.binary, std::move(arguments), std::move(variables), pod.log);

@@ -52,11 +52,14 @@ TEST(PodSpec, HasWhatTheProtocolNeedsAndSafeDefaults) {
       R"("training.sluice/v1alpha1","kind":"TrainingJob","name":"census","uid":"uid-7"}]},)"
       R"("spec":{"restartPolicy":"Never","automountServiceAccountToken":false,)"
       R"("enableServiceLinks":false,"terminationGracePeriodSeconds":2,)"
-      R"("containers":[{"name":"sluice","image":"sluice@sha256:0123","args":["worker"],)"
+      R"("containers":[{"name":"sluice","image":"sluice@sha256:0123","args":["worker",)"
+      R"x("/var/run/sluice/process","$(SLUICE_POD_IP)","$(SLUICE_NODE)","$(SLUICE_INCARNATION)"],)x"
       R"("terminationMessagePolicy":"FallbackToLogsOnError",)"
       R"("resources":{"requests":{"cpu":"1500m","memory":"2Gi"},"limits":{"memory":"2Gi"}},)"
       R"("env":[{"name":"SLUICE_POD_IP","valueFrom":{"fieldRef":{"fieldPath":"status.podIP"}}},)"
-      R"({"name":"SLUICE_NODE","valueFrom":{"fieldRef":{"fieldPath":"spec.nodeName"}}}],)"
+      R"({"name":"SLUICE_NODE","valueFrom":{"fieldRef":{"fieldPath":"spec.nodeName"}}},)"
+      R"({"name":"SLUICE_INCARNATION","valueFrom":{"fieldRef":{)"
+      R"("fieldPath":"metadata.labels['training.sluice/incarnation']"}}}],)"
       R"("securityContext":{"allowPrivilegeEscalation":false,"readOnlyRootFilesystem":true,)"
       R"("capabilities":{"drop":["ALL"]}},"volumeMounts":[{"name":"sluice-process",)"
       R"("mountPath":"/var/run/sluice/process","readOnly":true},{"name":"sluice-tmp",)"
@@ -109,7 +112,7 @@ TEST(PodSpec, WhatTheProtocolCannotBearIsOverruled) {
 
 TEST(PodSpec, ServersKeepApartAndMastersMayTalkToTheApi) {
   const std::string server = Build(Shape(), elastic::Role::kParameterServer);
-  EXPECT_THAT(server, HasSubstr(R"("args":["ps"])"));
+  EXPECT_THAT(server, HasSubstr(R"("args":["ps","/var/run/sluice/process",)"));
   EXPECT_THAT(server, HasSubstr(R"("training.sluice/server":"1")"));
   EXPECT_THAT(server, HasSubstr(R"("podAntiAffinity":{"preferredDuringScheduling)"));
   EXPECT_THAT(Build(Shape(R"({"spec":{"affinity":{}}})"), elastic::Role::kParameterServer),
@@ -158,6 +161,17 @@ TEST(PodSpec, TheSecretHasTheConfigurationAndItsNameDependsOnIt) {
   other.config = std::string(2 << 20, 'x');
   EXPECT_EQ(BuildSecret(Shape(), Identity(), other, "s").status().code(), Code::kResourceExhausted);
   EXPECT_THAT(BuildPod(Shape(), Identity(), Process(), "s").value(), Not(HasSubstr("word")));
+}
+
+TEST(PodSpec, AFolderOfAVolumeIsFoundByWholeNames) {
+  const std::string given =
+      R"({"spec":{"containers":[{"name":"log","volumeMounts":[{"mountPath":"/log"}]},)"
+      R"({"name":"sluice","volumeMounts":[{"mountPath":"/data"}]}]}})";
+  EXPECT_TRUE(MountsFolder(given, "/data"));
+  EXPECT_TRUE(MountsFolder(given, "/data/checkpoints/m"));
+  EXPECT_FALSE(MountsFolder(given, "/database"));
+  EXPECT_FALSE(MountsFolder(given, "/log/m")) << "of another container";
+  EXPECT_FALSE(MountsFolder("", "/data"));
 }
 
 }  // namespace

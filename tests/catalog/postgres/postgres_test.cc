@@ -386,5 +386,25 @@ TEST_P(PostgresTest, ErrorsKeepDetailAndHint) {
 
 INSTANTIATE_TEST_SUITE_P(Databases, PostgresTest, ::testing::Values("postgresql"), DatabaseName);
 
+// A transaction that has imported a snapshot exports it again, and so on.
+TEST_F(PostgresTest, ADatasetOutlivesWhoOpenedIt) {
+  Run("CREATE TABLE t AS SELECT i FROM generate_series(1, 100) AS i");
+  auto first = source().OpenDataset("SELECT i FROM t", {}).value();
+  const DatasetSpec opened = first->spec();
+  Run("DELETE FROM t WHERE i > 10");
+  const auto elsewhere = OpenDataSource(url()).value();
+  auto second = elsewhere->HoldDataset(opened);
+  ASSERT_TRUE(second.ok()) << second.status().ToString();
+  EXPECT_NE((*second)->spec().snapshot(), opened.snapshot());
+  first.reset();
+  EXPECT_EQ(ReadShard(source(), opened, 0).status().sqlstate(), "72000");
+  auto third = source().HoldDataset((*second)->spec());
+  ASSERT_TRUE(third.ok()) << third.status().ToString();
+  second->reset();
+  EXPECT_EQ(ReadShard(*elsewhere, (*third)->spec(), 0)->size(), 100U);
+  third->reset();
+  EXPECT_EQ(source().HoldDataset(opened).status().sqlstate(), "72000");
+}
+
 }  // namespace
 }  // namespace sluice::catalog

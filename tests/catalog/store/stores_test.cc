@@ -329,6 +329,25 @@ TEST_P(StoresTest, AJournalBelongsToTheNewestMasterAndGoesWithTheJob) {
   EXPECT_THAT(jobs.Journal(job.id).value(), IsEmpty());
 }
 
+TEST_P(StoresTest, RecordsOfAJobGoWithItsEnd) {
+  JobStore& jobs = catalog().jobs();
+  Job job;
+  job.kind = "train";
+  job.id = jobs.Create(job).value();
+  EXPECT_THAT(jobs.Records(job.id, "").value(), IsEmpty());
+  const std::string bytes("a\0b\xff", 4);
+  ASSERT_TRUE(jobs.KeepRecord(job.id, "plan", "old").ok());
+  ASSERT_TRUE(jobs.KeepRecord(job.id, "plan", bytes).ok());
+  ASSERT_TRUE(jobs.KeepRecord(job.id, "snapshot/1", "one").ok());
+  ASSERT_TRUE(jobs.KeepRecord(job.id + 1, "plan", "another's").ok());
+  using Records = std::map<std::string, std::string>;
+  EXPECT_EQ(jobs.Records(job.id, "").value(), (Records{{"plan", bytes}, {"snapshot/1", "one"}}));
+  EXPECT_EQ(jobs.Records(job.id, "snapshot/").value(), (Records{{"snapshot/1", "one"}}));
+  job.state = JobState::kSucceeded;
+  ASSERT_TRUE(jobs.Update(job).ok());
+  EXPECT_THAT(jobs.Records(job.id, "").value(), IsEmpty());
+}
+
 // The connection was lost at COMMIT: nobody knows, so the master writes it again.
 TEST_P(StoresTest, AnAppendThatIsRepeatedIsThereOnce) {
   JobStore& jobs = catalog().jobs();

@@ -80,5 +80,16 @@ TEST(PartitionMap, BackupsTakeOverAndWhatHasNoneIsNamed) {
   ExpectEven(healed);
 }
 
+TEST(PartitionMap, ABackupLiesOnAnotherNodeWhereThereIsOne) {
+  const std::map<ServerId, std::string> nodes = {{0, "a"}, {1, "a"}, {2, "b"}};
+  const PartitionMap apart = PlaceEvenly(Servers({0, 1, 2}), 12, true, nodes);
+  for (size_t p = 0; p < apart.primary.size(); ++p) {
+    EXPECT_NE(nodes.at(apart.primary[p]), nodes.at(apart.backup[p])) << p;
+  }
+  const PartitionMap together = PlaceEvenly(Servers({0, 1}), 12, true, nodes);
+  EXPECT_TRUE(together.Check().ok()) << "on one node a backup is better than none";
+  EXPECT_EQ(together.BackupsOf(kNoServer).size(), 0U);
+}
+
 }  // namespace
 }  // namespace sluice::elastic
