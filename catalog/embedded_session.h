@@ -63,6 +63,8 @@ class EmbeddedSession {
   // One statement, of the length that SplitStatements has given it. Places in errors count from its
   // beginning.
   virtual Result<std::unique_ptr<EmbeddedStatement>> Prepare(std::string_view sql) = 0;
+  // The types of its parameters, as far as the columns that they meet tell; 0: they do not.
+  virtual Result<std::vector<uint32_t>> ParameterTypes(std::string_view sql, size_t count) = 0;
   // Runs a statement without rows, or whose rows do not matter.
   virtual Status Run(std::string_view sql) = 0;
 

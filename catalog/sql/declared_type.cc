@@ -43,9 +43,10 @@ constexpr std::array kNamed = {
     Named{"text[]", 1009},
     Named{"name[]", 1003},
     Named{"oid[]", 1028},
-    Named{"int2[]", 1005},
-    Named{"\"char\"[]", 1002},
-    Named{"float4[]", 1021},
+    Named{"smallint[]", 1005},
+    Named{"integer[]", 1007},
+    Named{"char[]", 1002},
+    Named{"real[]", 1021},
 };
 
 // The header of a text of limited length, and of a numeric, in their modifiers.
@@ -93,6 +94,9 @@ DeclaredType PostgresTypeOf(std::string_view declared) {
     const size_t close = std::min(text.find(')', open), text.size());
     arguments = text.substr(open + 1, close - open - 1);
     text.erase(open, close + 1 - open);
+  }
+  if (text.ends_with("[]\"")) {  // of the catalogs, whose array types need quotes
+    std::erase(text, '"');
   }
   while (!text.empty() && text.back() == ' ') {
     text.pop_back();

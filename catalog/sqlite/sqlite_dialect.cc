@@ -8,6 +8,7 @@
 #include <set>
 
 #include "catalog/sql/sql_text.h"
+#include "catalog/sqlite/sqlite_pg_catalog_internal.h"
 
 namespace sluice::catalog {
 namespace {
@@ -16,6 +17,10 @@ using Kind = SqlToken::Kind;
 
 constexpr std::array<std::string_view, 6> kSessionWords = {
     "current_user", "session_user", "current_role", "current_catalog", "current_schema", "user"};
+
+// Of SQLite's, which PostgreSQL takes as the name of a column.
+const std::set<std::string, std::less<>> kKeywords = {
+    "default", "table", "index", "check", "references", "constraint", "values", "unique"};
 
 // A token with its text, which a rule may replace, and the blanks before it.
 struct Piece {
@@ -129,6 +134,16 @@ class Rewriter {
                std::find(kSessionWords.begin(), kSessionWords.end(), pieces_[at].lower) !=
                    kSessionWords.end()) {
       Replace(at, fmt::format("pg_{}()", pieces_[at].lower));
+    } else if (at > 0 && IsWord(at - 1, "as") && kKeywords.contains(pieces_[at].lower)) {
+      Replace(at, QuoteName(pieces_[at].text));
+    } else if (at >= 2 && IsSymbol(at - 1, "=") &&
+               (pieces_[at].text == "'f'" || pieces_[at].text == "'t'") &&
+               HasPgColumn(pieces_[at - 2].lower, "boolean")) {
+      Replace(at, pieces_[at].text == "'t'" ? "TRUE" : "FALSE");
+    } else if (IsWord(at, "_pg_expandarray") && at >= 2 && IsSymbol(at + 1, "(")) {
+      Expanded(at);
+    } else if (at > 0 && IsSymbol(at - 1, ")") && IsSymbol(at, ".") && IsWord(at + 1, "x")) {
+      Drop(at, at + 2);  // (keys).x, where keys is what Expanded has made of it
     } else if (IsWord(at, "collate") && at + 1 < pieces_.size()) {
       size_t end = at + 2;
       if (IsSymbol(at + 2, ".") && at + 3 < pieces_.size()) {
@@ -148,6 +163,69 @@ class Rewriter {
         pieces_[at].kind = Kind::kSymbol;
         pieces_[at].text = Operator(symbol).value_or(symbol);
       }
+    }
+  }
+
+  // [(]information_schema._pg_expandarray(array)[).n], and unnest(array) beside
+  // generate_subscripts(array, 1): a row for each element, which SQLite has behind FROM.
+  void Expanded(size_t at) {
+    const size_t close = CloseOf(at + 1);
+    if (close >= pieces_.size()) {
+      return;
+    }
+    const std::string array = TextBetween(at + 2, close);
+    const bool number = IsSymbol(close + 1, ")") && IsSymbol(close + 2, ".") &&
+                        IsWord(close + 3, "n") && at >= 3 && IsSymbol(at - 3, "(");
+    const size_t begin = number ? at - 3 : at - 2;
+    const int depth = pieces_[begin].depth;
+    Drop(begin, number ? close + 4 : close + 1);
+    pieces_[begin].text = number ? "expanded.key + 1" : "expanded.value";
+    AddExpanded(begin, depth, array);
+  }
+
+  void Subscripts(size_t at) {
+    const size_t close = CloseOf(at + 1);
+    const size_t second = close + 3;  // behind: name ,
+    if (!IsName(close + 1) || !IsSymbol(close + 2, ",") || !IsWord(second, "generate_subscripts") ||
+        !IsSymbol(second + 1, "(")) {
+      return;
+    }
+    const size_t second_close = CloseOf(second + 1);
+    const std::string array = TextBetween(at + 2, close);
+    const int depth = pieces_[at].depth;
+    Drop(second, std::min(second_close + 1, pieces_.size()));
+    pieces_[second].text = " expanded.key + 1";
+    Drop(at, close + 1);
+    pieces_[at].text = "expanded.value";
+    AddExpanded(at, depth, array);
+  }
+
+  std::string TextBetween(size_t begin, size_t end) const {
+    std::string text;
+    for (size_t at = begin; at < end; ++at) {
+      text += std::string(pieces_[at].blanks) + pieces_[at].text;
+    }
+    return text;
+  }
+
+  // The elements, as one more table of the select around piece `at`.
+  void AddExpanded(size_t at, int depth, const std::string& array) {
+    bool from = false;
+    for (size_t next = at; next <= pieces_.size(); ++next) {
+      const bool ends = next == pieces_.size() || pieces_[next].depth < depth ||
+                        (pieces_[next].depth == depth && from &&
+                         (IsWord(next, "where") || IsWord(next, "order") || IsWord(next, "group")));
+      from =
+          from || (next < pieces_.size() && pieces_[next].depth == depth && IsWord(next, "from"));
+      if (!ends) {
+        continue;
+      }
+      const std::string table = ", json_each(pg_array_json(" + array + ")) AS expanded ";
+      if (from && next < pieces_.size() &&
+          pieces_[next].text.find(" AS expanded ") == std::string::npos) {
+        Replace(next, table + pieces_[next].text);
+      }
+      return;
     }
   }
 
@@ -272,6 +350,10 @@ class Rewriter {
   // unnest(array) x: a table x with a column x.
   void Unnest(size_t at) {
     const size_t close = CloseOf(at + 1);
+    if (IsWord(close + 3, "generate_subscripts")) {
+      Subscripts(at);
+      return;
+    }
     const size_t alias = close + (IsWord(close + 1, "as") ? 2 : 1);
     if (!IsName(alias)) {
       return;

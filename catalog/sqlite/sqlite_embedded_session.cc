@@ -11,6 +11,7 @@
 #include "catalog/sqlite/sqlite_database_internal.h"
 #include "catalog/sqlite/sqlite_dialect_internal.h"
 #include "catalog/sqlite/sqlite_guard_internal.h"
+#include "catalog/sqlite/sqlite_parameter_types_internal.h"
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"
 
 namespace sluice::catalog {
@@ -254,6 +255,10 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
       return std::unique_ptr<EmbeddedStatement>(std::make_unique<EmptyStatement>(sql));
     }
     return AtName(rewritten.has_value() ? prepared.status().MovedTo({}) : prepared.status(), sql);
+  }
+
+  Result<std::vector<uint32_t>> ParameterTypes(std::string_view sql, size_t count) override {
+    return SqliteParameterTypes(*connection_, sql, count);
   }
 
   Status Run(std::string_view sql) override {

@@ -136,9 +136,19 @@ Status SqlitePgCatalog::Provide(const std::vector<std::string>& relations) {
   ASSIGN_OR_RETURN(const SqlRows known,
                    connection_.Query("SELECT version FROM pg_catalog.sluice_state", {}));
   if (known.empty() || IntegerCell(known[0][0]) != version) {
-    RETURN_IF_ERROR(FillAll());
-    RETURN_IF_ERROR(connection_.Run("DELETE FROM pg_catalog.sluice_state"));
-    RETURN_IF_ERROR(Insert("sluice_state", "version", {SqlParameter(version)}));
+    RETURN_IF_ERROR(connection_.Run("SAVEPOINT sluice_catalog"));
+    Status filled = FillAll();
+    if (filled.ok()) {
+      filled = connection_.Run("DELETE FROM pg_catalog.sluice_state");
+    }
+    if (filled.ok()) {
+      filled = Insert("sluice_state", "version", {SqlParameter(version)});
+    }
+    if (!filled.ok()) {
+      RETURN_IF_ERROR(connection_.Run("ROLLBACK TO sluice_catalog"));
+    }
+    RETURN_IF_ERROR(connection_.Run("RELEASE sluice_catalog"));
+    RETURN_IF_ERROR(filled);
   }
   for (const std::string& name : relations) {
     if (const PgRelation* relation = FindPgRelation(name)) {
@@ -150,14 +160,31 @@ Status SqlitePgCatalog::Provide(const std::vector<std::string>& relations) {
 
 Status SqlitePgCatalog::Insert(std::string_view relation, std::string_view columns,
                                const std::vector<SqlParameter>& values) {
-  std::string places;
-  for (size_t i = 0; i < values.size(); ++i) {
-    places += fmt::format("{}${}", i == 0 ? "" : ", ", i + 1);
+  SqliteStatement& insert = inserts_[fmt::format("{} {}", relation, columns)];
+  if (insert == nullptr) {
+    std::string places;
+    for (size_t i = 0; i < values.size(); ++i) {
+      places += i == 0 ? "?" : ", ?";
+    }
+    ASSIGN_OR_RETURN(insert,
+                     connection_.Prepare(fmt::format("INSERT INTO pg_catalog.{} ({}) VALUES ({})",
+                                                     relation, columns, places)));
   }
-  return connection_
-      .Query(fmt::format("INSERT INTO pg_catalog.{} ({}) VALUES ({})", relation, columns, places),
-             values)
-      .status();
+  for (size_t i = 0; i < values.size(); ++i) {
+    const int at = static_cast<int>(i) + 1;
+    if (const auto* integer = std::get_if<int64_t>(&values[i])) {
+      sqlite3_bind_int64(insert.get(), at, *integer);
+    } else if (const auto* number = std::get_if<double>(&values[i])) {
+      sqlite3_bind_double(insert.get(), at, *number);
+    } else {
+      const auto& text = std::get<std::string>(values[i]);
+      sqlite3_bind_text64(insert.get(), at, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+    }
+  }
+  const bool done = sqlite3_step(insert.get()) == SQLITE_DONE;
+  const Status status = done ? OkStatus() : connection_.LastError("");
+  sqlite3_reset(insert.get());
+  return status;
 }
 
 Status SqlitePgCatalog::FillAll() {
@@ -174,6 +201,13 @@ Status SqlitePgCatalog::FillAll() {
   RETURN_IF_ERROR(connection_.Run(
       "CREATE TABLE IF NOT EXISTS pg_catalog.sluice_texts (oid INTEGER, kind TEXT, body TEXT)"));
   RETURN_IF_ERROR(connection_.Run("DELETE FROM pg_catalog.sluice_texts"));
+  for (const std::string_view column :
+       {"pg_class (oid)", "pg_attribute (attrelid)", "pg_index (indrelid)", "pg_type (oid)",
+        "sluice_texts (oid)", "pg_attrdef (adrelid)"}) {
+    RETURN_IF_ERROR(
+        connection_.Run(fmt::format("CREATE INDEX IF NOT EXISTS pg_catalog.sluice_by_{} ON {}",
+                                    column.substr(0, column.find(' ')), column)));
+  }
   RETURN_IF_ERROR(FillFixed());
   RETURN_IF_ERROR(FillTables());
   return FillInformationSchema();
@@ -265,6 +299,9 @@ Status SqlitePgCatalog::FillTables() {
     RETURN_IF_ERROR(FillTable(kFirstOid + IntegerCell(row[0]), TextCell(row[1]), TextCell(row[2]),
                               TextCell(row[3])));
   }
+  RETURN_IF_ERROR(connection_.Run(
+      "UPDATE pg_catalog.pg_class SET relhasindex = 1 WHERE oid IN (SELECT indrelid FROM"
+      " pg_catalog.pg_index)"));
   for (const std::vector<Value>& row : rows) {  // which name each other
     if (TextCell(row[2]) == "table") {
       RETURN_IF_ERROR(FillForeignKeys(kFirstOid + IntegerCell(row[0]), TextCell(row[1])));
@@ -344,12 +381,8 @@ Status SqlitePgCatalog::FillTable(int64_t oid, const std::string& name, const st
   if (view) {
     return OkStatus();
   }
-  RETURN_IF_ERROR(FillIndexes(oid, name));
-  ASSIGN_OR_RETURN(const int64_t with_index,
-                   connection_.QueryInteger(fmt::format("SELECT count(*) FROM pg_catalog.pg_index"
-                                                        " WHERE indrelid = {} AND indisprimary",
-                                                        oid)));
-  if (with_index == 0 && !key.empty()) {  // the rowid is the key
+  ASSIGN_OR_RETURN(const bool has_key, FillIndexes(oid, name));
+  if (!has_key && !key.empty()) {  // the rowid is the key
     std::sort(key.begin(), key.end());
     std::vector<std::string> names;
     std::string numbers;
@@ -360,21 +393,20 @@ Status SqlitePgCatalog::FillTable(int64_t oid, const std::string& name, const st
     RETURN_IF_ERROR(AddIndex(kRowidKeyOids + oid, oid, name, KeyName(name, names, true), names,
                              numbers, true, true, true));
   }
-  return connection_.Run(fmt::format(
-      "UPDATE pg_catalog.pg_class SET relhasindex = EXISTS (SELECT 1 FROM pg_catalog.pg_index"
-      " WHERE indrelid = {0}) WHERE oid = {0}",
-      oid));
+  return OkStatus();
 }
 
-Status SqlitePgCatalog::FillIndexes(int64_t oid, const std::string& table) {
+Result<bool> SqlitePgCatalog::FillIndexes(int64_t oid, const std::string& table) {
   ASSIGN_OR_RETURN(const SqlRows indexes,
                    connection_.Query("SELECT l.name, l.\"unique\", l.origin, s.rowid FROM"
                                      " pragma_index_list($1, 'main') AS l LEFT JOIN"
                                      " main.sqlite_schema AS s ON s.name = l.name AND"
                                      " s.type = 'index' ORDER BY l.seq DESC",
                                      {table}));
+  bool has_key = false;
   for (const std::vector<Value>& index : indexes) {
     const std::string origin = TextCell(index[2]);
+    has_key = has_key || origin == "pk";
     ASSIGN_OR_RETURN(
         const SqlRows columns,
         connection_.Query("SELECT cid, name FROM pragma_index_info($1)", {TextCell(index[0])}));
@@ -393,7 +425,7 @@ Status SqlitePgCatalog::FillIndexes(int64_t oid, const std::string& table) {
                  constraint ? KeyName(table, names, origin == "pk") : TextCell(index[0]), names,
                  numbers, IntegerCell(index[1]) != 0, origin == "pk", constraint));
   }
-  return OkStatus();
+  return has_key;
 }
 
 Status SqlitePgCatalog::AddIndex(int64_t oid, int64_t table, const std::string& table_name,

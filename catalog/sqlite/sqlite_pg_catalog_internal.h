@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,8 @@ struct PgRelation {
 };
 // nullptr: there is none of that name. "pg_class", "information_schema.columns".
 const PgRelation* FindPgRelation(std::string_view name);
+// Some relation has a column of that name and type.
+bool HasPgColumn(std::string_view name, std::string_view type);
 
 // Every function of pg_catalog that clients call.
 Status AddPgFunctions(SqliteConnection& connection, const EmbeddedSession::Options& options);
@@ -50,7 +53,8 @@ class SqlitePgCatalog {
   Status FillTables();
   Status FillTable(int64_t oid, const std::string& name, const std::string& kind,
                    const std::string& sql);
-  Status FillIndexes(int64_t oid, const std::string& table);
+  // Whether one of them is the primary key's.
+  Result<bool> FillIndexes(int64_t oid, const std::string& table);
   Status FillForeignKeys(int64_t oid, const std::string& table);
   Status FillInformationSchema();
   Status AddIndex(int64_t oid, int64_t table, const std::string& table_name,
@@ -61,7 +65,8 @@ class SqlitePgCatalog {
 
   SqliteConnection& connection_;
   const EmbeddedSession::Options options_;
-  int64_t next_oid_ = 0;  // of constraints and defaults
+  int64_t next_oid_ = 0;                            // of constraints and defaults
+  std::map<std::string, SqliteStatement> inserts_;  // hundreds of each, for every schema
 };
 
 }  // namespace sluice::catalog

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <regex>
 #include <utility>
 
@@ -366,10 +367,31 @@ void FreeRegex(void* compiled) {
   std::default_delete<std::regex>()(static_cast<std::regex*>(compiled));
 }
 
+bool IsPlain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
+}
+
+// ^name and ^(name)$, which clients ask for of every row; nullopt: it is another one.
+std::optional<bool> MatchesName(std::string_view pattern, std::string_view text) {
+  if (pattern.starts_with("^(") && pattern.ends_with(")$")) {
+    const std::string_view name = pattern.substr(2, pattern.size() - 4);
+    return IsPlain(name) ? std::optional(text == name) : std::nullopt;
+  }
+  return pattern.starts_with('^') && IsPlain(pattern.substr(1))
+             ? std::optional(text.starts_with(pattern.substr(1)))
+             : std::nullopt;
+}
+
 // text REGEXP pattern
 void Regexp(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
   if (IsNull(arguments[0]) || IsNull(arguments[1])) {
     sqlite3_result_null(context);
+    return;
+  }
+  if (const auto matches = MatchesName(TextOf(arguments[0]), TextOf(arguments[1]))) {
+    sqlite3_result_int(context, *matches ? 1 : 0);
     return;
   }
   try {

@@ -763,4 +763,14 @@ const PgRelation* FindPgRelation(std::string_view name) {
   return found == kRelations.end() ? nullptr : &*found;
 }
 
+bool HasPgColumn(std::string_view name, std::string_view type) {
+  const std::string column = std::string(name) + " " + std::string(type);
+  return std::any_of(kRelations.begin(), kRelations.end(), [&](const PgRelation& relation) {
+    const std::string_view columns = relation.columns;
+    const size_t at = columns.find(column);
+    return at != std::string_view::npos && (at == 0 || columns[at - 1] == ' ') &&
+           (at + column.size() == columns.size() || columns[at + column.size()] == ',');
+  });
+}
+
 }  // namespace sluice::catalog

@@ -86,8 +86,13 @@ Status EmbeddedServer::Bind(std::string_view body) {
     for (size_t i = 0; i < message.values.size(); ++i) {
       const bool binary =
           !message.formats.empty() && message.formats[message.formats.size() == 1 ? 0 : i] != 0;
-      RETURN_IF_ERROR(
-          BindParameter(*statement, i + 1, prepared.types[i], binary, message.values[i]));
+      const bool guessed = prepared.types[i] == kUnspecifiedOid && i < prepared.guessed.size();
+      const uint32_t type = guessed ? prepared.guessed[i] : prepared.types[i];
+      const Status bound = BindParameter(*statement, i + 1, type, binary, message.values[i]);
+      // A text that is not of the column's type may be what is stored there all the same.
+      RETURN_IF_ERROR(bound.ok() || binary || !guessed
+                          ? bound
+                          : BindParameter(*statement, i + 1, kTextOid, false, message.values[i]));
     }
     ASSIGN_OR_RETURN(portal.columns, DescribeColumns(*statement, portal.formats));
     portal.source = std::make_shared<Source>(std::move(statement));
@@ -141,8 +146,16 @@ Status EmbeddedServer::Describe(std::string_view body) {
     } else if (prepared->second->statement != nullptr) {
       ASSIGN_OR_RETURN(columns, DescribeColumns(*prepared->second->statement, {}));
     }
-    std::vector<uint32_t> types = prepared->second->types;
-    std::replace(types.begin(), types.end(), uint32_t{kUnspecifiedOid}, uint32_t{kTextOid});
+    Prepared& described = *prepared->second;
+    std::vector<uint32_t> types = described.types;
+    const auto unsaid = [](uint32_t type) { return type == kUnspecifiedOid; };
+    if (std::any_of(types.begin(), types.end(), unsaid)) {
+      ASSIGN_OR_RETURN(described.guessed, session_->ParameterTypes(described.sql, types.size()));
+      for (size_t i = 0; i < types.size(); ++i) {
+        types[i] = unsaid(types[i]) ? described.guessed[i] : types[i];
+      }
+      std::replace_if(types.begin(), types.end(), unsaid, uint32_t{kTextOid});
+    }
     AppendParameterDescription(*out_, types);
   } else {
     const auto portal = portals_.find(message.name);

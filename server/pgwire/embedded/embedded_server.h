@@ -62,8 +62,9 @@ class EmbeddedServer {
     Source& operator=(const Source&) = delete;
   };
   struct Prepared {
-    std::string sql;              // "": an empty query
-    std::vector<uint32_t> types;  // of its parameters
+    std::string sql;                // "": an empty query
+    std::vector<uint32_t> types;    // of its parameters
+    std::vector<uint32_t> guessed;  // where the client has said none and asked for them
     std::shared_ptr<catalog::EmbeddedStatement> statement;
     std::optional<SessionStatement> session;
     bool of_catalog = false;  // which may have changed by the next time

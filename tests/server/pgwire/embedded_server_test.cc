@@ -57,6 +57,7 @@ std::vector<std::string> LinesOf(std::string& stream) {
       lines.push_back(line);
     } else {
       for (std::string& line : TakeLines(message, false)) {
+        std::replace(line.begin(), line.end(), '\n', '$');  // of a row of COPY
         lines.push_back(std::move(line));
       }
     }

@@ -72,7 +72,7 @@ with psycopg.connect(sys.argv[1] + " sslmode=require", autocommit=True) as c:
     assert c.execute("SELECT i FROM kinds WHERE i < 0").fetchall() == [(-1,)]
     for sql, error in (("INSERT INTO points (id) VALUES (1)", psycopg.errors.UniqueViolation),
                        ("INSERT INTO needs VALUES (NULL)", psycopg.errors.NotNullViolation),
-                       ("INSERT INTO refers VALUES (77)", psycopg.errors.ForeignKeyViolation),
+                       ("INSERT INTO refers VALUES (777)", psycopg.errors.ForeignKeyViolation),
                        ("INSERT INTO refers VALUES (-1)", psycopg.errors.CheckViolation),
                        ("SELEC 1", psycopg.errors.SyntaxError)):
         try:
