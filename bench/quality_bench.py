@@ -258,7 +258,7 @@ def peer_figure(kind, data, metric, folder, seed):
     if data == "letter":
         y, yt = y.map(lambda c: ord(c) - ord("A")), yt.map(lambda c: ord(c) - ord("A"))
     for frame in train, test:
-        frame.drop(columns=LEFT_OUT.get(data, ()), inplace=True)
+        frame.drop(columns=list(LEFT_OUT.get(data, ())), inplace=True)
     if "dteday" in train.columns:
         for frame in train, test:
             date = pd.to_datetime(frame.pop("dteday"))

@@ -8,6 +8,7 @@
 #include "elastic/worker/feature_reader.h"
 #include "elastic/worker/split.h"
 #include "executor/scorer.h"
+#include "models/features/label_scale.h"
 #include "models/metrics/calibration.h"
 #include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
@@ -119,6 +120,7 @@ Result<ScoredRows> ScoreValidation(const plan::TrainPlan& plan, catalog::DataSou
     scored.outputs = all.outputs;
     RETURN_IF_ERROR(scorer->Score(rows, &scored.scores));
     scored.labels = rows.labels;
+    models::RestoreLabelScale(model.features().label(), &scored.labels);
     scored.weights = rows.weights;
     all.Append(scored);
   }

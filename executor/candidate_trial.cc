@@ -9,6 +9,7 @@
 #include "elastic/worker/feature_reader.h"
 #include "elastic/worker/split.h"
 #include "executor/contest_clock.h"
+#include "executor/label_correction.h"
 #include "executor/scorer.h"
 #include "models/features/label_scale.h"
 #include "planner/plan.pb.h"
@@ -112,25 +113,74 @@ uint32_t BestEpoch(const elastic::TrainOutcome& outcome) {
   return std::max(1U, outcome.best_epoch > 0 ? outcome.best_epoch : outcome.epochs);
 }
 
+// So long, whatever its validation rows say.
+void TrainSoLong(uint32_t epochs, const elastic::TrainOutcome& like, plan::TrainPlan* plan) {
+  plan->clear_early_stopping();
+  if (models::Attribute* rounds = FindAttribute(plan, kRounds)) {
+    rounds->set_integer(epochs);
+    if (models::Attribute* patience = FindAttribute(plan, kPatience)) {
+      patience->set_integer(0);
+    }
+  } else if (!plan->optimum()) {
+    plan->set_epochs(epochs);
+    const std::vector<uint32_t>& cuts = like.rate_cuts;
+    plan->mutable_rate_cuts()->Assign(
+        cuts.begin(),
+        cuts.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(cuts.size(), epochs)));
+  }
+}
+
+uint32_t Median(std::vector<uint32_t> numbers) {
+  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+  std::nth_element(numbers.begin(), middle, numbers.end());
+  return *middle;
+}
+
 Status TrainAndJudge(plan::TrainPlan plan, const plan::Contest& contest, const TrialRows& rows,
                      const TrialLimits& limits, const elastic::ProgressCallback& progress,
                      Trial* trial) {
   const SteadyClock clock;
   const TimePoint started = clock.Now();
   const uint32_t folds = std::max(contest.folds(), 1U);
+  // Few rows that say when to stop say so by chance, too, and would flatter those that waver most:
+  // a fold's rows judge a model that was trained for as long as the other folds found best.
+  const bool again = folds > 1 && plan.early_stopping().patience() > 0;
+  uint32_t trainings_left = again ? 2 * folds : folds;
+  const auto train = [&](const plan::TrainPlan& fold) {
+    TrialLimits part = limits;
+    part.seconds = std::max(0.0, limits.seconds - SecondsBetween(started, clock.Now())) /
+                   static_cast<double>(trainings_left--);
+    return TrainFold(fold, rows, part, progress, trial);
+  };
   std::vector<uint32_t> best;
   for (uint32_t fold = 0; fold < folds; ++fold) {
     plan.mutable_split()->set_fold(fold);
-    TrialLimits part = limits;
-    part.seconds = std::max(0.0, limits.seconds - SecondsBetween(started, clock.Now())) /
-                   static_cast<double>(folds - fold);
-    RETURN_IF_ERROR(TrainFold(plan, rows, part, progress, trial));
+    RETURN_IF_ERROR(train(plan));
     best.push_back(BestEpoch(trial->trained.outcome));
   }
-  std::sort(best.begin(), best.end());
-  trial->best_epoch = best[best.size() / 2];
+  trial->best_epoch = Median(best);
+  if (again) {
+    trial->judgement = {};
+    const elastic::TrainOutcome like = trial->trained.outcome;
+    for (uint32_t fold = 0; fold < folds; ++fold) {
+      std::vector<uint32_t> others = best;
+      others.erase(others.begin() + fold);
+      plan::TrainPlan fixed = plan;
+      fixed.mutable_split()->set_fold(fold);
+      TrainSoLong(Median(std::move(others)), like, &fixed);
+      RETURN_IF_ERROR(train(fixed));
+    }
+    trial->trained.outcome.rate_cuts = like.rate_cuts;
+  }
   if (trial->judgement.labels.empty()) {
     return InvalidArgument("there are no validation rows to judge by");
+  }
+  if (WantsCorrection(plan)) {
+    Judgement& judged = trial->judgement;
+    trial->correction = FindCorrection(judged.predictions, judged.labels, judged.weights);
+    for (float& prediction : judged.predictions) {
+      prediction *= static_cast<float>(trial->correction);
+    }
   }
   trial->value = MetricsOf(plan.model(), trial->judgement).Value(contest.metric());
   return std::isfinite(trial->value)
@@ -139,6 +189,21 @@ Status TrainAndJudge(plan::TrainPlan plan, const plan::Contest& contest, const T
 }
 
 }  // namespace
+
+catalog::DatasetSpec FirstRows(const catalog::DatasetSpec& dataset, int64_t rows) {
+  catalog::DatasetSpec sample = dataset;
+  int shards = 0;
+  int64_t sum = 0;
+  while (shards < dataset.shards_size() && sum < rows) {
+    sum += dataset.shards(shards++).estimated_rows();
+  }
+  if (shards < dataset.shards_size()) {
+    sample.mutable_shards()->DeleteSubrange(shards, dataset.shards_size() - shards);
+    sample.set_estimated_rows(sum);
+    sample.set_counted_rows(0);
+  }
+  return sample;
+}
 
 models::Metrics MetricsOf(const models::ModelSpec& model, const Judgement& judgement) {
   models::Metrics metrics(models::TaskOf(model), judgement.outputs);
@@ -169,19 +234,7 @@ Result<Trained> TrainOnAll(const plan::Candidate& candidate, const Trial& trial,
                            const elastic::ProgressCallback& progress) {
   plan::TrainPlan plan = candidate.plan();
   plan.clear_split();
-  plan.clear_early_stopping();
-  if (models::Attribute* rounds = FindAttribute(&plan, kRounds)) {
-    rounds->set_integer(trial.best_epoch);
-    if (models::Attribute* patience = FindAttribute(&plan, kPatience)) {
-      patience->set_integer(0);
-    }
-  } else if (!plan.optimum()) {
-    plan.set_epochs(trial.best_epoch);
-    const std::vector<uint32_t>& cuts = trial.trained.outcome.rate_cuts;
-    plan.mutable_rate_cuts()->Assign(
-        cuts.begin(), cuts.begin() + static_cast<std::ptrdiff_t>(
-                                         std::min<size_t>(cuts.size(), trial.best_epoch)));
-  }
+  TrainSoLong(trial.best_epoch, trial.trained.outcome, &plan);
   return TrainOnce({.plan = plan,
                     .source = rows.source,
                     .dataset = rows.dataset,

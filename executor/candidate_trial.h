@@ -20,6 +20,10 @@ struct TrialRows {
   const catalog::DatasetSpec* validation = nullptr;  // of validation.select
 };
 
+// The first shards, of so many rows together: rows from all over the dataset, where its shards are
+// mixed.
+catalog::DatasetSpec FirstRows(const catalog::DatasetSpec& dataset, int64_t rows);
+
 // What is true of the validation rows, and what a model says of them, in one order.
 struct Judgement {
   std::vector<float> labels;
@@ -35,6 +39,7 @@ struct Trial {
   bool cut_short = false;  // time ran out: this is the best that it came to
   Trained trained;         // of folds: the last one's
   Judgement judgement;
+  double correction = 0;  // of the predictions (label_correction.h); 0: none
   uint32_t best_epoch = 1;
   double value = 0;  // of the contest's metric
   double seconds = 0;

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <iterator>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "executor/candidate_trial.h"
 #include "executor/contest_clock.h"
 #include "executor/job_record.h"
+#include "executor/selected_features.h"
 #include "models/blend/blend.h"
 #include "planner/plan.pb.h"
 
@@ -30,20 +32,6 @@ constexpr size_t kKeptOf = 3;
 // One setting may need more time than another; the last ones are then not tried.
 constexpr double kTimesFair = 3;
 
-// The first shards: rows from all over the dataset, since its shards are mixed.
-catalog::DatasetSpec SampleOf(const catalog::DatasetSpec& dataset, int64_t rows) {
-  catalog::DatasetSpec sample = dataset;
-  int shards = 0;
-  int64_t sum = 0;
-  while (shards < dataset.shards_size() && sum < rows) {
-    sum += dataset.shards(shards++).estimated_rows();
-  }
-  sample.mutable_shards()->DeleteSubrange(shards, dataset.shards_size() - shards);
-  sample.set_estimated_rows(sum);
-  sample.set_counted_rows(0);
-  return sample;
-}
-
 class Contest {
  public:
   Contest(const plan::TrainPlan& plan, catalog::DataSource& source, const Datasets& datasets,
@@ -52,14 +40,14 @@ class Contest {
         contest_(plan.contest()),
         all_{source, datasets.train->spec(),
              datasets.validation == nullptr ? nullptr : &datasets.validation->spec()},
-        sample_(contest_.sample_rows() > 0 ? SampleOf(all_.dataset, contest_.sample_rows())
+        sample_(contest_.sample_rows() > 0 ? FirstRows(all_.dataset, contest_.sample_rows())
                                            : catalog::DatasetSpec()),
         job_(job),
         trials_(static_cast<size_t>(contest_.candidates_size())),
         clock_(contest_.seconds(), progress) {}
 
   Result<ContestResult> Run() {
-    contest_.search() ? Search() : TryAll(All(), 1, trying_seconds());
+    contest_.search() ? Search() : TryKinds();
     if (job_.stop_token().stop_requested() && !contest_.search()) {
       return Cancelled("the training was cancelled");
     }
@@ -88,6 +76,15 @@ class Contest {
       all[i] = i;
     }
     return all;
+  }
+  // As it is stored.
+  plan::TrainPlan PlanOf(size_t i) const {
+    plan::TrainPlan plan = candidate(i).plan();
+    if (trials_[i].correction != 0) {
+      plan.mutable_model()->mutable_features()->mutable_label()->set_correction(
+          trials_[i].correction);
+    }
+    return plan;
   }
   const plan::Candidate& candidate(size_t i) const {
     return contest_.candidates(static_cast<int>(i));
@@ -154,6 +151,48 @@ class Contest {
 
   double trying_seconds() const {
     return contest_.seconds() * (contest_.refits() ? kTryingShare : 1);
+  }
+
+  // All candidates; those on fewer columns when trees have told of which.
+  void TryKinds() {
+    std::vector<size_t> plain, selective;
+    for (const size_t i : All()) {
+      (candidate(i).selects() ? selective : plain).push_back(i);
+    }
+    const double share = static_cast<double>(plain.size()) / static_cast<double>(trials_.size());
+    TryAll(plain, 1, share * trying_seconds());
+    if (!selective.empty() && SelectColumns(selective)) {
+      TryAll(selective, 1, trying_seconds());
+    }
+  }
+
+  // False: there is nothing to select by, or hardly anything to leave out.
+  bool SelectColumns(const std::vector<size_t>& selective) {
+    std::vector<size_t> trees;
+    for (const size_t i : All()) {
+      if (candidate(i).kind() == "trees") {
+        trees.push_back(i);
+      }
+    }
+    const std::optional<size_t> best = Best(trees);
+    if (stopped() || !best) {
+      return false;
+    }
+    const Result<std::set<std::string>> columns =
+        ColumnsThatTell(candidate(*best).plan().model(), trials_[*best].trained.weights);
+    if (!columns.ok() || columns->empty()) {
+      return false;
+    }
+    for (const size_t i : selective) {
+      plan::Candidate* own = contest_.mutable_candidates(static_cast<int>(i));
+      if (!KeepColumns(*columns, own->mutable_plan()).ok()) {
+        return false;
+      }
+      own->set_settings(fmt::format("{}{}{} columns: {}", own->settings(),
+                                    own->settings().empty() ? "" : ", ", columns->size(),
+                                    fmt::join(*columns, ", ")));
+    }
+    return true;
   }
 
   void Search() {
@@ -268,7 +307,7 @@ class Contest {
     std::vector<Trained> trained;
     RETURN_IF_ERROR(Refit(members, &trained));
     ContestResult result;
-    result.plan = std::make_unique<plan::TrainPlan>(candidate(members.front()).plan());
+    result.plan = std::make_unique<plan::TrainPlan>(PlanOf(members.front()));
     if (refitted_ == members.size()) {  // nothing of the rows is left to judge by
       result.plan->clear_split();
     }
@@ -291,15 +330,17 @@ class Contest {
 
   void Join(const std::vector<size_t>& members, const std::vector<Trained>& trained,
             ContestResult* result) const {
+    std::vector<plan::TrainPlan> plans;
+    std::transform(members.begin(), members.end(), std::back_inserter(plans),
+                   [this](size_t i) { return PlanOf(i); });
     std::vector<std::pair<const models::ModelSpec*, double>> specs;
     std::vector<std::string> weights;
     elastic::TrainOutcome& outcome = result->trained.outcome;
     int64_t parameters = 0;
     for (size_t m = 0; m < members.size(); ++m) {
-      const plan::TrainPlan& plan = candidate(members[m]).plan();
-      specs.emplace_back(&plan.model(), weights_[members[m]]);
+      specs.emplace_back(&plans[m].model(), weights_[members[m]]);
       weights.push_back(trained[m].weights);
-      parameters += plan.parameter_count();
+      parameters += plans[m].parameter_count();
       const elastic::TrainOutcome& own = trained[m].outcome;
       outcome.loss += weights_[members[m]] * own.loss;
       outcome.epochs = std::max(outcome.epochs, own.epochs);
@@ -368,7 +409,7 @@ class Contest {
   }
 
   const plan::TrainPlan& plan_;
-  const plan::Contest& contest_;
+  plan::Contest contest_;  // of selective candidates: with the columns that were found
   const TrialRows all_;
   const catalog::DatasetSpec sample_;
   JobRecord& job_;

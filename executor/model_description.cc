@@ -80,7 +80,16 @@ std::string NullText(const models::Feature& feature, const models::FeaturePlan& 
 
 std::string LabelText(const models::LabelPlan& label) {
   if (label.kind() != models::LabelPlan::CLASS) {
-    return label.column();
+    const char* const scale = label.curve() == models::LabelPlan::ROOT ? "its square root"
+                              : label.curve() == models::LabelPlan::LOGARITHM
+                                  ? "the logarithm of 1 + it"
+                                  : nullptr;
+    return scale == nullptr ? label.column()
+                            : fmt::format("{}, learnt as {}{}", label.column(), scale,
+                                          label.correction() != 0 && label.correction() != 1
+                                              ? fmt::format("; predictions are taken times {:.6g}",
+                                                            label.correction())
+                                              : "");
   }
   constexpr int kShownClasses = 10;  // a thousand classes do not help a reader
   std::string text = fmt::format("{} with {} classes: ", label.column(), label.classes_size());

@@ -22,6 +22,7 @@
 #include "executor/finish_model.h"
 #include "executor/job_answer.h"
 #include "executor/job_record.h"
+#include "executor/label_trials.h"
 #include "executor/result_rows.h"
 #include "executor/store_model.h"
 #include "executor/train_again.h"
@@ -288,8 +289,11 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context
 Result<TrainReport> TrainHereOrOnMaster(const plan::TrainPlan& wanted, Context& context,
                                         JobRecord& job, const elastic::ProgressCallback& progress,
                                         std::optional<elastic::JobCheckpoints> checkpoints) {
-  const plan::TrainPlan plan = checkpoints.has_value() ? checkpoints->PlanToRun(wanted) : wanted;
-  return Guarded("training", [&] {
+  return Guarded("training", [&]() -> Result<TrainReport> {
+    plan::TrainPlan plan = checkpoints.has_value() ? checkpoints->PlanToRun(wanted) : wanted;
+    if (plan.label_trials_size() > 0) {
+      ASSIGN_OR_RETURN(plan, ChooseLabelScale(plan, context.source, job, progress));
+    }
     if (!OnProcesses(plan)) {
       return TrainAndCommit(plan, context, job, progress, std::move(checkpoints));
     }

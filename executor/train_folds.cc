@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "elastic/job/local_job.h"
+#include "executor/label_correction.h"
 #include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
 
@@ -133,7 +134,7 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
                                                   },
                                               .stop = job.stop}));
     rows_read += outcome.rows_read;
-    if (WantsCalibration(plan) || ChoosesThreshold(plan)) {
+    if (WantsCalibration(plan) || WantsCorrection(plan) || ChoosesThreshold(plan)) {
       ASSIGN_OR_RETURN(const ScoredRows scored,
                        ScoreValidation(plan, job.source, job.dataset, nullptr,
                                        models::SaveWeights(outcome.weights), job.stop));

@@ -10,8 +10,8 @@ namespace sluice::executor {
 // Trains a network on a table that is too small to set rows aside (plan.folds): once without each
 // fold, which says after every epoch how good the network is, and then on all rows, for as many
 // epochs as were best over all folds together. The metrics are the means of the folds'. In this
-// process. `held_out`: where a threshold or a calibration needs it, every row as the network scores
-// it that was trained without the row's fold.
+// process. `held_out`: where a threshold, a calibration or a correction needs it, every row as the
+// network scores it that was trained without the row's fold.
 Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
                                            std::optional<ScoredRows>* held_out);
 

@@ -9,6 +9,7 @@
 #include "planner/class_query.h"
 #include "planner/decision.h"
 #include "planner/feature_lists.h"
+#include "planner/label_curve_internal.h"
 #include "planner/leaks.h"
 #include "planner/train_binder_internal.h"
 
@@ -221,6 +222,13 @@ void TrainBinder::DeriveFromBase() {
   } else {
     errors_.Add(RequireInputs(learnt, bound_.select, "train"));
   }
+  if (bound_.attributes.Declared("train.label_scale") &&
+      bound_.attributes.Given("train.label_scale")) {
+    errors_.Add(InvalidArgument("train.label_scale cannot change what the model to continue from "
+                                "has learnt")
+                    .At(bound_.attributes.SpanOf("train.label_scale"))
+                    .Hint("leave it out: the label's scale is that of the base model"));
+  }
   const std::string weight = bound_.features.weight_column();
   const std::string group = bound_.features.group_column();
   bound_.features = learnt;
@@ -288,6 +296,12 @@ void TrainBinder::Derive() {
     const Status learnable = CheckLearnable(*label_, bound_.select.schema, bound_.statistics,
                                             (*keys)[*label_], statement_.label->span);
     errors_.Add(learnable.ok() ? BindLabelPlan() : learnable);
+    const std::vector<double> sample = LabelSample(bound_.statistics.sample, *label_);
+    models::LabelPlan* label = bound_.features.mutable_label();
+    errors_.Add(BindLabelCurve(bound_.attributes, sample, label));
+    if (!bound_.attributes.Given("train.label_scale")) {
+      bound_.other_scales = OtherScales(sample, *label);
+    }
   }
   bound_.keys = *keys;
   DeriveInput input{

@@ -35,7 +35,8 @@ struct BoundTrain {
   std::string series;
   std::vector<catalog::ColumnKey> keys;  // of the select's columns; empty with a base
   std::vector<std::string> warnings;
-  std::string threshold;  // predict.threshold, checked
+  std::string threshold;                        // predict.threshold, checked
+  std::vector<models::LabelPlan> other_scales;  // of the label, worth a trial
   std::string baseline;
   bool must_be_new = false;
   std::optional<StoredModel> base;

@@ -171,6 +171,9 @@ void PutLabel(const models::LabelPlan& label, Writer* json) {
   PutTexts("classes", label.classes(), json);
   json->Put("mean", label.mean());
   json->Put("scale", label.scale());
+  if (label.curve() != models::LabelPlan::STRAIGHT) {
+    json->Put("curve", models::LabelPlan::Curve_Name(label.curve()));
+  }
   if (label.scales_size() > 0) {
     PutNumbers("means", label.means(), json);
     PutNumbers("scales", label.scales(), json);

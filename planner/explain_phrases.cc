@@ -188,6 +188,21 @@ std::string DescribeThreshold(const plan::TrainPlan& plan) {
   return says + rule;
 }
 
+namespace {
+
+std::string_view CurveOf(const models::LabelPlan& label) {
+  switch (label.curve()) {
+    case models::LabelPlan::ROOT:
+      return "sqrt(y)";
+    case models::LabelPlan::LOGARITHM:
+      return "log(1 + y)";
+    default:
+      return "y";
+  }
+}
+
+}  // namespace
+
 std::string DescribeLabel(const models::LabelPlan& label) {
   const std::string_view type = DataTypeName(static_cast<DataType>(label.type()));
   switch (label.kind()) {
@@ -201,10 +216,13 @@ std::string DescribeLabel(const models::LabelPlan& label) {
                              : "");
     case models::LabelPlan::NUMBER:
       return label.scale() != 1 || label.mean() != 0
-                 ? fmt::format("{} ({}), a number{}, learnt as (y - {:.6g}) / {:.6g}",
+                 ? fmt::format("{} ({}), a number{}, learnt as ({} - {:.6g}) / {:.6g}",
                                label.column(), type,
                                label.never_negative() ? " that is never negative" : "",
-                               label.mean(), label.scale())
+                               CurveOf(label), label.mean(), label.scale())
+             : label.curve() != models::LabelPlan::STRAIGHT
+                 ? fmt::format("{} ({}), a number, learnt as {}", label.column(), type,
+                               CurveOf(label))
                  : fmt::format("{} ({}), a number", label.column(), type);
     default:
       return "none";

@@ -35,9 +35,13 @@ std::string DescribeValidation(const plan::TrainPlan& plan) {
   const bool contest = plan.has_contest();
   const plan::Split& split = contest ? plan.contest().split() : plan.split();
   const uint32_t folds = contest ? plan.contest().folds() : plan.folds();
-  return folds == 0 ? DescribeSplit(split)
-                    : fmt::format("{} folds (seed {}), each judged by {} of the others", folds,
-                                  split.seed(), contest ? "models" : "a network");
+  return folds == 0
+             ? DescribeSplit(split)
+             : fmt::format("{} folds{} (seed {}), each judged by {} of the others", folds,
+                           split.together() > 1
+                               ? fmt::format(" of {} neighbouring rows at a time", split.together())
+                               : "",
+                           split.seed(), contest ? "models" : "a network");
 }
 
 std::string DescribeCalibration(const models::Calibration& calibration) {

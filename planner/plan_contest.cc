@@ -45,6 +45,23 @@ bool IsTreeModel(const plan::TrainPlan& plan) {
   return FindIn(plan.model().attributes(), "train.num_boost_round") != nullptr;
 }
 
+// Rows that stand next to each other are often of one thing (a town, a customer, a day), and would
+// tell of each other: they are held out together. In many runs, and of each class some.
+uint32_t RowsTogether(const BoundTrain& bound) {
+  constexpr int64_t kMostTogether = 16;
+  constexpr int64_t kFewestRuns = 25;
+  const int64_t rows = bound.statistics.rows;
+  int64_t together = std::min(kMostTogether, rows / kFewestRuns);
+  const auto label = bound.select.columns.Find(bound.features.label().column());
+  if (label && bound.features.label().kind() == models::LabelPlan::CLASS) {
+    for (const auto& [value, share] : bound.statistics.columns[*label].common_values) {
+      const auto of_class = static_cast<int64_t>(share * static_cast<double>(rows));
+      together = std::min(together, of_class / int64_t{kFolds});
+    }
+  }
+  return static_cast<uint32_t>(std::max<int64_t>(together, 1));
+}
+
 // A plan made for rows of its own, now for the contest's.
 void JudgeBy(const plan::Contest& contest, plan::TrainPlan* plan) {
   *plan->mutable_split() = contest.split();
@@ -87,6 +104,7 @@ bool FillContestRows(const BoundTrain& bound, const plan::TrainPlan& plan, plan:
   if (at_random && rows < kFoldedRows) {
     contest->set_folds(kFolds);
     split->set_folds(kFolds);
+    split->set_together(RowsTogether(bound));
   }
   if (rows > kMostRows) {
     contest->set_sample_rows(kSampleRows);
@@ -147,6 +165,7 @@ Result<plan::Candidate> MakeCandidate(const ContestGround& ground, const plan::T
   if (own->strategy().kind() != plan::Strategy::LOCAL) {
     return Unimplemented("it takes several processes");
   }
+  own->clear_label_trials();  // other scales are candidates of their own
   own->set_statement(plan.statement());
   *own->mutable_given() = plan.given();
   JudgeBy(contest, own);
@@ -172,6 +191,7 @@ Result<plan::Plan> PlanTraining(const parser::TrainStatement& statement,
   }
   if (plan->has_contest()) {  // whose candidates are all judged by rows that are held out
     plan->set_threshold(plan->contest().candidates(0).plan().threshold());
+    plan->clear_label_trials();
   }
   RETURN_IF_ERROR(CheckHeldOutRows(*bound, *plan));
   return result;

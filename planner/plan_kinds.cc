@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "planner/letter_case.h"
@@ -16,6 +17,7 @@ using models::ModelType;
 
 constexpr int64_t kMostAutomaticRows = 1'000'000;
 constexpr double kAutomaticSeconds = 30;
+constexpr char kScaleOfLabel[] = "train.label_scale";
 
 // A kind's further settings: what a practitioner would turn first.
 struct Variant {
@@ -43,6 +45,9 @@ parser::AttributeValue Whole(int64_t value) {
 parser::AttributeValue Real(double value) {
   return {value, {}};
 }
+parser::AttributeValue TextValue(const char* word) {
+  return {std::string(word), {}};
+}
 parser::AttributeValue Widths(const std::vector<int64_t>& widths) {
   parser::AttributeValue::List list;
   for (const int64_t width : widths) {
@@ -67,6 +72,7 @@ std::vector<Variant> VariantsOf(const ModelType& type, const BoundTrain& bound,
   // With so few rows a weight, how much the weights are held back is what counts.
   constexpr int64_t kFewRowsPerWeight = 30;
   const double step = StepOf(bound);
+  const bool tailed = !bound.other_scales.empty();
   if (type.family == ModelFamily::kTrees) {
     // Of few columns none can be left out of a tree.
     constexpr int kSampledColumns = 8;
@@ -80,8 +86,13 @@ std::vector<Variant> VariantsOf(const ModelType& type, const BoundTrain& bound,
           {"subsample", Real(0.8)},
           {"colsample_bytree", Real(columns)}};
     };
+    Variant third = {"deeper", slower(step, 9)};
+    if (tailed) {
+      third = {"smaller steps to the label's root", slower(step, 6)};
+      third.settings.emplace_back(kScaleOfLabel, TextValue("root"));
+    }
     return {{"more, smaller steps", slower(step, 6)},
-            {"deeper", slower(step, 9)},
+            third,
             {"flatter", slower(std::round(1500 * step) / 1000, 4)}};
   }
   if (type.family == ModelFamily::kLinear && own != nullptr && own->plan().optimum() &&
@@ -90,8 +101,17 @@ std::vector<Variant> VariantsOf(const ModelType& type, const BoundTrain& bound,
             {"held back more", {{"model.ridge", Real(40)}}},
             {"held back most", {{"model.ridge", Real(250)}}}};
   }
+  if (type.family == ModelFamily::kLinear && tailed) {
+    return {{"of the label's root", {{kScaleOfLabel, TextValue("root")}}},
+            {"of its logarithm", {{kScaleOfLabel, TextValue("log")}}}};
+  }
   if (type.family == ModelFamily::kDeep) {
-    return {{"wider", {{"model.hidden_units", Widths({256, 128, 64})}}},
+    Variant wider = {"wider", {{"model.hidden_units", Widths({256, 128, 64})}}};
+    if (tailed) {
+      wider.name = "wider, of the label's root";
+      wider.settings.emplace_back(kScaleOfLabel, TextValue("root"));
+    }
+    return {wider,
             {"with dropout",
              {{"model.hidden_units", Widths({256, 128})}, {"model.dropout", Real(0.2)}}}};
   }
@@ -161,7 +181,7 @@ std::string WhyNot(const BoundTrain& bound, const plan::TrainPlan& plan) {
   }
   for (const auto& [name, entry] : bound.attributes.entries()) {
     if (entry.given && !entry.spec->without_effect && name.starts_with("train.") &&
-        name != "train.calibrate") {
+        name != "train.calibrate" && name != "train.label_scale") {
       return fmt::format("{} says how to train", name);
     }
   }
@@ -169,6 +189,29 @@ std::string WhyNot(const BoundTrain& bound, const plan::TrainPlan& plan) {
     return "the training takes several processes, and candidates are tried in one";
   }
   return "";
+}
+
+// Of many columns perhaps few matter: each kind again, and slow trees, on those that tell trees
+// most.
+void AddSelective(const BoundTrain& bound, plan::Contest* contest) {
+  constexpr int kManyFeatures = 40;
+  const plan::Candidate* trees = FindKind(*contest, "trees");
+  if (trees == nullptr || bound.features.features_size() < kManyFeatures) {
+    return;
+  }
+  std::set<std::string> kinds;
+  std::vector<plan::Candidate> selective;
+  for (const plan::Candidate& candidate : contest->candidates()) {
+    const bool slow_trees = candidate.kind() == "trees" && !candidate.settings().empty();
+    const bool first = candidate.kind() != "trees" && candidate.settings().empty();
+    if ((slow_trees || first) && kinds.insert(candidate.kind()).second) {
+      plan::Candidate again = candidate;
+      again.set_name(candidate.name() + ", on the columns that tell most");
+      again.set_selects(true);
+      selective.push_back(std::move(again));
+    }
+  }
+  contest->mutable_candidates()->Add(selective.begin(), selective.end());
 }
 
 std::string Announce(const plan::Contest& contest, const BoundTrain& bound) {
@@ -245,6 +288,7 @@ Status FillKinds(const ContestGround& ground, plan::TrainPlan* plan) {
       }
     }
   }
+  AddSelective(bound, &contest);
   if (contest.candidates_size() == 0) {
     return OkStatus();
   }

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "models/features/cell_format.h"
 #include "models/features/feature_transform.h"
 #include "parser/printer.h"
 #include "planner/error_list.h"
@@ -122,8 +123,8 @@ parser::AttributeValue ValueOf(const Choices& choices, double draw) {
   const double value = logarithmic ? choices.low * std::pow(choices.high / choices.low, draw)
                                    : choices.low + (choices.high - choices.low) * draw;
   // Three digits are what somebody would write.
-  const double unit = value == 0 ? 1 : std::pow(10, std::floor(std::log10(std::fabs(value))) - 2);
-  return {std::clamp(std::round(value / unit) * unit, choices.low, choices.high), {}};
+  const double written = models::ParseNumber(fmt::format("{:.3g}", value)).value_or(value);
+  return {std::clamp(written, choices.low, choices.high), {}};
 }
 
 }  // namespace

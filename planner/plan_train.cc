@@ -97,6 +97,22 @@ Status AtItsAttribute(const Status& status, const BoundTrain& bound) {
   return Status(status).At(loss.valid() ? loss : bound.select.span);
 }
 
+// Where nothing is said of how a number with a heavy tail is learnt, trials on validation rows say.
+void FillLabelTrials(const BoundTrain& bound, plan::TrainPlan* plan) {
+  const AttributeSet& attributes = bound.attributes;
+  if (bound.other_scales.empty() || bound.type->family == models::ModelFamily::kTrees ||
+      plan->model().loss() != "squared" || attributes.Given("train.epoch") ||
+      attributes.Given("train.max_steps") || attributes.Given("engine.checkpoint_dir")) {
+    return;
+  }
+  plan->mutable_label_trials()->Add(bound.other_scales.begin(), bound.other_scales.end());
+  plan->add_notes(fmt::format(
+      "a few of the numbers of {} are far above the others: it is learnt as it is, as its square "
+      "root, or as its logarithm, as short trainings tell on validation rows; train.label_scale "
+      "says which",
+      bound.features.label().column()));
+}
+
 // Attributes that are right, and do nothing for this training: whoever wrote them is told.
 void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
   const AttributeSet& attributes = bound.attributes;
@@ -253,6 +269,7 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
     FillFolds(bound, plan);
   }
   ChooseThreshold(bound, plan);
+  FillLabelTrials(bound, plan);
   wrong.Add(ReadCalibration(bound.attributes, plan->mutable_model()));
   return wrong;
 }

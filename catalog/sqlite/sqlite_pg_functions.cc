@@ -27,7 +27,7 @@ void Answer(sqlite3_context* context, std::string_view text) {
   sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
-bool IsNull(sqlite3_value* value) {
+bool IsNullValue(sqlite3_value* value) {
   return sqlite3_value_type(value) == SQLITE_NULL;
 }
 
@@ -188,7 +188,7 @@ constexpr std::array kTypeNames = {
 };
 
 void FormatType(sqlite3_context* context, int count, sqlite3_value** arguments) {
-  if (IsNull(arguments[0])) {
+  if (IsNullValue(arguments[0])) {
     sqlite3_result_null(context);
     return;
   }
@@ -198,7 +198,7 @@ void FormatType(sqlite3_context* context, int count, sqlite3_value** arguments) 
   std::string name = named == kTypeNames.end() ? "???" : named->name;
   constexpr int kHeader = 4;
   constexpr int kScaleBits = 16;
-  const int modifier = count > 1 && !IsNull(arguments[1]) ? sqlite3_value_int(arguments[1]) : -1;
+  const int modifier = count > 1 && !IsNullValue(arguments[1]) ? sqlite3_value_int(arguments[1]) : -1;
   if (modifier >= kHeader && oid == 1700) {
     name += fmt::format("({},{})", (modifier - kHeader) >> kScaleBits,
                         (modifier - kHeader) & ((1 << kScaleBits) - 1));
@@ -238,7 +238,7 @@ std::vector<std::string> ElementsOf(std::string_view text) {
 }
 
 std::string ArrayElement(sqlite3_value* value) {
-  if (IsNull(value)) {
+  if (IsNullValue(value)) {
     return "NULL";
   }
   const std::string_view text = TextOf(value);
@@ -286,7 +286,7 @@ void ArrayOfEnd(sqlite3_context* context) {
 }
 
 void StringAggStep(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  if (IsNull(arguments[0])) {
+  if (IsNullValue(arguments[0])) {
     return;
   }
   if (std::string* text = Collected(context, true); text != nullptr) {
@@ -301,7 +301,7 @@ void StringAggEnd(sqlite3_context* context) {
 }
 
 void AnyEquals(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  if (IsNull(arguments[0]) || IsNull(arguments[1])) {
+  if (IsNullValue(arguments[0]) || IsNullValue(arguments[1])) {
     sqlite3_result_null(context);
     return;
   }
@@ -313,7 +313,7 @@ void AnyEquals(sqlite3_context* context, int /*count*/, sqlite3_value** argument
 void ArrayGet(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
   const std::vector<std::string> elements = ElementsOf(TextOf(arguments[0]));
   const int64_t at = sqlite3_value_int64(arguments[1]);
-  if (IsNull(arguments[0]) || at < 1 || std::cmp_greater(at, elements.size())) {
+  if (IsNullValue(arguments[0]) || at < 1 || std::cmp_greater(at, elements.size())) {
     sqlite3_result_null(context);
     return;
   }
@@ -321,7 +321,7 @@ void ArrayGet(sqlite3_context* context, int /*count*/, sqlite3_value** arguments
 }
 
 void ArrayToString(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  if (IsNull(arguments[0])) {
+  if (IsNullValue(arguments[0])) {
     sqlite3_result_null(context);
     return;
   }
@@ -386,7 +386,7 @@ std::optional<bool> MatchesName(std::string_view pattern, std::string_view text)
 
 // text REGEXP pattern
 void Regexp(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
-  if (IsNull(arguments[0]) || IsNull(arguments[1])) {
+  if (IsNullValue(arguments[0]) || IsNullValue(arguments[1])) {
     sqlite3_result_null(context);
     return;
   }

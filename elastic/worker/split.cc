@@ -101,6 +101,9 @@ Result<SplitRule> SplitRule::Make(const plan::Split& split) {
         return InvalidArgument(
             fmt::format("the plan names fold {} of {}", split.fold(), split.folds()));
       }
+      rule.together_ = split.together();
+      rule.folds_ = split.folds();
+      rule.fold_ = split.fold();
       const uint64_t each = std::numeric_limits<uint64_t>::max() / split.folds();
       rule.from_ = each * split.fold();
       rule.below_ = split.fold() + 1 == split.folds() ? std::numeric_limits<uint64_t>::max()
@@ -121,6 +124,12 @@ bool SplitRule::IsValidation(int64_t place, const RowBatch::Column* column, size
     case Kind::kNone:
       return false;
     case Kind::kRandom: {
+      if (together_ > 0) {
+        // Of as many runs as there are folds, one after the other, each is another fold's.
+        const uint64_t run = static_cast<uint64_t>(place) / together_;
+        const uint64_t turn = models::HashInteger(seed_ ^ MixSeeds(run / folds_, 1));
+        return (run + turn % folds_) % folds_ == fold_;
+      }
       const uint64_t hash = models::HashInteger(seed_ ^ MixSeeds(static_cast<uint64_t>(place), 0));
       return hash >= from_ && hash < below_;
     }

@@ -38,8 +38,11 @@ class SplitRule {
   Kind kind_ = Kind::kNone;
   std::string column_;
   uint64_t seed_ = 0;
-  uint64_t from_ = 0;   // hashes from it on
-  uint64_t below_ = 0;  // and below it are validation
+  uint64_t from_ = 0;      // hashes from it on
+  uint64_t below_ = 0;     // and below it are validation
+  uint64_t together_ = 0;  // not 0: runs of so many rows are the fold_'s, of folds_
+  uint64_t folds_ = 1;
+  uint64_t fold_ = 0;
   double threshold_ = 0;
   std::optional<models::TimeFormat> time_format_;  // of a column that is no timestamp
 };

@@ -125,7 +125,7 @@ Status LabelReader::ApplyNumbers(const RowBatch::Column& column, size_t rows, fl
       return BadCell(column_, row, CellText(column, row), "the label must be a finite number")
           .Hint("leave such rows out by WHERE");
     }
-    labels[row] = static_cast<float>((*value - own.mean) / own.scale);
+    labels[row] = static_cast<float>(own.Learnt(*value));
   }
   return OkStatus();
 }
@@ -148,7 +148,7 @@ Status LabelReader::ApplyVectors(const RowBatch::Column& column, size_t rows, fl
       }
       if (count < width_) {
         const LabelScale& own = scales_[count];
-        labels[count] = static_cast<float>((*value - own.mean) / own.scale);
+        labels[count] = static_cast<float>(own.Learnt(*value));
       }
       ++count;
     }

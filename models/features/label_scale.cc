@@ -11,13 +11,76 @@ namespace sluice::models {
 namespace {
 
 constexpr uint32_t kWidestLabel = 1U << 16;
+// Beyond, a float is infinite: what a diverged network learns is finite all the same.
+constexpr double kLargestLogarithm = 80;
+constexpr double kMostCorrection = 100;
+
+Result<LabelCurve> CurveOf(const LabelPlan& label) {
+  switch (label.curve()) {
+    case LabelPlan::STRAIGHT:
+      return LabelCurve::kStraight;
+    case LabelPlan::ROOT:
+      return LabelCurve::kRoot;
+    case LabelPlan::LOGARITHM:
+      return LabelCurve::kLogarithm;
+    default:
+      return InvalidArgument(fmt::format("label '{}': unknown curve {}", label.column(),
+                                         static_cast<int>(label.curve())));
+  }
+}
+
+double Unbend(LabelCurve curve, double bent) {
+  switch (curve) {
+    case LabelCurve::kRoot:
+      return std::copysign(bent * bent, bent);
+    case LabelCurve::kLogarithm:
+      return std::copysign(std::expm1(std::min(std::fabs(bent), kLargestLogarithm)), bent);
+    case LabelCurve::kStraight:
+      break;
+  }
+  return bent;
+}
+
+Result<LabelScale> ScaleOfNumber(const LabelPlan& label) {
+  LabelScale scale{label.mean(), label.scale()};
+  ASSIGN_OR_RETURN(scale.curve, CurveOf(label));
+  if (label.correction() != 0) {
+    scale.correction = label.correction();
+  }
+  if (!(scale.correction > 0 && scale.correction <= kMostCorrection)) {
+    return InvalidArgument(fmt::format("label '{}': a correction of {}, expected above 0 up to {}",
+                                       label.column(), scale.correction, kMostCorrection));
+  }
+  return scale;
+}
 
 }  // namespace
+
+double Bend(LabelCurve curve, double number) {
+  switch (curve) {
+    case LabelCurve::kRoot:
+      return std::copysign(std::sqrt(std::fabs(number)), number);
+    case LabelCurve::kLogarithm:
+      return std::copysign(std::log1p(std::fabs(number)), number);
+    case LabelCurve::kStraight:
+      break;
+  }
+  return number;
+}
+
+double LabelScale::Learnt(double number) const {
+  return (Bend(curve, number) - mean) / scale;
+}
+
+double LabelScale::Restored(double learnt) const {
+  return Unbend(curve, learnt * scale + mean);
+}
 
 Result<std::vector<LabelScale>> LabelScales(const LabelPlan& label) {
   std::vector<LabelScale> scales;
   if (label.kind() == LabelPlan::NUMBER) {
-    scales.push_back({label.mean(), label.scale()});
+    ASSIGN_OR_RETURN(const LabelScale scale, ScaleOfNumber(label));
+    scales.push_back(scale);
   } else if (label.kind() == LabelPlan::VECTOR) {
     if (label.width() == 0 || label.width() > kWidestLabel) {
       return InvalidArgument(fmt::format("label '{}': {} numbers, expected 1 to {}", label.column(),
@@ -32,7 +95,8 @@ Result<std::vector<LabelScale>> LabelScales(const LabelPlan& label) {
                                          width));
     }
     for (int i = 0; i < label.means_size(); ++i) {
-      scales[static_cast<size_t>(i)] = {label.means(i), label.scales(i)};
+      scales[static_cast<size_t>(i)].mean = label.means(i);
+      scales[static_cast<size_t>(i)].scale = label.scales(i);
     }
   }
   for (const LabelScale& one : scales) {
@@ -52,7 +116,7 @@ void RestoreLabelScale(const LabelPlan& label, std::vector<float>* labels) {
   }
   for (size_t i = 0; i < labels->size(); ++i) {
     const LabelScale& one = (*scales)[i % scales->size()];
-    (*labels)[i] = static_cast<float>(static_cast<double>((*labels)[i]) * one.scale + one.mean);
+    (*labels)[i] = static_cast<float>(one.Restored(static_cast<double>((*labels)[i])));
   }
 }
 

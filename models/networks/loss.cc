@@ -127,6 +127,10 @@ Result<Loss> Loss::Make(const ModelSpec& spec) {
     case LabelPlan::NUMBER: {
       ASSIGN_OR_RETURN(loss.kind_, KindForNumbers(spec.loss(), label));
       ASSIGN_OR_RETURN(loss.scales_, LabelScales(label));
+      if (loss.kind_ == Kind::kPoisson && label.curve() != LabelPlan::STRAIGHT) {
+        return DoesNotFit(spec.loss(), label, "is learnt on a curve",
+                          "Poisson learns logarithms by itself: leave train.label_scale out");
+      }
       loss.never_negative_ = label.never_negative();
       break;
     }
@@ -352,7 +356,7 @@ void Loss::ToPredictions(size_t rows, float* logits) const {
     default:
       for (size_t i = 0; i < n; ++i) {
         const LabelScale& own = scales_[i % outputs_];
-        const double number = static_cast<double>(logits[i]) * own.scale + own.mean;
+        const double number = own.Predicted(static_cast<double>(logits[i]));
         logits[i] = static_cast<float>(never_negative_ ? std::max(number, 0.0) : number);
       }
   }

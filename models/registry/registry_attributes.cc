@@ -257,6 +257,13 @@ std::vector<AttributeSpec> TrainingAttributes() {
       "a classifier's probabilities are fitted, on the validation rows, to how often what it "
       "says is so: platt by a curve of two numbers, isotonic by any that rises (for a thousand "
       "validation rows and more)"));
+  attributes.push_back(Text(
+      "train.label_scale", {}, {"straight", "root", "log"},
+      "on which scale a number is learnt: as it is, as its square root, or as the logarithm of 1 + "
+      "it; predictions are on its own. Where a few numbers are far above the others, and nothing "
+      "is "
+      "said, short trainings of a linear model or a network tell which is best on validation "
+      "rows"));
   AttributeSpec weights =
       Text("class_weight", {}, {},
            "what the rows of a class weigh: balanced, or {'yes': 5, 'no': 1} (1 when not named)");

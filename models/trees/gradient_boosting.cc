@@ -337,6 +337,11 @@ Status XgboostModel::TakeScores(const float* scores, size_t rows,
   if (parameters_.objective == "binary:logitraw") {
     ActiveKernels().sigmoid(predictions->data(), predictions->size());
   }
+  if (parameters_.curve) {
+    for (float& one : *predictions) {
+      one = static_cast<float>(parameters_.curve->Predicted(static_cast<double>(one)));
+    }
+  }
   return OkStatus();
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "models/features/feature_transform.h"
+#include "models/features/label_scale.h"
 #include "models/features/query_order.h"
 #include "models/trees/gradient_boosting.h"
 
@@ -53,7 +54,8 @@ struct BoostingParameters {
   size_t outputs = 1;      // what we do: two classes are one probability
   double label_mean = 0;   // batches hold (y - mean) / scale; trees learn y
   double label_scale = 1;
-  std::string label;  // for messages
+  std::optional<LabelScale> curve;  // trees learn what the batches hold, and are taken back from it
+  std::string label;                // for messages
   std::string group_column;
 };
 Result<BoostingParameters> ParametersOf(const ModelSpec& spec);

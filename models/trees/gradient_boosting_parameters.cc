@@ -243,10 +243,29 @@ void SetOutputs(const LabelPlan& label, BoostingParameters* parameters) {
     parameters->outputs = parameters->classes == 2 ? 1 : parameters->classes;
     parameters->settings.emplace_back("num_class", std::to_string(parameters->classes));
   }
-  if (label.kind() == LabelPlan::NUMBER && label.scale() != 0) {
+  if (label.kind() == LabelPlan::NUMBER && label.scale() != 0 &&
+      label.curve() == LabelPlan::STRAIGHT) {
     parameters->label_mean = label.mean();
     parameters->label_scale = label.scale();
   }
+}
+
+// A curve draws distances together: not what counts and rates, or logarithms of them, are about.
+Status SetCurve(const LabelPlan& label, BoostingParameters* parameters) {
+  if (label.kind() != LabelPlan::NUMBER || label.curve() == LabelPlan::STRAIGHT) {
+    return OkStatus();
+  }
+  const std::string& objective = parameters->objective;
+  if (objective != "reg:squarederror" && objective != "reg:linear" &&
+      objective != "reg:absoluteerror" && objective != "reg:pseudohubererror") {
+    return InvalidArgument(fmt::format("label '{}' is learnt on a curve, and objective {} has no "
+                                       "use for one",
+                                       label.column(), objective))
+        .Hint("leave train.label_scale out, or the objective");
+  }
+  ASSIGN_OR_RETURN(const auto scales, LabelScales(label));
+  parameters->curve = scales.front();
+  return OkStatus();
 }
 
 }  // namespace
@@ -289,6 +308,7 @@ Result<BoostingParameters> ParametersOf(const ModelSpec& spec) {
     SetForest(reader, &parameters);
   }
   SetOutputs(label, &parameters);
+  RETURN_IF_ERROR(SetCurve(label, &parameters));
   reader.Set("objective", parameters.objective);
   const Attribute* seed = reader.Find({"seed", "random_state"});
   // libxgboost keeps its seed in 31 bits.

@@ -50,6 +50,30 @@ TEST(RowPlaces, FollowThePiecesOfAMixedShard) {
   EXPECT_EQ(whole.Next(), 41);
 }
 
+TEST(Split, FoldsOfNeighboursHoldEachRowOutOnceAndRunsTogether) {
+  constexpr uint32_t kFolds = 5;
+  constexpr int64_t kRows = 400;
+  constexpr int64_t kTogether = 16;
+  std::vector<int> times(kRows, 0);
+  for (uint32_t fold = 0; fold < kFolds; ++fold) {
+    plan::Split split;
+    split.set_kind(plan::Split::RANDOM);
+    split.set_seed(7);
+    split.set_folds(kFolds);
+    split.set_fold(fold);
+    split.set_together(kTogether);
+    const SplitRule rule = SplitRule::Make(split).value();
+    const std::vector<int64_t> rows = ValidationRows(rule, {kRows});
+    EXPECT_EQ(rows.size(), kRows / kFolds);
+    EXPECT_EQ(ValidationRows(rule, {100, 50, 250}), rows);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      ++times[static_cast<size_t>(rows[i])];
+      EXPECT_EQ(rows[i] / kTogether, rows[i / kTogether * kTogether] / kTogether);
+    }
+  }
+  EXPECT_EQ(times, std::vector<int>(kRows, 1));
+}
+
 TEST(Split, RandomRowsAreTheSameHoweverTheTableIsCut) {
   plan::Split split;
   split.set_kind(plan::Split::RANDOM);

@@ -1,0 +1,68 @@
+#include "executor/label_correction.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "elastic/job/further_metrics.h"
+#include "models/metrics/metric.h"
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+// Fewer rows tell less than they mislead; a model that is so far off is not mended by a factor.
+constexpr size_t kFewestJudgedRows = 30;
+constexpr double kMostFactor = 2;
+
+bool LeastSquares(const models::ModelSpec& model) {
+  if (!model.loss().empty()) {
+    return model.loss() == "squared";
+  }
+  for (const models::Attribute& attribute : model.attributes()) {
+    if (attribute.name() == "objective") {
+      return attribute.text() == "reg:squarederror" || attribute.text() == "reg:linear";
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+bool WantsCorrection(const plan::TrainPlan& plan) {
+  const models::LabelPlan& label = plan.model().features().label();
+  return label.curve() != models::LabelPlan::STRAIGHT && label.correction() == 0 &&
+         plan.model().members_size() == 0 && LeastSquares(plan.model());
+}
+
+double FindCorrection(std::span<const float> predictions, std::span<const float> labels,
+                      std::span<const float> weights) {
+  if (predictions.size() != labels.size() || labels.size() < kFewestJudgedRows) {
+    return 1;
+  }
+  double products = 0, squares = 0;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const double weight = weights.empty() ? 1 : static_cast<double>(weights[i]);
+    const auto prediction = static_cast<double>(predictions[i]);
+    products += weight * prediction * static_cast<double>(labels[i]);
+    squares += weight * prediction * prediction;
+  }
+  const double factor = products / squares;
+  return std::isfinite(factor) ? std::clamp(factor, 1 / kMostFactor, kMostFactor) : 1;
+}
+
+void CorrectPredictions(ScoredRows rows, plan::TrainPlan* plan,
+                        std::vector<std::pair<std::string, double>>* metrics) {
+  if (rows.rows() == 0) {
+    return;  // there are no metrics either
+  }
+  const double factor = FindCorrection(rows.scores, rows.labels, rows.weights);
+  plan->mutable_model()->mutable_features()->mutable_label()->set_correction(factor);
+  for (float& score : rows.scores) {
+    score *= static_cast<float>(factor);
+  }
+  models::Metrics corrected(models::TaskOf(plan->model()), rows.outputs);
+  corrected.Add(rows.scores, rows.labels, rows.weights);
+  *metrics = corrected.Values(elastic::FurtherMetrics(*plan));
+}
+
+}  // namespace sluice::executor

@@ -1,0 +1,125 @@
+#include "planner/label_curve_internal.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "models/features/cell_format.h"
+#include "models/features/label_scale.h"
+
+namespace sluice::planner {
+namespace {
+
+constexpr char kLabelScale[] = "train.label_scale";
+// The exponential distribution's is 2, a symmetric one's 0.
+constexpr double kHeavySkewness = 1.0;
+constexpr size_t kFewestSampled = 50;
+constexpr size_t kFewestDistinct = 20;
+
+struct Moments {
+  double mean = 0, deviation = 0, skewness = 0;
+};
+
+Moments MomentsOf(const std::vector<double>& numbers) {
+  Moments moments;
+  const auto count = static_cast<double>(numbers.size());
+  moments.mean = std::accumulate(numbers.begin(), numbers.end(), 0.0) / count;
+  double squares = 0, cubes = 0;
+  for (const double number : numbers) {
+    const double off = number - moments.mean;
+    squares += off * off;
+    cubes += off * off * off;
+  }
+  moments.deviation = std::sqrt(squares / count);
+  moments.skewness = moments.deviation > 0 ? cubes / count / std::pow(moments.deviation, 3) : 0;
+  return moments;
+}
+
+// `scaled`: as networks learn numbers; trees learn what is on the curve.
+void PutOnCurve(models::LabelPlan::Curve curve, const std::vector<double>& sample, bool scaled,
+                models::LabelPlan* label) {
+  label->set_curve(curve);
+  label->set_mean(0);
+  label->set_scale(1);
+  if (!scaled || sample.empty()) {
+    return;
+  }
+  const models::LabelCurve bend =
+      curve == models::LabelPlan::ROOT ? models::LabelCurve::kRoot : models::LabelCurve::kLogarithm;
+  std::vector<double> bent(sample.size());
+  std::transform(sample.begin(), sample.end(), bent.begin(),
+                 [bend](double number) { return models::Bend(bend, number); });
+  const Moments moments = MomentsOf(bent);
+  label->set_mean(moments.mean);
+  label->set_scale(moments.deviation > 0 ? moments.deviation : 1);
+}
+
+bool IsScaled(const models::LabelPlan& label) {
+  return label.mean() != 0 || label.scale() != 1;
+}
+
+}  // namespace
+
+std::vector<double> LabelSample(const std::vector<std::vector<Value>>& sample, size_t column) {
+  std::vector<double> numbers;
+  for (const std::vector<Value>& row : sample) {
+    std::optional<double> number;
+    if (const auto* integer = std::get_if<int64_t>(&row[column])) {
+      number = static_cast<double>(*integer);
+    } else if (const auto* real = std::get_if<double>(&row[column])) {
+      number = *real;
+    } else if (const auto* text = std::get_if<std::string>(&row[column])) {
+      number = models::ParseNumber(*text);
+    }
+    if (number && std::isfinite(*number)) {
+      numbers.push_back(*number);
+    }
+  }
+  return numbers;
+}
+
+Status BindLabelCurve(const AttributeSet& attributes, const std::vector<double>& sample,
+                      models::LabelPlan* label) {
+  const std::optional<std::string> asked =
+      attributes.Declared(kLabelScale) ? attributes.Text(kLabelScale) : std::nullopt;
+  if (!asked) {
+    return OkStatus();
+  }
+  if (label->kind() != models::LabelPlan::NUMBER) {
+    return InvalidArgument(fmt::format("{} is of a label that is one number, and label '{}' {}",
+                                       kLabelScale, label->column(),
+                                       label->kind() == models::LabelPlan::CLASS ? "is a class"
+                                                                                 : "holds several"))
+        .At(attributes.SpanOf(kLabelScale))
+        .Hint("leave it out");
+  }
+  if (*asked == "root") {
+    PutOnCurve(models::LabelPlan::ROOT, sample, IsScaled(*label), label);
+  } else if (*asked == "log") {
+    PutOnCurve(models::LabelPlan::LOGARITHM, sample, IsScaled(*label), label);
+  }
+  return OkStatus();
+}
+
+std::vector<models::LabelPlan> OtherScales(const std::vector<double>& sample,
+                                           const models::LabelPlan& label) {
+  if (label.kind() != models::LabelPlan::NUMBER || label.curve() != models::LabelPlan::STRAIGHT ||
+      sample.size() < kFewestSampled || *std::min_element(sample.begin(), sample.end()) < 0 ||
+      MomentsOf(sample).skewness < kHeavySkewness) {
+    return {};
+  }
+  std::vector<double> values = sample;
+  std::sort(values.begin(), values.end());
+  const auto distinct = std::unique(values.begin(), values.end()) - values.begin();
+  if (static_cast<size_t>(distinct) < kFewestDistinct) {
+    return {};
+  }
+  std::vector<models::LabelPlan> scales(2, label);
+  PutOnCurve(models::LabelPlan::ROOT, sample, IsScaled(label), &scales[0]);
+  PutOnCurve(models::LabelPlan::LOGARITHM, sample, IsScaled(label), &scales[1]);
+  return scales;
+}
+
+}  // namespace sluice::planner
