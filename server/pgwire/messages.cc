@@ -65,14 +65,6 @@ std::vector<uint16_t> ReadFormats(BodyReader& reader) {
 
 }  // namespace
 
-uint32_t ReadUint32(std::string_view bytes) {
-  uint32_t number = 0;
-  for (size_t i = 0; i < kLengthBytes; ++i) {
-    number = number << 8U | static_cast<unsigned char>(bytes[i]);
-  }
-  return number;
-}
-
 void AppendUint32(std::string& out, uint32_t number) {
   AppendUint16(out, static_cast<uint16_t>(number >> 16U));
   AppendUint16(out, static_cast<uint16_t>(number & 0xffffU));

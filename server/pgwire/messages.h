@@ -29,7 +29,12 @@ inline constexpr size_t kLengthBytes = 4;
 // The server's own limit of a message.
 inline constexpr size_t kMaxMessageBytes = 0x3fffffff;
 
-uint32_t ReadUint32(std::string_view bytes);
+// Of the first four bytes, which are there. Here, as each row that is passed on is asked for its
+// length.
+inline uint32_t ReadUint32(std::string_view bytes) {
+  const auto byte = [bytes](size_t i) { return uint32_t{static_cast<unsigned char>(bytes[i])}; };
+  return byte(0) << 24U | byte(1) << 16U | byte(2) << 8U | byte(3);
+}
 void AppendUint32(std::string& out, uint32_t number);
 
 // Reads a body front to back; everything after the first thing that is not there fails.
