@@ -387,7 +387,7 @@ TEST_P(PostgresTest, ErrorsKeepDetailAndHint) {
 INSTANTIATE_TEST_SUITE_P(Databases, PostgresTest, ::testing::Values("postgresql"), DatabaseName);
 
 // A transaction that has imported a snapshot exports it again, and so on.
-TEST_F(PostgresTest, ADatasetOutlivesWhoOpenedIt) {
+TEST_P(PostgresTest, ADatasetOutlivesWhoOpenedIt) {
   Run("CREATE TABLE t AS SELECT i FROM generate_series(1, 100) AS i");
   auto first = source().OpenDataset("SELECT i FROM t", {}).value();
   const DatasetSpec opened = first->spec();
