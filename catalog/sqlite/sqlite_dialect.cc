@@ -300,6 +300,10 @@ class Rewriter {
       }
     } else if (IsWord(at, "values") && at > 0 && IsSymbol(at - 1, "(")) {
       NamedValues(at);
+    } else if (IsWord(at, "json_build_object") && IsSymbol(at + 1, "(")) {
+      Replace(at, "json_object");
+    } else if (IsWord(at, "generate_series") && IsSymbol(at + 1, "(")) {
+      Series(at);
     } else if (IsWord(at, "unnest") && IsSymbol(at + 1, "(")) {
       Unnest(at);
     } else if ((IsWord(at, "substring") || IsWord(at, "trim")) && IsSymbol(at + 1, "(")) {
@@ -345,6 +349,35 @@ class Rewriter {
     Drop(alias + 1, end + 1);
     Replace(at - 1, fmt::format("(SELECT {} FROM (", names));
     Replace(close, "))");
+  }
+
+  // generate_series(a, b) s(n), or s alone: a table of numbers.
+  void Series(size_t at) {
+    const size_t close = CloseOf(at + 1);
+    const size_t alias = close + (IsWord(close + 1, "as") ? 2 : 1);
+    size_t comma = at + 2;
+    while (comma < close &&
+           !(IsSymbol(comma, ",") && pieces_[comma].depth == pieces_[at + 1].depth + 1)) {
+      ++comma;
+    }
+    if (!IsName(alias) || comma >= close) {
+      return;
+    }
+    const bool named = IsSymbol(alias + 1, "(") && IsName(alias + 2) && IsSymbol(alias + 3, ")");
+    const std::string name = pieces_[named ? alias + 2 : alias].text;
+    const std::string first =
+        InSqliteDialect(TextBetween(at + 2, comma), true).value_or(TextBetween(at + 2, comma));
+    const std::string last = InSqliteDialect(TextBetween(comma + 1, close), true)
+                                 .value_or(TextBetween(comma + 1, close));
+    const std::string table = fmt::format(
+        "(WITH RECURSIVE series(n) AS (SELECT {0} WHERE {0} <= {1} UNION ALL SELECT n + 1 FROM"
+        " series WHERE n < {1}) SELECT n AS {2} FROM series)",
+        first, last, name);
+    if (named) {
+      Drop(alias + 1, alias + 4);
+    }
+    Drop(at, close + 1);
+    pieces_[at].text = table;
   }
 
   // unnest(array) x: a table x with a column x.

@@ -527,13 +527,19 @@ Status SqlitePgCatalog::FillForeignKeys(int64_t oid, const std::string& table) {
       name += "_" + column;
     }
     const int64_t con = next_oid_++;
-    RETURN_IF_ERROR(Insert(
-        "pg_constraint",
-        "oid, conname, connamespace, contype, convalidated, conrelid, confrelid,"
-        " conkey, confkey, confupdtype, confdeltype, confmatchtype, conislocal,"
-        " connoinherit",
-        {con, name + "_fkey", kPublicOid, "f", int64_t{1}, oid, other_oid, "{" + numbers + "}",
-         "{" + other_numbers + "}", rule(update), rule(removal), "s", int64_t{1}, int64_t{1}}));
+    ASSIGN_OR_RETURN(const int64_t index,
+                     connection_.QueryInteger(fmt::format(
+                         "SELECT indexrelid FROM pg_catalog.pg_index WHERE indrelid = {} AND"
+                         " indisunique AND replace(indkey, ' ', ',') = '{}'",
+                         other_oid, other_numbers)));
+    RETURN_IF_ERROR(
+        Insert("pg_constraint",
+               "oid, conname, connamespace, contype, convalidated, conrelid, conindid, confrelid,"
+               " conkey, confkey, confupdtype, confdeltype, confmatchtype, conislocal,"
+               " connoinherit",
+               {con, name + "_fkey", kPublicOid, "f", int64_t{1}, oid, index, other_oid,
+                "{" + numbers + "}", "{" + other_numbers + "}", rule(update), rule(removal), "s",
+                int64_t{1}, int64_t{1}}));
     std::string text =
         fmt::format("FOREIGN KEY ({}) REFERENCES {}({})", Joined(from), Shown(other), Joined(to));
     text += update == "NO ACTION" ? "" : " ON UPDATE " + update;

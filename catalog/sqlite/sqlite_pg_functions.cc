@@ -92,8 +92,6 @@ struct Asked {
   const char* query;
 };
 constexpr std::array kAsked = {
-    Asked{"pg_get_userbyid",
-          "SELECT pg_user() WHERE ?1 = 10 UNION ALL SELECT 'unknown (OID=' || ?1 || ')' LIMIT 1"},
     Asked{"pg_get_indexdef",
           "SELECT body FROM pg_catalog.sluice_texts WHERE oid = ?1 AND kind = 'index' AND"
           " coalesce(?2, 0) = 0 UNION ALL SELECT attname FROM pg_catalog.pg_attribute"
@@ -102,7 +100,7 @@ constexpr std::array kAsked = {
           "SELECT body FROM pg_catalog.sluice_texts WHERE oid = ?1 AND kind = 'constraint'"},
     Asked{"pg_get_viewdef",
           "SELECT body FROM pg_catalog.sluice_texts WHERE oid = ?1 AND kind = 'view'"},
-    Asked{"pg_get_expr", "SELECT ?1"},
+    Asked{"pg_get_expr", "SELECT CAST(?1 AS TEXT)"},
     Asked{"pg_regclass_oid",
           "SELECT CAST(?1 AS INTEGER) WHERE ?1 GLOB '[0-9]*' UNION ALL SELECT oid FROM"
           " pg_catalog.pg_class WHERE relname = replace(replace(replace(?1, '\"', ''),"
@@ -450,8 +448,8 @@ class Registrar {
     Note(sqlite3_create_function_v2(connection_.handle(), name, count, SQLITE_UTF8, nullptr,
                                     nullptr, step, end, nullptr));
   }
-  void AddText(const char* name, const std::string& text) {
-    Note(sqlite3_create_function_v2(connection_.handle(), name, 0, SQLITE_UTF8,
+  void AddText(const char* name, const std::string& text, int arguments = 0) {
+    Note(sqlite3_create_function_v2(connection_.handle(), name, arguments, SQLITE_UTF8,
                                     std::make_unique<std::string>(text).release(), OwnText, nullptr,
                                     nullptr, FreeText));
   }
@@ -490,6 +488,7 @@ Status AddPgFunctions(SqliteConnection& connection, const EmbeddedSession::Optio
   for (const char* name : {"pg_current_user", "pg_session_user", "pg_current_role", "pg_user"}) {
     add.AddText(name, options.user);
   }
+  add.AddText("pg_get_userbyid", options.user, 1);  // whose everything is
   add.AddText("pg_current_catalog", options.database);
   add.AddText("current_database", options.database);
   add.AddText("pg_current_schema", "public");

@@ -159,11 +159,16 @@ Status EmbeddedServer::Describe(std::string_view body) {
     AppendParameterDescription(*out_, types);
   } else {
     const auto portal = portals_.find(message.name);
-    if (portal == portals_.end()) {
+    const auto cursor = cursors_.find(message.name);  // which is a portal, too
+    if (portal == portals_.end() && cursor == cursors_.end()) {
       return NotFound(fmt::format("portal \"{}\" does not exist", message.name)).SqlState("34000");
     }
-    columns = portal->second.columns;
-    if (portal->second.session.has_value()) {
+    if (portal == portals_.end()) {
+      ASSIGN_OR_RETURN(columns, DescribeColumns(*cursor->second.source->statement, {}));
+    } else {
+      columns = portal->second.columns;
+    }
+    if (portal != portals_.end() && portal->second.session.has_value()) {
       ASSIGN_OR_RETURN(columns, ColumnsOf(*portal->second.session, portal->second.formats));
     }
   }
