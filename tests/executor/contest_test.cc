@@ -31,7 +31,7 @@ class ContestTest : public SqliteTest {
     std::string sql = "CREATE TABLE points (a REAL, b REAL, y TEXT)";
     ASSERT_TRUE(source_->Execute(sql, nullptr, {}).ok());
     sql = "INSERT INTO points VALUES ";
-    for (int i = 0; i < 400; ++i) {
+    for (int i = 0; i < 240; ++i) {
       const double a = normal(random);
       const double b = normal(random);
       const bool yes = a + 0.5 * b + (b > 0.5 ? 1.0 : 0.0) + 0.7 * normal(random) > 0.3;
@@ -96,7 +96,7 @@ TEST_F(ContestTest, KeepsWhatEachCandidateWasWorth) {
     weights += candidate.weight();
   }
   EXPECT_NEAR(weights, 1, 1e-9);
-  EXPECT_EQ(plan->contest().validation_rows(), 400);
+  EXPECT_EQ(plan->contest().validation_rows(), 240);
   for (const auto& [name, value] : version->metrics) {
     if (name == "log_loss") {
       EXPECT_LE(value, least + 1e-9);  // of the model: the best one's, or a blend's below it
