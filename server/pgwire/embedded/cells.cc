@@ -60,11 +60,6 @@ std::string TimestampText(std::string_view text) {
   return shown;
 }
 
-bool IsText(uint32_t type) {
-  return type == kTextOid || type == kVarcharOid || type == kNameOid || type == kBpcharOid ||
-         type == kUnspecifiedOid || type == kUnknownOid;
-}
-
 // Whether the cell's text is one of the type.
 bool Fits(const EmbeddedCell& cell, uint32_t type) {
   switch (type) {

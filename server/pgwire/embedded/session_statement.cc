@@ -527,7 +527,10 @@ Result<std::optional<SessionStatement>> ReadSessionStatement(std::string_view sq
     }
     SessionStatement statement = StatementOf(StatementKind::kExecute, "EXECUTE");
     statement.name = execute->name;
-    statement.arguments = execute->arguments;
+    for (const Span& argument : execute->arguments) {
+      statement.arguments.emplace_back(sql.substr(
+          static_cast<size_t>(argument.begin), static_cast<size_t>(argument.end - argument.begin)));
+    }
     return SessionRead(statement);
   }
   if (is("DECLARE")) {
