@@ -52,9 +52,9 @@ TEST(RowPlaces, FollowThePiecesOfAMixedShard) {
 
 TEST(Split, FoldsOfNeighboursHoldEachRowOutOnceAndRunsTogether) {
   constexpr uint32_t kFolds = 5;
-  constexpr int64_t kRows = 400;
+  constexpr int64_t kTableRows = 400;
   constexpr int64_t kTogether = 16;
-  std::vector<int> times(kRows, 0);
+  std::vector<int> times(kTableRows, 0);
   for (uint32_t fold = 0; fold < kFolds; ++fold) {
     plan::Split split;
     split.set_kind(plan::Split::RANDOM);
@@ -63,15 +63,15 @@ TEST(Split, FoldsOfNeighboursHoldEachRowOutOnceAndRunsTogether) {
     split.set_fold(fold);
     split.set_together(kTogether);
     const SplitRule rule = SplitRule::Make(split).value();
-    const std::vector<int64_t> rows = ValidationRows(rule, {kRows});
-    EXPECT_EQ(rows.size(), kRows / kFolds);
+    const std::vector<int64_t> rows = ValidationRows(rule, {kTableRows});
+    EXPECT_EQ(rows.size(), kTableRows / kFolds);
     EXPECT_EQ(ValidationRows(rule, {100, 50, 250}), rows);
     for (size_t i = 0; i < rows.size(); ++i) {
       ++times[static_cast<size_t>(rows[i])];
       EXPECT_EQ(rows[i] / kTogether, rows[i / kTogether * kTogether] / kTogether);
     }
   }
-  EXPECT_EQ(times, std::vector<int>(kRows, 1));
+  EXPECT_EQ(times, std::vector<int>(kTableRows, 1));
 }
 
 TEST(Split, RandomRowsAreTheSameHoweverTheTableIsCut) {

@@ -12,6 +12,7 @@
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
+#include "server/config/open_cluster.h"
 #include "tests/support/recording_sink.h"
 
 namespace sluice::server {
@@ -46,7 +47,8 @@ class GatewayScriptsTest : public ::testing::Test {
     config_.max_statements = 1;
     auto sources = SourcePool::Open(config_.source, Auth::kTrust);
     ASSERT_TRUE(sources.ok()) << sources.status().ToString();
-    scripts_ = std::make_unique<GatewayScripts>(std::move(*sources), config_);
+    scripts_ = std::make_unique<GatewayScripts>(std::move(*sources),
+                                                OpenCluster(config_, true).value(), config_);
   }
   void TearDown() override {
     scripts_.reset();

@@ -55,8 +55,9 @@ TEST(BoundTextTest, StrangeParametersAreAsTheDatabaseShowsThem) {
   const Values values = {"\x02\x20", "whatever", std::nullopt};
   const ShownParameters shown = {{0, {"10.0.0.1/32", "inet"}},
                                  {1, {std::nullopt, "public.\"My type\""}}};
-  const auto bound = BindText("SELECT $1, $2, $3 FROM t TO PREDICT USING m WITH a.b=$1",
-                              {kInet, kOfAUser, 23}, {1}, &values, shown);
+  const auto bound =
+      BindText("SELECT $1, $2, $3 FROM t TO PREDICT USING m WITH a.b=$1", {kInet, kOfAUser, 23},
+               {1}, &values, catalog::Dialect::kPostgres, shown);
   ASSERT_TRUE(bound.ok()) << bound.status().ToString();
   EXPECT_EQ(
       bound->text,
