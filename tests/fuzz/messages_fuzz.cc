@@ -77,14 +77,12 @@ void CheckTexts(std::string_view sql) {
   if (!execute.has_value()) {
     return;
   }
-  size_t bytes = 0;
-  for (const std::string& argument : execute->arguments) {
-    bytes += argument.size();
+  for (const Span& argument : execute->arguments) {
+    if (!Lies(argument, sql)) {
+      Broken("an argument does not lie in its text");
+    }
   }
-  if (bytes > sql.size()) {
-    Broken("the arguments are longer than the text");
-  }
-  static_cast<void>(BindArguments(sql, {"int"}, *execute));
+  static_cast<void>(BindArguments(sql, {}, {"int"}, sql, *execute, {{23}, {std::string("1")}}));
 }
 
 }  // namespace
