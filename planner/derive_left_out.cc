@@ -69,6 +69,13 @@ bool IsListOfNumbers(std::string_view text) {
   return text.find_first_not_of("0123456789+-.,eE \t\n", 1) == text.size() - 1;
 }
 
+// One word without a blank, with digits in it: A-10027, 4711/2.
+bool IsCode(std::string_view text) {
+  text = models::TrimBlanks(text);
+  return text.find_first_of(" \t\n") == std::string_view::npos &&
+         text.find_first_of("0123456789") != std::string_view::npos;
+}
+
 template <typename Is>
 bool AllAre(const std::vector<std::string>& cells, Is is) {
   bool any = false;
@@ -122,7 +129,8 @@ WhyLeftOut OfText(const ColumnFacts& column, const DeriveInput& input) {
   const bool plain = column.shape.format.kind == models::ColumnFormatKind::kText;
   if (plain && rows >= static_cast<double>(kFewestIdentifierRows) &&
       distinct >= kUniqueValues * rows &&
-      !IsFreeText(column.shape, column.statistics, static_cast<double>(input.statistics.rows)) &&
+      (AllAre(cells, IsCode) ||
+       !IsFreeText(column.shape, column.statistics, static_cast<double>(input.statistics.rows))) &&
       !HasRepeatedPieces(cells)) {
     return {"a different value in nearly every row", true};
   }

@@ -64,7 +64,9 @@ bool HasRepeatedPieces(const std::vector<std::string>& cells) {
   for (const std::string& cell : cells) {
     const std::vector<std::string> words = models::WordsOf(cell);
     for (const std::string& word : std::set<std::string>(words.begin(), words.end())) {
-      ++rows_with[word];
+      if (!word.starts_with('#')) {  // how long a number is
+        ++rows_with[word];
+      }
     }
   }
   const auto cell_count = static_cast<double>(cells.size());

@@ -205,12 +205,17 @@ Status Trials::CheckNothingIsLeft(const Job& job, bool succeeded, Verdict* verdi
     }
   }
   fs::remove_all(CheckpointsOf());
+  std::vector<fs::path> left;
   for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
     const std::string name = entry.path().filename();
-    if (name != "tmp" && name != "checkpoints" && !name.starts_with("chaos.db")) {
-      complain("a file is left: " + name);
-      fs::remove(entry.path());
+    const bool of_job_logs = name.starts_with("sluice-") || name.ends_with(".log");
+    if (name != "tmp" && name != "checkpoints" && !name.starts_with("chaos.db") && !of_job_logs) {
+      left.push_back(entry.path());
     }
+  }
+  for (const fs::path& path : left) {
+    complain("a file is left: " + path.filename().string());
+    fs::remove_all(path);
   }
   return OkStatus();
 }
