@@ -49,7 +49,7 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
     {"planner",
      {"base", "parser", "planner/plan.proto", "catalog", "catalog/sql", "models",
       "models/model.proto", "models/features", "models/metrics", "models/networks", "models/blend",
-      "models/registry"}},
+      "models/registry", "k8s/quantity"}},
     {"planner/plan.proto", {"catalog/dataset.proto", "models/model.proto"}},
 
     {"elastic/ids.h", {"base"}},
@@ -81,7 +81,8 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
       "elastic/storage", "elastic/parameters", "elastic/collective", "elastic/rpc",
       "elastic/server", "elastic/worker", "elastic/master"}},
 
-    {"k8s", {"base", "elastic/fleet"}},
+    {"k8s", {"base", "elastic/fleet", "k8s/quantity"}},
+    {"k8s/quantity", {"base"}},
 
     {"executor",
      {"base",
@@ -111,9 +112,9 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
       "executor/master_process.h"}},
 
     {"server",
-     {"base", "parser", "catalog", "planner", "executor", "executor/processes", "server/config",
-      "server/gateway", "server/load", "server/pgwire", "server/sample", "server/shell",
-      "server/statements"}},
+     {"base", "parser", "catalog", "planner", "k8s", "executor", "executor/processes",
+      "server/config", "server/gateway", "server/load", "server/pgwire", "server/sample",
+      "server/shell", "server/statements"}},
     {"server/config", {"base", "catalog", "executor"}},
     {"server/statements",
      {"base", "parser", "catalog", "models/registry", "planner", "planner/plan.proto",
