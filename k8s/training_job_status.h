@@ -12,12 +12,13 @@
 namespace sluice::k8s {
 
 // Types of conditions, for `kubectl wait --for=condition=Complete`.
-inline constexpr std::string_view kQueued = "Queued";        // it has no place yet
-inline constexpr std::string_view kSuspended = "Suspended";  // nothing of it runs, as asked for
-inline constexpr std::string_view kRunning = "Running";
-inline constexpr std::string_view kDegraded = "Degraded";  // fewer workers than its least
-inline constexpr std::string_view kComplete = "Complete";  // its model is stored
-inline constexpr std::string_view kFailed = "Failed";
+inline constexpr std::string_view kConditionQueued = "Queued";  // it has no place yet
+inline constexpr std::string_view kConditionSuspended =
+    "Suspended";  // nothing of it runs, as asked for
+inline constexpr std::string_view kConditionRunning = "Running";
+inline constexpr std::string_view kConditionDegraded = "Degraded";  // fewer workers than its least
+inline constexpr std::string_view kConditionComplete = "Complete";  // its model is stored
+inline constexpr std::string_view kConditionFailed = "Failed";
 
 struct Condition {
   std::string type;

@@ -11,6 +11,7 @@
 #include "server/commands.h"
 #include "server/config/terminal.h"
 #include "server/config/version.h"
+#include "server/shell/shell.h"
 
 namespace sluice::server {
 namespace {

@@ -186,7 +186,7 @@ TEST_F(ManifestsContract, TheStatusIsShownAndKeepsWhatItDoesNotKnow) {
   status.running_workers = 3;
   status.percent = 41;
   status.loss = 0.25;
-  SetCondition(status, kRunning, true, "Trains", "", "2026-01-02T03:04:05Z");
+  SetCondition(status, kConditionRunning, true, "Trains", "", "2026-01-02T03:04:05Z");
   const std::string json = patch(StatusPatch(TrainingJobStatus(), status).value());
   EXPECT_THAT(json, HasSubstr(R"("ofALaterVersion":{"x":1})"));
   status.grant = Grant{3, {"w-1"}, {}};

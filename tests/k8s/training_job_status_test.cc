@@ -89,7 +89,7 @@ TEST(TrainingJobStatus, WhatIsDamagedCountsAsAbsent) {
   EXPECT_FALSE(status.grant.has_value());
   EXPECT_FALSE(status.job.has_value());
   EXPECT_EQ(status.master_number, 0U);
-  EXPECT_FALSE(Holds(status, kRunning));
+  EXPECT_FALSE(Holds(status, kConditionRunning));
   EXPECT_EQ(ParseTrainingJobStatus("{}").value(), TrainingJobStatus());
   EXPECT_FALSE(ParseTrainingJobStatus("7").ok());
 }
@@ -97,16 +97,16 @@ TEST(TrainingJobStatus, WhatIsDamagedCountsAsAbsent) {
 TEST(TrainingJobStatus, AConditionChangesItsTimeWithItsStatusOnly) {
   TrainingJobStatus status;
   status.observed_generation = 2;
-  SetCondition(status, kRunning, true, "Trains", "4 workers", "t1");
-  SetCondition(status, kRunning, true, "Trains", "5 workers", "t2");
+  SetCondition(status, kConditionRunning, true, "Trains", "4 workers", "t1");
+  SetCondition(status, kConditionRunning, true, "Trains", "5 workers", "t2");
   ASSERT_EQ(status.conditions.size(), 1U);
   EXPECT_EQ(status.conditions[0], (Condition{"Running", "True", "Trains", "5 workers", "t1", 2}));
-  SetCondition(status, kRunning, false, "Ended", "", "t3");
+  SetCondition(status, kConditionRunning, false, "Ended", "", "t3");
   EXPECT_EQ(status.conditions[0].since, "t3");
-  EXPECT_FALSE(Holds(status, kRunning));
-  SetCondition(status, kComplete, true, "Stored", "", "t3");
-  EXPECT_TRUE(Holds(status, kComplete));
-  EXPECT_FALSE(Holds(status, kFailed));
+  EXPECT_FALSE(Holds(status, kConditionRunning));
+  SetCondition(status, kConditionComplete, true, "Stored", "", "t3");
+  EXPECT_TRUE(Holds(status, kConditionComplete));
+  EXPECT_FALSE(Holds(status, kConditionFailed));
 }
 
 TEST(TrainingJobStatus, SomebodyElsesConditionsSurvive) {
@@ -115,7 +115,7 @@ TEST(TrainingJobStatus, SomebodyElsesConditionsSurvive) {
                              R"("lastTransitionTime":"t0"}]}})")
           .value();
   TrainingJobStatus after = before;
-  SetCondition(after, kQueued, true, "Unschedulable", "no node is large enough", "t1");
+  SetCondition(after, kConditionQueued, true, "Unschedulable", "no node is large enough", "t1");
   const std::string patch = StatusPatch(before, after).value();
   EXPECT_THAT(patch, HasSubstr(R"({"type":"Admitted","status":"Unknown")"));
   EXPECT_THAT(patch, HasSubstr(R"({"type":"Queued","status":"True")"));
