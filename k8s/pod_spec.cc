@@ -10,6 +10,7 @@
 
 #include "k8s/json_internal.h"
 #include "k8s/pod_state.h"
+#include "k8s/rights.h"
 
 namespace sluice::k8s {
 namespace {
@@ -80,24 +81,49 @@ void SetMetadata(Value& object, const PodShape& shape, const PodIdentity& identi
   SetMember(metadata, "ownerReferences", std::move(owners), memory);
 }
 
+bool IsExtended(const std::string& resource) {
+  return resource.find('/') != std::string::npos;
+}
+
 // A process that gets no more memory than it asked for ends in a way that says so; processors that
-// nobody else wants are used, so there is no limit of those.
-void SetResources(Value& container, const PodShape& shape, const elastic::Resources& resources,
-                  Memory& memory) {
-  Value& requests = Within(container, {"resources", "requests"}, memory);
-  const auto millis = static_cast<int64_t>(std::ceil(resources.cpu * 1000));
-  SetMember(requests, "cpu", Text(Quantity::OfMillis(millis).ToString(), memory), memory);
-  if (resources.memory_bytes > 0) {
-    const std::string bytes = Quantity::OfBytes(resources.memory_bytes).ToString();
-    SetMember(requests, "memory", Text(bytes, memory), memory);
-    SetMember(Within(container, {"resources", "limits"}, memory), "memory", Text(bytes, memory),
-              memory);
+// nobody else wants are used, so there is no limit of those but one that was asked for. The memory
+// of `given` is the least: it grows after an end for lack of it.
+PodResources ResourcesOf(const PodResources& asked, const elastic::Resources& given) {
+  PodResources resources = asked;
+  const auto cpu = Quantity::OfMillis(static_cast<int64_t>(std::ceil(given.cpu * 1000)));
+  resources.requests.emplace("cpu", cpu);
+  if (given.memory_bytes > 0) {
+    const Quantity memory = Quantity::OfBytes(given.memory_bytes);
+    Quantity& request = resources.requests.emplace("memory", memory).first->second;
+    request = std::max(request, memory);
   }
-  for (const auto& [name, amount] : shape.further_resources) {
-    SetMember(Within(container, {"resources", "requests"}, memory), name,
-              Text(amount.ToString(), memory), memory);
-    SetMember(Within(container, {"resources", "limits"}, memory), name,
-              Text(amount.ToString(), memory), memory);
+  // Kubernetes refuses a pod that asks for more than its limit, and of an extended resource for
+  // anything else than its limit.
+  for (auto& [name, limit] : resources.limits) {
+    const auto request = resources.requests.find(name);
+    if (request != resources.requests.end()) {
+      limit = std::max(limit, request->second);
+    } else if (IsExtended(name)) {
+      resources.requests[name] = limit;
+    }
+  }
+  for (const auto& [name, request] : resources.requests) {
+    if (name == "memory" || IsExtended(name)) {
+      resources.limits.emplace(name, request);
+    }
+  }
+  return resources;
+}
+
+void SetResources(Value& container, const PodResources& resources, Memory& memory) {
+  for (const auto& [part, quantities] :
+       {std::pair<std::string_view, const std::map<std::string, Quantity>&>("requests",
+                                                                            resources.requests),
+        {"limits", resources.limits}}) {
+    for (const auto& [name, amount] : quantities) {
+      SetMember(Within(container, {"resources", part}, memory), name,
+                Text(amount.ToString(), memory), memory);
+    }
   }
 }
 
@@ -163,6 +189,51 @@ void SetEnvironment(Value& container, Memory& memory) {
   }
 }
 
+const RoleRequest& RequestOf(const PodShape& shape, Role role) {
+  static const RoleRequest none;
+  const auto found = shape.request.roles.find(role);
+  return found == shape.request.roles.end() ? none : found->second;
+}
+
+// Which of the pods of its role it is, from 0: workers are numbered as they are started.
+uint64_t IndexOf(const PodIdentity& identity, const std::string& name) {
+  if (identity.role != Role::kWorker) {
+    return identity.server_index;
+  }
+  uint64_t number = 1;
+  const size_t digits = name.find_last_not_of("0123456789") + 1;
+  std::from_chars(name.data() + digits, name.data() + name.size(), number);
+  return number - std::min<uint64_t>(number, 1);
+}
+
+void SetPriority(Value& spec, const PodShape& shape, const PodIdentity& identity,
+                 const std::string& name, Memory& memory) {
+  std::string_view priority =
+      PriorityClassOf(RequestOf(shape, identity.role), IndexOf(identity, name));
+  priority = priority.empty() ? shape.priority_class : priority;
+  if (!priority.empty()) {
+    SetMember(spec, "priorityClassName", Text(priority, memory), memory);
+    spec.RemoveMember("priority");
+    spec.RemoveMember("preemptionPolicy");
+  }
+}
+
+// The claims that were asked for.
+void MountClaims(Value& spec, Value& container, const std::vector<PodVolume>& volumes,
+                 Memory& memory) {
+  for (size_t i = 0; i < volumes.size(); ++i) {
+    const std::string name = fmt::format("sluice-volume-{}", i);
+    Value source(rapidjson::kObjectType);
+    SetMember(source, "claimName", Text(volumes[i].claim, memory), memory);
+    Mount(spec, container, name, volumes[i].mount_path, volumes[i].read_only, std::move(source),
+          "persistentVolumeClaim", memory);
+    if (!volumes[i].sub_path.empty()) {
+      SetMember(Element(ListIn(container, "volumeMounts", memory), name, memory), "subPath",
+                Text(volumes[i].sub_path, memory), memory);
+    }
+  }
+}
+
 void SetContainer(Value& spec, const PodShape& shape, const elastic::ProcessSpec& process,
                   const std::string& secret_name, Memory& memory) {
   Value& container = Element(ListIn(spec, "containers", memory), kContainerName, memory);
@@ -176,7 +247,11 @@ void SetContainer(Value& spec, const PodShape& shape, const elastic::ProcessSpec
   SetMember(container, "args", std::move(arguments), memory);
   // Its last lines, without the right to read logs.
   SetMember(container, "terminationMessagePolicy", Text("FallbackToLogsOnError", memory), memory);
-  SetResources(container, shape, process.resources, memory);
+  SetResources(container, ResourcesOf(RequestOf(shape, process.role).resources, process.resources),
+               memory);
+  if (!shape.request.pull_policy.empty()) {
+    SetMember(container, "imagePullPolicy", Text(shape.request.pull_policy, memory), memory);
+  }
   SetEnvironment(container, memory);
   SetDefaultSecurity(spec, container, memory);
   Value secret(rapidjson::kObjectType);
@@ -185,6 +260,7 @@ void SetContainer(Value& spec, const PodShape& shape, const elastic::ProcessSpec
   Mount(spec, container, kSecretVolume, kProcessFolder, true, std::move(secret), "secret", memory);
   Mount(spec, container, kScratchVolume, "/tmp", false, Value(rapidjson::kObjectType), "emptyDir",
         memory);
+  MountClaims(spec, container, shape.request.volumes, memory);
 }
 
 std::string Base64(const std::string& bytes) {
@@ -266,6 +342,8 @@ Result<std::string> BuildPod(const PodShape& shape, const PodIdentity& identity,
   SetMember(spec, "restartPolicy", Text("Never", memory), memory);
   if (identity.role != Role::kMaster) {
     SetMember(spec, "automountServiceAccountToken", Value(false), memory);
+  } else {
+    SetDefault(spec, "serviceAccountName", Text(AccountName(Account::kMaster), memory), memory);
   }
   SetDefault(spec, "enableServiceLinks", Value(false), memory);
   SetDefault(spec, "terminationGracePeriodSeconds", Value(std::max(1, shape.grace_seconds)),
@@ -273,10 +351,7 @@ Result<std::string> BuildPod(const PodShape& shape, const PodIdentity& identity,
   if (NumberIn(spec, {"terminationGracePeriodSeconds"}) < 1) {
     SetMember(spec, "terminationGracePeriodSeconds", Value(1), memory);
   }
-  if (!shape.priority_class.empty()) {
-    SetMember(spec, "priorityClassName", Text(shape.priority_class, memory), memory);
-    spec.RemoveMember("priority");
-  }
+  SetPriority(spec, shape, identity, process.name, memory);
   KeepApart(spec, identity, memory);
   SetContainer(spec, shape, process, secret_name, memory);
   return ToJson(pod);

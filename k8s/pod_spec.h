@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "elastic/fleet/fleet.h"
 #include "k8s/object.h"
-#include "k8s/quantity.h"
+#include "k8s/pod_request.h"
 
 namespace sluice::k8s {
 
@@ -49,17 +49,18 @@ struct PodShape {
   Owner owner;
   std::string image;           // by digest, the same for all of a job
   std::string template_json;   // the `template` of a core/v1 PodTemplate; empty: none
-  std::string priority_class;  // empty: the template's, or the cluster's default
-  std::map<std::string, Quantity> further_resources;  // by name: nvidia.com/gpu
+  std::string priority_class;  // where `request` asks for none; empty: the template's
+  PodRequest request;
   int grace_seconds = 2;
 };
 
 // The pod of a process, as JSON. What an administrator's template says stays: affinity,
 // tolerations, sidecars, pull secrets, service account, labels, volumes, security; ours is what the
 // protocol needs: name, our labels, owner, image, arguments, resources, the mounted Secret, no
-// restarts, a grace of at least a second, last words, and no API token but in a master. Where
-// neither says anything: not root, a read-only root file system, no capabilities, servers apart by
-// node. An error where the template is none.
+// restarts, a grace of at least a second, last words, and no API token but in a master. What the
+// statement asks for comes before the template, but a process that was given more memory keeps it.
+// Where nobody says anything: not root, a read-only root file system, no capabilities, servers
+// apart by node. An error where the template is none.
 Result<std::string> BuildPod(const PodShape& shape, const PodIdentity& identity,
                              const elastic::ProcessSpec& spec, const std::string& secret_name);
 

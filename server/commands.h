@@ -37,6 +37,14 @@ struct SampleOptions {
 };
 int RunSample(const SampleOptions& options);
 
+// Prints what a Kubernetes cluster needs before it trains, or writes it as a base of kustomize.
+struct K8sManifestOptions {
+  std::string namespace_name;
+  std::string image;   // "": of this version
+  std::string folder;  // "": one stream of documents on standard output
+};
+int RunK8sManifests(const K8sManifestOptions& options);
+
 // The command-line form of a statement: it is printed, then run.
 int RunStatementCommand(const Config& config, const std::string& statement,
                         const std::string& format);

@@ -45,6 +45,7 @@ struct CommandLine {
   bool print_config = false;
   SampleOptions sample;
   LoadOptions load;
+  K8sManifestOptions manifests;
   std::string separator;  // of load
   TrainForm train;
   PredictForm predict;
@@ -252,6 +253,20 @@ void AddLoad(CLI::App& app, CommandLine& line) {
   });
 }
 
+void AddK8s(CLI::App& app, CommandLine& line) {
+  CLI::App* k8s = app.add_subcommand("k8s", "Training on Kubernetes");
+  k8s->require_subcommand(1);
+  CLI::App* manifests = k8s->add_subcommand(
+      "manifests", "Print what a cluster needs: TrainingJob, accounts, classes, gateway");
+  line.manifests.namespace_name = "sluice";
+  manifests->add_option("--namespace", line.manifests.namespace_name, "of all of it")
+      ->capture_default_str();
+  manifests->add_option("--image", line.manifests.image, "of every pod (default: sluice:VERSION)");
+  manifests->add_option("--into", line.manifests.folder,
+                        "write a base of kustomize into this folder instead");
+  manifests->callback([&line] { line.run = [&line] { return RunK8sManifests(line.manifests); }; });
+}
+
 // Runs a statement that was made of flags.
 int RunForm(const CommonFlags& common, const Result<std::string>& statement,
             const std::string& format) {
@@ -415,6 +430,7 @@ int Main(int argc, char** argv) {
   AddSetup(app, line);
   AddSample(app, line);
   AddLoad(app, line);
+  AddK8s(app, line);
   AddTrain(app, line);
   AddPredict(app, line);
   AddEvaluate(app, line);

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "k8s/quantity.h"
+#include "k8s/quantity/quantity.h"
 
 // Law: what is read is written so that it reads as the same, in a form that does not change again.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

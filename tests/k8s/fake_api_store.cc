@@ -8,7 +8,7 @@
 
 #include "k8s/json_internal.h"
 #include "k8s/object.h"
-#include "k8s/quantity.h"
+#include "k8s/quantity/quantity.h"
 
 namespace sluice::k8s {
 namespace {

@@ -119,15 +119,74 @@ TEST(PodSpec, ServersKeepApartAndMastersMayTalkToTheApi) {
               Not(HasSubstr("podAntiAffinity")));
   EXPECT_THAT(Build(Shape(), elastic::Role::kMaster),
               Not(HasSubstr("automountServiceAccountToken")));
+  EXPECT_THAT(Build(Shape(), elastic::Role::kMaster),
+              HasSubstr(R"("serviceAccountName":"sluice-master")"));
+  EXPECT_THAT(Build(Shape(R"({"spec":{"serviceAccountName":"theirs"}})"), elastic::Role::kMaster),
+              HasSubstr(R"("serviceAccountName":"theirs")"));
 }
 
-TEST(PodSpec, AsksForFurtherResourcesAndAPriority) {
+std::string ResourcesOf(const PodResources& asked, double cpu, int64_t memory_bytes) {
   PodShape shape = Shape();
-  shape.further_resources["nvidia.com/gpu"] = Quantity::OfMillis(2000);
+  shape.request.roles[elastic::Role::kWorker].resources = asked;
+  elastic::ProcessSpec process = Process();
+  process.resources = {cpu, memory_bytes};
+  const std::string pod = BuildPod(shape, Identity(), process, "s").value();
+  return ToJson(*FindIn(ArrayIn(ParseJsonObject(pod, "the pod").value(), {"spec", "containers"})[0],
+                        {"resources"}));
+}
+
+TEST(PodSpec, WhatTheStatementAsksForIsGivenAndNeverRefused) {
+  const auto gib = [](int64_t count) { return Quantity::OfBytes(count << 30); };
+  const Quantity one = Quantity::OfMillis(1000), two = Quantity::OfMillis(2000);
+  EXPECT_EQ(ResourcesOf({{{"cpu", two}, {"memory", gib(4)}}, {{"cpu", two}}}, 1, 1 << 30),
+            R"({"requests":{"cpu":"2","memory":"4Gi"},"limits":{"cpu":"2","memory":"4Gi"}})");
+  EXPECT_EQ(ResourcesOf({{{"memory", gib(1)}}, {{"memory", gib(2)}}}, 1, int64_t{3} << 30),
+            R"({"requests":{"cpu":"1","memory":"3Gi"},"limits":{"memory":"3Gi"}})")
+      << "the process was given more after it had run out of memory";
+  EXPECT_EQ(ResourcesOf({{}, {{"nvidia.com/gpu", one}, {"cpu", one}}}, 2, 0),
+            R"({"requests":{"cpu":"2","nvidia.com/gpu":"1"},)"
+            R"("limits":{"cpu":"2","nvidia.com/gpu":"1"}})");
+  EXPECT_EQ(ResourcesOf({{{"example.com/tpu", two}}, {}}, 1, 0),
+            R"({"requests":{"cpu":"1","example.com/tpu":"2"},"limits":{"example.com/tpu":"2"}})");
+}
+
+TEST(PodSpec, AnotherRolesRequestIsNotIts) {
+  PodShape shape = Shape();
+  shape.request.roles[elastic::Role::kParameterServer].resources.requests["cpu"] =
+      Quantity::OfMillis(7000);
+  EXPECT_THAT(Build(shape), HasSubstr(R"("cpu":"1500m")"));
+  EXPECT_THAT(Build(shape, elastic::Role::kParameterServer), HasSubstr(R"("cpu":"7")"));
+}
+
+TEST(PodSpec, APriorityIsTheShapesOrAShareOfTheRole) {
+  PodShape shape = Shape(R"({"spec":{"priorityClassName":"theirs","priority":7}})");
+  EXPECT_THAT(Build(shape), HasSubstr(R"("priorityClassName":"theirs","priority":7)"));
   shape.priority_class = "sluice-low";
+  EXPECT_THAT(Build(shape), HasSubstr(R"("priorityClassName":"sluice-low")"));
+  EXPECT_THAT(Build(shape), Not(HasSubstr(R"("priority":7)")));
+  shape.request.roles[elastic::Role::kWorker].priority = {true, 0.5};
+  shape.request.roles[elastic::Role::kWorker].pods = 4;
+  std::string classes;
+  for (const char* name : {"j-worker-1", "j-worker-2", "j-worker-3", "j-worker-4", "j-worker-5"}) {
+    elastic::ProcessSpec process = Process();
+    process.name = name;
+    const std::string pod = BuildPod(shape, Identity(), process, "s").value();
+    classes += pod.find("sluice-high") != std::string::npos ? 'h' : 'l';
+  }
+  EXPECT_EQ(classes, "hllhh");
+}
+
+TEST(PodSpec, ClaimsAreMounted) {
+  PodShape shape = Shape();
+  shape.request.pull_policy = "Never";
+  shape.request.volumes = {{"c", "/c", "", false}, {"d", "/d", "s", true}};
   const std::string pod = Build(shape);
-  EXPECT_THAT(pod, HasSubstr(R"("limits":{"memory":"2Gi","nvidia.com/gpu":"2"})"));
-  EXPECT_THAT(pod, HasSubstr(R"("priorityClassName":"sluice-low")"));
+  EXPECT_THAT(pod, HasSubstr(R"("imagePullPolicy":"Never")"));
+  EXPECT_THAT(pod, HasSubstr(R"({"name":"sluice-volume-0","mountPath":"/c","readOnly":false})"));
+  EXPECT_THAT(
+      pod,
+      HasSubstr(R"({"name":"sluice-volume-1","mountPath":"/d","readOnly":true,"subPath":"s"})"));
+  EXPECT_THAT(pod, HasSubstr(R"("persistentVolumeClaim":{"claimName":"d"})"));
 }
 
 TEST(PodSpec, LabelsSayWhichProcessItIs) {

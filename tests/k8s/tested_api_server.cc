@@ -14,6 +14,19 @@ namespace {
 
 constexpr Resource kNamespaces{"", "v1", "namespaces"};
 
+class OneToken : public LoginSource {
+ public:
+  explicit OneToken(std::string token) : token_(std::move(token)) {}
+  Result<Answer> Read() override {
+    Answer answer;
+    answer.login.token = token_;
+    return answer;
+  }
+
+ private:
+  const std::string token_;
+};
+
 }  // namespace
 
 bool TestedApiServer::HasReal() {
@@ -62,6 +75,16 @@ ApiClient& TestedApiServer::As(const std::string& context) {
   Login& login = logins_[context];
   if (login.client == nullptr) {
     login.credentials = CredentialsFromKubeconfig({config_}, context, clock_).value();
+    login.client = std::make_unique<ApiClient>(*login.credentials, ApiOptions(), clock_);
+  }
+  return *login.client;
+}
+
+ApiClient& TestedApiServer::WithToken(const std::string& token) {
+  Login& login = logins_["the token " + token];
+  if (login.client == nullptr) {
+    login.credentials = std::make_unique<Credentials>(client_->credentials().cluster(), namespace_,
+                                                      std::make_unique<OneToken>(token), clock_);
     login.client = std::make_unique<ApiClient>(*login.credentials, ApiOptions(), clock_);
   }
   return *login.client;

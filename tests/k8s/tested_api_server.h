@@ -11,7 +11,7 @@
 namespace sluice::k8s {
 
 // An API server for the contract suites: the fake, or the real one whose kubeconfig
-// SLUICE_TEST_KUBERNETES names (tests/k8s/with_api_server starts one). Both know the contexts
+// SLUICE_TEST_KUBERNETES names (scripts/kubernetes with COMMAND starts one). Both know the contexts
 // "certificate", "token", "powerless" (who may nothing) and "stranger" (whom nobody knows).
 class TestedApiServer {
  public:
@@ -26,6 +26,8 @@ class TestedApiServer {
   FakeApiServer& fake() { return *fake_; }
   // Another client, who logs in otherwise.
   ApiClient& As(const std::string& context);
+  // One who has this token.
+  ApiClient& WithToken(const std::string& token);
 
   // What others do: a scheduler, kubelets, administrators.
   ApiAnswer Do(Verb verb, const Resource& resource, const std::string& name,

@@ -81,7 +81,8 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
       "elastic/storage", "elastic/parameters", "elastic/collective", "elastic/rpc",
       "elastic/server", "elastic/worker", "elastic/master"}},
 
-    {"k8s", {"base", "elastic/fleet"}},
+    {"k8s", {"base", "elastic/fleet", "k8s/quantity"}},
+    {"k8s/quantity", {"base"}},
 
     {"executor",
      {"base",
@@ -114,9 +115,9 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
       "executor/master_process.h"}},
 
     {"server",
-     {"base", "parser", "catalog", "planner", "executor", "executor/pods", "executor/processes",
-      "server/config", "server/gateway", "server/load", "server/pgwire", "server/sample",
-      "server/shell", "server/statements"}},
+     {"base", "parser", "catalog", "planner", "k8s", "executor", "executor/pods",
+      "executor/processes", "server/config", "server/gateway", "server/load", "server/pgwire",
+      "server/sample", "server/shell", "server/statements"}},
     {"server/config", {"base", "catalog", "executor", "executor/pods"}},
     {"server/statements",
      {"base", "parser", "catalog", "models/registry", "planner", "planner/plan.proto",

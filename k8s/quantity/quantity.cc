@@ -1,4 +1,4 @@
-#include "k8s/quantity.h"
+#include "k8s/quantity/quantity.h"
 
 #include <fmt/core.h>
 

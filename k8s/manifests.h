@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sluice::k8s {
+
+struct ManifestOptions {
+  std::string namespace_name = "sluice";
+  std::string image;
+};
+
+// One file of a kustomize base.
+struct Manifest {
+  std::string file;  // "gateway.yaml"
+  std::string yaml;  // one document or more, each ended by a line
+};
+
+// What a cluster needs before it trains: the kind TrainingJob, the accounts and their rights, the
+// priority classes, a gateway. Everything but the base's own kustomization.yaml, which lists them.
+// An error where a name is none that Kubernetes would take. Pure.
+Result<std::vector<Manifest>> BuildManifests(const ManifestOptions& options);
+std::string Kustomization(const std::vector<Manifest>& manifests,
+                          const std::string& namespace_name);
+
+// The CustomResourceDefinition of TrainingJob.
+std::string TrainingJobDefinition();
+
+}  // namespace sluice::k8s

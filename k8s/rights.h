@@ -1,0 +1,35 @@
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "k8s/api_client.h"
+#include "k8s/api_request.h"
+
+namespace sluice::k8s {
+
+// Whose calls they are: a gateway (and whoever keeps masters alive), a job's master, the controller
+// of all jobs. Workers and servers call nobody.
+enum class Account { kGateway, kMaster, kController };
+// "sluice-gateway": of its service account, role and binding.
+std::string AccountName(Account account);
+
+// What an account may do to one kind of object.
+struct Right {
+  Resource resource;
+  std::string_view subresource;  // "status"; empty: none
+  std::vector<Verb> verbs;
+  bool cluster = false;  // in every namespace, or of what is in none
+};
+// All that it needs and nothing else: the manifests grant it, MissingRights looks for it.
+std::vector<Right> RightsOf(Account account);
+
+// Asks the API server about each right; an error where it cannot be asked, or kPermissionDenied
+// with every missing right in its hint: "create pods, watch pods, patch trainingjobs/status".
+Status CheckRights(ApiClient& client, Account account, const std::string& namespace_name,
+                   const std::stop_token& stop);
+
+}  // namespace sluice::k8s

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "k8s/object.h"
+#include "k8s/pod_request.h"
+
+namespace sluice::k8s {
+
+inline constexpr Resource kTrainingJobs{"training.sluice", "v1alpha1", "trainingjobs"};
+inline constexpr std::string_view kTrainingJobKind = "TrainingJob";
+
+// What a TrainingJob asks of the processes of one role.
+struct ProcessesSpec {
+  std::optional<uint32_t> min, max;  // not given: the statement's; of a master: one
+  PodResources resources;
+  PodPriority priority;
+  std::string template_name;  // a core/v1 PodTemplate; empty: the job's
+
+  bool operator==(const ProcessesSpec&) const = default;
+};
+
+struct TrainingJobSpec {
+  std::string statement;
+  std::string source_secret;          // the Secret with the data source's URL
+  std::string source_key = "source";  // its key
+  ProcessesSpec master, workers, servers;
+  int32_t priority = 0;  // among jobs, as engine.priority
+  std::string template_name;
+  std::string image;  // by digest; empty: that of whoever starts its master
+  std::string pull_policy;
+  std::vector<PodVolume> volumes;
+  bool suspend = false;
+  std::optional<int64_t> active_deadline_seconds, ttl_seconds_after_finished;
+
+  bool operator==(const TrainingJobSpec&) const = default;
+};
+
+// Pure. Every mistake is one diagnostic that begins with its field: "spec.workers.min: ...".
+Result<TrainingJobSpec> ParseTrainingJobSpec(std::string_view json);
+
+// The object as it is created, without what its spec leaves to others. Pure.
+std::string BuildTrainingJob(const std::string& namespace_name, const std::string& name,
+                             const TrainingJobSpec& spec);
+
+}  // namespace sluice::k8s

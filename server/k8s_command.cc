@@ -1,0 +1,65 @@
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "k8s/manifests.h"
+#include "server/commands.h"
+#include "server/config/terminal.h"
+#include "server/config/version.h"
+#include "server/shell/shell.h"
+
+namespace sluice::server {
+namespace {
+
+Status WriteText(const std::filesystem::path& path, const std::string& text) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  return file ? OkStatus()
+              : FailedPrecondition(
+                    fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
+}
+
+Status PrintOrWrite(const K8sManifestOptions& options) {
+  ASSIGN_OR_RETURN(const std::vector<k8s::Manifest> manifests,
+                   k8s::BuildManifests({options.namespace_name,
+                                        options.image.empty() ? fmt::format("sluice:{}", kVersion)
+                                                              : options.image}));
+  if (options.folder.empty()) {
+    for (size_t i = 0; i < manifests.size(); ++i) {
+      fmt::print("{}{}", i == 0 ? "" : "---\n", manifests[i].yaml);
+    }
+    return OkStatus();
+  }
+  std::error_code error;
+  std::filesystem::create_directories(options.folder, error);
+  if (error) {
+    return FailedPrecondition(
+        fmt::format("cannot make the folder {}: {}", options.folder, error.message()));
+  }
+  const std::filesystem::path folder = options.folder;
+  for (const k8s::Manifest& manifest : manifests) {
+    RETURN_IF_ERROR(WriteText(folder / manifest.file, manifest.yaml));
+  }
+  return WriteText(folder / "kustomization.yaml",
+                   k8s::Kustomization(manifests, options.namespace_name));
+}
+
+}  // namespace
+
+int RunK8sManifests(const K8sManifestOptions& options) {
+  const Status status = PrintOrWrite(options);
+  if (!status.ok()) {
+    SayError(status, "");
+    return kExitStatementFailed;
+  }
+  return kExitOk;
+}
+
+}  // namespace sluice::server

@@ -1,0 +1,233 @@
+#include "k8s/manifests.h"
+
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "k8s/api_verbs.h"
+#include "k8s/json_internal.h"
+#include "k8s/rights.h"
+#include "k8s/training_job.h"
+#include "k8s/training_job_status.h"
+#include "tests/k8s/tested_api_server.h"
+
+namespace sluice::k8s {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string ReadText(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::vector<Manifest> ManifestsFor(const std::string& namespace_name) {
+  return BuildManifests({namespace_name, "registry.example/sluice@sha256:1"}).value();
+}
+
+// UPDATE_GOLDEN=1 rewrites the files.
+TEST(Manifests, AreAsTheyWereReviewed) {
+  const fs::path folder = fs::path(SLUICE_SOURCE_DIR) / "tests/k8s/manifests";
+  const std::vector<Manifest> manifests = ManifestsFor("sluice");
+  std::vector<Manifest> all = manifests;
+  all.push_back({"kustomization.yaml", Kustomization(manifests, "sluice")});
+  for (const Manifest& each : all) {
+    if (std::getenv("UPDATE_GOLDEN") != nullptr) {
+      fs::create_directories(folder);
+      std::ofstream(folder / each.file) << each.yaml;
+    }
+    EXPECT_EQ(each.yaml, ReadText(folder / each.file)) << each.file;
+  }
+}
+
+TEST(Manifests, NamesThatAreNoneAreRefusedAtOnce) {
+  const Status status = BuildManifests({"My Team", "a\nb: c"}).status();
+  ASSERT_EQ(status.diagnostics().size(), 2U);
+  EXPECT_THAT(status.diagnostics()[0].message, HasSubstr("'My Team' is no name of a namespace"));
+  EXPECT_THAT(status.diagnostics()[1].message, HasSubstr("is no name of an image"));
+  EXPECT_FALSE(BuildManifests({"", "i"}).ok());
+  EXPECT_FALSE(BuildManifests({std::string(64, 'a'), "i"}).ok());
+  EXPECT_FALSE(BuildManifests({"a-", "i"}).ok());
+}
+
+TEST(Manifests, TheNamespaceIsWhoseTheyAre) {
+  for (const Manifest& each : ManifestsFor("team")) {
+    EXPECT_EQ(each.yaml.find("NAMESPACE"), std::string::npos) << each.file;
+    EXPECT_EQ(each.yaml.find("namespace: sluice"), std::string::npos) << each.file;
+  }
+  EXPECT_NE(ManifestsFor("default").front().file, "namespace.yaml");  // it is there in any case
+}
+
+// Applied as an administrator does, to a real API server: its validation, and ours.
+class ManifestsContract : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!TestedApiServer::HasReal()) {
+      GTEST_SKIP() << "needs a Kubernetes API server: SLUICE_TEST_KUBERNETES";
+    }
+    server_ = std::make_unique<TestedApiServer>(true);
+    const fs::path file = fs::path(::testing::TempDir()) / (ns() + ".yaml");
+    std::ofstream out(file);
+    for (const Manifest& each : ManifestsFor(ns())) {
+      out << each.yaml << "---\n";
+    }
+    out.close();
+    ASSERT_THAT(Kubectl("apply -f " + file.string()),
+                HasSubstr("deployment.apps/sluice-gateway created"));
+    ASSERT_THAT(Kubectl("wait --for=condition=Established --timeout=30s "
+                        "crd/trainingjobs.training.sluice"),
+                HasSubstr("condition met"));
+    // The names of a new kind are there a moment after it is established.
+    for (int i = 0; i < 300 && Kubectl("get tj").find("No resources") == std::string::npos; ++i) {
+    }
+  }
+
+  const std::string& ns() { return server_->namespace_name(); }
+  std::string Kubectl(const std::string& arguments) {
+    const std::string command = fmt::format("kubectl --kubeconfig {} --namespace {} {} 2>&1",
+                                            std::getenv("SLUICE_TEST_KUBERNETES"), ns(), arguments);
+    FILE* const pipe = popen(command.c_str(), "r");
+    std::string output;
+    for (int c = fgetc(pipe); c != EOF; c = fgetc(pipe)) {
+      output += static_cast<char>(c);
+    }
+    pclose(pipe);
+    return output;
+  }
+  ObjectAnswer Create(const std::string& json) {
+    return CreateAll(server_->client(), {{kTrainingJobs, ns(), json}}, {}).front();
+  }
+  static TrainingJobSpec Spec() {
+    TrainingJobSpec spec;
+    spec.statement = "SELECT * FROM t TO TRAIN DNNClassifier LABEL y INTO m";
+    spec.source_secret = "db";
+    spec.workers.min = 1;
+    spec.workers.max = 4;
+    spec.workers.resources.requests["cpu"] = Quantity::OfMillis(500);
+    spec.workers.priority = {true, 0.5};
+    return spec;
+  }
+  ApiClient& As(Account account) {
+    ApiRequest request{
+        Verb::kCreate,
+        {"", "v1", "serviceaccounts"},
+        ns(),
+        AccountName(account),
+        "token",
+        {},
+        R"({"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}})"};
+    const ApiAnswer answer = server_->client().Call(request, {});
+    EXPECT_TRUE(answer.ok()) << answer.status.ToString();
+    const auto document = ParseJsonObject(answer.body, "the token").value();
+    return server_->WithToken(std::string(TextIn(document, {"status", "token"})));
+  }
+
+  std::unique_ptr<TestedApiServer> server_;
+};
+
+TEST_F(ManifestsContract, ATrainingJobIsTakenAndAWrongOneRefused) {
+  const ObjectAnswer made = Create(BuildTrainingJob(ns(), "good", Spec()));
+  ASSERT_TRUE(made.ok()) << made.status.ToString();
+  EXPECT_EQ(ParseTrainingJobSpec(made.object.json).value(), Spec());
+
+  // What ours refuses, the schema refuses where it can say so.
+  const struct {
+    const char* field;
+    const char* spec;
+  } wrong[] = {
+      {"spec.statement", R"("source":{"secretName":"db"})"},
+      {"spec.workers.min",
+       R"("statement":"SELECT 1","source":{"secretName":"db"},"workers":{"min":0})"},
+      {"spec.workers.resources.requests.memory",
+       R"("statement":"SELECT 1","source":{"secretName":"db"},)"
+       R"("workers":{"resources":{"requests":{"memory":"4GB"}}})"},
+      {"spec.workers.priority",
+       R"("statement":"SELECT 1","source":{"secretName":"db"},"workers":{"priority":"urgent"})"},
+      {"spec.volumes.mountPath", R"("statement":"SELECT 1","source":{"secretName":"db"},)"
+                                 R"("volumes":[{"claimName":"c","mountPath":"data"}])"},
+      {"spec.suspend", R"("statement":"SELECT 1","source":{"secretName":"db"},"suspend":"yes")"},
+  };
+  for (const auto& each : wrong) {
+    const std::string json = fmt::format(
+        R"({{"apiVersion":"training.sluice/v1alpha1","kind":"TrainingJob","metadata":{{"name":"bad"}},)"
+        R"("spec":{{{}}}}})",
+        each.spec);
+    const ObjectAnswer refused = Create(json);
+    EXPECT_EQ(refused.fault, Fault::kInvalid) << each.field;
+    EXPECT_THAT(refused.status.ToString(), HasSubstr(each.field));
+    EXPECT_FALSE(ParseTrainingJobSpec(json).ok()) << each.field;
+  }
+}
+
+TEST_F(ManifestsContract, TheStatusIsShownAndKeepsWhatItDoesNotKnow) {
+  ASSERT_TRUE(Create(BuildTrainingJob(ns(), "j", Spec())).ok());
+  const auto patch = [&](const std::string& json) {
+    const ObjectAnswer answer =
+        PatchObject(server_->client(), kTrainingJobs, ns(), "j", "status", json, {});
+    EXPECT_TRUE(answer.ok()) << answer.status.ToString();
+    return answer.object.json;
+  };
+  patch(R"({"status":{"ofALaterVersion":{"x":1}}})");
+  patch(GrantPatch(Grant{3, {"w-1"}, {}}));
+  TrainingJobStatus status;
+  status.job = 7;
+  status.running_workers = 3;
+  status.percent = 41;
+  status.loss = 0.25;
+  SetCondition(status, kConditionRunning, true, "Trains", "", "2026-01-02T03:04:05Z");
+  const std::string json = patch(StatusPatch(TrainingJobStatus(), status).value());
+  EXPECT_THAT(json, HasSubstr(R"("ofALaterVersion":{"x":1})"));
+  status.grant = Grant{3, {"w-1"}, {}};
+  EXPECT_EQ(ParseTrainingJobStatus(json).value(), status);
+  EXPECT_THAT(Kubectl("get tj j"),
+              AllOf(HasSubstr("STATE"), HasSubstr("Running"), HasSubstr("41"), HasSubstr("0.25")));
+  EXPECT_THAT(Kubectl("wait --for=condition=Running --timeout=5s tj/j"),
+              HasSubstr("condition met"));
+}
+
+TEST_F(ManifestsContract, ScalingSetsTheMostWorkers) {
+  ASSERT_TRUE(Create(BuildTrainingJob(ns(), "j", Spec())).ok());
+  EXPECT_THAT(Kubectl("scale tj/j --replicas=2"), HasSubstr("scaled"));
+  const ObjectAnswer answer = GetObject(server_->client(), kTrainingJobs, ns(), "j", {});
+  EXPECT_EQ(ParseTrainingJobSpec(answer.object.json).value().workers.max, 2U);
+}
+
+TEST_F(ManifestsContract, EachAccountHasItsRightsAndNoOthers) {
+  for (const Account account : {Account::kGateway, Account::kMaster, Account::kController}) {
+    ApiClient& client = As(account);
+    const Status status = CheckRights(client, account, ns(), {});
+    EXPECT_TRUE(status.ok()) << AccountName(account) << ": " << status.ToString();
+    EXPECT_EQ(ListObjects(client, {kSecrets, ns(), ""}, {}).fault, Fault::kForbidden);
+  }
+  const Status missing = CheckRights(As(Account::kMaster), Account::kGateway, ns(), {});
+  EXPECT_EQ(missing.code(), Code::kPermissionDenied);
+  EXPECT_THAT(missing.message(),
+              AllOf(HasSubstr("create trainingjobs"), HasSubstr("create services")));
+}
+
+TEST_F(ManifestsContract, AllMissingRightsAreNamedAtOnce) {
+  const Status status = CheckRights(server_->As("powerless"), Account::kMaster, ns(), {});
+  EXPECT_EQ(status.code(), Code::kPermissionDenied);
+  EXPECT_EQ(
+      status.message(),
+      "rights are missing in namespace '" + ns() +
+          "': get trainingjobs, list trainingjobs, watch trainingjobs, patch "
+          "trainingjobs/status, get pods, list pods, watch pods, create pods, delete pods, get "
+          "secrets, create secrets, delete secrets, get podtemplates, get leases, create "
+          "leases, update leases, create events, patch events");
+}
+
+}  // namespace
+}  // namespace sluice::k8s
