@@ -73,6 +73,8 @@ spec:
         - --pg=0.0.0.0:5432
         - --tls-cert=/var/run/sluice/tls/tls.crt
         - --tls-key=/var/run/sluice/tls/tls.key
+        - --cluster=kubernetes
+        - --pods-image=IMAGE
         ports:
         - {name: grpc, containerPort: 50051}
         - {name: postgresql, containerPort: 5432}

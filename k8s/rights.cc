@@ -56,7 +56,8 @@ std::string AccountName(Account account) {
 }
 
 std::vector<Right> RightsOf(Account account) {
-  const std::vector<Verb> change_own = {Verb::kGet, Verb::kCreate, Verb::kUpdate, Verb::kDelete};
+  const std::vector<Verb> services = {Verb::kGet, Verb::kList, Verb::kCreate, Verb::kUpdate,
+                                      Verb::kDelete};
   const std::vector<Verb> pods = {Verb::kGet, Verb::kList, Verb::kWatch, Verb::kCreate,
                                   Verb::kDelete};
   const std::vector<Verb> lease = {Verb::kGet, Verb::kCreate, Verb::kUpdate};
@@ -68,7 +69,7 @@ std::vector<Right> RightsOf(Account account) {
                {Verb::kGet, Verb::kList, Verb::kWatch, Verb::kCreate, Verb::kPatch, Verb::kDelete}},
               {kTrainingJobs, "status", {Verb::kPatch}},
               {kPods, "", pods},
-              {kServices, "", change_own},
+              {kServices, "", services},
               {kSecrets, "", kOwn},
               {kPodTemplates, "", {Verb::kGet}},
               {kDisruptionBudgets, "", kOwn},

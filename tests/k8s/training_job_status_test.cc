@@ -109,6 +109,15 @@ TEST(TrainingJobStatus, AConditionChangesItsTimeWithItsStatusOnly) {
   EXPECT_FALSE(Holds(status, kConditionFailed));
 }
 
+TEST(TrainingJobStatus, AnEmptyTextIsNotWritten) {
+  TrainingJobStatus after;
+  SetCondition(after, kConditionRunning, true, "Trains", "", "t1");
+  AddScaling(after, {"t1", 1, 2, ""});
+  EXPECT_EQ(StatusPatch(TrainingJobStatus(), after),
+            R"({"status":{"conditions":[{"type":"Running","status":"True","reason":"Trains",)"
+            R"("lastTransitionTime":"t1"}],"scalings":[{"time":"t1","from":1,"to":2}]}})");
+}
+
 TEST(TrainingJobStatus, SomebodyElsesConditionsSurvive) {
   TrainingJobStatus before =
       ParseTrainingJobStatus(R"({"status":{"conditions":[{"type":"Admitted","status":"Unknown",)"
