@@ -137,7 +137,7 @@ void JudgeDecisions(const plan::TrainPlan& plan, const ScoredRows& rows,
       continue;
     }
     const auto known = std::find_if(metrics->begin(), metrics->end(),
-                                    [&](const auto& one) { return one.first == name; });
+                                    [&name = name](const auto& one) { return one.first == name; });
     if (known == metrics->end()) {
       metrics->emplace_back(name, value);
     } else {

@@ -31,7 +31,7 @@ constexpr double kRowGrowth = 1.1;
 // pushes or pulls at the time.
 constexpr double kDenseCopiesOfWorker = 9;
 constexpr double kDenseCopiesInLockstep = 7;
-constexpr double kDenseCopiesPerPush = 4;
+constexpr double kDenseCopiesPerPush = 5;
 // A synchronous step: the lanes' gradients and their messages, the sums, the values before it.
 constexpr double kDenseCopiesPerLane = 2;
 constexpr double kDenseCopiesOfStep = 9;

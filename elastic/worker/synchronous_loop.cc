@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -19,15 +20,19 @@ class SynchronousLoop final : public TrainingLoop {
  private:
   Status FillLanes();
   Status StepLane(Lease* lease, bool* not_open);
+  Status PullFor(const Lease& lease);
+  Status PushAndPullNext(const Lease& lease, double weight);
+  const Lease* OtherOfTheStep(const Lease& lease) const;
   Status ReportAll();
 
   WorkerTasks& tasks_;
   models::Network& network_;
   ParameterLink& parameters_;
   std::vector<std::unique_ptr<Lease>> lanes_;
-  models::FeatureBatch batch_;
-  models::ParameterView view_;
+  models::FeatureBatch batch_, next_batch_;
+  models::ParameterView view_, next_view_;
   models::Gradient gradient_;
+  std::optional<TaskId> pulled_;  // the lane whose next batch is in batch_ and view_ already
 };
 
 Status SynchronousLoop::Advance() {
@@ -85,18 +90,55 @@ Status SynchronousLoop::StepLane(Lease* lease, bool* not_open) {
     lease->report.done = true;
     return Status();
   }
-  lease->Gather(lease->next, &batch_);
-  network_.CollectIds(batch_, &view_);
-  const Status pulled = parameters_.Pull(identity, Purpose::kStep, &view_);
+  const Status pulled = PullFor(*lease);
   if (pulled.code() == Code::kDeadlineExceeded) {
     *not_open = true;
     return Status();
   }
   RETURN_IF_ERROR(pulled);
   const models::LossSum loss = network_.Step(batch_, view_, lease->StepSeed(), &gradient_);
-  RETURN_IF_ERROR(parameters_.Push(identity, loss.weight, view_, gradient_));
+  RETURN_IF_ERROR(PushAndPullNext(*lease, loss.weight));
   lease->Count(loss);
   return Status();
+}
+
+Status SynchronousLoop::PullFor(const Lease& lease) {
+  if (std::exchange(pulled_, std::nullopt) == lease.task.id) {
+    return Status();
+  }
+  lease.Gather(lease.next, &batch_);
+  network_.CollectIds(batch_, &view_);
+  return parameters_.Pull(lease.Identity(lease.next), Purpose::kStep, &view_);
+}
+
+// Pushes the lane's batch. Where this worker has another lane of the same step, its pull is part of
+// the exchange: the step is open, so that nobody is waited for.
+Status SynchronousLoop::PushAndPullNext(const Lease& lease, double weight) {
+  const BatchIdentity identity = lease.Identity(lease.next);
+  const Lease* const other = OtherOfTheStep(lease);
+  if (other == nullptr) {
+    return parameters_.Push(identity, weight, view_, gradient_);
+  }
+  other->Gather(other->next, &next_batch_);
+  network_.CollectIds(next_batch_, &next_view_);
+  const Status done = parameters_.PushAndPull(identity, weight, view_, gradient_,
+                                              other->Identity(other->next), &next_view_);
+  if (done.code() == Code::kDeadlineExceeded) {
+    return Status();  // it is pushed; a server that was replaced has gone back by a step
+  }
+  RETURN_IF_ERROR(done);
+  std::swap(batch_, next_batch_);
+  std::swap(view_, next_view_);
+  pulled_ = other->task.id;
+  return Status();
+}
+
+const Lease* SynchronousLoop::OtherOfTheStep(const Lease& lease) const {
+  const auto other = std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& lane) {
+    return lane.get() != &lease && !lane->done() && lane->task.epoch == lease.task.epoch &&
+           lane->task.round == lease.task.round && lane->next == lease.next;
+  });
+  return other == lanes_.end() ? nullptr : other->get();
 }
 
 // Lanes that are someone else's now are dropped.

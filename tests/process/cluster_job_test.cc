@@ -20,11 +20,11 @@ TEST_F(ClusterJobs, JobsShareOneClusterAndLeaveNothing) {
   std::thread other([&] {
     const auto source = Open();
     RecordingSink sink;
-    first = Run(TrainText("m1", "engine.num_workers=2, engine.num_ps=1"), cluster, *source, sink);
+    first = Run(TrainText("m1", "train.epoch=2, engine.num_workers=2, engine.num_ps=1"), cluster, *source, sink);
   });
   RecordingSink sink;
   const Status second =
-      Run(TrainText("m2", "engine.num_workers=2, engine.num_ps=2"), cluster, *source_, sink);
+      Run(TrainText("m2", "train.epoch=2, engine.num_workers=2, engine.num_ps=2"), cluster, *source_, sink);
   other.join();
   EXPECT_TRUE(first.ok()) << first.ToString();
   EXPECT_TRUE(second.ok()) << second.ToString();

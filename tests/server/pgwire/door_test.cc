@@ -19,8 +19,10 @@ using ::testing::Not;
 
 TEST_F(DoorTest, PsqlSeesItsDatabaseAsItAlwaysDoes) {
   Start();
+  // Other tests make databases and roles in this server meanwhile: those that stay are listed.
   const std::string commands =
-      "\\d\n\\d points\n\\d+ points\n\\dt *.*\n\\l\n\\dn\n\\du\n\\df\n\\timing on\n\\timing off\n"
+      "\\d\n\\d points\n\\d+ points\n\\dt *.*\n\\l template1\n\\dn\n\\du postgres\n\\df\n\\timing "
+      "on\n\\timing off\n"
       "SELECT 1 AS one, 'ü' AS two \\gdesc\nSELECT 1; SELECT 2;\n"
       "CREATE TABLE copied (a int);\n\\copy copied from program 'printf \"1\\n2\\n\"'\n"
       "\\set FETCH_COUNT 7\nSELECT x FROM points ORDER BY x LIMIT 20;\nSELECT nope;\n";

@@ -1,0 +1,154 @@
+#include "catalog/store/model_rows.h"
+
+#include <fmt/core.h>
+
+
+#include "catalog/model_record.h"
+#include "catalog/store/catalog_rights.h"
+#include "catalog/store/catalog_tables.h"
+#include "catalog/store/role_oid.h"
+
+namespace sluice::catalog {
+
+std::string FullModelName(std::string_view schema, std::string_view name) {
+  return schema.empty() ? std::string(name) : fmt::format("{}.{}", schema, name);
+}
+
+Result<SqlRows> ModelRows::Ask(SqlSession& session, std::string_view sql,
+                               const std::vector<SqlParameter>& parameters) {
+  return session.Query(tables_.Resolve(sql), parameters);
+}
+
+Result<SqlRows> ModelRows::AskAsRole(SqlSession& session, std::string_view sql,
+                                     std::vector<SqlParameter> parameters) {
+  if (has_owners()) {
+    ASSIGN_OR_RETURN(const int64_t oid, role_->Find(session));
+    parameters.emplace_back(oid);
+  }
+  return Ask(session, sql, parameters);
+}
+
+Status ModelRows::Run(SqlSession& session, std::string_view sql,
+                      const std::vector<SqlParameter>& parameters) {
+  return Ask(session, sql, parameters).status();
+}
+
+std::string ModelRows::AndSeen(int parameter) const {
+  return has_owners() ? fmt::format(
+                            " AND (schema_name, name) IN (SELECT schema_name, name"
+                            " FROM {{models}} WHERE {})",
+                            SeenBy(fmt::format("${}::oid", parameter)))
+                      : "";
+}
+
+Result<ModelVersion> ModelRows::Find(SqlSession& session, std::string_view schema,
+                                     std::string_view name, std::optional<int64_t> version) {
+  std::vector<SqlParameter> parameters = {std::string(schema), std::string(name)};
+  if (version.has_value()) {
+    parameters.emplace_back(*version);
+  }
+  ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      AskAsRole(
+          session,
+          fmt::format("SELECT {} FROM {{model_versions}} WHERE schema_name = $1 AND name = $2{}{}",
+                      kVersionColumns, version.has_value() ? " AND version = $3" : " AND live",
+                      AndSeen(version.has_value() ? 4 : 3)),
+          std::move(parameters)));
+  if (!rows.empty()) {
+    return VersionFromRow(rows[0]);
+  }
+  return version.has_value() ? NoVersion(session, schema, name, *version)
+                             : NoModel(session, schema, name);
+}
+
+Result<std::optional<ModelVersion>> ModelRows::FindAgain(SqlSession& session,
+                                                         const ModelVersion& model) {
+  ASSIGN_OR_RETURN(const SqlRows rows,
+                   Ask(session,
+                       fmt::format("SELECT {} FROM {{model_versions}} WHERE version = $1 AND"
+                                   " created_micros = $2 AND weights_sha256 = $3 AND job = $4",
+                                   kVersionColumnsWithoutPlan),
+                       {model.version, model.created_micros, model.weights_sha256, model.job}));
+  return rows.empty() ? std::optional<ModelVersion>() : VersionFromRow(rows[0]);
+}
+
+Status ModelRows::CheckSeen(SqlSession& session, std::string_view schema, std::string_view name) {
+  if (!has_owners()) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      AskAsRole(session, "SELECT FROM {models} WHERE schema_name = $1 AND name = $2" + AndSeen(3),
+                {std::string(schema), std::string(name)}));
+  return rows.empty() ? NoModel(session, schema, name) : OkStatus();
+}
+
+Status ModelRows::CheckOwned(SqlSession& session, std::string_view schema, std::string_view name) {
+  if (!has_owners()) {
+    return OkStatus();
+  }
+  ASSIGN_OR_RETURN(const SqlRows rows,
+                   AskAsRole(session,
+                             fmt::format("SELECT {} FROM {{models}} WHERE schema_name = $1 AND"
+                                         " name = $2",
+                                         OwnedBy("$3::oid")),
+                             {std::string(schema), std::string(name)}));
+  if (rows.empty() || IntegerCell(rows[0][0]) != 0) {
+    return OkStatus();
+  }
+  return Status(Code::kPermissionDenied,
+                fmt::format("must be owner of model {}", FullModelName(schema, name)))
+      .SqlState("42501")
+      .Hint("its owner may, and the members of that role; or give the model another name");
+}
+
+Result<SqlRows> ModelRows::Lock(SqlSession& session, std::string_view schema,
+                                std::string_view name) {
+  const bool postgres = tables_.dialect() == Dialect::kPostgres;
+  return Ask(session,
+             fmt::format("SELECT next_version FROM {{models}}"
+                         " WHERE schema_name = $1 AND name = $2{}",
+                         postgres ? " FOR UPDATE" : ""),
+             {std::string(schema), std::string(name)});
+}
+
+Status ModelRows::NoVersion(SqlSession& session, std::string_view schema, std::string_view name,
+                            int64_t version) {
+  ASSIGN_OR_RETURN(const SqlRows rows,
+                   AskAsRole(session,
+                             fmt::format("SELECT version FROM {{model_versions}} WHERE"
+                                         " schema_name = $1 AND name = $2{} ORDER BY version",
+                                         AndSeen(3)),
+                             {std::string(schema), std::string(name)}));
+  if (rows.empty()) {
+    return NoModel(session, schema, name);
+  }
+  std::string versions;
+  for (const std::vector<Value>& row : rows) {
+    versions += fmt::format("{}{}", versions.empty() ? "" : ", ", IntegerCell(row[0]));
+  }
+  return NotFound(fmt::format("model '{}' has no version {}", FullModelName(schema, name), version))
+      .Hint(fmt::format("its versions are {}", versions));
+}
+
+Status ModelRows::NoModel(SqlSession& session, std::string_view schema, std::string_view name) {
+  Status status = NotFound(fmt::format("there is no model '{}'", FullModelName(schema, name)));
+  ASSIGN_OR_RETURN(const bool exist, tables_.Exist(session));
+  if (!exist) {
+    return status;
+  }
+  ASSIGN_OR_RETURN(
+      const SqlRows rows,
+      AskAsRole(session, "SELECT schema_name, name FROM {models} WHERE true" + AndSeen(1), {}));
+  std::vector<std::string> names;
+  for (const std::vector<Value>& row : rows) {
+    names.push_back(FullModelName(TextCell(row[0]), TextCell(row[1])));
+  }
+  if (const auto near = NearestName(FullModelName(schema, name), names)) {
+    status = std::move(status).Hint(fmt::format("did you mean '{}'?", *near));
+  }
+  return status;
+}
+
+}  // namespace sluice::catalog
