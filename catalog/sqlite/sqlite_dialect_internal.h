@@ -14,6 +14,9 @@ namespace sluice::catalog {
 // current_user.
 bool NamesPgCatalog(std::string_view sql);
 
+// A function that is written without parentheses: current_user.
+bool IsSessionWord(std::string_view lower);
+
 // x::type, E'...' and ILIKE in SQLite's words; nullopt: there is none of them, the text stays as it
 // is. `catalog`: the statement names a catalog, and what those statements have is rewritten, too
 // (operators and functions of pg_catalog, arrays, regular expressions).

@@ -1,0 +1,443 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <set>
+
+#include "catalog/sql/sql_text.h"
+#include "catalog/sqlite/sqlite_dialect_internal.h"
+#include "catalog/sqlite/sqlite_pg_catalog_internal.h"
+#include "catalog/sqlite/sqlite_statement_pieces_internal.h"
+
+namespace sluice::catalog {
+namespace {
+
+using Kind = SqlToken::Kind;
+
+// Of SQLite's, which PostgreSQL takes as the name of a column.
+const std::set<std::string, std::less<>> kKeywords = {
+    "default", "table", "index", "check", "references", "constraint", "values", "unique"};
+
+// Rewrites a statement token by token, and writes it out again.
+class Rewriter final : private StatementPieces {
+ public:
+  explicit Rewriter(std::string_view sql) : StatementPieces(sql) {}
+
+  std::optional<std::string> Rewritten(bool catalog) {
+    for (size_t at = 0; at < pieces_.size(); ++at) {
+      Strings(at);
+      if (catalog) {
+        CatalogNames(at);
+      }
+    }
+    for (size_t at = 0; at < pieces_.size(); ++at) {
+      if (IsSymbol(at, ":") && IsSymbol(at + 1, ":") && pieces_[at + 1].blanks.empty()) {
+        at = Cast(at, catalog);
+      } else if (catalog) {
+        at = CatalogOperators(at);
+      }
+    }
+    return Text();
+  }
+
+ private:
+  // The value of E'...', with the quotes of a plain string.
+  void Strings(size_t at) {
+    Piece& piece = pieces_[at];
+    if (piece.kind == Kind::kString && (piece.text[0] == 'E' || piece.text[0] == 'e')) {
+      std::string plain = "'";
+      for (size_t i = 2; i + 1 < piece.text.size(); ++i) {
+        char c = piece.text[i];
+        if (c == '\\' && i + 2 < piece.text.size()) {
+          c = piece.text[++i];
+          c = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c == 'b' ? '\b' : c;
+          plain += c == '\'' ? "''" : std::string(1, c);
+        } else {
+          plain += c;
+        }
+      }
+      Replace(at, plain + "'");
+    } else if (piece.kind == Kind::kString && piece.text[0] == '$') {
+      const size_t tag = piece.text.find('$', 1) + 1;
+      const std::string inside =
+          piece.text.size() >= 2 * tag ? piece.text.substr(tag, piece.text.size() - 2 * tag) : "";
+      Replace(at, QuoteText(inside, Dialect::kSqlite));
+    } else if (IsWord(at, "ilike")) {
+      Replace(at, "LIKE");
+    }
+  }
+
+  // pg_catalog.f(...) is f(...); words that are functions without parentheses.
+  void CatalogNames(size_t at) {
+    if (IsWord(at, "pg_catalog") && IsSymbol(at + 1, ".") && IsName(at + 2) &&
+        IsSymbol(at + 3, "(")) {
+      Drop(at, at + 2);
+    } else if (pieces_[at].kind == Kind::kWord && !IsSymbol(at + 1, "(") &&
+               !IsSymbol(at + 1, ".") && (at == 0 || !IsSymbol(at - 1, ".")) &&
+               !(at > 0 && IsWord(at - 1, "as")) && IsSessionWord(pieces_[at].lower)) {
+      Replace(at, fmt::format("pg_{}()", pieces_[at].lower));
+    } else if (at > 0 && IsWord(at - 1, "as") && kKeywords.contains(pieces_[at].lower)) {
+      Replace(at, QuoteName(pieces_[at].text));
+    } else if (at >= 2 && IsSymbol(at - 1, "=") &&
+               (pieces_[at].text == "'f'" || pieces_[at].text == "'t'") &&
+               HasPgColumn(pieces_[at - 2].lower, "boolean")) {
+      Replace(at, pieces_[at].text == "'t'" ? "TRUE" : "FALSE");
+    } else if (IsWord(at, "_pg_expandarray") && at >= 2 && IsSymbol(at + 1, "(")) {
+      Expanded(at);
+    } else if (at > 0 && IsSymbol(at - 1, ")") && IsSymbol(at, ".") && IsWord(at + 1, "x")) {
+      Drop(at, at + 2);  // (keys).x, where keys is what Expanded has made of it
+    } else if (IsWord(at, "collate") && at + 1 < pieces_.size()) {
+      size_t end = at + 2;
+      if (IsSymbol(at + 2, ".") && at + 3 < pieces_.size()) {
+        end = at + 4;
+      }
+      Drop(at, std::min(end, pieces_.size()));
+    } else if (IsWord(at, "operator") && IsSymbol(at + 1, "(")) {
+      size_t close = at + 2;
+      std::string symbol;
+      for (; close < pieces_.size() && !IsSymbol(close, ")"); ++close) {
+        symbol += pieces_[close].kind == Kind::kSymbol && pieces_[close].text != "."
+                      ? pieces_[close].text
+                      : "";
+      }
+      if (close < pieces_.size()) {
+        Drop(at, close + 1);
+        pieces_[at].kind = Kind::kSymbol;
+        pieces_[at].text = Operator(symbol).value_or(symbol);
+      }
+    }
+  }
+
+  // [(]information_schema._pg_expandarray(array)[).n], and unnest(array) beside
+  // generate_subscripts(array, 1): a row for each element, which SQLite has behind FROM.
+  void Expanded(size_t at) {
+    const size_t close = CloseOf(at + 1);
+    if (close >= pieces_.size()) {
+      return;
+    }
+    const std::string array = TextBetween(at + 2, close);
+    const bool number = IsSymbol(close + 1, ")") && IsSymbol(close + 2, ".") &&
+                        IsWord(close + 3, "n") && at >= 3 && IsSymbol(at - 3, "(");
+    const size_t begin = number ? at - 3 : at - 2;
+    const int depth = pieces_[begin].depth;
+    Drop(begin, number ? close + 4 : close + 1);
+    pieces_[begin].text = number ? "expanded.key + 1" : "expanded.value";
+    AddExpanded(begin, depth, array);
+  }
+
+  void Subscripts(size_t at) {
+    const size_t close = CloseOf(at + 1);
+    const size_t second = close + 3;  // behind: name ,
+    if (!IsName(close + 1) || !IsSymbol(close + 2, ",") || !IsWord(second, "generate_subscripts") ||
+        !IsSymbol(second + 1, "(")) {
+      return;
+    }
+    const size_t second_close = CloseOf(second + 1);
+    const std::string array = TextBetween(at + 2, close);
+    const int depth = pieces_[at].depth;
+    Drop(second, std::min(second_close + 1, pieces_.size()));
+    pieces_[second].text = " expanded.key + 1";
+    Drop(at, close + 1);
+    pieces_[at].text = "expanded.value";
+    AddExpanded(at, depth, array);
+  }
+
+  // The elements, as one more table of the select around piece `at`.
+  void AddExpanded(size_t at, int depth, const std::string& array) {
+    bool from = false;
+    for (size_t next = at; next <= pieces_.size(); ++next) {
+      const bool ends = next == pieces_.size() || pieces_[next].depth < depth ||
+                        (pieces_[next].depth == depth && from &&
+                         (IsWord(next, "where") || IsWord(next, "order") || IsWord(next, "group")));
+      from =
+          from || (next < pieces_.size() && pieces_[next].depth == depth && IsWord(next, "from"));
+      if (!ends) {
+        continue;
+      }
+      const std::string table = ", json_each(pg_array_json(" + array + ")) AS expanded ";
+      if (from && next < pieces_.size() &&
+          pieces_[next].text.find(" AS expanded ") == std::string::npos) {
+        Replace(next, table + pieces_[next].text);
+      }
+      return;
+    }
+  }
+
+  static std::optional<std::string> Operator(std::string_view symbol) {
+    if (symbol == "~" || symbol == "~*") {
+      return " REGEXP ";
+    }
+    if (symbol == "!~" || symbol == "!~*") {
+      return " NOT REGEXP ";
+    }
+    if (symbol == "~~" || symbol == "~~*") {
+      return " LIKE ";
+    }
+    if (symbol == "!~~" || symbol == "!~~*") {
+      return " NOT LIKE ";
+    }
+    return std::nullopt;
+  }
+
+  // Returns where to go on.
+  size_t CatalogOperators(size_t at) {
+    if (pieces_[at].kind == Kind::kSymbol && (pieces_[at].text == "~" || pieces_[at].text == "!") &&
+        at > 0) {
+      size_t end = at + 1;
+      std::string symbol = pieces_[at].text;
+      while (end < pieces_.size() && pieces_[end].blanks.empty() &&
+             (IsSymbol(end, "~") || IsSymbol(end, "*"))) {
+        symbol += pieces_[end++].text;
+      }
+      const std::optional<std::string> rewritten = Operator(symbol);
+      if (rewritten.has_value() && EndsOperand(at - 1)) {
+        Drop(at, end);
+        pieces_[at].text = *rewritten;
+        pieces_[at].kind = Kind::kSymbol;
+      }
+      return end - 1;
+    }
+    if ((IsWord(at, "any") || IsWord(at, "all") || IsWord(at, "some")) && IsSymbol(at + 1, "(") &&
+        at >= 2 && !IsWord(at + 2, "select")) {
+      AnyOf(at);
+    } else if (IsWord(at, "array") && IsSymbol(at + 1, "(")) {
+      // The elements of a select as an array's text.
+      const size_t close = CloseOf(at + 1);
+      if (close < pieces_.size()) {
+        Replace(at, "(SELECT pg_array_of(element) FROM");
+        Replace(at + 1, " (SELECT NULL AS element WHERE 0 UNION ALL SELECT * FROM (");
+        Replace(close, ")))");
+      }
+    } else if (IsWord(at, "array") && IsSymbol(at + 1, "[")) {
+      const size_t close = CloseOf(at + 1);
+      if (close < pieces_.size()) {
+        Replace(at, "pg_make_array");
+        Replace(at + 1, "(");
+        Replace(close, ")");
+      }
+    } else if (IsSymbol(at, "[") && at > 0 && EndsOperand(at - 1)) {
+      const size_t close = CloseOf(at);
+      const size_t begin = PrimaryBegin(at - 1);
+      if (close < pieces_.size()) {
+        pieces_[begin].text = "pg_array_get(" + pieces_[begin].text;
+        Replace(at, ", ");
+        Replace(close, ")");
+      }
+    } else if (IsWord(at, "values") && at > 0 && IsSymbol(at - 1, "(")) {
+      NamedValues(at);
+    } else if (IsWord(at, "json_build_object") && IsSymbol(at + 1, "(")) {
+      Replace(at, "json_object");
+    } else if (IsWord(at, "generate_series") && IsSymbol(at + 1, "(")) {
+      Series(at);
+    } else if (IsWord(at, "unnest") && IsSymbol(at + 1, "(")) {
+      Unnest(at);
+    } else if ((IsWord(at, "substring") || IsWord(at, "trim")) && IsSymbol(at + 1, "(")) {
+      StandardCall(at);
+    }
+    return at;
+  }
+
+  // x = ANY (array), x <> ALL (array).
+  void AnyOf(size_t at) {
+    size_t op = at - 1;
+    const bool equal = IsSymbol(op, "=");
+    const bool unequal = op >= 2 && IsSymbol(op, ">") && IsSymbol(op - 1, "<");
+    const size_t operand = unequal ? op - 1 : op;
+    if ((!equal && !unequal) || operand == 0) {
+      return;
+    }
+    const size_t begin = PrimaryBegin(operand - 1);
+    pieces_[begin].text =
+        (unequal ? std::string("NOT pg_any_equals(") : "pg_any_equals(") + pieces_[begin].text;
+    Drop(operand, at + 1);
+    Replace(at + 1, ", ");
+  }
+
+  // (VALUES ...) s(a, b): SQLite has no names for columns behind a table's own.
+  void NamedValues(size_t at) {
+    const size_t close = CloseOf(at - 1);
+    const size_t alias = close + (IsWord(close + 1, "as") ? 2 : 1);
+    if (!IsName(alias) || !IsSymbol(alias + 1, "(")) {
+      return;
+    }
+    const size_t end = CloseOf(alias + 1);
+    if (end >= pieces_.size()) {
+      return;
+    }
+    std::string names;
+    size_t number = 0;
+    for (size_t name = alias + 2; name < end; name += 2) {
+      names +=
+          fmt::format("{}column{} AS {}", number == 0 ? "" : ", ", number + 1, pieces_[name].text);
+      ++number;
+    }
+    Drop(alias + 1, end + 1);
+    Replace(at - 1, fmt::format("(SELECT {} FROM (", names));
+    Replace(close, "))");
+  }
+
+  // generate_series(a, b) s(n), or s alone: a table of numbers.
+  void Series(size_t at) {
+    const size_t close = CloseOf(at + 1);
+    const size_t alias = close + (IsWord(close + 1, "as") ? 2 : 1);
+    size_t comma = at + 2;
+    while (comma < close &&
+           !(IsSymbol(comma, ",") && pieces_[comma].depth == pieces_[at + 1].depth + 1)) {
+      ++comma;
+    }
+    if (!IsName(alias) || comma >= close) {
+      return;
+    }
+    const bool named = IsSymbol(alias + 1, "(") && IsName(alias + 2) && IsSymbol(alias + 3, ")");
+    const std::string name = pieces_[named ? alias + 2 : alias].text;
+    const std::string first =
+        InSqliteDialect(TextBetween(at + 2, comma), true).value_or(TextBetween(at + 2, comma));
+    const std::string last = InSqliteDialect(TextBetween(comma + 1, close), true)
+                                 .value_or(TextBetween(comma + 1, close));
+    const std::string table = fmt::format(
+        "(WITH RECURSIVE series(n) AS (SELECT {0} WHERE {0} <= {1} UNION ALL SELECT n + 1 FROM"
+        " series WHERE n < {1}) SELECT n AS {2} FROM series)",
+        first, last, name);
+    if (named) {
+      Drop(alias + 1, alias + 4);
+    }
+    Drop(at, close + 1);
+    pieces_[at].text = table;
+  }
+
+  // unnest(array) x: a table x with a column x.
+  void Unnest(size_t at) {
+    const size_t close = CloseOf(at + 1);
+    if (IsWord(close + 3, "generate_subscripts")) {
+      Subscripts(at);
+      return;
+    }
+    const size_t alias = close + (IsWord(close + 1, "as") ? 2 : 1);
+    if (!IsName(alias)) {
+      return;
+    }
+    const std::string name = pieces_[alias].text;
+    Replace(at, fmt::format("(SELECT value AS {} FROM json_each(pg_array_json", name));
+    Replace(close, ")))");
+  }
+
+  void StandardCall(size_t at) {
+    const size_t close = CloseOf(at + 1);
+    const bool trims = pieces_[at].lower == "trim";
+    if (!trims) {
+      Replace(at, "substr");
+    }
+    for (size_t i = at + 2; i < close && i < pieces_.size(); ++i) {
+      if (pieces_[i].depth != pieces_[at + 1].depth + 1) {
+        continue;
+      }
+      if (!trims && (pieces_[i].lower == "from" || pieces_[i].lower == "for")) {
+        Replace(i, ",");
+      } else if (trims && (pieces_[i].lower == "both" || pieces_[i].lower == "leading" ||
+                           pieces_[i].lower == "trailing")) {
+        // trim(both y from x) is trim(x, y).
+        const std::string function = pieces_[i].lower == "both"      ? "trim"
+                                     : pieces_[i].lower == "leading" ? "ltrim"
+                                                                     : "rtrim";
+        std::string what;
+        size_t from = i + 1;
+        for (; from < close && pieces_[from].lower != "from"; ++from) {
+          what += std::string(pieces_[from].blanks) + pieces_[from].text;
+        }
+        if (from >= close) {
+          return;
+        }
+        Replace(at, function);
+        Drop(i, from + 1);
+        pieces_[close].text = (what.empty() ? "" : "," + what) + ")";
+        return;
+      }
+    }
+  }
+
+  // [pg_catalog.]name[(n)][\[\]] behind ::; where it ends.
+  size_t TypeEnd(size_t at, std::string* name) const {
+    if (IsWord(at, "pg_catalog") && IsSymbol(at + 1, ".")) {
+      at += 2;
+    }
+    if (!IsName(at)) {
+      return at;
+    }
+    *name = pieces_[at].kind == Kind::kWord ? pieces_[at].lower : pieces_[at].text;
+    ++at;
+    if ((*name == "double" && IsWord(at, "precision")) ||
+        (*name == "character" && IsWord(at, "varying"))) {
+      *name += " " + pieces_[at++].lower;
+    }
+    if (IsSymbol(at, "(")) {
+      at = std::min(CloseOf(at) + 1, pieces_.size());
+    }
+    if ((IsWord(at, "with") || IsWord(at, "without")) && IsWord(at + 1, "time") &&
+        IsWord(at + 2, "zone")) {
+      at += 3;
+    }
+    while (IsSymbol(at, "[")) {
+      at = std::min(CloseOf(at) + 1, pieces_.size());
+      *name += "[]";
+    }
+    return at;
+  }
+
+  // What is cast becomes what SQLite would make of it; types that it does not have are its texts.
+  // Returns the last piece of the cast.
+  size_t Cast(size_t at, bool catalog) {
+    std::string type;
+    const size_t end = TypeEnd(at + 2, &type);
+    if (at == 0 || type.empty()) {
+      return at + 1;
+    }
+    const size_t last = BeforeDropped(at - 1);
+    const size_t begin = PrimaryBegin(last);
+    const bool literal = begin == last && pieces_[last].kind == Kind::kString;
+    std::string before;
+    std::string after;
+    const auto one_of = [&type](std::initializer_list<std::string_view> types) {
+      return std::find(types.begin(), types.end(), type) != types.end();
+    };
+    if (type == "bytea" && literal && pieces_[last].text.starts_with("'\\x")) {
+      pieces_[last].text = "X'" + pieces_[last].text.substr(3);
+    } else if (one_of({"int2", "int4", "int8", "int", "integer", "smallint", "bigint", "oid"})) {
+      before = "CAST(";
+      after = " AS INTEGER)";
+    } else if (one_of({"float4", "float8", "real", "double precision"})) {
+      before = "CAST(";
+      after = " AS REAL)";
+    } else if (one_of({"numeric", "decimal"})) {
+      before = "CAST(";
+      after = " AS NUMERIC)";
+    } else if (one_of({"text", "varchar", "character varying", "name"})) {
+      before = "CAST(";
+      after = " AS TEXT)";
+    } else if (one_of({"bool", "boolean"}) && literal) {
+      const std::string word = LowerAscii(pieces_[last].text);
+      pieces_[last].text =
+          word == "'t'" || word == "'true'" || word == "'1'" || word == "'yes'" || word == "'on'"
+              ? "TRUE"
+              : "FALSE";
+    } else if (catalog && one_of({"regclass", "regtype", "regproc", "regnamespace", "regrole"})) {
+      before = fmt::format("pg_{}_{}(", type, literal ? "oid" : "name");
+      after = ")";
+    }
+    Drop(at, end);
+    pieces_[begin].text = before + pieces_[begin].text;
+    pieces_[last].text += after;
+    MakeOperand(begin, last);  // another cast behind it takes this one as its operand
+    return end - 1;
+  }
+};
+
+}  // namespace
+
+std::optional<std::string> InSqliteDialect(std::string_view sql, bool catalog) {
+  const bool may_have =
+      catalog || sql.find("::") != std::string_view::npos ||
+      sql.find("E'") != std::string_view::npos || sql.find("e'") != std::string_view::npos ||
+      sql.find("ike") != std::string_view::npos || sql.find("IKE") != std::string_view::npos;
+  return may_have ? Rewriter(sql).Rewritten(catalog) : std::nullopt;
+}
+
+}  // namespace sluice::catalog
