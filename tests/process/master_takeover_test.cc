@@ -182,7 +182,8 @@ TEST_F(MasterTakeover, K20_AFailoverThatAMasterLeftHalfwayEndsWell) {
 TEST_F(MasterTakeover, E6_TheWeightsThatWereJudgedBestOutliveTheirMaster) {
   const std::string attributes =
       "train.epoch=6, train.early_stopping_rounds=1, optimizer.learning_rate=0.3, "
-      "engine.num_workers=4, engine.num_ps=3, engine.replicas=1, engine.sync=true";
+      "engine.num_workers=4, engine.num_ps=3, engine.replicas=1, engine.sync=true, "
+      "engine.micro_batches=4";
   {
     LocalCluster cluster(Machine(8));
     RecordingSink quiet;
