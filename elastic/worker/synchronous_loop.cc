@@ -22,7 +22,11 @@ class SynchronousLoop final : public TrainingLoop {
   Status StepLane(Lease* lease, bool* not_open);
   Status PullFor(const Lease& lease);
   Status PushAndPullNext(const Lease& lease, double weight);
-  const Lease* OtherOfTheStep(const Lease& lease) const;
+  struct Coming {
+    const Lease* lease;
+    BatchIndex batch;
+  };
+  Coming AfterBatchOf(const Lease& lease) const;
   Status ReportAll();
 
   WorkerTasks& tasks_;
@@ -111,34 +115,37 @@ Status SynchronousLoop::PullFor(const Lease& lease) {
   return parameters_.Pull(lease.Identity(lease.next), Purpose::kStep, &view_);
 }
 
-// Pushes the lane's batch. Where this worker has another lane of the same step, its pull is part of
-// the exchange: the step is open, so that nobody is waited for.
+// Pushes the lane's batch, and pulls for the one that comes next, in one exchange. That may be of
+// the next step, which opens when all lanes of this one are there.
 Status SynchronousLoop::PushAndPullNext(const Lease& lease, double weight) {
   const BatchIdentity identity = lease.Identity(lease.next);
-  const Lease* const other = OtherOfTheStep(lease);
-  if (other == nullptr) {
+  const Coming coming = AfterBatchOf(lease);
+  if (coming.batch >= coming.lease->end()) {
     return parameters_.Push(identity, weight, view_, gradient_);
   }
-  other->Gather(other->next, &next_batch_);
+  coming.lease->Gather(coming.batch, &next_batch_);
   network_.CollectIds(next_batch_, &next_view_);
   const Status done = parameters_.PushAndPull(identity, weight, view_, gradient_,
-                                              other->Identity(other->next), &next_view_);
+                                              coming.lease->Identity(coming.batch), &next_view_);
   if (done.code() == Code::kDeadlineExceeded) {
-    return Status();  // it is pushed; a server that was replaced has gone back by a step
+    return Status();  // it is pushed, and the step is not open yet
   }
   RETURN_IF_ERROR(done);
   std::swap(batch_, next_batch_);
   std::swap(view_, next_view_);
-  pulled_ = other->task.id;
+  pulled_ = coming.lease->task.id;
   return Status();
 }
 
-const Lease* SynchronousLoop::OtherOfTheStep(const Lease& lease) const {
-  const auto other = std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& lane) {
-    return lane.get() != &lease && !lane->done() && lane->task.epoch == lease.task.epoch &&
-           lane->task.round == lease.task.round && lane->next == lease.next;
-  });
-  return other == lanes_.end() ? nullptr : other->get();
+// Which lane is stepped after this one's batch.
+SynchronousLoop::Coming SynchronousLoop::AfterBatchOf(const Lease& lease) const {
+  const auto batch = [&](const Lease& each) { return &each == &lease ? each.next + 1 : each.next; };
+  const auto first =
+      std::min_element(lanes_.begin(), lanes_.end(), [&](const auto& left, const auto& right) {
+        return std::make_tuple(left->task.epoch, left->task.round, batch(*left)) <
+               std::make_tuple(right->task.epoch, right->task.round, batch(*right));
+      });
+  return {first->get(), batch(**first)};
 }
 
 // Lanes that are someone else's now are dropped.
