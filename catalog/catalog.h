@@ -42,6 +42,9 @@ class Catalog {
 
   // Who asks here; of a catalog as it was opened, the login.
   virtual const Principal& principal() const = 0;
+  // What stays the same of a role that gets another name (its OID), for names of folders; "": there
+  // are no roles.
+  virtual Result<std::string> PrincipalId() = 0;
   // The same catalog for a session of `who`. This one outlives it.
   virtual std::unique_ptr<Catalog> For(Principal who) = 0;
 

@@ -33,7 +33,8 @@ struct Job {
   int64_t finished_micros = 0;  // 0 while it runs
   int64_t rows_read = 0, rows_trained = 0, rows_retried = 0, rows_skipped = 0;
   std::string error;
-  JobRunner runner;  // written by Create, read by Running
+  JobRunner runner;   // written by Create, read by Running
+  std::string owner;  // the role's name now, read by Running; "": a database without roles
   // What the job answers, in whatever form who runs it gives it; written by Create and Update, read
   // by Answer. "": as it was.
   std::string answer;
@@ -90,8 +91,11 @@ class JobStore {
   virtual Result<int64_t> Count() = 0;
   // Jobs that have not ended as far as anybody has written down, with their runners.
   virtual Result<std::vector<Job>> Running() = 0;
-  // The runner lives.
-  virtual Status Seen(int64_t job, int64_t micros) = 0;
+  // The runner lives, at `runner.seen_micros`. Aborted: another one has taken the job over. A pid
+  // of 0 is whichever runner the job has.
+  virtual Status Seen(int64_t job, const JobRunner& runner) = 0;
+  // `next` runs the job from now on. False: `lost` does not run it any more, or it has ended.
+  virtual Result<bool> TakeOver(int64_t job, const JobRunner& lost, const JobRunner& next) = 0;
   // Fails a job whose runner is gone; one that has ended meanwhile stays as it is.
   virtual Status Abandon(int64_t job, int64_t micros, const std::string& error,
                          const std::string& answer) = 0;

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/log.h"
 #include "catalog/catalog.h"
@@ -16,7 +17,7 @@
 #include "executor/job_answer.h"
 #include "executor/job_news.h"
 #include "executor/job_process.pb.h"
-#include "executor/lost_jobs.h"
+#include "executor/job_takeover.h"
 #include "executor/result_rows.h"
 #include "planner/plan.pb.h"
 
@@ -85,20 +86,20 @@ class Attendance {
   }
 
   Status AwaitEnd(const std::function<bool()>& lets_go) {
-    bool cancelled = false;
-    while (!over_) {
-      Hear(cancelled ? std::stop_token() : context_.stop);
-      if (!cancelled && context_.stop.stop_requested()) {
-        if (lets_go()) {
-          return Cancelled(fmt::format("job {} goes on: WAIT JOB {}", *job_, *job_));
-        }
-        cancelled = true;
-        listener_->Cancel();
-      }
-    }
-    // It does not say so itself where it was killed, or nobody listened for long.
     while (!answer_.has_value()) {
-      RETURN_IF_ERROR(LookAtRow());
+      while (!over_) {
+        Hear(cancelled_ ? std::stop_token() : context_.stop);
+        if (!cancelled_ && context_.stop.stop_requested()) {
+          if (lets_go()) {
+            return Cancelled(fmt::format("job {} goes on: WAIT JOB {}", *job_, *job_));
+          }
+          Cancel();
+        }
+      }
+      // It does not say so itself where it was killed, or nobody listened for long.
+      if (!answer_.has_value()) {
+        RETURN_IF_ERROR(LookAtRow());
+      }
     }
     return SendAnswer(*answer_, sink_);
   }
@@ -120,13 +121,45 @@ class Attendance {
     }
   }
 
+  void Cancel() {
+    cancelled_ = true;
+    listener_->Cancel();
+    const Status asked = ours_ ? OkStatus() : context_.catalog.jobs().RequestCancel(*job_);
+    if (!asked.ok()) {
+      log::Debug("job={} need not be cancelled: {}", *job_, asked.message());
+    }
+  }
+
+  // Of a job whose process has gone: how it has ended, or who goes on with it.
   Status LookAtRow() {
     catalog::JobStore& jobs = context_.catalog.jobs();
-    RETURN_IF_ERROR(MarkLostJobs(jobs));
+    ASSIGN_OR_RETURN(std::vector<TakenOver> taken, TakeOverLostJobs(context_));
+    for (TakenOver& one : taken) {
+      if (one.job == *job_) {
+        RETURN_IF_ERROR(one.listener.status().Because(fmt::format(
+            "the process of job {} was lost, and the job waits (WAIT JOB {})", *job_, *job_)));
+        sink_.Notice(fmt::format("the process of job {} was lost: another one goes on", *job_));
+        listener_ = *std::move(one.listener);
+        ours_ = true;
+        over_ = false;
+        return OkStatus();
+      }
+    }
     ASSIGN_OR_RETURN(const catalog::Job job, jobs.Find(*job_));
     if (job.state != catalog::JobState::kRunning) {
       ASSIGN_OR_RETURN(answer_, jobs.Answer(*job_));
       return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, jobs.Running());
+    for (const catalog::Job& one : running) {  // somebody else has started that
+      auto listener =
+          one.id == *job_ ? ListenToJob(one.runner) : Result<std::unique_ptr<JobListener>>(nullptr);
+      if (listener.ok() && *listener != nullptr) {
+        listener_ = *std::move(listener);
+        ours_ = false;
+        over_ = false;
+        return OkStatus();
+      }
     }
     std::this_thread::sleep_for(kLook);
     return context_.stop.stop_requested()
@@ -140,6 +173,8 @@ class Attendance {
   std::optional<int64_t> job_;
   std::optional<std::string> answer_;
   bool over_ = false;
+  bool cancelled_ = false;
+  bool ours_ = true;  // this process has started the job's, and can tell it to stop
 };
 
 }  // namespace

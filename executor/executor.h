@@ -52,6 +52,9 @@ struct Context {
   // The row that was made for the statement's job before; nullopt: it makes its own.
   std::optional<int64_t> job = {};
 
+  // Where jobs that are taken over may keep checkpoints; nullopt: anywhere; "": nowhere.
+  std::optional<std::string> checkpoint_root = {};
+
   // What the statement may take: the cluster's --memory-limit, or what the machine has.
   int64_t memory_bytes() const;
 };

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -19,12 +20,16 @@
 #include "executor/job_news.h"
 #include "executor/job_process.pb.h"
 #include "executor/local_cluster.h"
+#include "executor/lost_jobs.h"
 #include "executor/processes/job_log.h"
 #include "executor/result_rows.h"
 #include "executor/room_link.h"
+#include "executor/train_again.h"
 
 namespace sluice::executor {
 namespace {
+
+constexpr int kEvicted = 143;
 
 std::string HostName() {
   constexpr size_t kLongest = 256;
@@ -86,43 +91,77 @@ void TellOfLog(catalog::Catalog& catalog, std::optional<int64_t> job, const JobL
   }
 }
 
+// So that another process can go on with the job.
+void KeepStatement(const JobConfig& config, int64_t job, catalog::JobStore& jobs) {
+  const Status kept = jobs.KeepRecord(job, kStatementRecord, config.SerializeAsString());
+  if (!kept.ok()) {  // it is lost with this process
+    log::Warn("job={} its statement is not kept: {}", job, kept.ToString());
+  }
+}
+
+// Aborted: somebody else has.
+Status TakeOver(const JobConfig::Takeover& lost, catalog::JobStore& jobs) {
+  const catalog::JobRunner here = ThisProcess();
+  ASSIGN_OR_RETURN(const bool taken,
+                   jobs.TakeOver(lost.job(), {lost.place(), lost.pid(), lost.started()}, here));
+  if (!taken) {
+    return Status(Code::kAborted,
+                  fmt::format("another process goes on with job {} already", lost.job()));
+  }
+  RETURN_IF_ERROR(jobs.AddEvents(lost.job(), {{WallMicros(), kTakenOverEvent,
+                                               fmt::format("its process was lost: process {} on {} "
+                                                           "goes on with it",
+                                                           here.pid, HostName())}}));
+  return ForgetJournal(jobs, lost.job());  // its masters, workers and servers are lost, too
+}
+
 Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeaker& speaker,
                     SpeakingSink& sink, const JobLog& job_log, const std::stop_token& stop) {
-  // What ends the job: a signal, or who has started it.
-  std::stop_source ended;
-  const auto end = [&ended] { ended.request_stop(); };
-  const std::stop_callback<std::function<void()>> by_signal(stop, end);
-  const std::stop_callback<std::function<void()>> by_launcher(speaker.cancelled(), end);
-  ASSIGN_OR_RETURN(
-      const catalog::Database database,
-      catalog::OpenDatabase({config.source_url(), secrets.source()},
-                            {config.catalog_url(), secrets.catalog()}, ended.get_token()));
+  // A signal is an eviction (the machine goes down): whoever has the login next goes on with the
+  // job, as after a kill.
+  const std::stop_callback evicted(stop, [] { std::_Exit(kEvicted); });
+  const std::stop_token ended = speaker.cancelled();
+  ASSIGN_OR_RETURN(const catalog::Database database,
+                   catalog::OpenDatabase({config.source_url(), secrets.source()},
+                                         {config.catalog_url(), secrets.catalog()}, ended));
   const std::unique_ptr<catalog::Catalog> catalog = database.catalog->For({config.owner()});
+  std::unique_ptr<LocalCluster> cluster;
   catalog::DataSource::StatementSession session;
   for (const JobConfig::Setting& setting : config.session()) {
     session.emplace_back(setting.name(), setting.value());
   }
-  RETURN_IF_ERROR(database.source->BeginStatementAs(session, ended.get_token()));
-  ASSIGN_OR_RETURN(const std::unique_ptr<LocalCluster> cluster, ClusterOf(config));
-  Context context{*database.source,   *catalog,          config.user(),
-                  config.statement(), ended.get_token(), cluster.get()};
   std::optional<int64_t> begun;
-  context.on_job = [&speaker, &begun](int64_t job) {
-    begun = job;
-    speaker.Begun(job);
-  };
-  context.stopped_because = [&stop](Status outcome) -> Status {
-    if (outcome.code() != Code::kCancelled || !stop.stop_requested()) {
-      return outcome;
-    }
-    return Unavailable("the process that ran the job was ended by a signal")
-        .Hint("run the statement again");
-  };
-  const Status status = Execute(config.plan(), context, sink);
+  if (config.has_takeover()) {
+    RETURN_IF_ERROR(TakeOver(config.takeover(), catalog->jobs()));
+    begun = config.takeover().job();
+    static_cast<void>(database.source->DropLeftovers());  // of the processes before this one
+  }
+  const Status status = [&]() -> Status {
+    RETURN_IF_ERROR(database.source->BeginStatementAs(session, ended));
+    ASSIGN_OR_RETURN(cluster, ClusterOf(config));
+    Context context{*database.source,   *catalog, config.user(),
+                    config.statement(), ended,    cluster.get()};
+    context.job = begun;
+    context.on_job = [&](int64_t job) {
+      if (!begun.has_value()) {
+        KeepStatement(config, job, catalog->jobs());
+      }
+      begun = job;
+      speaker.Begun(job);
+    };
+    return Execute(config.plan(), context, sink);
+  }();
+  if (config.has_takeover() && !status.ok() && status.code() != Code::kAborted) {
+    // Where it came to its end in order, its row says so already.
+    static_cast<void>(
+        catalog->jobs().Abandon(*begun, WallMicros(), status.ToString(), AnswerBytes(status)));
+  }
   TellOfLog(*catalog, begun, job_log);
   speaker.Ended(status.ok() ? sink.Answer() : AnswerBytes(status));
   database.source->EndStatement();
-  cluster->closer().WaitUntilClosed(stop);
+  if (cluster != nullptr) {
+    cluster->closer().WaitUntilClosed(stop);
+  }
   return status;
 }
 

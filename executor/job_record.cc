@@ -24,7 +24,8 @@
 namespace sluice::executor {
 namespace {
 
-// CANCEL JOB takes under a second: half of it may pass before the job hears of it.
+// CANCEL JOB takes under a second: half of it may pass before the job hears of it. It asks rather
+// than LISTENs, which would hold a connection of the database for each job as long as it runs.
 constexpr auto kCancelPollInterval = std::chrono::milliseconds(400);
 // A look at a job shows rows that are as old at most.
 constexpr double kRowsSeconds = 1;
@@ -47,9 +48,9 @@ Result<std::unique_ptr<JobRecord>> JobRecord::Start(catalog::Catalog& catalog, c
 }
 
 std::unique_ptr<JobRecord> JobRecord::Adopt(catalog::Catalog& catalog, catalog::Job job,
-                                            std::stop_token outer) {
+                                            std::stop_token outer, HandOver hand_over) {
   return std::unique_ptr<JobRecord>(
-      new JobRecord(catalog, std::move(job), std::move(outer), {}, {}));
+      new JobRecord(catalog, std::move(job), std::move(outer), std::move(hand_over), {}));
 }
 
 JobRecord::JobRecord(catalog::Catalog& catalog, catalog::Job job, std::stop_token outer,
@@ -102,11 +103,21 @@ void JobRecord::Watch(const std::stop_token& self) {
     }
     if (SecondsBetween(seen, clock.Now()) >= kSeenSeconds) {
       seen = clock.Now();
-      const Status told = jobs_->Seen(job_.id, WallMicros());
-      if (!told.ok()) {
-        log::Warn("job={} cannot say that it lives: {}", job_.id, told.ToString());
-      }
+      SayThatItLives();
     }
+  }
+}
+
+void JobRecord::SayThatItLives() {
+  catalog::JobRunner runner = job_.runner;
+  runner.seen_micros = WallMicros();
+  const Status told = jobs_->Seen(job_.id, runner);
+  if (!told.ok()) {
+    log::Warn("job={} cannot say that it lives: {}", job_.id, told.ToString());
+  }
+  if (told.code() == Code::kAborted) {  // it was away for so long that it was given up
+    taken_over_ = true;
+    stop_.request_stop();
   }
 }
 
@@ -293,6 +304,9 @@ void JobRecord::HurryOnceStopped(const std::stop_token& self) {
 
 Status JobRecord::Finish(const Status& ended) {
   Leave();
+  if (taken_over_) {
+    return Status(Code::kAborted, fmt::format("another process goes on with job {}", job_.id));
+  }
   const Status outcome = reason_ ? reason_(ended) : ended;
   job_.finished_micros = WallMicros();
   if (outcome.ok()) {
@@ -326,6 +340,21 @@ Status JobRecord::Finish(const Status& ended) {
   return outcome;
 }
 
+namespace {
+
+JobRecord::HandOver HandOverTo(const Context& context) {
+  if (context.cluster == nullptr) {
+    return {};
+  }
+  return [&closer = context.cluster->closer(), url = context.catalog.url(),
+          secret = context.catalog.secret()](const catalog::Job& ended,
+                                             const std::vector<catalog::JobEvent>& events) {
+    closer.Close({url, secret, ended, events});
+  };
+}
+
+}  // namespace
+
 Result<std::unique_ptr<JobRecord>> StartJob(Context& context, const std::string& kind,
                                             const std::string& model, const Schema& columns) {
   if (context.job.has_value()) {
@@ -334,8 +363,18 @@ Result<std::unique_ptr<JobRecord>> StartJob(Context& context, const std::string&
       return Status(Code::kAborted,
                     fmt::format("job {} has ended: {}", made.id, JobStateName(made.state)));
     }
-    auto record = JobRecord::Adopt(context.catalog, std::move(made), context.stop);
+    ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, context.catalog.jobs().Running());
+    for (const catalog::Job& one : running) {
+      if (one.id == made.id) {
+        made.runner = one.runner;
+      }
+    }
+    auto record =
+        JobRecord::Adopt(context.catalog, std::move(made), context.stop, HandOverTo(context));
     record->KeepProgress();
+    if (context.on_job) {
+      context.on_job(record->id());
+    }
     return record;
   }
   catalog::Job job;
@@ -346,16 +385,8 @@ Result<std::unique_ptr<JobRecord>> StartJob(Context& context, const std::string&
   if (!columns.columns.empty()) {
     job.answer = AnswerBytes(columns);
   }
-  JobRecord::HandOver hand_over;
-  if (context.cluster != nullptr) {
-    hand_over = [&closer = context.cluster->closer(), url = context.catalog.url(),
-                 secret = context.catalog.secret()](const catalog::Job& ended,
-                                                    const std::vector<catalog::JobEvent>& events) {
-      closer.Close({url, secret, ended, events});
-    };
-  }
   ASSIGN_OR_RETURN(auto record, JobRecord::Start(context.catalog, std::move(job), context.stop,
-                                                 std::move(hand_over), context.stopped_because));
+                                                 HandOverTo(context), context.stopped_because));
   if (context.on_job) {
     context.on_job(record->id());
   }

@@ -50,9 +50,9 @@ class JobRecord {
   static Result<std::unique_ptr<JobRecord>> Start(catalog::Catalog& catalog, catalog::Job job,
                                                   std::stop_token outer, HandOver hand_over = {},
                                                   Reason reason = {});
-  // Continues a job that another process made (the master of a gateway's job).
+  // Continues a job that another process made: `job.runner`, where it is known, is who runs it now.
   static std::unique_ptr<JobRecord> Adopt(catalog::Catalog& catalog, catalog::Job job,
-                                          std::stop_token outer);
+                                          std::stop_token outer, HandOver hand_over = {});
   ~JobRecord();
   JobRecord(const JobRecord&) = delete;
   JobRecord& operator=(const JobRecord&) = delete;
@@ -104,6 +104,7 @@ class JobRecord {
             Reason reason);
   void Watch(const std::stop_token& self);
   void LookForCancel();
+  void SayThatItLives();
   void WriteRows();
   void WriteProgress() EXCLUDES(mutex_);
   // What could not be written now is written later.
@@ -124,7 +125,8 @@ class JobRecord {
   bool finished_ = false;
   std::atomic<bool> cancel_requested_ = false;
   std::atomic<bool> snapshot_lost_ = false;
-  Mutex writing_;  // who has it writes; taken before mutex_
+  std::atomic<bool> taken_over_ = false;  // another process runs the job
+  Mutex writing_;                         // who has it writes; taken before mutex_
   Mutex mutex_;
   std::condition_variable_any wake_;
   std::vector<catalog::JobEvent> events_ GUARDED_BY(mutex_);  // not written yet

@@ -20,6 +20,7 @@
 #include "executor/executor.h"
 #include "executor/job_answer.h"
 #include "executor/job_news.h"
+#include "executor/job_takeover.h"
 #include "executor/lost_jobs.h"
 #include "executor/place_internal.h"
 #include "executor/result_rows.h"
@@ -33,21 +34,35 @@ constexpr std::chrono::milliseconds kWaitStep(200);
 // The same of one whose process says when it ends; for its events.
 constexpr std::chrono::milliseconds kHeardStep(1'000);
 
+// How often it looks for a job whose process was lost.
+constexpr double kLostSeconds = 2;
+
 // SHOW JOBS without a number: a screen's worth.
 constexpr int64_t kJobsShown = 20;
 
-// Jobs of processes that are gone are not shown as running, and what those left behind goes. Who
-// may only read sees them as they are.
-void MarkLost(Context& context, catalog::JobStore& jobs) {
-  Status marked = MarkLostJobs(jobs);
+// Jobs of processes that are gone go on, where they can, or are not shown as running any more, and
+// what those processes left behind goes. Who may only read sees them as they are.
+void LookForLost(Context& context) {
+  Status marked = TakeOverLostJobs(context).status();
   marked.Add(context.source.DropLeftovers());
   if (!marked.ok() && marked.sqlstate() != "42501") {
     log::Warn("jobs that were lost cannot be marked: {}", marked.ToString());
   }
 }
 
-Result<catalog::Job> FindJob(int64_t id, Span span, Context& context, catalog::JobStore& jobs) {
-  MarkLost(context, jobs);
+// What a running job waits for whose process is gone; "": its process lives, as far as one may
+// know.
+std::string WaitsFor(int64_t id, catalog::JobStore& jobs) {
+  const auto waiting = FindWaitingJobs(jobs);
+  for (const WaitingJob& one : waiting.ok() ? *waiting : std::vector<WaitingJob>()) {
+    if (one.job.id == id) {
+      return WhatFor(one);
+    }
+  }
+  return "";
+}
+
+Result<catalog::Job> FindJob(int64_t id, Span span, catalog::JobStore& jobs) {
   auto job = jobs.Find(id);
   if (!job.ok()) {
     Status status = job.status();
@@ -103,7 +118,13 @@ class JobWatch {
 
   Status Run() {
     for (;;) {
-      ASSIGN_OR_RETURN(const catalog::Job job, FindJob(plan_.job(), span_, context_, *jobs_));
+      const TimePoint now = clock_.Now();
+      if (!looked_for_lost_ || SecondsBetween(*looked_for_lost_, now) >= kLostSeconds) {
+        LookForLost(context_);
+        looked_for_lost_ = now;
+        TellWhatFor();
+      }
+      ASSIGN_OR_RETURN(const catalog::Job job, FindJob(plan_.job(), span_, *jobs_));
       if (job.state != catalog::JobState::kRunning) {
         return End(job);
       }
@@ -126,6 +147,14 @@ class JobWatch {
       return OkStatus();
     }
     return SendAnswer(answer, sink_);
+  }
+
+  void TellWhatFor() {
+    const std::string waits_for = WaitsFor(plan_.job(), *jobs_);
+    if (!waits_for.empty() && !told_what_for_) {
+      sink_.Notice(fmt::format("job {} waits for {}", plan_.job(), waits_for));
+    }
+    told_what_for_ = !waits_for.empty();
   }
 
   Status TellEvents() {
@@ -170,6 +199,8 @@ class JobWatch {
       } else if (std::holds_alternative<JobListener::Ended>(news) ||
                  std::holds_alternative<JobListener::Gone>(news)) {
         listener_.reset();  // the row says what came of it, now or in a moment
+        looked_ = false;
+        looked_for_lost_.reset();
         return;
       }
     }
@@ -185,20 +216,27 @@ class JobWatch {
   ResultSink& sink_;
   const std::unique_ptr<catalog::JobStore> jobs_;
   std::unique_ptr<JobListener> listener_;
-  bool looked_ = false;
+  bool looked_ = false;  // for a process to listen to
+  const SteadyClock clock_;
+  std::optional<TimePoint> looked_for_lost_;
+  bool told_what_for_ = false;
   size_t shown_events_ = 0;
 };
 
 Status CancelJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) {
   const auto jobs = context.catalog.JobsFor(context.stop);
-  ASSIGN_OR_RETURN(const catalog::Job job,
-                   FindJob(plan.job(), SpanOf(plan.place()), context, *jobs));
+  Status marked = MarkLostJobs(*jobs);
+  ASSIGN_OR_RETURN(const catalog::Job job, FindJob(plan.job(), SpanOf(plan.place()), *jobs));
   if (job.state != catalog::JobState::kRunning) {
     return Status(Code::kFailedPrecondition, fmt::format("job {} has ended already: {}", job.id,
                                                          catalog::JobStateName(job.state)))
         .At(SpanOf(plan.place()));
   }
   RETURN_IF_ERROR(jobs->RequestCancel(job.id));
+  marked.Add(MarkLostJobs(*jobs));  // one without a process hears nothing
+  if (!marked.ok()) {
+    log::Warn("jobs that were lost cannot be marked: {}", marked.ToString());
+  }
   sink.Notice(fmt::format("job {} was asked to stop", job.id));
   sink.Done("CANCEL JOB");
   return OkStatus();
@@ -208,7 +246,7 @@ Status CancelJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) 
 
 Status ShowJobs(const plan::ShowPlan& plan, Context& context, ResultSink& sink) {
   const auto store = context.catalog.JobsFor(context.stop);
-  MarkLost(context, *store);
+  LookForLost(context);
   const int64_t most = plan.all() ? std::numeric_limits<int64_t>::max()
                                   : (plan.has_limit() ? plan.limit() : kJobsShown);
   ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, store->List(most));
@@ -277,7 +315,8 @@ Schema JobColumns() {
 
 Status ShowJob(int64_t id, Span span, Context& context, ResultSink& sink) {
   const auto jobs = context.catalog.JobsFor(context.stop);
-  ASSIGN_OR_RETURN(const catalog::Job job, FindJob(id, span, context, *jobs));
+  LookForLost(context);
+  ASSIGN_OR_RETURN(const catalog::Job job, FindJob(id, span, *jobs));
   ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs->Events(id));
   ResultRows rows(JobColumns());
   const auto number = [](int64_t value) { return Value(fmt::format("{}", value)); };
@@ -290,6 +329,11 @@ Status ShowJob(int64_t id, Span span, Context& context, ResultSink& sink) {
   rows.Add({"job", "started", TimeOrNull(job.started_micros)});
   rows.Add({"job", "finished", TimeOrNull(job.finished_micros)});
   rows.Add({"job", "seconds", fmt::format("{:.3f}", SecondsOf(job))});
+  if (job.state == catalog::JobState::kRunning) {
+    if (std::string waits_for = WaitsFor(id, *jobs); !waits_for.empty()) {
+      rows.Add({"job", "waits for", std::move(waits_for)});
+    }
+  }
   if (!job.error.empty()) {
     rows.Add({"job", "error", job.error});
   }

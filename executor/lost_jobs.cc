@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <optional>
+#include <utility>
+
 #include "base/clock.h"
 #include "base/process.h"
 #include "executor/job_answer.h"
@@ -20,6 +23,30 @@ bool IsGone(const catalog::JobRunner& runner) {
     return state == ProcessState::kGone;
   }
   return static_cast<double>(WallMicros() - runner.seen_micros) > kUnseenSeconds * kMicros;
+}
+
+// How often the job was taken over since its last checkpoint.
+int TakeoversInVain(const std::vector<catalog::JobEvent>& events) {
+  int in_vain = 0;
+  for (auto event = events.rbegin(); event != events.rend(); ++event) {
+    if (event->kind == "checkpoint_written") {
+      break;
+    }
+    in_vain += event->kind == kTakenOverEvent ? 1 : 0;
+  }
+  return in_vain;
+}
+
+// What a process needs to go on with the job; nullopt: it was not kept.
+Result<std::optional<std::string>> StatementOf(catalog::JobStore& jobs, int64_t job) {
+  ASSIGN_OR_RETURN(auto records, jobs.Records(job, kStatementRecord));
+  const auto statement = records.find(kStatementRecord);
+  return statement == records.end() ? std::nullopt
+                                    : std::optional<std::string>(std::move(statement->second));
+}
+
+Status GiveUp(catalog::JobStore& jobs, int64_t job, const Status& why) {
+  return jobs.Abandon(job, WallMicros(), why.ToString(), AnswerBytes(why));
 }
 
 // "step 300 in /checkpoints/m", of the last checkpoint that was written; empty: none.
@@ -51,16 +78,54 @@ Status LostJob(catalog::JobStore& jobs, const catalog::Job& job) {
   return Unavailable("the process that ran the job was lost").Hint(hint);
 }
 
-Status MarkLostJobs(catalog::JobStore& jobs) {
-  ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, jobs.Running());
-  for (const catalog::Job& job : running) {
+Result<std::vector<WaitingJob>> FindWaitingJobs(catalog::JobStore& jobs) {
+  ASSIGN_OR_RETURN(std::vector<catalog::Job> running, jobs.Running());
+  std::vector<WaitingJob> waiting;
+  for (catalog::Job& job : running) {
     if (!IsGone(job.runner)) {
       continue;
     }
-    const Status lost = LostJob(jobs, job);
-    RETURN_IF_ERROR(jobs.Abandon(job.id, WallMicros(), lost.ToString(), AnswerBytes(lost)));
+    ASSIGN_OR_RETURN(std::optional<std::string> statement, StatementOf(jobs, job.id));
+    if (!statement.has_value()) {
+      RETURN_IF_ERROR(GiveUp(jobs, job.id, LostJob(jobs, job)));
+      continue;
+    }
+    ASSIGN_OR_RETURN(const bool cancelled, jobs.CancelRequested(job.id));
+    if (cancelled) {
+      const Status outcome = Cancelled("the job was cancelled while it had no process");
+      job.state = catalog::JobState::kCancelled;
+      job.finished_micros = WallMicros();
+      job.error = outcome.ToString();
+      job.answer = AnswerBytes(outcome);
+      RETURN_IF_ERROR(jobs.Update(job));
+      continue;
+    }
+    ASSIGN_OR_RETURN(const std::vector<catalog::JobEvent> events, jobs.Events(job.id));
+    if (TakeoversInVain(events) >= kMostTakeovers) {
+      const Status lost = LostJob(jobs, job).Because(fmt::format(
+          "{} processes were lost one after the other, and none came as far as a checkpoint",
+          kMostTakeovers + 1));
+      RETURN_IF_ERROR(GiveUp(jobs, job.id, lost));
+      continue;
+    }
+    waiting.push_back({std::move(job), *std::move(statement)});
   }
-  return OkStatus();
+  return waiting;
+}
+
+Status MarkLostJobs(catalog::JobStore& jobs) {
+  return FindWaitingJobs(jobs).status();
+}
+
+Result<bool> CanBeTakenOver(catalog::JobStore& jobs, int64_t job) {
+  ASSIGN_OR_RETURN(const auto statement, StatementOf(jobs, job));
+  return statement.has_value();
+}
+
+std::string WhatFor(const WaitingJob& waiting) {
+  return waiting.job.owner.empty()
+             ? "a gateway or a shell that starts it again: its process was lost"
+             : fmt::format("its owner, {}, to log in: its process was lost", waiting.job.owner);
 }
 
 }  // namespace sluice::executor

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "base/status.h"
 #include "catalog/job_store.h"
 
@@ -16,12 +20,31 @@ catalog::JobRunner ThisProcess();
 inline constexpr double kSeenSeconds = 10;
 inline constexpr double kUnseenSeconds = 180;
 
-// How a job ends whose process was lost: with what to do about it, and from which checkpoint it
-// would go on.
+// What a job in processes of its own runs (JobConfig), as a record of its row
+// (catalog::JobStore::KeepRecord): another process can go on with it.
+inline constexpr char kStatementRecord[] = "statement";
+// So often, and no further once nothing has come of it since the last checkpoint.
+inline constexpr int kMostTakeovers = 3;
+inline constexpr const char* kTakenOverEvent = "taken_over";
+
+// A job whose process is gone, and which waits for another one.
+struct WaitingJob {
+  catalog::Job job;
+  std::string statement;  // its kStatementRecord
+};
+// What it waits for, for a person.
+std::string WhatFor(const WaitingJob& waiting);
+
+// How a job ends whose process was lost for good: with what to do about it, and from which
+// checkpoint it would go on.
 Status LostJob(catalog::JobStore& jobs, const catalog::Job& job);
 
 // Jobs whose process is gone (killed, or its machine was) are RUNNING as far as anybody could write
-// down: marks them FAILED, with what to do about it.
+// down. Marks those that nobody can go on with FAILED, with what to do about it, and those that
+// were asked to stop CANCELLED; the others are the answer.
+Result<std::vector<WaitingJob>> FindWaitingJobs(catalog::JobStore& jobs);
 Status MarkLostJobs(catalog::JobStore& jobs);
+// Whether another process can go on with a job of that number.
+Result<bool> CanBeTakenOver(catalog::JobStore& jobs, int64_t job);
 
 }  // namespace sluice::executor

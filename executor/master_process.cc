@@ -75,6 +75,11 @@ Status RunMaster(const MasterConfig& config, const MasterSecrets& secrets, std::
     const bool stopped_with_it =
         (code == Code::kCancelled || code == Code::kUnavailable) && !job->cancel_requested();
     static_cast<void>(source.DropLeftovers());  // of the gateway; or else the next one does
+    const auto goes_on = CanBeTakenOver(catalog->jobs(), config.job());
+    if (stopped_with_it && goes_on.ok() && *goes_on) {
+      job->Leave();
+      return report.status();
+    }
     return job->Finish(stopped_with_it ? LostJob(catalog->jobs(), job->job()) : report.status());
   }
   // Until the job is closed its journal lasts, and when this process dies before it has answered,

@@ -284,6 +284,23 @@ Result<TrainReport> TrainAndCommit(const plan::TrainPlan& plan, Context& context
                 job);
 }
 
+// What a process before this one has come to, which was lost before it could say so.
+TrainReport ReportOfStored(catalog::ModelVersion version, JobRecord& job) {
+  elastic::TrainOutcome outcome;
+  outcome.rows_per_epoch = version.rows_per_epoch;
+  outcome.rows_trained = version.rows;
+  if (version.rows_per_epoch > 0) {
+    outcome.epochs = static_cast<uint32_t>(version.rows / version.rows_per_epoch);
+  }
+  for (const auto& [name, value] : version.metrics) {
+    outcome.loss = name == "train_loss" ? value : outcome.loss;
+  }
+  constexpr double kMicros = 1e6;
+  const double seconds =
+      static_cast<double>(version.created_micros - job.job().started_micros) / kMicros;
+  return Report(std::move(version), outcome, seconds, job);
+}
+
 // In this process, or through a master process. Where there is a checkpoint, the plan is the one
 // that it was made by.
 Result<TrainReport> TrainHereOrOnMaster(const plan::TrainPlan& wanted, Context& context,
@@ -337,8 +354,17 @@ Status ExecuteTrain(const plan::TrainPlan& plan, Context& context, ResultSink& s
     job.Progress(now);
     client.Tell(now);
   };
-  Result<TrainReport> report =
-      TrainHereOrOnMaster(plan, context, *job, progress, std::move(checkpoints));
+  const auto train = [&]() -> Result<TrainReport> {
+    if (context.job.has_value()) {
+      ASSIGN_OR_RETURN(auto stored, FindStored(context.catalog.models(), plan.into_schema(),
+                                               plan.into_name(), job->id()));
+      if (stored.has_value()) {
+        return ReportOfStored(*std::move(stored), *job);
+      }
+    }
+    return TrainHereOrOnMaster(plan, context, *job, progress, std::move(checkpoints));
+  };
+  Result<TrainReport> report = train();
   while (!report.ok() && MayGoOn(plan, *job) &&
          BackAgain(plan, context.catalog.jobs(), *job, report)) {
     auto newer = elastic::JobCheckpoints::Open(plan);

@@ -69,6 +69,11 @@ class PostgresCatalog final : public Catalog {
   const std::string& url() const override { return server_->address.url; }
   std::string secret() const override { return server_->address.password; }
   const Principal& principal() const override { return who_; }
+  Result<std::string> PrincipalId() override {
+    ASSIGN_OR_RETURN(const auto session, Sessions(*server_, stop()).TakeSession());
+    ASSIGN_OR_RETURN(const int64_t oid, role_->Find(*session));
+    return fmt::format("{}", oid);
+  }
   std::unique_ptr<Catalog> For(Principal who) override {
     return std::make_unique<PostgresCatalog>(server_, std::move(who));
   }

@@ -43,6 +43,7 @@ class SqliteCatalog final : public Catalog {
   const std::string& url() const override { return url_; }
   std::string secret() const override { return ""; }
   const Principal& principal() const override { return who_; }
+  Result<std::string> PrincipalId() override { return std::string(); }
   std::unique_ptr<Catalog> For(Principal /*who*/) override {
     return MakeSqliteCatalog(shared_, url_);
   }

@@ -78,23 +78,58 @@ class SqlJobStore final : public JobStore {
   Result<std::vector<Job>> Running() override {
     ASSIGN_OR_RETURN(
         const SqlRows rows,
-        query_.Ask(fmt::format("SELECT id, {}, place, pid, started AS began, seen_micros FROM"
-                               " (SELECT id, {} FROM {{jobs}} WHERE state = 'RUNNING') AS j"
+        query_.Ask(fmt::format("SELECT id, {}, place, pid, started AS began, seen_micros,"
+                               " owned_by FROM (SELECT id, {}, {} AS owned_by"
+                               " FROM {{jobs}} WHERE state = 'RUNNING') AS j"
                                " JOIN {{job_runners}} AS r ON r.job_id = j.id",
-                               kJobColumns, JobColumns(has_owners())),
+                               kJobColumns, JobColumns(has_owners()),
+                               has_owners() ? "(SELECT r.rolname::text FROM pg_catalog.pg_roles"
+                                              " AS r WHERE r.oid = owner)"
+                                            : "''"),
                    {}));
     std::vector<Job> jobs;
     for (const std::vector<Value>& row : rows) {
       jobs.push_back(JobFromRow(row));
       jobs.back().runner = {TextCell(row.at(13)), IntegerCell(row.at(14)), IntegerCell(row.at(15)),
                             IntegerCell(row.at(16))};
+      jobs.back().owner = IsNull(row.at(17)) ? "" : TextCell(row.at(17));
     }
     return jobs;
   }
 
-  Status Seen(int64_t job, int64_t micros) override {
-    return query_.Ask("UPDATE {job_runners} SET seen_micros = $2 WHERE job_id = $1", {job, micros})
-        .status();
+  Status Seen(int64_t job, const JobRunner& runner) override {
+    if (runner.pid == 0) {
+      return query_
+          .Ask("UPDATE {job_runners} SET seen_micros = $2 WHERE job_id = $1",
+               {job, runner.seen_micros})
+          .status();
+    }
+    ASSIGN_OR_RETURN(
+        const SqlRows seen,
+        query_.Ask("UPDATE {job_runners} SET seen_micros = $2 WHERE job_id = $1 AND place = $3"
+                   " AND pid = $4 AND started = $5 RETURNING job_id",
+                   {job, runner.seen_micros, runner.place, runner.pid, runner.started}));
+    if (!seen.empty()) {
+      return OkStatus();
+    }
+    ASSIGN_OR_RETURN(const SqlRows others,
+                     query_.Ask("SELECT 1 FROM {job_runners} WHERE job_id = $1", {job}));
+    return others.empty()
+               ? OkStatus()  // the job has ended
+               : Status(Code::kAborted,
+                        fmt::format("another process has taken job {} over from this one", job));
+  }
+
+  Result<bool> TakeOver(int64_t job, const JobRunner& lost, const JobRunner& next) override {
+    ASSIGN_OR_RETURN(
+        const SqlRows taken,
+        query_.Ask("UPDATE {job_runners} SET place = $2, pid = $3, started = $4, seen_micros = $5"
+                   " WHERE job_id = $1 AND place = $6 AND pid = $7 AND started = $8"
+                   " AND EXISTS (SELECT 1 FROM {jobs} WHERE id = $1 AND state = 'RUNNING')"
+                   " RETURNING job_id",
+                   {job, next.place, next.pid, next.started, next.seen_micros, lost.place, lost.pid,
+                    lost.started}));
+    return !taken.empty();
   }
 
   Status Abandon(int64_t job, int64_t micros, const std::string& error,

@@ -113,7 +113,7 @@ Status PodCluster::CheckFits(const Context& context, const JobConfig& config) co
 
 Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobConfig config,
                                                           const JobSecrets& secrets) {
-  if (!OnProcesses(config.plan())) {
+  if (!OnProcesses(config.plan()) || config.has_takeover()) {
     return here_->StartJob(context, std::move(config), secrets);
   }
   RETURN_IF_ERROR(CheckFits(context, config));

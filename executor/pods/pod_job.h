@@ -9,8 +9,7 @@ namespace sluice::executor {
 // Where a master listens in its pod, and its Service leads to.
 inline constexpr int kMasterPort = 7077;
 
-// Records of the job's row (catalog::JobStore::KeepRecord).
-inline constexpr char kStatementRecord[] = "statement";  // JobConfig
+// Records of the job's row (catalog::JobStore::KeepRecord), beside kStatementRecord.
 inline constexpr char kDataRecord[] = "data";            // PodJobData
 inline constexpr char kSnapshotRecords[] = "snapshot/";  // and its name: HeldSnapshot
 

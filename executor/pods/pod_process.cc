@@ -19,6 +19,7 @@
 #include "elastic/job/process.pb.h"
 #include "executor/executor.h"
 #include "executor/job_process.pb.h"
+#include "executor/lost_jobs.h"
 #include "executor/pods/job_pods.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"

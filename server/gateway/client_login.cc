@@ -57,19 +57,25 @@ Status NoLogin(std::string message, std::string hint) {
       .Hint(std::move(hint));
 }
 
-// "ipv4:10.0.0.1:5000" -> "10.0.0.1", "ipv6:%5B::1%5D:5000" -> "%5B::1%5D", "unix:..." -> "".
+// As other doors write it: "ipv4:10.0.0.1:5000" -> "10.0.0.1", "ipv6:%5B::1%5D:5000" -> "::1",
+// "unix:..." -> "[local]".
 std::string AddressOf(const std::string& peer) {
   if (peer.rfind("ipv", 0) != 0) {
-    return "";
+    return "[local]";
   }
   const size_t begin = peer.find(':') + 1;
-  return peer.substr(begin, peer.rfind(':') - begin);
+  std::string address = peer.substr(begin, peer.rfind(':') - begin);
+  for (const std::string_view bracket : {"%5B", "%5D", "[", "]"}) {
+    if (const size_t at = address.find(bracket); at != std::string::npos) {
+      address.erase(at, bracket.size());
+    }
+  }
+  return address;
 }
 
 bool IsLocal(const std::string& peer) {
   const std::string address = AddressOf(peer);
-  return peer.rfind("unix", 0) == 0 || address.rfind("127.", 0) == 0 || address == "[::1]" ||
-         address == "%5B::1%5D" || address == "::1";
+  return peer.rfind("unix", 0) == 0 || address.rfind("127.", 0) == 0 || address == "::1";
 }
 
 Status CheckPrivate(const std::string& peer, bool encrypted) {

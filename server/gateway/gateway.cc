@@ -139,7 +139,8 @@ class GrpcGateway final : public Gateway {
                                                     : pgwire::ClientLogin::kPassword;
     options.verifiers = config.verifiers;
     RETURN_IF_ERROR(KeepOwnCertificate(config, &options));
-    ASSIGN_OR_RETURN(door_, pgwire::Door::Start(options, *wire_statements_));
+    ASSIGN_OR_RETURN(
+        door_, pgwire::Door::Start(options, *wire_statements_, scripts_.sources().throttle()));
     return OkStatus();
   }
 

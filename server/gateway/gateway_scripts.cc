@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "base/guarded.h"
+#include "catalog/catalog.h"
 #include "executor/room_server.h"
 #include "parser/parser.h"
+#include "server/statements/job_place.h"
 
 namespace sluice::server {
 namespace {
@@ -32,18 +34,14 @@ Status ApplySettings(const std::vector<std::string>& settings, Session& session)
   return OkStatus();
 }
 
-// Each user's own folder: who goes on from a checkpoint gets what it has learnt. Two roles never
-// have the same, whatever their names.
-std::string CheckpointsOf(const std::string& role, const std::string& root) {
+// Each role's own folder, whatever its name is at the time: who goes on from a checkpoint gets what
+// it has learnt.
+Result<std::string> CheckpointsOf(catalog::Catalog& catalog, const std::string& root) {
   if (root.empty()) {
-    return "";
+    return std::string();
   }
-  std::string folder;
-  for (const char c : role) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-    folder += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return root + "/" + folder;
+  ASSIGN_OR_RETURN(const std::string id, catalog.PrincipalId());
+  return fmt::format("{}/role-{}", root, id);
 }
 
 }  // namespace
@@ -58,15 +56,26 @@ GatewayScripts::GatewayScripts(std::unique_ptr<SourcePool> sources,
       cluster_(std::move(cluster)),
       max_scripts_(static_cast<size_t>(config.max_statements)),
       write_seconds_(static_cast<double>(config.write_timeout)),
-      watcher_([this](const std::stop_token& end) { WatchClients(end); }) {}
+      watcher_([this](const std::stop_token& end) { WatchClients(end); }),
+      lost_jobs_(std::make_unique<LostJobs>(
+          *sources_, [this](const Login& login, const std::stop_token& stop) {
+            const std::string nothing;
+            return InSession({nothing, login, login.role},
+                             {[] { return false; }, stop, [](const Status& /*status*/) {}},
+                             [](Session& session, SourcePool::Lease& /*source*/) {
+                               return GoOnWithLostJobs(session);
+                             });
+          })) {}
 
 GatewayScripts::~GatewayScripts() {
   Shutdown();
+  lost_jobs_.reset();
 }
 
 Status GatewayScripts::Run(const Script& script, const Client& client, executor::ResultSink& sink,
                            const StatementObserver& observer) {
   return InSession(script, client, [&](Session& session, SourcePool::Lease& source) {
+    LoggedIn(script.login);
     StatementObserver outer = observer;
     outer.starts = [&](const parser::Statement& statement) {
       if (std::holds_alternative<parser::PlainStatement>(statement)) {
@@ -129,8 +138,11 @@ Status GatewayScripts::InSessionAdmitted(const Script& script, const Client& cli
   session.set_most_jobs(max_scripts_);
   session.BelongsToGateway([this, &client] { return client.is_gone() || IsShutDown(); },
                            [this] { return IsShutDown(); });
-  session.KeepCheckpointsIn(trusted ? checkpoint_root_
-                                    : CheckpointsOf(script.login.role, checkpoint_root_));
+  std::string checkpoints = checkpoint_root_;
+  if (!trusted) {
+    ASSIGN_OR_RETURN(checkpoints, CheckpointsOf(source.catalog(), checkpoint_root_));
+  }
+  session.KeepCheckpointsIn(std::move(checkpoints));
   if (script.database_session != nullptr) {
     session.set_database_session(*script.database_session, script.in_transaction);
     session.OnSettings(script.on_settings);

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "executor/cluster.h"
 #include "server/config/config.h"
+#include "server/gateway/lost_jobs_internal.h"
 #include "server/statements/session.h"
 #include "server/statements/source_pool.h"
 #include "server/statements/statement.h"
@@ -63,6 +64,10 @@ class GatewayScripts {
   // What escapes from the script is its error, too.
   Status Run(const Script& script, const Client& client, executor::ResultSink& sink,
              const StatementObserver& observer);
+
+  // Somebody has logged in: jobs that have waited for that go on. Never waits; `login` is kept no
+  // longer than that takes.
+  void LoggedIn(const Login& login) { lost_jobs_->LoggedIn(login); }
 
   // A client that takes longer for one message is cut off.
   double write_seconds() const { return write_seconds_; }
@@ -113,7 +118,8 @@ class GatewayScripts {
   std::condition_variable_any script_began_;
   std::list<Running> running_ GUARDED_BY(mutex_);
   bool shut_down_ GUARDED_BY(mutex_) = false;
-  std::jthread watcher_;  // last: ends before the members it uses go
+  std::jthread watcher_;                 // ends before the members it uses go
+  std::unique_ptr<LostJobs> lost_jobs_;  // the same
 };
 
 }  // namespace sluice::server

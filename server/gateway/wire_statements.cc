@@ -48,6 +48,8 @@ class WireStatements final : public pgwire::StatementService {
     });
   }
 
+  void LoggedIn(const pgwire::SessionLogin& login) override { scripts_.LoggedIn(LoginOf(login)); }
+
   Status CheckSetting(std::string_view set) override {
     ASSIGN_OR_RETURN(const std::vector<parser::Statement> statements, parser::Parse(set));
     for (const parser::Statement& statement : statements) {
@@ -60,6 +62,10 @@ class WireStatements final : public pgwire::StatementService {
   }
 
  private:
+  // The session has logged in: a failure now is nobody's guess.
+  static Login LoginOf(const pgwire::SessionLogin& login) {
+    return {login.user, login.password, "", login.database, login.desk.host, login.desk.port};
+  }
   static GatewayScripts::Script ScriptOf(const pgwire::StatementRequest& request) {
     const pgwire::SessionLogin& login = request.login;
     if (request.session.host.empty()) {  // the database has no users
@@ -68,11 +74,7 @@ class WireStatements final : public pgwire::StatementService {
       script.beside_transaction = request.transaction;
       return script;
     }
-    // The session has logged in: a failure now is nobody's guess.
-    GatewayScripts::Script script{
-        request.statement.text,
-        {login.user, login.password, "", login.database, login.desk.host, login.desk.port},
-        login.user};
+    GatewayScripts::Script script{request.statement.text, LoginOf(login), login.user};
     script.database_session = &request.session;
     script.in_transaction = request.transaction;
     return script;

@@ -229,9 +229,6 @@ bool Conversation::TakeQuery(std::string_view body) {
   const Result<std::string> text = Utf8Of(*sql);
   const std::optional<Route> route = text.ok() ? RouteOf(*text) : std::nullopt;
   if (!route.has_value()) {
-    if (text.ok() && TakeDeallocate(*text)) {
-      return true;
-    }
     statements_.erase(statements_.begin(), statements_.upper_bound(""));  // the unnamed one
     portals_.erase(portals_.begin(), portals_.upper_bound(""));
     return false;
@@ -259,6 +256,13 @@ void Conversation::QueueParts(const std::vector<Part>& parts) {
     if (several && !part.transaction) {
       steps_.push_back({.kind = Step::Kind::kBegin});
     }
+    if (part.kind == Part::Kind::kForget && !HasInDatabase(part.name)) {
+      std::string done;
+      AppendCommandComplete(done, "DEALLOCATE");
+      steps_.push_back({.kind = Step::Kind::kForget, .text = part.name});
+      steps_.push_back({.kind = Step::Kind::kSay, .text = std::move(done)});
+      continue;
+    }
     const Step::Kind kind = keeps(part)                         ? Step::Kind::kKeep
                             : part.kind == Part::Kind::kOurs    ? Step::Kind::kRun
                             : part.kind == Part::Kind::kSet     ? Step::Kind::kSet
@@ -269,6 +273,9 @@ void Conversation::QueueParts(const std::vector<Part>& parts) {
                       .span = part.span,
                       .inside = part.inside.value_or(Span()),
                       .transaction = part.transaction});
+    if (part.kind == Part::Kind::kForget) {
+      steps_.push_back({.kind = Step::Kind::kForget, .text = part.name});
+    }
   }
   if (several) {
     steps_.push_back({.kind = Step::Kind::kCommit});
@@ -282,10 +289,12 @@ bool Conversation::TakeParse(std::string_view body) {
   }
   const Result<std::string> text = Utf8Of(parse->sql);
   const std::optional<Route> route = text.ok() ? RouteOf(*text) : std::nullopt;
-  const bool setting = route.has_value() && route->error.ok() && route->parts.size() == 1 &&
-                       route->parts.front().kind == Part::Kind::kSet &&
-                       host_.CheckSetting(*text).ok();
-  if (!route.has_value() || setting) {
+  const auto is_only = [&route](Part::Kind kind) {
+    return route.has_value() && route->error.ok() && route->parts.size() == 1 &&
+           route->parts.front().kind == kind;
+  };
+  if (!route.has_value() || is_only(Part::Kind::kForget) ||
+      (is_only(Part::Kind::kSet) && host_.CheckSetting(*text).ok())) {
     if (parse->name.empty()) {
       statements_.erase(statements_.begin(), statements_.upper_bound(""));
     }
@@ -322,31 +331,10 @@ std::optional<Route> Conversation::RouteOf(std::string_view sql) const {
   return route;
 }
 
-// Of the prepared statements that are ours the database knows those that PREPARE has made.
-bool Conversation::TakeDeallocate(std::string_view sql) {
-  if (statements_.empty()) {
-    return false;
-  }
-  const std::optional<std::string> name = DeallocatedName(sql);
-  const auto known = name.has_value() ? statements_.find(*name) : statements_.end();
-  if (!name.has_value() || (known == statements_.end() && !name->empty())) {
-    return false;
-  }
-  script_ = sql;
-  in_script_ = true;
-  if (known == statements_.end() || known->second.in_database) {
-    steps_.push_back(
-        {.kind = Step::Kind::kForward, .span = {0, static_cast<int64_t>(script_.size())}});
-    steps_.push_back({.kind = Step::Kind::kForget, .text = *name});
-  } else {
-    std::string done;
-    AppendCommandComplete(done, "DEALLOCATE");
-    steps_.push_back({.kind = Step::Kind::kForget, .text = *name});
-    steps_.push_back({.kind = Step::Kind::kSay, .text = std::move(done)});
-  }
-  steps_.push_back({.kind = Step::Kind::kReady});
-  Begin();
-  return true;
+// Of the prepared statements that are ours it knows those that PREPARE has made; "": all.
+bool Conversation::HasInDatabase(std::string_view name) const {
+  const auto known = statements_.find(name);
+  return name.empty() || known == statements_.end() || known->second.in_database;
 }
 
 bool Conversation::IsOwn(char type, std::string_view body) const {

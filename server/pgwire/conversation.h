@@ -161,7 +161,7 @@ class Conversation {
   bool Take(char type, std::string_view body);
   bool TakeQuery(std::string_view body);
   bool TakeParse(std::string_view body);
-  bool TakeDeallocate(std::string_view sql);
+  bool HasInDatabase(std::string_view name) const;
   bool ClosesInDatabase(std::string_view body);
   std::optional<Route> RouteOf(std::string_view sql) const;
   bool IsOwn(char type, std::string_view body) const;

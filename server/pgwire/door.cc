@@ -35,6 +35,7 @@ class WireDoor final : public Door {
   // What a door is made of beside its sockets.
   struct Parts {
     StatementService& service;
+    LoginThrottle& throttle;
     Upstream upstream;
     ClientLogin client_login;
     std::unique_ptr<Verifiers> verifiers;
@@ -50,6 +51,7 @@ class WireDoor final : public Door {
         tickets_(std::move(parts.tickets)),
         house_{.context = context_,
                .service = parts.service,
+               .throttle = parts.throttle,
                .upstream = std::move(parts.upstream),
                .client_login = parts.client_login,
                .verifiers = parts.verifiers.get(),
@@ -138,7 +140,8 @@ class WireDoor final : public Door {
 
 }  // namespace
 
-Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementService& service) {
+Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementService& service,
+                                          LoginThrottle& throttle) {
   const bool embedded = options.source.starts_with("sqlite:");
   Upstream upstream;
   if (!embedded) {
@@ -156,7 +159,7 @@ Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementServi
     ASSIGN_OR_RETURN(tickets, TicketDesk::Start(options.source));
   }
   auto door = std::make_unique<WireDoor>(WireDoor::Parts{
-      service, std::move(upstream), options.client_login, std::move(verifiers),
+      service, throttle, std::move(upstream), options.client_login, std::move(verifiers),
       std::move(server_tls), std::move(end_point), std::move(client_tls), std::move(tickets),
       embedded ? options.source : std::string()});
   RETURN_IF_ERROR(door->Listen(options.address));

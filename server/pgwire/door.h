@@ -5,6 +5,10 @@
 
 #include "base/status.h"
 
+namespace sluice::server {
+class LoginThrottle;
+}
+
 namespace sluice::server::pgwire {
 
 class StatementService;
@@ -29,8 +33,10 @@ class Door {
     ClientLogin client_login = ClientLogin::kPassword;
     std::string verifiers;  // kScram: the URL of Verifiers::Open; "": `source`
   };
-  // `service` lasts until Shutdown. Errors: the address is taken, a file is no certificate.
-  static Result<std::unique_ptr<Door>> Start(const Options& options, StatementService& service);
+  // `service` lasts until Shutdown, `throttle`, which other doors may share, as long as the door.
+  // Errors: the address is taken, a file is no certificate.
+  static Result<std::unique_ptr<Door>> Start(const Options& options, StatementService& service,
+                                             LoginThrottle& throttle);
   virtual ~Door() = default;
 
   // As in Options, with the ports that were taken.

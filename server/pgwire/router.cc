@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
+#include <string>
 
 #include "parser/parser.h"
 #include "parser/splitter.h"
@@ -112,11 +115,19 @@ std::optional<Route> RouteInside(std::string_view sql) {
   return Route{{part}, OkStatus()};
 }
 
+// What may be about prepared statements of ours.
+bool UsesPrepared(std::string_view sql) {
+  constexpr std::array<std::string_view, 3> kWords = {"EXECUTE", "DEALLOCATE", "DISCARD"};
+  return std::any_of(kWords.begin(), kWords.end(), [sql](std::string_view word) {
+    return BehindWord(sql, word) != std::string_view::npos;
+  });
+}
+
 }  // namespace
 
 std::optional<Route> RouteScript(std::string_view sql, const IsPrepared& is_prepared) {
-  const bool executes = is_prepared != nullptr && sql.size() <= parser::kMaxScriptBytes &&
-                        BehindWord(sql, "EXECUTE") != std::string_view::npos;
+  const bool executes =
+      is_prepared != nullptr && sql.size() <= parser::kMaxScriptBytes && UsesPrepared(sql);
   if (sql.size() > parser::kMaxScriptBytes || (!MayBeOurs(sql) && !executes)) {
     return std::nullopt;
   }
@@ -126,18 +137,51 @@ std::optional<Route> RouteScript(std::string_view sql, const IsPrepared& is_prep
   parser::SplitScript split = parser::Split(sql);
   Route route;
   bool ours = false;
+  std::map<std::string, bool> changed;  // by the script so far: whether it is ours
+  bool all_forgotten = false;
+  const auto is_ours = [&](const std::string& name) {
+    const auto here = changed.find(name);
+    return here != changed.end() ? here->second
+                                 : !all_forgotten && is_prepared != nullptr && is_prepared(name);
+  };
   for (const parser::Piece& piece : split.pieces) {
     Part part;
     part.span = piece.span;
     const std::string_view text = TextOf(sql, piece.span);
     const std::string_view first = FirstWord(text);
-    const std::optional<ExecuteText> execute = executes ? ReadExecuteText(text) : std::nullopt;
+    const std::optional<ExecuteText> execute =
+        executes || !changed.empty() ? ReadExecuteText(text) : std::nullopt;
+    const std::optional<std::string> forgets =
+        executes || !changed.empty() ? DeallocatedName(text) : std::nullopt;
+    const std::optional<Route> inside =
+        EqualsWord(first, "PREPARE") ? RouteInside(text) : std::nullopt;
     if (piece.kind != parser::Piece::Kind::kPlain) {
       ours = true;
       part.kind = EqualsWord(first, "SET") ? Part::Kind::kSet : Part::Kind::kOurs;
-    } else if (execute.has_value() && is_prepared(execute->name)) {
+    } else if (execute.has_value() && is_ours(execute->name)) {
       ours = true;
       part.kind = Part::Kind::kExecute;
+    } else if (forgets.has_value()) {
+      ours = true;
+      part.kind = Part::Kind::kForget;
+      part.name = *forgets;
+      if (forgets->empty()) {
+        changed.clear();
+        all_forgotten = true;
+      } else {
+        changed[*forgets] = false;
+      }
+    } else if (inside.has_value() && inside->error.ok()) {
+      ours = true;
+      part = inside->parts.front();
+      for (Span* const span : {&part.span, &*part.inside}) {
+        span->begin += piece.span.begin;
+        span->end += piece.span.begin;
+      }
+      if (const auto prepare =
+              ReadPrepareText(TextOf(sql, {part.span.begin, part.inside->begin}))) {
+        changed[prepare->name] = true;
+      }
     } else {
       part.transaction = EqualsWord(first, "BEGIN") || EqualsWord(first, "START");
       Part* const before = route.parts.empty() ? nullptr : &route.parts.back();

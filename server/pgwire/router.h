@@ -18,8 +18,9 @@ struct Part {
     kPlain,  // the database's
     kOurs,
     kSet,      // SET sluice.name: checked here, kept by the database
-    kPrepare,  // PREPARE name AS a statement of ours: `inside`. The script has nothing else
+    kPrepare,  // PREPARE name AS a statement of ours: `inside`
     kExecute,  // EXECUTE name, of such a statement
+    kForget,   // DEALLOCATE `name`, DISCARD ALL (""): perhaps of such a statement
   };
   Kind kind = Kind::kPlain;
   Span span;  // in the script
@@ -27,6 +28,7 @@ struct Part {
   // stands around it is the database's, for its rows. The script has nothing else.
   std::optional<Span> inside;
   bool transaction = false;  // kPlain: begins with BEGIN or START
+  std::string name = {};     // kForget
 };
 
 struct Route {
@@ -40,7 +42,8 @@ bool MayBeOurs(std::string_view sql);
 
 // nullopt: the whole script is the database's, also where it cannot be read here: then the database
 // says best what is wrong with it. `is_prepared`: whether a name, as EXECUTE has it, is that of a
-// statement of ours; none is where it is empty. Linear in the script. Thread-safe.
+// statement of ours when the script begins; none is where it is empty. Linear in the script.
+// Thread-safe.
 using IsPrepared = std::function<bool(std::string_view name)>;
 std::optional<Route> RouteScript(std::string_view sql, const IsPrepared& is_prepared = nullptr);
 

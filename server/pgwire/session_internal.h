@@ -33,6 +33,7 @@ class Borrower;
 struct SessionHouse {
   boost::asio::io_context& context;
   StatementService& service;
+  LoginThrottle& throttle;
   const Upstream upstream;
   const ClientLogin client_login;
   Verifiers* verifiers = nullptr;  // kScram only
@@ -45,11 +46,10 @@ struct SessionHouse {
   std::map<uint32_t, WireSession*> sessions = {};
   // By the secret of the statement that may borrow their back end.
   std::map<std::string, WireSession*> loans = {};
-  catalog::SessionLink link = {};  // where that is done; without the secret
-  TicketDesk* tickets = nullptr;   // kScram only
+  catalog::SessionLink link = {};        // where that is done; without the secret
+  TicketDesk* tickets = nullptr;         // kScram only
   EmbeddedDatabase* embedded = nullptr;  // in the place of a server
   SteadyClock clock = {};
-  LoginThrottle throttle = {};
 };
 
 // A visitor whose token is a session's gets its back end; cancels what runs on one.

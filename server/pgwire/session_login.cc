@@ -301,6 +301,7 @@ void WireSession::Ready(FirstWords greeting) {
   AppendKeyData(said, process_, key_);
   AppendReady(said, 'I');
   state_ = State::kTalking;
+  house_.service.LoggedIn(login_);
   conversation_ = std::make_unique<Conversation>(
       *this, std::move(greeting.parameters),
       embedded_ == nullptr ? catalog::Dialect::kPostgres : catalog::Dialect::kSqlite);

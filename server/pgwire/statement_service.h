@@ -47,6 +47,8 @@ class StatementService {
   // The columns of what the statement would answer; no columns: no rows. Runs nothing.
   virtual void Describe(StatementRequest request,
                         std::function<void(const Result<Schema>&)> described) = 0;
+  // A session has logged in, with the server's consent. Does not block.
+  virtual void LoggedIn(const SessionLogin& /*login*/) {}
   // SET sluice.name = value: whether it may be. Does not block.
   virtual Status CheckSetting(std::string_view set) = 0;
 };

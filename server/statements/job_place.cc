@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "executor/cluster.h"
 #include "executor/detached_job.h"
 #include "executor/executor.h"
+#include "executor/job_takeover.h"
 #include "executor/lost_jobs.h"
 #include "planner/plan.pb.h"
 #include "server/statements/session.h"
@@ -57,17 +59,26 @@ Wishes WishesFor(const plan::Plan& plan, const Session& session) {
 // What nobody waits for is counted, too.
 Status CheckRoomForJob(const executor::Context& context, const Session& session) {
   catalog::JobStore& jobs = context.catalog.jobs();
-  RETURN_IF_ERROR(executor::MarkLostJobs(jobs));
+  ASSIGN_OR_RETURN(const std::vector<executor::WaitingJob> waiting,
+                   executor::FindWaitingJobs(jobs));
   ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, jobs.Running());
-  if (running.size() < session.most_jobs()) {
+  const size_t run = running.size() - std::min(running.size(), waiting.size());
+  if (run < session.most_jobs()) {
     return OkStatus();
   }
-  return ResourceExhausted(fmt::format("{} jobs run already, the limit", running.size()))
+  return ResourceExhausted(fmt::format("{} jobs run already, the limit", run))
       .SqlState("53300")
       .Hint("WAIT JOB waits for one; max_statements of the gateway is the limit");
 }
 
 }  // namespace
+
+Status GoOnWithLostJobs(Session& session) {
+  executor::Context context{session.source(), session.catalog(), session.user(), "",
+                            session.stop(),   session.cluster()};
+  context.checkpoint_root = session.planner_options().checkpoint_root;
+  return executor::TakeOverLostJobs(context).status();
+}
 
 bool AnswersWithJob(const plan::Plan& plan, const Session& session) {
   return session.settings().async && LeavesSomething(plan);

@@ -25,6 +25,9 @@ class Session;
 Status RunWhereItBelongs(const plan::Plan& plan, executor::Context& context, Session& session,
                          executor::ResultSink& sink);
 
+// Starts the user's jobs again that wait for a process: executor::TakeOverLostJobs.
+Status GoOnWithLostJobs(Session& session);
+
 // Where RunWhereItBelongs would run the plan's job and what that outlives, as a line for a person;
 // "" where the session has no choice.
 std::string WhereJobLives(const plan::Plan& plan, Session& session);

@@ -176,6 +176,15 @@ Result<catalog::Catalog*> SourcePool::CatalogOf(const std::string& database,
   return catalogs_.try_emplace(database, *std::move(opened)).first->second.get();
 }
 
+std::vector<std::pair<std::string, catalog::Catalog*>> SourcePool::Catalogs() const {
+  std::vector<std::pair<std::string, catalog::Catalog*>> all{{"", catalog_.get()}};
+  const MutexLock lock(mutex_);
+  for (const auto& [database, catalog] : catalogs_) {
+    all.emplace_back(database, catalog.get());
+  }
+  return all;
+}
+
 std::unique_ptr<SourcePool::Opened> SourcePool::TakeIdle(const std::string& login) {
   std::vector<std::unique_ptr<Opened>> old;  // closed outside the lock
   const MutexLock lock(mutex_);

@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -79,6 +80,11 @@ class SourcePool {
   Auth auth() const { return auth_; }
   // Of the gateway's own login.
   catalog::Catalog& catalog() const { return *catalog_; }
+  // Counts failed logins, of every door.
+  LoginThrottle& throttle() { return throttle_; }
+  // The catalogs of all databases that anybody has logged in to, by the database's name; "": the
+  // URL's own.
+  std::vector<std::pair<std::string, catalog::Catalog*>> Catalogs() const EXCLUDES(mutex_);
   // 28P01 and 28000: the database does not let them in, or it is too early to try again. `stop`
   // ends the waiting for a server (57014).
   Result<Lease> Acquire(const Login& login, const std::stop_token& stop = {});
@@ -100,7 +106,7 @@ class SourcePool {
   const std::unique_ptr<catalog::Catalog> catalog_;
   const SteadyClock clock_;
   LoginThrottle throttle_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   // Of the other databases; they stay.
   std::map<std::string, std::unique_ptr<catalog::Catalog>> catalogs_ GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Opened>> idle_ GUARDED_BY(mutex_);  // the oldest first

@@ -115,6 +115,7 @@ Status PlanForSession(const parser::ExtendedStatement& statement, std::string_vi
                             scope->stop(),
                             session.cluster(),
                             [&scope](Status ended) { return scope->Outcome(std::move(ended)); }};
+  context.checkpoint_root = session.planner_options().checkpoint_root;
   return scope->Outcome(AtSelect(use(*plan, context), SelectOf(statement)));
 }
 
@@ -127,6 +128,7 @@ Status PlanAboutCatalog(const parser::ExtendedStatement& statement, std::string_
                                      session.planner_options()));
   executor::Context context{session.source(), session.catalog(), session.user(),
                             std::string(sql), session.stop(),    session.cluster()};
+  context.checkpoint_root = session.planner_options().checkpoint_root;
   return use(plan, context);
 }
 

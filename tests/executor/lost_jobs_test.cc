@@ -69,6 +69,45 @@ TEST_F(LostJobs, ThoseOfThisMachineAreTheSystemsToKnow) {
   EXPECT_TRUE(Lost(another)) << "the number is another process's now";
 }
 
+TEST_F(LostJobs, OneWhoseStatementIsKeptWaits) {
+  catalog::Job job;
+  job.kind = "train";
+  job.runner = ThisProcess();
+  ++job.runner.started;
+  job.id = jobs().Create(job).value();
+  ASSERT_TRUE(jobs().KeepRecord(job.id, kStatementRecord, "what it runs").ok());
+  const auto waiting = FindWaitingJobs(jobs()).value();
+  ASSERT_EQ(waiting.size(), 1U);
+  EXPECT_EQ(waiting[0].job.id, job.id);
+  EXPECT_EQ(waiting[0].statement, "what it runs");
+  EXPECT_EQ(jobs().Find(job.id)->state, catalog::JobState::kRunning);
+  // As often as makes sense.
+  const catalog::JobEvent taken_over{WallMicros(), kTakenOverEvent, ""};
+  const catalog::JobEvent checkpoint{WallMicros(), "checkpoint_written", "step 3 in /c"};
+  ASSERT_TRUE(jobs().AddEvents(job.id, {taken_over, taken_over, checkpoint, taken_over}).ok());
+  EXPECT_EQ(FindWaitingJobs(jobs())->size(), 1U);
+  ASSERT_TRUE(jobs().AddEvents(job.id, {taken_over, taken_over}).ok());
+  EXPECT_TRUE(FindWaitingJobs(jobs())->empty());
+  job = jobs().Find(job.id).value();
+  EXPECT_EQ(job.state, catalog::JobState::kFailed);
+  EXPECT_NE(job.error.find("4 processes were lost one after the other"), std::string::npos)
+      << job.error;
+  EXPECT_NE(job.error.find("run it again: it continues from step 3 in /c"), std::string::npos)
+      << job.error;
+}
+
+TEST_F(LostJobs, OneThatIsCancelledMeanwhileIsOver) {
+  catalog::Job job;
+  job.kind = "train";
+  job.runner = ThisProcess();
+  ++job.runner.started;
+  job.id = jobs().Create(job).value();
+  ASSERT_TRUE(jobs().KeepRecord(job.id, kStatementRecord, "what it runs").ok());
+  ASSERT_TRUE(jobs().RequestCancel(job.id).ok());
+  EXPECT_TRUE(FindWaitingJobs(jobs())->empty());
+  EXPECT_EQ(jobs().Find(job.id)->state, catalog::JobState::kCancelled);
+}
+
 TEST_F(LostJobs, AProcessThatHasEndedIsGoneBeforeItsParentSaysSo) {
   int to_child[2], from_child[2];
   ASSERT_EQ(pipe(to_child), 0);

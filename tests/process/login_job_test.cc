@@ -117,5 +117,52 @@ TEST_F(LoginJobs, AJobOfItsOwnReadsAsTheUser) {
   EXPECT_EQ(Ask("SELECT count(*) FROM sluice.jobs WHERE owner::text = '" + role_ + "'"), 1);
 }
 
+// Its secret is gone with the processes that knew it.
+TEST_F(LoginJobs, AKilledJobWaitsForItsOwnerToLogIn) {
+  const auto start = [this](std::string* address) {
+    auto gateway = std::make_unique<BackgroundProcess>(
+        "exec " + std::string(SLUICE_BINARY) + " serve --grpc 127.0.0.1:0 --slots 8 --source " +
+        Url());
+    const std::string greeting = gateway->ReadLine();
+    *address = greeting.substr(greeting.find("on ") + 3);
+    return gateway;
+  };
+  const auto run = [this](const std::string& address, const std::string& sql) {
+    return RunInShell("PGPASSWORD=s3cret " + std::string(SLUICE_BINARY) + " sql --gateway " +
+                      role_ + "@" + address + " --format csv -c \"" + sql + "\" 2>&1");
+  };
+  std::string address;
+  auto gateway = start(&address);
+  const ShellOutcome begun =
+      run(address, "SET sluice.async = on; " +
+                       TrainText("m", "split.kind='none', train.epoch=10, engine.num_workers=2"));
+  ASSERT_THAT(begun.output, HasSubstr("1,RUNNING,WAIT JOB 1"));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") > 0; }, 60));
+  const auto process = static_cast<pid_t>(catalog_->jobs().Running()->at(0).runner.pid);
+  kill(gateway->pid(), SIGKILL);
+  kill(process, SIGKILL);
+  gateway = start(&address);
+  // The administrator sees what for.
+  const std::string admin =
+      std::string(SLUICE_BINARY) + " sql --source " + Url() + " --format csv -c 'SHOW JOB 1' 2>&1";
+  EXPECT_TRUE(Eventually([&] {
+    return RunInShell(admin).output.find("its owner, " + role_ +
+                                         ", to log in: its process was "
+                                         "lost") != std::string::npos;
+  }));
+  EXPECT_EQ(Count(1, "taken_over"), 0);
+  EXPECT_THAT(RunInShell(admin).output, HasSubstr("job,state,RUNNING"));
+  // Whatever its owner logs in for; the gateway has to have looked before.
+  EXPECT_TRUE(Eventually([&] {
+    EXPECT_EQ(run(address, "SELECT 1").exit_code, 0);
+    return Count(1, "taken_over") == 1;
+  }));
+  const ShellOutcome waited = run(address, "WAIT JOB 1");
+  EXPECT_EQ(waited.exit_code, 0) << waited.output;
+  const catalog::Job job = catalog_->jobs().Find(1).value();
+  EXPECT_EQ(job.state, catalog::JobState::kSucceeded) << job.error;
+  EXPECT_EQ(job.rows_trained, kRows / 2 * 10) << "the rows that the role sees";
+}
+
 }  // namespace
 }  // namespace sluice::executor

@@ -1,100 +1,21 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 
-#include <algorithm>
+#include <chrono>
 #include <fstream>
-#include <memory>
-#include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "tests/process/cluster_job.h"
-#include "tests/server/sluice_process.h"
+#include "tests/process/outliving_job.h"
 #include "tests/support/postgres_server.h"
 
-// Jobs in processes of their own: gateways, clients and the jobs' own processes are really killed.
 namespace sluice::executor {
 namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-class OutlivingJobs : public ClusterJobs {
- protected:
-  // Long enough to be met in its middle on any machine.
-  static constexpr int kEpochs = 20;
-
-  void TearDown() override {
-    if (catalog_ != nullptr) {
-      const std::vector<catalog::Job> running = catalog_->jobs().Running().value();
-      for (const catalog::Job& job : running) {  // of a test that has failed
-        kill(static_cast<pid_t>(job.runner.pid), SIGKILL);
-      }
-    }
-    gateway_.reset();
-    ClusterJobs::TearDown();
-  }
-
-  void StartGateway(const std::string& options = "--slots 8") {
-    gateway_ = std::make_unique<BackgroundProcess>("exec " + std::string(SLUICE_BINARY) +
-                                                   " serve --auth trust --grpc 127.0.0.1:0 " +
-                                                   options + " --source " + Url());
-    const std::string greeting = gateway_->ReadLine();
-    ASSERT_THAT(greeting, HasSubstr("gRPC on "));
-    const std::string from = greeting.substr(greeting.find("on ") + 3);
-    address_ = from.substr(0, from.find_first_of(" ,;"));
-  }
-  std::string Client(const std::string& sql) const {
-    return std::string(SLUICE_BINARY) + " sql --gateway " + address_ + " --format csv -c \"" + sql +
-           "\" 2>&1";
-  }
-  ShellOutcome Ask(const std::string& sql) const { return RunInShell(Client(sql)); }
-  // In this process's own shell, without a gateway.
-  ShellOutcome AskEmbedded(const std::string& sql) const {
-    return RunInShell(std::string(SLUICE_BINARY) + " sql --source " + Url() +
-                      " --format csv -c \"" + sql + "\" 2>&1");
-  }
-  static std::string Long(const std::string& model, const std::string& attributes) {
-    return TrainText(
-        model, "split.kind='none', train.epoch=" + std::to_string(kEpochs) + ", " + attributes);
-  }
-  static std::string Fleet() { return "engine.num_workers=2, engine.num_ps=2"; }
-
-  // The process that the job lives in; 0: none.
-  pid_t ProcessOf(int64_t id) const {
-    const std::vector<catalog::Job> running = catalog_->jobs().Running().value();
-    for (const catalog::Job& job : running) {
-      if (job.id == id) {
-        return static_cast<pid_t>(job.runner.pid);
-      }
-    }
-    return 0;
-  }
-  static bool Lives(pid_t pid) {
-    std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
-    std::string number, name, state;
-    return static_cast<bool>(in >> number >> name >> state) && state != "Z";
-  }
-  bool HasBegun(int64_t job) const {
-    return Eventually([&] { return Count(job, "epoch_done") > 0; }, 60);
-  }
-  catalog::JobState StateOf(int64_t job) const { return catalog_->jobs().Find(job)->state; }
-  // What came of it, in the next gateway's words.
-  void ExpectWhole(int64_t job, const std::string& model) const {
-    const ShellOutcome waited = Ask("WAIT JOB " + std::to_string(job));
-    EXPECT_EQ(waited.exit_code, 0) << waited.output;
-    EXPECT_THAT(waited.output,
-                HasSubstr("\n" + model + ",1," + std::to_string(job) + ",DNNClassifier," +
-                          std::to_string(kRows) + "," + std::to_string(kEpochs) + ","));
-    EXPECT_EQ(StateOf(job), catalog::JobState::kSucceeded);
-    EXPECT_EQ(catalog_->jobs().Find(job)->rows_trained, kRows * kEpochs);
-    EXPECT_THAT(Ask("SHOW MODELS").output, HasSubstr("\n" + model + ",1,"));
-  }
-
-  std::unique_ptr<BackgroundProcess> gateway_;
-  std::string address_;
-};
 
 TEST_F(OutlivingJobs, AnswerAtOnceAndAreAttachedTo) {
   StartGateway();
@@ -159,34 +80,6 @@ TEST_F(OutlivingJobs, TheNextGatewayCountsTheirSlotsAndCancelsThem) {
   const ShellOutcome waited = Ask("WAIT JOB 2");
   EXPECT_NE(waited.exit_code, 0);
   EXPECT_THAT(waited.output, HasSubstr("57014: job 2 was cancelled"));
-}
-
-TEST_F(OutlivingJobs, AKilledJobIsLostWithItsProcesses) {
-  StartGateway();
-  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Fleet())).exit_code, 0);
-  ASSERT_TRUE(HasBegun(1));
-  const pid_t process = ProcessOf(1);
-  ASSERT_GT(process, 0);
-  std::vector<int> fleet;
-  for (const auto& [parent, pid] : Children()) {
-    if (parent == process) {
-      fleet.push_back(pid);
-    }
-  }
-  ASSERT_GE(fleet.size(), 5U) << "a master, two workers, two servers";
-  BackgroundProcess waiting("exec " + Client("WAIT JOB 1"));
-  kill(process, SIGKILL);
-  std::string said;
-  for (std::string line = waiting.ReadLine(); !line.empty(); line = waiting.ReadLine()) {
-    said += line + "\n";
-  }
-  EXPECT_THAT(said, HasSubstr("08006: job 1 failed: the process that ran the job was lost"));
-  EXPECT_THAT(said, HasSubstr("HINT: run the statement again"));
-  EXPECT_EQ(StateOf(1), catalog::JobState::kFailed);
-  EXPECT_TRUE(Eventually([&] {
-    return std::none_of(fleet.begin(), fleet.end(), [](int pid) { return Lives(pid); });
-  }));
-  EXPECT_THAT(Ask("SHOW MODELS").output, Not(HasSubstr("m,1")));
 }
 
 TEST_F(OutlivingJobs, AClientThatGoesLeavesItsJobOrTakesItAlong) {

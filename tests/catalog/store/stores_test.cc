@@ -430,7 +430,8 @@ TEST_P(StoresTest, ARunningJobHasARunnerAndCanBeAbandoned) {
   job.runner = {"here", 42, 4711, 1'700'000'000'000'000};
   const int64_t id = jobs.Create(job).value();
   const int64_t other = jobs.Create(job).value();
-  ASSERT_TRUE(jobs.Seen(id, 1'700'000'009'000'000).ok());
+  const JobRunner runner{"here", 42, 4711, 1'700'000'009'000'000};
+  ASSERT_TRUE(jobs.Seen(id, runner).ok());
   const std::vector<Job> running = jobs.Running().value();
   ASSERT_THAT(running, SizeIs(2));
   const Job& one = running[0].id == id ? running[0] : running[1];
@@ -451,6 +452,31 @@ TEST_P(StoresTest, ARunningJobHasARunnerAndCanBeAbandoned) {
   EXPECT_EQ(jobs.Answer(id).value(), "why");
   EXPECT_EQ(jobs.Answer(other).value(), "") << "none was kept";
   EXPECT_THAT(jobs.Running().value(), IsEmpty());
+}
+
+TEST_P(StoresTest, OneOfThoseWhoTakeAJobOverGetsIt) {
+  JobStore& jobs = catalog().jobs();
+  const JobRunner lost{"here", 42, 4711, 1};
+  const JobRunner next{"here", 43, 5000, 2};
+  const JobRunner other{"there", 43, 5000, 2};
+  Job job;
+  job.kind = "train";
+  job.runner = lost;
+  job.id = jobs.Create(job).value();
+  EXPECT_TRUE(jobs.Seen(job.id, lost).ok());
+  EXPECT_TRUE(jobs.TakeOver(job.id, lost, next).value());
+  EXPECT_FALSE(jobs.TakeOver(job.id, lost, other).value()) << "it is not the lost one's any more";
+  EXPECT_EQ(jobs.Running().value().at(0).runner.pid, 43);
+  EXPECT_EQ(jobs.Seen(job.id, lost).code(), Code::kAborted);
+  EXPECT_TRUE(jobs.Seen(job.id, next).ok());
+  JobRunner whoever;
+  whoever.seen_micros = 3;
+  EXPECT_TRUE(jobs.Seen(job.id, whoever).ok());
+  EXPECT_EQ(jobs.Running().value().at(0).runner.seen_micros, 3);
+  job.state = JobState::kSucceeded;
+  ASSERT_TRUE(jobs.Update(job).ok());
+  EXPECT_FALSE(jobs.TakeOver(job.id, next, other).value()) << "it has ended";
+  EXPECT_TRUE(jobs.Seen(job.id, next).ok()) << "nobody else runs it";
 }
 
 TEST_P(StoresTest, WhatAJobAnswersIsKeptWithIt) {

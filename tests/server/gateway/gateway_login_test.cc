@@ -1,10 +1,16 @@
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
 
 #include "server/gateway/client_login_internal.h"
 #include "server/gateway/gateway.grpc.pb.h"
 #include "server/gateway/sqlflow.grpc.pb.h"
 #include "tests/server/gateway/two_users.h"
+#include "tests/server/sluice_process.h"
 
 // Every user of a gateway logs in to the database, and is that user there.
 namespace sluice::server {
@@ -207,6 +213,54 @@ TEST_F(GatewayLogin, GuessesAreSlowedDown) {
     EXPECT_FALSE(status.ok());
   }
   EXPECT_THAT(status.message(), HasSubstr("too many failed logins"));
+}
+
+TEST_F(GatewayLogin, GuessesAreCountedAtAllDoorsTogether) {
+  config_.pg = "127.0.0.1:0";
+  gateway_.reset();
+  Start();
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_FALSE(LogIn(bob_, "guess" + std::to_string(i)).ok());
+  }
+  const std::string address = gateway_->pg_address();
+  const ShellOutcome psql = RunInShell("PGPASSWORD=guess psql -X -h 127.0.0.1 -p " +
+                                       address.substr(address.rfind(':') + 1) + " -U " + bob_ +
+                                       " -d postgres -c 'SELECT 1' 2>&1");
+  EXPECT_THAT(psql.output, HasSubstr("FATAL:  too many failed logins"));
+}
+
+TEST_F(GatewayLogin, CheckpointsAreARolesUnderAnotherNameToo) {
+  std::string root = ::testing::TempDir() + "/sluice-checkpoints-XXXXXX";
+  ASSERT_NE(mkdtemp(root.data()), nullptr);
+  config_.checkpoint_root = root;
+  gateway_.reset();
+  Start();
+  MustRun(ann_,
+          "CREATE TABLE points AS SELECT i % 10 AS a, i % 2 AS y FROM generate_series(1, 200) i");
+  const auto train = [](const std::string& model) {
+    return "SELECT a, y FROM points TO TRAIN DNNClassifier WITH model.hidden_units=[2],"
+           " train.epoch=1, train.save_checkpoints_steps=1, engine.checkpoint_dir='" +
+           model + "' LABEL y INTO " + model;
+  };
+  MustRun(ann_, train("m"));
+  const std::string renamed = ann_ + "_renamed";
+  const std::string password = PasswordOf(ann_);
+  Admin("ALTER ROLE " + ann_ + " RENAME TO " + renamed);
+  RecordingSink sink;
+  const auto client = LogIn(renamed, password);
+  ASSERT_TRUE(client.ok()) << client.status().ToString();
+  const Status trained = (*client)->Run("SET search_path = " + ann_ + "; " + train("n"), {}, sink);
+  EXPECT_TRUE(trained.ok()) << trained.ToString();
+  Admin("ALTER ROLE " + renamed + " RENAME TO " + ann_);
+  MustRun(bob_, "SELECT 1");
+  std::vector<std::string> folders;
+  for (const auto& folder : std::filesystem::directory_iterator(root)) {
+    folders.push_back(folder.path().filename());
+    EXPECT_TRUE(std::filesystem::exists(folder.path() / "m"));
+    EXPECT_TRUE(std::filesystem::exists(folder.path() / "n"));
+  }
+  EXPECT_THAT(folders, ::testing::ElementsAre(::testing::StartsWith("role-")));
+  std::filesystem::remove_all(root);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <string>
+#include <vector>
 
 namespace sluice::server::pgwire {
 namespace {
@@ -125,6 +126,31 @@ TEST(RouterTest, ExecutesWhatIsPrepared) {
   EXPECT_FALSE(RouteScript("execute q(1)", known).has_value());
   EXPECT_FALSE(RouteScript("select 'execute p'", known).has_value());
   EXPECT_FALSE(RouteScript("create table t as execute p", known).has_value());
+}
+
+TEST(RouterTest, FollowsWhatTheScriptPreparesAndForgets) {
+  const auto known = [](std::string_view name) { return name == "p"; };
+  const auto kinds = [&](const std::string& sql) {
+    std::vector<Part::Kind> all;
+    const auto route = RouteScript(sql, known);
+    for (const Part& part : route.has_value() ? route->parts : std::vector<Part>()) {
+      all.push_back(part.kind);
+    }
+    return all;
+  };
+  using Kind = Part::Kind;
+  EXPECT_EQ(kinds("deallocate p; execute p"), (std::vector{Kind::kForget, Kind::kPlain}));
+  EXPECT_EQ(kinds("discard all; execute p"), (std::vector{Kind::kForget, Kind::kPlain}));
+  EXPECT_EQ(kinds("deallocate q; execute p"), (std::vector{Kind::kForget, Kind::kExecute}));
+  EXPECT_EQ(kinds("deallocate p; prepare p as show jobs; execute p"),
+            (std::vector{Kind::kForget, Kind::kPrepare, Kind::kExecute}));
+  const std::string sql = "deallocate p; prepare p as select * from t label y into m";
+  const auto route = RouteScript(sql, known);
+  ASSERT_TRUE(route.has_value() && route->error.ok());
+  ASSERT_EQ(route->parts.size(), 2U);
+  EXPECT_EQ(route->parts[0].name, "p");
+  EXPECT_EQ(sql.substr(static_cast<size_t>(route->parts[1].inside->begin)),
+            "select * from t label y into m");
 }
 
 TEST(RouterTest, EncodingsThatHideAsciiAreNotRead) {

@@ -1,0 +1,95 @@
+#include <pthread.h>
+
+#include <chrono>
+
+#include "base/guarded.h"
+#include "base/log.h"
+#include "catalog/catalog.h"
+#include "executor/lost_jobs.h"
+#include "server/gateway/lost_jobs_internal.h"
+
+namespace sluice::server {
+namespace {
+
+// One query of each database; nobody waits for it, as who looks at a job looks for itself.
+constexpr std::chrono::seconds kLook{5};
+
+}  // namespace
+
+LostJobs::LostJobs(const SourcePool& sources, GoOn go_on)
+    : sources_(sources),
+      go_on_(std::move(go_on)),
+      thread_([this](const std::stop_token& end) { Run(end); }) {}
+
+LostJobs::~LostJobs() = default;
+
+void LostJobs::LoggedIn(const Login& login) {
+  const MutexLock lock(mutex_);
+  // The database of the gateway's own URL may go by its name, too. Once: whatever comes of it, the
+  // next look says whether anybody still waits.
+  if (waited_for_.erase({login.database, login.role}) + waited_for_.erase({"", login.role}) > 0) {
+    logins_.push_back(login);
+    changed_.notify_all();
+  }
+}
+
+std::set<LostJobs::Owner> LostJobs::FindWaiting() const {
+  std::set<Owner> owners;
+  for (const auto& [database, catalog] : sources_.Catalogs()) {
+    const auto waiting = executor::FindWaitingJobs(catalog->jobs());
+    if (!waiting.ok()) {
+      log::Debug("jobs that were lost cannot be looked for: {}", waiting.status().ToString());
+      continue;
+    }
+    for (const executor::WaitingJob& one : *waiting) {
+      owners.emplace(database, one.job.owner);
+    }
+  }
+  return owners;
+}
+
+Login LostJobs::LoginOf(const Owner& owner) const {
+  const auto& [database, role] = owner;
+  const bool own = database.empty() && role == sources_.catalog().principal().role;
+  Login login;
+  login.role = own ? "" : role;
+  login.database = database;
+  return login;
+}
+
+void LostJobs::Run(const std::stop_token& end) {
+  pthread_setname_np(pthread_self(), "lost jobs");
+  while (!end.stop_requested()) {
+    std::vector<Login> logins;
+    const Status looked = Guarded("looking for lost jobs", [&]() -> Status {
+      std::set<Owner> owners = FindWaiting();
+      if (sources_.auth() == Auth::kTrust) {
+        for (const Owner& owner : owners) {
+          logins.push_back(LoginOf(owner));
+        }
+        return OkStatus();
+      }
+      const MutexLock lock(mutex_);
+      waited_for_ = std::move(owners);
+      return OkStatus();
+    });
+    if (looked.ok() && logins.empty()) {
+      MutexLock lock(mutex_);
+      changed_.wait_for(lock.native(), end, kLook,
+                        [this]() NO_THREAD_SAFETY_ANALYSIS { return !logins_.empty(); });
+      logins.swap(logins_);
+    }
+    for (const Login& login : logins) {
+      const Status gone_on = Guarded("going on with lost jobs", [&] { return go_on_(login, end); });
+      if (!gone_on.ok()) {
+        log::Warn("jobs of {} cannot go on: {}", login.role, gone_on.ToString());
+      }
+    }
+    if (!logins.empty() || !looked.ok()) {
+      MutexLock lock(mutex_);
+      changed_.wait_for(lock.native(), end, kLook, [] { return false; });
+    }
+  }
+}
+
+}  // namespace sluice::server

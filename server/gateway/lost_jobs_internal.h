@@ -1,0 +1,46 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "server/statements/source_pool.h"
+
+namespace sluice::server {
+
+// Sees to it that jobs go on whose process was lost, in the databases that a gateway has opened: at
+// once where nobody is asked for a password (Auth::kTrust), else when their owner logs in.
+// Thread-safe.
+class LostJobs {
+ public:
+  // In a session of that login: executor::TakeOverLostJobs.
+  using GoOn = std::function<Status(const Login& login, const std::stop_token& stop)>;
+  LostJobs(const SourcePool& sources, GoOn go_on);
+  ~LostJobs();
+
+  void LoggedIn(const Login& login) EXCLUDES(mutex_);
+
+ private:
+  using Owner = std::pair<std::string, std::string>;  // database and role
+  void Run(const std::stop_token& end) EXCLUDES(mutex_);
+  // Their owners.
+  std::set<Owner> FindWaiting() const;
+  Login LoginOf(const Owner& owner) const;
+
+  const SourcePool& sources_;
+  const GoOn go_on_;
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  std::set<Owner> waited_for_ GUARDED_BY(mutex_);
+  std::vector<Login> logins_ GUARDED_BY(mutex_);  // of those, since it looked last
+  std::jthread thread_;                           // last: uses the others
+};
+
+}  // namespace sluice::server

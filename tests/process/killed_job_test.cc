@@ -1,0 +1,142 @@
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "executor/lost_jobs.h"
+#include "tests/process/outliving_job.h"
+
+// The processes of jobs are killed, alone or with their gateway: the jobs go on.
+namespace sluice::executor {
+namespace {
+
+using ::testing::HasSubstr;
+
+class KilledJobs : public OutlivingJobs {
+ protected:
+  // Of the job, and of its master, workers and servers.
+  std::vector<int> ProcessesOf(int64_t job) const {
+    const pid_t process = ProcessOf(job);
+    std::vector<int> all{process};
+    for (const auto& [parent, pid] : Children()) {
+      if (parent == process) {
+        all.push_back(pid);
+      }
+    }
+    return all;
+  }
+  static bool NoneLives(const std::vector<int>& pids) {
+    return std::none_of(pids.begin(), pids.end(), [](int pid) { return Lives(pid); });
+  }
+  std::string Folder() const { return folder_.string() + "/checkpoints"; }
+  std::string Saved() const {
+    return "engine.sync=true, engine.seed=7, train.save_checkpoints_steps=200,"
+           " engine.checkpoint_dir='" +
+           Folder() + "/c'";
+  }
+  std::string ShaOf(const std::string& model) const {
+    return Ask("SELECT weights_sha256 FROM sluice_model_versions WHERE name = '" + model + "'")
+        .output;
+  }
+  bool WroteCheckpoint(int64_t job) const {
+    return Eventually([&] { return Count(job, "checkpoint_written") > 0; }, 60);
+  }
+};
+
+// Nobody looks at it: the gateway does so by itself.
+TEST_F(KilledJobs, GoOnFromTheirCheckpoint) {
+  StartGateway("--slots 8 --checkpoint-root " + Folder());
+  const std::string plain = "engine.sync=true, engine.seed=7, " + Fleet();
+  ASSERT_EQ(Ask(Long("plain", plain)).exit_code, 0);
+  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Saved() + ", " + Fleet())).exit_code, 0);
+  ASSERT_TRUE(WroteCheckpoint(2));
+  const std::vector<int> lost = ProcessesOf(2);
+  ASSERT_GE(lost.size(), 6U) << "its own, a master, two workers, two servers";
+  kill(lost[0], SIGKILL);
+  EXPECT_TRUE(Eventually([&] { return Count(2, "taken_over") == 1; }));
+  EXPECT_TRUE(Eventually([&] { return NoneLives(lost); }));
+  ExpectWhole(2, "m");
+  EXPECT_EQ(Count(2, "resumed"), 1);
+  EXPECT_EQ(ShaOf("m"), ShaOf("plain"));
+}
+
+TEST_F(KilledJobs, GoOnWithTheNextGateway) {
+  StartGateway("--slots 8 --checkpoint-root " + Folder());
+  ASSERT_EQ(
+      Ask("SET sluice.async = on; " + Long("m", Saved() + ", engine.strategy='local'")).exit_code,
+      0);
+  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("n", Fleet())).exit_code, 0);
+  ASSERT_TRUE(WroteCheckpoint(1) && HasBegun(2));
+  const std::vector<int> first = ProcessesOf(1);
+  const std::vector<int> second = ProcessesOf(2);
+  kill(gateway_->pid(), SIGKILL);
+  kill(first[0], SIGKILL);
+  kill(second[0], SIGKILL);
+  EXPECT_TRUE(Eventually([&] { return NoneLives(first) && NoneLives(second); }));
+  EXPECT_EQ(StateOf(1), catalog::JobState::kRunning);
+  StartGateway("--slots 8 --checkpoint-root " + Folder());
+  ExpectWhole(1, "m");
+  ExpectWhole(2, "n");
+  EXPECT_EQ(Count(1, "resumed"), 1);
+}
+
+// As a machine does that goes down.
+TEST_F(KilledJobs, ASignalIsNoEnd) {
+  StartGateway();
+  ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Fleet())).exit_code, 0);
+  ASSERT_TRUE(HasBegun(1));
+  kill(ProcessOf(1), SIGTERM);
+  ExpectWhole(1, "m");
+  EXPECT_EQ(Count(1, "taken_over"), 1);
+}
+
+TEST_F(KilledJobs, GoOnForThoseWhoWaitForThem) {
+  StartGateway();
+  BackgroundProcess client("exec " + Client(Long("m", Fleet())));
+  ASSERT_TRUE(HasBegun(1));
+  kill(ProcessOf(1), SIGKILL);
+  std::string said;
+  for (std::string line = client.ReadLine(); !line.empty(); line = client.ReadLine()) {
+    said += line + "\n";
+  }
+  EXPECT_THAT(said, HasSubstr("the process of job 1 was lost: another one goes on"));
+  EXPECT_THAT(said, HasSubstr("\nm,1,1,DNNClassifier," + std::to_string(kRows) + ","));
+  EXPECT_EQ(Count(1, "taken_over"), 1);
+}
+
+TEST_F(KilledJobs, AreGivenUpWhenTheyNeverComeToAnything) {
+  StartGateway();
+  ASSERT_EQ(
+      Ask("SET sluice.async = on; " + TrainText("m", "train.epoch=100000, " + Fleet())).exit_code,
+      0);
+  for (int taken = 0; taken <= kMostTakeovers; ++taken) {
+    ASSERT_TRUE(Eventually([&] { return Count(1, "taken_over") == taken; }));
+    const pid_t process = ProcessOf(1);
+    ASSERT_GT(process, 0);
+    kill(process, SIGKILL);
+    ASSERT_TRUE(Eventually([&] { return !Lives(process); }));
+  }
+  const ShellOutcome waited = Ask("WAIT JOB 1");
+  EXPECT_NE(waited.exit_code, 0);
+  EXPECT_THAT(waited.output, HasSubstr("08006: job 1 failed: 4 processes were lost one after the "
+                                       "other"));
+  EXPECT_THAT(waited.output, HasSubstr("with engine.checkpoint_dir it would continue"));
+}
+
+TEST_F(KilledJobs, OfAShellGoOnWhenItsUserLooks) {
+  ASSERT_EQ(AskEmbedded("SET sluice.async = on; " + Long("m", "engine.strategy='local'")).exit_code,
+            0);
+  ASSERT_TRUE(HasBegun(1));
+  kill(ProcessOf(1), SIGKILL);
+  EXPECT_TRUE(Eventually([&] { return ProcessOf(1) == 0 || !Lives(ProcessOf(1)); }));
+  const ShellOutcome waited = AskEmbedded("WAIT JOB 1");
+  EXPECT_EQ(waited.exit_code, 0) << waited.output;
+  EXPECT_THAT(waited.output, HasSubstr("\nm,1,1,DNNClassifier," + std::to_string(kRows) + ","));
+}
+
+}  // namespace
+}  // namespace sluice::executor
