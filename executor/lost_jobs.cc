@@ -58,7 +58,8 @@ Status MarkLostJobs(catalog::JobStore& jobs) {
       continue;
     }
     const Status lost = LostJob(jobs, job);
-    RETURN_IF_ERROR(jobs.Abandon(job.id, WallMicros(), lost.ToString(), AnswerBytes(lost)));
+    RETURN_IF_ERROR(jobs.Abandon(job.id, WallMicros(), catalog::JobState::kFailed, lost.ToString(),
+                                 AnswerBytes(lost)));
   }
   return OkStatus();
 }

@@ -9,8 +9,11 @@
 
 #include "base/log.h"
 #include "executor/pods/pod_job.h"
+#include "executor/pods/pod_job.pb.h"
+#include "executor/pods/requested_pods.h"
 #include "k8s/api_verbs.h"
 #include "k8s/object.h"
+#include "k8s/secret_content.h"
 #include "k8s/service_spec.h"
 
 namespace sluice::executor {
@@ -184,6 +187,32 @@ void JobKeeper::Run(const std::stop_token& stop) {
   }
 }
 
+// What the job's Secret says of its pods: the statement's requests, and the template by then.
+k8s::ObjectAnswer JobKeeper::TakeShape(const Job& job, const std::stop_token& stop,
+                                       k8s::PodShape& shape) {
+  k8s::ObjectAnswer secret =
+      k8s::GetObject(client_, k8s::kSecrets, shape_.namespace_name, job.secret, stop);
+  if (!secret.ok()) {
+    return secret;
+  }
+  PodJobConfig config;
+  const auto content = k8s::SecretContent(secret.object);
+  const bool read =
+      content.ok() && content->contains("config") && config.ParseFromString(content->at("config"));
+  auto request = RequestedPods(config.pods(), 1, 1);
+  if (!read || !request.ok()) {
+    secret.fault = k8s::Fault::kInvalid;
+    secret.status = Internal(fmt::format("the Secret {} is damaged", job.secret));
+    return secret;
+  }
+  shape.image = job.image;
+  shape.owner = {"v1", "Service", job.name, job.service_uid};
+  shape.template_json = config.template_json();
+  shape.priority_class = config.priority_class();
+  shape.request = *std::move(request);
+  return secret;
+}
+
 void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) {
   Job job;
   int64_t number = 0;
@@ -194,12 +223,13 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
     number = kept.newest;
   }
   // First: from here on nobody is led to an earlier master.
-  const k8s::ObjectAnswer led = k8s::ChangeObject(
+  k8s::ObjectAnswer led = k8s::ChangeObject(
       client_, k8s::kServices, shape_.namespace_name, job.name,
       [number](const k8s::Object& service) { return k8s::LeadTo(service, number); }, stop);
   k8s::PodShape shape = shape_;
-  shape.image = job.image;
-  shape.owner = {"v1", "Service", job.name, job.service_uid};
+  if (led.ok()) {
+    led = TakeShape(job, stop, shape);
+  }
   elastic::ProcessSpec spec;
   spec.role = elastic::Role::kMaster;
   spec.name = MasterPodName(job.name, number);

@@ -13,6 +13,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "k8s/api_client.h"
+#include "k8s/api_verbs.h"
 #include "k8s/pod_spec.h"
 #include "k8s/pod_state.h"
 #include "k8s/watch.h"
@@ -38,7 +39,8 @@ class JobKeeper {
   // Why a job gets no further master: its row has to say so.
   using GivenUp = std::function<void(const Job& job, const std::string& why)>;
 
-  // `shape`: what masters look like, but for image and owner. Goes on with the jobs that are there.
+  // `shape`: where masters run; what they look like, their jobs' Secrets say. Goes on with the jobs
+  // that are there.
   static Result<std::unique_ptr<JobKeeper>> Start(k8s::ApiClient& client, k8s::PodShape shape,
                                                   GivenUp given_up, const std::stop_token& stop);
   ~JobKeeper();  // the jobs go on
@@ -72,6 +74,7 @@ class JobKeeper {
   void OnChange(const k8s::ObjectChange& change) EXCLUDES(mutex_);
   void Run(const std::stop_token& stop);
   Need NeedOf(Kept& kept, TimePoint now) REQUIRES(mutex_);
+  k8s::ObjectAnswer TakeShape(const Job& job, const std::stop_token& stop, k8s::PodShape& shape);
   void MakeMaster(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
   void End(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
 

@@ -15,6 +15,7 @@
 #include "executor/lost_jobs.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
+#include "executor/pods/requested_pods.h"
 #include "executor/row_listener.h"
 #include "k8s/api_verbs.h"
 #include "k8s/service_spec.h"
@@ -79,8 +80,6 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
   PodCluster* const self = cluster.get();
   k8s::PodShape shape;
   shape.namespace_name = self->options_.namespace_name;
-  shape.template_json = self->options_.template_json;
-  shape.priority_class = self->options_.priority_class;
   ASSIGN_OR_RETURN(self->keeper_,
                    JobKeeper::Start(self->access_->client(), std::move(shape),
                                     [self](const JobKeeper::Job& job, const std::string& why) {
@@ -90,7 +89,25 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
   return cluster;
 }
 
-Status PodCluster::CheckFits(const Context& context, const JobConfig& config) const {
+Result<std::string> PodCluster::TemplateFor(const plan::Pods& pods,
+                                            const std::stop_token& stop) const {
+  const std::string& name = pods.template_name();
+  if (name.empty()) {
+    return options_.template_json;
+  }
+  const k8s::ObjectAnswer found =
+      k8s::GetObject(access_->client(), k8s::kPodTemplates, options_.namespace_name, name, stop);
+  if (found.fault == k8s::Fault::kNotFound) {
+    return FailedPrecondition(fmt::format("there is no PodTemplate '{}' in namespace {}", name,
+                                          options_.namespace_name))
+        .Hint("`kubectl get podtemplates` lists those that an administrator has made");
+  }
+  RETURN_IF_ERROR(found.status);
+  return k8s::TemplateOf(found.object);
+}
+
+Status PodCluster::CheckFits(const Context& context, const JobConfig& config,
+                             const std::string& pod_template) const {
   Status status;
   if (!options_.on_this_machine) {
     status.Add(CheckReachable(context.source.url()));
@@ -101,12 +118,12 @@ Status PodCluster::CheckFits(const Context& context, const JobConfig& config) co
     status.Add(CheckReachable(context.source.url()));
   }
   const plan::TrainPlan& plan = config.plan().train();
-  if (plan.has_checkpoints() &&
-      !k8s::MountsFolder(options_.template_json, plan.checkpoints().directory())) {
+  if (plan.has_checkpoints() && !k8s::MountsFolder(pod_template, plan.checkpoints().directory()) &&
+      !AsksForFolder(plan.strategy().pods(), plan.checkpoints().directory())) {
     status.Add(FailedPrecondition(
                    fmt::format("no volume of the pods holds '{}'", plan.checkpoints().directory()))
-                   .Hint("engine.checkpoint_dir has to lie in a volume that the administrator's "
-                         "pod template mounts"));
+                   .Hint("engine.checkpoint_dir has to lie in a volume of engine.volume, or of the "
+                         "administrator's pod template"));
   }
   return status;
 }
@@ -116,7 +133,11 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   if (!OnProcesses(config.plan())) {
     return here_->StartJob(context, std::move(config), secrets);
   }
-  RETURN_IF_ERROR(CheckFits(context, config));
+  const plan::Pods& pods = config.plan().train().strategy().pods();
+  Result<std::string> pod_template = TemplateFor(pods, context.stop);
+  Status errors = CheckFits(context, config, pod_template.ok() ? *pod_template : "");
+  errors.Add(pod_template.status());
+  RETURN_IF_ERROR(errors);
   ASSIGN_OR_RETURN(const std::string uid, elastic::MakeJobToken());
   catalog::JobStore& jobs = context.catalog.jobs();
   const plan::TrainPlan& plan = config.plan().train();
@@ -133,10 +154,11 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   ASSIGN_OR_RETURN(job.id, context.catalog.JobsFor(context.stop)->Create(job));
   Status made = jobs.KeepRecord(job.id, kStatementRecord, config.SerializeAsString());
   if (made.ok()) {
-    made = MakeJob(context, config, secrets, job.id, uid);
+    made = MakeJob(context, config, secrets, *pod_template, job.id, uid);
   }
   if (!made.ok()) {
-    static_cast<void>(jobs.Abandon(job.id, WallMicros(), made.ToString(), AnswerBytes(made)));
+    static_cast<void>(jobs.Abandon(job.id, WallMicros(), catalog::JobState::kFailed,
+                                   made.ToString(), AnswerBytes(made)));
     return made;
   }
   if (context.on_job) {
@@ -146,7 +168,8 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
 }
 
 Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
-                           const JobSecrets& secrets, int64_t number, const std::string& uid) {
+                           const JobSecrets& secrets, const std::string& pod_template,
+                           int64_t number, const std::string& uid) {
   k8s::ApiClient& client = access_->client();
   const std::string& where = options_.namespace_name;
   JobKeeper::Job job{uid, PodJobName(number, uid), "", "", options_.image, number};
@@ -167,7 +190,8 @@ Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
   ASSIGN_OR_RETURN(*master.mutable_found_at(), k8s::ServiceAddress(service.object));
   master.set_namespace_name(where);
   master.set_image(options_.image);
-  master.set_template_json(options_.template_json);
+  master.set_template_json(pod_template);
+  *master.mutable_pods() = config.plan().train().strategy().pods();
   master.set_priority_class(options_.priority_class);
   master.set_service(job.name);
   master.set_service_uid(job.service_uid);
@@ -221,10 +245,10 @@ void PodCluster::Close(const JobKeeper::Job& job, const std::string& why) {
   const Status lost = Internal(fmt::format("the job's master could not be kept running: {}", why))
                           .Hint("run the statement again; the version in use is untouched");
   const auto catalog = catalog::OpenCatalog(login.url, login.secret);
-  const Status closed = !catalog.ok()
-                            ? catalog.status()
-                            : (*catalog)->jobs().Abandon(job.number, WallMicros(), lost.ToString(),
-                                                         AnswerBytes(lost));
+  const Status closed = !catalog.ok() ? catalog.status()
+                                      : (*catalog)->jobs().Abandon(
+                                            job.number, WallMicros(), catalog::JobState::kFailed,
+                                            lost.ToString(), AnswerBytes(lost));
   if (!closed.ok()) {
     log::Error("job={} has no master any more, and that is not recorded: {}", job.number,
                closed.ToString());

@@ -9,6 +9,10 @@
 #include "executor/pods/job_keeper.h"
 #include "executor/pods/kubernetes_access.h"
 
+namespace sluice::plan {
+class Pods;
+}
+
 namespace sluice::executor {
 
 // Trainings on processes as pods: each is a job of its own, whose master makes its workers and
@@ -46,9 +50,12 @@ class PodCluster final : public Cluster {
   };
   PodCluster(std::unique_ptr<KubernetesAccess> access, Options options,
              std::unique_ptr<Cluster> here);
-  Status CheckFits(const Context& context, const JobConfig& config) const;
+  // The template of a job's pods: that which the statement names, or ours.
+  Result<std::string> TemplateFor(const plan::Pods& pods, const std::stop_token& stop) const;
+  Status CheckFits(const Context& context, const JobConfig& config,
+                   const std::string& pod_template) const;
   Status MakeJob(const Context& context, const JobConfig& config, const JobSecrets& secrets,
-                 int64_t number, const std::string& uid);
+                 const std::string& pod_template, int64_t number, const std::string& uid);
   void Close(const JobKeeper::Job& job, const std::string& why) EXCLUDES(mutex_);
 
   const std::unique_ptr<KubernetesAccess> access_;

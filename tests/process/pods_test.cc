@@ -30,7 +30,11 @@ class Pods : public ClusterJobs {
                 "CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a, "
                 "(i * 104729 % 997) / 500.0::float8 - 1 AS b, ((i * 7919 % 1000) + (i * "
                 "104729 % 997) > 1000)::int AS y FROM generate_series(1::bigint, 15000) AS i");
-    kubelet_ = std::make_unique<k8s::LocalKubelet>(k8s::LocalKubelet::Options{SLUICE_BINARY, 2});
+    StartCluster({SLUICE_BINARY, 2});
+  }
+  void StartCluster(const k8s::LocalKubelet::Options& options) {
+    cluster_.reset();
+    kubelet_ = std::make_unique<k8s::LocalKubelet>(options);
     StartGateway();
   }
   void TearDown() override {
@@ -67,10 +71,15 @@ class Pods : public ClusterJobs {
     ASSIGN_OR_RETURN(const auto catalog, catalog::OpenCatalog(Url()));
     ASSIGN_OR_RETURN(const plan::Plan plan,
                      planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *source,
-                                       catalog->models(), {}));
+                                       catalog->models(), OnPods()));
     Context context{*source, *catalog, "tester", sql, stop, cluster_.get()};
     return AttendJob(
         plan, context, {}, [lets_go] { return lets_go; }, sink);
+  }
+  static planner::Options OnPods() {
+    planner::Options options;
+    options.pods = true;
+    return options;
   }
   std::string Sha(const std::string& model) const {
     return catalog_->models().Find("", model, std::nullopt)->weights_sha256;
@@ -227,6 +236,69 @@ TEST_F(Pods, WorkersAndServersThatGoAreReplaced) {
   EXPECT_GE(kubelet_->Started("ps").size(), 3U);
   EXPECT_EQ(kubelet_->Started("master").size(), 1U);
   EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 6 * kRowsTrained);
+  ExpectNothingLeft();
+}
+
+// Three places, for which workers are first in the queue: two servers, one worker.
+TEST_F(Pods, ServersAreGivenPlacesBeforeWorkers) {
+  StartCluster({SLUICE_BINARY, 3, 0.75, true});
+  RecordingSink sink;
+  const Status status = Train("m",
+                              "train.epoch=4, engine.num_workers=2, engine.max_workers=2, "
+                              "engine.num_ps=2, engine.cpu=0.6, engine.sync=true",
+                              sink);
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  EXPECT_EQ(kubelet_->Started("ps").size(), 2U);
+  EXPECT_EQ(kubelet_->Started("worker").size(), 1U);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 4 * kRowsTrained);
+  ExpectNothingLeft();
+}
+
+// What stays without a place, the client is told.
+TEST_F(Pods, WhoHasNoPlaceSaysWhy) {
+  StartCluster({SLUICE_BINARY, 2, 0.75});
+  kubelet_->Occupy("node-1", 0.6);
+  RecordingSink sink;
+  sink.on_notice = [this](const std::string& notice) {
+    if (notice.find(" waits: ") != std::string::npos) {
+      EXPECT_TRUE(catalog_->jobs().RequestCancel(1).ok());
+    }
+  };
+  const Status status = Train("m", "engine.num_workers=1, engine.num_ps=2, engine.cpu=0.6", sink);
+  EXPECT_EQ(status.code(), Code::kCancelled) << status.ToString();
+  EXPECT_THAT(sink.notices,
+              ::testing::Contains(HasSubstr("waits: Unschedulable: 0/2 nodes are available: 2 "
+                                            "Insufficient cpu.")));
+  EXPECT_GE(Count(1, "pod_waits"), 1);
+  EXPECT_THAT(kubelet_->Started("worker"), IsEmpty());
+  ExpectNothingLeft();
+}
+
+// A server is lost, and its place goes to somebody else.
+TEST_F(Pods, AWorkerGivesWayToAServer) {
+  StartCluster({SLUICE_BINARY, 4, 0.75});
+  RecordingSink sink;
+  Status status;
+  {
+    const std::jthread node([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      const std::vector<std::string> servers = kubelet_->Running("ps");
+      if (!servers.empty()) {
+        kubelet_->Occupy(kubelet_->NodeOf(servers[0]), 0.6);
+        kubelet_->Kill(servers[0]);
+      }
+      Eventually([&] { return stop.stop_requested() || Count(1, "servers_placed") >= 1; }, 60);
+      EXPECT_TRUE(catalog_->jobs().RequestCancel(1).ok());
+    });
+    status = Train("m",
+                   "train.epoch=100000, engine.num_workers=2, engine.max_workers=2, "
+                   "engine.num_ps=2, engine.replicas=1, engine.cpu=0.6",
+                   sink);
+  }
+  EXPECT_EQ(status.code(), Code::kCancelled) << status.ToString();
+  EXPECT_EQ(Count(1, "workers_give_way"), 1) << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(Count(1, "servers_placed"), 1) << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(kubelet_->Started("ps").size(), 3U);
   ExpectNothingLeft();
 }
 
