@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "executor/job_record.h"
+#include "executor/pods/job_status.h"
 
 namespace sluice::executor {
 namespace {
@@ -39,8 +40,10 @@ FleetEvent EndOf(const std::string& name, Role role, int exit_code, elastic::Exi
 }  // namespace
 
 // Where there are pods of a master before this one, its servers have come before its workers.
-JobFleet::JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, Asked asked)
+JobFleet::JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, JobStatus& status,
+                   Asked asked)
     : job_(job),
+      status_(status),
       asked_(asked),
       places_(HasOurs(*pods) ? 0 : asked.servers, asked.workers),
       pods_(std::move(pods)) {
@@ -200,6 +203,13 @@ void JobFleet::Proceed() {
                  fmt::format("the job goes on with {} workers", *grant));
     }
     news = places_.News(now);
+    const uint32_t workers = places_.Placed(Role::kWorker);
+    const auto all =
+        static_cast<uint32_t>(std::count_if(living_.begin(), living_.end(), [](const auto& pod) {
+          return pod.second == Role::kWorker;
+        }));
+    status_.OnPods({workers, places_.Placed(Role::kParameterServer), all - std::min(all, workers),
+                    places_.WaitsFor()});
   }
   for (const FleetEvent& event : events) {
     OnEvent(event);

@@ -17,6 +17,7 @@
 namespace sluice::executor {
 
 class JobRecord;
+class JobStatus;
 
 // A PodFleet whose workers the job's row counts, and whose waiting it tells. Workers are made once
 // the servers have their places, and give way to servers that find none (kGranted): JobPlaces.
@@ -27,7 +28,7 @@ class JobFleet final : public elastic::Fleet {
   struct Asked {
     uint32_t workers = 1, min = 0, max = 0, servers = 0;
   };
-  JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, Asked asked);
+  JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, JobStatus& status, Asked asked);
 
   Status Launch(const elastic::ProcessSpec& spec) override EXCLUDES(mutex_);
   Status Stop(const std::string& name, double grace_seconds) override EXCLUDES(mutex_);
@@ -45,6 +46,7 @@ class JobFleet final : public elastic::Fleet {
   void Changed() REQUIRES(mutex_);
 
   JobRecord& job_;
+  JobStatus& status_;
   const Asked asked_;
   const SteadyClock clock_;
   Mutex mutex_;

@@ -54,8 +54,8 @@ JobKeeper::~JobKeeper() {
 
 std::string JobKeeper::ServiceJson(const Job& job, const std::string& namespace_name,
                                    int64_t master) {
-  return k8s::BuildJobService(
-      {namespace_name, job.name, job.uid, job.secret, job.image, job.number, master, kMasterPort});
+  return k8s::BuildJobService({namespace_name, job.name, job.uid, job.secret, job.image, job.number,
+                               master, kMasterPort, job.owner});
 }
 
 Status JobKeeper::FindJobs(const std::stop_token& stop) {
@@ -70,8 +70,8 @@ Status JobKeeper::FindJobs(const std::stop_token& stop) {
     }
     const MutexLock lock(mutex_);
     Kept& kept = jobs_[about->job_uid];
-    kept.job = {about->job_uid, about->name,  about->secret,
-                service.uid,    about->image, about->job_number};
+    kept.job = {about->job_uid, about->name,       about->secret, service.uid,
+                about->image,   about->job_number, about->owner};
     kept.masters = std::move(strangers_[about->job_uid]);
     kept.newest = about->master;
     const auto newest = kept.masters.find(kept.newest);
@@ -90,6 +90,16 @@ void JobKeeper::Keep(const Job& job) {
   kept.job = job;
   ++changes_;
   changed_.notify_all();
+}
+
+void JobKeeper::Cancel(const std::string& uid) {
+  const MutexLock lock(mutex_);
+  const auto found = jobs_.find(uid);
+  if (found != jobs_.end() && !found->second.hopeless.has_value()) {
+    found->second.hopeless = Cancelled("its TrainingJob was deleted");
+    ++changes_;
+    changed_.notify_all();
+  }
 }
 
 void JobKeeper::OnChange(const k8s::ObjectChange& change) {
@@ -133,15 +143,15 @@ JobKeeper::Need JobKeeper::NeedOf(Kept& kept, TimePoint now) {
       return Need::kNothing;
     }
     if (ended && master.state.exit_class == elastic::ExitClass::kConfiguration) {
-      kept.hopeless = master.state.last_words;
+      kept.hopeless = Internal(master.state.last_words);
       return Need::kEnd;
     }
     kept.lost = SecondsBetween(kept.made_at, now) < kOfUseSeconds ? kept.lost + 1 : 1;
     if (kept.lost > kMostLost) {
-      kept.hopeless = fmt::format(
-          "{} masters were lost one after the other; the last one ended with exit code "
-          "{}: {}",
-          kept.lost, master.state.exit_code, master.state.last_words);
+      kept.hopeless = Internal(
+          fmt::format("{} masters were lost one after the other; the last one ended with exit code "
+                      "{}: {}",
+                      kept.lost, master.state.exit_code, master.state.last_words));
       return Need::kEnd;
     }
     log::Warn("job={} master={} is lost: {}", kept.job.number, kept.newest,
@@ -206,7 +216,7 @@ k8s::ObjectAnswer JobKeeper::TakeShape(const Job& job, const std::stop_token& st
     return secret;
   }
   shape.image = job.image;
-  shape.owner = {"v1", "Service", job.name, job.service_uid};
+  shape.owner = OwnerOf(config);
   shape.template_json = config.template_json();
   shape.priority_class = config.priority_class();
   shape.request = *std::move(request);
@@ -263,11 +273,12 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
     return;
   }
   if (fault == k8s::Fault::kNotFound) {
-    jobs_.erase(uid);  // its Service is gone, and all of it with that: somebody has deleted the job
+    // Its Service is gone, and all of it with that: somebody has deleted the job.
+    kept.hopeless = Cancelled("its objects in Kubernetes were deleted");
     return;
   }
   if (fault == k8s::Fault::kForbidden || fault == k8s::Fault::kInvalid) {
-    kept.hopeless = status.message();
+    kept.hopeless = status;
     return;
   }
   log::Warn("job={} its master cannot be made now: {}", job.number, status.message());
@@ -276,7 +287,7 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
 
 void JobKeeper::End(const std::string& uid, const std::stop_token& stop) {
   Job job;
-  std::optional<std::string> hopeless;
+  std::optional<Status> hopeless;
   std::vector<k8s::Deletion> all;
   {
     const MutexLock lock(mutex_);

@@ -34,10 +34,11 @@ class JobKeeper {
     std::string secret;  // which its masters mount
     std::string service_uid;
     std::string image;
-    int64_t number = 0;  // its row
+    int64_t number = 0;     // its row
+    k8s::Owner owner = {};  // its TrainingJob; none: of an earlier version
   };
-  // Why a job gets no further master: its row has to say so.
-  using GivenUp = std::function<void(const Job& job, const std::string& why)>;
+  // Why a job gets no further master, as its row has to say: an error, or Cancelled.
+  using GivenUp = std::function<void(const Job& job, const Status& why)>;
 
   // `shape`: where masters run; what they look like, their jobs' Secrets say. Goes on with the jobs
   // that are there.
@@ -46,6 +47,8 @@ class JobKeeper {
   ~JobKeeper();  // the jobs go on
 
   void Keep(const Job& job) EXCLUDES(mutex_);
+  // Its TrainingJob was deleted: it is cancelled, whether its master lives or not.
+  void Cancel(const std::string& uid) EXCLUDES(mutex_);
 
   // The Service of a job, which carries what a keeper has to know of it. `master`: the number that
   // it leads to.
@@ -65,7 +68,7 @@ class JobKeeper {
     TimePoint made_at{};
     TimePoint due{};
     int lost = 0;  // one after the other, soon after they were made
-    std::optional<std::string> hopeless;
+    std::optional<Status> hopeless;
   };
   enum class Need { kNothing, kMaster, kEnd };
 

@@ -59,6 +59,17 @@ bool JobPlaces::MayMakeWorkers() const {
          });
 }
 
+std::string JobPlaces::WaitsFor() const {
+  for (const Role role : {Role::kParameterServer, Role::kWorker}) {
+    for (const auto& [name, pod] : pods_) {
+      if (pod.role == role && !pod.placed && pod.known) {
+        return pod.why;
+      }
+    }
+  }
+  return {};
+}
+
 std::optional<uint32_t> JobPlaces::Grant(TimePoint now) {
   if (MayMakeWorkers()) {
     if (granted_.has_value()) {

@@ -35,6 +35,9 @@ class JobPlaces {
   void OnGone(const std::string& name);
 
   bool MayMakeWorkers() const;
+  uint32_t Placed(elastic::Role role) const;
+  // Why the first of them waits, servers first; empty: nobody has said so.
+  std::string WaitsFor() const;
   // How many workers the job may have from now on, where that is to change.
   std::optional<uint32_t> Grant(TimePoint now);
   // What whoever waits for the job should know now, each once: "parameter server job7-ps-0 waits:
@@ -52,7 +55,6 @@ class JobPlaces {
     std::string why;
     TimePoint when{};
   };
-  uint32_t Placed(elastic::Role role) const;
   uint32_t Waiting(elastic::Role role, double seconds, TimePoint now) const;
 
   const uint32_t servers_, workers_;

@@ -20,6 +20,7 @@
 #include "executor/job_process.pb.h"
 #include "executor/job_record.h"
 #include "executor/pods/job_fleet.h"
+#include "executor/pods/job_status.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/requested_pods.h"
@@ -39,7 +40,7 @@ uint32_t ServersOf(const plan::Strategy& strategy) {
 Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::Strategy& strategy) {
   k8s::PodShape shape;
   shape.namespace_name = config.namespace_name();
-  shape.owner = {"v1", "Service", config.service(), config.service_uid()};
+  shape.owner = OwnerOf(config);
   shape.image = config.image();
   shape.template_json = config.template_json();
   shape.priority_class = config.priority_class();
@@ -136,9 +137,13 @@ class SnapshotBook {
 
 }  // namespace
 
-JobPods::JobPods(KubernetesAccess& access, const PodJobConfig& config, int64_t term,
-                 std::string address)
-    : access_(access), config_(config), term_(term), address_(std::move(address)) {}
+JobPods::JobPods(KubernetesAccess& access, const PodJobConfig& config, JobStatus& status,
+                 int64_t term, std::string address)
+    : access_(access),
+      config_(config),
+      status_(status),
+      term_(term),
+      address_(std::move(address)) {}
 
 Result<std::unique_ptr<JobListener>> JobPods::StartJob(Context& /*context*/, JobConfig /*config*/,
                                                        const JobSecrets& /*secrets*/) {
@@ -154,7 +159,8 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
       std::unique_ptr<k8s::PodFleet> pods,
       k8s::PodFleet::Start(access_.client(), std::move(shape), config_.uid(), job.stop_token()));
   const std::vector<k8s::PodFleet::Adopted> adopted = pods->adopted();
-  JobFleet fleet(std::move(pods), job,
+  status_.Asked(plan.into_name(), strategy.min_workers(), strategy.max_workers());
+  JobFleet fleet(std::move(pods), job, status_,
                  {std::max({1U, strategy.workers(), strategy.min_workers()}),
                   strategy.min_workers(), strategy.max_workers(), ServersOf(strategy)});
   elastic::JobEndpoint endpoint(PodJobName(config_.job(), config_.uid()));
@@ -194,8 +200,13 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   place.held = [&book](const std::string& snapshot, const std::string& validation) {
     book.Write(snapshot, validation);
   };
-  Result<TrainReport> report =
-      TrainOnProcesses(plan, context.source, context.catalog, job, place, progress);
+  Result<TrainReport> report = TrainOnProcesses(plan, context.source, context.catalog, job, place,
+                                                [&](const elastic::Progress& now) {
+                                                  status_.OnProgress(now);
+                                                  if (progress) {
+                                                    progress(now);
+                                                  }
+                                                });
   job.set_snapshot_lost(!report.ok() && held->datasets.Lost());
   return report;
 }

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -18,12 +20,17 @@
 #include "executor/pods/requested_pods.h"
 #include "executor/row_listener.h"
 #include "k8s/api_verbs.h"
+#include "k8s/secret_content.h"
 #include "k8s/service_spec.h"
+#include "k8s/training_job.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
 
 namespace sluice::executor {
 namespace {
+
+// So long the TrainingJob of a statement is there to be looked at when it has ended.
+constexpr int64_t kKeptSeconds = 3600;
 
 bool OnProcesses(const plan::Plan& plan) {
   return plan.has_train() && plan.train().strategy().kind() != plan::Strategy::LOCAL;
@@ -80,12 +87,26 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
   PodCluster* const self = cluster.get();
   k8s::PodShape shape;
   shape.namespace_name = self->options_.namespace_name;
-  ASSIGN_OR_RETURN(self->keeper_,
-                   JobKeeper::Start(self->access_->client(), std::move(shape),
-                                    [self](const JobKeeper::Job& job, const std::string& why) {
-                                      self->Close(job, why);
-                                    },
-                                    {}));
+  ASSIGN_OR_RETURN(
+      self->keeper_,
+      JobKeeper::Start(
+          self->access_->client(), std::move(shape),
+          [self](const JobKeeper::Job& job, const Status& why) { self->Close(job, why); }, {}));
+  ASSIGN_OR_RETURN(const std::string holder, elastic::MakeJobToken());
+  TrainingJobs::Hooks hooks;
+  hooks.deleted = [self](const std::string& uid) { self->keeper_->Cancel(uid); };
+  if (self->options_.begin) {
+    hooks.begin = [self](const TrainingJobRequest& request) -> Result<int64_t> {
+      if (!request.spec.image.empty() && request.spec.image != self->options_.image) {
+        return InvalidArgument(fmt::format("spec.image: this gateway's jobs run {}, as it does",
+                                           self->options_.image));
+      }
+      return self->options_.begin(*self, request);
+    };
+  }
+  ASSIGN_OR_RETURN(self->training_jobs_,
+                   TrainingJobs::Start(self->access_->client(), self->options_.namespace_name,
+                                       holder, std::move(hooks), {}));
   return cluster;
 }
 
@@ -138,7 +159,10 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   Status errors = CheckFits(context, config, pod_template.ok() ? *pod_template : "");
   errors.Add(pod_template.status());
   RETURN_IF_ERROR(errors);
-  ASSIGN_OR_RETURN(const std::string uid, elastic::MakeJobToken());
+  std::string uid = config.training_job_uid();
+  if (uid.empty()) {
+    ASSIGN_OR_RETURN(uid, elastic::MakeJobToken());
+  }
   catalog::JobStore& jobs = context.catalog.jobs();
   const plan::TrainPlan& plan = config.plan().train();
   catalog::Job job;
@@ -167,6 +191,62 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   return ListenToRow(jobs, job.id);
 }
 
+// The TrainingJob that asks for the job, or one that says what the statement asks for.
+Result<k8s::Owner> PodCluster::OwnerFor(const Context& context, const JobConfig& config,
+                                        const std::string& name, const std::string& secret,
+                                        const std::string& uid) {
+  k8s::Owner owner{k8s::kTrainingJobs.ApiVersion(), std::string(k8s::kTrainingJobKind),
+                   config.training_job(), config.training_job_uid()};
+  if (!owner.uid.empty()) {
+    return owner;
+  }
+  const plan::Strategy& strategy = config.plan().train().strategy();
+  k8s::TrainingJobSpec spec;
+  spec.statement = context.statement;
+  spec.source_secret = secret;
+  spec.source_key = "config";
+  spec.workers.min = std::max<uint32_t>(1, strategy.min_workers());
+  spec.workers.max = std::max({1U, strategy.workers(), strategy.max_workers()});
+  spec.servers.max = strategy.parameter_servers();
+  spec.priority = strategy.priority();
+  spec.template_name = strategy.pods().template_name();
+  spec.image = options_.image;
+  spec.pull_policy = strategy.pods().image_pull_policy();
+  spec.ttl_seconds_after_finished = kKeptSeconds;
+  const k8s::ObjectAnswer made =
+      k8s::CreateAll(access_->client(),
+                     {{k8s::kTrainingJobs, options_.namespace_name,
+                       k8s::BuildTrainingJob(options_.namespace_name, name, spec,
+                                             {{std::string(k8s::kJobLabel), uid}})}},
+                     context.stop)
+          .at(0);
+  if (made.fault == k8s::Fault::kNotFound) {
+    return FailedPrecondition("the cluster does not know the kind TrainingJob")
+        .Hint("apply what `sluice k8s manifests` prints");
+  }
+  RETURN_IF_ERROR(made.status);
+  owner.name = made.object.name;
+  owner.uid = made.object.uid;
+  return owner;
+}
+
+// What was made of a job that does not begin after all. A TrainingJob of somebody else's stays.
+void PodCluster::Forget(const JobConfig& config, const JobKeeper::Job& job) {
+  std::vector<k8s::Deletion> deletions;
+  if (!job.service_uid.empty()) {
+    deletions.push_back({k8s::kServices, options_.namespace_name, job.name, job.service_uid, 1});
+  }
+  if (config.training_job_uid().empty()) {
+    deletions.push_back(
+        {k8s::kTrainingJobs, options_.namespace_name, job.owner.name, job.owner.uid, 1});
+  }
+  for (const k8s::ApiAnswer& answer : k8s::DeleteAll(access_->client(), deletions, {})) {
+    if (!answer.ok()) {
+      log::Warn("job={} leaves something behind: {}", job.number, answer.status.message());
+    }
+  }
+}
+
 Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
                            const JobSecrets& secrets, const std::string& pod_template,
                            int64_t number, const std::string& uid) {
@@ -174,11 +254,15 @@ Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
   const std::string& where = options_.namespace_name;
   JobKeeper::Job job{uid, PodJobName(number, uid), "", "", options_.image, number};
   job.secret = job.name + "-master";
+  ASSIGN_OR_RETURN(job.owner, OwnerFor(context, config, job.name, job.secret, uid));
   const k8s::ObjectAnswer service =
       k8s::CreateAll(client, {{k8s::kServices, where, JobKeeper::ServiceJson(job, where, 0)}},
                      context.stop)
           .at(0);
-  RETURN_IF_ERROR(service.status);
+  if (!service.ok()) {
+    Forget(config, job);
+    return service.status;
+  }
   job.service_uid = service.object.uid;
   PodJobConfig master;
   master.set_job(number);
@@ -195,9 +279,11 @@ Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
   master.set_priority_class(options_.priority_class);
   master.set_service(job.name);
   master.set_service_uid(job.service_uid);
+  master.set_training_job(job.owner.name);
+  master.set_training_job_uid(job.owner.uid);
   k8s::PodShape shape;
   shape.namespace_name = where;
-  shape.owner = {"v1", "Service", job.name, job.service_uid};
+  shape.owner = job.owner;
   elastic::ProcessSpec spec;
   spec.role = elastic::Role::kMaster;
   spec.name = job.secret;
@@ -208,8 +294,7 @@ Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
   const k8s::ObjectAnswer kept =
       k8s::CreateAll(client, {{k8s::kSecrets, where, secret}}, context.stop).at(0);
   if (!kept.ok()) {
-    static_cast<void>(k8s::DeleteAll(
-        client, {{k8s::kServices, where, job.name, job.service_uid, 1}}, context.stop));
+    Forget(config, job);
     return kept.status;
   }
   {
@@ -233,25 +318,53 @@ std::string PodCluster::Describe() const {
   return fmt::format("pods in namespace {}", options_.namespace_name);
 }
 
-void PodCluster::Close(const JobKeeper::Job& job, const std::string& why) {
-  Login login{options_.catalog_url, ""};
+// As the job's Secret has it, where this process has not begun the job.
+PodCluster::Login PodCluster::LoginOf(const JobKeeper::Job& job) {
   {
     const MutexLock lock(mutex_);
     const auto found = logins_.find(job.uid);
     if (found != logins_.end()) {
-      login = found->second;
+      return found->second;
     }
   }
-  const Status lost = Internal(fmt::format("the job's master could not be kept running: {}", why))
-                          .Hint("run the statement again; the version in use is untouched");
+  const k8s::ObjectAnswer secret =
+      k8s::GetObject(access_->client(), k8s::kSecrets, options_.namespace_name, job.secret, {});
+  const auto content = k8s::SecretContent(secret.object);
+  PodJobConfig config;
+  JobSecrets secrets;
+  if (secret.ok() && content.ok() && content->contains("config") && content->contains("secret") &&
+      config.ParseFromString(content->at("config")) &&
+      secrets.ParseFromString(content->at("secret"))) {
+    return {config.catalog_url(), secrets.catalog()};
+  }
+  return {options_.catalog_url, ""};
+}
+
+void PodCluster::Close(const JobKeeper::Job& job, const Status& why) {
+  const bool cancelled = why.code() == Code::kCancelled;
+  const Status outcome =
+      cancelled
+          ? Cancelled(fmt::format("the training was cancelled: {}", why.message()))
+          : Internal(fmt::format("the job's master could not be kept running: {}", why.message()))
+                .Hint("run the statement again; the version in use is untouched");
+  const Login login = LoginOf(job);
   const auto catalog = catalog::OpenCatalog(login.url, login.secret);
-  const Status closed = !catalog.ok() ? catalog.status()
-                                      : (*catalog)->jobs().Abandon(
-                                            job.number, WallMicros(), catalog::JobState::kFailed,
-                                            lost.ToString(), AnswerBytes(lost));
+  const Status closed = !catalog.ok()
+                            ? catalog.status()
+                            : (*catalog)->jobs().Abandon(job.number, WallMicros(),
+                                                         cancelled ? catalog::JobState::kCancelled
+                                                                   : catalog::JobState::kFailed,
+                                                         outcome.ToString(), AnswerBytes(outcome));
   if (!closed.ok()) {
     log::Error("job={} has no master any more, and that is not recorded: {}", job.number,
                closed.ToString());
+  }
+  const Status told = cancelled || job.owner.kind != k8s::kTrainingJobKind
+                          ? OkStatus()
+                          : FailTrainingJob(access_->client(), options_.namespace_name, job.owner,
+                                            outcome.message());
+  if (!told.ok()) {
+    log::Warn("job={} its TrainingJob does not say that it failed: {}", job.number, told.message());
   }
 }
 

@@ -22,6 +22,7 @@
 #include "k8s/json_internal.h"
 #include "k8s/pod_spec.h"
 #include "k8s/pod_state.h"
+#include "k8s/training_job.h"
 
 extern char** environ;  // NOLINT: POSIX declares it nowhere
 
@@ -525,6 +526,16 @@ void LocalKubelet::CollectGarbage(const std::vector<Object>& pods,
   for (const Object& service : services) {
     owners.insert(service.uid);
   }
+  const auto add_jobs = [&] {
+    const Listing jobs = ListObjects(*client_, {kTrainingJobs, "", ""}, stop);
+    for (const Object& job : jobs.objects) {
+      owners.insert(job.uid);
+    }
+    return jobs.ok();
+  };
+  if (!add_jobs()) {
+    return;
+  }
   std::vector<Deletion> deletions;
   const auto look = [&](const Resource& resource, const std::vector<Object>& objects) {
     for (const Object& object : objects) {
@@ -537,11 +548,15 @@ void LocalKubelet::CollectGarbage(const std::vector<Object>& pods,
     }
   };
   look(kPods, pods);
+  look(kServices, services);
   const Listing secrets = ListObjects(*client_, {kSecrets, "", ""}, stop);
   // Younger than the list of Services: what has an owner that is not in it is looked at again.
   const Listing again = ListObjects(*client_, {kServices, "", ""}, stop);
   for (const Object& service : again.objects) {
     owners.insert(service.uid);
+  }
+  if (!add_jobs()) {
+    return;
   }
   look(kSecrets, secrets.objects);
   DeleteAll(*client_, deletions, stop);

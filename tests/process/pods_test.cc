@@ -2,6 +2,9 @@
 
 #include "executor/detached_job.h"
 #include "executor/pods/pod_cluster.h"
+#include "k8s/training_job.h"
+#include "k8s/training_job_status.h"
+#include "server/statements/training_job.h"
 #include "tests/k8s/local_kubelet.h"
 #include "tests/process/cluster_job.h"
 #include "tests/support/postgres_server.h"
@@ -55,6 +58,7 @@ class Pods : public ClusterJobs {
     options.image = "sluice";
     options.on_this_machine = true;
     options.catalog_url = Url();
+    options.begin = server::BeginTrainingJob;
     auto cluster =
         PodCluster::Start(KubernetesAccess::Open({kubelet_->kubeconfig(), "", ""}).value(), options,
                           std::make_unique<LocalCluster>(Machine(8)));
@@ -84,6 +88,49 @@ class Pods : public ClusterJobs {
   std::string Sha(const std::string& model) const {
     return catalog_->models().Find("", model, std::nullopt)->weights_sha256;
   }
+  // As `kubectl create -f` does, with the Secret that it names.
+  void CreateTrainingJob(const std::string& name, const std::string& statement) {
+    const std::string& where = kubelet_->namespace_name();
+    k8s::TrainingJobSpec spec;
+    spec.statement = statement;
+    spec.source_secret = "database";
+    spec.workers.min = 1;
+    spec.workers.max = 2;
+    spec.servers.max = 1;
+    const auto made = k8s::CreateAll(
+        kubelet_->client(),
+        {{k8s::kSecrets, where,
+          R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"database"},"data":{"source":")" +
+              Base64(Url()) + R"("}})"},
+         {k8s::kTrainingJobs, where, k8s::BuildTrainingJob(where, name, spec)}},
+        {});
+    ASSERT_TRUE(made.at(1).ok()) << made.at(1).status.ToString();
+  }
+  static std::string Base64(const std::string& text) {
+    constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string base64;
+    for (size_t i = 0; i < text.size(); i += 3) {
+      uint32_t bits = 0;
+      for (size_t j = 0; j < 3; ++j) {
+        bits = bits << 8 | (i + j < text.size() ? static_cast<unsigned char>(text[i + j]) : 0U);
+      }
+      for (size_t j = 0; j < 4; ++j) {
+        base64 += i + j <= text.size() ? kDigits[bits >> (18 - 6 * j) & 63] : '=';
+      }
+    }
+    return base64;
+  }
+  k8s::TrainingJobStatus StatusOf(const std::string& name) {
+    const auto found = k8s::GetObject(kubelet_->client(), k8s::kTrainingJobs,
+                                      kubelet_->namespace_name(), name, {});
+    return found.ok() ? k8s::ParseTrainingJobStatus(found.object.json).value()
+                      : k8s::TrainingJobStatus();
+  }
+  std::string OnlyTrainingJob() {
+    const auto jobs = k8s::ListObjects(kubelet_->client(),
+                                       {k8s::kTrainingJobs, kubelet_->namespace_name(), ""}, {});
+    return jobs.objects.size() == 1 ? jobs.objects[0].name : "";
+  }
   // Nothing is left of a job in Kubernetes.
   void ExpectNothingLeft() {
     for (const k8s::Resource& resource : {k8s::kPods, k8s::kSecrets, k8s::kServices}) {
@@ -108,6 +155,14 @@ TEST_F(Pods, AStatementTrainsOnPods) {
   EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 4 * kRowsTrained);
   EXPECT_THAT(catalog_->jobs().Records(1, "").value(), IsEmpty());
   ExpectNothingLeft();
+  const k8s::TrainingJobStatus told = StatusOf(OnlyTrainingJob());
+  EXPECT_TRUE(k8s::Holds(told, k8s::kConditionComplete));
+  EXPECT_FALSE(k8s::Holds(told, k8s::kConditionRunning));
+  EXPECT_EQ(told.job, 1);
+  EXPECT_EQ(told.model, "m");
+  EXPECT_EQ(told.percent, 100);
+  EXPECT_EQ(told.most_workers, 2U);
+  EXPECT_EQ(told.master_number, 1U);
   // The same bits as on processes of this machine.
   LocalCluster here(Machine(8));
   RecordingSink quiet;
@@ -300,6 +355,53 @@ TEST_F(Pods, AWorkerGivesWayToAServer) {
   EXPECT_EQ(Count(1, "servers_placed"), 1) << ::testing::PrintToString(Events(1));
   EXPECT_EQ(kubelet_->Started("ps").size(), 3U);
   ExpectNothingLeft();
+}
+
+// Without a client of the gateway.
+TEST_F(Pods, ATrainingJobThatSomebodyCreatesTrains) {
+  CreateTrainingJob("nightly", TrainText("m", "train.epoch=4, engine.seed=5"));
+  EXPECT_TRUE(
+      Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionComplete); }, 120));
+  const k8s::TrainingJobStatus told = StatusOf("nightly");
+  EXPECT_EQ(told.job, 1);
+  EXPECT_EQ(told.model, "m");
+  EXPECT_EQ(told.most_workers, 2U);
+  EXPECT_NE(told.ended, "");
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 4 * kRowsTrained);
+  EXPECT_TRUE(Eventually([&] { return kubelet_->Count(k8s::kPods) == 0; }));
+  EXPECT_EQ(kubelet_->Count(k8s::kTrainingJobs), 1U);
+}
+
+TEST_F(Pods, ATrainingJobWithAWrongStatementSaysWhere) {
+  CreateTrainingJob("wrong", "SELECT a, b, y FROM points\nTO TRAIN DNNClassifier LABEL z INTO m");
+  EXPECT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("wrong"), k8s::kConditionFailed); }, 60));
+  std::string message;
+  for (const k8s::Condition& condition : StatusOf("wrong").conditions) {
+    message += condition.type == k8s::kConditionFailed ? condition.message : "";
+  }
+  EXPECT_THAT(message, HasSubstr("LINE 2: TO TRAIN DNNClassifier LABEL z INTO m"));
+  EXPECT_THAT(message, HasSubstr("^"));
+  EXPECT_THAT(catalog_->jobs().List().value(), IsEmpty());
+  EXPECT_EQ(kubelet_->Count(k8s::kPods), 0U);
+}
+
+// `kubectl delete tj`, also where the master has just died.
+TEST_F(Pods, ATrainingJobThatIsDeletedIsCancelled) {
+  CreateTrainingJob("nightly", TrainText("m", "train.epoch=100000"));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120));
+  EXPECT_TRUE(k8s::Holds(StatusOf("nightly"), k8s::kConditionRunning) ||
+              Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionRunning); }));
+  const std::vector<std::string> masters = kubelet_->Running("master");
+  ASSERT_EQ(masters.size(), 1U);
+  kubelet_->Kill(masters[0]);
+  k8s::DeleteAll(kubelet_->client(),
+                 {{k8s::kTrainingJobs, kubelet_->namespace_name(), "nightly", "", 1}}, {});
+  EXPECT_TRUE(Eventually(
+      [&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }, 60))
+      << catalog_->jobs().Find(1)->error;
+  EXPECT_TRUE(Eventually([&] { return kubelet_->Count(k8s::kPods) == 0; }, 60));
+  EXPECT_EQ(kubelet_->Count(k8s::kServices), 0U);
 }
 
 TEST_F(Pods, CancelEndsAllOfThem) {
