@@ -20,6 +20,8 @@
 #include "executor/pods/requested_pods.h"
 #include "executor/row_listener.h"
 #include "k8s/api_verbs.h"
+#include "k8s/disruption_budget.h"
+#include "k8s/rights.h"
 #include "k8s/secret_content.h"
 #include "k8s/service_spec.h"
 #include "k8s/training_job.h"
@@ -82,6 +84,8 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
   if (options.namespace_name.empty()) {
     options.namespace_name = access->namespace_name();
   }
+  RETURN_IF_ERROR(
+      k8s::CheckRights(access->client(), k8s::Account::kGateway, options.namespace_name, {}));
   std::unique_ptr<PodCluster> cluster(
       new PodCluster(std::move(access), std::move(options), std::move(here)));
   PodCluster* const self = cluster.get();
@@ -230,6 +234,31 @@ Result<k8s::Owner> PodCluster::OwnerFor(const Context& context, const JobConfig&
   return owner;
 }
 
+// Whoever drains nodes takes one server after the other. A job trains without that, too.
+void PodCluster::KeepServersApart(const JobKeeper::Job& job, const plan::Strategy& strategy,
+                                  const std::stop_token& stop) {
+  if (strategy.kind() == plan::Strategy::ALL_REDUCE || strategy.parameter_servers() < 2) {
+    return;
+  }
+  k8s::ObjectAnswer made;
+  for (const k8s::Resource& kind : {k8s::kDisruptionBudgets, k8s::kOldDisruptionBudgets}) {
+    made = k8s::CreateAll(
+               access_->client(),
+               {{kind, options_.namespace_name,
+                 k8s::BuildDisruptionBudget(kind, options_.namespace_name, job.name + "-servers",
+                                            job.owner, job.uid, strategy.parameter_servers())}},
+               stop)
+               .at(0);
+    if (made.fault != k8s::Fault::kNotFound) {
+      break;  // an API server before 1.21 does not know the first kind
+    }
+  }
+  if (!made.ok()) {
+    log::Warn("job={} a drain may take several of its servers at once: {}", job.number,
+              made.status.message());
+  }
+}
+
 // What was made of a job that does not begin after all. A TrainingJob of somebody else's stays.
 void PodCluster::Forget(const JobConfig& config, const JobKeeper::Job& job) {
   std::vector<k8s::Deletion> deletions;
@@ -297,6 +326,7 @@ Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
     Forget(config, job);
     return kept.status;
   }
+  KeepServersApart(job, config.plan().train().strategy(), context.stop);
   {
     const MutexLock lock(mutex_);
     logins_[uid] = {context.catalog.url(), context.catalog.secret()};

@@ -13,7 +13,8 @@
 
 namespace sluice::plan {
 class Pods;
-}
+class Strategy;
+}  // namespace sluice::plan
 
 namespace sluice::executor {
 
@@ -62,6 +63,8 @@ class PodCluster final : public Cluster {
                  const std::string& pod_template, int64_t number, const std::string& uid);
   void Close(const JobKeeper::Job& job, const Status& why) EXCLUDES(mutex_);
   void Forget(const JobConfig& config, const JobKeeper::Job& job);
+  void KeepServersApart(const JobKeeper::Job& job, const plan::Strategy& strategy,
+                        const std::stop_token& stop);
   Login LoginOf(const JobKeeper::Job& job) EXCLUDES(mutex_);
   Result<k8s::Owner> OwnerFor(const Context& context, const JobConfig& config,
                               const std::string& name, const std::string& secret,
