@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "executor/pods/master_lease.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/requested_pods.h"
@@ -139,7 +140,7 @@ JobKeeper::Need JobKeeper::NeedOf(Kept& kept, TimePoint now) {
   if (kept.made) {
     const Master& master = found->second;
     const bool ended = master.state.phase == k8s::PodState::Phase::kEnded;
-    if (!ended && !master.gone && !master.state.leaving) {
+    if (!ended && !master.gone && !master.state.leaving && !kept.silent) {
       return Need::kNothing;
     }
     if (ended && master.state.exit_class == elastic::ExitClass::kConfiguration) {
@@ -157,7 +158,9 @@ JobKeeper::Need JobKeeper::NeedOf(Kept& kept, TimePoint now) {
     log::Warn("job={} master={} is lost: {}", kept.job.number, kept.newest,
               ended         ? fmt::format("exit code {}", master.state.exit_code)
               : master.gone ? "its pod is gone"
+              : kept.silent ? "it has not renewed its lease"
                             : "its pod is leaving");
+    kept.silent = false;
     const double wait = kept.lost == 1 ? 0
                                        : std::min(kLongestWaitSeconds,
                                                   std::ldexp(kFirstWaitSeconds, kept.lost - 2));
@@ -170,8 +173,55 @@ JobKeeper::Need JobKeeper::NeedOf(Kept& kept, TimePoint now) {
   return now >= kept.due ? Need::kMaster : Need::kNothing;
 }
 
+// Whether a Lease is renewed is judged by our own clock, from one look to the next: while the API
+// server does not answer, nobody can renew it.
+void JobKeeper::LookAtLeases(const std::stop_token& stop) {
+  const TimePoint now = client_.clock().Now();
+  if (SecondsBetween(looked_, now) < MasterLease::kRenewSeconds) {
+    return;
+  }
+  looked_ = now;
+  std::map<std::string, std::pair<std::string, int64_t>> running;  // name and number, by uid
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [uid, kept] : jobs_) {
+      const auto master = kept.masters.find(kept.newest);
+      if (kept.made && master != kept.masters.end() &&
+          master->second.state.phase == k8s::PodState::Phase::kRunning) {
+        running[uid] = {kept.job.name, kept.newest};
+      }
+    }
+  }
+  std::erase_if(looks_, [&](const auto& look) { return !running.contains(look.first); });
+  for (const auto& [uid, master] : running) {
+    const std::string name = MasterPodName(master.first, master.second);
+    Look& look = looks_[uid];
+    if (look.master != master.second ||
+        SecondsBetween(look.looked, now) > 2 * MasterLease::kRenewSeconds) {
+      look.master = master.second;
+      look.claim = std::make_unique<k8s::LeaseClaim>(
+          client_, k8s::LeaseClaim::Place{
+                       shape_.namespace_name, name, "", MasterLease::kSilenceSeconds, {}});
+    }
+    const auto view = look.claim->Look(stop);
+    if (!view.ok()) {
+      log::Warn("kubernetes lease={} is not read: {}", name, view.status().message());
+      continue;
+    }
+    look.looked = client_.clock().Now();
+    if (view->holder == name && view->expired) {
+      const MutexLock lock(mutex_);
+      const auto kept = jobs_.find(uid);
+      if (kept != jobs_.end() && kept->second.newest == master.second) {
+        kept->second.silent = true;
+      }
+    }
+  }
+}
+
 void JobKeeper::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
+    LookAtLeases(stop);
     std::vector<std::string> make, end;
     {
       MutexLock lock(mutex_);

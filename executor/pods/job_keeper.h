@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "k8s/api_client.h"
 #include "k8s/api_verbs.h"
+#include "k8s/lease.h"
 #include "k8s/pod_spec.h"
 #include "k8s/pod_state.h"
 #include "k8s/watch.h"
@@ -22,10 +23,10 @@ namespace sluice::executor {
 
 // Keeps a master running for each job on pods of a namespace until one has ended with 0: then the
 // job's row says how it ended, and all that Kubernetes has of it goes. A master that has ended
-// otherwise, is gone or is leaving is followed by the next one, of a higher number, which its
-// Service leads to from then on. Holds nothing that it could not find again: the jobs are the
-// Services with their label. Several keepers do the same, as each creation has one name.
-// Thread-safe.
+// otherwise, is gone, is leaving or says nothing any more (MasterLease) is followed by the next
+// one, of a higher number, which its Service leads to from then on. Holds nothing that it could not
+// find again: the jobs are the Services with their label. Several keepers do the same, as each
+// creation has one name. Thread-safe.
 class JobKeeper {
  public:
   struct Job {
@@ -69,6 +70,13 @@ class JobKeeper {
     TimePoint due{};
     int lost = 0;  // one after the other, soon after they were made
     std::optional<Status> hopeless;
+    bool silent = false;  // the newest one has not renewed its Lease
+  };
+  // A look at the Lease of a job's newest master.
+  struct Look {
+    int64_t master = 0;
+    std::unique_ptr<k8s::LeaseClaim> claim;
+    TimePoint looked{};  // the last time that the API answered
   };
   enum class Need { kNothing, kMaster, kEnd };
 
@@ -78,6 +86,7 @@ class JobKeeper {
   void Run(const std::stop_token& stop);
   Need NeedOf(Kept& kept, TimePoint now) REQUIRES(mutex_);
   k8s::ObjectAnswer TakeShape(const Job& job, const std::stop_token& stop, k8s::PodShape& shape);
+  void LookAtLeases(const std::stop_token& stop) EXCLUDES(mutex_);
   void MakeMaster(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
   void End(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
 
@@ -90,6 +99,8 @@ class JobKeeper {
   std::map<std::string, Kept> jobs_ GUARDED_BY(mutex_);  // by uid
   // Of jobs that are not kept yet.
   std::map<std::string, std::map<int64_t, Master>> strangers_ GUARDED_BY(mutex_);
+  std::map<std::string, Look> looks_;  // by a job's uid; the thread's own
+  TimePoint looked_{};
   std::unique_ptr<k8s::ObjectWatch> watch_;
   std::jthread thread_;
 };

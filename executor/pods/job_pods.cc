@@ -157,7 +157,8 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   ASSIGN_OR_RETURN(k8s::PodShape shape, ShapeOf(config_, strategy));
   ASSIGN_OR_RETURN(
       std::unique_ptr<k8s::PodFleet> pods,
-      k8s::PodFleet::Start(access_.client(), std::move(shape), config_.uid(), job.stop_token()));
+      k8s::PodFleet::Start(access_.client(), std::move(shape), config_.uid(), job.stop_token(),
+                           [this](const std::stop_token& stop) { return lease_.IsNewest(stop); }));
   const std::vector<k8s::PodFleet::Adopted> adopted = pods->adopted();
   status_.Asked(plan.into_name(), strategy.min_workers(), strategy.max_workers());
   JobFleet fleet(std::move(pods), job, status_,

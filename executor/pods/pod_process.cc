@@ -21,6 +21,7 @@
 #include "executor/job_process.pb.h"
 #include "executor/pods/job_pods.h"
 #include "executor/pods/job_status.h"
+#include "executor/pods/master_lease.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/processes/child_process.h"
@@ -94,6 +95,10 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
     job_status.End(row);
     return 0;
   }
+  MasterLease lease(access->client(), config, term, [] {
+    std::fputs("there is a later master: this one has nothing to say any more\n", stderr);
+    std::_Exit(kEvicted);
+  });
   catalog::DataSource::StatementSession session;
   for (const JobConfig::Setting& setting : open.statement.session()) {
     session.emplace_back(setting.name(), setting.value());
@@ -101,7 +106,7 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   catalog::DataSource& source = *open.database.source;
   RETURN_IF_ERROR(source.BeginStatementAs(session, {}));
   const bool version_6 = place.address.find(':') != std::string::npos;
-  JobPods pods(*access, config, job_status, term,
+  JobPods pods(*access, config, job_status, lease, term,
                version_6 ? fmt::format("[{}]:{}", place.address, kMasterPort)
                          : fmt::format("{}:{}", place.address, kMasterPort));
   Context context{source, *open.catalog, open.statement.user(), open.statement.statement(),

@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <csignal>
+
 #include "executor/detached_job.h"
 #include "executor/pods/pod_cluster.h"
 #include "k8s/training_job.h"
@@ -207,6 +209,37 @@ TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
   EXPECT_TRUE(catalog_->jobs().Journal(2)->empty());
   ExpectNothingLeft();
   EXPECT_EQ(Sha("m"), Sha("u"));
+}
+
+// As on a node that is cut off: its pod is said to run, for minutes.
+TEST_F(Pods, AMasterThatSaysNothingIsSucceeded) {
+  RecordingSink sink;
+  Status status;
+  std::string silent;
+  {
+    const std::jthread node([&](const std::stop_token& stop) {
+      Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      const std::vector<std::string> masters = kubelet_->Running("master");
+      if (!masters.empty() && !stop.stop_requested()) {
+        silent = masters.back();
+        kill(kubelet_->ProcessId(silent).value(), SIGSTOP);
+      }
+      Eventually([&] { return stop.stop_requested() || Count(1, "master_took_over") >= 1; }, 60);
+      if (!silent.empty()) {
+        kill(kubelet_->ProcessId(silent).value(), SIGCONT);
+      }
+    });
+    status = Train("m",
+                   "train.epoch=20, engine.seed=5, engine.num_workers=2, "
+                   "engine.max_workers=2, engine.num_ps=2, engine.sync=true",
+                   sink);
+  }
+  ASSERT_TRUE(status.ok()) << status.ToString();
+  ASSERT_NE(silent, "");
+  EXPECT_EQ(kubelet_->Started("master").size(), 2U);
+  EXPECT_EQ(Count(1, "master_took_over"), 1);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 20 * kRowsTrained);
+  ExpectNothingLeft();
 }
 
 // As a drain does: SIGTERM.
