@@ -21,6 +21,7 @@
 #include "executor/job_record.h"
 #include "executor/pods/job_fleet.h"
 #include "executor/pods/job_status.h"
+#include "executor/pods/master_lease.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/requested_pods.h"
@@ -138,10 +139,11 @@ class SnapshotBook {
 }  // namespace
 
 JobPods::JobPods(KubernetesAccess& access, const PodJobConfig& config, JobStatus& status,
-                 int64_t term, std::string address)
+                 MasterLease& lease, int64_t term, std::string address)
     : access_(access),
       config_(config),
       status_(status),
+      lease_(lease),
       term_(term),
       address_(std::move(address)) {}
 

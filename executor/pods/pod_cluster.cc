@@ -246,7 +246,8 @@ void PodCluster::KeepServersApart(const JobKeeper::Job& job, const plan::Strateg
                access_->client(),
                {{kind, options_.namespace_name,
                  k8s::BuildDisruptionBudget(kind, options_.namespace_name, job.name + "-servers",
-                                            job.owner, job.uid, strategy.parameter_servers())}},
+                                            {"v1", "Service", job.name, job.service_uid}, job.uid,
+                                            strategy.parameter_servers())}},
                stop)
                .at(0);
     if (made.fault != k8s::Fault::kNotFound) {
@@ -312,7 +313,7 @@ Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
   master.set_training_job_uid(job.owner.uid);
   k8s::PodShape shape;
   shape.namespace_name = where;
-  shape.owner = job.owner;
+  shape.owner = OwnerOf(master);
   elastic::ProcessSpec spec;
   spec.role = elastic::Role::kMaster;
   spec.name = job.secret;

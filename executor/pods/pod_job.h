@@ -21,8 +21,8 @@ inline constexpr char kSnapshotRecords[] = "snapshot/";  // and its name: HeldSn
 // "job7-3fa9c2": begins the names of all that Kubernetes has of a job. Several databases may have a
 // job of that number.
 std::string PodJobName(int64_t job, std::string_view uid);
-// With which all goes that Kubernetes has of the job: its TrainingJob; of an earlier version's its
-// Service.
+// With which all goes that Kubernetes has of the job when it has ended, but for its TrainingJob,
+// which owns this one.
 k8s::Owner OwnerOf(const PodJobConfig& config);
 std::string MasterPodName(std::string_view job_name, int64_t number);
 
