@@ -96,8 +96,9 @@ class JobStore {
   virtual Status Seen(int64_t job, const JobRunner& runner) = 0;
   // `next` runs the job from now on. False: `lost` does not run it any more, or it has ended.
   virtual Result<bool> TakeOver(int64_t job, const JobRunner& lost, const JobRunner& next) = 0;
-  // Fails a job whose runner is gone; one that has ended meanwhile stays as it is.
-  virtual Status Abandon(int64_t job, int64_t micros, const std::string& error,
+  // Ends a job whose runner cannot do that any more, as failed or as cancelled; one that has ended
+  // meanwhile stays as it is.
+  virtual Status Abandon(int64_t job, int64_t micros, JobState as, const std::string& error,
                          const std::string& answer) = 0;
   virtual Status AddEvents(int64_t job, const std::vector<JobEvent>& events) = 0;
   virtual Status AddMetrics(int64_t job, const std::vector<JobMetric>& metrics) = 0;

@@ -49,6 +49,8 @@ JobConfig ConfigOf(const plan::Plan& plan, const Context& context, const Detache
     setting->set_value(value);
   }
   config.set_room(detached.room);
+  config.set_training_job(detached.training_job);
+  config.set_training_job_uid(detached.training_job_uid);
   config.set_log_level(LogLevel());
   return config;
 }

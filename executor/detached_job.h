@@ -20,6 +20,8 @@ struct DetachedJob {
   catalog::DataSource::StatementSession session;  // DataSource::LeaveSession
   // Where it asks for room: RoomNameOf; "": nowhere.
   std::string room;
+  // On pods: the TrainingJob that asks for it; "": it gets one.
+  std::string training_job = {}, training_job_uid = {};
   // Its client may go away: it is told where to find the job then.
   bool outlives_client = false;
 };

@@ -153,8 +153,8 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeak
   }();
   if (config.has_takeover() && !status.ok() && status.code() != Code::kAborted) {
     // Where it came to its end in order, its row says so already.
-    static_cast<void>(
-        catalog->jobs().Abandon(*begun, WallMicros(), status.ToString(), AnswerBytes(status)));
+    static_cast<void>(catalog->jobs().Abandon(*begun, WallMicros(), catalog::JobState::kFailed,
+                                              status.ToString(), AnswerBytes(status)));
   }
   TellOfLog(*catalog, begun, job_log);
   speaker.Ended(status.ok() ? sink.Answer() : AnswerBytes(status));

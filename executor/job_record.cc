@@ -100,6 +100,7 @@ void JobRecord::Watch(const std::stop_token& self) {
       counted = clock.Now();
       WriteRows();
       WriteProgress();
+      WriteNotices();
     }
     if (SecondsBetween(seen, clock.Now()) >= kSeenSeconds) {
       seen = clock.Now();
@@ -246,6 +247,37 @@ void JobRecord::WriteProgress() {
   if (!kept.ok()) {
     log::Warn("job={} progress not recorded: {}", job_.id, kept.ToString());
   }
+}
+
+void JobRecord::Notify(const std::string& text) {
+  if (told_) {
+    told_(text);
+  }
+  const MutexLock lock(mutex_);
+  if (keeps_progress_ && notices_.size() < kMostWaiting) {
+    last_notice_ = std::max(last_notice_ + 1, WallMicros());
+    notices_[last_notice_] = text;
+  }
+}
+
+void JobRecord::WriteNotices() {
+  std::map<int64_t, std::string> notices;
+  {
+    const MutexLock lock(mutex_);
+    notices.swap(notices_);
+  }
+  for (auto notice = notices.begin(); notice != notices.end(); notice = notices.erase(notice)) {
+    const Status kept = jobs_->KeepRecord(
+        job_.id, fmt::format("{}{:020}", kNoticeRecords, notice->first), notice->second);
+    if (IsForLater(kept)) {
+      break;
+    }
+    if (!kept.ok()) {
+      log::Warn("job={} notice not recorded: {}", job_.id, kept.ToString());
+    }
+  }
+  const MutexLock lock(mutex_);
+  notices_.merge(notices);
 }
 
 void JobRecord::Event(const std::string& kind, const std::string& detail) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -32,6 +33,8 @@ struct Context;
 
 // The newest progress of a job (ProgressProto), as a record of its row.
 inline constexpr char kProgressRecord[] = "progress";
+// What its client should know, and the time behind it, which gives the order.
+inline constexpr char kNoticeRecords[] = "notice/";
 
 // The row of a running job in the catalog. Made when the work starts; Finish writes how it ended,
 // and destruction without Finish writes Failed, so that no job stays "running" behind a dead
@@ -67,16 +70,12 @@ class JobRecord {
   // The same of a training, with its loss, its speed and its workers, which are stored as points of
   // the job's metrics: at most one a second, and the last one when the job ends.
   void Progress(const elastic::Progress& now) EXCLUDES(mutex_);
-  // Progress is kept with the row, too, for those who cannot hear this process.
+  // Progress and notices are kept with the row, too, for those who cannot hear this process.
   void KeepProgress() { keeps_progress_ = true; }
   void Event(const std::string& kind, const std::string& detail);
   // An event that whoever waits for the statement is told of, too.
   void Tell(const std::string& kind, const std::string& detail);
-  void Notify(const std::string& text) const {
-    if (told_) {
-      told_(text);
-    }
-  }
+  void Notify(const std::string& text) EXCLUDES(mutex_);
   // Who that is; called in the thread that calls Tell or Notify.
   void OnTold(std::function<void(const std::string&)> told) { told_ = std::move(told); }
   void Workers(const catalog::JobWorkers& workers);
@@ -107,6 +106,7 @@ class JobRecord {
   void SayThatItLives();
   void WriteRows();
   void WriteProgress() EXCLUDES(mutex_);
+  void WriteNotices() EXCLUDES(mutex_);
   // What could not be written now is written later.
   bool IsForLater(const Status& written) const;
   // Puts the newest point of the training's progress among the metrics where it is due, or the
@@ -136,7 +136,9 @@ class JobRecord {
   std::atomic<int64_t> rows_read_ = 0;
   std::atomic<int64_t> rows_trained_ = 0;
   std::atomic<bool> keeps_progress_ = false;
-  std::string progress_ GUARDED_BY(mutex_);  // not written yet
+  std::string progress_ GUARDED_BY(mutex_);                    // not written yet
+  std::map<int64_t, std::string> notices_ GUARDED_BY(mutex_);  // by their times; not written yet
+  int64_t last_notice_ GUARDED_BY(mutex_) = 0;
   int64_t rows_written_ = 0;  // their sum, when they were written last; the watcher's alone
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> outer_callback_;

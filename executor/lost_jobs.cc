@@ -46,7 +46,8 @@ Result<std::optional<std::string>> StatementOf(catalog::JobStore& jobs, int64_t 
 }
 
 Status GiveUp(catalog::JobStore& jobs, int64_t job, const Status& why) {
-  return jobs.Abandon(job, WallMicros(), why.ToString(), AnswerBytes(why));
+  return jobs.Abandon(job, WallMicros(), catalog::JobState::kFailed, why.ToString(),
+                      AnswerBytes(why));
 }
 
 // "step 300 in /checkpoints/m", of the last checkpoint that was written; empty: none.

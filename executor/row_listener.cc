@@ -56,6 +56,12 @@ class RowListener final : public JobListener {
       ASSIGN_OR_RETURN(std::string answer, jobs_.Answer(job_));
       return News(Ended{std::move(answer)});
     }
+    ASSIGN_OR_RETURN(const auto notices, jobs_.Records(job_, kNoticeRecords));
+    const auto notice = notices.upper_bound(noticed_);
+    if (notice != notices.end()) {
+      noticed_ = notice->first;
+      return News(notice->second);
+    }
     ASSIGN_OR_RETURN(const auto records, jobs_.Records(job_, kProgressRecord));
     const auto progress = records.find(kProgressRecord);
     ProgressProto proto;
@@ -70,7 +76,8 @@ class RowListener final : public JobListener {
   catalog::JobStore& jobs_;
   const int64_t job_;
   bool begun_ = false;
-  std::string told_;  // the newest progress
+  std::string told_;     // the newest progress
+  std::string noticed_;  // the name of the newest notice
 };
 
 }  // namespace

@@ -37,6 +37,16 @@ Result<std::string> Renewed(const Object* lease, const LeaseClaim::Place& place,
   SetMember(document, "kind", JsonText("Lease", memory), memory);
   rapidjson::Value& metadata = Within(document, {"metadata"}, memory);
   SetMember(metadata, "name", JsonText(place.name, memory), memory);
+  if (lease == nullptr && !place.owner.uid.empty()) {
+    rapidjson::Value owner(rapidjson::kObjectType);
+    SetMember(owner, "apiVersion", JsonText(place.owner.api_version, memory), memory);
+    SetMember(owner, "kind", JsonText(place.owner.kind, memory), memory);
+    SetMember(owner, "name", JsonText(place.owner.name, memory), memory);
+    SetMember(owner, "uid", JsonText(place.owner.uid, memory), memory);
+    rapidjson::Value owners(rapidjson::kArrayType);
+    owners.PushBack(owner, memory);
+    SetMember(metadata, "ownerReferences", std::move(owners), memory);
+  }
   rapidjson::Value& spec = Within(document, {"spec"}, memory);
   const std::string now = MicroTime();
   if (TextIn(spec, {"holderIdentity"}) != holder) {

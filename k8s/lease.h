@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "k8s/api_client.h"
 #include "k8s/object.h"
+#include "k8s/pod_spec.h"
 
 namespace sluice::k8s {
 
@@ -21,6 +22,7 @@ class LeaseClaim {
     std::string name;
     std::string holder;  // who we are: no other process's, ever
     int duration_seconds = 8;
+    Owner owner = {};  // with which the Lease goes, where this makes it
   };
   struct View {
     bool ours = false;

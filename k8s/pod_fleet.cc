@@ -43,9 +43,10 @@ bool MayWorkLater(Fault fault) {
 }  // namespace
 
 Result<std::unique_ptr<PodFleet>> PodFleet::Start(ApiClient& client, PodShape shape,
-                                                  std::string job_uid,
-                                                  const std::stop_token& stop) {
-  std::unique_ptr<PodFleet> fleet(new PodFleet(client, std::move(shape), std::move(job_uid)));
+                                                  std::string job_uid, const std::stop_token& stop,
+                                                  MayWrite may_write) {
+  std::unique_ptr<PodFleet> fleet(
+      new PodFleet(client, std::move(shape), std::move(job_uid), std::move(may_write)));
   PodFleet* const self = fleet.get();
   Selection selection{kPods, self->shape_.namespace_name,
                       fmt::format("{}={}", kJobLabel, self->job_uid_)};
@@ -63,20 +64,36 @@ Result<std::unique_ptr<PodFleet>> PodFleet::Start(ApiClient& client, PodShape sh
   }
   self->making_ = std::jthread([self](const std::stop_token& ended) {
     while (!ended.stop_requested()) {
-      self->Create(self->Due(true, ended), ended);
+      const std::vector<std::string> names = self->Due(true, ended);
+      if (self->WaitToWrite(ended)) {
+        self->Create(names, ended);
+      }
     }
   });
   self->deleting_ = std::jthread([self](const std::stop_token& ended) {
     while (!ended.stop_requested()) {
-      self->Delete(self->Due(false, ended), ended);
+      const std::vector<std::string> names = self->Due(false, ended);
+      if (self->WaitToWrite(ended)) {
+        self->Delete(names, ended);
+      }
     }
   });
   self->telling_ = std::jthread([self](const std::stop_token& ended) { self->TellAll(ended); });
   return fleet;
 }
 
-PodFleet::PodFleet(ApiClient& client, PodShape shape, std::string job_uid)
-    : client_(client), shape_(std::move(shape)), job_uid_(std::move(job_uid)) {}
+PodFleet::PodFleet(ApiClient& client, PodShape shape, std::string job_uid, MayWrite may_write)
+    : client_(client),
+      shape_(std::move(shape)),
+      job_uid_(std::move(job_uid)),
+      may_write_(std::move(may_write)) {}
+
+bool PodFleet::WaitToWrite(const std::stop_token& stop) const {
+  while (!stop.stop_requested() && may_write_ && !may_write_(stop)) {
+    std::this_thread::sleep_for(kLook);
+  }
+  return !stop.stop_requested();
+}
 
 PodFleet::~PodFleet() {
   for (std::jthread* const thread : {&making_, &deleting_, &telling_}) {

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,9 +36,13 @@ class PodFleet final : public elastic::Fleet {
     PodIdentity identity;
   };
 
-  // Lists and watches the pods of the job; an error where that is not possible.
+  // Whether whoever this fleet is of has the say still; false: not now, ask again.
+  using MayWrite = std::function<bool(const std::stop_token& stop)>;
+  // Lists and watches the pods of the job; an error where that is not possible. `may_write` is
+  // asked before pods are made or deleted; none: always.
   static Result<std::unique_ptr<PodFleet>> Start(ApiClient& client, PodShape shape,
-                                                 std::string job_uid, const std::stop_token& stop);
+                                                 std::string job_uid, const std::stop_token& stop,
+                                                 MayWrite may_write = {});
   ~PodFleet() override;
 
   // Which live. They are told of as if they had been launched here.
@@ -65,7 +70,9 @@ class PodFleet final : public elastic::Fleet {
     int refusals = 0;  // one after the other
   };
 
-  PodFleet(ApiClient& client, PodShape shape, std::string job_uid);
+  PodFleet(ApiClient& client, PodShape shape, std::string job_uid, MayWrite may_write);
+  // Waits until it is allowed. False: `stop` was requested.
+  bool WaitToWrite(const std::stop_token& stop) const;
 
   void OnChange(const ObjectChange& change) EXCLUDES(mutex_);
   void Create(const std::vector<std::string>& names, const std::stop_token& stop) EXCLUDES(mutex_);
@@ -87,6 +94,7 @@ class PodFleet final : public elastic::Fleet {
   ApiClient& client_;
   const PodShape shape_;
   const std::string job_uid_;
+  const MayWrite may_write_;
   std::vector<Adopted> adopted_;  // constant after Start
 
   mutable Mutex mutex_;

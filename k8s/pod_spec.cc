@@ -399,6 +399,17 @@ bool MountsFolder(std::string_view template_json, std::string_view folder) {
   return false;
 }
 
+Result<std::string> TemplateOf(const Object& pod_template) {
+  ASSIGN_OR_RETURN(const Document json, ParseJsonObject(pod_template.json, "a PodTemplate"));
+  const Value* given = FindIn(json, {"template"});
+  if (given == nullptr || !given->IsObject()) {
+    return InvalidArgument(fmt::format("the PodTemplate '{}' has no template", pod_template.name));
+  }
+  Document copy;
+  copy.CopyFrom(*given, copy.GetAllocator());
+  return ToJson(copy);
+}
+
 std::string SecretName(const elastic::ProcessSpec& process) {
   // FNV-1a: told apart, not kept from anybody.
   uint64_t hash = 14695981039346656037ULL;

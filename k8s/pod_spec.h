@@ -70,6 +70,8 @@ Result<std::string> BuildSecret(const PodShape& shape, const PodIdentity& identi
                                 const elastic::ProcessSpec& spec, const std::string& secret_name);
 // Whether the template gives our container a volume that the folder lies in.
 bool MountsFolder(std::string_view template_json, std::string_view folder);
+// The `template` of an administrator's PodTemplate, for PodShape.
+Result<std::string> TemplateOf(const Object& pod_template);
 // By what is in it: the same for the same process, another for each other one.
 std::string SecretName(const elastic::ProcessSpec& spec);
 

@@ -186,13 +186,14 @@ FleetEvent PodStory::Event(FleetEvent::Kind kind) const {
   return event;
 }
 
-std::vector<FleetEvent> PodStory::OnWaiting(const std::string& why) {
+std::vector<FleetEvent> PodStory::OnWaiting(const std::string& why, bool placed) {
   if (ended_ || started_ || why == waiting_for_) {
     return {};
   }
   waiting_for_ = why;
   FleetEvent event = Event(FleetEvent::Kind::kWaiting);
   event.message = why;
+  event.placed = placed;
   return {std::move(event)};
 }
 
@@ -202,7 +203,7 @@ std::vector<FleetEvent> PodStory::OnState(const PodState& state) {
   }
   std::vector<FleetEvent> events;
   if (state.phase == PodState::Phase::kWaiting) {
-    events = OnWaiting(state.waiting_for);
+    events = OnWaiting(state.waiting_for, !state.node.empty());
   } else if (state.phase == PodState::Phase::kRunning && !started_) {
     started_ = true;
     events.push_back(Event(FleetEvent::Kind::kStarted));

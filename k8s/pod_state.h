@@ -47,7 +47,7 @@ class PodStory {
   std::vector<elastic::FleetEvent> OnGone();
   // It could not be made, or is not made yet, and why.
   std::vector<elastic::FleetEvent> OnRefused(const std::string& why);
-  std::vector<elastic::FleetEvent> OnWaiting(const std::string& why);
+  std::vector<elastic::FleetEvent> OnWaiting(const std::string& why, bool placed = false);
   // Whoever is told wants it away: that it leaves is no news.
   void OnStopped() { leaving_ = true; }
 

@@ -66,7 +66,8 @@ std::vector<Right> RightsOf(Account account) {
     case Account::kGateway:
       return {{kTrainingJobs,
                "",
-               {Verb::kGet, Verb::kList, Verb::kWatch, Verb::kCreate, Verb::kPatch, Verb::kDelete}},
+               {Verb::kGet, Verb::kList, Verb::kWatch, Verb::kCreate, Verb::kUpdate, Verb::kPatch,
+                Verb::kDelete}},
               {kTrainingJobs, "status", {Verb::kPatch}},
               {kPods, "", pods},
               {kServices, "", services},

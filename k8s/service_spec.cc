@@ -38,6 +38,16 @@ std::string BuildJobService(const JobService& service) {
   SetMember(metadata, "name", text(service.name), memory);
   SetMember(metadata, "namespace", text(service.namespace_name), memory);
   SetMember(Within(metadata, {"labels"}, memory), kJobLabel, text(service.job_uid), memory);
+  if (!service.owner.uid.empty()) {
+    Value owner(rapidjson::kObjectType);
+    SetMember(owner, "apiVersion", text(service.owner.api_version), memory);
+    SetMember(owner, "kind", text(service.owner.kind), memory);
+    SetMember(owner, "name", text(service.owner.name), memory);
+    SetMember(owner, "uid", text(service.owner.uid), memory);
+    Value owners(rapidjson::kArrayType);
+    owners.PushBack(owner, memory);
+    SetMember(metadata, "ownerReferences", std::move(owners), memory);
+  }
   Value& notes = Within(metadata, {"annotations"}, memory);
   SetMember(notes, kSecretNote, text(service.secret), memory);
   SetMember(notes, kImageNote, text(service.image), memory);
@@ -74,6 +84,11 @@ std::optional<JobService> ReadJobService(const Object& object) {
   service.image = note(kImageNote);
   service.job_number = ReadInteger(note(kNumberNote));
   service.master = ReadInteger(TextIn(*json, {"spec", "selector", kIncarnationLabel}));
+  for (const Value& owner : ArrayIn(*json, {"metadata", "ownerReferences"})) {
+    service.owner = {std::string(TextIn(owner, {"apiVersion"})),
+                     std::string(TextIn(owner, {"kind"})), std::string(TextIn(owner, {"name"})),
+                     std::string(TextIn(owner, {"uid"}))};
+  }
   for (const Value& port : ArrayIn(*json, {"spec", "ports"})) {
     service.port = static_cast<int>(NumberIn(port, {"port"}));
   }

@@ -6,11 +6,13 @@
 
 #include "base/status.h"
 #include "k8s/object.h"
+#include "k8s/pod_spec.h"
 
 namespace sluice::k8s {
 
 // The Service of a job: leads to its newest master, ready or not, and carries what is needed to
-// make the next one. All that Kubernetes has of the job is owned by it.
+// make the next one. It belongs to the
+// job's TrainingJob, as all that Kubernetes has of the job.
 struct JobService {
   std::string namespace_name;
   std::string name;
@@ -20,6 +22,7 @@ struct JobService {
   int64_t job_number = 0;
   int64_t master = 0;  // the number (kIncarnationLabel) that it leads to; 0: none yet
   int port = 0;
+  Owner owner = {};  // with which it goes; none: it is the first
 };
 std::string BuildJobService(const JobService& service);
 // nullopt: it is none of ours, or damaged.

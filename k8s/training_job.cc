@@ -13,6 +13,8 @@
 namespace sluice::k8s {
 namespace {
 
+constexpr std::string_view kClaimNote = "training.sluice/begun-by";
+
 using rapidjson::Document;
 using rapidjson::Value;
 using Memory = Document::AllocatorType;
@@ -293,7 +295,8 @@ Result<TrainingJobSpec> ParseTrainingJobSpec(std::string_view json) {
 }
 
 std::string BuildTrainingJob(const std::string& namespace_name, const std::string& name,
-                             const TrainingJobSpec& given) {
+                             const TrainingJobSpec& given,
+                             const std::map<std::string, std::string>& labels) {
   Document job;
   job.SetObject();
   Memory& memory = job.GetAllocator();
@@ -301,6 +304,9 @@ std::string BuildTrainingJob(const std::string& namespace_name, const std::strin
   SetText(job, "kind", std::string(kTrainingJobKind), memory);
   SetText(Within(job, {"metadata"}, memory), "name", name, memory);
   SetText(Within(job, {"metadata"}, memory), "namespace", namespace_name, memory);
+  for (const auto& [label, value] : labels) {
+    SetText(Within(job, {"metadata", "labels"}, memory), label, value, memory);
+  }
   Value& spec = Within(job, {"spec"}, memory);
   SetText(spec, "statement", given.statement, memory);
   SetText(Within(spec, {"source"}, memory), "secretName", given.source_secret, memory);
@@ -325,6 +331,23 @@ std::string BuildTrainingJob(const std::string& namespace_name, const std::strin
     SetMember(spec, "ttlSecondsAfterFinished", Value(*given.ttl_seconds_after_finished), memory);
   }
   return ToJson(job);
+}
+
+std::string ClaimOf(const Object& training_job) {
+  const Result<Document> json = ParseJsonObject(training_job.json, "a TrainingJob");
+  return json.ok() ? std::string(TextIn(*json, {"metadata", "annotations", kClaimNote})) : "";
+}
+
+Result<std::string> Claim(const Object& training_job, std::string_view before,
+                          std::string_view holder) {
+  ASSIGN_OR_RETURN(Document json, ParseJsonObject(training_job.json, "a TrainingJob"));
+  if (TextIn(json, {"metadata", "annotations", kClaimNote}) != before) {
+    return training_job.json;
+  }
+  Memory& memory = json.GetAllocator();
+  SetMember(Within(json, {"metadata", "annotations"}, memory), kClaimNote, JsonText(holder, memory),
+            memory);
+  return ToJson(json);
 }
 
 }  // namespace sluice::k8s

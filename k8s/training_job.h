@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,6 +47,14 @@ Result<TrainingJobSpec> ParseTrainingJobSpec(std::string_view json);
 
 // The object as it is created, without what its spec leaves to others. Pure.
 std::string BuildTrainingJob(const std::string& namespace_name, const std::string& name,
-                             const TrainingJobSpec& spec);
+                             const TrainingJobSpec& spec,
+                             const std::map<std::string, std::string>& labels = {});
+
+// Who has begun it, or is about to; empty: nobody.
+std::string ClaimOf(const Object& training_job);
+// The same object, claimed for `holder` where `before` has claimed it till now (empty: nobody); as
+// it is where somebody else has. Pure.
+Result<std::string> Claim(const Object& training_job, std::string_view before,
+                          std::string_view holder);
 
 }  // namespace sluice::k8s

@@ -10,6 +10,7 @@
 #include "models/registry/registry.h"
 #include "parser/printer.h"
 #include "planner/plan.pb.h"
+#include "planner/pods.h"
 
 namespace sluice::planner {
 namespace {
@@ -33,8 +34,9 @@ constexpr std::array kMayChange = {
 
 bool MayChange(const models::ModelType& type, const parser::Attribute& attribute) {
   const models::AttributeSpec* spec = models::FindAttribute(type, attribute.name.text);
-  return spec != nullptr &&
-         std::find(kMayChange.begin(), kMayChange.end(), spec->name) != kMayChange.end();
+  const auto is = [spec](std::string_view name) { return spec->name == name; };
+  return spec != nullptr && (std::any_of(kMayChange.begin(), kMayChange.end(), is) ||
+                             std::any_of(PodAttributes().begin(), PodAttributes().end(), is));
 }
 
 // A name is of a folder in `root`, however it is spelt.

@@ -8,6 +8,7 @@
 
 #include "planner/choose_internal.h"
 #include "planner/plan.pb.h"
+#include "planner/pods.h"
 
 namespace sluice::planner {
 namespace {
@@ -205,7 +206,9 @@ Status ChooseStrategy(const AttributeSet& attributes, const Work& work, const Op
     ASSIGN_OR_RETURN(const int64_t bytes, ReadBytes(*memory, attributes.SpanOf("engine.memory")));
     strategy->set_memory_bytes(bytes);
   }
-  RETURN_IF_ERROR(ReadWorkers(attributes, options, strategy));
+  Status errors = ReadWorkers(attributes, options, strategy);
+  errors.Add(FillPods(attributes, options.pods, strategy));
+  RETURN_IF_ERROR(errors);
   if (work.trees) {
     if (AsksForFleet(attributes)) {
       notes->push_back("boosted trees are trained by one worker, whatever engine.* asks for");

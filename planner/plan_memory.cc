@@ -44,13 +44,15 @@ Status CheckProcessMemory(const BoundTrain& bound, const plan::TrainPlan& plan) 
   if (strategy.kind() == plan::Strategy::LOCAL || limit <= 0 || std::max(worker, server) <= limit) {
     return OkStatus();
   }
-  return ResourceExhausted(
-             fmt::format("a {} of this training takes about {}, and engine.memory is {}",
-                         worker >= server ? "worker" : "parameter server",
-                         FormatBytes(std::max(worker, server)), FormatBytes(limit)))
+  const char* const said =
+      bound.attributes.Given("engine.memory") ? "engine.memory" : "engine.worker_resource_request";
+  return ResourceExhausted(fmt::format("a {} of this training takes about {}, and {} is {}",
+                                       worker >= server ? "worker" : "parameter server",
+                                       FormatBytes(std::max(worker, server)), said,
+                                       FormatBytes(limit)))
       .SqlState("53200")
-      .At(bound.attributes.SpanOf("engine.memory"))
-      .Hint("a larger engine.memory, or none: it is estimated then");
+      .At(bound.attributes.SpanOf(said))
+      .Hint(fmt::format("a larger {}, or none: it is estimated then", said));
 }
 
 Status CheckMemory(const BoundTrain& bound, const models::Network& network, int64_t limit,

@@ -12,6 +12,7 @@
 #include "planner/metric_list.h"
 #include "planner/model_spec_internal.h"
 #include "planner/plan_train_internal.h"
+#include "planner/pods.h"
 #include "planner/same_columns.h"
 #include "planner/time_shape.h"
 
@@ -121,10 +122,12 @@ void FillWithoutEffect(const BoundTrain& bound, plan::TrainPlan* plan) {
   }
   const bool trees = bound.type->family == models::ModelFamily::kTrees;
   if (plan->strategy().kind() == plan::Strategy::LOCAL) {
-    for (const char* name :
-         {"engine.num_workers", "engine.min_workers", "engine.max_workers", "engine.num_ps",
-          "engine.replicas", "engine.staleness", "engine.transport", "engine.on_poison",
-          "engine.cpu", "engine.memory", "engine.priority"}) {
+    std::vector<const char*> of_processes = {
+        "engine.num_workers", "engine.min_workers", "engine.max_workers", "engine.num_ps",
+        "engine.replicas",    "engine.staleness",   "engine.transport",   "engine.on_poison",
+        "engine.cpu",         "engine.memory",      "engine.priority"};
+    of_processes.insert(of_processes.end(), PodAttributes().begin(), PodAttributes().end());
+    for (const char* name : of_processes) {
       const int64_t no_fleet = std::string_view(name).ends_with("workers") ? 1 : 0;
       const bool says_so = attributes.Integer(name) == no_fleet;
       if (attributes.Given(name) && !says_so) {

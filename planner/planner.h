@@ -30,6 +30,8 @@ struct Options {
   // The folder that holds the folders of checkpoints; "": there are none; nullopt: whoever gives
   // statements may use any folder, with this process's rights.
   std::optional<std::string> checkpoint_root;
+  // Jobs run on pods: engine.template and its like may be given.
+  bool pods = false;
 };
 
 // Statement + catalog -> Plan: names resolved, attributes typed, features derived from statistics,

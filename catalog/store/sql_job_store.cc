@@ -132,7 +132,7 @@ class SqlJobStore final : public JobStore {
     return !taken.empty();
   }
 
-  Status Abandon(int64_t job, int64_t micros, const std::string& error,
+  Status Abandon(int64_t job, int64_t micros, JobState as, const std::string& error,
                  const std::string& answer) override {
     return Again([&]() -> Status {
       ASSIGN_OR_RETURN(const auto session, database_->TakeSession());
@@ -141,9 +141,9 @@ class SqlJobStore final : public JobStore {
       ASSIGN_OR_RETURN(
           const SqlRows rows,
           session->Query(
-              tables_.Resolve("UPDATE {jobs} SET state = 'FAILED', finished_micros = $2, error = $3"
+              tables_.Resolve("UPDATE {jobs} SET state = $4, finished_micros = $2, error = $3"
                               " WHERE id = $1 AND state = 'RUNNING' RETURNING id"),
-              {job, micros, error}));
+              {job, micros, error, std::string(JobStateName(as))}));
       if (!rows.empty()) {
         RETURN_IF_ERROR(Keep(*session, job, answer));
         RETURN_IF_ERROR(Forget(*session, job));

@@ -58,6 +58,7 @@ struct FleetEvent {
   ExitClass exit_class = ExitClass::kOk;
   std::string message;   // last lines of the process's standard error; of kWaiting: for what
   uint32_t workers = 0;  // of kGranted
+  bool placed = false;   // of kWaiting: it has a place, and cannot start there yet
 };
 
 // What launches, stops and watches the processes of a job: local processes or pods. Thread-safe.

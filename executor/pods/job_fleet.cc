@@ -3,39 +3,100 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/log.h"
 #include "executor/job_record.h"
+#include "executor/pods/job_status.h"
 
 namespace sluice::executor {
+namespace {
 
-JobFleet::JobFleet(k8s::PodFleet& pods, JobRecord& job, Allowed allowed)
-    : pods_(pods), job_(job), allowed_(allowed) {
+using elastic::FleetEvent;
+using elastic::Role;
+
+// Who waits for long is looked for so often; everything else wakes the thread at once.
+constexpr auto kPlacesLook = std::chrono::milliseconds(250);
+
+bool HasOurs(const k8s::PodFleet& pods) {
+  const auto adopted = pods.adopted();
+  return std::any_of(adopted.begin(), adopted.end(),
+                     [](const auto& pod) { return pod.identity.role != Role::kMaster; });
+}
+
+FleetEvent EndOf(const std::string& name, Role role, int exit_code, elastic::ExitClass exit_class,
+                 std::string why) {
+  FleetEvent event;
+  event.kind = FleetEvent::Kind::kExited;
+  event.name = name;
+  event.role = role;
+  event.exit_code = exit_code;
+  event.exit_class = exit_class;
+  event.message = std::move(why);
+  return event;
+}
+
+}  // namespace
+
+// Where there are pods of a master before this one, its servers have come before its workers.
+JobFleet::JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, JobStatus& status,
+                   Asked asked)
+    : job_(job),
+      status_(status),
+      asked_(asked),
+      places_(HasOurs(*pods) ? 0 : asked.servers, asked.workers),
+      pods_(std::move(pods)) {
   {
     const MutexLock lock(mutex_);
-    for (const k8s::PodFleet::Adopted& pod : pods_.adopted()) {
-      if (pod.identity.role != elastic::Role::kMaster) {
+    for (const k8s::PodFleet::Adopted& pod : pods_->adopted()) {
+      if (pod.identity.role != Role::kMaster) {
         living_.emplace(pod.name, pod.identity.role);
+        places_.OnMade(pod.name, pod.identity.role, true);
       }
     }
     Count();
   }
-  pods_.Watch([this](const elastic::FleetEvent& event) { OnEvent(event); });
+  pods_->Watch([this](const FleetEvent& event) { OnEvent(event); });
+  thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
 }
 
 Status JobFleet::Launch(const elastic::ProcessSpec& spec) {
-  const Status launched = pods_.Launch(spec);
-  if (launched.ok()) {
+  {
     const MutexLock lock(mutex_);
+    if (spec.role == Role::kWorker && !places_.MayMakeWorkers()) {
+      held_[spec.name] = spec;
+      living_.emplace(spec.name, spec.role);
+      Count();
+      return OkStatus();
+    }
+    // Before it is made: its first events may come at once.
+    places_.OnMade(spec.name, spec.role, false);
+  }
+  const Status launched = pods_->Launch(spec);
+  const MutexLock lock(mutex_);
+  if (launched.ok()) {
     living_.emplace(spec.name, spec.role);
     Count();
+  } else if (launched.code() != Code::kAlreadyExists) {
+    places_.OnGone(spec.name);
   }
+  Changed();
   return launched;
 }
 
 Status JobFleet::Stop(const std::string& name, double grace_seconds) {
-  return pods_.Stop(name, grace_seconds);
+  {
+    const MutexLock lock(mutex_);
+    if (held_.erase(name) > 0) {
+      constexpr int kTerminated = 143;
+      unmade_.push_back(EndOf(name, Role::kWorker, kTerminated, elastic::ExitClass::kPreempted,
+                              "it had no place yet"));
+      Changed();
+      return OkStatus();
+    }
+  }
+  return pods_->Stop(name, grace_seconds);
 }
 
 void JobFleet::Watch(Watcher watcher) {
@@ -44,13 +105,13 @@ void JobFleet::Watch(Watcher watcher) {
 }
 
 bool JobFleet::EndAdopted(const std::stop_token& stop) {
-  std::map<std::string, elastic::Role> ending;
+  std::map<std::string, Role> ending;
   {
     const MutexLock lock(mutex_);
     ending = living_;
   }
   for (const auto& [name, role] : ending) {
-    const Status asked = pods_.Stop(name, 1);
+    const Status asked = pods_->Stop(name, 1);
     if (!asked.ok()) {
       log::Debug("{} need not be stopped: {}", name, asked.message());
     }
@@ -61,9 +122,9 @@ bool JobFleet::EndAdopted(const std::stop_token& stop) {
   return living_.empty();
 }
 
-void JobFleet::OnEvent(const elastic::FleetEvent& event) {
-  using Kind = elastic::FleetEvent::Kind;
-  if (event.role == elastic::Role::kMaster) {
+void JobFleet::OnEvent(const FleetEvent& event) {
+  using Kind = FleetEvent::Kind;
+  if (event.role == Role::kMaster) {
     return;  // its own keeper looks after that one
   }
   Watcher watcher;
@@ -72,13 +133,20 @@ void JobFleet::OnEvent(const elastic::FleetEvent& event) {
     if (event.kind == Kind::kExited) {
       living_.erase(event.name);
       waits_for_.erase(event.name);
+      places_.OnGone(event.name);
       Count();
-      changed_.notify_all();
-    } else if (event.kind == Kind::kWaiting && event.message != k8s::kWaitsForScheduler &&
-               event.message != k8s::kWaitsForNode && waits_for_[event.name] != event.message) {
+    } else if (event.kind == Kind::kStarted || (event.kind == Kind::kWaiting && event.placed)) {
+      places_.OnPlaced(event.name);
+    } else if (event.kind == Kind::kWaiting) {
+      places_.OnWaits(event.name, event.message, event.message != k8s::kWaitsForScheduler,
+                      clock_.Now());
+    }
+    if (event.kind == Kind::kWaiting && event.message != k8s::kWaitsForScheduler &&
+        event.message != k8s::kWaitsForNode && waits_for_[event.name] != event.message) {
       waits_for_[event.name] = event.message;
       job_.Event("pod_waits", fmt::format("{}: {}", event.name, event.message));
     }
+    Changed();
     watcher = watcher_;
   }
   if (watcher) {
@@ -86,16 +154,81 @@ void JobFleet::OnEvent(const elastic::FleetEvent& event) {
   }
 }
 
+void JobFleet::Changed() {
+  ++changes_;
+  changed_.notify_all();
+}
+
+void JobFleet::Run(const std::stop_token& stop) {
+  uint64_t seen = 0;
+  while (!stop.stop_requested()) {
+    {
+      MutexLock lock(mutex_);
+      changed_.wait_for(lock.native(), stop, kPlacesLook,
+                        [this, seen]() NO_THREAD_SAFETY_ANALYSIS { return changes_ != seen; });
+      seen = changes_;
+    }
+    if (!stop.stop_requested()) {
+      Proceed();
+    }
+  }
+}
+
+void JobFleet::Proceed() {
+  std::vector<FleetEvent> events;
+  std::map<std::string, elastic::ProcessSpec> due;
+  std::vector<std::string> news;
+  {
+    const MutexLock lock(mutex_);
+    const TimePoint now = clock_.Now();
+    events.swap(unmade_);
+    if (places_.MayMakeWorkers()) {
+      due.swap(held_);
+    }
+    for (const auto& [name, spec] : due) {
+      places_.OnMade(name, spec.role, false);
+      const Status launched = pods_->Launch(spec);  // with the lock: nobody stops it in between
+      if (!launched.ok()) {
+        constexpr int kCannotStart = 126;
+        events.push_back(EndOf(name, spec.role, kCannotStart, elastic::ExitClass::kConfiguration,
+                               launched.message()));
+      }
+    }
+    if (const std::optional<uint32_t> grant = places_.Grant(now)) {
+      FleetEvent granted;
+      granted.kind = FleetEvent::Kind::kGranted;
+      granted.workers = *grant;
+      events.push_back(std::move(granted));
+      job_.Event(*grant < asked_.workers ? "workers_give_way" : "servers_placed",
+                 fmt::format("the job goes on with {} workers", *grant));
+    }
+    news = places_.News(now);
+    const uint32_t workers = places_.Placed(Role::kWorker);
+    const auto all =
+        static_cast<uint32_t>(std::count_if(living_.begin(), living_.end(), [](const auto& pod) {
+          return pod.second == Role::kWorker;
+        }));
+    status_.OnPods({workers, places_.Placed(Role::kParameterServer), all - std::min(all, workers),
+                    places_.WaitsFor()});
+  }
+  for (const FleetEvent& event : events) {
+    OnEvent(event);
+  }
+  for (const std::string& text : news) {
+    log::Info("job={} {}", job_.id(), text);
+    job_.Notify(text);
+  }
+}
+
 void JobFleet::Count() {
-  const int64_t workers = std::count_if(living_.begin(), living_.end(), [](const auto& pod) {
-    return pod.second == elastic::Role::kWorker;
-  });
+  const int64_t workers = std::count_if(
+      living_.begin(), living_.end(), [](const auto& pod) { return pod.second == Role::kWorker; });
   if (workers != std::exchange(counted_, workers)) {
     catalog::JobWorkers row;
     row.now = workers;
-    row.wanted = allowed_.max;
-    row.min = allowed_.min;
-    row.max = allowed_.max;
+    row.wanted = asked_.max;
+    row.min = asked_.min;
+    row.max = asked_.max;
     job_.Workers(row);
   }
 }

@@ -2,28 +2,36 @@
 
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <stop_token>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "elastic/fleet/fleet.h"
+#include "executor/pods/job_places.h"
 #include "k8s/pod_fleet.h"
 
 namespace sluice::executor {
 
 class JobRecord;
+class JobStatus;
 
-// A PodFleet whose workers the job's row counts, and whose waiting it tells. Thread-safe.
+// A PodFleet whose workers the job's row counts, and whose waiting it tells. Workers are made once
+// the servers have their places, and give way to servers that find none (kGranted): JobPlaces.
+// Thread-safe.
 class JobFleet final : public elastic::Fleet {
  public:
-  // `allowed`: how many workers the statement asks for at least and at most.
-  struct Allowed {
-    int64_t min = 0, max = 0;
+  // How many processes the statement asks for: workers at first, at least and at most; servers.
+  struct Asked {
+    uint32_t workers = 1, min = 0, max = 0, servers = 0;
   };
-  JobFleet(k8s::PodFleet& pods, JobRecord& job, Allowed allowed);
+  JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, JobStatus& status, Asked asked);
 
   Status Launch(const elastic::ProcessSpec& spec) override EXCLUDES(mutex_);
-  Status Stop(const std::string& name, double grace_seconds) override;
+  Status Stop(const std::string& name, double grace_seconds) override EXCLUDES(mutex_);
   void Watch(Watcher watcher) override EXCLUDES(mutex_);
 
   // Ends all that a master before this one has made, and waits until they are gone. False: `stop`
@@ -33,16 +41,28 @@ class JobFleet final : public elastic::Fleet {
  private:
   void OnEvent(const elastic::FleetEvent& event) EXCLUDES(mutex_);
   void Count() REQUIRES(mutex_);
+  void Run(const std::stop_token& stop) EXCLUDES(mutex_);
+  void Proceed() EXCLUDES(mutex_);
+  void Changed() REQUIRES(mutex_);
 
-  k8s::PodFleet& pods_;
   JobRecord& job_;
-  const Allowed allowed_;
+  JobStatus& status_;
+  const Asked asked_;
+  const SteadyClock clock_;
   Mutex mutex_;
   std::condition_variable_any changed_;
   Watcher watcher_ GUARDED_BY(mutex_);
   std::map<std::string, elastic::Role> living_ GUARDED_BY(mutex_);
   std::map<std::string, std::string> waits_for_ GUARDED_BY(mutex_);  // told
   int64_t counted_ GUARDED_BY(mutex_) = -1;
+  JobPlaces places_ GUARDED_BY(mutex_);
+  uint64_t changes_ GUARDED_BY(mutex_) = 0;
+  std::map<std::string, elastic::ProcessSpec> held_
+      GUARDED_BY(mutex_);                                       // until servers have places
+  std::vector<elastic::FleetEvent> unmade_ GUARDED_BY(mutex_);  // ends to be told
+  // Last: their threads use the others.
+  const std::unique_ptr<k8s::PodFleet> pods_;
+  std::jthread thread_;
 };
 
 }  // namespace sluice::executor

@@ -8,9 +8,13 @@
 #include <vector>
 
 #include "base/log.h"
+#include "executor/pods/master_lease.h"
 #include "executor/pods/pod_job.h"
+#include "executor/pods/pod_job.pb.h"
+#include "executor/pods/requested_pods.h"
 #include "k8s/api_verbs.h"
 #include "k8s/object.h"
+#include "k8s/secret_content.h"
 #include "k8s/service_spec.h"
 
 namespace sluice::executor {
@@ -51,8 +55,8 @@ JobKeeper::~JobKeeper() {
 
 std::string JobKeeper::ServiceJson(const Job& job, const std::string& namespace_name,
                                    int64_t master) {
-  return k8s::BuildJobService(
-      {namespace_name, job.name, job.uid, job.secret, job.image, job.number, master, kMasterPort});
+  return k8s::BuildJobService({namespace_name, job.name, job.uid, job.secret, job.image, job.number,
+                               master, kMasterPort, job.owner});
 }
 
 Status JobKeeper::FindJobs(const std::stop_token& stop) {
@@ -67,8 +71,8 @@ Status JobKeeper::FindJobs(const std::stop_token& stop) {
     }
     const MutexLock lock(mutex_);
     Kept& kept = jobs_[about->job_uid];
-    kept.job = {about->job_uid, about->name,  about->secret,
-                service.uid,    about->image, about->job_number};
+    kept.job = {about->job_uid, about->name,       about->secret, service.uid,
+                about->image,   about->job_number, about->owner};
     kept.masters = std::move(strangers_[about->job_uid]);
     kept.newest = about->master;
     const auto newest = kept.masters.find(kept.newest);
@@ -87,6 +91,16 @@ void JobKeeper::Keep(const Job& job) {
   kept.job = job;
   ++changes_;
   changed_.notify_all();
+}
+
+void JobKeeper::Cancel(const std::string& uid) {
+  const MutexLock lock(mutex_);
+  const auto found = jobs_.find(uid);
+  if (found != jobs_.end() && !found->second.hopeless.has_value()) {
+    found->second.hopeless = Cancelled("its TrainingJob was deleted");
+    ++changes_;
+    changed_.notify_all();
+  }
 }
 
 void JobKeeper::OnChange(const k8s::ObjectChange& change) {
@@ -126,25 +140,27 @@ JobKeeper::Need JobKeeper::NeedOf(Kept& kept, TimePoint now) {
   if (kept.made) {
     const Master& master = found->second;
     const bool ended = master.state.phase == k8s::PodState::Phase::kEnded;
-    if (!ended && !master.gone && !master.state.leaving) {
+    if (!ended && !master.gone && !master.state.leaving && !kept.silent) {
       return Need::kNothing;
     }
     if (ended && master.state.exit_class == elastic::ExitClass::kConfiguration) {
-      kept.hopeless = master.state.last_words;
+      kept.hopeless = Internal(master.state.last_words);
       return Need::kEnd;
     }
     kept.lost = SecondsBetween(kept.made_at, now) < kOfUseSeconds ? kept.lost + 1 : 1;
     if (kept.lost > kMostLost) {
-      kept.hopeless = fmt::format(
-          "{} masters were lost one after the other; the last one ended with exit code "
-          "{}: {}",
-          kept.lost, master.state.exit_code, master.state.last_words);
+      kept.hopeless = Internal(
+          fmt::format("{} masters were lost one after the other; the last one ended with exit code "
+                      "{}: {}",
+                      kept.lost, master.state.exit_code, master.state.last_words));
       return Need::kEnd;
     }
     log::Warn("job={} master={} is lost: {}", kept.job.number, kept.newest,
               ended         ? fmt::format("exit code {}", master.state.exit_code)
               : master.gone ? "its pod is gone"
+              : kept.silent ? "it has not renewed its lease"
                             : "its pod is leaving");
+    kept.silent = false;
     const double wait = kept.lost == 1 ? 0
                                        : std::min(kLongestWaitSeconds,
                                                   std::ldexp(kFirstWaitSeconds, kept.lost - 2));
@@ -157,8 +173,55 @@ JobKeeper::Need JobKeeper::NeedOf(Kept& kept, TimePoint now) {
   return now >= kept.due ? Need::kMaster : Need::kNothing;
 }
 
+// Whether a Lease is renewed is judged by our own clock, from one look to the next: while the API
+// server does not answer, nobody can renew it.
+void JobKeeper::LookAtLeases(const std::stop_token& stop) {
+  const TimePoint now = client_.clock().Now();
+  if (SecondsBetween(looked_, now) < MasterLease::kRenewSeconds) {
+    return;
+  }
+  looked_ = now;
+  std::map<std::string, std::pair<std::string, int64_t>> running;  // name and number, by uid
+  {
+    const MutexLock lock(mutex_);
+    for (const auto& [uid, kept] : jobs_) {
+      const auto master = kept.masters.find(kept.newest);
+      if (kept.made && master != kept.masters.end() &&
+          master->second.state.phase == k8s::PodState::Phase::kRunning) {
+        running[uid] = {kept.job.name, kept.newest};
+      }
+    }
+  }
+  std::erase_if(looks_, [&](const auto& look) { return !running.contains(look.first); });
+  for (const auto& [uid, master] : running) {
+    const std::string name = MasterPodName(master.first, master.second);
+    Look& look = looks_[uid];
+    if (look.master != master.second ||
+        SecondsBetween(look.looked, now) > 2 * MasterLease::kRenewSeconds) {
+      look.master = master.second;
+      look.claim = std::make_unique<k8s::LeaseClaim>(
+          client_, k8s::LeaseClaim::Place{
+                       shape_.namespace_name, name, "", MasterLease::kSilenceSeconds, {}});
+    }
+    const auto view = look.claim->Look(stop);
+    if (!view.ok()) {
+      log::Warn("kubernetes lease={} is not read: {}", name, view.status().message());
+      continue;
+    }
+    look.looked = client_.clock().Now();
+    if (view->holder == name && view->expired) {
+      const MutexLock lock(mutex_);
+      const auto kept = jobs_.find(uid);
+      if (kept != jobs_.end() && kept->second.newest == master.second) {
+        kept->second.silent = true;
+      }
+    }
+  }
+}
+
 void JobKeeper::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
+    LookAtLeases(stop);
     std::vector<std::string> make, end;
     {
       MutexLock lock(mutex_);
@@ -184,6 +247,32 @@ void JobKeeper::Run(const std::stop_token& stop) {
   }
 }
 
+// What the job's Secret says of its pods: the statement's requests, and the template by then.
+k8s::ObjectAnswer JobKeeper::TakeShape(const Job& job, const std::stop_token& stop,
+                                       k8s::PodShape& shape) {
+  k8s::ObjectAnswer secret =
+      k8s::GetObject(client_, k8s::kSecrets, shape_.namespace_name, job.secret, stop);
+  if (!secret.ok()) {
+    return secret;
+  }
+  PodJobConfig config;
+  const auto content = k8s::SecretContent(secret.object);
+  const bool read =
+      content.ok() && content->contains("config") && config.ParseFromString(content->at("config"));
+  auto request = RequestedPods(config.pods(), 1, 1);
+  if (!read || !request.ok()) {
+    secret.fault = k8s::Fault::kInvalid;
+    secret.status = Internal(fmt::format("the Secret {} is damaged", job.secret));
+    return secret;
+  }
+  shape.image = job.image;
+  shape.owner = OwnerOf(config);
+  shape.template_json = config.template_json();
+  shape.priority_class = config.priority_class();
+  shape.request = *std::move(request);
+  return secret;
+}
+
 void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) {
   Job job;
   int64_t number = 0;
@@ -194,12 +283,13 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
     number = kept.newest;
   }
   // First: from here on nobody is led to an earlier master.
-  const k8s::ObjectAnswer led = k8s::ChangeObject(
+  k8s::ObjectAnswer led = k8s::ChangeObject(
       client_, k8s::kServices, shape_.namespace_name, job.name,
       [number](const k8s::Object& service) { return k8s::LeadTo(service, number); }, stop);
   k8s::PodShape shape = shape_;
-  shape.image = job.image;
-  shape.owner = {"v1", "Service", job.name, job.service_uid};
+  if (led.ok()) {
+    led = TakeShape(job, stop, shape);
+  }
   elastic::ProcessSpec spec;
   spec.role = elastic::Role::kMaster;
   spec.name = MasterPodName(job.name, number);
@@ -233,11 +323,12 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
     return;
   }
   if (fault == k8s::Fault::kNotFound) {
-    jobs_.erase(uid);  // its Service is gone, and all of it with that: somebody has deleted the job
+    // Its Service is gone, and all of it with that: somebody has deleted the job.
+    kept.hopeless = Cancelled("its objects in Kubernetes were deleted");
     return;
   }
   if (fault == k8s::Fault::kForbidden || fault == k8s::Fault::kInvalid) {
-    kept.hopeless = status.message();
+    kept.hopeless = status;
     return;
   }
   log::Warn("job={} its master cannot be made now: {}", job.number, status.message());
@@ -246,7 +337,7 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
 
 void JobKeeper::End(const std::string& uid, const std::stop_token& stop) {
   Job job;
-  std::optional<std::string> hopeless;
+  std::optional<Status> hopeless;
   std::vector<k8s::Deletion> all;
   {
     const MutexLock lock(mutex_);

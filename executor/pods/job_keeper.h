@@ -13,6 +13,8 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "k8s/api_client.h"
+#include "k8s/api_verbs.h"
+#include "k8s/lease.h"
 #include "k8s/pod_spec.h"
 #include "k8s/pod_state.h"
 #include "k8s/watch.h"
@@ -21,10 +23,10 @@ namespace sluice::executor {
 
 // Keeps a master running for each job on pods of a namespace until one has ended with 0: then the
 // job's row says how it ended, and all that Kubernetes has of it goes. A master that has ended
-// otherwise, is gone or is leaving is followed by the next one, of a higher number, which its
-// Service leads to from then on. Holds nothing that it could not find again: the jobs are the
-// Services with their label. Several keepers do the same, as each creation has one name.
-// Thread-safe.
+// otherwise, is gone, is leaving or says nothing any more (MasterLease) is followed by the next
+// one, of a higher number, which its Service leads to from then on. Holds nothing that it could not
+// find again: the jobs are the Services with their label. Several keepers do the same, as each
+// creation has one name. Thread-safe.
 class JobKeeper {
  public:
   struct Job {
@@ -33,17 +35,21 @@ class JobKeeper {
     std::string secret;  // which its masters mount
     std::string service_uid;
     std::string image;
-    int64_t number = 0;  // its row
+    int64_t number = 0;     // its row
+    k8s::Owner owner = {};  // its TrainingJob; none: of an earlier version
   };
-  // Why a job gets no further master: its row has to say so.
-  using GivenUp = std::function<void(const Job& job, const std::string& why)>;
+  // Why a job gets no further master, as its row has to say: an error, or Cancelled.
+  using GivenUp = std::function<void(const Job& job, const Status& why)>;
 
-  // `shape`: what masters look like, but for image and owner. Goes on with the jobs that are there.
+  // `shape`: where masters run; what they look like, their jobs' Secrets say. Goes on with the jobs
+  // that are there.
   static Result<std::unique_ptr<JobKeeper>> Start(k8s::ApiClient& client, k8s::PodShape shape,
                                                   GivenUp given_up, const std::stop_token& stop);
   ~JobKeeper();  // the jobs go on
 
   void Keep(const Job& job) EXCLUDES(mutex_);
+  // Its TrainingJob was deleted: it is cancelled, whether its master lives or not.
+  void Cancel(const std::string& uid) EXCLUDES(mutex_);
 
   // The Service of a job, which carries what a keeper has to know of it. `master`: the number that
   // it leads to.
@@ -63,7 +69,14 @@ class JobKeeper {
     TimePoint made_at{};
     TimePoint due{};
     int lost = 0;  // one after the other, soon after they were made
-    std::optional<std::string> hopeless;
+    std::optional<Status> hopeless;
+    bool silent = false;  // the newest one has not renewed its Lease
+  };
+  // A look at the Lease of a job's newest master.
+  struct Look {
+    int64_t master = 0;
+    std::unique_ptr<k8s::LeaseClaim> claim;
+    TimePoint looked{};  // the last time that the API answered
   };
   enum class Need { kNothing, kMaster, kEnd };
 
@@ -72,6 +85,8 @@ class JobKeeper {
   void OnChange(const k8s::ObjectChange& change) EXCLUDES(mutex_);
   void Run(const std::stop_token& stop);
   Need NeedOf(Kept& kept, TimePoint now) REQUIRES(mutex_);
+  k8s::ObjectAnswer TakeShape(const Job& job, const std::stop_token& stop, k8s::PodShape& shape);
+  void LookAtLeases(const std::stop_token& stop) EXCLUDES(mutex_);
   void MakeMaster(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
   void End(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
 
@@ -84,6 +99,8 @@ class JobKeeper {
   std::map<std::string, Kept> jobs_ GUARDED_BY(mutex_);  // by uid
   // Of jobs that are not kept yet.
   std::map<std::string, std::map<int64_t, Master>> strangers_ GUARDED_BY(mutex_);
+  std::map<std::string, Look> looks_;  // by a job's uid; the thread's own
+  TimePoint looked_{};
   std::unique_ptr<k8s::ObjectWatch> watch_;
   std::jthread thread_;
 };

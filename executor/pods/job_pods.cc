@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,8 +20,11 @@
 #include "executor/job_process.pb.h"
 #include "executor/job_record.h"
 #include "executor/pods/job_fleet.h"
+#include "executor/pods/job_status.h"
+#include "executor/pods/master_lease.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
+#include "executor/pods/requested_pods.h"
 #include "executor/train_again.h"
 #include "k8s/pod_fleet.h"
 #include "planner/plan.pb.h"
@@ -28,13 +32,23 @@
 namespace sluice::executor {
 namespace {
 
-k8s::PodShape ShapeOf(const PodJobConfig& config) {
+uint32_t ServersOf(const plan::Strategy& strategy) {
+  return strategy.kind() == plan::Strategy::ALL_REDUCE
+             ? 0
+             : std::max<uint32_t>(1, strategy.parameter_servers());
+}
+
+Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::Strategy& strategy) {
   k8s::PodShape shape;
   shape.namespace_name = config.namespace_name();
-  shape.owner = {"v1", "Service", config.service(), config.service_uid()};
+  shape.owner = OwnerOf(config);
   shape.image = config.image();
   shape.template_json = config.template_json();
   shape.priority_class = config.priority_class();
+  ASSIGN_OR_RETURN(
+      shape.request,
+      RequestedPods(strategy.pods(), std::max(strategy.workers(), strategy.max_workers()),
+                    ServersOf(strategy)));
   return shape;
 }
 
@@ -124,9 +138,14 @@ class SnapshotBook {
 
 }  // namespace
 
-JobPods::JobPods(KubernetesAccess& access, const PodJobConfig& config, int64_t term,
-                 std::string address)
-    : access_(access), config_(config), term_(term), address_(std::move(address)) {}
+JobPods::JobPods(KubernetesAccess& access, const PodJobConfig& config, JobStatus& status,
+                 MasterLease& lease, int64_t term, std::string address)
+    : access_(access),
+      config_(config),
+      status_(status),
+      lease_(lease),
+      term_(term),
+      address_(std::move(address)) {}
 
 Result<std::unique_ptr<JobListener>> JobPods::StartJob(Context& /*context*/, JobConfig /*config*/,
                                                        const JobSecrets& /*secrets*/) {
@@ -136,10 +155,17 @@ Result<std::unique_ptr<JobListener>> JobPods::StartJob(Context& /*context*/, Job
 Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                                    const elastic::ProgressCallback& progress) {
   catalog::JobStore& jobs = context.catalog.jobs();
+  const plan::Strategy& strategy = plan.strategy();
+  ASSIGN_OR_RETURN(k8s::PodShape shape, ShapeOf(config_, strategy));
   ASSIGN_OR_RETURN(
-      const std::unique_ptr<k8s::PodFleet> pods,
-      k8s::PodFleet::Start(access_.client(), ShapeOf(config_), config_.uid(), job.stop_token()));
-  JobFleet fleet(*pods, job, {plan.strategy().min_workers(), plan.strategy().max_workers()});
+      std::unique_ptr<k8s::PodFleet> pods,
+      k8s::PodFleet::Start(access_.client(), std::move(shape), config_.uid(), job.stop_token(),
+                           [this](const std::stop_token& stop) { return lease_.IsNewest(stop); }));
+  const std::vector<k8s::PodFleet::Adopted> adopted = pods->adopted();
+  status_.Asked(plan.into_name(), strategy.min_workers(), strategy.max_workers());
+  JobFleet fleet(std::move(pods), job, status_,
+                 {std::max({1U, strategy.workers(), strategy.min_workers()}),
+                  strategy.min_workers(), strategy.max_workers(), ServersOf(strategy)});
   elastic::JobEndpoint endpoint(PodJobName(config_.job(), config_.uid()));
   endpoint.address = address_;
   endpoint.found_at = config_.found_at();
@@ -154,7 +180,7 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
     ASSIGN_OR_RETURN(held, TakeOverData(context, job.id(), records.at(kDataRecord)));
   }
   if (held.has_value()) {
-    for (const k8s::PodFleet::Adopted& pod : pods->adopted()) {
+    for (const k8s::PodFleet::Adopted& pod : adopted) {
       if (pod.identity.role != elastic::Role::kMaster) {
         endpoint.living.push_back(
             {pod.identity.role, pod.name, pod.identity.incarnation, pod.identity.server_index});
@@ -177,8 +203,13 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   place.held = [&book](const std::string& snapshot, const std::string& validation) {
     book.Write(snapshot, validation);
   };
-  Result<TrainReport> report =
-      TrainOnProcesses(plan, context.source, context.catalog, job, place, progress);
+  Result<TrainReport> report = TrainOnProcesses(plan, context.source, context.catalog, job, place,
+                                                [&](const elastic::Progress& now) {
+                                                  status_.OnProgress(now);
+                                                  if (progress) {
+                                                    progress(now);
+                                                  }
+                                                });
   job.set_snapshot_lost(!report.ok() && held->datasets.Lost());
   return report;
 }

@@ -9,6 +9,8 @@
 
 namespace sluice::executor {
 
+class JobStatus;
+class MasterLease;
 class PodJobConfig;
 
 // The pods of one job, as the master of the job has them: in its own pod it trains on workers and
@@ -16,7 +18,8 @@ class PodJobConfig;
 class JobPods final : public Cluster {
  public:
   // `term`: this master's. `address`: of its pod. All outlive this.
-  JobPods(KubernetesAccess& access, const PodJobConfig& config, int64_t term, std::string address);
+  JobPods(KubernetesAccess& access, const PodJobConfig& config, JobStatus& status,
+          MasterLease& lease, int64_t term, std::string address);
 
   // A job's own process begins no other.
   Result<std::unique_ptr<JobListener>> StartJob(Context& context, JobConfig config,
@@ -30,6 +33,8 @@ class JobPods final : public Cluster {
  private:
   KubernetesAccess& access_;
   const PodJobConfig& config_;
+  JobStatus& status_;
+  MasterLease& lease_;
   const int64_t term_;
   const std::string address_;
   JobCloser closer_;

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -15,14 +17,22 @@
 #include "executor/lost_jobs.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
+#include "executor/pods/requested_pods.h"
 #include "executor/row_listener.h"
 #include "k8s/api_verbs.h"
+#include "k8s/disruption_budget.h"
+#include "k8s/rights.h"
+#include "k8s/secret_content.h"
 #include "k8s/service_spec.h"
+#include "k8s/training_job.h"
 #include "planner/plan.pb.h"
 #include "planner/result_columns.h"
 
 namespace sluice::executor {
 namespace {
+
+// So long the TrainingJob of a statement is there to be looked at when it has ended.
+constexpr int64_t kKeptSeconds = 3600;
 
 bool OnProcesses(const plan::Plan& plan) {
   return plan.has_train() && plan.train().strategy().kind() != plan::Strategy::LOCAL;
@@ -74,23 +84,55 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
   if (options.namespace_name.empty()) {
     options.namespace_name = access->namespace_name();
   }
+  RETURN_IF_ERROR(
+      k8s::CheckRights(access->client(), k8s::Account::kGateway, options.namespace_name, {}));
   std::unique_ptr<PodCluster> cluster(
       new PodCluster(std::move(access), std::move(options), std::move(here)));
   PodCluster* const self = cluster.get();
   k8s::PodShape shape;
   shape.namespace_name = self->options_.namespace_name;
-  shape.template_json = self->options_.template_json;
-  shape.priority_class = self->options_.priority_class;
-  ASSIGN_OR_RETURN(self->keeper_,
-                   JobKeeper::Start(self->access_->client(), std::move(shape),
-                                    [self](const JobKeeper::Job& job, const std::string& why) {
-                                      self->Close(job, why);
-                                    },
-                                    {}));
+  ASSIGN_OR_RETURN(
+      self->keeper_,
+      JobKeeper::Start(
+          self->access_->client(), std::move(shape),
+          [self](const JobKeeper::Job& job, const Status& why) { self->Close(job, why); }, {}));
+  ASSIGN_OR_RETURN(const std::string holder, elastic::MakeJobToken());
+  TrainingJobs::Hooks hooks;
+  hooks.deleted = [self](const std::string& uid) { self->keeper_->Cancel(uid); };
+  if (self->options_.begin) {
+    hooks.begin = [self](const TrainingJobRequest& request) -> Result<int64_t> {
+      if (!request.spec.image.empty() && request.spec.image != self->options_.image) {
+        return InvalidArgument(fmt::format("spec.image: this gateway's jobs run {}, as it does",
+                                           self->options_.image));
+      }
+      return self->options_.begin(*self, request);
+    };
+  }
+  ASSIGN_OR_RETURN(self->training_jobs_,
+                   TrainingJobs::Start(self->access_->client(), self->options_.namespace_name,
+                                       holder, std::move(hooks), {}));
   return cluster;
 }
 
-Status PodCluster::CheckFits(const Context& context, const JobConfig& config) const {
+Result<std::string> PodCluster::TemplateFor(const plan::Pods& pods,
+                                            const std::stop_token& stop) const {
+  const std::string& name = pods.template_name();
+  if (name.empty()) {
+    return options_.template_json;
+  }
+  const k8s::ObjectAnswer found =
+      k8s::GetObject(access_->client(), k8s::kPodTemplates, options_.namespace_name, name, stop);
+  if (found.fault == k8s::Fault::kNotFound) {
+    return FailedPrecondition(fmt::format("there is no PodTemplate '{}' in namespace {}", name,
+                                          options_.namespace_name))
+        .Hint("`kubectl get podtemplates` lists those that an administrator has made");
+  }
+  RETURN_IF_ERROR(found.status);
+  return k8s::TemplateOf(found.object);
+}
+
+Status PodCluster::CheckFits(const Context& context, const JobConfig& config,
+                             const std::string& pod_template) const {
   Status status;
   if (!options_.on_this_machine) {
     status.Add(CheckReachable(context.source.url()));
@@ -101,12 +143,12 @@ Status PodCluster::CheckFits(const Context& context, const JobConfig& config) co
     status.Add(CheckReachable(context.source.url()));
   }
   const plan::TrainPlan& plan = config.plan().train();
-  if (plan.has_checkpoints() &&
-      !k8s::MountsFolder(options_.template_json, plan.checkpoints().directory())) {
+  if (plan.has_checkpoints() && !k8s::MountsFolder(pod_template, plan.checkpoints().directory()) &&
+      !AsksForFolder(plan.strategy().pods(), plan.checkpoints().directory())) {
     status.Add(FailedPrecondition(
                    fmt::format("no volume of the pods holds '{}'", plan.checkpoints().directory()))
-                   .Hint("engine.checkpoint_dir has to lie in a volume that the administrator's "
-                         "pod template mounts"));
+                   .Hint("engine.checkpoint_dir has to lie in a volume of engine.volume, or of the "
+                         "administrator's pod template"));
   }
   return status;
 }
@@ -116,8 +158,15 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   if (!OnProcesses(config.plan()) || config.has_takeover()) {
     return here_->StartJob(context, std::move(config), secrets);
   }
-  RETURN_IF_ERROR(CheckFits(context, config));
-  ASSIGN_OR_RETURN(const std::string uid, elastic::MakeJobToken());
+  const plan::Pods& pods = config.plan().train().strategy().pods();
+  Result<std::string> pod_template = TemplateFor(pods, context.stop);
+  Status errors = CheckFits(context, config, pod_template.ok() ? *pod_template : "");
+  errors.Add(pod_template.status());
+  RETURN_IF_ERROR(errors);
+  std::string uid = config.training_job_uid();
+  if (uid.empty()) {
+    ASSIGN_OR_RETURN(uid, elastic::MakeJobToken());
+  }
   catalog::JobStore& jobs = context.catalog.jobs();
   const plan::TrainPlan& plan = config.plan().train();
   catalog::Job job;
@@ -133,10 +182,11 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   ASSIGN_OR_RETURN(job.id, context.catalog.JobsFor(context.stop)->Create(job));
   Status made = jobs.KeepRecord(job.id, kStatementRecord, config.SerializeAsString());
   if (made.ok()) {
-    made = MakeJob(context, config, secrets, job.id, uid);
+    made = MakeJob(context, config, secrets, *pod_template, job.id, uid);
   }
   if (!made.ok()) {
-    static_cast<void>(jobs.Abandon(job.id, WallMicros(), made.ToString(), AnswerBytes(made)));
+    static_cast<void>(jobs.Abandon(job.id, WallMicros(), catalog::JobState::kFailed,
+                                   made.ToString(), AnswerBytes(made)));
     return made;
   }
   if (context.on_job) {
@@ -145,17 +195,104 @@ Result<std::unique_ptr<JobListener>> PodCluster::StartJob(Context& context, JobC
   return ListenToRow(jobs, job.id);
 }
 
+// The TrainingJob that asks for the job, or one that says what the statement asks for.
+Result<k8s::Owner> PodCluster::OwnerFor(const Context& context, const JobConfig& config,
+                                        const std::string& name, const std::string& secret,
+                                        const std::string& uid) {
+  k8s::Owner owner{k8s::kTrainingJobs.ApiVersion(), std::string(k8s::kTrainingJobKind),
+                   config.training_job(), config.training_job_uid()};
+  if (!owner.uid.empty()) {
+    return owner;
+  }
+  const plan::Strategy& strategy = config.plan().train().strategy();
+  k8s::TrainingJobSpec spec;
+  spec.statement = context.statement;
+  spec.source_secret = secret;
+  spec.source_key = "config";
+  spec.workers.min = std::max<uint32_t>(1, strategy.min_workers());
+  spec.workers.max = std::max({1U, strategy.workers(), strategy.max_workers()});
+  spec.servers.max = strategy.parameter_servers();
+  spec.priority = strategy.priority();
+  spec.template_name = strategy.pods().template_name();
+  spec.image = options_.image;
+  spec.pull_policy = strategy.pods().image_pull_policy();
+  spec.ttl_seconds_after_finished = kKeptSeconds;
+  const k8s::ObjectAnswer made =
+      k8s::CreateAll(access_->client(),
+                     {{k8s::kTrainingJobs, options_.namespace_name,
+                       k8s::BuildTrainingJob(options_.namespace_name, name, spec,
+                                             {{std::string(k8s::kJobLabel), uid}})}},
+                     context.stop)
+          .at(0);
+  if (made.fault == k8s::Fault::kNotFound) {
+    return FailedPrecondition("the cluster does not know the kind TrainingJob")
+        .Hint("apply what `sluice k8s manifests` prints");
+  }
+  RETURN_IF_ERROR(made.status);
+  owner.name = made.object.name;
+  owner.uid = made.object.uid;
+  return owner;
+}
+
+// Whoever drains nodes takes one server after the other. A job trains without that, too.
+void PodCluster::KeepServersApart(const JobKeeper::Job& job, const plan::Strategy& strategy,
+                                  const std::stop_token& stop) {
+  if (strategy.kind() == plan::Strategy::ALL_REDUCE || strategy.parameter_servers() < 2) {
+    return;
+  }
+  k8s::ObjectAnswer made;
+  for (const k8s::Resource& kind : {k8s::kDisruptionBudgets, k8s::kOldDisruptionBudgets}) {
+    made = k8s::CreateAll(
+               access_->client(),
+               {{kind, options_.namespace_name,
+                 k8s::BuildDisruptionBudget(kind, options_.namespace_name, job.name + "-servers",
+                                            {"v1", "Service", job.name, job.service_uid}, job.uid,
+                                            strategy.parameter_servers())}},
+               stop)
+               .at(0);
+    if (made.fault != k8s::Fault::kNotFound) {
+      break;  // an API server before 1.21 does not know the first kind
+    }
+  }
+  if (!made.ok()) {
+    log::Warn("job={} a drain may take several of its servers at once: {}", job.number,
+              made.status.message());
+  }
+}
+
+// What was made of a job that does not begin after all. A TrainingJob of somebody else's stays.
+void PodCluster::Forget(const JobConfig& config, const JobKeeper::Job& job) {
+  std::vector<k8s::Deletion> deletions;
+  if (!job.service_uid.empty()) {
+    deletions.push_back({k8s::kServices, options_.namespace_name, job.name, job.service_uid, 1});
+  }
+  if (config.training_job_uid().empty()) {
+    deletions.push_back(
+        {k8s::kTrainingJobs, options_.namespace_name, job.owner.name, job.owner.uid, 1});
+  }
+  for (const k8s::ApiAnswer& answer : k8s::DeleteAll(access_->client(), deletions, {})) {
+    if (!answer.ok()) {
+      log::Warn("job={} leaves something behind: {}", job.number, answer.status.message());
+    }
+  }
+}
+
 Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
-                           const JobSecrets& secrets, int64_t number, const std::string& uid) {
+                           const JobSecrets& secrets, const std::string& pod_template,
+                           int64_t number, const std::string& uid) {
   k8s::ApiClient& client = access_->client();
   const std::string& where = options_.namespace_name;
   JobKeeper::Job job{uid, PodJobName(number, uid), "", "", options_.image, number};
   job.secret = job.name + "-master";
+  ASSIGN_OR_RETURN(job.owner, OwnerFor(context, config, job.name, job.secret, uid));
   const k8s::ObjectAnswer service =
       k8s::CreateAll(client, {{k8s::kServices, where, JobKeeper::ServiceJson(job, where, 0)}},
                      context.stop)
           .at(0);
-  RETURN_IF_ERROR(service.status);
+  if (!service.ok()) {
+    Forget(config, job);
+    return service.status;
+  }
   job.service_uid = service.object.uid;
   PodJobConfig master;
   master.set_job(number);
@@ -167,13 +304,16 @@ Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
   ASSIGN_OR_RETURN(*master.mutable_found_at(), k8s::ServiceAddress(service.object));
   master.set_namespace_name(where);
   master.set_image(options_.image);
-  master.set_template_json(options_.template_json);
+  master.set_template_json(pod_template);
+  *master.mutable_pods() = config.plan().train().strategy().pods();
   master.set_priority_class(options_.priority_class);
   master.set_service(job.name);
   master.set_service_uid(job.service_uid);
+  master.set_training_job(job.owner.name);
+  master.set_training_job_uid(job.owner.uid);
   k8s::PodShape shape;
   shape.namespace_name = where;
-  shape.owner = {"v1", "Service", job.name, job.service_uid};
+  shape.owner = OwnerOf(master);
   elastic::ProcessSpec spec;
   spec.role = elastic::Role::kMaster;
   spec.name = job.secret;
@@ -184,10 +324,10 @@ Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
   const k8s::ObjectAnswer kept =
       k8s::CreateAll(client, {{k8s::kSecrets, where, secret}}, context.stop).at(0);
   if (!kept.ok()) {
-    static_cast<void>(k8s::DeleteAll(
-        client, {{k8s::kServices, where, job.name, job.service_uid, 1}}, context.stop));
+    Forget(config, job);
     return kept.status;
   }
+  KeepServersApart(job, config.plan().train().strategy(), context.stop);
   {
     const MutexLock lock(mutex_);
     logins_[uid] = {context.catalog.url(), context.catalog.secret()};
@@ -209,25 +349,53 @@ std::string PodCluster::Describe() const {
   return fmt::format("pods in namespace {}", options_.namespace_name);
 }
 
-void PodCluster::Close(const JobKeeper::Job& job, const std::string& why) {
-  Login login{options_.catalog_url, ""};
+// As the job's Secret has it, where this process has not begun the job.
+PodCluster::Login PodCluster::LoginOf(const JobKeeper::Job& job) {
   {
     const MutexLock lock(mutex_);
     const auto found = logins_.find(job.uid);
     if (found != logins_.end()) {
-      login = found->second;
+      return found->second;
     }
   }
-  const Status lost = Internal(fmt::format("the job's master could not be kept running: {}", why))
-                          .Hint("run the statement again; the version in use is untouched");
+  const k8s::ObjectAnswer secret =
+      k8s::GetObject(access_->client(), k8s::kSecrets, options_.namespace_name, job.secret, {});
+  const auto content = k8s::SecretContent(secret.object);
+  PodJobConfig config;
+  JobSecrets secrets;
+  if (secret.ok() && content.ok() && content->contains("config") && content->contains("secret") &&
+      config.ParseFromString(content->at("config")) &&
+      secrets.ParseFromString(content->at("secret"))) {
+    return {config.catalog_url(), secrets.catalog()};
+  }
+  return {options_.catalog_url, ""};
+}
+
+void PodCluster::Close(const JobKeeper::Job& job, const Status& why) {
+  const bool cancelled = why.code() == Code::kCancelled;
+  const Status outcome =
+      cancelled
+          ? Cancelled(fmt::format("the training was cancelled: {}", why.message()))
+          : Internal(fmt::format("the job's master could not be kept running: {}", why.message()))
+                .Hint("run the statement again; the version in use is untouched");
+  const Login login = LoginOf(job);
   const auto catalog = catalog::OpenCatalog(login.url, login.secret);
   const Status closed = !catalog.ok()
                             ? catalog.status()
-                            : (*catalog)->jobs().Abandon(job.number, WallMicros(), lost.ToString(),
-                                                         AnswerBytes(lost));
+                            : (*catalog)->jobs().Abandon(job.number, WallMicros(),
+                                                         cancelled ? catalog::JobState::kCancelled
+                                                                   : catalog::JobState::kFailed,
+                                                         outcome.ToString(), AnswerBytes(outcome));
   if (!closed.ok()) {
     log::Error("job={} has no master any more, and that is not recorded: {}", job.number,
                closed.ToString());
+  }
+  const Status told = cancelled || job.owner.kind != k8s::kTrainingJobKind
+                          ? OkStatus()
+                          : FailTrainingJob(access_->client(), options_.namespace_name, job.owner,
+                                            outcome.message());
+  if (!told.ok()) {
+    log::Warn("job={} its TrainingJob does not say that it failed: {}", job.number, told.message());
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -8,6 +9,12 @@
 #include "executor/cluster.h"
 #include "executor/pods/job_keeper.h"
 #include "executor/pods/kubernetes_access.h"
+#include "executor/pods/training_jobs.h"
+
+namespace sluice::plan {
+class Pods;
+class Strategy;
+}  // namespace sluice::plan
 
 namespace sluice::executor {
 
@@ -25,6 +32,8 @@ class PodCluster final : public Cluster {
     // has gone on with jobs that one before it has begun.
     std::string catalog_url;
     bool on_this_machine = false;  // what "localhost" means here, it means in a pod
+    // Begins what TrainingJobs ask for that somebody else has made; none: nothing is done for them.
+    std::function<Result<int64_t>(Cluster& cluster, const TrainingJobRequest& request)> begin = {};
   };
   // Asks the API server what jobs there are, and goes on with them.
   static Result<std::unique_ptr<PodCluster>> Start(std::unique_ptr<KubernetesAccess> access,
@@ -46,17 +55,29 @@ class PodCluster final : public Cluster {
   };
   PodCluster(std::unique_ptr<KubernetesAccess> access, Options options,
              std::unique_ptr<Cluster> here);
-  Status CheckFits(const Context& context, const JobConfig& config) const;
+  // The template of a job's pods: that which the statement names, or ours.
+  Result<std::string> TemplateFor(const plan::Pods& pods, const std::stop_token& stop) const;
+  Status CheckFits(const Context& context, const JobConfig& config,
+                   const std::string& pod_template) const;
   Status MakeJob(const Context& context, const JobConfig& config, const JobSecrets& secrets,
-                 int64_t number, const std::string& uid);
-  void Close(const JobKeeper::Job& job, const std::string& why) EXCLUDES(mutex_);
+                 const std::string& pod_template, int64_t number, const std::string& uid);
+  void Close(const JobKeeper::Job& job, const Status& why) EXCLUDES(mutex_);
+  void Forget(const JobConfig& config, const JobKeeper::Job& job);
+  void KeepServersApart(const JobKeeper::Job& job, const plan::Strategy& strategy,
+                        const std::stop_token& stop);
+  Login LoginOf(const JobKeeper::Job& job) EXCLUDES(mutex_);
+  Result<k8s::Owner> OwnerFor(const Context& context, const JobConfig& config,
+                              const std::string& name, const std::string& secret,
+                              const std::string& uid);
 
   const std::unique_ptr<KubernetesAccess> access_;
   const Options options_;
   const std::unique_ptr<Cluster> here_;
   Mutex mutex_;
   std::map<std::string, Login> logins_ GUARDED_BY(mutex_);  // by the uid of a job
-  std::unique_ptr<JobKeeper> keeper_;                       // last: its thread uses the rest
+  // Last: their threads use the rest.
+  std::unique_ptr<JobKeeper> keeper_;
+  std::unique_ptr<TrainingJobs> training_jobs_;
 };
 
 }  // namespace sluice::executor

@@ -3,8 +3,12 @@
 #include <string>
 #include <string_view>
 
+#include "k8s/pod_spec.h"
+
 // What the gateway and the masters of a job on pods agree on.
 namespace sluice::executor {
+
+class PodJobConfig;
 
 // Where a master listens in its pod, and its Service leads to.
 inline constexpr int kMasterPort = 7077;
@@ -16,6 +20,9 @@ inline constexpr char kSnapshotRecords[] = "snapshot/";  // and its name: HeldSn
 // "job7-3fa9c2": begins the names of all that Kubernetes has of a job. Several databases may have a
 // job of that number.
 std::string PodJobName(int64_t job, std::string_view uid);
+// With which all goes that Kubernetes has of the job when it has ended, but for its TrainingJob,
+// which owns this one.
+k8s::Owner OwnerOf(const PodJobConfig& config);
 std::string MasterPodName(std::string_view job_name, int64_t number);
 
 }  // namespace sluice::executor

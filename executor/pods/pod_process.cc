@@ -21,6 +21,8 @@
 #include "executor/job_process.pb.h"
 #include "executor/lost_jobs.h"
 #include "executor/pods/job_pods.h"
+#include "executor/pods/job_status.h"
+#include "executor/pods/master_lease.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/processes/child_process.h"
@@ -86,10 +88,18 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   int64_t term = 0;
   std::from_chars(place.number.data(), place.number.data() + place.number.size(), term);
   ASSIGN_OR_RETURN(const OpenJob open, OpenTheJob(config, secrets));
+  ASSIGN_OR_RETURN(const auto access, KubernetesAccess::Open(kubernetes));
+  JobStatus job_status(access->client(), config, term,
+                       MasterPodName(PodJobName(config.job(), config.uid()), term));
   if (open.ended) {
+    ASSIGN_OR_RETURN(const catalog::Job row, open.catalog->jobs().Find(config.job()));
+    job_status.End(row);
     return 0;
   }
-  ASSIGN_OR_RETURN(const auto access, KubernetesAccess::Open(kubernetes));
+  MasterLease lease(access->client(), config, term, [] {
+    std::fputs("there is a later master: this one has nothing to say any more\n", stderr);
+    std::_Exit(kEvicted);
+  });
   catalog::DataSource::StatementSession session;
   for (const JobConfig::Setting& setting : open.statement.session()) {
     session.emplace_back(setting.name(), setting.value());
@@ -97,7 +107,7 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   catalog::DataSource& source = *open.database.source;
   RETURN_IF_ERROR(source.BeginStatementAs(session, {}));
   const bool version_6 = place.address.find(':') != std::string::npos;
-  JobPods pods(*access, config, term,
+  JobPods pods(*access, config, job_status, lease, term,
                version_6 ? fmt::format("[{}]:{}", place.address, kMasterPort)
                          : fmt::format("{}:{}", place.address, kMasterPort));
   Context context{source, *open.catalog, open.statement.user(), open.statement.statement(),
@@ -110,6 +120,7 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   // However it ended, its row has to say so, or else the next master is needed.
   ASSIGN_OR_RETURN(const catalog::Job row, open.catalog->jobs().Find(config.job()));
   if (row.state != catalog::JobState::kRunning) {
+    job_status.End(row);
     return 0;
   }
   RETURN_IF_ERROR(status);

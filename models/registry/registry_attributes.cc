@@ -178,6 +178,29 @@ void AppendEngineAttributes(std::vector<AttributeSpec>* attributes) {
                                 "seed of everything random: initial weights, order, dropout"));
 }
 
+// How the pods of a job are made: ElasticDL's, as SQLFlow's statements write them.
+void AppendPodAttributes(std::vector<AttributeSpec>* attributes) {
+  attributes->push_back(Text("engine.template", {}, {},
+                             "on pods: the PodTemplate of an administrator that they are made of"));
+  attributes->push_back(Text("engine.image_pull_policy", {}, {"Always", "IfNotPresent", "Never"},
+                             "on pods: when a node fetches the image"));
+  attributes->push_back(
+      Text("engine.volume", {}, {},
+           "on pods: claim_name=models,mount_path=/models; with sub_path, read_only=true, and "
+           "several of them with ; in between"));
+  for (const auto& [role, pods] : {std::pair<std::string, std::string>("master", "the master"),
+                                   {"worker", "a worker"},
+                                   {"ps", "a parameter server"}}) {
+    attributes->push_back(Text("engine." + role + "_resource_request", {}, {},
+                               "on pods: what " + pods + " asks for: cpu=1,memory=4Gi,gpu=1"));
+    attributes->push_back(Text("engine." + role + "_resource_limit", {}, {},
+                               "on pods: what " + pods + " may not pass"));
+    attributes->push_back(OrNumber(
+        Text("engine." + role + "_pod_priority", {}, {},
+             "on pods: high, low, or the share of them that is high (those at both ends): 0.5")));
+  }
+}
+
 }  // namespace
 
 AttributeSpec Flag(std::string name, AttributeDefault default_value, std::string doc) {
@@ -271,6 +294,7 @@ std::vector<AttributeSpec> TrainingAttributes() {
   attributes.push_back(std::move(weights));
   AppendSplitAttributes(&attributes);
   AppendEngineAttributes(&attributes);
+  AppendPodAttributes(&attributes);
   return attributes;
 }
 

@@ -28,7 +28,8 @@ Result<std::string> ReadTemplate(const std::string& path) {
 
 }  // namespace
 
-Result<std::unique_ptr<executor::Cluster>> OpenCluster(const Config& config, bool of_gateway) {
+Result<std::unique_ptr<executor::Cluster>> OpenCluster(const Config& config, bool of_gateway,
+                                                       BeginRequest begin) {
   auto cluster = std::make_unique<executor::LocalCluster>(ClusterOptions(config));
   const std::string room = executor::RoomNameOf(config.source);
   const Status served = of_gateway && !room.empty() ? cluster->ServeRoom(room) : OkStatus();
@@ -42,6 +43,7 @@ Result<std::unique_ptr<executor::Cluster>> OpenCluster(const Config& config, boo
   options.namespace_name = config.pods_namespace;
   options.image = config.pods_image;
   options.catalog_url = config.source;
+  options.begin = std::move(begin);
   ASSIGN_OR_RETURN(options.template_json, ReadTemplate(config.pods_template));
   ASSIGN_OR_RETURN(auto access, executor::KubernetesAccess::Open(KubernetesOfEnvironment()));
   ASSIGN_OR_RETURN(auto pods, executor::PodCluster::Start(std::move(access), std::move(options),

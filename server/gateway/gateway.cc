@@ -28,6 +28,7 @@
 #include "server/pgwire/statement_service.h"
 #include "server/pgwire/upstream.h"
 #include "server/pgwire/verifiers.h"
+#include "server/statements/training_job.h"
 
 namespace sluice::server {
 namespace {
@@ -176,7 +177,8 @@ class GrpcGateway final : public Gateway {
 Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
   ASSIGN_OR_RETURN(const Auth auth, AuthOf(config));
   ASSIGN_OR_RETURN(std::unique_ptr<SourcePool> sources, SourcePool::Open(config.source, auth));
-  ASSIGN_OR_RETURN(std::unique_ptr<executor::Cluster> cluster, OpenCluster(config, true));
+  ASSIGN_OR_RETURN(std::unique_ptr<executor::Cluster> cluster,
+                   OpenCluster(config, true, BeginTrainingJob));
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto gateway = std::make_unique<GrpcGateway>(std::move(sources), std::move(cluster), config);

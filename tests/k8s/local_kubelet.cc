@@ -22,6 +22,7 @@
 #include "k8s/json_internal.h"
 #include "k8s/pod_spec.h"
 #include "k8s/pod_state.h"
+#include "k8s/training_job.h"
 
 extern char** environ;  // NOLINT: POSIX declares it nowhere
 
@@ -33,6 +34,7 @@ using rapidjson::Document;
 using rapidjson::Value;
 
 constexpr std::chrono::milliseconds kTurn{10};
+constexpr std::chrono::milliseconds kPlacingPause{700};
 constexpr size_t kLastWords = 2048;  // as FallbackToLogsOnError has it
 
 std::string ReadAll(const std::string& path) {
@@ -105,7 +107,8 @@ std::map<std::string, std::string> TextsOf(const Value& object,
 
 }  // namespace
 
-LocalKubelet::LocalKubelet(Options options) : options_(std::move(options)) {
+LocalKubelet::LocalKubelet(Options options)
+    : options_(std::move(options)), scheduler_(options_.nodes, options_.node_cpu) {
   std::string pattern = (fs::temp_directory_path() / "sluice-kubelet-XXXXXX").string();
   SLUICE_CHECK(mkdtemp(pattern.data()) != nullptr, "no temporary folder");
   folder_ = pattern;
@@ -206,16 +209,22 @@ void LocalKubelet::Run(const std::stop_token& stop) {
 }
 
 void LocalKubelet::Turn(const std::stop_token& stop) {
-  const Listing pods = ListObjects(*client_, {kPods, "", ""}, stop);
+  Listing pods = ListObjects(*client_, {kPods, "", ""}, stop);
   const Listing services = ListObjects(*client_, {kServices, "", ""}, stop);
   if (!pods.ok() || !services.ok()) {
     return;
   }
   LeadServices(services.objects);
+  const auto now = std::chrono::steady_clock::now();
+  const bool placing = !options_.workers_first || now - placed_at_ >= kPlacingPause;
+  if (options_.workers_first) {
+    std::reverse(pods.objects.begin(), pods.objects.end());
+    placed_at_ = placing ? now : placed_at_;
+  }
   std::set<std::string> there;
   for (const Object& object : pods.objects) {
     there.insert(object.name);
-    Look(object, stop);
+    Look(object, placing, stop);
   }
   {
     // Forgotten by the API: a kubelet ends such a container.
@@ -226,14 +235,40 @@ void LocalKubelet::Turn(const std::stop_token& stop) {
       if (!there.contains(it->first) && pod.pid > 0 && !pod.ended) {
         kill(pod.pid, SIGKILL);
       }
-      it = !there.contains(it->first) && (pod.pid < 0 || pod.ended) ? pods_.erase(it)
-                                                                    : std::next(it);
+      if (there.contains(it->first) || (pod.pid > 0 && !pod.ended)) {
+        ++it;
+        continue;
+      }
+      scheduler_.Free(pod.uid);
+      it = pods_.erase(it);
     }
   }
   CollectGarbage(pods.objects, services.objects, stop);
 }
 
-void LocalKubelet::Look(const Object& object, const std::stop_token& stop) {
+void LocalKubelet::Occupy(const std::string& node, double cpu) {
+  scheduler_.Occupy(node, cpu);
+}
+
+// False: it has none yet, and its condition says why.
+bool LocalKubelet::Place(const Object& object, Pod& pod, const std::stop_token& stop) {
+  const std::optional<std::string> node = scheduler_.Place(object);
+  if (node.has_value()) {
+    pod.node = *node;
+    return true;
+  }
+  if (refused_.insert(object.uid).second) {
+    client_->Call(
+        Request(Verb::kPatch, kPods, object.namespace_name, object.name, "status",
+                fmt::format(R"({{"status":{{"conditions":[{{"type":"PodScheduled",)"
+                            R"("status":"False","reason":"Unschedulable","message":"{}"}}]}}}})",
+                            scheduler_.Refusal())),
+        stop);
+  }
+  return false;
+}
+
+void LocalKubelet::Look(const Object& object, bool placing, const std::stop_token& stop) {
   Pod pod;
   {
     const std::lock_guard lock(mutex_);
@@ -245,11 +280,19 @@ void LocalKubelet::Look(const Object& object, const std::stop_token& stop) {
       pod = found->second;
     }
   }
+  if (pod.uid.empty() && object.leaving) {
+    client_->Call(Request(Verb::kDelete, kPods, object.namespace_name, object.name, "",
+                          R"({"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0})"),
+                  stop);
+    return;
+  }
+  if (pod.uid.empty() && (!placing || !Place(object, pod, stop))) {
+    return;
+  }
   if (pod.uid.empty()) {
     const auto role = object.labels.find(std::string(kRoleLabel));
     pod.uid = object.uid;
     pod.role = role == object.labels.end() ? "" : role->second;
-    pod.node = fmt::format("node-{}", addresses_ % options_.nodes + 1);
     pod.address = NextAddress();
     pod.folder = folder_ + "/" + object.uid;
     pod.log = folder_ + "/log-" + object.name;
@@ -386,7 +429,8 @@ bool LocalKubelet::Start(const Object& object, Pod& pod, const std::stop_token& 
   }
   client_->Call(
       Request(Verb::kPatch, kPods, object.namespace_name, object.name, "status",
-              fmt::format(R"({{"status":{{"phase":"Running","podIP":"{}","containerStatuses":[{{)"
+              fmt::format(R"({{"status":{{"phase":"Running","podIP":"{}","conditions":[{{)"
+                          R"("type":"PodScheduled","status":"True"}}],"containerStatuses":[{{)"
                           R"("name":"sluice","image":"i","imageID":"","ready":true,)"
                           R"("restartCount":0,"state":{{"running":{{)"
                           R"("startedAt":"2026-01-01T00:00:00Z"}}}}}}]}}}})",
@@ -400,6 +444,7 @@ void LocalKubelet::Reap(Pod& pod) {
   if (pod.pid > 0 && !pod.ended && waitpid(pod.pid, &status, WNOHANG) == pod.pid) {
     pod.ended = true;
     pod.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    scheduler_.Free(pod.uid);
   }
 }
 
@@ -481,6 +526,16 @@ void LocalKubelet::CollectGarbage(const std::vector<Object>& pods,
   for (const Object& service : services) {
     owners.insert(service.uid);
   }
+  const auto add_jobs = [&] {
+    const Listing jobs = ListObjects(*client_, {kTrainingJobs, "", ""}, stop);
+    for (const Object& job : jobs.objects) {
+      owners.insert(job.uid);
+    }
+    return jobs.ok();
+  };
+  if (!add_jobs()) {
+    return;
+  }
   std::vector<Deletion> deletions;
   const auto look = [&](const Resource& resource, const std::vector<Object>& objects) {
     for (const Object& object : objects) {
@@ -493,11 +548,15 @@ void LocalKubelet::CollectGarbage(const std::vector<Object>& pods,
     }
   };
   look(kPods, pods);
+  look(kServices, services);
   const Listing secrets = ListObjects(*client_, {kSecrets, "", ""}, stop);
   // Younger than the list of Services: what has an owner that is not in it is looked at again.
   const Listing again = ListObjects(*client_, {kServices, "", ""}, stop);
   for (const Object& service : again.objects) {
     owners.insert(service.uid);
+  }
+  if (!add_jobs()) {
+    return;
   }
   look(kSecrets, secrets.objects);
   DeleteAll(*client_, deletions, stop);

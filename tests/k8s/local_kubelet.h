@@ -1,9 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "k8s/credentials.h"
 #include "k8s/object.h"
 #include "tests/k8s/fake_api_server.h"
+#include "tests/k8s/local_scheduler.h"
 #include "tests/k8s/service_proxy.h"
 
 namespace sluice::k8s {
@@ -29,6 +32,9 @@ class LocalKubelet {
   struct Options {
     std::string binary;  // that containers run, whatever their image
     int nodes = 2;
+    double node_cpu = 0;  // 0: every pod has a place
+    // The scheduler looks seldom, and takes the last by name first: workers before servers.
+    bool workers_first = false;
   };
   explicit LocalKubelet(Options options);
   ~LocalKubelet();  // kills what still runs
@@ -50,6 +56,8 @@ class LocalKubelet {
   std::string LogOf(const std::string& pod) const;
   // SIGKILL to its process; false: it runs none.
   bool Kill(const std::string& pod);
+  // Something else takes the processors of a node.
+  void Occupy(const std::string& node, double cpu);
   // As kubectl does.
   void Delete(const std::string& pod, int grace_seconds);
   // Objects of a kind in the namespace.
@@ -66,7 +74,8 @@ class LocalKubelet {
 
   void Run(const std::stop_token& stop);
   void Turn(const std::stop_token& stop);
-  void Look(const Object& object, const std::stop_token& stop);
+  bool Place(const Object& object, Pod& pod, const std::stop_token& stop);
+  void Look(const Object& object, bool placing, const std::stop_token& stop);
   bool Start(const Object& object, Pod& pod, const std::stop_token& stop);
   bool Mount(const Object& object, const std::string& folder,
              std::map<std::string, std::string>* mounts, const std::stop_token& stop);
@@ -92,6 +101,9 @@ class LocalKubelet {
   std::vector<std::pair<std::string, std::string>> started_;             // role and name
   std::map<std::string, std::unique_ptr<ServiceProxy>> proxies_;         // by the Service's uid
   int addresses_ = 0;
+  LocalScheduler scheduler_;
+  std::set<std::string> refused_;  // uids; of its thread, as the next one
+  std::chrono::steady_clock::time_point placed_at_{};
   std::jthread thread_;
 };
 

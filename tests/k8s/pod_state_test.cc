@@ -237,5 +237,15 @@ TEST(PodStory, EndsInWhateverWayThePodDoes) {
   EXPECT_EQ(end[0].exit_class, ExitClass::kConfiguration);
 }
 
+TEST(PodStory, SaysWhetherWhoWaitsHasAPlace) {
+  PodStory story("w", Role::kWorker, false);
+  PodState state;
+  state.waiting_for = "Unschedulable: 0/1 nodes are available";
+  EXPECT_FALSE(story.OnState(state).at(0).placed);
+  state.node = "node-1";
+  state.waiting_for = kWaitsForNode;
+  EXPECT_TRUE(story.OnState(state).at(0).placed);
+}
+
 }  // namespace
 }  // namespace sluice::k8s

@@ -58,5 +58,24 @@ TEST(ServiceSpec, SaysItsAddressOfEitherKind) {
   EXPECT_FALSE(ServiceAddress(with("")).ok());
 }
 
+TEST(ServiceSpec, SaysWithWhichTrainingJobItGoes) {
+  EXPECT_EQ(ReadJobService(Parsed(Built(1)))->owner.uid, "") << "an earlier version's";
+  const auto read = ReadJobService(
+      Parsed(BuildJobService({"team",
+                              "job7-3fa9c2",
+                              "uid-7",
+                              "the-secret",
+                              "sluice@sha256:01",
+                              7,
+                              1,
+                              7077,
+                              {"training.sluice/v1alpha1", "TrainingJob", "nightly", "uid-9"}})));
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->owner.api_version, "training.sluice/v1alpha1");
+  EXPECT_EQ(read->owner.kind, "TrainingJob");
+  EXPECT_EQ(read->owner.name, "nightly");
+  EXPECT_EQ(read->owner.uid, "uid-9");
+}
+
 }  // namespace
 }  // namespace sluice::k8s

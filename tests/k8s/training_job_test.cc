@@ -126,5 +126,17 @@ TEST(TrainingJob, AllMistakesAreToldAtOnce) {
   EXPECT_THAT(ErrorsOf("[]"), ElementsAre(HasSubstr("no object")));
 }
 
+TEST(TrainingJob, IsBegunByWhoClaimsItFirst) {
+  const Object fresh =
+      ReadObject(BuildTrainingJob("team", "nightly", {}, {{"a", "b"}}), "a TrainingJob").value();
+  EXPECT_EQ(fresh.labels.at("a"), "b");
+  EXPECT_EQ(ClaimOf(fresh), "");
+  const Object ours = ReadObject(Claim(fresh, "", "us").value(), "a TrainingJob").value();
+  EXPECT_EQ(ClaimOf(ours), "us");
+  EXPECT_EQ(Claim(ours, "", "them").value(), ours.json) << "somebody else was faster";
+  const Object theirs = ReadObject(Claim(ours, "us", "them").value(), "a TrainingJob").value();
+  EXPECT_EQ(ClaimOf(theirs), "them") << "we have ended before it had begun";
+}
+
 }  // namespace
 }  // namespace sluice::k8s

@@ -121,7 +121,7 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
     {"server/config", {"base", "catalog", "executor", "executor/pods"}},
     {"server/statements",
      {"base", "parser", "catalog", "models/registry", "planner", "planner/plan.proto",
-      "elastic/job", "executor", "server/config"}},
+      "elastic/job", "executor", "executor/pods", "server/config"}},
     {"server/gateway",
      {"base", "parser", "catalog", "elastic/job", "elastic/transport", "executor", "server/config",
       "server/pgwire", "server/statements"}},

@@ -441,13 +441,13 @@ TEST_P(StoresTest, ARunningJobHasARunnerAndCanBeAbandoned) {
   EXPECT_EQ(one.runner.started, 4711);
   EXPECT_EQ(one.runner.seen_micros, 1'700'000'009'000'000);
 
-  ASSERT_TRUE(jobs.Abandon(id, 1'700'000'010'000'000, "lost", "why").ok());
+  ASSERT_TRUE(jobs.Abandon(id, 1'700'000'010'000'000, JobState::kFailed, "lost", "why").ok());
   EXPECT_EQ(jobs.Find(id)->state, JobState::kFailed);
   EXPECT_EQ(jobs.Find(id)->error, "lost");
   job.id = other;
   job.state = JobState::kSucceeded;
   ASSERT_TRUE(jobs.Update(job).ok());
-  ASSERT_TRUE(jobs.Abandon(other, 1'700'000'010'000'000, "lost", "").ok());
+  ASSERT_TRUE(jobs.Abandon(other, 1'700'000'010'000'000, JobState::kCancelled, "lost", "").ok());
   EXPECT_EQ(jobs.Find(other)->state, JobState::kSucceeded) << "it has ended meanwhile";
   EXPECT_EQ(jobs.Answer(id).value(), "why");
   EXPECT_EQ(jobs.Answer(other).value(), "") << "none was kept";

@@ -1,0 +1,116 @@
+#include "executor/pods/job_places.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace sluice::executor {
+
+using elastic::Role;
+
+void JobPlaces::OnMade(const std::string& name, Role role, bool placed) {
+  servers_made_ += role == Role::kParameterServer ? 1 : 0;
+  pods_[name] = {role, placed, false, {}, {}};
+}
+
+void JobPlaces::OnPlaced(const std::string& name) {
+  const auto found = pods_.find(name);
+  if (found != pods_.end()) {
+    found->second.placed = true;
+  }
+}
+
+void JobPlaces::OnWaits(const std::string& name, const std::string& why, bool known,
+                        TimePoint now) {
+  const auto found = pods_.find(name);
+  if (found == pods_.end()) {
+    return;
+  }
+  Pod& pod = found->second;
+  if (pod.placed || pod.why.empty()) {
+    pod.since = now;
+  }
+  pod.placed = false;
+  pod.known = pod.known || known;
+  pod.why = why;
+}
+
+void JobPlaces::OnGone(const std::string& name) {
+  pods_.erase(name);
+}
+
+uint32_t JobPlaces::Placed(Role role) const {
+  return static_cast<uint32_t>(std::count_if(pods_.begin(), pods_.end(), [role](const auto& each) {
+    return each.second.role == role && each.second.placed;
+  }));
+}
+
+uint32_t JobPlaces::Waiting(Role role, double seconds, TimePoint now) const {
+  return static_cast<uint32_t>(std::count_if(pods_.begin(), pods_.end(), [&](const auto& each) {
+    const Pod& pod = each.second;
+    return pod.role == role && !pod.placed && pod.known &&
+           SecondsBetween(pod.since, now) >= seconds;
+  }));
+}
+
+bool JobPlaces::MayMakeWorkers() const {
+  return servers_made_ >= servers_ && std::all_of(pods_.begin(), pods_.end(), [](const auto& each) {
+           return each.second.role != Role::kParameterServer || each.second.placed;
+         });
+}
+
+std::string JobPlaces::WaitsFor() const {
+  for (const Role role : {Role::kParameterServer, Role::kWorker}) {
+    for (const auto& [name, pod] : pods_) {
+      if (pod.role == role && !pod.placed && pod.known) {
+        return pod.why;
+      }
+    }
+  }
+  return {};
+}
+
+std::optional<uint32_t> JobPlaces::Grant(TimePoint now) {
+  if (MayMakeWorkers()) {
+    if (granted_.has_value()) {
+      granted_.reset();
+      return workers_;
+    }
+    return std::nullopt;
+  }
+  const uint32_t waiting = Waiting(Role::kParameterServer, kGiveWaySeconds, now);
+  const uint32_t working = Placed(Role::kWorker);
+  // The last one is no help: a job needs both.
+  if (waiting == 0 || working <= 1 ||
+      (granted_.has_value() && SecondsBetween(gave_way_, now) < kNextSeconds)) {
+    return std::nullopt;
+  }
+  gave_way_ = now;
+  granted_ = working > waiting ? working - waiting : 1;
+  return granted_;
+}
+
+std::vector<std::string> JobPlaces::News(TimePoint now) {
+  std::vector<std::string> news;
+  for (const Role role : {Role::kParameterServer, Role::kWorker}) {
+    const uint32_t waiting = Waiting(role, kNewsSeconds, now);
+    const auto first = std::find_if(pods_.begin(), pods_.end(), [&](const auto& each) {
+      return each.second.role == role && !each.second.placed && each.second.known &&
+             SecondsBetween(each.second.since, now) >= kNewsSeconds;
+    });
+    const auto before = told_.find(role);
+    if (waiting == 0 ||
+        (before != told_.end() && (before->second.why == first->second.why ||
+                                   SecondsBetween(before->second.when, now) < kAgainSeconds))) {
+      continue;
+    }
+    told_[role] = {first->second.why, now};
+    const char* const what = role == Role::kWorker ? "worker" : "parameter server";
+    news.push_back(waiting == 1
+                       ? fmt::format("{} {} waits: {}", what, first->first, first->second.why)
+                       : fmt::format("{} {}s wait: {}", waiting, what, first->second.why));
+  }
+  return news;
+}
+
+}  // namespace sluice::executor

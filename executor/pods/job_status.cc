@@ -1,0 +1,182 @@
+#include "executor/pods/job_status.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "executor/pods/pod_job.pb.h"
+#include "executor/pods/training_jobs.h"
+#include "k8s/api_verbs.h"
+#include "k8s/pod_spec.h"
+#include "k8s/training_job.h"
+
+namespace sluice::executor {
+namespace {
+
+constexpr auto kStatusEvery = std::chrono::seconds(1);
+// The last words of a master: its pod is kept waiting for no longer.
+constexpr int kLastWrites = 5;
+constexpr auto kLastPause = std::chrono::milliseconds(300);
+
+}  // namespace
+
+JobStatus::JobStatus(k8s::ApiClient& client, const PodJobConfig& config, int64_t master,
+                     std::string master_pod)
+    : client_(client),
+      namespace_(config.namespace_name()),
+      name_(config.training_job()),
+      uid_(config.training_job_uid()),
+      selector_(fmt::format("{}={},{}={}", k8s::kJobLabel, config.uid(), k8s::kRoleLabel,
+                            elastic::RoleName(elastic::Role::kWorker))),
+      job_(config.job()),
+      master_(master),
+      master_pod_(std::move(master_pod)) {
+  if (!name_.empty()) {
+    thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
+  }
+}
+
+JobStatus::~JobStatus() = default;
+
+void JobStatus::Asked(const std::string& model, uint32_t least, uint32_t most) {
+  const MutexLock lock(mutex_);
+  model_ = model;
+  least_ = least;
+  most_ = most;
+  dirty_ = true;
+}
+
+void JobStatus::OnPods(const Pods& pods) {
+  const MutexLock lock(mutex_);
+  dirty_ = dirty_ || !(pods == pods_);
+  pods_ = pods;
+}
+
+void JobStatus::OnProgress(const elastic::Progress& progress) {
+  const MutexLock lock(mutex_);
+  progress_ = progress;
+  dirty_ = true;
+}
+
+void JobStatus::End(const catalog::Job& row) {
+  if (name_.empty()) {
+    return;
+  }
+  thread_.request_stop();
+  thread_.join();
+  {
+    const MutexLock lock(mutex_);
+    ended_ = row;
+  }
+  Status written;
+  for (int i = 0; i < kLastWrites; ++i) {
+    written = Write({});
+    if (written.ok()) {
+      return;
+    }
+    std::this_thread::sleep_for(kLastPause);
+  }
+  log::Warn("job={} trainingjob={} does not say that it has ended: {}", job_, name_,
+            written.message());
+}
+
+void JobStatus::Run(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    bool dirty = false;
+    {
+      const MutexLock lock(mutex_);
+      dirty = std::exchange(dirty_, false);
+    }
+    const Status written = dirty ? Write(stop) : OkStatus();
+    if (!written.ok() && !stop.stop_requested()) {
+      log::Warn("job={} trainingjob={} is not written: {}", job_, name_, written.message());
+    }
+    MutexLock lock(mutex_);
+    dirty_ = dirty_ || !written.ok();
+    changed_.wait_for(lock.native(), stop, kStatusEvery, [] { return false; });
+  }
+}
+
+Status JobStatus::Write(const std::stop_token& stop) {
+  const k8s::ObjectAnswer found =
+      k8s::GetObject(client_, k8s::kTrainingJobs, namespace_, name_, stop);
+  if (found.fault == k8s::Fault::kNotFound || (found.ok() && found.object.uid != uid_)) {
+    return OkStatus();  // deleted: our pod goes, too
+  }
+  RETURN_IF_ERROR(found.status);
+  ASSIGN_OR_RETURN(const k8s::TrainingJobStatus before,
+                   k8s::ParseTrainingJobStatus(found.object.json));
+  k8s::TrainingJobStatus after = before;
+  {
+    const MutexLock lock(mutex_);
+    Fill(after, Rfc3339(WallMicros()));
+  }
+  // A later master has the word.
+  const std::optional<std::string> patch = k8s::StatusPatch(before, after);
+  return !patch.has_value() || before.master_number > static_cast<uint64_t>(master_)
+             ? OkStatus()
+             : k8s::PatchObject(client_, k8s::kTrainingJobs, namespace_, name_, "status", *patch,
+                                stop)
+                   .status;
+}
+
+void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
+  status.job = job_;
+  status.master_number = static_cast<uint64_t>(master_);
+  status.master_pod = master_pod_;
+  status.selector = selector_;
+  status.started = status.started.empty() ? now : status.started;
+  if (!model_.empty()) {
+    status.model = model_;
+    status.most_workers = most_;
+    status.granted_workers = most_;
+  }
+  if (progress_.rows_total > 0) {
+    status.percent = std::clamp<int64_t>(100 * progress_.rows_done / progress_.rows_total, 0, 100);
+    status.seconds_left = static_cast<int64_t>(progress_.seconds_left);
+  }
+  if (progress_.rows_done > 0) {
+    status.loss = progress_.loss;
+    status.rows_per_second = progress_.rows_per_second;
+  }
+  const bool ended = ended_.id > 0;
+  const uint32_t workers = ended ? 0 : pods_.workers;
+  if (workers != status.running_workers && !ended) {
+    k8s::AddScaling(status, {now, status.running_workers, workers,
+                             workers > status.running_workers ? "started" : "left"});
+  }
+  status.running_workers = workers;
+  status.running_servers = ended ? 0 : pods_.servers;
+  status.waiting_workers = ended ? 0 : pods_.waiting;
+  status.waiting_for = ended ? "" : pods_.waiting_for;
+  const bool runs = !ended && workers > 0;
+  const bool degraded = runs && workers < least_;
+  k8s::SetCondition(status, k8s::kConditionQueued, !ended && !runs, runs ? "Placed" : "Waiting",
+                    status.waiting_for, now);
+  k8s::SetCondition(status, k8s::kConditionRunning, runs, runs ? "Training" : "Waiting", "", now);
+  k8s::SetCondition(status, k8s::kConditionDegraded, degraded,
+                    degraded ? "TooFewWorkers" : "Enough", "", now);
+  if (!ended) {
+    return;
+  }
+  status.ended = now;
+  status.seconds_left = 0;
+  const bool complete = ended_.state == catalog::JobState::kSucceeded;
+  if (complete) {
+    status.percent = 100;
+  }
+  k8s::SetCondition(status, k8s::kConditionComplete, complete, complete ? "Stored" : "NotStored",
+                    complete ? fmt::format("the model {} is stored", ended_.model) : "", now);
+  k8s::SetCondition(status, k8s::kConditionFailed, !complete,
+                    complete                                        ? "Stored"
+                    : ended_.state == catalog::JobState::kCancelled ? "Cancelled"
+                                                                    : "Failed",
+                    complete ? "" : ended_.error, now);
+}
+
+}  // namespace sluice::executor

@@ -1,0 +1,54 @@
+#include "executor/pods/requested_pods.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "planner/plan.pb.h"
+
+namespace sluice::executor {
+namespace {
+
+Result<std::map<std::string, k8s::Quantity>> ReadAmounts(
+    const google::protobuf::RepeatedPtrField<plan::PodResource>& resources) {
+  std::map<std::string, k8s::Quantity> amounts;
+  for (const plan::PodResource& resource : resources) {
+    ASSIGN_OR_RETURN(amounts[resource.name()], k8s::ParseQuantity(resource.amount()));
+  }
+  return amounts;
+}
+
+Result<k8s::RoleRequest> ReadRole(const plan::RolePods& role, uint32_t pods) {
+  k8s::RoleRequest request;
+  ASSIGN_OR_RETURN(request.resources.requests, ReadAmounts(role.requests()));
+  ASSIGN_OR_RETURN(request.resources.limits, ReadAmounts(role.limits()));
+  request.priority = {role.has_high_share(), role.high_share()};
+  request.pods = std::max<uint32_t>(1, pods);
+  return request;
+}
+
+}  // namespace
+
+Result<k8s::PodRequest> RequestedPods(const plan::Pods& pods, uint32_t workers, uint32_t servers) {
+  k8s::PodRequest request;
+  request.pull_policy = pods.image_pull_policy();
+  for (const plan::Pods::Volume& volume : pods.volumes()) {
+    request.volumes.push_back(
+        {volume.claim(), volume.mount_path(), volume.sub_path(), volume.read_only()});
+  }
+  ASSIGN_OR_RETURN(request.roles[elastic::Role::kMaster], ReadRole(pods.master(), 1));
+  ASSIGN_OR_RETURN(request.roles[elastic::Role::kWorker], ReadRole(pods.workers(), workers));
+  ASSIGN_OR_RETURN(request.roles[elastic::Role::kParameterServer],
+                   ReadRole(pods.servers(), servers));
+  return request;
+}
+
+bool AsksForFolder(const plan::Pods& pods, std::string_view folder) {
+  return std::any_of(pods.volumes().begin(), pods.volumes().end(), [folder](const auto& volume) {
+    const std::string& path = volume.mount_path();
+    return !volume.read_only() && folder.starts_with(path) &&
+           (folder.size() == path.size() || path.back() == '/' || folder[path.size()] == '/');
+  });
+}
+
+}  // namespace sluice::executor

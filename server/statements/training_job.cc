@@ -1,0 +1,168 @@
+#include "server/statements/training_job.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/log.h"
+#include "catalog/catalog.h"
+#include "catalog/data_source.h"
+#include "executor/detached_job.h"
+#include "executor/executor.h"
+#include "executor/pods/training_jobs.h"
+#include "parser/keywords.h"
+#include "parser/parser.h"
+#include "planner/plan.pb.h"
+#include "planner/planner.h"
+#include "server/statements/session.h"
+#include "server/statements/statement_scope.h"
+
+namespace sluice::server {
+namespace {
+
+// Nobody waits for it: the job's row says how it ends.
+class UnheardSink final : public executor::ResultSink {
+ public:
+  Status Header(const Schema&) override { return OkStatus(); }
+  Status Rows(const RowBatch&) override { return OkStatus(); }
+  void Notice(const std::string& message) override { log::Info("{}", message); }
+  void Progress(const elastic::Progress&) override {}
+  void Done(const std::string&) override {}
+};
+
+// What a spec adds to a statement.
+class Additions {
+ public:
+  explicit Additions(parser::TrainStatement& statement) : statement_(statement) {}
+
+  template <typename Value>
+  void Add(const std::string& name, Value value) {
+    if (Says(name)) {
+      return;
+    }
+    parser::Attribute attribute;
+    attribute.name.text = name;
+    attribute.value.value = std::move(value);
+    statement_.attributes.push_back(std::move(attribute));
+  }
+  void AddText(const std::string& name, const std::string& text) {
+    if (!text.empty()) {
+      Add(name, text);
+    }
+  }
+  bool Says(const std::string& name) const {
+    return std::any_of(
+        statement_.attributes.begin(), statement_.attributes.end(),
+        [&name](const auto& each) { return parser::SameWord(each.name.text, name); });
+  }
+
+ private:
+  parser::TrainStatement& statement_;
+};
+
+std::string Amounts(const std::map<std::string, k8s::Quantity>& amounts) {
+  std::string text;
+  for (const auto& [name, amount] : amounts) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name, amount.ToString());
+  }
+  return text;
+}
+
+void AddRole(const std::string& role, const k8s::ProcessesSpec& processes, Additions& additions) {
+  additions.AddText(fmt::format("engine.{}_resource_request", role),
+                    Amounts(processes.resources.requests));
+  additions.AddText(fmt::format("engine.{}_resource_limit", role),
+                    Amounts(processes.resources.limits));
+  if (processes.priority.given) {
+    additions.Add(fmt::format("engine.{}_pod_priority", role), processes.priority.high_share);
+  }
+}
+
+void AddSpec(const k8s::TrainingJobSpec& spec, parser::TrainStatement& statement) {
+  Additions additions(statement);
+  const k8s::ProcessesSpec& workers = spec.workers;
+  // However small the table: a TrainingJob is pods.
+  additions.Add("engine.num_workers", int64_t{workers.max.value_or(workers.min.value_or(1))});
+  if (workers.min) {
+    additions.Add("engine.min_workers", int64_t{*workers.min});
+  }
+  if (workers.max) {
+    additions.Add("engine.max_workers", int64_t{*workers.max});
+  }
+  if (spec.servers.max.value_or(spec.servers.min.value_or(0)) > 0) {
+    additions.Add("engine.num_ps", int64_t{spec.servers.max.value_or(*spec.servers.min)});
+  }
+  if (spec.priority != 0) {
+    additions.Add("engine.priority", int64_t{spec.priority});
+  }
+  additions.AddText("engine.template", spec.template_name);
+  additions.AddText("engine.image_pull_policy", spec.pull_policy);
+  std::string volumes;
+  for (const k8s::PodVolume& volume : spec.volumes) {
+    volumes += fmt::format("{}claim_name={},mount_path={}{}{}", volumes.empty() ? "" : ";",
+                           volume.claim, volume.mount_path,
+                           volume.sub_path.empty() ? "" : ",sub_path=" + volume.sub_path,
+                           volume.read_only ? ",read_only=true" : "");
+  }
+  additions.AddText("engine.volume", volumes);
+  AddRole("master", spec.master, additions);
+  AddRole("worker", spec.workers, additions);
+  AddRole("ps", spec.servers, additions);
+}
+
+// What a spec may say, and no gateway obeys.
+Status CheckObeyed(const k8s::TrainingJobSpec& spec) {
+  Status errors;
+  for (const auto& [role, processes] : std::map<std::string, const k8s::ProcessesSpec*>{
+           {"master", &spec.master}, {"workers", &spec.workers}, {"servers", &spec.servers}}) {
+    if (!processes->template_name.empty()) {
+      errors.Add(Unimplemented(fmt::format(
+          "spec.{}.template: all pods of a job are made of one template, spec.template", role)));
+    }
+  }
+  if (spec.active_deadline_seconds) {
+    errors.Add(Unimplemented("spec.activeDeadlineSeconds: no job has a deadline yet"));
+  }
+  return errors;
+}
+
+}  // namespace
+
+Result<int64_t> BeginTrainingJob(executor::Cluster& cluster,
+                                 const executor::TrainingJobRequest& request) {
+  RETURN_IF_ERROR(CheckObeyed(request.spec));
+  ASSIGN_OR_RETURN(std::vector<parser::Statement> statements,
+                   parser::Parse(request.spec.statement));
+  if (statements.size() != 1 ||
+      !std::holds_alternative<parser::TrainStatement>(statements.front())) {
+    return InvalidArgument("spec.statement: one statement that trains is expected");
+  }
+  auto& statement = std::get<parser::TrainStatement>(statements.front());
+  AddSpec(request.spec, statement);
+  ASSIGN_OR_RETURN(const catalog::Database database, catalog::OpenDatabase(request.source_url));
+  Session session(*database.source, *database.catalog, database.catalog->principal().role,
+                  &cluster);
+  UnheardSink sink;
+  ASSIGN_OR_RETURN(const auto scope,
+                   StatementScope::Begin(request.spec.statement, statement.span, session, sink));
+  ASSIGN_OR_RETURN(const plan::Plan plan,
+                   planner::MakePlan(statement, session.source(), session.catalog().models(),
+                                     session.planner_options()));
+  executor::Context context{session.source(),       session.catalog(), session.user(),
+                            request.spec.statement, scope->stop(),     &cluster};
+  int64_t job = 0;
+  context.on_job = [&job](int64_t number) { job = number; };
+  executor::DetachedJob detached;
+  ASSIGN_OR_RETURN(detached.session, session.source().LeaveSession());
+  detached.training_job = request.name;
+  detached.training_job_uid = request.uid;
+  RETURN_IF_ERROR(executor::AnswerWithJob(plan, context, detached, sink));
+  return job;
+}
+
+}  // namespace sluice::server

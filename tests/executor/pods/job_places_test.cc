@@ -1,0 +1,117 @@
+#include "executor/pods/job_places.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace sluice::executor {
+namespace {
+
+using elastic::Role;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr char kFull[] = "Unschedulable: 0/2 nodes are available: 2 Insufficient cpu.";
+
+class JobPlacesTest : public ::testing::Test {
+ protected:
+  static TimePoint At(double seconds) {
+    return std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds));
+  }
+  // Two servers and two workers, all with places.
+  void Fill() {
+    for (const char* const server : {"ps-0", "ps-1"}) {
+      places_.OnMade(server, Role::kParameterServer, false);
+      places_.OnPlaced(server);
+    }
+    for (const char* const worker : {"worker-1", "worker-2"}) {
+      places_.OnMade(worker, Role::kWorker, false);
+      places_.OnPlaced(worker);
+    }
+  }
+
+  JobPlaces places_{2, 2};
+};
+
+TEST_F(JobPlacesTest, WorkersWaitForEachServersPlace) {
+  EXPECT_FALSE(places_.MayMakeWorkers());  // no server is made yet
+  places_.OnMade("ps-0", Role::kParameterServer, false);
+  places_.OnPlaced("ps-0");
+  EXPECT_FALSE(places_.MayMakeWorkers());
+  places_.OnMade("ps-1", Role::kParameterServer, false);
+  EXPECT_FALSE(places_.MayMakeWorkers());
+  places_.OnPlaced("ps-1");
+  EXPECT_TRUE(places_.MayMakeWorkers());
+}
+
+TEST_F(JobPlacesTest, WithoutServersNobodyWaits) {
+  EXPECT_TRUE(JobPlaces(0, 4).MayMakeWorkers());
+}
+
+TEST_F(JobPlacesTest, AServerThatIsLostComesBeforeNewWorkers) {
+  Fill();
+  places_.OnGone("ps-0");
+  EXPECT_TRUE(places_.MayMakeWorkers());  // fewer may be wanted by now
+  places_.OnMade("ps-2", Role::kParameterServer, false);
+  EXPECT_FALSE(places_.MayMakeWorkers());
+  EXPECT_EQ(places_.Grant(At(100)), std::nullopt);  // nobody has looked for its place yet
+}
+
+TEST_F(JobPlacesTest, WorkersGiveWayUntilTheServerHasItsPlace) {
+  Fill();
+  places_.OnGone("ps-0");
+  places_.OnMade("ps-2", Role::kParameterServer, false);
+  places_.OnWaits("ps-2", kFull, true, At(10));
+  EXPECT_EQ(places_.Grant(At(10.5)), std::nullopt);
+  EXPECT_EQ(places_.Grant(At(11)), 1U);
+  EXPECT_EQ(places_.Grant(At(11.1)), std::nullopt);
+  places_.OnGone("worker-2");
+  // The last one would be of no use.
+  EXPECT_EQ(places_.Grant(At(60)), std::nullopt);
+  places_.OnPlaced("ps-2");
+  EXPECT_EQ(places_.Grant(At(61)), 2U);
+  EXPECT_EQ(places_.Grant(At(62)), std::nullopt);
+}
+
+TEST_F(JobPlacesTest, AnotherWorkerGoesWhereTheFirstWasOfNoUse) {
+  JobPlaces places(1, 3);
+  for (const char* const worker : {"worker-1", "worker-2", "worker-3"}) {
+    places.OnMade(worker, Role::kWorker, true);
+  }
+  places.OnMade("ps-0", Role::kParameterServer, false);
+  places.OnWaits("ps-0", kFull, true, At(0));
+  EXPECT_EQ(places.Grant(At(1)), 2U);
+  places.OnGone("worker-3");
+  EXPECT_EQ(places.Grant(At(1 + JobPlaces::kNextSeconds - 0.1)), std::nullopt);
+  EXPECT_EQ(places.Grant(At(1 + JobPlaces::kNextSeconds)), 1U);
+}
+
+TEST_F(JobPlacesTest, WhoWaitsForLongIsToldOnce) {
+  places_.OnMade("ps-0", Role::kParameterServer, false);
+  places_.OnWaits("ps-0", "the scheduler", false, At(0));
+  EXPECT_THAT(places_.News(At(100)), IsEmpty());
+  places_.OnWaits("ps-0", kFull, true, At(100));
+  EXPECT_THAT(places_.News(At(100.5)),
+              ElementsAre(std::string("parameter server ps-0 waits: ") + kFull));
+  EXPECT_THAT(places_.News(At(110)), IsEmpty());
+  // Another reason, but not one a second.
+  places_.OnWaits("ps-0", "Unschedulable: 0/3 nodes are available", true, At(111));
+  EXPECT_THAT(places_.News(At(112)), IsEmpty());
+  EXPECT_THAT(places_.News(At(131)),
+              ElementsAre("parameter server ps-0 waits: Unschedulable: 0/3 nodes are available"));
+}
+
+TEST_F(JobPlacesTest, ManyWorkersAreOneLine) {
+  Fill();
+  for (const char* const worker : {"worker-3", "worker-4", "worker-5"}) {
+    places_.OnMade(worker, Role::kWorker, false);
+    places_.OnWaits(worker, kFull, true, At(0));
+  }
+  EXPECT_THAT(places_.News(At(JobPlaces::kNewsSeconds - 0.1)), IsEmpty());
+  EXPECT_THAT(places_.News(At(JobPlaces::kNewsSeconds)),
+              ElementsAre(std::string("3 workers wait: ") + kFull));
+}
+
+}  // namespace
+}  // namespace sluice::executor
