@@ -18,6 +18,17 @@ double EstimateDistinct(double sampled, double total, double distinct, double on
   return std::clamp(estimate, distinct, total);
 }
 
+// What tells a long text from others: its size, and hashes of it and of its second half.
+std::array<uint64_t, 3> Fingerprint(std::string_view text) {
+  const std::hash<std::string_view> hash;
+  return {text.size(), hash(text), hash(text.substr(text.size() / 2))};
+}
+
+size_t TextBytes(const Value& cell) {
+  const auto* text = std::get_if<std::string>(&cell);
+  return text == nullptr ? 0 : text->size();
+}
+
 }  // namespace
 
 int64_t ExactRowLimit(const Schema& schema, const StatisticsOptions& options) {
@@ -46,16 +57,13 @@ void StatisticsBuilder::Add(const RowBatch& batch) {
 void StatisticsBuilder::AddToSample(const RowBatch& batch) {
   const auto limit = static_cast<size_t>(std::max<int64_t>(options_.sample_rows, 1));
   for (size_t row = 0; row < batch.rows; ++row) {
-    if ((rows_ + static_cast<int64_t>(row)) % sample_stride_ != 0) {
+    const auto skipped = [&] { return (rows_ + static_cast<int64_t>(row)) % sample_stride_ != 0; };
+    if (skipped()) {
       continue;
     }
-    if (sample_.size() == limit) {
-      sample_stride_ *= 2;
-      for (size_t i = 0; 2 * i < sample_.size(); ++i) {
-        std::swap(sample_[i], sample_[2 * i]);
-      }
-      sample_.resize((sample_.size() + 1) / 2);
-      if ((rows_ + static_cast<int64_t>(row)) % sample_stride_ != 0) {
+    if (sample_.size() == limit || (sample_bytes_ > kSampleTextBytes && sample_.size() > 1)) {
+      ThinSample();
+      if (skipped()) {
         continue;
       }
     }
@@ -63,6 +71,21 @@ void StatisticsBuilder::AddToSample(const RowBatch& batch) {
     cells.reserve(columns_.size());
     for (size_t i = 0; i < columns_.size(); ++i) {
       cells.push_back(batch.columns[i].ValueAt(row));
+      sample_bytes_ += TextBytes(cells.back());
+    }
+  }
+}
+
+void StatisticsBuilder::ThinSample() {
+  sample_stride_ *= 2;
+  for (size_t i = 0; 2 * i < sample_.size(); ++i) {
+    std::swap(sample_[i], sample_[2 * i]);
+  }
+  sample_.resize((sample_.size() + 1) / 2);
+  sample_bytes_ = 0;
+  for (const std::vector<Value>& cells : sample_) {
+    for (const Value& cell : cells) {
+      sample_bytes_ += TextBytes(cell);
     }
   }
 }
@@ -79,6 +102,10 @@ void StatisticsBuilder::AddColumn(const RowBatch::Column& column, size_t rows,
       case DataType::kBytes: {
         const std::string_view text = column.texts[row];
         counts->text_bytes += static_cast<double>(text.size());
+        if (text.size() > kLongTextBytes) {
+          ++counts->long_texts[Fingerprint(text)];
+          break;
+        }
         const auto found = counts->texts.find(text);
         if (found != counts->texts.end()) {
           ++found->second;
@@ -153,7 +180,10 @@ ColumnStatistics StatisticsBuilder::FinishColumn(const ColumnCounts& counts, int
   // Most values of a column of measurements are not among its most common ones: they are not
   // written out, nor sorted, to find that out (500 columns took seconds).
   std::vector<int64_t> times;
-  times.reserve(counts.texts.size() + counts.integers.size());
+  times.reserve(counts.texts.size() + counts.integers.size() + counts.long_texts.size());
+  for (const auto& [fingerprint, count] : counts.long_texts) {
+    times.push_back(count);
+  }
   for (const auto& [text, count] : counts.texts) {
     times.push_back(count);
   }
@@ -191,7 +221,7 @@ ColumnStatistics StatisticsBuilder::FinishColumn(const ColumnCounts& counts, int
       exact ? distinct
             : EstimateDistinct(present, static_cast<double>(total_rows) * (present / sampled),
                                distinct, once);
-  statistics.all_values = exact && times.size() <= kept;
+  statistics.all_values = exact && times.size() <= kept && counts.long_texts.empty();
   const size_t count = std::min(kept, values.size());
   std::sort(values.begin(), values.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second < b.second;

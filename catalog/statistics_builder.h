@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,6 +21,11 @@ inline constexpr int64_t kStatisticsSampleRows = 20'000;
 inline constexpr int64_t kStatisticsSampleRanges = 128;
 // They are looked at so many at a time.
 inline constexpr size_t kStatisticsBatchRows = 2'048;
+// Texts beyond this are counted, but are never among the common values: nobody's category is so
+// long.
+inline constexpr size_t kLongTextBytes = 4'096;
+// Fewer rows are kept of rows with documents in them: texts of about so many bytes.
+inline constexpr size_t kSampleTextBytes = size_t{32} << 20;
 
 // At most so many rows are all read: exact_below_rows, or fewer when there are many columns.
 // Depends on nothing that differs between databases.
@@ -47,9 +54,11 @@ class StatisticsBuilder {
     double min = 0, max = 0, mean = 0, squares = 0;
     double text_bytes = 0;
     std::unordered_map<std::string, int64_t, TextHash, std::equal_to<>> texts;
-    std::unordered_map<int64_t, int64_t> integers;  // doubles by their bits
+    std::map<std::array<uint64_t, 3>, int64_t> long_texts;  // by what tells them apart
+    std::unordered_map<int64_t, int64_t> integers;          // doubles by their bits
   };
   void AddToSample(const RowBatch& batch);
+  void ThinSample();
   static void AddColumn(const RowBatch::Column& column, size_t rows, ColumnCounts* counts);
   static void AddNumber(double number, ColumnCounts* counts);
   ColumnStatistics FinishColumn(const ColumnCounts& counts, int64_t total_rows, bool exact) const;
@@ -57,6 +66,7 @@ class StatisticsBuilder {
   const StatisticsOptions options_;
   std::vector<ColumnCounts> columns_;
   std::vector<std::vector<Value>> sample_;
+  size_t sample_bytes_ = 0;    // of its texts
   int64_t sample_stride_ = 1;  // every so manieth row is kept
   int64_t rows_ = 0;
 };

@@ -16,6 +16,7 @@
 #include "elastic/job/further_metrics.h"
 #include "executor/candidate_trial.h"
 #include "executor/contest_clock.h"
+#include "executor/contest_description.h"
 #include "executor/job_record.h"
 #include "executor/selected_features.h"
 #include "models/blend/blend.h"
@@ -26,11 +27,18 @@ namespace {
 
 // Of a contest's time so much is for trying, where what wins is trained once more.
 constexpr double kTryingShare = 0.6;
+// Of that, until which part the kinds as they are, and those on fewer columns, are to be done.
+constexpr double kFirstShare = 0.5;
+constexpr double kSelectiveShare = 0.75;
 // Successive halving: how far each rung goes, and what share of the trials sees the next one.
 constexpr double kRungs[] = {1.0 / 9, 1.0 / 3, 1};
 constexpr size_t kKeptOf = 3;
 // One setting may need more time than another; the last ones are then not tried.
 constexpr double kTimesFair = 3;
+// Of what is left of the time each kind's next model may take so much: the first ones are those
+// that most tables are learnt best by, and one that comes to its end is worth more than two that do
+// not.
+constexpr double kShareOfFirst = 0.5;
 
 class Contest {
  public:
@@ -113,8 +121,9 @@ class Contest {
                           trial.cut_short ? ", stopped at its best so far" : "",
                           share < 1 ? fmt::format(", {:.0f} % of the way", 100 * share) : "")
             : trial.status.message();
-    if (!stopped()) {
-      job_.Tell("candidate", fmt::format("{}: {}", candidate(i).name(), said));
+    if (!stopped()) {  // whoever waits hears of a candidate once, not after each rung
+      const std::string line = fmt::format("{}: {}", candidate(i).name(), said);
+      trials_[i].tried ? job_.Event("candidate", line) : job_.Tell("candidate", line);
     }
     // A later rung that failed leaves what the earlier one has shown.
     if (trial.status.ok() || !trials_[i].tried) {
@@ -136,7 +145,9 @@ class Contest {
         const bool must = first && k == 0 && nothing_yet;
         if (left > 0 || must) {
           const double fair = std::max(left, 0.0) / static_cast<double>(lane.size() - k);
-          const double most = contest_.search() ? kTimesFair * fair : fair;
+          const double most = contest_.search()
+                                  ? kTimesFair * fair
+                                  : std::max(fair, kShareOfFirst * std::max(left, 0.0));
           Try(lane[k], share, std::clamp(most, 0.0, std::max(left, 0.0)), must);
         }
       }
@@ -153,17 +164,30 @@ class Contest {
     return contest_.seconds() * (contest_.refits() ? kTryingShare : 1);
   }
 
-  // All candidates; those on fewer columns when trees have told of which.
+  // All candidates. Of many columns those on fewer, when trees have told of which, before a kind's
+  // further settings: what is left out of the columns counts for more than what is turned.
   void TryKinds() {
-    std::vector<size_t> plain, selective;
+    std::vector<size_t> first, selective, further;
+    std::set<std::string> kinds;
     for (const size_t i : All()) {
-      (candidate(i).selects() ? selective : plain).push_back(i);
+      const bool of_kind = !candidate(i).selects() && kinds.insert(candidate(i).kind()).second;
+      (candidate(i).selects() ? selective : of_kind ? first : further).push_back(i);
     }
-    const double share = static_cast<double>(plain.size()) / static_cast<double>(trials_.size());
-    TryAll(plain, 1, share * trying_seconds());
-    if (!selective.empty() && SelectColumns(selective)) {
-      TryAll(selective, 1, trying_seconds());
+    if (selective.empty()) {
+      TryAll(All(), 1, trying_seconds());
+      return;
     }
+    // Everything else waits for what trees tell of the columns.
+    std::stable_partition(first.begin(), first.end(),
+                          [this](size_t i) { return candidate(i).kind() == "trees"; });
+    TryAll(first, 1, kFirstShare * trying_seconds());
+    if (SelectColumns(selective)) {  // which is soon done: however long the first ones took
+      const double trying = trying_seconds();
+      const double until = std::max(kSelectiveShare * trying,
+                                    clock_.elapsed() + (kSelectiveShare - kFirstShare) * trying);
+      TryAll(selective, 1, std::min(until, contest_.seconds()));
+    }
+    TryAll(further, 1, trying_seconds());
   }
 
   // False: there is nothing to select by, or hardly anything to leave out.
@@ -405,7 +429,23 @@ class Contest {
                ? fmt::format("; {} of the {} trained on all rows", refitted_, members.size())
                : "";
     stored->set_chosen_because(why);
+    KeepTable(*stored);
     job_.Tell("chosen", why);
+  }
+
+  // All candidates with the job, the best first: those that came to nothing last.
+  void KeepTable(const plan::TrainPlan& stored) {
+    std::vector<size_t> order = All();
+    const auto worth = [this](size_t i) { return trials_[i].tried && trials_[i].status.ok(); };
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return worth(a) != worth(b) ? worth(a)
+                                  : worth(a) && Better(trials_[a].value, trials_[b].value);
+    });
+    for (size_t place = 0; place < order.size(); ++place) {
+      const plan::Candidate& row = stored.contest().candidates(static_cast<int>(order[place]));
+      job_.Event("result", fmt::format("{}. {}: {}", place + 1, row.name(),
+                                       DescribeCandidate(stored.contest(), row)));
+    }
   }
 
   const plan::TrainPlan& plan_;

@@ -4,9 +4,39 @@
 
 #include "executor/feature_effects.h"
 #include "executor/label_correction.h"
+#include "models/metrics/confusion.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
+namespace {
+
+// A reader looks through so many lines, and so many rows are read once more in a moment.
+constexpr int kFewestConfusedClasses = 3;
+constexpr int kMostConfusedClasses = 50;
+constexpr int64_t kMostConfusionRows = 200'000;
+
+bool WantsConfusion(const TrainedModel& model) {
+  const models::LabelPlan& label = model.plan.model().features().label();
+  const bool held_out =
+      model.held_out != nullptr || (model.plan.split().kind() != plan::Split::NONE &&
+                                    model.plan.estimated_rows() <= kMostConfusionRows);
+  return held_out && label.kind() == models::LabelPlan::CLASS &&
+         label.classes_size() >= kFewestConfusedClasses &&
+         label.classes_size() <= kMostConfusedClasses;
+}
+
+void FindConfusion(const ScoredRows& rows, plan::TrainPlan* plan) {
+  models::ConfusionMatrix matrix(rows.outputs, std::nullopt);
+  matrix.Add(rows.scores, rows.labels, rows.weights);
+  for (const auto& [classes, weight] : matrix.cells()) {
+    plan::Confusion* cell = plan->add_confusion();
+    cell->set_actual(classes.first);
+    cell->set_predicted(classes.second);
+    cell->set_rows(weight);
+  }
+}
+
+}  // namespace
 
 Status FinishModel(const TrainedModel& model, std::stop_token stop, plan::TrainPlan* plan,
                    std::vector<std::pair<std::string, double>>* metrics) {
@@ -26,6 +56,14 @@ Status FinishModel(const TrainedModel& model, std::stop_token stop, plan::TrainP
                                                model.weights, stop));
     }
     CorrectPredictions(scored ? *std::move(scored) : *model.held_out, plan, metrics);
+  }
+  if (WantsConfusion(model)) {
+    std::optional<ScoredRows> scored;
+    if (model.held_out == nullptr) {
+      ASSIGN_OR_RETURN(scored, ScoreValidation(*plan, model.source, model.dataset, model.validation,
+                                               model.weights, stop));
+    }
+    FindConfusion(scored ? *scored : *model.held_out, plan);
   }
   if (plan->model().members_size() > 0) {
     return OkStatus();  // a blend's features are those of its members

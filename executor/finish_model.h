@@ -23,8 +23,9 @@ struct TrainedModel {
 };
 
 // What is found out about a model before it is stored: its calibration or correction, where it
-// needs one, and what it has learnt of its features, into `plan`; `metrics` become those of the
-// model then. Reads rows. A model is none the worse where the features' part fails.
+// needs one, which classes it takes for which, and what it has learnt of its features, into `plan`;
+// `metrics` become those of the model then. Reads rows. A model is none the worse where the
+// features' part fails.
 Status FinishModel(const TrainedModel& model, std::stop_token stop, plan::TrainPlan* plan,
                    std::vector<std::pair<std::string, double>>* metrics);
 

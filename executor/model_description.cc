@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/value.h"
@@ -118,7 +119,7 @@ void AddDecisions(const plan::TrainPlan& plan, std::vector<DescriptionLine>* lin
     given.insert(attribute.name());
     add("given", attribute.name(), planner::DescribeAttribute(attribute));
   }
-  if (!plan.chosen_because().empty()) {
+  if (!plan.chosen_because().empty() && !plan.has_contest()) {  // told with the candidates
     add("chosen", "type", plan.chosen_because());
   }
   for (const models::Attribute& attribute : model.attributes()) {
@@ -138,8 +139,10 @@ void AddDecisions(const plan::TrainPlan& plan, std::vector<DescriptionLine>* lin
   if (!plan.optimum() && wide && !model.wide_optimizer().name().empty()) {
     add("chosen", deep ? "wide optimizer" : "optimizer", OptimizerText(model.wide_optimizer()));
   }
-  for (auto& [name, what] : planner::DescribeSchedule(plan)) {
-    add("chosen", name, what);
+  if (model.members_size() == 0) {  // of a blend each member has its own
+    for (auto& [name, what] : planner::DescribeSchedule(plan)) {
+      add("chosen", name, what);
+    }
   }
   add("chosen", "validation", planner::DescribeValidation(plan));
 }
@@ -195,6 +198,37 @@ void AddMetrics(const catalog::ModelVersion& version, const plan::TrainPlan& pla
                      "'{}'",
                      one.precision(), one.recall(), one.f1(), 100 * one.taken(),
                      label.classes(1))});
+  }
+}
+
+// What the rows of each class were said to be, most of them first.
+void AddConfusion(const plan::TrainPlan& plan, std::vector<DescriptionLine>* lines) {
+  constexpr size_t kShown = 6;
+  const models::LabelPlan& label = plan.model().features().label();
+  std::map<uint32_t, std::vector<const plan::Confusion*>> by_actual;
+  for (const plan::Confusion& cell : plan.confusion()) {
+    if (std::max(cell.actual(), cell.predicted()) < static_cast<uint32_t>(label.classes_size())) {
+      by_actual[cell.actual()].push_back(&cell);
+    }
+  }
+  for (auto& [actual, cells] : by_actual) {
+    std::stable_sort(cells.begin(), cells.end(),
+                     [](const auto* a, const auto* b) { return a->rows() > b->rows(); });
+    std::string text;
+    double others = 0;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (i >= kShown) {
+        others += cells[i]->rows();
+        continue;
+      }
+      text += fmt::format("{}'{}': {}", i == 0 ? "predicted " : ", ",
+                          label.classes(static_cast<int>(cells[i]->predicted())),
+                          NumberText(cells[i]->rows()));
+    }
+    text += others > 0 ? ", others: " + NumberText(others) : "";
+    lines->push_back({"confusion",
+                      fmt::format("actual '{}'", label.classes(static_cast<int>(actual))),
+                      std::move(text)});
   }
 }
 
@@ -268,7 +302,7 @@ std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& versio
     add("model", "calibrated", planner::DescribeCalibration(model.calibration()));
   }
   add("model", "bytes", fmt::format("{}", version.weights_bytes));
-  if (model.members_size() == 0) {
+  if (!model.loss().empty() && model.members_size() == 0) {  // trees have an objective
     add("model", "loss", model.loss());
   }
   if (!gains.empty() || plan.effects().features_size() > 0) {
@@ -291,6 +325,7 @@ std::vector<DescriptionLine> DescribeVersion(const catalog::ModelVersion& versio
   }
   AddDecisions(plan, &lines);
   AddMetrics(version, plan, before, &lines);
+  AddConfusion(plan, &lines);
   for (const std::string& warning : plan.warnings()) {
     add("warning", "", warning);
   }

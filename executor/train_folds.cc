@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "elastic/job/further_metrics.h"
 #include "elastic/job/local_job.h"
+#include "elastic/job/optimum_job.h"
 #include "executor/label_correction.h"
 #include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
@@ -109,6 +111,15 @@ class Stages {
   TimePoint told_ = started_;
 };
 
+plan::TrainPlan WithoutFold(const plan::TrainPlan& whole, uint32_t fold) {
+  plan::TrainPlan plan = whole;
+  plan.set_folds(0);
+  plan.mutable_split()->set_kind(plan::Split::RANDOM);
+  plan.mutable_split()->set_fold(fold);
+  plan.mutable_split()->set_folds(whole.folds());
+  return plan;
+}
+
 }  // namespace
 
 Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
@@ -118,10 +129,7 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
   Stages stages(job.progress, folds);
   int64_t rows_read = 0;
   for (uint32_t fold = 0; fold < folds; ++fold) {
-    plan::TrainPlan plan = job.plan;
-    plan.mutable_split()->set_kind(plan::Split::RANDOM);
-    plan.mutable_split()->set_fold(fold);
-    plan.mutable_split()->set_folds(folds);
+    const plan::TrainPlan plan = WithoutFold(job.plan, fold);
     Curve curve;
     ASSIGN_OR_RETURN(const elastic::TrainOutcome outcome,
                      elastic::TrainInProcess({.plan = plan,
@@ -134,7 +142,9 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
                                                   },
                                               .stop = job.stop}));
     rows_read += outcome.rows_read;
-    if (WantsCalibration(plan) || WantsCorrection(plan) || ChoosesThreshold(plan)) {
+    const bool several_classes = plan.model().features().label().classes_size() > 2;
+    if (WantsCalibration(plan) || WantsCorrection(plan) || ChoosesThreshold(plan) ||
+        several_classes) {
       ASSIGN_OR_RETURN(const ScoredRows scored,
                        ScoreValidation(plan, job.source, job.dataset, nullptr,
                                        models::SaveWeights(outcome.weights), job.stop));
@@ -163,6 +173,41 @@ Result<elastic::TrainOutcome> TrainByFolds(const elastic::TrainingJob& job,
   }
   outcome.validation_rows = curves.empty() ? 0 : outcome.rows_per_epoch;
   outcome.rows_read += rows_read;
+  return outcome;
+}
+
+Result<elastic::TrainOutcome> TrainOptimumByFolds(const elastic::TrainingJob& job,
+                                                  std::optional<ScoredRows>* held_out) {
+  ScoredRows all;
+  int64_t rows_read = 0;
+  for (uint32_t fold = 0; fold < job.plan.folds(); ++fold) {
+    const plan::TrainPlan plan = WithoutFold(job.plan, fold);
+    ASSIGN_OR_RETURN(
+        const elastic::TrainOutcome outcome,
+        elastic::TrainToOptimum(
+            {.plan = plan, .source = job.source, .dataset = job.dataset, .stop = job.stop}));
+    ASSIGN_OR_RETURN(const ScoredRows scored,
+                     ScoreValidation(plan, job.source, job.dataset, nullptr,
+                                     models::SaveWeights(outcome.weights), job.stop));
+    all.Append(scored);
+    rows_read += outcome.rows_read;
+  }
+  plan::TrainPlan plan = job.plan;
+  plan.set_folds(0);
+  ASSIGN_OR_RETURN(elastic::TrainOutcome outcome, elastic::TrainToOptimum({.plan = plan,
+                                                                           .source = job.source,
+                                                                           .dataset = job.dataset,
+                                                                           .progress = job.progress,
+                                                                           .events = job.events,
+                                                                           .stop = job.stop}));
+  outcome.rows_read += rows_read;
+  outcome.validation_rows = static_cast<int64_t>(all.rows());
+  if (all.rows() > 0) {
+    models::Metrics metrics(models::TaskOf(plan.model()), all.outputs);
+    metrics.Add(all.scores, all.labels, all.weights);
+    outcome.metrics = metrics.Values(elastic::FurtherMetrics(plan));
+    *held_out = std::move(all);
+  }
   return outcome;
 }
 

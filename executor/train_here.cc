@@ -32,6 +32,15 @@ Result<std::string> LoadBase(const plan::TrainPlan& plan, catalog::ModelStore& m
   return models.LoadWeights(base);
 }
 
+Result<elastic::TrainOutcome> TrainNetworkOnce(const elastic::TrainingJob& job,
+                                               std::optional<ScoredRows>* held_out) {
+  const bool folds = job.plan.folds() > 0;
+  if (job.plan.optimum()) {
+    return folds ? TrainOptimumByFolds(job, held_out) : elastic::TrainToOptimum(job);
+  }
+  return folds ? TrainByFolds(job, held_out) : elastic::TrainInProcess(job);
+}
+
 Result<Trained> TrainNetwork(const plan::TrainPlan& plan, catalog::DataSource& source,
                              catalog::ModelStore& models, const Datasets& datasets, JobRecord& job,
                              const elastic::ProgressCallback& progress,
@@ -84,9 +93,7 @@ Result<Trained> TrainOnce(const elastic::TrainingJob& job, const std::string& ba
     ASSIGN_OR_RETURN(trained.outcome, TrainTrees(job, base_trees, &trained.weights));
     return trained;
   }
-  ASSIGN_OR_RETURN(trained.outcome, job.plan.optimum()     ? elastic::TrainToOptimum(job)
-                                    : job.plan.folds() > 0 ? TrainByFolds(job, &trained.held_out)
-                                                           : elastic::TrainInProcess(job));
+  ASSIGN_OR_RETURN(trained.outcome, TrainNetworkOnce(job, &trained.held_out));
   trained.weights = models::SaveWeights(trained.outcome.weights);
   return trained;
 }

@@ -229,8 +229,29 @@ Result<std::vector<Expression>> ParseColumns(Cursor& cursor) {
   return columns;
 }
 
+// A column may be called as a word of ours is: LABEL label INTO m. What stands behind it tells.
+bool IsLabelNamedAsKeyword(Cursor& cursor) {
+  constexpr std::array<std::string_view, 4> kFurtherClauses = {"INTO", "WITH", "COLUMN", "USING"};
+  const Token token = cursor.Peek();
+  const Token next = cursor.Peek(1);
+  if (token.kind != Token::Kind::kWord || !IsReserved(token.text)) {
+    return false;
+  }
+  return next.kind == Token::Kind::kEnd || next.IsSymbol(";")
+             ? token.IsWord("LABEL")
+             : next.kind == Token::Kind::kWord && IsOneOf(next.text, kFurtherClauses);
+}
+
 Result<Name> ParseLabel(Cursor& cursor) {
   const Token token = cursor.Peek();
+  if (IsLabelNamedAsKeyword(cursor)) {
+    Name name;
+    name.text = std::string(cursor.Take().text);
+    name.parts = {name.text};
+    name.quoted_parts = {false};
+    name.span = token.span;
+    return name;
+  }
   if (token.kind != Token::Kind::kString) {
     return cursor.TakeName("the label's column");
   }

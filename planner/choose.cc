@@ -23,8 +23,9 @@ constexpr int64_t kWantedRows = 600'000;
 constexpr uint32_t kPlateau = 3;
 constexpr uint32_t kPatience = 3 * kPlateau;
 
-// Networks of fewer rows are judged by folds: a tenth of them would be noise. Of fewer than these
-// there is not one of each kind in a fold.
+// Networks and linear models of fewer rows are judged by folds: a tenth of them would be noise. Of
+// fewer than these there is not one of each kind in a fold. Trees are not: five times their rounds
+// are more than a statement on a thousand rows may take.
 constexpr int64_t kFoldedRows = 4'000;
 constexpr int64_t kFewestFoldedRows = 50;
 constexpr uint32_t kFolds = 5;
@@ -83,9 +84,9 @@ Schedule ChooseSchedule(models::ModelFamily family, int64_t rows, bool epochs_op
 }
 
 uint32_t ChooseFolds(models::ModelFamily family, int64_t rows) {
-  const bool deep =
-      family == models::ModelFamily::kDeep || family == models::ModelFamily::kWideDeep;
-  return deep && rows >= kFewestFoldedRows && rows < kFoldedRows ? kFolds : 0;
+  return family != models::ModelFamily::kTrees && rows >= kFewestFoldedRows && rows < kFoldedRows
+             ? kFolds
+             : 0;
 }
 
 Schedule ChooseFoldSchedule(int64_t rows) {

@@ -79,7 +79,7 @@ std::string DescribeCategorizer(const Categorizer& categorizer) {
       const int count = categorizer.boundaries_size();
       std::vector<std::string> shown;
       for (int i = 0; i < std::min(count, kShownValues); ++i) {
-        shown.push_back(FormatDouble(categorizer.boundaries(i)));
+        shown.push_back(fmt::format("{:.6g}", categorizer.boundaries(i)));
       }
       return fmt::format("{} buckets cut at {}{}", count + 1, fmt::join(shown, ", "),
                          count > kShownValues ? ", ..." : "");
@@ -236,13 +236,13 @@ std::string DescribeAttribute(const models::Attribute& attribute) {
     case models::Attribute::kInteger:
       return fmt::format("{}", attribute.integer());
     case models::Attribute::kNumber:
-      return FormatDouble(attribute.number());
+      return fmt::format("{:.6g}", attribute.number());
     case models::Attribute::kText:
       return attribute.text();
     case models::Attribute::kNumbers: {
       std::vector<std::string> numbers;
       for (const double number : attribute.numbers().values()) {
-        numbers.push_back(FormatDouble(number));
+        numbers.push_back(fmt::format("{:.6g}", number));
       }
       return fmt::format("[{}]", fmt::join(numbers, ", "));
     }

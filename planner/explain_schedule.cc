@@ -41,7 +41,10 @@ std::string DescribeValidation(const plan::TrainPlan& plan) {
                            split.together() > 1
                                ? fmt::format(" of {} neighbouring rows at a time", split.together())
                                : "",
-                           split.seed(), contest ? "models" : "a network");
+                           split.seed(),
+                           contest          ? "models"
+                           : plan.optimum() ? "a model"
+                                            : "a network");
 }
 
 std::string DescribeCalibration(const models::Calibration& calibration) {

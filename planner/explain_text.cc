@@ -96,7 +96,7 @@ void AddContest(const plan::Contest& contest, const std::string& type, Lines* li
   if (contest.refits()) {
     lines->Inner("the best is trained once more, on all rows, where time is left");
   }
-  lines->Line("shown", fmt::format("below, {} as it is", type));
+  lines->Line("shown", fmt::format("below, {} as it is tried first", type));
 }
 
 std::string ExplainTrain(const plan::TrainPlan& plan) {

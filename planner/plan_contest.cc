@@ -11,6 +11,7 @@
 #include "planner/metric_list.h"
 #include "planner/model_spec_internal.h"
 #include "planner/plan_contest_internal.h"
+#include "planner/plan_train_internal.h"
 
 namespace sluice::planner {
 namespace {
@@ -172,6 +173,31 @@ Result<plan::Candidate> MakeCandidate(const ContestGround& ground, const plan::T
   return candidate;
 }
 
+namespace {
+
+// A contest's candidates are all judged by rows that are held out, whatever the statement's own
+// choice would do alone: what is shown of that type is how it is tried.
+void ShowAsCandidate(plan::TrainPlan* plan) {
+  const plan::Contest& contest = plan->contest();
+  plan->set_threshold(contest.candidates(0).plan().threshold());
+  plan->clear_label_trials();
+  const auto own = std::find_if(contest.candidates().begin(), contest.candidates().end(),
+                                [plan](const plan::Candidate& candidate) {
+                                  return candidate.plan().model().type() == plan->model().type();
+                                });
+  if (own == contest.candidates().end()) {
+    return;
+  }
+  *plan->mutable_model()->mutable_attributes() = own->plan().model().attributes();
+  *plan->mutable_early_stopping() = own->plan().early_stopping();
+  plan->set_folds(0);
+  plan->set_epochs(own->plan().epochs());
+  auto* notes = plan->mutable_notes();
+  notes->erase(std::remove(notes->begin(), notes->end(), kNeverStops), notes->end());
+}
+
+}  // namespace
+
 Result<plan::Plan> PlanTraining(const parser::TrainStatement& statement,
                                 catalog::DataSource& source, catalog::ModelStore& models,
                                 const Options& options) {
@@ -189,9 +215,8 @@ Result<plan::Plan> PlanTraining(const parser::TrainStatement& statement,
   } else {
     RETURN_IF_ERROR(FillKinds(ground, plan));
   }
-  if (plan->has_contest()) {  // whose candidates are all judged by rows that are held out
-    plan->set_threshold(plan->contest().candidates(0).plan().threshold());
-    plan->clear_label_trials();
+  if (plan->has_contest()) {
+    ShowAsCandidate(plan);
   }
   RETURN_IF_ERROR(CheckHeldOutRows(*bound, *plan));
   return result;

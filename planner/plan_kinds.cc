@@ -66,6 +66,15 @@ double StepOf(const BoundTrain& bound) {
   return work <= kLittle ? 0.05 : work <= kMuch ? 0.08 : 0.15;
 }
 
+// The type as it is; a network of numbers with a heavy tail learns them best by their root, which
+// holds the few large ones back.
+Variant FirstOf(const ModelType& type, const BoundTrain& bound) {
+  const bool deep = type.family == ModelFamily::kDeep || type.family == ModelFamily::kWideDeep;
+  return deep && !bound.other_scales.empty()
+             ? Variant{"of the label's root", {{kScaleOfLabel, TextValue("root")}}}
+             : Variant{"", {}};
+}
+
 // `own`: the type as it is, planned; null: it could not be.
 std::vector<Variant> VariantsOf(const ModelType& type, const BoundTrain& bound,
                                 const plan::Candidate* own) {
@@ -110,6 +119,7 @@ std::vector<Variant> VariantsOf(const ModelType& type, const BoundTrain& bound,
     if (tailed) {
       wider.name = "wider, of the label's root";
       wider.settings.emplace_back(kScaleOfLabel, TextValue("root"));
+      return {wider, {"of the label as it is", {{kScaleOfLabel, TextValue("straight")}}}};
     }
     return {wider,
             {"with dropout",
@@ -203,7 +213,7 @@ void AddSelective(const BoundTrain& bound, plan::Contest* contest) {
   std::vector<plan::Candidate> selective;
   for (const plan::Candidate& candidate : contest->candidates()) {
     const bool slow_trees = candidate.kind() == "trees" && !candidate.settings().empty();
-    const bool first = candidate.kind() != "trees" && candidate.settings().empty();
+    const bool first = candidate.kind() != "trees";
     if ((slow_trees || first) && kinds.insert(candidate.kind()).second) {
       plan::Candidate again = candidate;
       again.set_name(candidate.name() + ", on the columns that tell most");
@@ -264,7 +274,7 @@ Status FillKinds(const ContestGround& ground, plan::TrainPlan* plan) {
   for (const uint32_t stage : {0U, 1U}) {
     for (const ModelType* type : types) {
       std::vector<Variant> variants =
-          stage == 0 ? std::vector<Variant>{{"", {}}}
+          stage == 0 ? std::vector<Variant>{FirstOf(*type, bound)}
                      : VariantsOf(*type, bound, FindKind(contest, KindOf(*type)));
       for (const Variant& variant : variants) {
         std::vector<parser::Attribute> settings;

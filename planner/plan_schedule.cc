@@ -89,7 +89,7 @@ void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
                    plan->mutable_model()->mutable_attributes());
     }
     if (!bound.chosen_because.empty() || attributes.Given("train.early_stopping_rounds")) {
-      plan->add_notes("no early stopping: there are no validation rows");
+      plan->add_notes(kNeverStops);
     }
     return;
   }
@@ -103,6 +103,7 @@ void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan) {
 }
 
 void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
+  const bool linear = bound.type->family == models::ModelFamily::kLinear;
   const uint32_t folds = ChooseFolds(bound.type->family, bound.statistics.rows);
   const bool simple = plan->strategy().kind() == plan::Strategy::LOCAL &&
                       plan->strategy().mode() == plan::Strategy::ASYNCHRONOUS && !bound.base &&
@@ -110,7 +111,9 @@ void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
                       bound.features.group_column().empty();
   const bool at_random =
       plan->split().kind() == plan::Split::RANDOM || plan->split().kind() == plan::Split::NONE;
-  if (folds == 0 || !simple || !at_random || !bound.statistics.exact_rows) {
+  if (folds == 0 || !simple || !at_random || !bound.statistics.exact_rows ||
+      (linear &&
+       (!plan->optimum() || bound.features.label().kind() == models::LabelPlan::VECTOR))) {
     return;
   }
   for (const auto& [name, entry] : bound.attributes.entries()) {
@@ -121,11 +124,14 @@ void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan) {
       return;
     }
   }
-  const Schedule schedule = ChooseFoldSchedule(bound.statistics.rows);
   plan->set_folds(folds);
-  plan->set_epochs(schedule.epochs);
   plan->mutable_split()->set_kind(plan::Split::NONE);
   plan->mutable_split()->set_fraction(0);
+  if (linear) {
+    return;
+  }
+  const Schedule schedule = ChooseFoldSchedule(bound.statistics.rows);
+  plan->set_epochs(schedule.epochs);
   plan::EarlyStopping* stopping = plan->mutable_early_stopping();
   stopping->set_patience(schedule.patience);
   stopping->set_plateau(0);

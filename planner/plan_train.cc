@@ -268,7 +268,8 @@ Status FillDecisions(const BoundTrain& bound, const models::Network* network,
   if (wrong.ok() && network != nullptr && MeetsOptimum(bound, *network, *plan)) {
     plan->set_optimum(true);
     plan->clear_early_stopping();
-  } else if (wrong.ok()) {
+  }
+  if (wrong.ok()) {
     FillFolds(bound, plan);
   }
   ChooseThreshold(bound, plan);

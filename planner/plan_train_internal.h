@@ -7,6 +7,9 @@
 // The parts of PlanTrain. Only plan_*.cc include this.
 namespace sluice::planner {
 
+// A note, where early stopping was to be.
+inline constexpr char kNeverStops[] = "no early stopping: there are no validation rows";
+
 // How long to train and in which batches. The plan's split is known.
 void FillSchedule(const BoundTrain& bound, plan::TrainPlan* plan);
 // When to stop before that, on which metric. The schedule is known.
@@ -15,7 +18,8 @@ void FillEarlyStopping(const BoundTrain& bound, plan::TrainPlan* plan);
 // rows, which are read again and again, stay in memory.
 bool MeetsOptimum(const BoundTrain& bound, const models::Network& network,
                   const plan::TrainPlan& plan);
-// Where nothing is said of how long to train, and on what: few rows are judged by folds.
+// Where nothing is said of how long to train, and on what: few rows are judged by folds, of
+// networks and of linear models at their optimum.
 void FillFolds(const BoundTrain& bound, plan::TrainPlan* plan);
 
 // Once the strategy is known, and how the rows are cut. `network` is null for trees.

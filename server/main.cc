@@ -231,7 +231,8 @@ void AddLoad(CLI::App& app, CommandLine& line) {
   load->add_option("table", line.load.table, "made, with types told by all rows")->required();
   load->add_flag("--append", line.load.append,
                  "the table is there: more rows, by the names in the header");
-  load->add_flag("--no-header{false}", line.load.has_header, "the first line is a row");
+  load->add_flag_callback(
+      "--no-header", [&line] { line.load.has_header = false; }, "the first line is a row");
   load->add_option("--separator", line.separator,
                    "one character, or tab (default: the one of , ; tab | that is there)");
   load->add_option("--null", line.load.null_text, "what means NULL, beside an empty field");
@@ -422,6 +423,7 @@ int Main(int argc, char** argv) {
   prctl(PR_SET_DUMPABLE, 0);
   const std::vector<std::string> arguments = TakeArguments(argc, argv);
   CLI::App app("sluice: SELECT ... LABEL column INTO model trains a model");
+  app.name("sluice");  // in the help of each command, however it was called
   app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);
   CommandLine line;

@@ -49,6 +49,26 @@ TEST_P(StatisticsTest, SmallTablesAreExact) {
   EXPECT_EQ(all.sample[9][0], Value(int64_t{10}));
 }
 
+// Otherwise 20,000 rows with a document each would not fit into memory.
+TEST_P(StatisticsTest, DocumentsAreCountedAndNotKept) {
+  const std::string_view select =
+      postgres() ? "SELECT i % 40 AS i, (i % 40) || repeat('x', 1048576) AS t, 'k' || (i % 2) AS k "
+                   "FROM generate_series(1, 80) i"
+                 : "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 80) "
+                   "SELECT i % 40 AS i, (i % 40) || printf('%.1048576c', 'x') AS t, "
+                   "'k' || (i % 2) AS k FROM n";
+  const SelectStatistics all = Statistics(source(), select);
+  EXPECT_EQ(all.rows, 80);
+  ASSERT_THAT(all.columns, SizeIs(3));
+  EXPECT_EQ(all.columns[1].distinct, 40);
+  EXPECT_THAT(all.columns[1].common_values, SizeIs(0));
+  EXPECT_FALSE(all.columns[1].all_values);
+  EXPECT_GT(all.columns[1].average_length, 1'048'576);
+  EXPECT_THAT(all.columns[2].common_values, ElementsAre(Pair("k0", 0.5), Pair("k1", 0.5)));
+  EXPECT_GE(all.sample.size(), 10U);
+  EXPECT_LE(all.sample.size(), 34U);
+}
+
 TEST_P(StatisticsTest, LimitsAreKept) {
   MakeNumbers(3000);
   StatisticsOptions options;

@@ -1,4 +1,5 @@
 // Trainings that try several models, from SQL text to the stored model.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -107,6 +108,32 @@ TEST_F(ContestTest, KeepsWhatEachCandidateWasWorth) {
   EXPECT_EQ(std::count_if(events->begin(), events->end(),
                           [](const auto& event) { return event.kind == "candidate"; }),
             8);
+  // And a table of them at the end, the best first.
+  std::vector<std::string> table;
+  for (const catalog::JobEvent& event : *events) {
+    if (event.kind == "result") {
+      table.push_back(event.detail);
+    }
+  }
+  ASSERT_EQ(table.size(), 8U);
+  EXPECT_EQ(table.front().find("1. "), 0U) << table.front();
+  EXPECT_NE(table.front().find(fmt::format("log_loss {:.6g}", least)), std::string::npos)
+      << table.front();
+  EXPECT_EQ(table.back().find("8. "), 0U) << table.back();
+}
+
+TEST_F(ContestTest, OfACandidateIsToldOnce) {
+  RecordingSink sink;
+  ASSERT_TRUE(Run("SELECT a, b, y FROM points TO TRAIN xgboost.gbtree WITH tune.eta=[0.05, 0.5], "
+                  "tune.trials=6, tune.search='halving', tune.seconds=600 LABEL y INTO m",
+                  sink)
+                  .ok());
+  EXPECT_EQ(std::count_if(sink.notices.begin(), sink.notices.end(),
+                          [](const std::string& notice) {
+                            return notice.find(": log_loss") != std::string::npos &&
+                                   notice.find("was chosen") == std::string::npos;
+                          }),
+            6);
 }
 
 TEST_F(ContestTest, ThatIsStoppedLeavesNothing) {

@@ -51,6 +51,7 @@ const std::map<std::string, std::string>& AcceptedHere() {
       {"B6", "the end of the script ends a statement"},
       {"B10", "identifiers may be quoted"},
       {"B16", "names may begin with an underscore"},
+      {"B21", "what follows tells a label that is called label"},
       {"B23", "identifiers may be quoted; that no column is called c.* is the planner's to say"},
       {"B31", "clauses stand in any order"},
       {"B32", "identifiers may be quoted"},

@@ -38,7 +38,9 @@ TEST_F(Choose, ShortFormTakesTreesNetworksForHugeTables) {
   const plan::TrainPlan trees = Train("LABEL income INTO m");
   EXPECT_EQ(trees.model().type(), "xgboost.gbtree");
   EXPECT_NE(trees.chosen_because().find("2 classes of income"), std::string::npos);
-  EXPECT_EQ(trees.early_stopping().patience(), 0U);  // 400 rows: none to validate on
+  EXPECT_EQ(trees.early_stopping().patience(), 10U);  // as it is tried, on folds
+  EXPECT_EQ(Train("LABEL income WITH auto.seconds=0 INTO m").early_stopping().patience(),
+            0U);  // 400 rows: none to validate on
   EXPECT_EQ(Train("LABEL income INTO m", 20'000).early_stopping().patience(), 10U);
   EXPECT_EQ(Train("LABEL income INTO m", 100'000'000).model().type(),
             "DNNLinearCombinedClassifier");

@@ -54,6 +54,21 @@ TEST_F(ShellTest, WrongUsageIsExitCodeTwo) {
   EXPECT_EQ(Sql({"--format", "xml", "-c", "SELECT 1"}).exit_code, 2);
 }
 
+TEST_F(ShellTest, HelpNamesCommandsAndFlagsAsTheyAreTyped) {
+  EXPECT_NE(Run({"--help"}).out.find("Usage: sluice [OPTIONS] SUBCOMMAND"), std::string::npos);
+  for (const char* command :
+       {"sql", "serve", "setup", "sample", "load", "train", "predict", "evaluate", "master"}) {
+    const Outcome help = Run({command, "--help"});
+    EXPECT_EQ(help.exit_code, 0);
+    EXPECT_NE(help.out.find(std::string("Usage: sluice ") + command + " "), std::string::npos)
+        << help.out;
+    EXPECT_EQ(help.out.find('{'), help.out.find("{table,csv,json}") == std::string::npos
+                                      ? std::string::npos
+                                      : help.out.find("{table,csv,json}"))
+        << help.out;
+  }
+}
+
 TEST_F(ShellTest, ASourceThatCannotBeOpenedIsExitCodeOne) {
   const Outcome outcome = Run({"sql", "--source", "database://in?imagination", "-c", ";"});
   EXPECT_EQ(outcome.exit_code, 1);
