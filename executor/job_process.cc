@@ -29,7 +29,7 @@
 namespace sluice::executor {
 namespace {
 
-constexpr int kEvicted = 143;
+constexpr int kEndedBySignal = 143;
 
 std::string HostName() {
   constexpr size_t kLongest = 256;
@@ -119,7 +119,7 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeak
                     SpeakingSink& sink, const JobLog& job_log, const std::stop_token& stop) {
   // A signal is an eviction (the machine goes down): whoever has the login next goes on with the
   // job, as after a kill.
-  const std::stop_callback evicted(stop, [] { std::_Exit(kEvicted); });
+  const std::stop_callback evicted(stop, [] { std::_Exit(kEndedBySignal); });
   const std::stop_token ended = speaker.cancelled();
   ASSIGN_OR_RETURN(const catalog::Database database,
                    catalog::OpenDatabase({config.source_url(), secrets.source()},

@@ -34,7 +34,8 @@ class KilledJobs : public OutlivingJobs {
   }
   std::string Folder() const { return folder_.string() + "/checkpoints"; }
   std::string Saved() const {
-    return "engine.sync=true, engine.seed=7, train.save_checkpoints_steps=200,"
+    return "engine.sync=true, engine.seed=7, train.batch_size=2000, "
+           "train.save_checkpoints_steps=20,"
            " engine.checkpoint_dir='" +
            Folder() + "/c'";
   }
@@ -50,7 +51,7 @@ class KilledJobs : public OutlivingJobs {
 // Nobody looks at it: the gateway does so by itself.
 TEST_F(KilledJobs, GoOnFromTheirCheckpoint) {
   StartGateway("--slots 8 --checkpoint-root " + Folder());
-  const std::string plain = "engine.sync=true, engine.seed=7, " + Fleet();
+  const std::string plain = "engine.sync=true, engine.seed=7, train.batch_size=2000, " + Fleet();
   ASSERT_EQ(Ask(Long("plain", plain)).exit_code, 0);
   ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Saved() + ", " + Fleet())).exit_code, 0);
   ASSERT_TRUE(WroteCheckpoint(2));
