@@ -63,6 +63,7 @@ class BlendScorer final : public Scorer {
       return first;
     }
     std::vector<Importance> importance;
+    importance.reserve(sums.size());
     for (auto& [name, sum] : sums) {
       importance.push_back(std::move(sum));
     }
@@ -73,6 +74,7 @@ class BlendScorer final : public Scorer {
   static std::vector<const models::FeatureTransform*> TransformsOf(
       const std::vector<std::unique_ptr<Scorer>>& members) {
     std::vector<const models::FeatureTransform*> transforms;
+    transforms.reserve(members.size());
     for (const auto& member : members) {
       transforms.push_back(&member->transform());
     }

@@ -131,6 +131,7 @@ class TreeScorer final : public Scorer {
   Result<std::vector<Importance>> FeatureImportance() const override {
     ASSIGN_OR_RETURN(const auto importance, trees_->FeatureImportance());
     std::vector<Importance> rows;
+    rows.reserve(importance.size());
     for (const auto& feature : importance) {
       rows.push_back({feature.feature, feature.splits, feature.gain});
     }

@@ -73,7 +73,7 @@ Status JobFleet::Launch(const elastic::ProcessSpec& spec) {
     // Before it is made: its first events may come at once.
     places_.OnMade(spec.name, spec.role, false);
   }
-  const Status launched = pods_->Launch(spec);
+  Status launched = pods_->Launch(spec);
   const MutexLock lock(mutex_);
   if (launched.ok()) {
     living_.emplace(spec.name, spec.role);
@@ -135,6 +135,8 @@ void JobFleet::OnEvent(const FleetEvent& event) {
       waits_for_.erase(event.name);
       places_.OnGone(event.name);
       Count();
+    } else if (event.kind == Kind::kLeaving) {
+      places_.OnGone(event.name);
     } else if (event.kind == Kind::kStarted || (event.kind == Kind::kWaiting && event.placed)) {
       places_.OnPlaced(event.name);
     } else if (event.kind == Kind::kWaiting) {

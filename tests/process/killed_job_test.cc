@@ -57,7 +57,7 @@ TEST_F(KilledJobs, GoOnFromTheirCheckpoint) {
   ASSERT_TRUE(WroteCheckpoint(2));
   const std::vector<int> lost = ProcessesOf(2);
   ASSERT_GE(lost.size(), 6U) << "its own, a master, two workers, two servers";
-  kill(lost[0], SIGKILL);
+  Signal(lost[0], SIGKILL);
   EXPECT_TRUE(Eventually([&] { return Count(2, "taken_over") == 1; }));
   EXPECT_TRUE(Eventually([&] { return NoneLives(lost); }));
   ExpectWhole(2, "m");
@@ -66,23 +66,27 @@ TEST_F(KilledJobs, GoOnFromTheirCheckpoint) {
 }
 
 TEST_F(KilledJobs, GoOnWithTheNextGateway) {
+  constexpr int kLong = 200;  // epochs of one process
   StartGateway("--slots 8 --checkpoint-root " + Folder());
-  ASSERT_EQ(
-      Ask("SET sluice.async = on; " + Long("m", Saved() + ", engine.strategy='local'")).exit_code,
-      0);
   ASSERT_EQ(Ask("SET sluice.async = on; " + Long("n", Fleet())).exit_code, 0);
-  ASSERT_TRUE(WroteCheckpoint(1) && HasBegun(2));
+  ASSERT_TRUE(HasBegun(1));
+  const std::string here =
+      "split.kind='none', train.batch_size=2000, engine.strategy='local', "
+      "train.save_checkpoints_steps=200, engine.checkpoint_dir='" +
+      Folder() + "/c', train.epoch=" + std::to_string(kLong);
+  ASSERT_EQ(Ask("SET sluice.async = on; " + TrainText("m", here)).exit_code, 0);
+  ASSERT_TRUE(WroteCheckpoint(2));
   const std::vector<int> first = ProcessesOf(1);
   const std::vector<int> second = ProcessesOf(2);
-  kill(gateway_->pid(), SIGKILL);
-  kill(first[0], SIGKILL);
-  kill(second[0], SIGKILL);
+  Signal(gateway_->pid(), SIGKILL);
+  Signal(first[0], SIGKILL);
+  Signal(second[0], SIGKILL);
   EXPECT_TRUE(Eventually([&] { return NoneLives(first) && NoneLives(second); }));
   EXPECT_EQ(StateOf(1), catalog::JobState::kRunning);
   StartGateway("--slots 8 --checkpoint-root " + Folder());
-  ExpectWhole(1, "m");
-  ExpectWhole(2, "n");
-  EXPECT_EQ(Count(1, "resumed"), 1);
+  ExpectWhole(1, "n");
+  ExpectWhole(2, "m", kLong);
+  EXPECT_EQ(Count(2, "resumed"), 1);
 }
 
 // As a machine does that goes down.
@@ -90,7 +94,7 @@ TEST_F(KilledJobs, ASignalIsNoEnd) {
   StartGateway();
   ASSERT_EQ(Ask("SET sluice.async = on; " + Long("m", Fleet())).exit_code, 0);
   ASSERT_TRUE(HasBegun(1));
-  kill(ProcessOf(1), SIGTERM);
+  Signal(ProcessOf(1), SIGTERM);
   ExpectWhole(1, "m");
   EXPECT_EQ(Count(1, "taken_over"), 1);
 }
@@ -99,7 +103,7 @@ TEST_F(KilledJobs, GoOnForThoseWhoWaitForThem) {
   StartGateway();
   BackgroundProcess client("exec " + Client(Long("m", Fleet())));
   ASSERT_TRUE(HasBegun(1));
-  kill(ProcessOf(1), SIGKILL);
+  Signal(ProcessOf(1), SIGKILL);
   std::string said;
   for (std::string line = client.ReadLine(); !line.empty(); line = client.ReadLine()) {
     said += line + "\n";
@@ -118,7 +122,7 @@ TEST_F(KilledJobs, AreGivenUpWhenTheyNeverComeToAnything) {
     ASSERT_TRUE(Eventually([&] { return Count(1, "taken_over") == taken; }));
     const pid_t process = ProcessOf(1);
     ASSERT_GT(process, 0);
-    kill(process, SIGKILL);
+    Signal(process, SIGKILL);
     ASSERT_TRUE(Eventually([&] { return !Lives(process); }));
   }
   const ShellOutcome waited = Ask("WAIT JOB 1");
@@ -132,7 +136,7 @@ TEST_F(KilledJobs, OfAShellGoOnWhenItsUserLooks) {
   ASSERT_EQ(AskEmbedded("SET sluice.async = on; " + Long("m", "engine.strategy='local'")).exit_code,
             0);
   ASSERT_TRUE(HasBegun(1));
-  kill(ProcessOf(1), SIGKILL);
+  Signal(ProcessOf(1), SIGKILL);
   EXPECT_TRUE(Eventually([&] { return ProcessOf(1) == 0 || !Lives(ProcessOf(1)); }));
   const ShellOutcome waited = AskEmbedded("WAIT JOB 1");
   EXPECT_EQ(waited.exit_code, 0) << waited.output;

@@ -140,6 +140,7 @@ TEST_F(LoginJobs, AKilledJobWaitsForItsOwnerToLogIn) {
   ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") > 0; }, 60));
   const auto process = static_cast<pid_t>(catalog_->jobs().Running()->at(0).runner.pid);
   kill(gateway->pid(), SIGKILL);
+  ASSERT_GT(process, 0) << "the job has ended already";
   kill(process, SIGKILL);
   gateway = start(&address);
   // The administrator sees what for.

@@ -23,7 +23,9 @@ class OutlivingJobs : public ClusterJobs {
     if (catalog_ != nullptr) {
       const std::vector<catalog::Job> running = catalog_->jobs().Running().value();
       for (const catalog::Job& job : running) {  // of a test that has failed
-        kill(static_cast<pid_t>(job.runner.pid), SIGKILL);
+        if (job.runner.pid > 0) {
+          kill(static_cast<pid_t>(job.runner.pid), SIGKILL);
+        }
       }
     }
     gateway_.reset();
@@ -65,6 +67,11 @@ class OutlivingJobs : public ClusterJobs {
     }
     return 0;
   }
+  // Fails where there is none: 0 would be this process's whole group.
+  static void Signal(pid_t process, int signal) {
+    ASSERT_GT(process, 0) << "it has ended already";
+    EXPECT_EQ(kill(process, signal), 0);
+  }
   static bool Lives(pid_t pid) {
     std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
     std::string number, name, state;
@@ -75,14 +82,14 @@ class OutlivingJobs : public ClusterJobs {
   }
   catalog::JobState StateOf(int64_t job) const { return catalog_->jobs().Find(job)->state; }
   // What came of it, in the next gateway's words.
-  void ExpectWhole(int64_t job, const std::string& model) const {
+  void ExpectWhole(int64_t job, const std::string& model, int epochs = kEpochs) const {
     const ShellOutcome waited = Ask("WAIT JOB " + std::to_string(job));
     EXPECT_EQ(waited.exit_code, 0) << waited.output;
     EXPECT_THAT(waited.output, ::testing::HasSubstr("\n" + model + ",1," + std::to_string(job) +
                                                     ",DNNClassifier," + std::to_string(kRows) +
-                                                    "," + std::to_string(kEpochs) + ","));
+                                                    "," + std::to_string(epochs) + ","));
     EXPECT_EQ(StateOf(job), catalog::JobState::kSucceeded);
-    EXPECT_EQ(catalog_->jobs().Find(job)->rows_trained, kRows * kEpochs);
+    EXPECT_EQ(catalog_->jobs().Find(job)->rows_trained, kRows * epochs);
     EXPECT_THAT(Ask("SHOW MODELS").output, ::testing::HasSubstr("\n" + model + ",1,"));
   }
 
