@@ -49,7 +49,7 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
     {"planner",
      {"base", "parser", "planner/plan.proto", "catalog", "catalog/sql", "models",
       "models/model.proto", "models/features", "models/metrics", "models/networks", "models/blend",
-      "models/registry"}},
+      "models/registry", "k8s/quantity"}},
     {"planner/plan.proto", {"catalog/dataset.proto", "models/model.proto"}},
 
     {"elastic/ids.h", {"base"}},
