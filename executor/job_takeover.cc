@@ -82,7 +82,8 @@ Result<std::unique_ptr<JobListener>> Start(const WaitingJob& waiting, Context& c
 }  // namespace
 
 Result<std::vector<TakenOver>> TakeOverLostJobs(Context& context) {
-  ASSIGN_OR_RETURN(const std::vector<WaitingJob> waiting, FindWaitingJobs(context.catalog.jobs()));
+  const auto jobs = context.catalog.JobsFor(context.stop);
+  ASSIGN_OR_RETURN(const std::vector<WaitingJob> waiting, FindWaitingJobs(*jobs));
   std::vector<TakenOver> taken;
   for (const WaitingJob& one : waiting) {
     if (context.cluster == nullptr || one.job.owner != context.catalog.principal().role) {
