@@ -91,9 +91,9 @@ class JobStore {
   virtual Result<int64_t> Count() = 0;
   // Jobs that have not ended as far as anybody has written down, with their runners.
   virtual Result<std::vector<Job>> Running() = 0;
-  // The runner lives, at `runner.seen_micros`. Aborted: another one has taken the job over. A pid
-  // of 0 is whichever runner the job has.
-  virtual Status Seen(int64_t job, const JobRunner& runner) = 0;
+  // The runner lives, at `runner.seen_micros`. False: another one has taken the job over. A pid of
+  // 0 is whichever runner the job has.
+  virtual Result<bool> Seen(int64_t job, const JobRunner& runner) = 0;
   // `next` runs the job from now on. False: `lost` does not run it any more, or it has ended.
   virtual Result<bool> TakeOver(int64_t job, const JobRunner& lost, const JobRunner& next) = 0;
   // Ends a job whose runner cannot do that any more, as failed or as cancelled; one that has ended

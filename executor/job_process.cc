@@ -115,6 +115,13 @@ Status TakeOver(const JobConfig::Takeover& lost, catalog::JobStore& jobs) {
   return ForgetJournal(jobs, lost.job());  // its masters, workers and servers are lost, too
 }
 
+bool StillRunsHere(int64_t job, catalog::JobStore& jobs) {
+  catalog::JobRunner here = ThisProcess();
+  here.seen_micros = WallMicros();
+  const Result<bool> ours = jobs.Seen(job, here);
+  return ours.ok() && *ours;
+}
+
 Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeaker& speaker,
                     SpeakingSink& sink, const JobLog& job_log, const std::stop_token& stop) {
   // A signal is an eviction (the machine goes down): whoever has the login next goes on with the
@@ -151,7 +158,7 @@ Status RunStatement(const JobConfig& config, const JobSecrets& secrets, JobSpeak
     };
     return Execute(config.plan(), context, sink);
   }();
-  if (config.has_takeover() && !status.ok() && status.code() != Code::kAborted) {
+  if (config.has_takeover() && !status.ok() && StillRunsHere(*begun, catalog->jobs())) {
     // Where it came to its end in order, its row says so already.
     static_cast<void>(catalog->jobs().Abandon(*begun, WallMicros(), catalog::JobState::kFailed,
                                               status.ToString(), AnswerBytes(status)));

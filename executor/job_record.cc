@@ -112,11 +112,12 @@ void JobRecord::Watch(const std::stop_token& self) {
 void JobRecord::SayThatItLives() {
   catalog::JobRunner runner = job_.runner;
   runner.seen_micros = WallMicros();
-  const Status told = jobs_->Seen(job_.id, runner);
-  if (!told.ok()) {
-    log::Warn("job={} cannot say that it lives: {}", job_.id, told.ToString());
-  }
-  if (told.code() == Code::kAborted) {  // it was away for so long that it was given up
+  const Result<bool> ours =
+      Guarded("saying that a job lives", [&] { return jobs_->Seen(job_.id, runner); });
+  if (!ours.ok()) {
+    log::Warn("job={} cannot say that it lives: {}", job_.id, ours.status().ToString());
+  } else if (!*ours) {  // it was away for so long that it was given up
+    log::Warn("job={} was taken over by another process", job_.id);
     taken_over_ = true;
     stop_.request_stop();
   }

@@ -97,12 +97,13 @@ class SqlJobStore final : public JobStore {
     return jobs;
   }
 
-  Status Seen(int64_t job, const JobRunner& runner) override {
+  Result<bool> Seen(int64_t job, const JobRunner& runner) override {
     if (runner.pid == 0) {
-      return query_
-          .Ask("UPDATE {job_runners} SET seen_micros = $2 WHERE job_id = $1",
-               {job, runner.seen_micros})
-          .status();
+      RETURN_IF_ERROR(query_
+                          .Ask("UPDATE {job_runners} SET seen_micros = $2 WHERE job_id = $1",
+                               {job, runner.seen_micros})
+                          .status());
+      return true;
     }
     ASSIGN_OR_RETURN(
         const SqlRows seen,
@@ -110,14 +111,11 @@ class SqlJobStore final : public JobStore {
                    " AND pid = $4 AND started = $5 RETURNING job_id",
                    {job, runner.seen_micros, runner.place, runner.pid, runner.started}));
     if (!seen.empty()) {
-      return OkStatus();
+      return true;
     }
     ASSIGN_OR_RETURN(const SqlRows others,
                      query_.Ask("SELECT 1 FROM {job_runners} WHERE job_id = $1", {job}));
-    return others.empty()
-               ? OkStatus()  // the job has ended
-               : Status(Code::kAborted,
-                        fmt::format("another process has taken job {} over from this one", job));
+    return others.empty();  // the job has ended
   }
 
   Result<bool> TakeOver(int64_t job, const JobRunner& lost, const JobRunner& next) override {

@@ -2,8 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
+#include "server/pgwire/message_bytes_internal.h"
 #include "server/pgwire/values.h"
 
 namespace sluice::server::pgwire {
@@ -13,45 +12,6 @@ constexpr size_t kMaxStartupParameters = 1000;  // 10 KiB hold fewer
 
 Status BrokenMessage(std::string_view which) {
   return InvalidArgument(fmt::format("invalid message format: {}", which)).SqlState("08P01");
-}
-
-void AppendUint16(std::string& out, uint16_t number) {
-  out.push_back(static_cast<char>(number >> 8U));
-  out.push_back(static_cast<char>(number & 0xffU));
-}
-
-void AppendString(std::string& out, std::string_view text) {
-  out.append(text.substr(0, text.find('\0')));
-  out.push_back('\0');
-}
-
-// Writes the length of a message when it goes.
-class OpenMessage {
- public:
-  OpenMessage(std::string& out, char type) : out_(out) {
-    out_.push_back(type);
-    begin_ = out_.size();
-    out_.append(kLengthBytes, '\0');
-  }
-  ~OpenMessage() {
-    std::string length;
-    AppendUint32(length, static_cast<uint32_t>(out_.size() - begin_));
-    out_.replace(begin_, kLengthBytes, length);
-  }
-  OpenMessage(const OpenMessage&) = delete;
-  OpenMessage& operator=(const OpenMessage&) = delete;
-
- private:
-  std::string& out_;
-  size_t begin_;
-};
-
-// 1-based, in characters.
-size_t PositionOf(std::string_view text, int64_t offset) {
-  const std::string_view before = text.substr(0, static_cast<size_t>(offset));
-  return 1 + static_cast<size_t>(std::count_if(before.begin(), before.end(), [](char byte) {
-           return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;
-         }));
 }
 
 std::vector<uint16_t> ReadFormats(BodyReader& reader) {
@@ -366,97 +326,6 @@ void AppendKeyData(std::string& out, uint32_t process, uint32_t key) {
   const OpenMessage message(out, 'K');
   AppendUint32(out, process);
   AppendUint32(out, key);
-}
-
-void AppendError(std::string& out, const Status& status, std::string_view text, int64_t offset,
-                 std::string_view severity) {
-  const std::vector<Diagnostic>& diagnostics = status.diagnostics();
-  const Diagnostic& first = diagnostics.front();
-  std::string detail = first.detail;
-  for (size_t i = 1; i < diagnostics.size(); ++i) {
-    const Diagnostic& more = diagnostics[i];
-    std::string place;
-    if (more.span.valid()) {
-      const LineColumn at = FindLineColumn(text, offset + more.span.begin);
-      place = fmt::format(" (line {}, column {})", at.line, at.column);
-    }
-    detail += fmt::format("{}{}{}{}{}", detail.empty() ? "" : "\n", more.message, place,
-                          more.hint.empty() ? "" : ": ", more.hint);
-  }
-  const OpenMessage message(out, 'E');
-  const auto field = [&out](char code, std::string_view value) {
-    if (!value.empty()) {
-      out.push_back(code);
-      AppendString(out, value);
-    }
-  };
-  field('S', severity);
-  field('V', severity);
-  field('C', first.sqlstate);
-  field('M', first.message);
-  field('D', detail);
-  field('H', first.hint);
-  if (first.span.valid() && offset + first.span.begin <= static_cast<int64_t>(text.size())) {
-    field('P', std::to_string(PositionOf(text, offset + first.span.begin)));
-  }
-  out.push_back('\0');
-}
-
-void AppendNotice(std::string& out, std::string_view severity, std::string_view sqlstate,
-                  std::string_view text, std::string_view hint) {
-  const OpenMessage message(out, 'N');
-  const auto field = [&out](char code, std::string_view value) {
-    if (!value.empty()) {
-      out.push_back(code);
-      AppendString(out, value);
-    }
-  };
-  field('S', severity);
-  field('V', severity);
-  field('C', sqlstate);
-  field('M', text);
-  field('H', hint);
-  out.push_back('\0');
-}
-
-Status ReadError(std::string_view body) {
-  BodyReader reader(body);
-  std::string sqlstate = "XX000";
-  std::string message;
-  std::string detail;
-  std::string hint;
-  while (reader.ok()) {
-    const char code = reader.Byte();
-    if (code == '\0') {
-      break;
-    }
-    const std::string value(reader.String());
-    if (code == 'C') {
-      sqlstate = value;
-    } else if (code == 'M') {
-      message = value;
-    } else if (code == 'D') {
-      detail = value;
-    } else if (code == 'H') {
-      hint = value;
-    }
-  }
-  return Status(Code::kUnknown, message).SqlState(sqlstate).Detail(detail).Hint(hint);
-}
-
-bool IsFatal(std::string_view error_body) {
-  BodyReader reader(error_body);
-  while (reader.ok()) {
-    const char code = reader.Byte();
-    if (code == '\0') {
-      break;
-    }
-    const std::string_view value = reader.String();
-    if (code == 'V') {  // not translated, as S is
-      return value == "FATAL" || value == "PANIC";
-    }
-  }
-  return false;
 }
 
 }  // namespace sluice::server::pgwire

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "server/pgwire/messages.h"
+
+// What messages are written of.
+namespace sluice::server::pgwire {
+
+inline void AppendUint16(std::string& out, uint16_t number) {
+  out.push_back(static_cast<char>(number >> 8U));
+  out.push_back(static_cast<char>(number & 0xffU));
+}
+
+inline void AppendString(std::string& out, std::string_view text) {
+  out.append(text.substr(0, text.find('\0')));
+  out.push_back('\0');
+}
+
+// Writes the length of a message when it goes.
+class OpenMessage {
+ public:
+  OpenMessage(std::string& out, char type) : out_(out) {
+    out_.push_back(type);
+    begin_ = out_.size();
+    out_.append(kLengthBytes, '\0');
+  }
+  ~OpenMessage() {
+    std::string length;
+    AppendUint32(length, static_cast<uint32_t>(out_.size() - begin_));
+    out_.replace(begin_, kLengthBytes, length);
+  }
+  OpenMessage(const OpenMessage&) = delete;
+  OpenMessage& operator=(const OpenMessage&) = delete;
+
+ private:
+  std::string& out_;
+  size_t begin_;
+};
+
+}  // namespace sluice::server::pgwire
