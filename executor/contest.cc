@@ -4,10 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "base/clock.h"
@@ -15,8 +16,10 @@
 #include "catalog/dataset.pb.h"
 #include "elastic/job/further_metrics.h"
 #include "executor/candidate_trial.h"
+#include "executor/contest_choice.h"
 #include "executor/contest_clock.h"
 #include "executor/contest_description.h"
+#include "executor/contest_lanes.h"
 #include "executor/job_record.h"
 #include "executor/selected_features.h"
 #include "models/blend/blend.h"
@@ -26,7 +29,7 @@ namespace sluice::executor {
 namespace {
 
 // Of a contest's time so much is for trying, where what wins is trained once more.
-constexpr double kTryingShare = 0.6;
+constexpr double kTryingShare = 0.7;
 // Of that, until which part the kinds as they are, and those on fewer columns, are to be done.
 constexpr double kFirstShare = 0.5;
 constexpr double kSelectiveShare = 0.75;
@@ -64,13 +67,8 @@ class Contest {
       return job_.stop_token().stop_requested() ? Cancelled("the training was cancelled")
                                                 : NothingWon();
     }
-    weights_.assign(trials_.size(), 0);
-    weights_[*best] = 1;
-    judgement_ = trials_[*best].judgement;
-    if (contest_.blends()) {
-      Blend(*best);
-    }
-    return Finish(*best);
+    choice_ = Choose(plan_.model(), contest_, trials_, *best);
+    return Finish();
   }
 
  private:
@@ -131,33 +129,33 @@ class Contest {
     }
   }
 
-  // All of these, two at a time: networks, which use one processor, beside the others.
-  void TryAll(const std::vector<size_t>& which, double share, double until) {
-    std::vector<size_t> lanes[2];
+  // Networks use one processor, trees and linear models several.
+  bool IsNetwork(size_t i) const {
+    return candidate(i).kind() == "network" || candidate(i).kind() == "wide_deep";
+  }
+  // In two lanes (contest_lanes.h).
+  void InLanes(const std::vector<size_t>& which, const std::function<void(const LaneTurn&)>& work) {
+    std::vector<size_t> networks, others;
     for (const size_t i : which) {
-      const bool network = candidate(i).kind() == "network" || candidate(i).kind() == "wide_deep";
-      lanes[network && std::thread::hardware_concurrency() > 1 ? 1 : 0].push_back(i);
+      (IsNetwork(i) ? networks : others).push_back(i);
     }
+    RunLanes(others, networks, work);
+  }
+
+  // All of these, until so many seconds of the contest are over.
+  void TryAll(const std::vector<size_t>& which, double share, double until) {
     const bool nothing_yet = !Best(All()).has_value();
-    const auto run = [&](const std::vector<size_t>& lane, bool first) {
-      for (size_t k = 0; k < lane.size() && !stopped(); ++k) {
-        const double left = until - clock_.elapsed();
-        const bool must = first && k == 0 && nothing_yet;
-        if (left > 0 || must) {
-          const double fair = std::max(left, 0.0) / static_cast<double>(lane.size() - k);
-          const double most = contest_.search()
-                                  ? kTimesFair * fair
-                                  : std::max(fair, kShareOfFirst * std::max(left, 0.0));
-          Try(lane[k], share, std::clamp(most, 0.0, std::max(left, 0.0)), must);
-        }
+    InLanes(which, [&](const LaneTurn& turn) {
+      const double left = std::max(until - clock_.elapsed(), 0.0);
+      const bool must = turn.first && nothing_yet;
+      if (stopped() || (left <= 0 && !must)) {
+        return;
       }
-    };
-    const bool only_networks = lanes[0].empty();
-    std::jthread networks;
-    if (!lanes[1].empty() && !only_networks) {
-      networks = std::jthread([&] { run(lanes[1], false); });
-    }
-    run(lanes[only_networks ? 1 : 0], true);
+      const double fair = left * turn.share;
+      const double most =
+          contest_.search() ? kTimesFair * fair : std::max(fair, kShareOfFirst * left);
+      Try(turn.item, share, std::min(most, left), must);
+    });
   }
 
   double trying_seconds() const {
@@ -247,51 +245,6 @@ class Contest {
     return std::move(status).Detail(fmt::format("{}", fmt::join(why, "; ")));
   }
 
-  void Blend(size_t best) {
-    models::BlendRows rows;
-    rows.task = models::TaskOf(plan_.model());
-    rows.outputs = judgement_.outputs;
-    rows.labels = judgement_.labels;
-    rows.weights = judgement_.weights;
-    std::vector<size_t> able;
-    for (const size_t i : All()) {
-      if (trials_[i].tried && trials_[i].status.ok() &&
-          trials_[i].judgement.predictions.size() == judgement_.predictions.size()) {
-        able.push_back(i);
-        rows.predictions.emplace_back(trials_[i].judgement.predictions);
-      }
-    }
-    if (able.size() < 2 || rows.task == models::Task::kRanking) {
-      return;
-    }
-    const auto place =
-        static_cast<size_t>(std::find(able.begin(), able.end(), best) - able.begin());
-    const models::Blend blend = models::FitBlend(rows, place);
-    Judgement blended = judgement_;
-    blended.predictions = models::BlendPredictions(rows, blend.weights);
-    blend_value_ = MetricsOf(plan_.model(), blended).Value(contest_.metric());
-    if (!blend.better || !Better(blend_value_, trials_[best].value)) {
-      return;
-    }
-    judgement_ = std::move(blended);
-    for (size_t m = 0; m < able.size(); ++m) {
-      weights_[able[m]] = blend.weights[m];
-    }
-  }
-
-  // The members of the model, the heaviest first.
-  std::vector<size_t> Members() const {
-    std::vector<size_t> members;
-    for (size_t i = 0; i < weights_.size(); ++i) {
-      if (weights_[i] > 0) {
-        members.push_back(i);
-      }
-    }
-    std::stable_sort(members.begin(), members.end(),
-                     [this](size_t a, size_t b) { return weights_[a] > weights_[b]; });
-    return members;
-  }
-
   // Whether there is time to train one of them on all rows.
   bool MayRefit(const Trial& trial) const {
     constexpr double kSafety = 1.2;
@@ -302,34 +255,46 @@ class Contest {
 
   // The members as they are to be stored. Without a time limit where there is no model of all rows
   // otherwise: of folds, and of a sample. A search that was stopped reads no more: the last fold's.
-  Status Refit(const std::vector<size_t>& members, std::vector<Trained>* trained) {
-    const bool sampled = contest_.sample_rows() > 0;
-    const bool must = contest_.folds() > 0 || sampled;
-    for (const size_t i : members) {
-      Trial& trial = trials_[i];
+  Result<std::vector<Trained>> Refit(const std::vector<size_t>& members) {
+    const bool must = contest_.folds() > 0 || contest_.sample_rows() > 0;
+    std::vector<Trained> trained(trials_.size());
+    std::vector<Status> ended(trials_.size());
+    InLanes(members, [&](const LaneTurn& turn) {
+      Trial& trial = trials_[turn.item];
       if (stopped() || (!must && !MayRefit(trial))) {
-        trained->push_back(std::move(trial.trained));
-        continue;
+        trained[turn.item] = std::move(trial.trained);
+        return;
       }
       ++refitted_;
-      Result<Trained> whole =
-          sampled ? TrainOnce({.plan = candidate(i).plan(),
-                               .source = all_.source,
-                               .dataset = all_.dataset,
-                               .validation = all_.validation,
-                               .progress = clock_.Progress(),
-                               .stop = job_.stop_token()})
-                  : TrainOnAll(candidate(i), trial, all_, job_.stop_token(), clock_.Progress());
-      RETURN_IF_ERROR(whole.status());
-      trained->push_back(std::move(whole).value());
+      Result<Trained> whole = OnAllRows(turn.item);
+      if (whole.ok()) {
+        trained[turn.item] = *std::move(whole);
+      } else {
+        ended[turn.item] = whole.status();
+      }
+    });
+    std::vector<Trained> in_order;
+    for (const size_t i : members) {
+      RETURN_IF_ERROR(ended[i]);
+      in_order.push_back(std::move(trained[i]));
     }
-    return OkStatus();
+    return in_order;
   }
 
-  Result<ContestResult> Finish(size_t best) {
-    const std::vector<size_t> members = Members();
-    std::vector<Trained> trained;
-    RETURN_IF_ERROR(Refit(members, &trained));
+  Result<Trained> OnAllRows(size_t i) {
+    return contest_.sample_rows() > 0
+               ? TrainOnce({.plan = candidate(i).plan(),
+                            .source = all_.source,
+                            .dataset = all_.dataset,
+                            .validation = all_.validation,
+                            .progress = clock_.Progress(),
+                            .stop = job_.stop_token()})
+               : TrainOnAll(candidate(i), trials_[i], all_, job_.stop_token(), clock_.Progress());
+  }
+
+  Result<ContestResult> Finish() {
+    const std::vector<size_t> members = choice_.Members();
+    ASSIGN_OR_RETURN(std::vector<Trained> trained, Refit(members));
     ContestResult result;
     result.plan = std::make_unique<plan::TrainPlan>(PlanOf(members.front()));
     if (refitted_ == members.size()) {  // nothing of the rows is left to judge by
@@ -341,14 +306,15 @@ class Contest {
       Join(members, trained, &result);
     }
     elastic::TrainOutcome& outcome = result.trained.outcome;
-    outcome.metrics = MetricsOf(plan_.model(), judgement_).Values(elastic::FurtherMetrics(plan_));
-    outcome.validation_rows = static_cast<int64_t>(judgement_.labels.size());
-    result.trained.held_out = {judgement_.outputs, judgement_.predictions, judgement_.labels,
-                               judgement_.weights};
+    outcome.metrics =
+        MetricsOf(plan_.model(), choice_.judgement).Values(elastic::FurtherMetrics(plan_));
+    outcome.validation_rows = static_cast<int64_t>(choice_.judgement.labels.size());
+    result.trained.held_out = {choice_.judgement.outputs, choice_.judgement.predictions,
+                               choice_.judgement.labels, choice_.judgement.weights};
     for (const Trial& trial : trials_) {
       outcome.rows_read += trial.rows_read;
     }
-    Record(best, members, result.plan.get());
+    Record(members, result.plan.get());
     return result;
   }
 
@@ -362,11 +328,11 @@ class Contest {
     elastic::TrainOutcome& outcome = result->trained.outcome;
     int64_t parameters = 0;
     for (size_t m = 0; m < members.size(); ++m) {
-      specs.emplace_back(&plans[m].model(), weights_[members[m]]);
+      specs.emplace_back(&plans[m].model(), choice_.weights[members[m]]);
       weights.push_back(trained[m].weights);
       parameters += plans[m].parameter_count();
       const elastic::TrainOutcome& own = trained[m].outcome;
-      outcome.loss += weights_[members[m]] * own.loss;
+      outcome.loss += choice_.weights[members[m]] * own.loss;
       outcome.epochs = std::max(outcome.epochs, own.epochs);
       outcome.rows_per_epoch = std::max(outcome.rows_per_epoch, own.rows_per_epoch);
       outcome.rows_trained += own.rows_trained;
@@ -380,26 +346,26 @@ class Contest {
   }
 
   // What each candidate was worth, into the plan that is stored; and a line for whoever waits.
-  void Record(size_t best, const std::vector<size_t>& members, plan::TrainPlan* stored) {
+  void Record(const std::vector<size_t>& members, plan::TrainPlan* stored) {
     plan::Contest* table = stored->mutable_contest();
     *table = contest_;
-    table->set_validation_rows(static_cast<int64_t>(judgement_.labels.size()));
+    table->set_validation_rows(static_cast<int64_t>(choice_.judgement.labels.size()));
     table->set_refitted(refitted_ == members.size());
     for (size_t i = 0; i < trials_.size(); ++i) {
       plan::Candidate* row = table->mutable_candidates(static_cast<int>(i));
       row->clear_plan();
       const Trial& trial = trials_[i];
       row->set_seconds(trial.seconds);
-      row->set_weight(weights_[i]);
+      row->set_weight(choice_.weights[i]);
       if (trial.tried && trial.status.ok()) {
         row->set_value(trial.value);
       }
-      row->set_outcome(!trial.tried         ? "not tried"
-                       : !trial.status.ok() ? trial.status.message()
-                       : weights_[i] == 1   ? "kept"
-                       : weights_[i] > 0    ? "in the blend"
-                       : trial.cut_short    ? "stopped at its best so far"
-                                            : "");
+      row->set_outcome(!trial.tried              ? "not tried"
+                       : !trial.status.ok()      ? trial.status.message()
+                       : choice_.weights[i] == 1 ? "kept"
+                       : choice_.weights[i] > 0  ? "in the blend"
+                       : trial.cut_short         ? "stopped at its best so far"
+                                                 : "");
     }
     stored->set_has_base(false);
     stored->set_statement(plan_.statement());
@@ -407,45 +373,16 @@ class Contest {
     stored->set_into_name(plan_.into_name());
     stored->set_must_be_new(plan_.must_be_new());
     *stored->mutable_metrics() = plan_.metrics();
-    const std::string rows =
-        fmt::format("{} validation rows{}", table->validation_rows(),
-                    contest_.folds() > 0 ? fmt::format(" of {} folds", contest_.folds()) : "");
-    std::string why;
-    if (members.size() == 1) {
-      why = fmt::format("{}{} was chosen: {} {:.6g} on {}",
-                        contest_.search() ? plan_.model().type() + ", " : "",
-                        candidate(best).name(), contest_.metric(), trials_[best].value, rows);
-    } else {
-      std::vector<std::string> shares;
-      for (const size_t i : members) {
-        shares.push_back(fmt::format("{:.2f} x {}", weights_[i], candidate(i).name()));
-      }
-      why = fmt::format("a blend was chosen, {}: {} {:.6g} on {}, the best of them alone {:.6g}",
-                        fmt::join(shares, " + "), contest_.metric(), blend_value_, rows,
-                        trials_[best].value);
-    }
+    std::string why = WhyChosen(plan_.model(), stored->contest(), choice_);
     why += refitted_ == members.size() ? "; trained on all rows"
            : refitted_ > 0
                ? fmt::format("; {} of the {} trained on all rows", refitted_, members.size())
                : "";
     stored->set_chosen_because(why);
-    KeepTable(*stored);
-    job_.Tell("chosen", why);
-  }
-
-  // All candidates with the job, the best first: those that came to nothing last.
-  void KeepTable(const plan::TrainPlan& stored) {
-    std::vector<size_t> order = All();
-    const auto worth = [this](size_t i) { return trials_[i].tried && trials_[i].status.ok(); };
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return worth(a) != worth(b) ? worth(a)
-                                  : worth(a) && Better(trials_[a].value, trials_[b].value);
-    });
-    for (size_t place = 0; place < order.size(); ++place) {
-      const plan::Candidate& row = stored.contest().candidates(static_cast<int>(order[place]));
-      job_.Event("result", fmt::format("{}. {}: {}", place + 1, row.name(),
-                                       DescribeCandidate(stored.contest(), row)));
+    for (const std::string& line : RankCandidates(stored->contest())) {
+      job_.Event("result", line);
     }
+    job_.Tell("chosen", why);
   }
 
   const plan::TrainPlan& plan_;
@@ -455,10 +392,8 @@ class Contest {
   JobRecord& job_;
   std::vector<Trial> trials_;
   ContestClock clock_;
-  std::vector<double> weights_;  // of each candidate in the model
-  Judgement judgement_;          // of the model
-  double blend_value_ = 0;
-  size_t refitted_ = 0;  // members that were trained once more, on all rows
+  ContestChoice choice_;
+  std::atomic<size_t> refitted_ = 0;  // members that were trained once more, on all rows
 };
 
 }  // namespace

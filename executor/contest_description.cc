@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
+#include "models/metrics/metric.h"
 #include "planner/plan.pb.h"
 
 namespace sluice::executor {
@@ -21,6 +24,27 @@ std::string DescribeCandidate(const plan::Contest& contest, const plan::Candidat
     said += fmt::format(" ({})", candidate.settings());
   }
   return said;
+}
+
+std::vector<std::string> RankCandidates(const plan::Contest& contest) {
+  std::vector<const plan::Candidate*> order;
+  for (const plan::Candidate& candidate : contest.candidates()) {
+    order.push_back(&candidate);
+  }
+  const bool higher = models::Metrics::HigherIsBetter(contest.metric());
+  std::stable_sort(order.begin(), order.end(),
+                   [higher](const plan::Candidate* a, const plan::Candidate* b) {
+                     if (!a->has_value() || !b->has_value()) {
+                       return a->has_value() && !b->has_value();
+                     }
+                     return higher ? a->value() > b->value() : a->value() < b->value();
+                   });
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < order.size(); ++i) {
+    lines.push_back(
+        fmt::format("{}. {}: {}", i + 1, order[i]->name(), DescribeCandidate(contest, *order[i])));
+  }
+  return lines;
 }
 
 std::vector<DescriptionLine> DescribeContest(const plan::TrainPlan& plan) {

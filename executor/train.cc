@@ -153,7 +153,12 @@ Result<Datasets> OpenDatasets(const plan::TrainPlan& plan, catalog::DataSource& 
   catalog::DatasetOptions options;
   options.rows_per_shard = plan.rows_per_shard();
   options.many_processes = OnProcesses(plan);
-  options.mixed = plan.shuffle();
+  // Trees do not mind in which order rows come, but what they compete with does.
+  const auto& candidates = plan.contest().candidates();
+  options.mixed = plan.shuffle() || std::any_of(candidates.begin(), candidates.end(),
+                                                [](const plan::Candidate& candidate) {
+                                                  return candidate.plan().shuffle();
+                                                });
   Datasets datasets;
   ASSIGN_OR_RETURN(datasets.train, source.OpenDataset(plan.select(), options));
   if (plan.split().kind() == plan::Split::SELECT) {

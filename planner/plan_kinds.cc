@@ -95,14 +95,18 @@ std::vector<Variant> VariantsOf(const ModelType& type, const BoundTrain& bound,
           {"subsample", Real(0.8)},
           {"colsample_bytree", Real(columns)}};
     };
-    Variant third = {"deeper", slower(step, 9)};
+    std::vector<Variant> variants = {{"more, smaller steps", slower(step, 6)}};
     if (tailed) {
-      third = {"smaller steps to the label's root", slower(step, 6)};
-      third.settings.emplace_back(kScaleOfLabel, TextValue("root"));
+      for (const auto& [name, depth] : {std::pair{"smaller steps to the label's root", 6},
+                                        std::pair{"deeper, to the label's root", 8}}) {
+        variants.push_back({name, slower(step, depth)});
+        variants.back().settings.emplace_back(kScaleOfLabel, TextValue("root"));
+      }
+    } else {
+      variants.push_back({"deeper", slower(step, 9)});
     }
-    return {{"more, smaller steps", slower(step, 6)},
-            third,
-            {"flatter", slower(std::round(1500 * step) / 1000, 4)}};
+    variants.push_back({"flatter", slower(std::round(1500 * step) / 1000, 4)});
+    return variants;
   }
   if (type.family == ModelFamily::kLinear && own != nullptr && own->plan().optimum() &&
       own->plan().parameter_count() * kFewRowsPerWeight > bound.statistics.rows) {

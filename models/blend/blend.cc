@@ -9,7 +9,9 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "models/model.pb.h"
 
@@ -19,10 +21,14 @@ namespace {
 constexpr int kMostAdditions = 40;
 // What weighs less costs more time than it is worth.
 constexpr double kLeastWeight = 0.04;
-// Of the error that a mean of so many rows has by itself. The gain is found on rows that the weights
-// do not come from, and errs to neither side: a little doubt is what the further models cost.
+// Of the error that a mean of so many rows has by itself. The gain is found on rows that the
+// weights do not come from, and errs to neither side: a little doubt is what the further models
+// cost.
 constexpr double kStandardErrors = 0.5;
 constexpr double kLeastProbability = 1e-6;
+// Of numbers, so many rows at either end gain or lose no more than the next one does: a single row
+// far out may hold a tenth of all squared errors, and would decide.
+constexpr double kFarOut = 0.005;
 
 // Of a prediction only so much counts: for classes the probability of the true one.
 class Losses {
@@ -47,6 +53,7 @@ class Losses {
     }
   }
 
+  bool classes() const { return classes_; }
   size_t rows() const { return count_; }
   size_t width() const { return width_; }
   size_t models() const { return said_.size(); }
@@ -142,15 +149,41 @@ std::vector<double> FindWeights(const Losses& losses, size_t best, Rows which) {
   return weights;
 }
 
-// By how much the best model's loss is above the blend's, row by row, where the weights come from
+std::vector<double> WithoutFarOut(std::vector<double> gains) {
+  const auto far = static_cast<size_t>(kFarOut * static_cast<double>(gains.size()));
+  if (far == 0) {
+    return gains;
+  }
+  std::vector<double> sorted = gains;
+  std::sort(sorted.begin(), sorted.end());
+  const double least = sorted[far];
+  const double most = sorted[sorted.size() - 1 - far];
+  for (double& gain : gains) {
+    gain = std::clamp(gain, least, most);
+  }
+  return gains;
+}
+
+// Whether their mean is, by more than chance.
+bool IsAboveZero(const std::vector<double>& gains) {
+  const auto n = static_cast<double>(gains.size());
+  if (n < 2) {
+    return false;
+  }
+  const double sum = std::accumulate(gains.begin(), gains.end(), 0.0);
+  const double squares = std::inner_product(gains.begin(), gains.end(), gains.begin(), 0.0);
+  const double variance = std::max(0.0, (squares - sum * sum / n) / (n - 1));
+  return sum / n > kStandardErrors * std::sqrt(variance / n) && sum > 0;
+}
+
+// Whether the best model's loss is above the blend's, row by row, where the weights come from
 // the other half of the rows.
 bool IsBetter(const Losses& losses, size_t best) {
   const std::vector<double> weights[] = {FindWeights(losses, best, Rows::kEven),
                                          FindWeights(losses, best, Rows::kOdd)};
   const size_t width = losses.width();
   std::vector<float> mean(width);
-  double sum = 0;
-  double squares = 0;
+  std::vector<double> gains(losses.rows());
   for (size_t r = 0; r < losses.rows(); ++r) {
     const std::vector<double>& of_others = weights[r % 2 == 0 ? 1 : 0];
     for (size_t o = 0; o < width; ++o) {
@@ -160,17 +193,9 @@ bool IsBetter(const Losses& losses, size_t best) {
       }
       mean[o] = static_cast<float>(value);
     }
-    const double gain =
-        losses.At(r, losses.said(best).data() + r * width) - losses.At(r, mean.data());
-    sum += gain;
-    squares += gain * gain;
+    gains[r] = losses.At(r, losses.said(best).data() + r * width) - losses.At(r, mean.data());
   }
-  const auto n = static_cast<double>(losses.rows());
-  if (n < 2) {
-    return false;
-  }
-  const double variance = std::max(0.0, (squares - sum * sum / n) / (n - 1));
-  return sum / n > kStandardErrors * std::sqrt(variance / n) && sum > 0;
+  return IsAboveZero(losses.classes() ? std::move(gains) : WithoutFarOut(std::move(gains)));
 }
 
 // Where a member's input stands in the blend's list.

@@ -70,6 +70,21 @@ TEST(Blend, OfNumbersFindsTheMeanOfTwoOppositeErrors) {
   EXPECT_NEAR(BlendPredictions(rows, blend.weights)[17], 17, 1e-3);
 }
 
+// Prices: one of them is far from what either model says, and a little farther from their mean.
+TEST(Blend, OfNumbersIsNotDecidedByOneRowFarOut) {
+  std::vector<float> labels, one, other;
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  for (int i = 0; i < 4'000; ++i) {
+    labels.push_back(0);
+    one.push_back(normal(random));
+    other.push_back(normal(random));
+  }
+  one[8] = 300;
+  other[8] = 305;
+  EXPECT_TRUE(FitBlend({Task::kRegression, 1, {one, other}, labels, {}}, 0).better);
+}
+
 TEST(Blend, WeightsComeBackFromTheirBytes) {
   const std::string bytes = PackBlend({"first", "", "third"});
   const auto parts = UnpackBlend(bytes, 3);
