@@ -123,13 +123,13 @@ TEST_F(KilledGateway, G4_SynchronousResumedHasTheWeightsOfAnUndisturbedRun) {
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
   const std::string plain =
-      "train.epoch=6, engine.seed=5, engine.num_workers=2, "
+      "train.epoch=8, train.batch_size=512, engine.seed=5, engine.num_workers=2, "
       "engine.max_workers=2, engine.sync=true, engine.num_ps=";
   ASSERT_TRUE(Run(TrainText("plain", plain + "1"), cluster, *source_, sink).ok());
   RunWithKills("killed",
-               "engine.num_workers=2, engine.max_workers=2, engine.sync=true, "
-               "engine.num_ps=2",
-               6);
+               "train.batch_size=512, engine.num_workers=2, engine.max_workers=2, "
+               "engine.sync=true, engine.num_ps=2",
+               8);
   EXPECT_EQ(Weights("killed"), Weights("plain"));
 }
 
@@ -158,13 +158,14 @@ TEST_F(KilledGateway, AllReduceResumedHasTheWeightsOfAnUndisturbedRun) {
 // A master that took over writes checkpoints like the first one.
 TEST_F(KilledGateway, ALostMasterThenEverythingLost) {
   const std::string strategy =
-      "engine.num_workers=2, engine.max_workers=2, engine.sync=true, engine.num_ps=2";
+      "train.batch_size=512, engine.num_workers=2, engine.max_workers=2, engine.sync=true, "
+      "engine.num_ps=2";
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
   ASSERT_TRUE(
-      Run(TrainText("plain", "train.epoch=6, engine.seed=5, " + strategy), cluster, *source_, sink)
+      Run(TrainText("plain", "train.epoch=8, engine.seed=5, " + strategy), cluster, *source_, sink)
           .ok());
-  const std::string train = TrainText("killed", Saved(strategy, 6));
+  const std::string train = TrainText("killed", Saved(strategy, 8));
   const pid_t gateway = Start(train);
   ASSERT_TRUE(Eventually([&] { return Count(2, "checkpoint_written") > 0; }, 60));
   const int master = MasterOf(gateway);

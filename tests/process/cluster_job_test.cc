@@ -20,11 +20,12 @@ TEST_F(ClusterJobs, JobsShareOneClusterAndLeaveNothing) {
   std::thread other([&] {
     const auto source = Open();
     RecordingSink sink;
-    first = Run(TrainText("m1", "train.epoch=2, engine.num_workers=2, engine.num_ps=1"), cluster, *source, sink);
+    first = Run(TrainText("m1", "train.epoch=2, engine.num_workers=2, engine.num_ps=1"), cluster,
+                *source, sink);
   });
   RecordingSink sink;
-  const Status second =
-      Run(TrainText("m2", "train.epoch=2, engine.num_workers=2, engine.num_ps=2"), cluster, *source_, sink);
+  const Status second = Run(TrainText("m2", "train.epoch=2, engine.num_workers=2, engine.num_ps=2"),
+                            cluster, *source_, sink);
   other.join();
   EXPECT_TRUE(first.ok()) << first.ToString();
   EXPECT_TRUE(second.ok()) << second.ToString();
@@ -84,7 +85,7 @@ TEST_F(ClusterJobs, G4_AllReduceInSqlHasTheBitsOfServers) {
         killed = pid.ok() && kill(*pid, SIGKILL) == 0;
       }
     };
-    const Status status = Run(TrainText("m", "train.epoch=10, " + engine), cluster, *source_, sink);
+    const Status status = Run(TrainText("m", "train.epoch=4, " + engine), cluster, *source_, sink);
     EXPECT_TRUE(status.ok()) << status.ToString();
     EXPECT_TRUE(killed);
     return catalog_->models().Find("", "m", {}).value().weights_sha256;

@@ -105,7 +105,7 @@ TEST_F(LostDatabase, ALockedJournalHoldsUpNoTrainingAndHidesNoLostWorker) {
 TEST_F(LostDatabase, ConnectionsThatEndAreMadeAnew) {
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
-  const std::string attributes = std::string(kSynchronous) + "train.epoch=4";
+  const std::string attributes = std::string(kSynchronous) + "train.batch_size=512, train.epoch=6";
   ASSERT_TRUE(Run(TrainText("u", attributes), cluster, *source_, sink).ok());
   std::atomic<int64_t> ended = 0;
   Status status;

@@ -101,7 +101,8 @@ INSTANTIATE_TEST_SUITE_P(
         Mode{"Asynchronous", 30, "engine.num_workers=2, engine.num_ps=2", false},
         Mode{"BoundedStaleness", 15, "engine.num_workers=2, engine.num_ps=2, engine.staleness=2",
              false},
-        Mode{"Synchronous", 5, "engine.num_workers=2, engine.num_ps=2, engine.sync=true", true},
+        Mode{"Synchronous", 8,
+             "train.batch_size=512, engine.num_workers=2, engine.num_ps=2, engine.sync=true", true},
         Mode{"AllReduce", 80, "engine.num_workers=2, engine.strategy='allreduce'", true}),
     [](const auto& of) { return of.param.name; });
 
@@ -140,7 +141,8 @@ TEST_F(MasterTakeover, E7_TheModelIsCommittedOnceWhenMastersDieInTheLastMoments)
 // A server dies, and with it the master that was about to give its partitions to others.
 TEST_F(MasterTakeover, K20_AFailoverThatAMasterLeftHalfwayEndsWell) {
   const std::string attributes =
-      "train.epoch=5, engine.num_workers=2, engine.num_ps=2, engine.replicas=1, engine.sync=true";
+      "train.epoch=5, train.batch_size=512, engine.num_workers=2, engine.num_ps=2, "
+      "engine.replicas=1, engine.sync=true";
   LocalCluster cluster(Machine(8));
   RecordingSink sink;
   Status status;
