@@ -8,6 +8,10 @@
 #include "elastic/job/training_job.h"
 #include "executor/train.h"
 
+namespace sluice::catalog {
+struct JobRunner;
+}
+
 namespace sluice::executor {
 
 struct Context;
@@ -30,6 +34,9 @@ class Cluster {
   // is in the catalog.
   virtual Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                                     const elastic::ProgressCallback& progress) = 0;
+  // A job of that runner has ended while nothing of it ran: what there is for it goes.
+  virtual void ForgetJob(const catalog::JobRunner& /*runner*/) {}
+
   // Trainings on processes are jobs of their own, whoever begins them: their processes are not on
   // this machine.
   virtual bool is_elsewhere() const { return false; }

@@ -339,6 +339,13 @@ Status JobRecord::Finish(const Status& ended) {
   if (taken_over_) {
     return Status(Code::kAborted, fmt::format("another process goes on with job {}", job_.id));
   }
+  if (suspends_ && !ended.ok()) {
+    TakePoint(true);
+    RETURN_IF_ERROR(Write());
+    WriteNotices();
+    RETURN_IF_ERROR(jobs_->SetSuspended(job_.id, true));
+    return ended;
+  }
   const Status outcome = reason_ ? reason_(ended) : ended;
   job_.finished_micros = WallMicros();
   if (outcome.ok()) {

@@ -90,6 +90,9 @@ class JobRecord {
   // What the statement answers, kept with the job where it succeeds: AnswerBytes. A failure is kept
   // by Finish.
   void Answer(std::string answer) { job_.answer = std::move(answer); }
+  // From now on it is suspended rather than that it fails: its row keeps what the next process
+  // needs to go on with it.
+  void SuspendInstead() { suspends_ = true; }
   // Another process writes the final state; this one only stops watching.
   void Leave();
   // CANCEL JOB was heard (rather than the end of the statement, or of the process).
@@ -125,6 +128,7 @@ class JobRecord {
   bool finished_ = false;
   std::atomic<bool> cancel_requested_ = false;
   std::atomic<bool> snapshot_lost_ = false;
+  std::atomic<bool> suspends_ = false;
   std::atomic<bool> taken_over_ = false;  // another process runs the job
   Mutex writing_;                         // who has it writes; taken before mutex_
   Mutex mutex_;

@@ -17,6 +17,7 @@
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
+#include "executor/cluster.h"
 #include "executor/executor.h"
 #include "executor/job_answer.h"
 #include "executor/job_news.h"
@@ -125,7 +126,7 @@ class JobWatch {
         TellWhatFor();
       }
       ASSIGN_OR_RETURN(const catalog::Job job, FindJob(plan_.job(), span_, *jobs_));
-      if (job.state != catalog::JobState::kRunning) {
+      if (catalog::HasEnded(job.state)) {
         return End(job);
       }
       RETURN_IF_ERROR(TellEvents());
@@ -223,16 +224,32 @@ class JobWatch {
   size_t shown_events_ = 0;
 };
 
+Status CancelSuspended(const catalog::Job& job, Context& context, catalog::JobStore& jobs) {
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, jobs.Running());
+  const Status outcome = Cancelled("the job was cancelled while it was suspended");
+  RETURN_IF_ERROR(jobs.Abandon(job.id, WallMicros(), catalog::JobState::kCancelled,
+                               outcome.ToString(), AnswerBytes(outcome)));
+  for (const catalog::Job& one : running) {
+    if (one.id == job.id && context.cluster != nullptr) {
+      context.cluster->ForgetJob(one.runner);
+    }
+  }
+  return OkStatus();
+}
+
 Status CancelJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) {
   const auto jobs = context.catalog.JobsFor(context.stop);
   Status marked = MarkLostJobs(*jobs);
   ASSIGN_OR_RETURN(const catalog::Job job, FindJob(plan.job(), SpanOf(plan.place()), *jobs));
-  if (job.state != catalog::JobState::kRunning) {
+  if (catalog::HasEnded(job.state)) {
     return Status(Code::kFailedPrecondition, fmt::format("job {} has ended already: {}", job.id,
                                                          catalog::JobStateName(job.state)))
         .At(SpanOf(plan.place()));
   }
   RETURN_IF_ERROR(jobs->RequestCancel(job.id));
+  if (job.state == catalog::JobState::kSuspended) {  // nothing of it runs that could hear it
+    RETURN_IF_ERROR(CancelSuspended(job, context, *jobs));
+  }
   marked.Add(MarkLostJobs(*jobs));  // one without a process hears nothing
   if (!marked.ok()) {
     log::Warn("jobs that were lost cannot be marked: {}", marked.ToString());

@@ -52,7 +52,7 @@ class RowListener final : public JobListener {
  private:
   Result<News> Look() {
     ASSIGN_OR_RETURN(const catalog::Job job, jobs_.Find(job_));
-    if (job.state != catalog::JobState::kRunning) {
+    if (catalog::HasEnded(job.state)) {
       ASSIGN_OR_RETURN(std::string answer, jobs_.Answer(job_));
       return News(Ended{std::move(answer)});
     }

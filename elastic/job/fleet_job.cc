@@ -2,6 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <functional>
+#include <optional>
+#include <stop_token>
+
 #include "base/log.h"
 #include "base/work_queue.h"
 #include "catalog/data_source.h"
@@ -152,7 +156,17 @@ class FleetJob {
       parameters_->Start();
     }
     host.With([](Master& master, TimePoint now) { master.Start(now); });
+    std::optional<std::stop_callback<std::function<void()>>> suspend;
+    if (job_.checkpoints != nullptr) {
+      suspend.emplace(job_.suspend, [&host] {
+        host.With([](Master& master, TimePoint now) { master.Suspend(now); });
+      });
+    }
     host.Run(job_.stop);
+    suspend.reset();
+    if (host.suspended() && job_.suspended) {
+      job_.suspended();
+    }
     parameter_calls_.Stop();  // nobody writes a checkpoint while the model is committed
     RETURN_IF_ERROR(host.result());
     std::string digest;

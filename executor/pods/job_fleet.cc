@@ -46,6 +46,7 @@ JobFleet::JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, JobStatu
       status_(status),
       asked_(asked),
       places_(HasOurs(*pods) ? 0 : asked.servers, asked.workers),
+      wanted_(asked.workers),
       pods_(std::move(pods)) {
   {
     const MutexLock lock(mutex_);
@@ -102,6 +103,16 @@ Status JobFleet::Stop(const std::string& name, double grace_seconds) {
 void JobFleet::Watch(Watcher watcher) {
   const MutexLock lock(mutex_);
   watcher_ = std::move(watcher);
+}
+
+void JobFleet::Want(uint32_t workers, std::vector<std::string> give_up) {
+  const MutexLock lock(mutex_);
+  if (workers != std::exchange(wanted_, workers)) {
+    job_.Event("workers_granted", fmt::format("the job may have {} workers", workers));
+  }
+  places_.Want(workers);
+  give_up_ = std::move(give_up);
+  Changed();
 }
 
 bool JobFleet::EndAdopted(const std::stop_token& stop) {
@@ -200,9 +211,14 @@ void JobFleet::Proceed() {
       FleetEvent granted;
       granted.kind = FleetEvent::Kind::kGranted;
       granted.workers = *grant;
+      granted.give_up = give_up_;
       events.push_back(std::move(granted));
-      job_.Event(*grant < asked_.workers ? "workers_give_way" : "servers_placed",
-                 fmt::format("the job goes on with {} workers", *grant));
+      if (*grant < wanted_ || gave_way_) {
+        gave_way_ = *grant < wanted_;
+        job_.Event(gave_way_ ? "workers_give_way" : "servers_placed",
+                   fmt::format("the job goes on with {} workers", *grant));
+      }
+      Count();
     }
     news = places_.News(now);
     const uint32_t workers = places_.Placed(Role::kWorker);
@@ -211,7 +227,7 @@ void JobFleet::Proceed() {
           return pod.second == Role::kWorker;
         }));
     status_.OnPods({workers, places_.Placed(Role::kParameterServer), all - std::min(all, workers),
-                    places_.WaitsFor()});
+                    places_.WaitsFor(), wanted_});
   }
   for (const FleetEvent& event : events) {
     OnEvent(event);
@@ -225,12 +241,13 @@ void JobFleet::Proceed() {
 void JobFleet::Count() {
   const int64_t workers = std::count_if(
       living_.begin(), living_.end(), [](const auto& pod) { return pod.second == Role::kWorker; });
-  if (workers != std::exchange(counted_, workers)) {
-    catalog::JobWorkers row;
-    row.now = workers;
-    row.wanted = asked_.max;
-    row.min = asked_.min;
-    row.max = asked_.max;
+  catalog::JobWorkers row;
+  row.now = workers;
+  row.wanted = wanted_;
+  row.min = asked_.min;
+  row.max = asked_.max;
+  if (!(row == counted_)) {
+    counted_ = row;
     job_.Workers(row);
   }
 }

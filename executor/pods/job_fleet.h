@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "catalog/job_store.h"
 #include "elastic/fleet/fleet.h"
 #include "executor/pods/job_places.h"
 #include "k8s/pod_fleet.h"
@@ -34,6 +35,10 @@ class JobFleet final : public elastic::Fleet {
   Status Stop(const std::string& name, double grace_seconds) override EXCLUDES(mutex_);
   void Watch(Watcher watcher) override EXCLUDES(mutex_);
 
+  // From now on the job is to have so many workers; where that is fewer, those of these names leave
+  // first.
+  void Want(uint32_t workers, std::vector<std::string> give_up) EXCLUDES(mutex_);
+
   // Ends all that a master before this one has made, and waits until they are gone. False: `stop`
   // was requested first.
   bool EndAdopted(const std::stop_token& stop) EXCLUDES(mutex_);
@@ -54,8 +59,11 @@ class JobFleet final : public elastic::Fleet {
   Watcher watcher_ GUARDED_BY(mutex_);
   std::map<std::string, elastic::Role> living_ GUARDED_BY(mutex_);
   std::map<std::string, std::string> waits_for_ GUARDED_BY(mutex_);  // told
-  int64_t counted_ GUARDED_BY(mutex_) = -1;
+  catalog::JobWorkers counted_ GUARDED_BY(mutex_) = {-1, 0, 0, 0};
   JobPlaces places_ GUARDED_BY(mutex_);
+  uint32_t wanted_ GUARDED_BY(mutex_);
+  std::vector<std::string> give_up_ GUARDED_BY(mutex_);
+  bool gave_way_ GUARDED_BY(mutex_) = false;  // workers did, to servers
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
   std::map<std::string, elastic::ProcessSpec> held_
       GUARDED_BY(mutex_);                                       // until servers have places

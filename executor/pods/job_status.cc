@@ -23,6 +23,12 @@ constexpr auto kStatusEvery = std::chrono::seconds(1);
 constexpr int kLastWrites = 5;
 constexpr auto kLastPause = std::chrono::milliseconds(300);
 
+Result<JobStatus::Now> NowOf(const k8s::Object& object) {
+  ASSIGN_OR_RETURN(const k8s::TrainingJobSpec spec, k8s::ParseTrainingJobSpec(object.json));
+  ASSIGN_OR_RETURN(const k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(object.json));
+  return JobStatus::Now{{spec.suspend, spec.workers.max, status.grant}, status.granted_workers};
+}
+
 }  // namespace
 
 JobStatus::JobStatus(k8s::ApiClient& client, const PodJobConfig& config, int64_t master,
@@ -51,6 +57,37 @@ void JobStatus::Asked(const std::string& model, uint32_t least, uint32_t most) {
   dirty_ = true;
 }
 
+void JobStatus::Hear(OnWishes hears) {
+  const MutexLock lock(telling_);
+  hears_ = std::move(hears);
+  told_.reset();
+}
+
+void JobStatus::Tell(const Wishes& wishes) {
+  std::string refused;
+  {
+    const MutexLock lock(telling_);
+    if (!hears_ || told_ == wishes) {
+      return;
+    }
+    told_ = wishes;
+    refused = hears_(wishes);
+  }
+  const MutexLock lock(mutex_);
+  dirty_ = dirty_ || refused != not_suspended_;
+  not_suspended_ = std::move(refused);
+}
+
+Result<JobStatus::Now> JobStatus::Look(const std::stop_token& stop) {
+  const k8s::ObjectAnswer found =
+      k8s::GetObject(client_, k8s::kTrainingJobs, namespace_, name_, stop);
+  RETURN_IF_ERROR(found.status);
+  if (found.object.uid != uid_) {
+    return NotFound(fmt::format("the TrainingJob {} is another one by now", name_));
+  }
+  return NowOf(found.object);
+}
+
 void JobStatus::OnPods(const Pods& pods) {
   const MutexLock lock(mutex_);
   dirty_ = dirty_ || !(pods == pods_);
@@ -75,7 +112,7 @@ void JobStatus::End(const catalog::Job& row) {
   }
   Status written;
   for (int i = 0; i < kLastWrites; ++i) {
-    written = Write({});
+    written = Write(true, {});
     if (written.ok()) {
       return;
     }
@@ -92,23 +129,30 @@ void JobStatus::Run(const std::stop_token& stop) {
       const MutexLock lock(mutex_);
       dirty = std::exchange(dirty_, false);
     }
-    const Status written = dirty ? Write(stop) : OkStatus();
+    const Status written = Write(dirty, stop);
     if (!written.ok() && !stop.stop_requested()) {
       log::Warn("job={} trainingjob={} is not written: {}", job_, name_, written.message());
     }
     MutexLock lock(mutex_);
-    dirty_ = dirty_ || !written.ok();
+    dirty_ = dirty_ || (dirty && !written.ok());
     changed_.wait_for(lock.native(), stop, kStatusEvery, [] { return false; });
   }
 }
 
-Status JobStatus::Write(const std::stop_token& stop) {
+Status JobStatus::Write(bool dirty, const std::stop_token& stop) {
   const k8s::ObjectAnswer found =
       k8s::GetObject(client_, k8s::kTrainingJobs, namespace_, name_, stop);
   if (found.fault == k8s::Fault::kNotFound || (found.ok() && found.object.uid != uid_)) {
     return OkStatus();  // deleted: our pod goes, too
   }
   RETURN_IF_ERROR(found.status);
+  const Result<Now> now = NowOf(found.object);
+  if (now.ok()) {  // a spec that is damaged asks for nothing
+    Tell(now->wishes);
+  }
+  if (!dirty) {
+    return OkStatus();
+  }
   ASSIGN_OR_RETURN(const k8s::TrainingJobStatus before,
                    k8s::ParseTrainingJobStatus(found.object.json));
   k8s::TrainingJobStatus after = before;
@@ -130,11 +174,12 @@ void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
   status.master_number = static_cast<uint64_t>(master_);
   status.master_pod = master_pod_;
   status.selector = selector_;
-  status.started = status.started.empty() ? now : status.started;
+  // A deadline counts from when it was resumed, as that of a Job does.
+  const bool resumed = ended_.id == 0 && k8s::Holds(status, k8s::kConditionSuspended);
+  status.started = status.started.empty() || resumed ? now : status.started;
   if (!model_.empty()) {
     status.model = model_;
     status.most_workers = most_;
-    status.granted_workers = most_;
   }
   if (progress_.rows_total > 0) {
     status.percent = std::clamp<int64_t>(100 * progress_.rows_done / progress_.rows_total, 0, 100);
@@ -150,6 +195,7 @@ void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
     k8s::AddScaling(status, {now, status.running_workers, workers,
                              workers > status.running_workers ? "started" : "left"});
   }
+  status.granted_workers = pods_.wanted.value_or(status.granted_workers);
   status.running_workers = workers;
   status.running_servers = ended ? 0 : pods_.servers;
   status.waiting_workers = ended ? 0 : pods_.waiting;
@@ -161,7 +207,20 @@ void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
   k8s::SetCondition(status, k8s::kConditionRunning, runs, runs ? "Training" : "Waiting", "", now);
   k8s::SetCondition(status, k8s::kConditionDegraded, degraded,
                     degraded ? "TooFewWorkers" : "Enough", "", now);
-  if (!ended) {
+  if (!not_suspended_.empty() || resumed) {
+    k8s::SetCondition(status, k8s::kConditionSuspended, false,
+                      not_suspended_.empty() ? "Resumed" : "Refused", not_suspended_, now);
+  }
+  if (ended) {
+    FillEnd(status, now);
+  }
+}
+
+void JobStatus::FillEnd(k8s::TrainingJobStatus& status, const std::string& now) {
+  if (ended_.state == catalog::JobState::kSuspended) {
+    k8s::SetCondition(status, k8s::kConditionQueued, false, "Suspended", "", now);
+    k8s::SetCondition(status, k8s::kConditionSuspended, true, "Suspended",
+                      "it goes on from its checkpoint when spec.suspend is false", now);
     return;
   }
   status.ended = now;

@@ -98,7 +98,19 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
           [self](const JobKeeper::Job& job, const Status& why) { self->Close(job, why); }, {}));
   ASSIGN_OR_RETURN(const std::string holder, elastic::MakeJobToken());
   TrainingJobs::Hooks hooks;
-  hooks.deleted = [self](const std::string& uid) { self->keeper_->Cancel(uid); };
+  hooks.deleted = [self](const std::string& uid) {
+    self->keeper_->GiveUp(uid, Cancelled("its TrainingJob was deleted"));
+  };
+  hooks.suspended = [self](const std::string& uid, bool wanted, bool done) {
+    self->keeper_->Suspend(uid, wanted, done);
+  };
+  hooks.late = [self](const std::string& uid, int64_t seconds) {
+    self->keeper_->GiveUp(uid,
+                          Status(Code::kDeadlineExceeded,
+                                 fmt::format("the training has taken longer than {} seconds, its "
+                                             "TrainingJob's activeDeadlineSeconds",
+                                             seconds)));
+  };
   if (self->options_.begin) {
     hooks.begin = [self](const TrainingJobRequest& request) -> Result<int64_t> {
       if (!request.spec.image.empty() && request.spec.image != self->options_.image) {
@@ -345,6 +357,11 @@ Result<TrainReport> PodCluster::Train(const plan::TrainPlan& /*plan*/, Context& 
       .Hint("COMMIT first, and read no temporary tables; or train with engine.strategy='local'");
 }
 
+void PodCluster::ForgetJob(const catalog::JobRunner& runner) {
+  keeper_->GiveUp(runner.place.substr(runner.place.rfind('/') + 1),
+                  Cancelled("CANCEL JOB while it was suspended"));
+}
+
 std::string PodCluster::Describe() const {
   return fmt::format("pods in namespace {}", options_.namespace_name);
 }
@@ -373,8 +390,10 @@ PodCluster::Login PodCluster::LoginOf(const JobKeeper::Job& job) {
 
 void PodCluster::Close(const JobKeeper::Job& job, const Status& why) {
   const bool cancelled = why.code() == Code::kCancelled;
+  const bool late = why.code() == Code::kDeadlineExceeded;
   const Status outcome =
-      cancelled
+      late ? why
+      : cancelled
           ? Cancelled(fmt::format("the training was cancelled: {}", why.message()))
           : Internal(fmt::format("the job's master could not be kept running: {}", why.message()))
                 .Hint("run the statement again; the version in use is untouched");
@@ -390,9 +409,12 @@ void PodCluster::Close(const JobKeeper::Job& job, const Status& why) {
     log::Error("job={} has no master any more, and that is not recorded: {}", job.number,
                closed.ToString());
   }
-  const Status told = cancelled || job.owner.kind != k8s::kTrainingJobKind
+  const Status told = job.owner.kind != k8s::kTrainingJobKind
                           ? OkStatus()
                           : FailTrainingJob(access_->client(), options_.namespace_name, job.owner,
+                                            late        ? "DeadlineExceeded"
+                                            : cancelled ? "Cancelled"
+                                                        : "NoMaster",
                                             outcome.message());
   if (!told.ok()) {
     log::Warn("job={} its TrainingJob does not say that it failed: {}", job.number, told.message());

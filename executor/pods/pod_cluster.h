@@ -44,6 +44,7 @@ class PodCluster final : public Cluster {
   // Of what cannot be a job of its own: refused.
   Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                             const elastic::ProgressCallback& progress) override;
+  void ForgetJob(const catalog::JobRunner& runner) override;
   bool is_elsewhere() const override { return true; }
   int64_t memory_bytes() const override { return here_->memory_bytes(); }
   JobCloser& closer() override { return here_->closer(); }

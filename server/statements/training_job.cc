@@ -125,9 +125,6 @@ Status CheckObeyed(const k8s::TrainingJobSpec& spec) {
           "spec.{}.template: all pods of a job are made of one template, spec.template", role)));
     }
   }
-  if (spec.active_deadline_seconds) {
-    errors.Add(Unimplemented("spec.activeDeadlineSeconds: no job has a deadline yet"));
-  }
   return errors;
 }
 
