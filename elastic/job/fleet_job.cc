@@ -65,8 +65,8 @@ class FleetJob {
   }
 
   Result<TrainOutcome> Run(const Master::Options& options, JobHandle* handle) {
-    if (endpoint_.token.empty()) {
-      ASSIGN_OR_RETURN(endpoint_.token, MakeJobToken());
+    if (endpoint_.key.token.empty()) {
+      ASSIGN_OR_RETURN(endpoint_.key.token, MakeJobToken());
     }
     ASSIGN_OR_RETURN(Master master, BeginOrTakeOver(options));
     if (succession_.committed) {
@@ -199,7 +199,7 @@ class FleetJob {
     options.servers = std::max<uint32_t>(1, job_.plan.strategy().parameter_servers());
     options.partitions = std::max(kPartitions, options.servers * kPartitionsPerServer);
     options.replicas = job_.plan.strategy().replicas() > 0;
-    options.token = endpoint_.token;
+    options.key = endpoint_.key;
     options.term = endpoint_.term;
     if (job_.checkpoints != nullptr && !AllReduces()) {
       const CheckpointManifest about = job_.checkpoints->Manifest();
@@ -259,7 +259,9 @@ class FleetJob {
 
   void FillConfig() {
     config_.set_job(endpoint_.job_name);
-    config_.set_token(endpoint_.token);
+    config_.set_token(endpoint_.key.token);
+    config_.set_certificate(endpoint_.key.certificate);
+    config_.set_private_key(endpoint_.key.private_key);
     config_.set_master_address(master_->address());
     if (!endpoint_.configures) {  // elsewhere each process knows its own
       config_.set_listen_host(kListenHost);

@@ -227,7 +227,9 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
   endpoint.address = address_;
   endpoint.found_at = config_.found_at();
   endpoint.configures = true;
-  endpoint.token = config_.token();
+  endpoint.key = config_.token();
+  endpoint.key.certificate = config_.certificate();
+  endpoint.key.private_key = config_.private_key();
   endpoint.term = elastic::Term(term_);
   ASSIGN_OR_RETURN(const auto records, jobs.Records(job.id(), kDataRecord));
   std::optional<HeldData> held;

@@ -309,7 +309,11 @@ Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
   PodJobConfig master;
   master.set_job(number);
   master.set_uid(uid);
-  ASSIGN_OR_RETURN(*master.mutable_token(), elastic::MakeJobToken());
+  ASSIGN_OR_RETURN(std::string token, elastic::MakeJobToken());
+  ASSIGN_OR_RETURN(const elastic::JobKey key, elastic::MakeJobKey(std::move(token)));
+  master.set_token(key.token);
+  master.set_certificate(key.certificate);
+  master.set_private_key(key.private_key);
   master.set_source_url(config.source_url());
   master.set_catalog_url(config.catalog_url());
   master.set_owner(config.owner());

@@ -134,6 +134,7 @@ TEST_F(MasterCheckpoint, ASuspensionWhoseCheckpointIsNeverWrittenEnds) {
 // It dies before its row says that it is suspended: somebody else has to do it all again.
 TEST_F(MasterCheckpoint, TheJournalOfASuspendedJobGoesOn) {
   options_.queue.journal = true;
+  options_.checkpoint_steps = 100;
   Start();
   DoShard(1);
   master_->Suspend(At(2));
