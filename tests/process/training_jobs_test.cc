@@ -57,6 +57,22 @@ TEST_F(Pods, ATrainingJobThatIsDeletedIsCancelled) {
   EXPECT_EQ(kubelet_->Count(k8s::kServices), 0U);
 }
 
+// Without a gateway nobody could say so.
+TEST_F(Pods, AJobWhoseTrainingJobWasDeletedMeanwhileIsCancelled) {
+  catalog::Job job;
+  job.kind = "train";
+  job.runner = {fmt::format("pods/{}/gone", kubelet_->namespace_name()), 1, 0, 1};
+  ASSERT_EQ(catalog_->jobs().Create(job).value(), 1);
+  job.runner.place = "pods/another/gone";
+  ASSERT_EQ(catalog_->jobs().Create(job).value(), 2);
+  cluster_.reset();
+  StartGateway();
+  EXPECT_TRUE(
+      Eventually([&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }));
+  EXPECT_THAT(catalog_->jobs().Find(1)->error, HasSubstr("objects in Kubernetes were deleted"));
+  EXPECT_EQ(catalog_->jobs().Find(2)->state, catalog::JobState::kRunning);
+}
+
 // `kubectl patch tj`: to a folder of checkpoints, and on from there, to the same bits.
 TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
   const std::string attributes =
@@ -67,7 +83,8 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
                     TrainText("m", fmt::format("{}, engine.checkpoint_dir='{}', "
                                                "engine.volume='claim_name=c,mount_path={}'",
                                                attributes, folder, folder)));
-  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
+      << ConditionsOf("nightly");
   PatchTrainingJob("nightly", R"({"spec":{"suspend":true}})");
   ASSERT_TRUE(
       Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended); }, 90))
