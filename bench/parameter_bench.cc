@@ -295,7 +295,7 @@ void PushesBesideCheckpoints(const Job& job) {
   ParameterFleet::Options options;
   options.servers = 2;
   options.partitions = kPartitions;
-  options.token = kToken;
+  options.key = kToken;
   options.silence_seconds = 1e6;
   options.checkpoints = CheckpointDirectory::Open(path.string(), 1).value();
   options.model = DescribeModel(job.plan().model(), job.network());

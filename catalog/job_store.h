@@ -11,8 +11,18 @@
 
 namespace sluice::catalog {
 
-enum class JobState : int { kRunning = 1, kSucceeded = 2, kFailed = 3, kCancelled = 4 };
+// kSuspended: nothing of it runs, and it goes on from its checkpoint when somebody says so.
+enum class JobState : int {
+  kRunning = 1,
+  kSucceeded = 2,
+  kFailed = 3,
+  kCancelled = 4,
+  kSuspended = 5
+};
 std::string_view JobStateName(JobState state);
+inline bool HasEnded(JobState state) {
+  return state != JobState::kRunning && state != JobState::kSuspended;
+}
 
 // The process that runs a job, so that others can tell when it is gone.
 struct JobRunner {
@@ -100,6 +110,8 @@ class JobStore {
   // meanwhile stays as it is.
   virtual Status Abandon(int64_t job, int64_t micros, JobState as, const std::string& error,
                          const std::string& answer) = 0;
+  // From RUNNING to SUSPENDED, and back. Aborted: it has ended meanwhile.
+  virtual Status SetSuspended(int64_t job, bool suspended) = 0;
   virtual Status AddEvents(int64_t job, const std::vector<JobEvent>& events) = 0;
   virtual Status AddMetrics(int64_t job, const std::vector<JobMetric>& metrics) = 0;
   // Drops every second point of the job's series that have `most` or more; the first and the last
@@ -108,7 +120,7 @@ class JobStore {
   virtual Result<std::vector<JobEvent>> Events(int64_t job) = 0;
   virtual Result<std::vector<JobMetric>> Metrics(int64_t job) = 0;
   // What a running job's master remembers beyond its life, in the order in which it was appended;
-  // gone when the job's state is not RUNNING any more. Each master of a job begins a term, a number
+  // gone when the job has ended. Each master of a job begins a term, a number
   // above those before it; appends of older terms are Aborted from then on.
   virtual Result<int64_t> BeginTerm(int64_t job) = 0;
   // `anew`: these take the place of all that were appended before. `last`: where the journal ended
@@ -118,8 +130,8 @@ class JobStore {
   virtual Status AppendJournal(int64_t job, int64_t term, const std::vector<std::string>& entries,
                                bool anew, std::optional<int64_t>* last) = 0;
   virtual Result<std::vector<std::string>> Journal(int64_t job) = 0;
-  // What who runs a job keeps for those who go on with it, by name: gone when the job's state is
-  // not RUNNING any more. The last one counts.
+  // What who runs a job keeps for those who go on with it, by name: gone when the job has ended.
+  // The last one counts.
   virtual Status KeepRecord(int64_t job, const std::string& name, const std::string& content) = 0;
   // Those whose names begin so.
   virtual Result<std::map<std::string, std::string>> Records(int64_t job,

@@ -8,6 +8,14 @@
 #include "elastic/job/training_job.h"
 #include "executor/train.h"
 
+namespace sluice::catalog {
+struct JobRunner;
+}
+
+namespace sluice::elastic {
+class MetricsText;
+}
+
 namespace sluice::executor {
 
 struct Context;
@@ -30,6 +38,12 @@ class Cluster {
   // is in the catalog.
   virtual Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                                     const elastic::ProgressCallback& progress) = 0;
+  // A job of that runner has ended while nothing of it ran: what there is for it goes.
+  virtual void ForgetJob(const catalog::JobRunner& /*runner*/) {}
+
+  // What Prometheus reads of it.
+  virtual void AddMetrics(elastic::MetricsText& /*text*/) {}
+
   // Trainings on processes are jobs of their own, whoever begins them: their processes are not on
   // this machine.
   virtual bool is_elsewhere() const { return false; }

@@ -148,7 +148,7 @@ class Attendance {
       }
     }
     ASSIGN_OR_RETURN(const catalog::Job job, jobs.Find(*job_));
-    if (job.state != catalog::JobState::kRunning) {
+    if (catalog::HasEnded(job.state)) {
       ASSIGN_OR_RETURN(answer_, jobs.Answer(*job_));
       return OkStatus();
     }

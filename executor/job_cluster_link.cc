@@ -29,10 +29,10 @@ class Link final : public JobClusterLink {
  public:
   Link(const std::string& address, const elastic::JobEndpoint& endpoint,
        std::chrono::milliseconds patience)
-      : token_(endpoint.token),
+      : token_(endpoint.key.token),
         term_(endpoint.term),
         patience_(patience),
-        stub_(JobClusterService::NewStub(elastic::OpenChannel(address))) {
+        stub_(JobClusterService::NewStub(elastic::OpenChannel(address, {}))) {
     for (const elastic::LivingProcess& process : endpoint.living) {
       running_[process.name] = process.role;
     }

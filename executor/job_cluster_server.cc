@@ -169,7 +169,7 @@ class Server final : public JobClusterServer {
     }
   }
   Status Listen(const std::string& address) {
-    ASSIGN_OR_RETURN(server_, elastic::StartServer(kLimits, address, &service_));
+    ASSIGN_OR_RETURN(server_, elastic::StartServer(kLimits, address, {}, &service_));
     return Status();
   }
   void BeginTerm(elastic::Term term) override { service_.BeginTerm(term); }

@@ -20,7 +20,7 @@ namespace {
 elastic::JobEndpoint EndpointOf(const MasterConfig& config) {
   elastic::JobEndpoint endpoint(fmt::format("job{}", config.job()));
   endpoint.address = config.address();
-  endpoint.token = config.token();
+  endpoint.key = config.token();
   endpoint.term = elastic::Term(config.term());
   endpoint.workers = config.workers();
   for (const LivingProcessMessage& process : config.living()) {

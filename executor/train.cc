@@ -215,6 +215,8 @@ Result<TrainReport> TrainOnProcesses(const plan::TrainPlan& plan, catalog::DataS
                              .progress = progress,
                              .events = EventsOf(job),
                              .stop = job.stop_token(),
+                             .suspend = place.suspend,
+                             .suspended = place.suspended,
                              .held = place.held,
                              .checkpoints = checkpoints.has_value() ? &*checkpoints : nullptr},
                             place.fleet, place.endpoint, succession));

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -62,6 +63,9 @@ struct TrainingFleet {
   // elastic::TrainingJob::held.
   std::function<void(const std::string& snapshot, const std::string& validation_snapshot)> held =
       {};
+  // elastic::TrainingJob::suspend.
+  std::stop_token suspend = {};
+  std::function<void()> suspended = {};
 };
 // Trains on processes, as the job's master, and commits the model version in one transaction. A
 // later master of the job (endpoint.term) goes on from the journal in the jobs database; of all of

@@ -48,10 +48,11 @@ class MasterKeeper final : public JobCluster {
   ~MasterKeeper() override { inbox_->Close(); }  // then nobody waits for an answer
 
   Result<TrainReport> Run() {
-    ASSIGN_OR_RETURN(endpoint_.token, elastic::MakeJobToken());
+    ASSIGN_OR_RETURN(endpoint_.key.token, elastic::MakeJobToken());
     ASSIGN_OR_RETURN(endpoint_.address, SecretAddress());
     ASSIGN_OR_RETURN(cluster_address_, SecretAddress());
-    ASSIGN_OR_RETURN(server_, JobClusterServer::Start(cluster_address_, endpoint_.token, *this));
+    ASSIGN_OR_RETURN(server_,
+                     JobClusterServer::Start(cluster_address_, endpoint_.key.token, *this));
     ASSIGN_OR_RETURN(share_, cluster_.Open(Request(), Listen()));
     RecordWorkers();
     while (grant_.workers == 0) {  // until there is room
@@ -184,7 +185,7 @@ class MasterKeeper final : public JobCluster {
     config.set_job(job_.id());
     *config.mutable_plan() = plan_;
     config.set_address(endpoint_.address);
-    config.set_token(endpoint_.token);
+    config.set_token(endpoint_.key.token);
     config.set_term(endpoint_.term.value());
     config.set_workers(std::max(grant_.workers, 1U));
     config.set_cluster(cluster_address_);

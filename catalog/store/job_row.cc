@@ -14,13 +14,15 @@ std::string_view JobStateName(JobState state) {
       return "FAILED";
     case JobState::kCancelled:
       return "CANCELLED";
+    case JobState::kSuspended:
+      return "SUSPENDED";
   }
   return "UNKNOWN";
 }
 
 JobState StateFromName(std::string_view name) {
-  for (const JobState state :
-       {JobState::kRunning, JobState::kSucceeded, JobState::kFailed, JobState::kCancelled}) {
+  for (const JobState state : {JobState::kRunning, JobState::kSucceeded, JobState::kFailed,
+                               JobState::kCancelled, JobState::kSuspended}) {
     if (JobStateName(state) == name) {
       return state;
     }

@@ -80,7 +80,7 @@ class SqlJobStore final : public JobStore {
         const SqlRows rows,
         query_.Ask(fmt::format("SELECT id, {}, place, pid, started AS began, seen_micros,"
                                " owned_by FROM (SELECT id, {}, {} AS owned_by"
-                               " FROM {{jobs}} WHERE state = 'RUNNING') AS j"
+                               " FROM {{jobs}} WHERE state IN ('RUNNING', 'SUSPENDED')) AS j"
                                " JOIN {{job_runners}} AS r ON r.job_id = j.id",
                                kJobColumns, JobColumns(has_owners()),
                                has_owners() ? "(SELECT r.rolname::text FROM pg_catalog.pg_roles"
@@ -140,7 +140,8 @@ class SqlJobStore final : public JobStore {
           const SqlRows rows,
           session->Query(
               tables_.Resolve("UPDATE {jobs} SET state = $4, finished_micros = $2, error = $3"
-                              " WHERE id = $1 AND state = 'RUNNING' RETURNING id"),
+                              " WHERE id = $1 AND state IN ('RUNNING', 'SUSPENDED')"
+                              " RETURNING id"),
               {job, micros, error, std::string(JobStateName(as))}));
       if (!rows.empty()) {
         RETURN_IF_ERROR(Keep(*session, job, answer));
@@ -287,6 +288,19 @@ class SqlJobStore final : public JobStore {
     return jobs;
   }
 
+  Status SetSuspended(int64_t job, bool suspended) override {
+    return Again([&]() -> Status {
+      ASSIGN_OR_RETURN(
+          const SqlRows rows,
+          query_.Ask("UPDATE {jobs} SET state = $2 WHERE id = $1"
+                     " AND state IN ('RUNNING', 'SUSPENDED') RETURNING id",
+                     {job, std::string(JobStateName(suspended ? JobState::kSuspended
+                                                              : JobState::kRunning))}));
+      return rows.empty() ? Status(Code::kAborted, fmt::format("job {} has ended meanwhile", job))
+                          : OkStatus();
+    });
+  }
+
   Status AddEvents(int64_t job, const std::vector<JobEvent>& events) override {
     std::vector<std::vector<SqlParameter>> rows;
     rows.reserve(events.size());
@@ -358,7 +372,7 @@ class SqlJobStore final : public JobStore {
       return NoJob(id);
     }
     const std::string state = TextCell(rows[0][0]);
-    if (StateFromName(state) != JobState::kRunning) {
+    if (HasEnded(StateFromName(state))) {
       return Status(Code::kFailedPrecondition,
                     fmt::format("job {} is not running any more: it is {}", id, state));
     }
@@ -405,7 +419,7 @@ class SqlJobStore final : public JobStore {
       return NoJob(job.id);
     }
     RETURN_IF_ERROR(Keep(*session, job.id, job.answer));
-    if (job.state != JobState::kRunning) {
+    if (HasEnded(job.state)) {
       RETURN_IF_ERROR(Forget(*session, job.id));
     }
     return transaction->Commit();

@@ -1,9 +1,9 @@
 #include "elastic/collective/heartbeat.h"
 
-#include <sys/socket.h>
-
-#include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <span>
+#include <utility>
 
 namespace sluice::elastic {
 namespace {
@@ -13,10 +13,10 @@ constexpr int kReadsAtOnce = 64;
 
 }  // namespace
 
-Heartbeat::Heartbeat(std::vector<Socket> sockets, double silence_seconds)
-    : sockets_(std::move(sockets)),
+Heartbeat::Heartbeat(std::vector<Connection> peers, double silence_seconds)
+    : peers_(std::move(peers)),
       silence_seconds_(silence_seconds),
-      heard_(sockets_.size(), clock_.Now()),
+      heard_(peers_.size(), clock_.Now()),
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
 Heartbeat::~Heartbeat() = default;
@@ -29,30 +29,30 @@ void Heartbeat::Run(const std::stop_token& stop) {
 }
 
 void Heartbeat::Beat() {
-  char buffer[64] = {};
-  for (size_t rank = 0; rank < sockets_.size(); ++rank) {
-    Socket& socket = sockets_[rank];
-    if (!socket.open()) {
+  std::byte buffer[64] = {};
+  const iovec beat{buffer, 1};
+  for (size_t rank = 0; rank < peers_.size(); ++rank) {
+    Connection& peer = peers_[rank];
+    if (!peer.open()) {
       continue;
     }
     // A full buffer is as good as a beat; a broken connection shows below.
-    [[maybe_unused]] const ssize_t sent =
-        send(socket.descriptor(), buffer, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    static_cast<void>(peer.Send({&beat, 1}));
     // So many at a time: a peer that sends without end does not keep the others unheard.
     for (int reads = 0; reads < kReadsAtOnce; ++reads) {
-      const ssize_t got = recv(socket.descriptor(), buffer, sizeof(buffer), MSG_DONTWAIT);
+      const ptrdiff_t got = peer.Receive(buffer);
       if (got > 0) {
         heard_[rank] = clock_.Now();
         continue;
       }
-      if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-        socket = Socket();
+      if (got < 0) {
+        peer = Connection();
       }
       break;
     }
     // Judged after reading: a process that slept has heard nothing, and that is not its peers'
     // fault.
-    if (socket.open() && SecondsBetween(heard_[rank], clock_.Now()) > silence_seconds_) {
+    if (peer.open() && SecondsBetween(heard_[rank], clock_.Now()) > silence_seconds_) {
       silent_.store(Rank::At(rank), std::memory_order_release);
     }
   }

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "elastic/ids.h"
-#include "elastic/transport/socket.h"
+#include "elastic/transport/connection.h"
 
 namespace sluice::elastic {
 
@@ -17,8 +17,8 @@ namespace sluice::elastic {
 // of its own, however long this process computes or reads, and listens for theirs. Thread-safe.
 class Heartbeat {
  public:
-  // By rank; a socket that is not open is not watched.
-  Heartbeat(std::vector<Socket> sockets, double silence_seconds);
+  // By rank; a connection that is not open is not watched.
+  Heartbeat(std::vector<Connection> peers, double silence_seconds);
   ~Heartbeat();
   // A peer that has been silent for too long; none: nobody. A peer that closed its
   // connection is not silent: its other connection tells.
@@ -32,7 +32,7 @@ class Heartbeat {
   void Run(const std::stop_token& stop);
   void Beat();
 
-  std::vector<Socket> sockets_;
+  std::vector<Connection> peers_;
   const double silence_seconds_;
   SteadyClock clock_;
   std::vector<TimePoint> heard_;

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -37,10 +36,6 @@ int MillisecondsUntil(SteadyTime until) {
   return static_cast<int>(std::clamp<int64_t>(left.count(), 0, kPollMilliseconds));
 }
 
-bool Again() {
-  return errno == EAGAIN || errno == EINTR;
-}
-
 bool Wait(int descriptor, short what, SteadyTime until) {
   do {
     pollfd entry{descriptor, what, 0};
@@ -51,26 +46,28 @@ bool Wait(int descriptor, short what, SteadyTime until) {
   return false;
 }
 
-bool SendHello(const Socket& socket, const Hello& hello, SteadyTime until) {
+bool SendHello(Connection& connection, const Hello& hello, SteadyTime until) {
   // The connection may be in the making; the few bytes fit into any buffer.
-  while (Wait(socket.descriptor(), POLLOUT, until)) {
-    const ssize_t sent = send(socket.descriptor(), &hello, sizeof(hello), MSG_NOSIGNAL);
-    if (sent >= 0 || !Again()) {
-      return sent == static_cast<ssize_t>(sizeof(hello));
+  const iovec piece{const_cast<Hello*>(&hello), sizeof(hello)};
+  while (Wait(connection.descriptor(), POLLOUT, until)) {
+    const ptrdiff_t sent = connection.Send({&piece, 1});
+    if (sent != 0) {
+      return sent == static_cast<ptrdiff_t>(sizeof(hello));
     }
   }
   return false;
 }
 
-bool ReadHello(const Socket& socket, Hello* hello, SteadyTime until) {
+bool ReadHello(Connection& connection, Hello* hello, SteadyTime until) {
+  const std::span<std::byte> room = std::as_writable_bytes(std::span(hello, 1));
   size_t got = 0;
-  while (got < sizeof(*hello) && Wait(socket.descriptor(), POLLIN, until)) {
-    const ssize_t more =
-        recv(socket.descriptor(), reinterpret_cast<char*>(hello) + got, sizeof(*hello) - got, 0);
-    if (more == 0 || (more < 0 && !Again())) {
+  while (got < sizeof(*hello) &&
+         (connection.holds_more() || Wait(connection.descriptor(), POLLIN, until))) {
+    const ptrdiff_t more = connection.Receive(room.subspan(got));
+    if (more < 0) {
       return false;
     }
-    got += more > 0 ? static_cast<size_t>(more) : 0;
+    got += static_cast<size_t>(more);
   }
   return got == sizeof(*hello) && hello->magic == kMagic;
 }
@@ -78,11 +75,13 @@ bool ReadHello(const Socket& socket, Hello* hello, SteadyTime until) {
 // One peer's part of an exchange.
 class Flow {
  public:
-  Flow(const Socket& socket, Mesh::Traffic* traffic) : socket_(&socket), traffic_(traffic) {}
+  Flow(Connection& peer, Mesh::Traffic* traffic) : peer_(&peer), traffic_(traffic) {}
   Status Begin() { return NextTarget(); }
   bool sending() const { return piece_ < traffic_->out.size(); }
   bool receiving() const { return receiving_; }
-  int descriptor() const { return socket_->descriptor(); }
+  int descriptor() const { return peer_->descriptor(); }
+  // What has come already is not waited for.
+  bool has_more() const { return receiving_ && peer_->holds_more(); }
 
   // Both go on until the system has no room or nothing more for now.
   Status Send() {
@@ -94,12 +93,9 @@ class Flow {
             traffic_->out[i].subspan(i == piece_ ? offset_ : 0);
         pieces[count++] = {const_cast<std::byte*>(piece.data()), piece.size()};
       }
-      msghdr message{};
-      message.msg_iov = pieces;
-      message.msg_iovlen = count;
-      const ssize_t sent = sendmsg(descriptor(), &message, MSG_NOSIGNAL);
-      if (sent < 0) {
-        return Again() ? Status() : Lost();
+      const ptrdiff_t sent = peer_->Send({pieces, count});
+      if (sent <= 0) {
+        return sent == 0 ? Status() : Lost();
       }
       Sent(static_cast<size_t>(sent));
     }
@@ -107,9 +103,9 @@ class Flow {
   }
   Status Receive() {
     while (receiving_) {
-      const ssize_t got = recv(descriptor(), target_.data(), target_.size(), 0);
+      const ptrdiff_t got = peer_->Receive(target_);
       if (got <= 0) {
-        return got < 0 && Again() ? Status() : Lost();
+        return got == 0 ? Status() : Lost();
       }
       target_ = target_.subspan(static_cast<size_t>(got));
       if (target_.empty()) {
@@ -139,7 +135,7 @@ class Flow {
     }
   }
 
-  const Socket* socket_;
+  Connection* peer_;
   Mesh::Traffic* traffic_;
   size_t piece_ = 0;
   size_t offset_ = 0;
@@ -152,31 +148,36 @@ class Flow {
 Result<std::unique_ptr<Mesh>> Mesh::Open(const Options& options, const Listener& listener,
                                          std::stop_token stop) {
   std::unique_ptr<Mesh> mesh(new Mesh(options, std::move(stop)));
-  mesh->sockets_.resize(mesh->size());
-  std::vector<Socket> heartbeats(mesh->size());
+  ASSIGN_OR_RETURN(mesh->encryption_, Encryption::Make(options.key));
+  mesh->peers_.resize(mesh->size());
+  std::vector<Connection> heartbeats(mesh->size());
   RETURN_IF_ERROR(mesh->Connect(&heartbeats));
   RETURN_IF_ERROR(mesh->AcceptYounger(listener, &heartbeats));
   mesh->heartbeat_ = std::make_unique<Heartbeat>(std::move(heartbeats), options.silence_seconds);
   return mesh;
 }
 
-Status Mesh::Connect(std::vector<Socket>* heartbeats) {
+Status Mesh::Connect(std::vector<Connection>* heartbeats) {
   const SteadyTime until =
       std::chrono::steady_clock::now() + std::chrono::duration_cast<SteadyTime::duration>(
                                              std::chrono::duration<double>(options_.open_seconds));
   Hello hello;
   hello.world = options_.world.value();
   hello.rank = options_.rank.value();
-  options_.token.copy(hello.token, sizeof(hello.token));
+  options_.key.token.copy(hello.token, sizeof(hello.token));
   for (size_t peer = 0; peer < options_.rank.index(); ++peer) {
-    for (std::vector<Socket>* channel : {&sockets_, heartbeats}) {
+    for (std::vector<Connection>* channel : {&peers_, heartbeats}) {
       Result<Socket> socket = ConnectTo(options_.addresses[peer]);
       if (!socket.ok()) {  // the next regroup may know a better address
         return Unavailable(socket.status().message());
       }
-      (*channel)[peer] = *std::move(socket);
+      Result<Connection> connection =
+          Connection::Open(*std::move(socket), encryption_.get(), false, until);
       hello.heartbeat = channel == heartbeats ? 1 : 0;
-      if (!SendHello((*channel)[peer], hello, until)) {
+      if (connection.ok()) {
+        (*channel)[peer] = *std::move(connection);
+      }
+      if (!connection.ok() || !SendHello((*channel)[peer], hello, until)) {
         return Unavailable(fmt::format("worker {} of world {} cannot be reached at {}", peer,
                                        options_.world, options_.addresses[peer]));
       }
@@ -185,13 +186,13 @@ Status Mesh::Connect(std::vector<Socket>* heartbeats) {
   return Status();
 }
 
-Status Mesh::AcceptYounger(const Listener& listener, std::vector<Socket>* heartbeats) {
+Status Mesh::AcceptYounger(const Listener& listener, std::vector<Connection>* heartbeats) {
   const SteadyTime until =
       std::chrono::steady_clock::now() + std::chrono::duration_cast<SteadyTime::duration>(
                                              std::chrono::duration<double>(options_.open_seconds));
   size_t missing = 2 * (size() - 1 - options_.rank.index());
   Hello expected;
-  options_.token.copy(expected.token, sizeof(expected.token));
+  options_.key.token.copy(expected.token, sizeof(expected.token));
   while (missing > 0) {
     RETURN_IF_ERROR(Interrupted());
     const bool came = Wait(listener.descriptor(), POLLIN,
@@ -201,9 +202,14 @@ Status Mesh::AcceptYounger(const Listener& listener, std::vector<Socket>* heartb
                                      options_.open_seconds));
     }
     Socket socket = came ? listener.Accept() : Socket();
+    if (!socket.open()) {
+      continue;
+    }
+    const SteadyTime heard = std::chrono::steady_clock::now() + kHelloWait;
+    Result<Connection> connection =
+        Connection::Open(std::move(socket), encryption_.get(), true, heard);
     Hello hello;
-    if (!socket.open() ||
-        !ReadHello(socket, &hello, std::chrono::steady_clock::now() + kHelloWait) ||
+    if (!connection.ok() || !ReadHello(*connection, &hello, heard) ||
         std::memcmp(hello.token, expected.token, sizeof(hello.token)) != 0) {
       continue;
     }
@@ -216,9 +222,9 @@ Status Mesh::AcceptYounger(const Listener& listener, std::vector<Socket>* heartb
         hello.heartbeat > 1) {
       continue;
     }
-    Socket& place = hello.heartbeat != 0 ? (*heartbeats)[hello.rank] : sockets_[hello.rank];
+    Connection& place = hello.heartbeat != 0 ? (*heartbeats)[hello.rank] : peers_[hello.rank];
     missing -= place.open() ? 0 : 1;
-    place = std::move(socket);
+    place = *std::move(connection);
   }
   return Status();
 }
@@ -237,30 +243,32 @@ Status Mesh::Exchange(std::vector<Traffic>* traffic) {
   std::vector<Flow> flows;
   for (size_t peer = 0; peer < size(); ++peer) {
     if (peer != rank().index()) {
-      flows.emplace_back(sockets_[peer], &(*traffic)[peer]);
+      flows.emplace_back(peers_[peer], &(*traffic)[peer]);
       RETURN_IF_ERROR(flows.back().Begin());
     }
   }
   std::vector<pollfd> entries;
   for (;;) {
     entries.clear();
-    bool pending = false;
+    bool pending = false, waits = true;
     for (const Flow& flow : flows) {
       const int events = (flow.sending() ? POLLOUT : 0) | (flow.receiving() ? POLLIN : 0);
       pending = pending || events != 0;
+      waits = waits && !flow.has_more();
       // A peer that is done is not watched: it may close its connection.
       entries.push_back({events != 0 ? flow.descriptor() : -1, static_cast<short>(events), 0});
     }
     if (!pending) {
       return Status();
     }
-    if (poll(entries.data(), entries.size(), kPollMilliseconds) < 0 && errno != EINTR) {
+    if (poll(entries.data(), entries.size(), waits ? kPollMilliseconds : 0) < 0 && errno != EINTR) {
       return Internal(fmt::format("poll: {}", std::strerror(errno)));
     }
     RETURN_IF_ERROR(Interrupted());
     for (size_t i = 0; i < flows.size(); ++i) {
       const int ready = entries[i].revents;
-      if (flows[i].receiving() && (ready & (POLLIN | POLLHUP | POLLERR)) != 0) {
+      if (flows[i].has_more() ||
+          (flows[i].receiving() && (ready & (POLLIN | POLLHUP | POLLERR)) != 0)) {
         RETURN_IF_ERROR(flows[i].Receive());
       }
       if (flows[i].sending() && (ready & (POLLOUT | POLLHUP | POLLERR)) != 0) {

@@ -13,6 +13,8 @@
 #include "base/status.h"
 #include "elastic/collective/heartbeat.h"
 #include "elastic/ids.h"
+#include "elastic/transport/connection.h"
+#include "elastic/transport/job_key.h"
 #include "elastic/transport/socket.h"
 
 namespace sluice::elastic {
@@ -24,7 +26,7 @@ class Mesh {
     WorldId world = kNoWorld;
     Rank rank = Rank::First();
     std::vector<std::string> addresses;  // by rank; the own one is not used
-    std::string token;                   // of the job; strangers are turned away
+    JobKey key;                          // of the job; strangers are turned away
     // Shorter than the silence: who still waits for others has no heartbeat yet.
     double open_seconds = 0.6;
     double silence_seconds = 0.7;
@@ -57,13 +59,14 @@ class Mesh {
  private:
   Mesh(Options options, std::stop_token stop)
       : options_(std::move(options)), stop_(std::move(stop)) {}
-  Status Connect(std::vector<Socket>* heartbeats);
-  Status AcceptYounger(const Listener& listener, std::vector<Socket>* heartbeats);
+  Status Connect(std::vector<Connection>* heartbeats);
+  Status AcceptYounger(const Listener& listener, std::vector<Connection>* heartbeats);
   Status Interrupted() const;
 
   const Options options_;
   const std::stop_token stop_;
-  std::vector<Socket> sockets_;  // by rank
+  std::shared_ptr<const Encryption> encryption_;  // null: none
+  std::vector<Connection> peers_;                 // by rank
   std::unique_ptr<Heartbeat> heartbeat_;
 };
 

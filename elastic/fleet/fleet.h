@@ -46,7 +46,8 @@ inline constexpr int kOutOfMemoryExit = 247;
 ExitClass ClassifyExit(int exit_code, bool out_of_memory);
 
 struct FleetEvent {
-  // kGranted: from now on the job may have so many workers, neither more nor fewer. kLeaving:
+  // kGranted: from now on the job may have so many workers, neither more nor fewer; where that is
+  // fewer than it has, those of `give_up` leave first. kLeaving:
   // somebody else ends it, in its own time, so its work is handed on now; kExited follows.
   // kWaiting: it has no place yet, or cannot start yet; `message` says why. Any number of them come
   // before kStarted.
@@ -58,7 +59,8 @@ struct FleetEvent {
   ExitClass exit_class = ExitClass::kOk;
   std::string message;   // last lines of the process's standard error; of kWaiting: for what
   uint32_t workers = 0;  // of kGranted
-  bool placed = false;   // of kWaiting: it has a place, and cannot start there yet
+  std::vector<std::string> give_up = {};  // of kGranted: names
+  bool placed = false;                    // of kWaiting: it has a place, and cannot start there yet
 };
 
 // What launches, stops and watches the processes of a job: local processes or pods. Thread-safe.

@@ -2,6 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <functional>
+#include <optional>
+#include <stop_token>
+
 #include "base/log.h"
 #include "base/work_queue.h"
 #include "catalog/data_source.h"
@@ -61,8 +65,8 @@ class FleetJob {
   }
 
   Result<TrainOutcome> Run(const Master::Options& options, JobHandle* handle) {
-    if (endpoint_.token.empty()) {
-      ASSIGN_OR_RETURN(endpoint_.token, MakeJobToken());
+    if (endpoint_.key.token.empty()) {
+      ASSIGN_OR_RETURN(endpoint_.key.token, MakeJobToken());
     }
     ASSIGN_OR_RETURN(Master master, BeginOrTakeOver(options));
     if (succession_.committed) {
@@ -152,7 +156,17 @@ class FleetJob {
       parameters_->Start();
     }
     host.With([](Master& master, TimePoint now) { master.Start(now); });
+    std::optional<std::stop_callback<std::function<void()>>> suspend;
+    if (job_.checkpoints != nullptr) {
+      suspend.emplace(job_.suspend, [&host] {
+        host.With([](Master& master, TimePoint now) { master.Suspend(now); });
+      });
+    }
     host.Run(job_.stop);
+    suspend.reset();
+    if (host.suspended() && job_.suspended) {
+      job_.suspended();
+    }
     parameter_calls_.Stop();  // nobody writes a checkpoint while the model is committed
     RETURN_IF_ERROR(host.result());
     std::string digest;
@@ -185,7 +199,7 @@ class FleetJob {
     options.servers = std::max<uint32_t>(1, job_.plan.strategy().parameter_servers());
     options.partitions = std::max(kPartitions, options.servers * kPartitionsPerServer);
     options.replicas = job_.plan.strategy().replicas() > 0;
-    options.token = endpoint_.token;
+    options.key = endpoint_.key;
     options.term = endpoint_.term;
     if (job_.checkpoints != nullptr && !AllReduces()) {
       const CheckpointManifest about = job_.checkpoints->Manifest();
@@ -245,7 +259,9 @@ class FleetJob {
 
   void FillConfig() {
     config_.set_job(endpoint_.job_name);
-    config_.set_token(endpoint_.token);
+    config_.set_token(endpoint_.key.token);
+    config_.set_certificate(endpoint_.key.certificate);
+    config_.set_private_key(endpoint_.key.private_key);
     config_.set_master_address(master_->address());
     if (!endpoint_.configures) {  // elsewhere each process knows its own
       config_.set_listen_host(kListenHost);

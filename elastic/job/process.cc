@@ -41,6 +41,13 @@ Result<ProcessConfig> ParseConfig(const std::string& bytes) {
   return config;
 }
 
+JobKey KeyOf(const ProcessConfig& config) {
+  JobKey key(config.token());
+  key.certificate = config.certificate();
+  key.private_key = config.private_key();
+  return key;
+}
+
 // Tells the master once a second that this process lives, whatever it is busy with. Requests the
 // stop when the master says that it is over, or does not answer any more. Ends the process when its
 // database does not answer: nothing else gets a thread out of such a read, and in all-reduce the
@@ -97,7 +104,7 @@ Result<ProcessConfig> Completed(ProcessConfig config, bool server, const std::st
     return config;
   }
   const std::unique_ptr<RemoteMaster> master = RemoteMaster::Connect(
-      config.master_address(), config.token(), Incarnation(config.incarnation()), stop);
+      config.master_address(), KeyOf(config), Incarnation(config.incarnation()), stop);
   ASSIGN_OR_RETURN(const std::string shared, master->Configure(server));
   if (!config.MergeFromString(shared)) {
     return InvalidArgument("the configuration that the master hands out is damaged");
@@ -158,7 +165,7 @@ Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMast
     const Worker::Replica replica{master,
                                   *shard,
                                   config.listen_host(),
-                                  config.token(),
+                                  KeyOf(config),
                                   config.restore_from(),
                                   FromProto(config.restore_file())};
     ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker,
@@ -167,7 +174,7 @@ Status Work(const ProcessConfig& config, catalog::DataSource& source, RemoteMast
   }
   ASSIGN_OR_RETURN(const PartitionMap map, FirstMap(master, stop));
   const std::unique_ptr<ParameterLink> parameters = ConnectParameters(
-      map, [&master](uint64_t newer_than) { return master.Map(newer_than); }, config.token(),
+      map, [&master](uint64_t newer_than) { return master.Map(newer_than); }, KeyOf(config),
       *network, config.plan().strategy().transport() == plan::Strategy::BFLOAT16, stop);
   ASSIGN_OR_RETURN(const std::unique_ptr<Worker> worker, Worker::Make(job, master, *parameters));
   return worker->Run(stop);
@@ -196,7 +203,7 @@ Result<std::unique_ptr<catalog::DataSource>> OpenSource(const ProcessConfig& con
   std::stop_source either;
   const std::stop_callback forward(stop, [&either] { either.request_stop(); });
   const std::unique_ptr<RemoteMaster> master =
-      RemoteMaster::Connect(config.master_address(), config.token(),
+      RemoteMaster::Connect(config.master_address(), KeyOf(config),
                             Incarnation(config.incarnation()), either.get_token());
   ReadWatch reads;
   const Heartbeat heartbeat(*master, reads, either);
@@ -228,7 +235,7 @@ Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::sto
   std::stop_source either;
   const std::stop_callback forward(stop, [&either] { either.request_stop(); });
   const std::unique_ptr<RemoteMaster> master =
-      RemoteMaster::Connect(config.master_address(), config.token(),
+      RemoteMaster::Connect(config.master_address(), KeyOf(config),
                             Incarnation(config.incarnation()), either.get_token());
   ReadWatch reads;
   const Heartbeat heartbeat(*master, reads, either, std::move(pulse));
@@ -256,10 +263,10 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
   options.empty = true;
   ASSIGN_OR_RETURN(const std::unique_ptr<ParameterShard> shard,
                    ParameterShard::Make(config.plan().model(), *network, options, nullptr));
-  ParameterServer::Options service{config.listen_host(), config.token(), config.server_id(),
+  ParameterServer::Options service{config.listen_host(), KeyOf(config), config.server_id(),
                                    nullptr};
   const std::unique_ptr<RemoteMaster> master =
-      RemoteMaster::Connect(config.master_address(), config.token(), kNobody, stop);
+      RemoteMaster::Connect(config.master_address(), KeyOf(config), kNobody, stop);
   if (config.base_bytes() > 0) {
     Result<models::NetworkWeights> base = master->Base(config.base_bytes());
     if (base.ok()) {
@@ -294,6 +301,10 @@ int RunWorkerProcess(const std::string& config, const std::string& secret, std::
     return kConfigurationError;
   }
   parsed = Completed(*std::move(parsed), false, stop);
+  if (parsed.status().code() == Code::kFailedPrecondition) {  // another build than the master's
+    std::fprintf(stderr, "%s\n", parsed.status().ToString().c_str());
+    return kConfigurationError;
+  }
   if (!parsed.ok()) {
     return ExitCode(parsed.status());
   }

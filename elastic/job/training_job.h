@@ -33,6 +33,10 @@ struct TrainingJob {
   std::stop_token stop = {};
   // Requested: the training ends soon, with the best that it has come to.
   std::stop_token finish = {};
+  // Requested, of a job with `checkpoints`: one is written, and the training ends (Aborted) for
+  // another one to go on from it. `suspended` is called when it has come to that.
+  std::stop_token suspend = {};
+  std::function<void()> suspended = {};
   // A worker keeps these snapshots alive, of what is trained and validated on; empty: nobody wants
   // to know, and they do not. On any thread, with each heartbeat.
   std::function<void(const std::string& snapshot, const std::string& validation_snapshot)> held =

@@ -17,6 +17,8 @@ class CheckpointSchedule {
   // True: one is to be begun now, after so many steps. It is under way until Over says that it is
   // on the disk, or will not be.
   bool Begin(int64_t steps, TimePoint now);
+  // The same, however few the steps are. False: there are none, or one is under way.
+  bool BeginNow(int64_t steps, TimePoint now);
   void Over(TimePoint now);
   // The job goes on from a checkpoint that was taken after so many steps.
   void StartFrom(int64_t steps) { last_steps_ = steps; }

@@ -50,7 +50,8 @@ class JobProcesses {
   void OnEvent(const FleetEvent& event) {
     const MutexLock lock(mutex_);
     if (event.kind == FleetEvent::Kind::kGranted && host_ != nullptr) {
-      host_->With([&](Master& master, TimePoint now) { master.Scale(event.workers, now); });
+      host_->With(
+          [&](Master& master, TimePoint now) { master.Scale(event.workers, now, event.give_up); });
     }
     if (event.kind == FleetEvent::Kind::kWaiting) {
       log::Info("process waits name={} for={}", event.name, event.message);

@@ -261,6 +261,7 @@ void Master::Tick(TimePoint now) {
   }
   evaluation_.ExpireLeases(now);
   StartWorkers(pool_.StartDue(now));
+  SuspendIfDue(now);
 }
 
 void Master::Abort(const Status& cause) {

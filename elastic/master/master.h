@@ -119,7 +119,8 @@ class Master {
   void Start(TimePoint now);
   // From now on the job has so many workers: starts more, or drains some, which hand their tasks
   // back and leave; that is no failure, and they are not replaced. With none the job waits.
-  void Scale(uint32_t workers, TimePoint now);
+  // `give_up`: the names of those that leave first.
+  void Scale(uint32_t workers, TimePoint now, const std::vector<std::string>& give_up = {});
   // What workers say. An error: the incarnation is given up (Aborted). `held`: the tasks that the
   // worker has; any other lease in its name was lost on the way to it and goes back.
   Result<MasterLink::Answer> Take(Incarnation worker, bool waiting, const std::vector<TaskId>& held,
@@ -161,7 +162,13 @@ class Master {
   // Queue, evaluation and early stopping as they are now, into the manifest.
   void SaveCut(CheckpointManifest* manifest) const;
   // The one that was asked for is on the disk, or will not be.
-  void OnCheckpoint(TimePoint now) { checkpoints_.Over(now); }
+  void OnCheckpoint(TimePoint now);
+  // One is begun as soon as that is possible; when it is over, or cannot be made for
+  // kSuspendSeconds, the job ends (Aborted), to go on from the last one. A master that takes over
+  // knows nothing of it. Only with Options::checkpoint_steps.
+  static constexpr double kSuspendSeconds = 60;
+  void Suspend(TimePoint now);
+  bool suspended() const { return running_phase_.has_value(); }
   // All-reduce: the next rank 0 that reports a step writes the parameters into `draft`, and the cut
   // is made there.
   void OfferDraft(const CheckpointDirectory::Draft& draft);
@@ -245,6 +252,8 @@ class Master {
   Status CheckSnapshot() const;
   // master_checkpoint.cc
   void CheckpointIfDue(TimePoint now);
+  void SuspendIfDue(TimePoint now);
+  void EndSuspended();
   void DropWorldCut(const std::string& why, TimePoint now);
   // master_world.cc
   void Commit(const RoundPosition& position, TimePoint now);
@@ -283,6 +292,9 @@ class Master {
   CheckpointSchedule checkpoints_;
   std::optional<WorldCut> world_cut_;
   bool parameters_lost_ = false;
+  std::optional<TimePoint> suspend_since_;
+  bool last_checkpoint_ = false;        // the one that it waits for is under way
+  std::optional<Phase> running_phase_;  // of a suspended job: that it goes on in
 
   Term term_ = Term::First();
   Placement placement_;

@@ -19,6 +19,45 @@ void Master::CheckpointIfDue(TimePoint now) {
   }
 }
 
+void Master::OnCheckpoint(TimePoint now) {
+  checkpoints_.Over(now);
+  if (last_checkpoint_) {
+    EndSuspended();
+  } else {
+    SuspendIfDue(now);
+  }
+}
+
+void Master::Suspend(TimePoint now) {
+  if (!suspend_since_.has_value()) {
+    suspend_since_ = now;
+    SuspendIfDue(now);
+  }
+}
+
+void Master::SuspendIfDue(TimePoint now) {
+  if (!suspend_since_.has_value() || finished()) {
+    return;
+  }
+  if (SecondsBetween(*suspend_since_, now) >= kSuspendSeconds) {
+    AddEvent(
+        "checkpoint_failed",
+        fmt::format("none could be written for {} seconds: the job goes on from the one before",
+                    kSuspendSeconds));
+    EndSuspended();
+  } else if (!last_checkpoint_ && checkpoints_.BeginNow(queue_.steps(), now)) {
+    last_checkpoint_ = true;
+    actions_.push_back({Action::Kind::kCheckpoint, "", kNobody});
+  }
+}
+
+void Master::EndSuspended() {
+  if (!finished()) {
+    running_phase_ = phase_;
+    Abort(Status(Code::kAborted, "the training is suspended"));
+  }
+}
+
 void Master::SaveCut(CheckpointManifest* manifest) const {
   CutSave save;
   QueueCodec::Write(queue_.state(), save.mutable_queue());

@@ -310,6 +310,11 @@ bool MasterHost::finished() const {
   return master_.finished();
 }
 
+bool MasterHost::suspended() const {
+  const MutexLock lock(mutex_);
+  return saved_.ok() && master_.suspended();
+}
+
 Status MasterHost::result() const {
   const MutexLock lock(mutex_);
   return saved_.ok() ? master_.result() : saved_;

@@ -67,6 +67,7 @@ class MasterHost {
   // Stores the parameter fleet's memory; OK when it is in the journal (or there is none).
   Status Remember(const Placement& placement);
   bool finished() const;
+  bool suspended() const;  // and the journal was never refused
   // An error also where the job succeeded, but another master has begun meanwhile.
   Status result() const;
   // How far a job came that has failed or was cancelled, for the progress callback.

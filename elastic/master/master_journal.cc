@@ -72,7 +72,8 @@ Result<Placement> Get(const PlacementSave& save) {
 }  // namespace
 
 void Master::SaveState(MasterSave* save) const {
-  save->set_phase(static_cast<uint32_t>(phase_));
+  // Of a suspended job somebody still has to say so: a master that takes over goes on with it.
+  save->set_phase(static_cast<uint32_t>(running_phase_.value_or(phase_)));
   QueueCodec::Write(meter_.epoch_start(), save->mutable_epoch_start());
   save->set_epoch_loss(meter_.epoch_loss());
   Put(metrics_, save->mutable_metrics());
@@ -102,7 +103,7 @@ void Master::SaveState(MasterSave* save) const {
     SaveWorld(save);
   }
   save->set_parameters_lost(parameters_lost_);
-  if (!result_.ok()) {
+  if (!result_.ok() && !suspended()) {
     save->set_error_code(static_cast<int>(result_.code()));
     save->set_error(result_.message());
     save->set_error_hint(result_.diagnostics().front().hint);

@@ -33,10 +33,7 @@ class Service final : public MasterService::StreamedService {
   using Call = grpc::ServerUnaryStreamer<Request, Reply>;
 
   Service(const JobEndpoint& endpoint, MasterHost& host, MasterServer::Registered registered)
-      : token_(endpoint.token),
-        term_(endpoint.term),
-        host_(host),
-        registered_(std::move(registered)) {}
+      : key_(endpoint.key), term_(endpoint.term), host_(host), registered_(std::move(registered)) {}
 
   grpc::Status StreamedMap(grpc::ServerContext* context,
                            Call<MapRequest, MapReply>* call) override {
@@ -292,7 +289,7 @@ class Service final : public MasterService::StreamedService {
 
   // A stranger is refused; and a caller that knows of a later master ends this one.
   grpc::Status Admit(grpc::ServerContext* context) {
-    const grpc::Status allowed = CheckToken(*context, token_);
+    const grpc::Status allowed = CheckToken(*context, key_);
     if (!allowed.ok()) {
       return allowed;
     }
@@ -308,7 +305,7 @@ class Service final : public MasterService::StreamedService {
     return grpc::Status::OK;
   }
 
-  const std::string token_;
+  const JobKey key_;
   const Term term_;
   MasterHost& host_;
   const MasterServer::Registered registered_;
@@ -327,7 +324,8 @@ class Server final : public MasterServer {
       : host_(endpoint.address),
         found_at_(endpoint.found_at),
         service_(endpoint, master, std::move(registered)) {
-    Result<std::unique_ptr<RpcServer>> server = StartServer(kLimits, host_, &service_);
+    Result<std::unique_ptr<RpcServer>> server =
+        StartServer(kLimits, host_, endpoint.key, &service_);
     if (server.ok()) {
       server_ = *std::move(server);
     }

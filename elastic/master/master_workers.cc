@@ -13,11 +13,11 @@ void Master::Start(TimePoint now) {
   Scale(pool_.wanted(), now);
 }
 
-void Master::Scale(uint32_t workers, TimePoint now) {
+void Master::Scale(uint32_t workers, TimePoint now, const std::vector<std::string>& give_up) {
   if (finished()) {
     return;
   }
-  const WorkerPool::Change change = pool_.Scale(workers, now);
+  const WorkerPool::Change change = pool_.Scale(workers, now, give_up);
   for (const WorkerPool::Process& worker : change.drain) {
     actions_.push_back({Action::Kind::kDrainWorker, worker.name, worker.incarnation});
     AddEvent("worker_drained", worker.name);

@@ -31,7 +31,7 @@ constexpr auto kAskAgain = std::chrono::milliseconds(100);
 ParameterFleet::ParameterFleet(const Options& options, Hooks hooks)
     : options_(options),
       hooks_(std::move(hooks)),
-      control_(options.token, options.term, stop_.get_token(), [this] { return Interrupted(); }),
+      control_(options.key, options.term, stop_.get_token(), [this] { return Interrupted(); }),
       wanted_(options.servers),
       version_(uint64_t{options.term.index()} << kVersionBitsOfATerm) {
   if (!options.placement.has_value()) {

@@ -17,6 +17,7 @@
 #include "elastic/master/waking_clock.h"
 #include "elastic/parameters/partition_map.h"
 #include "elastic/parameters/placement.h"
+#include "elastic/rpc/job_endpoint.h"
 #include "elastic/rpc/parameter_control.h"
 
 namespace sluice::elastic {
@@ -35,7 +36,7 @@ class ParameterFleet {
     uint32_t servers = 1;
     uint32_t partitions = 1;
     bool replicas = false;
-    std::string token;
+    JobKey key;
     Term term = Term::First();  // of the master
     double silence_seconds = kServerSilenceSeconds;
     // What the manifests of checkpoints tell; to continue from one, its `partitions`.

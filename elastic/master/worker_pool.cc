@@ -35,7 +35,8 @@ void WorkerPool::StartLater(double seconds, TimePoint now) {
       now + std::chrono::duration_cast<TimePoint>(std::chrono::duration<double>(seconds)));
 }
 
-WorkerPool::Change WorkerPool::Scale(uint32_t workers, TimePoint now) {
+WorkerPool::Change WorkerPool::Scale(uint32_t workers, TimePoint now,
+                                     const std::vector<std::string>& give_up) {
   wanted_ = workers;
   Change change;
   if (!open_) {
@@ -45,7 +46,7 @@ WorkerPool::Change WorkerPool::Scale(uint32_t workers, TimePoint now) {
     later_starts_.pop_back();
   }
   if (Staying() > workers) {
-    change.drain = Drain(Staying() - workers);
+    change.drain = Drain(Staying() - workers, give_up);
   }
   while (Staying() < workers) {
     change.start.push_back(Start(now));
@@ -53,17 +54,22 @@ WorkerPool::Change WorkerPool::Scale(uint32_t workers, TimePoint now) {
   return change;
 }
 
-// Who disturbs least: who has not joined, then who has trained nothing yet, then the youngest.
-std::vector<WorkerPool::Process> WorkerPool::Drain(size_t count) {
+// Those that were named, then who disturbs least: who has not joined, then who has trained nothing
+// yet, then the youngest.
+std::vector<WorkerPool::Process> WorkerPool::Drain(size_t count,
+                                                   const std::vector<std::string>& first) {
   std::vector<const Membership::Worker*> staying;
   for (const auto& [incarnation, worker] : members_.workers()) {
     if (!drained_.contains(incarnation)) {
       staying.push_back(&worker);
     }
   }
-  std::sort(staying.begin(), staying.end(), [](const auto* a, const auto* b) {
-    return std::tie(a->joined, a->committed, b->incarnation) <
-           std::tie(b->joined, b->committed, a->incarnation);
+  const auto stays = [&first](const auto* worker) {
+    return std::find(first.begin(), first.end(), worker->name) == first.end();
+  };
+  std::sort(staying.begin(), staying.end(), [&stays](const auto* a, const auto* b) {
+    return std::tuple(stays(a), a->joined, a->committed, b->incarnation) <
+           std::tuple(stays(b), b->joined, b->committed, a->incarnation);
   });
   staying.resize(std::min(staying.size(), count));
   std::vector<Process> drained;

@@ -53,7 +53,8 @@ class WorkerPool {
   void Open() { open_ = true; }
   bool open() const { return open_; }
   uint32_t wanted() const { return wanted_; }
-  Change Scale(uint32_t workers, TimePoint now);
+  // `give_up`: names of those that leave first, where some have to.
+  Change Scale(uint32_t workers, TimePoint now, const std::vector<std::string>& give_up = {});
   // Those that had to wait, and whose time has come.
   std::vector<Process> StartDue(TimePoint now);
   // A worker that someone else starts.
@@ -87,7 +88,7 @@ class WorkerPool {
   size_t Staying() const { return members_.size() - drained_.size() + later_starts_.size(); }
   Process Start(TimePoint now);
   void StartLater(double seconds, TimePoint now);
-  std::vector<Process> Drain(size_t count);
+  std::vector<Process> Drain(size_t count, const std::vector<std::string>& first);
   double memory_factor() const;
 
   const Options options_;

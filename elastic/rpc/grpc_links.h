@@ -9,6 +9,7 @@
 #include "elastic/parameters/partition_map.h"
 #include "elastic/rpc/links.h"
 #include "elastic/rpc/world.h"
+#include "elastic/transport/job_key.h"
 
 namespace sluice::elastic {
 
@@ -17,7 +18,7 @@ namespace sluice::elastic {
 // `stop` ends the repeating.
 class RemoteMaster : public MasterLink, public WorldLink {
  public:
-  static std::unique_ptr<RemoteMaster> Connect(const std::string& address, const std::string& token,
+  static std::unique_ptr<RemoteMaster> Connect(const std::string& address, const JobKey& key,
                                                Incarnation worker, std::stop_token stop);
   // The map of the partitions. The master waits a little for one that is newer than `newer_than`;
   // version 0: the servers are not there yet, ask again.
@@ -44,8 +45,7 @@ using MapSource = std::function<Result<PartitionMap>(uint64_t newer_than)>;
 // Follows the map: what a server refuses, or one that is gone did not answer, is sent again to
 // whoever has the partitions now. `bf16`: weights and gradients travel as bfloat16.
 std::unique_ptr<ParameterLink> ConnectParameters(const PartitionMap& map, MapSource newer_map,
-                                                 const std::string& token,
-                                                 const models::Network& network, bool bf16,
-                                                 std::stop_token stop);
+                                                 const JobKey& key, const models::Network& network,
+                                                 bool bf16, std::stop_token stop);
 
 }  // namespace sluice::elastic

@@ -11,11 +11,11 @@ namespace {
 
 class Remote final : public RemoteMaster {
  public:
-  Remote(const std::string& address, std::string token, Incarnation worker, std::stop_token stop)
-      : token_(std::move(token)),
+  Remote(const std::string& address, const JobKey& key, Incarnation worker, std::stop_token stop)
+      : token_(key.token),
         worker_(worker),
         stop_(std::move(stop)),
-        stub_(MasterService::NewStub(OpenChannel(address))) {}
+        stub_(MasterService::NewStub(OpenChannel(address, key))) {}
 
   Result<Answer> Take(bool waiting) override {
     TakeRequest request;
@@ -231,10 +231,9 @@ class Remote final : public RemoteMaster {
 
 }  // namespace
 
-std::unique_ptr<RemoteMaster> RemoteMaster::Connect(const std::string& address,
-                                                    const std::string& token, Incarnation worker,
-                                                    std::stop_token stop) {
-  return std::make_unique<Remote>(address, token, worker, std::move(stop));
+std::unique_ptr<RemoteMaster> RemoteMaster::Connect(const std::string& address, const JobKey& key,
+                                                    Incarnation worker, std::stop_token stop) {
+  return std::make_unique<Remote>(address, key, worker, std::move(stop));
 }
 
 }  // namespace sluice::elastic

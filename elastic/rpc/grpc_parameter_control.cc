@@ -42,11 +42,11 @@ Status FromCall(const grpc::Status& status, const std::string& address) {
 
 // One try: who calls knows better than this what to do when a server is gone.
 Status CallOnce(
-    const std::string& token, Term term, const std::string& address, const std::stop_token& stop,
+    const JobKey& key, Term term, const std::string& address, const std::stop_token& stop,
     const std::function<grpc::Status(ParameterService::Stub*, grpc::ClientContext*)>& call) {
-  const auto stub = ParameterService::NewStub(OpenChannel(address));
+  const auto stub = ParameterService::NewStub(OpenChannel(address, key));
   grpc::ClientContext context;
-  Prepare(&context, token);
+  Prepare(&context, key.token);
   context.AddMetadata(kTermKey, fmt::format("{}", term));
   const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
   return FromCall(call(stub.get(), &context), address);
@@ -57,12 +57,12 @@ using AsyncStub = std::remove_pointer_t<decltype(std::declval<ParameterService::
 using Begin = std::function<void(AsyncStub*, grpc::ClientContext*, const Done&)>;
 
 // The same, given up when it is hopeless.
-Status CallWithHope(const std::string& token, Term term, const std::string& address,
+Status CallWithHope(const JobKey& key, Term term, const std::string& address,
                     const std::stop_token& stop, const ParameterControl::Hopeless& hopeless,
                     std::chrono::seconds deadline, const Begin& begin) {
-  const auto stub = ParameterService::NewStub(OpenChannel(address));
+  const auto stub = ParameterService::NewStub(OpenChannel(address, key));
   grpc::ClientContext context;
-  Prepare(&context, token);
+  Prepare(&context, key.token);
   context.AddMetadata(kTermKey, fmt::format("{}", term));
   context.set_deadline(std::chrono::system_clock::now() + deadline);
   const auto promise = std::make_shared<std::promise<grpc::Status>>();
@@ -91,7 +91,7 @@ Status ParameterControl::Install(const std::string& address, const PartitionMap&
     }
   }
   InstallReply reply;
-  return CallWithHope(token_, term_, address, stop_, hopeless_,
+  return CallWithHope(key_, term_, address, stop_, hopeless_,
                       phase == Phase::kCreate ? kBulkDeadline : kCallDeadline,
                       [&](auto* stub, grpc::ClientContext* context, const Done& done) {
                         stub->Install(context, &request, &reply, done);
@@ -105,7 +105,7 @@ Status ParameterControl::Fill(const std::string& address, uint32_t partition, Se
   request.set_server(to);
   request.set_address(to_address);
   FillReply reply;
-  return CallWithHope(token_, term_, address, stop_, hopeless_, kBulkDeadline,
+  return CallWithHope(key_, term_, address, stop_, hopeless_, kBulkDeadline,
                       [&](auto* stub, grpc::ClientContext* context, const Done& done) {
                         stub->Fill(context, &request, &reply, done);
                       });
@@ -116,7 +116,7 @@ Status ParameterControl::Snapshot(const std::string& address,
   SnapshotRequest request;
   request.mutable_partitions()->Add(partitions.begin(), partitions.end());
   SnapshotReply reply;
-  return CallWithHope(token_, term_, address, stop_, hopeless_, kCallDeadline,
+  return CallWithHope(key_, term_, address, stop_, hopeless_, kCallDeadline,
                       [&](auto* stub, grpc::ClientContext* context, const Done& done) {
                         stub->Snapshot(context, &request, &reply, done);
                       });
@@ -127,7 +127,7 @@ Result<std::vector<CheckpointManifest::File>> ParameterControl::Write(
   WriteRequest request;
   request.set_directory(directory);
   WriteReply reply;
-  RETURN_IF_ERROR(CallWithHope(token_, term_, address, stop_, hopeless_, kBulkDeadline,
+  RETURN_IF_ERROR(CallWithHope(key_, term_, address, stop_, hopeless_, kBulkDeadline,
                                [&](auto* stub, grpc::ClientContext* context, const Done& done) {
                                  stub->Write(context, &request, &reply, done);
                                }));
@@ -147,7 +147,7 @@ Result<std::string> ParameterControl::Keep(const PartitionMap& map, const KeepOr
   for (const auto& [server, address] : map.servers) {
     KeepReply reply;
     RETURN_IF_ERROR(
-        CallOnce(token_, term_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
+        CallOnce(key_, term_, address, stop_, [&](auto* stub, grpc::ClientContext* context) {
           return stub->Keep(context, request, &reply);
         }));
     for (int i = 0; i < std::min(reply.partitions_size(), reply.digests_size()); ++i) {
@@ -174,7 +174,7 @@ Result<models::NetworkWeights> ParameterControl::Collect(const PartitionMap& map
     request.set_map_version(map.version);
     request.set_partition(p);
     std::string bytes;
-    RETURN_IF_ERROR(CallOnce(token_, term_, map.servers.at(map.primary[p]), stop_,
+    RETURN_IF_ERROR(CallOnce(key_, term_, map.servers.at(map.primary[p]), stop_,
                              [&](auto* stub, grpc::ClientContext* context) {
                                context->set_deadline(std::chrono::system_clock::now() +
                                                      kBulkDeadline);

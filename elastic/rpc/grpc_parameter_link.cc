@@ -19,9 +19,9 @@ constexpr auto kMapCheck = std::chrono::milliseconds(500);
 
 class RemoteParameters final : public ParameterLink {
  public:
-  RemoteParameters(const PartitionMap& map, MapSource newer_map, std::string token,
+  RemoteParameters(const PartitionMap& map, MapSource newer_map, JobKey key,
                    const models::Network& network, bool bf16, std::stop_token stop)
-      : token_(std::move(token)),
+      : key_(std::move(key)),
         stop_(std::move(stop)),
         newer_map_(std::move(newer_map)),
         packer_(network, static_cast<uint32_t>(map.primary.size()), bf16) {
@@ -64,7 +64,7 @@ class RemoteParameters final : public ParameterLink {
         request.set_map_version(map_.version);
         AppliedReply reply;
         grpc::ClientContext context;
-        Prepare(&context, token_);
+        Prepare(&context, key_.token);
         server.status = server.stub->Applied(&context, request, &reply);
         again = again || Unreachable(server) || reply.wrong_owner();
         if (!server.status.ok() && !Unreachable(server)) {
@@ -108,7 +108,7 @@ class RemoteParameters final : public ParameterLink {
         continue;
       }
       server.part.server = fmt::format("parameter server {} at {}", id, address);
-      server.stub = ParameterService::NewStub(OpenChannel(address));
+      server.stub = ParameterService::NewStub(OpenChannel(address, key_));
       servers.push_back(std::move(server));
     }
     servers_.swap(servers);
@@ -187,7 +187,7 @@ class RemoteParameters final : public ParameterLink {
       // One server needs no queue: the plain call is the cheapest.
       Server& server = servers_.front();
       grpc::ClientContext context;
-      Prepare(&context, token_);
+      Prepare(&context, key_.token);
       server.status = server.stub->Exchange(&context, server.part.request, &server.part.reply);
       return;
     }
@@ -199,7 +199,7 @@ class RemoteParameters final : public ParameterLink {
         continue;
       }
       contexts.push_back(std::make_unique<grpc::ClientContext>());
-      Prepare(contexts.back().get(), token_);
+      Prepare(contexts.back().get(), key_.token);
       calls.push_back(
           server.stub->AsyncExchange(contexts.back().get(), server.part.request, &queue));
       calls.back()->Finish(&server.part.reply, &server.status, &server);
@@ -234,7 +234,7 @@ class RemoteParameters final : public ParameterLink {
     return packer_.Take(parts_, view);
   }
 
-  const std::string token_;
+  const JobKey key_;
   const std::stop_token stop_;
   const MapSource newer_map_;
   ExchangePacker packer_;
@@ -246,10 +246,9 @@ class RemoteParameters final : public ParameterLink {
 }  // namespace
 
 std::unique_ptr<ParameterLink> ConnectParameters(const PartitionMap& map, MapSource newer_map,
-                                                 const std::string& token,
-                                                 const models::Network& network, bool bf16,
-                                                 std::stop_token stop) {
-  return std::make_unique<RemoteParameters>(map, std::move(newer_map), token, network, bf16,
+                                                 const JobKey& key, const models::Network& network,
+                                                 bool bf16, std::stop_token stop) {
+  return std::make_unique<RemoteParameters>(map, std::move(newer_map), key, network, bf16,
                                             std::move(stop));
 }
 

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "elastic/fleet/fleet.h"
 #include "elastic/ids.h"
+#include "elastic/transport/job_key.h"
 
 namespace sluice::elastic {
 
@@ -37,7 +38,7 @@ struct JobEndpoint {
   // What all processes of a kind are told alike is fetched from the master, and does not travel
   // with each: whatever carries it has room for little.
   bool configures = false;
-  std::string token;  // MakeJobToken; empty: made by the master
+  JobKey key;  // its token of MakeJobToken; empty: made by the master
   // Grows with each master of the job. Whoever has heard of a later one refuses an earlier one.
   Term term = Term::First();
   std::vector<LivingProcess> living;

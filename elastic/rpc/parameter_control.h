@@ -11,6 +11,7 @@
 #include "elastic/parameters/partition_map.h"
 #include "elastic/queue/keep_order.h"
 #include "elastic/storage/checkpoint.h"
+#include "elastic/transport/job_key.h"
 #include "models/model.h"
 
 namespace sluice::elastic {
@@ -23,11 +24,8 @@ class ParameterControl {
   // placement call waits, `hopeless` is asked now and then, in the caller's thread, whether to give
   // it up: a server that hangs is given up long before a call's deadline.
   using Hopeless = std::function<bool()>;
-  ParameterControl(std::string token, Term term, std::stop_token stop, Hopeless hopeless = {})
-      : token_(std::move(token)),
-        term_(term),
-        stop_(std::move(stop)),
-        hopeless_(std::move(hopeless)) {}
+  ParameterControl(JobKey key, Term term, std::stop_token stop, Hopeless hopeless = {})
+      : key_(std::move(key)), term_(term), stop_(std::move(stop)), hopeless_(std::move(hopeless)) {}
 
   // Placement.
 
@@ -51,7 +49,7 @@ class ParameterControl {
                                          const std::string& digest) const;
 
  private:
-  const std::string token_;
+  const JobKey key_;
   const Term term_;
   const std::stop_token stop_;
   const Hopeless hopeless_;

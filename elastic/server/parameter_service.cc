@@ -47,9 +47,9 @@ class Service final : public ParameterService::StreamedService {
   using Call = grpc::ServerUnaryStreamer<Request, Reply>;
 
   Service(ParameterServer::Options options, ParameterShard& shard)
-      : token_(options.token),
+      : key_(options.key),
         shard_(shard),
-        replication_({options.self, options.token, std::move(options.base)}, shard) {}
+        replication_({options.self, options.key, std::move(options.base)}, shard) {}
 
   grpc::Status StreamedExchange(grpc::ServerContext* context,
                                 Call<ExchangeRequest, ExchangeReply>* call) override {
@@ -143,7 +143,7 @@ class Service final : public ParameterService::StreamedService {
   template <typename AnyCall, typename Handle>
   grpc::Status ForMember(const grpc::ServerContext& context, AnyCall* call,
                          const Handle& handle) const {
-    const grpc::Status allowed = CheckToken(context, token_);
+    const grpc::Status allowed = CheckToken(context, key_);
     return allowed.ok() ? AnswerCall(call, handle) : allowed;
   }
   template <typename AnyCall, typename Handle>
@@ -273,7 +273,7 @@ class Service final : public ParameterService::StreamedService {
 
   // The calls of a master that has been succeeded are refused.
   grpc::Status CheckMaster(const grpc::ServerContext& context) {
-    const grpc::Status allowed = CheckToken(context, token_);
+    const grpc::Status allowed = CheckToken(context, key_);
     if (allowed.ok() && !fence_.Admit(TermOf(context.client_metadata()))) {
       return grpc::Status(grpc::StatusCode::ABORTED, "this master has been succeeded by another");
     }
@@ -313,7 +313,7 @@ class Service final : public ParameterService::StreamedService {
     return shard_.Push(push.request, [&] { replication_.Ship(entry); });
   }
 
-  const std::string token_;
+  const JobKey key_;
   TermFence fence_;
   ParameterShard& shard_;
   Replication replication_;
@@ -328,8 +328,8 @@ class Service final : public ParameterService::StreamedService {
 class Server final : public ParameterServer {
  public:
   Server(Options options, ParameterShard& shard)
-      : host_(options.host), service_(std::move(options), shard) {
-    Result<std::unique_ptr<RpcServer>> server = StartServer(kLimits, host_, &service_);
+      : host_(options.host), key_(options.key), service_(std::move(options), shard) {
+    Result<std::unique_ptr<RpcServer>> server = StartServer(kLimits, host_, key_, &service_);
     if (server.ok()) {
       server_ = *std::move(server);
     }
@@ -349,6 +349,7 @@ class Server final : public ParameterServer {
 
  private:
   const std::string host_;
+  const JobKey key_;
   Service service_;
   std::unique_ptr<RpcServer> server_;
 };

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "elastic/parameters/parameter_shard.h"
 #include "elastic/parameters/partition_map.h"
+#include "elastic/rpc/job_endpoint.h"
 
 namespace sluice::elastic {
 
@@ -15,7 +16,7 @@ class ParameterServer {
  public:
   struct Options {
     std::string host;  // listens on a free port of it, at once
-    std::string token;
+    JobKey key;
     ServerId self = 0;
     std::unique_ptr<models::NetworkWeights> base;  // to continue from
   };

@@ -46,7 +46,7 @@ class Loan {
 
 Replication::Replication(Options options, ParameterShard& shard)
     : self_(options.self),
-      token_(std::move(options.token)),
+      key_(std::move(options.key)),
       base_(std::move(options.base)),
       shard_(shard),
       role_(std::make_shared<Role>()),
@@ -143,7 +143,7 @@ Status Replication::WaitShipped() {
 
 void Replication::Send(ServerId server, const std::string& address, uint64_t stream,
                        const std::stop_token& stop) {
-  const auto stub = ParameterService::NewStub(OpenChannel(address));
+  const auto stub = ParameterService::NewStub(OpenChannel(address, key_));
   while (!stop.stop_requested()) {
     std::vector<std::shared_ptr<ReplicaEntry>> entries;
     ReplicateRequest request;
@@ -172,7 +172,7 @@ void Replication::Send(ServerId server, const std::string& address, uint64_t str
     const Loan loan(entries, &request);
     grpc::ClientContext context;
     const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
-    Prepare(&context, token_);
+    Prepare(&context, key_.token);
     ReplicateReply reply;
     const grpc::Status status = stub->Replicate(&context, request, &reply);
     MutexLock lock(mutex_);

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "elastic/parameters/parameter_shard.h"
 #include "elastic/parameters/partition_map.h"
+#include "elastic/rpc/job_endpoint.h"
 #include "elastic/server/replica_inbox_internal.h"
 
 namespace sluice::elastic {
@@ -33,7 +34,7 @@ class Replication {
  public:
   struct Options {
     ServerId self = 0;
-    std::string token;
+    JobKey key;
     std::unique_ptr<models::NetworkWeights> base;  // of partitions that are created
   };
   Replication(Options options, ParameterShard& shard);
@@ -86,7 +87,7 @@ class Replication {
   void SetRole(uint64_t map_version, std::vector<uint32_t> partitions);
 
   const ServerId self_;
-  const std::string token_;
+  const JobKey key_;
   std::unique_ptr<models::NetworkWeights> base_;  // until the first map is in use
   ParameterShard& shard_;
 

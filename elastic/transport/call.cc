@@ -45,10 +45,31 @@ std::string AddressOf(const std::string& host, int port) {
                       : fmt::format("{}:{}", host, port);
 }
 
+namespace {
+
+// Either end shows the one certificate that both trust.
+std::shared_ptr<grpc::ServerCredentials> ServerCredentialsOf(const JobKey& key) {
+  if (!key.encrypts()) {
+    return grpc::InsecureServerCredentials();
+  }
+  grpc::SslServerCredentialsOptions options(
+      GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
+  options.pem_root_certs = key.certificate;
+  options.pem_key_cert_pairs.push_back({key.private_key, key.certificate});
+  return grpc::SslServerCredentials(options);
+}
+
+std::shared_ptr<grpc::ChannelCredentials> ChannelCredentialsOf(const JobKey& key) {
+  return key.encrypts() ? grpc::SslCredentials({key.certificate, key.private_key, key.certificate})
+                        : grpc::InsecureChannelCredentials();
+}
+
+}  // namespace
+
 Result<std::unique_ptr<RpcServer>> StartServer(const ServerLimits& limits, const std::string& host,
-                                               grpc::Service* service) {
+                                               const JobKey& key, grpc::Service* service) {
   return RpcServer::Start(
-      AddressOf(host, 0), limits, grpc::InsecureServerCredentials(),
+      AddressOf(host, 0), limits, ServerCredentialsOf(key),
       [service](grpc::ServerBuilder& builder) { builder.RegisterService(service); });
 }
 
@@ -64,8 +85,11 @@ bool IsOfThisMachine(const std::string& address) {
 
 }  // namespace
 
-std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const JobKey& key) {
   grpc::ChannelArguments arguments;
+  if (key.encrypts()) {
+    arguments.SetSslTargetNameOverride(kJobName);  // pods have addresses, and no names
+  }
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   RefuseCompression(&arguments);
@@ -81,20 +105,33 @@ std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address) {
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingAnswerMs);
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   }
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
+  return grpc::CreateCustomChannel(address, ChannelCredentialsOf(key), arguments);
 }
 
-grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& token) {
+grpc::Status CheckToken(const grpc::ServerContext& context, const JobKey& key) {
   const auto found = context.client_metadata().find(kTokenKey);
   if (found == context.client_metadata().end() ||
-      std::string_view(found->second.data(), found->second.size()) != token) {
+      std::string_view(found->second.data(), found->second.size()) != key.token) {
     return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, "this process belongs to another job");
+  }
+  const auto build = context.client_metadata().find(kBuildKey);
+  const std::string theirs = build == context.client_metadata().end()
+                                 ? BuildId()
+                                 : std::string(build->second.data(), build->second.size());
+  if (key.encrypts() && theirs != BuildId()) {
+    return ToGrpc(FailedPrecondition(fmt::format("all processes of a job are of one build: the one "
+                                                 "that calls is {}, the one that it calls is {}",
+                                                 theirs, BuildId()))
+                      .Hint("name the image of the pods by its digest"));
   }
   return grpc::Status::OK;
 }
 
 void Prepare(grpc::ClientContext* context, const std::string& token) {
   context->AddMetadata(kTokenKey, token);
+  if (!BuildId().empty()) {
+    context->AddMetadata(kBuildKey, BuildId());
+  }
   context->set_deadline(std::chrono::system_clock::now() + kCallDeadline);
 }
 

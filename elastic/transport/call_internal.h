@@ -14,6 +14,7 @@
 #include <grpcpp/support/sync_stream.h>
 
 #include "elastic/ids.h"
+#include "elastic/transport/job_key.h"
 #include "elastic/transport/rpc_server_internal.h"
 #include "elastic/transport/status_codec_internal.h"
 
@@ -27,6 +28,7 @@ inline constexpr int kMaxMessageBytes = 1 << 29;
 // A process that does not answer so long is treated as not reachable.
 inline constexpr auto kCallDeadline = std::chrono::seconds(20);
 inline constexpr char kTokenKey[] = "x-sluice-token";
+inline constexpr char kBuildKey[] = "x-sluice-build";  // BuildId
 // The term of the master that speaks, or the latest that the caller has heard of.
 inline constexpr char kTermKey[] = "x-sluice-term";
 
@@ -35,12 +37,13 @@ Status FromGrpc(const grpc::Status& status, const std::string& context);
 
 // `host`: any free port of it; or a whole address: "unix...:", "HOST:PORT" ("[HOST]:PORT").
 Result<std::unique_ptr<RpcServer>> StartServer(const ServerLimits& limits, const std::string& host,
-                                               grpc::Service* service);
+                                               const JobKey& key, grpc::Service* service);
 // Where a server that was started with that `host` is reached.
 std::string AddressOf(const std::string& host, int port);
-std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address);
-// Refuses a caller without the job's token. Before its message is received: see AnswerCall.
-grpc::Status CheckToken(const grpc::ServerContext& context, const std::string& token);
+std::shared_ptr<grpc::Channel> OpenChannel(const std::string& address, const JobKey& key);
+// Refuses a caller without the job's token; between machines, where each may have an image of its
+// own, of another build, too. Before its message is received: see AnswerCall.
+grpc::Status CheckToken(const grpc::ServerContext& context, const JobKey& key);
 void Prepare(grpc::ClientContext* context, const std::string& token);
 // The term that a call or an answer carries; kNoTerm: none.
 Term TermOf(const std::multimap<grpc::string_ref, grpc::string_ref>& metadata);

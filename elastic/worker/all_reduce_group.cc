@@ -54,7 +54,7 @@ Status AllReduceGroup::Connect(const Rendezvous::World& formed, Rank rank,
   Mesh::Options mesh;
   mesh.world = formed.id;
   mesh.rank = rank;
-  mesh.token = options_.token;
+  mesh.key = options_.key;
   members_.clear();
   for (const Rendezvous::Member& member : formed.members) {
     members_.push_back(member.incarnation);

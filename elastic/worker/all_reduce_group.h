@@ -14,6 +14,7 @@
 #include "elastic/collective/mesh.h"
 #include "elastic/ids.h"
 #include "elastic/queue/rendezvous.h"
+#include "elastic/rpc/job_endpoint.h"
 
 namespace sluice::elastic {
 
@@ -24,7 +25,7 @@ class AllReduceGroup {
  public:
   struct Options {
     std::string listen_host;
-    std::string token;                 // the job's
+    JobKey key;                        // the job's
     size_t dense_size = 0;             // numbers in the dense tensors
     std::vector<uint32_t> dimensions;  // of the tables
   };

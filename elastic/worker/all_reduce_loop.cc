@@ -295,7 +295,7 @@ Status AllReduceLoop::CloseStep(const Task& first) {
 Result<std::unique_ptr<TrainingLoop>> MakeAllReduceLoop(WorkerTasks& tasks,
                                                         const Worker::Replica& replica) {
   ASSIGN_OR_RETURN(std::unique_ptr<AllReduceGroup> group,
-                   AllReduceGroup::Make({replica.listen_host, replica.token,
+                   AllReduceGroup::Make({replica.listen_host, replica.key,
                                          DenseSize(tasks.network()), Dimensions(tasks.network())}));
   return std::unique_ptr<TrainingLoop>(
       std::make_unique<AllReduceLoop>(tasks, replica, std::move(group)));

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "elastic/rpc/job_endpoint.h"
 #include "elastic/rpc/links.h"
 #include "elastic/rpc/world.h"
 #include "elastic/storage/checkpoint.h"
@@ -41,7 +42,7 @@ class Worker {
     WorldLink& link;
     ParameterShard& shard;  // everything; `parameters` leads to it
     std::string listen_host;
-    std::string token;
+    JobKey key;
     // A world without parameters begins with this file of a checkpoint; empty: fresh.
     std::string restore_from = {};
     CheckpointManifest::File restore_file = {};

@@ -25,6 +25,46 @@ bool HasOurs(const k8s::PodFleet& pods) {
                      [](const auto& pod) { return pod.identity.role != Role::kMaster; });
 }
 
+// The last line of its last words.
+std::string HowItEnded(const FleetEvent& event) {
+  std::string words = event.message.substr(0, event.message.find_last_not_of(" \n") + 1);
+  words = words.substr(words.find_last_of('\n') + 1);
+  return fmt::format("exit code {}{}{}", event.exit_code, words.empty() ? "" : ": ", words);
+}
+
+// A label: `stopped` by us, or else by itself.
+const char* FateOf(elastic::ExitClass exit_class, bool stopped) {
+  switch (exit_class) {
+    case elastic::ExitClass::kOk:
+      return "finished";
+    case elastic::ExitClass::kPreempted:
+      return stopped ? "stopped" : "preempted";
+    case elastic::ExitClass::kOutOfMemory:
+      return "out_of_memory";
+    case elastic::ExitClass::kConfiguration:
+      return "cannot_start";
+    default:
+      return "failed";
+  }
+}
+
+// Of a pod that ended though nobody of the job wanted it to.
+std::string ReasonOf(const FleetEvent& event) {
+  const std::string who = event.role == Role::kMaster   ? "Master"
+                          : event.role == Role::kWorker ? "Worker"
+                                                        : "Server";
+  switch (event.exit_class) {
+    case elastic::ExitClass::kOutOfMemory:
+      return who + "OutOfMemory";
+    case elastic::ExitClass::kConfiguration:
+      return who + "CannotStart";
+    case elastic::ExitClass::kPreempted:
+      return who + "Preempted";
+    default:
+      return who + "Failed";
+  }
+}
+
 FleetEvent EndOf(const std::string& name, Role role, int exit_code, elastic::ExitClass exit_class,
                  std::string why) {
   FleetEvent event;
@@ -46,12 +86,14 @@ JobFleet::JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, JobStatu
       status_(status),
       asked_(asked),
       places_(HasOurs(*pods) ? 0 : asked.servers, asked.workers),
+      wanted_(asked.workers),
       pods_(std::move(pods)) {
   {
     const MutexLock lock(mutex_);
     for (const k8s::PodFleet::Adopted& pod : pods_->adopted()) {
       if (pod.identity.role != Role::kMaster) {
         living_.emplace(pod.name, pod.identity.role);
+        nodes_[pod.name] = pods_->NodeOf(pod.name);
         places_.OnMade(pod.name, pod.identity.role, true);
       }
     }
@@ -96,12 +138,26 @@ Status JobFleet::Stop(const std::string& name, double grace_seconds) {
       return OkStatus();
     }
   }
+  {
+    const MutexLock lock(mutex_);
+    stopped_.insert(name);
+  }
   return pods_->Stop(name, grace_seconds);
 }
 
 void JobFleet::Watch(Watcher watcher) {
   const MutexLock lock(mutex_);
   watcher_ = std::move(watcher);
+}
+
+void JobFleet::Want(uint32_t workers, std::vector<std::string> give_up) {
+  const MutexLock lock(mutex_);
+  if (workers != std::exchange(wanted_, workers)) {
+    job_.Event("workers_granted", fmt::format("the job may have {} workers", workers));
+  }
+  places_.Want(workers);
+  give_up_ = std::move(give_up);
+  Changed();
 }
 
 bool JobFleet::EndAdopted(const std::stop_token& stop) {
@@ -122,8 +178,53 @@ bool JobFleet::EndAdopted(const std::stop_token& stop) {
   return living_.empty();
 }
 
+// Where each pod is and how it ends, for SHOW JOB; what of that is remarkable, for Kubernetes.
+void JobFleet::TellOf(const FleetEvent& event) {
+  using Kind = FleetEvent::Kind;
+  std::string where = event.name;
+  bool stopped = false;
+  {
+    const std::string node = event.kind == Kind::kStarted ? pods_->NodeOf(event.name) : "";
+    const MutexLock lock(mutex_);
+    if (event.kind == Kind::kStarted) {
+      nodes_[event.name] = node;
+    }
+    const auto known = nodes_.find(event.name);
+    if (known != nodes_.end()) {
+      where += " on " + known->second;
+    }
+    if (event.kind == Kind::kExited) {
+      stopped = stopped_.erase(event.name) > 0;
+      nodes_.erase(event.name);
+    }
+  }
+  if (event.kind == Kind::kStarted && event.role == Role::kMaster) {
+    return;  // it says so itself
+  }
+  if (event.kind == Kind::kStarted) {
+    job_.Event("pod_started", where);
+    status_.OnStarted(event.role);
+    status_.Event(false, "PodStarted", where);
+  } else if (event.kind == Kind::kExited) {
+    const std::string how = fmt::format("{}: {}", where, HowItEnded(event));
+    job_.Event("pod_ended", how);
+    status_.OnEnded(event.role, FateOf(event.exit_class, stopped));
+    if (!stopped && event.exit_class != elastic::ExitClass::kOk) {
+      status_.Event(true, ReasonOf(event), how);
+    }
+  } else if (event.kind == Kind::kLeaving) {
+    status_.Event(false, "PodLeaves", where);
+  } else if (event.kind == Kind::kWaiting && event.message != k8s::kWaitsForScheduler &&
+             event.message != k8s::kWaitsForNode) {
+    const bool quota = event.message.find("exceeded quota") != std::string::npos;
+    status_.Event(true, quota ? "QuotaExceeded" : "PodWaits",
+                  fmt::format("{}: {}", where, event.message));
+  }
+}
+
 void JobFleet::OnEvent(const FleetEvent& event) {
   using Kind = FleetEvent::Kind;
+  TellOf(event);
   if (event.role == Role::kMaster) {
     return;  // its own keeper looks after that one
   }
@@ -200,10 +301,16 @@ void JobFleet::Proceed() {
       FleetEvent granted;
       granted.kind = FleetEvent::Kind::kGranted;
       granted.workers = *grant;
+      granted.give_up = give_up_;
       events.push_back(std::move(granted));
-      job_.Event(*grant < asked_.workers ? "workers_give_way" : "servers_placed",
-                 fmt::format("the job goes on with {} workers", *grant));
+      if (*grant < wanted_ || gave_way_) {
+        gave_way_ = *grant < wanted_;
+        job_.Event(gave_way_ ? "workers_give_way" : "servers_placed",
+                   fmt::format("the job goes on with {} workers", *grant));
+      }
+      Count();
     }
+    status_.OnWatchRestarts(pods_->watch_restarts());
     news = places_.News(now);
     const uint32_t workers = places_.Placed(Role::kWorker);
     const auto all =
@@ -211,7 +318,7 @@ void JobFleet::Proceed() {
           return pod.second == Role::kWorker;
         }));
     status_.OnPods({workers, places_.Placed(Role::kParameterServer), all - std::min(all, workers),
-                    places_.WaitsFor()});
+                    places_.WaitsFor(), wanted_});
   }
   for (const FleetEvent& event : events) {
     OnEvent(event);
@@ -225,12 +332,13 @@ void JobFleet::Proceed() {
 void JobFleet::Count() {
   const int64_t workers = std::count_if(
       living_.begin(), living_.end(), [](const auto& pod) { return pod.second == Role::kWorker; });
-  if (workers != std::exchange(counted_, workers)) {
-    catalog::JobWorkers row;
-    row.now = workers;
-    row.wanted = asked_.max;
-    row.min = asked_.min;
-    row.max = asked_.max;
+  catalog::JobWorkers row;
+  row.now = workers;
+  row.wanted = wanted_;
+  row.min = asked_.min;
+  row.max = asked_.max;
+  if (!(row == counted_)) {
+    counted_ = row;
     job_.Workers(row);
   }
 }

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <map>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -10,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "catalog/job_store.h"
 #include "elastic/fleet/fleet.h"
 #include "executor/pods/job_places.h"
 #include "k8s/pod_fleet.h"
@@ -34,12 +36,17 @@ class JobFleet final : public elastic::Fleet {
   Status Stop(const std::string& name, double grace_seconds) override EXCLUDES(mutex_);
   void Watch(Watcher watcher) override EXCLUDES(mutex_);
 
+  // From now on the job is to have so many workers; where that is fewer, those of these names leave
+  // first.
+  void Want(uint32_t workers, std::vector<std::string> give_up) EXCLUDES(mutex_);
+
   // Ends all that a master before this one has made, and waits until they are gone. False: `stop`
   // was requested first.
   bool EndAdopted(const std::stop_token& stop) EXCLUDES(mutex_);
 
  private:
   void OnEvent(const elastic::FleetEvent& event) EXCLUDES(mutex_);
+  void TellOf(const elastic::FleetEvent& event) EXCLUDES(mutex_);
   void Count() REQUIRES(mutex_);
   void Run(const std::stop_token& stop) EXCLUDES(mutex_);
   void Proceed() EXCLUDES(mutex_);
@@ -54,8 +61,13 @@ class JobFleet final : public elastic::Fleet {
   Watcher watcher_ GUARDED_BY(mutex_);
   std::map<std::string, elastic::Role> living_ GUARDED_BY(mutex_);
   std::map<std::string, std::string> waits_for_ GUARDED_BY(mutex_);  // told
-  int64_t counted_ GUARDED_BY(mutex_) = -1;
+  std::map<std::string, std::string> nodes_ GUARDED_BY(mutex_);      // of pods that run
+  std::set<std::string> stopped_ GUARDED_BY(mutex_);                 // by us
+  catalog::JobWorkers counted_ GUARDED_BY(mutex_) = {-1, 0, 0, 0};
   JobPlaces places_ GUARDED_BY(mutex_);
+  uint32_t wanted_ GUARDED_BY(mutex_);
+  std::vector<std::string> give_up_ GUARDED_BY(mutex_);
+  bool gave_way_ GUARDED_BY(mutex_) = false;  // workers did, to servers
   uint64_t changes_ GUARDED_BY(mutex_) = 0;
   std::map<std::string, elastic::ProcessSpec> held_
       GUARDED_BY(mutex_);                                       // until servers have places

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -41,8 +42,11 @@ Result<std::unique_ptr<JobKeeper>> JobKeeper::Start(k8s::ApiClient& client, k8s:
                        client, std::move(masters),
                        [self](const k8s::ObjectChange& change) { self->OnChange(change); }, stop));
   RETURN_IF_ERROR(self->FindJobs(stop));
-  self->thread_ = std::jthread([self](const std::stop_token& ended) { self->Run(ended); });
   return keeper;
+}
+
+void JobKeeper::Begin() {
+  thread_ = std::jthread([this](const std::stop_token& ended) { Run(ended); });
 }
 
 JobKeeper::JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, GivenUp given_up)
@@ -93,11 +97,32 @@ void JobKeeper::Keep(const Job& job) {
   changed_.notify_all();
 }
 
-void JobKeeper::Cancel(const std::string& uid) {
+void JobKeeper::GiveUp(const std::string& uid, Status why) {
   const MutexLock lock(mutex_);
   const auto found = jobs_.find(uid);
   if (found != jobs_.end() && !found->second.hopeless.has_value()) {
-    found->second.hopeless = Cancelled("its TrainingJob was deleted");
+    found->second.hopeless = std::move(why);
+    ++changes_;
+    changed_.notify_all();
+  }
+}
+
+size_t JobKeeper::jobs() {
+  const MutexLock lock(mutex_);
+  return jobs_.size();
+}
+
+bool JobKeeper::Keeps(const std::string& uid) {
+  const MutexLock lock(mutex_);
+  return jobs_.contains(uid);
+}
+
+void JobKeeper::Suspend(const std::string& uid, bool wanted, bool done) {
+  const MutexLock lock(mutex_);
+  const auto found = jobs_.find(uid);
+  if (found != jobs_.end()) {
+    found->second.suspend = wanted;
+    found->second.suspended = done;
     ++changes_;
     changed_.notify_all();
   }
@@ -124,6 +149,13 @@ void JobKeeper::OnChange(const k8s::ObjectChange& change) {
   changed_.notify_all();
 }
 
+// Pods of masters that have ended go, too.
+JobKeeper::Need JobKeeper::NeedOfSuspended(const Kept& kept) {
+  const bool left = std::any_of(kept.masters.begin(), kept.masters.end(),
+                                [](const auto& master) { return !master.second.gone; });
+  return left ? Need::kClear : Need::kNothing;
+}
+
 JobKeeper::Need JobKeeper::NeedOf(Kept& kept, TimePoint now) {
   for (const auto& [number, master] : kept.masters) {
     if (master.state.phase == k8s::PodState::Phase::kEnded && master.state.exit_code == 0) {
@@ -134,6 +166,19 @@ JobKeeper::Need JobKeeper::NeedOf(Kept& kept, TimePoint now) {
     return Need::kEnd;
   }
   const auto found = kept.masters.find(kept.newest);
+  const bool there = found != kept.masters.end();
+  const bool has_suspended = there && found->second.state.phase == k8s::PodState::Phase::kEnded &&
+                             found->second.state.exit_code == kSuspendedExit;
+  const bool has_none = there ? found->second.gone : !kept.made;
+  if (kept.suspend && (has_suspended || (kept.suspended && has_none))) {
+    return now >= kept.due ? NeedOfSuspended(kept) : Need::kNothing;
+  }
+  if (kept.made && has_suspended) {
+    kept.made = false;
+    kept.lost = 0;
+    ++kept.newest;
+    return Need::kMaster;
+  }
   if (kept.made && found == kept.masters.end()) {
     return Need::kNothing;  // the watch has not seen it yet
   }
@@ -222,17 +267,17 @@ void JobKeeper::LookAtLeases(const std::stop_token& stop) {
 void JobKeeper::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     LookAtLeases(stop);
-    std::vector<std::string> make, end;
+    std::vector<std::string> make, clear, end;
     {
       MutexLock lock(mutex_);
       const TimePoint now = client_.clock().Now();
       for (auto& [uid, kept] : jobs_) {
         const Need need = NeedOf(kept, now);
         if (need != Need::kNothing) {
-          (need == Need::kMaster ? make : end).push_back(uid);
+          (need == Need::kMaster ? make : need == Need::kClear ? clear : end).push_back(uid);
         }
       }
-      if (make.empty() && end.empty()) {
+      if (make.empty() && clear.empty() && end.empty()) {
         const auto changed = [this, seen = changes_]()
                                  NO_THREAD_SAFETY_ANALYSIS { return changes_ != seen; };
         changed_.wait_for(lock.native(), stop, kKeeperLook, changed);
@@ -240,6 +285,9 @@ void JobKeeper::Run(const std::stop_token& stop) {
     }
     for (const std::string& uid : make) {
       MakeMaster(uid, stop);
+    }
+    for (const std::string& uid : clear) {
+      Clear(uid, stop);
     }
     for (const std::string& uid : end) {
       End(uid, stop);
@@ -333,6 +381,26 @@ void JobKeeper::MakeMaster(const std::string& uid, const std::stop_token& stop) 
   }
   log::Warn("job={} its master cannot be made now: {}", job.number, status.message());
   kept.due = client_.clock().Now() + std::chrono::seconds(1);
+}
+
+void JobKeeper::Clear(const std::string& uid, const std::stop_token& stop) {
+  std::vector<k8s::Deletion> deletions;
+  {
+    const MutexLock lock(mutex_);
+    Kept& kept = jobs_.at(uid);
+    for (const auto& [number, master] : kept.masters) {
+      if (!master.gone) {
+        deletions.push_back({k8s::kPods, shape_.namespace_name,
+                             MasterPodName(kept.job.name, number), master.pod_uid, 1});
+      }
+    }
+    kept.due = client_.clock().Now() + std::chrono::seconds(1);  // the watch tells that they go
+  }
+  for (const k8s::ApiAnswer& answer : k8s::DeleteAll(client_, deletions, stop)) {
+    if (!answer.ok() && !stop.stop_requested()) {
+      log::Warn("kubernetes a suspended job keeps a master's pod: {}", answer.status.message());
+    }
+  }
 }
 
 void JobKeeper::End(const std::string& uid, const std::stop_token& stop) {

@@ -41,15 +41,24 @@ class JobKeeper {
   // Why a job gets no further master, as its row has to say: an error, or Cancelled.
   using GivenUp = std::function<void(const Job& job, const Status& why)>;
 
-  // `shape`: where masters run; what they look like, their jobs' Secrets say. Goes on with the jobs
-  // that are there.
+  // `shape`: where masters run; what they look like, their jobs' Secrets say. Finds the jobs that
+  // are there.
   static Result<std::unique_ptr<JobKeeper>> Start(k8s::ApiClient& client, k8s::PodShape shape,
                                                   GivenUp given_up, const std::stop_token& stop);
   ~JobKeeper();  // the jobs go on
+  // Goes on with the jobs; what is known of them by then (Suspend) is heeded.
+  void Begin();
 
   void Keep(const Job& job) EXCLUDES(mutex_);
-  // Its TrainingJob was deleted: it is cancelled, whether its master lives or not.
-  void Cancel(const std::string& uid) EXCLUDES(mutex_);
+  // It gets no further master, and loses the one that it has: as its row has to say, cancelled or
+  // with an error.
+  void GiveUp(const std::string& uid, Status why) EXCLUDES(mutex_);
+  bool Keeps(const std::string& uid) EXCLUDES(mutex_);
+  size_t jobs() EXCLUDES(mutex_);
+  std::map<std::string, uint64_t> watch_restarts() const { return watch_->restarts(); }
+  // `wanted`: as its TrainingJob asks for; `done`: as its status says. A job that is suspended has
+  // no master.
+  void Suspend(const std::string& uid, bool wanted, bool done) EXCLUDES(mutex_);
 
   // The Service of a job, which carries what a keeper has to know of it. `master`: the number that
   // it leads to.
@@ -70,7 +79,8 @@ class JobKeeper {
     TimePoint due{};
     int lost = 0;  // one after the other, soon after they were made
     std::optional<Status> hopeless;
-    bool silent = false;  // the newest one has not renewed its Lease
+    bool silent = false;                      // the newest one has not renewed its Lease
+    bool suspend = false, suspended = false;  // as is asked for; as its status says
   };
   // A look at the Lease of a job's newest master.
   struct Look {
@@ -78,13 +88,15 @@ class JobKeeper {
     std::unique_ptr<k8s::LeaseClaim> claim;
     TimePoint looked{};  // the last time that the API answered
   };
-  enum class Need { kNothing, kMaster, kEnd };
+  enum class Need { kNothing, kMaster, kClear, kEnd };
 
   JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, GivenUp given_up);
   Status FindJobs(const std::stop_token& stop);
   void OnChange(const k8s::ObjectChange& change) EXCLUDES(mutex_);
   void Run(const std::stop_token& stop);
   Need NeedOf(Kept& kept, TimePoint now) REQUIRES(mutex_);
+  Need NeedOfSuspended(const Kept& kept) REQUIRES(mutex_);
+  void Clear(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);
   k8s::ObjectAnswer TakeShape(const Job& job, const std::stop_token& stop, k8s::PodShape& shape);
   void LookAtLeases(const std::stop_token& stop) EXCLUDES(mutex_);
   void MakeMaster(const std::string& uid, const std::stop_token& stop) EXCLUDES(mutex_);

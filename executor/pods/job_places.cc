@@ -3,10 +3,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::executor {
 
 using elastic::Role;
+
+void JobPlaces::Want(uint32_t workers) {
+  wants_others_ = wants_others_ || workers != workers_;
+  workers_ = workers;
+}
 
 void JobPlaces::OnMade(const std::string& name, Role role, bool placed) {
   servers_made_ += role == Role::kParameterServer ? 1 : 0;
@@ -72,11 +78,17 @@ std::string JobPlaces::WaitsFor() const {
 
 std::optional<uint32_t> JobPlaces::Grant(TimePoint now) {
   if (MayMakeWorkers()) {
-    if (granted_.has_value()) {
+    if (std::exchange(wants_others_, false) || granted_.has_value()) {
       granted_.reset();
       return workers_;
     }
     return std::nullopt;
+  }
+  // Fewer are no matter of places.
+  if (wants_others_ && workers_ < granted_.value_or(Placed(Role::kWorker))) {
+    wants_others_ = false;
+    granted_ = workers_;
+    return granted_;
   }
   const uint32_t waiting = Waiting(Role::kParameterServer, kGiveWaySeconds, now);
   const uint32_t working = Placed(Role::kWorker);

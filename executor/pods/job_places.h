@@ -28,6 +28,9 @@ class JobPlaces {
   // `servers`: so many are made first, whatever is asked for before. `workers`: wanted.
   JobPlaces(uint32_t servers, uint32_t workers) : servers_(servers), workers_(workers) {}
 
+  // From now on so many workers are wanted: Grant says when the job is to have them.
+  void Want(uint32_t workers);
+
   void OnMade(const std::string& name, elastic::Role role, bool placed);
   void OnPlaced(const std::string& name);
   // It has no place, and why; `known`: somebody has looked for one.
@@ -57,7 +60,9 @@ class JobPlaces {
   };
   uint32_t Waiting(elastic::Role role, double seconds, TimePoint now) const;
 
-  const uint32_t servers_, workers_;
+  const uint32_t servers_;
+  uint32_t workers_;
+  bool wants_others_ = false;  // Grant has not said so yet
   uint32_t servers_made_ = 0;
   std::map<std::string, Pod> pods_;
   std::optional<uint32_t> granted_;  // fewer than are wanted

@@ -52,6 +52,63 @@ Result<k8s::PodShape> ShapeOf(const PodJobConfig& config, const plan::Strategy& 
   return shape;
 }
 
+std::vector<std::string> NoNames() {
+  return {};
+}
+
+// How many workers a job has: at first, and at most, as its plan says.
+struct WorkersAsked {
+  uint32_t first = 1, most = 1;
+  bool all_reduce = false;
+};
+// `before`: that the master before this one had; 0: there was none.
+WorkersAsked AskedOf(const plan::Strategy& strategy, uint32_t before) {
+  WorkersAsked asked;
+  asked.first = std::max({1U, strategy.workers(), strategy.min_workers()});
+  asked.most = std::max(asked.first, strategy.max_workers());
+  asked.all_reduce = strategy.kind() == plan::Strategy::ALL_REDUCE;
+  asked.first = before > 0 ? before : asked.first;
+  return asked;
+}
+
+// How many a job is to have as time goes on. A grant counts up to what the spec allows; when it is
+// taken back the last number stays, until somebody scales the job.
+class WorkersWanted {
+ public:
+  explicit WorkersWanted(const WorkersAsked& asked)
+      : asked_(asked), workers_(asked.first), most_(asked.most) {}
+
+  uint32_t Hear(const JobStatus::Wishes& wishes) {
+    const uint32_t before = std::exchange(most_, wishes.most.value_or(most_));
+    if (wishes.grant) {
+      workers_ = wishes.grant->workers;
+    } else if (before != most_) {
+      workers_ = most_;
+    }
+    const uint32_t workers = std::min(workers_, most_);
+    // Who trains together was decided at the beginning.
+    return asked_.all_reduce ? std::min(workers, asked_.most) : workers;
+  }
+
+ private:
+  const WorkersAsked asked_;
+  uint32_t workers_, most_;
+};
+
+// Hears of them as long as this lives.
+class HearsWishes {
+ public:
+  HearsWishes(JobStatus& status, JobStatus::OnWishes hears) : status_(status) {
+    status_.Hear(std::move(hears));
+  }
+  ~HearsWishes() { status_.Hear(nullptr); }
+  HearsWishes(const HearsWishes&) = delete;
+  HearsWishes& operator=(const HearsWishes&) = delete;
+
+ private:
+  JobStatus& status_;
+};
+
 // What a job reads, kept alive by this process.
 struct HeldData {
   Datasets datasets;
@@ -162,19 +219,23 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
       k8s::PodFleet::Start(access_.client(), std::move(shape), config_.uid(), job.stop_token(),
                            [this](const std::stop_token& stop) { return lease_.IsNewest(stop); }));
   const std::vector<k8s::PodFleet::Adopted> adopted = pods->adopted();
+  const WorkersAsked asked = AskedOf(strategy, WorkersBefore(job.stop_token()));
   status_.Asked(plan.into_name(), strategy.min_workers(), strategy.max_workers());
   JobFleet fleet(std::move(pods), job, status_,
-                 {std::max({1U, strategy.workers(), strategy.min_workers()}),
-                  strategy.min_workers(), strategy.max_workers(), ServersOf(strategy)});
+                 {asked.first, strategy.min_workers(), asked.most, ServersOf(strategy)});
   elastic::JobEndpoint endpoint(PodJobName(config_.job(), config_.uid()));
   endpoint.address = address_;
   endpoint.found_at = config_.found_at();
   endpoint.configures = true;
-  endpoint.token = config_.token();
+  endpoint.key = config_.token();
+  endpoint.key.certificate = config_.certificate();
+  endpoint.key.private_key = config_.private_key();
   endpoint.term = elastic::Term(term_);
   ASSIGN_OR_RETURN(const auto records, jobs.Records(job.id(), kDataRecord));
   std::optional<HeldData> held;
-  if (records.empty()) {
+  // What was recorded before a suspension went with those who had read it.
+  const bool first = records.empty() || records.at(kDataRecord).empty();
+  if (first) {
     ASSIGN_OR_RETURN(held, OpenData(plan, context, job.id()));
   } else {
     ASSIGN_OR_RETURN(held, TakeOverData(context, job.id(), records.at(kDataRecord)));
@@ -195,11 +256,42 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
     RETURN_IF_ERROR(ForgetJournal(jobs, job.id()));
     ASSIGN_OR_RETURN(held, OpenData(plan, context, job.id()));
   }
-  job.Event("master_started",
-            fmt::format("term {}: {} pods of the job live", term_, endpoint.living.size()));
+  const std::string begins =
+      fmt::format("term {}: {} pods of the job live", term_, endpoint.living.size());
+  job.Event("master_started", begins);
+  status_.Event(term_ > 1, term_ > 1 ? "TookOver" : "Started", begins);
+  endpoint.workers = asked.first;
+  std::stop_source suspend;
+  bool suspended = false;
+  WorkersWanted wanted(asked);
+  const HearsWishes hears(status_, [&](const JobStatus::Wishes& wishes) {
+    if (wishes.deleted) {  // whoever looks after it may not live to say so
+      const Status requested = jobs.RequestCancel(job.id());
+      if (!requested.ok()) {
+        log::Debug("job={} need not be cancelled: {}", job.id(), requested.message());
+      }
+      return std::string();
+    }
+    fleet.Want(wanted.Hear(wishes), wishes.grant ? wishes.grant->give_up : NoNames());
+    if (!wishes.suspend) {
+      return std::string();
+    }
+    if (!plan.has_checkpoints()) {
+      return std::string(
+          "the statement has no engine.checkpoint_dir, so all that was trained would be lost");
+    }
+    suspend.request_stop();
+    return std::string();
+  });
   SnapshotBook book(jobs, job.id());
   TrainingFleet place{fleet, endpoint, held->data.train(),
                       held->data.has_validation() ? &held->data.validation() : nullptr};
+  place.suspend = suspend.get_token();
+  place.suspended = [&] {
+    suspended = true;
+    job.Tell("suspended", "spec.suspend: the job goes on from its checkpoint when it is false");
+    job.SuspendInstead();
+  };
   place.held = [&book](const std::string& snapshot, const std::string& validation) {
     book.Write(snapshot, validation);
   };
@@ -210,8 +302,14 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
                                                     progress(now);
                                                   }
                                                 });
-  job.set_snapshot_lost(!report.ok() && held->datasets.Lost());
+  job.set_snapshot_lost(!report.ok() && !suspended && held->datasets.Lost());
   return report;
+}
+
+// 0: this is the first master, or nobody knows.
+uint32_t JobPods::WorkersBefore(const std::stop_token& stop) {
+  const Result<JobStatus::Now> now = term_ > 1 ? status_.Look(stop) : NotFound("");
+  return now.ok() ? now->granted_workers : 0;
 }
 
 int64_t JobPods::memory_bytes() const {

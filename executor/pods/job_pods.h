@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <stop_token>
 #include <string>
 
 #include "executor/cluster.h"
@@ -31,6 +32,8 @@ class JobPods final : public Cluster {
   std::string Describe() const override;
 
  private:
+  uint32_t WorkersBefore(const std::stop_token& stop);
+
   KubernetesAccess& access_;
   const PodJobConfig& config_;
   JobStatus& status_;

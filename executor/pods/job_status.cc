@@ -9,10 +9,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "executor/pods/api_metrics.h"
 #include "executor/pods/pod_job.pb.h"
-#include "executor/pods/training_jobs.h"
 #include "k8s/api_verbs.h"
 #include "k8s/pod_spec.h"
+#include "k8s/rfc3339.h"
+#include "k8s/rights.h"
 #include "k8s/training_job.h"
 
 namespace sluice::executor {
@@ -22,6 +24,26 @@ constexpr auto kStatusEvery = std::chrono::seconds(1);
 // The last words of a master: its pod is kept waiting for no longer.
 constexpr int kLastWrites = 5;
 constexpr auto kLastPause = std::chrono::milliseconds(300);
+
+std::string EndName(catalog::JobState state) {
+  switch (state) {
+    case catalog::JobState::kSucceeded:
+      return std::string(k8s::kConditionComplete);
+    case catalog::JobState::kSuspended:
+      return std::string(k8s::kConditionSuspended);
+    case catalog::JobState::kCancelled:
+      return "Cancelled";
+    default:
+      return std::string(k8s::kConditionFailed);
+  }
+}
+
+Result<JobStatus::Now> NowOf(const k8s::Object& object) {
+  ASSIGN_OR_RETURN(const k8s::TrainingJobSpec spec, k8s::ParseTrainingJobSpec(object.json));
+  ASSIGN_OR_RETURN(const k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(object.json));
+  return JobStatus::Now{{object.leaving, spec.suspend, spec.workers.max, status.grant},
+                        status.granted_workers};
+}
 
 }  // namespace
 
@@ -37,6 +59,13 @@ JobStatus::JobStatus(k8s::ApiClient& client, const PodJobConfig& config, int64_t
       master_(master),
       master_pod_(std::move(master_pod)) {
   if (!name_.empty()) {
+    k8s::EventRecorder::About about;
+    about.namespace_name = namespace_;
+    about.object = {k8s::kTrainingJobs.ApiVersion(), std::string(k8s::kTrainingJobKind), name_,
+                    uid_};
+    about.component = k8s::AccountName(k8s::Account::kMaster);
+    about.instance = fmt::format("master-{}", master_);
+    events_ = std::make_unique<k8s::EventRecorder>(client_, std::move(about));
     thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
   }
 }
@@ -51,10 +80,92 @@ void JobStatus::Asked(const std::string& model, uint32_t least, uint32_t most) {
   dirty_ = true;
 }
 
+void JobStatus::Hear(OnWishes hears) {
+  const MutexLock lock(telling_);
+  hears_ = std::move(hears);
+  told_.reset();
+}
+
+void JobStatus::Tell(const Wishes& wishes) {
+  std::string refused;
+  {
+    const MutexLock lock(telling_);
+    if (!hears_ || told_ == wishes) {
+      return;
+    }
+    told_ = wishes;
+    refused = hears_(wishes);
+  }
+  const MutexLock lock(mutex_);
+  dirty_ = dirty_ || refused != not_suspended_;
+  not_suspended_ = std::move(refused);
+}
+
+Result<JobStatus::Now> JobStatus::Look(const std::stop_token& stop) {
+  const k8s::ObjectAnswer found =
+      k8s::GetObject(client_, k8s::kTrainingJobs, namespace_, name_, stop);
+  RETURN_IF_ERROR(found.status);
+  if (found.object.uid != uid_) {
+    return NotFound(fmt::format("the TrainingJob {} is another one by now", name_));
+  }
+  return NowOf(found.object);
+}
+
 void JobStatus::OnPods(const Pods& pods) {
   const MutexLock lock(mutex_);
   dirty_ = dirty_ || !(pods == pods_);
   pods_ = pods;
+}
+
+void JobStatus::OnStarted(elastic::Role role) {
+  const MutexLock lock(mutex_);
+  ++started_[role];
+}
+
+void JobStatus::OnEnded(elastic::Role role, const std::string& fate) {
+  const MutexLock lock(mutex_);
+  ++fates_[{role, fate}];
+}
+
+void JobStatus::OnWatchRestarts(std::map<std::string, uint64_t> restarts) {
+  const MutexLock lock(mutex_);
+  watch_restarts_ = std::move(restarts);
+}
+
+std::string JobStatus::Metrics() {
+  using Kind = elastic::MetricsText::Kind;
+  elastic::MetricsText text;
+  AddCalls(client_, text);
+  const MutexLock lock(mutex_);
+  AddWatchRestarts(watch_restarts_, text);
+  text.Add("sluice_rows_total", Kind::kCounter, "Rows trained, in all epochs.", {},
+           static_cast<double>(progress_.rows_done));
+  text.Add("sluice_rows_per_second", Kind::kGauge, "Rows trained a second.", {},
+           progress_.rows_per_second);
+  text.Add("sluice_loss", Kind::kGauge, "The training loss.", {}, progress_.loss);
+  text.Add("sluice_workers_granted", Kind::kGauge, "Workers that the job may have.", {},
+           pods_.wanted.value_or(0));
+  text.Add("sluice_pods", Kind::kGauge, "Pods of the job, with a place and without.",
+           {{"role", "worker"}, {"state", "placed"}}, pods_.workers);
+  text.Add("sluice_pods", Kind::kGauge, "", {{"role", "worker"}, {"state", "waiting"}},
+           pods_.waiting);
+  text.Add("sluice_pods", Kind::kGauge, "", {{"role", "ps"}, {"state", "placed"}}, pods_.servers);
+  for (const auto& [role, count] : started_) {
+    text.Add("sluice_pods_started_total", Kind::kCounter, "Pods that have started.",
+             {{"role", std::string(elastic::RoleName(role))}}, static_cast<double>(count));
+  }
+  for (const auto& [end, count] : fates_) {
+    text.Add("sluice_pods_ended_total", Kind::kCounter, "Pods that have ended, and how.",
+             {{"role", std::string(elastic::RoleName(end.first))}, {"fate", end.second}},
+             static_cast<double>(count));
+  }
+  return text.text();
+}
+
+void JobStatus::Event(bool warning, const std::string& reason, const std::string& message) {
+  if (events_ != nullptr) {
+    events_->Record(warning, reason, message);
+  }
 }
 
 void JobStatus::OnProgress(const elastic::Progress& progress) {
@@ -69,13 +180,16 @@ void JobStatus::End(const catalog::Job& row) {
   }
   thread_.request_stop();
   thread_.join();
+  Event(row.state == catalog::JobState::kFailed, EndName(row.state),
+        fmt::format("job {} {}{}", job_, catalog::JobStateName(row.state),
+                    row.error.empty() ? "" : ": " + row.error));
   {
     const MutexLock lock(mutex_);
     ended_ = row;
   }
   Status written;
   for (int i = 0; i < kLastWrites; ++i) {
-    written = Write({});
+    written = Write(true, {});
     if (written.ok()) {
       return;
     }
@@ -92,29 +206,39 @@ void JobStatus::Run(const std::stop_token& stop) {
       const MutexLock lock(mutex_);
       dirty = std::exchange(dirty_, false);
     }
-    const Status written = dirty ? Write(stop) : OkStatus();
+    const Status written = Write(dirty, stop);
     if (!written.ok() && !stop.stop_requested()) {
       log::Warn("job={} trainingjob={} is not written: {}", job_, name_, written.message());
     }
     MutexLock lock(mutex_);
-    dirty_ = dirty_ || !written.ok();
+    dirty_ = dirty_ || (dirty && !written.ok());
     changed_.wait_for(lock.native(), stop, kStatusEvery, [] { return false; });
   }
 }
 
-Status JobStatus::Write(const std::stop_token& stop) {
+Status JobStatus::Write(bool dirty, const std::stop_token& stop) {
   const k8s::ObjectAnswer found =
       k8s::GetObject(client_, k8s::kTrainingJobs, namespace_, name_, stop);
   if (found.fault == k8s::Fault::kNotFound || (found.ok() && found.object.uid != uid_)) {
-    return OkStatus();  // deleted: our pod goes, too
+    Wishes gone;
+    gone.deleted = true;  // our pod goes, too
+    Tell(gone);
+    return OkStatus();
   }
   RETURN_IF_ERROR(found.status);
+  const Result<Now> now = NowOf(found.object);
+  if (now.ok()) {  // a spec that is damaged asks for nothing
+    Tell(now->wishes);
+  }
+  if (!dirty) {
+    return OkStatus();
+  }
   ASSIGN_OR_RETURN(const k8s::TrainingJobStatus before,
                    k8s::ParseTrainingJobStatus(found.object.json));
   k8s::TrainingJobStatus after = before;
   {
     const MutexLock lock(mutex_);
-    Fill(after, Rfc3339(WallMicros()));
+    Fill(after, k8s::Rfc3339(WallMicros()));
   }
   // A later master has the word.
   const std::optional<std::string> patch = k8s::StatusPatch(before, after);
@@ -130,11 +254,12 @@ void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
   status.master_number = static_cast<uint64_t>(master_);
   status.master_pod = master_pod_;
   status.selector = selector_;
-  status.started = status.started.empty() ? now : status.started;
+  // A deadline counts from when it was resumed, as that of a Job does.
+  const bool resumed = ended_.id == 0 && k8s::Holds(status, k8s::kConditionSuspended);
+  status.started = status.started.empty() || resumed ? now : status.started;
   if (!model_.empty()) {
     status.model = model_;
     status.most_workers = most_;
-    status.granted_workers = most_;
   }
   if (progress_.rows_total > 0) {
     status.percent = std::clamp<int64_t>(100 * progress_.rows_done / progress_.rows_total, 0, 100);
@@ -150,6 +275,7 @@ void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
     k8s::AddScaling(status, {now, status.running_workers, workers,
                              workers > status.running_workers ? "started" : "left"});
   }
+  status.granted_workers = pods_.wanted.value_or(status.granted_workers);
   status.running_workers = workers;
   status.running_servers = ended ? 0 : pods_.servers;
   status.waiting_workers = ended ? 0 : pods_.waiting;
@@ -161,7 +287,20 @@ void JobStatus::Fill(k8s::TrainingJobStatus& status, const std::string& now) {
   k8s::SetCondition(status, k8s::kConditionRunning, runs, runs ? "Training" : "Waiting", "", now);
   k8s::SetCondition(status, k8s::kConditionDegraded, degraded,
                     degraded ? "TooFewWorkers" : "Enough", "", now);
-  if (!ended) {
+  if (!not_suspended_.empty() || resumed) {
+    k8s::SetCondition(status, k8s::kConditionSuspended, false,
+                      not_suspended_.empty() ? "Resumed" : "Refused", not_suspended_, now);
+  }
+  if (ended) {
+    FillEnd(status, now);
+  }
+}
+
+void JobStatus::FillEnd(k8s::TrainingJobStatus& status, const std::string& now) {
+  if (ended_.state == catalog::JobState::kSuspended) {
+    k8s::SetCondition(status, k8s::kConditionQueued, false, "Suspended", "", now);
+    k8s::SetCondition(status, k8s::kConditionSuspended, true, "Suspended",
+                      "it goes on from its checkpoint when spec.suspend is false", now);
     return;
   }
   status.ended = now;

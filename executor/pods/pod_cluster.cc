@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -15,6 +18,7 @@
 #include "executor/job_answer.h"
 #include "executor/job_process.pb.h"
 #include "executor/lost_jobs.h"
+#include "executor/pods/api_metrics.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/requested_pods.h"
@@ -33,6 +37,10 @@ namespace {
 
 // So long the TrainingJob of a statement is there to be looked at when it has ended.
 constexpr int64_t kKeptSeconds = 3600;
+// Whether a job was deleted while no gateway ran is looked for so often, once its masters have said
+// nothing for so long.
+constexpr auto kDeletedLook = std::chrono::seconds(60);
+constexpr double kSilentMicros = kUnseenSeconds * 1e6;
 
 bool OnProcesses(const plan::Plan& plan) {
   return plan.has_train() && plan.train().strategy().kind() != plan::Strategy::LOCAL;
@@ -98,7 +106,19 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
           [self](const JobKeeper::Job& job, const Status& why) { self->Close(job, why); }, {}));
   ASSIGN_OR_RETURN(const std::string holder, elastic::MakeJobToken());
   TrainingJobs::Hooks hooks;
-  hooks.deleted = [self](const std::string& uid) { self->keeper_->Cancel(uid); };
+  hooks.deleted = [self](const std::string& uid) {
+    self->keeper_->GiveUp(uid, Cancelled("its TrainingJob was deleted"));
+  };
+  hooks.suspended = [self](const std::string& uid, bool wanted, bool done) {
+    self->keeper_->Suspend(uid, wanted, done);
+  };
+  hooks.late = [self](const std::string& uid, int64_t seconds) {
+    self->keeper_->GiveUp(uid,
+                          Status(Code::kDeadlineExceeded,
+                                 fmt::format("the training has taken longer than {} seconds, its "
+                                             "TrainingJob's activeDeadlineSeconds",
+                                             seconds)));
+  };
   if (self->options_.begin) {
     hooks.begin = [self](const TrainingJobRequest& request) -> Result<int64_t> {
       if (!request.spec.image.empty() && request.spec.image != self->options_.image) {
@@ -111,7 +131,47 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
   ASSIGN_OR_RETURN(self->training_jobs_,
                    TrainingJobs::Start(self->access_->client(), self->options_.namespace_name,
                                        holder, std::move(hooks), {}));
+  self->keeper_->Begin();
+  self->janitor_ = std::jthread([self](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock<std::mutex> lock(mutex);
+    do {
+      self->CancelDeleted();
+    } while (!wake.wait_for(lock, stop, kDeletedLook, [&stop] { return stop.stop_requested(); }));
+  });
   return cluster;
+}
+
+// Jobs whose TrainingJobs, and all else that there was of them, were deleted while no gateway ran:
+// nobody could say so.
+void PodCluster::CancelDeleted() {
+  if (options_.catalog_url.empty()) {
+    return;
+  }
+  const auto catalog = catalog::OpenCatalog(options_.catalog_url);
+  const auto running = catalog.ok() ? (*catalog)->jobs().Running()
+                                    : Result<std::vector<catalog::Job>>(catalog.status());
+  if (!running.ok()) {
+    log::Warn("jobs on pods that were deleted are not looked for: {}", running.status().message());
+    return;
+  }
+  const std::string place = fmt::format("{}{}/", kPodsPlace, options_.namespace_name);
+  for (const catalog::Job& job : *running) {
+    const auto silent = static_cast<double>(WallMicros() - job.runner.seen_micros);
+    if (job.state != catalog::JobState::kRunning || !job.runner.place.starts_with(place) ||
+        silent < kSilentMicros || keeper_->Keeps(job.runner.place.substr(place.size()))) {
+      continue;
+    }
+    const Status outcome =
+        Cancelled("the training was cancelled: its objects in Kubernetes were deleted");
+    const Status closed =
+        (*catalog)->jobs().Abandon(job.id, WallMicros(), catalog::JobState::kCancelled,
+                                   outcome.ToString(), AnswerBytes(outcome));
+    if (!closed.ok()) {
+      log::Warn("job={} was deleted, and that is not recorded: {}", job.id, closed.ToString());
+    }
+  }
 }
 
 Result<std::string> PodCluster::TemplateFor(const plan::Pods& pods,
@@ -297,7 +357,11 @@ Status PodCluster::MakeJob(const Context& context, const JobConfig& config,
   PodJobConfig master;
   master.set_job(number);
   master.set_uid(uid);
-  ASSIGN_OR_RETURN(*master.mutable_token(), elastic::MakeJobToken());
+  ASSIGN_OR_RETURN(std::string token, elastic::MakeJobToken());
+  ASSIGN_OR_RETURN(const elastic::JobKey key, elastic::MakeJobKey(std::move(token)));
+  master.set_token(key.token);
+  master.set_certificate(key.certificate);
+  master.set_private_key(key.private_key);
   master.set_source_url(config.source_url());
   master.set_catalog_url(config.catalog_url());
   master.set_owner(config.owner());
@@ -345,6 +409,23 @@ Result<TrainReport> PodCluster::Train(const plan::TrainPlan& /*plan*/, Context& 
       .Hint("COMMIT first, and read no temporary tables; or train with engine.strategy='local'");
 }
 
+void PodCluster::AddMetrics(elastic::MetricsText& text) {
+  AddCalls(access_->client(), text);
+  std::map<std::string, uint64_t> restarts = keeper_->watch_restarts();
+  for (const auto& [reason, count] : training_jobs_->watch_restarts()) {
+    restarts[reason] += count;
+  }
+  AddWatchRestarts(restarts, text);
+  text.Add("sluice_jobs_on_pods", elastic::MetricsText::Kind::kGauge,
+           "Jobs whose masters this gateway keeps running.", {},
+           static_cast<double>(keeper_->jobs()));
+}
+
+void PodCluster::ForgetJob(const catalog::JobRunner& runner) {
+  keeper_->GiveUp(runner.place.substr(runner.place.rfind('/') + 1),
+                  Cancelled("CANCEL JOB while it was suspended"));
+}
+
 std::string PodCluster::Describe() const {
   return fmt::format("pods in namespace {}", options_.namespace_name);
 }
@@ -373,8 +454,10 @@ PodCluster::Login PodCluster::LoginOf(const JobKeeper::Job& job) {
 
 void PodCluster::Close(const JobKeeper::Job& job, const Status& why) {
   const bool cancelled = why.code() == Code::kCancelled;
+  const bool late = why.code() == Code::kDeadlineExceeded;
   const Status outcome =
-      cancelled
+      late ? why
+      : cancelled
           ? Cancelled(fmt::format("the training was cancelled: {}", why.message()))
           : Internal(fmt::format("the job's master could not be kept running: {}", why.message()))
                 .Hint("run the statement again; the version in use is untouched");
@@ -390,9 +473,12 @@ void PodCluster::Close(const JobKeeper::Job& job, const Status& why) {
     log::Error("job={} has no master any more, and that is not recorded: {}", job.number,
                closed.ToString());
   }
-  const Status told = cancelled || job.owner.kind != k8s::kTrainingJobKind
+  const Status told = job.owner.kind != k8s::kTrainingJobKind
                           ? OkStatus()
                           : FailTrainingJob(access_->client(), options_.namespace_name, job.owner,
+                                            late        ? "DeadlineExceeded"
+                                            : cancelled ? "Cancelled"
+                                                        : "NoMaster",
                                             outcome.message());
   if (!told.ok()) {
     log::Warn("job={} its TrainingJob does not say that it failed: {}", job.number, told.message());

@@ -12,11 +12,13 @@
 #include <stop_token>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "elastic/job/process.h"
 #include "elastic/job/process.pb.h"
+#include "elastic/transport/metrics_page.h"
 #include "executor/executor.h"
 #include "executor/job_process.pb.h"
 #include "executor/lost_jobs.h"
@@ -26,6 +28,7 @@
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/processes/child_process.h"
+#include "executor/train_again.h"
 #include "executor/wait_for_database.h"
 #include "planner/plan.pb.h"
 
@@ -59,7 +62,7 @@ class NobodyListens final : public ResultSink {
 struct OpenJob {
   catalog::Database database;
   std::unique_ptr<catalog::Catalog> catalog;
-  bool ended = false;  // a master before this one has done that
+  catalog::JobState state = catalog::JobState::kRunning;  // as a master before this one has left it
   JobConfig statement;
 };
 Result<OpenJob> OpenTheJob(const PodJobConfig& config, const JobSecrets& secrets) {
@@ -70,8 +73,8 @@ Result<OpenJob> OpenTheJob(const PodJobConfig& config, const JobSecrets& secrets
                                  {config.catalog_url(), secrets.catalog()}, kPatienceSeconds, {}));
   open.catalog = open.database.catalog->For({config.owner()});
   ASSIGN_OR_RETURN(const catalog::Job row, open.catalog->jobs().Find(config.job()));
-  open.ended = row.state != catalog::JobState::kRunning;
-  if (open.ended) {
+  open.state = row.state;
+  if (catalog::HasEnded(open.state)) {
     return open;
   }
   ASSIGN_OR_RETURN(const auto records,
@@ -83,33 +86,66 @@ Result<OpenJob> OpenTheJob(const PodJobConfig& config, const JobSecrets& secrets
   return open;
 }
 
+// False: the job has ended, or is suspended and stays so. What was recorded of the rows that a
+// suspended job read, and of its master's decisions, is over: it goes on from its checkpoint.
+Result<bool> Resume(const OpenJob& open, const PodJobConfig& config, JobStatus& status) {
+  if (open.state != catalog::JobState::kSuspended) {
+    return open.state == catalog::JobState::kRunning;
+  }
+  ASSIGN_OR_RETURN(const JobStatus::Now now, status.Look({}));
+  if (now.wishes.suspend) {
+    return false;
+  }
+  catalog::JobStore& jobs = open.catalog->jobs();
+  RETURN_IF_ERROR(ForgetJournal(jobs, config.job()));
+  RETURN_IF_ERROR(jobs.KeepRecord(config.job(), kDataRecord, ""));
+  RETURN_IF_ERROR(
+      jobs.AddEvents(config.job(), {{WallMicros(), "job_resumed", "from its checkpoint"}}));
+  RETURN_IF_ERROR(jobs.SetSuspended(config.job(), false));
+  return true;
+}
+
+Result<int> EndAsRowSays(const OpenJob& open, const PodJobConfig& config, JobStatus& status) {
+  ASSIGN_OR_RETURN(const catalog::Job row, open.catalog->jobs().Find(config.job()));
+  status.End(row);
+  return row.state == catalog::JobState::kSuspended ? kSuspendedExit : 0;
+}
+
+std::string PortOf(const PodPlace& place, int port) {
+  return place.address.find(':') != std::string::npos ? fmt::format("[{}]:{}", place.address, port)
+                                                      : fmt::format("{}:{}", place.address, port);
+}
+
 Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, const PodPlace& place,
                       const KubernetesPlace& kubernetes) {
   int64_t term = 0;
   std::from_chars(place.number.data(), place.number.data() + place.number.size(), term);
   ASSIGN_OR_RETURN(const OpenJob open, OpenTheJob(config, secrets));
   ASSIGN_OR_RETURN(const auto access, KubernetesAccess::Open(kubernetes));
-  JobStatus job_status(access->client(), config, term,
-                       MasterPodName(PodJobName(config.job(), config.uid()), term));
-  if (open.ended) {
-    ASSIGN_OR_RETURN(const catalog::Job row, open.catalog->jobs().Find(config.job()));
-    job_status.End(row);
-    return 0;
+  const std::string pod = MasterPodName(PodJobName(config.job(), config.uid()), term);
+  JobStatus job_status(access->client(), config, term, pod);
+  ASSIGN_OR_RETURN(const bool resumed, Resume(open, config, job_status));
+  if (!resumed) {
+    return EndAsRowSays(open, config, job_status);
   }
   MasterLease lease(access->client(), config, term, [] {
     std::fputs("there is a later master: this one has nothing to say any more\n", stderr);
     std::_Exit(kEvicted);
   });
+  const auto page = elastic::MetricsPage::Start(PortOf(place, kMetricsPort),
+                                                [&job_status] { return job_status.Metrics(); });
+  if (!page.ok()) {  // the job does not depend on who watches it
+    log::Warn("job={} there are no metrics: {}", config.job(), page.status().message());
+  }
   catalog::DataSource::StatementSession session;
   for (const JobConfig::Setting& setting : open.statement.session()) {
     session.emplace_back(setting.name(), setting.value());
   }
   catalog::DataSource& source = *open.database.source;
   RETURN_IF_ERROR(source.BeginStatementAs(session, {}));
-  const bool version_6 = place.address.find(':') != std::string::npos;
-  JobPods pods(*access, config, job_status, lease, term,
-               version_6 ? fmt::format("[{}]:{}", place.address, kMasterPort)
-                         : fmt::format("{}:{}", place.address, kMasterPort));
+  RETURN_IF_ERROR(open.catalog->jobs().AddEvents(
+      config.job(), {{WallMicros(), "pod_started", fmt::format("{} on {}", pod, place.node)}}));
+  JobPods pods(*access, config, job_status, lease, term, PortOf(place, kMasterPort));
   Context context{source, *open.catalog, open.statement.user(), open.statement.statement(),
                   {},     &pods};
   context.job = config.job();
@@ -120,8 +156,7 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
   // However it ended, its row has to say so, or else the next master is needed.
   ASSIGN_OR_RETURN(const catalog::Job row, open.catalog->jobs().Find(config.job()));
   if (row.state != catalog::JobState::kRunning) {
-    job_status.End(row);
-    return 0;
+    return EndAsRowSays(open, config, job_status);
   }
   RETURN_IF_ERROR(status);
   return Internal(fmt::format("job {} is over, and its row does not say so", config.job()));

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <ctime>
 #include <utility>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "catalog/sql/sqlstate.h"
 #include "k8s/api_verbs.h"
 #include "k8s/pod_spec.h"
+#include "k8s/rfc3339.h"
 #include "k8s/secret_content.h"
 #include "k8s/service_spec.h"
 
@@ -34,6 +34,12 @@ bool HasEnded(const k8s::TrainingJobStatus& status) {
   return k8s::Holds(status, k8s::kConditionComplete) || k8s::Holds(status, k8s::kConditionFailed);
 }
 
+bool IsLate(const k8s::TrainingJobSpec& spec, const k8s::TrainingJobStatus& status) {
+  const std::optional<int64_t> started = k8s::MicrosOf(status.started);
+  return spec.active_deadline_seconds && started && !k8s::Holds(status, k8s::kConditionSuspended) &&
+         WallMicros() - *started >= *spec.active_deadline_seconds * 1'000'000;
+}
+
 std::string AllMessages(const Status& status) {
   std::string text;
   for (const Diagnostic& each : status.diagnostics()) {
@@ -56,7 +62,7 @@ Status WriteStatus(k8s::ApiClient& client, const std::string& namespace_name,
 }  // namespace
 
 Status FailTrainingJob(k8s::ApiClient& client, const std::string& namespace_name,
-                       const k8s::Owner& job, const std::string& why) {
+                       const k8s::Owner& job, const std::string& reason, const std::string& why) {
   const k8s::ObjectAnswer found =
       k8s::GetObject(client, k8s::kTrainingJobs, namespace_name, job.name, {});
   if (found.fault == k8s::Fault::kNotFound || (found.ok() && found.object.uid != job.uid)) {
@@ -64,20 +70,16 @@ Status FailTrainingJob(k8s::ApiClient& client, const std::string& namespace_name
   }
   RETURN_IF_ERROR(found.status);
   ASSIGN_OR_RETURN(k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(found.object.json));
-  status.ended = Rfc3339(WallMicros());
-  for (const std::string_view over : {k8s::kConditionQueued, k8s::kConditionRunning}) {
+  status.ended = k8s::Rfc3339(WallMicros());
+  if (HasEnded(status)) {
+    return OkStatus();
+  }
+  for (const std::string_view over :
+       {k8s::kConditionQueued, k8s::kConditionRunning, k8s::kConditionSuspended}) {
     k8s::SetCondition(status, over, false, "Failed", "", status.ended);
   }
-  k8s::SetCondition(status, k8s::kConditionFailed, true, "NoMaster", why, status.ended);
+  k8s::SetCondition(status, k8s::kConditionFailed, true, reason, why, status.ended);
   return WriteStatus(client, namespace_name, found.object, status, {});
-}
-
-std::string Rfc3339(int64_t micros) {
-  const auto seconds = static_cast<time_t>(micros / 1'000'000);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
 Result<std::unique_ptr<TrainingJobs>> TrainingJobs::Start(k8s::ApiClient& client,
@@ -114,6 +116,12 @@ void TrainingJobs::OnChange(const k8s::ObjectChange& change) {
     known_.erase(change.object.uid);
     return;
   }
+  const auto spec = k8s::ParseTrainingJobSpec(change.object.json);
+  const auto status = k8s::ParseTrainingJobStatus(change.object.json);
+  if (spec.ok() && status.ok()) {
+    hooks_.suspended(JobUidOf(change.object), spec->suspend,
+                     k8s::Holds(*status, k8s::kConditionSuspended));
+  }
   const MutexLock lock(mutex_);
   Known& known = known_[change.object.uid];
   known.object = change.object;
@@ -141,6 +149,7 @@ void TrainingJobs::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     std::vector<std::pair<k8s::Object, std::string>> begin;
     std::vector<k8s::Object> over;
+    std::vector<std::pair<std::string, int64_t>> late;
     {
       MutexLock lock(mutex_);
       changed_.wait_for(lock.native(), stop, kRequestsLook,
@@ -159,6 +168,9 @@ void TrainingJobs::Run(const std::stop_token& stop) {
         }
         if (!HasEnded(*status)) {
           known.ended = now;
+          if (spec.ok() && IsLate(*spec, *status)) {
+            late.emplace_back(JobUidOf(known.object), *spec->active_deadline_seconds);
+          }
         } else if (known.ended == TimePoint{}) {
           known.ended = now;
         } else if (spec.ok() && spec->ttl_seconds_after_finished.has_value() &&
@@ -174,6 +186,9 @@ void TrainingJobs::Run(const std::stop_token& stop) {
         log::Warn("kubernetes trainingjob={} cannot be begun now: {}", object.name,
                   begun.message());
       }
+    }
+    for (const auto& [uid, seconds] : late) {
+      hooks_.late(uid, seconds);
     }
     for (const k8s::Object& object : over) {
       Delete(object, stop);
@@ -233,7 +248,7 @@ Status TrainingJobs::Begin(const k8s::Object& object, const std::string& claim,
     return OkStatus();  // somebody else was faster
   }
   ASSIGN_OR_RETURN(k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(claimed.object.json));
-  const std::string now = Rfc3339(WallMicros());
+  const std::string now = k8s::Rfc3339(WallMicros());
   const Result<TrainingJobRequest> request = RequestOf(claimed.object, stop);
   const Result<int64_t> begun =
       request.ok() ? BeginOnce(*request, stop) : Result<int64_t>(request.status());

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -29,8 +30,8 @@ struct TrainingJobRequest {
 };
 
 // The TrainingJobs of a namespace. Begins those that nobody has begun, one gateway each; writes
-// into the status what is wrong with one; says which are gone; deletes those that have ended long
-// ago. Thread-safe.
+// into the status what is wrong with one; says which are gone, suspended or late; deletes those
+// that have ended long ago. Thread-safe.
 class TrainingJobs {
  public:
   struct Hooks {
@@ -38,12 +39,17 @@ class TrainingJobs {
     std::function<Result<int64_t>(const TrainingJobRequest& request)> begin;
     // Somebody has deleted it. `job_uid`: by which the job's pods are labelled.
     std::function<void(const std::string& job_uid)> deleted;
+    // Whether it is asked for, and whether its master says that it is so; of each change.
+    std::function<void(const std::string& job_uid, bool wanted, bool done)> suspended;
+    // It has run for longer than its activeDeadlineSeconds.
+    std::function<void(const std::string& job_uid, int64_t seconds)> late;
   };
   // `holder`: who we are, no other process's name. Tells `deleted` of nothing from before.
   static Result<std::unique_ptr<TrainingJobs>> Start(k8s::ApiClient& client,
                                                      std::string namespace_name, std::string holder,
                                                      Hooks hooks, const std::stop_token& stop);
   ~TrainingJobs();
+  std::map<std::string, uint64_t> watch_restarts() const { return watch_->restarts(); }
 
  private:
   struct Known {
@@ -74,11 +80,9 @@ class TrainingJobs {
   std::jthread thread_;
 };
 
-// Says in its status that a job was given up, where its master is not there to say so.
+// Says in its status that a job was given up, where its master is not there to say so. `reason`: a
+// word, of the condition.
 Status FailTrainingJob(k8s::ApiClient& client, const std::string& namespace_name,
-                       const k8s::Owner& job, const std::string& why);
-
-// "2026-11-23T20:14:05Z"
-std::string Rfc3339(int64_t micros);
+                       const k8s::Owner& job, const std::string& reason, const std::string& why);
 
 }  // namespace sluice::executor

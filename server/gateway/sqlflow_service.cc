@@ -288,7 +288,7 @@ class SqlflowService final
     response->mutable_updated_fetch_since()->set_step_id(fmt::format("{}", events.size()));
     response->mutable_updated_fetch_since()->set_step_phase(
         std::string(catalog::JobStateName(job.state)));
-    if (job.state == catalog::JobState::kRunning) {
+    if (!catalog::HasEnded(job.state)) {
       return OkStatus();
     }
     response->set_eof(true);

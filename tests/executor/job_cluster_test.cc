@@ -59,9 +59,9 @@ class FakeCluster final : public JobCluster {
 class JobClusterTest : public ::testing::Test {
  protected:
   JobClusterTest() : endpoint_("job1") {
-    endpoint_.token = elastic::MakeJobToken().value();
+    endpoint_.key = elastic::MakeJobToken().value();
     address_ = "unix-abstract:sluice-test-" + elastic::MakeJobToken().value();
-    server_ = JobClusterServer::Start(address_, endpoint_.token, cluster_).value();
+    server_ = JobClusterServer::Start(address_, endpoint_.key.token, cluster_).value();
     server_->BeginTerm(elastic::Term(1));
   }
 
@@ -235,7 +235,7 @@ TEST_F(JobClusterTest, TheNextMasterHearsWhatHappensFromItsBeginningOn) {
 }
 
 TEST_F(JobClusterTest, AStrangerIsRefused) {
-  endpoint_.token = "guessed";
+  endpoint_.key = "guessed";
   const auto link = Connect();
   EXPECT_EQ(link->Launch(Worker("w")).code(), Code::kPermissionDenied);
   EXPECT_EQ(link->Finish({Cancelled("stopped")}).code(), Code::kPermissionDenied);

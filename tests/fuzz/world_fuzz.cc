@@ -52,7 +52,7 @@ void Run(std::string_view input) {
   Mesh::Options options;
   options.world = WorldId(7);
   options.addresses = {listener.address(), "unix:nobody"};
-  options.token = kToken;
+  options.key = kToken;
   options.open_seconds = (how & 1) != 0 ? 0.02 : 5;
   const Result<std::unique_ptr<Mesh>> mesh = Mesh::Open(options, listener, {});
   if (!mesh.ok()) {

@@ -421,6 +421,26 @@ TEST_P(StoresTest, JobsAreRows) {
   EXPECT_EQ(jobs.Update(job).code(), Code::kNotFound);
 }
 
+TEST_P(StoresTest, ASuspendedJobHasNotEnded) {
+  JobStore& jobs = catalog().jobs();
+  Job job;
+  job.kind = "train";
+  job.runner = {"pods/a/b", 1, 0, 5};
+  const int64_t id = *jobs.Create(job);
+  ASSERT_TRUE(jobs.KeepRecord(id, "statement", "s").ok());
+  ASSERT_TRUE(jobs.SetSuspended(id, true).ok());
+  EXPECT_EQ(jobs.Find(id)->state, JobState::kSuspended);
+  EXPECT_EQ(jobs.Running()->size(), 1U);
+  EXPECT_EQ(jobs.Records(id, "")->size(), 1U);
+  EXPECT_TRUE(jobs.RequestCancel(id).ok());
+  ASSERT_TRUE(jobs.SetSuspended(id, false).ok());
+  EXPECT_EQ(jobs.Find(id)->state, JobState::kRunning);
+  ASSERT_TRUE(jobs.SetSuspended(id, true).ok());
+  ASSERT_TRUE(jobs.Abandon(id, 10, JobState::kCancelled, "away", "").ok());
+  EXPECT_EQ(jobs.Find(id)->state, JobState::kCancelled);
+  EXPECT_EQ(jobs.SetSuspended(id, false).code(), Code::kAborted);
+}
+
 TEST_P(StoresTest, ARunningJobHasARunnerAndCanBeAbandoned) {
   JobStore& jobs = catalog().jobs();
   EXPECT_THAT(jobs.Running().value(), IsEmpty());

@@ -38,5 +38,15 @@ TEST(CheckpointSchedule, StepsOfTheCheckpointThatTheJobGoesOnFromAreOnTheDisk) {
   EXPECT_TRUE(schedule.Begin(110, At(1)));
 }
 
+TEST(CheckpointSchedule, OneThatIsAskedForWaitsForNoSteps) {
+  EXPECT_FALSE(CheckpointSchedule(0).BeginNow(100, At(1)));
+  CheckpointSchedule schedule(10);
+  ASSERT_TRUE(schedule.Begin(10, At(1)));
+  EXPECT_FALSE(schedule.BeginNow(11, At(2))) << "one is under way";
+  schedule.Over(At(5));
+  EXPECT_TRUE(schedule.BeginNow(11, At(5)));
+  EXPECT_FALSE(schedule.Begin(100, At(90))) << "one is under way";
+}
+
 }  // namespace
 }  // namespace sluice::elastic

@@ -106,6 +106,47 @@ TEST_F(MasterCheckpoint, NobodyWaitsForTheDeadWorkersOfTheCut) {
   }
 }
 
+TEST_F(MasterCheckpoint, SuspensionWaitsForACheckpointOfItsOwn) {
+  options_.queue.shards = 20;
+  Start();
+  DoShard(1);
+  ASSERT_TRUE(Begun());
+  master_->Suspend(At(2));
+  EXPECT_FALSE(Begun()) << "one is under way";
+  master_->OnCheckpoint(At(3));
+  EXPECT_FALSE(master_->finished()) << "what was done since it began would be lost";
+  EXPECT_TRUE(Begun());
+  master_->OnCheckpoint(At(4));
+  EXPECT_TRUE(master_->suspended());
+  EXPECT_EQ(master_->result().code(), Code::kAborted);
+}
+
+TEST_F(MasterCheckpoint, ASuspensionWhoseCheckpointIsNeverWrittenEnds) {
+  Start();
+  master_->Suspend(At(2));
+  EXPECT_TRUE(Begun());
+  master_->Tick(At(1 + Master::kSuspendSeconds));
+  EXPECT_FALSE(master_->suspended());
+  master_->Tick(At(2 + Master::kSuspendSeconds));
+  EXPECT_TRUE(master_->suspended());
+}
+
+// It dies before its row says that it is suspended: somebody else has to do it all again.
+TEST_F(MasterCheckpoint, TheJournalOfASuspendedJobGoesOn) {
+  options_.queue.journal = true;
+  options_.checkpoint_steps = 100;
+  Start();
+  DoShard(1);
+  master_->Suspend(At(2));
+  master_->OnCheckpoint(At(3));
+  ASSERT_TRUE(master_->suspended());
+  const std::string entry = *master_->TakeJournal();
+  const auto next = Master::TakeOver(options_, Term(2), {entry}, {}, At(4));
+  ASSERT_TRUE(next.ok()) << next.status().ToString();
+  EXPECT_FALSE((*next)->finished());
+  EXPECT_FALSE((*next)->suspended());
+}
+
 class MasterComparison : public MasterCheckpoint {
  protected:
   // One epoch of three shards with checksums 1, 2, 3; the first was done before the checkpoint.

@@ -57,7 +57,7 @@ class World {
     options_.servers = servers;
     options_.partitions = kPartitions;
     options_.replicas = true;
-    options_.token = kToken;
+    options_.key = kToken;
     options_.silence_seconds = silence_seconds;
     options_.checkpoints = std::move(checkpoints);
     options_.model = DescribeModel(plan.model(), network);

@@ -59,6 +59,15 @@ TEST_F(WorkerPoolTest, DrainsWhoDisturbsLeast) {
   EXPECT_EQ(pool_->Contact(Incarnation(3), At(2)).status().code(), Code::kAborted);
 }
 
+TEST_F(WorkerPoolTest, ThoseThatAreNamedLeaveFirst) {
+  Open(4);
+  EXPECT_TRUE(*pool_->Contact(Incarnation(1), At(1)));
+  pool_->OnCommitted(Incarnation(1));
+  EXPECT_THAT(Names(pool_->Scale(2, At(1), {"job7-worker-1", "somebody"}).drain),
+              ElementsAre("job7-worker-1", "job7-worker-4"));
+  EXPECT_THAT(pool_->Scale(2, At(1), {"job7-worker-2"}).drain, IsEmpty()) << "nobody has to";
+}
+
 TEST_F(WorkerPoolTest, WhoHadTrainedIsReplacedAtOnceHoweverOften) {
   Open(1);
   for (Incarnation worker(1); worker < Incarnation(100); ++worker) {

@@ -8,8 +8,10 @@
 
 #include "base/mutex.h"
 #include "elastic/master/master_service.h"
+#include "elastic/rpc/elastic.grpc.pb.h"
 #include "elastic/rpc/grpc_links.h"
 #include "elastic/rpc/parameter_control.h"
+#include "elastic/rpc/wire_internal.h"
 #include "elastic/server/parameter_service.h"
 #include "tests/elastic/job/small_job.h"
 
@@ -19,7 +21,7 @@ namespace {
 class JobEndpointTest : public ::testing::Test {
  protected:
   JobEndpointTest() {
-    endpoint_.token = MakeJobToken().value();
+    endpoint_.key = MakeJobToken().value();
     endpoint_.address = "unix-abstract:sluice-test-" + MakeJobToken().value();
   }
   static Master::Options Options() {
@@ -60,7 +62,7 @@ class JobEndpointTest : public ::testing::Test {
 
 TEST_F(JobEndpointTest, TheNextMasterIsReachedWhereTheLastOneWas) {
   auto first = std::make_unique<RunningMaster>(endpoint_);
-  const auto link = RemoteMaster::Connect(endpoint_.address, endpoint_.token, Incarnation(1), {});
+  const auto link = RemoteMaster::Connect(endpoint_.address, endpoint_.key, Incarnation(1), {});
   ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());
   EXPECT_EQ(first->Registered(), "0 there:1");
   first.reset();
@@ -70,12 +72,46 @@ TEST_F(JobEndpointTest, TheNextMasterIsReachedWhereTheLastOneWas) {
   EXPECT_EQ(second.Registered(), "0 there:1");
 }
 
+// What pods do: nobody without the job's pair gets as far as a call.
+TEST_F(JobEndpointTest, AnEncryptedMasterHearsTheJobOnly) {
+  const std::string token = endpoint_.key.token;
+  endpoint_.key = MakeJobKey(token).value();
+  endpoint_.address = "127.0.0.1";
+  RunningMaster master(endpoint_);
+  const auto call = [&](const JobKey& key) {
+    grpc::ClientContext context;
+    Prepare(&context, token);
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(3));
+    MapReply reply;
+    return MasterService::NewStub(OpenChannel(master.server->address(), key))
+        ->Map(&context, MapRequest(), &reply)
+        .error_code();
+  };
+  EXPECT_EQ(call(endpoint_.key), grpc::StatusCode::OK);
+  EXPECT_EQ(call(token), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(call(MakeJobKey(token).value()), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(JobEndpointTest, AnotherBuildIsRefusedAndSaysSo) {
+  endpoint_.key = MakeJobKey(endpoint_.key.token).value();
+  RunningMaster master(endpoint_);
+  grpc::ClientContext context;
+  context.AddMetadata(kTokenKey, endpoint_.key.token);
+  context.AddMetadata(kBuildKey, "another");
+  MapReply reply;
+  const grpc::Status answer = MasterService::NewStub(OpenChannel(endpoint_.address, endpoint_.key))
+                                  ->Map(&context, MapRequest(), &reply);
+  EXPECT_EQ(answer.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_NE(answer.error_message().find("the one that calls is another"), std::string::npos)
+      << answer.error_message();
+}
+
 TEST_F(JobEndpointTest, AMasterThatWasSucceededEndsAndIsNotListenedTo) {
   endpoint_.term = Term(2);
   auto later = std::make_unique<RunningMaster>(endpoint_);
   std::stop_source stop;
   const auto link =
-      RemoteMaster::Connect(endpoint_.address, endpoint_.token, Incarnation(1), stop.get_token());
+      RemoteMaster::Connect(endpoint_.address, endpoint_.key, Incarnation(1), stop.get_token());
   ASSERT_TRUE(link->Register("ps", 0, "there:1").ok());
   later.reset();
   endpoint_.term = Term(1);
@@ -100,13 +136,13 @@ TEST_F(JobEndpointTest, ServersRefuseTheCallsOfAnEarlierMaster) {
   options.empty = true;
   const auto shard = ParameterShard::Make(plan.model(), *network, options, nullptr).value();
   const auto server =
-      ParameterServer::Start({"127.0.0.1", endpoint_.token, 0, nullptr}, *shard).value();
+      ParameterServer::Start({"127.0.0.1", endpoint_.key, 0, nullptr}, *shard).value();
   PartitionMap map;
   map.primary = {0, 0};
   map.backup = {kNoServer, kNoServer};
   map.servers = {{0, server->address()}};
   const auto release = [&](int64_t term) {
-    return ParameterControl(endpoint_.token, Term(term), {})
+    return ParameterControl(endpoint_.key, Term(term), {})
         .Install(server->address(), map, ParameterControl::Phase::kRelease);
   };
   EXPECT_TRUE(release(2).ok());

@@ -35,19 +35,19 @@ class StrangerTest : public ::testing::Test {
         Master(master, TimePoint{}), nullptr, kNoJournalTerm,
         [](const Master::Action&) { return Status(); }, progress_, events_);
     JobEndpoint endpoint("job");
-    endpoint.token = kToken;
+    endpoint.key = kToken;
     master_ =
         MasterServer::Start(endpoint, *host_, [](ServerId, const std::string&, const std::string&) {
           return true;
         }).value();
-    parameters_ = ParameterService::NewStub(OpenChannel(server_->address()));
-    control_ = MasterService::NewStub(OpenChannel(master_->address()));
+    parameters_ = ParameterService::NewStub(OpenChannel(server_->address(), {}));
+    control_ = MasterService::NewStub(OpenChannel(master_->address(), {}));
   }
 
   // A call that sends its headers, and no message before it is answered.
   static grpc::StatusCode WithoutMessage(const std::string& address, const std::string& method,
                                          const std::string& token) {
-    grpc::GenericStub stub(OpenChannel(address));
+    grpc::GenericStub stub(OpenChannel(address, {}));
     grpc::ClientContext context;
     context.AddMetadata(kTokenKey, token);
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
@@ -131,7 +131,7 @@ TEST_F(StrangerTest, WhatHeSendsIsNotTaken) {
   std::atomic<int> refused = 0;
   for (int i = 0; i < 3; ++i) {
     strangers.emplace_back([&] {
-      grpc::GenericStub stub(OpenChannel(server_->address()));
+      grpc::GenericStub stub(OpenChannel(server_->address(), {}));
       grpc::ClientContext context;
       Prepare(&context, "another");
       grpc::ByteBuffer request(pieces.data(), pieces.size());
@@ -154,7 +154,7 @@ TEST_F(StrangerTest, WhatHeSendsIsNotTaken) {
 }
 
 TEST_F(StrangerTest, AMessageThatIsNoneIsAnError) {
-  grpc::GenericStub stub(OpenChannel(server_->address()));
+  grpc::GenericStub stub(OpenChannel(server_->address(), {}));
   grpc::ClientContext context;
   Prepare(&context, kToken);
   const grpc::Slice nonsense("\xFF\xFF nonsense");

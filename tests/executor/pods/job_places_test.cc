@@ -113,5 +113,22 @@ TEST_F(JobPlacesTest, ManyWorkersAreOneLine) {
               ElementsAre(std::string("3 workers wait: ") + kFull));
 }
 
+TEST_F(JobPlacesTest, OthersAreWanted) {
+  Fill();
+  places_.Want(2);
+  EXPECT_EQ(places_.Grant(At(1)), std::nullopt) << "as before";
+  places_.Want(3);
+  EXPECT_EQ(places_.Grant(At(1)), 3U);
+  EXPECT_EQ(places_.Grant(At(2)), std::nullopt);
+  places_.OnGone("ps-0");
+  places_.OnMade("ps-2", Role::kParameterServer, false);
+  places_.Want(4);
+  EXPECT_EQ(places_.Grant(At(3)), std::nullopt) << "a server comes first";
+  places_.Want(1);
+  EXPECT_EQ(places_.Grant(At(3)), 1U) << "fewer need no places";
+  places_.OnPlaced("ps-2");
+  EXPECT_EQ(places_.Grant(At(4)), 1U);
+}
+
 }  // namespace
 }  // namespace sluice::executor

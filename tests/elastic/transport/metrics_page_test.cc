@@ -1,0 +1,69 @@
+#include "elastic/transport/metrics_page.h"
+
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <string>
+
+namespace sluice::elastic {
+namespace {
+
+std::string Ask(int port, const std::string& request) {
+  const Socket socket = ConnectTo(fmt::format("tcp:127.0.0.1:{}", port)).value();
+  pollfd entry{socket.descriptor(), POLLOUT, 0};
+  poll(&entry, 1, 5'000);
+  send(socket.descriptor(), request.data(), request.size(), MSG_NOSIGNAL);
+  std::string answer;
+  char buffer[4096];
+  for (ssize_t got = -1; got != 0;) {
+    entry.events = POLLIN;
+    if (poll(&entry, 1, 5'000) <= 0) {
+      return answer + "(nothing more)";
+    }
+    got = recv(socket.descriptor(), buffer, sizeof(buffer), 0);
+    if (got < 0) {
+      return answer + "(broken)";
+    }
+    answer.append(buffer, static_cast<size_t>(got));
+  }
+  return answer;
+}
+
+TEST(MetricsText, IsPrometheus) {
+  MetricsText text;
+  text.Add("sluice_pods", MetricsText::Kind::kGauge, "Pods.", {{"role", "a\"b\\\n"}}, 2);
+  text.Add("sluice_pods", MetricsText::Kind::kGauge, "Pods.", {{"role", "ps"}, {"x", "y"}}, 0.5);
+  text.Add("sluice_rows_total", MetricsText::Kind::kCounter, "Rows.", {}, 12'345'678);
+  EXPECT_EQ(text.text(),
+            "# HELP sluice_pods Pods.\n"
+            "# TYPE sluice_pods gauge\n"
+            "sluice_pods{role=\"a\\\"b\\\\\\n\"} 2\n"
+            "sluice_pods{role=\"ps\",x=\"y\"} 0.5\n"
+            "# HELP sluice_rows_total Rows.\n"
+            "# TYPE sluice_rows_total counter\n"
+            "sluice_rows_total 12345678\n");
+}
+
+TEST(MetricsPageTest, AnswersOnePage) {
+  const auto page = MetricsPage::Start("127.0.0.1:0", [] { return std::string("a 1\n"); }).value();
+  const std::string answer = Ask(page->port(), "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(answer.substr(0, 17), "HTTP/1.1 200 OK\r\n");
+  EXPECT_NE(answer.find("Content-Length: 4\r\n"), std::string::npos);
+  EXPECT_EQ(answer.substr(answer.find("\r\n\r\n")), "\r\n\r\na 1\n");
+  EXPECT_NE(Ask(page->port(), "GET / HTTP/1.1\r\n\r\n").find(" 404 "), std::string::npos);
+  EXPECT_NE(Ask(page->port(), "POST /metrics HTTP/1.1\r\n\r\n").find(" 405 "), std::string::npos);
+}
+
+// Who says half a sentence, or too much, is sent away; the next one is answered.
+TEST(MetricsPageTest, StrangersHoldNobodyUpForLong) {
+  const auto page = MetricsPage::Start("127.0.0.1:0", [] { return std::string("a 1\n"); }).value();
+  EXPECT_EQ(Ask(page->port(), "GET /metr"), "");
+  const std::string endless = Ask(page->port(), std::string(20'000, 'x'));
+  EXPECT_TRUE(endless.empty() || endless == "(broken)") << endless;
+  EXPECT_NE(Ask(page->port(), "GET /metrics HTTP/1.0\r\n\r\n").find("a 1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sluice::elastic

@@ -1,0 +1,220 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "executor/detached_job.h"
+#include "executor/job_verbs.h"
+#include "executor/pods/pod_cluster.h"
+#include "executor/pods/pod_job.h"
+#include "k8s/event_recorder.h"
+#include "k8s/json_internal.h"
+#include "k8s/training_job.h"
+#include "k8s/training_job_status.h"
+#include "server/statements/training_job.h"
+#include "tests/k8s/local_kubelet.h"
+#include "tests/process/cluster_job.h"
+#include "tests/support/postgres_server.h"
+
+namespace sluice::executor {
+
+// Trainings whose master, workers and parameter servers are pods: real processes, started by what
+// plays the kubelet from the pods that the master and the gateway have made.
+class Pods : public ClusterJobs {
+ protected:
+  // Of 15,000: a hash of the row draws the others for validation.
+  static constexpr int64_t kRowsTrained = 14'252;
+  static constexpr char kSynchronous[] =
+      "train.epoch=4, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
+      "engine.sync=true";
+
+  void SetUp() override {
+    if (database_.url().empty()) {
+      GTEST_SKIP() << "no PostgreSQL";
+    }
+    UseDatabase(database_.url(),
+                "CREATE TABLE points AS SELECT i, (i * 7919 % 1000) / 500.0::float8 - 1 AS a, "
+                "(i * 104729 % 997) / 500.0::float8 - 1 AS b, ((i * 7919 % 1000) + (i * "
+                "104729 % 997) > 1000)::int AS y FROM generate_series(1::bigint, 15000) AS i");
+    StartCluster({SLUICE_BINARY, 2});
+  }
+  void StartCluster(const k8s::LocalKubelet::Options& options) {
+    cluster_.reset();
+    kubelet_ = std::make_unique<k8s::LocalKubelet>(options);
+    StartGateway();
+  }
+  void TearDown() override {
+    cluster_.reset();
+    if (HasFailure()) {
+      for (const char* role : {"master", "worker", "ps"}) {
+        for (const std::string& pod : kubelet_->Started(role)) {
+          std::fprintf(stderr, "--- %s\n%s\n", pod.c_str(), kubelet_->LogOf(pod).c_str());
+        }
+      }
+    }
+    kubelet_.reset();
+    ClusterJobs::TearDown();
+  }
+
+  void StartGateway() {
+    PodCluster::Options options;
+    options.image = "sluice";
+    options.on_this_machine = true;
+    options.catalog_url = Url();
+    options.begin = server::BeginTrainingJob;
+    auto cluster =
+        PodCluster::Start(KubernetesAccess::Open({kubelet_->kubeconfig(), "", ""}).value(), options,
+                          std::make_unique<LocalCluster>(Machine(8)));
+    ASSERT_TRUE(cluster.ok()) << cluster.status().ToString();
+    cluster_ = *std::move(cluster);
+  }
+
+  // As a gateway runs it.
+  Status Train(const std::string& model, const std::string& attributes, RecordingSink& sink,
+               const std::stop_token& stop = {}, bool lets_go = false) {
+    const std::string sql = TrainText(model, attributes);
+    ASSIGN_OR_RETURN(const auto statements, parser::Parse(sql));
+    const auto source = Open();
+    ASSIGN_OR_RETURN(const auto catalog, catalog::OpenCatalog(Url()));
+    ASSIGN_OR_RETURN(const plan::Plan plan,
+                     planner::MakePlan(std::get<parser::TrainStatement>(statements.at(0)), *source,
+                                       catalog->models(), OnPods()));
+    Context context{*source, *catalog, "tester", sql, stop, cluster_.get()};
+    return AttendJob(
+        plan, context, {}, [lets_go] { return lets_go; }, sink);
+  }
+  static planner::Options OnPods() {
+    planner::Options options;
+    options.pods = true;
+    return options;
+  }
+  std::string Sha(const std::string& model) const {
+    return catalog_->models().Find("", model, std::nullopt)->weights_sha256;
+  }
+  // As `kubectl create -f` does, with the Secret that it names.
+  void CreateTrainingJob(const std::string& name, const std::string& statement) {
+    const std::string& where = kubelet_->namespace_name();
+    k8s::TrainingJobSpec spec;
+    spec.statement = statement;
+    spec.source_secret = "database";
+    spec.workers.min = 1;
+    spec.workers.max = 2;
+    spec.servers.max = 1;
+    const auto made = k8s::CreateAll(
+        kubelet_->client(),
+        {{k8s::kSecrets, where,
+          R"({"apiVersion":"v1","kind":"Secret","metadata":{"name":"database"},"data":{"source":")" +
+              Base64(Url()) + R"("}})"},
+         {k8s::kTrainingJobs, where, k8s::BuildTrainingJob(where, name, spec)}},
+        {});
+    ASSERT_TRUE(made.at(1).ok()) << made.at(1).status.ToString();
+  }
+  // As `kubectl patch --type=merge`.
+  void PatchTrainingJob(const std::string& name, const std::string& patch) {
+    const auto patched = k8s::PatchObject(kubelet_->client(), k8s::kTrainingJobs,
+                                          kubelet_->namespace_name(), name, "", patch, {});
+    ASSERT_TRUE(patched.ok()) << patched.status.ToString();
+  }
+  // As a controller does.
+  void GrantTrainingJob(const std::string& name, const std::optional<k8s::Grant>& grant) {
+    const auto patched =
+        k8s::PatchObject(kubelet_->client(), k8s::kTrainingJobs, kubelet_->namespace_name(), name,
+                         "status", k8s::GrantPatch(grant), {});
+    ASSERT_TRUE(patched.ok()) << patched.status.ToString();
+  }
+  static std::string Base64(const std::string& text) {
+    constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string base64;
+    for (size_t i = 0; i < text.size(); i += 3) {
+      uint32_t bits = 0;
+      for (size_t j = 0; j < 3; ++j) {
+        bits = bits << 8 | (i + j < text.size() ? static_cast<unsigned char>(text[i + j]) : 0U);
+      }
+      for (size_t j = 0; j < 4; ++j) {
+        base64 += i + j <= text.size() ? kDigits[bits >> (18 - 6 * j) & 63] : '=';
+      }
+    }
+    return base64;
+  }
+  k8s::TrainingJobStatus StatusOf(const std::string& name) {
+    const auto found = k8s::GetObject(kubelet_->client(), k8s::kTrainingJobs,
+                                      kubelet_->namespace_name(), name, {});
+    return found.ok() ? k8s::ParseTrainingJobStatus(found.object.json).value()
+                      : k8s::TrainingJobStatus();
+  }
+  std::string ConditionsOf(const std::string& name) {
+    std::string text;
+    for (const k8s::Condition& condition : StatusOf(name).conditions) {
+      text += fmt::format("{} {} {} {}\n", condition.type, condition.status, condition.reason,
+                          condition.message);
+    }
+    return text;
+  }
+  std::string OnlyTrainingJob() {
+    const auto jobs = k8s::ListObjects(kubelet_->client(),
+                                       {k8s::kTrainingJobs, kubelet_->namespace_name(), ""}, {});
+    return jobs.objects.size() == 1 ? jobs.objects[0].name : "";
+  }
+  // What SHOW JOB tells of its pods.
+  std::vector<std::string> PodsShown(int64_t job) {
+    RecordingSink sink;
+    Context context{*source_, *catalog_, "tester", "SHOW JOB", {}, cluster_.get()};
+    EXPECT_TRUE(ShowJob(job, {}, context, sink).ok());
+    std::vector<std::string> pods;
+    for (const std::vector<Value>& row : sink.rows) {
+      if (std::get<std::string>(row.at(0)) == "pod") {
+        pods.push_back(std::get<std::string>(row.at(1)) + " " + std::get<std::string>(row.at(2)));
+      }
+    }
+    return pods;
+  }
+  // What a master's pod answers to Prometheus.
+  std::string MetricsOf(const std::string& pod) {
+    const auto found =
+        k8s::GetObject(kubelet_->client(), k8s::kPods, kubelet_->namespace_name(), pod, {});
+    const auto json = k8s::ParseJsonObject(found.object.json, "a pod");
+    const std::string url =
+        fmt::format("http://{}:{}/metrics", k8s::TextIn(*json, {"status", "podIP"}), kMetricsPort);
+    std::string page;
+    FILE* const curl = popen(("curl -s --max-time 5 " + url).c_str(), "r");
+    char buffer[4096];
+    for (size_t got = 1; got > 0 && curl != nullptr;) {
+      got = fread(buffer, 1, sizeof(buffer), curl);
+      page.append(buffer, got);
+    }
+    pclose(curl);
+    return page;
+  }
+  // How often each Event has happened, by its reason.
+  std::map<std::string, int64_t> Reasons() {
+    std::map<std::string, int64_t> reasons;
+    for (const k8s::Object& event :
+         k8s::ListObjects(kubelet_->client(), {k8s::kEvents, kubelet_->namespace_name(), ""}, {})
+             .objects) {
+      const auto json = k8s::ParseJsonObject(event.json, "an Event");
+      reasons[std::string(k8s::TextIn(*json, {"reason"}))] += k8s::NumberIn(*json, {"count"});
+    }
+    return reasons;
+  }
+  // Nothing is left of a job in Kubernetes.
+  void ExpectNothingLeft() {
+    for (const k8s::Resource& resource : {k8s::kPods, k8s::kSecrets, k8s::kServices}) {
+      EXPECT_TRUE(Eventually([&] { return kubelet_->Count(resource) == 0; })) << resource.plural;
+    }
+  }
+
+  testing::PostgresTestDatabase database_;
+  std::unique_ptr<k8s::LocalKubelet> kubelet_;
+  std::unique_ptr<PodCluster> cluster_;
+};
+
+}  // namespace sluice::executor

@@ -1,0 +1,158 @@
+#include <fmt/core.h>
+#include <gmock/gmock.h>
+
+#include "tests/process/pods_fixture.h"
+
+// What is asked for through Kubernetes.
+namespace sluice::executor {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// Without a client of the gateway.
+TEST_F(Pods, ATrainingJobThatSomebodyCreatesTrains) {
+  CreateTrainingJob("nightly", TrainText("m", "train.epoch=4, engine.seed=5"));
+  EXPECT_TRUE(
+      Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionComplete); }, 120));
+  const k8s::TrainingJobStatus told = StatusOf("nightly");
+  EXPECT_EQ(told.job, 1);
+  EXPECT_EQ(told.model, "m");
+  EXPECT_EQ(told.most_workers, 2U);
+  EXPECT_NE(told.ended, "");
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 4 * kRowsTrained);
+  EXPECT_TRUE(Eventually([&] { return kubelet_->Count(k8s::kPods) == 0; }));
+  EXPECT_EQ(kubelet_->Count(k8s::kTrainingJobs), 1U);
+}
+
+TEST_F(Pods, ATrainingJobWithAWrongStatementSaysWhere) {
+  CreateTrainingJob("wrong", "SELECT a, b, y FROM points\nTO TRAIN DNNClassifier LABEL z INTO m");
+  EXPECT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("wrong"), k8s::kConditionFailed); }, 60));
+  std::string message;
+  for (const k8s::Condition& condition : StatusOf("wrong").conditions) {
+    message += condition.type == k8s::kConditionFailed ? condition.message : "";
+  }
+  EXPECT_THAT(message, HasSubstr("TO TRAIN DNNClassifier LABEL z INTO m"));
+  EXPECT_THAT(message, HasSubstr("^"));
+  EXPECT_THAT(catalog_->jobs().List().value(), IsEmpty());
+  EXPECT_EQ(kubelet_->Count(k8s::kPods), 0U);
+}
+
+// `kubectl delete tj`, also where the master has just died.
+TEST_F(Pods, ATrainingJobThatIsDeletedIsCancelled) {
+  CreateTrainingJob("nightly", TrainText("m", "train.epoch=100000"));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120));
+  EXPECT_TRUE(k8s::Holds(StatusOf("nightly"), k8s::kConditionRunning) ||
+              Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionRunning); }));
+  const std::vector<std::string> masters = kubelet_->Running("master");
+  ASSERT_EQ(masters.size(), 1U);
+  kubelet_->Kill(masters[0]);
+  k8s::DeleteAll(kubelet_->client(),
+                 {{k8s::kTrainingJobs, kubelet_->namespace_name(), "nightly", "", 1}}, {});
+  EXPECT_TRUE(Eventually(
+      [&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }, 60))
+      << catalog_->jobs().Find(1)->error;
+  EXPECT_TRUE(Eventually([&] { return kubelet_->Count(k8s::kPods) == 0; }, 60));
+  EXPECT_EQ(kubelet_->Count(k8s::kServices), 0U);
+}
+
+// Without a gateway nobody could say so.
+TEST_F(Pods, AJobWhoseTrainingJobWasDeletedMeanwhileIsCancelled) {
+  catalog::Job job;
+  job.kind = "train";
+  job.runner = {fmt::format("pods/{}/gone", kubelet_->namespace_name()), 1, 0, 1};
+  ASSERT_EQ(catalog_->jobs().Create(job).value(), 1);
+  job.runner.place = "pods/another/gone";
+  ASSERT_EQ(catalog_->jobs().Create(job).value(), 2);
+  cluster_.reset();
+  StartGateway();
+  EXPECT_TRUE(
+      Eventually([&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }));
+  EXPECT_THAT(catalog_->jobs().Find(1)->error, HasSubstr("objects in Kubernetes were deleted"));
+  EXPECT_EQ(catalog_->jobs().Find(2)->state, catalog::JobState::kRunning);
+}
+
+// `kubectl patch tj`: to a folder of checkpoints, and on from there, to the same bits.
+TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
+  const std::string attributes =
+      "train.epoch=8, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
+      "engine.sync=true";
+  const std::string folder = (folder_ / "checkpoints").string();
+  CreateTrainingJob("nightly",
+                    TrainText("m", fmt::format("{}, engine.checkpoint_dir='{}', "
+                                               "engine.volume='claim_name=c,mount_path={}'",
+                                               attributes, folder, folder)));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
+      << ConditionsOf("nightly");
+  PatchTrainingJob("nightly", R"({"spec":{"suspend":true}})");
+  ASSERT_TRUE(
+      Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended); }, 90))
+      << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSuspended);
+  EXPECT_GE(Count(1, "checkpoint_written"), 1);
+  EXPECT_TRUE(Eventually([&] { return kubelet_->Count(k8s::kPods) == 0; }));
+  EXPECT_FALSE(k8s::Holds(StatusOf("nightly"), k8s::kConditionRunning));
+  EXPECT_EQ(StatusOf("nightly").running_workers, 0U);
+  // The next gateway does not begin it, either.
+  cluster_.reset();
+  StartGateway();
+  EXPECT_EQ(kubelet_->Count(k8s::kPods), 0U);
+  PatchTrainingJob("nightly", R"({"spec":{"suspend":false}})");
+  ASSERT_TRUE(
+      Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionComplete); }, 120))
+      << catalog_->jobs().Find(1)->error << ::testing::PrintToString(Events(1));
+  EXPECT_FALSE(k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended));
+  EXPECT_EQ(Count(1, "job_resumed"), 1);
+  EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 8 * kRowsTrained);
+  LocalCluster here(Machine(8));
+  RecordingSink quiet;
+  ASSERT_TRUE(Run(TrainText("u", attributes), here, *source_, quiet).ok());
+  EXPECT_EQ(Sha("m"), Sha("u"));
+}
+
+// What is written into it while it runs: a grant, `kubectl scale`, a deadline.
+TEST_F(Pods, ATrainingJobIsScaledAndHasADeadline) {
+  CreateTrainingJob("nightly", TrainText("m", "train.epoch=100000"));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120));
+  PatchTrainingJob("nightly", R"({"spec":{"suspend":true}})");
+  const auto refused = [&] {
+    for (const k8s::Condition& condition : StatusOf("nightly").conditions) {
+      if (condition.type == k8s::kConditionSuspended) {
+        return condition.status + " " + condition.message;
+      }
+    }
+    return std::string();
+  };
+  EXPECT_TRUE(Eventually([&] { return !refused().empty(); }));
+  EXPECT_THAT(refused(), HasSubstr("False the statement has no engine.checkpoint_dir"));
+  PatchTrainingJob("nightly", R"({"spec":{"suspend":false}})");
+
+  const auto has_workers = [&](size_t workers) {
+    return Eventually([&] {
+      return StatusOf("nightly").granted_workers == workers &&
+             StatusOf("nightly").running_workers == workers &&
+             kubelet_->Running("worker").size() == workers;
+    });
+  };
+  EXPECT_TRUE(has_workers(2));
+  const std::string unwanted = kubelet_->Running("worker").at(0);
+  GrantTrainingJob("nightly", k8s::Grant{1, {unwanted}, {}});
+  EXPECT_TRUE(has_workers(1)) << ::testing::PrintToString(Events(1));
+  EXPECT_NE(kubelet_->Running("worker").at(0), unwanted);
+  GrantTrainingJob("nightly", std::nullopt);
+  PatchTrainingJob("nightly", R"({"spec":{"workers":{"max":3}}})");
+  EXPECT_TRUE(has_workers(3)) << ::testing::PrintToString(Events(1));
+
+  PatchTrainingJob("nightly", R"({"spec":{"activeDeadlineSeconds":1}})");
+  EXPECT_TRUE(Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionFailed); }));
+  EXPECT_TRUE(
+      Eventually([&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kFailed; }));
+  EXPECT_THAT(catalog_->jobs().Find(1)->error, HasSubstr("activeDeadlineSeconds"));
+  EXPECT_TRUE(Eventually([&] { return kubelet_->Count(k8s::kPods) == 0; }));
+  PatchTrainingJob("nightly", R"({"spec":{"ttlSecondsAfterFinished":0}})");
+  EXPECT_TRUE(Eventually([&] { return kubelet_->Count(k8s::kTrainingJobs) == 0; }));
+}
+
+}  // namespace
+}  // namespace sluice::executor
