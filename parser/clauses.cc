@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "parser/expression.h"
+#include "parser/keywords.h"
 #include "parser/quoting.h"
 
 namespace sluice::parser {
