@@ -17,17 +17,25 @@ using Kind = SqlToken::Kind;
 const std::set<std::string, std::less<>> kKeywords = {
     "default", "table", "index", "check", "references", "constraint", "values", "unique"};
 
+// What users look at of Sluice's own tables.
+const std::set<std::string, std::less<>> kOwnTables = {"models", "model_versions", "jobs",
+                                                       "job_events", "job_metrics"};
+
 // Rewrites a statement token by token, and writes it out again.
 class Rewriter final : private StatementPieces {
  public:
-  explicit Rewriter(std::string_view sql) : StatementPieces(sql) {}
+  explicit Rewriter(std::string_view sql) : StatementPieces(sql), sql_(sql) {}
 
   std::optional<std::string> Rewritten(bool catalog) {
     for (size_t at = 0; at < pieces_.size(); ++at) {
       Strings(at);
+      OwnTables(at);
       if (catalog) {
         CatalogNames(at);
       }
+    }
+    if (catalog) {
+      OrderByNames();
     }
     for (size_t at = 0; at < pieces_.size(); ++at) {
       if (IsSymbol(at, ":") && IsSymbol(at + 1, ":") && pieces_[at + 1].blanks.empty()) {
@@ -66,6 +74,15 @@ class Rewriter final : private StatementPieces {
     }
   }
 
+  // sluice.jobs, as it is called where there are schemas.
+  void OwnTables(size_t at) {
+    if (IsWord(at, "sluice") && IsSymbol(at + 1, ".") && at + 2 < pieces_.size() &&
+        kOwnTables.contains(pieces_[at + 2].lower) && (at == 0 || !IsSymbol(at - 1, "."))) {
+      Replace(at + 2, "sluice_" + pieces_[at + 2].lower);
+      Drop(at, at + 2);
+    }
+  }
+
   // pg_catalog.f(...) is f(...); words that are functions without parentheses.
   void CatalogNames(size_t at) {
     if (IsWord(at, "pg_catalog") && IsSymbol(at + 1, ".") && IsName(at + 2) &&
@@ -81,6 +98,13 @@ class Rewriter final : private StatementPieces {
                (pieces_[at].text == "'f'" || pieces_[at].text == "'t'") &&
                HasPgColumn(pieces_[at - 2].lower, "boolean")) {
       Replace(at, pieces_[at].text == "'t'" ? "TRUE" : "FALSE");
+    } else if (at > 0 && IsWord(at - 1, "like") && pieces_[at].kind == Kind::kString &&
+               pieces_[at].text.find('\\') != std::string::npos && !IsWord(at + 1, "escape")) {
+      Replace(at, pieces_[at].text + " ESCAPE '\\'");
+    } else if (IsWord(at, "pg_show_all_settings") && IsSymbol(at + 1, "(") &&
+               IsSymbol(at + 2, ")")) {
+      Replace(at, "pg_catalog.pg_settings");
+      Drop(at + 1, at + 3);
     } else if (IsWord(at, "_pg_expandarray") && at >= 2 && IsSymbol(at + 1, "(")) {
       Expanded(at);
     } else if (at > 0 && IsSymbol(at - 1, ")") && IsSymbol(at, ".") && IsWord(at + 1, "x")) {
@@ -230,6 +254,11 @@ class Rewriter final : private StatementPieces {
       Series(at);
     } else if (IsWord(at, "unnest") && IsSymbol(at + 1, "(")) {
       Unnest(at);
+    } else if (IsWord(at, "string_to_array") && IsSymbol(at + 1, "(") && at > 0 &&
+               (IsSymbol(at - 1, ",") || IsWord(at - 1, "from"))) {
+      FunctionAsTable(at);
+    } else if (IsWord(at, "distinct") && IsWord(at + 1, "on") && IsSymbol(at + 2, "(")) {
+      DistinctOn(at);
     } else if ((IsWord(at, "substring") || IsWord(at, "trim")) && IsSymbol(at + 1, "(")) {
       StandardCall(at);
     }
@@ -318,6 +347,61 @@ class Rewriter final : private StatementPieces {
     const std::string name = pieces_[alias].text;
     Replace(at, fmt::format("(SELECT value AS {} FROM json_each(pg_array_json", name));
     Replace(close, ")))");
+  }
+
+  // ORDER BY name is the item of that name; to SQLite it may be the column of any table.
+  void OrderByNames() {
+    size_t at = 0;
+    while (at < pieces_.size() &&
+           !(pieces_[at].depth == 0 && IsWord(at, "order") && IsWord(at + 1, "by"))) {
+      ++at;
+    }
+    if (at == pieces_.size()) {
+      return;
+    }
+    const std::vector<SelectItem> items = SelectItems(sql_);
+    for (at += 2; at < pieces_.size(); ++at) {
+      const bool begins = IsWord(at - 1, "by") || IsSymbol(at - 1, ",");
+      const bool ends = at + 1 == pieces_.size() || IsSymbol(at + 1, ",") ||
+                        IsWord(at + 1, "asc") || IsWord(at + 1, "desc") || IsWord(at + 1, "limit");
+      if (pieces_[at].depth != 0 || !begins || !ends || !IsName(at)) {
+        continue;
+      }
+      const auto is_it = [&](const SelectItem& item) { return item.name == pieces_[at].lower; };
+      if (std::count_if(items.begin(), items.end(), is_it) == 1) {
+        const auto found = std::find_if(items.begin(), items.end(), is_it);
+        Replace(at, fmt::format("{}", found - items.begin() + 1));
+      }
+    }
+  }
+
+  // FROM f(x) s: a table s with one row and a column s.
+  void FunctionAsTable(size_t at) {
+    const size_t close = CloseOf(at + 1);
+    const size_t alias = close + (IsWord(close + 1, "as") ? 2 : 1);
+    if (IsName(alias)) {
+      Replace(at, "(SELECT " + pieces_[at].text);
+      Replace(close, fmt::format(") AS {})", pieces_[alias].text));
+    }
+  }
+
+  // SELECT DISTINCT ON (x) ... ORDER BY: one row for each x, which SQLite has behind GROUP BY.
+  void DistinctOn(size_t at) {
+    const size_t close = CloseOf(at + 2);
+    if (close >= pieces_.size()) {
+      return;
+    }
+    const int depth = pieces_[at].depth;
+    const std::string group = " GROUP BY " + TextBetween(at + 3, close) + " ";
+    Drop(at, close + 1);
+    for (size_t end = close + 1; end < pieces_.size(); ++end) {
+      if (pieces_[end].depth < depth ||
+          (pieces_[end].depth == depth && (IsWord(end, "order") || IsWord(end, "limit")))) {
+        Replace(end, group + pieces_[end].text);
+        return;
+      }
+    }
+    pieces_.back().text += group;
   }
 
   void StandardCall(size_t at) {
@@ -428,6 +512,8 @@ class Rewriter final : private StatementPieces {
     MakeOperand(begin, last);  // another cast behind it takes this one as its operand
     return end - 1;
   }
+
+  const std::string_view sql_;
 };
 
 }  // namespace
@@ -436,7 +522,8 @@ std::optional<std::string> InSqliteDialect(std::string_view sql, bool catalog) {
   const bool may_have =
       catalog || sql.find("::") != std::string_view::npos ||
       sql.find("E'") != std::string_view::npos || sql.find("e'") != std::string_view::npos ||
-      sql.find("ike") != std::string_view::npos || sql.find("IKE") != std::string_view::npos;
+      sql.find("ike") != std::string_view::npos || sql.find("IKE") != std::string_view::npos ||
+      sql.find("sluice.") != std::string_view::npos;
   return may_have ? Rewriter(sql).Rewritten(catalog) : std::nullopt;
 }
 
