@@ -351,6 +351,17 @@ void AppendCommandComplete(std::string& out, std::string_view tag) {
   AppendString(out, tag);
 }
 
+void AppendCopyBegins(std::string& out, char type, size_t columns, bool binary) {
+  const char format = binary ? '\1' : '\0';
+  std::string body(1, format);
+  AppendUint16(body, static_cast<uint16_t>(columns));
+  for (size_t i = 0; i < columns; ++i) {
+    body += '\0';
+    body += format;
+  }
+  AppendMessage(out, type, body);
+}
+
 void AppendReady(std::string& out, char status) {
   const OpenMessage message(out, 'Z');
   out.push_back(status);

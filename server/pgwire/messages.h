@@ -131,6 +131,8 @@ void AppendAuthentication(std::string& out, Authentication kind, std::string_vie
 void AppendParameterDescription(std::string& out, const std::vector<uint32_t>& types);
 void AppendCommandComplete(std::string& out, std::string_view tag);
 void AppendReady(std::string& out, char status);  // I, T or E
+// A COPY of so many columns begins: 'G' from the client, 'H' to it.
+void AppendCopyBegins(std::string& out, char type, size_t columns, bool binary);
 void AppendParameterStatus(std::string& out, std::string_view name, std::string_view value);
 void AppendKeyData(std::string& out, uint32_t process, uint32_t key);
 
