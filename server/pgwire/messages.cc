@@ -33,11 +33,7 @@ class OpenMessage {
     begin_ = out_.size();
     out_.append(kLengthBytes, '\0');
   }
-  ~OpenMessage() {
-    std::string length;
-    AppendUint32(length, static_cast<uint32_t>(out_.size() - begin_));
-    out_.replace(begin_, kLengthBytes, length);
-  }
+  ~OpenMessage() { PutUint32(out_, begin_, static_cast<uint32_t>(out_.size() - begin_)); }
   OpenMessage(const OpenMessage&) = delete;
   OpenMessage& operator=(const OpenMessage&) = delete;
 
@@ -66,8 +62,17 @@ std::vector<uint16_t> ReadFormats(BodyReader& reader) {
 }  // namespace
 
 void AppendUint32(std::string& out, uint32_t number) {
-  AppendUint16(out, static_cast<uint16_t>(number >> 16U));
-  AppendUint16(out, static_cast<uint16_t>(number & 0xffffU));
+  out.append(sizeof(number), '\0');
+  PutUint32(out, out.size() - sizeof(number), number);
+}
+
+void PutUint32(std::string& out, size_t at, uint32_t number) {
+  constexpr uint32_t kByte = 0xff;
+  char* const bytes = out.data() + at;
+  bytes[0] = static_cast<char>(number >> 24U);
+  bytes[1] = static_cast<char>(number >> 16U & kByte);
+  bytes[2] = static_cast<char>(number >> 8U & kByte);
+  bytes[3] = static_cast<char>(number & kByte);
 }
 
 std::string_view BodyReader::Bytes(size_t count) {

@@ -36,6 +36,7 @@ inline uint32_t ReadUint32(std::string_view bytes) {
   return byte(0) << 24U | byte(1) << 16U | byte(2) << 8U | byte(3);
 }
 void AppendUint32(std::string& out, uint32_t number);
+void PutUint32(std::string& out, size_t at, uint32_t number);  // over four bytes that are there
 
 // Reads a body front to back; everything after the first thing that is not there fails.
 class BodyReader {

@@ -168,8 +168,12 @@ Status SourcePool::CheckUser(const Login& login) {
     return OkStatus();
   }
   RETURN_IF_ERROR(throttle_.Admit(login.address, login.role, clock_.Now()));
-  ASSIGN_OR_RETURN(const bool right, check_(login.role, login.password));
-  if (!right) {
+  const Result<bool> right = check_(login.role, login.password);
+  if (!right.ok()) {  // which is nobody's business who has not logged in
+    log::Warn("nobody can log in: {}", right.status().ToString());
+    return Status(Code::kUnavailable, "the gateway cannot check passwords").SqlState("58030");
+  }
+  if (!*right) {
     return RefuseLogin(login);
   }
   throttle_.Succeeded(login.address, login.role);

@@ -127,8 +127,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     parameters[name] = value;
   }
   auto server = std::make_unique<EmbeddedServer>(*std::move(session), std::move(settings));
-  const Impatience impatience(server->session());
+  sluice::catalog::EmbeddedSession& running = server->session();
   EmbeddedDoor door(std::move(server));
+  const Impatience impatience(running);
   Conversation conversation(door, parameters, sluice::catalog::Dialect::kSqlite);
   size_t asked = 0;
   while (input.size() >= 2 && !door.closed()) {

@@ -381,6 +381,9 @@ Status EmbeddedServer::RunOn() {
       }
     }
   }
+  if (running.rows >= static_cast<int64_t>(kFirstRows)) {  // there will be more of them
+    out_->reserve(kEnoughSaid + kEnoughSaid / 4);
+  }
   while (out_->size() < kEnoughSaid) {
     if (source.done || (running.limit >= 0 && running.rows >= running.limit)) {
       Complete();
@@ -489,9 +492,7 @@ Status EmbeddedServer::AppendCurrentRow() {
       return appended;
     }
   }
-  std::string length;
-  AppendUint32(length, static_cast<uint32_t>(out_->size() - begin - 1));
-  out_->replace(begin + 1, kLengthBytes, length);
+  PutUint32(*out_, begin + 1, static_cast<uint32_t>(out_->size() - begin - 1));
   return OkStatus();
 }
 
