@@ -81,9 +81,14 @@ class EmbeddedSession {
   virtual void Interrupt() = 0;
 };
 
+// What the sessions of one database share: the catalogs that are made of its schema. Thread-safe.
+class SharedCatalogs;
+std::shared_ptr<SharedCatalogs> MakeSharedCatalogs();
+
 // 08001, 58P01: `url` leads to no database.
-Result<std::unique_ptr<EmbeddedSession>> OpenEmbeddedSession(std::string_view url,
-                                                             EmbeddedSession::Options options);
+Result<std::unique_ptr<EmbeddedSession>> OpenEmbeddedSession(
+    std::string_view url, EmbeddedSession::Options options,
+    std::shared_ptr<SharedCatalogs> catalogs = MakeSharedCatalogs());
 
 // The statements of a script, without the semicolons between them: byte ranges. A trigger's
 // semicolons are its own. Empty statements are left out.

@@ -26,6 +26,14 @@ int RunServe(const Config& config);
 // Prints what a superuser runs for a gateway that keeps to SCRAM.
 int RunSetup(const Config& config);
 
+struct PasswordOptions {
+  std::string name;
+  bool remove = false;
+};
+// A user of a gateway over SQLite. The password is asked for twice, without showing it, or is the
+// first line of a standard input that is no terminal.
+int RunPassword(const Config& config, const PasswordOptions& options);
+
 struct SampleOptions {
   std::string kind;  // "census", "clicks"
   int64_t rows = 0;

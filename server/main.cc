@@ -43,6 +43,7 @@ struct CommandLine {
   CommonFlags common;
   SqlOptions sql;
   bool print_config = false;
+  PasswordOptions password;
   SampleOptions sample;
   LoadOptions load;
   K8sManifestOptions manifests;
@@ -175,11 +176,15 @@ void AddServe(CLI::App& app, CommandLine& line) {
   AddConfigFlag(*serve, "--tls-key", "tls_key", "PEM file", line.common);
   AddConfigFlag(*serve, "--auth", "auth",
                 "password (default over PostgreSQL): users log in to the database; scram: the "
-                "same, but --pg never sees a password; trust: everybody is the gateway's own login",
+                "same, but --pg never sees a password (default over SQLite with --password-file); "
+                "trust: everybody is the gateway's own login",
                 line.common);
   AddConfigFlag(*serve, "--verifiers", "verifiers",
                 "with --auth scram: URL of a login that reads the roles' SCRAM verifiers "
                 "(default: --source, see sluice setup)",
+                line.common);
+  AddConfigFlag(*serve, "--password-file", "password_file",
+                "over SQLite: the users that log in (~/.sluice/passwords, see sluice password)",
                 line.common);
   AddConfigFlag(*serve, "--max-statements", "max_statements", "scripts at the same time (32)",
                 line.common);
@@ -205,6 +210,23 @@ void AddSetup(CLI::App& app, CommandLine& line) {
       "setup", "Print what a superuser runs in the database for a gateway with --auth scram");
   AddCommon(*setup, line.common);
   setup->callback([&line] { line.run = [&line] { return WithConfig(line.common, RunSetup); }; });
+}
+
+void AddPassword(CLI::App& app, CommandLine& line) {
+  CLI::App* password = app.add_subcommand(
+      "password", "Give a user a password, for a gateway over SQLite: asks twice, or reads a line");
+  password->add_option("--config", line.common.config_file, "file of 'key = value' lines");
+  AddConfigFlag(*password, "--password-file", "password_file",
+                "the users and what checks their passwords (~/.sluice/passwords)", line.common);
+  password->add_option("name", line.password.name, "of the user")->required();
+  password->add_flag("--remove", line.password.remove, "the user logs in no more");
+  password->callback([&line] {
+    line.run = [&line] {
+      return WithConfig(line.common, [&line](const Config& config) {
+        return RunPassword(config, line.password);
+      });
+    };
+  });
 }
 
 void AddSample(CLI::App& app, CommandLine& line) {
@@ -432,6 +454,7 @@ int Main(int argc, char** argv) {
   AddSql(app, line);
   AddServe(app, line);
   AddSetup(app, line);
+  AddPassword(app, line);
   AddSample(app, line);
   AddLoad(app, line);
   AddK8s(app, line);

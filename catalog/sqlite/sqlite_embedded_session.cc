@@ -13,6 +13,7 @@
 #include "catalog/sqlite/sqlite_guard_internal.h"
 #include "catalog/sqlite/sqlite_parameter_types_internal.h"
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"
+#include "catalog/sqlite/sqlite_unforeseen_internal.h"
 
 namespace sluice::catalog {
 namespace {
@@ -192,31 +193,13 @@ std::string FirstWordOf(std::string_view sql) {
                         : LowerAscii(sql.substr(tokens[0].begin, tokens[0].end - tokens[0].begin));
 }
 
-// SQLite names a table that is missing, and does not say where that stands.
-Status AtName(Status error, std::string_view sql) {
-  if (error.sqlstate() != "42P01" || error.diagnostics()[0].span.valid()) {
-    return error;
-  }
-  const std::string& message = error.message();
-  const std::string missing = LowerAscii(message.substr(message.find_last_of(". ") + 1));
-  for (const SqlToken& token : TokenizeSql(sql, Dialect::kSqlite)) {
-    const auto name =
-        ParseTableName(sql.substr(token.begin, token.end - token.begin), Dialect::kSqlite);
-    if ((token.kind == SqlToken::Kind::kWord || token.kind == SqlToken::Kind::kQuotedName) &&
-        name.ok() && LowerAscii(name->name) == missing) {
-      return std::move(error).At(
-          {static_cast<int64_t>(token.begin), static_cast<int64_t>(token.end)});
-    }
-  }
-  return error;
-}
-
 class SqliteEmbeddedSession final : public EmbeddedSession {
  public:
-  SqliteEmbeddedSession(std::unique_ptr<SqliteConnection> connection, Options options)
+  SqliteEmbeddedSession(std::unique_ptr<SqliteConnection> connection, SqliteLocation location,
+                        Options options, std::shared_ptr<SharedCatalogs> catalogs)
       : connection_(std::move(connection)),
         guard_(connection_->handle()),
-        catalog_(*connection_, std::move(options)) {}
+        catalog_(*connection_, std::move(location), std::move(options), std::move(catalogs)) {}
 
   Status Begin() {
     const SqliteGuard::Open open(guard_);
@@ -232,7 +215,10 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
     const bool names_catalog = NamesPgCatalog(sql);
     if (names_catalog) {
       const SqliteGuard::Open open(guard_);
-      RETURN_IF_ERROR(catalog_.Provide(NamedPgRelations(sql)));
+      ASSIGN_OR_RETURN(const bool changed, catalog_.Provide(NamedPgRelations(sql)));
+      if (changed) {
+        guard_.Renew();
+      }
     }
     const std::optional<std::string> rewritten = InSqliteDialect(sql, names_catalog);
     const std::string text = rewritten.value_or(std::string(sql));
@@ -246,15 +232,15 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
     if (!guard_.refusal().empty()) {
       return DatabaseError("42501", guard_.refusal());
     }
+    const Status refused =
+        AtName(rewritten.has_value() ? prepared.status().MovedTo({}) : prepared.status(), sql);
     const std::string word = FirstWordOf(sql);
-    const std::string& state = prepared.status().sqlstate();
-    if (names_catalog && (word == "select" || word == "with") && state != "55P03" &&
-        state != "57014") {
-      log::Debug("a query of the catalogs is answered without rows: {}; {}",
-                 prepared.status().message(), sql);
-      return std::unique_ptr<EmbeddedStatement>(std::make_unique<EmptyStatement>(sql));
+    if (!names_catalog || (word != "select" && word != "with")) {
+      return refused;
     }
-    return AtName(rewritten.has_value() ? prepared.status().MovedTo({}) : prepared.status(), sql);
+    RETURN_IF_ERROR(ErrorOfCatalogQuery(sql, refused));
+    log::Debug("a query of the catalogs is answered without rows: {}; {}", refused.message(), sql);
+    return std::unique_ptr<EmbeddedStatement>(std::make_unique<EmptyStatement>(sql));
   }
 
   Result<std::vector<uint32_t>> ParameterTypes(std::string_view sql, size_t count) override {
@@ -264,6 +250,9 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
   Status Run(std::string_view sql) override {
     guard_.Begin(false);
     const SqliteGuard::Open open(guard_);
+    if (sql.starts_with("ROLLBACK")) {
+      catalog_.Forget();
+    }
     return connection_->Run(sql);
   }
 
@@ -316,8 +305,9 @@ class SqliteEmbeddedSession final : public EmbeddedSession {
 
 }  // namespace
 
-Result<std::unique_ptr<EmbeddedSession>> OpenEmbeddedSession(std::string_view url,
-                                                             EmbeddedSession::Options options) {
+Result<std::unique_ptr<EmbeddedSession>> OpenEmbeddedSession(
+    std::string_view url, EmbeddedSession::Options options,
+    std::shared_ptr<SharedCatalogs> catalogs) {
   if (!url.starts_with(kUrl)) {
     return InvalidArgument("only a SQLite database is embedded");
   }
@@ -328,7 +318,8 @@ Result<std::unique_ptr<EmbeddedSession>> OpenEmbeddedSession(std::string_view ur
   }
   ASSIGN_OR_RETURN(std::unique_ptr<SqliteConnection> connection,
                    SqliteConnection::Open(location, SqliteConnection::Access::kReadWrite));
-  auto session = std::make_unique<SqliteEmbeddedSession>(std::move(connection), std::move(options));
+  auto session = std::make_unique<SqliteEmbeddedSession>(std::move(connection), location,
+                                                         std::move(options), std::move(catalogs));
   RETURN_IF_ERROR(session->Begin());
   return std::unique_ptr<EmbeddedSession>(std::move(session));
 }

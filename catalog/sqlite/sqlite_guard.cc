@@ -46,8 +46,12 @@ bool IsSluices(const std::string& table) {
 
 }  // namespace
 
-SqliteGuard::SqliteGuard(sqlite3* connection) {
-  sqlite3_set_authorizer(connection, Ask, this);
+SqliteGuard::SqliteGuard(sqlite3* connection) : connection_(connection) {
+  Renew();
+}
+
+void SqliteGuard::Renew() {
+  sqlite3_set_authorizer(connection_, Ask, this);
 }
 
 int SqliteGuard::Refuse(std::string why) {

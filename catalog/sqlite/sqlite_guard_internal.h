@@ -28,6 +28,9 @@ class SqliteGuard {
     SqliteGuard& guard_;
   };
 
+  // What was prepared is asked for once more before it runs.
+  void Renew();
+
   // VACUUM attaches a file of its own, which has no name.
   void Begin(bool vacuum) {
     refusal_.clear();
@@ -43,6 +46,7 @@ class SqliteGuard {
   int AskFor(int action, const std::string& first, const std::string& second,
              const std::string& schema);
 
+  sqlite3* const connection_;
   int open_ = 0;
   bool vacuum_ = false;
   std::string refusal_;

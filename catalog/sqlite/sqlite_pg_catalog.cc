@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <span>
 #include <utility>
 
+#include "catalog/sha256.h"
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"
 
@@ -45,21 +47,27 @@ std::string MakeTable(const PgRelation& relation) {
 }
 
 // The relations that rows are put into whenever any is asked for.
-constexpr std::array<std::string_view, 19> kFilled = {
-    "pg_namespace", "pg_class",      "pg_attribute", "pg_type",    "pg_index",
-    "pg_database",  "pg_roles",      "pg_am",        "pg_attrdef", "pg_constraint",
-    "pg_settings",  "pg_tables",     "pg_views",     "pg_indexes", "pg_user",
-    "pg_authid",    "pg_tablespace", "pg_collation", "pg_language"};
-constexpr std::array<std::string_view, 6> kInformation = {
-    "information_schema.tables",           "information_schema.columns",
-    "information_schema.schemata",         "information_schema.views",
-    "information_schema.key_column_usage", "information_schema.table_constraints"};
+constexpr std::array<std::string_view, 20> kFilled = {
+    "pg_namespace", "pg_class",      "pg_attribute", "pg_type",     "pg_index",
+    "pg_database",  "pg_roles",      "pg_am",        "pg_attrdef",  "pg_constraint",
+    "pg_settings",  "pg_tables",     "pg_views",     "pg_indexes",  "pg_user",
+    "pg_authid",    "pg_tablespace", "pg_collation", "pg_language", "pg_proc"};
+constexpr std::array<std::string_view, 8> kInformation = {
+    "information_schema.tables",
+    "information_schema.columns",
+    "information_schema.schemata",
+    "information_schema.views",
+    "information_schema.key_column_usage",
+    "information_schema.table_constraints",
+    "information_schema.referential_constraints",
+    "information_schema.constraint_column_usage"};
 
 }  // namespace
 
 Status SqlitePgCatalog::Attach() {
-  RETURN_IF_ERROR(connection_.Run("ATTACH ':memory:' AS pg_catalog"));
-  RETURN_IF_ERROR(connection_.Run("ATTACH ':memory:' AS information_schema"));
+  // ':memory:' could not be written where the connection only reads.
+  RETURN_IF_ERROR(connection_.Run("ATTACH 'file::memory:?mode=memory' AS pg_catalog"));
+  RETURN_IF_ERROR(connection_.Run("ATTACH 'file::memory:?mode=memory' AS information_schema"));
   return AddPgFunctions(connection_, options_);
 }
 
@@ -76,33 +84,149 @@ Status SqlitePgCatalog::Make(const PgRelation& relation) {
   return there ? OkStatus() : connection_.Run(MakeTable(relation));
 }
 
-Status SqlitePgCatalog::Provide(const std::vector<std::string>& relations) {
+Result<bool> SqlitePgCatalog::Provide(const std::vector<std::string>& relations) {
   ASSIGN_OR_RETURN(const int64_t version, connection_.QueryInteger("PRAGMA main.schema_version"));
-  // Kept where the rows are, so that a ROLLBACK takes both back.
-  RETURN_IF_ERROR(connection_.Run("CREATE TABLE IF NOT EXISTS pg_catalog.sluice_state (version)"));
-  ASSIGN_OR_RETURN(const SqlRows known,
-                   connection_.Query("SELECT version FROM pg_catalog.sluice_state", {}));
-  if (known.empty() || IntegerCell(known[0][0]) != version) {
-    RETURN_IF_ERROR(connection_.Run("SAVEPOINT sluice_catalog"));
-    Status filled = FillAll();
-    if (filled.ok()) {
-      filled = connection_.Run("DELETE FROM pg_catalog.sluice_state");
-    }
-    if (filled.ok()) {
-      filled = Insert("sluice_state", "version", {SqlParameter(version)});
-    }
-    if (!filled.ok()) {
-      RETURN_IF_ERROR(connection_.Run("ROLLBACK TO sluice_catalog"));
-    }
-    RETURN_IF_ERROR(connection_.Run("RELEASE sluice_catalog"));
-    RETURN_IF_ERROR(filled);
+  bool changed = false;
+  if (version_ != version) {
+    ASSIGN_OR_RETURN(changed, Refresh(version));
   }
   for (const std::string& name : relations) {
     if (const PgRelation* relation = FindPgRelation(name)) {
       RETURN_IF_ERROR(Make(*relation));
     }
   }
-  return OkStatus();
+  return changed;
+}
+
+void SqlitePgCatalog::Forget() {
+  version_.reset();
+  if (std::exchange(of_transaction_, false)) {
+    loaded_.clear();
+  }
+}
+
+Result<std::string> SqlitePgCatalog::SchemaKey() {
+  ASSIGN_OR_RETURN(const SqlRows rows,
+                   connection_.Query("SELECT rowid, type, name, tbl_name, coalesce(sql, '') FROM"
+                                     " main.sqlite_schema ORDER BY rowid",
+                                     {}));
+  Sha256 digest;
+  const auto add = [&digest](const std::string& text) {
+    digest.Add(fmt::format("{}:", text.size()));
+    digest.Add(text);
+  };
+  add(options_.user);
+  add(options_.database);
+  for (const std::vector<Value>& row : rows) {
+    add(fmt::format("{}", IntegerCell(row[0])));
+    for (size_t i = 1; i < row.size(); ++i) {
+      add(TextCell(row[i]));
+    }
+  }
+  return digest.Hex();
+}
+
+Result<bool> SqlitePgCatalog::Refresh(int64_t version) {
+  ASSIGN_OR_RETURN(const std::string key, SchemaKey());
+  if (key == loaded_) {
+    version_ = version;
+    return false;
+  }
+  for (sqlite3_stmt* statement = sqlite3_next_stmt(connection_.handle(), nullptr);
+       statement != nullptr; statement = sqlite3_next_stmt(connection_.handle(), statement)) {
+    if (!loaded_.empty() && sqlite3_stmt_busy(statement) != 0) {
+      return false;  // perhaps of these very catalogs: whoever reads on reads what there was
+    }
+  }
+  std::shared_ptr<const PgImage> image = shared_->Find(key);
+  if (image == nullptr) {
+    ASSIGN_OR_RETURN(image, MakeImage(key));
+  }
+  loaded_.clear();
+  RETURN_IF_ERROR(Load("pg_catalog", image == nullptr ? "" : image->pg_catalog));
+  RETURN_IF_ERROR(Load("information_schema", image == nullptr ? "" : image->information_schema));
+  if (image == nullptr) {
+    RETURN_IF_ERROR(FillHere());
+  }
+  of_transaction_ = image == nullptr && !connection_.Idle();
+  loaded_ = key;
+  version_ = version;
+  return true;
+}
+
+Result<std::shared_ptr<const PgImage>> SqlitePgCatalog::MakeImage(const std::string& key) {
+  const std::shared_ptr<const PgImage> none;
+  if (sqlite3_txn_state(connection_.handle(), "main") == SQLITE_TXN_WRITE) {
+    return none;  // what is not committed, or would not be read while its lock is held
+  }
+  Result<std::unique_ptr<SqliteConnection>> own =
+      SqliteConnection::Open(location_, SqliteConnection::Access::kReadOnly);
+  if (!own.ok()) {
+    return none;  // the file was removed, or there is no descriptor left: it is made here
+  }
+  sqlite3_busy_handler((*own)->handle(), nullptr, nullptr);
+  SqlitePgCatalog made(**own, location_, options_, shared_);
+  RETURN_IF_ERROR(made.Attach());
+  const Result<std::string> committed = made.SchemaKey();
+  if (!committed.ok() || *committed != key) {
+    return none;
+  }
+  const Status filled = made.FillHere();
+  if (!filled.ok()) {
+    return filled.sqlstate() == "55P03" ? Result<std::shared_ptr<const PgImage>>(none) : filled;
+  }
+  const Result<std::string> after = made.SchemaKey();
+  if (!after.ok() || *after != key) {
+    return none;  // somebody has changed it meanwhile
+  }
+  ASSIGN_OR_RETURN(PgImage image, made.Image());
+  auto shared = std::make_shared<const PgImage>(std::move(image));
+  shared_->Keep(key, shared);
+  return std::shared_ptr<const PgImage>(std::move(shared));
+}
+
+Result<PgImage> SqlitePgCatalog::Image() {
+  PgImage image;
+  for (const auto& [schema, bytes] : {std::pair("pg_catalog", &image.pg_catalog),
+                                      std::pair("information_schema", &image.information_schema)}) {
+    sqlite3_int64 size = 0;
+    unsigned char* const written = sqlite3_serialize(connection_.handle(), schema, &size, 0);
+    if (written == nullptr) {
+      return ResourceExhausted("no memory for the catalogs").SqlState("53200");
+    }
+    bytes->assign(reinterpret_cast<const char*>(written), static_cast<size_t>(size));
+    sqlite3_free(written);
+  }
+  return image;
+}
+
+Status SqlitePgCatalog::Load(const char* schema, std::string_view image) {
+  inserts_.clear();
+  unsigned char* bytes = nullptr;
+  if (!image.empty()) {
+    bytes = static_cast<unsigned char*>(sqlite3_malloc64(image.size()));
+    if (bytes == nullptr) {
+      return ResourceExhausted("no memory for the catalogs").SqlState("53200");
+    }
+    std::memcpy(bytes, image.data(), image.size());
+  }
+  const auto size = static_cast<sqlite3_int64>(image.size());
+  // Takes the bytes, also where it fails.
+  const int code =
+      sqlite3_deserialize(connection_.handle(), schema, bytes, size, size,
+                          SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
+  return code == SQLITE_OK ? OkStatus() : connection_.LastError("");
+}
+
+// All or nothing, whatever transaction is around it.
+Status SqlitePgCatalog::FillHere() {
+  RETURN_IF_ERROR(connection_.Run("SAVEPOINT sluice_catalog"));
+  const Status filled = FillAll();
+  if (!filled.ok()) {
+    RETURN_IF_ERROR(connection_.Run("ROLLBACK TO sluice_catalog"));
+  }
+  RETURN_IF_ERROR(connection_.Run("RELEASE sluice_catalog"));
+  return filled;
 }
 
 Status SqlitePgCatalog::Insert(std::string_view relation, std::string_view columns,

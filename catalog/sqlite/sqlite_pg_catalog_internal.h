@@ -1,6 +1,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,6 +10,7 @@
 #include "base/status.h"
 #include "catalog/embedded_session.h"
 #include "catalog/sqlite/sqlite_connection_internal.h"
+#include "catalog/sqlite/sqlite_pg_images_internal.h"
 
 // pg_catalog and information_schema over SQLite: in-memory databases beside the file, attached to
 // one connection, which SQLite itself reads.
@@ -37,15 +40,33 @@ inline constexpr int64_t kDatabaseOid = 5;
 
 class SqlitePgCatalog {
  public:
-  SqlitePgCatalog(SqliteConnection& connection, EmbeddedSession::Options options)
-      : connection_(connection), options_(std::move(options)) {}
+  // `location`: of the connection's database.
+  SqlitePgCatalog(SqliteConnection& connection, SqliteLocation location,
+                  EmbeddedSession::Options options, std::shared_ptr<SharedCatalogs> shared)
+      : connection_(connection),
+        location_(std::move(location)),
+        options_(std::move(options)),
+        shared_(std::move(shared)) {}
 
   // Attaches the two databases; empty.
   Status Attach();
-  // What a statement names is there, and as the database's schema is now.
-  Status Provide(const std::vector<std::string>& relations);
+  // What a statement names is there, and as the database's schema is now. True: the databases are
+  // not those that were there before.
+  Result<bool> Provide(const std::vector<std::string>& relations);
+  // After a ROLLBACK: the schema may be another one under the same number.
+  void Forget();
 
  private:
+  // Says all that the catalogs are made of.
+  Result<std::string> SchemaKey();
+  Result<bool> Refresh(int64_t version);
+  // The catalogs of the schema that is committed, made on a connection of their own; nullptr: that
+  // is not `key`'s.
+  Result<std::shared_ptr<const PgImage>> MakeImage(const std::string& key);
+  Result<PgImage> Image();
+  // In the place of what there was; "": an empty database.
+  Status Load(const char* schema, std::string_view image);
+  Status FillHere();
   Status Make(const PgRelation& relation);
   Result<bool> Has(const PgRelation& relation);
   Status FillAll();
@@ -64,8 +85,13 @@ class SqlitePgCatalog {
                 const std::vector<SqlParameter>& values);
 
   SqliteConnection& connection_;
+  const SqliteLocation location_;
   const EmbeddedSession::Options options_;
-  int64_t next_oid_ = 0;                            // of constraints and defaults
+  const std::shared_ptr<SharedCatalogs> shared_;
+  std::optional<int64_t> version_;  // of the schema when it was looked at; nullopt: not yet
+  std::string loaded_;              // the key of what is there; "": nothing is
+  bool of_transaction_ = false;     // what is there was written in a transaction, and goes with it
+  int64_t next_oid_ = 0;            // of constraints and defaults
   std::map<std::string, SqliteStatement> inserts_;  // hundreds of each, for every schema
 };
 

@@ -34,6 +34,8 @@ constexpr std::array kTypes = {
     BuiltIn{2950, "uuid", 16, "U", 2951},     BuiltIn{3802, "jsonb", -1, "U", 3807},
 };
 
+constexpr int64_t kArrayReceive = 2400;
+
 }  // namespace
 
 Status SqlitePgCatalog::FillFixed() {
@@ -54,12 +56,16 @@ Status SqlitePgCatalog::FillFixed() {
     if (type.array != 0) {
       RETURN_IF_ERROR(Insert("pg_type",
                              "oid, typname, typnamespace, typowner, typlen, typtype, typcategory,"
-                             " typisdefined, typdelim, typelem, typtypmod, typinput, typsubscript",
+                             " typisdefined, typdelim, typelem, typtypmod, typinput, typreceive,"
+                             " typsubscript",
                              {int64_t{type.array}, fmt::format("_{}", type.name), int64_t{11},
                               kOwnerOid, int64_t{-1}, "b", "A", int64_t{1}, ",", int64_t{type.oid},
-                              int64_t{-1}, "array_in", "array_subscript_handler"}));
+                              int64_t{-1}, "array_in", kArrayReceive, "array_subscript_handler"}));
     }
   }
+  // By which drivers tell the types that are arrays.
+  RETURN_IF_ERROR(Insert("pg_proc", "oid, proname, pronamespace, proowner, prokind",
+                         {kArrayReceive, "array_recv", int64_t{11}, kOwnerOid, "f"}));
   RETURN_IF_ERROR(Insert("pg_am", "oid, amname, amtype", {int64_t{2}, "heap", "t"}));
   RETURN_IF_ERROR(Insert("pg_am", "oid, amname, amtype", {int64_t{403}, "btree", "i"}));
   RETURN_IF_ERROR(

@@ -113,8 +113,11 @@ constexpr std::array kAsked = {
           " END FROM pg_catalog.pg_class WHERE oid = ?1 UNION ALL SELECT CASE ?1 WHEN 0 THEN '-'"
           " ELSE ?1 END LIMIT 1"},
     Asked{"pg_regtype_oid", "SELECT oid FROM pg_catalog.pg_type WHERE typname = ?1"},
-    Asked{"pg_regtype_name", "SELECT format_type(?1, NULL)"},
-    Asked{"pg_regproc_oid", "SELECT 0"},
+    Asked{"pg_regtype_name",
+          "SELECT format_type(CASE WHEN ?1 GLOB '[0-9]*' THEN ?1 ELSE (SELECT oid FROM"
+          " pg_catalog.pg_type WHERE typname = ?1) END, NULL)"},
+    // Columns of functions have their names.
+    Asked{"pg_regproc_oid", "SELECT replace(?1, 'pg_catalog.', '')"},
     Asked{"pg_regproc_name", "SELECT ?1"},
     Asked{"pg_regnamespace_oid", "SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = ?1"},
     Asked{"pg_regnamespace_name", "SELECT nspname FROM pg_catalog.pg_namespace WHERE oid = ?1"},
@@ -196,7 +199,8 @@ void FormatType(sqlite3_context* context, int count, sqlite3_value** arguments) 
   std::string name = named == kTypeNames.end() ? "???" : named->name;
   constexpr int kHeader = 4;
   constexpr int kScaleBits = 16;
-  const int modifier = count > 1 && !IsNullValue(arguments[1]) ? sqlite3_value_int(arguments[1]) : -1;
+  const int modifier =
+      count > 1 && !IsNullValue(arguments[1]) ? sqlite3_value_int(arguments[1]) : -1;
   if (modifier >= kHeader && oid == 1700) {
     name += fmt::format("({},{})", (modifier - kHeader) >> kScaleBits,
                         (modifier - kHeader) & ((1 << kScaleBits) - 1));
@@ -235,11 +239,7 @@ std::vector<std::string> ElementsOf(std::string_view text) {
   return elements;
 }
 
-std::string ArrayElement(sqlite3_value* value) {
-  if (IsNullValue(value)) {
-    return "NULL";
-  }
-  const std::string_view text = TextOf(value);
+std::string QuotedElement(std::string_view text) {
   if (!text.empty() && text.find_first_of(" ,{}\"\\") == std::string_view::npos) {
     return std::string(text);
   }
@@ -249,6 +249,10 @@ std::string ArrayElement(sqlite3_value* value) {
     quoted += c;
   }
   return quoted + "\"";
+}
+
+std::string ArrayElement(sqlite3_value* value) {
+  return IsNullValue(value) ? "NULL" : QuotedElement(TextOf(value));
 }
 
 void MakeArray(sqlite3_context* context, int count, sqlite3_value** arguments) {
@@ -310,12 +314,13 @@ void AnyEquals(sqlite3_context* context, int /*count*/, sqlite3_value** argument
 
 void ArrayGet(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
   const std::vector<std::string> elements = ElementsOf(TextOf(arguments[0]));
-  const int64_t at = sqlite3_value_int64(arguments[1]);
-  if (IsNullValue(arguments[0]) || at < 1 || std::cmp_greater(at, elements.size())) {
+  const int64_t first = TextOf(arguments[0]).starts_with('{') ? 1 : 0;  // vectors begin at 0
+  const int64_t at = sqlite3_value_int64(arguments[1]) - first;
+  if (IsNullValue(arguments[0]) || at < 0 || std::cmp_greater_equal(at, elements.size())) {
     sqlite3_result_null(context);
     return;
   }
-  Answer(context, elements[static_cast<size_t>(at - 1)]);
+  Answer(context, elements[static_cast<size_t>(at)]);
 }
 
 void ArrayToString(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
@@ -344,6 +349,46 @@ void ArrayJson(sqlite3_context* context, int /*count*/, sqlite3_value** argument
     json += '"';
   }
   Answer(context, json + "]");
+}
+
+// string_to_array(text, separator)
+void StringToArray(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  if (IsNullValue(arguments[0])) {
+    sqlite3_result_null(context);
+    return;
+  }
+  const std::string_view separator = TextOf(arguments[1]);
+  std::string_view rest = TextOf(arguments[0]);
+  std::string array = "{";
+  while (!rest.empty()) {
+    const size_t end =
+        separator.empty() ? rest.size() : std::min(rest.find(separator), rest.size());
+    array += (array.size() > 1 ? "," : "") + QuotedElement(rest.substr(0, end));
+    if (end == rest.size()) {
+      break;
+    }
+    rest.remove_prefix(end + separator.size());
+    if (rest.empty()) {
+      array += ",\"\"";
+    }
+  }
+  Answer(context, array + "}");
+}
+
+// parse_ident('schema.name'): the parts, without their quotes.
+void ParseIdent(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  const Result<TableName> name = ParseTableName(TextOf(arguments[0]), Dialect::kPostgres);
+  if (IsNullValue(arguments[0]) || !name.ok()) {
+    sqlite3_result_null(context);
+    return;
+  }
+  Answer(context, fmt::format("{{{}{}{}}}", name->schema.empty() ? "" : QuotedElement(name->schema),
+                              name->schema.empty() ? "" : ",", QuotedElement(name->name)));
+}
+
+void ArrayLower(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
+  ElementsOf(TextOf(arguments[0])).empty() ? sqlite3_result_null(context)
+                                           : sqlite3_result_int(context, 1);
 }
 
 void ArrayLength(sqlite3_context* context, int /*count*/, sqlite3_value** arguments) {
@@ -483,6 +528,9 @@ Status AddPgFunctions(SqliteConnection& connection, const EmbeddedSession::Optio
   add.Add("pg_array_json", 1, ArrayJson);
   add.Add("array_length", 2, ArrayLength);
   add.Add("array_upper", 2, ArrayLength);
+  add.Add("array_lower", 2, ArrayLower);
+  add.Add("string_to_array", 2, StringToArray);
+  add.Add("parse_ident", 1, ParseIdent);
   add.Add("quote_ident", 1, QuoteIdent);
   add.Add("regexp", 2, Regexp);
   for (const char* name : {"pg_current_user", "pg_session_user", "pg_current_role", "pg_user"}) {

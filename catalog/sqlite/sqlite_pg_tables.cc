@@ -39,6 +39,13 @@ std::string Joined(const std::vector<std::string>& names) {
   return joined;
 }
 
+std::string RuleWords(std::string_view column) {
+  return fmt::format(
+      "CASE k.{} WHEN 'c' THEN 'CASCADE' WHEN 'r' THEN 'RESTRICT' WHEN 'n' THEN 'SET NULL' WHEN 'd'"
+      " THEN 'SET DEFAULT' ELSE 'NO ACTION' END",
+      column);
+}
+
 }  // namespace
 
 Status SqlitePgCatalog::FillTables() {
@@ -344,14 +351,31 @@ Status SqlitePgCatalog::FillInformationSchema() {
       " 'NO', 'NO', 'YES' FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON"
       " c.oid = k.conrelid",
       database)));
-  return connection_.Run(fmt::format(
+  RETURN_IF_ERROR(connection_.Run(fmt::format(
       "INSERT INTO information_schema.key_column_usage (constraint_catalog, constraint_schema,"
       " constraint_name, table_catalog, table_schema, table_name, column_name, ordinal_position)"
       " SELECT {0}, 'public', k.conname, {0}, 'public', c.relname, a.attname, row_number() OVER"
       " (PARTITION BY k.oid ORDER BY instr(k.conkey, a.attnum)) FROM pg_catalog.pg_constraint k"
       " JOIN pg_catalog.pg_class c ON c.oid = k.conrelid JOIN pg_catalog.pg_attribute a ON"
       " a.attrelid = c.oid AND pg_any_equals(a.attnum, k.conkey)",
-      database));
+      database)));
+  RETURN_IF_ERROR(connection_.Run(fmt::format(
+      "INSERT INTO information_schema.constraint_column_usage (table_catalog, table_schema,"
+      " table_name, column_name, constraint_catalog, constraint_schema, constraint_name)"
+      " SELECT {0}, 'public', c.relname, a.attname, {0}, 'public', k.conname FROM"
+      " pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON c.oid = CASE k.contype WHEN 'f'"
+      " THEN k.confrelid ELSE k.conrelid END JOIN pg_catalog.pg_attribute a ON"
+      " a.attrelid = c.oid AND pg_any_equals(a.attnum, CASE k.contype WHEN 'f' THEN k.confkey ELSE"
+      " k.conkey END)",
+      database)));
+  return connection_.Run(fmt::format(
+      "INSERT INTO information_schema.referential_constraints (constraint_catalog,"
+      " constraint_schema, constraint_name, unique_constraint_catalog, unique_constraint_schema,"
+      " unique_constraint_name, match_option, update_rule, delete_rule) SELECT {0}, 'public',"
+      " k.conname, {0}, 'public', u.conname, 'NONE', {1}, {2} FROM pg_catalog.pg_constraint k LEFT"
+      " JOIN pg_catalog.pg_constraint u ON u.conindid = k.conindid AND u.contype IN ('p', 'u')"
+      " WHERE k.contype = 'f'",
+      database, RuleWords("confupdtype"), RuleWords("confdeltype")));
 }
 
 }  // namespace sluice::catalog

@@ -6,7 +6,7 @@
 #include "catalog/sql/sql_text.h"
 #include "catalog/sqlite/sqlite_dialect_internal.h"
 #include "catalog/sqlite/sqlite_pg_catalog_internal.h"
-#include "catalog/sqlite/sqlite_statement_pieces_internal.h"
+#include "catalog/sqlite/sqlite_table_rewriter_internal.h"
 
 namespace sluice::catalog {
 namespace {
@@ -17,17 +17,25 @@ using Kind = SqlToken::Kind;
 const std::set<std::string, std::less<>> kKeywords = {
     "default", "table", "index", "check", "references", "constraint", "values", "unique"};
 
+// What users look at of Sluice's own tables.
+const std::set<std::string, std::less<>> kOwnTables = {"models", "model_versions", "jobs",
+                                                       "job_events", "job_metrics"};
+
 // Rewrites a statement token by token, and writes it out again.
-class Rewriter final : private StatementPieces {
+class Rewriter final : private SqliteTableRewriter {
  public:
-  explicit Rewriter(std::string_view sql) : StatementPieces(sql) {}
+  explicit Rewriter(std::string_view sql) : SqliteTableRewriter(sql), sql_(sql) {}
 
   std::optional<std::string> Rewritten(bool catalog) {
     for (size_t at = 0; at < pieces_.size(); ++at) {
       Strings(at);
+      OwnTables(at);
       if (catalog) {
         CatalogNames(at);
       }
+    }
+    if (catalog) {
+      OrderByNames();
     }
     for (size_t at = 0; at < pieces_.size(); ++at) {
       if (IsSymbol(at, ":") && IsSymbol(at + 1, ":") && pieces_[at + 1].blanks.empty()) {
@@ -66,6 +74,15 @@ class Rewriter final : private StatementPieces {
     }
   }
 
+  // sluice.jobs, as it is called where there are schemas.
+  void OwnTables(size_t at) {
+    if (IsWord(at, "sluice") && IsSymbol(at + 1, ".") && at + 2 < pieces_.size() &&
+        kOwnTables.contains(pieces_[at + 2].lower) && (at == 0 || !IsSymbol(at - 1, "."))) {
+      Replace(at + 2, "sluice_" + pieces_[at + 2].lower);
+      Drop(at, at + 2);
+    }
+  }
+
   // pg_catalog.f(...) is f(...); words that are functions without parentheses.
   void CatalogNames(size_t at) {
     if (IsWord(at, "pg_catalog") && IsSymbol(at + 1, ".") && IsName(at + 2) &&
@@ -81,6 +98,13 @@ class Rewriter final : private StatementPieces {
                (pieces_[at].text == "'f'" || pieces_[at].text == "'t'") &&
                HasPgColumn(pieces_[at - 2].lower, "boolean")) {
       Replace(at, pieces_[at].text == "'t'" ? "TRUE" : "FALSE");
+    } else if (at > 0 && IsWord(at - 1, "like") && pieces_[at].kind == Kind::kString &&
+               pieces_[at].text.find('\\') != std::string::npos && !IsWord(at + 1, "escape")) {
+      Replace(at, pieces_[at].text + " ESCAPE '\\'");
+    } else if (IsWord(at, "pg_show_all_settings") && IsSymbol(at + 1, "(") &&
+               IsSymbol(at + 2, ")")) {
+      Replace(at, "pg_catalog.pg_settings");
+      Drop(at + 1, at + 3);
     } else if (IsWord(at, "_pg_expandarray") && at >= 2 && IsSymbol(at + 1, "(")) {
       Expanded(at);
     } else if (at > 0 && IsSymbol(at - 1, ")") && IsSymbol(at, ".") && IsWord(at + 1, "x")) {
@@ -104,61 +128,6 @@ class Rewriter final : private StatementPieces {
         pieces_[at].kind = Kind::kSymbol;
         pieces_[at].text = Operator(symbol).value_or(symbol);
       }
-    }
-  }
-
-  // [(]information_schema._pg_expandarray(array)[).n], and unnest(array) beside
-  // generate_subscripts(array, 1): a row for each element, which SQLite has behind FROM.
-  void Expanded(size_t at) {
-    const size_t close = CloseOf(at + 1);
-    if (close >= pieces_.size()) {
-      return;
-    }
-    const std::string array = TextBetween(at + 2, close);
-    const bool number = IsSymbol(close + 1, ")") && IsSymbol(close + 2, ".") &&
-                        IsWord(close + 3, "n") && at >= 3 && IsSymbol(at - 3, "(");
-    const size_t begin = number ? at - 3 : at - 2;
-    const int depth = pieces_[begin].depth;
-    Drop(begin, number ? close + 4 : close + 1);
-    pieces_[begin].text = number ? "expanded.key + 1" : "expanded.value";
-    AddExpanded(begin, depth, array);
-  }
-
-  void Subscripts(size_t at) {
-    const size_t close = CloseOf(at + 1);
-    const size_t second = close + 3;  // behind: name ,
-    if (!IsName(close + 1) || !IsSymbol(close + 2, ",") || !IsWord(second, "generate_subscripts") ||
-        !IsSymbol(second + 1, "(")) {
-      return;
-    }
-    const size_t second_close = CloseOf(second + 1);
-    const std::string array = TextBetween(at + 2, close);
-    const int depth = pieces_[at].depth;
-    Drop(second, std::min(second_close + 1, pieces_.size()));
-    pieces_[second].text = " expanded.key + 1";
-    Drop(at, close + 1);
-    pieces_[at].text = "expanded.value";
-    AddExpanded(at, depth, array);
-  }
-
-  // The elements, as one more table of the select around piece `at`.
-  void AddExpanded(size_t at, int depth, const std::string& array) {
-    bool from = false;
-    for (size_t next = at; next <= pieces_.size(); ++next) {
-      const bool ends = next == pieces_.size() || pieces_[next].depth < depth ||
-                        (pieces_[next].depth == depth && from &&
-                         (IsWord(next, "where") || IsWord(next, "order") || IsWord(next, "group")));
-      from =
-          from || (next < pieces_.size() && pieces_[next].depth == depth && IsWord(next, "from"));
-      if (!ends) {
-        continue;
-      }
-      const std::string table = ", json_each(pg_array_json(" + array + ")) AS expanded ";
-      if (from && next < pieces_.size() &&
-          pieces_[next].text.find(" AS expanded ") == std::string::npos) {
-        Replace(next, table + pieces_[next].text);
-      }
-      return;
     }
   }
 
@@ -230,6 +199,11 @@ class Rewriter final : private StatementPieces {
       Series(at);
     } else if (IsWord(at, "unnest") && IsSymbol(at + 1, "(")) {
       Unnest(at);
+    } else if (IsWord(at, "string_to_array") && IsSymbol(at + 1, "(") && at > 0 &&
+               (IsSymbol(at - 1, ",") || IsWord(at - 1, "from"))) {
+      FunctionAsTable(at);
+    } else if (IsWord(at, "distinct") && IsWord(at + 1, "on") && IsSymbol(at + 2, "(")) {
+      DistinctOn(at);
     } else if ((IsWord(at, "substring") || IsWord(at, "trim")) && IsSymbol(at + 1, "(")) {
       StandardCall(at);
     }
@@ -252,72 +226,30 @@ class Rewriter final : private StatementPieces {
     Replace(at + 1, ", ");
   }
 
-  // (VALUES ...) s(a, b): SQLite has no names for columns behind a table's own.
-  void NamedValues(size_t at) {
-    const size_t close = CloseOf(at - 1);
-    const size_t alias = close + (IsWord(close + 1, "as") ? 2 : 1);
-    if (!IsName(alias) || !IsSymbol(alias + 1, "(")) {
+  // ORDER BY name is the item of that name; to SQLite it may be the column of any table.
+  void OrderByNames() {
+    size_t at = 0;
+    while (at < pieces_.size() &&
+           !(pieces_[at].depth == 0 && IsWord(at, "order") && IsWord(at + 1, "by"))) {
+      ++at;
+    }
+    if (at == pieces_.size()) {
       return;
     }
-    const size_t end = CloseOf(alias + 1);
-    if (end >= pieces_.size()) {
-      return;
+    const std::vector<SelectItem> items = SelectItems(sql_);
+    for (at += 2; at < pieces_.size(); ++at) {
+      const bool begins = IsWord(at - 1, "by") || IsSymbol(at - 1, ",");
+      const bool ends = at + 1 == pieces_.size() || IsSymbol(at + 1, ",") ||
+                        IsWord(at + 1, "asc") || IsWord(at + 1, "desc") || IsWord(at + 1, "limit");
+      if (pieces_[at].depth != 0 || !begins || !ends || !IsName(at)) {
+        continue;
+      }
+      const auto is_it = [&](const SelectItem& item) { return item.name == pieces_[at].lower; };
+      if (std::count_if(items.begin(), items.end(), is_it) == 1) {
+        const auto found = std::find_if(items.begin(), items.end(), is_it);
+        Replace(at, fmt::format("{}", found - items.begin() + 1));
+      }
     }
-    std::string names;
-    size_t number = 0;
-    for (size_t name = alias + 2; name < end; name += 2) {
-      names +=
-          fmt::format("{}column{} AS {}", number == 0 ? "" : ", ", number + 1, pieces_[name].text);
-      ++number;
-    }
-    Drop(alias + 1, end + 1);
-    Replace(at - 1, fmt::format("(SELECT {} FROM (", names));
-    Replace(close, "))");
-  }
-
-  // generate_series(a, b) s(n), or s alone: a table of numbers.
-  void Series(size_t at) {
-    const size_t close = CloseOf(at + 1);
-    const size_t alias = close + (IsWord(close + 1, "as") ? 2 : 1);
-    size_t comma = at + 2;
-    while (comma < close &&
-           !(IsSymbol(comma, ",") && pieces_[comma].depth == pieces_[at + 1].depth + 1)) {
-      ++comma;
-    }
-    if (!IsName(alias) || comma >= close) {
-      return;
-    }
-    const bool named = IsSymbol(alias + 1, "(") && IsName(alias + 2) && IsSymbol(alias + 3, ")");
-    const std::string name = pieces_[named ? alias + 2 : alias].text;
-    const std::string first =
-        InSqliteDialect(TextBetween(at + 2, comma), true).value_or(TextBetween(at + 2, comma));
-    const std::string last = InSqliteDialect(TextBetween(comma + 1, close), true)
-                                 .value_or(TextBetween(comma + 1, close));
-    const std::string table = fmt::format(
-        "(WITH RECURSIVE series(n) AS (SELECT {0} WHERE {0} <= {1} UNION ALL SELECT n + 1 FROM"
-        " series WHERE n < {1}) SELECT n AS {2} FROM series)",
-        first, last, name);
-    if (named) {
-      Drop(alias + 1, alias + 4);
-    }
-    Drop(at, close + 1);
-    pieces_[at].text = table;
-  }
-
-  // unnest(array) x: a table x with a column x.
-  void Unnest(size_t at) {
-    const size_t close = CloseOf(at + 1);
-    if (IsWord(close + 3, "generate_subscripts")) {
-      Subscripts(at);
-      return;
-    }
-    const size_t alias = close + (IsWord(close + 1, "as") ? 2 : 1);
-    if (!IsName(alias)) {
-      return;
-    }
-    const std::string name = pieces_[alias].text;
-    Replace(at, fmt::format("(SELECT value AS {} FROM json_each(pg_array_json", name));
-    Replace(close, ")))");
   }
 
   void StandardCall(size_t at) {
@@ -428,6 +360,8 @@ class Rewriter final : private StatementPieces {
     MakeOperand(begin, last);  // another cast behind it takes this one as its operand
     return end - 1;
   }
+
+  const std::string_view sql_;
 };
 
 }  // namespace
@@ -436,7 +370,8 @@ std::optional<std::string> InSqliteDialect(std::string_view sql, bool catalog) {
   const bool may_have =
       catalog || sql.find("::") != std::string_view::npos ||
       sql.find("E'") != std::string_view::npos || sql.find("e'") != std::string_view::npos ||
-      sql.find("ike") != std::string_view::npos || sql.find("IKE") != std::string_view::npos;
+      sql.find("ike") != std::string_view::npos || sql.find("IKE") != std::string_view::npos ||
+      sql.find("sluice.") != std::string_view::npos;
   return may_have ? Rewriter(sql).Rewritten(catalog) : std::nullopt;
 }
 

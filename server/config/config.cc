@@ -10,6 +10,7 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "catalog/source_url.h"
@@ -34,6 +35,7 @@ constexpr Key kKeys[] = {
     {"pg", &Config::pg},
     {"metrics", &Config::metrics},
     {"verifiers", &Config::verifiers},
+    {"password_file", &Config::password_file},
     {"tls_folder", &Config::tls_folder},
     {"tls_cert", &Config::tls_cert},
     {"tls_key", &Config::tls_key},
@@ -185,6 +187,7 @@ Result<Config> LoadConfig(const std::string& file, const ConfigValues& flags) {
   if (const char* home = Environment("HOME")) {
     config.history_file = std::string(home) + "/.sluice_history";
     config.tls_folder = std::string(home) + "/.sluice";
+    config.password_file = std::string(home) + "/.sluice/passwords";
   }
   const char* pager = Environment("PAGER");
   config.pager = pager == nullptr ? kUsualPager : Trim(pager);
@@ -225,14 +228,21 @@ Result<Auth> AuthOf(const Config& config) {
   if (config.auth == "password" || has_users) {
     return Auth::kPassword;
   }
+  std::error_code ignored;
+  if (!config.password_file.empty() && std::filesystem::exists(config.password_file, ignored)) {
+    return Auth::kScram;
+  }
   const bool open_door = !config.pg.empty() && !IsLocalAddress(config.pg);
   if (open_door || !IsLocalAddress(config.grpc)) {
-    return Status(Code::kPermissionDenied,
-                  fmt::format("whoever reaches {} could use the database: SQLite has no users that "
-                              "could log in",
-                              open_door ? config.pg : config.grpc))
+    return Status(
+               Code::kPermissionDenied,
+               fmt::format("whoever reaches {} could use the database: SQLite has no users of its "
+                           "own, and there is no file of passwords",
+                           open_door ? config.pg : config.grpc))
         .SqlState("28000")
-        .Hint("listen on 127.0.0.1, or say --auth trust where that is what is wanted");
+        .Hint(
+            "make users with 'sluice password NAME', listen on 127.0.0.1, or say --auth trust "
+            "where that is what is wanted");
   }
   return Auth::kTrust;
 }

@@ -30,6 +30,8 @@ struct Config {
   std::string pg;
   // With auth scram: login that reads what PostgreSQL keeps of passwords; "": the source's own.
   std::string verifiers;
+  // Over SQLite: file with the users and what checks their passwords (sluice password).
+  std::string password_file;
   // Folder that keeps the certificate that the PostgreSQL door makes for itself.
   std::string tls_folder;
   // PEM files; both or none. Without them gRPC is not encrypted.
@@ -38,7 +40,7 @@ struct Config {
   // Where it answers Prometheus, GET /metrics; "": nowhere.
   std::string metrics;
   // Whom `serve` lets in: password, scram or trust. "": password over PostgreSQL; over SQLite,
-  // which has no users, everybody of this machine.
+  // which has no users, scram where there is a password_file, and else everybody of this machine.
   std::string auth;
   // Scripts that a gateway runs at the same time; each holds a thread and database connections.
   int64_t max_statements = 32;

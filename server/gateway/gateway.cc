@@ -26,6 +26,7 @@
 #include "server/gateway/wire_statements.h"
 #include "server/pgwire/certificate_files.h"
 #include "server/pgwire/door.h"
+#include "server/pgwire/password_file.h"
 #include "server/pgwire/statement_service.h"
 #include "server/pgwire/upstream.h"
 #include "server/pgwire/verifiers.h"
@@ -140,6 +141,7 @@ class GrpcGateway final : public Gateway {
                            : auth() == Auth::kScram ? pgwire::ClientLogin::kScram
                                                     : pgwire::ClientLogin::kPassword;
     options.verifiers = config.verifiers;
+    options.password_file = config.password_file;
     RETURN_IF_ERROR(KeepOwnCertificate(config, &options));
     ASSIGN_OR_RETURN(
         door_, pgwire::Door::Start(options, *wire_statements_, scripts_.sources().throttle()));
@@ -195,7 +197,12 @@ class GrpcGateway final : public Gateway {
 
 Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
   ASSIGN_OR_RETURN(const Auth auth, AuthOf(config));
-  ASSIGN_OR_RETURN(std::unique_ptr<SourcePool> sources, SourcePool::Open(config.source, auth));
+  ASSIGN_OR_RETURN(std::unique_ptr<SourcePool> sources,
+                   SourcePool::Open(config.source, auth,
+                                    [path = config.password_file](const std::string& role,
+                                                                  const std::string& password) {
+                                      return pgwire::IsPassword(path, role, password);
+                                    }));
   ASSIGN_OR_RETURN(std::unique_ptr<executor::Cluster> cluster,
                    OpenCluster(config, true, BeginTrainingJob));
   grpc::EnableDefaultHealthCheckService(true);

@@ -42,7 +42,7 @@ Result<std::string> CheckpointsOf(catalog::Catalog& catalog, const std::string& 
     return std::string();
   }
   ASSIGN_OR_RETURN(const std::string id, catalog.PrincipalId());
-  return fmt::format("{}/role-{}", root, id);
+  return id.empty() ? root : fmt::format("{}/role-{}", root, id);  // SQLite's users own it all
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ Login LostJobs::LoginOf(const Owner& owner) const {
   Login login;
   login.role = own ? "" : role;
   login.database = database;
+  login.proven = !sources_.logs_in();
   return login;
 }
 
@@ -63,7 +64,7 @@ void LostJobs::Run(const std::stop_token& end) {
     std::vector<Login> logins;
     const Status looked = Guarded("looking for lost jobs", [&]() -> Status {
       std::set<Owner> owners = FindWaiting();
-      if (sources_.auth() == Auth::kTrust) {
+      if (!sources_.logs_in()) {
         for (const Owner& owner : owners) {
           logins.push_back(LoginOf(owner));
         }

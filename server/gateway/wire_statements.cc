@@ -68,8 +68,9 @@ class WireStatements final : public pgwire::StatementService {
   }
   static GatewayScripts::Script ScriptOf(const pgwire::StatementRequest& request) {
     const pgwire::SessionLogin& login = request.login;
-    if (request.session.host.empty()) {  // the database has no users
+    if (request.session.host.empty()) {  // the database has no users; the door may have had some
       GatewayScripts::Script script{request.statement.text, {}, login.user};
+      script.login.proven = true;
       script.settings = &request.settings;
       script.beside_transaction = request.transaction;
       return script;

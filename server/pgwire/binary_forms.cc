@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <array>
 #include <bit>
 #include <charconv>
 
@@ -14,9 +15,11 @@ constexpr char kJsonbVersion = 1;
 constexpr size_t kUuidBytes = 16;
 
 void AppendBigEndian(uint64_t number, size_t count, std::string* out) {
-  for (size_t i = count; i > 0; --i) {
-    *out += static_cast<char>(number >> (8 * (i - 1)) & 0xFFU);
+  std::array<char, sizeof(number)> bytes{};
+  for (size_t i = 0; i < count; ++i) {
+    bytes[i] = static_cast<char>(number >> (8 * (count - 1 - i)) & 0xFFU);
   }
+  out->append(bytes.data(), count);
 }
 
 template <typename Integer>

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "server/pgwire/borrower_internal.h"
 #include "server/pgwire/listener_internal.h"
+#include "server/pgwire/password_file.h"
 #include "server/pgwire/random_internal.h"
 #include "server/pgwire/session_internal.h"
 #include "server/pgwire/tls_context_internal.h"
@@ -42,7 +43,7 @@ class WireDoor final : public Door {
     TlsContext server_tls;
     std::optional<std::string> end_point;
     TlsContext client_tls;
-    std::unique_ptr<TicketDesk> tickets;  // with verifiers
+    std::unique_ptr<TicketDesk> tickets;  // with a server's verifiers
     std::string embedded;                 // sqlite:PATH, in the place of a server
   };
   explicit WireDoor(Parts parts)
@@ -154,6 +155,10 @@ Result<std::unique_ptr<Door>> Door::Start(const Options& options, StatementServi
   std::unique_ptr<TicketDesk> tickets;
   if (options.client_login == ClientLogin::kScram) {
     end_point = EndPointOf(server_tls.get());
+  }
+  if (options.client_login == ClientLogin::kScram && embedded) {
+    ASSIGN_OR_RETURN(verifiers, OpenPasswordFile(options.password_file));
+  } else if (options.client_login == ClientLogin::kScram) {
     ASSIGN_OR_RETURN(
         verifiers, Verifiers::Open(options.verifiers.empty() ? options.source : options.verifiers));
     ASSIGN_OR_RETURN(tickets, TicketDesk::Start(options.source));

@@ -31,7 +31,8 @@ class Door {
     std::string tls_cert;  // PEM files; both or none
     std::string tls_key;
     ClientLogin client_login = ClientLogin::kPassword;
-    std::string verifiers;  // kScram: the URL of Verifiers::Open; "": `source`
+    std::string verifiers;      // kScram: the URL of Verifiers::Open; "": `source`
+    std::string password_file;  // the same over SQLite
   };
   // `service` lasts until Shutdown, `throttle`, which other doors may share, as long as the door.
   // Errors: the address is taken, a file is no certificate.

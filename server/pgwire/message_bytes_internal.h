@@ -27,11 +27,7 @@ class OpenMessage {
     begin_ = out_.size();
     out_.append(kLengthBytes, '\0');
   }
-  ~OpenMessage() {
-    std::string length;
-    AppendUint32(length, static_cast<uint32_t>(out_.size() - begin_));
-    out_.replace(begin_, kLengthBytes, length);
-  }
+  ~OpenMessage() { PutUint32(out_, begin_, static_cast<uint32_t>(out_.size() - begin_)); }
   OpenMessage(const OpenMessage&) = delete;
   OpenMessage& operator=(const OpenMessage&) = delete;
 

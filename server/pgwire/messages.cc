@@ -26,8 +26,17 @@ std::vector<uint16_t> ReadFormats(BodyReader& reader) {
 }  // namespace
 
 void AppendUint32(std::string& out, uint32_t number) {
-  AppendUint16(out, static_cast<uint16_t>(number >> 16U));
-  AppendUint16(out, static_cast<uint16_t>(number & 0xffffU));
+  out.append(sizeof(number), '\0');
+  PutUint32(out, out.size() - sizeof(number), number);
+}
+
+void PutUint32(std::string& out, size_t at, uint32_t number) {
+  constexpr uint32_t kByte = 0xff;
+  char* const bytes = out.data() + at;
+  bytes[0] = static_cast<char>(number >> 24U);
+  bytes[1] = static_cast<char>(number >> 16U & kByte);
+  bytes[2] = static_cast<char>(number >> 8U & kByte);
+  bytes[3] = static_cast<char>(number & kByte);
 }
 
 std::string_view BodyReader::Bytes(size_t count) {
@@ -309,6 +318,17 @@ void AppendParameterDescription(std::string& out, const std::vector<uint32_t>& t
 void AppendCommandComplete(std::string& out, std::string_view tag) {
   const OpenMessage message(out, 'C');
   AppendString(out, tag);
+}
+
+void AppendCopyBegins(std::string& out, char type, size_t columns, bool binary) {
+  const char format = binary ? '\1' : '\0';
+  std::string body(1, format);
+  AppendUint16(body, static_cast<uint16_t>(columns));
+  for (size_t i = 0; i < columns; ++i) {
+    body += '\0';
+    body += format;
+  }
+  AppendMessage(out, type, body);
 }
 
 void AppendReady(std::string& out, char status) {

@@ -36,6 +36,7 @@ inline uint32_t ReadUint32(std::string_view bytes) {
   return byte(0) << 24U | byte(1) << 16U | byte(2) << 8U | byte(3);
 }
 void AppendUint32(std::string& out, uint32_t number);
+void PutUint32(std::string& out, size_t at, uint32_t number);  // over four bytes that are there
 
 // Reads a body front to back; everything after the first thing that is not there fails.
 class BodyReader {
@@ -131,6 +132,8 @@ void AppendAuthentication(std::string& out, Authentication kind, std::string_vie
 void AppendParameterDescription(std::string& out, const std::vector<uint32_t>& types);
 void AppendCommandComplete(std::string& out, std::string_view tag);
 void AppendReady(std::string& out, char status);  // I, T or E
+// A COPY of so many columns begins: 'G' from the client, 'H' to it.
+void AppendCopyBegins(std::string& out, char type, size_t columns, bool binary);
 void AppendParameterStatus(std::string& out, std::string_view name, std::string_view value);
 void AppendKeyData(std::string& out, uint32_t process, uint32_t key);
 

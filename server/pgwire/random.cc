@@ -26,6 +26,15 @@ std::string RandomToken() {
   return token;
 }
 
+std::string RandomSalt() {
+  std::string salt;
+  for (int i = 0; i < 2; ++i) {
+    const auto number = Random<uint64_t>();
+    salt.append(reinterpret_cast<const char*>(&number), sizeof(number));
+  }
+  return salt;
+}
+
 uint32_t RandomKey() {
   return Random<uint32_t>();
 }

@@ -164,6 +164,23 @@ ScramKeys DeriveScramKeys(std::string_view password, std::string_view salt, int 
   return keys;
 }
 
+std::string MakeScramVerifier(std::string_view password, std::string_view salt) {
+  ScramKeys keys = DeriveScramKeys(password, salt, kUsualIterations);
+  std::string text = fmt::format("{}${}:{}${}:{}", kScramSha256, kUsualIterations, ToBase64(salt),
+                                 ToBase64(Sha256Of(keys.client_key)), ToBase64(keys.server_key));
+  Forget(&keys.client_key);
+  Forget(&keys.server_key);
+  return text;
+}
+
+bool FitsScramVerifier(const ScramVerifier& verifier, std::string_view password) {
+  // A password that cannot be prepared is none that a verifier was made of.
+  const Result<std::string> prepared = PreparePassword(password);
+  const ScramKeys keys = DeriveScramKeys(prepared.ok() ? *prepared : std::string(password),
+                                         verifier.salt, verifier.iterations);
+  return SameSecret(Sha256Of(keys.client_key), verifier.stored_key) && !verifier.mock;
+}
+
 ScramServer::ScramServer(ScramVerifier verifier, std::optional<std::string> channel_binding,
                          std::string nonce)
     : verifier_(std::move(verifier)),

@@ -33,6 +33,13 @@ struct ScramVerifier {
 // is wrong.
 Result<ScramVerifier> ParseScramVerifier(std::string_view text);
 
+// Such a text of a password as PreparePassword gives it, with the usual 4,096 iterations.
+std::string MakeScramVerifier(std::string_view password, std::string_view salt);
+
+// Whether a password, as its user types it, is the one that the verifier was made of. In the same
+// time for a mock one.
+bool FitsScramVerifier(const ScramVerifier& verifier, std::string_view password);
+
 // For a role that is not known or has no password: looks the same each time it is asked for.
 // `secret`: something of the gateway's that nobody else knows.
 ScramVerifier MockScramVerifier(std::string_view secret, std::string_view role);

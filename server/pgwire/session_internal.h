@@ -47,7 +47,7 @@ struct SessionHouse {
   // By the secret of the statement that may borrow their back end.
   std::map<std::string, WireSession*> loans = {};
   catalog::SessionLink link = {};        // where that is done; without the secret
-  TicketDesk* tickets = nullptr;         // kScram only
+  TicketDesk* tickets = nullptr;         // kScram before a server only
   EmbeddedDatabase* embedded = nullptr;  // in the place of a server
   SteadyClock clock = {};
 };

@@ -218,6 +218,11 @@ bool WireSession::TakeScram() {
     state_ = State::kScramFinal;
     return true;
   }
+  if (house_.embedded != nullptr) {  // there is nobody to log in to further
+    scram_.reset();
+    Connect();
+    return false;
+  }
   secret_.keys = ScramKeys{scram_->client_key(), std::exchange(server_key_, {})};
   scram_.reset();
   Result<std::string> ticket = house_.tickets->Issue({login_.user, login_.database, *secret_.keys});

@@ -64,34 +64,38 @@ SourcePool::Lease::~Lease() {
   }
 }
 
-Result<std::unique_ptr<SourcePool>> SourcePool::Open(const std::string& url, Auth auth) {
+Result<std::unique_ptr<SourcePool>> SourcePool::Open(const std::string& url, Auth auth,
+                                                     PasswordCheck check) {
   if (url == "sqlite:" || url.rfind("sqlite::memory:", 0) == 0) {
     return InvalidArgument("a gateway cannot serve an in-memory database")
         .Hint("give a file: --source sqlite:my.db");
   }
   ASSIGN_OR_RETURN(catalog::Database own, catalog::OpenDatabase(url));
-  if (own.source->dialect() == "sqlite" && auth != Auth::kTrust) {
-    return Unimplemented("a SQLite database has no users that could log in")
-        .Hint("--auth trust lets in everybody who reaches the gateway");
+  if (own.source->dialect() == "sqlite" && auth == Auth::kPassword) {
+    return Unimplemented("a SQLite database has no users that it could check the passwords of")
+        .Hint("--auth scram checks those of --password-file");
   }
   const Status dropped = own.source->DropLeftovers();  // of a gateway that was killed
   if (!dropped.ok()) {
     log::Warn("what is left of killed processes stays: {}", dropped.ToString());
   }
-  return std::unique_ptr<SourcePool>(new SourcePool(url, auth, std::move(own.catalog)));
+  return std::unique_ptr<SourcePool>(
+      new SourcePool(url, auth, std::move(check), std::move(own.catalog)));
 }
 
-SourcePool::SourcePool(std::string url, Auth auth, std::unique_ptr<catalog::Catalog> catalog)
+SourcePool::SourcePool(std::string url, Auth auth, PasswordCheck check,
+                       std::unique_ptr<catalog::Catalog> catalog)
     : url_(std::move(url)),
       shown_url_(catalog::WithoutSecrets(catalog->url())),
       auth_(auth),
+      check_(std::move(check)),
       catalog_(std::move(catalog)),
       closer_([this](const std::stop_token& end) { CloseIdle(end); }) {}
 
 SourcePool::~SourcePool() = default;
 
 Result<SourcePool::Lease> SourcePool::Acquire(const Login& login, const std::stop_token& stop) {
-  const bool asks = auth_ != Auth::kTrust;
+  const bool asks = auth_ != Auth::kTrust && !login.proven;
   if (asks && login.role.empty()) {
     return WantsLogin("a user and a password");
   }
@@ -109,13 +113,15 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
                                                                 const std::stop_token& stop) {
   auto opened = std::make_unique<Opened>();
   opened->logged_in = clock_.Now();
+  if (catalog_->dialect() == "sqlite") {
+    RETURN_IF_ERROR(CheckUser(login));
+    opened->login = login.role.empty() ? "" : DigestOf(login);
+    ASSIGN_OR_RETURN(catalog::Database database, catalog::OpenDatabase(url_, "", stop));
+    opened->source = std::move(database.source);
+    opened->catalog = std::move(database.catalog);
+    return opened;
+  }
   if (auth_ == Auth::kTrust && login.role.empty()) {
-    if (catalog_->dialect() == "sqlite") {
-      ASSIGN_OR_RETURN(catalog::Database database, catalog::OpenDatabase(url_, "", stop));
-      opened->source = std::move(database.source);
-      opened->catalog = std::move(database.catalog);
-      return opened;
-    }
     ASSIGN_OR_RETURN(opened->source, catalog::OpenDataSource(url_, "", stop));
     opened->catalog = catalog_->For(catalog_->principal());
     return opened;
@@ -143,18 +149,43 @@ Result<std::unique_ptr<SourcePool::Opened>> SourcePool::OpenFor(const Login& log
     if (!state.starts_with("28")) {
       return source.status();
     }
-    throttle_.Failed(login.address, login.role, clock_.Now());
-    log::Info("login refused sqlstate={} address={}", state, login.address);
     // In the server's own words, without where that is.
-    return state == "28P01"
-               ? Status(Code::kPermissionDenied,
-                        fmt::format("password authentication failed for user \"{}\"", login.role))
-                     .SqlState(state)
-               : source.status();
+    const Status refused = RefuseLogin(login);
+    return state == "28P01" ? refused : source.status();
   }
   throttle_.Succeeded(login.address, login.role);
   opened->source = std::move(source).value();
   return opened;
+}
+
+bool SourcePool::logs_in() const {
+  return auth_ != Auth::kTrust && catalog_->dialect() != "sqlite";
+}
+
+// Of a database without users: its file is opened by the gateway in any case.
+Status SourcePool::CheckUser(const Login& login) {
+  if (auth_ == Auth::kTrust || login.proven) {
+    return OkStatus();
+  }
+  RETURN_IF_ERROR(throttle_.Admit(login.address, login.role, clock_.Now()));
+  const Result<bool> right = check_(login.role, login.password);
+  if (!right.ok()) {  // which is nobody's business who has not logged in
+    log::Warn("nobody can log in: {}", right.status().ToString());
+    return Status(Code::kUnavailable, "the gateway cannot check passwords").SqlState("58030");
+  }
+  if (!*right) {
+    return RefuseLogin(login);
+  }
+  throttle_.Succeeded(login.address, login.role);
+  return OkStatus();
+}
+
+Status SourcePool::RefuseLogin(const Login& login) {
+  throttle_.Failed(login.address, login.role, clock_.Now());
+  log::Info("login refused role={} address={}", login.role, login.address);
+  return Status(Code::kPermissionDenied,
+                fmt::format("password authentication failed for user \"{}\"", login.role))
+      .SqlState("28P01");
 }
 
 Result<catalog::Catalog*> SourcePool::CatalogOf(const std::string& database,

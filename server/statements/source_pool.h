@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stop_token>
@@ -33,7 +34,12 @@ struct Login {
   // Where the ticket logs in: a Unix socket as in catalog::SessionLink. "": it is a password.
   std::string desk_host = {};
   std::string desk_port = {};
+  bool proven = false;  // a door has seen to it; only where the database itself has no users
 };
+
+// Whether it is the user's password, where the database itself has no users.
+using PasswordCheck =
+    std::function<Result<bool>(const std::string& role, const std::string& password)>;
 
 // The databases' sessions for the scripts of a gateway: data sources of one server, each logged in
 // as its user, and the catalog of each database, with the URL's own login. A data source has one
@@ -72,12 +78,15 @@ class SourcePool {
   };
 
   // Opens the catalog with the URL's own login, so that a wrong URL is told at start.
-  static Result<std::unique_ptr<SourcePool>> Open(const std::string& url, Auth auth);
+  static Result<std::unique_ptr<SourcePool>> Open(const std::string& url, Auth auth,
+                                                  PasswordCheck check = nullptr);
   ~SourcePool();
 
   // `url` as the user gave it, without the password.
   const std::string& url() const { return shown_url_; }
   Auth auth() const { return auth_; }
+  // Whether the database is logged in to as each user.
+  bool logs_in() const;
   // Of the gateway's own login.
   catalog::Catalog& catalog() const { return *catalog_; }
   // Counts failed logins, of every door.
@@ -90,7 +99,10 @@ class SourcePool {
   Result<Lease> Acquire(const Login& login, const std::stop_token& stop = {});
 
  private:
-  SourcePool(std::string url, Auth auth, std::unique_ptr<catalog::Catalog> catalog);
+  SourcePool(std::string url, Auth auth, PasswordCheck check,
+             std::unique_ptr<catalog::Catalog> catalog);
+  Status CheckUser(const Login& login);
+  Status RefuseLogin(const Login& login);
   // Logged in a short while ago: the server has its say about a password again and again.
   std::unique_ptr<Opened> TakeIdle(const std::string& login) EXCLUDES(mutex_);
   // The catalog of a database, with the URL's own login.
@@ -103,6 +115,7 @@ class SourcePool {
   const std::string url_;
   const std::string shown_url_;
   const Auth auth_;
+  const PasswordCheck check_;
   const std::unique_ptr<catalog::Catalog> catalog_;
   const SteadyClock clock_;
   LoginThrottle throttle_;

@@ -8,6 +8,7 @@
 
 #include "catalog/sql/sql_text.h"
 #include "server/pgwire/binary_forms_internal.h"
+#include "server/pgwire/messages.h"
 #include "server/pgwire/utf8_internal.h"
 
 namespace sluice::server::pgwire {
@@ -156,7 +157,7 @@ Status AppendField(const EmbeddedCell& cell, const WireColumn& column, std::stri
     return OkStatus();
   }
   const size_t begin = out->size();
-  AppendInt32(0, out);
+  out->append(sizeof(int32_t), '\0');  // the length, when that is known
   if (column.format != 0) {
     const Status appended = AppendBinaryField(cell, column, out);
     if (!appended.ok()) {
@@ -168,12 +169,12 @@ Status AppendField(const EmbeddedCell& cell, const WireColumn& column, std::stri
     char digits[24];
     const auto end = std::to_chars(digits, digits + sizeof(digits), cell.integer).ptr;
     out->append(digits, static_cast<size_t>(end - digits));
+  } else if (cell.kind == CellKind::kText && IsText(column.type.oid) && IsShowable(cell.bytes)) {
+    *out += cell.bytes;
   } else {
     *out += CellText(cell, column.type.oid);
   }
-  std::string size;
-  AppendInt32(static_cast<int32_t>(out->size() - begin - sizeof(int32_t)), &size);
-  out->replace(begin, size.size(), size);
+  PutUint32(*out, begin, static_cast<uint32_t>(out->size() - begin - sizeof(int32_t)));
   return OkStatus();
 }
 

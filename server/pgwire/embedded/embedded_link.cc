@@ -187,7 +187,7 @@ void EmbeddedLink::Open(EmbeddedDatabase& database, const StartupMessage& startu
     options.version = kVersion;
     options.version_number = kVersionNumber;
     Result<std::unique_ptr<catalog::EmbeddedSession>> session =
-        catalog::OpenEmbeddedSession(database.url(), options);
+        catalog::OpenEmbeddedSession(database.url(), options, database.catalogs());
     if (!session.ok()) {
       boost::asio::post(database.context(), [then, status = session.status()] { then(status); });
       return;

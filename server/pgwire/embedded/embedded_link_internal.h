@@ -28,12 +28,14 @@ class EmbeddedDatabase {
   boost::asio::io_context& context() { return context_; }
   boost::asio::thread_pool& threads() { return threads_; }
   const std::string& url() const { return url_; }
+  const std::shared_ptr<catalog::SharedCatalogs>& catalogs() const { return catalogs_; }
   // Of the next session: what its client knows it by.
   uint32_t NextProcess() { return ++last_process_; }
 
  private:
   boost::asio::io_context& context_;
   const std::string url_;
+  const std::shared_ptr<catalog::SharedCatalogs> catalogs_ = catalog::MakeSharedCatalogs();
   boost::asio::thread_pool threads_;
   uint32_t last_process_ = 0;
 };

@@ -352,6 +352,9 @@ Status EmbeddedServer::CopyIn(const SessionStatement& statement) {
   }
   std::string places;
   Copying copying{CopyReader(statement.copy), nullptr, {}};
+  if (statement.copy.binary) {
+    copying.binary.emplace();
+  }
   for (const auto& column : (*target)->columns()) {
     copying.types.push_back(column.type.oid);
     places += fmt::format("{}${}", places.empty() ? "" : ", ", copying.types.size());
@@ -372,52 +375,81 @@ Status EmbeddedServer::CopyIn(const SessionStatement& statement) {
   const Result<bool> locked = lock->Step();
   lock->Reset();
   RETURN_IF_ERROR(locked.status());
-  std::string body(1, '\0');
-  AppendInt16(static_cast<int16_t>(copying.types.size()), &body);
-  body.append(2 * copying.types.size(), '\0');
-  AppendMessage(*out_, 'G', body);
+  AppendCopyBegins(*out_, 'G', copying.types.size(), statement.copy.binary);
   copying_.emplace(std::move(copying));
   return OkStatus();
 }
 
+Status EmbeddedServer::CheckCopied(size_t fields) const {
+  const size_t columns = copying_->types.size();
+  if (fields == columns) {
+    return OkStatus();
+  }
+  return Status(Code::kInvalidArgument, fields < columns ? "missing data in a row of COPY"
+                                                         : "extra data after last expected column")
+      .SqlState("22P04");
+}
+
+Status EmbeddedServer::InsertBound() {
+  const Result<bool> inserted = copying_->insert->Step();
+  copying_->insert->Reset();
+  ++copying_->rows;
+  return inserted.ok() ? OkStatus() : inserted.status().MovedTo({});
+}
+
 Status EmbeddedServer::InsertCopied(const CopyRow& row) {
   Copying& copying = *copying_;
-  const auto at_line = [&copying](Status status) {
-    const std::string place = fmt::format("line {}", copying.reader.line());
-    return status.ok() ? status : std::move(status).Detail(place);
-  };
-  if (row.size() != copying.types.size()) {
-    return at_line(Status(Code::kInvalidArgument, row.size() < copying.types.size()
-                                                      ? "missing data in a row of COPY"
-                                                      : "extra data after last expected column")
-                       .SqlState("22P04"));
-  }
-  copying.insert->Reset();
-  for (size_t i = 0; i < row.size(); ++i) {
-    // A column of bytes or booleans takes the forms that PostgreSQL has for them; for all others
-    // the column's affinity does.
-    const uint32_t type = copying.types[i];
-    const bool converted =
-        row[i].has_value() &&
-        ((type == kByteaOid && row[i]->starts_with("\\x")) || type == kBoolOid) &&
-        BindParameter(*copying.insert, i + 1, type, false, row[i]).ok();
-    if (!converted) {
-      RETURN_IF_ERROR(at_line(BindParameter(*copying.insert, i + 1, kTextOid, false, row[i])));
+  const auto insert = [&]() -> Status {
+    RETURN_IF_ERROR(CheckCopied(row.size()));
+    copying.insert->Reset();
+    for (size_t i = 0; i < row.size(); ++i) {
+      // A column of bytes or booleans takes the forms that PostgreSQL has for them; for all others
+      // the column's affinity does.
+      const uint32_t type = copying.types[i];
+      const bool converted =
+          row[i].has_value() &&
+          ((type == kByteaOid && row[i]->starts_with("\\x")) || type == kBoolOid) &&
+          BindParameter(*copying.insert, i + 1, type, false, row[i]).ok();
+      if (!converted) {
+        RETURN_IF_ERROR(BindParameter(*copying.insert, i + 1, kTextOid, false, row[i]));
+      }
     }
-  }
-  const Result<bool> inserted = copying.insert->Step();
-  copying.insert->Reset();
-  ++copying.rows;
-  return at_line(inserted.ok() ? OkStatus() : inserted.status().MovedTo({}));
+    return InsertBound();
+  };
+  Status inserted = insert();
+  const std::string place = fmt::format("line {}", copying.reader.line());
+  return inserted.ok() ? inserted : std::move(inserted).Detail(place);
+}
+
+Status EmbeddedServer::InsertCopied(const BinaryCopyReader::Fields& fields) {
+  Copying& copying = *copying_;
+  const auto insert = [&]() -> Status {
+    RETURN_IF_ERROR(CheckCopied(fields.size()));
+    copying.insert->Reset();
+    for (size_t i = 0; i < fields.size(); ++i) {
+      const uint32_t type = copying.types[i] == 0 ? uint32_t{kTextOid} : copying.types[i];
+      RETURN_IF_ERROR(BindParameter(*copying.insert, i + 1, type, true, fields[i]));
+    }
+    return InsertBound();
+  };
+  Status inserted = insert();
+  const std::string place = fmt::format("row {}", copying.binary->rows());
+  return inserted.ok() ? inserted : std::move(inserted).Detail(place);
 }
 
 Status EmbeddedServer::HandleCopy(char type, std::string_view body) {
   const CopyReader::Take take = [this](const CopyRow& row) { return InsertCopied(row); };
   switch (type) {
     case 'd':
-      return copying_->reader.Add(body, take);
+      return copying_->binary.has_value()
+                 ? copying_->binary->Add(body,
+                                         [this](const BinaryCopyReader::Fields& fields) {
+                                           return InsertCopied(fields);
+                                         })
+                 : copying_->reader.Add(body, take);
     case 'c': {
-      RETURN_IF_ERROR(copying_->reader.End(take));
+      RETURN_IF_ERROR(copying_->binary.has_value() ? copying_->binary->End()
+                                                   : copying_->reader.End(take));
       const int64_t rows = copying_->rows;
       // A script's own transaction ends with the script, a pipeline's with Sync.
       if (block_ == Block::kImplicit && in_script_ && next_ == statements_.size()) {

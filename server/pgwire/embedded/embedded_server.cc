@@ -366,11 +366,13 @@ Status EmbeddedServer::RunOn() {
     ASSIGN_OR_RETURN(running.columns, DescribeColumns(*source.statement, {}));
     running.described = running.columns.empty() || running.copy.has_value() || running.silent;
     if (running.copy.has_value()) {
-      std::string body(1, '\0');
-      AppendInt16(static_cast<int16_t>(running.columns.size()), &body);
-      body.append(2 * running.columns.size(), '\0');
-      AppendMessage(*out_, 'H', body);
-      if (running.copy->header) {
+      AppendCopyBegins(*out_, 'H', running.columns.size(), running.copy->binary);
+      if (running.copy->binary) {
+        AppendMessage(*out_, 'd', BinaryCopyHeader());
+        for (WireColumn& column : running.columns) {
+          column.format = 1;
+        }
+      } else if (running.copy->header) {
         CopyRow names;
         for (const WireColumn& column : running.columns) {
           names.emplace_back(column.name);
@@ -378,6 +380,9 @@ Status EmbeddedServer::RunOn() {
         AppendMessage(*out_, 'd', CopyLine(names, *running.copy));
       }
     }
+  }
+  if (running.rows >= static_cast<int64_t>(kFirstRows)) {  // there will be more of them
+    out_->reserve(kEnoughSaid + kEnoughSaid / 4);
   }
   while (out_->size() < kEnoughSaid) {
     if (source.done || (running.limit >= 0 && running.rows >= running.limit)) {
@@ -456,6 +461,15 @@ void EmbeddedServer::AppendRow(const std::vector<KeptCell>& row) {
 Status EmbeddedServer::AppendCurrentRow() {
   const Running& running = *running_;
   const catalog::EmbeddedStatement& statement = *running.source->statement;
+  if (running.copy.has_value() && running.copy->binary) {
+    std::string row;
+    AppendInt16(static_cast<int16_t>(running.columns.size()), &row);
+    for (size_t i = 0; i < running.columns.size(); ++i) {
+      RETURN_IF_ERROR(AppendField(statement.Cell(i), running.columns[i], &row));
+    }
+    AppendMessage(*out_, 'd', row);
+    return OkStatus();
+  }
   if (running.copy.has_value()) {
     CopyRow row;
     for (size_t i = 0; i < running.columns.size(); ++i) {
@@ -478,9 +492,7 @@ Status EmbeddedServer::AppendCurrentRow() {
       return appended;
     }
   }
-  std::string length;
-  AppendUint32(length, static_cast<uint32_t>(out_->size() - begin - 1));
-  out_->replace(begin + 1, kLengthBytes, length);
+  PutUint32(*out_, begin + 1, static_cast<uint32_t>(out_->size() - begin - 1));
   return OkStatus();
 }
 
@@ -492,6 +504,9 @@ void EmbeddedServer::Complete() {
   if (running.suspends && !running.source->done) {
     AppendMessage(*out_, 's', {});
     return;
+  }
+  if (running.copy.has_value() && running.copy->binary) {
+    AppendMessage(*out_, 'd', BinaryCopyTrailer());
   }
   if (running.copy.has_value()) {
     AppendMessage(*out_, 'c', {});

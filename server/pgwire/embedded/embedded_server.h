@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "catalog/embedded_session.h"
+#include "server/pgwire/embedded/binary_copy.h"
 #include "server/pgwire/embedded/cells.h"
 #include "server/pgwire/embedded/copy_format.h"
 #include "server/pgwire/embedded/session_settings.h"
@@ -100,6 +101,7 @@ class EmbeddedServer {
     std::shared_ptr<catalog::EmbeddedStatement> insert;
     std::vector<uint32_t> types;
     int64_t rows = 0;
+    std::optional<BinaryCopyReader> binary = {};  // in the place of `reader`
   };
 
   // The loop.
@@ -145,6 +147,9 @@ class EmbeddedServer {
   Status CopyOut(const SessionStatement& statement, std::string_view sql);
   Status CopyIn(const SessionStatement& statement);
   Status InsertCopied(const CopyRow& row);
+  Status InsertCopied(const BinaryCopyReader::Fields& fields);
+  Status CheckCopied(size_t fields) const;
+  Status InsertBound();
   void Done(std::string_view tag);
   void Warn(std::string_view sqlstate, std::string_view message);
   Status Begin(Running running, const std::vector<uint16_t>& formats);

@@ -331,19 +331,19 @@ Status TakeCopyOption(SessionReader& reader, SessionStatement::CopyOptions* opti
   if (reader.Take("FORMAT")) {
     const Span place = reader.Place();
     const std::string format = catalog::LowerAscii(reader.TakeValue());
-    if (format == "binary") {
-      return Unimplemented("COPY in binary is not there over SQLite")
-          .At(place)
-          .Hint("COPY ... WITH (FORMAT csv), or text");
-    }
+    options->binary = format == "binary";
     options->csv = format == "csv";
-    return format == "csv" || format == "text"
+    return options->binary || options->csv || format == "text"
                ? OkStatus()
                : InvalidArgument(fmt::format("COPY format \"{}\" not recognized", format))
                      .At(place);
   }
   if (reader.Take("CSV")) {
     options->csv = true;
+    return OkStatus();
+  }
+  if (reader.Take("BINARY")) {
+    options->binary = true;
     return OkStatus();
   }
   if (reader.Take("HEADER")) {

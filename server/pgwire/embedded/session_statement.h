@@ -52,6 +52,7 @@ struct SessionStatement {
   std::string columns = {};  // "(a, b)" or ""
   struct CopyOptions {
     bool csv = false;
+    bool binary = false;
     bool header = false;
     char delimiter = '\t';
     char quote = '"';

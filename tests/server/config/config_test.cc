@@ -100,6 +100,14 @@ TEST_F(ConfigTest, NobodyIsTrustedUnasked) {
     EXPECT_EQ(refused.status().sqlstate(), "28000");
     EXPECT_NE(refused.status().diagnostics()[0].hint.find("--auth trust"), std::string::npos);
   }
+  // With a file of passwords users log in, wherever they come from.
+  Config with_users;
+  with_users.source = sqlite;
+  with_users.password_file = "/dev/null";  // it is there
+  for (const std::string address : {"127.0.0.1:1", "0.0.0.0:1"}) {
+    with_users.grpc = address;
+    EXPECT_EQ(AuthOf(with_users).value(), Auth::kScram);
+  }
   EXPECT_EQ(LoadConfig("", {{"auth", "nobody"}}).status().message(),
             "auth must be password, scram or trust, not 'nobody'");
 }

@@ -213,6 +213,139 @@ TEST_F(EmbeddedSessionsTest, LetsOthersWorkWhereItHasWrittenNothing) {
   EXPECT_EQ(server->LetOthersWork("SELECT * FROM t LABEL a INTO m").sqlstate(), "25001");
 }
 
+// What the catalogs say follows the schema, through transactions that are taken back, too.
+TEST_F(EmbeddedSessionsTest, CatalogsFollowTheSchema) {
+  std::ofstream(file_).close();
+  const auto shared = catalog::MakeSharedCatalogs();
+  const auto open = [&] {
+    auto session = catalog::OpenEmbeddedSession("sqlite:" + file_,
+                                                {"ann", "shop", "PostgreSQL 15.0", "15.0"}, shared);
+    EXPECT_TRUE(session.ok()) << session.status().ToString();
+    return std::make_unique<EmbeddedServer>(*std::move(session),
+                                            SessionSettings("15.0", "ann", {}));
+  };
+  const auto one = open();
+  const auto two = open();
+  const auto tables = [](EmbeddedServer& server) {
+    std::string names;
+    for (const std::string& line :
+         Ask(server, "SELECT relname FROM pg_class WHERE relkind = 'r' ORDER BY 1")) {
+      names += line.starts_with("DataRow ") ? line.substr(8) + " " : "";
+      names += line.starts_with("ErrorResponse") ? line : "";
+    }
+    return names;
+  };
+  EXPECT_EQ(tables(*one), "");
+  Ask(*one, "CREATE TABLE a (i INTEGER)");
+  EXPECT_EQ(tables(*one), "a ");
+  EXPECT_EQ(tables(*two), "a ");
+  Ask(*one, "BEGIN; CREATE TABLE b (i INTEGER)");
+  EXPECT_EQ(tables(*one), "a b ");
+  EXPECT_EQ(tables(*two), "a ");
+  Ask(*one, "ROLLBACK");
+  EXPECT_EQ(tables(*one), "a ");
+  // The number of the schema is the same as in the transaction that was taken back.
+  Ask(*one, "CREATE TABLE c (i INTEGER)");
+  EXPECT_EQ(tables(*one), "a c ");
+  EXPECT_EQ(tables(*two), "a c ");
+  Ask(*one, "BEGIN; SAVEPOINT s; CREATE TABLE d (i INTEGER)");
+  EXPECT_EQ(tables(*one), "a c d ");
+  Ask(*one, "ROLLBACK TO s");
+  Ask(*one, "CREATE TABLE e (i INTEGER)");
+  EXPECT_EQ(tables(*one), "a c e ");
+  Ask(*one, "COMMIT");
+  EXPECT_EQ(tables(*one), "a c e ");
+  EXPECT_EQ(tables(*two), "a c e ");
+  EXPECT_EQ(tables(*open()), "a c e ");
+  // Relations without rows are made when they are asked for, in a transaction that reads only, too.
+  Ask(*two, "BEGIN; SELECT * FROM a");
+  EXPECT_EQ(Ask(*two, "SELECT polname FROM pg_catalog.pg_policy").front(),
+            "RowDescription polname 25");
+  Ask(*two, "ROLLBACK");
+  EXPECT_EQ(Ask(*two, "SELECT polname FROM pg_catalog.pg_policy").front(),
+            "RowDescription polname 25");
+  // Who reads on reads what there was.
+  Ask(*two,
+      "BEGIN; DECLARE c CURSOR FOR SELECT relname FROM pg_class WHERE relkind = 'r' ORDER BY 1");
+  EXPECT_EQ(Ask(*two, "FETCH c")[1], "DataRow a");
+  Ask(*two, "CREATE TABLE f (i INTEGER)");
+  tables(*two);
+  EXPECT_EQ(Ask(*two, "FETCH ALL c")[1], "DataRow c");
+  Ask(*two, "COMMIT");
+  EXPECT_EQ(tables(*two), "a c e f ");
+}
+
+TEST_F(EmbeddedSessionsTest, AFileThatWasReplacedHasItsOwnCatalogs) {
+  const auto shared = catalog::MakeSharedCatalogs();
+  const auto open = [&] {
+    auto session = catalog::OpenEmbeddedSession("sqlite:" + file_,
+                                                {"ann", "shop", "PostgreSQL 15.0", "15.0"}, shared);
+    EXPECT_TRUE(session.ok()) << session.status().ToString();
+    return std::make_unique<EmbeddedServer>(*std::move(session),
+                                            SessionSettings("15.0", "ann", {}));
+  };
+  const std::string names = "SELECT relname FROM pg_class WHERE relkind = 'r'";
+  for (const std::string name : {"DataRow a", "DataRow b"}) {  // both have the first schema
+    std::filesystem::remove(file_);
+    std::ofstream(file_).close();
+    const auto server = open();
+    Ask(*server, "CREATE TABLE " + name.substr(8) + " (i INTEGER)");
+    EXPECT_EQ(Ask(*server, names)[1], name);
+    EXPECT_EQ(Ask(*open(), names)[1], name);
+  }
+}
+
+TEST_F(EmbeddedSessionsTest, AFullDiskAndADamagedFileAreErrors) {
+  std::ofstream(file_).close();
+  const auto server = OpenServer("sqlite:" + file_);
+  Ask(*server, "CREATE TABLE t (a TEXT)");
+  ASSERT_TRUE(server->session().Run("PRAGMA max_page_count = 10").ok());
+  const std::string fill =
+      "INSERT INTO t WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000)"
+      " SELECT hex(zeroblob(100)) FROM n";
+  EXPECT_EQ(Ask(*server, fill),
+            (std::vector<std::string>{"ErrorResponse 53100 | database or disk is full",
+                                      "ReadyForQuery I"}));
+  EXPECT_EQ(Ask(*server, "BEGIN; " + fill).back(), "ReadyForQuery E");
+  EXPECT_EQ(Ask(*server, "COMMIT").front(), "CommandComplete ROLLBACK");
+  EXPECT_EQ(Ask(*server, "SELECT count(*) FROM t")[1], "DataRow 0");
+  ASSERT_TRUE(server->session().Run("PRAGMA max_page_count = 1000000").ok());
+  EXPECT_EQ(Ask(*server, fill).front(), "CommandComplete INSERT 0 1000");
+
+  const auto size = static_cast<size_t>(std::filesystem::file_size(file_));
+  std::fstream damage(file_, std::ios::in | std::ios::out | std::ios::binary);
+  damage.seekp(4096);
+  damage << std::string(size - 4096, 'x');
+  damage.close();
+  const auto reader = OpenServer("sqlite:" + file_);
+  EXPECT_EQ(Ask(*reader, "SELECT count(*) FROM t"),
+            (std::vector<std::string>{"ErrorResponse XX001 | database disk image is malformed",
+                                      "ReadyForQuery I"}));
+  EXPECT_EQ(Ask(*reader, "SELECT 1")[1], "DataRow 1");
+  std::ofstream(file_) << std::string(10'000, 'x');
+  EXPECT_EQ(catalog::OpenEmbeddedSession("sqlite:" + file_, {}).status().sqlstate(), "XX001");
+}
+
+// A mistake is told; what PostgreSQL would take, and was not foreseen, has no rows.
+TEST_F(EmbeddedSessionsTest, QueriesOfCatalogsThatNobodyForesaw) {
+  const auto server = OpenServer();
+  Ask(*server, "CREATE TABLE t (i INTEGER)");
+  const std::pair<const char*, const char*> asked[] = {
+      {"SELECT relnam FROM pg_class", "ErrorResponse 42703 | no such column: relnam | @8"},
+      {"SELECT c.relnam FROM pg_class c", "ErrorResponse 42703 | no such column: c.relnam | @8"},
+      {"SELECT 1 FROM pg_class, nope", "ErrorResponse 42P01 | no such table: nope | @25"},
+      {"SELECT relname FRM pg_class ORDER", "ErrorResponse 42601 | "},
+      {"SELECT x FROM pg_of_the_future", "RowDescription x 25"},
+      {"SELECT row_to_json(c) AS j FROM pg_class c", "RowDescription j 25"},
+      {"SELECT pg_of_the_future(oid) AS f FROM pg_class", "RowDescription f 25"},
+      {"SELECT ctid FROM pg_class", "RowDescription ctid 25"},
+      {"SELECT l.x FROM pg_class c, LATERAL (SELECT c.oid AS x) l", "RowDescription x 25"},
+  };
+  for (const auto& [sql, answer] : asked) {
+    EXPECT_EQ(Ask(*server, sql).front().substr(0, std::string(answer).size()), answer) << sql;
+  }
+}
+
 TEST_F(EmbeddedSessionsTest, AFileThatIsGoneIsNotMadeAnew) {
   EXPECT_EQ(catalog::OpenEmbeddedSession("sqlite:" + file_, {}).status().sqlstate(), "58P01");
   EXPECT_FALSE(std::filesystem::exists(file_));

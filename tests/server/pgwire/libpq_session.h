@@ -70,6 +70,13 @@ class LibpqSession {
     return answer;
   }
 
+  // Several statements in one message: the error, or "".
+  std::string Script(const std::string& sql) {
+    const std::unique_ptr<PGresult, decltype(&PQclear)> result(
+        PQexec(connection_.get(), sql.c_str()), PQclear);
+    return PQresultErrorMessage(result.get());
+  }
+
   const std::string& last_error() const { return last_error_; }
 
  private:

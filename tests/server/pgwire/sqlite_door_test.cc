@@ -1,73 +1,11 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <memory>
-
-#include "tests/server/sluice_process.h"
+#include "tests/server/pgwire/sqlite_door_fixture.h"
 
 // The PostgreSQL door over a SQLite file, with real clients before it.
 namespace sluice {
 namespace {
-
-class SqliteDoorTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::filesystem::create_directories(home_);
-    std::ofstream(home_ + "/points.csv") << Points();
-    ASSERT_EQ(
-        RunInShell(fmt::format("{} sql --source sqlite:{} -c \"CREATE TABLE points (id INTEGER"
-                               " PRIMARY KEY, x REAL, y INTEGER);"
-                               " CREATE TABLE needs (a INTEGER NOT NULL);"
-                               " CREATE TABLE refers (id INTEGER REFERENCES points (id)"
-                               " CHECK (id > 0));"
-                               " WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM"
-                               " n WHERE i < 300) INSERT INTO points SELECT i, i, i % 2"
-                               " FROM n\" 2>&1",
-                               SLUICE_BINARY, file_))
-            .exit_code,
-        0);
-  }
-  void TearDown() override {
-    gateway_.reset();
-    std::filesystem::remove_all(home_);
-  }
-
-  void Start(const std::string& options = "") {
-    gateway_ = std::make_unique<BackgroundProcess>(
-        fmt::format("HOME={} exec {} serve --source sqlite:{} --grpc 127.0.0.1:0 --pg 127.0.0.1:0 "
-                    "{}",
-                    home_, SLUICE_BINARY, file_, options));
-    gateway_->ReadLine();
-    const std::string line = gateway_->ReadLine();  // PostgreSQL on 127.0.0.1:1234, ...
-    const size_t colon = line.find(':');
-    ASSERT_NE(colon, std::string::npos) << line;
-    port_ = std::to_string(std::stoi(line.substr(colon + 1)));
-  }
-  static std::string Points() { return "x,y\n1,0\n2,1\n"; }
-  std::string Conninfo() const {
-    return fmt::format("host=127.0.0.1 port={} user=ann dbname=shop", port_);
-  }
-  // What psql writes, to both. `script` is its standard input.
-  ShellOutcome Psql(const std::string& script, const std::string& options = "") const {
-    std::ofstream(home_ + "/script.sql") << script;
-    return RunInShell(fmt::format("psql -X -v VERBOSITY=verbose -P pager=off {} '{}' < {} 2>&1",
-                                  options, Conninfo(), home_ + "/script.sql"));
-  }
-  std::string Client(const std::string& command) const {
-    return RunInShell(fmt::format("cd {}/tests/server/pgwire/clients && {} 2>&1", SLUICE_SOURCE_DIR,
-                                  command))
-        .output;
-  }
-
-  const std::string home_ =
-      (std::filesystem::temp_directory_path() / fmt::format("sluice_sqlite_door_{}", getpid()))
-          .string();
-  const std::string file_ = home_ + "/shop.db";
-  std::unique_ptr<BackgroundProcess> gateway_;
-  std::string port_;
-};
 
 TEST_F(SqliteDoorTest, PsqlLooksAround) {
   Start();
@@ -178,6 +116,96 @@ TEST_F(SqliteDoorTest, Jdbc) {
                                "127.0.0.1 {} shop ann",
                                port_)),
             "ok\n");
+}
+
+// The gateway's users are those of a file then, at all of its doors.
+TEST_F(SqliteDoorTest, UsersLogInByPasswordsOfAFile) {
+  const auto password = [this](const std::string& input, const std::string& arguments) {
+    return RunInShell(fmt::format("printf '%s' '{}' | HOME={} {} password {} 2>&1", input, home_,
+                                  SLUICE_BINARY, arguments));
+  };
+  EXPECT_EQ(password("pässwörd\n", "ann").output,
+            fmt::format("ann logs in by {}/.sluice/passwords\n", home_));
+  EXPECT_EQ(password("other", "bob").exit_code, 0);
+  EXPECT_NE(password("", "carl").output.find("the input has ended"), std::string::npos);
+  Start("--pg 0.0.0.0:0");
+  const auto as = [this](const std::string& user, const std::string& secret, const std::string& sql,
+                         const std::string& options = "") {
+    return RunInShell(fmt::format("PGPASSWORD='{}' psql -XAtq -P pager=off 'host=127.0.0.1 port={} "
+                                  "user={} dbname=shop {}' -c \"{}\" 2>&1",
+                                  secret, port_, user, options, sql))
+        .output;
+  };
+  EXPECT_EQ(as("ann", "pässwörd", "SELECT current_user", "channel_binding=require"), "ann\n");
+  EXPECT_EQ(as("ann", "pässwörd", "SELECT current_user", "sslmode=disable"), "ann\n");
+  EXPECT_NE(as("ann", "pässwörd",
+               "SELECT x, y FROM points TO TRAIN xgboost.gbtree WITH train.num_boost_round=2 LABEL "
+               "y INTO m")
+                .find("m|1|1|"),
+            std::string::npos);
+  // Models belong to everybody who logs in; a job shows whose it is.
+  EXPECT_EQ(as("bob", "other", "SHOW MODELS").substr(0, 2), "m|");
+  EXPECT_EQ(as("bob", "other", "SELECT username FROM sluice_jobs"), "ann\n");
+  const std::string refused = "FATAL:  password authentication failed for user \"{}\"\n";
+  EXPECT_NE(as("bob", "pässwörd", "SELECT 1").find(fmt::format(fmt::runtime(refused), "bob")),
+            std::string::npos);
+  EXPECT_NE(as("nobody", "other", "SELECT 1").find(fmt::format(fmt::runtime(refused), "nobody")),
+            std::string::npos);
+  // gRPC asks, too.
+  const auto grpc = [this](const std::string& secret) {
+    return RunInShell(fmt::format("PGPASSWORD='{}' {} sql --gateway bob@127.0.0.1:{} --format csv "
+                                  "-c 'SELECT count(*) AS n FROM points' 2>&1",
+                                  secret, SLUICE_BINARY, grpc_port_))
+        .output;
+  };
+  EXPECT_EQ(grpc("other"), "n\n300\n");
+  EXPECT_NE(grpc("wrong").find("password authentication failed"), std::string::npos);
+  EXPECT_NE(grpc("").find("asks for a password"), std::string::npos) << grpc("");
+  EXPECT_EQ(password("", "--remove bob").exit_code, 0);
+  EXPECT_NE(as("bob", "other", "SELECT 1").find("FATAL"), std::string::npos);
+}
+
+TEST_F(SqliteDoorTest, TwoGatewaysServeOneFile) {
+  Start();
+  const std::string one = Conninfo();
+  const std::unique_ptr<BackgroundProcess> first = std::move(gateway_);
+  Start();
+  const auto ask = [](const std::string& conninfo, const std::string& sql) {
+    return RunInShell(fmt::format("psql -XAtq '{}' -c \"{}\" 2>&1", conninfo, sql)).output;
+  };
+  EXPECT_EQ(ask(one, "CREATE TABLE here (i INTEGER)"), "");
+  EXPECT_EQ(ask(Conninfo(),
+                "INSERT INTO here VALUES (1); SELECT count(*) FROM pg_class WHERE"
+                " relname = 'here'"),
+            "1\n");
+  EXPECT_EQ(ask(one, "SELECT * FROM here"), "1\n");
+  EXPECT_NE(ask(one,
+                "SELECT x, y FROM points TO TRAIN xgboost.gbtree WITH train.num_boost_round=2"
+                " LABEL y INTO m")
+                .find("m|1|"),
+            std::string::npos);
+  EXPECT_EQ(ask(Conninfo(), "SELECT x FROM points WHERE x < 2 TO PREDICT USING m").substr(0, 2),
+            "1|");
+}
+
+// EVALUATE and EXPLAIN answer with rows, too.
+TEST_F(SqliteDoorTest, PsqlEvaluatesAndExplains) {
+  Start();
+  const std::string output =
+      Psql(
+          "EXPLAIN SELECT x, y FROM points TO TRAIN xgboost.gbtree LABEL y INTO m;\n"
+          "SELECT x, y FROM points TO TRAIN xgboost.gbtree WITH train.num_boost_round=3 LABEL y"
+          " INTO m;\n"
+          "SELECT x, y FROM points TO EVALUATE m LABEL y;\n"
+          "SELECT x, y FROM points TO EXPLAIN m;\n"
+          "EXPLAIN SELECT x FROM points TO PREDICT USING m;\n"
+          "EXPLAIN SELECT x FROM points WHERE id = 3;\n",
+          "-A")
+          .output;
+  for (const char* part : {"Job: in the gateway's process", "m|1|1|", "accuracy", "x|"}) {
+    EXPECT_NE(output.find(part), std::string::npos) << part << " in\n" << output;
+  }
+  EXPECT_EQ(output.find("ERROR"), std::string::npos) << output;
 }
 
 TEST_F(SqliteDoorTest, AnOpenAddressNeedsTrust) {

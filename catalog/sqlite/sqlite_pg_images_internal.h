@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "catalog/embedded_session.h"
+
+namespace sluice::catalog {
+
+// The two catalogs of one schema, as SQLite writes a database into a file.
+struct PgImage {
+  std::string pg_catalog;
+  std::string information_schema;
+};
+
+// To make them takes longer than most queries of them, so that the sessions of a database have the
+// same ones.
+class SharedCatalogs {
+ public:
+  // nullptr: there is none of that key (SqlitePgCatalog::SchemaKey).
+  std::shared_ptr<const PgImage> Find(std::string_view key) EXCLUDES(mutex_);
+  void Keep(std::string key, std::shared_ptr<const PgImage> image) EXCLUDES(mutex_);
+
+ private:
+  Mutex mutex_;
+  // The one that was asked for last comes last.
+  std::vector<std::pair<std::string, std::shared_ptr<const PgImage>>> images_ GUARDED_BY(mutex_);
+};
+
+}  // namespace sluice::catalog
