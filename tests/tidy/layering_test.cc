@@ -43,6 +43,8 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
     {"models/blend", {"base", "models", "models/model.proto", "models/features", "models/metrics"}},
     {"models/networks",
      {"base", "models", "models/model.proto", "models/features", "models/kernels"}},
+    {"models/graph",
+     {"base", "models/model.proto", "models/features", "models/kernels"}},
     {"models/trees", {"base", "models", "models/model.proto", "models/features", "models/kernels"}},
     {"models/registry", {"base", "models/networks"}},
 
