@@ -17,9 +17,16 @@ class OptimizerSpec;
 
 // A dense parameter tensor, row-major. Its initial values come from (seed, name, index) alone.
 struct DenseTensor {
+  enum class Group {
+    kDeep,        // updated by the deep optimizer
+    kWide,        // updated by the wide one
+    kStatistics,  // follows what batches have, which is what a step gives as its "gradient"
+    kFrozen,      // stays as it is
+  };
   std::string name;
   std::vector<int64_t> shape;
-  bool wide = false;        // updated by the wide optimizer
+  Group group = Group::kDeep;
+  float momentum = 0;       // kStatistics: share of the old value that a step keeps
   std::string initializer;  // "zeros", "glorot_uniform", "he_normal"
   size_t size() const;
 };
@@ -58,9 +65,10 @@ struct LossSum {
   double weight = 0;
 };
 
-// Linear, deep, and wide-and-deep networks as pure functions of (batch, parameters): it owns no
-// parameters, so the same object serves a local run, a worker of many, and prediction.
-// Not thread-safe (scratch buffers inside); one per thread.
+// Networks as pure functions of (batch, parameters): linear, deep, wide and deep, or whatever a
+// graph of operators says (ModelSpec.graph). It owns no parameters, so the same object serves a
+// local run, a worker of many, and prediction. Not thread-safe (scratch buffers inside); one per
+// thread.
 class Network {
  public:
   static Result<std::unique_ptr<Network>> Make(const ModelSpec& spec);

@@ -99,6 +99,18 @@ double TouchedShare(const plan::TrainPlan& plan, const models::Network& network,
   return all > 0 ? touched / all : 1;
 }
 
+// What an optimizer keeps beside each number of a tensor.
+double SlotsOf(const models::DenseTensor& tensor, double wide_slots, double deep_slots) {
+  switch (tensor.group) {
+    case models::DenseTensor::Group::kWide:
+      return wide_slots;
+    case models::DenseTensor::Group::kDeep:
+      return deep_slots;
+    default:  // nothing: they do not descend
+      return 0;
+  }
+}
+
 Parameters ParametersOf(const plan::TrainPlan& plan, const models::Network& network,
                         const Schema& columns, const catalog::SelectStatistics& statistics) {
   const double wide_slots = SlotsOf(plan.model().wide_optimizer());
@@ -107,7 +119,7 @@ Parameters ParametersOf(const plan::TrainPlan& plan, const models::Network& netw
   for (const models::DenseTensor& tensor : network.dense()) {
     const double bytes = static_cast<double>(tensor.size()) * sizeof(float);
     parameters.dense += bytes;
-    parameters.optimizer += bytes * (tensor.wide ? wide_slots : deep_slots);
+    parameters.optimizer += bytes * SlotsOf(tensor, wide_slots, deep_slots);
   }
   for (const models::EmbeddingTable& table : network.tables()) {
     const double rows =

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -48,7 +49,17 @@ struct ParameterRules {
                                      uint32_t partitions, bool synchronous);
 
   const models::Optimizer& OptimizerOf(const models::DenseTensor& tensor) const {
-    return tensor.wide ? *wide_optimizer : *deep_optimizer;
+    switch (tensor.group) {
+      case models::DenseTensor::Group::kWide:
+        return *wide_optimizer;
+      case models::DenseTensor::Group::kStatistics:
+        return *running_means.at(tensor.momentum);
+      case models::DenseTensor::Group::kFrozen:
+        return *running_means.at(1);  // of which nothing is ever replaced
+      case models::DenseTensor::Group::kDeep:
+        break;
+    }
+    return *deep_optimizer;
   }
   const models::Optimizer& OptimizerOf(const models::EmbeddingTable& table) const {
     return table.wide ? *wide_optimizer : *deep_optimizer;
@@ -62,6 +73,8 @@ struct ParameterRules {
   bool synchronous = false;
   std::unique_ptr<models::Optimizer> deep_optimizer;
   std::unique_ptr<models::Optimizer> wide_optimizer;
+  // By their momentum; 1 for frozen tensors.
+  std::map<float, std::unique_ptr<models::Optimizer>> running_means;
 };
 
 }  // namespace sluice::elastic

@@ -59,6 +59,9 @@ struct Kernels {
 
   // In place. exp is within 2 units of the last place; arguments beyond +-87 are clamped.
   void (*exp)(float* values, size_t n);
+  // Within 2 units of the last place; of negative numbers NaN, of 0 minus infinity.
+  void (*log)(float* values, size_t n);
+  void (*erf)(float* values, size_t n);
   void (*relu)(float* values, size_t n);
   void (*leaky_relu)(float* values, size_t n);
   void (*elu)(float* values, size_t n, float scale, float alpha);
@@ -72,6 +75,11 @@ struct Kernels {
   void (*tanh_gradient)(const float* outputs, float* gradient, size_t n);
   void (*sigmoid_gradient)(const float* outputs, float* gradient, size_t n);
   void (*gelu_gradient)(const float* inputs, float* gradient, size_t n);
+
+  // powers[i] = bases[i] to the power of exponents[i], by way of exp and log, so that the error
+  // grows with the logarithm of the result: 2e-7 times it. A negative base has powers of whole
+  // exponents.
+  void (*pow)(const float* bases, const float* exponents, float* powers, size_t n);
 
   // losses[i] = log(1 + exp(-|z|)) + max(z, 0) - z y; probabilities[i] = 1 / (1 + exp(-z)).
   void (*logistic)(const float* logits, const float* labels, float* losses, float* probabilities,

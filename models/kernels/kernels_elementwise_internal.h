@@ -28,11 +28,8 @@ inline Vector Absolute(Vector x) {
   return Max(Negate(x), x);
 }
 
-// log(1 + e) for e in [0, 1] (Cephes logf): above sqrt(2) - 1 the half of 1 + e is taken.
-inline Vector Log1pOfUnit(Vector e) {
-  const Vector above = e - Broadcast(0.41421356237f);
-  const Vector f = SelectPositive(above, MultiplyAdd(e, Broadcast(0.5f), Broadcast(-0.5f)), e);
-  const Vector square = f * f;
+// (log(1 + f) - f + f^2 / 2) / f^3 for f near 0 (Cephes logf).
+inline Vector LogPolynomial(Vector f) {
   Vector y = Broadcast(7.0376836292e-2f);
   y = MultiplyAdd(y, f, Broadcast(-1.1514610310e-1f));
   y = MultiplyAdd(y, f, Broadcast(1.1676998740e-1f));
@@ -42,10 +39,82 @@ inline Vector Log1pOfUnit(Vector e) {
   y = MultiplyAdd(y, f, Broadcast(2.0000714765e-1f));
   y = MultiplyAdd(y, f, Broadcast(-2.4999993993e-1f));
   y = MultiplyAdd(y, f, Broadcast(3.3333331174e-1f));
-  y = y * f * square;
+  return y;
+}
+
+// log(1 + e) for e in [0, 1] (Cephes logf): above sqrt(2) - 1 the half of 1 + e is taken.
+inline Vector Log1pOfUnit(Vector e) {
+  const Vector above = e - Broadcast(0.41421356237f);
+  const Vector f = SelectPositive(above, MultiplyAdd(e, Broadcast(0.5f), Broadcast(-0.5f)), e);
+  const Vector square = f * f;
+  Vector y = LogPolynomial(f) * f * square;
   y = MultiplyAdd(square, Broadcast(-0.5f), y);
   y = Add(f, y);
   return SelectPositive(above, Add(y, Broadcast(0.693147180559945f)), y);
+}
+
+// Cephes logf: below sqrt(1/2) the double of the mantissa is taken.
+inline Vector LogOf(Vector x) {
+  const Vector denormal = Broadcast(1.17549435e-38f) - x;  // positive where it is one
+  const Vector normal = SelectPositive(denormal, x * Broadcast(4294967296.0f), x);
+  const Vector mantissa = MantissaOf(normal);
+  const Vector below = Broadcast(0.707106781186547524f) - mantissa;
+  const Vector shift = Add(SelectPositive(denormal, Broadcast(32.0f), Broadcast(0.0f)),
+                           SelectPositive(below, Broadcast(1.0f), Broadcast(0.0f)));
+  const Vector exponent = ExponentOf(normal) - shift;
+  const Vector f = SelectPositive(below, Add(mantissa, mantissa), mantissa) - Broadcast(1.0f);
+  const Vector square = f * f;
+  Vector y = LogPolynomial(f) * f * square;
+  y = MultiplyAdd(exponent, Broadcast(-2.12194440e-4f), y);
+  y = MultiplyAdd(square, Broadcast(-0.5f), y);
+  y = MultiplyAdd(exponent, Broadcast(0.693359375f), Add(f, y));
+  y = SelectPositive(x - Broadcast(3.4028234e38f), x, y);  // infinity
+  const Vector undefined =
+      SelectPositive(Negate(x), Broadcast(__builtin_nanf("")), Broadcast(-1.0f) / (x * x));
+  return SelectPositive(x, y, undefined);
+}
+
+// N. Juffa's polynomials: of x near 0, of log(1 - erf(|x|)) elsewhere.
+inline Vector ErfOf(Vector x) {
+  const Vector magnitude = Absolute(x);
+  const Vector square = x * x;
+  Vector low = Broadcast(-5.96761703e-4f);
+  low = MultiplyAdd(low, square, Broadcast(4.99119423e-3f));
+  low = MultiplyAdd(low, square, Broadcast(-2.67681349e-2f));
+  low = MultiplyAdd(low, square, Broadcast(1.12819925e-1f));
+  low = MultiplyAdd(low, square, Broadcast(-3.76125336e-1f));
+  low = MultiplyAdd(low, square, Broadcast(1.28379166e-1f));
+  low = MultiplyAdd(low, x, x);
+  const Vector t = Min(Broadcast(10.0f), magnitude);  // there it is 1; NaN stays
+  const Vector t_square = t * t;
+  Vector high = MultiplyAdd(Broadcast(-1.72853470e-5f), t, Broadcast(3.83197126e-4f));
+  const Vector next = MultiplyAdd(Broadcast(-3.88396438e-3f), t, Broadcast(2.42546219e-2f));
+  high = MultiplyAdd(high, t_square, next);
+  high = MultiplyAdd(high, t, Broadcast(-1.06777877e-1f));
+  high = MultiplyAdd(high, t, Broadcast(-6.34846687e-1f));
+  high = MultiplyAdd(high, t, Broadcast(-1.28717512e-1f));
+  high = MultiplyAdd(high, t, Negate(t));
+  high = Broadcast(1.0f) - ExpOf(high);
+  const Vector with_sign = SelectPositive(x, high, Negate(high));
+  return SelectPositive(magnitude - Broadcast(0.927734375f), with_sign, low);
+}
+
+inline Vector PowOf(Vector x, Vector y) {
+  const Vector zero = Broadcast(0.0f);
+  const Vector one = Broadcast(1.0f);
+  const Vector magnitude = Absolute(x);
+  const Vector power = ExpOf(y * LogOf(magnitude));
+  const Vector of_zero =
+      SelectPositive(y, zero, SelectPositive(Negate(y), Broadcast(__builtin_inff()), one));
+  const Vector of_magnitude = SelectPositive(magnitude, power, Add(of_zero, magnitude));
+  // Beyond 2^24 every float is an even number.
+  const Vector exponent = Min(Broadcast(16777216.0f), Max(Broadcast(-16777216.0f), y));
+  const Vector half = exponent * Broadcast(0.5f);
+  const Vector fraction = Absolute(exponent - ToFloat(RoundToInt(exponent)));
+  const Vector odd = Absolute(half - ToFloat(RoundToInt(half)));
+  const Vector with_sign = SelectPositive(odd, Negate(of_magnitude), of_magnitude);
+  const Vector of_negative = SelectPositive(fraction, Broadcast(__builtin_nanf("")), with_sign);
+  return SelectPositive(Negate(x), of_negative, of_magnitude);
 }
 
 inline Vector SigmoidOf(Vector x) {
@@ -102,6 +171,22 @@ inline void MapPairs(const float* a, float* to, size_t n, Function function) {
 
 void Exp(float* values, size_t n) {
   Map(values, n, [](Vector x) { return ExpOf(x); });
+}
+void Log(float* values, size_t n) {
+  Map(values, n, [](Vector x) { return LogOf(x); });
+}
+void Erf(float* values, size_t n) {
+  Map(values, n, [](Vector x) { return ErfOf(x); });
+}
+void Pow(const float* bases, const float* exponents, float* powers, size_t n) {
+  size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    Store(powers + i, PowOf(Load(bases + i), Load(exponents + i)));
+  }
+  if (i < n) {
+    const Vector power = PowOf(LoadFirst(bases + i, n - i), LoadFirst(exponents + i, n - i));
+    StoreFirst(powers + i, power, n - i);
+  }
 }
 void Relu(float* values, size_t n) {
   Map(values, n, [](Vector x) { return Max(Broadcast(0.0f), x); });

@@ -15,10 +15,11 @@ const Kernels& BaselineKernels();
   {                                                                                               \
     .name = set_name, .gemm = Gemm, .gemm_bias = GemmBias, .gemm_add = GemmAdd,                   \
     .transpose = Transpose, .row_dots = RowDots, .column_sums = ColumnSums, .exp = Exp,           \
-    .relu = Relu, .leaky_relu = LeakyRelu, .elu = Elu, .tanh = Tanh, .sigmoid = Sigmoid,          \
-    .gelu = Gelu, .relu_gradient = ReluGradient, .leaky_relu_gradient = LeakyReluGradient,        \
-    .elu_gradient = EluGradient, .tanh_gradient = TanhGradient,                                   \
-    .sigmoid_gradient = SigmoidGradient, .gelu_gradient = GeluGradient, .logistic = Logistic,     \
+    .log = Log, .erf = Erf, .relu = Relu, .leaky_relu = LeakyRelu, .elu = Elu, .tanh = Tanh,      \
+    .sigmoid = Sigmoid, .gelu = Gelu, .relu_gradient = ReluGradient,                              \
+    .leaky_relu_gradient = LeakyReluGradient, .elu_gradient = EluGradient,                        \
+    .tanh_gradient = TanhGradient, .sigmoid_gradient = SigmoidGradient,                           \
+    .gelu_gradient = GeluGradient, .pow = Pow, .logistic = Logistic,                              \
     .gather_rows = GatherAny<Copy>, .gather_add_rows = GatherAny<Accumulate>,                     \
     .scatter_add_rows = ScatterAny, .uniforms = Uniforms, .normals = Normals, .sgd = Sgd,         \
     .momentum = Momentum, .adagrad = Adagrad, .adam = Adam, .amsgrad = Amsgrad, .adamax = Adamax, \

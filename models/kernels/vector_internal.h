@@ -61,6 +61,14 @@ inline Vector ToFloat(IntVector i) {
 inline Vector PowerOfTwo(IntVector i) {  // 2^i for i in [-126, 127]
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(i, _mm512_set1_epi32(127)), 23));
 }
+inline Vector ExponentOf(Vector x) {  // of normal x > 0 = m 2^e with m in [0.5, 1): e
+  const IntVector bits = _mm512_srli_epi32(_mm512_castps_si512(x), 23);
+  return ToFloat(_mm512_sub_epi32(bits, _mm512_set1_epi32(126)));
+}
+inline Vector MantissaOf(Vector x) {  // m
+  const IntVector bits = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x007fffff));
+  return _mm512_castsi512_ps(_mm512_or_si512(bits, _mm512_set1_epi32(0x3f000000)));
+}
 
 #elif defined(__AVX2__) && defined(__FMA__)
 
@@ -107,6 +115,14 @@ inline Vector ToFloat(IntVector i) {
 }
 inline Vector PowerOfTwo(IntVector i) {
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(i, _mm256_set1_epi32(127)), 23));
+}
+inline Vector ExponentOf(Vector x) {  // of normal x > 0 = m 2^e with m in [0.5, 1): e
+  const IntVector bits = _mm256_srli_epi32(_mm256_castps_si256(x), 23);
+  return ToFloat(_mm256_sub_epi32(bits, _mm256_set1_epi32(126)));
+}
+inline Vector MantissaOf(Vector x) {  // m
+  const IntVector bits = _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(0x007fffff));
+  return _mm256_castsi256_ps(_mm256_or_si256(bits, _mm256_set1_epi32(0x3f000000)));
 }
 
 #elif defined(__SSE2__)
@@ -159,6 +175,14 @@ inline Vector ToFloat(IntVector i) {
 }
 inline Vector PowerOfTwo(IntVector i) {
   return _mm_castsi128_ps(_mm_slli_epi32(_mm_add_epi32(i, _mm_set1_epi32(127)), 23));
+}
+inline Vector ExponentOf(Vector x) {  // of normal x > 0 = m 2^e with m in [0.5, 1): e
+  const IntVector bits = _mm_srli_epi32(_mm_castps_si128(x), 23);
+  return ToFloat(_mm_sub_epi32(bits, _mm_set1_epi32(126)));
+}
+inline Vector MantissaOf(Vector x) {  // m
+  const IntVector bits = _mm_and_si128(_mm_castps_si128(x), _mm_set1_epi32(0x007fffff));
+  return _mm_castsi128_ps(_mm_or_si128(bits, _mm_set1_epi32(0x3f000000)));
 }
 
 #else

@@ -7,6 +7,7 @@
 #include "models/model.pb.h"
 #include "models/networks/loss.h"
 #include "models/networks/network_internal.h"
+#include "models/networks/network_of_parts.h"
 
 namespace sluice::models {
 namespace {
@@ -307,10 +308,9 @@ LossSum NetworkOfParts::Predict(const FeatureBatch& batch, const ParameterView& 
 
 }  // namespace
 
-Result<std::unique_ptr<Network>> Network::Make(const ModelSpec& spec) {
-  ASSIGN_OR_RETURN(Loss loss, Loss::Make(spec));
-  ASSIGN_OR_RETURN(auto transform,
-                   FeatureTransform::Make(spec.features(), FeatureTransform::Target::kNetwork));
+Result<std::unique_ptr<Network>> MakeNetworkOfParts(const ModelSpec& spec,
+                                                    std::unique_ptr<FeatureTransform> transform,
+                                                    Loss loss) {
   ASSIGN_OR_RETURN(NetworkShape shape, ShapeOf(spec, *transform, loss.outputs()));
   return std::unique_ptr<Network>(std::make_unique<NetworkOfParts>(
       std::move(transform), std::move(shape), std::move(loss), spec.seed()));

@@ -3,13 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
 #include "models/features/feature_transform.h"
 #include "models/model.h"
 
-// The parts that a Network is made of. Only network*.cc include this.
+// The parts that a Network is made of. Only network*.cc and graph_network.cc include this.
 namespace sluice::models {
 
 class ModelSpec;
@@ -69,6 +70,9 @@ struct NetworkShape {
 
 Result<NetworkShape> ShapeOf(const ModelSpec& spec, const FeatureTransform& transform,
                              size_t outputs);
+
+// That values can be made by it: see Initializer. `of` is for the message.
+Status CheckInitializer(std::string_view name, std::string_view of);
 
 // Gives each distinct id of a batch a number, in order of first occurrence.
 class IdNumbering {

@@ -141,20 +141,6 @@ Result<Combiner> FindCombiner(std::string_view name, std::string_view of) {
   return NotFound(fmt::format("no combiner '{}' for {}", name, of)).Hint("sum, mean or sqrtn");
 }
 
-Status CheckInitializer(std::string_view name, std::string_view of) {
-  static const std::vector<std::string> kNames = {"normal",     "uniform",        "zeros",
-                                                  "ones",       "glorot_uniform", "glorot_normal",
-                                                  "he_uniform", "he_normal"};
-  if (name.empty() || std::find(kNames.begin(), kNames.end(), name) != kNames.end()) {
-    return OkStatus();
-  }
-  Status status = NotFound(fmt::format("no initializer '{}' for {}", name, of));
-  if (const auto near = NearestName(name, kNames)) {
-    return std::move(status).Hint(fmt::format("did you mean '{}'?", *near));
-  }
-  return std::move(status).Hint("normal, uniform, zeros, ones, glorot_uniform, he_normal");
-}
-
 void AddDense(const DenseColumn& column, DenseInput* input) {
   if (!input->runs.empty()) {
     DenseRun& last = input->runs.back();
@@ -175,7 +161,7 @@ void AddTensor(std::string name, std::vector<size_t> shape, bool wide, std::stri
   for (const size_t extent : shape) {
     tensor.shape.push_back(static_cast<int64_t>(extent));
   }
-  tensor.wide = wide;
+  tensor.group = wide ? DenseTensor::Group::kWide : DenseTensor::Group::kDeep;
   tensor.initializer = std::move(initializer);
   network->dense.push_back(std::move(tensor));
 }
@@ -325,6 +311,20 @@ Status AddDeep(const ModelSpec& spec, const FeatureTransform& transform, size_t 
 }
 
 }  // namespace
+
+Status CheckInitializer(std::string_view name, std::string_view of) {
+  static const std::vector<std::string> kNames = {"normal",     "uniform",        "zeros",
+                                                  "ones",       "glorot_uniform", "glorot_normal",
+                                                  "he_uniform", "he_normal"};
+  if (name.empty() || std::find(kNames.begin(), kNames.end(), name) != kNames.end()) {
+    return OkStatus();
+  }
+  Status status = NotFound(fmt::format("no initializer '{}' for {}", name, of));
+  if (const auto near = NearestName(name, kNames)) {
+    return std::move(status).Hint(fmt::format("did you mean '{}'?", *near));
+  }
+  return std::move(status).Hint("normal, uniform, zeros, ones, glorot_uniform, he_normal");
+}
 
 Result<NetworkShape> ShapeOf(const ModelSpec& spec, const FeatureTransform& transform,
                              size_t outputs) {

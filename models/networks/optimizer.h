@@ -33,6 +33,11 @@ class Optimizer {
                       float rate_scale) const = 0;
 };
 
+// new = momentum x old + (1 - momentum) x what a step gives, whatever the rate and the staleness:
+// not a descent, but what a batch had. For DenseTensor::Group::kStatistics; nobody chooses it by
+// name.
+std::unique_ptr<Optimizer> MakeRunningMean(float momentum);
+
 // Names and the arguments with defaults of every optimizer, for the registry and the binder.
 struct OptimizerArgument {
   std::string name;

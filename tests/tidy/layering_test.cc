@@ -37,12 +37,18 @@ const std::map<std::string, std::set<std::string>> kFloorPlan = {
 
     {"models", {"base", "models/features"}},
     {"models/model.proto", {}},
+    {"models/model.cc",
+     {"base", "models", "models/model.proto", "models/features", "models/networks",
+      "models/graph"}},
     {"models/features", {"base", "models/model.proto"}},
     {"models/kernels", {"base"}},
     {"models/metrics", {"base", "models", "models/model.proto", "models/features"}},
     {"models/blend", {"base", "models", "models/model.proto", "models/features", "models/metrics"}},
     {"models/networks",
      {"base", "models", "models/model.proto", "models/features", "models/kernels"}},
+    {"models/graph",
+     {"base", "models", "models/model.proto", "models/features", "models/kernels",
+      "models/networks"}},
     {"models/trees", {"base", "models", "models/model.proto", "models/features", "models/kernels"}},
     {"models/registry", {"base", "models/networks"}},
 

@@ -170,7 +170,7 @@ TEST(NetworkMakeTest, PartsHaveTheirOwnOptimizer) {
       MakeNetwork(Classes(WithFeatures(DeepSpec({4}, "DNNLinearCombinedClassifier")), 2));
   std::set<std::string> wide;
   for (const DenseTensor& tensor : network->dense()) {
-    if (tensor.wide) {
+    if (tensor.group == DenseTensor::Group::kWide) {
       wide.insert(tensor.name);
     }
   }

@@ -1,0 +1,189 @@
+#include "models/graph/graph_inputs_internal.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "models/model.pb.h"
+
+namespace sluice::models::graph {
+namespace {
+
+const std::string& NameOf(const ModelSpec& spec, size_t feature) {
+  return spec.features().features(static_cast<int>(feature)).name();
+}
+
+Status NoFeature(const ModelSpec& spec, const std::string& name, const std::string& input,
+                 std::string_view kind) {
+  std::vector<std::string> names;
+  for (const Feature& feature : spec.features().features()) {
+    if (feature.name() == name) {
+      return InvalidArgument(
+          fmt::format("the model reads feature '{}' as {}, which it is not", name, kind));
+    }
+    names.push_back(feature.name());
+  }
+  Status status = ColumnNotFound(
+      name == input
+          ? fmt::format("the model reads a feature '{}', which the rows do not have", name)
+          : fmt::format("input '{}' of the model is feature '{}', which the rows do not "
+                        "have",
+                        input, name));
+  if (const auto near = NearestName(name, names)) {
+    return std::move(status).Hint(fmt::format("did you mean '{}'?", *near));
+  }
+  return status;
+}
+
+}  // namespace
+
+Result<GraphInputs> GraphInputs::Make(const ModelSpec& spec, const FeatureTransform& transform,
+                                      GraphRun* run) {
+  GraphInputs inputs(transform, run);
+  for (const GraphInput& graph : run->graph().inputs()) {
+    Input& input = inputs.inputs_.emplace_back();
+    input.graph = &graph;
+    RETURN_IF_ERROR(graph.kind() == GraphInput::NUMBERS ? inputs.AddNumbers(spec, &input)
+                                                        : inputs.AddSlot(spec, &input));
+  }
+  return inputs;
+}
+
+Status GraphInputs::AddNumbers(const ModelSpec& spec, Input* input) {
+  const GraphInput& graph = *input->graph;
+  size_t width = 0;
+  const auto add = [&](const DenseColumn& column) {
+    if (!input->runs.empty() &&
+        input->runs.back().from + input->runs.back().width == column.offset) {
+      input->runs.back().width += column.width;
+    } else {
+      input->runs.push_back({column.offset, width, column.width});
+    }
+    width += column.width;
+  };
+  for (const DenseColumn& column : transform_->dense_columns()) {
+    if (graph.features().empty()) {
+      add(column);
+    }
+  }
+  for (const std::string& name : graph.features()) {
+    const auto& columns = transform_->dense_columns();
+    const auto column = std::find_if(columns.begin(), columns.end(), [&](const DenseColumn& own) {
+      return NameOf(spec, own.feature) == name;
+    });
+    if (column == columns.end()) {
+      return NoFeature(spec, name, graph.name(), "numbers");
+    }
+    add(*column);
+  }
+  if (width != graph.width()) {
+    return InvalidArgument(fmt::format("input '{}' has {} numbers per row, its features have {}",
+                                       graph.name(), graph.width(), width));
+  }
+  return OkStatus();
+}
+
+Status GraphInputs::AddSlot(const ModelSpec& spec, Input* input) {
+  const GraphInput& graph = *input->graph;
+  if (graph.features_size() != 1) {
+    return InvalidArgument(fmt::format("input '{}' has the ids of {} features: of one",
+                                       graph.name(), graph.features_size()));
+  }
+  const auto& slots = transform_->slots();
+  const auto slot = std::find_if(slots.begin(), slots.end(), [&](const SlotColumn& own) {
+    return NameOf(spec, own.feature) == graph.features(0);
+  });
+  if (slot == slots.end()) {
+    return NoFeature(spec, graph.features(0), graph.name(), "a category");
+  }
+  input->slot = static_cast<size_t>(slot - slots.begin());
+  return OkStatus();
+}
+
+const GraphInputs::Input* GraphInputs::Find(const std::string& name) const {
+  const auto found = std::find_if(inputs_.begin(), inputs_.end(),
+                                  [&](const Input& input) { return input.graph->name() == name; });
+  return found == inputs_.end() ? nullptr : &*found;
+}
+
+const SlotColumn* GraphInputs::SlotOf(const std::string& input) const {
+  const Input* found = Find(input);
+  return found == nullptr || found->graph->kind() == GraphInput::NUMBERS
+             ? nullptr
+             : &transform_->slots()[found->slot];
+}
+
+// The first of a row's ids; 0 where it has fewer.
+void GraphInputs::Pad(const IdSlot& slot, size_t rows, Input* input) {
+  const size_t length = std::max<size_t>(input->graph->length(), 1);
+  input->padded.assign(rows * length, 0);
+  for (size_t r = 0; r < rows; ++r) {
+    const size_t begin = slot.Begin(r);
+    const size_t count = std::min(length, slot.End(r) - begin);
+    std::copy_n(slot.ids.data() + begin, count, input->padded.data() + r * length);
+  }
+}
+
+const std::vector<uint32_t>& GraphInputs::IdsOf(const std::string& input,
+                                                const FeatureBatch& batch) {
+  auto* found = const_cast<Input*>(Find(input));
+  SLUICE_CHECK(found != nullptr, "a table is read by one of the inputs");
+  const IdSlot& slot = batch.slots[found->slot];
+  const bool as_they_are = slot.ends.empty() && found->graph->length() <= 1;
+  if (found->graph->kind() == GraphInput::BAG || as_they_are) {
+    return slot.ids;
+  }
+  Pad(slot, batch.rows, found);
+  return found->padded;
+}
+
+RowUse GraphInputs::UseOf(const std::string& input, const FeatureBatch& batch,
+                          const std::vector<uint32_t>& positions) const {
+  const Input* found = Find(input);
+  const IdSlot& slot = batch.slots[found->slot];
+  return {positions, slot.ends, slot.weights};
+}
+
+void GraphInputs::Feed(const FeatureBatch& batch) {
+  for (Input& input : inputs_) {
+    Tensor* tensor = run_->Find(input.graph->name());
+    if (tensor == nullptr) {
+      continue;
+    }
+    if (input.graph->kind() == GraphInput::NUMBERS) {
+      const size_t width = input.graph->width();
+      if (width == batch.dense_width && input.runs.size() == 1) {
+        tensor->numbers = const_cast<float*>(batch.dense.data());  // nobody writes an input
+        continue;
+      }
+      run_->Allocate(tensor);
+      for (size_t r = 0; r < batch.rows; ++r) {
+        for (const Run& run : input.runs) {
+          std::copy_n(batch.dense.data() + r * batch.dense_width + run.from, run.width,
+                      tensor->numbers + r * width + run.to);
+        }
+      }
+      continue;
+    }
+    const IdSlot& slot = batch.slots[input.slot];
+    if (input.graph->kind() == GraphInput::BAG) {
+      input.bag = {slot.ids, slot.ends, slot.weights};
+      tensor->use = &input.bag;
+      continue;
+    }
+    run_->Allocate(tensor);
+    if (input.graph->kind() == GraphInput::IDS) {
+      const std::vector<uint32_t>& ids = IdsOf(input.graph->name(), batch);
+      std::copy(ids.begin(), ids.end(), tensor->integers);
+      continue;
+    }
+    const size_t length = input.graph->length();
+    for (size_t r = 0; r < batch.rows; ++r) {
+      const size_t count = std::min(length, slot.End(r) - slot.Begin(r));
+      std::fill_n(tensor->numbers + r * length, count, 1.0F);
+      std::fill_n(tensor->numbers + r * length + count, length - count, 0.0F);
+    }
+  }
+}
+
+}  // namespace sluice::models::graph

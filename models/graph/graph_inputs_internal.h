@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "models/features/feature_transform.h"
+#include "models/graph/graph_run_internal.h"
+
+namespace sluice::models {
+class ModelSpec;
+}
+
+// How a batch of rows becomes the inputs of a graph.
+namespace sluice::models::graph {
+
+class GraphInputs {
+ public:
+  // Resolves the features by name. `run` outlives it.
+  static Result<GraphInputs> Make(const ModelSpec& spec, const FeatureTransform& transform,
+                                  GraphRun* run);
+
+  // After GraphRun::Plan: the batch must outlive the run's Forward and Backward.
+  void Feed(const FeatureBatch& batch);
+  // The ids that a table is read by, in the order in which the input has them.
+  const std::vector<uint32_t>& IdsOf(const std::string& input, const FeatureBatch& batch);
+  // nullptr: no IDS or BAG is called so.
+  const SlotColumn* SlotOf(const std::string& input) const;
+  // Of a BAG: its ends and weights with a table's positions in place of the ids.
+  RowUse UseOf(const std::string& input, const FeatureBatch& batch,
+               const std::vector<uint32_t>& positions) const;
+
+ private:
+  // Columns of FeatureBatch::dense that stand side by side.
+  struct Run {
+    size_t from = 0;
+    size_t to = 0;
+    size_t width = 0;
+  };
+  struct Input {
+    const GraphInput* graph = nullptr;
+    std::vector<Run> runs;         // NUMBERS
+    size_t slot = 0;               // the others
+    std::vector<uint32_t> padded;  // IDS: of a batch
+    RowUse bag;
+  };
+  GraphInputs(const FeatureTransform& transform, GraphRun* run)
+      : transform_(&transform), run_(run) {}
+  Status AddNumbers(const ModelSpec& spec, Input* input);
+  Status AddSlot(const ModelSpec& spec, Input* input);
+  const Input* Find(const std::string& name) const;
+  static void Pad(const IdSlot& slot, size_t rows, Input* input);
+
+  const FeatureTransform* transform_;
+  GraphRun* run_;
+  std::vector<Input> inputs_;
+};
+
+}  // namespace sluice::models::graph

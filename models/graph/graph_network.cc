@@ -1,0 +1,312 @@
+#include "models/graph/graph_network.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "models/graph/graph_inputs_internal.h"
+#include "models/graph/graph_run_internal.h"
+#include "models/model.pb.h"
+#include "models/networks/initialize.h"
+#include "models/networks/loss.h"
+#include "models/networks/network_internal.h"
+
+namespace sluice::models {
+namespace {
+
+constexpr int64_t kMostStampsTogether = 1 << 25;  // 256 MiB; beyond, the ids of a batch are hashed
+
+DenseTensor::Group GroupOf(GraphParameter::Group group) {
+  switch (group) {
+    case GraphParameter::WIDE:
+      return DenseTensor::Group::kWide;
+    case GraphParameter::STATISTICS:
+      return DenseTensor::Group::kStatistics;
+    case GraphParameter::FROZEN:
+      return DenseTensor::Group::kFrozen;
+    default:
+      return DenseTensor::Group::kDeep;
+  }
+}
+
+// "uniform" of "uniform:0.25".
+std::string_view KindOf(std::string_view initializer) {
+  return initializer.substr(0, initializer.find(':'));
+}
+
+class GraphNetwork final : public Network {
+ public:
+  GraphNetwork(std::unique_ptr<FeatureTransform> transform, Loss loss, uint64_t seed,
+               std::unique_ptr<graph::GraphRun> run, graph::GraphInputs inputs)
+      : transform_(std::move(transform)),
+        loss_(std::move(loss)),
+        seed_(seed),
+        run_(std::move(run)),
+        inputs_(std::move(inputs)) {}
+
+  Status AddParameters();
+  // That the operators fit together, whatever the number of rows, and to the loss.
+  Status CheckOutputs();
+
+  const FeatureTransform& transform() const override { return *transform_; }
+  const std::vector<DenseTensor>& dense() const override { return dense_; }
+  const std::vector<EmbeddingTable>& tables() const override { return tables_; }
+  size_t outputs() const override { return loss_.outputs(); }
+  int64_t parameter_count() const override;
+  size_t bytes_per_row() const override { return bytes_per_row_; }
+
+  void CollectIds(const FeatureBatch& batch, ParameterView* view) override;
+  LossSum Step(const FeatureBatch& batch, const ParameterView& view, uint64_t step,
+               Gradient* gradient) override;
+  LossSum Predict(const FeatureBatch& batch, const ParameterView& view,
+                  std::vector<float>* predictions) override;
+
+ private:
+  // False where the operators cannot take so many rows: then nothing is known of them.
+  bool Forward(const FeatureBatch& batch, const ParameterView& view, bool train, uint64_t key);
+  void PlaceGradient(const ParameterView& view, Gradient* gradient);
+  void ClearUnreached(Gradient* gradient) const;
+
+  // Constant after construction.
+  std::unique_ptr<FeatureTransform> transform_;
+  Loss loss_;
+  uint64_t seed_;
+  std::vector<DenseTensor> dense_;
+  std::vector<EmbeddingTable> tables_;
+  size_t bytes_per_row_ = 0;
+
+  // Of the batch at hand.
+  std::unique_ptr<graph::GraphRun> run_;
+  graph::GraphInputs inputs_;
+  std::vector<graph::Tensor*> dense_values_;  // nullptr: nobody reads it
+  std::vector<graph::Tensor*> table_values_;
+  std::vector<graph::RowUse> uses_;      // of the tables
+  std::vector<IdNumbering> numberings_;  // of the tables
+  std::vector<float> unlearnt_;          // the output's gradient when nothing learns
+};
+
+Status GraphNetwork::AddParameters() {
+  for (const GraphParameter& parameter : run_->graph().parameters()) {
+    RETURN_IF_ERROR(CheckInitializer(KindOf(parameter.initializer()),
+                                     fmt::format("parameter '{}'", parameter.name())));
+    DenseTensor tensor;
+    tensor.name = parameter.name();
+    tensor.shape.assign(parameter.shape().begin(), parameter.shape().end());
+    tensor.group = GroupOf(parameter.group());
+    tensor.initializer = parameter.initializer();
+    tensor.momentum = static_cast<float>(parameter.momentum());
+    if (!(tensor.momentum >= 0 && tensor.momentum <= 1)) {
+      return InvalidArgument(fmt::format("the momentum of '{}' is {}: between 0 and 1",
+                                         parameter.name(), parameter.momentum()));
+    }
+    dense_.push_back(std::move(tensor));
+    dense_values_.push_back(run_->Find(parameter.name()));
+  }
+  int64_t stamps = kMostStampsTogether;
+  for (const GraphTable& own : run_->graph().tables()) {
+    RETURN_IF_ERROR(
+        CheckInitializer(KindOf(own.initializer()), fmt::format("table '{}'", own.name())));
+    const SlotColumn* slot = inputs_.SlotOf(own.input());
+    if (slot == nullptr || slot->buckets > own.rows()) {
+      return InvalidArgument(fmt::format("table '{}' has {} rows, its feature '{}' has {} values",
+                                         own.name(), own.rows(), own.input(),
+                                         slot == nullptr ? 0 : slot->buckets))
+          .Hint("features say how many values they have: buckets");
+    }
+    EmbeddingTable table;
+    table.name = own.name();
+    table.rows = own.rows();
+    table.dimension = own.dimension();
+    table.wide = own.wide();
+    table.initializer = own.initializer();
+    tables_.push_back(std::move(table));
+    table_values_.push_back(run_->Find(own.name()));
+    stamps -= numberings_.emplace_back(own.rows(), stamps).stamps();
+  }
+  uses_.resize(tables_.size());
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    if (table_values_[t] != nullptr) {
+      table_values_[t]->use = &uses_[t];
+    }
+  }
+  return OkStatus();
+}
+
+Status GraphNetwork::CheckOutputs() {
+  const auto outputs = static_cast<int64_t>(loss_.outputs());
+  int64_t before = 0;
+  for (const int64_t rows : {int64_t{1}, int64_t{2}, int64_t{7}}) {
+    if (Status status = run_->Plan(rows); !status.ok()) {
+      return std::move(status).Because(fmt::format("with a batch of {} rows", rows));
+    }
+    const graph::Tensor& output = run_->output();
+    const bool single = outputs == 1 && output.shape == graph::Shape{rows};
+    if (output.type != graph::ElementType::kFloat ||
+        (!single && output.shape != graph::Shape{rows, outputs})) {
+      return InvalidArgument(fmt::format("the model's output has {} of shape {} for {} rows",
+                                         graph::TypeText(output.type),
+                                         graph::ShapeText(output.shape), rows))
+          .Hint(outputs == 1 ? "this label needs one number per row"
+                             : fmt::format("this label needs {} numbers per row", outputs));
+    }
+    // From 2 rows to 7: values and gradients.
+    constexpr size_t kCopies = 2;
+    bytes_per_row_ = static_cast<size_t>(std::max<int64_t>(run_->elements() - before, 0)) *
+                     kCopies * sizeof(float) / 5;
+    before = run_->elements();
+  }
+  return OkStatus();
+}
+
+int64_t GraphNetwork::parameter_count() const {
+  double count = 0;  // a plan from elsewhere may name more than an integer holds
+  for (const DenseTensor& tensor : dense_) {
+    count += static_cast<double>(tensor.size());
+  }
+  for (const EmbeddingTable& table : tables_) {
+    count += static_cast<double>(table.rows) * table.dimension;
+  }
+  constexpr double kMost = 0x1p62;
+  return static_cast<int64_t>(std::min(count, kMost));
+}
+
+void GraphNetwork::CollectIds(const FeatureBatch& batch, ParameterView* view) {
+  view->tables.resize(tables_.size());
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    const GraphTable& table = run_->graph().tables(static_cast<int>(t));
+    const std::vector<uint32_t>& ids = inputs_.IdsOf(table.input(), batch);
+    RowSet& set = view->tables[t];
+    set.ids.clear();
+    set.positions.resize(ids.size());
+    numberings_[t].Start(ids.size());
+    SlotUse use;
+    use.buckets = static_cast<uint32_t>(
+        std::min<int64_t>(table.rows(), std::numeric_limits<uint32_t>::max()));
+    numberings_[t].Number(ids, use, &set.ids, set.positions.data());
+  }
+}
+
+bool GraphNetwork::Forward(const FeatureBatch& batch, const ParameterView& view, bool train,
+                           uint64_t key) {
+  SLUICE_CHECK(batch.dense_width == transform_->dense_width() &&
+                   batch.slots.size() == transform_->slots().size(),
+               "a batch comes from the network's own transform");
+  if (!run_->Plan(static_cast<int64_t>(batch.rows)).ok() ||
+      run_->output().count() != batch.rows * outputs()) {
+    return false;
+  }
+  inputs_.Feed(batch);
+  for (size_t i = 0; i < dense_.size(); ++i) {
+    if (dense_values_[i] != nullptr) {
+      dense_values_[i]->numbers = const_cast<float*>(view.dense[i]);  // nobody writes a parameter
+    }
+  }
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    if (table_values_[t] != nullptr) {
+      const GraphTable& table = run_->graph().tables(static_cast<int>(t));
+      table_values_[t]->numbers = const_cast<float*>(view.tables[t].values.data());
+      uses_[t] = inputs_.UseOf(table.input(), batch, view.tables[t].positions);
+    }
+  }
+  run_->Forward(train, key);
+  return true;
+}
+
+void GraphNetwork::PlaceGradient(const ParameterView& view, Gradient* gradient) {
+  gradient->dense.resize(dense_.size());
+  for (size_t i = 0; i < dense_.size(); ++i) {
+    gradient->dense[i].resize(dense_[i].size());
+    if (dense_values_[i] != nullptr) {
+      dense_values_[i]->gradient = gradient->dense[i].data();
+    }
+  }
+  gradient->tables.resize(tables_.size());
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    gradient->tables[t].resize(view.tables[t].ids.size() * tables_[t].dimension);
+    if (table_values_[t] != nullptr) {
+      table_values_[t]->gradient = gradient->tables[t].data();
+      table_values_[t]->gradient_count = gradient->tables[t].size();
+    }
+  }
+}
+
+void GraphNetwork::ClearUnreached(Gradient* gradient) const {
+  for (size_t i = 0; i < dense_.size(); ++i) {
+    if (dense_values_[i] == nullptr || !dense_values_[i]->written) {
+      std::fill(gradient->dense[i].begin(), gradient->dense[i].end(), 0.0F);
+    }
+  }
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    if (table_values_[t] == nullptr || !table_values_[t]->written) {
+      std::fill(gradient->tables[t].begin(), gradient->tables[t].end(), 0.0F);
+    }
+  }
+}
+
+LossSum GraphNetwork::Step(const FeatureBatch& batch, const ParameterView& view, uint64_t step,
+                           Gradient* gradient) {
+  PlaceGradient(view, gradient);
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  if (!Forward(batch, view, true, HashInteger(HashInteger(seed_) + step))) {
+    for (graph::Tensor* tensor : dense_values_) {
+      if (tensor != nullptr) {
+        tensor->written = false;
+      }
+    }
+    for (graph::Tensor* tensor : table_values_) {
+      if (tensor != nullptr) {
+        tensor->written = false;
+      }
+    }
+    ClearUnreached(gradient);
+    return {kNaN, static_cast<double>(batch.rows)};
+  }
+  run_->PrepareBackward();
+  graph::Tensor& output = run_->output();
+  unlearnt_.resize(output.gradient == nullptr ? output.count() : 0);
+  const LossSum sum =
+      loss_.Compute(batch.rows, output.numbers, batch.labels.data(),
+                    batch.weights.empty() ? nullptr : batch.weights.data(),
+                    output.gradient == nullptr ? unlearnt_.data() : output.gradient);
+  run_->Backward();
+  ClearUnreached(gradient);
+  return sum;
+}
+
+LossSum GraphNetwork::Predict(const FeatureBatch& batch, const ParameterView& view,
+                              std::vector<float>* predictions) {
+  if (Forward(batch, view, false, 0)) {
+    const graph::Tensor& output = run_->output();
+    predictions->assign(output.numbers, output.numbers + output.count());
+  } else {
+    predictions->assign(batch.rows * outputs(), std::numeric_limits<float>::quiet_NaN());
+  }
+  LossSum sum;
+  if (!batch.labels.empty()) {
+    sum = loss_.Compute(batch.rows, predictions->data(), batch.labels.data(),
+                        batch.weights.empty() ? nullptr : batch.weights.data(), nullptr);
+  }
+  loss_.ToPredictions(batch.rows, predictions->data());
+  return sum;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Network>> MakeGraphNetwork(const ModelSpec& spec,
+                                                  std::unique_ptr<FeatureTransform> transform,
+                                                  Loss loss) {
+  ASSIGN_OR_RETURN(std::unique_ptr<graph::GraphRun> run,
+                   graph::GraphRun::Make(spec.graph(), ActiveKernels()));
+  ASSIGN_OR_RETURN(graph::GraphInputs inputs,
+                   graph::GraphInputs::Make(spec, *transform, run.get()));
+  auto network = std::make_unique<GraphNetwork>(std::move(transform), std::move(loss), spec.seed(),
+                                                std::move(run), std::move(inputs));
+  RETURN_IF_ERROR(network->AddParameters());
+  RETURN_IF_ERROR(network->CheckOutputs());
+  return std::unique_ptr<Network>(std::move(network));
+}
+
+}  // namespace sluice::models

@@ -1,0 +1,176 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "models/features/feature_transform.h"
+#include "models/graph/graph_run_internal.h"
+
+namespace sluice::models::graph {
+namespace {
+
+// Known values decide shapes, which have few axes; longer ones need not be known before a batch.
+constexpr int64_t kMostKnown = 1 << 16;
+
+}  // namespace
+
+Tensor* GraphRun::Find(const std::string& name) {
+  const auto found = names_.find(name);
+  return found == names_.end() || readers_[found->second] == 0 ? nullptr : &tensors_[found->second];
+}
+
+Status GraphRun::Plan(int64_t rows) {
+  if (rows == rows_) {
+    return OkStatus();
+  }
+  rows_ = -1;
+  elements_ = 0;
+  allocated_ = prepared_ = false;
+  for (size_t t = 0; t < tensors_.size(); ++t) {
+    Tensor& tensor = tensors_[t];
+    tensor.known = false;
+    if (t >= given_) {
+      tensor.gradient = nullptr;
+      tensor.trained = false;
+    }
+  }
+  for (int i = 0; i < graph_.inputs_size(); ++i) {
+    const GraphInput& input = graph_.inputs(i);
+    Tensor& tensor = tensors_[static_cast<size_t>(i)];
+    tensor.shape = {rows};
+    if (input.kind() == GraphInput::NUMBERS) {
+      tensor.shape.push_back(input.width());
+    } else if (input.length() > 0 || input.kind() == GraphInput::MASK) {
+      tensor.shape.push_back(input.length());
+    }
+    RETURN_IF_ERROR(CheckShape(tensor.shape).Because(fmt::format("input '{}'", input.name())));
+    elements_ += tensor.size();
+  }
+  for (Step& step : steps_) {
+    if (Status status = PlanStep(&step); !status.ok()) {
+      return std::move(status).Because(NameOf(*step.node));
+    }
+  }
+  rows_ = rows;
+  return OkStatus();
+}
+
+Status GraphRun::PlanStep(Step* step) {
+  OperatorContext& context = step->context;
+  bool known = true;
+  bool trained = false;
+  step->fixed = step->run->IsFunction();
+  for (const Tensor* input : context.inputs) {
+    known = known && (input == nullptr || input->known);
+    step->fixed = step->fixed && (input == nullptr || input->fixed);
+    trained = trained || (input != nullptr && input->trained);
+  }
+  RETURN_IF_ERROR(step->run->Plan(context));
+  const bool of_shapes = step->node->op_type() == "Shape";
+  known = (known || of_shapes) && step->run->IsFunction();
+  step->fixed = step->fixed || of_shapes;
+  step->learns = false;
+  int64_t elements = 0;
+  for (Tensor* output : context.outputs) {
+    if (output != nullptr) {
+      output->trained = trained && output->type == ElementType::kFloat;
+      output->fixed = step->fixed;
+      step->learns = step->learns || output->trained;
+      elements += output->size();
+    }
+  }
+  elements_ += step->run->IsView() ? 0 : elements;
+  if (elements_ > kMostElementsTogether) {
+    return InvalidArgument(fmt::format("the values of a batch have more than {} elements together",
+                                       kMostElementsTogether))
+        .Hint("a smaller train.batch_size takes less");
+  }
+  step->done = known && elements <= kMostKnown;
+  if (step->done) {
+    for (Tensor* output : context.outputs) {
+      if (output != nullptr) {
+        output->known = true;
+        if (!step->run->IsView()) {
+          Allocate(output);
+        }
+      }
+    }
+    step->run->Forward(context);
+  }
+  return OkStatus();
+}
+
+void GraphRun::Allocate(Tensor* tensor) {
+  const size_t index = IndexOf(*tensor);
+  if (tensor->type == ElementType::kFloat) {
+    numbers_[index].resize(tensor->count());
+    tensor->numbers = numbers_[index].data();
+  } else if (tensor->type != ElementType::kBag) {
+    integers_[index].resize(tensor->count());
+    tensor->integers = integers_[index].data();
+  }
+}
+
+void GraphRun::Forward(bool train, uint64_t key) {
+  if (!std::exchange(allocated_, true)) {
+    for (Step& step : steps_) {
+      for (Tensor* output : step.context.outputs) {
+        if (output != nullptr && !output->known && !step.run->IsView()) {
+          Allocate(output);
+        }
+      }
+    }
+  }
+  for (Step& step : steps_) {
+    if (!step.done) {
+      step.context.train = train;
+      step.context.key = HashInteger(key + step.number);
+      step.run->Forward(step.context);
+      step.done = step.fixed;
+    }
+  }
+}
+
+void GraphRun::PrepareBackward() {
+  if (std::exchange(prepared_, true)) {
+    return;
+  }
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    for (Tensor* output : step->context.outputs) {
+      if (output == nullptr || !output->trained) {
+        continue;
+      }
+      const size_t index = IndexOf(*output);
+      if (output->gradient == nullptr) {
+        gradients_[index].resize(output->count());
+        output->gradient = gradients_[index].data();
+      }
+      output->gradient_count = output->count();
+      if (step->run->IsView()) {
+        Tensor& viewed = *step->context.inputs[0];
+        const size_t of = IndexOf(viewed);
+        if (of >= given_ && readers_[of] == 1) {
+          viewed.gradient = output->gradient;  // nobody else gives anything back to it
+        }
+      }
+    }
+  }
+}
+
+void GraphRun::Backward() {
+  for (Tensor& tensor : tensors_) {
+    tensor.written = false;
+  }
+  tensors_[output_].written = true;
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    const auto& outputs = step->context.outputs;
+    const bool reached = std::any_of(outputs.begin(), outputs.end(), [](const Tensor* output) {
+      return output != nullptr && output->trained && output->written;
+    });
+    if (step->learns && reached) {
+      step->run->Backward(step->context);
+    }
+  }
+}
+
+}  // namespace sluice::models::graph

@@ -1,0 +1,252 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "models/graph/graph_run_internal.h"
+
+// What a graph must be so that it can be run.
+namespace sluice::models::graph {
+namespace {
+
+constexpr int64_t kMostTableRows = int64_t{1} << 40;
+constexpr uint32_t kWidestTable = 1 << 18;
+
+bool Listed(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(' '), list.size());
+    if (list.substr(0, end) == word) {
+      return true;
+    }
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
+Result<const OperatorEntry*> EntryOf(const GraphNode& node) {
+  const OperatorEntry* entry = FindOperator(node.op_type());
+  if (entry == nullptr) {
+    std::vector<std::string> names;
+    for (const OperatorEntry& known : Operators()) {
+      names.emplace_back(known.name);
+    }
+    Status status = Unimplemented(fmt::format("operator '{}' is not supported", node.op_type()));
+    if (const auto near = NearestName(node.op_type(), names)) {
+      return std::move(status).Hint(fmt::format("did you mean '{}'?", *near));
+    }
+    return status;
+  }
+  for (const GraphAttribute& attribute : node.attributes()) {
+    if (!Listed(entry->attributes, attribute.name())) {
+      return Unimplemented(fmt::format("attribute '{}' is not supported", attribute.name()));
+    }
+  }
+  size_t inputs = 0;
+  for (int k = 0; k < node.inputs_size(); ++k) {
+    inputs = node.inputs(k).empty() ? inputs : static_cast<size_t>(k) + 1;
+    if (node.inputs(k).empty() && static_cast<size_t>(k) < entry->least_inputs) {
+      return InvalidArgument(fmt::format("input {} is left out", k + 1));
+    }
+  }
+  if (inputs < entry->least_inputs || inputs > entry->most_inputs) {
+    return InvalidArgument(
+        fmt::format("{} inputs: it has {} to {}", inputs, entry->least_inputs, entry->most_inputs));
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::string NameOf(const GraphNode& node) {
+  return node.name().empty() ? fmt::format("a node ({})", node.op_type())
+                             : fmt::format("node '{}' ({})", node.name(), node.op_type());
+}
+
+GraphRun::GraphRun(const NetworkGraph& graph, const Kernels& kernels)
+    : graph_(graph), kernels_(kernels) {}
+
+Result<std::unique_ptr<GraphRun>> GraphRun::Make(const NetworkGraph& graph,
+                                                 const Kernels& kernels) {
+  if (graph.nodes_size() > kMostNodes) {
+    return InvalidArgument(
+               fmt::format("a graph of {} nodes: at most {}", graph.nodes_size(), kMostNodes))
+        .Hint("each is walked for every batch; a loop over rows or columns unrolls into nodes");
+  }
+  if (const size_t bytes = graph.ByteSizeLong(); bytes > kMostGraphBytes) {
+    return InvalidArgument(fmt::format("a graph of {} bytes: at most {}", bytes, kMostGraphBytes))
+        .Hint("large constants can be parameters");
+  }
+  std::unique_ptr<GraphRun> run(new GraphRun(graph, kernels));
+  RETURN_IF_ERROR(run->AddGiven());
+  RETURN_IF_ERROR(run->AddSteps());
+  RETURN_IF_ERROR(run->CheckTables());
+  return run;
+}
+
+Status GraphRun::AddTensor(const std::string& name) {
+  if (name.empty()) {
+    return InvalidArgument("a value has no name");
+  }
+  if (!names_.emplace(name, tensors_.size()).second) {
+    return InvalidArgument(fmt::format("two values are called '{}'", name));
+  }
+  tensors_.emplace_back();
+  return OkStatus();
+}
+
+Status GraphRun::AddGiven() {
+  for (const GraphInput& input : graph_.inputs()) {
+    RETURN_IF_ERROR(AddTensor(input.name()));
+    Tensor& tensor = tensors_.back();
+    switch (input.kind()) {
+      case GraphInput::NUMBERS:
+      case GraphInput::MASK:
+        tensor.type = ElementType::kFloat;
+        break;
+      case GraphInput::IDS:
+        tensor.type = ElementType::kInteger;
+        break;
+      case GraphInput::BAG:
+        tensor.type = ElementType::kBag;
+        break;
+      default:
+        return InvalidArgument(fmt::format("input '{}' is of no known kind", input.name()));
+    }
+  }
+  int64_t bytes = 0;
+  for (const GraphParameter& parameter : graph_.parameters()) {
+    RETURN_IF_ERROR(AddTensor(parameter.name()));
+    Tensor& tensor = tensors_.back();
+    tensor.shape.assign(parameter.shape().begin(), parameter.shape().end());
+    RETURN_IF_ERROR(
+        CheckShape(tensor.shape).Because(fmt::format("parameter '{}'", parameter.name())));
+    bytes += tensor.size() * static_cast<int64_t>(sizeof(float));
+    if (bytes > kMostDenseBytes) {
+      return InvalidArgument(fmt::format("the dense parameters have more than {} MiB, with '{}'",
+                                         kMostDenseBytes >> 20, parameter.name()))
+          .Hint("they are pulled whole for every batch; rows that a category names become a table");
+    }
+    tensor.trained = parameter.group() != GraphParameter::FROZEN;
+    tensor.gradient_count = tensor.count();
+  }
+  for (const GraphTable& table : graph_.tables()) {
+    if (table.rows() < 1 || table.rows() > kMostTableRows || table.dimension() < 1 ||
+        table.dimension() > kWidestTable) {
+      return InvalidArgument(fmt::format("table '{}' has {} rows of {}", table.name(), table.rows(),
+                                         table.dimension()));
+    }
+    RETURN_IF_ERROR(AddTensor(table.name()));
+    tensors_.back().shape = {table.rows(), table.dimension()};
+    tensors_.back().trained = true;
+  }
+  given_ = tensors_.size();
+  return OkStatus();
+}
+
+Status GraphRun::AddSteps() {
+  // From first to last: what each reads must be there. From last to first: who is read at all.
+  std::vector<const OperatorEntry*> entries;
+  for (const GraphNode& node : graph_.nodes()) {
+    Result<const OperatorEntry*> entry = EntryOf(node);
+    if (!entry.ok()) {
+      return entry.status().Because(NameOf(node));
+    }
+    entries.push_back(entry.value());
+    for (const std::string& input : node.inputs()) {
+      if (!input.empty() && !names_.contains(input)) {
+        return InvalidArgument(
+            fmt::format("{}: no value '{}' has been made before it", NameOf(node), input));
+      }
+    }
+    for (const std::string& output : node.outputs()) {
+      if (!output.empty()) {
+        RETURN_IF_ERROR(AddTensor(output).Because(NameOf(node)));
+      }
+    }
+  }
+  if (graph_.outputs_size() != 1) {
+    return InvalidArgument(fmt::format("a network has one output, not {}", graph_.outputs_size()));
+  }
+  const auto found = names_.find(graph_.outputs(0));
+  if (found == names_.end() || found->second < given_) {
+    return InvalidArgument(fmt::format("no node makes the output '{}'", graph_.outputs(0)));
+  }
+  output_ = found->second;
+  readers_.assign(tensors_.size(), 0);
+  readers_[output_] = 1;
+  std::vector<bool> needed(entries.size(), false);
+  for (size_t n = entries.size(); n-- > 0;) {
+    const GraphNode& node = graph_.nodes(static_cast<int>(n));
+    for (const std::string& output : node.outputs()) {
+      needed[n] = needed[n] || (!output.empty() && readers_[names_.at(output)] > 0);
+    }
+    for (const std::string& input : node.inputs()) {
+      if (needed[n] && !input.empty()) {
+        ++readers_[names_.at(input)];
+      }
+    }
+  }
+  for (size_t n = 0; n < entries.size(); ++n) {
+    const GraphNode& node = graph_.nodes(static_cast<int>(n));
+    if (!needed[n]) {
+      continue;
+    }
+    Step& step = steps_.emplace_back(node);
+    step.run = entries[n]->make();
+    step.number = n;
+    for (const std::string& input : node.inputs()) {
+      step.context.inputs.push_back(input.empty() ? nullptr : &tensors_[names_.at(input)]);
+    }
+    for (const std::string& output : node.outputs()) {
+      const bool read = !output.empty() && readers_[names_.at(output)] > 0;
+      if (read && step.context.outputs.size() >= entries[n]->most_outputs) {
+        return Unimplemented(fmt::format("{}: output {} is not supported", NameOf(node),
+                                         step.context.outputs.size() + 1));
+      }
+      step.context.outputs.push_back(read ? &tensors_[names_.at(output)] : nullptr);
+    }
+  }
+  for (Step& step : steps_) {  // now that they stay where they are
+    step.context.attributes = &step.attributes;
+    step.context.kernels = &kernels_;
+  }
+  numbers_.resize(tensors_.size());
+  integers_.resize(tensors_.size());
+  gradients_.resize(tensors_.size());
+  return OkStatus();
+}
+
+Status GraphRun::CheckTables() const {
+  std::unordered_map<std::string, const GraphTable*> tables;
+  for (const GraphTable& table : graph_.tables()) {
+    tables.emplace(table.name(), &table);
+    const auto input = std::find_if(
+        graph_.inputs().begin(), graph_.inputs().end(),
+        [&](const GraphInput& candidate) { return candidate.name() == table.input(); });
+    if (input == graph_.inputs().end() ||
+        (input->kind() != GraphInput::IDS && input->kind() != GraphInput::BAG)) {
+      return InvalidArgument(fmt::format("table '{}' is read by '{}', which is no feature's ids",
+                                         table.name(), table.input()));
+    }
+  }
+  for (const Step& step : steps_) {
+    const GraphNode& node = *step.node;
+    for (int k = 0; k < node.inputs_size(); ++k) {
+      const auto table = tables.find(node.inputs(k));
+      if (table == tables.end()) {
+        continue;
+      }
+      const bool reads = node.op_type() == "Gather" ? step.attributes.Integer("axis", 0) == 0
+                                                    : node.op_type() == "EmbeddingBag";
+      if (!reads || k != 0 || node.inputs(1) != table->second->input()) {
+        return InvalidArgument(fmt::format(
+            "{}: table '{}' can only be read by Gather or EmbeddingBag with the ids of '{}'",
+            NameOf(node), table->first, table->second->input()));
+      }
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace sluice::models::graph

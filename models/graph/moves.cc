@@ -1,0 +1,413 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "models/graph/broadcast_internal.h"
+#include "models/graph/operator_internal.h"
+
+// Elements that go somewhere else: put together, cut, turned, repeated.
+namespace sluice::models::graph {
+namespace {
+
+// body(from, to) with the elements of both, of whichever type they are.
+template <typename Body>
+void WithElements(const Tensor& from, const Tensor& to, Body body) {
+  if (from.type == ElementType::kFloat) {
+    body(static_cast<const float*>(from.numbers), to.numbers);
+  } else {
+    body(static_cast<const int64_t*>(from.integers), to.integers);
+  }
+}
+
+Status NoBag(const Tensor& tensor) {
+  return tensor.type == ElementType::kBag
+             ? InvalidArgument("a feature of several ids per row has no elements")
+             : OkStatus();
+}
+
+class Concat final : public Operator {
+ public:
+  Status Plan(const OperatorContext& node) override {
+    if (!node.Has(0) || !node.attributes->Has("axis")) {
+      return InvalidArgument("the first value or the axis is missing");
+    }
+    Shape shape = node.In(0).shape;
+    ASSIGN_OR_RETURN(axis_, AxisOf(node.attributes->Integer("axis", 0), shape.size()));
+    shape[axis_] = 0;
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      if (!node.Has(k)) {
+        return InvalidArgument(fmt::format("input {} is left out", k + 1));
+      }
+      RETURN_IF_ERROR(NoBag(node.In(k)));
+      const Shape& own = node.In(k).shape;
+      bool fits = own.size() == shape.size() && node.In(k).type == node.In(0).type;
+      for (size_t axis = 0; fits && axis < shape.size(); ++axis) {
+        fits = axis == axis_ || own[axis] == shape[axis];
+      }
+      if (!fits) {
+        return InvalidArgument(
+            fmt::format("{} of shape {} and {} of shape {} cannot stand side by side along axis {}",
+                        TypeText(node.In(0).type), ShapeText(node.In(0).shape),
+                        TypeText(node.In(k).type), ShapeText(own), axis_));
+      }
+      shape[axis_] += own[axis_];
+    }
+    outer_ = static_cast<size_t>(ExtentOf(shape, 0, axis_));
+    return node.Shaped(std::move(shape), node.In(0).type);
+  }
+  void Forward(const OperatorContext& node) override {
+    const auto line = static_cast<size_t>(ExtentOf(node.Out().shape, axis_));
+    size_t at = 0;
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const auto width = static_cast<size_t>(ExtentOf(node.In(k).shape, axis_));
+      WithElements(node.In(k), node.Out(), [&](auto* from, auto* to) {
+        for (size_t i = 0; i < outer_; ++i) {
+          std::copy_n(from + i * width, width, to + i * line + at);
+        }
+      });
+      at += width;
+    }
+  }
+  void Backward(const OperatorContext& node) override {
+    const float* back = node.Back();
+    const auto line = static_cast<size_t>(ExtentOf(node.Out().shape, axis_));
+    size_t at = 0;
+    for (size_t k = 0; k < node.inputs.size(); ++k) {
+      const auto width = static_cast<size_t>(ExtentOf(node.In(k).shape, axis_));
+      if (const GradientTarget target = node.Target(k)) {
+        for (size_t i = 0; i < outer_; ++i) {
+          const float* from = back + i * line + at;
+          float* to = target.to + i * width;
+          for (size_t j = 0; j < width; ++j) {
+            to[j] = target.add ? to[j] + from[j] : from[j];
+          }
+        }
+      }
+      at += width;
+    }
+  }
+
+ private:
+  size_t axis_ = 0;
+  size_t outer_ = 0;
+};
+
+class Split final : public Operator {
+ public:
+  Status Plan(const OperatorContext& node) override {
+    RETURN_IF_ERROR(NoBag(node.In(0)));
+    Shape shape = node.In(0).shape;
+    ASSIGN_OR_RETURN(axis_, AxisOf(node.attributes->Integer("axis", 0), shape.size()));
+    const int64_t whole = shape[axis_];
+    const auto parts = static_cast<int64_t>(node.outputs.size());
+    widths_ = node.attributes->Integers("split");
+    if (node.Has(1)) {
+      ASSIGN_OR_RETURN(widths_, node.Known(1, "the parts' sizes"));
+    }
+    if (widths_.empty()) {
+      if (whole % parts != 0) {
+        return InvalidArgument(fmt::format("axis {} of shape {} has no {} equal parts", axis_,
+                                           ShapeText(shape), parts));
+      }
+      widths_.assign(static_cast<size_t>(parts), whole / parts);
+    }
+    int64_t sum = 0;
+    for (const int64_t width : widths_) {
+      if (width < 0 || width > whole) {
+        sum = -1;
+        break;
+      }
+      sum += width;
+    }
+    if (sum != whole || static_cast<int64_t>(widths_.size()) != parts) {
+      return InvalidArgument(fmt::format("parts of {} do not make axis {} of shape {}",
+                                         ShapeText(widths_), axis_, ShapeText(shape)));
+    }
+    outer_ = static_cast<size_t>(ExtentOf(shape, 0, axis_));
+    inner_ = static_cast<size_t>(ExtentOf(shape, axis_ + 1));
+    for (size_t k = 0; k < widths_.size(); ++k) {
+      shape[axis_] = widths_[k];
+      RETURN_IF_ERROR(node.Shaped(shape, node.In(0).type, k));
+    }
+    return OkStatus();
+  }
+  void Forward(const OperatorContext& node) override {
+    const auto line = static_cast<size_t>(ExtentOf(node.In(0).shape, axis_));
+    size_t at = 0;
+    for (size_t k = 0; k < widths_.size(); ++k) {
+      const size_t width = static_cast<size_t>(widths_[k]) * inner_;
+      if (node.Reads(k)) {
+        WithElements(node.In(0), node.Out(k), [&](auto* from, auto* to) {
+          for (size_t i = 0; i < outer_; ++i) {
+            std::copy_n(from + i * line + at, width, to + i * width);
+          }
+        });
+      }
+      at += width;
+    }
+  }
+  void Backward(const OperatorContext& node) override {
+    float* to = node.Zeroed(0);
+    const auto line = static_cast<size_t>(ExtentOf(node.In(0).shape, axis_));
+    size_t at = 0;
+    for (size_t k = 0; to != nullptr && k < widths_.size(); ++k) {
+      const size_t width = static_cast<size_t>(widths_[k]) * inner_;
+      if (const float* back = node.Back(k)) {
+        for (size_t i = 0; i < outer_; ++i) {
+          for (size_t j = 0; j < width; ++j) {
+            to[i * line + at + j] += back[i * width + j];
+          }
+        }
+      }
+      at += width;
+    }
+  }
+
+ private:
+  size_t axis_ = 0;
+  size_t outer_ = 0;
+  size_t inner_ = 0;
+  std::vector<int64_t> widths_;
+};
+
+// Walks the elements of a shape in order, beside a place that moves by other strides.
+template <typename Body>
+void ForEachPlace(const Shape& shape, const std::vector<int64_t>& strides, int64_t first,
+                  Body body) {
+  const int64_t n = ExtentOf(shape, 0);
+  std::vector<int64_t> at(shape.size(), 0);
+  int64_t place = first;
+  for (int64_t i = 0; i < n; ++i) {
+    body(static_cast<size_t>(i), static_cast<size_t>(place));
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      place += strides[axis];
+      if (++at[axis] < shape[axis]) {
+        break;
+      }
+      place -= strides[axis] * shape[axis];
+      at[axis] = 0;
+    }
+  }
+}
+
+std::vector<int64_t> StridesOf(const Shape& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t axis = shape.size(); axis-- > 1;) {
+    strides[axis - 1] = strides[axis] * shape[axis];
+  }
+  return strides;
+}
+
+// What Slice and Transpose have in common: elements of the input at other strides, each once.
+class Strided : public Operator {
+ public:
+  void Forward(const OperatorContext& node) final {
+    WithElements(node.In(0), node.Out(), [&](auto* from, auto* to) {
+      ForEachPlace(node.Out().shape, strides_, first_,
+                   [&](size_t i, size_t place) { to[i] = from[place]; });
+    });
+  }
+  void Backward(const OperatorContext& node) final {
+    const float* back = node.Back();
+    if (float* to = node.Zeroed(0)) {
+      ForEachPlace(node.Out().shape, strides_, first_,
+                   [&](size_t i, size_t place) { to[place] += back[i]; });
+    }
+  }
+
+ protected:
+  std::vector<int64_t> strides_;
+  int64_t first_ = 0;
+};
+
+class Transpose final : public Strided {
+ public:
+  Status Plan(const OperatorContext& node) override {
+    RETURN_IF_ERROR(NoBag(node.In(0)));
+    const Shape& x = node.In(0).shape;
+    std::vector<int64_t> order = node.attributes->Integers("perm");
+    if (order.empty()) {
+      for (size_t axis = x.size(); axis-- > 0;) {
+        order.push_back(static_cast<int64_t>(axis));
+      }
+    }
+    std::vector<bool> seen(x.size(), false);
+    const std::vector<int64_t> strides = StridesOf(x);
+    Shape shape;
+    strides_.clear();
+    for (const int64_t named : order) {
+      ASSIGN_OR_RETURN(const size_t axis, AxisOf(named, x.size()));
+      if (seen[axis]) {
+        break;
+      }
+      seen[axis] = true;
+      shape.push_back(x[axis]);
+      strides_.push_back(strides[axis]);
+    }
+    if (shape.size() != x.size() || order.size() != x.size()) {
+      return InvalidArgument(fmt::format("perm {} does not name each axis of shape {} once",
+                                         ShapeText(order), ShapeText(x)));
+    }
+    return node.Shaped(std::move(shape), node.In(0).type);
+  }
+};
+
+class Slice final : public Strided {
+ public:
+  Status Plan(const OperatorContext& node) override {
+    RETURN_IF_ERROR(NoBag(node.In(0)));
+    Shape shape = node.In(0).shape;
+    ASSIGN_OR_RETURN(const std::vector<int64_t> begins, node.Known(1, "the begins"));
+    ASSIGN_OR_RETURN(const std::vector<int64_t> ends, node.Known(2, "the ends"));
+    std::vector<int64_t> axes;
+    for (size_t i = 0; i < begins.size(); ++i) {
+      axes.push_back(static_cast<int64_t>(i));
+    }
+    if (node.Has(3)) {
+      ASSIGN_OR_RETURN(axes, node.Known(3, "the axes"));
+    }
+    std::vector<int64_t> steps(begins.size(), 1);
+    if (node.Has(4)) {
+      ASSIGN_OR_RETURN(steps, node.Known(4, "the steps"));
+    }
+    if (ends.size() != begins.size() || axes.size() != begins.size() ||
+        steps.size() != begins.size()) {
+      return InvalidArgument("begins, ends, axes and steps are not as many");
+    }
+    strides_ = StridesOf(shape);
+    first_ = 0;
+    std::vector<bool> cut(shape.size(), false);
+    for (size_t i = 0; i < begins.size(); ++i) {
+      ASSIGN_OR_RETURN(const size_t axis, AxisOf(axes[i], shape.size()));
+      if (cut[axis]) {
+        return InvalidArgument(fmt::format("axis {} is named twice", axis));
+      }
+      cut[axis] = true;
+      RETURN_IF_ERROR(Cut(begins[i], ends[i], steps[i], axis, &shape));
+    }
+    return node.Shaped(std::move(shape), node.In(0).type);
+  }
+
+ private:
+  Status Cut(int64_t begin, int64_t end, int64_t step, size_t axis, Shape* shape) {
+    const int64_t extent = (*shape)[axis];
+    if (step == 0 || step < -kMostElements || step > kMostElements) {
+      return InvalidArgument(fmt::format("a step of {}", step));
+    }
+    const auto from_end = [extent](int64_t at) { return at < 0 ? at + extent : at; };
+    if (step > 0) {
+      begin = std::clamp<int64_t>(from_end(begin), 0, extent);
+      end = std::clamp<int64_t>(from_end(end), 0, extent);
+      (*shape)[axis] = end <= begin ? 0 : (end - begin - 1) / step + 1;
+    } else {
+      begin = std::clamp<int64_t>(from_end(begin), -1, extent - 1);
+      end = std::clamp<int64_t>(from_end(end), -1, extent - 1);
+      (*shape)[axis] = end >= begin ? 0 : (begin - end - 1) / -step + 1;
+    }
+    first_ += begin * strides_[axis];
+    strides_[axis] *= step;
+    return OkStatus();
+  }
+};
+
+// A constant around the elements, as PyTorch puts it around what it pools.
+class Pad final : public Operator {
+ public:
+  Status Plan(const OperatorContext& node) override {
+    RETURN_IF_ERROR(node.NeedFloat(0));
+    ASSIGN_OR_RETURN(const std::vector<int64_t> pads, node.Known(1, "the pads"));
+    Shape shape = node.In(0).shape;
+    if (node.attributes->Text("mode", "constant") != "constant") {
+      return Unimplemented("only mode=constant is supported");
+    }
+    if (pads.size() != 2 * shape.size() || std::any_of(pads.begin(), pads.end(), [](int64_t pad) {
+          return pad < 0 || pad > kMostElements;
+        })) {
+      return InvalidArgument(fmt::format("pads {} are not two of at least 0 for each of {} axes",
+                                         ShapeText(pads), shape.size()));
+    }
+    if (node.Has(2)) {
+      RETURN_IF_ERROR(node.NeedFloat(2));
+      if (node.In(2).size() != 1) {
+        return InvalidArgument("the value must be one number");
+      }
+    }
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      shape[axis] += pads[axis] + pads[axis + shape.size()];
+    }
+    RETURN_IF_ERROR(CheckShape(shape));
+    strides_ = StridesOf(shape);
+    first_ = 0;
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      first_ += pads[axis] * strides_[axis];
+    }
+    return node.Shaped(std::move(shape));
+  }
+  void Forward(const OperatorContext& node) override {
+    const float* x = node.In(0).numbers;
+    float* y = node.Out().numbers;
+    std::fill_n(y, node.Out().count(), node.Has(2) ? *node.In(2).numbers : 0.0F);
+    ForEachPlace(node.In(0).shape, strides_, first_,
+                 [&](size_t i, size_t place) { y[place] = x[i]; });
+  }
+  void Backward(const OperatorContext& node) override {
+    const float* back = node.Back();
+    if (float* to = node.Zeroed(0)) {
+      ForEachPlace(node.In(0).shape, strides_, first_,
+                   [&](size_t i, size_t place) { to[i] += back[place]; });
+    }
+  }
+
+ private:
+  std::vector<int64_t> strides_;
+  int64_t first_ = 0;  // the input's first element
+};
+
+class Expand final : public Operator {
+ public:
+  Status Plan(const OperatorContext& node) override {
+    RETURN_IF_ERROR(NoBag(node.In(0)));
+    ASSIGN_OR_RETURN(const Shape wanted, node.Known(1, "a shape"));
+    RETURN_IF_ERROR(CheckShape(wanted));
+    ASSIGN_OR_RETURN(Shape shape, BroadcastShape(node.In(0).shape, wanted));
+    broadcast_ = Broadcast(shape, {&node.In(0).shape});
+    return node.Shaped(std::move(shape), node.In(0).type);
+  }
+  void Forward(const OperatorContext& node) override {
+    const size_t step = broadcast_.step(0);
+    WithElements(node.In(0), node.Out(), [&](auto* from, auto* to) {
+      broadcast_.ForEachRun([&](size_t place, size_t n, const auto& first) {
+        for (size_t i = 0; i < n; ++i) {
+          to[place + i] = from[static_cast<size_t>(first[0]) + i * step];
+        }
+      });
+    });
+  }
+  void Backward(const OperatorContext& node) override {
+    const float* back = node.Back();
+    if (float* to = node.Zeroed(0)) {
+      AddPlaces(broadcast_, 0, to,
+                [back](size_t place, size_t, const auto&) { return back[place]; });
+    }
+  }
+
+ private:
+  Broadcast broadcast_;
+};
+
+}  // namespace
+
+std::span<const OperatorEntry> MoveOperators() {
+  constexpr size_t kMostParts = 4096;
+  static constexpr OperatorEntry kEntries[] = {
+      {"Concat", 1, kMostParts, 1, "axis", MakeOperator<Concat>},
+      {"Split", 1, 2, kMostParts, "axis split", MakeOperator<Split>},
+      {"Slice", 3, 5, 1, "", MakeOperator<Slice>},
+      {"Transpose", 1, 1, 1, "perm", MakeOperator<Transpose>},
+      {"Pad", 2, 3, 1, "mode", MakeOperator<Pad>},
+      {"Expand", 2, 2, 1, "", MakeOperator<Expand>},
+  };
+  return kEntries;
+}
+
+}  // namespace sluice::models::graph

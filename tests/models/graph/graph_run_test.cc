@@ -1,0 +1,372 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/models/graph/graph_builder.h"
+
+namespace sluice::models::graph {
+namespace {
+
+std::vector<int64_t> IntegersOf(GraphBuilder* builder, const std::string& name) {
+  // Only numbers leave a graph.
+  const std::string numbers = builder->Node("Cast", {name}, {{"to", 1}});
+  TestedGraph tested(builder->Output(numbers), ActiveKernels());
+  std::vector<int64_t> values;
+  for (const float value : tested.Forward()) {
+    values.push_back(static_cast<int64_t>(value));
+  }
+  return values;
+}
+
+using List = std::vector<int64_t>;
+
+TEST(LogicTest, BooleansOfNumbersAndIntegers) {
+  GraphBuilder b;
+  const std::string x = b.Floats({1, 2, std::nanf(""), -1}, {4});
+  const std::string y = b.Floats({2}, {});
+  EXPECT_EQ(IntegersOf(&b, b.Node("Less", {x, y})), (List{1, 0, 0, 1}));
+  EXPECT_EQ(IntegersOf(&b, b.Node("Greater", {y, x})), (List{1, 0, 0, 1}));
+  EXPECT_EQ(IntegersOf(&b, b.Node("Equal", {x, y})), (List{0, 1, 0, 0}));
+  EXPECT_EQ(IntegersOf(&b, b.Node("IsNaN", {x})), (List{0, 0, 1, 0}));
+  const std::string i = b.Integers({0, 1, 2});
+  const std::string below = b.Node("Less", {i, b.Integers({1}, {})});
+  const std::string even = b.Node("Not", {b.Node("Equal", {i, b.Integers({1}, {})})});
+  EXPECT_EQ(IntegersOf(&b, b.Node("And", {below, even})), (List{1, 0, 0}));
+  EXPECT_EQ(IntegersOf(&b, b.Node("Or", {below, b.Node("Not", {even})})), (List{1, 1, 0}));
+  EXPECT_EQ(IntegersOf(&b, b.Node("Where", {below, i, b.Integers({7, 8, 9})})), (List{0, 8, 9}));
+}
+
+TEST(ArithmeticOfIntegersTest, WrapsAndNeverTraps) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  GraphBuilder b;
+  const std::string x = b.Integers({7, -7, kLeast, 5});
+  const std::string y = b.Integers({2, 2, -1, 0});
+  EXPECT_EQ(IntegersOf(&b, b.Node("Div", {x, y})), (List{3, -3, kLeast, 0}));
+  EXPECT_EQ(IntegersOf(&b, b.Node("Sub", {b.Integers({kLeast}), b.Integers({0})})), (List{kLeast}));
+  EXPECT_EQ(IntegersOf(&b, b.Node("Mul", {b.Integers({-3}), b.Integers({4})})), (List{-12}));
+}
+
+TEST(CastTest, WhatNoIntegerHoldsIsTheNearestOne) {
+  GraphBuilder b;
+  const std::string x = b.Floats({-1.7F, 1e30F, -1e30F, std::nanf("")}, {4});
+  const std::string whole = b.Node("Cast", {x}, {{"to", 7}});
+  const std::string small = b.Node("Div", {whole, b.Integers({int64_t{1} << 40})});
+  EXPECT_EQ(IntegersOf(&b, small), (List{0, (int64_t{1} << 23) - 1, -(int64_t{1} << 23), 0}));
+}
+
+TEST(GatherTest, NumbersThatThereAreNotGiveNaN) {
+  GraphBuilder b;
+  const std::string x = b.Parameter("x", {3, 2});
+  TestedGraph tested(b.Output(b.Node("Gather", {x, b.Integers({1, 3, -4})})), ActiveKernels());
+  const std::vector<float> y = tested.Forward();
+  EXPECT_EQ(y[0], tested.Values(0)[2]);
+  EXPECT_TRUE(std::isnan(y[2]) && std::isnan(y[3]) && std::isnan(y[4]));
+  tested.Backward();
+  EXPECT_EQ(tested.GradientOf(0)[0], 0);
+  EXPECT_EQ(tested.GradientOf(0)[2], TestedGraph::WeightOf(0));
+}
+
+TEST(EmbeddingBagTest, SumsMeansAndRootsOfWeightedIds) {
+  const std::vector<uint32_t> ids = {2, 0, 2, 1};
+  const std::vector<uint32_t> ends = {2, 2, 4};
+  const std::vector<float> weights = {2, 1, 0.5F, 1};
+  const auto row_of = [&](const std::string& combiner, size_t row) {
+    GraphBuilder b;
+    const std::string x = b.Parameter("x", {3, 2});
+    const std::string bag = b.Ids("bag", 0, GraphInput::BAG);
+    const std::string y = b.Node("EmbeddingBag", {x, bag}, {{"combiner", combiner.c_str()}});
+    TestedGraph tested(b.Output(y), ActiveKernels());
+    const RowUse use = {ids, ends, weights};
+    tested.Input("bag").use = &use;
+    tested.Values(0) = {1, 2, 3, 4, 5, 6};
+    const std::vector<float> all = tested.Forward();
+    tested.Backward();
+    EXPECT_EQ(tested.GradientOf(0).size(), 6u);
+    if (combiner == "sum") {
+      EXPECT_FLOAT_EQ(tested.GradientOf(0)[4],
+                      2 * TestedGraph::WeightOf(0) + 0.5F * TestedGraph::WeightOf(4));
+    }
+    return std::vector<float>{all[2 * row], all[2 * row + 1]};
+  };
+  EXPECT_EQ(row_of("sum", 0), (std::vector<float>{11, 14}));
+  EXPECT_EQ(row_of("sum", 1), (std::vector<float>{0, 0}));
+  EXPECT_FLOAT_EQ(row_of("mean", 0)[0], 11.0F / 3);
+  EXPECT_FLOAT_EQ(row_of("sqrtn", 2)[1], 7 / std::sqrt(1.25F));
+}
+
+// [rows, 3] by way of a shape that the graph computes, as PyTorch exports view(x.size(0), -1).
+NetworkGraph OfAnyRows() {
+  GraphBuilder b;
+  const std::string x = b.Numbers("x", 3);
+  const std::string rows = b.Node("Gather", {b.Node("Shape", {x}), b.Integers({0}, {})});
+  const std::string shape = b.Node(
+      "Concat", {b.Node("Unsqueeze", {rows, b.Integers({0})}), b.Integers({-1})}, {{"axis", 0}});
+  const std::string w = b.Parameter("w", {3, 4});
+  const std::string h = b.Node("Relu", {b.Node("MatMul", {b.Node("Reshape", {x, shape}), w})});
+  const std::string mean = b.Node("ReduceMean", {h}, {{"axes", std::vector<int64_t>{1}}});
+  return b.Output(b.Node("Softmax", {b.Node("Concat", {h, mean}, {{"axis", 1}})}));
+}
+
+TEST(GraphRunTest, RowsDoNotDependOnTheirNeighbours) {
+  TestedGraph tested(OfAnyRows(), ActiveKernels(), 5);
+  Tensor& x = tested.Input("x");
+  const std::vector<float> rows = TestedGraph::Spread(15, 3);
+  std::copy(rows.begin(), rows.end(), x.numbers);
+  const std::vector<float> all = tested.Forward(false);
+  for (size_t r = 0; r < 5; ++r) {
+    TestedGraph single(OfAnyRows(), ActiveKernels(), 1);
+    std::copy_n(rows.data() + 3 * r, 3, single.Input("x").numbers);
+    const std::vector<float> one = single.Forward(false);
+    EXPECT_EQ(one, std::vector<float>(all.begin() + static_cast<std::ptrdiff_t>(5 * r),
+                                      all.begin() + static_cast<std::ptrdiff_t>(5 * r + 5)));
+  }
+}
+
+TEST(GraphRunTest, TakesBatchesOfOtherSizesAndNone) {
+  TestedGraph tested(OfAnyRows(), ActiveKernels(), 2);
+  for (const int64_t rows : {4, 0, 1, 7}) {
+    ASSERT_TRUE(tested.run().Plan(rows).ok());
+    Tensor& x = tested.Input("x");
+    std::fill_n(x.numbers, x.count(), 0.5F);
+    EXPECT_EQ(tested.Forward().size(), static_cast<size_t>(5 * rows));
+    tested.Backward();
+    float sum = 0;
+    for (const float slope : tested.GradientOf(0)) {
+      sum += std::fabs(slope);
+    }
+    EXPECT_EQ(sum > 0, rows > 0);
+  }
+}
+
+TEST(GraphRunTest, DropoutIsDecidedBySeedStepAndNode) {
+  GraphBuilder b;
+  const std::string x = b.Parameter("x", {200});
+  const std::string ratio = b.Floats({0.5F}, {});
+  const std::string one = b.Node("Dropout", {x, ratio});
+  const std::string both = b.Node("Concat", {one, b.Node("Dropout", {x, ratio})}, {{"axis", 0}});
+  TestedGraph tested(b.Output(both), ActiveKernels());
+  std::fill(tested.Values(0).begin(), tested.Values(0).end(), 1.0F);
+  const std::vector<float> first = tested.Forward();
+  EXPECT_EQ(tested.Forward(), first);
+  EXPECT_NE(std::vector<float>(first.begin(), first.begin() + 200),
+            std::vector<float>(first.begin() + 200, first.end()));
+  const auto kept = std::count(first.begin(), first.end(), 2.0F);
+  EXPECT_GT(kept, 150);
+  EXPECT_LT(kept, 250);
+  EXPECT_EQ(tested.Forward(false), std::vector<float>(400, 1.0F));
+}
+
+TEST(GraphRunTest, BatchNormalizationGivesBackWhatTheBatchHas) {
+  GraphBuilder b;
+  const std::string y =
+      b.Node("BatchNormalization",
+             {b.Parameter("x", {4, 1}), b.Parameter("s", {1}), b.Parameter("b", {1}),
+              b.Parameter("m", {1}, GraphParameter::STATISTICS),
+              b.Parameter("v", {1}, GraphParameter::STATISTICS)},
+             {{"epsilon", 0.0}});
+  TestedGraph tested(b.Output(y), ActiveKernels());
+  tested.Values(0) = {1, 2, 3, 6};
+  tested.Values(1) = {2};
+  tested.Values(2) = {1};
+  tested.Values(3) = {10};
+  tested.Values(4) = {4};
+  tested.Forward();
+  tested.Backward();
+  EXPECT_FLOAT_EQ(tested.GradientOf(3)[0], 3);
+  EXPECT_FLOAT_EQ(tested.GradientOf(4)[0], 3.5F);
+  EXPECT_FLOAT_EQ(tested.Forward(false)[0], 2 * (1 - 10) / 2.0F + 1);
+}
+
+struct BadGraph {
+  std::string name;
+  std::function<void(GraphBuilder&)> build;
+  std::string message;
+};
+
+void PrintTo(const BadGraph& bad, std::ostream* out) {
+  *out << bad.name;
+}
+
+std::vector<BadGraph> BadGraphs() {
+  using Builder = GraphBuilder;
+  const auto node = [](const std::string& op, const Shape& shape,
+                       const std::vector<NamedAttribute>& attributes = {}) {
+    return [=](Builder& b) { b.Output(b.Node(op, {b.Parameter("x", shape)}, attributes)); };
+  };
+  return {
+      {"UnknownOperator", node("Relus", {2}), "operator 'Relus' is not supported"},
+      {"UnknownAttribute", node("Relu", {2}, {{"leak", 1}}), "attribute 'leak' is not supported"},
+      {"NoOutput", [](Builder& b) { b.Parameter("x", {2}); }, "a network has one output, not 0"},
+      {"OutputOfNobody", [](Builder& b) { b.Output(b.Parameter("x", {2})); },
+       "no node makes the output 'x'"},
+      {"Cycle",
+       [](Builder& b) {
+         b.Output(b.Node("Add", {"Relu2/0", b.Parameter("x", {2})}));
+         b.Node("Relu", {"Add1/0"});
+       },
+       "no value 'Relu2/0' has been made before it"},
+      {"MadeTwice",
+       [](Builder& b) {
+         b.Output(b.Node("Relu", {b.Parameter("x", {2})}));
+         *b.graph.add_nodes() = b.graph.nodes(0);
+       },
+       "two values are called 'Relu1/0'"},
+      {"TooFewInputs", node("Add", {2}), "1 inputs: it has 2 to 2"},
+      {"LeftOutInput",
+       [](Builder& b) {
+         b.Output(b.Node("Add", {"", b.Parameter("x", {2})}));
+       },
+       "input 1 is left out"},
+      {"SecondOutput",
+       [](Builder& b) {
+         b.Node("Dropout", {b.Parameter("x", {2})}, {}, 2);
+         b.Output("Dropout1/1");
+       },
+       "output 2 is not supported"},
+      {"TooManyParameters",
+       [](Builder& b) {
+         b.Output(b.Node("Relu", {b.Parameter("x", {8192, 8192})}));
+         b.Parameter("y", {1});
+       },
+       "more than 256 MiB, with 'y'"},
+      {"NegativeExtent", node("Relu", {-1}), "too large"},
+      {"HugeExtents", node("Relu", {int64_t{1} << 62, 4}), "too large"},
+      {"TooManyAxes", node("Relu", {1, 1, 1, 1, 1, 1, 1, 1, 1}), "9 axes: at most 8"},
+      {"TableForAll",
+       [](Builder& b) {
+         b.Ids("i");
+         GraphTable* table = b.graph.add_tables();
+         table->set_name("t");
+         table->set_input("i");
+         table->set_rows(10);
+         table->set_dimension(2);
+         b.Output(b.Node("Relu", {"t"}));
+       },
+       "table 't' can only be read by Gather"},
+  };
+}
+
+class BadGraphTest : public ::testing::TestWithParam<BadGraph> {};
+
+TEST_P(BadGraphTest, IsRefusedByName) {
+  GraphBuilder builder;
+  GetParam().build(builder);
+  const auto run = GraphRun::Make(builder.graph, ActiveKernels());
+  ASSERT_FALSE(run.ok());
+  EXPECT_NE(run.status().ToString().find(GetParam().message), std::string::npos)
+      << run.status().ToString();
+}
+INSTANTIATE_TEST_SUITE_P(All, BadGraphTest, ::testing::ValuesIn(BadGraphs()),
+                         [](const auto& test) { return test.param.name; });
+
+// What only a batch's size decides is refused by Plan.
+std::vector<BadGraph> BadShapes() {
+  using Builder = GraphBuilder;
+  const auto of = [](const std::string& op, const std::vector<Shape>& shapes,
+                     const std::vector<NamedAttribute>& attributes = {}) {
+    return [=](Builder& b) {
+      std::vector<std::string> inputs;
+      for (const Shape& shape : shapes) {
+        inputs.push_back(b.Parameter("p" + std::to_string(inputs.size()), shape));
+      }
+      b.Output(b.Node(op, inputs, attributes));
+    };
+  };
+  const auto shaped = [](const std::string& op, const Shape& x, const List& integers) {
+    return [=](Builder& b) { b.Output(b.Node(op, {b.Parameter("x", x), b.Integers(integers)})); };
+  };
+  return {
+      {"Add", of("Add", {{2}, {3}}), "the shapes [2] and [3] do not fit together"},
+      {"MatMul", of("MatMul", {{2, 3}, {2, 3}}), "have no product"},
+      {"MatMulOfNumbers", of("MatMul", {{}, {}}), "a single number is no matrix"},
+      {"Gemm", of("Gemm", {{2, 3, 4}, {4, 2}}), "matrices have two axes"},
+      {"Softmax", of("Softmax", {{2}}, {{"axis", 3}}), "axis 3 of a value with 1"},
+      {"SoftmaxOfANumber", of("Softmax", {{}}), "axis -1 of a value with 0"},
+      {"Concat", of("Concat", {{2, 3}, {3, 3}}, {{"axis", 1}}), "cannot stand side by side"},
+      {"Reshape", shaped("Reshape", {2, 3}, {4}), "cannot become [4]"},
+      {"ReshapeTwice", shaped("Reshape", {2, 3}, {-1, -1}), "too large"},
+      {"ReshapeHuge", shaped("Reshape", {2}, {int64_t{1} << 40, -1}), "too large"},
+      {"Expand", shaped("Expand", {2}, {1 << 20, 1 << 20}), "too large"},
+      {"ReduceMaxOfNothing", of("ReduceMax", {{0, 2}}, {{"axes", List{0}}}),
+       "nothing is the greatest"},
+      {"Conv", of("Conv", {{1, 2, 3}, {1, 2, 4}}), "does not fit into 3 places"},
+      {"ConvOfPictures", of("Conv", {{1, 1, 3, 3}, {1, 1, 2, 2}}), "outputs x channels x window"},
+      {"ConvGroups", of("Conv", {{1, 2, 3}, {3, 1, 1}}, {{"group", 2}}), "do not fit"},
+      {"Pool", of("MaxPool", {{1, 1, 3}}), "kernel_shape is missing"},
+      {"Lstm", of("LSTM", {{2, 1, 3}, {1, 4, 3}, {1, 8, 1}}), "do not fit"},
+      {"LongSequence", of("RNN", {{5000, 1, 1}, {1, 1, 1}, {1, 1, 1}}), "at most 4096"},
+      {"Direction", of("GRU", {{2, 1, 1}, {1, 3, 1}, {1, 3, 1}}, {{"direction", "up"}}),
+       "no direction 'up'"},
+      {"Split", [](Builder& b) { b.Output(b.Node("Split", {b.Parameter("x", {5})}, {}, 2)); },
+       "has no 2 equal parts"},
+      {"Types",
+       [](Builder& b) {
+         b.Output(b.Node("Add", {b.Parameter("x", {1}), b.Integers({1})}));
+       },
+       "numbers and integers cannot be combined"},
+      {"UnknownShape",
+       [](Builder& b) {
+         const std::string x = b.Parameter("x", {2});
+         b.Output(b.Node("Reshape", {x, b.Node("Cast", {x}, {{"to", 7}})}));
+       },
+       "must not depend on the rows of a batch"},
+      {"Constant",
+       [](Builder& b) {
+         b.Output(b.Node("Relu", {b.Floats({1, 2}, {3})}));
+       },
+       "a constant of shape [3] has 2 elements"},
+      {"Batches",
+       [](Builder& b) {
+         std::string x = b.Numbers("x", 1 << 10);
+         for (int i = 0; i < 30; ++i) {
+           x = b.Node("Concat", {x, x}, {{"axis", 1}});
+         }
+         b.Output(x);
+       },
+       "elements"},
+  };
+}
+
+class BadShapeTest : public ::testing::TestWithParam<BadGraph> {};
+
+TEST_P(BadShapeTest, IsRefusedWithItsNode) {
+  GraphBuilder builder;
+  GetParam().build(builder);
+  const auto run = GraphRun::Make(builder.graph, ActiveKernels());
+  ASSERT_TRUE(run.ok()) << run.status().ToString();
+  const Status status = run.value()->Plan(2);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.ToString().find(GetParam().message), std::string::npos) << status.ToString();
+  EXPECT_NE(status.ToString().find("node '"), std::string::npos) << status.ToString();
+}
+INSTANTIATE_TEST_SUITE_P(All, BadShapeTest, ::testing::ValuesIn(BadShapes()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(GraphRunTest, ManyNodesAreTooMany) {
+  GraphBuilder b;
+  std::string x = b.Parameter("x", {1});
+  for (int i = 0; i <= kMostNodes; ++i) {
+    x = b.Node("Relu", {x});
+  }
+  const auto run = GraphRun::Make(b.Output(x), ActiveKernels());
+  ASSERT_FALSE(run.ok());
+  EXPECT_NE(run.status().ToString().find("a graph of 20001 nodes: at most 20000"),
+            std::string::npos);
+}
+
+TEST(GraphRunTest, WhatNobodyReadsIsNotRun) {
+  GraphBuilder b;
+  const std::string x = b.Parameter("x", {2});
+  b.Node("Add", {x, b.Parameter("y", {3})});  // could not be
+  TestedGraph tested(b.Output(b.Node("Relu", {x})), ActiveKernels());
+  ASSERT_TRUE(tested.ok());
+  EXPECT_EQ(tested.run().Find("y"), nullptr);
+}
+
+}  // namespace
+}  // namespace sluice::models::graph
