@@ -12,6 +12,10 @@ namespace sluice::catalog {
 struct JobRunner;
 }
 
+namespace sluice::elastic {
+class MetricsText;
+}
+
 namespace sluice::executor {
 
 struct Context;
@@ -36,6 +40,9 @@ class Cluster {
                                     const elastic::ProgressCallback& progress) = 0;
   // A job of that runner has ended while nothing of it ran: what there is for it goes.
   virtual void ForgetJob(const catalog::JobRunner& /*runner*/) {}
+
+  // What Prometheus reads of it.
+  virtual void AddMetrics(elastic::MetricsText& /*text*/) {}
 
   // Trainings on processes are jobs of their own, whoever begins them: their processes are not on
   // this machine.

@@ -120,4 +120,25 @@ Status ErrorOfAnswer(const std::string& bytes) {
              : OkStatus();
 }
 
+std::string WithNotices(std::string bytes, const std::map<int64_t, std::string>& notices) {
+  JobAnswerProto further;
+  for (const auto& [micros, text] : notices) {
+    JobAnswerProto::Notice* const notice = further.add_notices();
+    notice->set_micros(micros);
+    notice->set_text(text);
+  }
+  return std::move(bytes) + further.SerializeAsString();  // a message read after another is merged
+}
+
+std::map<int64_t, std::string> NoticesOfAnswer(const std::string& bytes) {
+  JobAnswerProto answer;
+  std::map<int64_t, std::string> notices;
+  if (answer.ParseFromString(bytes)) {
+    for (const JobAnswerProto::Notice& notice : answer.notices()) {
+      notices[notice.micros()] = notice.text();
+    }
+  }
+  return notices;
+}
+
 }  // namespace sluice::executor

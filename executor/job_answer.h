@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -25,5 +27,9 @@ Status SendAnswer(const std::string& bytes, ResultSink& sink);
 Schema ColumnsOfAnswer(const std::string& bytes);
 // OK of one that has not failed.
 Status ErrorOfAnswer(const std::string& bytes);
+
+// The same answer, with what the job's client should know, by the time of each.
+std::string WithNotices(std::string bytes, const std::map<int64_t, std::string>& notices);
+std::map<int64_t, std::string> NoticesOfAnswer(const std::string& bytes);
 
 }  // namespace sluice::executor

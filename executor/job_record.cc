@@ -31,10 +31,15 @@ constexpr auto kCancelPollInterval = std::chrono::milliseconds(400);
 constexpr double kRowsSeconds = 1;
 // A cancelled statement is answered within a second: so long may its job's last words take.
 constexpr std::chrono::milliseconds kLastWords{400};
+constexpr size_t kLastNotices = 20;
 // Of what waits for a database that takes nothing, so much is kept.
 constexpr size_t kMostWaiting = 10'000;
 
 }  // namespace
+
+std::string NoticeName(int64_t micros) {
+  return fmt::format("{}{:020}", kNoticeRecords, micros);
+}
 
 Result<std::unique_ptr<JobRecord>> JobRecord::Start(catalog::Catalog& catalog, catalog::Job job,
                                                     std::stop_token outer, HandOver hand_over,
@@ -257,6 +262,10 @@ void JobRecord::Notify(const std::string& text) {
   if (keeps_progress_ && notices_.size() < kMostWaiting) {
     last_notice_ = std::max(last_notice_ + 1, WallMicros());
     notices_[last_notice_] = text;
+    last_notices_[last_notice_] = text;
+    if (last_notices_.size() > kLastNotices) {
+      last_notices_.erase(last_notices_.begin());
+    }
   }
 }
 
@@ -267,8 +276,7 @@ void JobRecord::WriteNotices() {
     notices.swap(notices_);
   }
   for (auto notice = notices.begin(); notice != notices.end(); notice = notices.erase(notice)) {
-    const Status kept = jobs_->KeepRecord(
-        job_.id, fmt::format("{}{:020}", kNoticeRecords, notice->first), notice->second);
+    const Status kept = jobs_->KeepRecord(job_.id, NoticeName(notice->first), notice->second);
     if (IsForLater(kept)) {
       break;
     }
@@ -278,6 +286,13 @@ void JobRecord::WriteNotices() {
   }
   const MutexLock lock(mutex_);
   notices_.merge(notices);
+}
+
+void JobRecord::AnswerWithNotices() {
+  const MutexLock lock(mutex_);
+  if (!last_notices_.empty()) {
+    job_.answer = WithNotices(std::move(job_.answer), last_notices_);
+  }
 }
 
 void JobRecord::Event(const std::string& kind, const std::string& detail) {
@@ -358,6 +373,7 @@ Status JobRecord::Finish(const Status& ended) {
     job_.rows_read = std::max<int64_t>(job_.rows_read, rows_read_);
     job_.rows_trained = std::max<int64_t>(job_.rows_trained, rows_trained_);
   }
+  AnswerWithNotices();
   TakePoint(true);
   Status recorded = Write();
   if (recorded.ok()) {

@@ -35,6 +35,7 @@ struct Context;
 inline constexpr char kProgressRecord[] = "progress";
 // What its client should know, and the time behind it, which gives the order.
 inline constexpr char kNoticeRecords[] = "notice/";
+std::string NoticeName(int64_t micros);  // of such a record
 
 // The row of a running job in the catalog. Made when the work starts; Finish writes how it ended,
 // and destruction without Finish writes Failed, so that no job stays "running" behind a dead
@@ -110,6 +111,8 @@ class JobRecord {
   void WriteRows();
   void WriteProgress() EXCLUDES(mutex_);
   void WriteNotices() EXCLUDES(mutex_);
+  // What who listens to the row has perhaps not read there before it ends.
+  void AnswerWithNotices() EXCLUDES(mutex_);
   // What could not be written now is written later.
   bool IsForLater(const Status& written) const;
   // Puts the newest point of the training's progress among the metrics where it is due, or the
@@ -142,6 +145,7 @@ class JobRecord {
   std::atomic<bool> keeps_progress_ = false;
   std::string progress_ GUARDED_BY(mutex_);                    // not written yet
   std::map<int64_t, std::string> notices_ GUARDED_BY(mutex_);  // by their times; not written yet
+  std::map<int64_t, std::string> last_notices_ GUARDED_BY(mutex_);  // written or not
   int64_t last_notice_ GUARDED_BY(mutex_) = 0;
   int64_t rows_written_ = 0;  // their sum, when they were written last; the watcher's alone
   std::stop_source stop_;

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/process.h"
 #include "catalog/catalog.h"
 #include "catalog/data_source.h"
 #include "catalog/job_store.h"
@@ -259,41 +261,6 @@ Status CancelJob(const plan::JobPlan& plan, Context& context, ResultSink& sink) 
   return OkStatus();
 }
 
-}  // namespace
-
-Status ShowJobs(const plan::ShowPlan& plan, Context& context, ResultSink& sink) {
-  const auto store = context.catalog.JobsFor(context.stop);
-  LookForLost(context);
-  const int64_t most = plan.all() ? std::numeric_limits<int64_t>::max()
-                                  : (plan.has_limit() ? plan.limit() : kJobsShown);
-  ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, store->List(most));
-  ResultRows rows(Schema{{{"job", DataType::kInt64, "bigint"},
-                          {"state", DataType::kText, "text"},
-                          {"kind", DataType::kText, "text"},
-                          {"model", DataType::kText, "text"},
-                          {"user", DataType::kText, "text"},
-                          {"rows", DataType::kInt64, "bigint"},
-                          {"started", DataType::kTimestamp, "timestamp"},
-                          {"seconds", DataType::kDouble, "double precision"}}});
-  for (const catalog::Job& job : jobs) {
-    rows.Add({job.id, std::string(catalog::JobStateName(job.state)), job.kind, job.model, job.user,
-              std::max(job.rows_trained, job.rows_read), job.started_micros, SecondsOf(job)});
-  }
-  RETURN_IF_ERROR(rows.SendTo(sink));
-  if (static_cast<int64_t>(jobs.size()) == most && !plan.has_limit()) {
-    ASSIGN_OR_RETURN(const int64_t all, store->Count());
-    if (all > most) {
-      sink.Notice(
-          fmt::format("the newest {} of {} jobs; SHOW JOBS LIMIT n shows more, SHOW JOBS "
-                      "ALL every one",
-                      most, all));
-    }
-  }
-  return OkStatus();
-}
-
-namespace {
-
 // The last that was recorded; nothing of a job without processes.
 std::optional<catalog::JobWorkers> LastWorkers(const std::vector<catalog::JobMetric>& metrics) {
   catalog::JobWorkers workers;
@@ -322,7 +289,95 @@ std::string ConditionOf(const catalog::JobWorkers& workers,
   return begun ? "Degraded" : "Waiting";
 }
 
+// The events of pods: "NAME on NODE", and how it ended behind that.
+constexpr char kPodStarted[] = "pod_started";
+constexpr char kPodEnded[] = "pod_ended";
+
+// What has become of each, by its name. `over`: so is the job, and with it whoever ran still.
+std::map<std::string, std::string> PodsOf(const std::vector<catalog::JobEvent>& events, bool over) {
+  std::map<std::string, std::string> pods;
+  for (const catalog::JobEvent& event : events) {
+    if (event.kind == kPodStarted || event.kind == kPodEnded) {
+      const size_t name = std::min(event.detail.find_first_of(" :"), event.detail.size());
+      const size_t rest = event.detail.find_first_not_of(" :", name);
+      const std::string state = rest == std::string::npos ? "" : event.detail.substr(rest);
+      pods[event.detail.substr(0, name)] =
+          event.kind == kPodEnded
+              ? state
+              : fmt::format("{}: {}", state, over ? "ended with the job" : "runs");
+    }
+  }
+  return pods;
+}
+
+// What the runner of a job says of where it is.
+std::string PlaceOf(const catalog::JobRunner& runner) {
+  if (runner.place.starts_with(kPodsPlace)) {
+    const std::string rest = runner.place.substr(kPodsPlace.size());
+    return fmt::format("pods in {}", rest.substr(0, rest.find('/')));
+  }
+  return FindProcess({runner.place, runner.pid, runner.started}) == ProcessState::kElsewhere
+             ? "another machine"
+             : "this machine";
+}
+
+// Of a job that has not ended; else nothing. `workers`: now / granted / at most.
+struct RunsAt {
+  Value place, workers;
+};
+Result<RunsAt> WhereItRuns(int64_t id, const std::vector<catalog::Job>& running,
+                           catalog::JobStore& store) {
+  RunsAt at;
+  for (const catalog::Job& job : running) {
+    if (job.id != id) {
+      continue;
+    }
+    at.place = PlaceOf(job.runner);
+    ASSIGN_OR_RETURN(const std::vector<catalog::JobMetric> metrics, store.Metrics(id));
+    if (const std::optional<catalog::JobWorkers> workers = LastWorkers(metrics)) {
+      at.workers = fmt::format("{}/{}/{}", workers->now, workers->wanted, workers->max);
+    }
+  }
+  return at;
+}
+
 }  // namespace
+
+Status ShowJobs(const plan::ShowPlan& plan, Context& context, ResultSink& sink) {
+  const auto store = context.catalog.JobsFor(context.stop);
+  LookForLost(context);
+  const int64_t most = plan.all() ? std::numeric_limits<int64_t>::max()
+                                  : (plan.has_limit() ? plan.limit() : kJobsShown);
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> jobs, store->List(most));
+  ResultRows rows(Schema{{{"job", DataType::kInt64, "bigint"},
+                          {"state", DataType::kText, "text"},
+                          {"kind", DataType::kText, "text"},
+                          {"model", DataType::kText, "text"},
+                          {"user", DataType::kText, "text"},
+                          {"rows", DataType::kInt64, "bigint"},
+                          {"started", DataType::kTimestamp, "timestamp"},
+                          {"seconds", DataType::kDouble, "double precision"},
+                          {"place", DataType::kText, "text"},
+                          {"workers", DataType::kText, "text"}}});
+  ASSIGN_OR_RETURN(const std::vector<catalog::Job> running, store->Running());
+  for (const catalog::Job& job : jobs) {
+    ASSIGN_OR_RETURN(const RunsAt at, WhereItRuns(job.id, running, *store));
+    rows.Add({job.id, std::string(catalog::JobStateName(job.state)), job.kind, job.model, job.user,
+              std::max(job.rows_trained, job.rows_read), job.started_micros, SecondsOf(job),
+              at.place, at.workers});
+  }
+  RETURN_IF_ERROR(rows.SendTo(sink));
+  if (static_cast<int64_t>(jobs.size()) == most && !plan.has_limit()) {
+    ASSIGN_OR_RETURN(const int64_t all, store->Count());
+    if (all > most) {
+      sink.Notice(
+          fmt::format("the newest {} of {} jobs; SHOW JOBS LIMIT n shows more, SHOW JOBS "
+                      "ALL every one",
+                      most, all));
+    }
+  }
+  return OkStatus();
+}
 
 Schema JobColumns() {
   return Schema{{{"section", DataType::kText, "text"},
@@ -367,7 +422,13 @@ Status ShowJob(int64_t id, Span span, Context& context, ResultSink& sink) {
     }
     rows.Add({"workers", "allowed", fmt::format("{}..{}", workers->min, workers->max)});
   }
+  for (const auto& [pod, state] : PodsOf(events, catalog::HasEnded(job.state))) {
+    rows.Add({"pod", pod, state});
+  }
   for (const catalog::JobEvent& event : events) {
+    if (event.kind == kPodStarted || event.kind == kPodEnded) {
+      continue;
+    }
     rows.Add(
         {"event", event.kind, fmt::format("{} {}", FormatTimestamp(event.micros), event.detail)});
   }

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "catalog/sql/sqlstate.h"
+#include "executor/job_answer.h"
 #include "executor/job_cluster_codec_internal.h"
 #include "executor/job_record.h"
 
@@ -54,6 +55,12 @@ class RowListener final : public JobListener {
     ASSIGN_OR_RETURN(const catalog::Job job, jobs_.Find(job_));
     if (catalog::HasEnded(job.state)) {
       ASSIGN_OR_RETURN(std::string answer, jobs_.Answer(job_));
+      for (const auto& [micros, text] : NoticesOfAnswer(answer)) {
+        if (NoticeName(micros) > noticed_) {
+          noticed_ = NoticeName(micros);
+          return News(text);
+        }
+      }
       return News(Ended{std::move(answer)});
     }
     ASSIGN_OR_RETURN(const auto notices, jobs_.Records(job_, kNoticeRecords));

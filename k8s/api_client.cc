@@ -85,7 +85,17 @@ std::vector<ApiAnswer> ApiClient::CallAll(const std::vector<ApiRequest>& request
   std::unique_ptr<TransferSet> set = connections_->Take();
   std::vector<ApiAnswer> answers = Converse(*set, requests, stop);
   connections_->GiveBack(std::move(set));
+  const MutexLock lock(mutex_);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    ++calls_[{std::string(VerbName(requests[i].verb)),
+              answers[i].ok() ? "ok" : std::string(FaultName(answers[i].fault))}];
+  }
   return answers;
+}
+
+ApiClient::Calls ApiClient::calls() const {
+  const MutexLock lock(mutex_);
+  return calls_;
 }
 
 std::vector<ApiAnswer> ApiClient::Converse(TransferSet& set,

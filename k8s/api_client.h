@@ -1,11 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <stop_token>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "k8s/api_request.h"
 #include "k8s/credentials.h"
@@ -35,6 +39,11 @@ class ApiClient {
   std::vector<ApiAnswer> CallAll(const std::vector<ApiRequest>& requests,
                                  const std::stop_token& stop);
 
+  // How many calls have ended how, by verb and outcome ("ok", or FaultName), whatever was tried
+  // again meanwhile.
+  using Calls = std::map<std::pair<std::string, std::string>, uint64_t>;
+  Calls calls() const EXCLUDES(mutex_);
+
   Credentials& credentials() { return credentials_; }
   const Clock& clock() const { return clock_; }
 
@@ -47,6 +56,8 @@ class ApiClient {
   const ApiOptions options_;
   const Clock& clock_;
   const std::unique_ptr<Connections> connections_;
+  mutable Mutex mutex_;
+  Calls calls_ GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::k8s

@@ -71,6 +71,7 @@ spec:
         - --source-file=/var/run/sluice/source/source
         - --grpc=0.0.0.0:50051
         - --pg=0.0.0.0:5432
+        - --metrics=0.0.0.0:9090
         - --tls-cert=/var/run/sluice/tls/tls.crt
         - --tls-key=/var/run/sluice/tls/tls.key
         - --cluster=kubernetes
@@ -78,6 +79,7 @@ spec:
         ports:
         - {name: grpc, containerPort: 50051}
         - {name: postgresql, containerPort: 5432}
+        - {name: metrics, containerPort: 9090}
         readinessProbe:
           tcpSocket: {port: grpc}
           periodSeconds: 2

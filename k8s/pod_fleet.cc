@@ -102,6 +102,12 @@ PodFleet::~PodFleet() {
   watch_.reset();
 }
 
+std::string PodFleet::NodeOf(const std::string& name) const {
+  const MutexLock lock(mutex_);
+  const auto found = pods_.find(name);
+  return found == pods_.end() ? "" : found->second.node;
+}
+
 void PodFleet::Watch(Watcher watcher) {
   const MutexLock lock(mutex_);
   watcher_ = std::move(watcher);
@@ -210,6 +216,7 @@ void PodFleet::OnChange(const ObjectChange& change) {
   if (pod.uid != object.uid) {
     return;  // one that had the name before
   }
+  pod.node = state->node;
   const bool had_ended = pod.story.ended();
   Tell(pod.story.OnState(*state));
   if (gone) {

@@ -47,6 +47,9 @@ class PodFleet final : public elastic::Fleet {
 
   // Which live. They are told of as if they had been launched here.
   std::vector<Adopted> adopted() const { return adopted_; }
+  // Where a pod is; empty: it has no node yet, or is gone.
+  std::string NodeOf(const std::string& name) const EXCLUDES(mutex_);
+  std::map<std::string, uint64_t> watch_restarts() const { return watch_->restarts(); }
 
   // Returns at once: that the pod is not made after all is an event. kAlreadyExists: the name is
   // taken by one that has not ended.
@@ -61,11 +64,12 @@ class PodFleet final : public elastic::Fleet {
     PodStory story;
     std::optional<elastic::ProcessSpec> spec = {};  // of one that is to be made
     std::string secret = {};                        // its name; empty: of a master before us
-    std::string uid = {};                           // empty: not made yet, as far as is known
-    std::string before = {};                        // the uid of one that had the name before
-    bool creating = false;                          // the API is asked right now
-    std::optional<int> delete_grace = {};           // it is to go
-    bool deleting = false;                          // the API is asked right now, or has agreed
+    std::string node = {};
+    std::string uid = {};                  // empty: not made yet, as far as is known
+    std::string before = {};               // the uid of one that had the name before
+    bool creating = false;                 // the API is asked right now
+    std::optional<int> delete_grace = {};  // it is to go
+    bool deleting = false;                 // the API is asked right now, or has agreed
     TimePoint try_again = {};
     int refusals = 0;  // one after the other
   };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "k8s/disruption_budget.h"
+#include "k8s/event_recorder.h"
 #include "k8s/json_internal.h"
 #include "k8s/training_job.h"
 
@@ -13,7 +14,6 @@ namespace sluice::k8s {
 namespace {
 
 constexpr Resource kReviews{"authorization.k8s.io", "v1", "selfsubjectaccessreviews"};
-constexpr Resource kEvents{"", "v1", "events"};
 constexpr Resource kNodes{"", "v1", "nodes"};
 constexpr Resource kQuotas{"", "v1", "resourcequotas"};
 

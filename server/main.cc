@@ -169,6 +169,8 @@ void AddServe(CLI::App& app, CommandLine& line) {
   AddConfigFlag(*serve, "--pg", "pg",
                 "HOST:PORT to listen on for PostgreSQL's clients, /FOLDER:PORT for a Unix socket",
                 line.common);
+  AddConfigFlag(*serve, "--metrics", "metrics",
+                "HOST:PORT where Prometheus reads GET /metrics (nowhere)", line.common);
   AddConfigFlag(*serve, "--tls-cert", "tls_cert", "PEM file", line.common);
   AddConfigFlag(*serve, "--tls-key", "tls_key", "PEM file", line.common);
   AddConfigFlag(*serve, "--auth", "auth",

@@ -25,6 +25,46 @@ bool HasOurs(const k8s::PodFleet& pods) {
                      [](const auto& pod) { return pod.identity.role != Role::kMaster; });
 }
 
+// The last line of its last words.
+std::string HowItEnded(const FleetEvent& event) {
+  std::string words = event.message.substr(0, event.message.find_last_not_of(" \n") + 1);
+  words = words.substr(words.find_last_of('\n') + 1);
+  return fmt::format("exit code {}{}{}", event.exit_code, words.empty() ? "" : ": ", words);
+}
+
+// A label: `stopped` by us, or else by itself.
+const char* FateOf(elastic::ExitClass exit_class, bool stopped) {
+  switch (exit_class) {
+    case elastic::ExitClass::kOk:
+      return "finished";
+    case elastic::ExitClass::kPreempted:
+      return stopped ? "stopped" : "preempted";
+    case elastic::ExitClass::kOutOfMemory:
+      return "out_of_memory";
+    case elastic::ExitClass::kConfiguration:
+      return "cannot_start";
+    default:
+      return "failed";
+  }
+}
+
+// Of a pod that ended though nobody of the job wanted it to.
+std::string ReasonOf(const FleetEvent& event) {
+  const std::string who = event.role == Role::kMaster   ? "Master"
+                          : event.role == Role::kWorker ? "Worker"
+                                                        : "Server";
+  switch (event.exit_class) {
+    case elastic::ExitClass::kOutOfMemory:
+      return who + "OutOfMemory";
+    case elastic::ExitClass::kConfiguration:
+      return who + "CannotStart";
+    case elastic::ExitClass::kPreempted:
+      return who + "Preempted";
+    default:
+      return who + "Failed";
+  }
+}
+
 FleetEvent EndOf(const std::string& name, Role role, int exit_code, elastic::ExitClass exit_class,
                  std::string why) {
   FleetEvent event;
@@ -53,6 +93,7 @@ JobFleet::JobFleet(std::unique_ptr<k8s::PodFleet> pods, JobRecord& job, JobStatu
     for (const k8s::PodFleet::Adopted& pod : pods_->adopted()) {
       if (pod.identity.role != Role::kMaster) {
         living_.emplace(pod.name, pod.identity.role);
+        nodes_[pod.name] = pods_->NodeOf(pod.name);
         places_.OnMade(pod.name, pod.identity.role, true);
       }
     }
@@ -97,6 +138,10 @@ Status JobFleet::Stop(const std::string& name, double grace_seconds) {
       return OkStatus();
     }
   }
+  {
+    const MutexLock lock(mutex_);
+    stopped_.insert(name);
+  }
   return pods_->Stop(name, grace_seconds);
 }
 
@@ -133,8 +178,53 @@ bool JobFleet::EndAdopted(const std::stop_token& stop) {
   return living_.empty();
 }
 
+// Where each pod is and how it ends, for SHOW JOB; what of that is remarkable, for Kubernetes.
+void JobFleet::TellOf(const FleetEvent& event) {
+  using Kind = FleetEvent::Kind;
+  std::string where = event.name;
+  bool stopped = false;
+  {
+    const std::string node = event.kind == Kind::kStarted ? pods_->NodeOf(event.name) : "";
+    const MutexLock lock(mutex_);
+    if (event.kind == Kind::kStarted) {
+      nodes_[event.name] = node;
+    }
+    const auto known = nodes_.find(event.name);
+    if (known != nodes_.end()) {
+      where += " on " + known->second;
+    }
+    if (event.kind == Kind::kExited) {
+      stopped = stopped_.erase(event.name) > 0;
+      nodes_.erase(event.name);
+    }
+  }
+  if (event.kind == Kind::kStarted && event.role == Role::kMaster) {
+    return;  // it says so itself
+  }
+  if (event.kind == Kind::kStarted) {
+    job_.Event("pod_started", where);
+    status_.OnStarted(event.role);
+    status_.Event(false, "PodStarted", where);
+  } else if (event.kind == Kind::kExited) {
+    const std::string how = fmt::format("{}: {}", where, HowItEnded(event));
+    job_.Event("pod_ended", how);
+    status_.OnEnded(event.role, FateOf(event.exit_class, stopped));
+    if (!stopped && event.exit_class != elastic::ExitClass::kOk) {
+      status_.Event(true, ReasonOf(event), how);
+    }
+  } else if (event.kind == Kind::kLeaving) {
+    status_.Event(false, "PodLeaves", where);
+  } else if (event.kind == Kind::kWaiting && event.message != k8s::kWaitsForScheduler &&
+             event.message != k8s::kWaitsForNode) {
+    const bool quota = event.message.find("exceeded quota") != std::string::npos;
+    status_.Event(true, quota ? "QuotaExceeded" : "PodWaits",
+                  fmt::format("{}: {}", where, event.message));
+  }
+}
+
 void JobFleet::OnEvent(const FleetEvent& event) {
   using Kind = FleetEvent::Kind;
+  TellOf(event);
   if (event.role == Role::kMaster) {
     return;  // its own keeper looks after that one
   }
@@ -220,6 +310,7 @@ void JobFleet::Proceed() {
       }
       Count();
     }
+    status_.OnWatchRestarts(pods_->watch_restarts());
     news = places_.News(now);
     const uint32_t workers = places_.Placed(Role::kWorker);
     const auto all =

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <map>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -45,6 +46,7 @@ class JobFleet final : public elastic::Fleet {
 
  private:
   void OnEvent(const elastic::FleetEvent& event) EXCLUDES(mutex_);
+  void TellOf(const elastic::FleetEvent& event) EXCLUDES(mutex_);
   void Count() REQUIRES(mutex_);
   void Run(const std::stop_token& stop) EXCLUDES(mutex_);
   void Proceed() EXCLUDES(mutex_);
@@ -59,6 +61,8 @@ class JobFleet final : public elastic::Fleet {
   Watcher watcher_ GUARDED_BY(mutex_);
   std::map<std::string, elastic::Role> living_ GUARDED_BY(mutex_);
   std::map<std::string, std::string> waits_for_ GUARDED_BY(mutex_);  // told
+  std::map<std::string, std::string> nodes_ GUARDED_BY(mutex_);      // of pods that run
+  std::set<std::string> stopped_ GUARDED_BY(mutex_);                 // by us
   catalog::JobWorkers counted_ GUARDED_BY(mutex_) = {-1, 0, 0, 0};
   JobPlaces places_ GUARDED_BY(mutex_);
   uint32_t wanted_ GUARDED_BY(mutex_);

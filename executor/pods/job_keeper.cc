@@ -42,8 +42,11 @@ Result<std::unique_ptr<JobKeeper>> JobKeeper::Start(k8s::ApiClient& client, k8s:
                        client, std::move(masters),
                        [self](const k8s::ObjectChange& change) { self->OnChange(change); }, stop));
   RETURN_IF_ERROR(self->FindJobs(stop));
-  self->thread_ = std::jthread([self](const std::stop_token& ended) { self->Run(ended); });
   return keeper;
+}
+
+void JobKeeper::Begin() {
+  thread_ = std::jthread([this](const std::stop_token& ended) { Run(ended); });
 }
 
 JobKeeper::JobKeeper(k8s::ApiClient& client, k8s::PodShape shape, GivenUp given_up)
@@ -102,6 +105,16 @@ void JobKeeper::GiveUp(const std::string& uid, Status why) {
     ++changes_;
     changed_.notify_all();
   }
+}
+
+size_t JobKeeper::jobs() {
+  const MutexLock lock(mutex_);
+  return jobs_.size();
+}
+
+bool JobKeeper::Keeps(const std::string& uid) {
+  const MutexLock lock(mutex_);
+  return jobs_.contains(uid);
 }
 
 void JobKeeper::Suspend(const std::string& uid, bool wanted, bool done) {

@@ -41,16 +41,21 @@ class JobKeeper {
   // Why a job gets no further master, as its row has to say: an error, or Cancelled.
   using GivenUp = std::function<void(const Job& job, const Status& why)>;
 
-  // `shape`: where masters run; what they look like, their jobs' Secrets say. Goes on with the jobs
-  // that are there.
+  // `shape`: where masters run; what they look like, their jobs' Secrets say. Finds the jobs that
+  // are there.
   static Result<std::unique_ptr<JobKeeper>> Start(k8s::ApiClient& client, k8s::PodShape shape,
                                                   GivenUp given_up, const std::stop_token& stop);
   ~JobKeeper();  // the jobs go on
+  // Goes on with the jobs; what is known of them by then (Suspend) is heeded.
+  void Begin();
 
   void Keep(const Job& job) EXCLUDES(mutex_);
   // It gets no further master, and loses the one that it has: as its row has to say, cancelled or
   // with an error.
   void GiveUp(const std::string& uid, Status why) EXCLUDES(mutex_);
+  bool Keeps(const std::string& uid) EXCLUDES(mutex_);
+  size_t jobs() EXCLUDES(mutex_);
+  std::map<std::string, uint64_t> watch_restarts() const { return watch_->restarts(); }
   // `wanted`: as its TrainingJob asks for; `done`: as its status says. A job that is suspended has
   // no master.
   void Suspend(const std::string& uid, bool wanted, bool done) EXCLUDES(mutex_);

@@ -256,13 +256,22 @@ Result<TrainReport> JobPods::Train(const plan::TrainPlan& plan, Context& context
     RETURN_IF_ERROR(ForgetJournal(jobs, job.id()));
     ASSIGN_OR_RETURN(held, OpenData(plan, context, job.id()));
   }
-  job.Event("master_started",
-            fmt::format("term {}: {} pods of the job live", term_, endpoint.living.size()));
+  const std::string begins =
+      fmt::format("term {}: {} pods of the job live", term_, endpoint.living.size());
+  job.Event("master_started", begins);
+  status_.Event(term_ > 1, term_ > 1 ? "TookOver" : "Started", begins);
   endpoint.workers = asked.first;
   std::stop_source suspend;
   bool suspended = false;
   WorkersWanted wanted(asked);
   const HearsWishes hears(status_, [&](const JobStatus::Wishes& wishes) {
+    if (wishes.deleted) {  // whoever looks after it may not live to say so
+      const Status requested = jobs.RequestCancel(job.id());
+      if (!requested.ok()) {
+        log::Debug("job={} need not be cancelled: {}", job.id(), requested.message());
+      }
+      return std::string();
+    }
     fleet.Want(wanted.Hear(wishes), wishes.grant ? wishes.grant->give_up : NoNames());
     if (!wishes.suspend) {
       return std::string();

@@ -9,10 +9,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "executor/pods/api_metrics.h"
 #include "executor/pods/pod_job.pb.h"
-#include "executor/pods/training_jobs.h"
 #include "k8s/api_verbs.h"
 #include "k8s/pod_spec.h"
+#include "k8s/rfc3339.h"
+#include "k8s/rights.h"
 #include "k8s/training_job.h"
 
 namespace sluice::executor {
@@ -23,10 +25,24 @@ constexpr auto kStatusEvery = std::chrono::seconds(1);
 constexpr int kLastWrites = 5;
 constexpr auto kLastPause = std::chrono::milliseconds(300);
 
+std::string EndName(catalog::JobState state) {
+  switch (state) {
+    case catalog::JobState::kSucceeded:
+      return std::string(k8s::kConditionComplete);
+    case catalog::JobState::kSuspended:
+      return std::string(k8s::kConditionSuspended);
+    case catalog::JobState::kCancelled:
+      return "Cancelled";
+    default:
+      return std::string(k8s::kConditionFailed);
+  }
+}
+
 Result<JobStatus::Now> NowOf(const k8s::Object& object) {
   ASSIGN_OR_RETURN(const k8s::TrainingJobSpec spec, k8s::ParseTrainingJobSpec(object.json));
   ASSIGN_OR_RETURN(const k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(object.json));
-  return JobStatus::Now{{spec.suspend, spec.workers.max, status.grant}, status.granted_workers};
+  return JobStatus::Now{{object.leaving, spec.suspend, spec.workers.max, status.grant},
+                        status.granted_workers};
 }
 
 }  // namespace
@@ -43,6 +59,13 @@ JobStatus::JobStatus(k8s::ApiClient& client, const PodJobConfig& config, int64_t
       master_(master),
       master_pod_(std::move(master_pod)) {
   if (!name_.empty()) {
+    k8s::EventRecorder::About about;
+    about.namespace_name = namespace_;
+    about.object = {k8s::kTrainingJobs.ApiVersion(), std::string(k8s::kTrainingJobKind), name_,
+                    uid_};
+    about.component = k8s::AccountName(k8s::Account::kMaster);
+    about.instance = fmt::format("master-{}", master_);
+    events_ = std::make_unique<k8s::EventRecorder>(client_, std::move(about));
     thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });
   }
 }
@@ -94,6 +117,57 @@ void JobStatus::OnPods(const Pods& pods) {
   pods_ = pods;
 }
 
+void JobStatus::OnStarted(elastic::Role role) {
+  const MutexLock lock(mutex_);
+  ++started_[role];
+}
+
+void JobStatus::OnEnded(elastic::Role role, const std::string& fate) {
+  const MutexLock lock(mutex_);
+  ++fates_[{role, fate}];
+}
+
+void JobStatus::OnWatchRestarts(std::map<std::string, uint64_t> restarts) {
+  const MutexLock lock(mutex_);
+  watch_restarts_ = std::move(restarts);
+}
+
+std::string JobStatus::Metrics() {
+  using Kind = elastic::MetricsText::Kind;
+  elastic::MetricsText text;
+  AddCalls(client_, text);
+  const MutexLock lock(mutex_);
+  AddWatchRestarts(watch_restarts_, text);
+  text.Add("sluice_rows_total", Kind::kCounter, "Rows trained, in all epochs.", {},
+           static_cast<double>(progress_.rows_done));
+  text.Add("sluice_rows_per_second", Kind::kGauge, "Rows trained a second.", {},
+           progress_.rows_per_second);
+  text.Add("sluice_loss", Kind::kGauge, "The training loss.", {}, progress_.loss);
+  text.Add("sluice_workers_granted", Kind::kGauge, "Workers that the job may have.", {},
+           pods_.wanted.value_or(0));
+  text.Add("sluice_pods", Kind::kGauge, "Pods of the job, with a place and without.",
+           {{"role", "worker"}, {"state", "placed"}}, pods_.workers);
+  text.Add("sluice_pods", Kind::kGauge, "", {{"role", "worker"}, {"state", "waiting"}},
+           pods_.waiting);
+  text.Add("sluice_pods", Kind::kGauge, "", {{"role", "ps"}, {"state", "placed"}}, pods_.servers);
+  for (const auto& [role, count] : started_) {
+    text.Add("sluice_pods_started_total", Kind::kCounter, "Pods that have started.",
+             {{"role", std::string(elastic::RoleName(role))}}, static_cast<double>(count));
+  }
+  for (const auto& [end, count] : fates_) {
+    text.Add("sluice_pods_ended_total", Kind::kCounter, "Pods that have ended, and how.",
+             {{"role", std::string(elastic::RoleName(end.first))}, {"fate", end.second}},
+             static_cast<double>(count));
+  }
+  return text.text();
+}
+
+void JobStatus::Event(bool warning, const std::string& reason, const std::string& message) {
+  if (events_ != nullptr) {
+    events_->Record(warning, reason, message);
+  }
+}
+
 void JobStatus::OnProgress(const elastic::Progress& progress) {
   const MutexLock lock(mutex_);
   progress_ = progress;
@@ -106,6 +180,9 @@ void JobStatus::End(const catalog::Job& row) {
   }
   thread_.request_stop();
   thread_.join();
+  Event(row.state == catalog::JobState::kFailed, EndName(row.state),
+        fmt::format("job {} {}{}", job_, catalog::JobStateName(row.state),
+                    row.error.empty() ? "" : ": " + row.error));
   {
     const MutexLock lock(mutex_);
     ended_ = row;
@@ -143,7 +220,10 @@ Status JobStatus::Write(bool dirty, const std::stop_token& stop) {
   const k8s::ObjectAnswer found =
       k8s::GetObject(client_, k8s::kTrainingJobs, namespace_, name_, stop);
   if (found.fault == k8s::Fault::kNotFound || (found.ok() && found.object.uid != uid_)) {
-    return OkStatus();  // deleted: our pod goes, too
+    Wishes gone;
+    gone.deleted = true;  // our pod goes, too
+    Tell(gone);
+    return OkStatus();
   }
   RETURN_IF_ERROR(found.status);
   const Result<Now> now = NowOf(found.object);
@@ -158,7 +238,7 @@ Status JobStatus::Write(bool dirty, const std::stop_token& stop) {
   k8s::TrainingJobStatus after = before;
   {
     const MutexLock lock(mutex_);
-    Fill(after, Rfc3339(WallMicros()));
+    Fill(after, k8s::Rfc3339(WallMicros()));
   }
   // A later master has the word.
   const std::optional<std::string> patch = k8s::StatusPatch(before, after);

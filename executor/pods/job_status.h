@@ -3,15 +3,20 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "base/mutex.h"
 #include "catalog/job_store.h"
+#include "elastic/fleet/fleet.h"
 #include "elastic/job/training_job.h"
 #include "k8s/api_client.h"
+#include "k8s/event_recorder.h"
 #include "k8s/training_job_status.h"
 
 namespace sluice::executor {
@@ -32,6 +37,7 @@ class JobStatus {
   };
   // What somebody may write into a TrainingJob while it runs.
   struct Wishes {
+    bool deleted = false;  // it is gone, or is to go
     bool suspend = false;
     std::optional<uint32_t> most;     // spec.workers.max, as `kubectl scale` writes it
     std::optional<k8s::Grant> grant;  // of a controller
@@ -58,6 +64,14 @@ class JobStatus {
   Result<Now> Look(const std::stop_token& stop);
   void OnPods(const Pods& pods) EXCLUDES(mutex_);
   void OnProgress(const elastic::Progress& progress) EXCLUDES(mutex_);
+  // One of the job's pods has started, or has ended so ("preempted").
+  void OnStarted(elastic::Role role) EXCLUDES(mutex_);
+  void OnEnded(elastic::Role role, const std::string& fate) EXCLUDES(mutex_);
+  void OnWatchRestarts(std::map<std::string, uint64_t> restarts) EXCLUDES(mutex_);
+  // What Prometheus reads of the job.
+  std::string Metrics() EXCLUDES(mutex_);
+  // An Event of the TrainingJob, for `kubectl describe`: k8s::EventRecorder.
+  void Event(bool warning, const std::string& reason, const std::string& message);
   // Writes how the job has ended, or that it is suspended, as its row says. Tries for some seconds.
   void End(const catalog::Job& row) EXCLUDES(mutex_);
 
@@ -75,17 +89,21 @@ class JobStatus {
   const std::string master_pod_;
   Mutex mutex_;
   std::condition_variable_any changed_;
-  bool dirty_ GUARDED_BY(mutex_) = true;
+  bool dirty_ GUARDED_BY(mutex_) = false;
   std::string model_ GUARDED_BY(mutex_);
   uint32_t least_ GUARDED_BY(mutex_) = 0, most_ GUARDED_BY(mutex_) = 0;
   Pods pods_ GUARDED_BY(mutex_);
   elastic::Progress progress_ GUARDED_BY(mutex_);
   catalog::Job ended_ GUARDED_BY(mutex_);  // its number is 0 before
   std::string not_suspended_ GUARDED_BY(mutex_);
+  std::map<elastic::Role, uint64_t> started_ GUARDED_BY(mutex_);
+  std::map<std::pair<elastic::Role, std::string>, uint64_t> fates_ GUARDED_BY(mutex_);
+  std::map<std::string, uint64_t> watch_restarts_ GUARDED_BY(mutex_);
   Mutex telling_;  // taken before mutex_
   OnWishes hears_ GUARDED_BY(telling_);
   std::optional<Wishes> told_ GUARDED_BY(telling_);
-  std::jthread thread_;  // last: uses the others
+  std::unique_ptr<k8s::EventRecorder> events_;  // null: there is no TrainingJob
+  std::jthread thread_;                         // last: uses the others
 };
 
 }  // namespace sluice::executor

@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -15,6 +18,7 @@
 #include "executor/job_answer.h"
 #include "executor/job_process.pb.h"
 #include "executor/lost_jobs.h"
+#include "executor/pods/api_metrics.h"
 #include "executor/pods/pod_job.h"
 #include "executor/pods/pod_job.pb.h"
 #include "executor/pods/requested_pods.h"
@@ -33,6 +37,10 @@ namespace {
 
 // So long the TrainingJob of a statement is there to be looked at when it has ended.
 constexpr int64_t kKeptSeconds = 3600;
+// Whether a job was deleted while no gateway ran is looked for so often, once its masters have said
+// nothing for so long.
+constexpr auto kDeletedLook = std::chrono::seconds(60);
+constexpr double kSilentMicros = kUnseenSeconds * 1e6;
 
 bool OnProcesses(const plan::Plan& plan) {
   return plan.has_train() && plan.train().strategy().kind() != plan::Strategy::LOCAL;
@@ -123,7 +131,47 @@ Result<std::unique_ptr<PodCluster>> PodCluster::Start(std::unique_ptr<Kubernetes
   ASSIGN_OR_RETURN(self->training_jobs_,
                    TrainingJobs::Start(self->access_->client(), self->options_.namespace_name,
                                        holder, std::move(hooks), {}));
+  self->keeper_->Begin();
+  self->janitor_ = std::jthread([self](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any wake;
+    std::unique_lock<std::mutex> lock(mutex);
+    do {
+      self->CancelDeleted();
+    } while (!wake.wait_for(lock, stop, kDeletedLook, [&stop] { return stop.stop_requested(); }));
+  });
   return cluster;
+}
+
+// Jobs whose TrainingJobs, and all else that there was of them, were deleted while no gateway ran:
+// nobody could say so.
+void PodCluster::CancelDeleted() {
+  if (options_.catalog_url.empty()) {
+    return;
+  }
+  const auto catalog = catalog::OpenCatalog(options_.catalog_url);
+  const auto running = catalog.ok() ? (*catalog)->jobs().Running()
+                                    : Result<std::vector<catalog::Job>>(catalog.status());
+  if (!running.ok()) {
+    log::Warn("jobs on pods that were deleted are not looked for: {}", running.status().message());
+    return;
+  }
+  const std::string place = fmt::format("{}{}/", kPodsPlace, options_.namespace_name);
+  for (const catalog::Job& job : *running) {
+    const auto silent = static_cast<double>(WallMicros() - job.runner.seen_micros);
+    if (job.state != catalog::JobState::kRunning || !job.runner.place.starts_with(place) ||
+        silent < kSilentMicros || keeper_->Keeps(job.runner.place.substr(place.size()))) {
+      continue;
+    }
+    const Status outcome =
+        Cancelled("the training was cancelled: its objects in Kubernetes were deleted");
+    const Status closed =
+        (*catalog)->jobs().Abandon(job.id, WallMicros(), catalog::JobState::kCancelled,
+                                   outcome.ToString(), AnswerBytes(outcome));
+    if (!closed.ok()) {
+      log::Warn("job={} was deleted, and that is not recorded: {}", job.id, closed.ToString());
+    }
+  }
 }
 
 Result<std::string> PodCluster::TemplateFor(const plan::Pods& pods,
@@ -359,6 +407,18 @@ Result<TrainReport> PodCluster::Train(const plan::TrainPlan& /*plan*/, Context& 
              "pods read the rows on connections of their own, which cannot see what "
              "only this session sees")
       .Hint("COMMIT first, and read no temporary tables; or train with engine.strategy='local'");
+}
+
+void PodCluster::AddMetrics(elastic::MetricsText& text) {
+  AddCalls(access_->client(), text);
+  std::map<std::string, uint64_t> restarts = keeper_->watch_restarts();
+  for (const auto& [reason, count] : training_jobs_->watch_restarts()) {
+    restarts[reason] += count;
+  }
+  AddWatchRestarts(restarts, text);
+  text.Add("sluice_jobs_on_pods", elastic::MetricsText::Kind::kGauge,
+           "Jobs whose masters this gateway keeps running.", {},
+           static_cast<double>(keeper_->jobs()));
 }
 
 void PodCluster::ForgetJob(const catalog::JobRunner& runner) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "base/mutex.h"
 #include "executor/cluster.h"
@@ -45,6 +46,7 @@ class PodCluster final : public Cluster {
   Result<TrainReport> Train(const plan::TrainPlan& plan, Context& context, JobRecord& job,
                             const elastic::ProgressCallback& progress) override;
   void ForgetJob(const catalog::JobRunner& runner) override;
+  void AddMetrics(elastic::MetricsText& text) override;
   bool is_elsewhere() const override { return true; }
   int64_t memory_bytes() const override { return here_->memory_bytes(); }
   JobCloser& closer() override { return here_->closer(); }
@@ -63,6 +65,7 @@ class PodCluster final : public Cluster {
   Status MakeJob(const Context& context, const JobConfig& config, const JobSecrets& secrets,
                  const std::string& pod_template, int64_t number, const std::string& uid);
   void Close(const JobKeeper::Job& job, const Status& why) EXCLUDES(mutex_);
+  void CancelDeleted();
   void Forget(const JobConfig& config, const JobKeeper::Job& job);
   void KeepServersApart(const JobKeeper::Job& job, const plan::Strategy& strategy,
                         const std::stop_token& stop);
@@ -79,6 +82,7 @@ class PodCluster final : public Cluster {
   // Last: their threads use the rest.
   std::unique_ptr<JobKeeper> keeper_;
   std::unique_ptr<TrainingJobs> training_jobs_;
+  std::jthread janitor_;
 };
 
 }  // namespace sluice::executor

@@ -16,6 +16,9 @@ inline constexpr int kMasterPort = 7077;
 // What a master ends with when its job is suspended: none follows it until it is resumed.
 inline constexpr int kSuspendedExit = 75;
 
+// Where it answers Prometheus: GET /metrics.
+inline constexpr int kMetricsPort = 7078;
+
 // Records of the job's row (catalog::JobStore::KeepRecord), beside kStatementRecord.
 inline constexpr char kDataRecord[] = "data";            // PodJobData
 inline constexpr char kSnapshotRecords[] = "snapshot/";  // and its name: HeldSnapshot

@@ -18,6 +18,7 @@
 #include "catalog/data_source.h"
 #include "elastic/job/process.h"
 #include "elastic/job/process.pb.h"
+#include "elastic/transport/metrics_page.h"
 #include "executor/executor.h"
 #include "executor/job_process.pb.h"
 #include "executor/lost_jobs.h"
@@ -110,14 +111,19 @@ Result<int> EndAsRowSays(const OpenJob& open, const PodJobConfig& config, JobSta
   return row.state == catalog::JobState::kSuspended ? kSuspendedExit : 0;
 }
 
+std::string PortOf(const PodPlace& place, int port) {
+  return place.address.find(':') != std::string::npos ? fmt::format("[{}]:{}", place.address, port)
+                                                      : fmt::format("{}:{}", place.address, port);
+}
+
 Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, const PodPlace& place,
                       const KubernetesPlace& kubernetes) {
   int64_t term = 0;
   std::from_chars(place.number.data(), place.number.data() + place.number.size(), term);
   ASSIGN_OR_RETURN(const OpenJob open, OpenTheJob(config, secrets));
   ASSIGN_OR_RETURN(const auto access, KubernetesAccess::Open(kubernetes));
-  JobStatus job_status(access->client(), config, term,
-                       MasterPodName(PodJobName(config.job(), config.uid()), term));
+  const std::string pod = MasterPodName(PodJobName(config.job(), config.uid()), term);
+  JobStatus job_status(access->client(), config, term, pod);
   ASSIGN_OR_RETURN(const bool resumed, Resume(open, config, job_status));
   if (!resumed) {
     return EndAsRowSays(open, config, job_status);
@@ -126,16 +132,20 @@ Result<int> RunMaster(const PodJobConfig& config, const JobSecrets& secrets, con
     std::fputs("there is a later master: this one has nothing to say any more\n", stderr);
     std::_Exit(kEvicted);
   });
+  const auto page = elastic::MetricsPage::Start(PortOf(place, kMetricsPort),
+                                                [&job_status] { return job_status.Metrics(); });
+  if (!page.ok()) {  // the job does not depend on who watches it
+    log::Warn("job={} there are no metrics: {}", config.job(), page.status().message());
+  }
   catalog::DataSource::StatementSession session;
   for (const JobConfig::Setting& setting : open.statement.session()) {
     session.emplace_back(setting.name(), setting.value());
   }
   catalog::DataSource& source = *open.database.source;
   RETURN_IF_ERROR(source.BeginStatementAs(session, {}));
-  const bool version_6 = place.address.find(':') != std::string::npos;
-  JobPods pods(*access, config, job_status, lease, term,
-               version_6 ? fmt::format("[{}]:{}", place.address, kMasterPort)
-                         : fmt::format("{}:{}", place.address, kMasterPort));
+  RETURN_IF_ERROR(open.catalog->jobs().AddEvents(
+      config.job(), {{WallMicros(), "pod_started", fmt::format("{} on {}", pod, place.node)}}));
+  JobPods pods(*access, config, job_status, lease, term, PortOf(place, kMasterPort));
   Context context{source, *open.catalog, open.statement.user(), open.statement.statement(),
                   {},     &pods};
   context.job = config.job();

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <ctime>
 #include <utility>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "catalog/sql/sqlstate.h"
 #include "k8s/api_verbs.h"
 #include "k8s/pod_spec.h"
+#include "k8s/rfc3339.h"
 #include "k8s/secret_content.h"
 #include "k8s/service_spec.h"
 
@@ -35,7 +35,7 @@ bool HasEnded(const k8s::TrainingJobStatus& status) {
 }
 
 bool IsLate(const k8s::TrainingJobSpec& spec, const k8s::TrainingJobStatus& status) {
-  const std::optional<int64_t> started = MicrosOf(status.started);
+  const std::optional<int64_t> started = k8s::MicrosOf(status.started);
   return spec.active_deadline_seconds && started && !k8s::Holds(status, k8s::kConditionSuspended) &&
          WallMicros() - *started >= *spec.active_deadline_seconds * 1'000'000;
 }
@@ -70,7 +70,7 @@ Status FailTrainingJob(k8s::ApiClient& client, const std::string& namespace_name
   }
   RETURN_IF_ERROR(found.status);
   ASSIGN_OR_RETURN(k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(found.object.json));
-  status.ended = Rfc3339(WallMicros());
+  status.ended = k8s::Rfc3339(WallMicros());
   if (HasEnded(status)) {
     return OkStatus();
   }
@@ -80,21 +80,6 @@ Status FailTrainingJob(k8s::ApiClient& client, const std::string& namespace_name
   }
   k8s::SetCondition(status, k8s::kConditionFailed, true, reason, why, status.ended);
   return WriteStatus(client, namespace_name, found.object, status, {});
-}
-
-std::string Rfc3339(int64_t micros) {
-  const auto seconds = static_cast<time_t>(micros / 1'000'000);
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
-                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
-}
-
-std::optional<int64_t> MicrosOf(const std::string& rfc3339) {
-  std::tm parts{};
-  const char* const end = strptime(rfc3339.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
-  return end == nullptr ? std::nullopt
-                        : std::optional<int64_t>(int64_t{timegm(&parts)} * 1'000'000);
 }
 
 Result<std::unique_ptr<TrainingJobs>> TrainingJobs::Start(k8s::ApiClient& client,
@@ -263,7 +248,7 @@ Status TrainingJobs::Begin(const k8s::Object& object, const std::string& claim,
     return OkStatus();  // somebody else was faster
   }
   ASSIGN_OR_RETURN(k8s::TrainingJobStatus status, k8s::ParseTrainingJobStatus(claimed.object.json));
-  const std::string now = Rfc3339(WallMicros());
+  const std::string now = k8s::Rfc3339(WallMicros());
   const Result<TrainingJobRequest> request = RequestOf(claimed.object, stop);
   const Result<int64_t> begun =
       request.ok() ? BeginOnce(*request, stop) : Result<int64_t>(request.status());

@@ -49,6 +49,7 @@ class TrainingJobs {
                                                      std::string namespace_name, std::string holder,
                                                      Hooks hooks, const std::stop_token& stop);
   ~TrainingJobs();
+  std::map<std::string, uint64_t> watch_restarts() const { return watch_->restarts(); }
 
  private:
   struct Known {
@@ -83,10 +84,5 @@ class TrainingJobs {
 // word, of the condition.
 Status FailTrainingJob(k8s::ApiClient& client, const std::string& namespace_name,
                        const k8s::Owner& job, const std::string& reason, const std::string& why);
-
-// "2026-11-23T20:14:05Z"
-std::string Rfc3339(int64_t micros);
-// nullopt: it is none.
-std::optional<int64_t> MicrosOf(const std::string& rfc3339);
 
 }  // namespace sluice::executor

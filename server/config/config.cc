@@ -32,6 +32,7 @@ constexpr Key kKeys[] = {
     {"source", &Config::source},
     {"grpc", &Config::grpc},
     {"pg", &Config::pg},
+    {"metrics", &Config::metrics},
     {"verifiers", &Config::verifiers},
     {"tls_folder", &Config::tls_folder},
     {"tls_cert", &Config::tls_cert},

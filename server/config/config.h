@@ -35,6 +35,8 @@ struct Config {
   // PEM files; both or none. Without them gRPC is not encrypted.
   std::string tls_cert;
   std::string tls_key;
+  // Where it answers Prometheus, GET /metrics; "": nowhere.
+  std::string metrics;
   // Whom `serve` lets in: password, scram or trust. "": password over PostgreSQL; over SQLite,
   // which has no users, everybody of this machine.
   std::string auth;

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "elastic/transport/metrics_page.h"
 #include "elastic/transport/rpc_server_internal.h"
 #include "parser/parser.h"
 #include "server/config/open_cluster.h"
@@ -145,12 +146,29 @@ class GrpcGateway final : public Gateway {
     return OkStatus();
   }
 
+  Status ServeMetrics(const Config& config) {
+    if (config.metrics.empty()) {
+      return OkStatus();
+    }
+    auto page = elastic::MetricsPage::Start(config.metrics, [this] {
+      elastic::MetricsText text;
+      scripts_.AddMetrics(text);
+      return text.text();
+    });
+    if (!page.ok()) {
+      return page.status().Because(fmt::format("metrics cannot be served on {}", config.metrics));
+    }
+    metrics_ = *std::move(page);
+    return OkStatus();
+  }
+
   const std::string& address() const override { return address_; }
   std::string pg_address() const override { return door_ == nullptr ? "" : door_->address(); }
   const std::string& pg_fingerprint() const override { return fingerprint_; }
   Auth auth() const override { return scripts_.sources().auth(); }
 
   void Shutdown() override {
+    metrics_.reset();
     if (door_ != nullptr) {
       door_->Shutdown();
     }
@@ -170,6 +188,7 @@ class GrpcGateway final : public Gateway {
   std::unique_ptr<pgwire::Door> door_;
   const std::unique_ptr<pgwire::StatementService> wire_statements_;
   std::string fingerprint_;
+  std::unique_ptr<elastic::MetricsPage> metrics_;  // last: it reads the scripts
 };
 
 }  // namespace
@@ -184,6 +203,7 @@ Result<std::unique_ptr<Gateway>> Gateway::Start(const Config& config) {
   auto gateway = std::make_unique<GrpcGateway>(std::move(sources), std::move(cluster), config);
   RETURN_IF_ERROR(gateway->Listen(config));
   RETURN_IF_ERROR(gateway->ListenForPostgres(config));
+  RETURN_IF_ERROR(gateway->ServeMetrics(config));
   return std::unique_ptr<Gateway>(std::move(gateway));
 }
 

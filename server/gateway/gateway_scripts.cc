@@ -8,6 +8,7 @@
 
 #include "base/guarded.h"
 #include "catalog/catalog.h"
+#include "elastic/transport/metrics_page.h"
 #include "executor/room_server.h"
 #include "parser/parser.h"
 #include "server/statements/job_place.h"
@@ -155,6 +156,15 @@ Status GatewayScripts::InSessionAdmitted(const Script& script, const Client& cli
     }
   }
   return work(session, source);
+}
+
+void GatewayScripts::AddMetrics(elastic::MetricsText& text) {
+  {
+    const MutexLock lock(mutex_);
+    text.Add("sluice_scripts_running", elastic::MetricsText::Kind::kGauge,
+             "Scripts of clients that run now.", {}, static_cast<double>(running_.size()));
+  }
+  cluster_->AddMetrics(text);
 }
 
 void GatewayScripts::Shutdown() {

@@ -24,6 +24,10 @@ namespace sluice::executor {
 class ResultSink;
 }
 
+namespace sluice::elastic {
+class MetricsText;
+}
+
 namespace sluice::server {
 
 // The scripts that a gateway runs: admits them, gives each a session, and cancels it when its
@@ -71,6 +75,9 @@ class GatewayScripts {
 
   // A client that takes longer for one message is cut off.
   double write_seconds() const { return write_seconds_; }
+
+  // What Prometheus reads of it.
+  void AddMetrics(elastic::MetricsText& text) EXCLUDES(mutex_);
 
   // Stops what runs; later scripts are refused.
   void Shutdown();

@@ -15,7 +15,6 @@
 #include "executor/detached_job.h"
 #include "executor/executor.h"
 #include "executor/pods/training_jobs.h"
-#include "parser/keywords.h"
 #include "parser/parser.h"
 #include "planner/plan.pb.h"
 #include "planner/planner.h"
@@ -34,6 +33,13 @@ class UnheardSink final : public executor::ResultSink {
   void Progress(const elastic::Progress&) override {}
   void Done(const std::string&) override {}
 };
+
+std::string LowerCase(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return text;
+}
 
 // What a spec adds to a statement.
 class Additions {
@@ -56,9 +62,8 @@ class Additions {
     }
   }
   bool Says(const std::string& name) const {
-    return std::any_of(
-        statement_.attributes.begin(), statement_.attributes.end(),
-        [&name](const auto& each) { return parser::SameWord(each.name.text, name); });
+    return std::any_of(statement_.attributes.begin(), statement_.attributes.end(),
+                       [&name](const auto& each) { return LowerCase(each.name.text) == name; });
   }
 
  private:

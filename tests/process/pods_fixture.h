@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/core.h>
+
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -7,10 +9,15 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "executor/detached_job.h"
+#include "executor/job_verbs.h"
 #include "executor/pods/pod_cluster.h"
+#include "executor/pods/pod_job.h"
+#include "k8s/event_recorder.h"
+#include "k8s/json_internal.h"
 #include "k8s/training_job.h"
 #include "k8s/training_job_status.h"
 #include "server/statements/training_job.h"
@@ -144,10 +151,59 @@ class Pods : public ClusterJobs {
     return found.ok() ? k8s::ParseTrainingJobStatus(found.object.json).value()
                       : k8s::TrainingJobStatus();
   }
+  std::string ConditionsOf(const std::string& name) {
+    std::string text;
+    for (const k8s::Condition& condition : StatusOf(name).conditions) {
+      text += fmt::format("{} {} {} {}\n", condition.type, condition.status, condition.reason,
+                          condition.message);
+    }
+    return text;
+  }
   std::string OnlyTrainingJob() {
     const auto jobs = k8s::ListObjects(kubelet_->client(),
                                        {k8s::kTrainingJobs, kubelet_->namespace_name(), ""}, {});
     return jobs.objects.size() == 1 ? jobs.objects[0].name : "";
+  }
+  // What SHOW JOB tells of its pods.
+  std::vector<std::string> PodsShown(int64_t job) {
+    RecordingSink sink;
+    Context context{*source_, *catalog_, "tester", "SHOW JOB", {}, cluster_.get()};
+    EXPECT_TRUE(ShowJob(job, {}, context, sink).ok());
+    std::vector<std::string> pods;
+    for (const std::vector<Value>& row : sink.rows) {
+      if (std::get<std::string>(row.at(0)) == "pod") {
+        pods.push_back(std::get<std::string>(row.at(1)) + " " + std::get<std::string>(row.at(2)));
+      }
+    }
+    return pods;
+  }
+  // What a master's pod answers to Prometheus.
+  std::string MetricsOf(const std::string& pod) {
+    const auto found =
+        k8s::GetObject(kubelet_->client(), k8s::kPods, kubelet_->namespace_name(), pod, {});
+    const auto json = k8s::ParseJsonObject(found.object.json, "a pod");
+    const std::string url =
+        fmt::format("http://{}:{}/metrics", k8s::TextIn(*json, {"status", "podIP"}), kMetricsPort);
+    std::string page;
+    FILE* const curl = popen(("curl -s --max-time 5 " + url).c_str(), "r");
+    char buffer[4096];
+    for (size_t got = 1; got > 0 && curl != nullptr;) {
+      got = fread(buffer, 1, sizeof(buffer), curl);
+      page.append(buffer, got);
+    }
+    pclose(curl);
+    return page;
+  }
+  // How often each Event has happened, by its reason.
+  std::map<std::string, int64_t> Reasons() {
+    std::map<std::string, int64_t> reasons;
+    for (const k8s::Object& event :
+         k8s::ListObjects(kubelet_->client(), {k8s::kEvents, kubelet_->namespace_name(), ""}, {})
+             .objects) {
+      const auto json = k8s::ParseJsonObject(event.json, "an Event");
+      reasons[std::string(k8s::TextIn(*json, {"reason"}))] += k8s::NumberIn(*json, {"count"});
+    }
+    return reasons;
   }
   // Nothing is left of a job in Kubernetes.
   void ExpectNothingLeft() {

@@ -22,7 +22,16 @@ TEST_F(Pods, AStatementTrainsOnPods) {
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kSucceeded);
   EXPECT_EQ(catalog_->jobs().Find(1)->rows_trained, 4 * kRowsTrained);
   EXPECT_THAT(catalog_->jobs().Records(1, "").value(), IsEmpty());
+  EXPECT_EQ(Count(1, "pod_started"), 1 + 2 + 2) << ::testing::PrintToString(Events(1));
+  EXPECT_EQ(Count(1, "pod_ended"), 2 + 2) << ::testing::PrintToString(Events(1));
+  EXPECT_THAT(PodsShown(1), ::testing::Contains(::testing::MatchesRegex(
+                                "job1-.*-worker-1 on node-[12]: exit code [0-9]+.*")));
+  EXPECT_THAT(PodsShown(1), ::testing::Contains(::testing::MatchesRegex(
+                                "job1-.*-master-1 on node-[12]: ended with the job")));
   ExpectNothingLeft();
+  EXPECT_TRUE(Eventually([&] { return Reasons().contains("Complete"); }));
+  EXPECT_EQ(Reasons()["PodStarted"], 4) << "its own pod a master does not see start";
+  EXPECT_EQ(Reasons()["Started"], 1);
   const k8s::TrainingJobStatus told = StatusOf(OnlyTrainingJob());
   EXPECT_TRUE(k8s::Holds(told, k8s::kConditionComplete));
   EXPECT_FALSE(k8s::Holds(told, k8s::kConditionRunning));
@@ -64,6 +73,7 @@ TEST_F(Pods, K20_KilledMastersAreSucceededAndNobodyElseIsTouched) {
   ASSERT_TRUE(status.ok()) << status.ToString();
   EXPECT_EQ(killed, 2);
   EXPECT_EQ(kubelet_->Started("master").size(), 1U + 3U);
+  EXPECT_EQ(Reasons()["TookOver"], 2);
   EXPECT_EQ(Count(2, "master_took_over"), 2);
   EXPECT_EQ(Count(2, "worker_lost"), 0) << ::testing::PrintToString(Events(2));
   EXPECT_EQ(Count(2, "server_lost"), 0) << ::testing::PrintToString(Events(2));
@@ -195,16 +205,21 @@ TEST_F(Pods, WorkersAndServersThatGoAreReplaced) {
 
 TEST_F(Pods, CancelEndsAllOfThem) {
   RecordingSink sink;
+  std::string metrics;
   Status status;
   {
     const std::jthread user([&](const std::stop_token& stop) {
       Eventually([&] { return stop.stop_requested() || Count(1, "epoch_done") >= 1; }, 60);
+      metrics = MetricsOf(kubelet_->Running("master").at(0));
       EXPECT_TRUE(catalog_->jobs().RequestCancel(1).ok());
     });
     status = Train("m", "train.epoch=2000, engine.num_workers=2, engine.num_ps=1", sink);
   }
   EXPECT_EQ(status.code(), Code::kCancelled) << status.ToString();
   EXPECT_EQ(catalog_->jobs().Find(1)->state, catalog::JobState::kCancelled);
+  EXPECT_THAT(metrics, HasSubstr("sluice_pods_started_total{role=\"worker\"} 2\n"));
+  EXPECT_THAT(metrics, HasSubstr("sluice_kubernetes_calls_total{verb=\"create\",outcome=\"ok\"} "));
+  EXPECT_THAT(metrics, HasSubstr("\nsluice_rows_total "));
   ExpectNothingLeft();
 }
 

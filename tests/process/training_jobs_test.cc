@@ -57,17 +57,37 @@ TEST_F(Pods, ATrainingJobThatIsDeletedIsCancelled) {
   EXPECT_EQ(kubelet_->Count(k8s::kServices), 0U);
 }
 
+// Without a gateway nobody could say so.
+TEST_F(Pods, AJobWhoseTrainingJobWasDeletedMeanwhileIsCancelled) {
+  catalog::Job job;
+  job.kind = "train";
+  job.runner = {fmt::format("pods/{}/gone", kubelet_->namespace_name()), 1, 0, 1};
+  ASSERT_EQ(catalog_->jobs().Create(job).value(), 1);
+  job.runner.place = "pods/another/gone";
+  ASSERT_EQ(catalog_->jobs().Create(job).value(), 2);
+  cluster_.reset();
+  StartGateway();
+  EXPECT_TRUE(
+      Eventually([&] { return catalog_->jobs().Find(1)->state == catalog::JobState::kCancelled; }));
+  EXPECT_THAT(catalog_->jobs().Find(1)->error, HasSubstr("objects in Kubernetes were deleted"));
+  EXPECT_EQ(catalog_->jobs().Find(2)->state, catalog::JobState::kRunning);
+}
+
 // `kubectl patch tj`: to a folder of checkpoints, and on from there, to the same bits.
 TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
   const std::string attributes =
       "train.epoch=8, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
       "engine.sync=true";
-  const std::string folder = (folder_ / "checkpoints").string();
+  std::string pattern = ::testing::TempDir() + "/sluice-pods-XXXXXX";
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  folder_ = pattern;  // that all pods mount
+  const std::string folder = (folder_ / "checkpoints").lexically_normal().string();
   CreateTrainingJob("nightly",
                     TrainText("m", fmt::format("{}, engine.checkpoint_dir='{}', "
                                                "engine.volume='claim_name=c,mount_path={}'",
                                                attributes, folder, folder)));
-  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120));
+  ASSERT_TRUE(Eventually([&] { return Count(1, "epoch_done") >= 1; }, 120))
+      << ConditionsOf("nightly");
   PatchTrainingJob("nightly", R"({"spec":{"suspend":true}})");
   ASSERT_TRUE(
       Eventually([&] { return k8s::Holds(StatusOf("nightly"), k8s::kConditionSuspended); }, 90))
