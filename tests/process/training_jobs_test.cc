@@ -78,7 +78,10 @@ TEST_F(Pods, ASuspendedTrainingJobFreesItsPodsAndGoesOn) {
   const std::string attributes =
       "train.epoch=8, engine.seed=5, engine.num_workers=2, engine.max_workers=2, engine.num_ps=2, "
       "engine.sync=true";
-  const std::string folder = (folder_ / "checkpoints").string();
+  std::string pattern = ::testing::TempDir() + "/sluice-pods-XXXXXX";
+  ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+  folder_ = pattern;  // that all pods mount
+  const std::string folder = (folder_ / "checkpoints").lexically_normal().string();
   CreateTrainingJob("nightly",
                     TrainText("m", fmt::format("{}, engine.checkpoint_dir='{}', "
                                                "engine.volume='claim_name=c,mount_path={}'",
