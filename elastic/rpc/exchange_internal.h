@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "elastic/parameters/parameter_shard.h"
 #include "elastic/parameters/partition_layout.h"
+#include "elastic/rpc/links.h"
 #include "models/model.h"
 
 // After ours: gRPC brings macros that have the names of those in base/mutex.h.
@@ -34,10 +35,7 @@ class ExchangePacker {
 
   // What is exchanged, whoever has the partitions.
   struct Work {
-    const BatchIdentity* push = nullptr;  // without a gradient: the end of a lane
-    double weight = 0;
-    const models::ParameterView* view = nullptr;
-    const models::Gradient* gradient = nullptr;
+    std::span<const BatchPush> pushes = {};  // without a gradient: the end of a lane
     const BatchIdentity* pull = nullptr;
     Purpose purpose = Purpose::kStep;
     models::ParameterView* wanted = nullptr;
@@ -58,9 +56,11 @@ class ExchangePacker {
     std::vector<size_t> begin;  // of each partition, and the end
   };
   RowOrder OrderRows(size_t table, const std::vector<int64_t>& ids) const;
-  void AddPush(const Work& work, ExchangePart* part) const;
+  void AddPush(const BatchPush& push, std::span<ExchangePart* const> parts) const;
+  void AddDense(const BatchPush& push, const ExchangePart& part, PushProto* to) const;
   void AddPull(const Work& work, ExchangePart* part) const;
-  void AddPushRows(const Work& work, size_t table, std::span<ExchangePart* const> parts) const;
+  void AddPushRows(const BatchPush& push, size_t table, std::span<ExchangePart* const> parts,
+                   std::span<PushProto* const> to) const;
   void AddPullRows(const models::ParameterView& view, size_t table,
                    std::span<ExchangePart* const> parts);
   Status TakeDense(const ExchangePart& part);

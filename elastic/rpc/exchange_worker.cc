@@ -84,39 +84,45 @@ ExchangePacker::RowOrder ExchangePacker::OrderRows(size_t table,
 void ExchangePacker::Pack(const Work& work, std::span<ExchangePart* const> parts) {
   for (ExchangePart* part : parts) {
     part->request.Clear();
-    if (work.push != nullptr) {
-      AddPush(work, part);
-    }
     if (work.pull != nullptr) {
       AddPull(work, part);
     }
   }
+  for (const BatchPush& push : work.pushes) {
+    AddPush(push, parts);
+  }
   pulled_.resize(network_.tables().size());
-  for (size_t t = 0; t < network_.tables().size(); ++t) {
-    if (work.gradient != nullptr) {
-      AddPushRows(work, t, parts);
-    }
-    if (work.pull != nullptr) {
-      AddPullRows(*work.wanted, t, parts);
-    }
+  for (size_t t = 0; work.pull != nullptr && t < network_.tables().size(); ++t) {
+    AddPullRows(*work.wanted, t, parts);
   }
 }
 
-void ExchangePacker::AddPush(const Work& work, ExchangePart* part) const {
-  PushProto* push = part->request.mutable_push();
-  ToProto(*work.push, push->mutable_batch());
-  push->set_weight(work.weight);
-  push->set_end(work.gradient == nullptr);
-  if (work.gradient == nullptr) {
-    return;
+void ExchangePacker::AddPush(const BatchPush& push, std::span<ExchangePart* const> parts) const {
+  std::vector<PushProto*> to;
+  for (ExchangePart* part : parts) {
+    ExchangeRequest& request = part->request;
+    to.push_back(request.has_push() ? request.add_further_pushes() : request.mutable_push());
+    ToProto(push.batch, to.back()->mutable_batch());
+    to.back()->set_weight(push.weight);
+    to.back()->set_end(push.gradient == nullptr);
+    if (push.gradient != nullptr) {
+      AddDense(push, *part, to.back());
+    }
   }
-  push->set_bf16(bf16_);
-  for (uint32_t partition : part->partitions) {
-    push->mutable_versions()->append(reinterpret_cast<const char*>(&versions_[partition]),
-                                     sizeof(int64_t));
+  for (size_t t = 0; push.gradient != nullptr && t < network_.tables().size(); ++t) {
+    AddPushRows(push, t, parts, to);
+  }
+}
+
+void ExchangePacker::AddDense(const BatchPush& push, const ExchangePart& part,
+                              PushProto* to) const {
+  to->set_bf16(bf16_);
+  for (uint32_t partition : part.partitions) {
+    to->mutable_versions()->append(reinterpret_cast<const char*>(&versions_[partition]),
+                                   sizeof(int64_t));
     for (const PartitionLayout::Chunk& chunk : layout_.chunks(partition)) {
-      const std::span<const float> tensor(work.gradient->dense[chunk.tensor]);
-      Append(tensor.subspan(chunk.begin, chunk.size()), bf16_, push->mutable_dense());
+      const std::span<const float> tensor(push.gradient->dense[chunk.tensor]);
+      Append(tensor.subspan(chunk.begin, chunk.size()), bf16_, to->mutable_dense());
     }
   }
 }
@@ -132,17 +138,18 @@ void ExchangePacker::AddPull(const Work& work, ExchangePart* part) const {
   }
 }
 
-void ExchangePacker::AddPushRows(const Work& work, size_t table,
-                                 std::span<ExchangePart* const> parts) const {
-  const std::vector<int64_t>& ids = work.view->tables[table].ids;
-  const std::span<const float> gradients(work.gradient->tables[table]);
+void ExchangePacker::AddPushRows(const BatchPush& push, size_t table,
+                                 std::span<ExchangePart* const> parts,
+                                 std::span<PushProto* const> to) const {
+  const std::vector<int64_t>& ids = push.view->tables[table].ids;
+  const std::span<const float> gradients(push.gradient->tables[table]);
   const size_t dimension = network_.tables()[table].dimension;
   const RowOrder order = OrderRows(table, ids);
-  for (ExchangePart* part : parts) {
-    RowsProto* rows = part->request.mutable_push()->add_tables();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    RowsProto* rows = to[i]->add_tables();
     std::string* to_ids = rows->mutable_ids();
     std::string* to_values = rows->mutable_values();
-    EachPlace(*part, order, [&](uint32_t place) {
+    EachPlace(*parts[i], order, [&](uint32_t place) {
       to_ids->append(reinterpret_cast<const char*>(&ids[place]), sizeof(int64_t));
       Append(gradients.subspan(place * dimension, dimension), bf16_, to_values);
     });

@@ -34,21 +34,23 @@ class RemoteParameters final : public ParameterLink {
 
   Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,
               const models::Gradient& gradient) override {
-    return Exchange({.push = &batch, .weight = weight, .view = &view, .gradient = &gradient});
+    const BatchPush push{batch, weight, &view, &gradient};
+    return PushAll({&push, 1});
   }
 
-  Status PushAndPull(const BatchIdentity& batch, double weight, const models::ParameterView& view,
-                     const models::Gradient& gradient, const BatchIdentity& next,
+  Status PushAll(std::span<const BatchPush> pushes) override {
+    return Exchange({.pushes = pushes});
+  }
+
+  Status PushAndPull(std::span<const BatchPush> pushes, const BatchIdentity& next,
                      models::ParameterView* next_view) override {
-    return Exchange({.push = &batch,
-                     .weight = weight,
-                     .view = &view,
-                     .gradient = &gradient,
-                     .pull = &next,
-                     .wanted = next_view});
+    return Exchange({.pushes = pushes, .pull = &next, .wanted = next_view});
   }
 
-  Status PushEnd(const BatchIdentity& batch) override { return Exchange({.push = &batch}); }
+  Status PushEnd(const BatchIdentity& batch) override {
+    const BatchPush end{.batch = batch};
+    return Exchange({.pushes = {&end, 1}});
+  }
 
   std::vector<int64_t> Versions() const override { return packer_.versions(); }
 

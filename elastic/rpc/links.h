@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,14 @@ class HeldTasks {
   std::vector<TaskId> ids_;
 };
 
+// One batch's gradient, on its way to the parameters.
+struct BatchPush {
+  BatchIdentity batch;
+  double weight = 0;
+  const models::ParameterView* view = nullptr;  // that it was computed from
+  const models::Gradient* gradient = nullptr;
+};
+
 // A worker's way to the parameters, on however many servers they are. One thread.
 class ParameterLink {
  public:
@@ -76,12 +85,18 @@ class ParameterLink {
   // Every server has the batch when this returns OK. Aborted: the lease is someone else's now.
   virtual Status Push(const BatchIdentity& batch, double weight, const models::ParameterView& view,
                       const models::Gradient& gradient) = 0;
-  // Push, then Pull for the next batch, in one exchange where that is cheaper.
-  virtual Status PushAndPull(const BatchIdentity& batch, double weight,
-                             const models::ParameterView& view, const models::Gradient& gradient,
-                             const BatchIdentity& next, models::ParameterView* next_view) {
-    RETURN_IF_ERROR(Push(batch, weight, view, gradient));
+  // Pushes all of these in their order, then pulls for what comes next; in one exchange where that
+  // is cheaper. Of several the batches are those of different lanes of one step.
+  virtual Status PushAndPull(std::span<const BatchPush> pushes, const BatchIdentity& next,
+                             models::ParameterView* next_view) {
+    RETURN_IF_ERROR(PushAll(pushes));
     return Pull(next, Purpose::kStep, next_view);
+  }
+  virtual Status PushAll(std::span<const BatchPush> pushes) {
+    for (const BatchPush& push : pushes) {
+      RETURN_IF_ERROR(Push(push.batch, push.weight, *push.view, *push.gradient));
+    }
+    return Status();
   }
   // Synchronous mode: the lane has no batch for this step.
   virtual Status PushEnd(const BatchIdentity& batch) = 0;

@@ -161,6 +161,10 @@ class Service final : public ParameterService::StreamedService {
     if (status.ok() && request->has_push()) {
       status = Push(*role, request->mutable_push());
     }
+    // Those that are repeated, since a later one was refused, are known and change nothing.
+    for (PushProto& push : *request->mutable_further_pushes()) {
+      status = status.ok() ? Push(*role, &push) : status;
+    }
     if (status.ok() && request->has_pull()) {
       status = AnswerPull(request->pull(), role->map_version, role->partitions, kStepWaitSeconds,
                           shard_, reply);

@@ -106,8 +106,8 @@ Status AsynchronousLoop::PushAndPullNext(const Lease& lease, double weight) {
   }
   lease.Gather(batch + 1, &next_batch_);
   network_.CollectIds(next_batch_, &next_view_);
-  RETURN_IF_ERROR(parameters_.PushAndPull(identity, weight, view_, gradient_,
-                                          lease.Identity(batch + 1), &next_view_));
+  const BatchPush push{identity, weight, &view_, &gradient_};
+  RETURN_IF_ERROR(parameters_.PushAndPull({&push, 1}, lease.Identity(batch + 1), &next_view_));
   std::swap(batch_, next_batch_);
   std::swap(view_, next_view_);
   return Status();

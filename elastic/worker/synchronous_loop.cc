@@ -1,42 +1,65 @@
 #include <algorithm>
-#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "elastic/worker/lane_group_internal.h"
 #include "elastic/worker/training_loop_internal.h"
 
 // One or more lanes of the round are held and stepped in lockstep: batch t of every lane before
-// batch t + 1 of any, since the values for t + 1 exist only when step t has closed.
+// batch t + 1 of any, since the values for t + 1 exist only when step t has closed. What the lanes
+// push to a step, and what they need for the next, is one exchange.
 namespace sluice::elastic {
 namespace {
 
 class SynchronousLoop final : public TrainingLoop {
  public:
   explicit SynchronousLoop(WorkerTasks& tasks)
-      : tasks_(tasks), network_(tasks.network()), parameters_(tasks.parameters()) {}
+      : tasks_(tasks),
+        network_(tasks.network()),
+        parameters_(tasks.parameters()),
+        group_(network_),
+        coming_(network_) {}
   Status Advance() override;
 
  private:
   Status FillLanes();
-  Status StepLane(Lease* lease, bool* not_open);
-  Status PullFor(const Lease& lease);
-  Status PushAndPullNext(const Lease& lease, double weight);
-  struct Coming {
-    const Lease* lease;
-    BatchIndex batch;
-  };
-  Coming AfterBatchOf(const Lease& lease) const;
+  Status EndLane(Lease* lease);
+  Result<bool> StepGroup();
+  bool IsPulled() const;
+  Status PullGroup();
+  Status PushAndPullNext();
+  void Form(const LaneGroup* pushed, LaneGroup* group) const;
   Status ReportAll();
+
+  Lease* Held(TaskId task) const {
+    const auto found = std::find_if(lanes_.begin(), lanes_.end(),
+                                    [task](const auto& lane) { return lane->task.id == task; });
+    return found == lanes_.end() ? nullptr : found->get();
+  }
+  // The lane's next batch; after a push of this group, the one behind it.
+  static BatchIndex NextOf(const Lease& lease, const LaneGroup* pushed) {
+    return pushed != nullptr && pushed->Holds(lease.task.id) ? lease.next + 1 : lease.next;
+  }
+  static auto StepOf(const Lease& lease, const LaneGroup* pushed) {
+    return std::make_tuple(lease.task.epoch, lease.task.round, NextOf(lease, pushed));
+  }
+  // A lane of a later round, left from a master that did not live to write it down, comes last.
+  Lease* First(const LaneGroup* pushed) const {
+    return std::min_element(lanes_.begin(), lanes_.end(),
+                            [pushed](const auto& a, const auto& b) {
+                              return StepOf(*a, pushed) < StepOf(*b, pushed);
+                            })
+        ->get();
+  }
 
   WorkerTasks& tasks_;
   models::Network& network_;
   ParameterLink& parameters_;
   std::vector<std::unique_ptr<Lease>> lanes_;
-  models::FeatureBatch batch_, next_batch_;
-  models::ParameterView view_, next_view_;
-  models::Gradient gradient_;
-  std::optional<TaskId> pulled_;  // the lane whose next batch is in batch_ and view_ already
+  LaneGroup group_;      // is stepped next
+  LaneGroup coming_;     // behind it
+  bool pulled_ = false;  // group_ has its values
 };
 
 Status SynchronousLoop::Advance() {
@@ -48,29 +71,20 @@ Status SynchronousLoop::Advance() {
     lanes_.push_back(std::move(lease));
     RETURN_IF_ERROR(FillLanes());
   }
-  // A lane of a later round, left from a master that did not live to write it down, comes last.
-  const auto first =
-      std::min_element(lanes_.begin(), lanes_.end(), [](const auto& a, const auto& b) {
-        return std::tie(a->task.epoch, a->task.round, a->next) <
-               std::tie(b->task.epoch, b->task.round, b->next);
-      });
-  Lease* lease = first->get();
-  bool not_open = false;
-  const Status status = StepLane(lease, &not_open);
-  if (!status.ok()) {
-    return tasks_.Fail(lease->task, status);
+  Lease* first = First(nullptr);
+  if (first->done()) {
+    return EndLane(first);
   }
-  if (not_open) {
+  const Result<bool> stepped = StepGroup();
+  if (!stepped.ok()) {
+    return tasks_.Fail(first->task, stepped.status());
+  }
+  if (!*stepped) {
     // Some lane of this step has nobody: it may be waiting for this very worker.
     ASSIGN_OR_RETURN(std::unique_ptr<Lease> more, tasks_.Take(true));
     if (more != nullptr) {
       lanes_.push_back(std::move(more));
     }
-    return Status();
-  }
-  if (lease->report.done) {
-    RETURN_IF_ERROR(tasks_.Report(lease, true).status());
-    lanes_.erase(first);
     return Status();
   }
   return tasks_.TimeToReport() ? ReportAll() : Status();
@@ -87,65 +101,97 @@ Status SynchronousLoop::FillLanes() {
   }
 }
 
-Status SynchronousLoop::StepLane(Lease* lease, bool* not_open) {
-  const BatchIdentity identity = lease->Identity(lease->next);
-  if (lease->done()) {
-    RETURN_IF_ERROR(parameters_.PushEnd(identity));
-    lease->report.done = true;
-    return Status();
+// The lane has no batch for the coming step.
+Status SynchronousLoop::EndLane(Lease* lease) {
+  const Status ended = parameters_.PushEnd(lease->Identity(lease->next));
+  if (!ended.ok()) {
+    return tasks_.Fail(lease->task, ended);
   }
-  const Status pulled = PullFor(*lease);
+  lease->report.done = true;
+  RETURN_IF_ERROR(tasks_.Report(lease, true).status());
+  std::erase_if(lanes_, [lease](const auto& lane) { return lane.get() == lease; });
+  return Status();
+}
+
+// False: the step is not open yet.
+Result<bool> SynchronousLoop::StepGroup() {
+  const Status pulled = PullGroup();
   if (pulled.code() == Code::kDeadlineExceeded) {
-    *not_open = true;
-    return Status();
+    return false;
   }
   RETURN_IF_ERROR(pulled);
-  const models::LossSum loss = network_.Step(batch_, view_, lease->StepSeed(), &gradient_);
-  RETURN_IF_ERROR(PushAndPullNext(*lease, loss.weight));
-  lease->Count(loss);
-  return Status();
+  std::vector<std::pair<Lease*, models::LossSum>> stepped;
+  for (size_t i = 0; i < group_.size(); ++i) {
+    LaneGroup::Lane& lane = group_.lane(i);
+    Lease* lease = Held(lane.task);
+    lane.loss = network_.Step(lane.batch, lane.view, lease->StepSeed(), &lane.gradient);
+    stepped.emplace_back(lease, lane.loss);
+  }
+  RETURN_IF_ERROR(PushAndPullNext());
+  for (const auto& [lease, loss] : stepped) {
+    lease->Count(loss);
+  }
+  return true;
 }
 
-Status SynchronousLoop::PullFor(const Lease& lease) {
-  if (std::exchange(pulled_, std::nullopt) == lease.task.id) {
+// Lanes may have come and gone since they were pulled for.
+bool SynchronousLoop::IsPulled() const {
+  const auto step = StepOf(*First(nullptr), nullptr);
+  bool same = pulled_;
+  for (size_t i = 0; i < group_.size(); ++i) {
+    const Lease* lease = Held(group_.lane(i).task);
+    same = same && lease != nullptr && !lease->done() &&
+           lease->next == group_.lane(i).identity.batch && StepOf(*lease, nullptr) == step;
+  }
+  return same;
+}
+
+Status SynchronousLoop::PullGroup() {
+  if (IsPulled()) {
     return Status();
   }
-  lease.Gather(lease.next, &batch_);
-  network_.CollectIds(batch_, &view_);
-  return parameters_.Pull(lease.Identity(lease.next), Purpose::kStep, &view_);
-}
-
-// Pushes the lane's batch, and pulls for the one that comes next, in one exchange. That may be of
-// the next step, which opens when all lanes of this one are there.
-Status SynchronousLoop::PushAndPullNext(const Lease& lease, double weight) {
-  const BatchIdentity identity = lease.Identity(lease.next);
-  const Coming coming = AfterBatchOf(lease);
-  if (coming.batch >= coming.lease->end()) {
-    return parameters_.Push(identity, weight, view_, gradient_);
-  }
-  coming.lease->Gather(coming.batch, &next_batch_);
-  network_.CollectIds(next_batch_, &next_view_);
-  const Status done = parameters_.PushAndPull(identity, weight, view_, gradient_,
-                                              coming.lease->Identity(coming.batch), &next_view_);
-  if (done.code() == Code::kDeadlineExceeded) {
-    return Status();  // it is pushed, and the step is not open yet
-  }
-  RETURN_IF_ERROR(done);
-  std::swap(batch_, next_batch_);
-  std::swap(view_, next_view_);
-  pulled_ = coming.lease->task.id;
+  pulled_ = false;
+  Form(nullptr, &group_);
+  RETURN_IF_ERROR(parameters_.Pull(group_.lane(0).identity, Purpose::kStep, group_.Wanted()));
+  group_.Share();
+  pulled_ = true;
   return Status();
 }
 
-// Which lane is stepped after this one's batch.
-SynchronousLoop::Coming SynchronousLoop::AfterBatchOf(const Lease& lease) const {
-  const auto batch = [&](const Lease& each) { return &each == &lease ? each.next + 1 : each.next; };
-  const auto first =
-      std::min_element(lanes_.begin(), lanes_.end(), [&](const auto& left, const auto& right) {
-        return std::make_tuple(left->task.epoch, left->task.round, batch(*left)) <
-               std::make_tuple(right->task.epoch, right->task.round, batch(*right));
-      });
-  return {first->get(), batch(**first)};
+// Pushes the group's batches, and pulls for those that come next, in one exchange. They may be of
+// the next step, which opens when all lanes of this one are there.
+Status SynchronousLoop::PushAndPullNext() {
+  pulled_ = false;
+  Form(&group_, &coming_);
+  if (coming_.empty()) {
+    return parameters_.PushAll(group_.Pushes());
+  }
+  const Status done =
+      parameters_.PushAndPull(group_.Pushes(), coming_.lane(0).identity, coming_.Wanted());
+  if (done.code() == Code::kDeadlineExceeded) {
+    return Status();  // all is pushed, and the step is not open yet
+  }
+  RETURN_IF_ERROR(done);
+  coming_.Share();
+  std::swap(group_, coming_);
+  pulled_ = true;
+  return Status();
+}
+
+// The lanes that are at the first step that is left, as many as one exchange takes. None: the first
+// of them is at its end.
+void SynchronousLoop::Form(const LaneGroup* pushed, LaneGroup* group) const {
+  group->Clear();
+  const Lease* first = First(pushed);
+  if (NextOf(*first, pushed) >= first->end()) {
+    return;
+  }
+  for (const std::unique_ptr<Lease>& lane : lanes_) {
+    const BatchIndex next = NextOf(*lane, pushed);
+    if (StepOf(*lane, pushed) == StepOf(*first, pushed) && next < lane->end() && !group->full()) {
+      group->Add(*lane, next);
+    }
+  }
 }
 
 // Lanes that are someone else's now are dropped.

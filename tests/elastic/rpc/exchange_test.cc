@@ -62,10 +62,12 @@ class ExchangeTest : public ::testing::Test {
     for (const models::RowSet& rows : view_.tables) {
       gradient.tables.emplace_back(rows.values.size(), value);
     }
-    packer_->Pack({.push = &batch_, .view = &view_, .gradient = &gradient}, parts_);
-    UnpackedPush push;
-    ASSERT_TRUE(Unpack(part_.request.push(), shard_->rules().layout, part_.partitions, &push).ok());
-    const Status status = shard_->Push(push.request);
+    const BatchPush push{batch_, 0, &view_, &gradient};
+    packer_->Pack({.pushes = {&push, 1}}, parts_);
+    UnpackedPush unpacked;
+    ASSERT_TRUE(
+        Unpack(part_.request.push(), shard_->rules().layout, part_.partitions, &unpacked).ok());
+    const Status status = shard_->Push(unpacked.request);
     ASSERT_TRUE(status.ok()) << status.ToString();
     ++batch_.batch;
   }
@@ -112,6 +114,32 @@ TEST_F(ExchangeTest, P19_WhatHasNotChangedCostsNoBytes) {
   EXPECT_EQ(Pull(*packer_), 0U);
   packer_->Forget();
   EXPECT_EQ(Pull(*packer_), all) << "after the partitions have moved";
+}
+
+TEST_F(ExchangeTest, LanesOfAStepTravelTogether) {
+  Pull(*packer_);
+  models::Gradient gradient;
+  for (const models::DenseTensor& tensor : network_->dense()) {
+    gradient.dense.emplace_back(tensor.size(), 1.0F);
+  }
+  for (const models::RowSet& rows : view_.tables) {
+    gradient.tables.emplace_back(rows.values.size(), 1.0F);
+  }
+  std::vector<BatchPush> pushes(3, {batch_, 2, &view_, &gradient});
+  for (uint32_t lane = 0; lane < pushes.size(); ++lane) {
+    pushes[lane].batch.lane = lane;
+  }
+  pushes[2].gradient = nullptr;  // the end of a lane
+  packer_->Pack({.pushes = pushes}, parts_);
+  const ExchangeRequest& request = part_.request;
+  ASSERT_EQ(request.further_pushes_size(), 2);
+  EXPECT_EQ(request.push().batch().lane(), 0U);
+  EXPECT_EQ(request.further_pushes(0).batch().lane(), 1U);
+  EXPECT_EQ(request.further_pushes(0).dense(), request.push().dense());
+  EXPECT_EQ(request.further_pushes(0).tables(0).ids(), request.push().tables(0).ids());
+  EXPECT_FALSE(request.push().tables(0).ids().empty());
+  EXPECT_TRUE(request.further_pushes(1).end());
+  EXPECT_TRUE(request.further_pushes(1).dense().empty());
 }
 
 // Partitions that others have pushed to are sent, and put where they belong.
