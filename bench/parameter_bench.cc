@@ -272,7 +272,8 @@ void Weigh(const Job& job) {
       }
       SLUICE_CHECK(status.ok(), status.message());
     }
-    packer.Pack({.push = &batch, .view = &view, .gradient = &gradient}, parts);
+    const elastic::BatchPush push{batch, 0, &view, &gradient};
+    packer.Pack({.pushes = {&push, 1}}, parts);
     bytes += part.request.ByteSizeLong();
     floats = bf16 ? floats : static_cast<double>(bytes);
     fmt::print(

@@ -175,7 +175,8 @@ TEST_F(ExchangeTest, VersionsOfOtherPartitionsAreAnotherMap) {
   for (const models::RowSet& rows : view_.tables) {
     gradient.tables.emplace_back(rows.values.size(), 1.0F);
   }
-  packer_->Pack({.push = &batch_, .view = &view_, .gradient = &gradient}, parts_);
+  const BatchPush lane{batch_, 0, &view_, &gradient};
+  packer_->Pack({.pushes = {&lane, 1}}, parts_);
   const PartitionLayout& layout = shard_->rules().layout;
   UnpackedPush push;
   EXPECT_EQ(Unpack(part_.request.push(), layout, {}, &push).code(), Code::kNotFound);

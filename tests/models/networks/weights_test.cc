@@ -113,7 +113,8 @@ TEST_F(CheckShapeTest, IdsOutsideTheTableUnorderedIdsAndTornRowsFail) {
 }
 
 TEST(InitializeTest, ValuesDependOnSeedNameAndPlaceAlone) {
-  const DenseTensor tensor = {"deep/0/kernel", {40, 25}, false, "glorot_uniform"};
+  const DenseTensor tensor = {
+      .name = "deep/0/kernel", .shape = {40, 25}, .initializer = "glorot_uniform"};
   std::vector<float> a(1000), b(1000), c(1000);
   InitializeDense(tensor, 1, a);
   InitializeDense(tensor, 1, b);
