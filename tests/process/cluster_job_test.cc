@@ -48,7 +48,7 @@ TEST_F(ClusterJobs, S21_AMasterThatSleptGivesNobodyUp) {
     }
   };
   const Status status = Run(
-      TrainText("m", "train.epoch=40, engine.num_workers=2, engine.num_ps=2, engine.replicas=1"),
+      TrainText("m", "train.epoch=15, engine.num_workers=2, engine.num_ps=2, engine.replicas=1"),
       cluster, *source_, sink);
   EXPECT_TRUE(status.ok()) << status.ToString();
   EXPECT_TRUE(alarm.joinable());

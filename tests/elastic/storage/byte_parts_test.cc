@@ -151,7 +151,9 @@ TEST(ByteParts, ABlockOf3GiBIsReadWhole) {
   const Result<std::string> block = reader.Block(kSize);
   ASSERT_TRUE(block.ok()) << block.status().ToString();
   EXPECT_EQ(block->size(), kSize);
-  EXPECT_EQ(block->find_first_not_of('\0'), std::string::npos);
+  // All of it is like its beginning; byte by byte that takes a minute without optimisation.
+  EXPECT_EQ(block->front(), '\0');
+  EXPECT_EQ(std::memcmp(block->data(), block->data() + 1, kSize - 1), 0);
   EXPECT_TRUE(reader.Finish().ok());
 }
 
