@@ -10,7 +10,7 @@ namespace sluice {
 
 }  // namespace sluice
 
-// For promises of our own code only; a user's mistake is a Status.
+// For invariants of our own code only; a user's mistake is a Status.
 #define SLUICE_CHECK(condition, message)                                \
   do {                                                                  \
     if (!(condition)) [[unlikely]] {                                    \

@@ -4,7 +4,7 @@
 
 namespace sluice {
 
-// The code of a number from elsewhere; kUnknown for one that is no error's.
+// The code for a number from elsewhere; kUnknown if it is not an error code.
 inline Code ErrorCode(int number) {
   for (Code code : {Code::kCancelled, Code::kInvalidArgument, Code::kDeadlineExceeded,
                     Code::kNotFound, Code::kAlreadyExists, Code::kPermissionDenied,

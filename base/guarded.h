@@ -8,13 +8,12 @@
 
 namespace sluice {
 
-// What the exception that is being handled says: 53200 where memory was missing, else XX000. Logged
-// with `where`.
+// The current exception as a Status: 53200 for lack of memory, else XX000. Logged with `where`.
 Status StatusOfException(std::string_view where);
 
-// For the outermost function of a thread, a call or a process: runs `work`, and turns whatever
-// escapes from it into a Status, so that it costs a statement and not the process. `work` gives
-// nothing, a Status or a Result; nothing becomes OK. Other code throws nothing and catches nothing.
+// For the outermost function of a thread, a call or a process: runs `work` and turns an escaping
+// exception into a Status, so that it ends a statement and not the process. `work` returns void, a
+// Status or a Result; void becomes OK. Other code neither throws nor catches.
 template <typename Work>
 auto Guarded(std::string_view where, Work&& work) {
   using Given = std::invoke_result_t<Work>;

@@ -10,11 +10,12 @@
 
 namespace sluice {
 
-// What the processor's translation cache and the kernel handle as one: tables that are read here
-// and there cost a miss of that cache less, and fewer faults when they are new.
+// What the processor's translation cache and the kernel handle as one page: randomly accessed
+// tables miss that cache less often, and fault less often when they are new.
 inline constexpr size_t kHugePage = size_t{2} << 20;
 
-// Memory for std::vector and the like; large pieces lie in huge pages where the kernel gives some.
+// Memory for std::vector and the like; large allocations are placed in huge pages if the kernel has
+// some.
 template <typename T>
 struct HugePageAllocator {
   using value_type = T;
@@ -45,7 +46,7 @@ struct HugePageAllocator {
   bool operator==(const HugePageAllocator&) const = default;
 };
 
-// Values that are not set yet.
+// Values that are not initialised.
 template <typename T>
 class HugePageBlock {
  public:

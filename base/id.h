@@ -10,15 +10,15 @@
 
 namespace sluice {
 
-// What ids of one kind can do beside being compared, kept in maps and printed.
+// What ids of one kind support in addition to comparison, use as a map key and printing.
 enum class IdUse {
-  kName,      // nothing
-  kSequence,  // they are given out one after another: ++, -- and Next
-  kOrdinal,   // they count something: distances too, and places in a list
+  kName,      // nothing more
+  kSequence,  // they are assigned one after another: ++, -- and Next
+  kOrdinal,   // they count something: also distances, and indices into a list
 };
 
-// A number that says which one: which epoch, which worker. Each kind of id is a type of its own,
-// and none is a number, so that one cannot be taken for another. As cheap as its number. A kind:
+// An identifying number: of an epoch, of a worker. Each kind of id is a type of its own and does
+// not convert to a number, so that ids cannot be confused. As cheap as its number. A kind:
 //   struct EpochKind {
 //     using Number = uint32_t;
 //     static constexpr Number kFirst = 1;
@@ -32,7 +32,7 @@ class Id {
 
   constexpr Id() = default;  // 0
   constexpr explicit Id(Number number) : number_(number) {}
-  // For those who store, send or mix it; nobody else needs the number.
+  // For code that stores, sends or hashes the id; other code does not need the number.
   constexpr Number value() const { return number_; }
   static constexpr Id First() { return Id(Kind::kFirst); }
 
@@ -60,7 +60,7 @@ class Id {
   friend constexpr Id operator-(Id id, int64_t distance) requires(Kind::kUse == IdUse::kOrdinal) {
     return id + -distance;
   }
-  // Its place in a list that has something for each from the first on, and back.
+  // Its index in a list with one element per id from the first on, and back.
   constexpr size_t index() const requires(Kind::kUse == IdUse::kOrdinal) {
     return static_cast<size_t>(number_ - Kind::kFirst);
   }

@@ -17,7 +17,7 @@ bool Enabled(Level level);
 void Write(Level level, const std::string& line);
 
 // key=value text: log::Info("worker joined job={} worker={}", job, id).
-// Error: someone must act. Warn: retried. Info: life-cycle events. Debug: the rest.
+// Error: a person must act. Warn: retried. Info: life-cycle events. Debug: the rest.
 template <typename... Args>
 void Debug(fmt::format_string<Args...> format, Args&&... args) {
   if (Enabled(Level::kDebug)) {

@@ -4,8 +4,8 @@
 
 namespace sluice::log {
 
-// From now on the log takes so many bytes of lines, and then says that it ends. For one that goes
-// to a file. Thread-safe.
+// From now on the log writes at most this many bytes of lines, then a last line that says so. For a
+// log that goes to a file. Thread-safe.
 void LimitTo(size_t bytes);
 
 }  // namespace sluice::log

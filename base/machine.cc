@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-// The number in a control group's file; nothing where there is none, or "max".
+// Lowers *bytes to the number in a control group's file; leaves it if there is no file, or "max".
 void Lower(const char* path, int64_t* bytes) {
   std::ifstream file(path);
   int64_t limit = 0;
@@ -20,8 +20,8 @@ void Lower(const char* path, int64_t* bytes) {
   }
 }
 
-// Microseconds of processor time in a period, as the second version of control groups has them, or
-// the first; 0: no quota.
+// The processors that a control group's quota allows (quota divided by period), from version 2 of
+// control groups or version 1; 0: no quota.
 double Quota(const std::string& groups) {
   double quota = 0;
   double period = 0;

@@ -5,13 +5,13 @@
 
 namespace sluice {
 
-// Bytes of memory that this process may hope for: the least of what the machine has, what its
-// control group may use and what its own limit (ulimit -v) leaves it. Asked anew at every call.
+// Bytes of memory available to this process: the minimum of the machine's memory, its control
+// group's limit and its own limit (ulimit -v). Determined anew at every call.
 int64_t MachineMemory();
 
-// Processors that this process may hope for: those that it may run on, or fewer where its control
-// group has a quota; rounded up, at least 1. `groups`: where the control groups are mounted. Asked
-// anew at every call.
+// Processors available to this process: those that it may run on, or fewer if its control group has
+// a quota; rounded up, at least 1. `groups`: where the control groups are mounted. Determined anew
+// at every call.
 unsigned MachineProcessors(const std::string& groups = "/sys/fs/cgroup");
 
 }  // namespace sluice

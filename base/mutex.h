@@ -3,13 +3,13 @@
 #include <condition_variable>
 #include <mutex>
 
-// Thread-safety annotations that clang checks (-Wthread-safety); nothing elsewhere.
+// Thread-safety annotations, checked by clang (-Wthread-safety) and ignored by other compilers.
 #if defined(__clang__)
 #define SLUICE_ANNOTATION(x) __attribute__((x))
 #else
 #define SLUICE_ANNOTATION(x)
 #endif
-// gRPC's headers may bring absl's macros of the same names and the same meaning.
+// gRPC's headers may define absl's macros of the same names and meaning.
 #undef GUARDED_BY
 #undef NO_THREAD_SAFETY_ANALYSIS
 #define CAPABILITY(x) SLUICE_ANNOTATION(capability(x))

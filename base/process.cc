@@ -20,7 +20,7 @@ std::string Place() {
   return fmt::format("{} {}", boot, space.string());
 }
 
-// When the process started, in clock ticks since the boot; nullopt: there is none.
+// When the process started, in clock ticks since boot; nullopt: no such process.
 std::optional<int64_t> StartOf(int64_t pid) {
   constexpr int kFieldsAfterName = 20;  // proc(5): the name is field 2, starttime is field 22
   std::ifstream in(fmt::format("/proc/{}/stat", pid));

@@ -5,17 +5,17 @@
 
 namespace sluice {
 
-// A process, told from later ones that the system gives the same number.
+// A process, distinguishable from later ones with the same number.
 struct ProcessIdentity {
-  std::string place;  // the boot and the container in which the number means something
+  std::string place;  // the boot and the container in which the number is valid
   int64_t pid = 0;
-  int64_t started = 0;  // clock ticks since the boot
+  int64_t started = 0;  // clock ticks since boot
 };
 
 ProcessIdentity CurrentProcess();
 
 enum class ProcessState : int { kRunning = 1, kGone = 2, kElsewhere = 3 };
-// kElsewhere: a process of another machine, boot or container, of which nothing is known here.
+// kElsewhere: a process of another machine, boot or container, whose state cannot be known here.
 ProcessState FindProcess(const ProcessIdentity& process);
 
 }  // namespace sluice

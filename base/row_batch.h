@@ -14,10 +14,9 @@ namespace sluice {
 struct ColumnInfo {
   std::string name;
   DataType type = DataType::kText;
-  std::string
-      database_type;  // as the database spells it: "integer", "character varying(8)", "REAL"
-  // What a copy of the column is declared with, where that is known: a domain rather than the type
-  // behind it; "" for a column without a type (SQLite).
+  std::string database_type;  // the database's spelling: "integer", "character varying(8)", "REAL"
+  // The type with which a copy of the column is declared, if known: a domain rather than its base
+  // type; "" for a column without a type (SQLite).
   std::optional<std::string> declaration = std::nullopt;
 };
 
@@ -39,14 +38,14 @@ struct RowBatch {
     std::vector<uint8_t> null;    // 1 where the cell is NULL
     std::vector<int64_t> int64s;  // kInt64, kTimestamp, kBool (0 or 1)
     std::vector<double> doubles;  // kDouble
-    // kText, kBytes; points into `arena` or the reader's buffer. Of a kDouble cell, where there is
-    // one: the number as the database shows it.
+    // kText, kBytes; points into `arena` or the reader's buffer. For a kDouble cell, if present:
+    // the number as the database shows it.
     std::vector<std::string_view> texts;
-    // Where the cells of a column have types of their own (SQLite): that of each; else empty.
+    // The type of each cell, if the cells of a column have types of their own (SQLite); else empty.
     std::vector<DataType> types;
 
     DataType TypeAt(size_t row) const { return types.empty() ? type : types[row]; }
-    // Of a kDouble cell.
+    // For a kDouble cell.
     bool HasShownText(size_t row) const { return !texts.empty() && !texts[row].empty(); }
     Value ValueAt(size_t row) const;
     // kBool, kInt64, kDouble, kTimestamp as a double. The cell must not be NULL.
@@ -55,7 +54,7 @@ struct RowBatch {
 
   size_t rows = 0;
   std::vector<Column> columns;
-  std::vector<char> arena;  // bytes of the texts; valid until the reader's next call
+  std::vector<char> arena;  // the bytes of `texts`; valid until the reader's next call
 
   // Makes one column per schema column, each with room for `capacity` rows; rows = 0.
   void Reset(const Schema& schema, size_t capacity);

@@ -247,7 +247,8 @@ LineColumn FindLineColumn(std::string_view text, int64_t offset) {
 }
 
 std::string RenderWithCaret(const Status& status, std::string_view text) {
-  // A statement may be one line of megabytes: show only what fits a screen around the place.
+  // A statement may be one line of megabytes: show only as much as fits on a screen around the
+  // place.
   constexpr size_t kShownBefore = 60;
   constexpr size_t kShownAfter = 60;
   std::string rendered;
@@ -289,7 +290,7 @@ std::string RenderWithCaret(const Status& status, std::string_view text) {
 
 std::optional<std::string> NearestName(std::string_view name,
                                        const std::vector<std::string>& candidates) {
-  constexpr size_t kLongestName = 256;  // keeps a hostile name from costing quadratic time
+  constexpr size_t kLongestName = 256;  // keeps a hostile name from taking quadratic time
   if (name.size() > kLongestName) {
     return std::nullopt;
   }
@@ -301,7 +302,7 @@ std::optional<std::string> NearestName(std::string_view name,
       continue;
     }
     const std::string lower = Lower(candidate);
-    // `hidden_units` is meant as `model.hidden_units`: a missing prefix is a near miss too.
+    // `hidden_units` stands for `model.hidden_units`: a missing prefix counts as a near miss, too.
     const size_t dot = lower.rfind('.');
     const size_t distance = dot != std::string::npos && lower.substr(dot + 1) == wanted
                                 ? 1

@@ -72,8 +72,8 @@ class [[nodiscard]] Status {
 
   // The same diagnostics, each at `place` instead of its own. OK stays OK.
   Status MovedTo(Span place) const;
-  // Of a part of the text: places count from the text's first byte instead of the part's, and a
-  // diagnostic without one is at the part.
+  // For an error in a part of the text: shifts its places to count from the whole text's first
+  // byte; a diagnostic without a place is at the part.
   Status Within(Span part) const;
 
   // Appends the diagnostics of `other` (nothing when it is OK).

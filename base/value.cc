@@ -38,7 +38,7 @@ std::string FormatDouble(double value) {
 std::string FormatTimestamp(int64_t micros) {
   using std::chrono::days;
   constexpr int64_t kMicrosPerDay = 86'400'000'000;
-  // The calendar repeats itself every 400 years, and std::chrono's years end with 32767.
+  // The calendar repeats every 400 years; std::chrono's years end with 32767.
   constexpr int64_t kDaysOf400Years = 146'097;
   const auto floor_divide = [](int64_t number, int64_t by) {
     return number / by - (number % by < 0 ? 1 : 0);
@@ -48,7 +48,7 @@ std::string FormatTimestamp(int64_t micros) {
   const std::chrono::year_month_day date(
       std::chrono::sys_days(days(day - cycle * kDaysOf400Years)));
   const int64_t year = static_cast<int>(date.year()) + cycle * 400;
-  // Never below the smallest number, as day * kMicrosPerDay may be.
+  // Not below the smallest number, as day * kMicrosPerDay might be.
   const int64_t of_day = (micros % kMicrosPerDay + kMicrosPerDay) % kMicrosPerDay;
   const std::chrono::hh_mm_ss clock{std::chrono::microseconds(of_day)};
   std::string text =

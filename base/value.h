@@ -7,7 +7,7 @@
 
 namespace sluice {
 
-// The types that rows have once they left a database. Everything else arrives as kText.
+// The types of rows outside a database. All other types arrive as kText.
 enum class DataType : int {
   kBool = 1,
   kInt64 = 2,

@@ -12,22 +12,23 @@
 
 namespace sluice {
 
-// Does what may wait for somebody else (another process, a disk, a person), one thing after the
-// other, on a thread of its own: whoever asks for it goes on at once. Thread-safe.
+// Does work that may block (on another process, a disk, a person) in order, on a thread of its own,
+// so that the caller continues at once. Thread-safe.
 class WorkQueue {
  public:
   using Work = std::function<Status()>;
 
-  // `name` is what the work is for, in the errors: "calls of the fleet". `on_error` hears of work
-  // that failed, on the queue's thread.
+  // `name` describes the work in errors: "calls of the fleet". `on_error` is called with the error
+  // of failed work, on the queue's thread.
   WorkQueue(std::string name, size_t most_waiting, std::function<void(const Status&)> on_error);
-  ~WorkQueue();  // as Stop
+  ~WorkQueue();  // like Stop
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
-  // ResourceExhausted: as much waits as may. Cancelled: the queue has been stopped.
+  // ResourceExhausted: the queue is full. Cancelled: the queue has been stopped.
   Status Put(Work work) EXCLUDES(mutex_);
-  // Returns when what is being done has been done. What waits is dropped. Not from within `Work`.
+  // Returns when the current work is done; drops waiting work. Must not be called from within
+  // `Work`.
   void Stop() EXCLUDES(mutex_);
 
  private:
@@ -40,7 +41,7 @@ class WorkQueue {
   std::condition_variable_any changed_;
   std::deque<Work> waiting_ GUARDED_BY(mutex_);
   bool stopped_ GUARDED_BY(mutex_) = false;
-  std::jthread thread_;  // last: uses the others
+  std::jthread thread_;  // last: uses the members above
 };
 
 }  // namespace sluice

@@ -11,8 +11,8 @@
 
 #include "base/status.h"
 
-// What a script says, before anything is known about the database. Every node carries its span:
-// byte offsets into the text that was handed to Parse. Plain values, freely copied.
+// The content of a script, before anything is known about the database. Every node carries its
+// span: byte offsets into the text that was passed to Parse. Plain values, freely copied.
 namespace sluice::parser {
 
 // A name as written, without its quotes; dots, slashes and colons stay inside ("iris.train",
@@ -22,7 +22,7 @@ struct Name {
   std::vector<std::string> parts;
   bool quoted = false;  // any part
   Span span;
-  std::vector<bool> quoted_parts = {};  // one for each part; empty: all are as `quoted` says
+  std::vector<bool> quoted_parts = {};  // one for each part; empty: `quoted` holds for all
 
   bool IsQuoted(size_t part) const {
     return part < quoted_parts.size() ? quoted_parts[part] : quoted;
@@ -124,7 +124,7 @@ struct EvaluateStatement {
   Span span;
 };
 
-// TO EXPLAIN model: why did it predict so? (EXPLAIN <statement> is ExplainPlanStatement.)
+// TO EXPLAIN model: explains a model's predictions. (EXPLAIN <statement> is ExplainPlanStatement.)
 struct ModelReportStatement {
   Select select;
   ModelName model;
@@ -163,7 +163,7 @@ struct ShowStatement {
   What what = What::kModels;
   std::optional<ModelName> model;  // kModel, kTrain
   int64_t job = 0;                 // kJob
-  // kJobs: the newest so many, or all of them; nullopt and false: the newest few.
+  // kJobs: this many of the newest, or all of them; nullopt and false: the newest few.
   std::optional<int64_t> limit;
   bool all = false;
   Span span;
@@ -210,7 +210,7 @@ struct SetStatement {
   Span span;
 };
 
-// Anything that the data source understands itself; passed through untouched.
+// A statement that the data source itself understands; passed through untouched.
 struct PlainStatement {
   std::string text;  // without the final ';'
   bool returns_rows =
@@ -224,7 +224,7 @@ using ExtendedStatement =
                  DropModelStatement, AlterModelStatement, ModelGrantStatement, JobStatement,
                  SetStatement>;
 
-// Statements about models and jobs, which read no rows: they are answered at once.
+// Statements about models and jobs, which read no rows and are answered at once.
 template <typename Statement>
 inline constexpr bool kAboutCatalog =
     std::is_same_v<Statement, ShowStatement> || std::is_same_v<Statement, DescribeStatement> ||

@@ -80,7 +80,7 @@ Result<AttributeValue> FoldSign(const Expression& unary) {
       .Hint("quote text: '...'");
 }
 
-// The integer result, or nullopt where the exact result is none.
+// The integer result, or nullopt if the exact result is not an integer.
 std::optional<int64_t> FoldIntegers(char op, int64_t left, int64_t right) {
   int64_t result = 0;
   switch (op) {
@@ -117,7 +117,7 @@ double FoldDoubles(char op, double left, double right) {
   }
 }
 
-// 2014-09-01 without quotes would silently be 2004.
+// 2014-09-01 without quotes would silently be read as 2004.
 bool LooksLikeDate(const Expression& binary) {
   const auto touches = [](const Expression& left, const Expression& right) {
     return left.span.end + 1 == right.span.begin && left.kind == Kind::kNumber &&
@@ -225,7 +225,7 @@ Result<AttributeValue> Fold(const Expression& expression) {
 
 Result<AttributeValue> ReadValue(Cursor& cursor, int depth);
 
-// Element by element, so that no tree of the whole list is made.
+// Element by element, so that no tree of the whole list is built.
 Result<AttributeValue> ReadList(Cursor& cursor, int depth) {
   const Token open = cursor.Take();
   if (depth == kMaxDepth) {

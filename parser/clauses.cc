@@ -50,7 +50,7 @@ bool Contains(const std::vector<Clause>& clauses, Clause clause) {
   return std::find(clauses.begin(), clauses.end(), clause) != clauses.end();
 }
 
-// The clause that begins here; an error when none of `rules` does.
+// The clause that begins here; an error if `rules` has no such clause.
 Result<Clause> TakeKeyword(Cursor& cursor, const ClauseRules& rules) {
   for (const Clause clause : kClauses) {
     if (!cursor.AtWord(Keyword(clause))) {
@@ -230,7 +230,7 @@ Result<std::vector<Expression>> ParseColumns(Cursor& cursor) {
   return columns;
 }
 
-// A column may be called as a word of ours is: LABEL label INTO m. What stands behind it tells.
+// A column may have the name of a keyword: LABEL label INTO m. The following tokens decide.
 bool IsLabelNamedAsKeyword(Cursor& cursor) {
   constexpr std::array<std::string_view, 4> kFurtherClauses = {"INTO", "WITH", "COLUMN", "USING"};
   const Token token = cursor.Peek();

@@ -13,10 +13,9 @@ namespace sluice::parser {
 
 enum class Clause { kWith, kColumn, kLabel, kUsing, kInto, kCommand, kConstraint };
 
-// What a verb takes: its clauses may stand in any order, each once (COLUMN as often as it has
-// targets).
+// The clauses of a verb; they may stand in any order, each once (COLUMN once per target).
 struct ClauseRules {
-  std::string_view verb;  // as messages call it: "TO TRAIN"
+  std::string_view verb;  // its name in messages: "TO TRAIN"
   std::vector<Clause> allowed;
   enum class Operand { kModel, kName, kNames };
   Operand using_operand = Operand::kModel;
@@ -40,14 +39,14 @@ struct Clauses {
 Result<Clauses> ParseClauses(Cursor& cursor, const ClauseRules& rules);
 
 bool Has(const Clauses& clauses, Clause clause);
-// "TO TRAIN needs INTO ..."; at the end of the statement, where it could have stood.
+// "TO TRAIN needs INTO ..."; placed at the end of the statement, where the clause could have stood.
 Status Missing(const Cursor& cursor, std::string_view verb, std::string_view clause);
 
 // name = value {, name = value}, each name once.
 Result<std::vector<Attribute>> ParseAttributes(Cursor& cursor);
 // col {, col}
 Result<std::vector<Expression>> ParseColumns(Cursor& cursor);
-// After LABEL a string is a name too.
+// After LABEL a string is also a name.
 Result<Name> ParseLabel(Cursor& cursor);
 
 }  // namespace sluice::parser

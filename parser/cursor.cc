@@ -13,7 +13,7 @@ namespace {
 
 // Longest piece of the user's text inside a message.
 constexpr size_t kLongestExcerpt = 30;
-// Sixty times as large as its shortest text, an element is; so many take a megabyte.
+// An element takes sixty times the memory of its shortest text; this many take a megabyte.
 constexpr size_t kMaxElements = 1 << 14;
 
 std::string Describe(const Token& token) {
@@ -27,7 +27,7 @@ std::string Describe(const Token& token) {
       text.remove_suffix(1);
     }
     if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xC0U) {
-      text.remove_suffix(1);  // the first byte of the character that was cut
+      text.remove_suffix(1);  // the first byte of the truncated character
     }
     return fmt::format("'{}...'", text);
   }
@@ -46,10 +46,10 @@ Cursor::Cursor(std::string_view script, const Span& clauses)
   ahead_ = {Read(), Read()};
 }
 
-// Read again rather than kept: a token is many times as large as its text.
+// Scanned again rather than stored: a token is many times as large as its text.
 Token Cursor::Read() {
   const Result<Token> token = lexer_.NextClause(state_.narrow());
-  if (!token.ok() || token->kind == Token::Kind::kEnd) {  // it was read once without an error
+  if (!token.ok() || token->kind == Token::Kind::kEnd) {  // it was scanned once without an error
     return {Token::Kind::kEnd, {}, {end_, end_}};
   }
   state_.See(*token);
@@ -122,7 +122,7 @@ Status Cursor::Unexpected(std::string_view what, const std::vector<std::string>&
   return status;
 }
 
-// U&"...", PostgreSQL's way to write letters by their numbers.
+// U&"...", PostgreSQL's syntax for characters by code point.
 bool Cursor::AtUnicodeName() const {
   return Peek().IsWord("U") && Peek(1).IsSymbol("&") && Adjacent(Peek(), Peek(1));
 }

@@ -13,14 +13,14 @@
 
 namespace sluice::parser {
 
-// Walks over the tokens of one statement's clauses. What the parser finds where it cannot stand
-// becomes an error by Unexpected: what was found, what was expected, the nearest keyword.
+// Walks over the tokens of one statement's clauses. The parser reports an unexpected token by
+// Unexpected: what was found, what was expected, the nearest keyword.
 class Cursor {
  public:
   // `clauses` is where in the script a StatementReader found them; the script outlives the cursor.
   Cursor(std::string_view script, const Span& clauses);
 
-  // The next token, or (1) the one behind it; kEnd at the end and ever after.
+  // The next token, or (1) the one after it; kEnd at the end and from then on.
   const Token& Peek(size_t ahead = 0) const { return ahead_[ahead]; }
   Token Take();
   bool AtEnd() const { return Peek().kind == Token::Kind::kEnd; }
@@ -38,14 +38,15 @@ class Cursor {
   // "expected <what>, found 'x'"; a hint when one of `keywords` is near to what was found.
   Status Unexpected(std::string_view what, const std::vector<std::string>& keywords = {}) const;
 
-  // A name, quoted or not; `what` says for what, in an error. Keywords need quotes.
+  // A name, quoted or not; `what` describes it in an error. Keywords need quotes.
   Result<Name> TakeName(std::string_view what);
   Result<ModelName> TakeModelName(std::string_view what = "a model's name");
   Result<std::vector<Name>> TakeNames(std::string_view what);
   Result<int64_t> TakeInteger(std::string_view what);
   Result<std::string> TakeString(std::string_view what);
 
-  // To be called for every element of a list: a statement may have so many, all lists together.
+  // To be called for every element of a list: limits the elements of all lists of a statement
+  // together.
   Status CountElement();
 
  private:

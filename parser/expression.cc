@@ -13,7 +13,8 @@ namespace {
 
 using Kind = Expression::Kind;
 
-// Operators of one expression: a chain of them is a tree as deep, and whoever walks it recurses.
+// Operators of one expression: a chain of them is a tree of that depth, which is walked
+// recursively.
 constexpr int kMaxOperators = 1000;
 
 std::string Upper(std::string_view text) {

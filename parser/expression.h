@@ -7,13 +7,13 @@
 namespace sluice::parser {
 
 enum class Dialect {
-  kColumn,    // COLUMN and TRANSFORM: "..." inside of a call is a string, as in SQLFlow
+  kColumn,    // COLUMN and TRANSFORM: "..." inside a call is a string, as in SQLFlow
   kValue,     // attribute values: "..." is a string, no names in backquotes
   kOptimize,  // MAXIMIZE, MINIMIZE, CONSTRAINT: "..." is a name
 };
 
 // OR < AND < NOT < comparisons < + - < * / % < signs; left-associative. Values stop at + and -:
-// they know neither logic nor comparisons.
+// they have neither logic nor comparisons.
 Result<Expression> ParseExpression(Cursor& cursor, Dialect dialect);
 
 // One item of COLUMN: *, a name or a call.

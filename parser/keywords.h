@@ -22,11 +22,11 @@ bool IsOneOf(std::string_view text, const std::array<std::string_view, kSize>& u
                      [text](std::string_view word) { return SameWord(text, word); });
 }
 
-// What may stand between TO and the rest of an extended statement.
+// The verbs that may follow TO in an extended statement.
 inline constexpr std::array<std::string_view, 7> kVerbs = {
     "TRAIN", "PREDICT", "EVALUATE", "EXPLAIN", "RUN", "MAXIMIZE", "MINIMIZE"};
 
-// Not names inside our clauses unless quoted: each of them could also go on with the statement.
+// Not names inside our clauses unless quoted, since each of them could also continue the statement.
 inline constexpr std::array<std::string_view, 18> kReserved = {
     "SELECT", "FROM", "WHERE", "WITH", "COLUMN", "LABEL", "USING",      "INTO", "FOR",
     "AS",     "TO",   "GROUP", "BY",   "CMD",    "AND",   "CONSTRAINT", "OR",   "NOT"};

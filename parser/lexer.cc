@@ -10,10 +10,10 @@
 namespace sluice::parser {
 namespace {
 
-// PostgreSQL nests comments, SQLite does not: "/* see /* here */" is a whole comment there. Each
-// such comment costs a look at the rest of the script, hence the limit.
+// PostgreSQL nests comments, SQLite does not: "/* see /* here */" is a complete comment there. Each
+// such comment requires scanning the rest of the script, hence the limit.
 constexpr int kMaxUnnestedComments = 8;
-// A text that names an error's place is cut here.
+// The text that an error quotes is cut to this length.
 constexpr size_t kLongestPlace = 30;
 
 bool IsSpace(char c) {
@@ -27,7 +27,7 @@ bool IsHigh(char c) {
 }
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-// Blanks that editors and chat programs put into copied statements.
+// Blanks that editors and chat programs insert into copied statements.
 constexpr std::array<std::string_view, 3> kWideBlanks = {"\xC2\xA0", "\xE3\x80\x80",
                                                          kByteOrderMark};
 // Their curly quotes.
@@ -44,7 +44,7 @@ size_t MatchAny(std::string_view text, const std::array<std::string_view, kSize>
   return 0;
 }
 
-// Keywords after which PostgreSQL cannot have a subscript, so that [ opens a name of SQLite.
+// Keywords that cannot precede a subscript in PostgreSQL, so that [ opens a SQLite name.
 constexpr std::array<std::string_view, 19> kBeforeBracketName = {
     "SELECT", "DISTINCT", "FROM", "JOIN",   "ON",    "WHERE", "AND",    "OR",   "NOT", "BY",
     "AS",     "HAVING",   "INTO", "UPDATE", "TABLE", "SET",   "EXISTS", "WHEN", "THEN"};
@@ -184,7 +184,7 @@ Result<Token> Lexer::Quoted(Token::Kind kind, size_t open, bool doubled, bool ba
                       std::string_view(&quote, 1));
 }
 
-// E'...', and the strings on the lines below it, which go on with it by the same rules.
+// E'...', and the strings on the following lines, which continue it under the same rules.
 Result<Token> Lexer::EscapeString(size_t open) {
   const size_t begin = position_;
   while (true) {
@@ -229,7 +229,7 @@ Result<Token> Lexer::DollarQuoted() {
       ++at;
     }
   }
-  if (At(at) != '$') {  // $1, or $name of SQLite
+  if (At(at) != '$') {  // $1, or SQLite's $name
     while (IsNameCharacter(At(at))) {
       ++at;
     }
@@ -261,7 +261,8 @@ Result<Token> Lexer::NextSql(const Token& previous) {
   }
   if (IsDigit(c)) {
     size_t end = position_ + 1;
-    bool letters = false;  // a dollar behind them is theirs; behind digits it may begin a string
+    bool letters = false;  // after letters a dollar belongs to the name; after digits it may begin
+                           // a string
     while (IsNameCharacter(At(end)) || (At(end) == '.' && !IsNameStart(At(end + 1))) ||
            (letters && At(end) == '$')) {
       const bool exponent = UpperAscii(At(end)) == 'E' && IsDigit(At(end + 1));

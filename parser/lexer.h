@@ -8,30 +8,31 @@
 
 namespace sluice::parser {
 
-// Cuts a script into tokens. The database's own text and our clauses are spelled by different
-// rules (in a clause `reg:squarederror` is one name and "it's" a string), so that the caller says
-// for every token by whose rules it is read. Every token costs time linear in its length.
+// Cuts a script into tokens. The database's own text and our clauses have different lexical rules
+// (in a clause `reg:squarederror` is one name and "it's" a string), so the caller chooses the rules
+// for every token. Every token takes time linear in its length.
 // Copyable; not thread-safe. The script must outlive it and its tokens.
 class Lexer {
  public:
   explicit Lexer(std::string_view script) : script_(script) {}
 
-  // The next token by PostgreSQL's rules, and SQLite's where PostgreSQL has no use for the
-  // character: `name` and [name] are quoted names. `previous` tells [name] from a subscript.
+  // The next token by PostgreSQL's rules, and by SQLite's where PostgreSQL does not use the
+  // character: `name` and [name] are quoted names. `previous` distinguishes [name] from a
+  // subscript.
   Result<Token> NextSql(const Token& previous);
 
   // The next token of a clause. With `narrow` a name ends at - / and : (an expression such as
   // price-cost); otherwise these join names, as in SQLFlow.
   Result<Token> NextClause(bool narrow);
 
-  // Past white space between statements, and past the byte order marks that joined files leave
-  // there; not past comments.
+  // Skips white space between statements, and the byte order marks that joined files leave there,
+  // but not comments.
   void SkipToStatement();
 
   size_t position() const { return position_; }
   void Seek(size_t position) { position_ = position; }
 
-  // Whether a spelling was met since ForgetForeign that PostgreSQL reads differently.
+  // Whether a spelling that PostgreSQL reads differently was met since ForgetForeign.
   bool met_foreign() const { return met_foreign_; }
   void ForgetForeign() { met_foreign_ = false; }
 
@@ -58,13 +59,13 @@ class Lexer {
   std::string_view script_;
   size_t position_ = 0;
   bool met_foreign_ = false;
-  // Once one of these has no end, no later one has: spares looking for it again.
+  // Set when one of these has no end: then no later one has, and the search is not repeated.
   bool no_backquote_ahead_ = false;
   bool no_bracket_ahead_ = false;
   int unnested_comments_ = 0;
 };
 
-// How the next token of a clause is to be read, by the tokens before it: in the expressions of
+// How to read the next token of a clause, given the tokens before it: in the expressions of
 // MAXIMIZE and MINIMIZE a-b needs no blanks.
 class ClauseState {
  public:
@@ -78,7 +79,7 @@ class ClauseState {
   int depth_ = 0;
 };
 
-// True for what may begin, or go on with, a name in a clause.
+// True for characters that may begin or continue a name in a clause.
 bool IsNameStart(char c);
 bool IsNameCharacter(char c);
 

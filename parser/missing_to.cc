@@ -14,10 +14,10 @@ namespace {
 
 using TokenKind = Token::Kind;
 
-// Begin no clause by themselves there; directly before LABEL each of them is a slip.
+// These begin no clause there by themselves; directly before LABEL each of them is a mistake.
 constexpr std::array<std::string_view, 4> kOthers = {"LABEL", "COLUMN", "CMD", "CONSTRAINT"};
 
-// What stands behind the word: enough to tell PREDICT m USING n from an alias.
+// The tokens after the word: enough to distinguish PREDICT m USING n from an alias.
 struct Following {
   Token first;
   Token second;
@@ -56,7 +56,7 @@ Following LookAhead(Lexer& lexer) {
   return following;
 }
 
-// Clauses that follow every verb: WITH a = 1, COLUMN a, LABEL y, USING m.
+// Clauses that may follow every verb: WITH a = 1, COLUMN a, LABEL y, USING m.
 bool GoesOnWithClause(const Following& next) {
   if (next.first.IsWord("LABEL")) {
     return IsName(next.second) || next.second.kind == TokenKind::kString;
@@ -70,7 +70,7 @@ bool GoesOnWithClause(const Following& next) {
   return BeginsUsing(next.first, next.second);
 }
 
-// The verb's own operand, and a clause or the end behind it.
+// The verb's own operand, followed by a clause or the end.
 bool GoesOnWithOperand(const Token& verb, const Following& next) {
   const Token& second = next.second;
   if (verb.IsWord("RUN")) {
@@ -91,7 +91,7 @@ bool GoesOnWithOperand(const Token& verb, const Following& next) {
     constexpr std::array<std::string_view, 5> kOperators = {"(", "*", "+", "-", "/"};
     return second.kind == TokenKind::kSymbol && IsOneOf(second.text, kOperators);
   }
-  return false;  // TRAIN type: TO may be left out
+  return false;  // TRAIN type: TO may be omitted
 }
 
 }  // namespace

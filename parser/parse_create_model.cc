@@ -11,7 +11,7 @@
 namespace sluice::parser {
 namespace {
 
-// An option that is not an attribute of the model but names something: a string or a bare word.
+// An option that is not an attribute of the model but a name: a string or a bare word.
 Result<Name> NameFromOption(const Attribute& option) {
   Name name;
   name.span = option.value.span;
@@ -30,7 +30,7 @@ Result<Name> NameFromOption(const Attribute& option) {
   return name;
 }
 
-// OPTIONS say what LABEL and the model type say elsewhere; what remains are attributes.
+// Some OPTIONS replace LABEL and the model type of other statements; the rest are attributes.
 Status LiftOptions(TrainStatement& statement) {
   std::vector<Attribute> attributes;
   for (Attribute& option : statement.attributes) {
@@ -60,7 +60,7 @@ Status ParseTransform(Cursor& cursor, int64_t begin, TrainStatement& statement) 
   return OkStatus();
 }
 
-// Several systems have a CREATE MODEL, each with clauses of its own.
+// Several systems have CREATE MODEL, each with different clauses.
 Status CreateModelHint(Status unexpected) {
   return unexpected.diagnostics().front().hint.empty()
              ? std::move(unexpected)

@@ -17,7 +17,7 @@ using Operand = ClauseRules::Operand;
 Result<ExtendedStatement> ParseTrain(Cursor& cursor, Select select) {
   TrainStatement statement;
   statement.select = std::move(select);
-  // TO TRAIN LABEL income INTO m is the short form too.
+  // TO TRAIN LABEL income INTO m is also the short form.
   if (cursor.TryWord("TRAIN") && !cursor.AtWord("LABEL")) {
     ASSIGN_OR_RETURN(statement.model_type, cursor.TakeName("a model type or LABEL"));
   }
@@ -67,7 +67,7 @@ std::optional<Name> FirstName(std::vector<Name> names) {
   return names.empty() ? std::optional<Name>() : std::optional<Name>(std::move(names.front()));
 }
 
-// The model right behind the verb, where TO PREDICT has it behind USING.
+// The model directly after the verb (TO PREDICT has it after USING).
 Result<ModelName> TakeModelOf(Cursor& cursor, std::string_view verb) {
   if (cursor.AtWord("USING") && cursor.Peek(1).kind != Token::Kind::kEnd) {
     return cursor.Unexpected("a model's name")

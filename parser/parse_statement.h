@@ -8,7 +8,7 @@
 
 namespace sluice::parser {
 
-// Each reads one piece of `script` whose kind it names.
+// Each parses one piece of `script`, of the kind that its name says.
 Result<ExtendedStatement> ParseQueryPiece(std::string_view script, const Piece& piece);
 Result<ExtendedStatement> ParseCommandPiece(std::string_view script, const Piece& piece);
 Result<ExtendedStatement> ParseCreateModelPiece(std::string_view script, const Piece& piece);

@@ -12,7 +12,7 @@
 namespace sluice::parser {
 namespace {
 
-// Length of the UTF-8 sequence at `at`, 0 when it is none.
+// Length of the UTF-8 sequence at `at`, 0 if there is none.
 size_t Utf8Length(std::string_view text, size_t at) {
   const auto byte = [text](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
@@ -41,7 +41,7 @@ size_t Utf8Length(std::string_view text, size_t at) {
   return 0;
 }
 
-// Databases, plans and messages are UTF-8 without NUL; what is not stops at the door.
+// Databases, plans and messages are UTF-8 without NUL; other text is refused here.
 Status CheckText(std::string_view script) {
   constexpr std::string_view kNotInRepertoire = "22021";
   if (script.size() > kMaxScriptBytes) {
@@ -115,13 +115,13 @@ Result<std::vector<Statement>> Parse(std::string_view script) {
     ASSIGN_OR_RETURN(Statement statement, ParsePiece(script, piece));
     statements.push_back(std::move(statement));
   }
-  RETURN_IF_ERROR(split.error);  // behind every piece
+  RETURN_IF_ERROR(split.error);  // after every piece
   return statements;
 }
 
 Result<Name> ParseName(std::string_view text) {
   RETURN_IF_ERROR(CheckText(text));
-  Lexer lexer(text);  // a Cursor takes what a lexer has read before without an error
+  Lexer lexer(text);  // a Cursor needs text that a lexer has read without an error
   for (auto kind = Token::Kind::kWord; kind != Token::Kind::kEnd;) {
     ASSIGN_OR_RETURN(const Token token, lexer.NextClause(false));
     kind = token.kind;

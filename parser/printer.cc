@@ -57,7 +57,7 @@ std::string PrintColumns(const std::vector<ColumnClause>& clauses) {
 
 std::string PrintDouble(double value) {
   std::string text = FormatDouble(value);
-  // A double must come back as one: 1 is an integer.
+  // A double must be parsed back as a double: 1 is an integer.
   return text.find_first_of(".eE") == std::string::npos ? text + ".0" : text;
 }
 
@@ -263,7 +263,7 @@ std::string Print(const AttributeValue& value) {
     std::string operator()(const AttributeValue::Map& map) const {
       std::string text;
       for (size_t i = 0; i < map.keys.size(); ++i) {
-        // A bare word would go on with the colon.
+        // A bare word would swallow the colon.
         const bool bare = std::holds_alternative<AttributeValue::Word>(map.keys[i].value);
         text += fmt::format("{}{}{}: {}", i == 0 ? "" : ", ", Print(map.keys[i]), bare ? " " : "",
                             Print(map.values[i]));

@@ -6,7 +6,7 @@
 
 namespace sluice::parser {
 
-// A statement as SQL, without the final ';'. Law: Parse(Print(s)) equals s but for spans.
+// A statement as SQL, without the final ';'. Law: Parse(Print(s)) equals s except for spans.
 std::string Print(const Statement& statement);
 std::string Print(const Expression& expression);
 std::string Print(const AttributeValue& value);

@@ -36,7 +36,7 @@ std::string Unquote(std::string_view token) {
   content.reserve(body.size());
   for (size_t i = 0; i < body.size(); ++i) {
     const char next = i + 1 < body.size() ? body[i + 1] : '\0';
-    if (body[i] == quote) {  // the lexer has seen that it is doubled
+    if (body[i] == quote) {  // the lexer has checked that it is doubled
       ++i;
       content += quote;
     } else if (quote != '`' && body[i] == '\\' &&
@@ -90,7 +90,7 @@ Result<ModelName> ToModelName(const Name& name) {
       model.name = name.text;
       return model;
     }
-    // Dots behind the colon belong to the tag: m:v0.1.
+    // Dots after the colon belong to the tag: m:v0.1.
     const size_t colon = name.text.find(':');
     const std::string_view text = name.text;
     parts = SplitAtDots(text.substr(0, colon));

@@ -14,7 +14,7 @@
 namespace sluice::parser {
 namespace {
 
-// All statements of a script are read before the first one runs; each takes some hundred bytes.
+// All statements of a script are parsed before the first one runs; each takes some hundred bytes.
 constexpr size_t kMaxStatements = 1 << 18;
 
 size_t Offset(int64_t offset) {
@@ -27,7 +27,7 @@ void TrimEnd(std::string_view script, Span& span) {
   span.end = static_cast<int64_t>(text.find_last_not_of(kBlanks)) + 1;
 }
 
-// The next statement of the lexer's script; nullopt at its end. Comments alone are no statement.
+// The next statement of the lexer's script; nullopt at its end. Comments alone are not a statement.
 Result<std::optional<Piece>> Next(std::string_view script, Lexer& lexer, int& open_bodies) {
   while (true) {
     lexer.SkipToStatement();
@@ -64,8 +64,8 @@ std::optional<Piece> ReadCut(std::string_view script, const Span& cut) {
   return std::move(piece).value();
 }
 
-// Consecutive plain pieces as libpg_query's scanner cuts them. They stay as they are where it
-// cannot read the text, and where it leaves statements out: it knows none that begin with DESCRIBE
+// Consecutive plain pieces as libpg_query's scanner cuts them. They stay unchanged if the scanner
+// cannot read the text, or if it omits statements: it does not know those that begin with DESCRIBE
 // or PRAGMA.
 std::vector<Piece> CutPlainSql(std::string_view script, std::vector<Piece> ours) {
   const Span run = {ours.front().span.begin, ours.back().span.end};

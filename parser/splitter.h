@@ -9,24 +9,24 @@
 
 namespace sluice::parser {
 
-// One statement of a script, cut out but not yet read.
+// One statement of a script, cut out but not yet parsed.
 struct Piece {
   enum class Kind {
     kPlain,        // the database's
-    kQuery,        // a query of the database with our clauses behind it
+    kQuery,        // a query of the database followed by our clauses
     kCommand,      // SHOW MODELS and the like
     kCreateModel,  // clauses, AS, a query of the database
   };
   Kind kind = Kind::kPlain;
-  Span span;   // without comments around it, but for a plain statement's, which may be hints to it
-  Span query;  // kQuery, kCreateModel
-  Span clauses;          // ours, from their first token to their last one
-  bool explain = false;  // EXPLAIN stands before it
+  Span span;     // without surrounding comments, except for a plain statement's, which may be hints
+  Span query;    // kQuery, kCreateModel
+  Span clauses;  // our clauses, from their first token to their last one
+  bool explain = false;  // preceded by EXPLAIN
   bool explain_json = false;
-  int64_t body_begin = 0;     // behind EXPLAIN and its options
+  int64_t body_begin = 0;     // after EXPLAIN and its options
   bool returns_rows = false;  // kPlain
-  // Holds a spelling that libpg_query's scanner does not know (a quoted name of SQLite, the body
-  // of a trigger), so that its opinion of the statement's end does not count.
+  // Contains a spelling that libpg_query's scanner does not know (a quoted name of SQLite, the body
+  // of a trigger), so that the scanner cannot find the statement's end.
   bool foreign = false;
 };
 
@@ -35,8 +35,8 @@ struct SplitScript {
   Status error;
 };
 
-// Cuts a script at its semicolons. What is plain SQL is cut where libpg_query's scanner says; our
-// clauses, which it cannot read, and SQLite's spellings by our own lexer. Linear in the script.
+// Cuts a script at its semicolons. Plain SQL is cut where libpg_query's scanner says; our clauses,
+// which it cannot read, and SQLite's spellings are cut by our own lexer. Linear in the script.
 SplitScript Split(std::string_view script);
 
 }  // namespace sluice::parser

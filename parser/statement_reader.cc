@@ -14,29 +14,29 @@ namespace {
 
 using Kind = Token::Kind;
 
-// CREATE TRIGGER ... BEGIN without its END costs a second look at the rest of the script.
+// CREATE TRIGGER ... BEGIN without its END requires scanning the rest of the script a second time.
 constexpr int kMaxOpenBodies = 8;
 
-// The clauses are read as a tree, which is larger than its text; the select is not.
+// The clauses are parsed into a tree, which is larger than its text; the select is not.
 constexpr int64_t kMaxClauseBytes = 1 << 20;
 
-// "(", FORMAT and what it is; whatever else stands there is only looked for its end.
+// "(", FORMAT and its value; of any other options only the end is searched for.
 constexpr size_t kPlainOptions = 3;
 
-// Where the words of a statement tell what it is: CREATE OR REPLACE MODEL is the longest.
+// The leading words that identify a statement: CREATE OR REPLACE MODEL is the longest.
 constexpr size_t kHeadTokens = 5;
 
 bool IsEnd(const Token& token) {
   return token.kind == Kind::kEnd || token.IsSymbol(";");
 }
 
-// What may follow TRAIN type or LABEL target; behind an alias all of it would be wrong.
+// What may follow TRAIN type or LABEL target; after an alias all of it would be invalid.
 bool GoesOnAsClause(const Token& next) {
   return next.IsWord("WITH") || next.IsWord("COLUMN") || next.IsWord("INTO") ||
          next.IsWord("USING") || next.IsWord("LABEL") || next.IsWord("TRAIN") || next.IsWord("TO");
 }
 
-// "INOT" for INTO: a clause is meant, although the database would only see a syntax error.
+// "INOT" for INTO: probably a clause, although the database would only see a syntax error.
 bool IsNearClauseKeyword(const Token& next) {
   return next.kind == Kind::kWord &&
          NearestName(next.text, {"WITH", "COLUMN", "INTO", "USING"}).has_value();
@@ -100,7 +100,7 @@ Result<bool> StatementReader::ReadCommand() {
     return second.IsWord("MODEL");
   }
   if (first.IsWord("GRANT") || first.IsWord("REVOKE")) {
-    // A table of that name is the database's: GRANT SELECT ON model TO ann.
+    // For a table of that name the statement is the database's: GRANT SELECT ON model TO ann.
     const Token& name = head_[4];
     return head_[2].IsWord("ON") && head_[3].IsWord("MODEL") &&
            (name.kind == Kind::kWord || name.kind == Kind::kQuoted) && !name.IsWord("TO") &&
@@ -177,7 +177,7 @@ Result<Piece> StatementReader::ReadCreateModel() {
   return std::move(piece_);
 }
 
-// TO TRAIN and its kin.
+// TO TRAIN and the other verbs.
 Result<bool> StatementReader::AtVerb(const Token& to) {
   const size_t back = lexer_.position();
   ASSIGN_OR_RETURN(const Token verb, lexer_.NextSql(to));
@@ -198,13 +198,13 @@ Result<bool> StatementReader::AtVerb(const Token& to) {
       .Hint(fmt::format("did you mean {}?", *near));
 }
 
-// TRAIN type and LABEL target without TO, told from aliases by what follows them.
+// TRAIN type and LABEL target without TO, distinguished from aliases by the following tokens.
 Result<bool> StatementReader::AtShortForm(const Token& keyword) {
   const size_t back = lexer_.position();
   const Result<Token> name = lexer_.NextClause(false);
   const Result<Token> next = name.ok() ? lexer_.NextClause(false) : name;
   lexer_.Seek(back);
-  if (!next.ok()) {  // if it is not the database's either, the next step reports it
+  if (!next.ok()) {  // if the database cannot read it either, the next step reports it
     return false;
   }
   const Token& token = name.value();
@@ -263,7 +263,7 @@ Result<Piece> StatementReader::ReadQueryOrPlain(size_t text_begin, bool follow_b
   Token previous;
   int depth = 0;
   int64_t end = 0;
-  bool unbalanced = false;  // libpg_query's scanner takes all that follows such a ')' along
+  bool unbalanced = false;  // libpg_query's scanner includes everything after such a ')'
   while (true) {
     ASSIGN_OR_RETURN(Token token, lexer_.NextSql(previous));
     end = token.span.begin;
@@ -328,7 +328,7 @@ Result<Piece> StatementReader::Read(size_t text_begin, const Token& first) {
     if (!IsEnd(token) || head_.empty()) {
       ASSIGN_OR_RETURN(token, lexer_.NextSql(token));
     }
-    head_.push_back(token);  // a short statement's end is repeated
+    head_.push_back(token);  // repeats the end of a short statement
   }
   piece_.body_begin = head_.front().span.begin;
   const size_t replace = head_[1].IsWord("OR") && head_[2].IsWord("REPLACE") ? 3 : 1;

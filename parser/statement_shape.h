@@ -7,19 +7,20 @@
 #include "parser/keywords.h"
 #include "parser/token.h"
 
-// What the splitter knows of SQL: enough to tell where a query ends and our clauses begin.
+// The splitter's knowledge of SQL: enough to find where a query ends and our clauses begin.
 namespace sluice::parser {
 
 // Statements that our clauses may follow. ("(" may begin one as well.)
 inline constexpr std::array<std::string_view, 4> kQueryStarts = {"SELECT", "WITH", "VALUES",
                                                                  "TABLE"};
 
-// In these, TO is the database's own: GRANT ... TO train, ALTER TABLE t RENAME TO predict.
+// In these statements TO belongs to the database: GRANT ... TO train, ALTER TABLE t RENAME TO
+// predict.
 inline constexpr std::array<std::string_view, 14> kTakeTo = {
     "GRANT",    "REVOKE",  "ALTER",    "CREATE",  "SET",      "RESET",  "COPY",
     "ROLLBACK", "RELEASE", "REASSIGN", "COMMENT", "SECURITY", "IMPORT", "MOVE"};
 
-// Statements that answer with rows whatever they say.
+// Statements that always return rows.
 inline constexpr std::array<std::string_view, 11> kReturnRows = {
     "SELECT",   "WITH", "VALUES", "TABLE", "SHOW",   "EXPLAIN",
     "DESCRIBE", "DESC", "PRAGMA", "FETCH", "EXECUTE"};
@@ -108,7 +109,7 @@ class BodyTracker {
   int depth_ = 0;
 };
 
-// What of a plain statement says whether rows come back.
+// Decides from a plain statement's tokens whether it returns rows.
 class RowsTracker {
  public:
   void See(const Token& token, const Token& previous, int depth) {

@@ -9,7 +9,7 @@ namespace sluice::parser {
 // A piece of the script; `text` points into it, quotes included.
 struct Token {
   enum class Kind {
-    kEnd,     // the end of the script; the parser also ends a statement's tokens with it
+    kEnd,     // the end of the script, or of a statement's tokens
     kWord,    // an unquoted name or keyword
     kQuoted,  // "...", `...` or, in the database's text, [...]
     kString,  // '...', and in the database's text also E'...' and $tag$...$tag$
