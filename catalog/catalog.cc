@@ -7,7 +7,7 @@
 #include "catalog/source_url.h"
 #include "catalog/sqlite/sqlite_source.h"
 
-// Which database stands behind a URL.
+// Chooses the database by its URL.
 namespace sluice::catalog {
 namespace {
 
@@ -38,7 +38,7 @@ Result<std::unique_ptr<DataSource>> OpenDataSourceAs(std::string_view url, std::
   if (parsed.kind == SourceUrl::Kind::kSqlite) {
     return Unimplemented("a SQLite database has no users that could log in");
   }
-  if (role.empty() || password.empty()) {  // libpq would take the process's own
+  if (role.empty() || password.empty()) {  // libpq would use the process's own
     return Status(Code::kPermissionDenied, "a role and its password are needed").SqlState("28000");
   }
   parsed.text = WithRole(parsed.text, role);

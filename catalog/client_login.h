@@ -5,8 +5,8 @@
 
 namespace sluice::catalog {
 
-// The password that libpq would find for that user at that place, in PGPASSWORD or ~/.pgpass; ""
-// when none. Connects to nobody.
+// The password that libpq would find for that user and server, in PGPASSWORD or ~/.pgpass; "" if
+// none. Does not connect.
 std::string FindClientPassword(std::string_view host, std::string_view port,
                                std::string_view database, std::string_view user);
 

@@ -5,7 +5,7 @@
 #include "base/row_batch.h"
 #include "base/status.h"
 
-// Columns as plans and datasets carry them to other processes.
+// Columns in the form in which plans and datasets carry them to other processes.
 namespace sluice::catalog {
 
 class ColumnDescription;
@@ -15,7 +15,7 @@ ColumnInfo ColumnOf(const ColumnDescription& description);
 void PutColumn(const ColumnInfo& column, ColumnDescription* description);
 
 Schema SchemaOf(const DatasetSpec& spec);
-// The place of a column in a dataset. NotFound (42703) names the nearest.
+// The index of a column in a dataset. NotFound (42703) names the nearest.
 Result<size_t> FindColumn(const Schema& schema, std::string_view name);
 
 }  // namespace sluice::catalog

@@ -17,16 +17,15 @@
 namespace sluice::catalog {
 
 // A bounded number of connections, kept open between uses. Connection has `bool Recycle()`, which
-// begins to take back whatever its user has changed, and `bool Ready()`, which waits for that;
-// where one of them says false the connection is closed instead of kept. Thread-safe; outlives its
-// leases.
+// begins to undo its user's changes, and `bool Ready()`, which waits for that; if either returns
+// false the connection is closed instead of kept. Thread-safe; must outlive its leases.
 template <typename Connection>
 class ConnectionPool {
  public:
   using Open = std::function<Result<std::unique_ptr<Connection>>(std::stop_token stop)>;
 
-  // A process holds one connection for each reader, the snapshot, the writer, and one for each
-  // statement that runs at the moment; PostgreSQL's own default limit is 100 for everybody.
+  // A process holds one connection for each reader, the snapshot, the writer, and each statement
+  // running at the moment; PostgreSQL's own default limit is 100 in total.
   static constexpr size_t kMaxConnections = 32;
   static constexpr std::chrono::seconds kMaxWait{30};
 
@@ -69,7 +68,7 @@ class ConnectionPool {
     std::unique_ptr<Connection> connection_;
   };
 
-  // `stop` ends the waiting for a connection, and for the server that is asked for a new one.
+  // `stop` ends the wait for a connection, also for a new one from the server.
   Result<Lease> Take(const std::stop_token& stop = {}) {
     {
       MutexLock lock(mutex_);

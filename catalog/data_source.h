@@ -14,8 +14,8 @@
 #include "base/status.h"
 #include "catalog/result_table.h"
 
-// The door to a database: everything that the rest of the house knows about one. PostgreSQL and
-// SQLite stand behind it; nothing outside catalog/ knows which.
+// The interface to a database: the only part of a database that other folders know. PostgreSQL and
+// SQLite implement it; nothing outside catalog/ knows which one is used.
 namespace sluice::catalog {
 
 class DatasetSpec;
@@ -36,15 +36,14 @@ struct ColumnStatistics {
   double average_length = 0;  // bytes, text only
 };
 
-// What a table says of a column by itself: that no two of its rows have the same value.
+// Whether a table guarantees that no two of its rows have the same value of a column.
 enum class ColumnKey { kNone, kPrimary, kUnique };
 
 struct SelectStatistics {
   int64_t rows = 0;  // estimated unless exact_rows
   bool exact_rows = false;
   std::vector<ColumnStatistics> columns;
-  // The rows that were looked at (at most `sample_rows` of StatisticsOptions), for format
-  // inference.
+  // The rows that were read (at most `sample_rows` of StatisticsOptions), for format inference.
   std::vector<std::vector<Value>> sample;
 };
 
@@ -54,7 +53,7 @@ struct StatisticsOptions {
   int64_t common_values = 1'000;       // per column at most
 };
 
-// What a Dataset of this SELECT would look like; costs no scan and changes nothing.
+// The shards that a Dataset of this SELECT would have; costs no scan and changes nothing.
 struct CutEstimate {
   std::string method;  // "ctid ranges", "rowid ranges", "staged", "whole"
   int64_t estimated_rows = 0;
@@ -62,7 +61,7 @@ struct CutEstimate {
 };
 
 // A batch ends with the row that makes it this large, however few rows it has: a thousand rows with
-// documents or pictures in them would not fit into memory.
+// documents or pictures would not fit into memory.
 inline constexpr size_t kBatchBytes = size_t{4} << 20;
 
 // Reads one shard. Not thread-safe; belongs to one thread.
@@ -74,43 +73,43 @@ class RowStream {
   virtual Status Next(size_t max_rows, RowBatch* batch) = 0;
 };
 
-// Columns that are only passed through, and what for. None of their cells is ever refused.
+// Columns that are only passed through, and their purpose. No value of theirs is ever refused.
 struct CopiedColumns {
   enum class Purpose {
-    kShow,   // to a person or a client: as a plain statement shows them
+    kShow,   // to a person or a client: like a plain statement
     kWrite,  // to a result table, which then holds the same values
   };
-  std::vector<size_t> columns;  // indexes into the dataset's columns
+  std::vector<size_t> columns;  // indices of the dataset's columns
   Purpose purpose = Purpose::kShow;
 };
 
 struct DatasetOptions {
   int64_t rows_per_shard = 10'000;
-  // What for its readers will ask for CopiedColumns; nullopt: they will not.
+  // The purpose for which readers will ask for CopiedColumns; nullopt: they will not.
   std::optional<CopiedColumns::Purpose> copies = std::nullopt;
   bool many_processes =
-      false;  // other processes will read it: stage where a snapshot cannot be shared
-  // Each shard holds rows from all over the dataset (ShardRange::pieces), so that the batches of
-  // one shard are like the whole, in whatever order the table is stored.
+      false;  // other processes will read it: stage it if a snapshot cannot be shared
+  // Each shard holds rows from all over the dataset (ShardRange::pieces), so that the batches of a
+  // shard resemble the whole, in whatever order the table is stored.
   bool mixed = false;
 };
 
-// The type that a column has when it is shown: its own where that says all that the database does,
-// else kText (dates, numerics).
+// The type in which a column is shown: its own if that preserves the database's text, else kText
+// (dates, numerics).
 DataType ShownType(const ColumnInfo& column);
 
 // One connection that reads shards of one dataset, one after another. Not thread-safe.
 class ShardReader {
  public:
   virtual ~ShardReader() = default;
-  // Only the columns listed (indexes into the dataset's columns) are asked of the database; the
-  // batches have exactly those, in that order, decoded to their types, and then the copied ones.
-  // The stream must be gone before the next call.
+  // Only the listed columns (indices of the dataset's columns) are requested from the database; the
+  // batches have exactly those, in that order, decoded to their types, followed by the copied ones.
+  // The stream must be destroyed before the next call.
   virtual Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
                                                   const std::vector<size_t>& columns,
                                                   const CopiedColumns& copied) = 0;
-  // From now on Read waits for so long for somebody else's lock at most (55P03, which says whose),
-  // where it would wait until it is free.
+  // From now on Read waits at most this long for another session's lock (55P03, which names its
+  // holder); by default it waits until the lock is free.
   virtual void WaitForLocks(std::chrono::milliseconds /*most*/) {}
   Result<std::unique_ptr<RowStream>> Read(const ShardRange& shard,
                                           const std::vector<size_t>& columns) {
@@ -123,15 +122,15 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual const DatasetSpec& spec() const = 0;
-  // The connection that held the snapshot is gone, and with it what its readers read.
+  // The connection that held the snapshot is gone, and with it the snapshot.
   virtual bool Lost() { return false; }
   // Rows of the snapshot, counted by the database.
   virtual Result<int64_t> CountRows() = 0;
 };
 
-// Writes a result table. Rows go to a staging table; Commit brings them into the result table in
-// one transaction, so that others see the old rows or the new ones, never none; a writer that is
-// destroyed without Commit leaves nothing behind.
+// Writes a result table. Rows go to a staging table; Commit moves them into the result table in one
+// transaction, so that others see either the old rows or the new ones; a writer destroyed without
+// Commit leaves nothing behind.
 // Thread-safe: several threads may write different parts.
 class TableWriter {
  public:
@@ -140,25 +139,25 @@ class TableWriter {
   virtual Status Write(const RowBatch& batch) = 0;
   // `stop` ends it within a second, with nothing changed (57014).
   virtual Status Commit(std::stop_token stop) = 0;
-  // After Commit: of the rows that were written, those that are in the table where it can tell; a
-  // trigger of a table that was appended to may have kept some out.
+  // After Commit: how many of the written rows are in the table, if it can tell; triggers of a
+  // table that was appended to may have suppressed some.
   virtual std::optional<int64_t> rows_arrived() { return std::nullopt; }
 };
 
-// Receives the rows of a plain statement, in batches of at most about kBatchBytes. Cells are what
-// the database shows: a column's type says how they arrive, but any cell may have a type of its
+// Receives the rows of a plain statement, in batches of at most about kBatchBytes. Cells are as the
+// database shows them: a column's type says how they arrive, but any cell may have a type of its
 // own.
 class RowReceiver {
  public:
   virtual ~RowReceiver() = default;
   virtual Status Header(const Schema& schema) = 0;  // once, before rows; not called without rows
   virtual Status Rows(const RowBatch& batch) = 0;
-  // What the database says beside (NOTICE, WARNING), as a line for a person.
+  // A further message of the database (NOTICE, WARNING), as a line for a person.
   virtual void Notice(const std::string& /*message*/) {}
 };
 
-// Where a session's own connection can be borrowed for a statement: a Unix socket at which whoever
-// has the connection speaks PostgreSQL's protocol, and a secret that is good for once.
+// Where a session's own connection can be borrowed for a statement: a Unix socket at which the
+// holder of the connection speaks PostgreSQL's protocol, and a one-time secret.
 struct SessionLink {
   std::string host;  // "@name": an abstract socket
   std::string port;
@@ -170,9 +169,8 @@ struct ExecuteResult {
   std::string tag;             // "INSERT 0 3", "CREATE TABLE" ...
 };
 
-// The user's data, on connections that are logged in as the user; models and jobs are Catalog's
-// (catalog.h). Thread-safe: every call but Execute takes a connection of its own from a bounded
-// pool.
+// The user's data, on connections that are logged in as the user; Catalog (catalog.h) has models
+// and jobs. Thread-safe: every call but Execute takes a connection of its own from a bounded pool.
 class DataSource {
  public:
   virtual ~DataSource() = default;
@@ -181,65 +179,69 @@ class DataSource {
   virtual std::string_view dialect() const = 0;
   // The URL it was opened with, without the password.
   virtual const std::string& url() const = 0;
-  // A secret that another process needs beside the URL to open the same source ("" when none); it
-  // travels only through inherited descriptors and Kubernetes Secrets.
+  // A secret that another process needs in addition to the URL to open the same source ("" if
+  // none); it is passed on only through inherited descriptors and Kubernetes Secrets.
   virtual std::string secret() const = 0;
 
-  // Runs a statement as it is; all of them on one connection, one after another, so that BEGIN, SET
-  // and temporary tables last until the next. `stop` cancels it within a second.
+  // Runs a statement unchanged; all of them on one connection, one after another, so that BEGIN,
+  // SET and temporary tables affect the following ones. `stop` cancels it within a second.
   virtual Result<ExecuteResult> Execute(std::string_view sql, RowReceiver* receiver,
                                         std::stop_token stop) = 0;
 
-  // An extended statement begins. Other connections than the session's read and write for it: until
-  // EndStatement they do so as the session would, with its role, search_path and all that it has
-  // SET (PostgreSQL), and so do those of other processes that are given the DatasetSpec. What they
-  // cannot do as the session would is refused, now or by Describe, with its name and a hint: an
-  // open transaction (25001, 25P02), temporary tables, ATTACHed databases, some settings (0A000).
-  // `statement`: its text. `stop` ends whatever runs or waits for the statement, within a second
-  // (57014).
+  // Begins an extended statement, which reads and writes on other connections than the session's.
+  // Until EndStatement these act like the session, with its role, search_path and all settings
+  // (PostgreSQL), and so do those of other processes that are given the DatasetSpec. State that
+  // cannot be carried over is refused, now or by Describe, with its name and a hint: an open
+  // transaction (25001, 25P02), temporary tables, ATTACHed databases, some settings (0A000).
+  // `statement`: its text. `stop` ends everything that runs or waits for the statement, within a
+  // second (57014).
   virtual Status BeginStatement(std::string_view statement, std::stop_token stop);
-  // The same where the session is somebody else's: its own connection says what it sees. What other
-  // connections cannot see is read and written through it, so an open transaction and temporary
-  // tables are not refused (25P02 where the transaction has failed). 0A000: not PostgreSQL.
+  // The same if the session belongs to another component: its state is read from its own
+  // connection. What other connections cannot see is read and written through it, so an open
+  // transaction and temporary tables are not refused (25P02 if the transaction has failed). 0A000:
+  // not PostgreSQL.
   virtual Status BeginStatementIn(const SessionLink& session, std::string_view statement,
                                   std::stop_token stop);
-  // What the statement that has begun needs of its session, for a source of another process; which
-  // begins it by BeginStatementAs. Asked once it is known what the statement reads. 25001: the
-  // session is inside a transaction; 0A000: only the session itself can run it, and why.
+  // The session state that the current statement needs, for a source of another process, which
+  // begins the statement by BeginStatementAs. To be called once it is known what the statement
+  // reads. 25001: the session is inside a transaction; 0A000: only the session itself can run it,
+  // with the reason.
   using StatementSession = std::vector<std::pair<std::string, std::string>>;
   virtual Result<StatementSession> LeaveSession();
   virtual Status BeginStatementAs(const StatementSession& session, std::stop_token stop);
-  // From now on `stop` does: the statement has become a job, which is cancelled by its number, too.
-  // Between the two: what settings have in the session (BeginStatementIn); those that it does not
-  // know are left out.
+  // HearStop: from now on `stop` ends the statement, which has become a job that can also be
+  // cancelled by its number. SettingsOfSession: the values of settings in the session
+  // (BeginStatementIn), without those that it does not know.
   virtual Result<std::vector<std::pair<std::string, std::string>>> SettingsOfSession(
       const std::vector<std::string>& names);
   virtual void HearStop(std::stop_token stop);
-  // What the session lets the statement that was begun take (SET statement_timeout); 0: for ever.
+  // The time limit that the session sets for the current statement (SET statement_timeout); 0:
+  // none.
   virtual std::chrono::milliseconds statement_timeout();
-  // What the database has said meanwhile (NOTICE, WARNING), each a line for a person; bounded.
+  // The messages (NOTICE, WARNING) that the database has sent since, each a line for a person;
+  // bounded.
   virtual std::vector<std::string> TakeNotices();
   virtual void EndStatement();
   // 25001 or 25P02 while the session is inside a transaction.
   virtual Status CheckNoTransaction();
 
-  // A name that was written without quotes, as the database reads it: PostgreSQL in lower case.
+  // An unquoted name as the database interprets it: PostgreSQL in lower case.
   virtual std::string Fold(std::string_view name) const = 0;
 
   // The columns of a SELECT, without running it. Errors carry the database's SQLSTATE and, where it
   // names a position, a span relative to `select`.
   virtual Result<Schema> Describe(std::string_view select) = 0;
-  // Fills in what copies of the columns of a SELECT have to be declared with
-  // (ColumnInfo::declaration), where Describe, whose answer `schema` is, leaves that open.
+  // Fills in ColumnInfo::declaration of the columns of a SELECT where Describe, whose answer
+  // `schema` is, leaves it open.
   virtual Status DescribeCopies(std::string_view select, Schema* schema);
-  // Of each column of a SELECT, whether it is a key of the table that it comes from. A join may
-  // have a key's value in many rows.
+  // For each column of a SELECT, whether it is a key of its table. A join may repeat a key's value
+  // in many rows.
   virtual Result<std::vector<ColumnKey>> DescribeKeys(std::string_view select,
                                                       const Schema& schema);
-  // Tables a SELECT reads from, through views, partitions and, as far as that can be known,
-  // functions too; for `the result table is also the source`.
+  // Tables that a SELECT reads, through views, partitions and, as far as that can be known,
+  // functions; used to detect a result table that is also a source.
   virtual Result<std::vector<TableName>> SourceTables(std::string_view select) = 0;
-  // The rows of a SELECT, as a part of the statement that has begun. Changes nothing.
+  // Reads the rows of a SELECT as a part of the current statement. Changes nothing.
   virtual Status Read(std::string_view select, RowReceiver* receiver);
   virtual Result<SelectStatistics> Statistics(std::string_view select, const Schema& schema,
                                               const StatisticsOptions& options) = 0;
@@ -248,51 +250,51 @@ class DataSource {
 
   virtual Result<std::unique_ptr<Dataset>> OpenDataset(std::string_view select,
                                                        const DatasetOptions& options) = 0;
-  // Keeps a dataset alive that another process has opened, from a connection of its own: under the
-  // same rows, another name (spec().snapshot()), which lasts when the first one's goes. 72000: it
-  // has gone. 0A000: not PostgreSQL.
+  // Keeps a dataset that another process has opened alive, on a connection of its own: the same
+  // rows under another snapshot name (spec().snapshot()), which remains valid when the first one
+  // ends. 72000: the first one has ended. 0A000: not PostgreSQL.
   virtual Result<std::unique_ptr<Dataset>> HoldDataset(const DatasetSpec& spec);
   // A reader of a dataset that this or another process opened.
   virtual Result<std::unique_ptr<ShardReader>> OpenReader(const DatasetSpec& spec) = 0;
 
-  // The table with its schema, as the database finds it, or nullopt if there is none.
+  // The table with its schema, as the database resolves the name, or nullopt if there is none.
   virtual Result<std::optional<TableName>> ResolveTable(const TableName& table) = 0;
-  // What a writer would do with the table, which says now what OpenWriter and Commit would refuse:
-  // 42P07 a table that must not be replaced unasked, 42809 no table, 42939 one of the catalog or
-  // the database itself, 42703 and 42804 columns that do not fit, 42501 rights, 0A000 one that only
-  // the session would see or not see; 55000 and 2BP01 what hangs on it. Changes nothing; may read
-  // all rows of a table that is Sluice's.
-  // `columns`: of the result; null when they are not known yet.
+  // What a writer would do with the table; returns now the errors that OpenWriter and Commit would
+  // return: 42P07 a table that must not be replaced unless requested, 42809 not a table, 42939 a
+  // table of the catalog or the database itself, 42703 and 42804 columns that do not fit, 42501
+  // rights, 0A000 a table that only the session would see or not see; 55000 and 2BP01 dependent
+  // objects. Changes nothing; may read all rows of a table that Sluice wrote.
+  // `columns`: of the result; null if they are not known yet.
   virtual Result<ResultPlan> PlanResultTable(const ResultTable& table, const Schema* columns) = 0;
-  // Refuses what PlanResultTable does, and Commit looks once more. PostgreSQL: the catalog's tables
-  // are there (Catalog::MakeTables).
+  // Refuses what PlanResultTable refuses; Commit checks once more. PostgreSQL: requires the
+  // catalog's tables (Catalog::MakeTables).
   virtual Result<std::unique_ptr<TableWriter>> OpenWriter(const ResultTable& table,
                                                           const Schema& schema) = 0;
-  // Rows from outside, for a table of the user's own: a new one with these columns (42P07 where it
-  // exists), or one that is there. Within the statement that has begun.
+  // Loads rows from outside into a table of the user: a new one with these columns (42P07 if it
+  // exists), or an existing one. Within the current statement.
   virtual Result<std::unique_ptr<TableLoader>> OpenLoader(const TableName& table,
                                                           const Schema& columns, bool make);
   // Appends rows to an existing or new table right away (sample data, tests); not atomic.
   virtual Status AppendRows(const TableName& table, const Schema& schema,
                             const RowBatch& batch) = 0;
 
-  // Removes what processes that are gone have left behind: copies of a select's rows (a table or a
-  // file) that nobody owns any more. OpenDataset does it, too.
+  // Removes what ended processes have left behind: copies of a select's rows (a table or a file)
+  // without an owner. OpenDataset does it, too.
   virtual Status DropLeftovers() { return OkStatus(); }
 };
 
 // sqlite:PATH | postgresql://user[:password]@host:port/database. sqlite::memory: is a new, empty
-// database that only this process can read, and that goes with the source. `secret` is the password
-// when the URL has none; otherwise libpq's own ways (PGPASSWORD, ~/.pgpass) apply. Connects once,
-// so that a wrong host or password is told now; messages never repeat the password. SQLite files
-// are created.
-// `stop` ends the waiting for a server (57014).
+// database that only this process can read, and that is lost with the source. `secret` is the
+// password when the URL has none; otherwise libpq looks for one (PGPASSWORD, ~/.pgpass). Connects
+// once, so that a wrong host or password is reported now; messages never repeat the password.
+// SQLite files are created.
+// `stop` ends the wait for a server (57014).
 Result<std::unique_ptr<DataSource>> OpenDataSource(std::string_view url,
                                                    std::string_view secret = "",
                                                    std::stop_token stop = {});
-// The same database, logged in as `role` in place of the URL's user, for one who has proved nothing
-// yet: none of this process's own secrets is used, and a server that lets the role in without
-// having asked for the password is refused (28000). Of PostgreSQL.
+// The same database, logged in as `role` instead of the URL's user, for a client that has proved
+// nothing yet: none of this process's own secrets is used, and a server that admits the role
+// without a password is refused (28000). PostgreSQL only.
 Result<std::unique_ptr<DataSource>> OpenDataSourceAs(std::string_view url, std::string_view role,
                                                      std::string_view password,
                                                      std::stop_token stop = {});

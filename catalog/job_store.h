@@ -11,7 +11,7 @@
 
 namespace sluice::catalog {
 
-// kSuspended: nothing of it runs, and it goes on from its checkpoint when somebody says so.
+// kSuspended: no process of it runs; it continues from its checkpoint when resumed.
 enum class JobState : int {
   kRunning = 1,
   kSucceeded = 2,
@@ -24,11 +24,11 @@ inline bool HasEnded(JobState state) {
   return state != JobState::kRunning && state != JobState::kSuspended;
 }
 
-// The process that runs a job, so that others can tell when it is gone.
+// The process that runs a job, so that others can tell when it has ended.
 struct JobRunner {
-  std::string place;    // where its number means something: a boot of a machine, a container
+  std::string place;    // where its number is valid: a boot of a machine, a container
   int64_t pid = 0;      // 0: not known
-  int64_t started = 0;  // of the process, in the system's own unit: numbers are used again
+  int64_t started = 0;  // start time of the process in the system's unit, since numbers are reused
   int64_t seen_micros = 0;
 };
 
@@ -44,9 +44,9 @@ struct Job {
   int64_t rows_read = 0, rows_trained = 0, rows_retried = 0, rows_skipped = 0;
   std::string error;
   JobRunner runner;   // written by Create, read by Running
-  std::string owner;  // the role's name now, read by Running; "": a database without roles
-  // What the job answers, in whatever form who runs it gives it; written by Create and Update, read
-  // by Answer. "": as it was.
+  std::string owner;  // the role's current name, read by Running; "": a database without roles
+  // The job's answer, in a form chosen by the job's runner; written by Create and Update, read by
+  // Answer. "": unchanged.
   std::string answer;
 };
 
@@ -63,7 +63,7 @@ struct JobMetric {
   double value = 0;
 };
 
-// How many workers a job on processes has; kept as metrics of these names, whenever one changes.
+// How many workers a job on processes has; stored as metrics of these names, whenever one changes.
 struct JobWorkers {
   int64_t now = 0, wanted = 0, min = 0, max = 0;
   bool operator==(const JobWorkers&) const = default;
@@ -71,7 +71,7 @@ struct JobWorkers {
 inline constexpr const char* kJobWorkersMetrics[] = {"workers_now", "workers_wanted", "workers_min",
                                                      "workers_max"};
 
-// What is known of a training while it runs, as series of points; the step is its epoch.
+// Metrics of a running training, as series of points; the step is the epoch.
 inline constexpr const char* kJobLossMetric = "loss";
 inline constexpr const char* kJobRateMetric = "rows_per_second";
 inline constexpr const char* kJobRowsMetric = "rows";  // trained, in all epochs
@@ -79,64 +79,65 @@ inline constexpr const char* kJobTrainersMetric = "workers";
 
 // Tables sluice.jobs, sluice.job_events, sluice.job_metrics, sluice.job_terms, sluice.job_journal,
 // sluice.job_runners, sluice.job_answers, sluice.job_records.
-// Of a catalog's principal: Create makes a job its own, and Find, List, Count and RequestCancel
-// know only the jobs that it may see. The rest is for those who run a job, or have found it; and
-// for who looks after the jobs of everybody (Running, Abandon). Thread-safe.
+// On behalf of a catalog's principal: Create makes a job its own, and Find, List, Count and
+// RequestCancel are limited to jobs that it may see. The other functions are for the process that
+// runs a job or has found it, and for processes that look after all jobs (Running, Abandon).
+// Thread-safe.
 class JobStore {
  public:
-  // Lists are for people; older jobs are found by number or by SQL on the table.
+  // Lists are meant for people; find older jobs by number or by SQL on the table.
   static constexpr int64_t kMostListed = 1'000;
 
   virtual ~JobStore() = default;
   virtual Result<int64_t> Create(const Job& job) = 0;
   virtual Status Update(const Job& job) = 0;
-  // How far a running job is; one that has ended meanwhile stays as it is.
+  // Progress of a running job; one that has ended meanwhile is not changed.
   virtual Status WriteRows(int64_t job, int64_t read, int64_t trained) = 0;
   virtual Result<Job> Find(int64_t id) = 0;
-  // "": none was kept.
+  // "": none was stored.
   virtual Result<std::string> Answer(int64_t job) = 0;
   // The newest `most`, newest first.
   virtual Result<std::vector<Job>> List(int64_t most) = 0;
   Result<std::vector<Job>> List() { return List(kMostListed); }
   virtual Result<int64_t> Count() = 0;
-  // Jobs that have not ended as far as anybody has written down, with their runners.
+  // Jobs without a recorded end, with their runners.
   virtual Result<std::vector<Job>> Running() = 0;
-  // The runner lives, at `runner.seen_micros`. False: another one has taken the job over. A pid of
-  // 0 is whichever runner the job has.
+  // Records that the runner is alive at `runner.seen_micros`. False: another one has taken over the
+  // job. A pid of 0 stands for the job's current runner.
   virtual Result<bool> Seen(int64_t job, const JobRunner& runner) = 0;
-  // `next` runs the job from now on. False: `lost` does not run it any more, or it has ended.
+  // `next` runs the job from now on. False: `lost` is no longer its runner, or it has ended.
   virtual Result<bool> TakeOver(int64_t job, const JobRunner& lost, const JobRunner& next) = 0;
-  // Ends a job whose runner cannot do that any more, as failed or as cancelled; one that has ended
-  // meanwhile stays as it is.
+  // Ends a job on behalf of its lost runner, as failed or as cancelled; one that has ended
+  // meanwhile is not changed.
   virtual Status Abandon(int64_t job, int64_t micros, JobState as, const std::string& error,
                          const std::string& answer) = 0;
   // From RUNNING to SUSPENDED, and back. Aborted: it has ended meanwhile.
   virtual Status SetSuspended(int64_t job, bool suspended) = 0;
   virtual Status AddEvents(int64_t job, const std::vector<JobEvent>& events) = 0;
   virtual Status AddMetrics(int64_t job, const std::vector<JobMetric>& metrics) = 0;
-  // Drops every second point of the job's series that have `most` or more; the first and the last
-  // stay.
+  // Drops every second point of the job's series that have at least `most`; keeps the first and the
+  // last.
   virtual Status ThinMetrics(int64_t job, int64_t most) = 0;
   virtual Result<std::vector<JobEvent>> Events(int64_t job) = 0;
   virtual Result<std::vector<JobMetric>> Metrics(int64_t job) = 0;
-  // What a running job's master remembers beyond its life, in the order in which it was appended;
-  // gone when the job has ended. Each master of a job begins a term, a number
-  // above those before it; appends of older terms are Aborted from then on.
+  // The journal of a running job's master, in the order of the appends; deleted at the end of the
+  // job. Each master of a job begins a term, a number greater than those before it; appends of
+  // older terms are Aborted from then on.
   virtual Result<int64_t> BeginTerm(int64_t job) = 0;
-  // `anew`: these take the place of all that were appended before. `last`: where the journal ended
-  // after this term's last append that is known to have arrived; none before its first. An append
-  // of which nobody knows whether it has arrived (a connection that was lost at COMMIT) is called
-  // again as it was, and is there once.
+  // `anew`: these entries replace all earlier ones. `last`: where the journal ended after this
+  // term's last append that is known to be stored; none before its first. If it is unknown whether
+  // an append was stored (the connection was lost at COMMIT), it is repeated unchanged, and is
+  // stored once.
   virtual Status AppendJournal(int64_t job, int64_t term, const std::vector<std::string>& entries,
                                bool anew, std::optional<int64_t>* last) = 0;
   virtual Result<std::vector<std::string>> Journal(int64_t job) = 0;
-  // What who runs a job keeps for those who go on with it, by name: gone when the job has ended.
-  // The last one counts.
+  // Records that a job's runner stores by name for the process that continues the job; deleted at
+  // the end of the job. The last one of a name counts.
   virtual Status KeepRecord(int64_t job, const std::string& name, const std::string& content) = 0;
-  // Those whose names begin so.
+  // Records whose names begin with the prefix.
   virtual Result<std::map<std::string, std::string>> Records(int64_t job,
                                                              const std::string& prefix) = 0;
-  // CANCEL JOB from anywhere: the process that runs the job polls for it.
+  // CANCEL JOB from any process: the process that runs the job polls for it.
   virtual Status RequestCancel(int64_t id) = 0;
   virtual Result<bool> CancelRequested(int64_t id) = 0;
 };

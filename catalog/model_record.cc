@@ -16,11 +16,12 @@
 namespace sluice::catalog {
 namespace {
 
-// A model has some ten metrics; whoever may write the table may write anything into the column.
+// A model has some ten metrics, but every role that may write the table may write anything into the
+// column.
 constexpr size_t kMostMetricsBytes = size_t{1} << 20;
 
-// Takes the members of one object. Another object or an array ends the reading where it begins, so
-// that the reader never recurses.
+// Reads the members of one object. A nested object or array ends the reading, so that the reader
+// never recurses.
 class MetricsHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, MetricsHandler> {
  public:
   bool StartObject() { return !std::exchange(inside_, true); }
@@ -38,7 +39,7 @@ class MetricsHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Me
     const std::string_view word(text, size);
     return Put(word == "Infinity" ? HUGE_VAL : word == "-Infinity" ? -HUGE_VAL : std::nan(""));
   }
-  bool Default() { return inside_; }  // null, true, false: as if it were not a number
+  bool Default() { return inside_; }  // null, true, false: treated as not a number
   std::vector<std::pair<std::string, double>> Take() { return std::move(metrics_); }
 
  private:

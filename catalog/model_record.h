@@ -10,17 +10,17 @@
 #include "base/value.h"
 #include "catalog/model_store.h"
 
-// How a model version is written into the columns of model_versions.
+// How a model version is stored in the columns of model_versions.
 namespace sluice::catalog {
 
 std::string Sha256Hex(std::string_view bytes);
 
-// A JSON object in the order given; what JSON cannot hold as a number is held as text.
+// A JSON object in the given order; values that JSON cannot hold as numbers are stored as text.
 std::string MetricsToJson(const std::vector<std::pair<std::string, double>>& metrics);
-// The way back; none where the text is no such object.
+// The inverse; empty if the text is not such an object.
 std::vector<std::pair<std::string, double>> MetricsFromJson(const std::string& json);
 
-// What the lineage says of rows_per_epoch; nullopt where it does not.
+// rows_per_epoch from the lineage; nullopt if missing.
 std::optional<int64_t> RowsPerEpoch(const std::string& lineage);
 
 // Cells in the order schema_name, name, version, live, type, statement, plan, metrics, job,

@@ -23,7 +23,7 @@ struct ModelVersion {
   std::vector<std::pair<std::string, double>> metrics;
   int64_t job = 0;
   int64_t rows = 0;            // rows trained, all epochs
-  int64_t rows_per_epoch = 0;  // read from the lineage; `rows` where that does not tell it
+  int64_t rows_per_epoch = 0;  // read from the lineage; `rows` if missing there
   std::string lineage;         // JSON: snapshot, seed, skipped ranges, library versions
   std::string weights_sha256;  // hex
   int64_t weights_bytes = 0;
@@ -31,9 +31,9 @@ struct ModelVersion {
 };
 
 // Tables sluice.models, sluice.model_versions, sluice.model_chunks (on SQLite: sluice_models ...).
-// They are made on first use. What a catalog's principal may not see does not exist here, and what
-// it may only use is 42501 for Put, Promote, Rollback, Drop, Rename and the grants (Catalog).
-// Thread-safe.
+// They are created on first use. A model that the catalog's principal may not see appears not to
+// exist; for one that it may only use, Put, Promote, Rollback, Drop, Rename and the grants return
+// 42501 (Catalog). Thread-safe.
 class ModelStore {
  public:
   virtual ~ModelStore() = default;
@@ -55,18 +55,18 @@ class ModelStore {
   virtual Status Promote(std::string_view schema, std::string_view name, int64_t version) = 0;
   virtual Status Rollback(std::string_view schema,
                           std::string_view name) = 0;  // the one before live
-  // One version, or all of them. Without its live version the newest one is live; without any the
-  // model is gone.
+  // One version, or all of them. If the live version is dropped, the newest becomes live; without
+  // any version the model is gone.
   virtual Status Drop(std::string_view schema, std::string_view name,
                       std::optional<int64_t> version) = 0;
-  // All versions, with owner and users. AlreadyExists where a model has the new name. Who has found
-  // a version by the old name still loads its weights.
+  // All versions, with owner and users. AlreadyExists if a model has the new name. Weights of a
+  // version found by the old name can still be loaded.
   virtual Status Rename(std::string_view schema, std::string_view name, std::string_view new_schema,
                         std::string_view new_name) = 0;
-  // What Put would refuse because the model of that name is somebody else's (42501), before
-  // anything is trained.
+  // The error that Put would return because the model of that name belongs to another role (42501),
+  // before anything is trained.
   virtual Status CheckMayPut(std::string_view schema, std::string_view name) = 0;
-  // Lets the members of `roles` see and use the model, or not any more; "public" is everybody.
+  // Lets the members of `roles` see and use the model, or revokes that; "public" means every role.
   // 42704: no such role. 0A000: a database without roles.
   virtual Status GrantUsage(std::string_view schema, std::string_view name,
                             const std::vector<std::string>& roles) = 0;

@@ -9,21 +9,21 @@
 
 namespace sluice::catalog {
 
-// What a database has to say beside rows and errors (NOTICE, WARNING), until somebody tells the
-// user; no more of it than a person reads. Thread-safe.
+// A database's messages other than rows and errors (NOTICE, WARNING), until they are sent to the
+// user; no more of them than a person reads. Thread-safe.
 class NoticeLog {
  public:
   static constexpr size_t kMostNotices = 100;
   static constexpr size_t kLongestNotice = 2'000;  // bytes
-  // Of a select that is read several times, on several connections, the same words count once.
+  // For a select that is read several times, on several connections, the same text counts once.
   enum class Repeated : int { kOnce = 1, kEach = 2 };
 
   explicit NoticeLog(Repeated repeated) : repeated_(repeated) {}
 
   void Add(std::string notice);
-  // What came since the last Take.
+  // What was added since the last Take.
   std::vector<std::string> Take();
-  // The same at the end; the last line says how many were left out, where some were.
+  // The same at the end; the last line says how many were left out, if any.
   std::vector<std::string> TakeLast();
   // Forgets everything: another statement begins.
   void Clear();

@@ -5,13 +5,13 @@
 
 #include "catalog/sql/table_name.h"
 
-// Tables that hold what a statement computed. Which of them Sluice wrote is recorded in the
-// catalog (result_tables), with the columns they had and what tells the table itself from another
-// of its name (SQLite: the rows that were written); only a table of which all that is still true,
-// and that says so itself, is refilled without being told.
+// Tables that hold what a statement computed. The catalog (result_tables) records which of them
+// Sluice wrote, with their columns and an identity that distinguishes the table from another of its
+// name (SQLite: the rows that were written). Only a table that still matches its record, and itself
+// carries the mark, is refilled without being asked for.
 namespace sluice::catalog {
 
-// What a statement asks for.
+// A statement's request.
 struct ResultTable {
   TableName name;        // without a schema: the database's own choice
   bool replace = false;  // WITH result.replace = true
@@ -22,13 +22,13 @@ struct ResultTable {
 
 enum class ResultAction : int {
   kMake = 0,     // there is no such table
-  kRefill = 1,   // ours, and of these columns: its rows go, the new ones come; all else stays
-  kReplace = 2,  // dropped and made anew
-  kAppend = 3,   // gets the rows besides those it has
+  kRefill = 1,   // ours, with these columns: replaces its rows; all else stays
+  kReplace = 2,  // dropped and created again
+  kAppend = 3,   // adds the rows
 };
 
 struct ResultPlan {
-  TableName name;  // with the schema that it is, or will be, in
+  TableName name;  // with its present or future schema
   ResultAction action = ResultAction::kMake;
 };
 

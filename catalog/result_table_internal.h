@@ -10,26 +10,26 @@
 #include "catalog/result_table.h"
 #include "catalog/sql/sql_session.h"
 
-// What both databases decide alike about result tables.
+// Decisions about result tables that are the same for both databases.
 namespace sluice::catalog {
 
-// What stands under the name of a result table.
+// The object found under the name of a result table.
 struct FoundTable {
   TableName name;
-  std::string identity;  // tells it from another table of its name
+  std::string identity;  // distinguishes it from another table of its name
   std::string kind;      // "table", "partitioned table", "view" ...
   std::string columns;   // with their types
-  // A digest of its rows, where nothing else tells it from a copy of its definition (SQLite).
+  // A digest of its rows, if nothing else distinguishes it from a copy of its definition (SQLite).
   std::string rows;
-  // What the catalog says Sluice wrote under this name; "" when nothing.
+  // The catalog's record of what Sluice wrote under this name; "" if none.
   std::string recorded_identity;
   std::string recorded_columns;
   std::string recorded_rows;
-  // What Sluice wrote is known by these, and nobody has changed its columns.
+  // It is the table that Sluice wrote, with unchanged columns.
   bool HasOurShape() const {
     return !identity.empty() && identity == recorded_identity && columns == recorded_columns;
   }
-  // Sluice wrote it beyond doubt.
+  // Sluice wrote it, and its rows are unchanged.
   bool IsOurs() const { return HasOurShape() && rows == recorded_rows; }
 };
 
@@ -39,22 +39,21 @@ Result<ResultAction> DecideResultAction(const ResultTable& wanted,
                                         const std::optional<FoundTable>& found,
                                         const std::optional<std::string>& columns);
 
-// Tables of the catalog and of the database itself are nobody's result (42939), whatever is said;
-// and a name must be one that the database keeps whole (42622).
+// Tables of the catalog and of the database itself are refused as results (42939) in any case; and
+// the database must store the name untruncated (42622).
 Status CheckResultName(const TableName& name, Dialect dialect);
-// PostgreSQL cuts longer names off and goes on (42622).
+// PostgreSQL truncates longer names silently (42622).
 Status CheckPostgresName(const std::string& name);
 
-// 0A000: the session has a temporary table (view ...) of the name of `result`, which would be
+// 0A000: the session has a temporary table (view ...) with the name of `result`, which would be
 // written elsewhere.
 Status TemporaryNamesake(std::string_view kind, const TableName& result);
 
-// A result that is written over its own old rows has the rows that came, and no others (55000).
-// `arrived`: rows of the table; `hooks`: the triggers and rules that it runs on INSERT, "" for
-// none.
+// A result written over its own old rows must have exactly the written rows (55000). `arrived`:
+// rows of the table; `hooks`: the triggers and rules that it runs on INSERT, "" for none.
 Status CheckArrived(int64_t arrived, int64_t written, const std::string& hooks);
 
-// Writes down that Sluice wrote the table; inside the transaction that does.
+// Records that Sluice wrote the table; inside the transaction that writes it.
 Status RecordResultTable(SqlSession& session, Dialect dialect, const ResultTable& wanted,
                          const FoundTable& written);
 

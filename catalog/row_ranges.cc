@@ -12,12 +12,12 @@
 namespace sluice::catalog {
 namespace {
 
-// A plan carries its shards (some 20 bytes each) to every process; more of them help nobody.
+// A plan carries its shards (some 20 bytes each) to every process; more of them are of no use.
 constexpr int64_t kMaxShards = 100'000;
-// Pieces of a mixed shard: so many parts of the table are in each, and a table that is stored in
-// the order of its label is cut finely enough for every shard to be like the whole.
+// Pieces of a mixed shard: each shard contains this many parts of the table, which is fine enough
+// for every shard to resemble the whole, even if the table is stored in the order of its label.
 constexpr int64_t kPiecesPerShard = 32;
-// Shards of few rows have fewer: a piece is a look-up in the database.
+// Shards of few rows have fewer pieces, since each piece is a look-up in the database.
 constexpr int64_t kFewestPieceRows = 16;
 
 class RangeStream final : public RowStream {
@@ -49,8 +49,8 @@ class RangeStream final : public RowStream {
   std::unique_ptr<RowStream> now_;
 };
 
-// Which of a stratum's ranges a shard gets: another one in each, so that what comes back in a fixed
-// rhythm in the table comes to all shards.
+// Which of a stratum's ranges a shard gets: a different one in each, so that periodic patterns of
+// the table are spread over all shards.
 size_t PlaceInStratum(size_t stratum, size_t shard, size_t shards) {
   constexpr uint64_t kOdd = 0x9E3779B97F4A7C15ULL;
   constexpr unsigned kHalf = 32;
@@ -97,7 +97,7 @@ void PutShards(std::vector<ShardRange> ranges, const DatasetOptions& options, Da
     for (size_t first = 0; first < ranges.size(); first += shards) {
       const size_t range = first + PlaceInStratum(first / shards, shard, shards);
       if (range >= ranges.size()) {
-        continue;  // the last stratum has no range for everyone
+        continue;  // the last stratum does not have a range for every shard
       }
       ShardPiece* piece = put->add_pieces();
       piece->set_begin(ranges[range].begin());

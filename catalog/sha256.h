@@ -6,14 +6,14 @@
 
 namespace sluice::catalog {
 
-// The SHA-256 of bytes that come piece by piece. Not thread-safe.
+// The SHA-256 of bytes that are added piece by piece. Not thread-safe.
 class Sha256 {
  public:
   Sha256();
   Sha256(Sha256&&) noexcept;
   ~Sha256();
   void Add(std::string_view bytes);
-  std::string Hex();  // of all; nothing is added any more
+  std::string Hex();  // of all; nothing may be added afterwards
 
  private:
   struct State;

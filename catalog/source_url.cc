@@ -33,7 +33,7 @@ std::string PercentEncode(std::string_view text) {
   return encoded;
 }
 
-// Takes "password=..." (the key) out of "a=b&password=c&d=e".
+// Removes "password=..." (the key) from "a=b&password=c&d=e".
 std::string WithoutSetting(std::string_view key, std::string_view settings, std::string* password) {
   const std::string prefix = std::string(key) + "=";
   std::string kept;
@@ -71,7 +71,7 @@ bool IsSecretName(std::string_view name) {
   return false;
 }
 
-// Where the name of a secret's setting begins, in "NAME=VALUE", also behind "?" or "&"; npos: none.
+// Where the name of a secret setting begins, in "NAME=VALUE", also after "?" or "&"; npos: none.
 size_t FindSecretSetting(std::string_view word, size_t from = 0) {
   for (size_t equals = word.find('=', from); equals != std::string_view::npos;
        equals = word.find('=', equals + 1)) {
@@ -89,7 +89,7 @@ size_t FindSecretSetting(std::string_view word, size_t from = 0) {
   return std::string_view::npos;
 }
 
-// Behind the closing quote of a value that begins with one; 0 when it does not.
+// The position after the closing quote of a value that begins with one; 0 if it does not.
 size_t QuotedEnd(std::string_view text, size_t value) {
   if (value >= text.size() || (text[value] != '\'' && text[value] != '"')) {
     return 0;
@@ -107,7 +107,7 @@ size_t QuotedEnd(std::string_view text, size_t value) {
 std::string WordWithoutSecrets(std::string_view word) {
   constexpr std::string_view kHidden = "***";
   std::string shown;
-  // "scheme://user:PASSWORD@host": the last '@', as a password may hold one.
+  // "scheme://user:PASSWORD@host": the last '@', as a password may contain one.
   const size_t scheme = word.find("://");
   if (scheme != std::string_view::npos) {
     size_t question = word.find('?', scheme);
@@ -139,12 +139,12 @@ Result<SourceUrl> ParsePostgres(std::string_view scheme, std::string_view rest) 
   std::string_view authority = rest.substr(0, authority_end);
   std::string_view tail = rest.substr(authority_end);
   if (tail.find('@') < tail.find('=')) {
-    // What follows the '/' or '?' of a password would be taken for a port and told in an error.
+    // The part after a '/' or '?' in the password would be taken for a port and quoted in an error.
     return InvalidArgument("the password in the data source's URL holds a '/' or a '?'")
         .Hint("write %2F and %3F there, %40 for an '@' of a database's name");
   }
   std::string user;
-  // The last '@': a password that was not percent-encoded may hold one.
+  // The last '@': a password that was not percent-encoded may contain one.
   if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
     std::string_view credentials = authority.substr(0, at);
     authority.remove_prefix(at + 1);
@@ -164,7 +164,7 @@ Result<SourceUrl> ParsePostgres(std::string_view scheme, std::string_view rest) 
   return parsed;
 }
 
-// Behind the value that begins at `value`, which ends at a blank without a backslash before it.
+// The end of the value that begins at `value`: a blank without a backslash before it.
 size_t ValueEnd(std::string_view text, size_t value) {
   size_t end = std::min(text.find_first_of(kBlanks, value), text.size());
   while (end < text.size() && end > value && text[end - 1] == '\\') {
@@ -173,7 +173,7 @@ size_t ValueEnd(std::string_view text, size_t value) {
   return std::max(end, QuotedEnd(text, value));
 }
 
-// Whether a URL's password goes on behind the blank that the word ends with.
+// Whether a URL's password continues after the blank that ends the word.
 bool HasBrokenPassword(std::string_view word, std::string_view rest) {
   const size_t scheme = word.find("://");
   if (scheme == std::string_view::npos) {
@@ -239,7 +239,7 @@ UrlParts PartsOf(std::string_view url) {
 std::string RoleIn(std::string_view url) {
   const UrlParts parts = PartsOf(url);
   std::string role = PercentDecode(parts.user);
-  WithoutSetting("user", parts.settings, &role);  // the later one counts
+  WithoutSetting("user", parts.settings, &role);  // the last one counts
   return role;
 }
 
@@ -266,7 +266,7 @@ Result<SourceUrl> ParseSourceUrl(std::string_view url) {
     SourceUrl parsed;
     std::string_view path = url.substr(kSqlite.size());
     if (path.starts_with("///")) {
-      path.remove_prefix(2);  // sqlite:///absolute/path, as other programs write it
+      path.remove_prefix(2);  // sqlite:///absolute/path, as other programs spell it
     }
     if (path.empty()) {
       return InvalidArgument("the data source has no path; expected sqlite:PATH");
@@ -280,7 +280,7 @@ Result<SourceUrl> ParseSourceUrl(std::string_view url) {
       return ParsePostgres("postgresql://", url.substr(scheme.size()));
     }
   }
-  // Only the scheme is repeated: what follows may hold a password.
+  // Only the scheme is repeated: the rest may contain a password.
   const std::string_view shown = url.substr(0, std::min(url.find_first_of(":/@= "), url.size()));
   return InvalidArgument(fmt::format("unknown kind of data source '{}'", shown))
       .Hint("expected sqlite:PATH or postgresql://user@host:port/database");

@@ -27,7 +27,7 @@ double Number(std::string_view text) {
   return number;
 }
 
-// What pg_stats says, by column number.
+// The contents of pg_stats, by column number.
 Result<std::map<int, Analyzed>> ReadAnalyzed(PostgresConnection& connection, int64_t table) {
   ASSIGN_OR_RETURN(
       const PostgresResult result,
@@ -63,7 +63,7 @@ void Complete(const Analyzed& analyzed, double rows, int64_t common_values,
     column->distinct = distinct;
   }
   if (column->has_range) {
-    return;  // numbers are described by their range; a missed value is not missed there
+    return;  // numbers are described by their range; a missed value does not matter there
   }
   auto& values = column->common_values;
   const size_t known = values.size();

@@ -8,10 +8,10 @@
 
 namespace sluice::catalog {
 
-// Completes a sample's statistics by what ANALYZE knows of the columns of `table` that the SELECT
-// returns as they are. A sample of blocks misses values where the table is sorted by a column;
-// ANALYZE looks at rows from everywhere. Only what the sample clearly missed is taken over: where
-// the two agree, the numbers must not depend on when the table was analysed last.
+// Completes a sample's statistics with those of ANALYZE for the columns of `table` that the SELECT
+// returns unchanged. A sample of blocks misses values if the table is sorted by a column; ANALYZE
+// samples rows from everywhere. Only values that the sample clearly missed are added: otherwise the
+// numbers must not depend on when the table was last analysed.
 Status AddAnalyzedStatistics(PostgresConnection& connection, std::string_view select, int64_t table,
                              int64_t common_values, SelectStatistics* statistics);
 

@@ -12,11 +12,11 @@
 #include "catalog/store/sql_job_store.h"
 #include "catalog/store/sql_model_store.h"
 
-// The catalog in schema sluice: connections of Sluice's own login, which no user's text reaches.
+// The catalog in schema sluice: connections of Sluice's own login, which never run text of a user.
 namespace sluice::catalog {
 namespace {
 
-// The tables belong to whoever used Sluice first; another login of Sluice's needs to be let in.
+// The tables belong to the login that used Sluice first; another login of Sluice needs grants.
 Status WithGrants(Status status, const PostgresConnection& connection) {
   if (status.sqlstate() != "42501") {
     return status;
@@ -29,7 +29,7 @@ Status WithGrants(Status status, const PostgresConnection& connection) {
                   role));
 }
 
-// A pooled connection as the stores see it.
+// A pooled connection, in the interface of the stores.
 class PostgresStoreSession final : public SqlSession {
  public:
   explicit PostgresStoreSession(PostgresPool::Lease connection)
@@ -44,7 +44,7 @@ class PostgresStoreSession final : public SqlSession {
   PostgresPool::Lease connection_;
 };
 
-// What all sessions of a catalog share. Thread-safe.
+// Shared by all sessions of a catalog. Thread-safe.
 struct CatalogServer {
   explicit CatalogServer(const SourceUrl& url)
       : address{url.text, url.password, false}, pool([this](const std::stop_token& stop) {

@@ -8,7 +8,7 @@ std::string FindClientPassword(std::string_view host, std::string_view port,
                                std::string_view database, std::string_view user) {
   const std::string texts[] = {std::string(host), std::string(port), std::string(database),
                                std::string(user)};
-  // libpq looks the password up before it finds that it cannot connect to such an address.
+  // libpq looks up the password before it finds that it cannot connect to such an address.
   const char* const keys[] = {"host", "port", "dbname", "user", "hostaddr", nullptr};
   const char* const values[] = {texts[0].c_str(), texts[1].c_str(), texts[2].c_str(),
                                 texts[3].c_str(), "none",           nullptr};

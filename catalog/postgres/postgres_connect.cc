@@ -11,22 +11,21 @@
 #include "catalog/source_url.h"
 #include "catalog/sql/sqlstate.h"
 
-// How a connection comes to be, and what is said when it does not.
+// Opening a connection, and the errors when that fails.
 namespace sluice::catalog {
 namespace {
 
 constexpr std::chrono::seconds kConnectTimeout{5};
 
-// The server notices within half a minute that this machine is gone: what it has locked is free
-// then.
+// The server notices within half a minute that this machine is gone, and releases its locks.
 constexpr std::string_view kSessionOptions =
     "-c statement_timeout=0 -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5"
     " -c tcp_keepalives_count=3";
-// No limits of the server on long reads.
+// Disables the server's limits on long transactions.
 constexpr std::string_view kLongTransactions = " -c idle_in_transaction_session_timeout=0";
-// The transactions of the catalog are short, and others wait for what they lock: the next master of
-// a job for the row of its term, which the last one may have taken with it to a machine that has
-// lost its power.
+// Transactions of the catalog are short, and other processes wait for their locks: a job's next
+// master needs the row of its term, which the previous one may have locked on a machine that lost
+// power.
 constexpr std::string_view kShortTransactions =
     " -c idle_in_transaction_session_timeout=6000 -c tcp_user_timeout=10000";
 constexpr std::string_view kOurTexts =
@@ -42,11 +41,11 @@ bool IsLoopback(std::string_view host) {
 struct ConnectionSettings {
   std::string host;
   std::string port;
-  std::string options;  // of the URL; ours come behind them
+  std::string options;  // from the URL; ours are appended
   bool has_ssl_mode = false;
 };
 
-// True when PGSSLMODE or a service file says how to connect; libpq knows where to look.
+// True if PGSSLMODE or a service file configures TLS; libpq knows where to look.
 bool EnvironmentHasSslMode() {
   PQconninfoOption* options = PQconndefaults();
   bool chosen = false;
@@ -69,7 +68,7 @@ Result<ConnectionSettings> ReadSettings(const std::string& url) {
       message.pop_back();
     }
     const std::string shown = WithoutSecrets(url);
-    // What it quotes may be of a password.
+    // The quoted part may contain a part of a password.
     if (const size_t quote = message.find('"');
         quote != std::string::npos &&
         shown.find(message.substr(quote + 1, message.rfind('"') - quote - 1)) ==
@@ -102,7 +101,7 @@ Result<ConnectionSettings> ReadSettings(const std::string& url) {
 
 PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings& settings,
                         ConnectionUse use) {
-  // Later entries win over what the URL (the first) says.
+  // Later entries override the URL (the first).
   std::vector<const char*> keys = {"dbname", "fallback_application_name", "client_encoding"};
   std::vector<const char*> values = {address.url.c_str(), "sluice", "UTF8"};
   const auto add = [&](const char* key, const char* value) {
@@ -113,11 +112,11 @@ PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings
     add("password", address.password.c_str());
   }
   if (!settings.has_ssl_mode && IsLoopback(settings.host)) {
-    // Nobody can listen on the loopback, and rows come faster without TLS; a server that insists
-    // on it still gets it.
+    // Nobody can eavesdrop on the loopback, and rows arrive faster without TLS; a server that
+    // insists on it still gets it.
     add("sslmode", "allow");
   }
-  // At the start, so that they are what DISCARD ALL goes back to.
+  // Passed at the start, so that DISCARD ALL restores them.
   std::string options = settings.options + std::string(kSessionOptions);
   if (use != ConnectionUse::kUsers) {
     options += kOurTexts;
@@ -127,7 +126,7 @@ PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings
   }
   options += use == ConnectionUse::kCatalog ? kShortTransactions : kLongTransactions;
   add("options", options.c_str());
-  // A server that vanished is noticed within a minute instead of hours.
+  // Detects a vanished server within a minute instead of hours.
   add("keepalives_idle", "30");
   add("keepalives_interval", "10");
   add("keepalives_count", "3");
@@ -136,8 +135,8 @@ PGconn* StartConnection(const PostgresAddress& address, const ConnectionSettings
   return PQconnectStartParams(keys.data(), values.data(), 1);
 }
 
-// Drives the connection with a deadline of our own: libpq's connect_timeout counts for each address
-// of a name anew.
+// Drives the connection with our own deadline: libpq's connect_timeout starts anew for each address
+// of a name.
 bool WaitUntilConnected(PGconn* handle, const std::stop_token& stop) {
   const auto deadline = std::chrono::steady_clock::now() + kConnectTimeout;
   PostgresPollingStatusType wanted = PGRES_POLLING_WRITING;
@@ -162,7 +161,7 @@ bool WaitUntilConnected(PGconn* handle, const std::stop_token& stop) {
   }
 }
 
-// "FATAL:  28P01: password authentication failed ...": the state, when the server gave one.
+// "FATAL:  28P01: password authentication failed ...": the SQLSTATE, if the server sent one.
 std::string SqlStateIn(std::string_view message) {
   for (const std::string_view severity : {"FATAL:  ", "ERROR:  ", "PANIC:  "}) {
     const size_t at = message.find(severity);
@@ -180,7 +179,7 @@ std::string SqlStateIn(std::string_view message) {
   return "";
 }
 
-// The last line that says something: with several addresses libpq reports one after another.
+// The last line with content: with several addresses libpq reports one line for each.
 std::string ShortReason(std::string_view message, std::string_view sqlstate) {
   if (!sqlstate.empty()) {
     const size_t at = message.find(fmt::format("{}: ", sqlstate));
@@ -263,7 +262,8 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Connect(
       new PostgresConnection(StartConnection(address, settings, use)));
   RETURN_IF_ERROR(connection->Finish(stop));
   if (address.must_ask && PQconnectionUsedPassword(connection->handle()) == 0) {
-    // "trust", "peer" or "ident" in its pg_hba.conf: it took our word for who the user is.
+    // "trust", "peer" or "ident" in its pg_hba.conf: the server believed the user name without a
+    // check.
     return DatabaseError("28000",
                          fmt::format("PostgreSQL let role \"{}\" in without asking for the "
                                      "password, so that nobody has checked it",
@@ -279,7 +279,7 @@ Status PostgresConnection::Finish(const std::stop_token& stop) {
   if (handle == nullptr) {
     return ResourceExhausted("out of memory while connecting to PostgreSQL").SqlState("53200");
   }
-  // Makes the server's message carry its SQLSTATE, which libpq gives no other access to here.
+  // Makes the server's message contain its SQLSTATE, to which libpq gives no other access here.
   PQsetErrorVerbosity(handle, PQERRORS_VERBOSE);
   PQsetNoticeReceiver(
       handle,

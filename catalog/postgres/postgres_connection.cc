@@ -19,10 +19,10 @@
 namespace sluice::catalog {
 namespace {
 
-// A server that can be reached takes a request in milliseconds.
+// A reachable server accepts a request in milliseconds.
 constexpr std::chrono::milliseconds kCancelWait{500};
 
-// Where the token that begins at byte `begin` ends.
+// The span of the token that begins at byte `begin`.
 Span TokenSpan(std::string_view sql, size_t begin) {
   for (const SqlToken& token : TokenizeSql(sql, Dialect::kPostgres)) {
     if (token.begin <= begin && begin < token.end) {
@@ -83,7 +83,7 @@ bool PostgresConnection::Recycle() {
   if (PQstatus(handle_) != CONNECTION_OK || PQtransactionStatus(handle_) != PQTRANS_IDLE) {
     return false;
   }
-  // Its answer is read by the next user, so nobody waits for it.
+  // The next user reads the answer, so nothing waits for it here.
   resetting_ = std::exchange(served_, false) && PQsendQuery(handle_, "DISCARD ALL") != 0;
   return true;
 }
@@ -95,8 +95,8 @@ bool PostgresConnection::Ready() {
   return Alive() && (borrowed_ || PQtransactionStatus(handle_) == PQTRANS_IDLE);
 }
 
-// A server that ended an idle connection (a pooler's time-out, an administrator, a restart) has
-// said so; libpq hears of it only when it reads.
+// A server that closed an idle connection (a pooler's time-out, an administrator, a restart) has
+// announced it; libpq notices only when it reads.
 bool PostgresConnection::Alive() {
   constexpr int kMostReads = 8;
   for (int i = 0; i < kMostReads && PQstatus(handle_) == CONNECTION_OK; ++i) {
@@ -107,7 +107,7 @@ bool PostgresConnection::Alive() {
     if (PQconsumeInput(handle_) == 0) {
       return false;
     }
-    static_cast<void>(PQisBusy(handle_));  // takes in what has come
+    static_cast<void>(PQisBusy(handle_));  // reads what has arrived
   }
   return PQstatus(handle_) == CONNECTION_OK;
 }
@@ -144,7 +144,7 @@ Status PostgresConnection::Begin(const std::string& sql) {
     own_transaction_ = true;
     return Run(sql);
   }
-  // What may be SET LOCAL below, and would stay until the transaction's end.
+  // Settings that may be SET LOCAL below, and would last until the transaction's end.
   constexpr std::string_view kSettings =
       "SELECT pg_catalog.string_agg(pg_catalog.format('pg_catalog.set_config(%L, %L, true)', n,"
       " pg_catalog.current_setting(n)), ', ') FROM (VALUES ('role'), ('session_authorization'),"
@@ -199,9 +199,9 @@ Result<PostgresResult> PostgresConnection::Ask(std::string_view sql, size_t user
 }
 
 PostgresResult PostgresConnection::Await() {
-  // A request that reaches the server before the statement does cancels nothing: it is repeated.
+  // A cancel request that reaches the server before the statement has no effect, so it is repeated.
   constexpr std::chrono::seconds kRepeat{1};
-  constexpr int kMostRequests = 5;  // a server that takes requests and ends nothing
+  constexpr int kMostRequests = 5;  // then the server accepts requests but ends nothing
   auto next_request = std::chrono::steady_clock::time_point::min();
   int requests = 0;
   while (PQisBusy(handle_) != 0) {
@@ -215,7 +215,7 @@ PostgresResult PostgresConnection::Await() {
     pollfd waiting = {PQsocket(handle_), POLLIN, 0};
     poll(&waiting, 1, stop_.stop_possible() ? kStopPollMillis : -1);
     if (waiting.revents != 0 && PQconsumeInput(handle_) == 0) {
-      break;  // the next result says that the connection is gone
+      break;  // the next result reports that the connection is gone
     }
   }
   return PostgresResult(PQgetResult(handle_));
@@ -245,7 +245,7 @@ Result<PostgresResult> PostgresConnection::LastResult(bool sent, std::string_vie
 
 Result<PostgresResult> PostgresConnection::DescribeColumns(std::string_view sql) {
   RETURN_IF_ERROR(CheckStop());
-  // The planner does not look at it yet, but it may have to wait for a lock.
+  // The planner does not read it yet, but it may have to wait for a lock.
   RETURN_IF_ERROR(
       LastResult(PQsendPrepare(handle_, "", std::string(sql).c_str(), 0, nullptr) != 0, sql, 0)
           .status());
@@ -354,7 +354,7 @@ Status PostgresConnection::Drain() {
   while (const PostgresResult result = Await()) {
     const ExecStatusType code = PQresultStatus(result.get());
     if (code == PGRES_COPY_OUT || code == PGRES_COPY_BOTH) {
-      // libpq repeats this result until the data is read.
+      // libpq returns this result again until the data are read.
       char* row = nullptr;
       while (PQgetCopyData(handle_, &row, 0) > 0) {
         PQfreemem(row);
@@ -374,10 +374,10 @@ Status PostgresConnection::Drain() {
 void PostgresConnection::Cancel() const {
   PGcancel* cancel = PQgetCancel(handle_);
   if (cancel == nullptr) {
-    return;  // there is no connection any more, so there is nothing to cancel
+    return;  // the connection is gone, so there is nothing to cancel
   }
-  // A host that is gone lets libpq wait for minutes, and nothing takes it back: the thread has all
-  // that it needs, and outlives whoever asked.
+  // If the host is gone, libpq waits for minutes and cannot be interrupted: the thread owns all
+  // that it needs, and outlives the caller.
   const auto sent = std::make_shared<std::promise<bool>>();
   std::future<bool> answer = sent->get_future();
   std::thread([cancel, sent] {
@@ -392,7 +392,7 @@ void PostgresConnection::Cancel() const {
   }
 }
 
-// Whoever reads from it finds it closed.
+// Later reads from the socket find it closed.
 void PostgresConnection::GiveUp() const {
   shutdown(PQsocket(handle_), SHUT_RDWR);
 }

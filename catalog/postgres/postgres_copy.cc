@@ -14,7 +14,7 @@
 namespace sluice::catalog {
 namespace {
 
-// COPY's text format; measured as fast as the binary one, and it fits every type.
+// COPY's text format; measured to be as fast as the binary one, and it fits every type.
 void AppendText(std::string_view text, std::string* out) {
   for (const char c : text) {
     switch (c) {
@@ -61,9 +61,9 @@ void AppendCell(const RowBatch::Column& column, size_t row, std::string* out) {
       *out += FormatDouble(column.doubles[row]);
       break;
     case DataType::kTimestamp:
-      // The session's TimeZone is the user's; a timestamp without one ignores what it is told.
+      // The session's TimeZone is the user's; a timestamp without time zone ignores the suffix.
       *out += TimestampLiteral(column.int64s[row]);
-      if (out->back() != 'y' && out->back() != 'C') {  // infinity, or before Christ
+      if (out->back() != 'y' && out->back() != 'C') {  // not infinity, nor before Christ
         *out += "+00";
       }
       break;
@@ -111,12 +111,12 @@ Status CopyRows(PostgresConnection& connection, const std::string& copy, std::st
   const PostgresResult begun = sent ? connection.Await() : nullptr;
   if (PQresultStatus(begun.get()) != PGRES_COPY_IN) {
     Status refused = connection.ErrorOf(begun.get(), "");
-    connection.Drain().ok();  // the error is all there is to say
+    connection.Drain().ok();  // only the error itself is of interest
     return refused;
   }
-  // libpq waits where the server takes no more: for a trigger, or for a lock.
+  // libpq blocks while the server accepts no more data: for a trigger, or for a lock.
   const std::stop_callback cancel(connection.stop(), [&connection] { connection.Cancel(); });
-  constexpr size_t kPiece = size_t{1} << 20;  // libpq keeps a copy of what it could not send yet
+  constexpr size_t kPiece = size_t{1} << 20;  // libpq buffers what it could not send yet
   for (size_t at = 0; at < text.size(); at += kPiece) {
     const std::string_view piece = text.substr(at, kPiece);
     if (PQputCopyData(handle, piece.data(), static_cast<int>(piece.size())) != 1) {
@@ -150,8 +150,8 @@ Result<std::string> PostgresTableDefinition(PostgresConnection& connection,
     const auto [wanted, collation] =
         SplitCollation(column.declaration.value_or(column.database_type));
     if (!wanted.empty() && wanted != type) {
-      // to_regtype takes the name of a type, with its modifier, and nothing else: so nothing else
-      // can hide in the text.
+      // to_regtype accepts only the name of a type, with its modifier, so the text cannot contain
+      // anything else.
       ASSIGN_OR_RETURN(
           const PostgresResult known,
           connection.Ask("SELECT pg_catalog.to_regtype($1)::pg_catalog.oid", {wanted}));
@@ -161,7 +161,7 @@ Result<std::string> PostgresTableDefinition(PostgresConnection& connection,
         type = wanted;
       }
     }
-    if (!collation.empty()) {  // to_regcollation, too, takes a name and nothing else
+    if (!collation.empty()) {  // likewise, to_regcollation accepts only a name
       ASSIGN_OR_RETURN(
           const PostgresResult known,
           connection.Ask("SELECT pg_catalog.to_regcollation($1)::pg_catalog.oid", {collation}));

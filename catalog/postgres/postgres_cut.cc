@@ -15,10 +15,10 @@ namespace {
 // A table that seems smaller than this part of a shard is one shard; otherwise its rows are
 // counted.
 constexpr double kSurelyOneShard = 0.25;
-// Enough for a rough number of rows in a block.
+// Enough for a rough number of rows per block.
 constexpr int64_t kProbedBlocks = 16;
 
-// Rolls back whatever was begun.
+// Rolls back the transaction, if any.
 class ReadScope {
  public:
   explicit ReadScope(PostgresConnection& connection) : connection_(connection) {}
@@ -58,7 +58,7 @@ double PlanRows(const rapidjson::Document& document) {
   return member != plan.MemberEnd() && member->value.IsNumber() ? member->value.GetDouble() : 0;
 }
 
-// Functions whose result may differ from one call, or one transaction, to the next.
+// Functions whose result may differ between calls or transactions.
 Result<bool> CallsUnsteadyFunction(PostgresConnection& connection, std::string_view select) {
   std::string names;
   for (const std::string& name : CalledFunctions(select, Dialect::kPostgres)) {
@@ -86,7 +86,7 @@ struct TableSize {
   int64_t blocks = 0;
 };
 
-// The ordinary table (or materialised view) of that name; nullopt for anything else.
+// The ordinary table (or materialised view) of that name; nullopt for other objects.
 Result<std::optional<TableSize>> FindHeapTable(PostgresConnection& connection,
                                                const std::string& table) {
   ASSIGN_OR_RETURN(
@@ -104,7 +104,7 @@ Result<std::optional<TableSize>> FindHeapTable(PostgresConnection& connection,
       TableSize{PostgresInteger(result.get(), 0, 0), PostgresInteger(result.get(), 0, 1)});
 }
 
-// nullopt when the server cannot answer the SELECT for one range of blocks by looking at those
+// nullopt if the server cannot answer the SELECT for a range of blocks by reading those blocks
 // only.
 Result<std::optional<TidCut>> FindTidCut(PostgresConnection& connection, std::string_view select,
                                          size_t columns) {
@@ -130,7 +130,7 @@ Result<std::optional<TidCut>> FindTidCut(PostgresConnection& connection, std::st
       connection,
       SelectAllColumns(WithBounds(cut.shard_select, TidText(0), TidText(kTidsPerBlock)), columns));
   if (!plan.ok()) {
-    // The text was composed by us: what is wrong with the user's own is told by Describe.
+    // We composed this text; errors in the user's own text are reported by Describe.
     return plan.status().sqlstate().starts_with("42") ? Result<std::optional<TidCut>>(std::nullopt)
                                                       : plan.status();
   }
@@ -186,8 +186,9 @@ std::string SelectAllColumns(std::string_view rows, size_t all) {
 
 std::string BeginReading(std::string_view snapshot) {
   // No parallel plans and no scans that start in the middle of a table: rows come in one order. For
-  // a range of blocks any other scan than that of the range would look at the whole table. A
-  // server from 14 on, where its system can, notices within half a second that we are gone.
+  // a range of blocks, any other plan than a scan of that range would read the whole table. A
+  // server from version 14 on, if its system supports it, notices within half a second that we are
+  // gone.
   return fmt::format(
       "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;{}"
       " SET LOCAL synchronize_seqscans = off; SET LOCAL max_parallel_workers_per_gather = 0;"
@@ -204,7 +205,7 @@ std::string BeginReading(std::string_view snapshot) {
 Result<SelectPlan> PlanPostgresSelect(PostgresConnection& connection, std::string_view select,
                                       size_t columns) {
   const ReadScope scope(connection);
-  // The estimate comes from the plan that the server would choose itself.
+  // The estimate comes from the plan that the server itself would choose.
   RETURN_IF_ERROR(connection.Begin("BEGIN READ ONLY"));
   SelectPlan plan;
   ASSIGN_OR_RETURN(const rapidjson::Document estimate, Explain(connection, select));
@@ -238,7 +239,7 @@ Result<double> ProbeTidRows(PostgresConnection& connection, const TidCut& cut) {
       const PostgresResult result,
       connection.Ask(fmt::format("SELECT pg_catalog.count(*) FROM (\n{}\n) AS s", blocks)));
   const int64_t rows = PostgresInteger(result.get(), 0, 0);
-  // Rows that are too rare for a few blocks are left to the planner.
+  // If the rows are too rare for a few blocks, the planner's estimate is used.
   return rows == 0 ? cut.rows
                    : static_cast<double>(rows) * static_cast<double>(cut.blocks) /
                          static_cast<double>(probes);

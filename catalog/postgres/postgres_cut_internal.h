@@ -33,17 +33,18 @@ struct SelectPlan {
   std::optional<TidCut> cut;  // nullopt: cannot be read range by range
   // Reading it twice could give different rows (random(), now() ...), even under one snapshot.
   bool unsteady = false;
-  double rows = 0;  // as the planner estimates them
+  double rows = 0;  // the planner's estimate
 };
 
-// What the server's planner says about a SELECT. Runs in a transaction of its own, which it rolls
-// back. `columns`: how many it has.
+// The planner's information about a SELECT. Runs in a transaction of its own, which it rolls back.
+// `columns`: their number.
 Result<SelectPlan> PlanPostgresSelect(PostgresConnection& connection, std::string_view select,
                                       size_t columns);
 
-// How many rows the cut has, from a few blocks all over the table. Unlike the planner's estimate it
-// does not change when the table is analysed, and with it the shards, the sample, and all that
-// follows. Inside a transaction that began with BeginReading, as CutTids.
+// The number of rows of the cut, estimated from a few blocks all over the table. Unlike the
+// planner's estimate it does not change when the table is analysed, so that neither do the shards,
+// the sample and everything derived from them. Inside a transaction that began with BeginReading,
+// as CutTids.
 Result<double> ProbeTidRows(PostgresConnection& connection, const TidCut& cut);
 
 Result<std::vector<ShardRange>> CutTids(PostgresConnection& connection, TidCut cut,

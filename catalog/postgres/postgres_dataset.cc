@@ -17,7 +17,7 @@ namespace {
 
 class PostgresDataset final : public Dataset {
  public:
-  // `holder` is inside the transaction whose snapshot it is.
+  // `holder` is inside the transaction that exported the snapshot.
   PostgresDataset(PostgresPool::Lease holder, std::unique_ptr<PostgresStage> stage,
                   DatasetSpec spec)
       : spec_(std::move(spec)), stage_(std::move(stage)), holder_(std::move(holder)) {}
@@ -46,7 +46,8 @@ class PostgresDataset final : public Dataset {
   const DatasetSpec spec_;
   std::unique_ptr<PostgresStage> stage_;
   Mutex mutex_;
-  PostgresPool::Lease holder_ GUARDED_BY(mutex_);  // goes first: its transaction locks the stage
+  PostgresPool::Lease holder_ GUARDED_BY(mutex_);  // destroyed first: its transaction locks the
+                                                   // stage
 };
 
 // Begins the snapshot, exports it, and cuts the shards under it.
@@ -58,7 +59,7 @@ Status TakeSnapshot(PostgresConnection& holder, const std::optional<TidCut>& cut
       holder.Ask("SELECT pg_catalog.pg_export_snapshot(), pg_catalog.pg_current_snapshot()"));
   spec->set_snapshot(std::string(PostgresText(exported.get(), 0, 0)));
   spec->set_fingerprint(fmt::format("snapshot {}", PostgresText(exported.get(), 0, 1)));
-  // Nobody changes the tables until the job has read them: this takes the select's locks.
+  // The tables must not change until the job has read them: this takes the select's locks.
   RETURN_IF_ERROR(holder.Run("EXPLAIN\n" + spec->select()));
   spec->set_holder(PQbackendPID(holder.handle()));
   std::vector<ShardRange> shards(1);
@@ -72,7 +73,7 @@ Status TakeSnapshot(PostgresConnection& holder, const std::optional<TidCut>& cut
   return OkStatus();
 }
 
-// A SELECT that cannot be cut is read as a whole when it is small and read by one process only.
+// A SELECT that cannot be cut is read as a whole if it is small and only one process reads it.
 bool ReadWhole(const SelectPlan& plan, const DatasetOptions& options) {
   return !options.many_processes && !plan.unsteady &&
          plan.rows < static_cast<double>(options.rows_per_shard);
@@ -101,8 +102,8 @@ Result<std::unique_ptr<Dataset>> OpenPostgresDataset(PostgresDatabase& database,
   PutSchema(schema, &spec);
   ASSIGN_OR_RETURN(SelectPlan plan,
                    PlanPostgresSelect(*holder, spec.select(), schema.columns.size()));
-  // Where texts cannot be read back, the rows are copied as they are meant, and read from there. A
-  // large training does without: it copies no text.
+  // If the session's texts cannot be read back, the rows are staged by value and read from the
+  // stage. A large training is not affected: it copies no text.
   Status readable;
   if (!options.many_processes || OnlyText(*holder)) {
     readable = CheckReadableAsText(*holder, "its rows cannot be read exactly");
@@ -148,7 +149,7 @@ Result<std::unique_ptr<Dataset>> HoldPostgresDataset(PostgresDatabase& database,
   if (!spec.staging_table().empty()) {
     RETURN_IF_ERROR(KeepStage(*holder, spec.staging_table()));
   }
-  // A transaction that has imported a snapshot may export it again, and that one lasts as long as
+  // A transaction that has imported a snapshot may export it again; the new export lasts as long as
   // this transaction.
   ASSIGN_OR_RETURN(const PostgresResult exported,
                    holder->Ask("SELECT pg_catalog.pg_export_snapshot()"));

@@ -12,7 +12,7 @@ namespace sluice::catalog {
 namespace {
 
 constexpr size_t kPostgresBatchRows = 1'000;
-// How often a running statement looks whether it was cancelled.
+// How often a running statement checks whether it was cancelled.
 constexpr int kPollMillis = 50;
 
 // Reads the results of one statement row by row.
@@ -31,7 +31,7 @@ class StatementRun {
   ~StatementRun() {
     if (!finished_) {
       connection_.Cancel();
-      connection_.Drain().ok();  // that it was cancelled is no news
+      connection_.Drain().ok();  // the cancellation itself is no error
     }
     TellNotices(notices_.TakeLast());
     connection_.TellTo(told_before_);
@@ -70,7 +70,7 @@ class StatementRun {
   }
 
  private:
-  // Waits for the next result; asks the server to stop when `stop` says so.
+  // Waits for the next result; asks the server to stop when `stop` is requested.
   Result<PostgresResult> NextResult() {
     PGconn* handle = connection_.handle();
     while (PQisBusy(handle) != 0) {
@@ -87,7 +87,7 @@ class StatementRun {
       TellNotices(notices_.Take());
     }
     if (stop_.stop_requested() && !std::exchange(cancelled_, true)) {
-      connection_.Cancel();  // rows come so fast that nothing has to be waited for
+      connection_.Cancel();  // rows arrive so fast that the code never waits
     }
     return PostgresResult(PQgetResult(handle));
   }
@@ -108,10 +108,9 @@ class StatementRun {
         Finish(result.get());
         return OkStatus();
       case PGRES_COPY_IN:
-        // Not by a cancel request: one that arrives before the server has begun to listen for data
-        // makes it answer our end of the data with a second "ready", which the next statement
-        // hears.
-        connection_.Drain().ok();  // that it was given up is no news
+        // Not by a cancel request: one that arrives before the server listens for data makes it
+        // answer our end of data with a second "ready", which the next statement would read.
+        connection_.Drain().ok();  // giving it up is no error
         finished_ = true;
         return FromReceiver(Unimplemented("COPY FROM STDIN is not supported here")
                                 .Hint("COPY FROM a file of the server, or INSERT"));
@@ -134,7 +133,7 @@ class StatementRun {
     }
   }
 
-  // Marks that the statement is given up by us, not by the server.
+  // Marks that we gave up the statement, not the server.
   Status FromReceiver(Status status) {
     from_receiver_ = from_receiver_ || !status.ok();
     return status;
@@ -205,10 +204,10 @@ class StatementRun {
   RowReceiver* receiver_;
   std::stop_token stop_;
   NoticeLog notices_{NoticeLog::Repeated::kEach};
-  NoticeLog* told_before_ = nullptr;  // the statement that this one is a part of
+  NoticeLog* told_before_ = nullptr;  // the enclosing statement's
   Schema schema_;
   RowBatch batch_;
-  std::vector<PostgresResult> held_;  // the texts of the batch lie in them
+  std::vector<PostgresResult> held_;  // own the texts of the batch
   size_t held_bytes_ = 0;
   ExecuteResult result_;
   bool has_header_ = false;

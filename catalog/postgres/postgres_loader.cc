@@ -12,7 +12,7 @@
 namespace sluice::catalog {
 namespace {
 
-// "COPY people, line 3, column age: "x"": libpq has the place nowhere else.
+// "COPY people, line 3, column age: "x"": libpq provides the place only here.
 RefusedRow PlaceOfContext(std::string_view context) {
   constexpr std::string_view kLine = ", line ";
   constexpr std::string_view kColumn = ", column ";

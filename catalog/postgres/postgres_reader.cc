@@ -16,23 +16,23 @@ namespace sluice::catalog {
 namespace {
 
 // Rows of a piece of a shard that is read ahead on a connection of its own: about a megabyte, which
-// waits in the socket's buffers, so that the server goes on while the piece before is used.
+// fits in the socket's buffers, so that the server continues while the previous piece is used.
 constexpr int64_t kPieceRows = 8'192;
 
 // The columns of a stream.
 struct ReadColumns {
   Schema schema;
-  size_t decoded = 0;   // the first of them; the others are copied
+  size_t decoded = 0;   // index of the first copied one
   bool copied = false;  // into a table: as text that PostgreSQL reads back as the same values
 };
 
-// One that the server runs for one range after another.
+// A statement that the server runs for one range after another.
 struct ReadStatement {
   std::string sql;   // of a ctid cut: its last {begin} and {end} stand for the bounds
   RowRanges ranges;  // of a ctid cut
 };
 
-// Both bounds of the ranges as parameters.
+// Replaces both bounds of the ranges by parameters.
 std::string WithParameters(std::string sql) {
   for (const auto& [bound, parameter] :
        {std::pair("'{end}'", "$2"), std::pair("'{begin}'", "$1")}) {
@@ -43,8 +43,8 @@ std::string WithParameters(std::string sql) {
   return sql;
 }
 
-// Who keeps others from reading what the session `holder` reads: "session 7 (psql, role x) waits
-// for AccessExclusiveLock on t: ALTER TABLE t ..."; "" when nobody does any more.
+// Who keeps other sessions from reading what the session `holder` reads: "session 7 (psql, role x)
+// waits for AccessExclusiveLock on t: ALTER TABLE t ..."; "" if no session does any more.
 std::string LocksInTheWay(PostgresDatabase& database, int64_t holder) {
   Result<PostgresPool::Lease> connection = database.pool().Take();
   if (!connection.ok()) {
@@ -95,7 +95,7 @@ class SnapshotConnection {
 
   Result<std::unique_ptr<RowStream>> Open(const ReadStatement& statement,
                                           const ReadColumns& columns) {
-    // An earlier stream that was left or failed took the transaction with it.
+    // An earlier stream that was abandoned or failed ended the transaction.
     if (connection_->TransactionFailed()) {
       connection_->Rollback();
       RETURN_IF_ERROR(Begin());
@@ -124,7 +124,7 @@ class SnapshotConnection {
                                       columns.schema, columns.decoded);
           });
     }
-    if (!planned_once_) {  // not for each range anew, which would take longer than to read it
+    if (!planned_once_) {  // not for each range, which would take longer than reading it
       RETURN_IF_ERROR(connection_->Run("SET LOCAL plan_cache_mode = force_generic_plan"));
       planned_once_ = true;
     }
@@ -138,8 +138,8 @@ class SnapshotConnection {
 
   enum class Texts { kAny, kReadable, kPinned };
 
-  // What the select's own texts are is the session's affair; the rows of a staging table were made
-  // with them before.
+  // Texts produced by the select itself depend on the session's settings; a staging table's rows
+  // were made with them.
   Status MakeTexts(Texts wanted) {
     if (spec_.staging_table().empty()) {
       RETURN_IF_ERROR(CheckReadableAsText(
@@ -152,7 +152,7 @@ class SnapshotConnection {
     }
     return connection_->Run(std::string(kPinnedText));
   }
-  // The plan's locks are the select's, and last as long as the transaction.
+  // Takes the locks of the select's plan, which last as long as the transaction.
   Status LockTables() {
     if (locked_ || lock_wait_.count() == 0) {
       return OkStatus();
@@ -173,14 +173,14 @@ class SnapshotConnection {
   PostgresDatabase& database_;
   PostgresPool::Lease connection_;
   const DatasetSpec& spec_;
-  std::chrono::milliseconds lock_wait_{0};  // 0: for ever
+  std::chrono::milliseconds lock_wait_{0};  // 0: no limit
   Texts texts_ = Texts::kAny;
   bool locked_ = false;
   bool planned_once_ = false;  // of this transaction
 };
 
-// Statements one after another as one stream: each begins on the one connection when the one before
-// it begins to be read on the other.
+// Statements one after another as one stream: each begins on one connection when reading of the
+// previous one begins on the other.
 class ReadAheadStream final : public RowStream {
  public:
   ReadAheadStream(SnapshotConnection& first, SnapshotConnection& second,
@@ -190,7 +190,7 @@ class ReadAheadStream final : public RowStream {
         statements_(std::move(statements)),
         columns_(std::move(columns)) {}
 
-  // Two statements run from here on.
+  // From here on two statements run.
   Status Start() {
     RETURN_IF_ERROR(OpenNext());
     return Advance();
@@ -285,8 +285,8 @@ class PostgresShardReader final : public ShardReader {
     return connection;
   }
 
-  // The ranges of each statement that a shard takes. Those of a mixed shard are short, so that
-  // several go into one, which reads them one after another.
+  // The ranges of each statement that reads a shard. Those of a mixed shard are short, so that one
+  // statement reads several, one after another.
   std::vector<RowRanges> Statements(const ShardRange& shard) {
     std::vector<RowRanges> statements;
     if (shard.pieces().empty()) {
@@ -308,11 +308,11 @@ class PostgresShardReader final : public ShardReader {
     return statements;
   }
 
-  // The ranges that a shard is read in: several where a second connection can read ahead.
+  // The ranges in which a shard is read: several if a second connection can read ahead.
   std::vector<std::pair<int64_t, int64_t>> Pieces(const ShardRange& shard) {
     const int64_t blocks = (shard.end() - shard.begin()) / kTidsPerBlock;
     const int64_t pieces = std::min(shard.estimated_rows() / kPieceRows, blocks);
-    // The last shard of a table ends where no table does.
+    // The last shard of a table is unbounded.
     const bool open_end = shard.end() >= kEndOfTable;
     if (!spec_.read_ahead() || spec_.cut() != DatasetSpec::CTID || open_end || pieces < 2 ||
         !HasSecond()) {
@@ -329,7 +329,7 @@ class PostgresShardReader final : public ShardReader {
     return ranges;
   }
 
-  // A server that has no connection left is read through one.
+  // If the server has no connection left, one is used.
   bool HasSecond() {
     if (second_ == nullptr && !refused_) {
       Result<std::unique_ptr<SnapshotConnection>> connection = Connect();
@@ -349,14 +349,14 @@ class PostgresShardReader final : public ShardReader {
   const Schema schema_;
   std::chrono::milliseconds lock_wait_{0};
   std::unique_ptr<SnapshotConnection> first_;
-  std::unique_ptr<SnapshotConnection> second_;  // from the first shard on that is worth it
+  std::unique_ptr<SnapshotConnection> second_;  // from the first shard for which it is worthwhile
   bool refused_ = false;
 };
 
 }  // namespace
 
 Status SnapshotGone(Status status) {
-  // 22023 and 42704: what SET TRANSACTION SNAPSHOT says of a snapshot whose owner has ended.
+  // 22023 and 42704: errors of SET TRANSACTION SNAPSHOT when the snapshot's owner has ended.
   if (status.sqlstate() == "22023" || status.sqlstate() == "42704") {
     return Status(Code::kFailedPrecondition,
                   "the dataset's snapshot is gone: the connection that held it has ended")

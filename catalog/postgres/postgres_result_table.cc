@@ -9,7 +9,7 @@
 namespace sluice::catalog {
 namespace {
 
-// Types outside pg_catalog are spelled with their schema, whatever the search path shows.
+// Types outside pg_catalog are spelled with their schema, regardless of the search path.
 constexpr std::string_view kColumns =
     "SELECT coalesce(string_agg(quote_ident(a.attname) || ' ' || CASE WHEN n.nspname = 'pg_catalog'"
     " THEN format_type(a.atttypid, a.atttypmod) ELSE quote_ident(n.nspname) || '.' ||"
@@ -20,7 +20,7 @@ constexpr std::string_view kColumns =
     " JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace"
     " WHERE a.attrelid = {} AND a.attnum > 0 AND NOT a.attisdropped";
 
-// The mark that a table of ours carries.
+// The mark on a table that Sluice wrote.
 std::string MarkText(const TableName& table, const std::string& columns) {
   return fmt::format("written by Sluice as {} with ({})", table.Text(), columns);
 }
@@ -87,7 +87,7 @@ Status ReadRecord(PostgresConnection& connection, FoundTable* found) {
   return connection.Run("ROLLBACK TO SAVEPOINT session_role; RELEASE SAVEPOINT session_role");
 }
 
-// The schema in which a table of that name is, or would be made; "" when there is none.
+// The schema in which a table of that name is, or would be created; "" if there is none.
 Result<std::string> SchemaOf(PostgresConnection& connection, const TableName& name) {
   ASSIGN_OR_RETURN(const PostgresResult found,
                    connection.Ask("SELECT coalesce((SELECT n.nspname FROM pg_catalog.pg_class c"
@@ -104,8 +104,8 @@ Result<bool> Is(PostgresConnection& connection, const std::string& sql,
   return PostgresText(answer.get(), 0, 0) == "t";
 }
 
-// A table makes a type of its name: one that is there already is in its way. The type of a table
-// that somebody else has made since we looked is not: whoever commits finds that table.
+// A table creates a type of the same name, so an existing type is in its way. The type of a table
+// that another session has created since the check is not: the commit finds that table.
 Status CheckNoType(PostgresConnection& connection, const TableName& name) {
   ASSIGN_OR_RETURN(const bool taken,
                    Is(connection,
@@ -168,7 +168,7 @@ Status CheckRefill(PostgresConnection& connection, const FoundTable& table) {
   return connection.Run("EXPLAIN " + DeleteOldRows(table.name));
 }
 
-// A table that is part of another one, or has others as its parts, in the words of an error.
+// Describes, for an error, a table that is part of another one or has others as its parts.
 Status CheckInheritance(PostgresConnection& connection, const FoundTable& table) {
   ASSIGN_OR_RETURN(
       const PostgresResult bonds,
@@ -207,7 +207,7 @@ Status CheckReplace(PostgresConnection& connection, const FoundTable& table) {
                 " WHERE c.oid = $1::oid",
                 {table.identity}));
   if (PQntuples(facts.get()) == 0) {
-    return OkStatus();  // gone meanwhile; the next look sees it
+    return OkStatus();  // gone meanwhile; the next check notices
   }
   if (PostgresText(facts.get(), 0, 0) != "t") {
     return DatabaseError("42501",
@@ -312,7 +312,7 @@ Result<PostgresTarget> FindPostgresTarget(PostgresConnection& connection, const 
   found.columns = PostgresText(row.get(), 0, 2);
   RETURN_IF_ERROR(ReadRecord(connection, &found));
   if (PostgresText(row.get(), 0, 3) != MarkText(found.name, found.recorded_columns)) {
-    found.recorded_identity.clear();  // whoever wrote the record had no right to the table
+    found.recorded_identity.clear();  // the writer of the record had no right to the table
   }
   target.found = std::move(found);
   return target;
@@ -335,7 +335,7 @@ std::string DeleteOldRows(const TableName& table) {
 
 std::string InsertNewRows(const TableName& table, const TableName& staging, const Schema& schema,
                           ResultAction action) {
-  // A refilled table gets its rows back as they are, even where a column counts by itself.
+  // A refilled table gets exactly the given values, even in an identity column.
   return fmt::format("INSERT INTO {} ({}){} SELECT {} FROM {}", table.Quoted(), ColumnList(schema),
                      action == ResultAction::kRefill ? " OVERRIDING SYSTEM VALUE" : "",
                      ColumnList(schema), staging.Quoted());

@@ -15,8 +15,8 @@ namespace {
 // Deep enough for a DO block that runs a DO block.
 constexpr int kDeepestBody = 3;
 
-// Not replayed. Ours on every connection: how text travels, what may end or delay a long read, and
-// how a transaction begins (BeginReading says it itself).
+// Not replayed, because every connection of ours sets them itself: the encoding, whatever may end
+// or delay a long read, and how a transaction begins (set by BeginReading).
 constexpr std::string_view kOurOwn[] = {"client_encoding",
                                         "statement_timeout",
                                         "transaction_timeout",
@@ -32,13 +32,13 @@ constexpr std::string_view kOurOwn[] = {"client_encoding",
                                         "role",
                                         "session_authorization"};
 
-// In milliseconds, whatever unit it was SET in.
+// In milliseconds, in whatever unit it was SET.
 constexpr std::string_view kTimeout =
     "SELECT s.setting FROM pg_catalog.pg_settings AS s"
     " WHERE s.name OPERATOR(pg_catalog.=) 'statement_timeout'"
     " AND s.source OPERATOR(pg_catalog.=) 'session'";
 
-// Every name is written out: what search_path and its operators are is the user's affair.
+// Every name is schema-qualified, because the user controls search_path and its operators.
 constexpr std::string_view kCapture =
     "SELECT 1, s.name, s.setting FROM pg_catalog.pg_settings AS s"
     " WHERE s.source OPERATOR(pg_catalog.=) 'session'"
@@ -51,8 +51,8 @@ constexpr std::string_view kCapture =
     " UNION ALL SELECT 4, 'temporary', 'yes' FROM pg_catalog.pg_proc AS p"
     " WHERE p.pronamespace OPERATOR(pg_catalog.=) pg_catalog.pg_my_temp_schema()";
 
-// Names that the database's own policies, views and functions ask for, or set. 2077 and 3294 are
-// current_setting's numbers, which never change.
+// Names that the database's own policies, views and functions read or set. 2077 and 3294 are the
+// oids of current_setting, which never change.
 constexpr std::string_view kStandardBodies =
     " UNION ALL SELECT pg_catalog.pg_get_function_sqlbody(p.oid) FROM pg_catalog.pg_proc AS p"
     " WHERE p.prosqlbody IS NOT NULL";
@@ -74,11 +74,11 @@ constexpr const char* kNamesInDatabase =
     " AND r.ev_action::pg_catalog.text OPERATOR(pg_catalog.~) ':funcid (2077|3294) '"
     ") AS s, pg_catalog.regexp_matches(s.text,"
     " $1, 'gi') AS m";
-// Quoted, or behind SET.
+// Quoted, or after SET.
 constexpr std::string_view kNamePattern =
     R"((?:'|set\s+(?:session\s+)?)([a-z_][a-z_0-9$]*(?:\.[a-z_0-9$]+)+))";
 
-// What is found in the temporary schema, as it is told.
+// Describes what was found in the temporary schema.
 constexpr std::string_view kTemporaryInView =
     "SELECT CASE WHEN d.refclassid OPERATOR(pg_catalog.=) "
     "'pg_catalog.pg_class'::pg_catalog.regclass"
@@ -142,7 +142,7 @@ std::string_view Unquoted(std::string_view token) {
   return token.substr(open + 1, token.size() - open - 2);
 }
 
-// What stands between $tag$ and $tag$.
+// The text between $tag$ and $tag$.
 std::string_view DollarQuoted(std::string_view token) {
   const size_t open =
       token.empty() || token.front() != '$' ? std::string_view::npos : token.find('$', 1);
@@ -156,7 +156,7 @@ bool IsOurs(std::string_view name) {
   return std::find(std::begin(kOurOwn), std::end(kOurOwn), name) != std::end(kOurOwn);
 }
 
-// What our own reading of the text, or of the cells, rests on.
+// Settings on which our own reading of the text, or of the cells, depends.
 Status CheckReadable(const SessionSettings& settings) {
   for (const auto& [name, value] : settings) {
     const bool strings = name == "standard_conforming_strings" && value != "on";
@@ -172,7 +172,7 @@ Status CheckReadable(const SessionSettings& settings) {
   return OkStatus();
 }
 
-// Rolls back whatever was begun, also when the statement was cancelled.
+// Rolls back the transaction, also when the statement was cancelled.
 class RolledBack {
  public:
   explicit RolledBack(PostgresConnection& connection) : connection_(connection) {}
@@ -191,7 +191,7 @@ void SettingNames::Add(std::string_view statement) {
 }
 
 void SettingNames::Add(std::string_view statement, int depth) {
-  // Long ones are data.
+  // Longer ones are data.
   constexpr size_t kLongestStatement = size_t{1} << 20;
   if (statement.find('.') == std::string_view::npos || statement.size() > kLongestStatement) {
     return;
@@ -246,7 +246,7 @@ Result<CapturedSession> CaptureSession(PostgresConnection& session, const Settin
   if (PQntuples(timeout.get()) > 0) {
     captured.statement_timeout = std::chrono::milliseconds(PostgresInteger(timeout.get(), 0, 0));
   }
-  // It counts for the statement as a whole, not for what is asked here.
+  // It limits the statement as a whole, not our own queries.
   RETURN_IF_ERROR(session.Run("SET LOCAL statement_timeout = 0"));
   ASSIGN_OR_RETURN(const PostgresResult listed, session.Ask(kCapture));
   SessionSettings all;
@@ -344,7 +344,7 @@ bool OnlyText(const PostgresConnection& connection) {
 }
 
 Status ReplaySession(PostgresConnection& connection, const SessionSettings& settings) {
-  // A statement has room for so many parameters, two for each setting.
+  // A statement may have only so many parameters, two for each setting.
   constexpr size_t kMostTogether = 500;
   for (size_t begin = 0; begin < settings.size(); begin += kMostTogether) {
     const size_t end = std::min(begin + kMostTogether, settings.size());
@@ -411,13 +411,13 @@ Status CheckNothingTemporary(PostgresConnection& session, std::string_view selec
   ASSIGN_OR_RETURN(const PostgresResult described, session.DescribeColumns(select));
   const int count = PQnfields(described.get());
   if (count == 0) {
-    return OkStatus();  // not a SELECT: Describe says so
+    return OkStatus();  // not a SELECT: Describe reports it
   }
   std::string columns;
   for (int i = 0; i < count; ++i) {
     columns += fmt::format("{}c{}", i == 0 ? "" : ", ", i);
   }
-  // The server itself says what the select depends on: of a view, which is never there for anybody.
+  // The server itself tells what the select depends on: by a view that no other session ever sees.
   const RolledBack rolled_back(session);
   RETURN_IF_ERROR(session.Begin(
       "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0"));

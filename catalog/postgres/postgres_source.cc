@@ -54,7 +54,7 @@ class PostgresSource final : public DataSource {
     database_.EndStatement();
     database_.notices().Clear();
     if (!session_ || PQstatus(session_->handle()) != CONNECTION_OK) {
-      session_ = PostgresPool::Lease();  // Execute connects anew
+      session_ = PostgresPool::Lease();  // Execute reconnects
       names_.Clear();
       captured_ = CapturedSession();
       changed_ = false;
@@ -237,7 +237,7 @@ class PostgresSource final : public DataSource {
   }
 
  private:
-  // PostgreSQL hints at columns with a near name, but not at tables.
+  // PostgreSQL suggests columns with a similar name, but not tables.
   Result<Schema> WithNearestName(PostgresConnection& connection, Result<Schema> described) {
     if (described.ok() || described.status().sqlstate() != "42P01") {
       return described;
@@ -270,7 +270,7 @@ class PostgresSource final : public DataSource {
                             : described.status();
   }
 
-  // What only the session's own connection has cannot be read by others.
+  // What only the session's own connection has cannot be read on others.
   Status CheckNothingOfSession(std::string_view select) {
     MutexLock lock(session_mutex_);
     if (database_.has_borrowed()) {
@@ -292,7 +292,7 @@ class PostgresSource final : public DataSource {
     return checked;
   }
 
-  // A result that is written elsewhere would be hidden from the session.
+  // The session could not see a result of the same name that is written elsewhere.
   Status CheckNoTemporaryNamesake(const TableName& result) {
     MutexLock lock(session_mutex_);
     PostgresPool::Lease borrowed;
@@ -316,7 +316,7 @@ class PostgresSource final : public DataSource {
   PostgresPool::Lease session_ GUARDED_BY(session_mutex_);
   SettingNames names_ GUARDED_BY(session_mutex_);
   CapturedSession captured_ GUARDED_BY(session_mutex_);
-  // Something was run on the session's connection since then, and may have changed it.
+  // Since then something has run on the session's connection and may have changed it.
   bool changed_ GUARDED_BY(session_mutex_) = false;
 };
 

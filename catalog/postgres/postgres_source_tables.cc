@@ -34,8 +34,8 @@ std::vector<TableName> TablesInBody(std::string_view body) {
   return tables;
 }
 
-// What the server itself says a view of this SELECT would depend on, followed through views,
-// functions, partitions and children.
+// The server's own dependencies of a view of this SELECT, followed through views, functions,
+// partitions and children.
 constexpr std::string_view kReads =
     "WITH RECURSIVE reads(class, oid) AS (SELECT 'pg_class'::regclass::oid, '{}'::regclass::oid"
     " UNION SELECT next.class, next.oid FROM reads, LATERAL ("
@@ -88,9 +88,9 @@ Status AddDependencies(PostgresConnection& connection, std::string_view select,
 Result<std::vector<TableName>> PostgresSourceTables(PostgresConnection& connection,
                                                     std::string_view select) {
   const std::string_view trimmed = TrimStatement(select, Dialect::kPostgres);
-  // The plan knows what became of functions that the server could see through.
+  // The plan shows functions that the server has inlined.
   ASSIGN_OR_RETURN(std::vector<TableName> tables, TablesInPlan(connection, trimmed));
-  // Not every SELECT can be a view: one that cannot has its plan.
+  // Not every SELECT can be a view; for one that cannot, the plan is used.
   const Status known = AddDependencies(connection, trimmed, &tables);
   connection.Rollback();
   if (!known.ok() && !known.sqlstate().starts_with("42") && !known.sqlstate().starts_with("0A") &&

@@ -15,11 +15,11 @@
 namespace sluice::catalog {
 namespace {
 
-// Rows of a block: some blocks make a shard.
+// Rows of a block; a shard has several blocks.
 constexpr size_t kBlockRows = 1'000;
 
-// The columns of the file: those of the select, decoded, and then all of them as texts, where they
-// will be copied.
+// The columns of the file: those of the select, decoded, and then, if they will be copied, all of
+// them as text.
 Schema FileSchema(const Schema& schema, bool copies) {
   Schema file = schema;
   for (size_t i = 0; copies && i < schema.columns.size(); ++i) {
@@ -30,7 +30,7 @@ Schema FileSchema(const Schema& schema, bool copies) {
   return file;
 }
 
-// From its text, as the database shows it; of a number the text stays, too.
+// Decodes from the database's text; a number keeps its text, too.
 void Decode(DataType type, size_t rows, RowBatch::Column* column) {
   if (type == DataType::kText) {
     return;
@@ -50,7 +50,7 @@ void Decode(DataType type, size_t rows, RowBatch::Column* column) {
   }
 }
 
-// Gives the copied columns of a spool the types that they are shown with.
+// Gives the copied columns of a spool the types in which they are shown.
 class ShownStream final : public RowStream {
  public:
   ShownStream(std::unique_ptr<RowStream> rows, size_t decoded, std::vector<DataType> shown)
@@ -117,7 +117,7 @@ class SpooledDataset final : public Dataset {
 
 Status ReadInto(PostgresConnection& session, std::string_view select, const SpooledSelect& spooled,
                 Spool* spool) {
-  // Its own row order, whatever the table is being read by at the moment.
+  // The table's own row order, regardless of other readers at the moment.
   RETURN_IF_ERROR(
       session.Begin("BEGIN READ ONLY; SET LOCAL synchronize_seqscans = off;"
                     " SET LOCAL max_parallel_workers_per_gather = 0"));
@@ -171,7 +171,7 @@ Result<SelectStatistics> SpooledStatistics(const SpooledSelect& select, const Sc
   for (size_t i = 0; i < columns.size(); ++i) {
     columns[i] = i;
   }
-  // Of many blocks some, evenly spread.
+  // Some of the blocks, evenly spread.
   const auto blocks = static_cast<int64_t>(spool.block_rows().size());
   const int64_t wanted = std::min(kStatisticsSampleRows, ExactRowLimit(schema, options));
   const int64_t taken =

@@ -8,13 +8,13 @@
 #include "catalog/data_source.h"
 #include "catalog/spool/spool.h"
 
-// Selects that are read through the session's own connection.
+// Selects read through the session's own connection.
 namespace sluice::catalog {
 
 class PostgresConnection;
 class PostgresDatabase;
 
-// The rows of a select, as the session saw them when its statement began to read.
+// The rows of a select, as the session saw them when its statement began reading.
 struct SpooledSelect {
   Schema schema;
   std::optional<CopiedColumns::Purpose> copies;
@@ -22,8 +22,8 @@ struct SpooledSelect {
 };
 
 // Why other connections would not see what the session sees in `select`, in words for the user; ""
-// where they do. Asks the server for its plan, where policies and views are expanded; runs nothing.
-// `has_temporary`: the session has tables or the like of its own.
+// if they would. Gets the plan from the server, with policies and views expanded; runs nothing.
+// `has_temporary`: the session has temporary tables or the like.
 Result<std::string> WhyThroughSession(PostgresConnection& session, std::string_view select,
                                       bool has_temporary);
 

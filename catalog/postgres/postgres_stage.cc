@@ -7,11 +7,11 @@ namespace {
 
 // The first half of the advisory lock; the second is the staging table's oid.
 constexpr int kStageLock = 736'811'224;
-// A reader that still looks at the table is not waited for longer.
+// How long to wait for a reader that still uses the table.
 constexpr std::string_view kDropPatience = "SET LOCAL lock_timeout = '5s'";
 
-// True when the role may create tables in the schema of stages. The catalog makes that for
-// everybody; where it was not there before us, whoever may makes it for itself.
+// True if the role may create tables in the schema of stages. The catalog creates that schema for
+// all roles; if it does not exist yet, a role with the right creates it for itself.
 Result<bool> MayStage(PostgresConnection& connection) {
   ASSIGN_OR_RETURN(
       const PostgresResult allowed,
@@ -26,7 +26,7 @@ Result<bool> MayStage(PostgresConnection& connection) {
   }
   if (PostgresText(allowed.get(), 0, 1) == "t") {
     Status created = connection.Run("CREATE SCHEMA IF NOT EXISTS sluice_stage");
-    // Two processes that create it at the same moment: one of them meets the other's row.
+    // If two processes create it at the same moment, one of them meets the other's row.
     if (!created.ok() && created.sqlstate() != "23505" && created.sqlstate() != "42P06") {
       return created;
     }
@@ -42,7 +42,7 @@ std::string LockOf(std::string_view table) {
       kStageLock, table);
 }
 
-// The comment on every staging table; a table without it is none of ours, whatever its name.
+// The comment on every staging table; a table without it is not ours, whatever its name.
 std::string MarkOf(std::string_view table) {
   return fmt::format("Sluice keeps the rows of a select in {} while it reads them", table);
 }
@@ -68,7 +68,8 @@ Status DropAbandonedStages(PostgresConnection& connection) {
                      " pg_catalog.replace($1, '*', pg_catalog.concat(n.nspname, '.', c.relname))",
                      {MarkOf("*")}));
   for (int i = 0; i < PQntuples(stages.get()); ++i) {
-    constexpr int64_t kFirstInteger = -2'147'483'648;  // an oid has no sign, the lock's number does
+    constexpr int64_t kFirstInteger = -2'147'483'648;  // an oid is unsigned, the lock's number is
+                                                       // signed
     const std::string lock = fmt::format("({}, '{}'::pg_catalog.int4)", kStageLock,
                                          PostgresInteger(stages.get(), i, 0) + kFirstInteger);
     ASSIGN_OR_RETURN(const PostgresResult free,
@@ -115,7 +116,7 @@ Result<std::unique_ptr<PostgresStage>> PostgresStage::Create(PostgresDatabase& d
   if (!filled.ok()) {
     return filled.status();
   }
-  // Taken before anybody else can see the table.
+  // Taken before other sessions can see the table.
   RETURN_IF_ERROR(
       owner->Run(fmt::format("SELECT pg_catalog.pg_advisory_lock_shared{};"
                              " COMMENT ON TABLE {} IS {}; COMMIT",
@@ -134,7 +135,7 @@ PostgresStage::~PostgresStage() {
   if (!dropped.ok()) {
     log::Warn("cannot drop staging table={} error=\"{}\"", table_, dropped.message());
   }
-  // Gives the advisory lock back as well, whatever state the session is in.
+  // Releases the advisory lock as well, in any state of the session.
   owner_.Discard();
 }
 

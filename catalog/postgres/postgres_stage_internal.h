@@ -12,16 +12,16 @@ namespace sluice::catalog {
 // Drops the staging tables whose owner is gone.
 Status DropAbandonedStages(PostgresConnection& connection);
 
-// The table stays, whoever made it, as long as the connection's transaction lasts.
+// Keeps the table, whoever created it, as long as the connection's transaction lasts.
 Status KeepStage(PostgresConnection& connection, const std::string& table);
 
-// The rows of one SELECT in an unlogged table of schema sluice_stage, of the user's own, in the
-// order the SELECT gave them. The table goes with the object; should the process die, the next one
-// that stages drops it: the owner's session, and whoever reads it for the owner (KeepStage), shares
-// an advisory lock on the table's number for as long as it lives.
+// The rows of one SELECT in an unlogged table of schema sluice_stage, owned by the user, in the
+// order in which the SELECT returned them. The table is dropped with the object; if the process
+// dies, the next process that stages drops it. To show that a table is in use, the owner's session
+// and its readers (KeepStage) share an advisory lock on the table's oid.
 class PostgresStage {
  public:
-  // nullptr when the role may not create tables there.
+  // nullptr if the role may not create tables there.
   static Result<std::unique_ptr<PostgresStage>> Create(PostgresDatabase& database,
                                                        const std::string& select,
                                                        const Schema& schema);

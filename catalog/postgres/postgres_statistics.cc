@@ -14,8 +14,8 @@
 namespace sluice::catalog {
 namespace {
 
-// Ranges are asked for together, so that the time goes into rows rather than round trips; but one
-// by one when the text of the SELECT is long itself.
+// Several ranges per query, to save round trips; but one per query when the text of the SELECT
+// itself is long.
 constexpr size_t kRangesPerQuery = 16;
 constexpr size_t kShortSelect = 4'096;
 
@@ -47,8 +47,8 @@ std::vector<std::pair<int64_t, int64_t>> SampleBlocks(const TidCut& cut, int64_t
   return ranges;
 }
 
-// Rows from blocks all over a large table. The number of rows is that of the blocks that were read,
-// times as many blocks as there are: the same for the same table, whenever it was analysed last.
+// Rows from blocks all over a large table. The number of rows is that of the blocks read, scaled to
+// all blocks: the same for the same table, whenever it was last analysed.
 Result<SelectStatistics> Sampled(PostgresConnection& connection, TidCut cut,
                                  std::string_view select, int64_t sample_rows, const Schema& schema,
                                  const StatisticsOptions& options) {
@@ -76,7 +76,7 @@ Result<SelectStatistics> Sampled(PostgresConnection& connection, TidCut cut,
       static_cast<double>(blocks_read) / static_cast<double>(std::max<int64_t>(cut.blocks, 1));
   const double rows = share > 0 ? static_cast<double>(builder.rows()) / share : 0;
   SelectStatistics statistics = builder.Finish(std::llround(rows), false);
-  // A condition changes the frequencies of all columns, so what ANALYZE says would be wrong.
+  // A condition changes the frequencies of all columns, so ANALYZE's would be wrong.
   if (cut.shape.condition.empty()) {
     RETURN_IF_ERROR(
         AddAnalyzedStatistics(connection, select, cut.table, options.common_values, &statistics));

@@ -17,7 +17,7 @@ Status BadCell(const ColumnInfo& column, int64_t row_number) {
                               column.name, column.database_type, row_number));
 }
 
-// A text needs nothing to be done.
+// A text needs no conversion.
 CellFormat ShownFormat(DataType type) {
   return type == DataType::kText ? CellFormat::kText : CellFormat::kShown;
 }
@@ -59,7 +59,7 @@ class WireRowStream final : public RowStream {
     if (at_end_) {
       return;
     }
-    // The rest is not wanted; libpq may only be used again after ReadyForQuery.
+    // The rest is not needed, but libpq may be used again only after ReadyForQuery.
     CancelOnce();
     WireReader::Message message;
     while (!at_end_) {
@@ -107,7 +107,7 @@ class WireRowStream final : public RowStream {
       } else if (message.type == 'N') {
         connection_.Tell(NoticeFromWire(message));
       }
-      // Anything else (ParseComplete, BindComplete, CommandComplete, settings) needs no answer.
+      // Other messages (ParseComplete, BindComplete, CommandComplete, settings) need no answer.
     }
     return error_;
   }
@@ -162,7 +162,7 @@ class WireRowStream final : public RowStream {
     return OkStatus();
   }
 
-  // The buffer grew in the middle of a batch: the views move with it.
+  // The buffer grew in the middle of a batch: move the views with it.
   static void MoveTexts(const char* from, const char* to, RowBatch* batch) {
     for (RowBatch::Column& column : batch->columns) {
       if (column.texts.empty()) {
@@ -203,7 +203,7 @@ class LibpqRowStream final : public RowStream {
 
   Status Start() {
     PGconn* handle = connection_.handle();
-    // Of these the session's settings say how their texts look.
+    // The text of these depends on the session's settings.
     const auto end = schema_.columns.begin() +
                      static_cast<std::ptrdiff_t>(std::min(decoded_, schema_.columns.size()));
     if (std::any_of(schema_.columns.begin(), end, [](const ColumnInfo& column) {
@@ -221,7 +221,7 @@ class LibpqRowStream final : public RowStream {
   ~LibpqRowStream() override {
     if (!at_end_) {
       connection_.Cancel();
-      connection_.Drain().ok();  // that it was cancelled is no news
+      connection_.Drain().ok();  // the cancellation itself is no error
     }
   }
 
@@ -272,7 +272,7 @@ class LibpqRowStream final : public RowStream {
   const Schema schema_;
   const size_t decoded_;
   std::vector<CellFormat> formats_;
-  std::vector<PostgresResult> held_;  // the texts of the batch lie in them
+  std::vector<PostgresResult> held_;  // own the texts of the batch
   Status error_;
   bool at_end_ = false;
 };

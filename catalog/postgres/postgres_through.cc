@@ -12,13 +12,13 @@
 #include "catalog/sql/select_shape.h"
 #include "catalog/sql/sql_text.h"
 
-// Whether other connections see what the session sees.
+// Decides whether other connections see what the session sees.
 namespace sluice::catalog {
 namespace {
 
-// What a plan says of its tables, and of the expressions that it computes.
+// The tables in a plan, and the expressions that it computes.
 struct PlanText {
-  std::string temporary;  // a table of the session's own; "": none
+  std::string temporary;  // a temporary table of the session; "": none
   std::set<std::string> functions;
   std::set<std::string> operators;
 };
@@ -85,7 +85,7 @@ Result<PlanText> TextOfPlan(PostgresConnection& session, std::string_view select
   return text;
 }
 
-// Written without parentheses, or of the moment at which the session's transaction began.
+// Written without parentheses, or dependent on the time at which the session's transaction began.
 bool IsClock(std::string_view name) {
   constexpr std::array<std::string_view, 6> kClocks = {
       "now", "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"};
@@ -100,9 +100,9 @@ std::string Names(const std::set<std::string>& names) {
   return fmt::format("ANY (ARRAY[{}]::pg_catalog.name[])", list);
 }
 
-// What the plan calls whose answer is the session's own, in words: a function, or the one behind an
-// aggregate or an operator. By their names alone, so it may be another of that name: then the rows
-// come through the session for nothing.
+// Describes a function in the plan whose result depends on the session, or the function behind an
+// aggregate or an operator. Compares only names, so it may be another function of that name: then
+// the rows are read through the session unnecessarily.
 Result<std::string> OwnFunction(PostgresConnection& session, const PlanText& text) {
   for (const std::string& name : text.functions) {
     if (name == "current_setting" || name == "set_config" || IsClock(name)) {
@@ -133,7 +133,7 @@ Result<std::string> OwnFunction(PostgresConnection& session, const PlanText& tex
           " AND o.oid OPERATOR(pg_catalog.>=) {2}"
           " AND f.oid OPERATOR(pg_catalog.=) o.oprcode::pg_catalog.oid"
           " AND f.provolatile OPERATOR(pg_catalog.<>) 'i'"
-          // A plan does not show casts that nobody has written.
+          // A plan does not show implicit casts.
           " UNION ALL SELECT 'may cast by ' OPERATOR(pg_catalog.||) f.proname"
           " OPERATOR(pg_catalog.||) '()' FROM pg_catalog.pg_cast AS c, pg_catalog.pg_proc AS f"
           " WHERE c.oid OPERATOR(pg_catalog.>=) {2}"
@@ -154,7 +154,7 @@ Result<std::string> OwnFunction(PostgresConnection& session, const PlanText& tex
   return fmt::format("it {}, which is not IMMUTABLE", PostgresText(found.get(), 0, 0));
 }
 
-// What the session's open transaction has done that others do not see yet, or must wait for.
+// The effects of the session's open transaction that others do not see yet, or must wait for.
 Result<std::string> OwnTransaction(PostgresConnection& session) {
   ASSIGN_OR_RETURN(const PostgresResult state,
                    session.Ask("SELECT pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL,"
@@ -193,7 +193,7 @@ Result<std::string> WhyThroughSession(PostgresConnection& session, std::string_v
     return text.status();
   }
   if (!text.ok()) {
-    return std::string();  // Describe says what is wrong
+    return std::string();  // Describe reports the error
   }
   if (!text->temporary.empty()) {
     return fmt::format("it reads the temporary table {}", text->temporary);

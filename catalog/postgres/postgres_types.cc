@@ -48,7 +48,7 @@ Integer FromNetwork(const char* data) {
 }
 
 bool ParseInteger(const char* data, size_t size, int64_t* number) {
-  // Written out: this is the hottest loop of reading, and the server never sends spaces or '+'.
+  // Written by hand: this is the hottest loop of reading, and the server never sends spaces or '+'.
   const bool negative = size > 0 && data[0] == '-';
   size_t i = negative ? 1 : 0;
   constexpr size_t kDigitsThatFit = 18;
@@ -91,7 +91,7 @@ bool ParseBool(std::string_view text, int64_t* flag) {
   return *flag == 1 || text == "f" || text == "false";
 }
 
-// "\x0aff", decoded over itself.
+// Decodes "\x0aff" in place.
 bool DecodeHex(char* data, size_t size, std::string_view* bytes) {
   if (size < 2 || data[0] != '\\' || data[1] != 'x' || size % 2 != 0) {
     return false;
@@ -122,7 +122,7 @@ int64_t DateFromPostgres(int32_t days) {
   return TimestampOf(days + kDaysTo2000, 0);
 }
 
-// An infinite one is a NULL to whoever computes with it.
+// An infinite time is NULL in computations.
 bool PutTimestamp(int64_t micros, size_t row, RowBatch::Column* column) {
   column->int64s[row] = micros;
   column->null[row] = IsInfinite(micros) ? 1 : 0;
@@ -335,7 +335,7 @@ Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::strin
 
 namespace {
 
-// Which columns have a type that can be collated.
+// Which columns have a collatable type.
 Result<std::vector<bool>> Collatable(PostgresConnection& connection, const PGresult& described) {
   std::string types;
   for (int i = 0; i < PQnfields(&described); ++i) {
@@ -363,9 +363,9 @@ Status DescribeDeclarations(PostgresConnection& connection, std::string_view sel
   if (PQnfields(described.get()) != static_cast<int>(schema->columns.size())) {
     return Internal("the columns of the select changed while it was planned");
   }
-  // A description names the type behind a domain, and its modifier; pg_typeof knows the domain.
-  // Nothing is read: the join has no rows but the one it begins with. With no other schema in the
-  // path than the server's own, the others are told.
+  // A description names the base type of a domain, and its modifier; pg_typeof names the domain.
+  // Reads nothing: the join has only the row with which it begins. With only the server's own
+  // schema in the path, types of other schemas are qualified.
   ASSIGN_OR_RETURN(const std::vector<bool> collatable, Collatable(connection, *described));
   std::string names;
   for (int i = 0; i < PQnfields(described.get()); ++i) {

@@ -17,20 +17,20 @@ namespace sluice::catalog {
 
 DataType TypeOfOid(Oid oid);
 bool IsDate(Oid oid);
-// The type that a column of `type` is declared with.
+// The type with which a column of `type` is declared.
 std::string_view PostgresTypeName(DataType type);
 
-// Makes the texts of a transaction's cells such that PostgreSQL reads them back as the same values,
-// and reads them so.
+// Settings that make the texts of a transaction's cells such that PostgreSQL reads them back as the
+// same values.
 inline constexpr std::string_view kPinnedText =
     "SET LOCAL DateStyle = ISO; SET LOCAL IntervalStyle = postgres;"
     " SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = hex; SET LOCAL xmloption = "
     "content;"
     " SET LOCAL array_nulls = on";
 
-// One way to decode a cell. Binary where the server produces it faster than text (float8 and time),
-// text for all the rest, where it is the other way round. Of float4 the text is the value: 0.1, as
-// other databases have it, rather than the double nearest to the float.
+// One way to decode a cell: binary if the server produces it faster than text (float8 and time),
+// else text. For float4 the text is the value: 0.1, as in other databases, rather than the double
+// nearest to the float.
 enum class CellFormat : int {
   kBoolText,
   kIntegerText,
@@ -52,31 +52,32 @@ CellFormat StreamFormat(const ColumnInfo& column);
 CellFormat TextFormat(DataType type);
 
 // Puts one cell that is not NULL into row `row` of `column`. Texts and binary bytes become views of
-// `data`; kBytesText is decoded in place, so `data` must be writable then. False when `data` is
-// nothing of that format.
+// `data`; kBytesText is decoded in place, so `data` must be writable then. False if `data` does not
+// have that format.
 bool DecodeCell(CellFormat format, char* data, size_t size, size_t row, RowBatch::Column* column);
 
-// Puts one cell in text format that is not NULL into row `row` of `column`, for people to see: a
-// number keeps the text that it came as, and what is no text of the column's type (bytea in escape
-// format) stays a text. `column` is one of PrepareShown; `data` is decoded in place.
+// Puts one cell in text format that is not NULL into row `row` of `column`, for people to read: a
+// number keeps its text, and a text that is not of the column's type (bytea in escape format) stays
+// a text. `column` was set up by PrepareShown; `data` is decoded in place.
 void ShowCell(char* data, size_t size, size_t row, RowBatch::Column* column);
 // Makes room for what ShowCell keeps, after RowBatch::Reset.
 void PrepareShown(size_t capacity, RowBatch::Column* column);
 
-// Names of objects are no text that stands for one object wherever it is read: overloaded functions
-// have one name, and what a name means hangs on search_path. Their numbers are.
-// The cast that makes such a name a number, for a copy of the column: "::oid"; "" for other types.
+// The name of an object does not identify it everywhere: overloaded functions share a name, and the
+// meaning of a name depends on search_path. Its oid does.
+// The cast that turns such a name into an oid, for a copy of the column: "::oid"; "" for other
+// types.
 std::string_view CastForCopy(std::string_view type);
 
-// A cell of a text-format result as a Value of the type its oid says.
+// A cell of a text-format result as a Value of the type given by its oid.
 Value CellFromText(const PGresult* result, int row, int column);
 
 // The columns of a SELECT, without running it.
 Result<Schema> DescribePostgresSelect(PostgresConnection& connection, std::string_view select);
-// What the tables of its columns say of them.
+// Whether the columns are keys of their tables.
 Result<std::vector<ColumnKey>> PostgresKeys(PostgresConnection& connection,
                                             std::string_view select);
-// Puts down what copies of the columns are declared with: domains, and every type with its schema.
+// Fills in the declarations of copies of the columns: domains, and every type with its schema.
 Status DescribeDeclarations(PostgresConnection& connection, std::string_view select,
                             Schema* schema);
 

@@ -20,18 +20,17 @@ namespace {
 
 // Holds a batch of ordinary rows; grows for others.
 constexpr size_t kFirstCapacity = size_t{512} << 10;
-// Below so much free room the buffer is moved or grown before it is filled again.
+// If less room is free, the buffer is moved or grown before it is filled again.
 constexpr size_t kLeastRoom = size_t{64} << 10;
-// A buffer of PostgreSQL's ends at 1 GiB, and so do its messages.
+// PostgreSQL's buffers, and so its messages, are limited to 1 GiB.
 constexpr uint32_t kLongestMessage = uint32_t{1} << 30;
 // A reader that sleeps at once makes the server wake it for every 8 KiB, which costs the server
-// 15-25 % (measured on a quiet machine); so it looks again for about as long as the server needs
-// for that much, and lets others run meanwhile.
+// 15-25 % (measured on a quiet machine); so it polls for about as long as the server needs for that
+// much, and yields to other threads meanwhile.
 constexpr std::chrono::microseconds kSpin{200};
 
-// Where other work waits for the processors, looking again takes them from the server instead: 0.80
-// of the rate of a bare COPY loop with it, 0.95 without (measured with a load of 6 on 2
-// processors).
+// If other work waits for the processors, polling takes them from the server instead: 0.80 of the
+// rate of a bare COPY loop with polling, 0.95 without (measured with a load of 6 on 2 processors).
 bool ProcessorsAreFree() {
   double load = 0;
   return getloadavg(&load, 1) == 1 &&
@@ -54,11 +53,11 @@ void PutInt16(std::string* out, size_t number) {
 
 void PutMessage(std::string* out, char type, std::string_view body) {
   *out += type;
-  PutInt32(out, body.size() + sizeof(uint32_t));  // the length counts itself
+  PutInt32(out, body.size() + sizeof(uint32_t));  // the length includes itself
   *out += body;
 }
 
-// What an ErrorResponse or a NoticeResponse says.
+// The fields of an ErrorResponse or a NoticeResponse.
 struct ReportFields {
   std::string severity;
   std::string sqlstate;
@@ -125,7 +124,7 @@ Status WireReader::Read(Message* message) {
         begin_ += whole;
         return OkStatus();
       }
-      // Room for what is announced is made as it arrives.
+      // Room for the announced size is made as the data arrive.
       MakeRoom(std::min(whole - available, std::max(available, kFirstCapacity)));
     }
     RETURN_IF_ERROR(Receive());
@@ -181,7 +180,7 @@ Status WireReader::Receive() {
     if (now < give_up) {
       sched_yield();
     } else {
-      // No deadline: a statement may take its time. Keep-alives end a dead connection.
+      // No deadline: a statement may take any time. Keep-alives end a dead connection.
       pollfd waiting = {socket_, POLLIN, 0};
       poll(&waiting, 1, look_ ? kStopPollMillis : -1);
       if (look_) {

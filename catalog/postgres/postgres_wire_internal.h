@@ -21,7 +21,7 @@ namespace sluice::catalog {
 class WireReader {
  public:
   explicit WireReader(int socket);
-  // Called again and again while nothing comes.
+  // `look` is called repeatedly while no data arrive.
   void OnWait(std::function<void()> look) { look_ = std::move(look); }
 
   struct Message {
@@ -29,10 +29,10 @@ class WireReader {
     char* body = nullptr;
     size_t size = 0;
   };
-  // The next message. Its body, and those of earlier messages since the last Forget, stay where
-  // they are, relative to base(): when the buffer has to grow they move together with it.
+  // The next message. Its body, and those of earlier messages since the last Forget, stay in place
+  // relative to base(): if the buffer has to grow, they move together with it.
   Status Read(Message* message);
-  // What was read until now may be overwritten.
+  // Everything read so far may be overwritten.
   void Forget();
   const char* base() const { return buffer_.get(); }
 
@@ -42,21 +42,21 @@ class WireReader {
 
   int socket_;
   std::function<void()> look_;
-  bool spins_;  // looks again for a moment before it sleeps
+  bool spins_;  // polls for a moment before it sleeps
   std::unique_ptr<char[]> buffer_;
   size_t capacity_ = 0;
   size_t begin_ = 0;  // first byte not yet handed out
   size_t end_ = 0;    // first byte not yet received
 };
 
-// Parse; for each run, which is the texts of the statement's parameters, Bind with one result
-// format for each column and Execute; Sync.
+// Parse; for each run (the texts of the statement's parameters) Bind with one result format per
+// column and Execute; Sync.
 std::string QueryMessages(std::string_view sql, const std::vector<CellFormat>& formats,
                           const std::vector<std::vector<std::string>>& runs);
 Status SendAll(int socket, std::string_view bytes);
-// The Status that an ErrorResponse describes.
+// The Status for an ErrorResponse.
 Status ErrorFromWire(const WireReader::Message& message, std::string_view sql);
-// The line that a NoticeResponse describes.
+// The line for a NoticeResponse.
 std::string NoticeFromWire(const WireReader::Message& message);
 
 }  // namespace sluice::catalog

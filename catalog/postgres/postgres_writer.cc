@@ -14,9 +14,10 @@
 namespace sluice::catalog {
 namespace {
 
-// Others that use the table are waited for this long.
+// How long to wait for other users of the table.
 constexpr std::string_view kPatience = "SET LOCAL lock_timeout = '30s'";
-// Every statement sees what others have committed by then, whatever the role's default is.
+// Every statement sees what others have committed by then, whatever the role's default isolation
+// is.
 constexpr std::string_view kBegin = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 std::string CopyStatement(const TableName& table, const Schema& schema) {
@@ -34,8 +35,8 @@ Result<std::vector<std::string>> Texts(PostgresConnection& connection, const std
   return texts;
 }
 
-// Statements that give the table `made` the rights on the one it replaces, and no others: default
-// privileges may have given it more.
+// Statements that give the table `made` the same rights as the one it replaces, and no others:
+// default privileges may have added some.
 Result<std::vector<std::string>> RightsOf(PostgresConnection& connection, const TableName& replaced,
                                           const TableName& made) {
   constexpr std::string_view kRights =
@@ -61,7 +62,7 @@ Result<std::vector<std::string>> RightsOf(PostgresConnection& connection, const 
   return Texts(connection, std::string(kRights), {replaced.Quoted(), made.Quoted()});
 }
 
-// What is to be done, and the table where the rows are gathered until then.
+// The action, and the table where the rows are collected until then.
 struct Beginning {
   PostgresTarget target;
   ResultAction action = ResultAction::kMake;
@@ -79,15 +80,15 @@ Status MakeStaging(PostgresConnection& connection, const std::string& in_schema,
   return OkStatus();
 }
 
-// Finds out what is to be done, inside a transaction that it begins. The staging table is in the
-// schema of the result when it will become the result itself, and temporary otherwise.
+// Decides the action, inside a transaction that it begins. The staging table is in the schema of
+// the result if it will become the result itself, and temporary otherwise.
 Result<Beginning> Begin(PostgresConnection& connection, const ResultTable& wanted,
                         const Schema* schema) {
   RETURN_IF_ERROR(connection.Begin(fmt::format("{}; {}", kBegin, kPinnedText)));
   Beginning beginning;
   ASSIGN_OR_RETURN(beginning.target, FindPostgresTarget(connection, wanted.name));
   const std::optional<FoundTable>& found = beginning.target.found;
-  // What the columns have no say in comes first.
+  // First the checks that do not depend on the columns.
   ASSIGN_OR_RETURN(beginning.action, DecideResultAction(wanted, found, std::nullopt));
   for (const ColumnInfo& column : schema == nullptr ? Schema().columns : schema->columns) {
     RETURN_IF_ERROR(CheckPostgresName(column.name));
@@ -96,7 +97,7 @@ Result<Beginning> Begin(PostgresConnection& connection, const ResultTable& wante
     RETURN_IF_ERROR(MakeStaging(connection, "pg_temp", *schema, &beginning));
     ASSIGN_OR_RETURN(beginning.action, DecideResultAction(wanted, found, beginning.columns));
   }
-  // The locks that the checks take are given back: others may use the table until we are done.
+  // Releases the locks of the checks: others may use the table until Commit.
   RETURN_IF_ERROR(connection.Run("SAVEPOINT checks"));
   RETURN_IF_ERROR(CheckPostgresAction(connection, beginning.target, beginning.action, schema,
                                       beginning.staging));
@@ -104,9 +105,9 @@ Result<Beginning> Begin(PostgresConnection& connection, const ResultTable& wante
   return beginning;
 }
 
-// Everything happens in one transaction of one connection: whoever dies before COMMIT leaves
-// nothing behind, and the result table stays as it was. Rows that are replaced are deleted, not
-// truncated: who reads with an older snapshot still sees them.
+// Everything happens in one transaction on one connection: a process that dies before COMMIT leaves
+// nothing behind, and the result table stays unchanged. Replaced rows are deleted, not truncated,
+// so that readers with an older snapshot still see them.
 class PostgresTableWriter final : public TableWriter {
  public:
   PostgresTableWriter(PostgresPool::Lease connection, ResultTable wanted, Beginning beginning,
@@ -134,8 +135,7 @@ class PostgresTableWriter final : public TableWriter {
     const std::string text = CopyText(batch);
     MutexLock lock(mutex_);
     if (failure_.ok()) {
-      failure_ = CopyRows(*connection_, copy_, text)
-                     .Because("cannot write " + wanted_.name.Text());
+      failure_ = CopyRows(*connection_, copy_, text).Because("cannot write " + wanted_.name.Text());
     }
     return failure_;
   }
@@ -160,7 +160,7 @@ class PostgresTableWriter final : public TableWriter {
     }
     connection_->Rollback();  // does nothing after COMMIT
     if (stop.stop_requested()) {
-      connection_.Discard();  // the request may arrive when the next one uses it
+      connection_.Discard();  // the cancel request may arrive when the connection has its next user
     }
     return failure_;
   }
@@ -169,7 +169,8 @@ class PostgresTableWriter final : public TableWriter {
   Status Publish() REQUIRES(mutex_) {
     PostgresConnection& connection = *connection_;
     RETURN_IF_ERROR(connection.Run(std::string(kPatience)));
-    // Two statements that write one table do it one after the other, also when it is not there yet.
+    // Two statements that write the same table do it one after the other, even if it does not exist
+    // yet.
     RETURN_IF_ERROR(connection
                         .Ask("SELECT pg_catalog.pg_advisory_xact_lock("
                              "pg_catalog.hashtextextended($1, 736811225))",
@@ -192,7 +193,7 @@ class PostgresTableWriter final : public TableWriter {
     return connection.Commit();
   }
 
-  // What stands under the name, and stays so until the end of the transaction.
+  // The object of that name, locked until the end of the transaction.
   Result<PostgresTarget> Lock() REQUIRES(mutex_) {
     PostgresConnection& connection = *connection_;
     ASSIGN_OR_RETURN(PostgresTarget seen, FindPostgresTarget(connection, wanted_.name));
@@ -201,7 +202,7 @@ class PostgresTableWriter final : public TableWriter {
     }
     ASSIGN_OR_RETURN(const ResultAction action,
                      DecideResultAction(wanted_, seen.found, beginning_.columns));
-    // Readers go on while rows come and go; a table that is dropped has none.
+    // Readers continue while rows are replaced; a table that is dropped has none.
     const std::string_view mode = action == ResultAction::kAppend    ? "ROW EXCLUSIVE"
                                   : action == ResultAction::kReplace ? "ACCESS EXCLUSIVE"
                                                                      : "SHARE ROW EXCLUSIVE";
@@ -218,10 +219,10 @@ class PostgresTableWriter final : public TableWriter {
     return locked;
   }
 
-  // The staging table becomes the result.
+  // Turns the staging table into the result.
   Status Make(const PostgresTarget& target) REQUIRES(mutex_) {
     PostgresConnection& connection = *connection_;
-    if (beginning_.staging->schema != target.name.schema) {  // the table is gone since we began
+    if (beginning_.staging->schema != target.name.schema) {  // the table was dropped since we began
       const TableName rows = *beginning_.staging;
       RETURN_IF_ERROR(MakeStaging(connection, target.name.schema, schema_, &beginning_));
       RETURN_IF_ERROR(
@@ -242,11 +243,11 @@ class PostgresTableWriter final : public TableWriter {
                                       QuoteName(target.name.name)));
   }
 
-  // The rows of the staging table go into a table that stays.
+  // Moves the rows of the staging table into a table that stays.
   Status Fill(const TableName& table, ResultAction action) REQUIRES(mutex_) {
     PostgresConnection& connection = *connection_;
     if (action == ResultAction::kRefill) {
-      // A foreign key that can wait finds the rows again at COMMIT.
+      // A deferrable foreign key is satisfied again at COMMIT.
       RETURN_IF_ERROR(connection.Run("SET CONSTRAINTS ALL DEFERRED"));
       RETURN_IF_ERROR(connection.Run(DeleteOldRows(table)));
       ASSIGN_OR_RETURN(const PostgresResult left, connection.Ask(FindOldRows(table)));
@@ -259,8 +260,8 @@ class PostgresTableWriter final : public TableWriter {
     ASSIGN_OR_RETURN(const PostgresResult inserted,
                      connection.Ask(InsertNewRows(table, staging, schema_, action)));
     arrived_ = std::strtoll(PQcmdTuples(inserted.get()), nullptr, 10);
-    // What is left to others' triggers runs with the rights of whom they serve, and before the rows
-    // are counted.
+    // Deferred triggers of others run with the rights of their owners, and before the rows are
+    // counted.
     RETURN_IF_ERROR(connection.Run("SET CONSTRAINTS ALL IMMEDIATE"));
     if (action == ResultAction::kRefill) {
       ASSIGN_OR_RETURN(const PostgresResult written,

@@ -19,9 +19,9 @@
 namespace sluice::catalog {
 namespace {
 
-// A spool leaves so much of its disk to others.
+// The fraction of its disk that a spool leaves free.
 constexpr double kDiskLeft = 0.1;
-// How often that is looked at.
+// How often that is checked.
 constexpr uint64_t kBytesBetweenLooks = uint64_t{64} << 20;
 
 Status Failed(const std::string& path, const char* what) {
@@ -67,7 +67,7 @@ Result<std::unique_ptr<Spool>> Spool::Create(Schema schema, const std::string& f
         about.st_nlink > 0) {
       return std::unique_ptr<Spool>(new Spool(std::move(schema), std::move(path), descriptor));
     }
-    close(descriptor);  // somebody has taken it for a leftover before it was locked
+    close(descriptor);  // another process has taken it for a leftover before it was locked
   }
 }
 

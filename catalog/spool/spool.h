@@ -9,26 +9,26 @@
 #include "base/status.h"
 #include "catalog/data_source.h"
 
-// Rows of a select that only one connection could read, kept on this machine in columns, so that
-// they can be read again, in any order, by any process of the same user: what a session sees inside
-// its open transaction, say.
+// Rows of a select that only one connection could read (what a session sees inside its open
+// transaction, say), stored in a local columnar file, so that any process of the same user can read
+// them again, in any order.
 namespace sluice::catalog {
 
 // The file of a spool: blocks of rows, column by column, and at its end where each block begins.
-// Nobody but this user can open it; it goes with its owner, and where that has been killed, with
-// the next RemoveLeftoverSpools.
+// Only this user can open it; it is removed with its owner, or, if that was killed, by the next
+// RemoveLeftoverSpools.
 class Spool {
  public:
-  // An empty one; `folder` "": where the system keeps temporary files.
+  // Creates an empty one; `folder` "": the system's folder for temporary files.
   static Result<std::unique_ptr<Spool>> Create(Schema schema, const std::string& folder = "");
   ~Spool();
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
 
-  // `batch` has the columns of the schema. 53100: the disk is full, or the spool would take more of
-  // it than it may.
+  // `batch` has the columns of the schema. 53100: the disk is full, or the spool would exceed its
+  // share of it.
   Status Append(const RowBatch& batch);
-  // All rows are there: readers may come.
+  // All rows have been written: readers may open it.
   Status Finish();
 
   const std::string& path() const { return path_; }
@@ -43,14 +43,14 @@ class Spool {
 
   const Schema schema_;
   const std::string path_;
-  const int descriptor_;  // locked as long as the spool is there
+  const int descriptor_;  // locked while the spool exists
   int64_t rows_ = 0;
   uint64_t bytes_ = 0;
   std::vector<uint64_t> blocks_;  // where they begin
   std::vector<int64_t> block_rows_;
 };
 
-// The rows of the blocks `begin` to `end` (exclusive), in their order; of the columns listed.
+// The rows of the blocks `begin` to `end` (exclusive), in their order, with the listed columns.
 // Belongs to one thread.
 class SpoolFile {
  public:
@@ -59,7 +59,7 @@ class SpoolFile {
   SpoolFile(const SpoolFile&) = delete;
   SpoolFile& operator=(const SpoolFile&) = delete;
 
-  // The file outlives the stream.
+  // The file must outlive the stream.
   std::unique_ptr<RowStream> Read(int64_t begin, int64_t end, std::vector<size_t> columns);
 
  private:
@@ -72,7 +72,7 @@ class SpoolFile {
   std::vector<uint64_t> blocks_;
 };
 
-// Files of spools in the folder whose owners are gone.
+// Removes files of spools in the folder whose owners have ended.
 void RemoveLeftoverSpools(const std::string& folder = "");
 
 }  // namespace sluice::catalog

@@ -109,7 +109,7 @@ DeclaredType PostgresTypeOf(std::string_view declared) {
   if (text.empty()) {
     return {};
   }
-  // SQLite's own rules for what a declaration makes of a value.
+  // SQLite's own rules for the affinity of a declared type.
   const auto says = [&text](std::string_view part) { return text.find(part) != std::string::npos; };
   if (says("int") || text == "serial" || text == "bigserial") {
     return {kInt8};

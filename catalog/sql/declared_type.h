@@ -7,12 +7,12 @@ namespace sluice::catalog {
 
 // A type as PostgreSQL's clients know it (pg_type.oid, pg_attribute.atttypmod).
 struct DeclaredType {
-  uint32_t oid = 0;  // 0: the declaration says nothing
+  uint32_t oid = 0;  // 0: not determined by the declaration
   int32_t modifier = -1;
 };
 
-// What a column that SQLite declares so is called towards PostgreSQL's clients: every integer is
-// int8, as any 64 bits may be stored there. Pure; thread-safe.
+// The type that PostgreSQL's clients see for a column that SQLite declares as `declared`: every
+// integer is int8, as any 64 bits may be stored there. Pure; thread-safe.
 DeclaredType PostgresTypeOf(std::string_view declared);
 
 // pg_type.typlen of such a type.

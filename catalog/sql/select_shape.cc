@@ -55,7 +55,7 @@ class ShapeFinder {
     return std::string(sql_.substr(begin, end - begin));
   }
 
-  // The token as a lower-case word outside parentheses; "" when it is anything else.
+  // The token as a lower-case word outside parentheses; "" for other tokens.
   std::string Word(size_t i) const {
     if (i >= tokens_.size() || tokens_[i].kind != SqlToken::Kind::kWord || tokens_[i].depth != 0) {
       return "";
@@ -73,7 +73,7 @@ class ShapeFinder {
                                   tokens_[i].kind == SqlToken::Kind::kQuotedName);
   }
 
-  // 0 when there is none. `a IS DISTINCT FROM b` is not one.
+  // 0 if there is none. The FROM of `a IS DISTINCT FROM b` does not count.
   size_t FindFrom() const {
     for (size_t i = 1; i < tokens_.size(); ++i) {
       const std::string word = Word(i);
@@ -135,7 +135,7 @@ std::string SingleTableSelect::Qualified(std::string_view column) const {
 }
 
 std::string SingleTableSelect::With(std::string_view extra, std::string_view table_suffix) const {
-  // Line breaks, so that a comment at the end of the user's text ends there.
+  // Line breaks, so that they end a comment at the end of the user's text.
   std::string text = fmt::format("SELECT {}\nFROM {}", list, table);
   if (!alias.empty()) {
     text += fmt::format(" AS {}", alias);

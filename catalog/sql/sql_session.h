@@ -11,7 +11,8 @@
 #include "base/value.h"
 #include "catalog/sql/sql_text.h"
 
-// What the model store and the job store need of a database, so that each is written once.
+// The interface between the stores of models and jobs and a database, so that each store is written
+// once.
 namespace sluice::catalog {
 
 struct SqlBytes {
@@ -36,8 +37,8 @@ class SqlDatabase {
   virtual ~SqlDatabase() = default;
   virtual Dialect dialect() const = 0;
   virtual Result<std::unique_ptr<SqlSession>> TakeSession() = 0;
-  // A session that reads what somebody would read who connects only now. A file that was deleted,
-  // replaced, truncated or overwritten under our connections is refused (58P01, 58030, XX001).
+  // A session with the view of a newly opened connection. A file that was deleted, replaced,
+  // truncated or overwritten under our connections is refused (58P01, 58030, XX001).
   virtual Result<std::unique_ptr<SqlSession>> OpenAnew() { return TakeSession(); }
 };
 
@@ -56,7 +57,7 @@ class SqlTransaction {
   bool open_ = true;
 };
 
-// The cell as a number; 0 when it is NULL, or a number that no integer holds.
+// The cell as a number; 0 if it is NULL, or a number outside the range of integers.
 int64_t IntegerCell(const Value& cell);
 double DoubleCell(const Value& cell);
 // The cell as text; "" when it is NULL.

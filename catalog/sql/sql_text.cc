@@ -112,7 +112,8 @@ class Lexer {
     }
     if (std::isdigit(static_cast<unsigned char>(c)) != 0 ||
         (c == '.' && std::isdigit(static_cast<unsigned char>(Peek(1))) != 0)) {
-      // A dollar right behind the digits may begin a string ($1$$); behind letters it is theirs.
+      // A dollar directly after digits may begin a string ($1$$); after letters it belongs to the
+      // name.
       bool letters = false;
       while (at_ < sql_.size() &&
              (sql_[at_] == '.' || (IsWordPart(sql_[at_]) && (letters || sql_[at_] != '$')))) {
@@ -126,7 +127,7 @@ class Lexer {
     return SqlToken::Kind::kSymbol;
   }
 
-  // E'...', and the strings on the lines below it, which go on with it by the same rules.
+  // E'...', and the strings on the following lines, which continue it under the same rules.
   void TakeEscapeString() {
     ++at_;
     size_t end = at_;

@@ -9,7 +9,7 @@ Code CodeOfSqlState(std::string_view sqlstate) {
     std::string_view prefix;
     Code code;
   };
-  // The first prefix that fits decides: whole states stand before their class.
+  // The first prefix that matches decides: complete codes come before their class.
   static constexpr Entry kEntries[] = {
       {"42P01", Code::kNotFound},
       {"42703", Code::kNotFound},

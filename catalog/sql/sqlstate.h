@@ -7,19 +7,19 @@
 
 namespace sluice::catalog {
 
-// The status code that a database's SQLSTATE stands for.
+// The status code for a database's SQLSTATE.
 Code CodeOfSqlState(std::string_view sqlstate);
 
 // A Status with that SQLSTATE and its code.
 Status DatabaseError(std::string_view sqlstate, std::string message);
 
-// The connection is gone, or the server does not take any now (it starts, stops, cannot be
-// reached): what was asked may be asked again. Not for errors of our own processes, which look the
-// same.
+// The connection is lost, or the server accepts none at present (it starts, stops or cannot be
+// reached): the request may be repeated. Not for errors of our own processes, which look the same.
 bool IsConnectionLost(const Status& status);
-// The server has no connection left (53300): nobody's mistake, and soon over.
+// The server has no connection left (53300): a temporary condition that is not the statement's
+// fault.
 bool IsOutOfConnections(const Status& status);
-// Somebody else's lock was in the way for too long (55P03).
+// Another session's lock was held for too long (55P03).
 bool IsLocked(const Status& status);
 // Any of the three.
 bool IsUnavailableForNow(const Status& status);

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kMicrosPerSecond = 1'000'000;
 constexpr size_t kMostYearDigits = 7;  // PostgreSQL's dates end with the year 5874897
 
-// Takes the next `least`..`most` digits off the front of `text`.
+// Removes the first `least`..`most` digits from `text`.
 bool TakeNumber(std::string_view& text, size_t least, size_t most, int64_t* number) {
   size_t digits = 0;
   *number = 0;
@@ -126,7 +126,7 @@ std::optional<int64_t> ParseTimestamp(std::string_view text) {
   } else if (!text.empty()) {
     return std::nullopt;
   }
-  // The calendar repeats itself every 400 years, and std::chrono's years end with 32767.
+  // The calendar repeats every 400 years; std::chrono's years end with 32767.
   constexpr int64_t kDaysOf400Years = 146'097;
   const int64_t like = 2'000 + (year % 400 + 400) % 400;
   const std::chrono::year_month_day date(std::chrono::year(static_cast<int>(like)),
@@ -143,7 +143,7 @@ int64_t TimestampOf(int64_t days, int64_t micros) {
   constexpr int64_t kMicrosPerDay = 86'400 * kMicrosPerSecond;
   const bool before = days < 0;
   if (before) {
-    // From the end of the day: the first day that 64 bits reach begins before them.
+    // Counted from the end of the day: the first day of the 64-bit range begins before that range.
     ++days;
     micros -= kMicrosPerDay;
   }

@@ -7,9 +7,9 @@
 
 namespace sluice::catalog {
 
-// What PostgreSQL's 'infinity' and '-infinity' become, and what lies so far away that microseconds
-// in 64 bits do not reach it: after the year 294246, before 290308 BC. A model knows no such time:
-// as a feature it is a NULL.
+// Stands for PostgreSQL's 'infinity' and '-infinity', and for times outside the range of 64-bit
+// microseconds: after the year 294246, before 290308 BC. As a feature of a model such a time is
+// NULL.
 inline constexpr int64_t kTimestampInfinity = INT64_MAX;
 inline constexpr int64_t kTimestampMinusInfinity = INT64_MIN;
 inline bool IsInfinite(int64_t micros) {
@@ -22,7 +22,7 @@ int64_t TimestampOf(int64_t days, int64_t micros);
 // [ BC]", 'infinity' and '-infinity'; nullopt for any other text. No zone means UTC.
 std::optional<int64_t> ParseTimestamp(std::string_view text);
 
-// The text that both databases take back for such a value.
+// The text from which both databases read back such a value.
 std::string TimestampLiteral(int64_t micros);
 
 }  // namespace sluice::catalog
