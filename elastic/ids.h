@@ -5,11 +5,11 @@
 
 #include "base/id.h"
 
-// What is numbered in a training job: each a type of its own. How many there are of something
-// (epochs, shards) is a plain number. Protos and files have plain numbers too: codecs convert.
+// The ids of a training job, each a type of its own. Counts (of epochs, of shards) are plain
+// numbers. Protos and files have plain numbers, too: codecs convert.
 namespace sluice::elastic {
 
-// A started process of a job, from 1; a worker that is restarted gets another one.
+// A started process of a job, from 1; a restarted worker gets a new one.
 struct IncarnationKind {
   using Number = uint64_t;
   static constexpr Number kFirst = 1;
@@ -18,7 +18,7 @@ struct IncarnationKind {
 using Incarnation = Id<IncarnationKind>;
 inline constexpr Incarnation kNobody{0};
 
-// A master of a job, from 1: each has a higher one than those before it.
+// A master of a job, from 1: higher than those of all masters before it.
 struct TermKind {
   using Number = int64_t;
   static constexpr Number kFirst = 1;
@@ -27,7 +27,7 @@ struct TermKind {
 using Term = Id<TermKind>;
 inline constexpr Term kNoTerm{0};
 
-// One training of all rows, from 1.
+// One pass over all training rows, from 1.
 struct EpochKind {
   using Number = uint32_t;
   static constexpr Number kFirst = 1;
@@ -57,7 +57,7 @@ struct ShardKind {
 };
 using ShardId = Id<ShardKind>;
 
-// A shard's place in the order of an epoch, from 0: another one in each epoch.
+// A shard's place in the order of an epoch, from 0: different in each epoch.
 struct ShardPositionKind {
   using Number = int64_t;
   static constexpr Number kFirst = 0;
@@ -65,22 +65,23 @@ struct ShardPositionKind {
 };
 using ShardPosition = Id<ShardPositionKind>;
 
-// A batch of a shard, from 0; in synchronous mode it is also the step of the round. As an end: the
-// first that is not meant.
+// A batch of a shard, from 0; in synchronous mode it is also the step of the round. As an end:
+// exclusive.
 struct BatchKind {
   using Number = int64_t;
   static constexpr Number kFirst = 0;
   static constexpr IdUse kUse = IdUse::kOrdinal;
 };
 using BatchIndex = Id<BatchKind>;
-// An end: all that the shard has.
+// An end: the whole shard.
 inline constexpr BatchIndex kToTheEnd{std::numeric_limits<int64_t>::max()};
-// The end of a shard that has so many.
+// The end of a shard with this many batches.
 constexpr BatchIndex EndOf(int64_t batches) {
   return BatchIndex(batches);
 }
 
-// A range of batches of a shard, by its first batch: the whole shard, or what was split off there.
+// A range of batches of a shard, identified by its first batch: the whole shard, or a part that was
+// split off.
 struct RangeKind {
   using Number = int64_t;
   static constexpr Number kFirst = 0;
@@ -94,8 +95,8 @@ constexpr BatchIndex FirstBatch(RangeId range) {
   return BatchIndex(range.value());
 }
 
-// All-reduce: a list of members, from 1; it gets another one when the members are others, or when a
-// collective has failed.
+// All-reduce: a list of members, from 1; a new one when the members change, or when a collective
+// has failed.
 struct WorldKind {
   using Number = int64_t;
   static constexpr Number kFirst = 1;
@@ -104,7 +105,7 @@ struct WorldKind {
 using WorldId = Id<WorldKind>;
 inline constexpr WorldId kNoWorld{0};
 
-// All-reduce: a regroup, from 1, also when the world stays as it is.
+// All-reduce: a regroup, from 1, also if the world does not change.
 struct GenerationKind {
   using Number = int64_t;
   static constexpr Number kFirst = 1;

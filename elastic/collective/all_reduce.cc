@@ -9,7 +9,7 @@
 namespace sluice::elastic {
 namespace {
 
-// Slices begin where a vector register and a cache line may begin.
+// Slices begin at multiples of a vector register and a cache line.
 constexpr size_t kAlignment = 16;
 constexpr size_t kBlock = 1024;  // 4 KiB of each of many lanes
 
@@ -35,8 +35,8 @@ void Merge(FlatGradient* left, const FlatGradient& right, std::span<const uint32
   }
 }
 
-// A block of all slices at a time, which stays in the processor's cache up the whole tree: each
-// number comes once from memory.
+// One block of all slices at a time stays in the processor's cache up the whole tree, so that each
+// number is read from memory once.
 void AddSlices(std::span<const std::span<float>> slices, float factor, std::span<float> sum) {
   std::vector<std::optional<std::span<float>>> block(slices.size());
   for (size_t begin = 0; begin < sum.size(); begin += kBlock) {
@@ -60,7 +60,7 @@ void AddSlices(std::span<const std::span<float>> slices, float factor, std::span
   }
 }
 
-// The dense numbers are in a node's own memory or in what came from a peer.
+// A node's dense numbers, in its own memory or received from a peer.
 struct AllReduce::Part {
   std::span<float> dense;
   std::vector<RowGradients>* tables = nullptr;
@@ -101,7 +101,7 @@ Status AllReduce::Run(int64_t step, uint32_t lanes, std::vector<Sums::Node>* min
   return Gather(step, sum);
 }
 
-// Rows go to the member that their id hashes to.
+// Each row goes to the member to which its id hashes.
 void AllReduce::SplitRows(const std::vector<Sums::Node>& mine) {
   const uint64_t members = mesh_.size();
   for (std::vector<std::vector<RowGradients>>& nodes : outbound_) {
@@ -176,7 +176,7 @@ Status AllReduce::Scatter(int64_t step, uint32_t lanes, std::vector<Sums::Node>*
   return mesh_.Exchange(&traffic);
 }
 
-// The notes of all members; they must be about each lane once.
+// The notes of all members; each lane must occur once.
 Status AllReduce::Collect(uint32_t lanes, std::span<const LaneNote> notes, StepSum* sum) const {
   sum->lanes.assign(lanes, LaneNote());
   std::vector<std::optional<double>> weights(lanes);
@@ -282,7 +282,7 @@ Status AllReduce::Gather(int64_t step, StepSum* sum) {
     traffic[peer].next = [&in] { return in.Next(); };
   }
   RETURN_IF_ERROR(mesh_.Exchange(&traffic));
-  // A row has one owner: their rows follow each other, in the order of the ranks.
+  // A row has one owner: the owners' rows are concatenated in the order of the ranks.
   std::vector<RowGradients> own(dimensions_.size());
   std::swap(own, sum->gradient.tables);
   for (size_t rank = 0; rank < mesh_.size(); ++rank) {

@@ -13,14 +13,16 @@
 
 #include "elastic/collective/all_reduce.h"
 
-// What members of a world send each other in a step, and how it is read. Included by all_reduce.cc.
+// The messages between members of a world in a step, and how they are read. Included by
+// all_reduce.cc.
 namespace sluice::elastic {
 
 inline constexpr uint32_t kScatter = 0x5343;
 inline constexpr uint32_t kGather = 0x4741;
-// Of a table in one step: more than any batch touches, few enough to be counted in bytes.
+// Of a table in one step: more than any batch touches, and few enough that their bytes can be
+// counted.
 inline constexpr uint64_t kMostRows = uint64_t{1} << 32;
-// A list of rows has room for so many before the first has come.
+// A list of rows initially has room for this many.
 inline constexpr uint64_t kRowsAtOnce = uint64_t{1} << 14;
 
 struct AllReduce::Header {
@@ -34,8 +36,8 @@ struct AllReduce::Header {
   uint32_t tables = 0;
 };
 
-// Reads a peer's message into a list of buffers, one after the other. A peer's numbers are not
-// believed: a buffer has room when it is its turn, and a list of rows grows as they come.
+// Reads a peer's message into a list of buffers, one after the other. A peer's counts are not
+// trusted: a buffer is allocated when it is its turn, and a list of rows grows as the rows arrive.
 struct AllReduce::Inbound {
   using Room = Result<std::span<std::byte>>;
 
@@ -48,7 +50,7 @@ struct AllReduce::Inbound {
   std::vector<uint64_t> counts;  // of rows: node, table
   std::vector<std::vector<float>> dense;
   std::vector<std::vector<RowGradients>> rows;  // node, table
-  // Where the sums of a gather go: the dense ones straight to their place.
+  // Destination of a gather's sums: the dense ones are read directly into place.
   std::span<float> place;
 
   void Start(const Header& expect, size_t numbers, std::span<float> straight) {
@@ -60,7 +62,7 @@ struct AllReduce::Inbound {
     Once([this] { return std::as_writable_bytes(std::span(&header, 1)); });
     Once([this] { return AddFixed(); });
   }
-  // Room for the next bytes; nothing: that was all.
+  // Room for the next bytes; empty: the message is complete.
   Room Next() {
     for (; next_ < buffers_.size(); ++next_) {
       ASSIGN_OR_RETURN(const std::span<std::byte> room, buffers_[next_]());
@@ -72,10 +74,10 @@ struct AllReduce::Inbound {
   }
 
  private:
-  // Asked until it has no room left. It may add buffers behind the others.
+  // Called until it has no room left. It may append buffers.
   using Buffer = std::function<Room()>;
 
-  // Memory that is filled at one go.
+  // Memory that is filled in one piece.
   template <typename Memory>
   void Once(Memory memory) {
     buffers_.push_back([memory, given = false]() mutable -> Room {
@@ -97,7 +99,7 @@ struct AllReduce::Inbound {
     });
   }
 
-  // The header is there: what it says how much there is of.
+  // The header is complete: adds buffers for the amounts that it states.
   Room AddFixed() {
     if (header.world != expected.world || header.step != expected.step ||
         header.phase != expected.phase || header.lanes != expected.lanes ||
@@ -139,7 +141,7 @@ struct AllReduce::Inbound {
     }
     return std::span<std::byte>();
   }
-  // Room for the next numbers: what there is already, or as much again as has come.
+  // Room for the next numbers: the remaining room, or as much as has arrived so far.
   template <typename Number>
   static std::span<std::byte> More(std::vector<Number>* list, uint64_t count, uint64_t width) {
     const uint64_t have = list->size();
@@ -148,7 +150,7 @@ struct AllReduce::Inbound {
     return std::as_writable_bytes(std::span(*list).subspan(have));
   }
 
-  std::deque<Buffer> buffers_;  // one that is asked may add to it
+  std::deque<Buffer> buffers_;  // a buffer that is called may append others
   size_t next_ = 0;
 };
 

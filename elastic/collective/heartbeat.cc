@@ -36,9 +36,10 @@ void Heartbeat::Beat() {
     if (!peer.open()) {
       continue;
     }
-    // A full buffer is as good as a beat; a broken connection shows below.
+    // A full buffer serves as a beat; a broken connection is detected below.
     static_cast<void>(peer.Send({&beat, 1}));
-    // So many at a time: a peer that sends without end does not keep the others unheard.
+    // A limited number at a time, so that a peer that sends without end does not keep the others
+    // from being heard.
     for (int reads = 0; reads < kReadsAtOnce; ++reads) {
       const ptrdiff_t got = peer.Receive(buffer);
       if (got > 0) {
@@ -50,7 +51,7 @@ void Heartbeat::Beat() {
       }
       break;
     }
-    // Judged after reading: a process that slept has heard nothing, and that is not its peers'
+    // Judged after reading: a process that slept has received nothing, which is not its peers'
     // fault.
     if (peer.open() && SecondsBetween(heard_[rank], clock_.Now()) > silence_seconds_) {
       silent_.store(Rank::At(rank), std::memory_order_release);

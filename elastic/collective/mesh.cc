@@ -14,14 +14,14 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// Stop requests and the heartbeat are looked at so often while nothing moves.
+// How often stop requests and the heartbeat are checked while no data move.
 constexpr int kPollMilliseconds = 50;
-// A stranger that connects and says nothing holds nobody up for longer.
+// How long a stranger that connects and sends nothing can delay the others.
 constexpr auto kHelloWait = std::chrono::milliseconds(200);
-constexpr size_t kPieces = 64;  // of memory handed to the system at once
+constexpr size_t kPieces = 64;  // of memory passed to the system at once
 constexpr uint64_t kMagic = 0x536C7569636531ULL;
 
-// The first bytes on a connection say who it is from and what it is for.
+// The first bytes on a connection: its sender and its purpose.
 struct Hello {
   uint64_t magic = kMagic;
   int64_t world = 0;
@@ -47,7 +47,7 @@ bool Wait(int descriptor, short what, SteadyTime until) {
 }
 
 bool SendHello(Connection& connection, const Hello& hello, SteadyTime until) {
-  // The connection may be in the making; the few bytes fit into any buffer.
+  // The connection may still be in progress; the few bytes fit into any buffer.
   const iovec piece{const_cast<Hello*>(&hello), sizeof(hello)};
   while (Wait(connection.descriptor(), POLLOUT, until)) {
     const ptrdiff_t sent = connection.Send({&piece, 1});
@@ -80,10 +80,10 @@ class Flow {
   bool sending() const { return piece_ < traffic_->out.size(); }
   bool receiving() const { return receiving_; }
   int descriptor() const { return peer_->descriptor(); }
-  // What has come already is not waited for.
+  // Data that have already arrived need no waiting.
   bool has_more() const { return receiving_ && peer_->holds_more(); }
 
-  // Both go on until the system has no room or nothing more for now.
+  // Both continue until the system has no room or no data for the moment.
   Status Send() {
     while (sending()) {
       iovec pieces[kPieces];
@@ -197,7 +197,7 @@ Status Mesh::AcceptYounger(const Listener& listener, std::vector<Connection>* he
     RETURN_IF_ERROR(Interrupted());
     const bool came = Wait(listener.descriptor(), POLLIN,
                            std::min(until, std::chrono::steady_clock::now() + kHelloWait));
-    if (std::chrono::steady_clock::now() >= until) {  // whoever else comes meanwhile
+    if (std::chrono::steady_clock::now() >= until) {  // accepts others that connect meanwhile
       return Unavailable(fmt::format("world {} did not come together in {} seconds", options_.world,
                                      options_.open_seconds));
     }
@@ -217,7 +217,7 @@ Status Mesh::AcceptYounger(const Listener& listener, std::vector<Connection>* he
     if (world > options_.world) {
       return Unavailable(fmt::format("world {} is over: there is world {}", options_.world, world));
     }
-    // Of an older world: left over from an attempt that failed.
+    // From an older world: left over from an attempt that failed.
     if (world < options_.world || Rank(hello.rank) <= options_.rank || hello.rank >= size() ||
         hello.heartbeat > 1) {
       continue;

@@ -19,33 +19,34 @@
 
 namespace sluice::elastic {
 
-// The connections between the members of one world: each with each. One thread.
+// The connections between every two members of one world. One thread.
 class Mesh {
  public:
   struct Options {
     WorldId world = kNoWorld;
     Rank rank = Rank::First();
-    std::vector<std::string> addresses;  // by rank; the own one is not used
-    JobKey key;                          // of the job; strangers are turned away
-    // Shorter than the silence: who still waits for others has no heartbeat yet.
+    std::vector<std::string> addresses;  // by rank; this member's own is not used
+    JobKey key;                          // of the job; strangers are rejected
+    // Shorter than the silence, since a member that still waits for others has no heartbeat yet.
     double open_seconds = 0.6;
     double silence_seconds = 0.7;
   };
-  // Connects to the older members and waits for the younger ones. Unavailable: somebody did not
-  // come in time, or this world is over already; Cancelled: `stop`.
+  // Connects to the older members and waits for the younger ones. Unavailable: a member did not
+  // connect in time, or this world is already over; Cancelled: `stop`.
   static Result<std::unique_ptr<Mesh>> Open(const Options& options, const Listener& listener,
                                             std::stop_token stop);
 
-  // What goes to a peer and what comes from it. Nothing is copied: memory must stay as it is until
+  // Data to and from one peer. Nothing is copied: memory must stay valid and unchanged until
   // Exchange returns.
   struct Traffic {
     std::vector<std::span<const std::byte>> out;
-    // Where the next bytes from this peer go, asked when all before have come; empty: that was all.
+    // Where the next bytes from this peer go; called when all previous bytes have arrived; empty:
+    // complete.
     std::function<Result<std::span<std::byte>>()> next;
   };
-  // Sends and receives everything, with all peers at once. `traffic`: by rank, the own is ignored.
-  // Unavailable as soon as a peer's connection closes before it was done, or a peer has been silent
-  // for silence_seconds; then some of it may have arrived. Cancelled: `stop`.
+  // Sends and receives everything, with all peers at once. `traffic`: by rank, this member's own is
+  // ignored. Unavailable as soon as a peer's connection closes before it was done, or a peer has
+  // been silent for silence_seconds; then some data may have arrived. Cancelled: `stop`.
   Status Exchange(std::vector<Traffic>* traffic);
 
   // A peer that has been silent for too long.

@@ -10,10 +10,10 @@
 namespace sluice::elastic {
 namespace {
 
-constexpr double kMemoryGrowth = 1.5;  // after a worker that got no more
+constexpr double kMemoryGrowth = 1.5;  // after a worker that ran out of memory
 constexpr double kSmall = 1e-9;
 
-// One way to hand out the cluster, worker by worker.
+// One way to distribute the cluster, worker by worker.
 class Plan {
  public:
   Plan(const ClusterState& state, const AutoscalerOptions& options, std::vector<uint32_t> limits)
@@ -75,7 +75,7 @@ class Plan {
 
  private:
   static size_t Node(const ClusterProcess& process) { return static_cast<size_t>(process.node); }
-  // Small: its end disturbs little.
+  // Small: ending it disturbs little.
   std::tuple<bool, double, TimePoint> Loss(size_t i) const {
     const ClusterProcess& process = state_.processes[i];
     return {!state_.nodes[Node(process)].suspect, process.cost, -process.started};
@@ -99,8 +99,9 @@ class Plan {
     return order;
   }
 
-  // Of the nodes on which there is room that nobody's worker holds: where the least of what is left
-  // becomes of no use, then the fullest. Else the node of the worker that loses the least.
+  // Among the nodes with room that is not held by a running worker: the one on which the least
+  // capacity becomes unusable, then the fullest. Otherwise the node of the worker that loses the
+  // least.
   std::optional<int> Place(const Capacity& request) {
     if (!budget_.Fits(request)) {
       return std::nullopt;
@@ -142,7 +143,7 @@ class Plan {
     return node.has_value();
   }
 
-  // The next worker that runs already and whose place nobody has taken.
+  // The next running worker whose place has not been taken.
   std::optional<size_t> Keepable(size_t job) const {
     for (const size_t i : running_[job]) {
       const ClusterProcess& process = state_.processes[i];
@@ -193,7 +194,7 @@ class Plan {
     }
   }
 
-  // What one more worker is worth to the job, and to the cluster.
+  // The gain of one more worker for the job, and for the cluster.
   double Gain(size_t index) const {
     const ClusterJob& job = state_.jobs[index];
     const double now = ThroughputAt(job, counts_[index]);
@@ -252,19 +253,19 @@ class Plan {
   const AutoscalerOptions& options_;
   const Fragmentation fragmentation_;
   std::vector<uint32_t> limits_;
-  // What foreground, servers and the workers placed so far leave: of each node with and without the
-  // workers that run there and may lose their place, and of the whole cluster.
+  // Capacity left by foreground, servers and the workers placed so far: of each node with and
+  // without the workers that run there and may lose their place, and of the whole cluster.
   std::vector<Capacity> room_, free_;
   Capacity budget_;
-  std::vector<std::vector<size_t>> running_;  // by job, who loses most first
-  std::vector<size_t> losable_;               // who loses least first
+  std::vector<std::vector<size_t>> running_;  // by job, largest loss first
+  std::vector<size_t> losable_;               // smallest loss first
   std::vector<bool> kept_;                    // by process
   std::vector<uint32_t> counts_;
   std::vector<std::vector<int>> starts_;  // nodes, by job
   std::vector<std::pair<size_t, int>> puts_;
 };
 
-// A start pays only in a job that goes on for longer.
+// Starting a worker pays only if the job continues for long enough.
 bool NearlyDone(const ClusterJob& job, uint32_t workers, const AutoscalerOptions& options) {
   if (!job.rows_left || job.throughput.empty() || workers == 0) {
     return false;
@@ -321,7 +322,7 @@ double ThroughputAt(const ClusterJob& job, uint32_t workers) {
   const double n = workers;
   std::pair<double, double> before{0, 0}, last{0, 0};
   for (const auto& [count, rate] : job.throughput) {
-    const double higher = std::max(rate, last.second);  // more workers do not do less: noise
+    const double higher = std::max(rate, last.second);  // more workers do not do less work: noise
     if (n <= count) {
       return last.second + (higher - last.second) * (n - last.first) / (count - last.first);
     }
@@ -349,7 +350,8 @@ ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& op
     const ClusterJob& job = state.jobs[i];
     limits[i] = NearlyDone(job, running[i], options) ? std::min(running[i], job.max) : job.max;
   }
-  // First who would like more; then without those who have not waited for it long enough.
+  // First the plan that all jobs would like; then without the jobs that have not waited long
+  // enough.
   Plan wanted(state, options, limits);
   wanted.Make();
   ScalingDecision decision;
@@ -370,8 +372,9 @@ ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& op
           std::min(decision.look_again.value_or(since + patience), since + patience);
     }
   }
-  // What the impatient do not get yet is nobody else's: a job that has to give workers away for it
-  // keeps them. One that has less than its smallest number, and cannot get it, keeps nothing.
+  // Workers that an impatient job does not get yet go to no other job: a job that would have to
+  // give workers up for it keeps them. A job that has fewer than its smallest number, and cannot
+  // get it, keeps none.
   for (size_t i = 0; i < jobs && decision.look_again; ++i) {
     if (running[i] >= state.jobs[i].min) {
       limits[i] = std::max(limits[i], std::min(running[i], state.jobs[i].max));

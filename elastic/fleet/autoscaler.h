@@ -11,7 +11,7 @@
 
 namespace sluice::elastic {
 
-// What a node has and a process asks for.
+// The capacity of a node, or the request of a process.
 struct Capacity {
   double cpu = 0;
   int64_t memory_bytes = 0;
@@ -26,10 +26,10 @@ Capacity operator*(const Capacity& one, double times);
 struct ClusterNode {
   std::string name;
   Capacity capacity;
-  bool suspect = false;  // straggles, or breaks what runs there: nothing new is put on it
+  bool suspect = false;  // slow, or breaks its processes: nothing new is placed on it
 };
 
-// A process that runs, ends, or waits for a place.
+// A process that runs, is ending, or waits for a place.
 struct ClusterProcess {
   static constexpr int kNone = -1;
 
@@ -37,10 +37,10 @@ struct ClusterProcess {
   int node = kNone;  // index; kNone: waits
   Capacity request;
   int job = kNone;      // index; kNone: foreground, not ours
-  bool worker = false;  // one of the elastic part of its job: a master or a server is not
+  bool worker = false;  // part of the elastic share of its job: a master or a server is not
   bool terminating = false;
   TimePoint started{};
-  double cost = 0;  // what is handed back when it is stopped, in any unit: rows of an open task
+  double cost = 0;  // work handed back when it is stopped, in any unit: rows of an open task
 };
 
 struct ClusterJob {
@@ -48,15 +48,15 @@ struct ClusterJob {
   uint32_t min = 1, max = 1;
   int priority = 0;
   TimePoint arrival{};
-  double weight = 1;      // against jobs of the same priority
+  double weight = 1;      // relative to jobs of the same priority
   Capacity worker;        // of each worker
-  int out_of_memory = 0;  // workers that ended so: each next one asks for more
+  int out_of_memory = 0;  // workers that ran out of memory: each next one requests more
   // Measured: workers and rows per second with them, ascending. Empty: taken as linear.
   std::vector<std::pair<uint32_t, double>> throughput;
   std::optional<double> rows_left;
 };
 
-// Everything that a decision depends on.
+// Everything on which a decision depends.
 struct ClusterState {
   std::vector<ClusterNode> nodes;
   std::vector<ClusterProcess> processes;
@@ -64,27 +64,28 @@ struct ClusterState {
 };
 
 struct AutoscalerOptions {
-  double load = 1;  // of the whole cluster's capacity, that may be asked for
-  // More workers are started only when there has been room for them so long: room that comes and
-  // goes is not worth the starts. Fewer are wanted at once.
+  double load = 1;  // fraction of the whole cluster's capacity that may be used
+  // More workers are started only when there has been room for them for this long: room that comes
+  // and goes is not worth the starts. A reduction takes effect at once.
   double hysteresis_seconds = 4;
-  // A worker that adds less than this, of what the first one does, is past the knee.
+  // A worker that adds less than this fraction of the first one's throughput is past the knee.
   double knee = 0.2;
-  // What a start takes and has to pay back: a job that is over sooner gets no more workers.
+  // The time that a start takes and has to pay back: a job that is over sooner gets no more
+  // workers.
   double payback_seconds = 10;
-  // A worker that runs is worth so much more than one that would have to be started.
+  // A running worker is worth this much more than one that would have to be started.
   double stickiness = 0.05;
 };
 
-// What has to be remembered from one decision to the next.
+// What is remembered from one decision to the next.
 struct AutoscalerHistory {
   std::map<std::string, TimePoint> wants_more_since;  // by job
 };
 
 struct ScalingDecision {
   struct Target {
-    uint32_t workers = 0;  // 0: it waits, or goes on later
-    Capacity worker;       // what each of those that are started asks for
+    uint32_t workers = 0;  // 0: it waits, or continues later
+    Capacity worker;       // the request of each worker to start
   };
   struct Start {
     int job = 0;
@@ -95,7 +96,7 @@ struct ScalingDecision {
   std::vector<Start> starts;                 // of workers; only where there is room already
   std::vector<std::pair<size_t, int>> puts;  // waiting processes and where there is room for them
   AutoscalerHistory history;
-  std::optional<TimePoint> look_again;  // when nothing happens before
+  std::optional<TimePoint> look_again;  // if nothing happens before
 };
 
 // Who gets how many workers. A pure function; elastic.md section 6:
@@ -110,15 +111,15 @@ struct ScalingDecision {
 ScalingDecision Autoscale(const ClusterState& state, const AutoscalerOptions& options,
                           const AutoscalerHistory& history, TimePoint now);
 
-// What a worker of the job asks for now: more memory after others ran out of it, but not more than
-// the largest node has.
+// A worker's current request: more memory after others ran out of it, but not more than the largest
+// node has.
 Capacity RequestOf(const ClusterJob& job, const std::vector<ClusterNode>& nodes);
 
-// 0 at `min`, 1 at `max` (and when there is nothing between them).
+// 0 at `min`, 1 at `max` (and if the two are equal).
 double Fulfilment(uint32_t min, uint32_t max, uint32_t workers);
 
-// Rows per second of `workers`, from what was measured: straight lines between measurements, from
-// the origin to the first, and on from the last two.
+// Rows per second of `workers`, from the measurements: linear between them, from the origin to the
+// first, and extrapolated from the last two.
 double ThroughputAt(const ClusterJob& job, uint32_t workers);
 
 }  // namespace sluice::elastic

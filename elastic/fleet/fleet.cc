@@ -3,7 +3,7 @@
 namespace sluice::elastic {
 namespace {
 
-// As the kernel, shells and Kubernetes number them.
+// Numbered as by the kernel, shells and Kubernetes.
 constexpr int kCannotExecute = 126;
 constexpr int kNotFound = 127;
 constexpr int kBusError = 135;

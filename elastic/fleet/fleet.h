@@ -20,7 +20,7 @@ struct Resources {
 };
 
 // One process to start. `config` (a serialised elastic.ProcessConfig: plan, addresses, incarnation)
-// and `secret` travel through an inherited descriptor or a mounted Secret, never through argv.
+// and `secret` are passed through an inherited descriptor or a mounted Secret, never through argv.
 struct ProcessSpec {
   Role role = Role::kWorker;
   std::string name;  // "job7-worker-3": unique in the fleet
@@ -28,7 +28,8 @@ struct ProcessSpec {
   std::string secret;
   Resources resources;
   int priority = 0;
-  // What a later master of the job has to know of it: a worker's incarnation, a server's index.
+  // What a later master of the job needs to know about it: a worker's incarnation, a server's
+  // index.
   Incarnation incarnation = kNobody;
   uint32_t server_index = 0;
 };
@@ -36,39 +37,37 @@ struct ProcessSpec {
 enum class ExitClass {
   kOk,             // 0
   kPreempted,      // 137, 143, stopped by the fleet
-  kOutOfMemory,    // 247, or the system says so
+  kOutOfMemory,    // 247, or reported by the system
   kApplication,    // 1, 2, 134, 139
   kConfiguration,  // 126, 127, cannot be started
   kHardware,
 };
-// What a process of ours ends with when it gets no more memory.
+// The exit code of our own processes when they get no more memory.
 inline constexpr int kOutOfMemoryExit = 247;
 ExitClass ClassifyExit(int exit_code, bool out_of_memory);
 
 struct FleetEvent {
-  // kGranted: from now on the job may have so many workers, neither more nor fewer; where that is
-  // fewer than it has, those of `give_up` leave first. kLeaving:
-  // somebody else ends it, in its own time, so its work is handed on now; kExited follows.
-  // kWaiting: it has no place yet, or cannot start yet; `message` says why. Any number of them come
-  // before kStarted.
+  // kGranted: from now on the job has this many workers, neither more nor fewer; if that is fewer
+  // than now, those of `give_up` leave first. kLeaving: the process is being ended from outside,
+  // with a delay, so its work is handed on now; kExited follows. kWaiting: it is not placed yet, or
+  // cannot start yet; `message` gives the reason. Any number of these come before kStarted.
   enum class Kind { kStarted, kExited, kGranted, kLeaving, kWaiting };
   Kind kind = Kind::kStarted;
   std::string name;
   Role role = Role::kWorker;
-  int exit_code = 0;  // as Kubernetes maps it: SIGKILL 137, SIGTERM 143
+  int exit_code = 0;  // as mapped by Kubernetes: SIGKILL 137, SIGTERM 143
   ExitClass exit_class = ExitClass::kOk;
-  std::string message;   // last lines of the process's standard error; of kWaiting: for what
-  uint32_t workers = 0;  // of kGranted
-  std::vector<std::string> give_up = {};  // of kGranted: names
-  bool placed = false;                    // of kWaiting: it has a place, and cannot start there yet
+  std::string message;   // last lines of the process's standard error; for kWaiting: the reason
+  uint32_t workers = 0;  // for kGranted
+  std::vector<std::string> give_up = {};  // for kGranted: names
+  bool placed = false;                    // for kWaiting: it is placed, and cannot start there yet
 };
 
-// What launches, stops and watches the processes of a job: local processes or pods. Thread-safe.
+// Launches, stops and watches the processes of a job: local processes or pods. Thread-safe.
 class Fleet {
  public:
-  using Watcher =
-      std::function<void(const FleetEvent&)>;  // called from a thread of the fleet's own
-  // Local processes end with their fleet; pods go on without theirs.
+  using Watcher = std::function<void(const FleetEvent&)>;  // called on a thread of the fleet's own
+  // Local processes end with their fleet; pods continue without it.
   virtual ~Fleet() = default;
   virtual Status Launch(const ProcessSpec& spec) = 0;
   // SIGTERM (or pod deletion), SIGKILL after the grace. Returns at once; the exit is an event.

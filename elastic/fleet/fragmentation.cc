@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kStep = 0.05;  // of a processor
 constexpr double kTolerance = 1e-9;
-// Sizes that make up less of all that is asked for are rare.
+// Sizes with a smaller share of all requests are rare.
 constexpr double kRareShare = 0.05;
 
 size_t StepsDown(double cpu) {

@@ -3,7 +3,7 @@
 namespace sluice::elastic {
 
 Result<MasterLink::Answer> DirectMasterLink::Take(bool waiting) {
-  // The one worker of the job never waits: what it waits for can only come from itself.
+  // The job's only worker never waits, since it could only wait for itself.
   Result<Answer> answer = host_.Take(worker_, waiting, held_.ids(), 0);
   held_.Took(answer);
   host_.Pump();
@@ -27,7 +27,7 @@ Status DirectMasterLink::Fail(const Task& task, const Status& cause) {
 }
 
 void DirectMasterLink::Leave() {
-  // An error: given up already, which is as good.
+  // An error: given up already, which has the same effect.
   static_cast<void>(
       host_.With([&](Master& master, TimePoint now) { return master.Leave(worker_, now); }));
   host_.Pump();

@@ -9,13 +9,14 @@
 
 namespace sluice::elastic {
 
-// The master in the same process and thread: calls, and what follows from them is done at once.
+// The master in the same process and thread: direct calls, whose consequences are carried out at
+// once.
 class DirectMasterLink final : public MasterLink {
  public:
   DirectMasterLink(MasterHost& host, Incarnation worker) : host_(host), worker_(worker) {}
   Result<Answer> Take(bool waiting) override;
   Result<LeaseStatus> Report(const TaskReport& report) override;
-  // The one worker of the job is the slowest as well.
+  // The job's only worker is also the slowest.
   Result<bool> MayBegin(int64_t) override { return true; }
   void Abandon(TaskId task) override { held_.Drop(task); }
   Status Fail(const Task& task, const Status& cause) override;
@@ -28,7 +29,7 @@ class DirectMasterLink final : public MasterLink {
 };
 
 // The parameter shard in the same process: no copies of dense tensors, no messages. With one worker
-// the live values may be read in place, as nobody writes between its pull and its push.
+// the live values may be read in place, because nothing writes between its pull and its push.
 class DirectParameterLink final : public ParameterLink {
  public:
   DirectParameterLink(ParameterShard& shard, const models::Network& network);

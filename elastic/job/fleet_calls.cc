@@ -8,7 +8,7 @@
 namespace sluice::elastic {
 namespace {
 
-// More than a job of ten thousand workers asks for at once.
+// More than a job of ten thousand workers requests at once.
 constexpr size_t kMostWaiting = 100'000;
 
 }  // namespace

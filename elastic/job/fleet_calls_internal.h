@@ -16,21 +16,21 @@ namespace sluice::elastic {
 
 class JobProcesses;
 
-// What a job asks of its fleet, which may take its time: one thread calls it for workers, another
-// one for parameter servers, each in the order in which it was asked. Thread-safe.
+// A job's calls to its fleet, which may take long: one thread calls it for workers, another for
+// parameter servers, each in the order of the requests. Thread-safe.
 class FleetCalls {
  public:
-  // `on_error` hears of what cannot go on, on any thread.
+  // `on_error` is called with an error that ends the job, on any thread.
   FleetCalls(Fleet& fleet, std::shared_ptr<JobProcesses> processes, const plan::Strategy& strategy,
              const std::function<void(const Status&)>& on_error);
 
-  // Asks for a process with the job's resources, of memory so many times what the statement says.
-  // `launched` is told how it went; what it answers goes to `on_error`, when it is an error.
+  // Requests a process with the job's resources, with the statement's memory times `memory_factor`.
+  // `launched` gets the result; if it returns an error, that goes to `on_error`.
   Status Launch(ProcessSpec spec, double memory_factor,
                 std::function<Status(const Status&)> launched);
-  // One that is gone already need not be stopped.
+  // Stopping a process that has already ended is no error.
   Status Stop(Role role, const std::string& name, double grace_seconds);
-  // When it returns the fleet is not called any more; what waited is dropped.
+  // After it returns the fleet is no longer called; waiting calls are dropped.
   void End();
 
  private:

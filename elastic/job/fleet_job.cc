@@ -29,25 +29,25 @@
 namespace sluice::elastic {
 namespace {
 
-// More than servers can be wanted, few enough that each costs nothing: what a server has is even to
-// a tenth up to nine servers.
+// More than the number of servers that can be useful, and few enough that each costs little: up to
+// nine servers have equal shares to within a tenth.
 constexpr uint32_t kPartitions = 64;
 constexpr uint32_t kPartitionsPerServer = 4;
 constexpr char kListenHost[] = "127.0.0.1";
-// A worker that has to leave hands its work back, and is gone after this.
+// A worker that has to leave hands back its work, and is killed after this time.
 constexpr double kDrainGraceSeconds = 1.8;
-// A process that hangs is not asked.
+// A process that hangs is killed at once.
 constexpr double kHungGraceSeconds = 0;
-// The first step of an all-reduce job waits so long for workers that start slowly.
+// How long the first step of an all-reduce job waits for workers that start slowly.
 constexpr double kGatherSeconds = 2;
-// A job that loses its parameters again and again before it has written another checkpoint has
-// something wrong with it.
+// Something is wrong with a job that loses its parameters repeatedly without writing another
+// checkpoint in between.
 constexpr int kMostReturns = 5;
-// Of the parameter servers and of the disk of checkpoints; one is under way at a time.
+// Calls to parameter servers and to the disk of checkpoints; one is under way at a time.
 constexpr size_t kMostCallsWaiting = 1'000;
 
-// One job on a fleet: what its master wants done, done. What may wait for the fleet, for a server
-// or for a disk is done by threads of its own: none holds up another one, nor the master.
+// Runs one job on a fleet by carrying out its master's actions. Calls that may wait for the fleet,
+// a server or a disk are made on separate threads, so that none delays another or the master.
 class FleetJob {
  public:
   FleetJob(const TrainingJob& job, Fleet& fleet, const models::Network& network,
@@ -98,7 +98,7 @@ class FleetJob {
     operator_handle.Attach(AllReduces() ? nullptr : parameters_.get());
     Result<TrainOutcome> outcome = RunOn(host);
     operator_handle.Attach(nullptr);
-    // Before the host goes: workers' last calls and the fleet's events arrive in it.
+    // Before the host is destroyed: workers' last calls and the fleet's events still reach it.
     StopProcesses();
     lost_parameters_ = host.With([](Master& over, TimePoint) { return over.parameters_lost(); });
     master_.reset();
@@ -111,7 +111,7 @@ class FleetJob {
   void StopProcesses() {
     parameters_->Stop();
     parameter_calls_.Stop();
-    fleet_calls_->End();  // nobody is started any more
+    fleet_calls_->End();  // no process is started any more
     processes_->StopAll(fleet_);
   }
 
@@ -119,18 +119,18 @@ class FleetJob {
     host_->With([&](Master& master, TimePoint) { master.Abort(why); });
   }
 
-  // The job's first master, or one that goes on where the last one's journal ends.
+  // The job's first master, or one that continues from the end of the previous one's journal.
   Result<Master> BeginOrTakeOver(Master::Options options) {
     const TimePoint now = SteadyClock().Now();
     if (succession_.journal == nullptr) {
       return Begin(options, now);
     }
     options.queue.journal = true;
-    // Now: what a master before this one writes from here on is refused.
+    // From now on entries of an earlier master are refused.
     ASSIGN_OR_RETURN(journal_term_, succession_.journal->BeginTerm());
     ASSIGN_OR_RETURN(const std::vector<std::string> entries, succession_.journal->ReadAll());
     if (entries.empty() || anew_) {
-      return Begin(options, now);  // nothing has been done by anyone, or it was lost
+      return Begin(options, now);  // nothing had been done, or it was lost
     }
     std::vector<std::string> workers;
     for (const LivingProcess& process : endpoint_.living) {
@@ -143,7 +143,7 @@ class FleetJob {
     return std::move(*master);
   }
 
-  // From the checkpoint, where there is one.
+  // From the checkpoint, if there is one.
   Result<Master> Begin(const Master::Options& options, TimePoint now) const {
     ASSIGN_OR_RETURN(const std::unique_ptr<Master> master,
                      MakeMaster(options, job_.checkpoints, now));
@@ -151,7 +151,7 @@ class FleetJob {
   }
 
   Result<TrainOutcome> RunOn(MasterHost& host) {
-    RETURN_IF_ERROR(host.result());  // without rows nothing is started
+    RETURN_IF_ERROR(host.result());  // without rows no process is started
     if (!AllReduces()) {
       parameters_->Start();
     }
@@ -167,7 +167,7 @@ class FleetJob {
     if (host.suspended() && job_.suspended) {
       job_.suspended();
     }
-    parameter_calls_.Stop();  // nobody writes a checkpoint while the model is committed
+    parameter_calls_.Stop();  // no checkpoint is written while the model is committed
     RETURN_IF_ERROR(host.result());
     std::string digest;
     TrainOutcome outcome = host.With([&](Master& master, TimePoint) {
@@ -191,7 +191,7 @@ class FleetJob {
     return outcome;
   }
 
-  // The parameters live in the workers then: there are no servers.
+  // The parameters are then in the workers: there are no servers.
   bool AllReduces() const { return job_.plan.strategy().kind() == plan::Strategy::ALL_REDUCE; }
 
   void MakeParameters(MasterHost& host, Placement placement) {
@@ -213,7 +213,7 @@ class FleetJob {
         options.partitions = options.restore->manifest.partitions;
       }
     }
-    if (placement.next > 0) {  // a master before this one has started servers
+    if (placement.next > 0) {  // an earlier master has started servers
       options.placement = std::move(placement);
       for (const LivingProcess& process : endpoint_.living) {
         if (process.role == Role::kParameterServer) {
@@ -233,7 +233,7 @@ class FleetJob {
     };
     hooks.publish = [this](const PartitionMap& map) {
       master_->Publish(map);
-      config_.clear_base_bytes();  // servers that come later get theirs from others
+      config_.clear_base_bytes();  // servers that start later get theirs from others
       master_->OfferBase(nullptr);
     };
     hooks.remember = [&host](const Placement& now) { return host.Remember(now); };
@@ -263,7 +263,7 @@ class FleetJob {
     config_.set_certificate(endpoint_.key.certificate);
     config_.set_private_key(endpoint_.key.private_key);
     config_.set_master_address(master_->address());
-    if (!endpoint_.configures) {  // elsewhere each process knows its own
+    if (!endpoint_.configures) {  // otherwise each process has the whole configuration
       config_.set_listen_host(kListenHost);
     }
     *config_.mutable_plan() = job_.plan;
@@ -292,7 +292,7 @@ class FleetJob {
     }
   }
 
-  // What is large of a configuration: it is fetched, and what is left travels with each process.
+  // The large parts of a configuration: they are fetched, and the rest is passed to each process.
   static std::shared_ptr<const std::string> TakeShared(ProcessConfig& config) {
     ProcessConfig shared;
     shared.mutable_plan()->Swap(config.mutable_plan());
@@ -311,7 +311,7 @@ class FleetJob {
     return fmt::format("{}-ps-{}", endpoint_.job_name, server);
   }
 
-  // In the thread of the parameter fleet, as everything that touches config_ from here on.
+  // On the thread of the parameter fleet, as everything from here on that touches config_.
   Status StartServer(ServerId server) {
     ProcessSpec spec;
     spec.role = Role::kParameterServer;
@@ -328,7 +328,7 @@ class FleetJob {
     });
   }
 
-  // A fleet that has no room now has some later: the master waits and asks again.
+  // A fleet without room now may have some later: the master waits and asks again.
   Status StartWorker(ProcessSpec spec, double memory_factor) {
     const auto launched = [this, name = spec.name](const Status& status) {
       if (status.code() != Code::kResourceExhausted && status.code() != Code::kUnavailable) {
@@ -389,7 +389,7 @@ class FleetJob {
   const models::Network& network_;
   JobEndpoint endpoint_;
   const Succession& succession_;
-  const bool anew_;  // the journal tells of a life that is over
+  const bool anew_;  // the journal describes a run that is over
   JournalTerm journal_term_ = JournalTerm::First();
   bool lost_parameters_ = false;
   MasterHost* host_ = nullptr;
@@ -398,7 +398,7 @@ class FleetJob {
   std::unique_ptr<MasterServer> master_;
   std::shared_ptr<JobProcesses> processes_;
   std::unique_ptr<FleetCalls> fleet_calls_;
-  // Last: it uses the others.
+  // Last: uses the members above.
   WorkQueue parameter_calls_{"calls of the parameter servers", kMostCallsWaiting,
                              [this](const Status& why) { OnFailedCall(why); }};
 };
@@ -442,7 +442,7 @@ Result<TrainOutcome> TrainOnFleet(const TrainingJob& job, Fleet& fleet, const Jo
     if (returns == kMostReturns) {
       return outcome;
     }
-    anew = true;  // of the processes nobody is left
+    anew = true;  // no process of it is left
     place.living.clear();
     if (job.events.on_event) {
       job.events.on_event("rolled_back", fmt::format("to {}: {}", job.checkpoints->Beginning(),

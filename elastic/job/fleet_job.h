@@ -12,23 +12,23 @@ class Fleet;
 class JobHandle;
 class JournalStore;
 
-// What a job needs to outlive its masters.
+// What a job needs to survive the loss of its master.
 struct Succession {
-  // Holds what the masters before this one knew; nullptr: a job ends with its master.
+  // The state of earlier masters; nullptr: the job ends with its master.
   JournalStore* journal = nullptr;
-  // Stores the model, while the processes that have its weights live: if this master dies
-  // meanwhile, the next one still can. Called once, when the journal says that training has
+  // Stores the model while the processes that have its weights are still running, so that the next
+  // master can if this one dies meanwhile. Called once, when the journal says that training has
   // succeeded.
   std::function<Status(const TrainOutcome&)> commit;
-  // A master before this one has done so: nothing is started, and the outcome, without weights, is
-  // what the journal says.
+  // An earlier master has stored it: no process is started, and the outcome, without weights, is
+  // that of the journal.
   bool committed = false;
 };
 
-// Runs the job's master in this process and its workers and parameter servers on `fleet`.
-// Returns when every row has been trained `epochs` times by the ledger, or with the first error.
-// `endpoint` may be just the job's name. `handle` works while it runs. With checkpoints, a job that
-// has lost its parameters goes back to the newest one, with all its processes, and on from there.
+// Runs the job's master in this process and its workers and parameter servers on `fleet`. Returns
+// when every row has been trained `epochs` times by the ledger, or with the first error. `endpoint`
+// may be just the job's name. `handle` works while it runs. With checkpoints, a job that has lost
+// its parameters returns to the newest one, with all its processes, and continues from there.
 Result<TrainOutcome> TrainOnFleet(const TrainingJob& job, Fleet& fleet, const JobEndpoint& endpoint,
                                   const Succession& succession = {}, JobHandle* handle = nullptr);
 

@@ -9,9 +9,10 @@ class TrainPlan;
 
 namespace sluice::elastic {
 
-// The metrics, by their canonical names, that a training computes beside those of its task: what
-// the statement asks for, what the threshold of its decisions is chosen by, and for two classes
-// what a reader of the model needs to judge it (best F1, balanced accuracy, the confusion matrix).
+// The canonical names of the metrics that a training computes in addition to those of its task:
+// those requested by the statement, the one by which the decision threshold is chosen, and for two
+// classes those by which a reader judges the model (best F1, balanced accuracy, the confusion
+// matrix).
 std::vector<std::string> FurtherMetrics(const plan::TrainPlan& plan);
 
 }  // namespace sluice::elastic

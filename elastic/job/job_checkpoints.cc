@@ -12,7 +12,7 @@
 namespace sluice::elastic {
 namespace {
 
-// What is worth comparing of a snapshot: what is read, how it is cut, how many rows there are.
+// The part of a snapshot that is compared: what is read, how it is cut, how many rows it has.
 catalog::DatasetSpec WhatIsCompared(const catalog::DatasetSpec& dataset) {
   catalog::DatasetSpec data;
   data.set_cut(dataset.cut());
@@ -26,7 +26,7 @@ std::string CutName(const catalog::DatasetSpec& data) {
   return catalog::DatasetSpec::Cut_Name(data.cut());
 }
 
-// What differs, in words; empty: nothing that matters.
+// A description of the differences; empty: none that matter.
 std::string Difference(const catalog::DatasetSpec& then, const catalog::DatasetSpec& now) {
   if (then.counted_rows() != now.counted_rows()) {
     return fmt::format("the select had {} rows then and has {} now", then.counted_rows(),
@@ -180,7 +180,7 @@ Result<catalog::DatasetSpec> JobCheckpoints::DataToRun(const catalog::DatasetSpe
           .Detail(difference)
           .Hint(kHint);
     }
-    // The same ranges: statistics may have led to others.
+    // The same ranges: new statistics may have led to others.
     *to_run.mutable_shards() = then.train().shards();
     data = then;
   }

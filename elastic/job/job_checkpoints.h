@@ -21,20 +21,20 @@ class TrainPlan;
 
 namespace sluice::elastic {
 
-// The checkpoints of one job: where they are written, and which one it goes on from. One for each
+// The checkpoints of one job: where they are written, and from which one it resumes. One object per
 // directory at a time. Not thread-safe.
 class JobCheckpoints {
  public:
-  // What `plan` asks for; nullopt: it asks for none. Finds the newest checkpoint that is whole; the
-  // damaged ones are told in `damaged`. Errors carry the place of engine.checkpoint_dir: of
-  // CheckpointDirectory::Open and Newest, and FailedPrecondition when the checkpoint is another
-  // statement's, or of a model that has become another one.
+  // The checkpoints that `plan` asks for; nullopt: it asks for none. Finds the newest complete
+  // checkpoint; `damaged` lists damaged ones. Errors are placed at engine.checkpoint_dir: those of
+  // CheckpointDirectory::Open and Newest, and FailedPrecondition if the checkpoint belongs to
+  // another statement, or to a model that has changed since.
   static Result<std::optional<JobCheckpoints>> Open(const plan::TrainPlan& plan);
 
-  // The plan to run: where there is a checkpoint, the one that it was made by, with the processes
-  // that `plan` asks for. Statistics that were gathered again meanwhile so change nothing.
+  // The plan to run: that of the checkpoint, if there is one, with the processes that `plan` asks
+  // for, so that newer statistics have no effect.
   plan::TrainPlan PlanToRun(const plan::TrainPlan& plan) const;
-  // The snapshot to train on, its rows counted, cut as it was before the checkpoint.
+  // The snapshot to train on, with its rows counted, cut as before the checkpoint.
   // FailedPrecondition: the checkpoint was trained on other data.
   Result<catalog::DatasetSpec> DataToRun(const catalog::DatasetSpec& dataset,
                                          const catalog::DatasetSpec* validation);
@@ -44,18 +44,19 @@ class JobCheckpoints {
   const CheckpointDirectory& directory() const { return directory_; }
   int64_t every_steps() const { return every_steps_; }
 
-  // A manifest that says whose it is; the cut is the caller's.
+  // A manifest that identifies the job; the caller fills in the cut.
   CheckpointManifest Manifest() const;
-  // From now on the job goes on from the newest one; from its beginning where there is none. For a
-  // job that has lost its parameters. False: from where it went on the last time.
+  // From now on the job resumes from the newest one; from the beginning if there is none. For a job
+  // that has lost its parameters. False: it is the one from which it resumed last time.
   Result<bool> GoBack();
-  // "step 1200", "the beginning": what it goes on from.
+  // "step 1200", "the beginning": where it resumes.
   std::string Beginning() const;
-  // Before the model of job `job` is stored. Should all be killed before Finish, whoever opens them
-  // next finds the number in `ending`, and a model of it in the catalog, or not.
+  // To be called before the model of job `job` is stored. If all processes are killed before
+  // Finish, the next Open finds this number (committing_job) and looks for a model of that job in
+  // the catalog.
   Status SetCommittingJob(int64_t job) const { return directory_.SetCommittingJob(job); }
   const std::optional<int64_t>& committing_job() const { return committing_job_; }
-  // The model is in the catalog: nobody needs them any more.
+  // The model is in the catalog: removes the checkpoints.
   Status Finish() { return directory_.Clear(); }
 
  private:
@@ -71,12 +72,12 @@ class JobCheckpoints {
   CheckpointManifest about_;
 };
 
-// All-reduce: asks for the parameters in a draft; then makes it a checkpoint. One that cannot be
-// written does not end the job.
+// All-reduce: requests that the parameters be written to a draft; then makes it a checkpoint. A
+// failure to write does not end the job.
 void OfferDraft(const JobCheckpoints& checkpoints, MasterHost& host);
 void CommitWorldCut(const JobCheckpoints& checkpoints, MasterHost& host);
 
-// A new master, or the one of the checkpoint.
+// A new master, or one made from the checkpoint.
 Result<std::unique_ptr<Master>> MakeMaster(const Master::Options& options,
                                            const JobCheckpoints* checkpoints, TimePoint now);
 

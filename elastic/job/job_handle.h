@@ -9,13 +9,13 @@ namespace sluice::elastic {
 
 class ParameterFleet;
 
-// What others may ask of a job while it runs on a fleet: an autoscaler, a person. Thread-safe.
+// Requests to a job while it runs on a fleet, from an autoscaler or a person. Thread-safe.
 class JobHandle {
  public:
-  // Training goes on while the partitions move. FailedPrecondition: no such job is running.
+  // Training continues while the partitions move. FailedPrecondition: no such job is running.
   Status SetParameterServers(uint32_t servers);
 
-  // By the job, while it runs; null when it ends.
+  // Called by the job while it runs; null when it ends.
   void Attach(ParameterFleet* parameters);
 
  private:

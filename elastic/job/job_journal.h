@@ -14,7 +14,7 @@ class JobStore;
 
 namespace sluice::elastic {
 
-// The journal of one job, beside its row in the jobs database.
+// The journal of one job, stored with its row in the jobs database.
 class JobJournal final : public JournalStore {
  public:
   JobJournal(catalog::JobStore& store, int64_t job) : store_(store), job_(job) {}

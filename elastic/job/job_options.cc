@@ -14,10 +14,10 @@ namespace {
 // A worker reports ten times a second while it computes or reads; one batch of a huge model takes
 // longer. A lease that ends too early costs a little work, never a row.
 constexpr double kLeaseSeconds = 20;
-// Three heartbeats. A dead process is noticed by its exit, so this is for hung ones and for
-// machines that are cut off; one that only was slow is fenced and replaced.
+// Three heartbeats. A dead process is detected by its exit, so this is for hung processes and
+// disconnected machines; one that was merely slow is fenced and replaced.
 constexpr double kSilenceSeconds = 3;
-// Without an end by epochs: as many as the step limit needs.
+// If epochs do not limit the job: as many as the step limit needs.
 constexpr uint32_t kUnlimitedEpochs = 1U << 30;
 
 Status CheckMetric(const plan::TrainPlan& plan, models::Task task) {

@@ -16,8 +16,8 @@ class TrainPlan;
 
 namespace sluice::elastic {
 
-// What the plan asks of its master. Fails when the plan is not one for a network, or asks for what
-// does not exist (yet).
+// The options of a plan's master. Fails if the plan is not for a network, or asks for something
+// that does not exist (yet).
 Result<Master::Options> MasterOptionsOf(const plan::TrainPlan& plan, const models::Network& network,
                                         const catalog::DatasetSpec& dataset,
                                         const catalog::DatasetSpec* validation);

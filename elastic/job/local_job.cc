@@ -19,7 +19,7 @@
 namespace sluice::elastic {
 namespace {
 
-// Checkpoints of a training in one process: a copy in memory, written by a thread beside it.
+// Checkpoints of a training in one process: a copy in memory, written by a separate thread.
 class LocalCheckpoints {
  public:
   LocalCheckpoints(JobCheckpoints& checkpoints, ParameterShard& shard)
@@ -38,8 +38,8 @@ class LocalCheckpoints {
     return shard_.Load(0, *bytes);
   }
 
-  // In the worker's thread, between two batches: what the queue counts has been applied. The master
-  // asks for one at a time.
+  // On the worker's thread, between two batches: everything that the queue counts has been applied.
+  // The master requests one at a time.
   void Begin(MasterHost& host) {
     CheckpointManifest manifest = checkpoints_.Manifest();
     Result<PartitionImage> image = host.SaveCut(&manifest).ok()
@@ -80,9 +80,9 @@ class LocalCheckpoints {
   }
 
   JobCheckpoints& checkpoints_;
-  CheckpointDirectory directory_;  // the writer's
+  CheckpointDirectory directory_;  // used by the writer
   ParameterShard& shard_;
-  std::jthread writer_;  // last: it uses the others
+  std::jthread writer_;  // last: uses the members above
 };
 
 }  // namespace
@@ -92,7 +92,7 @@ Result<TrainOutcome> TrainInProcess(const TrainingJob& job) {
                    models::Network::Make(job.plan.model()));
   ASSIGN_OR_RETURN(Master::Options options,
                    MasterOptionsOf(job.plan, *network, job.dataset, job.validation));
-  // Its only worker is this thread, which cannot hang without the master hanging too.
+  // Its only worker is this thread, which cannot hang without the master hanging, too.
   options.queue.lease_seconds = 1e9;
   ParameterShard::Options shard_options;
   shard_options.synchronous = IsSynchronous(job.plan);

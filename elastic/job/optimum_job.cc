@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kTellSeconds = 1;
 
-// Tells how far a search has come.
+// Reports the progress of a search.
 class Teller {
  public:
   explicit Teller(const TrainingJob& job) : callback_(job.progress) {
@@ -23,7 +23,7 @@ class Teller {
     now_.rows_total = job.plan.estimated_rows();
   }
 
-  // Reading is what takes longest, until the first step.
+  // Until the first step, reading takes most of the time.
   void Read(int64_t rows_read) {
     now_.rows_read = rows_read;
     if (steps_ == 0) {
@@ -31,7 +31,7 @@ class Teller {
     }
     Tell(false);
   }
-  // Nobody knows how many steps there will be: what is told is the share of the way.
+  // The number of steps is unknown in advance: what is reported is the fraction of the way.
   void Step(const models::LinearOptimum::Step& step, int64_t rows) {
     ++steps_;
     now_.loss = step.loss;
@@ -80,7 +80,7 @@ Result<TrainOutcome> TrainToOptimum(const TrainingJob& job) {
   });
   Result<OptimumSearch::Outcome> found = search.Run();
   if (!found.ok()) {
-    teller.Tell(true);  // how far it came
+    teller.Tell(true);  // the progress made
     return found.status();
   }
   if (found->found.rows == 0) {

@@ -4,8 +4,8 @@
 
 namespace sluice::elastic {
 
-// Trains a linear model to its optimum (plan.optimum), in this process and thread. The same rows,
-// the same bits. Without a base and checkpoints.
+// Trains a linear model to its optimum (plan.optimum), in this process and thread. The same rows
+// give the same bits. Without a base model and without checkpoints.
 Result<TrainOutcome> TrainToOptimum(const TrainingJob& job);
 
 }  // namespace sluice::elastic

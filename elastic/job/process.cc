@@ -24,8 +24,8 @@ namespace sluice::elastic {
 namespace {
 
 constexpr auto kHeartbeat = std::chrono::seconds(1);
-// A lease's length: after it the master gives a shard whose reader reports nothing to another
-// worker.
+// The length of a lease: then the master gives the shard of a reader that reports nothing to
+// another worker.
 constexpr int kStuckBeats = 20;
 // Exit codes, as ClassifyExit reads them.
 constexpr int kOk = 0;
@@ -48,20 +48,20 @@ JobKey KeyOf(const ProcessConfig& config) {
   return key;
 }
 
-// Tells the master once a second that this process lives, whatever it is busy with. Requests the
-// stop when the master says that it is over, or does not answer any more. Ends the process when its
-// database does not answer: nothing else gets a thread out of such a read, and in all-reduce the
-// others would wait for it for ever.
+// Tells the master once a second that this process is alive, whatever it is doing. Requests the
+// stop when the master says that the job is over, or no longer answers. Ends the process when its
+// database does not answer: a thread cannot be freed from such a read in any other way, and in
+// all-reduce the others would wait for it forever.
 class Heartbeat {
  public:
-  // `held`: of the snapshots that this process keeps alive.
+  // `held`: the snapshots that this process keeps alive.
   Heartbeat(RemoteMaster& master, ReadWatch& reads, std::stop_source& stop,
             RemoteMaster::Pulse held = {})
       : reads_(reads),
         pulse_(std::move(held)),
         thread_([this, &master, &stop](const std::stop_token& done) {
           if (!Guarded("the heartbeat", [&] { Beat(master, stop, done); }).ok()) {
-            stop.request_stop();  // the master would soon take this process for dead
+            stop.request_stop();  // the master would soon consider this process dead
           }
         }) {}
 
@@ -92,13 +92,13 @@ class Heartbeat {
 
   ReadWatch& reads_;
   RemoteMaster::Pulse pulse_;
-  std::string told_;  // of what is waited for
+  std::string told_;  // what it waits for
   std::mutex mutex_;
   std::condition_variable_any wake_;
   std::jthread thread_;
 };
 
-// What a configuration leaves to be fetched, in its place.
+// Fills in the parts of a configuration that have to be fetched.
 Result<ProcessConfig> Completed(ProcessConfig config, bool server, const std::stop_token& stop) {
   if (!config.configured_by_master()) {
     return config;
@@ -113,7 +113,7 @@ Result<ProcessConfig> Completed(ProcessConfig config, bool server, const std::st
   return config;
 }
 
-// Keeps what the process reads alive, from its own connections; the configuration names that.
+// Keeps the snapshots named in the configuration alive, on connections of their own.
 struct HeldSnapshots {
   std::unique_ptr<catalog::Dataset> train, validation;
 };
@@ -185,13 +185,13 @@ int ExitCode(const Status& status) {
     return kOk;
   }
   std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  // Stopped or cut off: nobody's fault, and nothing is charged for it.
+  // Stopped or disconnected: not a failure of a shard, and not charged to one.
   const bool preempted = status.code() == Code::kCancelled || status.code() == Code::kUnavailable ||
                          status.code() == Code::kAborted || catalog::IsUnavailableForNow(status);
   return preempted ? kPreempted : kApplicationError;
 }
 
-// The database may restart, or have no connection left: the master is told, and waits.
+// The database may restart, or have no connection left: reports that to the master, and waits.
 Result<std::unique_ptr<catalog::DataSource>> OpenSource(const ProcessConfig& config,
                                                         const std::string& secret,
                                                         const std::stop_token& stop) {
@@ -243,7 +243,7 @@ Status RunWorker(const std::string& bytes, catalog::DataSource& source, std::sto
   const bool final = status.code() == Code::kInvalidArgument || status.code() == Code::kNotFound ||
                      status.code() == Code::kUnimplemented;
   if (final) {
-    // Said again for errors from before the first task; the master ends once.
+    // Repeated for errors before the first task; the master ends the job once.
     const Status told = master->Fail(Task(), status);
     if (!told.ok()) {
       log::Warn("the master does not hear why a worker ends: {}", told.message());
@@ -272,7 +272,7 @@ Status RunParameterServer(const std::string& bytes, std::stop_token stop) {
     if (base.ok()) {
       RETURN_IF_ERROR(models::CheckShape(*base, *network));
       service.base = std::make_unique<models::NetworkWeights>(*std::move(base));
-    } else if (base.status().code() != Code::kNotFound) {  // the others have it by now
+    } else if (base.status().code() != Code::kNotFound) {  // by now the others have it
       return base.status();
     }
   }
@@ -309,7 +309,7 @@ int RunWorkerProcess(const std::string& config, const std::string& secret, std::
     return ExitCode(parsed.status());
   }
   const Result<std::unique_ptr<catalog::DataSource>> source = OpenSource(*parsed, secret, stop);
-  if (!source.ok()) {  // the master starts another process, so often and no more
+  if (!source.ok()) {  // the master starts another process, a limited number of times
     return ExitCode(source.status());
   }
   (*source)->HearStop(stop);

@@ -20,28 +20,29 @@ namespace sluice::elastic {
 
 class JobCheckpoints;
 
-// One training: what is trained, on which rows, and who hears of it. What it points to outlives the
-// training.
+// One training: what is trained, on which rows, and where it reports. Everything that it points to
+// must outlive the training.
 struct TrainingJob {
   const plan::TrainPlan& plan;
   catalog::DataSource& source;
   const catalog::DatasetSpec& dataset;
   const catalog::DatasetSpec* validation = nullptr;  // the rows of validation.select; null: none
-  const models::NetworkWeights* base = nullptr;      // where it begins; null: at fresh weights
+  const models::NetworkWeights* base = nullptr;      // the weights to start from; null: initial
+                                                     // weights
   ProgressCallback progress = {};
   EventCallback events = {};
   std::stop_token stop = {};
-  // Requested: the training ends soon, with the best that it has come to.
+  // When requested, the training ends soon, with the best result so far.
   std::stop_token finish = {};
-  // Requested, of a job with `checkpoints`: one is written, and the training ends (Aborted) for
-  // another one to go on from it. `suspended` is called when it has come to that.
+  // When requested, for a job with `checkpoints`: a checkpoint is written, and the training ends
+  // (Aborted) so that another one can resume from it. `suspended` is called at that point.
   std::stop_token suspend = {};
   std::function<void()> suspended = {};
-  // A worker keeps these snapshots alive, of what is trained and validated on; empty: nobody wants
-  // to know, and they do not. On any thread, with each heartbeat.
+  // Called with the snapshots, of the training and the validation rows, that a worker keeps alive;
+  // empty: workers keep none. On any thread, with each heartbeat.
   std::function<void(const std::string& snapshot, const std::string& validation_snapshot)> held =
       {};
-  // Written while it runs, and where it goes on from; null: none.
+  // Where checkpoints are written, and from which one it resumes; null: none.
   JobCheckpoints* checkpoints = nullptr;
 };
 

@@ -16,10 +16,10 @@
 
 namespace sluice::elastic {
 
-// What is left of a job's processes when it is over gets so long before it is killed: a cancelled
+// When the job is over, remaining processes get this long before they are killed: a cancelled
 // statement has to end within a second.
 inline constexpr double kStopGraceSeconds = 0.8;
-// Killed processes end at once; a fleet that does not say so is not waited for.
+// Killed processes end at once; a fleet that does not report it is not waited for any longer.
 inline constexpr auto kStopWait = std::chrono::seconds(10);
 
 inline std::string HowItEnded(const FleetEvent& event) {
@@ -31,8 +31,8 @@ inline std::string HowItEnded(const FleetEvent& event) {
   return text.empty() ? code : fmt::format("{}: {}", code, text);
 }
 
-// The processes that a job has started, as the fleet's events tell. Shared with the watcher, which
-// may outlive the job. Thread-safe.
+// The processes that a job has started, according to the fleet's events. Shared with the watcher,
+// which may outlive the job. Thread-safe.
 class JobProcesses {
  public:
   JobProcesses(MasterHost* host, ParameterFleet* parameters)
@@ -62,7 +62,7 @@ class JobProcesses {
     }
     const auto found = running_.find(event.name);
     if (host_ != nullptr && found != running_.end() && !found->second.handed_on) {
-      found->second.handed_on = true;  // what leaves has nothing any more when it ends
+      found->second.handed_on = true;  // a leaving process has no work left when it ends
       const std::string how = leaving ? "it is leaving" : HowItEnded(event);
       if (event.role == Role::kParameterServer) {
         parameters_->OnLost(found->second.server,
@@ -79,7 +79,8 @@ class JobProcesses {
     running_.erase(event.name);
     gone_.notify_all();
   }
-  // Stops what still runs and waits until it is gone. No event reaches the host afterwards.
+  // Stops the remaining processes and waits until they have ended. No event reaches the host
+  // afterwards.
   void StopAll(Fleet& fleet) {
     std::vector<std::string> names;
     {
@@ -109,12 +110,12 @@ class JobProcesses {
  private:
   struct Process {
     ServerId server = kNoServer;  // kNoServer: a worker
-    bool handed_on = false;       // somebody else has its work, or its place
+    bool handed_on = false;       // its work, or its place, has been given to another
   };
 
   Mutex mutex_;
   std::condition_variable gone_;
-  MasterHost* host_ GUARDED_BY(mutex_);  // null: nobody wants to know any more
+  MasterHost* host_ GUARDED_BY(mutex_);  // null: events are no longer wanted
   ParameterFleet* parameters_ GUARDED_BY(mutex_);
   std::map<std::string, Process> running_ GUARDED_BY(mutex_);
 };

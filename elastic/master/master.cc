@@ -7,7 +7,7 @@
 namespace sluice::elastic {
 namespace {
 
-// Mistakes that every worker would make again: the job ends with the first one's text.
+// Errors that every worker would meet again: the job ends with the text of the first one.
 bool IsFinal(Code code) {
   switch (code) {
     case Code::kInvalidArgument:
@@ -93,8 +93,8 @@ Result<MasterLink::Answer> Master::Take(Incarnation worker, bool waiting,
     const auto sharers = static_cast<int64_t>(std::max<size_t>(1, pool_.members().joined()));
     const auto holds = static_cast<int64_t>(held.size());
     const int64_t lanes = options_.queue.lanes;
-    // Asynchronous: one shard is trained, one is read; but nobody reads ahead what another worker
-    // could begin at once. Synchronous: an equal share of the round's lanes.
+    // Asynchronous: one shard is trained, one is read; but a worker does not read ahead what
+    // another could begin at once. Synchronous: an equal share of the round's lanes.
     const bool fair = lanes > 0 ? holds < (lanes + sharers - 1) / sharers
                                 : holds < 2 && queue_.ready() >= sharers && !queue_.Suspects(held);
     if (waiting || fair) {
@@ -237,7 +237,7 @@ Result<bool> Master::Heartbeat(Incarnation worker, TimePoint now) {
     return Dismissed();
   }
   RETURN_IF_ERROR(CheckMember(worker, now));
-  evaluation_.Renew(worker, now);  // it says nothing before its end
+  evaluation_.Renew(worker, now);  // it reports nothing before its end
   return false;
 }
 
@@ -287,7 +287,7 @@ Progress Master::Describe(TimePoint now) {
   progress.metrics = metrics_;
   progress.workers = static_cast<int>(pool_.members().joined());
   if (progress.rows_per_second > 0) {
-    // Nobody knows when a job that stops by itself will: no sooner than when its patience is over.
+    // The end of a job with early stopping is unknown: not before its patience is over.
     const Epoch all(options_.queue.epochs);
     const uint32_t last = std::min(early_stopping_.EarliestEnd().value_or(all), all).value();
     const int64_t rows = progress.rows_total / std::max<int64_t>(1, options_.queue.epochs) *

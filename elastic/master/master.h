@@ -32,7 +32,7 @@ namespace sluice::elastic {
 class MasterSave;
 
 // The master's state machine: what happens in a job, and what has to be done about it. Events go
-// in, actions come out; it starts nothing, waits for nothing, and reads no clock. Not thread-safe.
+// in, actions come out; it starts no process, never waits, and reads no clock. Not thread-safe.
 class Master {
  public:
   struct Options {
@@ -41,50 +41,50 @@ class Master {
     models::Task task = models::Task::kBinary;
     size_t outputs = 1;
     uint32_t patience = 0;         // epochs without improvement before the job stops; 0: off
-    bool needs_validation = true;  // to stop: without validation rows, the job fails
+    bool needs_validation = true;  // required to stop early: without validation rows, the job fails
     uint32_t plateau = 0;          // before the learning rate is lowered, each time; 0: never
-    // By epoch: how often the learning rate is lowered before it, whatever the plateau; empty: by
-    // the plateau.
+    // By epoch: how often the learning rate is lowered before it, instead of by the plateau; empty:
+    // by the plateau.
     std::vector<uint32_t> rate_cuts;
-    std::string metric;                        // that must improve; empty: the training loss
-    std::vector<std::string> further_metrics;  // asked for beside the standard ones
+    std::string metric;                        // must improve; empty: the training loss
+    std::vector<std::string> further_metrics;  // requested in addition to the standard ones
     int64_t estimated_rows = 0;
     std::string job_name;
     uint32_t workers = 1;
-    // So many batches may lie between the fastest worker and the slowest; none: no bound.
+    // The largest number of batches between the fastest worker and the slowest; nullopt: no limit.
     std::optional<uint32_t> staleness;
-    // Who says nothing for so long is lost, and another process is started in its place.
+    // A worker that is silent for this long is lost, and another process is started in its place.
     double silence_seconds = 10;
-    double journal_seconds = 30;  // a journal that takes longer for one entry is given up
-    // A job whose workers cannot read, because there is a lock or no connection, is given up when
-    // nothing has been trained for so long.
+    double journal_seconds = 30;  // the job ends if the journal takes longer for one entry
+    // A job whose workers cannot read, because of a lock or for lack of a connection, is given up
+    // when nothing has been trained for this long.
     double database_seconds = 60;
-    // Give up a shard on which code fails again and again, and say so, instead of failing the job.
+    // Give up a shard on which code fails repeatedly, and report it, instead of failing the job.
     bool skip_poison = false;
-    // Rows of the snapshot as the database counts them, without a validation select's; -1: unknown.
+    // Rows of the snapshot as counted by the database, without a validation select's; -1: unknown.
     int64_t snapshot_rows = -1;
-    bool splits = false;  // the evaluation shards are those that are trained on
-    std::optional<Rendezvous::Options> all_reduce;  // the workers are each other's servers
-    int64_t checkpoint_steps = 0;  // a checkpoint after so many steps, or later; 0: none
+    bool splits = false;  // evaluation reads the shards that are trained on
+    std::optional<Rendezvous::Options> all_reduce;  // the workers hold the parameters themselves
+    int64_t checkpoint_steps = 0;  // steps from one checkpoint to the next, at least; 0: none
   };
 
   Master(const Options& options, TimePoint now);
 
-  // Another master goes on where the last one's journal ends. `term`: above that of every master
-  // before it. `alive`: the names of the worker processes that there are; they keep what they do,
-  // others are replaced, strangers stopped. What the journal lacks of the last moments is done
-  // again, which the parameter servers answer without applying it twice.
+  // A master that continues from the end of the previous one's journal. `term`: above that of every
+  // earlier master. `alive`: the names of the existing worker processes; they keep their tasks,
+  // others are replaced, unknown ones stopped. Work that the journal does not record is repeated,
+  // and the parameter servers do not apply it twice.
   static Result<std::unique_ptr<Master>> TakeOver(const Options& options, Term term,
                                                   const std::vector<std::string>& journal,
                                                   const std::vector<std::string>& alive,
                                                   TimePoint now);
-  // What has happened since the last call, as one entry for the journal; empty: nothing. Whoever
-  // runs this master stores it before doing any of the actions that were taken with it
-  // (Options::queue.journal). `anew`: the entry has everything, and those before it are
+  // Everything that has happened since the last call, as one entry for the journal; empty: nothing.
+  // The caller stores it before carrying out any of the actions that were taken with it
+  // (Options::queue.journal). `anew`: the entry contains the whole state, and earlier ones are
   // superfluous.
   // ResourceExhausted: it is larger than an entry may be.
   Result<std::string> TakeJournal(bool* anew = nullptr);
-  // Goes into the journal with the next entry, and comes back from it.
+  // Written to the journal with the next entry, and restored from it.
   void SetPlacement(const Placement& placement);
   const Placement& placement() const { return placement_; }
 
@@ -94,13 +94,13 @@ class Master {
       kStopWorker,
       kDrainWorker,
       kKeepWeights,
-      kCheckpoint,        // begin one; OnCheckpoint says that it is over
+      kCheckpoint,        // begin one; OnCheckpoint reports its end
       kCommitCheckpoint,  // all-reduce: everything is in the draft (TakeWorldCut)
     };
     Kind kind = Kind::kStartWorker;
     std::string name;
     Incarnation incarnation = kNobody;
-    double memory_factor = 1;  // kStartWorker: times what the statement asked for
+    double memory_factor = 1;  // kStartWorker: multiple of the statement's memory
     KeepOrder keep = {};       // kKeepWeights
   };
   struct Event {
@@ -108,64 +108,65 @@ class Master {
     std::string detail;
   };
   std::vector<Action> TakeActions() { return std::exchange(actions_, {}); }
-  void AddEvent(std::string kind, std::string detail);  // of others, for the user
+  void AddEvent(std::string kind, std::string detail);  // events of other components, for the user
   std::vector<Event> TakeEvents() { return std::exchange(events_, {}); }
 
   // The job ends with the epoch that is being trained.
   void EndWithEpoch() { ends_with_epoch_ = true; }
-  // A worker that someone else starts.
+  // Registers a worker that another component starts.
   Incarnation Expect(const std::string& name, TimePoint now) { return pool_.Expect(name, now); }
-  // Starts the workers of the job (in one go), and others for those that are lost.
+  // Starts the workers of the job (all at once), and replacements for lost ones.
   void Start(TimePoint now);
-  // From now on the job has so many workers: starts more, or drains some, which hand their tasks
-  // back and leave; that is no failure, and they are not replaced. With none the job waits.
+  // From now on the job has this many workers: starts more, or drains some, which hand back their
+  // tasks and leave; that is no failure, and they are not replaced. With none the job waits.
   // `give_up`: the names of those that leave first.
   void Scale(uint32_t workers, TimePoint now, const std::vector<std::string>& give_up = {});
-  // What workers say. An error: the incarnation is given up (Aborted). `held`: the tasks that the
-  // worker has; any other lease in its name was lost on the way to it and goes back.
+  // Messages of workers. An error: the incarnation has been given up (Aborted). `held`: the tasks
+  // that the worker has; any other lease in its name was lost on the way to it and returns to the
+  // queue.
   Result<MasterLink::Answer> Take(Incarnation worker, bool waiting, const std::vector<TaskId>& held,
                                   TimePoint now);
   Result<LeaseStatus> Report(Incarnation worker, const TaskReport& report, TimePoint now);
-  // Bounded staleness: whether the worker, which has pushed so many batches since its start, may
+  // Bounded staleness: whether the worker, which has pushed this many batches since its start, may
   // begin another now.
   Result<bool> MayBegin(Incarnation worker, int64_t pushed, TimePoint now);
   Status Fail(Incarnation worker, TaskId task, const Status& cause, TimePoint now);
   Status Leave(Incarnation worker, TimePoint now);
-  // A worker that computes or reads for long is alive all the same; its leases are renewed by what
-  // it does for them (Take, Report), not by this. True: the job is over.
+  // A worker that computes or reads for long is alive nevertheless; its leases are renewed by Take
+  // and Report, not by this. True: the job is over.
   Result<bool> Heartbeat(Incarnation worker, TimePoint now);
-  // What the worker waits for, of its database: for people.
+  // What the worker waits for in its database, as text for people.
   void Wait(Incarnation worker, const std::string& what);
-  // What the fleet says.
+  // Events of the fleet.
   void OnExit(const std::string& name, ExitClass exit_class, const std::string& message,
               TimePoint now);
-  // The fleet has no room for it now: nobody's failure, asked for again every second.
+  // The fleet has no room for it now: not a failure; requested again every second.
   void OnNotStarted(const std::string& name, const std::string& why, TimePoint now);
-  // Everybody who has parameters keeps those that were ordered. `digest`: theirs (partition.h).
+  // Every process with parameters keeps those that were ordered. `digest`: theirs (partition.h).
   void OnWeightsKept(const std::string& digest, TimePoint now);
-  // Of the weights that are kept; empty: none, or nobody knows.
+  // Of the kept weights; empty: none, or unknown.
   const std::string& best_digest() const { return early_stopping_.best().digest; }
 
   // All-reduce (master_world.cc): the workers' regroups. Errors as of Take.
   Result<WorldAnswer> Meet(Incarnation worker, const WorldArrival& arrival, TimePoint now);
   Result<StepAnswer> ReportStep(Incarnation worker, WorldId world, int64_t closed,
                                 const RoundPosition& position, TimePoint now);
-  // The first to arrive counts, and ends the job.
+  // The first delivery counts, and ends the job.
   Status Deliver(Incarnation worker, models::NetworkWeights weights);
   models::NetworkWeights TakeWeights() { return std::move(weights_); }
   void Dismiss() { dismissed_ = true; }  // the weights are stored
 
-  // Checkpoints (master_checkpoint.cc). Another job goes on from a cut: nobody of the old one's
-  // processes is left, and what had not been committed then is done again.
+  // Checkpoints (master_checkpoint.cc). A new job resumes from a cut: no process of the old one is
+  // left, and what had not been committed then is repeated.
   static Result<std::unique_ptr<Master>> Resume(const Options& options, const std::string& cut,
                                                 TimePoint now);
   // Queue, evaluation and early stopping as they are now, into the manifest.
   void SaveCut(CheckpointManifest* manifest) const;
-  // The one that was asked for is on the disk, or will not be.
+  // The requested checkpoint is on disk, or will not be.
   void OnCheckpoint(TimePoint now);
-  // One is begun as soon as that is possible; when it is over, or cannot be made for
-  // kSuspendSeconds, the job ends (Aborted), to go on from the last one. A master that takes over
-  // knows nothing of it. Only with Options::checkpoint_steps.
+  // A checkpoint begins as soon as possible; when it is over, or cannot be made for
+  // kSuspendSeconds, the job ends (Aborted), to resume from the last one. A master that takes over
+  // does not know of it. Only with Options::checkpoint_steps.
   static constexpr double kSuspendSeconds = 60;
   void Suspend(TimePoint now);
   bool suspended() const { return running_phase_.has_value(); }
@@ -180,34 +181,35 @@ class Master {
     bool taken = false;  // a worker is writing
   };
   std::optional<WorldCut> TakeWorldCut() { return std::exchange(world_cut_, std::nullopt); }
-  // The job cannot go on because nobody is left who has the parameters: a checkpoint may help. A
-  // master that takes over knows it, too.
+  // The job cannot continue because no process with the parameters is left: a checkpoint may help.
+  // A master that takes over knows it, too.
   bool parameters_lost() const { return parameters_lost_; }
 
   void Tick(TimePoint now);
   void Abort(const Status& cause);  // cancelled, for example
   void LoseParameters(const Status& cause);
 
-  // The job is over: `result` says how.
+  // The job is over, with this result.
   const Options& options() const { return options_; }
   bool finished() const { return phase_ == Phase::kSucceeded || phase_ == Phase::kFailed; }
-  // There is something to do that is not in TakeActions' last answer.
+  // There are actions that TakeActions has not returned yet.
   bool has_actions() const { return !actions_.empty(); }
   const Status& result() const { return result_; }
   Progress Describe(TimePoint now);
   // One for each epoch that has ended since the last call.
   std::vector<Progress> TakeEpochEnds() { return std::exchange(epoch_ends_, {}); }
-  // Of a job that succeeded: everything but the weights.
+  // For a job that succeeded: everything but the weights.
   TrainOutcome Outcome() const;
   size_t workers() const { return pool_.members().size(); }
   const TaskQueue& queue() const { return queue_; }
   const StalenessBound& staleness() const { return staleness_; }
 
  private:
-  uint32_t RateCuts() const;  // before the epoch that is being trained
-  // Holds the lanes of an all-reduce round: no worker's incarnation.
+  uint32_t RateCuts() const;  // before the epoch being trained
+  // Holder of the lanes of an all-reduce round; not a worker's incarnation.
   static constexpr Incarnation kEverybody = kNobody;
-  // kComparing: the rows that were only read before the checkpoint that the job went on from.
+  // kComparing: reads the rows that were last read before the checkpoint from which the job
+  // resumed.
   enum class Phase {
     kTraining,
     kEvaluating,
@@ -226,16 +228,16 @@ class Master {
   Status Replay(const std::vector<std::string>& entries, TimePoint now);
   void Adopt(Term term, const std::vector<std::string>& alive, TimePoint now);
 
-  // Workers may go home. Those of an all-reduce job have the weights, which die with this master
-  // until they are stored: they stay until somebody stops them.
+  // Workers may exit. Those of an all-reduce job have the weights until these are stored: they stay
+  // until they are stopped.
   bool Dismissed() const;
   Status CheckMember(Incarnation worker, TimePoint now);
   void Renew(Incarnation worker, TimePoint now);
   void Requeue(const std::vector<Task>& tasks);
   // Code failed on the shard. True: the job is over.
   bool Charge(Incarnation worker, ShardId shard, const Status& cause, TimePoint now);
-  // The worker has waited long enough for a lock, or for a connection: no mistake of the shard's,
-  // and the job goes on as long as others train. False: it is something else.
+  // The worker has waited long enough for a lock, or for a connection: the shard is not charged,
+  // and the job continues as long as others train. False: it is another kind of error.
   bool FailForDatabase(Incarnation worker, TaskId task, const Status& cause, TimePoint now);
   void GiveUp(Incarnation worker, ExitClass how, const std::string& why, TimePoint now);
   void Replace(const WorkerPool::Lost& lost, ExitClass how, const std::string& why, TimePoint now);
@@ -271,8 +273,9 @@ class Master {
   StalenessBound staleness_;
   EarlyStopping early_stopping_;
   ProgressMeter meter_;
-  TimePoint trained_at_;  // when the last rows were
-  // Evaluation tasks count downwards, training tasks upwards; each term begins far from the last.
+  TimePoint trained_at_;  // when rows were last trained
+  // Evaluation tasks count downwards, training tasks upwards; each term begins far from the
+  // previous one.
   static TaskId FirstEvaluationTask(Term term) { return TaskId(-1 - (term.value() << 40)); }
   TaskId next_evaluation_task_{-1};
   std::vector<Action> actions_;
@@ -283,18 +286,18 @@ class Master {
   models::NetworkWeights weights_;
   bool dismissed_ = false;
   bool ends_with_epoch_ = false;
-  std::vector<uint32_t> rate_cuts_;  // by epoch, of those that have ended
+  std::vector<uint32_t> rate_cuts_;  // by epoch, for those that have ended
 
   std::vector<std::pair<std::string, double>> metrics_;
   int64_t validation_rows_ = 0;
-  uint64_t validation_checksum_ = 0;  // of a validation.select's rows; 0: not known
+  uint64_t validation_checksum_ = 0;  // of the rows of a validation.select; 0: unknown
 
   CheckpointSchedule checkpoints_;
   std::optional<WorldCut> world_cut_;
   bool parameters_lost_ = false;
   std::optional<TimePoint> suspend_since_;
-  bool last_checkpoint_ = false;        // the one that it waits for is under way
-  std::optional<Phase> running_phase_;  // of a suspended job: that it goes on in
+  bool last_checkpoint_ = false;        // the checkpoint for which it waits is under way
+  std::optional<Phase> running_phase_;  // of a suspended job: the phase in which it continues
 
   Term term_ = Term::First();
   Placement placement_;

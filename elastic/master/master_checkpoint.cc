@@ -4,11 +4,13 @@
 #include "elastic/master/master.h"
 #include "elastic/queue/queue_codec_internal.h"
 
-// When a job's checkpoints are begun, what of a master is in them, and how another goes on.
+// When a job's checkpoints begin, which state of a master they contain, and how another master
+// resumes from them.
 namespace sluice::elastic {
 namespace {
 
-// Incarnations of the new job's workers lie above any that the old job gave out after the cut.
+// Incarnations of the new job's workers are above all that the old job may have given out after the
+// cut.
 constexpr uint64_t kIncarnationsOfAJob = uint64_t{1} << 32;
 
 }  // namespace
@@ -62,7 +64,7 @@ void Master::SaveCut(CheckpointManifest* manifest) const {
   CutSave save;
   QueueCodec::Write(queue_.state(), save.mutable_queue());
   SaveState(save.mutable_state());
-  manifest->queue_state = save.SerializeAsString();  // empty: it is more than a message can be
+  manifest->queue_state = save.SerializeAsString();  // empty: it exceeds the size of a message
   manifest->steps = queue_.steps();
   manifest->epoch = queue_.epoch();
 }
@@ -83,12 +85,12 @@ Result<std::unique_ptr<Master>> Master::Resume(const Options& options, const std
                         Incarnation(save.state().next_incarnation() + kIncarnationsOfAJob), {});
   master->staleness_.Await({});
   if (options.all_reduce.has_value()) {
-    // The round stays, its members are gone.
+    // The round stays, but its members are gone.
     const std::vector<Task> lanes = master->rounds_->lanes();
     master->rounds_.emplace(*options.all_reduce, lanes);
   }
-  // Tasks and attempts above those of the old job: servers refuse what is older, and tell how far
-  // they are with what was handed out before. All members of a world hold its round together.
+  // Tasks and attempts above those of the old job: servers refuse older ones, and tell how far they
+  // are with those handed out before. All members of a world hold its round together.
   const Term term = master->queue_.state().term() + 1;
   std::vector<Incarnation> holders;
   if (options.all_reduce.has_value()) {
@@ -142,7 +144,7 @@ Status Master::Written(Incarnation worker, const std::string& draft,
 }
 
 void Master::DropWorldCut(const std::string& why, TimePoint now) {
-  // One that nobody has begun to write is still wanted.
+  // One that no worker has begun to write is still wanted.
   if (world_cut_.has_value() && world_cut_->taken) {
     world_cut_.reset();
     AddEvent("checkpoint_failed", why);

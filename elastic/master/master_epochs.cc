@@ -35,7 +35,7 @@ void Master::Advance(TimePoint now) {
     }
     std::string text = fmt::format("epoch {}: {} rows", queue_.epoch(), validation_rows_);
     for (const auto& [name, value] : metrics_) {
-      if (name.find('@') != std::string::npos) {  // of a table of thresholds: too much for a line
+      if (name.find('@') != std::string::npos) {  // from a table of thresholds: too much for a line
         continue;
       }
       text += fmt::format(", {} {:.6g}", name, value);
@@ -47,9 +47,9 @@ void Master::Advance(TimePoint now) {
   }
 }
 
-// Rows of a second select that are others than in the last evaluation (or before the checkpoint
-// that the job went on from) would be compared with what was judged by those. Rows that were split
-// off are the training shards' matter.
+// If the rows of a second select have changed since the last evaluation (or since the checkpoint
+// from which the job resumed), their metrics cannot be compared with earlier ones. Rows that were
+// split off are checked with the training shards.
 Status Master::CompareValidation() {
   const uint64_t checksum = evaluation_.checksum();
   if (checksum != 0 && validation_checksum_ != 0 && checksum != validation_checksum_) {
@@ -76,11 +76,11 @@ void Master::EndEpoch(TimePoint now) {
   epoch_ends_.back().loss = meter_.epoch_loss();
   if (early_stopping_.EndEpoch(queue_.epoch(), meter_.epoch_loss(), metrics_)) {
     if (rounds_.has_value()) {
-      early_stopping_.SetStep(rounds_->world().closed);  // kept before the members go on
+      early_stopping_.SetStep(rounds_->world().closed);  // kept before the members continue
       AfterEpoch();
       return;
     }
-    phase_ = Phase::kKeeping;  // the parameter servers hold on to these weights first
+    phase_ = Phase::kKeeping;  // the parameter servers keep these weights first
     OrderKeep();
     return;
   }
@@ -114,7 +114,7 @@ void Master::AfterEpoch() {
   queue_.StartNextEpoch();
 }
 
-// What was trained and evaluated, against what the database says there is.
+// Compares what was trained and evaluated with the database's own count.
 Status Master::CheckSnapshot() const {
   const bool all_known = queue_.ledger().skipped().empty() && !queue_.BudgetSpent() &&
                          (!options_.splits || options_.evaluation_shards > 0);
@@ -139,8 +139,8 @@ void Master::Finish() {
   }
 }
 
-// A checkpoint is of certain rows: those that have not been read since it was taken may be others
-// now, or another database's.
+// A checkpoint belongs to certain rows: those not read since it was taken may have changed, or
+// belong to another database.
 void Master::StartComparing() {
   phase_ = Phase::kComparing;
   std::vector<ShardId> unread = queue_.ledger().Unread();

@@ -13,17 +13,17 @@
 namespace sluice::elastic {
 namespace {
 
-// A person looks at it: more often is noise, and the job's tables would fill up.
+// Progress is for people: more often would be noise, and would fill the job's tables.
 constexpr auto kProgressEvery = std::chrono::milliseconds(1000);
 constexpr auto kFirstProgress = std::chrono::milliseconds(150);  // after a job's beginning
-// Silence and leases are looked at so often; everything else wakes the thread at once.
+// How often silence and leases are checked; everything else wakes the thread at once.
 constexpr auto kLookEvery = std::chrono::milliseconds(100);
-// Decisions that nobody waits for are written in groups, so often: what a master's death leaves out
-// is done again.
+// How often decisions that nothing waits for are written, in groups: what a master's death loses is
+// repeated.
 constexpr double kGroupSeconds = 0.05;
-// A database that took no group is asked again after so long.
+// How long to wait before writing again to a database that took no group.
 constexpr auto kWritePause = std::chrono::milliseconds(200);
-// One that somebody has locked is there, and gets more patience than one that does not answer.
+// A locked database is alive, and gets more patience than one that does not answer.
 constexpr double kLockedSeconds = 600;
 
 }  // namespace
@@ -35,7 +35,7 @@ MasterHost::MasterHost(Master master, JournalStore* journal, JournalTerm term, H
       handler_(std::move(handler)),
       progress_(progress),
       events_(events),
-      // A successor says at once how far the job is.
+      // A successor reports the job's progress at once.
       last_progress_(term > JournalTerm::First() ? TimePoint{}
                                                  : clock_.Now() + kFirstProgress - kProgressEvery),
       master_(std::move(master)) {
@@ -49,7 +49,7 @@ void MasterHost::NotifyIfMoved(const std::pair<int64_t, size_t>& before) {
   }
 }
 
-// Calls `attempt` with the lock, and again after each change, until it answers true or so many
+// Calls `attempt` with the lock, and again after each change, until it returns true or this many
 // seconds have passed.
 template <typename Attempt>
 void MasterHost::Retry(double seconds, const Attempt& attempt) {
@@ -79,8 +79,8 @@ Result<MasterLink::Answer> MasterHost::Take(Incarnation worker, bool waiting,
   return answer;
 }
 
-// The first push of an epoch changes what the last one's evaluation judges: a later master has to
-// know that this is over.
+// The first push of an epoch changes the parameters judged by the previous one's evaluation: a
+// later master has to know that this evaluation is over.
 bool MasterHost::BeginsEpoch(const MasterLink::Answer& answer) const {
   const Task& task = answer.task;
   if (answer.kind != MasterLink::Answer::Kind::kTask || task.kind != Task::Kind::kTrain) {
@@ -107,7 +107,8 @@ Result<WorldAnswer> MasterHost::Meet(Incarnation worker, const WorldArrival& arr
                                      double wait_seconds) {
   ASSIGN_OR_RETURN(WorldAnswer answer, WaitForRegroup(worker, arrival, wait_seconds));
   if (answer.world.id != WorldId(0) || answer.work == WorldAnswer::Work::kFinished) {
-    // Members train on without a word from the master: a later one has to know where they went.
+    // Members train on without hearing from the master: a later one has to know where they
+    // continued.
     RETURN_IF_ERROR(SaveForWorker());
   }
   return answer;
@@ -115,7 +116,7 @@ Result<WorldAnswer> MasterHost::Meet(Incarnation worker, const WorldArrival& arr
 
 Result<WorldAnswer> MasterHost::WaitForRegroup(Incarnation worker, const WorldArrival& arrival,
                                                double wait_seconds) {
-  With([](Master&, TimePoint) {});  // its coming may be what others wait for
+  With([](Master&, TimePoint) {});  // others may be waiting for it
   Result<WorldAnswer> answer = Unavailable("not asked");
   Retry(wait_seconds, [&]() NO_THREAD_SAFETY_ANALYSIS {
     answer = master_.Meet(worker, arrival, clock_.Now());
@@ -194,7 +195,7 @@ void MasterHost::SaveAndAct() {
     actions = master_.TakeActions();
   }
   last_save_ = now;
-  if (!Save().ok()) {  // with all that led to the actions
+  if (!Save().ok()) {  // including everything that led to the actions
     return;
   }
   for (const Master::Action& action : actions) {
@@ -330,7 +331,7 @@ Status MasterHost::Save() {
   if (entry.empty()) {
     return Status();
   }
-  // While this group is being written, the next one gathers.
+  // While this group is being written, the next one is collected.
   Status written;
   const TimePoint begun = clock_.Now();
   for (bool told = false;; told = true) {
@@ -339,7 +340,7 @@ Status MasterHost::Save() {
     if (!catalog::IsUnavailableForNow(written)) {
       break;
     }
-    if (!told && events_.on_event) {  // Pump, which passes events on, may be what waits here
+    if (!told && events_.on_event) {  // Pump, which passes on events, may be waiting here
       events_.on_event(kDatabaseWaits, fmt::format("the job's journal cannot be written yet: {}",
                                                    written.message()));
     }
@@ -357,7 +358,7 @@ Status MasterHost::Save() {
   return saved_;
 }
 
-// A connection is lost, a lock is held: neither is a reason to end a job. True: try again.
+// A lost connection or a held lock is no reason to end a job. True: try again.
 bool MasterHost::WaitToWriteAgain(const Status& why, TimePoint begun) {
   const bool locked = catalog::IsLocked(why);
   const auto until = std::chrono::steady_clock::now() + kWritePause;
@@ -368,14 +369,14 @@ bool MasterHost::WaitToWriteAgain(const Status& why, TimePoint begun) {
       return false;
     }
     if (changed_.wait_until(lock.native(), until) == std::cv_status::timeout) {
-      writing_since_ = clock_.Now();  // it hangs from then on, if it does
+      writing_since_ = clock_.Now();  // if it hangs, it hangs from then on
       return true;
     }
   }
-  return false;  // the job is over: nobody needs it
+  return false;  // the job is over: the entry is not needed
 }
 
-// The next group, when nobody writes any more. Without one there is nothing to write.
+// The next group, when no other thread is writing. Without one there is nothing to write.
 Status MasterHost::TakeEntry(std::string* entry, bool* anew) {
   MutexLock lock(mutex_);
   const auto until = std::chrono::steady_clock::now() +
@@ -414,7 +415,7 @@ void MasterHost::CheckJournal(TimePoint now) {
   }
 }
 
-// A master that cannot write has nothing to say; the worker asks the next one.
+// A master that cannot write must not answer; the worker asks the next one.
 Status MasterHost::SaveForWorker() {
   const Status saved = Save();
   return saved.ok() ? saved : Unavailable(saved.message());

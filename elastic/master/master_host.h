@@ -18,25 +18,25 @@
 
 namespace sluice::elastic {
 
-// A Master that many threads may talk to. While it runs, one thread writes its journal and has done
-// what it wants done, one tells of what happens, and one judges who lives: a journal that cannot be
-// written holds up only what has to be in it. Thread-safe except for Pump.
+// A Master that many threads may call. While it runs, one thread writes its journal and carries out
+// its actions, one reports events, and one detects lost processes: a journal that cannot be written
+// delays only what has to be in it first. Thread-safe except for Pump.
 class MasterHost {
  public:
-  // Does one action, or sees to it that somebody does: what it waits for, the journal and the
-  // events wait for. An error ends the job.
+  // Carries out one action, or has it carried out: while it waits, the journal and the events wait,
+  // too. An error ends the job.
   using Handler = std::function<Status(const Master::Action&)>;
-  // `events` may be called by any thread where the journal has to wait for its database.
-  // `master`: a new one, or one that took over (Master::TakeOver). What it decides is in `journal`,
-  // under `term`, before any of its actions is done, and before anybody is told that the job is
-  // over, of a new epoch's tasks, or where to train on in an all-reduce world; a journal that
-  // cannot be written, or that belongs to a later term, ends this master. null: there is none. The
-  // journal must outlive it.
+  // `events` may be called by any thread when the journal has to wait for its database.
+  // `master`: a new one, or one that took over (Master::TakeOver). Its decisions are in `journal`,
+  // under `term`, before any of its actions is carried out, and before any process learns that the
+  // job is over, of a new epoch's tasks, or where to continue in an all-reduce world. A journal
+  // that cannot be written, or that belongs to a later term, ends this master. null: there is none.
+  // The journal must outlive it.
   MasterHost(Master master, JournalStore* journal, JournalTerm term, Handler handler,
              const ProgressCallback& progress, const EventCallback& events);
 
-  // Runs `function(Master&, TimePoint now)` with the lock, wakes whoever waits for a change, and
-  // answers what it answers. It must not wait for anything, nor call the host.
+  // Runs `function(Master&, TimePoint now)` with the lock, wakes threads that wait for a change,
+  // and returns its result. It must not wait for anything, nor call the host.
   template <typename Function>
   auto With(const Function& function) EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
@@ -45,7 +45,7 @@ class MasterHost {
     return function(master_, clock_.Now());
   }
 
-  // Waits up to `wait_seconds` for a task when there is none and the worker has nothing to do.
+  // Waits up to `wait_seconds` for a task if there is none and the worker is idle.
   Result<MasterLink::Answer> Take(Incarnation worker, bool waiting, const std::vector<TaskId>& held,
                                   double wait_seconds);
   // Waits up to `wait_seconds` for the slowest worker.
